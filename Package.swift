@@ -1,0 +1,78 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+// The C libraries, each behind a module of its own. `make deps` installs the Debian packages named here.
+let systemLibraries: [Target] = [
+  .systemLibrary(name: "CNettle", pkgConfig: "nettle", providers: [.apt(["nettle-dev"])]),
+  .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
+  .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
+  .systemLibrary(name: "CSodium", pkgConfig: "libsodium", providers: [.apt(["libsodium-dev"])]),
+  .systemLibrary(name: "CUV", pkgConfig: "libuv", providers: [.apt(["libuv1-dev"])]),
+  .systemLibrary(name: "CXML", pkgConfig: "libxml-2.0", providers: [.apt(["libxml2-dev"])]),
+  .systemLibrary(
+    name: "CXMLSec", pkgConfig: "xmlsec1-openssl", providers: [.apt(["libxmlsec1-dev"])]),
+  .target(name: "CTOML"),
+]
+
+let libraries: [Target] = [
+  .target(name: "Configuration", dependencies: ["CTOML"]),
+  .target(name: "Cryptography", dependencies: ["CNettle", "COpenSSL", "CSodium"]),
+  .target(name: "HTTPProtocol"),
+  .target(name: "HTTPServer", dependencies: ["CUV", "HTTPProtocol", "Observability"]),
+  .target(name: "Observability"),
+  .target(
+    name: "ServiceKit",
+    dependencies: ["Configuration", "HTTPProtocol", "HTTPServer", "Observability", "Storage"]),
+  .target(name: "Storage", dependencies: ["CSQLite"]),
+  .target(
+    name: "XMLSecurity", dependencies: ["COpenSSL", "CXML", "CXMLSec", "Cryptography"]),
+]
+
+// A service is a folder below Plugins, two entries here, and a name in Sources/awd/Services.swift.
+let plugins: [Target] = [
+  .target(
+    name: "TokenScriptRepo",
+    dependencies: [
+      "Configuration", "Cryptography", "HTTPProtocol", "Observability", "ServiceKit", "Storage",
+      "XMLSecurity",
+    ],
+    path: "Plugins/TokenScriptRepo")
+]
+
+let programs: [Target] = [
+  .target(
+    name: "Commands",
+    dependencies: ["Configuration", "HTTPServer", "Observability", "ServiceKit", "Storage"]),
+  .executableTarget(name: "awd", dependencies: ["Commands", "ServiceKit", "TokenScriptRepo"]),
+]
+
+let tests: [Target] = [
+  .testTarget(name: "ConfigurationTests", dependencies: ["Configuration"]),
+  .testTarget(name: "CryptographyTests", dependencies: ["Cryptography"]),
+  .testTarget(name: "HTTPProtocolTests", dependencies: ["HTTPProtocol"]),
+  .testTarget(name: "HTTPServerTests", dependencies: ["HTTPProtocol", "HTTPServer"]),
+  .testTarget(name: "ServiceKitTests", dependencies: ["ServiceKit"]),
+  .testTarget(name: "StorageTests", dependencies: ["Storage"]),
+  .testTarget(name: "TokenScriptRepoTests", dependencies: ["TokenScriptRepo"]),
+  .testTarget(name: "XMLSecurityTests", dependencies: ["XMLSecurity"]),
+]
+
+let package = Package(
+  name: "awd",
+  products: [.executable(name: "awd", targets: ["awd"])],
+  targets: systemLibraries + libraries + plugins + programs + tests,
+  swiftLanguageModes: [.v6],
+  cxxLanguageStandard: .cxx17
+)
+
+for target in package.targets where target.type != .system && target.name != "CTOML" {
+  target.swiftSettings = [
+    .treatAllWarnings(as: .error),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+  ]
+  if target.type != .test {
+    target.swiftSettings?.append(.strictMemorySafety())
+  }
+}
