@@ -1,0 +1,43 @@
+/// A whole request: its head, its body, and where it came from.
+public struct Request: Sendable {
+  /// The request line and the header fields.
+  public let head: RequestHead
+  /// The body, all of it; empty without one.
+  public let body: [UInt8]
+  /// Where the request came from.
+  public let origin: RequestOrigin
+
+  /// A request.
+  ///
+  /// - Parameters:
+  ///   - head: the request line and the header fields.
+  ///   - body: the body, chunks joined.
+  ///   - origin: where it came from.
+  public init(head: RequestHead, body: [UInt8] = [], origin: RequestOrigin) {
+    self.head = head
+    self.body = body
+    self.origin = origin
+  }
+}
+
+/// Where a request came from, and the number that the logs know it by.
+public struct RequestOrigin: Sendable {
+  /// The address of the other end of the socket, without port; empty for a Unix socket.
+  public let peer: String
+  /// Whether the connection is TLS.
+  public let isSecure: Bool
+  /// A number that no other request of this process has.
+  public let id: UInt64
+
+  /// An origin.
+  ///
+  /// - Parameters:
+  ///   - peer: the peer's address as text, without port.
+  ///   - isSecure: whether the connection is TLS.
+  ///   - id: the request's number.
+  public init(peer: String, isSecure: Bool = false, id: UInt64 = 0) {
+    self.peer = peer
+    self.isSecure = isSecure
+    self.id = id
+  }
+}

@@ -1,0 +1,52 @@
+/// The answer to a request, before the server adds `Date`, `Connection` and `Content-Length`.
+public struct Response: Sendable {
+  /// What stands in a response's body.
+  public enum Body: Sendable {
+    case none
+    /// Shared bytes, written without a copy.
+    case bytes(Bytes)
+    /// Bytes of this response alone.
+    case array([UInt8])
+
+    /// The length in bytes.
+    public var count: Int {
+      switch self {
+      case .none: 0
+      case .bytes(let bytes): bytes.count
+      case .array(let array): array.count
+      }
+    }
+  }
+
+  /// The status code.
+  public var status: Status
+  /// The header fields that the handler gives.
+  public var fields: HeaderFields
+  /// The body, which the server leaves out for `HEAD` and for statuses without one.
+  public var body: Body
+  /// Whether the connection ends after this response.
+  public var closes = false
+
+  /// A response.
+  ///
+  /// - Parameters:
+  ///   - status: the status code.
+  ///   - fields: the header fields.
+  ///   - body: the body.
+  public init(_ status: Status, fields: HeaderFields = HeaderFields(), body: Body = .none) {
+    self.status = status
+    self.fields = fields
+    self.body = body
+  }
+
+  /// A response with a text body.
+  ///
+  /// - Parameters:
+  ///   - status: the status code.
+  ///   - type: the value of `Content-Type`.
+  ///   - text: the body, sent as UTF-8.
+  public init(_ status: Status, type: String, text: String) {
+    self.init(status, body: .array(Array(text.utf8)))
+    fields.append(.contentType, type)
+  }
+}
