@@ -33,10 +33,10 @@ public struct ConfigurationProblem: Sendable, Equatable, CustomStringConvertible
   }
 }
 
-extension ConfigurationProblem: Comparable {
-  /// The order of the file, then the variables by name, then the rest.
-  public static func < (left: Self, right: Self) -> Bool {
-    switch (left.origin, right.origin) {
+extension ConfigurationOrigin {
+  /// The order of the file, then the variables by name, then what is written nowhere.
+  static func precedes(_ left: Self, _ right: Self) -> Bool {
+    switch (left, right) {
     case (.file(_, let line, let column), .file(_, let otherLine, let otherColumn)):
       (line, column) < (otherLine, otherColumn)
     case (.environment(let name), .environment(let otherName)): name < otherName

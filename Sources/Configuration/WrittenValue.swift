@@ -106,10 +106,3 @@ extension Substring {
     return text
   }
 }
-
-extension String {
-  /// At most 64 characters of it.
-  var shortened: String {
-    unicodeScalars.count <= 64 ? self : String(unicodeScalars.prefix(64)) + "…"
-  }
-}
