@@ -34,6 +34,12 @@ public struct ConfigurationProblem: Sendable, Equatable, CustomStringConvertible
 }
 
 extension ConfigurationOrigin {
+  /// Another place of the same file.
+  func moved(to place: TOMLNode.Place) -> Self {
+    guard case .file(let name, _, _) = self else { return self }
+    return .file(name, line: place.line, column: place.column)
+  }
+
   /// The order of the file, then the variables by name, then what is written nowhere.
   static func precedes(_ left: Self, _ right: Self) -> Bool {
     switch (left, right) {
