@@ -1,6 +1,23 @@
 /// A request method, as RFC 9110 section 9 and RFC 5789 name them.
 public enum Method: Hashable, Sendable {
-  case get, head, post, put, delete, connect, options, trace, patch
+  /// Asks for the resource.
+  case get
+  /// `GET` without the body of the response.
+  case head
+  /// Hands content to the resource.
+  case post
+  /// Replaces the resource.
+  case put
+  /// Deletes the resource.
+  case delete
+  /// Asks a proxy for a tunnel.
+  case connect
+  /// Asks what the resource or the server can do.
+  case options
+  /// Asks for an echo of the request.
+  case trace
+  /// Changes a part of the resource.
+  case patch
   /// Any other token.
   case other(String)
 
