@@ -47,6 +47,10 @@ let programs: [Target] = [
 ]
 
 let tests: [Target] = [
+  // Serves the routes that protocol probes, load and fault tests ask for; no part of the product.
+  .executableTarget(
+    name: "probe-server", dependencies: ["HTTPProtocol", "HTTPServer", "Storage"],
+    path: "Tests/ProbeServer"),
   .testTarget(name: "ConfigurationTests", dependencies: ["Configuration"]),
   .testTarget(name: "CryptographyTests", dependencies: ["Cryptography"]),
   .testTarget(name: "HTTPProtocolTests", dependencies: ["HTTPProtocol"]),
@@ -72,7 +76,7 @@ for target in package.targets where target.type != .system && target.name != "CT
     .enableUpcomingFeature("InternalImportsByDefault"),
     .enableUpcomingFeature("MemberImportVisibility"),
   ]
-  if target.type != .test {
+  if target.type != .test && target.path?.hasPrefix("Tests/") != true {
     target.swiftSettings?.append(.strictMemorySafety())
   }
 }
