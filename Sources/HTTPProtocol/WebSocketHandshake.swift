@@ -42,9 +42,8 @@ public enum WebSocketHandshake {
 
   /// Whether a value is 16 bytes in base64.
   private static func isKey(_ value: ArraySlice<UInt8>) -> Bool {
-    let set = ByteSet("+/", alphanumeric: true)
-    return value.count == 24 && value.suffix(2).elementsEqual("==".utf8)
-      && value.dropLast(2).allSatisfy(set.contains)
+    value.count == 24 && value.suffix(2).elementsEqual("==".utf8)
+      && value.dropLast(2).allSatisfy(ByteSet.base64.contains)
   }
 
   /// The value of `Sec-WebSocket-Accept` (RFC 6455 section 4.2.2).
