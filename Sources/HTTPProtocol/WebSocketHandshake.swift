@@ -127,7 +127,9 @@ public enum WebSocketHandshake {
     guard let end = headEnd(bytes, limit: limit) else {
       return bytes.count >= limit ? .invalid : .incomplete
     }
-    let lines = bytes[..<(end - 2)].split(separator: UInt8(ascii: "\n"))
+    // The empty line and what follows its end are the last two parts.
+    let lines = bytes[..<end]
+      .split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).dropLast(2)
     guard let first = lines.first, let status = status(first) else { return .invalid }
     guard status == .switchingProtocols else { return .refused(status) }
     var upgrade = 0

@@ -79,6 +79,11 @@ public func fuzzWebSocket(_ start: UnsafePointer<UInt8>, _ count: Int) -> Int32 
       precondition(events(bytes, role: role, cuts: Array(bytes.indices)) == whole)
     }
   }
+  if case .accepted(let length) = WebSocketHandshake.checkAnswer(
+    bytes, key: [], sha1: { _ in [] })
+  {
+    precondition(length <= bytes.count)
+  }
   if bytes.count <= maximumMessage {
     checkRoundTrip(bytes, pieces: 1 + choice % 8, mask: nil)
     checkRoundTrip(bytes, pieces: 1 + choice % 8, mask: 0x1234_5678 &* UInt32(choice + 1))
