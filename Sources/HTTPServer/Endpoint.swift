@@ -18,26 +18,48 @@ public enum Endpoint: Sendable, Hashable, CustomStringConvertible {
 
   /// Opens a socket that listens here, non-blocking and closed on exec.
   ///
-  /// - Parameter shared: whether other sockets of this process listen on the same port (`SO_REUSEPORT`).
   /// - Returns: the descriptor, and the endpoint with the port that was really bound.
   /// - Throws: ``ServerError`` that names the address and what the system said.
-  func listen(shared: Bool) throws(ServerError) -> (descriptor: Int32, bound: Endpoint) {
+  func listen() throws(ServerError) -> (descriptor: Int32, bound: Endpoint) {
     switch self {
-    case .tcp(let host, let port): try listen(host: host, port: port, shared: shared)
-    case .unix(let path): (try listen(path: path), self)
+    case .tcp(let host, let port):
+      // SO_REUSEPORT would let a second daemon of the same user share the port in silence.
+      if port != 0 { close(try bind(host: host, port: port, sharing: false)) }
+      let descriptor = try bind(host: host, port: port, sharing: true)
+      try startListening(descriptor)
+      return (descriptor, .tcp(host: host, port: Endpoint.port(of: descriptor) ?? port))
+    case .unix(let path): return (try listen(path: path), self)
     }
   }
 
-  private func listen(
-    host: String, port: UInt16, shared: Bool
-  ) throws(ServerError) -> (descriptor: Int32, bound: Endpoint) {
+  /// Opens another socket beside one that listens here, for another loop.
+  ///
+  /// - Parameter first: the descriptor that ``listen()`` gave.
+  /// - Returns: for TCP a socket that shares the port, so that the kernel spreads the connections; else a duplicate.
+  /// - Throws: ``ServerError`` that names the address and what the system said.
+  func join(_ first: Int32) throws(ServerError) -> Int32 {
+    guard case .tcp(let host, let port) = self else { return fcntl(first, F_DUPFD_CLOEXEC, 0) }
+    let descriptor = try bind(host: host, port: port, sharing: true)
+    try startListening(descriptor)
+    return descriptor
+  }
+
+  private func startListening(_ descriptor: Int32) throws(ServerError) {
+    guard Glibc.listen(descriptor, 4096) == 0 else {
+      let code = errno
+      close(descriptor)
+      throw .cannotListen(self, code)
+    }
+  }
+
+  private func bind(host: String, port: UInt16, sharing: Bool) throws(ServerError) -> Int32 {
     var storage = sockaddr_storage()
     let family = try fill(&storage, host: host, port: port)
     let descriptor = try open(family: family)
     var on: Int32 = 1
     let size = socklen_t(MemoryLayout<Int32>.size)
     unsafe setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &on, size)
-    if shared { unsafe setsockopt(descriptor, SOL_SOCKET, SO_REUSEPORT, &on, size) }
+    if sharing { unsafe setsockopt(descriptor, SOL_SOCKET, SO_REUSEPORT, &on, size) }
     // Accepted sockets inherit it, which saves a system call for each.
     unsafe setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &on, size)
     if family == AF_INET6 {
@@ -47,15 +69,15 @@ public enum Endpoint: Sendable, Hashable, CustomStringConvertible {
       family == AF_INET6 ? MemoryLayout<sockaddr_in6>.size : MemoryLayout<sockaddr_in>.size)
     let bound = unsafe withUnsafePointer(to: &storage) {
       unsafe $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-        unsafe bind(descriptor, $0, length)
+        unsafe Glibc.bind(descriptor, $0, length)
       }
     }
-    guard bound == 0, Glibc.listen(descriptor, 4096) == 0 else {
+    guard bound == 0 else {
       let code = errno
       close(descriptor)
-      throw ServerError.cannotListen(self, code)
+      throw .cannotListen(self, code)
     }
-    return (descriptor, .tcp(host: host, port: Endpoint.port(of: descriptor) ?? port))
+    return descriptor
   }
 
   private func fill(
@@ -100,14 +122,15 @@ public enum Endpoint: Sendable, Hashable, CustomStringConvertible {
     let descriptor = try open(family: AF_UNIX)
     let bound = unsafe withUnsafePointer(to: &address) {
       unsafe $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-        unsafe bind(descriptor, $0, length)
+        unsafe Glibc.bind(descriptor, $0, length)
       }
     }
-    guard bound == 0, Glibc.listen(descriptor, 4096) == 0 else {
+    guard bound == 0 else {
       let code = errno
       close(descriptor)
       throw .cannotListen(self, code)
     }
+    try startListening(descriptor)
     return descriptor
   }
 

@@ -60,20 +60,13 @@ public final class HTTPServer: Sendable {
     }
   }
 
-  /// One socket a loop: TCP ones share the port, so that the kernel spreads the connections; of a Unix socket there
-  /// is only one, which all loops accept from.
+  /// Opens one socket a loop.
   private func open(
     _ endpoint: Endpoint, into sockets: inout [[Int32]]
   ) throws(ServerError) -> Endpoint {
-    let (first, bound) = try endpoint.listen(shared: loops.count > 1)
+    let (first, bound) = try endpoint.listen()
     sockets[0].append(first)
-    for index in sockets.indices.dropFirst() {
-      if case .unix = bound {
-        sockets[index].append(fcntl(first, F_DUPFD_CLOEXEC, 0))
-      } else {
-        sockets[index].append(try bound.listen(shared: true).descriptor)
-      }
-    }
+    for index in sockets.indices.dropFirst() { sockets[index].append(try bound.join(first)) }
     return bound
   }
 
