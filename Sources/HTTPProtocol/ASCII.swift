@@ -17,8 +17,6 @@ struct ByteSet: Sendable {
   /// unreserved characters of RFC 3986. Percent-encoding and sub-delimiters are left out: no http
   /// host has them, and they would have to be escaped wherever a host is written.
   static let hostName = ByteSet(low: 0x03ff_6000_0000_0000, high: 0x47ff_fffe_87ff_fffe)
-  /// What a target may have: printable ASCII without the blank and `#`.
-  static let target = ByteSet(low: 0xffff_fff6_0000_0000, high: 0x7fff_ffff_ffff_ffff)
   /// Base64 without padding: letters, digits, `+`, `/`.
   static let base64 = ByteSet(low: 0x03ff_8800_0000_0000, high: 0x07ff_fffe_07ff_fffe)
 }
@@ -75,12 +73,6 @@ extension Span<UInt8> {
     var index = range.lowerBound
     while index < range.upperBound, unsafe set.contains(self[unchecked: index]) { index += 1 }
     return index
-  }
-
-  /// The position of the first byte of a value in a part.
-  func firstIndex(of byte: UInt8, in range: Range<Int>) -> Int? {
-    for index in range where self[index] == byte { return index }
-    return nil
   }
 
   /// Calls a closure with each trimmed, non-empty member of a comma-separated list without quoting.

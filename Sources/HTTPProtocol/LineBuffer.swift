@@ -35,7 +35,7 @@ struct LineBuffer: Sendable {
         offset = index + 1
         return true
       }
-      index = unsafe ControlScan.first(in: input, from: index, to: end)
+      index = unsafe ByteScan.firstControl(in: input, from: index, to: end)
       guard index < end else { break }
       switch unsafe input[index] {
       case 0x09: break

@@ -45,7 +45,7 @@ struct RequestHeadBuilder: Sendable {
     guard methodEnd > line.lowerBound, methodEnd < line.upperBound, bytes[methodEnd] == 0x20 else {
       throw RequestFailure("malformed method")
     }
-    let targetEnd = bytes.end(of: .target, in: methodEnd + 1..<line.upperBound)
+    let (targetEnd, question) = Self.targetEnd(bytes, methodEnd + 1..<line.upperBound)
     guard targetEnd < line.upperBound, bytes[targetEnd] == 0x20 else {
       throw RequestFailure("malformed target")
     }
@@ -55,7 +55,22 @@ struct RequestHeadBuilder: Sendable {
     }
     method = Method(bytes.extracting(line.lowerBound..<methodEnd))
     guard method != .connect else { throw RequestFailure(.notImplemented, "CONNECT") }
-    try takeTarget(bytes, methodEnd + 1..<targetEnd)
+    try takeTarget(bytes, methodEnd + 1..<targetEnd, question)
+  }
+
+  /// Finds where a target ends that begins at the start of a part, and the first `?` in it.
+  private static func targetEnd(
+    _ bytes: Span<UInt8>, _ range: Range<Int>
+  ) -> (end: Int, question: Int?) {
+    unsafe bytes.withUnsafeBytes { raw in
+      let stop = unsafe ByteScan.firstTargetStop(
+        in: raw, from: range.lowerBound, to: range.upperBound)
+      var end = stop
+      while end < range.upperBound, unsafe raw[end] == UInt8(ascii: "?") {
+        end = unsafe ByteScan.firstTargetStop(in: raw, from: end + 1, to: range.upperBound)
+      }
+      return (end, end > stop ? stop : nil)
+    }
   }
 
   /// `HTTP/1.0` or a later 1.x, which is served as 1.1 (RFC 9110 section 2.5).
@@ -75,10 +90,9 @@ struct RequestHeadBuilder: Sendable {
 
   /// Takes a target, known to have no forbidden byte, in origin, absolute or asterisk form (RFC 9112 section 3.2).
   private mutating func takeTarget(
-    _ bytes: Span<UInt8>, _ range: Range<Int>
+    _ bytes: Span<UInt8>, _ range: Range<Int>, _ question: Int?
   ) throws(RequestFailure) {
     guard !range.isEmpty else { throw RequestFailure("empty target") }
-    let question = bytes.firstIndex(of: UInt8(ascii: "?"), in: range)
     target = range
     query = question.map { $0 + 1..<range.upperBound }
     let pathEnd = question ?? range.upperBound
@@ -218,10 +232,9 @@ struct RequestHeadBuilder: Sendable {
     let bytes = head.span
     guard method != .connect else { throw RequestFailure(.notImplemented, "CONNECT") }
     self.method = method
-    guard bytes.end(of: .target, in: target) == target.upperBound else {
-      throw RequestFailure("malformed target")
-    }
-    try takeTarget(bytes, target)
+    let (end, question) = Self.targetEnd(bytes, target)
+    guard end == target.upperBound else { throw RequestFailure("malformed target") }
+    try takeTarget(bytes, target, question)
     guard targetAuthority == nil else { throw RequestFailure("absolute path") }
     guard !authority.isEmpty else { return }
     guard let host = Authority.host(in: bytes, authority) else {

@@ -80,21 +80,25 @@ struct RequestHeadTests {
       #expect(ByteSet.token.contains(byte) == (letters + "!#$%&'*+-.^_`|~").utf8.contains(byte))
       #expect(ByteSet.hostName.contains(byte) == (letters + "-._~").utf8.contains(byte))
       #expect(ByteSet.base64.contains(byte) == (letters + "+/").utf8.contains(byte))
-      #expect(
-        ByteSet.target.contains(byte) == ((0x21...0x7e).contains(byte) && byte != UInt8(ascii: "#"))
-      )
     }
   }
 
-  /// Every length and every position of the byte found, so that words and the rest are both met.
-  @Test func findsControlCharacters() {
+  /// Every length, every position and every byte, so that words and the rest are both met.
+  @Test func findsBytes() {
     for length in 0..<20 {
       for position in 0..<length {
-        for byte: UInt8 in [0, 9, 10, 13, 31, 32, 126, 127, 128, 160, 255] {
-          var bytes = [UInt8](repeating: 0x80, count: length)
+        for byte in UInt8.min...UInt8.max {
+          var bytes = [UInt8](repeating: UInt8(ascii: "a"), count: length)
           bytes[position] = byte
-          let found = bytes.withUnsafeBytes { ControlScan.first(in: $0, from: 0, to: length) }
-          #expect(found == (byte < 32 || byte == 127 ? position : length))
+          let (control, stop) = bytes.withUnsafeBytes {
+            (
+              ByteScan.firstControl(in: $0, from: 0, to: length),
+              ByteScan.firstTargetStop(in: $0, from: 0, to: length)
+            )
+          }
+          #expect(control == (byte < 32 || byte == 127 ? position : length))
+          let stops = byte < 33 || byte > 126 || "#?".utf8.contains(byte)
+          #expect(stop == (stops ? position : length))
         }
       }
     }
