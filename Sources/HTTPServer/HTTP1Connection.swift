@@ -2,16 +2,18 @@ internal import HTTPProtocol
 
 /// HTTP/1.1 on a connection: parses requests, has them answered one after the other, and keeps their order.
 final class HTTP1Connection: ConnectionProtocol {
-  /// The request that is being read or answered.
+  /// A request whose body is still to come.
   private struct Exchange {
     var head: RequestHead
     var plan: RequestPlan
-    var id: UInt64
     var body: [UInt8] = []
-    /// How many bytes of body memory are reserved for it.
-    var reserved = 0
-    /// Whether the answer is known already, and the body is only read to keep the connection.
-    var discards = false
+  }
+
+  /// What of the present request its response depends on.
+  private struct Reply {
+    var keepAlive = false
+    var headOnly = false
+    var version10 = false
   }
 
   private enum State {
@@ -23,11 +25,17 @@ final class HTTP1Connection: ConnectionProtocol {
     case answering
   }
 
-  private unowned let connection: Connection
+  /// The connection lets go of this object when it ends, which breaks the cycle.
+  private let connection: Connection
+  private let loop: EventLoop
   private var parser: RequestParser
   private var state = State.idle
   private var since: UInt64
+  /// The request whose body was not complete at the end of the last input.
   private var exchange: Exchange?
+  private var reply = Reply()
+  /// How many bytes of body memory are reserved.
+  private var reserved = 0
   /// Input that came before it could be parsed: at most what one read gives, for reading stops while it waits.
   private var pending: [UInt8] = []
   private var peerHasEnded = false
@@ -43,10 +51,11 @@ final class HTTP1Connection: ConnectionProtocol {
 
   init(_ connection: Connection) {
     self.connection = connection
+    loop = connection.loop
     var limits = RequestParser.Limits()
-    limits.head = connection.loop.server.options.head
+    limits.head = loop.server.options.head
     parser = RequestParser(limits: limits)
-    since = connection.loop.now
+    since = loop.now
   }
 
   // MARK: - Input
@@ -99,98 +108,113 @@ final class HTTP1Connection: ConnectionProtocol {
   private func process(_ input: RawSpan) -> Int {
     isProcessing = true
     defer { isProcessing = false }
+    // Kept in a variable while it grows, so that a body is appended to in place.
+    var exchange = exchange.take()
     var offset = 0
-    while connection.isOpen, canParse {
+    reading: while connection.isOpen, canParse {
       do throws(RequestFailure) {
         switch try parser.next(input, from: &offset) {
         case .incomplete:
           if case .idle = state, !parser.isBetweenMessages { begin(.head) }
-          return offset
+          break reading
         case .head(let head):
-          accept(head, hasMore: offset < input.byteCount)
+          exchange = try accept(head, hasMore: offset < input.byteCount)
         case .body(let range):
-          append(input, range)
-        case .end: answer()
+          guard case .body(let received) = state else { break }
+          state = .body(received: received + range.count)
+          guard exchange != nil else { break }
+          try reserve(received + range.count)
+          unsafe input.extracting(range).withUnsafeBytes { bytes in
+            unsafe exchange?.body.append(contentsOf: bytes)
+          }
+        case .end:
+          if let ended = exchange.take() { answer(ended) }
         }
       } catch {
+        exchange = nil
         refuse(error)
       }
     }
+    self.exchange = exchange
     return offset
   }
 
   private func begin(_ next: State) {
     state = next
-    since = connection.loop.now
+    since = loop.now
   }
 
   // MARK: - A request
 
-  private func accept(_ head: RequestHead, hasMore: Bool) {
-    let plan = connection.loop.server.responder.plan(for: head)
-    let id = connection.loop.nextRequestID()
+  /// Takes the head of a request and decides what becomes of its body.
+  ///
+  /// - Returns: the request, or nil when it has been answered already.
+  private func accept(_ head: RequestHead, hasMore: Bool) throws(RequestFailure) -> Exchange? {
     isFirst = false
-    var next = Exchange(head: head, plan: plan, id: id)
-    switch plan {
-    case .respond(let limit, _), .task(let limit, _): parser.bodyLimit = limit
-    case .refuse, .webSocket:
-      parser.bodyLimit = HTTP1Connection.discardLimit
-      next.discards = true
-    }
-    exchange = next
-    guard head.framing != .none else { return }
+    reply = Reply(
+      keepAlive: head.keepAlive, headOnly: head.method == .head,
+      version10: head.version == .http10)
+    let plan = loop.server.responder.plan(for: head)
+    guard head.framing != .none else { return Exchange(head: head, plan: plan) }
     begin(.body(received: 0))
-    if case .length(let length) = head.framing {
-      // The parser refuses it, before a byte of it is read.
-      guard length <= parser.bodyLimit else { return }
-      guard next.discards || reserve(length) else { return noMemory() }
+    switch plan {
+    case .respond(let limit, _), .task(let limit, _):
+      parser.bodyLimit = limit
+      // What is too long by its own word the parser refuses, before a byte of it is read.
+      if case .length(let length) = head.framing, length <= limit { try reserve(length) }
+      if head.expectsContinue, !hasMore {
+        connection.stage { $0.append(contentsOf: Response.continueLine) }
+      }
+      return Exchange(head: head, plan: plan)
+    case .refuse(let response):
+      return discardBody(of: head, hasMore: hasMore, then: plan, or: response)
+    case .webSocket:
+      return discardBody(of: head, hasMore: hasMore, then: plan, or: Response(.badRequest))
     }
-    guard head.expectsContinue, !hasMore else { return }
-    if next.discards {
-      // The client waits for a word before it sends; this one saves it the trouble.
-      return answer(closing: true)
-    }
-    connection.stage { $0.append(contentsOf: Response.continueLine) }
   }
 
-  private func reserve(_ count: Int) -> Bool {
-    guard connection.loop.server.reserveBody(count) else { return false }
-    exchange?.reserved += count
-    return true
+  /// Reads a body that nobody wants if it is short, so that the connection can be kept; else answers and ends it.
+  private func discardBody(
+    of head: RequestHead, hasMore: Bool, then plan: RequestPlan, or response: Response
+  ) -> Exchange? {
+    var isShort = true
+    if case .length(let length) = head.framing { isShort = length <= HTTP1Connection.discardLimit }
+    guard isShort, !head.expectsContinue || hasMore else {
+      var last = response
+      last.closes = true
+      respond(last)
+      return nil
+    }
+    parser.bodyLimit = HTTP1Connection.discardLimit
+    return Exchange(head: head, plan: plan)
+  }
+
+  /// Makes sure that body memory of so many bytes is this request's.
+  private func reserve(_ count: Int) throws(RequestFailure) {
+    guard count > reserved else { return }
+    guard loop.server.reserveBody(count - reserved) else {
+      throw RequestFailure(.serviceUnavailable, "too many request bodies are held")
+    }
+    reserved = count
   }
 
   private func release() {
-    guard let reserved = exchange?.reserved, reserved > 0 else { return }
-    exchange?.reserved = 0
-    connection.loop.server.releaseBody(reserved)
-  }
-
-  private func append(_ input: RawSpan, _ range: Range<Int>) {
-    guard case .body(let received) = state, let exchange else { return }
-    let total = received + range.count
-    state = .body(received: total)
-    guard !exchange.discards else { return }
-    if total > exchange.reserved, !reserve(total - exchange.reserved) { return noMemory() }
-    unsafe input.extracting(range).withUnsafeBytes { bytes in
-      unsafe self.exchange?.body.append(contentsOf: bytes)
-    }
+    guard reserved > 0 else { return }
+    loop.server.releaseBody(reserved)
+    reserved = 0
   }
 
   /// A whole request is there: answers it, or starts the task that will.
-  private func answer(closing: Bool = false) {
-    guard let exchange else { return }
-    let loop = connection.loop
+  private func answer(_ exchange: consuming Exchange) {
     switch exchange.plan {
-    case .refuse(var response):
-      response.closes = response.closes || closing
-      respond(response)
+    case .refuse(let response): respond(response)
     case .respond(_, let handler):
-      respond(handler(request(of: exchange)))
+      respond(handler(request(exchange)))
     case .task(_, let handler):
       begin(.answering)
-      let request = request(of: exchange)
+      let request = request(exchange)
       let id = connection.id
-      Task(executorPreference: loop) {
+      Task(executorPreference: loop) { [loop] in
         let response = await handler(request)
         loop.connection(id)?.deliver(response)
       }
@@ -199,9 +223,9 @@ final class HTTP1Connection: ConnectionProtocol {
       case .refuse(let response): respond(response)
       case .accept(let key):
         begin(.answering)
-        let request = request(of: exchange)
+        let request = request(exchange)
         let id = connection.id
-        Task(executorPreference: loop) {
+        Task(executorPreference: loop) { [loop] in
           let decision = await handler(request)
           loop.connection(id)?.deliver(decision, key: key)
         }
@@ -209,35 +233,28 @@ final class HTTP1Connection: ConnectionProtocol {
     }
   }
 
-  private func request(of exchange: Exchange) -> Request {
+  private func request(_ exchange: Exchange) -> Request {
     Request(
       head: exchange.head, body: exchange.body,
-      origin: RequestOrigin(peer: connection.peer, id: exchange.id))
+      origin: RequestOrigin(peer: connection.peer, id: loop.nextRequestID()))
   }
 
   /// Sends the response of the present request and makes ready for the next.
   func respond(_ response: Response) {
-    guard let exchange else { return }
     release()
-    self.exchange = nil
     begin(.idle)
     let keepAlive =
-      exchange.head.keepAlive && !response.closes && !connection.loop.isDraining
-      && !(peerHasEnded && pending.isEmpty)
-    let headOnly = exchange.head.method == .head
-    send(response, keepAlive: keepAlive, headOnly: headOnly, version: exchange.head.version)
+      reply.keepAlive && !response.closes && !loop.isDraining && !(peerHasEnded && pending.isEmpty)
+    send(response, keepAlive: keepAlive)
     if keepAlive { goOn() } else { connection.finish() }
   }
 
-  private func send(
-    _ response: Response, keepAlive: Bool, headOnly: Bool, version: RequestHead.Version
-  ) {
-    let loop = connection.loop
-    let isWithoutBody = headOnly || response.status.forbidsBody
+  private func send(_ response: Response, keepAlive: Bool) {
+    let isWithoutBody = reply.headOnly || response.status.forbidsBody
     connection.stage { output in
       response.serializeHead(
-        into: &output, date: loop.dateLine, keepAlive: keepAlive, version10: version == .http10,
-        headOnly: headOnly)
+        into: &output, date: loop.dateLine, keepAlive: keepAlive, version10: reply.version10,
+        headOnly: reply.headOnly)
       guard !isWithoutBody else { return }
       switch response.body {
       case .none: break
@@ -256,21 +273,14 @@ final class HTTP1Connection: ConnectionProtocol {
 
   // MARK: - Refusals
 
-  private func noMemory() {
-    refuse(RequestFailure(.serviceUnavailable, "too many request bodies are held"))
-  }
-
   /// Answers what can't be taken and ends the connection: what follows can't be told from a next request.
   private func refuse(_ failure: RequestFailure) {
-    connection.loop.statistics.refusedRequests.bump()
+    loop.statistics.refusedRequests.bump()
     release()
-    let head = exchange?.head
-    exchange = nil
+    if case .body = state {} else { reply = Reply() }
     var response = Response(failure.status)
     if failure.status == .serviceUnavailable { response.fields.append(.retryAfter, "1") }
-    send(
-      response, keepAlive: false, headOnly: head?.method == .head, version: head?.version ?? .http11
-    )
+    send(response, keepAlive: false)
     connection.finish()
   }
 
@@ -278,7 +288,6 @@ final class HTTP1Connection: ConnectionProtocol {
 
   func tick() {
     if connection.isStalled { return connection.cut() }
-    let loop = connection.loop
     let options = loop.server.options
     let elapsed = loop.now - since
     switch state {
@@ -310,11 +319,10 @@ final class HTTP1Connection: ConnectionProtocol {
 
   /// Ends the HTTP part of the connection and begins the WebSocket one.
   func upgrade(_ acceptance: WebSocketAcceptance, key: [UInt8]) {
-    guard !connection.loop.isDraining else { return respond(Response(.serviceUnavailable)) }
-    exchange = nil
-    let response = WebSocketHandshake.response(
-      key: key, subprotocol: acceptance.subprotocol, sha1: SHA1.hash)
-    send(response, keepAlive: true, headOnly: false, version: .http11)
+    guard !loop.isDraining else { return respond(Response(.serviceUnavailable)) }
+    send(
+      WebSocketHandshake.response(
+        key: key, subprotocol: acceptance.subprotocol, sha1: SHA1.hash), keepAlive: true)
     let input = pending
     pending = []
     WebSocketConnection.begin(on: connection, acceptance, input: input)

@@ -2,7 +2,8 @@ internal import HTTPProtocol
 
 /// A WebSocket on a connection: decodes messages, answers pings, keeps the peer honest, and closes in order.
 final class WebSocketConnection: ConnectionProtocol {
-  private unowned let connection: Connection
+  /// The connection lets go of this object when it ends, which breaks the cycle.
+  private let connection: Connection
   private var decoder: WebSocketDecoder
   private var handler: (any WebSocketHandler)?
   private let highWaterMark: Int
