@@ -47,11 +47,18 @@ let programs: [Target] = [
 ]
 
 let tests: [Target] = [
+  .testTarget(
+    name: "CommandsTests", dependencies: ["Commands", "HTTPProtocol", "ServiceKit", "awd"]),
   .testTarget(name: "ConfigurationTests", dependencies: ["Configuration"]),
   .testTarget(name: "CryptographyTests", dependencies: ["Cryptography"]),
   .testTarget(name: "HTTPProtocolTests", dependencies: ["HTTPProtocol"]),
   .testTarget(name: "HTTPServerTests", dependencies: ["HTTPProtocol", "HTTPServer"]),
-  .testTarget(name: "ServiceKitTests", dependencies: ["ServiceKit"]),
+  .testTarget(name: "ObservabilityTests", dependencies: ["Observability"]),
+  .testTarget(
+    name: "ServiceKitTests",
+    dependencies: [
+      "Configuration", "HTTPProtocol", "HTTPServer", "Observability", "ServiceKit", "Storage",
+    ]),
   .testTarget(name: "StorageTests", dependencies: ["Storage"]),
   .testTarget(name: "TokenScriptRepoTests", dependencies: ["TokenScriptRepo"]),
   .testTarget(name: "XMLSecurityTests", dependencies: ["XMLSecurity"]),
