@@ -1,0 +1,52 @@
+/// A closure of a task that waits, to be run by a worker thread.
+///
+/// Unchecked because it is handed on, not shared: made by the task, then touched by one worker
+/// thread only, until that resumes the task.
+@safe class Job<Context: ~Copyable>: @unchecked Sendable {
+  /// What the job failed with, if it has.
+  fileprivate(set) final var failure: (any Error)?
+
+  /// Runs the closure, once, and keeps its outcome.
+  func run(in context: borrowing Context) {}
+
+  /// Resumes the task with the outcome, once.
+  func finish() {}
+
+  /// Makes it a failure, whatever its closure returned: that did not come to last.
+  final func fail(_ error: any Error) { failure = error }
+}
+
+/// A ``Job`` with the type of its result.
+///
+/// Unchecked for its base class's reason.
+@safe final class Operation<Context: ~Copyable, Value: Sendable>: Job<Context>, @unchecked Sendable
+{
+  private let body: @Sendable (borrowing Context) throws -> Value
+  // Unsafe, so unchecked: a worker finishes each job that it takes, exactly once, and takes all.
+  private let continuation: UnsafeContinuation<Value, any Error>
+  private var value: Value?
+
+  init(
+    _ body: @escaping @Sendable (borrowing Context) throws -> Value,
+    _ continuation: UnsafeContinuation<Value, any Error>
+  ) {
+    self.body = body
+    unsafe self.continuation = continuation
+  }
+
+  override func run(in context: borrowing Context) {
+    do {
+      value = try body(context)
+    } catch {
+      failure = error
+    }
+  }
+
+  override func finish() {
+    if failure == nil, let value {
+      unsafe continuation.resume(returning: value)
+    } else {
+      unsafe continuation.resume(throwing: failure ?? StoreError.closed)
+    }
+  }
+}
