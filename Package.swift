@@ -47,6 +47,10 @@ let programs: [Target] = [
 ]
 
 let tests: [Target] = [
+  // Serves the routes that protocol probes, load and fault tests ask for; no part of the product.
+  .executableTarget(
+    name: "probe-server", dependencies: ["HTTPProtocol", "HTTPServer", "Storage"],
+    path: "Tests/ProbeServer"),
   .testTarget(
     name: "CommandsTests", dependencies: ["Commands", "HTTPProtocol", "ServiceKit", "awd"]),
   .testTarget(name: "ConfigurationTests", dependencies: ["Configuration"]),
@@ -79,7 +83,7 @@ for target in package.targets where target.type != .system && target.name != "CT
     .enableUpcomingFeature("InternalImportsByDefault"),
     .enableUpcomingFeature("MemberImportVisibility"),
   ]
-  if target.type != .test {
+  if target.type != .test && target.path?.hasPrefix("Tests/") != true {
     target.swiftSettings?.append(.strictMemorySafety())
   }
 }
