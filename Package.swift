@@ -52,7 +52,11 @@ let tests: [Target] = [
     name: "probe-server", dependencies: ["HTTPProtocol", "HTTPServer", "Storage"],
     path: "Tests/ProbeServer"),
   .testTarget(
-    name: "CommandsTests", dependencies: ["Commands", "HTTPProtocol", "ServiceKit", "awd"]),
+    name: "CommandsTests",
+    dependencies: [
+      "Commands", "Configuration", "HTTPProtocol", "HTTPServer", "Observability", "ServiceKit",
+      "Storage", "awd",
+    ]),
   .testTarget(name: "ConfigurationTests", dependencies: ["Configuration"]),
   .testTarget(name: "CryptographyTests", dependencies: ["Cryptography"]),
   .testTarget(name: "HTTPProtocolTests", dependencies: ["HTTPProtocol"]),
