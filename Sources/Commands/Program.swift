@@ -34,6 +34,8 @@ public struct Program: Sendable {
         complain: Self.complain)
       exit(code.rawValue)
     }
+    // Not `dispatchMain`, nor an asynchronous main: on Linux both end in `sigsuspend` with an empty
+    // mask, and the signals blocked above would end the process here.
     while true { pause() }
   }
 
