@@ -51,11 +51,22 @@ let tests: [Target] = [
   .executableTarget(
     name: "probe-server", dependencies: ["HTTPProtocol", "HTTPServer", "Storage"],
     path: "Tests/ProbeServer"),
+  .testTarget(
+    name: "CommandsTests",
+    dependencies: [
+      "Commands", "Configuration", "HTTPProtocol", "HTTPServer", "Observability", "ServiceKit",
+      "Storage", "awd",
+    ]),
   .testTarget(name: "ConfigurationTests", dependencies: ["Configuration"]),
   .testTarget(name: "CryptographyTests", dependencies: ["Cryptography"]),
   .testTarget(name: "HTTPProtocolTests", dependencies: ["HTTPProtocol"]),
   .testTarget(name: "HTTPServerTests", dependencies: ["HTTPProtocol", "HTTPServer"]),
-  .testTarget(name: "ServiceKitTests", dependencies: ["ServiceKit"]),
+  .testTarget(name: "ObservabilityTests", dependencies: ["Observability"]),
+  .testTarget(
+    name: "ServiceKitTests",
+    dependencies: [
+      "Configuration", "HTTPProtocol", "HTTPServer", "Observability", "ServiceKit", "Storage",
+    ]),
   .testTarget(name: "StorageTests", dependencies: ["Storage"]),
   .testTarget(name: "TokenScriptRepoTests", dependencies: ["TokenScriptRepo"]),
   .testTarget(name: "XMLSecurityTests", dependencies: ["XMLSecurity"]),

@@ -34,6 +34,8 @@ public struct Program: Sendable {
         complain: Self.complain)
       exit(code.rawValue)
     }
+    // Not `dispatchMain`, nor an asynchronous main: on Linux both end in `sigsuspend` with an empty
+    // mask, and the signals blocked above would end the process here.
     while true { pause() }
   }
 
@@ -94,7 +96,9 @@ public struct Program: Sendable {
   private func command(
     in words: [String]
   ) -> (command: any Command.Type, rest: ArraySlice<String>)? {
-    let fitting = commands.filter { words.starts(with: $0.name.split(separator: " ").map(String.init)) }
+    let fitting = commands.filter {
+      words.starts(with: $0.name.split(separator: " ").map(String.init))
+    }
     guard let command = fitting.max(by: { $0.name.count < $1.name.count }) else { return nil }
     return (command, words.dropFirst(command.name.split(separator: " ").count))
   }
