@@ -21,7 +21,8 @@ enum DER {
 
   private static func value(_ tag: UInt8, _ content: [UInt8]) -> [UInt8] {
     guard content.count >= 0x80 else { return [tag, UInt8(content.count)] + content }
-    let length = [UInt8(content.count >> 16 & 0xff), UInt8(content.count >> 8 & 0xff)]
+    let length =
+      [UInt8(content.count >> 16 & 0xff), UInt8(content.count >> 8 & 0xff)]
       .drop { $0 == 0 } + [UInt8(content.count & 0xff)]
     return [tag, 0x80 | UInt8(length.count)] + length + content
   }

@@ -59,7 +59,8 @@ import COpenSSL
   /// The uncompressed point of an elliptic-curve key: `0x04`, X, Y.
   var point: [UInt8]? {
     unsafe EVP_PKEY_set_utf8_string_param(
-      pointer, OSSL_PKEY_PARAM_EC_POINT_CONVERSION_FORMAT, OSSL_PKEY_EC_POINT_CONVERSION_FORMAT_UNCOMPRESSED)
+      pointer, OSSL_PKEY_PARAM_EC_POINT_CONVERSION_FORMAT,
+      OSSL_PKEY_EC_POINT_CONVERSION_FORMAT_UNCOMPRESSED)
     var point = [UInt8](repeating: 0, count: 133)
     var count = 0
     guard

@@ -82,7 +82,8 @@ public struct SignatureVerifier: Sendable {
     let key =
       if let key = keyInfo.key { key } else { try signer(among: keyInfo.certificates, structure) }
     guard (key.kind == .rsa) == isRSA else {
-      throw SignatureError(.key, "the key is \(key.kind.rawValue), the method “\(structure.method)”")
+      throw SignatureError(
+        .key, "the key is \(key.kind.rawValue), the method “\(structure.method)”")
     }
     let holders = keyInfo.certificates.filter { $0.key == key }
     guard keyInfo.certificates.isEmpty || holders.count == 1 else {
@@ -121,7 +122,9 @@ public struct SignatureVerifier: Sendable {
     let isRSA = Algorithm.rsaSignatures.contains(structure.method)
     // The leaf is the one that issued none of the others, wherever it stands.
     let leavesFirst =
-      certificates.filter { leaf in !certificates.contains { $0 != leaf && $0.issuer == leaf.subject } }
+      certificates.filter { leaf in
+        !certificates.contains { $0 != leaf && $0.issuer == leaf.subject }
+      }
       + certificates
     var candidates: [SigningKey] = []
     for certificate in leavesFirst {

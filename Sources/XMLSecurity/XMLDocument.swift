@@ -99,7 +99,8 @@ private final class ParserRun {
       }
     }
     // CDATA sections become plain text, as canonicalization has it, and lines go beyond 65,535.
-    let options = XML_PARSE_NONET.rawValue | XML_PARSE_NOCDATA.rawValue
+    let options =
+      XML_PARSE_NONET.rawValue | XML_PARSE_NOCDATA.rawValue
       | XML_PARSE_IGNORE_ENC.rawValue | XML_PARSE_BIG_LINES.rawValue | XML_PARSE_COMPACT.rawValue
     let document = unsafe bytes.withUnsafeBytes { buffer in
       unsafe xmlCtxtReadMemory(
