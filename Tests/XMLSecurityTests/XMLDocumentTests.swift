@@ -126,12 +126,12 @@ import XMLSecurity
     // libxml2 alone compares each pair of these.
     let attributes = String(repeating: " a=''", count: 1_000_000)
     #expect(error("<a" + attributes + "/>")?.code == .tooMany)
-    let namespaces = (0..<65).map { "xmlns:a\($0)='urn:a'" }.joined(separator: " ")
+    let namespaces = (0..<33).map { "xmlns:a\($0)='urn:a'" }.joined(separator: " ")
     #expect(error("<a \(namespaces)/>")?.code == .tooMany)
-    let uri = String(repeating: "x", count: 513)
+    let uri = String(repeating: "x", count: 200)
     #expect(error("<a xmlns='urn:\(uri)'/>")?.code == .tooMany)
-    for node in ["<b/>", "<!---->", "<?b?>"] {
-      #expect(error("<a>" + String(repeating: node, count: 200_001) + "</a>")?.code == .tooMany)
+    for node in ["<b/>", "<b c=''/>", "<!---->", "<?b?>"] {
+      #expect(error("<a>" + String(repeating: node, count: 200_000) + "</a>")?.code == .tooMany)
     }
     #expect(error("<a/>" + String(repeating: "<!---->", count: 65))?.code == .tooMany)
   }
