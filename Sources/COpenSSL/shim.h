@@ -12,3 +12,6 @@
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
 #include <openssl/x509v3.h>
+
+/* A macro of macros, which Swift does not import. */
+static const unsigned long copenssl_rfc2253 = XN_FLAG_RFC2253;

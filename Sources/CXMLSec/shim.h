@@ -7,8 +7,17 @@
 #define XMLSEC_NO_SIZE_T
 #define XMLSEC_OPENSSL3_ENGINES 1
 #define __XMLSEC_FUNCTION__ __func__
+/* Debian's libxml2 shows ICU's headers, which clash with Foundation's own. Only the layout of
+   xmlCharEncodingHandler depends on it, which is never looked into here. */
+#include <libxml/xmlversion.h>
+#undef LIBXML_ICU_ENABLED
 #include <libxml/tree.h>
 #include <xmlsec/xmlsec.h>
+#include <xmlsec/base64.h>
+#include <xmlsec/buffer.h>
+#include <xmlsec/io.h>
+#include <xmlsec/keys.h>
+#include <xmlsec/transforms.h>
 #include <xmlsec/xmltree.h>
 #include <xmlsec/xmldsig.h>
 #include <xmlsec/templates.h>

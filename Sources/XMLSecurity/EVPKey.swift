@@ -1,0 +1,96 @@
+import COpenSSL
+
+/// A key of OpenSSL, freed with its last reference.
+@safe final class EVPKey {
+  let pointer: OpaquePointer
+
+  /// Takes over a reference; nil if there is none.
+  init?(adopting pointer: OpaquePointer?) {
+    guard let pointer = unsafe pointer else { return nil }
+    unsafe self.pointer = pointer
+  }
+
+  deinit { unsafe EVP_PKEY_free(pointer) }
+
+  /// Reads a DER-encoded SubjectPublicKeyInfo.
+  convenience init?(subjectPublicKeyInfo der: [UInt8]) {
+    unsafe self.init(
+      adopting: der.withUnsafeBufferPointer { buffer in
+        var start = buffer.baseAddress
+        return unsafe d2i_PUBKEY(nil, &start, buffer.count)
+      })
+  }
+
+  /// What kind of key it is; nil for those that are not accepted, whatever their strength.
+  var kind: SigningKey.Kind? {
+    switch unsafe EVP_PKEY_get_base_id(pointer) {
+    case EVP_PKEY_RSA: .rsa
+    case EVP_PKEY_EC: SigningKey.Kind.allCases.first { $0.group == group }
+    default: nil
+    }
+  }
+
+  /// The length of an RSA modulus, or of a curve's order.
+  var bits: Int { unsafe Int(EVP_PKEY_get_bits(pointer)) }
+
+  /// OpenSSL's name of the curve.
+  private var group: String? {
+    var name = [CChar](repeating: 0, count: 80)
+    guard unsafe EVP_PKEY_get_group_name(pointer, &name, name.count, nil) == 1 else { return nil }
+    return String(decoding: name.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
+  }
+
+  /// The uncompressed point of an elliptic-curve key: `0x04`, X, Y.
+  var point: [UInt8]? {
+    unsafe EVP_PKEY_set_utf8_string_param(
+      pointer, OSSL_PKEY_PARAM_EC_POINT_CONVERSION_FORMAT,
+      OSSL_PKEY_EC_POINT_CONVERSION_FORMAT_UNCOMPRESSED)
+    var point = [UInt8](repeating: 0, count: 133)
+    var count = 0
+    guard
+      unsafe EVP_PKEY_get_octet_string_param(
+        pointer, OSSL_PKEY_PARAM_PUB_KEY, &point, point.count, &count) == 1, count <= point.count
+    else { return nil }
+    return [UInt8](point[..<count])
+  }
+
+  /// The big-endian modulus and exponent of an RSA key.
+  var modulusAndExponent: (modulus: [UInt8], exponent: [UInt8])? {
+    func number(_ name: String) -> [UInt8]? {
+      var value: OpaquePointer?
+      guard unsafe EVP_PKEY_get_bn_param(pointer, name, &value) == 1 else { return nil }
+      defer { unsafe BN_free(value) }
+      var bytes = [UInt8](repeating: 0, count: unsafe (Int(BN_num_bits(value)) + 7) / 8)
+      _ = unsafe BN_bn2bin(value, &bytes)
+      return bytes
+    }
+    guard let modulus = number(OSSL_PKEY_PARAM_RSA_N), let exponent = number(OSSL_PKEY_PARAM_RSA_E)
+    else { return nil }
+    return (modulus, exponent)
+  }
+
+  /// The DER-encoded SubjectPublicKeyInfo, with the point of a curve uncompressed.
+  ///
+  /// It is written here, as OpenSSL 3 takes longer to encode a key than to verify with it.
+  var subjectPublicKeyInfo: [UInt8]? {
+    guard let kind else { return nil }
+    if kind == .rsa {
+      return modulusAndExponent.map { DER.rsaKey(modulus: $0.modulus, exponent: $0.exponent) }
+    }
+    return point.flatMap { DER.curveKey(kind, point: $0) }
+  }
+}
+
+/// Runs one of OpenSSL's `i2d` functions: once for the length, once for the bytes.
+func derEncoded(
+  _ encode: (UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>?) -> Int32
+) -> [UInt8]? {
+  let length = encode(nil)
+  guard length > 0 else { return nil }
+  var der = [UInt8](repeating: 0, count: Int(length))
+  let written = unsafe der.withUnsafeMutableBufferPointer { buffer in
+    var next = buffer.baseAddress
+    return unsafe encode(&next)
+  }
+  return written == length ? der : nil
+}
