@@ -12,3 +12,7 @@
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
 #include <openssl/x509v3.h>
+
+/* Macros of macros, which Swift does not import. */
+static const int copenssl_public_key = EVP_PKEY_PUBLIC_KEY;
+static const unsigned long copenssl_rfc2253 = XN_FLAG_RFC2253;

@@ -9,6 +9,11 @@
 #define __XMLSEC_FUNCTION__ __func__
 #include <libxml/tree.h>
 #include <xmlsec/xmlsec.h>
+#include <xmlsec/base64.h>
+#include <xmlsec/buffer.h>
+#include <xmlsec/io.h>
+#include <xmlsec/keys.h>
+#include <xmlsec/transforms.h>
 #include <xmlsec/xmltree.h>
 #include <xmlsec/xmldsig.h>
 #include <xmlsec/templates.h>

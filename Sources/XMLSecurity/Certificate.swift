@@ -1,0 +1,82 @@
+import COpenSSL
+import CXML
+
+/// What a certificate states (RFC 5280). Two are equal if their bytes are.
+public struct Certificate: Sendable {
+  /// The certificate in DER.
+  public let der: [UInt8]
+  /// The subject in the form of RFC 2253.
+  public let subject: String
+  /// The issuer in the form of RFC 2253.
+  public let issuer: String
+  /// The subject's common name, the most specific if there are several.
+  public let commonName: String?
+  /// Start of the validity in seconds since 1970, UTC.
+  public let notBefore: Int64
+  /// End of the validity in seconds since 1970, UTC.
+  public let notAfter: Int64
+  /// The algorithm of the issuer's signature, as `SHA256withRSA`.
+  public let signatureAlgorithm: String
+  /// The key it certifies; nil for a kind or size that is not accepted for signatures.
+  public let key: SigningKey?
+
+  /// Reads a certificate.
+  ///
+  /// - Parameter der: one certificate in DER and nothing behind it.
+  public init(der: [UInt8]) throws(CertificateError) {
+    guard let x509 = X509Certificate(der: der) else {
+      throw CertificateError("not a DER-encoded X.509 certificate")
+    }
+    try self.init(x509)
+  }
+
+  /// Reads all certificates of a PEM text, in their order; other blocks are skipped.
+  public static func certificates(pem: [UInt8]) throws(CertificateError) -> [Certificate] {
+    var certificates: [Certificate] = []
+    let source = unsafe BIO_new_mem_buf(pem, Int32(clamping: pem.count))
+    defer {
+      unsafe BIO_free(source)
+      ERR_clear_error()
+    }
+    while let x509 = unsafe X509Certificate(adopting: PEM_read_bio_X509(source, nil, nil, nil)) {
+      certificates.append(try Certificate(x509))
+    }
+    guard !certificates.isEmpty else { throw CertificateError("no certificate in the PEM text") }
+    return certificates
+  }
+
+  private init(_ x509: X509Certificate) throws(CertificateError) {
+    guard let der = x509.der, let notBefore = x509.notBefore, let notAfter = x509.notAfter else {
+      throw CertificateError("the certificate's validity is no time")
+    }
+    self.der = der
+    self.notBefore = notBefore
+    self.notAfter = notAfter
+    subject = x509.subject
+    issuer = x509.issuer
+    commonName = x509.commonName
+    signatureAlgorithm = x509.signatureAlgorithm
+    key = x509.publicKey.flatMap(SigningKey.init)
+    ERR_clear_error()
+  }
+}
+
+extension Certificate: Hashable {
+  /// Compares the DER.
+  public static func == (left: Certificate, right: Certificate) -> Bool { left.der == right.der }
+
+  /// Hashes the DER.
+  public func hash(into hasher: inout Hasher) { hasher.combine(der) }
+}
+
+/// Why a certificate or a set of roots was not read.
+public struct CertificateError: Error, Sendable, Hashable, CustomStringConvertible {
+  /// The reason in words.
+  public let message: String
+  /// The reason in words.
+  public var description: String { message }
+
+  init(_ message: String) {
+    self.message = message
+  }
+}

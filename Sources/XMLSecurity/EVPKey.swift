@@ -1,0 +1,135 @@
+import COpenSSL
+
+/// A key of OpenSSL, freed with its last reference.
+@safe final class EVPKey {
+  let pointer: OpaquePointer
+
+  /// Takes over a reference; nil if there is none.
+  init?(adopting pointer: OpaquePointer?) {
+    guard let pointer = unsafe pointer else { return nil }
+    unsafe self.pointer = pointer
+  }
+
+  deinit { unsafe EVP_PKEY_free(pointer) }
+
+  /// Reads a DER-encoded SubjectPublicKeyInfo.
+  convenience init?(subjectPublicKeyInfo der: [UInt8]) {
+    unsafe self.init(
+      adopting: der.withUnsafeBufferPointer { buffer in
+        var start = buffer.baseAddress
+        return unsafe d2i_PUBKEY(nil, &start, buffer.count)
+      })
+  }
+
+  /// Makes an RSA key of its big-endian modulus and exponent.
+  convenience init?(modulus: [UInt8], exponent: [UInt8]) {
+    // OpenSSL verifies with no larger ones either.
+    guard modulus.count <= 2048, exponent.count <= 8,
+      let builder = unsafe OSSL_PARAM_BLD_new()
+    else { return nil }
+    defer { unsafe OSSL_PARAM_BLD_free(builder) }
+    let n = unsafe BN_bin2bn(modulus, Int32(modulus.count), nil)
+    defer { unsafe BN_free(n) }
+    let e = unsafe BN_bin2bn(exponent, Int32(exponent.count), nil)
+    defer { unsafe BN_free(e) }
+    guard unsafe OSSL_PARAM_BLD_push_BN(builder, OSSL_PKEY_PARAM_RSA_N, n) == 1,
+      unsafe OSSL_PARAM_BLD_push_BN(builder, OSSL_PKEY_PARAM_RSA_E, e) == 1
+    else { return nil }
+    unsafe self.init(adopting: Self.publicKey("RSA", builder))
+  }
+
+  /// Makes an elliptic-curve key of its uncompressed point; nil if that is not on the curve.
+  convenience init?(curve: SigningKey.Kind, point: [UInt8]) {
+    guard let group = curve.group, let builder = unsafe OSSL_PARAM_BLD_new() else { return nil }
+    defer { unsafe OSSL_PARAM_BLD_free(builder) }
+    guard
+      unsafe OSSL_PARAM_BLD_push_utf8_string(builder, OSSL_PKEY_PARAM_GROUP_NAME, group, 0) == 1,
+      unsafe OSSL_PARAM_BLD_push_octet_string(
+        builder, OSSL_PKEY_PARAM_PUB_KEY, point, point.count) == 1
+    else { return nil }
+    unsafe self.init(adopting: Self.publicKey("EC", builder))
+  }
+
+  private static func publicKey(_ algorithm: String, _ builder: OpaquePointer) -> OpaquePointer? {
+    let parameters = unsafe OSSL_PARAM_BLD_to_param(builder)
+    defer { unsafe OSSL_PARAM_free(parameters) }
+    let context = unsafe EVP_PKEY_CTX_new_from_name(nil, algorithm, nil)
+    defer { unsafe EVP_PKEY_CTX_free(context) }
+    var key: OpaquePointer?
+    guard unsafe EVP_PKEY_fromdata_init(context) == 1,
+      unsafe EVP_PKEY_fromdata(context, &key, copenssl_public_key, parameters) == 1
+    else { return nil }
+    return unsafe key
+  }
+
+  /// What kind of key it is; nil for those that are not accepted, whatever their strength.
+  var kind: SigningKey.Kind? {
+    switch unsafe EVP_PKEY_get_base_id(pointer) {
+    case EVP_PKEY_RSA: .rsa
+    case EVP_PKEY_EC: SigningKey.Kind.allCases.first { $0.group == group }
+    default: nil
+    }
+  }
+
+  /// The length of an RSA modulus, or of a curve's order.
+  var bits: Int { unsafe Int(EVP_PKEY_get_bits(pointer)) }
+
+  /// OpenSSL's name of the curve.
+  private var group: String? {
+    var name = [CChar](repeating: 0, count: 80)
+    guard unsafe EVP_PKEY_get_group_name(pointer, &name, name.count, nil) == 1 else { return nil }
+    return String(decoding: name.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
+  }
+
+  /// The uncompressed point of an elliptic-curve key: `0x04`, X, Y.
+  var point: [UInt8]? {
+    unsafe EVP_PKEY_set_utf8_string_param(
+      pointer, OSSL_PKEY_PARAM_EC_POINT_CONVERSION_FORMAT, OSSL_PKEY_EC_POINT_CONVERSION_FORMAT_UNCOMPRESSED)
+    var point = [UInt8](repeating: 0, count: 133)
+    var count = 0
+    guard
+      unsafe EVP_PKEY_get_octet_string_param(
+        pointer, OSSL_PKEY_PARAM_PUB_KEY, &point, point.count, &count) == 1, count <= point.count
+    else { return nil }
+    return [UInt8](point[..<count])
+  }
+
+  /// The big-endian modulus and exponent of an RSA key.
+  var modulusAndExponent: (modulus: [UInt8], exponent: [UInt8])? {
+    func number(_ name: String) -> [UInt8]? {
+      var value: OpaquePointer?
+      guard unsafe EVP_PKEY_get_bn_param(pointer, name, &value) == 1 else { return nil }
+      defer { unsafe BN_free(value) }
+      var bytes = [UInt8](repeating: 0, count: unsafe (Int(BN_num_bits(value)) + 7) / 8)
+      _ = unsafe BN_bn2bin(value, &bytes)
+      return bytes
+    }
+    guard let modulus = number(OSSL_PKEY_PARAM_RSA_N), let exponent = number(OSSL_PKEY_PARAM_RSA_E)
+    else { return nil }
+    return (modulus, exponent)
+  }
+
+  /// The DER-encoded SubjectPublicKeyInfo, with the point of a curve uncompressed.
+  var subjectPublicKeyInfo: [UInt8]? {
+    if unsafe EVP_PKEY_get_base_id(pointer) == EVP_PKEY_EC {
+      unsafe EVP_PKEY_set_utf8_string_param(
+        pointer, OSSL_PKEY_PARAM_EC_POINT_CONVERSION_FORMAT,
+        OSSL_PKEY_EC_POINT_CONVERSION_FORMAT_UNCOMPRESSED)
+    }
+    return unsafe derEncoded { unsafe i2d_PUBKEY(pointer, $0) }
+  }
+}
+
+/// Runs one of OpenSSL's `i2d` functions: once for the length, once for the bytes.
+func derEncoded(
+  _ encode: (UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>?) -> Int32
+) -> [UInt8]? {
+  let length = encode(nil)
+  guard length > 0 else { return nil }
+  var der = [UInt8](repeating: 0, count: Int(length))
+  let written = unsafe der.withUnsafeMutableBufferPointer { buffer in
+    var next = buffer.baseAddress
+    return unsafe encode(&next)
+  }
+  return written == length ? der : nil
+}

@@ -1,0 +1,138 @@
+/// A look at the bytes of a document before libxml2 parses them.
+///
+/// It finds what must be known first: the encoding, tags with more attributes than libxml2 can take
+/// (it compares each pair of them), and where the root ends. It checks nothing else; on malformed
+/// markup it stops, and the parser says what is wrong.
+struct MarkupScanner {
+  private let bytes: [UInt8]
+  private let limits: XMLLimits
+  private var position = 0
+  private var depth = 0
+  /// Where the root's end tag begins, or the `/` of a root without content.
+  private(set) var rootEnd: RootEnd?
+
+  enum RootEnd {
+    /// The offset of `</`.
+    case tag(Int)
+    /// The offset of `/>`.
+    case emptyTag(Int)
+  }
+
+  /// Scans a document of at most `limits.bytes` bytes.
+  init(_ bytes: [UInt8], limits: XMLLimits) throws(XMLError) {
+    self.bytes = bytes
+    self.limits = limits
+    try checkEncoding()
+    while let next = find(UInt8(ascii: "<")) {
+      position = next
+      guard try skipMarkup() else { return }
+    }
+  }
+
+  /// Line of an offset, from 1.
+  static func line(of offset: Int, in bytes: [UInt8]) -> Int {
+    bytes[..<min(offset, bytes.count)].count { $0 == UInt8(ascii: "\n") } + 1
+  }
+
+  private func error(_ code: XMLError.Code, at offset: Int, _ message: String) -> XMLError {
+    XMLError(code, line: Self.line(of: offset, in: bytes), message)
+  }
+
+  private func checkEncoding() throws(XMLError) {
+    if bytes.starts(with: [0xfe, 0xff]) || bytes.starts(with: [0xff, 0xfe]) {
+      throw XMLError(.encoding, line: 1, "the file is UTF-16; only UTF-8 is read")
+    }
+    if let zero = bytes.firstIndex(of: 0) {
+      throw error(.encoding, at: zero, "a zero byte: the file is no UTF-8 text")
+    }
+    do {
+      _ = try UTF8Span(validating: bytes.span)
+    } catch let failure {
+      throw error(.encoding, at: failure.byteOffsets.lowerBound, "the bytes are not UTF-8")
+    }
+    guard let declared = declaredEncoding(), declared.lowercased() != "utf-8" else { return }
+    throw XMLError(.encoding, line: 1, "the file says it is \(declared); only UTF-8 is read")
+  }
+
+  /// The name after `encoding=` in the XML declaration.
+  private func declaredEncoding() -> String? {
+    let start = bytes.starts(with: [0xef, 0xbb, 0xbf]) ? 3 : 0
+    guard bytes[start...].starts(with: "<?xml".utf8),
+      let end = offset(of: "?>", in: start..<bytes.count),
+      let label = offset(of: "encoding", in: start..<end)
+    else { return nil }
+    let quotes = [UInt8(ascii: "\""), UInt8(ascii: "'")]
+    guard let open = bytes[label..<end].firstIndex(where: quotes.contains),
+      let close = bytes[(open + 1)..<end].firstIndex(of: bytes[open])
+    else { return nil }
+    return String(decoding: bytes[(open + 1)..<close], as: UTF8.self)
+  }
+
+  private func offset(of text: String, in range: Range<Int>) -> Int? {
+    range.first { bytes[$0..<range.upperBound].starts(with: text.utf8) }
+  }
+
+  /// Steps over the markup at the position; false where it has no end.
+  private mutating func skipMarkup() throws(XMLError) -> Bool {
+    if looking(at: "<!--") { return skip(past: "-->", from: 4) }
+    if looking(at: "<![CDATA[") { return skip(past: "]]>", from: 9) }
+    if looking(at: "<?") { return skip(past: "?>", from: 2) }
+    if looking(at: "<!") { return false }
+    if looking(at: "</") {
+      depth -= 1
+      if depth == 0 { rootEnd = .tag(position) }
+      return skip(past: ">", from: 2)
+    }
+    return try skipStartTag()
+  }
+
+  private mutating func skipStartTag() throws(XMLError) -> Bool {
+    let start = position
+    var attributes = 0
+    position += 1
+    while position < bytes.count {
+      let byte = bytes[position]
+      if byte == UInt8(ascii: ">") {
+        let isEmpty = bytes[position - 1] == UInt8(ascii: "/")
+        if !isEmpty { depth += 1 }
+        if isEmpty, depth == 0 { rootEnd = .emptyTag(position - 1) }
+        position += 1
+        return true
+      }
+      if byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "'") {
+        attributes += 1
+        if attributes > limits.attributes {
+          throw error(
+            .tooMany, at: start, "an element with more than \(limits.attributes) attributes")
+        }
+        position += 1
+        guard let close = find(byte) else { return false }
+        position = close
+      }
+      position += 1
+    }
+    return false
+  }
+
+  private func looking(at text: String) -> Bool {
+    bytes[position...].starts(with: text.utf8)
+  }
+
+  private mutating func skip(past end: String, from offset: Int) -> Bool {
+    position += offset
+    guard let first = end.utf8.first else { return false }
+    while let candidate = find(first) {
+      position = candidate
+      if looking(at: end) {
+        position += end.utf8.count
+        return true
+      }
+      position += 1
+    }
+    return false
+  }
+
+  private func find(_ byte: UInt8) -> Int? {
+    position < bytes.count ? bytes[position...].firstIndex(of: byte) : nil
+  }
+}

@@ -1,0 +1,99 @@
+import COpenSSL
+import CXML
+import CXMLSec
+
+/// One use of libxmlsec1: one Signature and one key.
+@safe struct SignatureContext: ~Copyable {
+  private let context: xmlSecDSigCtxPtr
+
+  /// What became of a verification.
+  enum Outcome {
+    case holds
+    /// A digest differs: what is signed was changed.
+    case changed
+    /// The value was not made by the key.
+    case forged
+    /// libxmlsec1 could not carry it out.
+    case failed
+  }
+
+  /// Takes the one key that is to be used; nil only where memory is short.
+  ///
+  /// - Parameter allowsIdentifiers: whether a reference by Id may be followed.
+  init?(key: EVPKey, allowsIdentifiers: Bool) {
+    guard let signKey = unsafe Self.key(key) else { return nil }
+    guard let context = unsafe xmlSecDSigCtxCreate(nil) else {
+      unsafe xmlSecKeyDestroy(signKey)
+      return nil
+    }
+    unsafe self.context = context
+    unsafe context.pointee.signKey = signKey
+    // No key may come from anywhere else, no reference lead anywhere else, no Manifest be followed.
+    let uris =
+      xmlSecTransformUriTypeEmpty | (allowsIdentifiers ? xmlSecTransformUriTypeSameDocument : 0)
+    unsafe context.pointee.enabledReferenceUris = UInt32(uris)
+    unsafe context.pointee.flags =
+      UInt32(XMLSEC_DSIG_FLAGS_IGNORE_MANIFESTS | XMLSEC_DSIG_FLAGS_STORE_SIGNATURE)
+  }
+
+  deinit {
+    unsafe xmlSecDSigCtxDestroy(context)
+    ERR_clear_error()
+  }
+
+  private static func key(_ key: EVPKey) -> xmlSecKeyPtr? {
+    guard unsafe EVP_PKEY_up_ref(key.pointer) == 1 else { return nil }
+    guard let data = unsafe xmlSecOpenSSLEvpKeyAdopt(key.pointer) else {
+      unsafe EVP_PKEY_free(key.pointer)
+      return nil
+    }
+    guard let result = unsafe xmlSecKeyCreate() else {
+      unsafe xmlSecKeyDataDestroy(data)
+      return nil
+    }
+    guard unsafe xmlSecKeySetValue(result, data) == 0 else {
+      unsafe xmlSecKeyDataDestroy(data)
+      unsafe xmlSecKeyDestroy(result)
+      return nil
+    }
+    return unsafe result
+  }
+
+  /// Verifies a Signature in its document.
+  func verify(_ signature: XMLElement) -> Outcome {
+    guard unsafe xmlSecDSigCtxVerify(context, signature.node) == 0 else { return .failed }
+    if unsafe context.pointee.status == xmlSecDSigStatusSucceeded { return .holds }
+    let references = unsafe context.pointee.signedInfoReferences
+    for index in unsafe 0..<references.use {
+      let item = unsafe references.data[Int(index)]?.assumingMemoryBound(
+        to: xmlSecDSigReferenceCtx.self)
+      guard unsafe item?.pointee.status == xmlSecDSigStatusSucceeded else { return .changed }
+    }
+    return .forged
+  }
+
+  /// Fills in the digests and the value of a Signature whose elements for them are empty.
+  func sign(_ signature: XMLElement) -> Bool {
+    unsafe xmlSecDSigCtxSign(context, signature.node) == 0
+      && context.pointee.status == xmlSecDSigStatusSucceeded
+  }
+
+  /// After a verification that ended as forged: whether another key made the value.
+  func isMade(by key: EVPKey, value: [UInt8]) -> Bool {
+    guard let method = unsafe context.pointee.signMethod?.pointee.id,
+      let signed = unsafe xmlSecDSigCtxGetPreSignBuffer(context),
+      let transform = unsafe xmlSecTransformCreate(method)
+    else { return false }
+    defer { unsafe xmlSecTransformDestroy(transform) }
+    guard let verifyKey = unsafe Self.key(key) else { return false }
+    defer { unsafe xmlSecKeyDestroy(verifyKey) }
+    let transforms = unsafe xmlSecTransformCtxCreate()
+    defer { unsafe xmlSecTransformCtxDestroy(transforms) }
+    unsafe transform.pointee.operation = xmlSecTransformOperationVerify
+    return unsafe xmlSecTransformSetKey(transform, verifyKey) == 0
+      && xmlSecTransformPushBin(
+        transform, xmlSecBufferGetData(signed), xmlSecBufferGetSize(signed), 1, transforms) == 0
+      && xmlSecTransformVerify(transform, value, UInt32(value.count), transforms) == 0
+      && transform.pointee.status == xmlSecTransformStatusOk
+  }
+}

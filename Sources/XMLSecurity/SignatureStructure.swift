@@ -1,0 +1,226 @@
+import CXML
+
+/// One Signature element whose shape is checked: what it refers to, by which algorithms.
+///
+/// Everything is refused but the one shape that covers the whole document, so that "the signature
+/// holds" and "these bytes are what was signed" mean the same. The checks come before any
+/// cryptography, and on the very tree that is verified.
+struct SignatureStructure {
+  let element: XMLElement
+  /// The identifier of the SignatureMethod.
+  let method: String
+  let keyInfo: XMLElement
+  /// The SignedProperties that a reference covers.
+  let signedProperties: XMLElement?
+
+  init(_ element: XMLElement) throws(SignatureError) {
+    self.element = element
+    let parts = element.children
+    guard parts.count >= 3, parts[0].isNamed("SignedInfo", in: Algorithm.signature),
+      parts[1].isNamed("SignatureValue", in: Algorithm.signature),
+      parts[2].isNamed("KeyInfo", in: Algorithm.signature),
+      parts[3...].allSatisfy({ $0.isNamed("Object", in: Algorithm.signature) })
+    else {
+      throw SignatureError(
+        .structure, "it must hold SignedInfo, SignatureValue and KeyInfo, then at most Objects")
+    }
+    keyInfo = parts[2]
+
+    let info = parts[0].children
+    try Self.checkAttributes(of: parts[0], allowed: ["Id"])
+    guard info.count >= 3, info[0].isNamed("CanonicalizationMethod", in: Algorithm.signature),
+      info[1].isNamed("SignatureMethod", in: Algorithm.signature),
+      info[2...].allSatisfy({ $0.isNamed("Reference", in: Algorithm.signature) })
+    else {
+      throw SignatureError(
+        .structure, "SignedInfo must hold CanonicalizationMethod, SignatureMethod and References")
+    }
+    try Self.checkCanonicalization(info[0])
+    method = try Self.algorithm(
+      of: info[1], in: Algorithm.rsaSignatures.union(Algorithm.ecdsaSignatures))
+
+    let references = try info[2...].map { element throws(SignatureError) in
+      try Reference(element)
+    }
+    guard references.count(where: { $0.target == .document }) == 1 else {
+      throw SignatureError(.reference, "exactly one Reference must cover the whole document")
+    }
+    guard references.count <= 2 else {
+      throw SignatureError(.reference, "more than two References")
+    }
+    signedProperties = try references.compactMap(\.identifier).first.map {
+      id throws(SignatureError) in
+      try Self.signedProperties(withID: id, in: parts[3...])
+    }
+  }
+
+  /// The properties with an Id at the one place where XAdES has them, the Id being used once.
+  private static func signedProperties(
+    withID id: String, in objects: ArraySlice<XMLElement>
+  ) throws(SignatureError) -> XMLElement {
+    let candidates =
+      objects
+      .flatMap { $0.children(named: "QualifyingProperties", in: Algorithm.advancedSignature) }
+      .flatMap { $0.children(named: "SignedProperties", in: Algorithm.advancedSignature) }
+      .filter { $0.attribute("Id") == id }
+    guard candidates.count == 1 else {
+      throw SignatureError(
+        .reference, "a Reference by Id may only be to the SignedProperties of the same Signature")
+    }
+    guard candidates[0].document.isIdentifierUnique(id) else {
+      throw SignatureError(.reference, "the Id “\(id)” stands more than once in the document")
+    }
+    return candidates[0]
+  }
+
+  /// What a Reference covers, its transforms and digest being acceptable for it.
+  private struct Reference {
+    enum Target: Equatable { case document, signedProperties(id: String) }
+    let target: Target
+
+    var identifier: String? {
+      if case .signedProperties(let id) = target { id } else { nil }
+    }
+
+    init(_ element: XMLElement) throws(SignatureError) {
+      try checkAttributes(of: element, allowed: ["Id", "URI", "Type"])
+      var parts = element.children
+      let transforms =
+        parts.first.map { $0.isNamed("Transforms", in: Algorithm.signature) } == true
+        ? parts.removeFirst() : nil
+      guard parts.count == 2, parts[0].isNamed("DigestMethod", in: Algorithm.signature),
+        parts[1].isNamed("DigestValue", in: Algorithm.signature)
+      else {
+        throw SignatureError(
+          .structure, "a Reference must hold Transforms, DigestMethod and DigestValue")
+      }
+      _ = try algorithm(of: parts[0], in: Algorithm.digests)
+
+      let uri = element.attribute("URI") ?? ""
+      if uri.isEmpty {
+        target = .document
+      } else if element.attribute("Type") == Algorithm.signedProperties, uri.hasPrefix("#"),
+        Self.isName(uri.dropFirst())
+      {
+        target = .signedProperties(id: String(uri.dropFirst()))
+      } else {
+        throw SignatureError(
+          .reference, "a Reference to “\(uri)”: only the whole document can be signed")
+      }
+      try Self.checkTransforms(transforms, of: target)
+    }
+
+    private static func checkTransforms(
+      _ element: XMLElement?, of target: Target
+    ) throws(SignatureError) {
+      var transforms = element?.children ?? []
+      if let element { try checkAttributes(of: element, allowed: []) }
+      guard transforms.allSatisfy({ $0.isNamed("Transform", in: Algorithm.signature) }) else {
+        throw SignatureError(.structure, "Transforms must hold Transform elements only")
+      }
+      if target == .document {
+        guard transforms.first?.attribute("Algorithm") == Algorithm.enveloped else {
+          throw SignatureError(
+            .reference, "the document's first transform must be enveloped-signature")
+        }
+        let enveloped = transforms.removeFirst()
+        try checkAttributes(of: enveloped, allowed: ["Algorithm"])
+        guard enveloped.children.isEmpty else {
+          throw SignatureError(.structure, "enveloped-signature takes no parameters")
+        }
+      }
+      guard transforms.count <= 1 else {
+        throw SignatureError(.reference, "more than one transform beside enveloped-signature")
+      }
+      if let last = transforms.first { try checkCanonicalization(last) }
+    }
+
+    /// Whether a text is a name that means nothing else within an XPointer.
+    private static func isName(_ text: Substring) -> Bool {
+      text.utf8.first.map { $0 >= 0x80 || $0 == UInt8(ascii: "_") || isLetter($0) } == true
+        && text.utf8.allSatisfy {
+          $0 >= 0x80 || isLetter($0) || ($0 >= 0x30 && $0 <= 0x39) || "_-.".utf8.contains($0)
+        }
+    }
+
+    private static func isLetter(_ byte: UInt8) -> Bool {
+      byte | 0x20 >= UInt8(ascii: "a") && byte | 0x20 <= UInt8(ascii: "z")
+    }
+  }
+
+  /// Canonicalizations take no parameters but the exclusive one's list of prefixes.
+  private static func checkCanonicalization(_ element: XMLElement) throws(SignatureError) {
+    let identifier = try attribute("Algorithm", of: element)
+    guard Algorithm.canonicalizations.contains(identifier) else {
+      throw SignatureError(.algorithm, "“\(identifier)” is not accepted here")
+    }
+    let isExclusive = identifier.hasPrefix(Algorithm.exclusiveC14N)
+    let parameters = element.children
+    guard
+      parameters.isEmpty
+        || isExclusive && parameters.count == 1
+          && parameters[0].isNamed("InclusiveNamespaces", in: Algorithm.exclusiveC14N)
+    else { throw SignatureError(.structure, "“\(identifier)” has parameters it can't have") }
+  }
+
+  /// The identifier of an algorithm without parameters.
+  private static func algorithm(
+    of element: XMLElement, in accepted: Set<String>
+  ) throws(SignatureError) -> String {
+    let identifier = try attribute("Algorithm", of: element)
+    guard accepted.contains(identifier) else {
+      throw SignatureError(.algorithm, "“\(identifier)” is not accepted as a \(element.name)")
+    }
+    guard element.children.isEmpty else {
+      throw SignatureError(.structure, "“\(identifier)” takes no parameters")
+    }
+    return identifier
+  }
+
+  private static func attribute(
+    _ name: String, of element: XMLElement
+  ) throws(SignatureError) -> String {
+    try checkAttributes(of: element, allowed: [name])
+    guard let value = element.attribute(name) else {
+      throw SignatureError(.structure, "\(element.name) has no \(name)")
+    }
+    return value
+  }
+
+  /// libxmlsec1 reads an attribute by its local name, whatever its namespace: there must be no other
+  /// that it could take for the one checked here.
+  private static func checkAttributes(
+    of element: XMLElement, allowed: Set<String>
+  ) throws(SignatureError) {
+    var next = unsafe element.node.pointee.properties
+    while let attribute = unsafe next {
+      let name = unsafe String(cString: attribute.pointee.name)
+      guard unsafe attribute.pointee.ns == nil, allowed.contains(name) else {
+        throw SignatureError(.structure, "\(element.name) can't have an attribute “\(name)”")
+      }
+      unsafe next = attribute.pointee.next
+    }
+  }
+}
+
+extension XMLDocument {
+  /// Whether at most one attribute that anybody may take for an identifier has this value.
+  fileprivate func isIdentifierUnique(_ id: String) -> Bool {
+    var count = 0
+    var next: XMLElement? = root
+    while let element = next {
+      var property = unsafe element.node.pointee.properties
+      while let attribute = unsafe property {
+        if unsafe xmlStrcasecmp(attribute.pointee.name, "id") == 0,
+          let value = unsafe xmlNodeListGetString(pointer, attribute.pointee.children, 1)
+        {
+          if unsafe xmlStrEqual(value, id) == 1 { count += 1 }
+          unsafe cxml_free(value)
+        }
+        unsafe property = attribute.pointee.next
+      }
+      next = element.next(within: root)
+    }
+    return count == 1
+  }
+}

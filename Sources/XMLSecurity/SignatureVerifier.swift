@@ -1,0 +1,197 @@
+import CXML
+
+/// Checks the XML signatures of a document (XML Signature 1.1), and says who made them.
+///
+/// Accepted is one shape only, that of an enveloped signature over the whole document, so that
+/// nothing a reader of the document sees is unsigned. Of several signatures each covers the document
+/// as it was when that one was made: without itself and those behind it.
+public struct SignatureVerifier: Sendable {
+  /// Grows whenever a verdict could change.
+  public static let version = 1
+
+  private static let maximumSignatures = 8
+
+  /// Makes a verifier; it has no settings.
+  public init() {}
+
+  /// Verifies all signatures of a document.
+  ///
+  /// The document is the same afterwards as before.
+  ///
+  /// - Returns: the signatures in document order, at least one. The signer of the document is that
+  ///   of the last.
+  /// - Throws: why the first of those that do not hold does not. All must.
+  public func verify(_ document: XMLDocument) throws(SignatureError) -> [VerifiedSignature] {
+    let elements = try signatures(of: document)
+    var claims: [(structure: SignatureStructure, keyInfo: KeyInfo)] = []
+    for (index, element) in elements.enumerated() {
+      try numbering(index + 1) { () throws(SignatureError) in
+        let structure = try SignatureStructure(element)
+        claims.append((structure, try KeyInfo(structure.keyInfo)))
+      }
+    }
+    var verified: [VerifiedSignature] = []
+    var removed = RemovedElements()
+    defer { removed.putBack() }
+    for (index, claim) in claims.enumerated().reversed() {
+      try numbering(index + 1) { () throws(SignatureError) in
+        verified.append(try verify(claim.structure, claim.keyInfo))
+      }
+      removed.remove(claim.structure.element)
+    }
+    return verified.reversed()
+  }
+
+  /// The Signature elements, all of them children of the root.
+  private func signatures(of document: XMLDocument) throws(SignatureError) -> [XMLElement] {
+    let root = document.root
+    var signatures: [XMLElement] = []
+    var next: XMLElement? = root
+    while let element = next {
+      if element.isNamed("Signature", in: Algorithm.signature) {
+        guard let parent = element.parent, unsafe parent.node == root.node else {
+          throw SignatureError(
+            .structure, "line \(element.line): a Signature that is not a child of the root")
+        }
+        signatures.append(element)
+      }
+      next = element.next(within: root)
+    }
+    guard !signatures.isEmpty else { throw SignatureError(.unsigned, "there is no signature") }
+    guard signatures.count <= Self.maximumSignatures else {
+      throw SignatureError(
+        .structure, "\(signatures.count) signatures; at most \(Self.maximumSignatures)")
+    }
+    return signatures
+  }
+
+  private func numbering(
+    _ number: Int, _ body: () throws(SignatureError) -> Void
+  ) throws(SignatureError) {
+    do {
+      try body()
+    } catch {
+      throw SignatureError(error.code, error.message, signature: number)
+    }
+  }
+
+  private func verify(
+    _ structure: SignatureStructure, _ keyInfo: KeyInfo
+  ) throws(SignatureError) -> VerifiedSignature {
+    let isRSA = Algorithm.rsaSignatures.contains(structure.method)
+    let key =
+      if let key = keyInfo.key { key } else { try signer(among: keyInfo.certificates, structure) }
+    guard (key.kind == .rsa) == isRSA else {
+      throw SignatureError(.key, "the key is \(key.kind.rawValue), the method “\(structure.method)”")
+    }
+    let holders = keyInfo.certificates.filter { $0.key == key }
+    guard keyInfo.certificates.isEmpty || holders.count == 1 else {
+      throw SignatureError(
+        .certificate,
+        holders.isEmpty
+          ? "none of the certificates holds the key in KeyValue"
+          : "more than one certificate holds the signing key")
+    }
+    if keyInfo.key != nil { try check(structure, with: key) }
+
+    let time = structure.signedProperties?
+      .child(named: "SignedSignatureProperties", in: Algorithm.advancedSignature)?
+      .child(named: "SigningTime", in: Algorithm.advancedSignature)?.text
+    return VerifiedSignature(
+      signingTime: time.flatMap(SigningTime.seconds), signingTimeText: time, key: key,
+      certificate: holders.first,
+      otherCertificates: keyInfo.certificates.filter { $0 != holders.first })
+  }
+
+  /// Verifies with a key that is known.
+  private func check(
+    _ structure: SignatureStructure, with key: SigningKey
+  ) throws(SignatureError) {
+    let context = try context(for: key, structure)
+    try require(context.verify(structure.element))
+  }
+
+  /// Finds the key that made the signature; it then holds.
+  ///
+  /// The document is digested twice at most, however many certificates there are: if the first key
+  /// is not the one, the others are tried on the canonical SignedInfo alone.
+  private func signer(
+    among certificates: [Certificate], _ structure: SignatureStructure
+  ) throws(SignatureError) -> SigningKey {
+    let isRSA = Algorithm.rsaSignatures.contains(structure.method)
+    // The leaf is the one that issued none of the others, wherever it stands.
+    let leavesFirst =
+      certificates.filter { leaf in !certificates.contains { $0 != leaf && $0.issuer == leaf.subject } }
+      + certificates
+    var candidates: [SigningKey] = []
+    for certificate in leavesFirst {
+      guard let key = certificate.key, (key.kind == .rsa) == isRSA, !candidates.contains(key)
+      else { continue }
+      candidates.append(key)
+    }
+    guard let first = candidates.first else {
+      throw SignatureError(.key, "no certificate holds a key that fits “\(structure.method)”")
+    }
+    let context = try context(for: first, structure)
+    let outcome = context.verify(structure.element)
+    guard outcome == .forged, candidates.count > 1,
+      let value = structure.element.child(named: "SignatureValue", in: Algorithm.signature)?.base64,
+      let key = candidates.dropFirst().first(where: { candidate in
+        EVPKey(subjectPublicKeyInfo: candidate.subjectPublicKeyInfo).map {
+          context.isMade(by: $0, value: value)
+        } ?? false
+      })
+    else {
+      try require(outcome)
+      return first
+    }
+    try check(structure, with: key)
+    return key
+  }
+
+  private func context(
+    for key: SigningKey, _ structure: SignatureStructure
+  ) throws(SignatureError) -> SignatureContext {
+    guard let key = EVPKey(subjectPublicKeyInfo: key.subjectPublicKeyInfo),
+      let context = SignatureContext(
+        key: key, allowsIdentifiers: structure.signedProperties != nil)
+    else { throw SignatureError(.internalFailure, "out of memory") }
+    return context
+  }
+
+  private func require(_ outcome: SignatureContext.Outcome) throws(SignatureError) {
+    switch outcome {
+    case .holds: break
+    case .changed:
+      throw SignatureError(.changed, "the document was changed after it was signed")
+    case .forged:
+      throw SignatureError(.forged, "the signature was not made by the key that it names")
+    case .failed:
+      throw SignatureError(.internalFailure, "the signature can't be processed")
+    }
+  }
+}
+
+/// Elements that are taken out of their tree for a while.
+@safe private struct RemovedElements {
+  private var places: [(element: XMLElement, parent: xmlNodePtr?, next: xmlNodePtr?)]
+
+  init() { unsafe places = [] }
+
+  mutating func remove(_ element: XMLElement) {
+    let node = unsafe element.node
+    unsafe places.append((element, node.pointee.parent, node.pointee.next))
+    unsafe xmlUnlinkNode(node)
+  }
+
+  /// Puts them back in the opposite order, so that each finds its neighbour where it was.
+  mutating func putBack() {
+    while let (element, parent, next) = unsafe places.popLast() {
+      if let next = unsafe next {
+        unsafe xmlAddPrevSibling(next, element.node)
+      } else {
+        unsafe xmlAddChild(parent, element.node)
+      }
+    }
+  }
+}

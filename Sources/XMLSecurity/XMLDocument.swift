@@ -1,0 +1,177 @@
+import CXML
+
+/// A document in memory, read from bytes under limits.
+///
+/// It is confined to the thread that uses it: make it, verify it, validate it and read it in one
+/// place. Any number of documents can be used on as many threads.
+@safe public final class XMLDocument {
+  let pointer: xmlDocPtr
+  private let rootPointer: xmlNodePtr
+  /// Where a further element goes, as the last child of the root.
+  let rootEnd: MarkupScanner.RootEnd
+
+  /// Reads a document.
+  ///
+  /// There are no entities but the five of XML, no document type declaration, no inclusion; nothing
+  /// is fetched from anywhere. A limit ends the reading where it is passed.
+  ///
+  /// - Parameters:
+  ///   - bytes: a whole document in UTF-8, with or without a byte order mark.
+  ///   - limits: what it may have.
+  /// - Throws: what is wrong, in words, with the line.
+  public init(parsing bytes: [UInt8], limits: XMLLimits = .standard) throws(XMLError) {
+    guard bytes.count <= limits.bytes else {
+      throw XMLError(.tooLarge, "\(bytes.count) bytes; at most \(limits.bytes) are read")
+    }
+    guard !bytes.isEmpty else { throw XMLError(.malformed, "the file is empty") }
+    let scanner = try MarkupScanner(bytes, limits: limits)
+
+    XMLLibrary.start()
+    let run = ParserRun(limits: limits)
+    let parsed = unsafe run.parse(bytes)
+    guard run.error == nil, let document = unsafe parsed,
+      let root = unsafe xmlDocGetRootElement(document), let rootEnd = scanner.rootEnd
+    else {
+      if let document = unsafe parsed { unsafe xmlFreeDoc(document) }
+      throw run.error ?? XMLError(.malformed, "not well-formed XML")
+    }
+    unsafe pointer = document
+    unsafe rootPointer = root
+    self.rootEnd = rootEnd
+  }
+
+  deinit { unsafe xmlFreeDoc(pointer) }
+
+  /// The root element.
+  public var root: XMLElement { unsafe XMLElement(rootPointer, in: self) }
+}
+
+/// One run of libxml2's parser: the limits that its callbacks enforce, and the first error.
+private final class ParserRun {
+  private let limits: XMLLimits
+  private var nodes = 0
+  private var nodesOutsideRoot = 0
+  private(set) var error: XMLError?
+
+  init(limits: XMLLimits) {
+    self.limits = limits
+  }
+
+  /// Parses; the caller frees the result.
+  func parse(_ bytes: [UInt8]) -> xmlDocPtr? {
+    guard let context = unsafe xmlNewParserCtxt() else {
+      error = XMLError(.malformed, "out of memory")
+      return nil
+    }
+    defer { unsafe xmlFreeParserCtxt(context) }
+    unsafe context.pointee._private = Unmanaged.passUnretained(self).toOpaque()
+    if let handler = unsafe context.pointee.sax {
+      unsafe handler.pointee.internalSubset = { context, _, _, _ in
+        unsafe ParserRun.of(context)?.refuse(
+          .doctype, in: context, "a document type declaration is not allowed")
+      }
+      unsafe handler.pointee.startElementNs = {
+        context, name, prefix, uri, namespaceCount, namespaces, attributeCount, defaulted, values in
+        guard
+          let run = unsafe ParserRun.of(context),
+          unsafe run.admitElement(in: context, namespaces, count: Int(namespaceCount))
+        else { return }
+        unsafe xmlSAX2StartElementNs(
+          context, name, prefix, uri, namespaceCount, namespaces, attributeCount, defaulted, values)
+      }
+      unsafe handler.pointee.comment = { context, text in
+        guard let run = unsafe ParserRun.of(context), unsafe run.admitNode(in: context) else {
+          return
+        }
+        unsafe xmlSAX2Comment(context, text)
+      }
+      unsafe handler.pointee.processingInstruction = { context, target, data in
+        guard let run = unsafe ParserRun.of(context), unsafe run.admitNode(in: context) else {
+          return
+        }
+        unsafe xmlSAX2ProcessingInstruction(context, target, data)
+      }
+      unsafe handler.pointee.serror = { context, error in
+        guard let error = unsafe error?.pointee, unsafe error.level.rawValue >= 2 else { return }
+        let message = unsafe error.message.map { unsafe String(cString: $0) } ?? "malformed"
+        unsafe ParserRun.of(context)?.refuse(
+          .malformed, in: context, line: Int(error.line), message)
+      }
+    }
+    // CDATA sections become plain text, as canonicalization has it, and lines go beyond 65,535.
+    let options = XML_PARSE_NONET.rawValue | XML_PARSE_NOCDATA.rawValue
+      | XML_PARSE_IGNORE_ENC.rawValue | XML_PARSE_BIG_LINES.rawValue | XML_PARSE_COMPACT.rawValue
+    let document = unsafe bytes.withUnsafeBytes { buffer in
+      unsafe xmlCtxtReadMemory(
+        context, buffer.baseAddress?.assumingMemoryBound(to: CChar.self), Int32(buffer.count), nil,
+        nil, Int32(options))
+    }
+    if error == nil, unsafe context.pointee.wellFormed == 0 || context.pointee.nsWellFormed == 0 {
+      error = XMLError(.malformed, "not well-formed XML")
+    }
+    return unsafe document
+  }
+
+  private static func of(_ context: UnsafeMutableRawPointer?) -> ParserRun? {
+    unsafe context?.assumingMemoryBound(to: xmlParserCtxt.self).pointee._private.map {
+      unsafe Unmanaged<ParserRun>.fromOpaque($0).takeUnretainedValue()
+    }
+  }
+
+  /// Notes the first error and ends the parsing.
+  private func refuse(
+    _ code: XMLError.Code, in context: UnsafeMutableRawPointer?, line: Int? = nil,
+    _ message: String
+  ) {
+    let parser = unsafe context?.assumingMemoryBound(to: xmlParserCtxt.self)
+    if error == nil {
+      let here = unsafe parser?.pointee.input.map { unsafe Int($0.pointee.line) }
+      let words = message.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+      error = XMLError(code, line: line ?? here, words)
+    }
+    unsafe xmlStopParser(parser)
+  }
+
+  private func admitNode(in context: UnsafeMutableRawPointer?) -> Bool {
+    nodes += 1
+    guard nodes <= limits.nodes else {
+      unsafe refuse(.tooMany, in: context, "more than \(limits.nodes) elements")
+      return false
+    }
+    let depth = unsafe context?.assumingMemoryBound(to: xmlParserCtxt.self).pointee.nodeNr
+    guard depth == 0 else { return true }
+    nodesOutsideRoot += 1
+    guard nodesOutsideRoot <= limits.nodesOutsideRoot else {
+      unsafe refuse(.tooMany, in: context, "too many comments outside the root")
+      return false
+    }
+    return true
+  }
+
+  private func admitElement(
+    in context: UnsafeMutableRawPointer?,
+    _ namespaces: UnsafeMutablePointer<UnsafePointer<xmlChar>?>?, count: Int
+  ) -> Bool {
+    guard let parser = unsafe context?.assumingMemoryBound(to: xmlParserCtxt.self).pointee,
+      unsafe admitNode(in: context)
+    else { return false }
+    guard unsafe Int(parser.nodeNr) < limits.depth else {
+      unsafe refuse(.tooDeep, in: context, "more than \(limits.depth) levels of elements")
+      return false
+    }
+    // libxml2 keeps prefix and URI of each declaration in scope side by side.
+    guard unsafe Int(parser.nsNr) / 2 <= limits.namespaces else {
+      unsafe refuse(.tooMany, in: context, "more than \(limits.namespaces) namespaces in scope")
+      return false
+    }
+    guard let namespaces = unsafe namespaces else { return true }
+    for index in 0..<count {
+      let length = unsafe xmlStrlen(namespaces[2 * index + 1])
+      guard Int(length) <= limits.namespaceLength else {
+        unsafe refuse(.tooMany, in: context, "a namespace of \(length) bytes")
+        return false
+      }
+    }
+    return true
+  }
+}

@@ -1,0 +1,125 @@
+import CXML
+import CXMLSec
+
+/// An element of a document; it keeps the document alive.
+@safe public struct XMLElement {
+  let node: xmlNodePtr
+  let document: XMLDocument
+
+  init(_ node: xmlNodePtr, in document: XMLDocument) {
+    unsafe self.node = node
+    self.document = document
+  }
+
+  /// The name without its prefix.
+  public var name: String { unsafe String(cString: node.pointee.name) }
+
+  /// The URI of the namespace.
+  public var namespace: String? {
+    guard let uri = unsafe node.pointee.ns?.pointee.href else { return nil }
+    return unsafe String(cString: uri)
+  }
+
+  /// The line, from 1, on which the start tag ends.
+  public var line: Int { unsafe xmlGetLineNo(node) }
+
+  /// The text of the element and its descendants in document order; comments and processing
+  /// instructions are skipped.
+  public var text: String {
+    guard let content = unsafe xmlNodeGetContent(node) else { return "" }
+    defer { unsafe cxml_free(content) }
+    return unsafe String(cString: content)
+  }
+
+  /// The elements directly below, in document order.
+  public var children: [XMLElement] {
+    var elements: [XMLElement] = []
+    var next = unsafe xmlFirstElementChild(node)
+    while let child = unsafe next {
+      unsafe elements.append(XMLElement(child, in: document))
+      unsafe next = xmlNextElementSibling(child)
+    }
+    return elements
+  }
+
+  /// The elements directly below that have a name and namespace, in document order.
+  ///
+  /// - Parameters:
+  ///   - name: without prefix.
+  ///   - namespace: its URI; nil: no namespace.
+  public func children(named name: String, in namespace: String?) -> [XMLElement] {
+    children.filter { $0.isNamed(name, in: namespace) }
+  }
+
+  /// The first element directly below that has a name and namespace.
+  ///
+  /// - Parameters:
+  ///   - name: without prefix.
+  ///   - namespace: its URI; nil: no namespace.
+  public func child(named name: String, in namespace: String?) -> XMLElement? {
+    var next = unsafe xmlFirstElementChild(node)
+    while let child = unsafe next {
+      let element = unsafe XMLElement(child, in: document)
+      if element.isNamed(name, in: namespace) { return element }
+      unsafe next = xmlNextElementSibling(child)
+    }
+    return nil
+  }
+
+  /// The value of an attribute.
+  ///
+  /// - Parameters:
+  ///   - name: without prefix.
+  ///   - namespace: its URI; nil: an attribute without prefix.
+  public func attribute(_ name: String, in namespace: String? = nil) -> String? {
+    let value =
+      if let namespace { unsafe xmlGetNsProp(node, name, namespace) } else {
+        unsafe xmlGetNoNsProp(node, name)
+      }
+    guard let value = unsafe value else { return nil }
+    defer { unsafe cxml_free(value) }
+    return unsafe String(cString: value)
+  }
+
+  /// Whether the element has a name and namespace.
+  func isNamed(_ name: String, in namespace: String?) -> Bool {
+    guard unsafe xmlStrEqual(node.pointee.name, name) == 1 else { return false }
+    guard let uri = unsafe node.pointee.ns?.pointee.href else { return namespace == nil }
+    return namespace.map { unsafe xmlStrEqual(uri, $0) == 1 } ?? false
+  }
+
+  /// The bytes of the element's base64 text, white space skipped; nil if it is none, or empty.
+  var base64: [UInt8]? {
+    let text = text
+    var bytes = [UInt8](repeating: 0, count: text.utf8.count)
+    guard !bytes.isEmpty else { return nil }
+    var count: UInt32 = 0
+    guard unsafe xmlSecBase64Decode_ex(text, &bytes, UInt32(bytes.count), &count) == 0, count > 0
+    else { return nil }
+    return [UInt8](bytes[..<Int(count)])
+  }
+
+  /// The element above; nil for the root.
+  var parent: XMLElement? {
+    guard let parent = unsafe node.pointee.parent,
+      unsafe parent.pointee.type == XML_ELEMENT_NODE
+    else { return nil }
+    return unsafe XMLElement(parent, in: document)
+  }
+
+  /// The next element in document order, within the tree below `top`.
+  func next(within top: XMLElement) -> XMLElement? {
+    if let child = unsafe xmlFirstElementChild(node) {
+      return unsafe XMLElement(child, in: document)
+    }
+    var current = unsafe node
+    while unsafe current != top.node {
+      if let sibling = unsafe xmlNextElementSibling(current) {
+        return unsafe XMLElement(sibling, in: document)
+      }
+      guard let parent = unsafe current.pointee.parent else { return nil }
+      unsafe current = parent
+    }
+    return nil
+  }
+}
