@@ -8,34 +8,68 @@ public struct FieldName: Sendable {
   /// - Parameter text: an ASCII token.
   public init(_ text: StaticString) { self.text = text }
 
+  /// Media types the client takes (RFC 9110 section 12.5.1).
   public static let accept = FieldName("Accept")
+  /// Content codings the client takes (RFC 9110 section 12.5.3).
   public static let acceptEncoding = FieldName("Accept-Encoding")
+  /// Methods of the resource (RFC 9110 section 10.2.1).
   public static let allow = FieldName("Allow")
+  /// Credentials of the client (RFC 9110 section 11.6.2).
   public static let authorization = FieldName("Authorization")
+  /// Directives for caches (RFC 9111 section 5.2).
   public static let cacheControl = FieldName("Cache-Control")
+  /// Options of this connection (RFC 9110 section 7.6.1).
   public static let connection = FieldName("Connection")
+  /// Codings of the content (RFC 9110 section 8.4).
   public static let contentEncoding = FieldName("Content-Encoding")
+  /// Length of the body in bytes (RFC 9110 section 8.6).
   public static let contentLength = FieldName("Content-Length")
+  /// Media type of the content (RFC 9110 section 8.3).
   public static let contentType = FieldName("Content-Type")
+  /// When the message was made (RFC 9110 section 6.6.1).
   public static let date = FieldName("Date")
+  /// Validator of the representation (RFC 9110 section 8.8.3).
   public static let entityTag = FieldName("ETag")
+  /// What the client waits for before its body (RFC 9110 section 10.1.1).
   public static let expect = FieldName("Expect")
+  /// Host and port of the target (RFC 9110 section 7.2).
   public static let host = FieldName("Host")
+  /// Condition on entity tags, for changes (RFC 9110 section 13.1.1).
+  public static let ifMatch = FieldName("If-Match")
+  /// Condition on the modification date, for reading (RFC 9110 section 13.1.3).
   public static let ifModifiedSince = FieldName("If-Modified-Since")
+  /// Condition on entity tags, for reading (RFC 9110 section 13.1.2).
   public static let ifNoneMatch = FieldName("If-None-Match")
+  /// Condition on the modification date, for changes (RFC 9110 section 13.1.4).
+  public static let ifUnmodifiedSince = FieldName("If-Unmodified-Since")
+  /// When the representation was modified (RFC 9110 section 8.8.2).
   public static let lastModified = FieldName("Last-Modified")
+  /// Related resources (RFC 8288 section 3).
   public static let link = FieldName("Link")
+  /// Where a redirect leads (RFC 9110 section 10.2.2).
   public static let location = FieldName("Location")
+  /// The web origin that caused the request (RFC 6454 section 7).
   public static let origin = FieldName("Origin")
+  /// The number that logs know the request by.
   public static let requestID = FieldName("X-Request-Id")
+  /// When to ask again (RFC 9110 section 10.2.3).
   public static let retryAfter = FieldName("Retry-After")
+  /// The answer to the key (RFC 6455 section 11.3.3).
   public static let secWebSocketAccept = FieldName("Sec-WebSocket-Accept")
+  /// The key of the client (RFC 6455 section 11.3.1).
   public static let secWebSocketKey = FieldName("Sec-WebSocket-Key")
+  /// Subprotocols (RFC 6455 section 11.3.4).
   public static let secWebSocketProtocol = FieldName("Sec-WebSocket-Protocol")
+  /// The version of the protocol (RFC 6455 section 11.3.5).
   public static let secWebSocketVersion = FieldName("Sec-WebSocket-Version")
+  /// Codings of the message body (RFC 9112 section 6.1).
   public static let transferEncoding = FieldName("Transfer-Encoding")
+  /// Protocols to change to (RFC 9110 section 7.8).
   public static let upgrade = FieldName("Upgrade")
+  /// Fields that chose the representation (RFC 9110 section 12.5.5).
   public static let vary = FieldName("Vary")
+  /// Addresses that a proxy forwards for.
   public static let xForwardedFor = FieldName("X-Forwarded-For")
+  /// The scheme that a proxy was asked with.
   public static let xForwardedProto = FieldName("X-Forwarded-Proto")
 }

@@ -1,6 +1,23 @@
 /// A request method, as RFC 9110 section 9 and RFC 5789 name them.
 public enum Method: Hashable, Sendable {
-  case get, head, post, put, delete, connect, options, trace, patch
+  /// Asks for the resource.
+  case get
+  /// `GET` without the body of the response.
+  case head
+  /// Hands content to the resource.
+  case post
+  /// Replaces the resource.
+  case put
+  /// Deletes the resource.
+  case delete
+  /// Asks a proxy for a tunnel.
+  case connect
+  /// Asks what the resource or the server can do.
+  case options
+  /// Asks for an echo of the request.
+  case trace
+  /// Changes a part of the resource.
+  case patch
   /// Any other token.
   case other(String)
 
@@ -8,8 +25,36 @@ public enum Method: Hashable, Sendable {
   ///
   /// - Parameter token: the bytes before the first space of the request line; methods are case-sensitive.
   public init(_ token: some Collection<UInt8>) {
-    let name = String(decoding: token, as: UTF8.self)
-    self = Method.known.first { $0.name == name } ?? .other(name)
+    self =
+      Method(packed: token.count <= 8 ? token.reduce(0) { $0 << 8 | UInt64($1) } : 0)
+      ?? .other(String(decoding: token, as: UTF8.self))
+  }
+
+  /// Reads a method from bytes that are known to be a token.
+  init(_ token: Span<UInt8>) {
+    var packed: UInt64 = 0
+    if token.count <= 8 {
+      for index in token.indices { packed = packed << 8 | UInt64(token[index]) }
+    }
+    self =
+      unsafe Method(packed: packed)
+      ?? .other(token.withUnsafeBufferPointer { unsafe String(decoding: $0, as: UTF8.self) })
+  }
+
+  /// Finds a known method by its characters in one number, the first one highest.
+  private init?(packed: UInt64) {
+    switch packed {
+    case 0x47_45_54: self = .get
+    case 0x48_45_41_44: self = .head
+    case 0x50_4f_53_54: self = .post
+    case 0x50_55_54: self = .put
+    case 0x44_45_4c_45_54_45: self = .delete
+    case 0x43_4f_4e_4e_45_43_54: self = .connect
+    case 0x4f_50_54_49_4f_4e_53: self = .options
+    case 0x54_52_41_43_45: self = .trace
+    case 0x50_41_54_43_48: self = .patch
+    default: return nil
+    }
   }
 
   /// The token that stands in a request line and in `Allow`.
@@ -27,8 +72,4 @@ public enum Method: Hashable, Sendable {
     case .other(let name): name
     }
   }
-
-  private static let known: [Method] = [
-    .get, .head, .post, .put, .delete, .connect, .options, .trace, .patch,
-  ]
 }

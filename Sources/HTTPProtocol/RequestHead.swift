@@ -1,27 +1,48 @@
 /// The request line and the header fields of a request, checked by the rules of RFC 9112.
 public struct RequestHead: Sendable {
   /// The versions this server speaks.
-  public enum Version: Sendable { case http10, http11 }
+  public enum Version: Sendable {
+    /// HTTP/1.0: closes after each response unless the client asks otherwise.
+    case http10
+    /// HTTP/1.1, and whatever has its semantics.
+    case http11
+  }
 
   /// How the body is framed (RFC 9112 section 6.3).
   public enum Framing: Equatable, Sendable {
+    /// There is no body.
     case none
     /// `Content-Length`, in bytes.
     case length(Int)
+    /// The chunked transfer coding (RFC 9112 section 7.1).
     case chunked
   }
 
   /// One field line: where its name and its trimmed value stand in ``bytes``.
   struct Field: Sendable {
-    var nameStart: UInt16
-    var nameEnd: UInt16
-    var valueStart: UInt16
-    var valueEnd: UInt16
+    private var nameStart: UInt16
+    private var nameEnd: UInt16
+    private var valueStart: UInt16
+    private var valueEnd: UInt16
+
+    /// A field line; the positions must lie below ``RequestHead/longest``.
+    init(name: Range<Int>, value: Range<Int>) {
+      nameStart = UInt16(name.lowerBound)
+      nameEnd = UInt16(name.upperBound)
+      valueStart = UInt16(value.lowerBound)
+      valueEnd = UInt16(value.upperBound)
+    }
+
+    var name: Range<Int> { Int(nameStart)..<Int(nameEnd) }
+    var value: Range<Int> { Int(valueStart)..<Int(valueEnd) }
   }
 
+  /// The longest head, in bytes: positions are kept in 16 bits.
+  static let longest = Int(UInt16.max)
+
   /// The head as it came.
-  var bytes: [UInt8]
-  var fields: [Field]
+  let bytes: [UInt8]
+  let fields: [Field]
 
   /// The method.
   public let method: Method
@@ -33,7 +54,144 @@ public struct RequestHead: Sendable {
   public let keepAlive: Bool
   /// Whether the client waits for `100 Continue` before it sends the body.
   public let expectsContinue: Bool
-  var pathRange: Range<Int>
-  var queryRange: Range<Int>?
-  var hostRange: Range<Int>
+  let targetRange: Range<Int>
+  let pathRange: Range<Int>
+  let queryRange: Range<Int>?
+  let authorityRange: Range<Int>
+  let hostRange: Range<Int>
+}
+
+extension RequestHead {
+  /// A head from parts: HTTP/2's pseudo-fields and fields (RFC 9113 section 8.3.1).
+  ///
+  /// - Parameters:
+  ///   - method: the method; `CONNECT` is refused.
+  ///   - path: the path and, after `?`, the query; `*` for `OPTIONS`.
+  ///   - authority: host and port; may be empty where `fields` has `Host`.
+  ///   - fields: names and values; surrounding blanks of a value are dropped.
+  /// - Throws: what ``RequestParser`` throws for the same fault; 431 above 65,535 bytes in all.
+  public init(
+    method: Method, path: [UInt8], authority: [UInt8],
+    fields: [(name: [UInt8], value: [UInt8])]
+  ) throws(RequestFailure) {
+    let total = fields.reduce(path.count + authority.count) {
+      $0 + $1.name.count + $1.value.count + 2
+    }
+    guard total <= Self.longest else {
+      throw RequestFailure(.headerFieldsTooLarge, "head too large")
+    }
+    var bytes = path + authority
+    bytes.reserveCapacity(total)
+    var builder = RequestHeadBuilder()
+    try builder.takeParts(
+      bytes, method: method, target: 0..<path.count, authority: path.count..<bytes.count)
+    for field in fields {
+      let start = bytes.count
+      bytes += field.name
+      bytes += [UInt8(ascii: ":"), UInt8(ascii: " ")]
+      bytes += field.value
+      guard bytes[start...].allSatisfy({ ($0 >= 0x20 || $0 == 0x09) && $0 != 0x7f }),
+        start < bytes.count
+      else { throw RequestFailure("control character in a field") }
+      let field = try RequestHeadBuilder.field(bytes.span, start..<bytes.count)
+      try builder.take(field, in: bytes)
+    }
+    self = try builder.finish(bytes, fromHTTP2: true)
+  }
+
+  /// A head from parts given as text.
+  ///
+  /// - Parameters:
+  ///   - method: the method; `CONNECT` is refused.
+  ///   - path: the path and, after `?`, the query; `*` for `OPTIONS`.
+  ///   - authority: host and port.
+  ///   - fields: names and values.
+  /// - Throws: what ``RequestParser`` throws for the same fault; 431 above 65,535 bytes in all.
+  public init(
+    method: Method, path: String, authority: String, fields: [(name: String, value: String)] = []
+  ) throws(RequestFailure) {
+    try self.init(
+      method: method, path: Array(path.utf8), authority: Array(authority.utf8),
+      fields: fields.map { (Array($0.name.utf8), Array($0.value.utf8)) })
+  }
+
+  /// The path, still percent-encoded: begins with `/`, or is `*`.
+  public var path: ArraySlice<UInt8> { bytes[pathRange] }
+
+  /// What stands after the first `?` of the target, or nil without one.
+  public var query: ArraySlice<UInt8>? { queryRange.map { bytes[$0] } }
+
+  /// The target as the client wrote it: printable ASCII, for logs.
+  public var target: String { String(decoding: bytes[targetRange], as: UTF8.self) }
+
+  /// Host and port as the client wrote them; empty only in HTTP/1.0.
+  public var authority: String { String(decoding: bytes[authorityRange], as: UTF8.self) }
+
+  /// The host in lower case, without port, an IPv6 address in brackets; empty only in HTTP/1.0.
+  public var host: String {
+    String(decoding: bytes[hostRange].lazy.map(\.lowercase), as: UTF8.self)
+  }
+
+  /// The value of the first field with a name.
+  ///
+  /// - Parameter name: the name, compared without regard to case.
+  /// - Returns: the value without surrounding blanks, or nil without such a field.
+  public func first(_ name: FieldName) -> ArraySlice<UInt8>? {
+    for field in fields where bytes.span.equals(name.text, in: field.name) {
+      return bytes[field.value]
+    }
+    return nil
+  }
+
+  /// The values of all fields with a name, joined as RFC 9110 section 5.3 allows.
+  ///
+  /// - Parameter name: the name, compared without regard to case.
+  /// - Returns: the values joined by `", "`, invalid UTF-8 replaced; nil without such a field.
+  public func value(_ name: FieldName) -> String? {
+    var joined: String?
+    forEachValue(name) { value in
+      let text = String(decoding: value, as: UTF8.self)
+      joined = joined.map { "\($0), \(text)" } ?? text
+    }
+    return joined
+  }
+
+  /// Whether the comma-separated lists of the fields with a name have a member.
+  ///
+  /// - Parameters:
+  ///   - name: the name, compared without regard to case.
+  ///   - token: the member, compared without regard to ASCII case.
+  public func contains(_ name: FieldName, token: StaticString) -> Bool {
+    let span = bytes.span
+    for field in fields where span.equals(name.text, in: field.name) {
+      var found = false
+      span.forEachListMember(of: field.value) { found = found || span.equals(token, in: $0) }
+      if found { return true }
+    }
+    return false
+  }
+
+  /// Calls a closure with each field in order.
+  ///
+  /// - Parameter body: takes the name as it came and the value without surrounding blanks.
+  public func forEachField<Failure: Error>(
+    _ body: (_ name: ArraySlice<UInt8>, _ value: ArraySlice<UInt8>) throws(Failure) -> Void
+  ) throws(Failure) {
+    for field in fields { try body(bytes[field.name], bytes[field.value]) }
+  }
+
+  /// Calls a closure with the value of each field of a name, in order.
+  func forEachValue(_ name: FieldName, _ body: (ArraySlice<UInt8>) -> Void) {
+    for field in fields where bytes.span.equals(name.text, in: field.name) {
+      body(bytes[field.value])
+    }
+  }
+
+  /// Whether this asks to go on as a WebSocket; ``WebSocketHandshake/check(_:)`` tells if rightly.
+  ///
+  /// HTTP/1.0 has no upgrade (RFC 9110 section 7.8).
+  public var isWebSocketUpgrade: Bool {
+    method == .get && version == .http11 && contains(.upgrade, token: "websocket")
+      && contains(.connection, token: "upgrade")
+  }
 }

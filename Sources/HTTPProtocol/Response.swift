@@ -2,6 +2,7 @@
 public struct Response: Sendable {
   /// What stands in a response's body.
   public enum Body: Sendable {
+    /// No bytes.
     case none
     /// Shared bytes, written without a copy.
     case bytes(Bytes)

@@ -10,28 +10,53 @@ public struct Status: Hashable, Sendable {
     self.code = (100...599).contains(code) ? code : 500
   }
 
+  /// The connection goes on with another protocol.
   public static let switchingProtocols = Status(101)
+  /// The request succeeded.
   public static let ok = Status(200)
+  /// The request is taken, its outcome stands in the body.
   public static let accepted = Status(202)
+  /// The request succeeded, and there is nothing to send.
   public static let noContent = Status(204)
+  /// There are several representations to choose from.
   public static let multipleChoices = Status(300)
+  /// The client's copy is good.
   public static let notModified = Status(304)
+  /// The request is malformed.
   public static let badRequest = Status(400)
+  /// Credentials are needed.
   public static let unauthorized = Status(401)
+  /// The request is understood and refused.
   public static let forbidden = Status(403)
+  /// There is no such resource.
   public static let notFound = Status(404)
+  /// The resource has no such method; `Allow` lists those it has.
   public static let methodNotAllowed = Status(405)
+  /// The request took too long to come.
   public static let requestTimeout = Status(408)
+  /// The resource was there and will not come back.
   public static let gone = Status(410)
+  /// A condition of the request does not hold.
+  public static let preconditionFailed = Status(412)
+  /// The body is longer than the limit.
   public static let contentTooLarge = Status(413)
+  /// The target is longer than the limit.
   public static let uriTooLong = Status(414)
+  /// The expectation in `Expect` is not known.
   public static let expectationFailed = Status(417)
+  /// The resource needs another protocol, named in `Upgrade`.
   public static let upgradeRequired = Status(426)
+  /// The client asks too often.
   public static let tooManyRequests = Status(429)
+  /// The header fields exceed a limit (RFC 6585 section 5).
   public static let headerFieldsTooLarge = Status(431)
+  /// The server failed.
   public static let internalServerError = Status(500)
+  /// The server lacks the method or the transfer coding.
   public static let notImplemented = Status(501)
+  /// The server cannot serve now.
   public static let serviceUnavailable = Status(503)
+  /// The version is not HTTP/1.
   public static let versionNotSupported = Status(505)
 
   /// The reason phrase of the registry; empty for a code without one.
@@ -40,26 +65,42 @@ public struct Status: Hashable, Sendable {
     case 100: "Continue"
     case 101: "Switching Protocols"
     case 200: "OK"
+    case 201: "Created"
     case 202: "Accepted"
     case 204: "No Content"
+    case 206: "Partial Content"
     case 300: "Multiple Choices"
+    case 301: "Moved Permanently"
+    case 302: "Found"
+    case 303: "See Other"
     case 304: "Not Modified"
+    case 307: "Temporary Redirect"
+    case 308: "Permanent Redirect"
     case 400: "Bad Request"
     case 401: "Unauthorized"
     case 403: "Forbidden"
     case 404: "Not Found"
     case 405: "Method Not Allowed"
+    case 406: "Not Acceptable"
     case 408: "Request Timeout"
+    case 409: "Conflict"
     case 410: "Gone"
+    case 411: "Length Required"
+    case 412: "Precondition Failed"
     case 413: "Content Too Large"
     case 414: "URI Too Long"
+    case 415: "Unsupported Media Type"
     case 417: "Expectation Failed"
+    case 421: "Misdirected Request"
+    case 422: "Unprocessable Content"
     case 426: "Upgrade Required"
     case 429: "Too Many Requests"
     case 431: "Request Header Fields Too Large"
     case 500: "Internal Server Error"
     case 501: "Not Implemented"
+    case 502: "Bad Gateway"
     case 503: "Service Unavailable"
+    case 504: "Gateway Timeout"
     case 505: "HTTP Version Not Supported"
     default: ""
     }

@@ -1,0 +1,90 @@
+/// Conditional requests (RFC 9110 section 13).
+public enum Preconditions {
+  /// What the conditions of a request come to.
+  public enum Outcome: Sendable, Equatable {
+    /// The request is served as if it had no conditions.
+    case proceed
+    /// 304: the client's copy is good.
+    case notModified
+    /// 412: the client asked for a state that this is not.
+    case failed
+  }
+
+  /// Evaluates the conditions of a request in the order of RFC 9110 section 13.2.2.
+  ///
+  /// Only for what would be answered with 200; nothing is allocated. `If-Modified-Since` counts
+  /// for `GET` and `HEAD` alone. A date that is none, lies in the future, or comes twice counts as absent.
+  ///
+  /// - Parameters:
+  ///   - head: the request.
+  ///   - etag: the tag of the representation that would be sent, or nil.
+  ///   - lastModified: when it was modified, or nil if that is not known.
+  ///   - now: the present.
+  /// - Returns: what to do.
+  public static func evaluate(
+    _ head: RequestHead, etag: EntityTag?, lastModified: HTTPDate?, now: HTTPDate
+  ) -> Outcome {
+    let reads = head.method == .get || head.method == .head
+    if let matches = listed(.ifMatch, in: head, etag, .strong) {
+      guard matches else { return .failed }
+    } else if let lastModified, let date = date(.ifUnmodifiedSince, in: head, now: now),
+      lastModified > date
+    {
+      return .failed
+    }
+    if let matches = listed(.ifNoneMatch, in: head, etag, .weak) {
+      return matches ? reads ? .notModified : .failed : .proceed
+    }
+    guard reads, let lastModified, let date = date(.ifModifiedSince, in: head, now: now),
+      date <= now, lastModified <= date
+    else { return .proceed }
+    return .notModified
+  }
+
+  /// Evaluates the two conditions that a `GET` or `HEAD` for a cached copy has.
+  ///
+  /// - Parameters:
+  ///   - ifNoneMatch: the value of that field, or nil; given, it wins over the date.
+  ///   - ifModifiedSince: the value of that field, or nil.
+  ///   - etag: the tag of the representation that would be sent, or nil.
+  ///   - lastModified: when it was modified, or nil if that is not known.
+  ///   - now: the present.
+  /// - Returns: ``Outcome/proceed`` or ``Outcome/notModified``.
+  public static func evaluate(
+    ifNoneMatch: ArraySlice<UInt8>?, ifModifiedSince: ArraySlice<UInt8>?, etag: EntityTag?,
+    lastModified: HTTPDate?, now: HTTPDate
+  ) -> Outcome {
+    if let ifNoneMatch {
+      return EntityTag.list(ifNoneMatch, matches: etag, .weak) ? .notModified : .proceed
+    }
+    guard let ifModifiedSince, let lastModified, let date = HTTPDate(ifModifiedSince, now: now),
+      date <= now, lastModified <= date
+    else { return .proceed }
+    return .notModified
+  }
+
+  /// Whether the fields of a name list a tag; nil without such a field.
+  private static func listed(
+    _ name: FieldName, in head: RequestHead, _ etag: EntityTag?,
+    _ comparison: EntityTagComparison
+  ) -> Bool? {
+    var result: Bool?
+    head.forEachValue(name) { value in
+      result = result == true || EntityTag.list(value, matches: etag, comparison)
+    }
+    return result
+  }
+
+  /// The date in the only field of a name.
+  private static func date(
+    _ name: FieldName, in head: RequestHead, now: HTTPDate
+  ) -> HTTPDate? {
+    var count = 0
+    var date: HTTPDate?
+    head.forEachValue(name) { value in
+      count += 1
+      date = HTTPDate(value, now: now)
+    }
+    return count == 1 ? date : nil
+  }
+}

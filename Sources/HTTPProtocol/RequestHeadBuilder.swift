@@ -1,0 +1,272 @@
+/// Gathers a request head line by line and checks it as a whole: what HTTP/1.1 and HTTP/2 share.
+///
+/// Positions are those of the head's bytes, which the caller keeps and hands over at the end.
+struct RequestHeadBuilder: Sendable {
+  private var method = Method.get
+  private var version = RequestHead.Version.http11
+  private var target = 0..<0
+  private var path = 0..<0
+  private var query: Range<Int>?
+  /// The authority of an absolute target, which replaces `Host` (RFC 9112 section 3.2.2).
+  private var targetAuthority: Authorities?
+  private var hostField: Authorities?
+  private var contentLength: Int?
+  private var isChunked = false
+  private var saysClose = false
+  private var saysKeepAlive = false
+  private var saysContinue = false
+  private(set) var fields: [RequestHead.Field] = []
+
+  /// The length of the target, in bytes.
+  var targetLength: Int { target.count }
+
+  private struct Authorities {
+    var whole: Range<Int>
+    var host: Range<Int>
+  }
+
+  /// The longest method taken, in bytes; RFC 9110 section 15.6.2 has 501 for longer ones.
+  static let longestMethod = 24
+  /// What a request line holds beside its target, in bytes.
+  static let requestLineOverhead = longestMethod + " HTTP/1.1\r\n".utf8.count + 1
+
+  // MARK: Request line
+
+  /// Takes a request line (RFC 9112 section 3).
+  ///
+  /// - Parameters:
+  ///   - head: the head so far.
+  ///   - line: the line without CR LF.
+  mutating func takeRequestLine(
+    _ head: [UInt8], _ line: Range<Int>
+  ) throws(RequestFailure) {
+    let bytes = head.span
+    guard let first = space(in: bytes, line), bytes.isToken(line.lowerBound..<first) else {
+      throw RequestFailure("malformed request line")
+    }
+    guard let second = space(in: bytes, first + 1..<line.upperBound) else {
+      throw RequestFailure("no version in the request line")
+    }
+    try takeVersion(bytes, second + 1..<line.upperBound)
+    let methodLength = first - line.lowerBound
+    guard methodLength <= Self.longestMethod else {
+      throw RequestFailure(.notImplemented, "method too long")
+    }
+    method = Method(bytes.extracting(line.lowerBound..<first))
+    guard method != .connect else { throw RequestFailure(.notImplemented, "CONNECT") }
+    try takeTarget(bytes, first + 1..<second)
+  }
+
+  private func space(in bytes: Span<UInt8>, _ range: Range<Int>) -> Int? {
+    for index in range where bytes[index] == 0x20 { return index }
+    return nil
+  }
+
+  /// `HTTP/1.0` or a later 1.x, which is served as 1.1 (RFC 9110 section 2.5).
+  private mutating func takeVersion(
+    _ bytes: Span<UInt8>, _ range: Range<Int>
+  ) throws(RequestFailure) {
+    let text: StaticString = "HTTP/"
+    let start = range.lowerBound
+    guard range.count == 8, bytes[start] == UInt8(ascii: "H"),
+      bytes.equals(text, in: start..<start + 5),
+      bytes[start + 1] & bytes[start + 2] & bytes[start + 3] & 0x20 == 0,
+      let major = bytes[start + 5].digitValue, bytes[start + 6] == UInt8(ascii: "."),
+      let minor = bytes[start + 7].digitValue
+    else { throw RequestFailure("malformed version") }
+    guard major == 1 else { throw RequestFailure(.versionNotSupported, "not HTTP/1") }
+    version = minor == 0 ? .http10 : .http11
+  }
+
+  /// Takes a target in origin, absolute or asterisk form (RFC 9112 section 3.2).
+  private mutating func takeTarget(
+    _ bytes: Span<UInt8>, _ range: Range<Int>
+  ) throws(RequestFailure) {
+    guard !range.isEmpty else { throw RequestFailure("empty target") }
+    var question: Int?
+    for index in range {
+      let byte = bytes[index]
+      guard byte &- 0x21 < 0x5e, byte != UInt8(ascii: "#") else {
+        throw RequestFailure("forbidden byte in the target")
+      }
+      if byte == UInt8(ascii: "?"), question == nil { question = index }
+    }
+    target = range
+    query = question.map { $0 + 1..<range.upperBound }
+    let pathEnd = question ?? range.upperBound
+    let first = bytes[range.lowerBound]
+    if first == UInt8(ascii: "/") {
+      path = range.lowerBound..<pathEnd
+    } else if first == UInt8(ascii: "*"), range.count == 1, method == .options {
+      path = range
+    } else {
+      try takeAbsoluteTarget(bytes, range.lowerBound..<pathEnd)
+    }
+  }
+
+  private mutating func takeAbsoluteTarget(
+    _ bytes: Span<UInt8>, _ range: Range<Int>
+  ) throws(RequestFailure) {
+    let schemes: [2 of StaticString] = ["http://", "https://"]
+    for index in 0..<2 {
+      let start = range.lowerBound + schemes[index].utf8CodeUnitCount
+      guard start <= range.upperBound, bytes.equals(schemes[index], in: range.lowerBound..<start)
+      else { continue }
+      var end = start
+      while end < range.upperBound, bytes[end] != UInt8(ascii: "/") { end += 1 }
+      guard let host = Authority.host(in: bytes, start..<end) else {
+        throw RequestFailure("malformed authority in the target")
+      }
+      targetAuthority = Authorities(whole: start..<end, host: host)
+      // An empty path is the same as "/" (RFC 9110 section 4.2.3): the scheme's last slash stands in.
+      path = end < range.upperBound ? end..<range.upperBound : start - 1..<start
+      return
+    }
+    throw RequestFailure("neither a path nor an http URI as target")
+  }
+
+  // MARK: Fields
+
+  /// Finds the name and the trimmed value of a field line (RFC 9112 section 5).
+  ///
+  /// - Parameters:
+  ///   - bytes: where the line stands; it has been searched for control characters.
+  ///   - line: the line without CR LF, not empty.
+  static func field(
+    _ bytes: Span<UInt8>, _ line: Range<Int>
+  ) throws(RequestFailure) -> RequestHead.Field {
+    guard !bytes[line.lowerBound].isBlank else { throw RequestFailure("folded field line") }
+    let set = ByteSet.token
+    var colon = line.lowerBound
+    while colon < line.upperBound, set.contains(bytes[colon]) { colon += 1 }
+    guard colon < line.upperBound, bytes[colon] == UInt8(ascii: ":"), colon > line.lowerBound
+    else { throw RequestFailure("malformed field name") }
+    return RequestHead.Field(
+      name: line.lowerBound..<colon, value: bytes.trimmed(colon + 1..<line.upperBound))
+  }
+
+  /// Takes a field: keeps its position and notes what matters for framing and routing.
+  mutating func take(
+    _ field: RequestHead.Field, in head: [UInt8]
+  ) throws(RequestFailure) {
+    let bytes = head.span
+    if fields.isEmpty { fields.reserveCapacity(12) }
+    fields.append(field)
+    let name = field.name
+    switch name.count {
+    case 4 where bytes.equals("Host", in: name): try takeHost(bytes, field.value)
+    case 6 where bytes.equals("Expect", in: name): try takeExpectation(bytes, field.value)
+    case 10 where bytes.equals("Connection", in: name): takeConnection(bytes, field.value)
+    case 14 where bytes.equals("Content-Length", in: name): try takeLength(bytes, field.value)
+    case 17 where bytes.equals("Transfer-Encoding", in: name): try takeCoding(bytes, field.value)
+    default: break
+    }
+  }
+
+  private mutating func takeHost(
+    _ bytes: Span<UInt8>, _ value: Range<Int>
+  ) throws(RequestFailure) {
+    guard hostField == nil else { throw RequestFailure("more than one Host") }
+    guard let host = Authority.host(in: bytes, value) else {
+      throw RequestFailure("malformed Host")
+    }
+    hostField = Authorities(whole: value, host: host)
+  }
+
+  private mutating func takeExpectation(
+    _ bytes: Span<UInt8>, _ value: Range<Int>
+  ) throws(RequestFailure) {
+    guard bytes.equals("100-continue", in: value) else {
+      throw RequestFailure(.expectationFailed, "unknown expectation")
+    }
+    saysContinue = true
+  }
+
+  private mutating func takeConnection(_ bytes: Span<UInt8>, _ value: Range<Int>) {
+    var close = false
+    var keep = false
+    bytes.forEachListMember(of: value) { member in
+      if bytes.equals("close", in: member) { close = true }
+      if bytes.equals("keep-alive", in: member) { keep = true }
+    }
+    saysClose = saysClose || close
+    saysKeepAlive = saysKeepAlive || keep
+  }
+
+  private mutating func takeLength(
+    _ bytes: Span<UInt8>, _ value: Range<Int>
+  ) throws(RequestFailure) {
+    guard contentLength == nil else { throw RequestFailure("more than one Content-Length") }
+    var length = 0
+    var overflows = false
+    for index in value {
+      guard let digit = bytes[index].digitValue else {
+        throw RequestFailure("malformed Content-Length")
+      }
+      let (product, high) = length.multipliedReportingOverflow(by: 10)
+      let (sum, low) = product.addingReportingOverflow(Int(digit))
+      overflows = overflows || high || low
+      length = sum
+    }
+    guard !value.isEmpty else { throw RequestFailure("empty Content-Length") }
+    guard !overflows else { throw RequestFailure(.contentTooLarge, "Content-Length too large") }
+    contentLength = length
+  }
+
+  private mutating func takeCoding(
+    _ bytes: Span<UInt8>, _ value: Range<Int>
+  ) throws(RequestFailure) {
+    guard !isChunked, !value.isEmpty else { throw RequestFailure("malformed Transfer-Encoding") }
+    guard bytes.equals("chunked", in: value) else {
+      throw RequestFailure(.notImplemented, "unknown transfer coding")
+    }
+    isChunked = true
+  }
+
+  // MARK: Whole head
+
+  /// Takes the pseudo-fields of a request that has no request line (RFC 9113 section 8.3.1).
+  mutating func takeParts(
+    _ head: [UInt8], method: Method, target: Range<Int>, authority: Range<Int>
+  ) throws(RequestFailure) {
+    let bytes = head.span
+    guard method != .connect else { throw RequestFailure(.notImplemented, "CONNECT") }
+    self.method = method
+    try takeTarget(bytes, target)
+    guard targetAuthority == nil else { throw RequestFailure("absolute path") }
+    guard !authority.isEmpty else { return }
+    guard let host = Authority.host(in: bytes, authority) else {
+      throw RequestFailure("malformed authority")
+    }
+    targetAuthority = Authorities(whole: authority, host: host)
+  }
+
+  /// Checks what only the whole head can tell.
+  ///
+  /// - Parameters:
+  ///   - bytes: the head.
+  ///   - fromHTTP2: the authority may stand in place of `Host`.
+  /// - Returns: the head.
+  func finish(_ bytes: [UInt8], fromHTTP2: Bool = false) throws(RequestFailure) -> RequestHead {
+    if isChunked {
+      guard contentLength == nil else {
+        throw RequestFailure("Content-Length with Transfer-Encoding")
+      }
+      guard version == .http11 else { throw RequestFailure("Transfer-Encoding in HTTP/1.0") }
+    }
+    let authority = targetAuthority ?? hostField
+    if version == .http11, fromHTTP2 ? authority == nil : hostField == nil {
+      throw RequestFailure("no Host")
+    }
+    let framing: RequestHead.Framing =
+      isChunked ? .chunked : contentLength.map { .length($0) } ?? .none
+    return RequestHead(
+      bytes: bytes, fields: fields, method: method, version: version, framing: framing,
+      keepAlive: !saysClose && (version == .http11 || saysKeepAlive),
+      // HTTP/1.0 clients know no interim response (RFC 9110 section 10.1.1).
+      expectsContinue: saysContinue && version == .http11 && framing != .none
+        && framing != .length(0),
+      targetRange: target, pathRange: path, queryRange: query,
+      authorityRange: authority?.whole ?? 0..<0, hostRange: authority?.host ?? 0..<0)
+  }
+}
