@@ -1,0 +1,207 @@
+import Synchronization
+
+/// Gives a document its meaning: whoever needs a key asks for it, and what nobody asked for is wrong.
+///
+/// Asking never fails: a problem is recorded, the default answered, and the reading goes on, so that
+/// `finish` can report all problems together. Asking is also the only declaration of a key, so
+/// `settings` lists all there are.
+public final class ConfigurationReader: Sendable {
+  /// At most so many problems are kept; a file may have as many as it has bytes.
+  static let problemLimit = 100
+
+  private struct State {
+    var settings: [ConfigurationSetting] = []
+    var problems: [ConfigurationProblem] = []
+    var dataFolder = ""
+    /// The keys that were asked for, in full.
+    var keys: Set<String> = []
+    /// The sections that were opened, in full; elements of an array of tables among them.
+    var sections: Set<String> = []
+    /// The names asked for in each section, to suggest from.
+    var names: [String: Set<String>] = [:]
+    /// The key that each variable belongs to, and how deep its section is nested.
+    var variables: [String: (key: String, depth: Int)] = [:]
+
+    mutating func record(_ problem: ConfigurationProblem) {
+      if problems.count < problemLimit { problems.append(problem) }
+    }
+  }
+
+  private let document: ConfigurationDocument
+  private let state: Mutex<State>
+
+  /// A reader that has read `[server] data` and nothing else.
+  public init(_ document: ConfigurationDocument) {
+    self.document = document
+    state = Mutex(State(problems: document.problems))
+    let server = section("server")
+    let folder = server.path("data", default: document.defaultDataFolder ?? "")
+    if folder.isEmpty {
+      server.reject("data", "expected the path of a folder; without HOME there is no default")
+    }
+    state.withLock { $0.dataFolder = folder }
+  }
+
+  /// The folder of all that the daemon keeps: `[server] data`.
+  public var dataFolder: String { state.withLock(\.dataFolder) }
+
+  /// The folder that relative paths are relative to, with a slash at its end unless it is empty.
+  var configurationFolder: String { document.folder }
+
+  /// The section of the given name: `server`, or a service's own.
+  public func section(_ name: String) -> ConfigurationSection {
+    guard case .table(let table) = document.root.value else {
+      return ConfigurationSection(reader: self, name: name, table: [:])
+    }
+    return ConfigurationSection(reader: self, name: "", table: table).section(name)
+  }
+
+  /// Every key that was asked for so far, in the order of asking.
+  public var settings: [ConfigurationSetting] { state.withLock(\.settings) }
+
+  /// Throws all problems if there are any: those met so far, keys of the file and variables of the
+  /// environment that nobody asked for. To be called when everybody has read.
+  ///
+  /// - Parameter ignored: top-level sections that nobody reads now, such as those of services that
+  ///   are switched off; what is in them isn't looked at.
+  public func finish(ignoring ignored: Set<String> = []) throws(ConfigurationError) {
+    let problems = state.withLock { state in
+      state.problems + unreadKeys(state, ignoring: ignored)
+        + unreadVariables(state, ignoring: ignored)
+    }
+    try Self.report(problems)
+  }
+
+  /// As `finish`, for what is in one section only.
+  func finish(_ section: ConfigurationSection) throws(ConfigurationError) {
+    let problems = state.withLock { state in
+      let all =
+        state.problems + unreadKeys(state, ignoring: [])
+        + unreadVariables(state, ignoring: [])
+      return all.filter { section.concerns($0) }
+    }
+    try Self.report(problems)
+  }
+
+  private static func report(_ problems: [ConfigurationProblem]) throws(ConfigurationError) {
+    guard problems.isEmpty else {
+      throw ConfigurationError(problems: Array(problems.sorted().prefix(problemLimit)))
+    }
+  }
+}
+
+// What sections do.
+extension ConfigurationReader {
+  func record(_ problem: ConfigurationProblem) {
+    state.withLock { $0.record(problem) }
+  }
+
+  func add(_ setting: ConfigurationSetting) {
+    state.withLock { $0.settings.append(setting) }
+  }
+
+  func setting(_ key: String) -> ConfigurationSetting? {
+    state.withLock { state in state.settings.first { $0.key == key } }
+  }
+
+  func origin(_ place: TOMLNode.Place) -> ConfigurationOrigin {
+    .file(document.file ?? "", line: place.line, column: place.column)
+  }
+
+  /// Notes that the section is asked for; false if it was before.
+  func open(_ section: String, name: String, in parent: String) -> Bool {
+    state.withLock { state in
+      state.names[parent, default: []].insert(name)
+      return state.sections.insert(section).inserted
+    }
+  }
+
+  /// Notes that the key is asked for and answers what is written for it: by the variable if there
+  /// is one, else in the file. `isFirst` is false if the key was asked for before.
+  func claim(
+    _ name: String, in section: ConfigurationSection
+  ) -> (written: WrittenValue?, isFirst: Bool) {
+    state.withLock { state in
+      let key = section.key(name)
+      let isFirst = state.keys.insert(key).inserted
+      state.names[section.name, default: []].insert(name)
+      if let variable = section.variable(name), owns(variable, key, section.depth, &state),
+        let override = document.variables[variable]
+      {
+        return (override.text.map { WrittenValue($0, from: override) }, isFirst)
+      }
+      let node = section.table[name]
+      return (node.map { WrittenValue($0, at: origin($0.place)) }, isFirst)
+    }
+  }
+
+  /// Whether the variable is for this key: of two keys spelled alike, the one of the longer section
+  /// name has it. It must be asked for first; else both may have taken the value, and the variable
+  /// is refused.
+  private func owns(_ variable: String, _ key: String, _ depth: Int, _ state: inout State) -> Bool {
+    let owner = state.variables[variable]
+    if let owner, owner.key != key, owner.depth >= depth { return false }
+    if let owner, owner.key != key, let override = document.variables[variable] {
+      let message = "means both \(owner.key) and \(key)"
+      state.record(
+        ConfigurationProblem(origin: .environment(override.name), key: "", message: message))
+    }
+    state.variables[variable] = (key, depth)
+    return true
+  }
+}
+
+// What nobody asked for.
+extension ConfigurationReader {
+  private func unreadKeys(_ state: State, ignoring ignored: Set<String>) -> [ConfigurationProblem] {
+    guard case .table(var table) = document.root.value else { return [] }
+    table = table.filter { !ignored.contains($0.key) || state.sections.contains($0.key) }
+    var problems: [ConfigurationProblem] = []
+    collectUnread(in: table, of: "", state, &problems)
+    return problems
+  }
+
+  private func collectUnread(
+    in table: [String: TOMLNode], of section: String, _ state: State,
+    _ problems: inout [ConfigurationProblem]
+  ) {
+    for (name, node) in table.sorted(by: { $0.value.keyPlace < $1.value.keyPlace }) {
+      guard problems.count < Self.problemLimit else { return }
+      let key = section.isEmpty ? name.asKey : "\(section).\(name.asKey)"
+      switch node.value {
+      case .table(let inner) where state.sections.contains(key):
+        collectUnread(in: inner, of: key, state, &problems)
+      case .array(let elements) where state.keys.contains(key):
+        for (index, element) in elements.enumerated() {
+          let elementKey = "\(key)[\(index)]"
+          if case .table(let inner) = element.value, state.sections.contains(elementKey) {
+            collectUnread(in: inner, of: elementKey, state, &problems)
+          }
+        }
+      default:
+        if state.keys.contains(key) || state.sections.contains(key) { continue }
+        let suggestion = Suggestion.close(to: name, among: state.names[section] ?? [])
+        let hint = suggestion.map { ", did you mean `\($0)`?" } ?? ""
+        problems.append(
+          ConfigurationProblem(
+            origin: origin(node.keyPlace), key: key.shortened, message: "unknown key" + hint))
+      }
+    }
+  }
+
+  private func unreadVariables(
+    _ state: State, ignoring ignored: Set<String>
+  ) -> [ConfigurationProblem] {
+    let ignoredPrefixes = ignored.filter { !state.sections.contains($0) }
+      .map { ConfigurationDocument.variablePrefix + $0.uppercased() + "_" }
+    return document.variables.filter { state.variables[$0.key] == nil }
+      .filter { variable in !ignoredPrefixes.contains { variable.key.hasPrefix($0) } }
+      .sorted { $0.key < $1.key }.prefix(Self.problemLimit)
+      .map { name, variable in
+        let nearest = Suggestion.nearest(to: name, among: state.variables.keys)
+        let hint = nearest.map { ", did you mean \($0.name)?" } ?? ""
+        return ConfigurationProblem(
+          origin: .environment(variable.name), key: "", message: "is for no known key" + hint)
+      }
+  }
+}

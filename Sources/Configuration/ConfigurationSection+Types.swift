@@ -1,0 +1,259 @@
+extension ConfigurationSection {
+  /// A string.
+  public func string(_ name: String, default fallback: String) -> String {
+    read(name, default: fallback, text: \.quoted) { written throws(Mismatch) in
+      try written.string("a string")
+    }
+  }
+
+  /// Text that is never shown. Empty: none.
+  public func secret(_ name: String) -> Secret {
+    read(name, default: Secret(""), isSecret: true, text: { $0.value.quoted }) {
+      written throws(Mismatch) in
+      Secret(try written.string("a string", hidden: true))
+    }
+  }
+
+  /// A truth value.
+  public func bool(_ name: String, default fallback: Bool) -> Bool {
+    read(name, default: fallback, text: \.description) { written throws(Mismatch) in
+      switch written.value {
+      case .boolean(let truth): return truth
+      case .string("true") where written.isText: return true
+      case .string("false") where written.isText: return false
+      default: throw written.mismatch("true or false")
+      }
+    }
+  }
+
+  /// A whole number in a range.
+  public func integer(
+    _ name: String, default fallback: Int, in range: ClosedRange<Int>
+  ) -> Int {
+    read(name, default: fallback, text: \.description) { written throws(Mismatch) in
+      let number: Int? =
+        switch written.value {
+        case .integer(let number): number
+        case .string(let text) where written.isText: Int(text)
+        default: nil
+        }
+      guard let number, range.contains(number) else {
+        throw written.mismatch("an integer from \(range.lowerBound) to \(range.upperBound)")
+      }
+      return number
+    }
+  }
+
+  /// A span of time, written as a whole number with one of the units ms, s, m, h, d.
+  ///
+  /// - Parameter range: what is allowed; if not given, up to ten years.
+  public func duration(
+    _ name: String, default fallback: Duration,
+    in range: ClosedRange<Duration> = .zero ... .seconds(315_360_000)
+  ) -> Duration {
+    quantity(
+      name, default: fallback, in: range, example: "a duration such as \"30s\"",
+      kind: "a duration", parse: TimeSpan.parse, text: TimeSpan.text)
+  }
+
+  /// A size in bytes, written as a whole number with one of the units B, KiB, MiB, GiB, TiB.
+  ///
+  /// - Parameter range: what is allowed, in bytes.
+  public func size(
+    _ name: String, default fallback: Int, in range: ClosedRange<Int> = 0...(1 << 50)
+  ) -> Int {
+    quantity(
+      name, default: fallback, in: range, example: "a size such as \"64KiB\"", kind: "a size",
+      parse: ByteSize.parse, text: ByteSize.text)
+  }
+
+  private func quantity<Value: Comparable>(
+    _ name: String, default fallback: Value, in range: ClosedRange<Value>, example: String,
+    kind: String, parse: (String) -> Value?, text: (Value) -> String
+  ) -> Value {
+    read(name, default: fallback, text: { text($0).quoted }) { written throws(Mismatch) in
+      guard let value = parse(try written.string(example)) else { throw written.mismatch(example) }
+      guard range.contains(value) else {
+        let bounds = "from \(text(range.lowerBound).quoted) to \(text(range.upperBound).quoted)"
+        throw written.mismatch("\(kind) \(bounds)")
+      }
+      return value
+    }
+  }
+
+  /// One of an enumeration's raw values.
+  public func choice<Choice>(_ name: String, default fallback: Choice) -> Choice
+  where Choice: CaseIterable & RawRepresentable, Choice.RawValue == String {
+    read(name, default: fallback, text: \.rawValue.quoted) { written throws(Mismatch) in
+      let names = Choice.allCases.map(\.rawValue)
+      let expected = "one of " + names.map(\.quoted).joined(separator: ", ")
+      let text = try written.string(expected)
+      guard let choice = Choice(rawValue: text) else {
+        throw written.mismatch(expected, hint: hint(for: text, among: names))
+      }
+      return choice
+    }
+  }
+
+  /// The path of a file or folder. Empty: none, and it stays empty. A relative path that is
+  /// written is made one relative to the base; the default is taken as it is.
+  public func path(
+    _ name: String, default fallback: String, relativeTo base: PathBase = .configuration
+  ) -> String {
+    read(name, default: fallback, text: \.quoted) { written throws(Mismatch) in
+      resolve(try written.string("a path"), relativeTo: base)
+    }
+  }
+
+  /// A path as it is to be opened.
+  func resolve(_ path: String, relativeTo base: PathBase) -> String {
+    if path.isEmpty || path.hasPrefix("/") { return path }
+    return switch base {
+    case .configuration: reader.configurationFolder + path
+    case .data: "\(reader.dataFolder)/\(path)"
+    }
+  }
+
+  /// A string that must have a form of its own.
+  ///
+  /// - Parameters:
+  ///   - expected: the form in words, as it follows "expected": `a network such as "10.0.0.0/8"`.
+  ///   - parse: the value of the string; nil if it hasn't the form.
+  public func value<Value: CustomStringConvertible>(
+    _ name: String, default fallback: Value, expected: String, parse: (String) -> Value?
+  ) -> Value {
+    read(name, default: fallback, text: \.description.quoted) { written throws(Mismatch) in
+      guard let value = parse(try written.string(expected)) else {
+        throw written.mismatch(expected)
+      }
+      return value
+    }
+  }
+
+  /// A string that must have a form of its own, or be empty: none, which is the default.
+  public func optionalValue<Value: CustomStringConvertible>(
+    _ name: String, expected: String, parse: (String) -> Value?
+  ) -> Value? {
+    read(name, default: nil, text: { ($0?.description ?? "").quoted }) {
+      written throws(Mismatch) in
+      let text = try written.string(expected)
+      if text.isEmpty { return nil }
+      guard let value = parse(text) else { throw written.mismatch(expected) }
+      return value
+    }
+  }
+
+  /// A list of strings; in a variable separated by commas.
+  public func strings(_ name: String, default fallback: [String]) -> [String] {
+    values(name, default: fallback, expected: "a string") { $0 }
+  }
+
+  /// A list of strings that must have a form of their own; in a variable separated by commas.
+  ///
+  /// - Parameters:
+  ///   - expected: the form of one in words, as it follows "expected".
+  ///   - parse: the value of one string; nil if it hasn't the form.
+  public func values<Value: CustomStringConvertible>(
+    _ name: String, default fallback: [Value], expected: String, parse: (String) -> Value?
+  ) -> [Value] {
+    list(name, default: fallback, text: \.description) { written throws(Mismatch) in
+      guard let value = parse(try written.string(expected)) else {
+        throw written.mismatch(expected)
+      }
+      return value
+    }
+  }
+
+  /// A list of some of the given names, none twice; in a variable separated by commas.
+  public func names(
+    _ name: String, default fallback: [String], among known: [String]
+  ) -> [String] {
+    let expected = "one of " + known.map(\.quoted).joined(separator: ", ")
+    var seen: Set<String> = []
+    return list(name, default: fallback, text: \.self) { written throws(Mismatch) in
+      let text = try written.string(expected)
+      guard known.contains(text) else {
+        throw written.mismatch(expected, hint: hint(for: text, among: known))
+      }
+      guard seen.insert(text).inserted else { throw written.mismatch("each name once") }
+      return text
+    }
+  }
+
+  private func list<Value>(
+    _ name: String, default fallback: [Value], text: (Value) -> String,
+    element: (WrittenValue) throws(Mismatch) -> Value
+  ) -> [Value] {
+    read(
+      name, default: fallback,
+      text: { "[" + $0.map { text($0).quoted }.joined(separator: ", ") + "]" }
+    ) { written throws(Mismatch) in
+      var values: [Value] = []
+      var mismatch = Mismatch(complaints: [])
+      for part in try written.list("a list of strings") {
+        do throws(Mismatch) {
+          values.append(try element(part))
+        } catch {
+          mismatch.complaints += error.complaints
+        }
+      }
+      guard mismatch.complaints.isEmpty else { throw mismatch }
+      return values
+    }
+  }
+
+  /// A table whose keys are free and whose values are strings; in a variable `key=value` pairs
+  /// separated by commas.
+  public func dictionary(_ name: String) -> [String: String] {
+    let expected = "a table of strings"
+    return read(
+      name, default: [:],
+      text: { table in
+        let pairs = table.sorted { $0.key < $1.key }
+        return pairs.isEmpty
+          ? "{}"
+          : "{ " + pairs.map { "\($0.key.asKey) = \($0.value.quoted)" }.joined(separator: ", ")
+            + " }"
+      }
+    ) { written throws(Mismatch) in
+      var table: [String: String] = [:]
+      var mismatch = Mismatch(complaints: [])
+      if case .table(let nodes) = written.value {
+        for (key, node) in nodes {
+          let entry = WrittenValue(
+            node, at: reader.origin(node.place), index: ".\(key.shortened.asKey)")
+          do throws(Mismatch) {
+            table[key] = try entry.string("a string")
+          } catch {
+            mismatch.complaints += error.complaints
+          }
+        }
+      } else {
+        guard written.isText else { throw written.mismatch(expected) }
+        for part in try written.list(expected) {
+          let pair = try part.string(expected).split(
+            separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+          guard pair.count == 2, table[String(pair[0].trimmed)] == nil else {
+            mismatch.complaints += part.mismatch("key=value, each key once").complaints
+            continue
+          }
+          table[String(pair[0].trimmed)] = String(pair[1].trimmed)
+        }
+      }
+      guard mismatch.complaints.isEmpty else { throw mismatch }
+      return table
+    }
+  }
+
+  private func hint(for text: String, among names: [String]) -> String {
+    Suggestion.close(to: text, among: names).map { ", did you mean \($0.quoted)?" } ?? ""
+  }
+}
+
+/// What a relative path is relative to.
+public enum PathBase: Sendable {
+  /// The folder of the configuration file, or the working directory if there is none.
+  case configuration
+  /// The data folder, `[server] data`.
+  case data
+}

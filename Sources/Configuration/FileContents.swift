@@ -1,0 +1,34 @@
+import Glibc
+
+/// Why a file couldn't be read: the system's words for it.
+struct FileError: Error {
+  let message: String
+}
+
+/// The bytes of a file of at most `limit` bytes.
+func contents(ofFile path: String, limit: Int) throws(FileError) -> [UInt8] {
+  let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
+  guard descriptor >= 0 else { throw .system(errno) }
+  defer { close(descriptor) }
+  var bytes: [UInt8] = []
+  var chunk = [UInt8](repeating: 0, count: 16384)
+  while true {
+    let count = unsafe chunk.withUnsafeMutableBytes { buffer in
+      unsafe read(descriptor, buffer.baseAddress, buffer.count)
+    }
+    if count < 0 && errno == EINTR { continue }
+    guard count >= 0 else { throw .system(errno) }
+    guard count > 0 else { return bytes }
+    bytes += chunk.prefix(count)
+    guard bytes.count <= limit else {
+      throw FileError(message: "larger than \(ByteSize.text(limit))")
+    }
+  }
+}
+
+extension FileError {
+  fileprivate static func system(_ code: CInt) -> FileError {
+    // strerror is safe to call from several threads since glibc 2.32.
+    FileError(message: unsafe strerror(code).map { unsafe String(cString: $0) } ?? "error \(code)")
+  }
+}

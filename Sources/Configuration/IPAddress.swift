@@ -1,0 +1,66 @@
+import Glibc
+
+/// An IPv4 or IPv6 address. An IPv4 address mapped into IPv6 (`::ffff:192.0.2.1`, RFC 4291 section
+/// 2.5.5.2) is the IPv4 address, so that both spellings are equal.
+public struct IPAddress: Sendable, Hashable {
+  /// 4 or 16 bytes in network order.
+  public let bytes: [UInt8]
+
+  /// The address of 4 or 16 bytes in network order; nil for any other number.
+  public init?(bytes: [UInt8]) {
+    let mapped: [UInt8] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 255, 255]
+    switch bytes.count {
+    case 16 where bytes.starts(with: mapped): self.bytes = Array(bytes.dropFirst(mapped.count))
+    case 4, 16: self.bytes = bytes
+    default: return nil
+    }
+  }
+
+  /// An address in its usual text form, IPv6 without brackets and zone; nil for anything else.
+  public init?(_ text: String) {
+    guard let bytes = Self.parse(text) else { return nil }
+    self.init(bytes: bytes)
+  }
+
+  /// The bytes as written: a mapped address is still 16 bytes long.
+  static func parse(_ text: String) -> [UInt8]? {
+    guard !text.utf8.contains(0) else { return nil }
+    let isVersion6 = text.utf8.contains(UInt8(ascii: ":"))
+    var bytes = [UInt8](repeating: 0, count: isVersion6 ? 16 : 4)
+    let result = unsafe bytes.withUnsafeMutableBytes { buffer in
+      unsafe inet_pton(isVersion6 ? AF_INET6 : AF_INET, text, buffer.baseAddress)
+    }
+    return result == 1 ? bytes : nil
+  }
+
+  /// 127.0.0.1.
+  public static let loopback = IPAddress(version4: [127, 0, 0, 1])
+
+  private init(version4 bytes: [UInt8]) {
+    self.bytes = bytes
+  }
+
+  /// Whether it is an IPv4 address.
+  public var isVersion4: Bool { bytes.count == 4 }
+
+  /// Whether it is of this machine: 127.0.0.0/8 or ::1.
+  public var isLoopback: Bool {
+    isVersion4 ? bytes[0] == 127 : bytes.dropLast().allSatisfy { $0 == 0 } && bytes[15] == 1
+  }
+}
+
+extension IPAddress: CustomStringConvertible {
+  /// The shortest text form (RFC 5952), without brackets.
+  public var description: String {
+    var text = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
+    let written = unsafe text.withUnsafeMutableBufferPointer { text in
+      unsafe bytes.withUnsafeBytes { bytes in
+        unsafe inet_ntop(
+          isVersion4 ? AF_INET : AF_INET6, bytes.baseAddress, text.baseAddress,
+          socklen_t(text.count)
+        ).map { unsafe String(cString: $0) }
+      }
+    }
+    return written ?? ""
+  }
+}

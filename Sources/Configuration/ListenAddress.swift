@@ -1,0 +1,80 @@
+/// Where the server listens, and whether it speaks TLS there.
+public struct ListenAddress: Sendable, Hashable {
+  /// The socket's address.
+  public enum Endpoint: Sendable, Hashable {
+    /// A TCP port; 0: any that is free.
+    case tcp(IPAddress, port: UInt16)
+    /// The path of a Unix-domain socket, at most 107 bytes.
+    case unix(path: String)
+  }
+
+  /// The longest path of a socket in bytes: `sun_path` less its terminator.
+  static let longestPath = 107
+
+  /// The socket's address.
+  public let endpoint: Endpoint
+  /// Whether TLS is spoken: `https://`.
+  public let isSecure: Bool
+
+  /// The address of its parts.
+  public init(_ endpoint: Endpoint, isSecure: Bool = false) {
+    self.endpoint = endpoint
+    self.isSecure = isSecure
+  }
+
+  /// An address from `127.0.0.1:8080`, `[::1]:8080` or `unix:/run/awd.sock`, with `https://` or
+  /// `http://` in front or not; nil for anything else.
+  ///
+  /// - Parameters:
+  ///   - isSecure: whether TLS is spoken if the text doesn't say.
+  ///   - folder: put in front of a relative socket path; with a slash at its end, or empty.
+  public init?(_ text: String, isSecure: Bool = false, folder: String = "") {
+    var rest = text[...]
+    var isSecure = isSecure
+    for (scheme, secure) in [("https://", true), ("http://", false)] where text.hasPrefix(scheme) {
+      rest = text.dropFirst(scheme.count)
+      isSecure = secure
+    }
+    let endpoint =
+      rest.hasPrefix("unix:")
+      ? Self.unix(String(rest.dropFirst(5)), folder: folder) : Self.tcp(rest)
+    guard let endpoint else { return nil }
+    self.init(endpoint, isSecure: isSecure)
+  }
+
+  private static func unix(_ path: String, folder: String) -> Endpoint? {
+    let whole = path.hasPrefix("/") ? path : folder + path
+    guard !path.isEmpty, !path.hasSuffix("/"), !path.utf8.contains(0),
+      whole.utf8.count <= longestPath
+    else { return nil }
+    return .unix(path: whole)
+  }
+
+  private static func tcp(_ text: Substring) -> Endpoint? {
+    guard let colon = text.lastIndex(of: ":") else { return nil }
+    let portText = text[text.index(after: colon)...]
+    let digits = UInt8(ascii: "0")...UInt8(ascii: "9")
+    guard portText.utf8.allSatisfy(digits.contains), let port = UInt16(portText) else {
+      return nil
+    }
+    var host = text[..<colon]
+    let isBracketed = host.hasPrefix("[") && host.hasSuffix("]") && host.count > 2
+    if isBracketed { host = host.dropFirst().dropLast() }
+    guard isBracketed == host.contains(":"), let address = IPAddress(String(host)) else {
+      return nil
+    }
+    return .tcp(address, port: port)
+  }
+}
+
+extension ListenAddress: CustomStringConvertible {
+  /// `http://127.0.0.1:8080`, `https://[::1]:8443`, `http://unix:/run/awd.sock`.
+  public var description: String {
+    let scheme = isSecure ? "https://" : "http://"
+    return switch endpoint {
+    case .tcp(let address, let port) where address.isVersion4: "\(scheme)\(address):\(port)"
+    case .tcp(let address, let port): "\(scheme)[\(address)]:\(port)"
+    case .unix(let path): "\(scheme)unix:\(path)"
+    }
+  }
+}

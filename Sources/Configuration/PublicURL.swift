@@ -1,0 +1,70 @@
+/// The URL under which the server is reached from outside: absolute, `http` or `https`, without
+/// user, query and fragment. A path is allowed; slashes at its end are cut.
+public struct PublicURL: Sendable, Hashable, CustomStringConvertible {
+  /// Whether it is `https`.
+  public let isSecure: Bool
+  /// Host and, if one is given, port.
+  public let authority: String
+  /// The path: empty, or with a slash in front and none at its end.
+  public let path: String
+
+  /// The URL without a slash at its end.
+  public var description: String { (isSecure ? "https://" : "http://") + authority + path }
+
+  /// A URL of this kind (RFC 3986, in ASCII); nil for anything else.
+  public init?(_ text: String) {
+    let scheme = text.hasPrefix("https://") ? "https://" : "http://"
+    guard text.hasPrefix(scheme) else { return nil }
+    let rest = text.dropFirst(scheme.count)
+    let slash = rest.firstIndex(of: "/") ?? rest.endIndex
+    var path = rest[slash...]
+    while path.hasSuffix("/") { path.removeLast() }
+    guard Self.isAuthority(rest[..<slash]), Self.isPath(path) else { return nil }
+    isSecure = scheme == "https://"
+    authority = rest[..<slash].lowercased()
+    self.path = String(path)
+  }
+
+  private static func isAuthority(_ text: Substring) -> Bool {
+    var host = text
+    if let colon = text.lastIndex(of: ":"), !text.hasSuffix("]") {
+      guard let port = UInt16(text[text.index(after: colon)...]), port > 0 else { return false }
+      host = text[..<colon]
+    }
+    if host.hasPrefix("["), host.hasSuffix("]") {
+      return IPAddress.parse(String(host.dropFirst().dropLast()))?.count == 16
+    }
+    let labels = host.split(separator: ".", omittingEmptySubsequences: false)
+    return host.utf8.count <= 253
+      && labels.allSatisfy { label in
+        (1...63).contains(label.utf8.count)
+          && label.utf8.allSatisfy { isLetterOrDigit($0) || $0 == UInt8(ascii: "-") }
+          && !label.hasPrefix("-") && !label.hasSuffix("-")
+      }
+  }
+
+  /// Segments of `pchar` (RFC 3986, section 3.3), "%" only with two hexadecimal digits.
+  private static func isPath(_ text: Substring) -> Bool {
+    var escapeDigits = 0
+    for byte in text.utf8 {
+      if escapeDigits > 0 {
+        guard Character(UnicodeScalar(byte)).isHexDigit else { return false }
+        escapeDigits -= 1
+      } else if byte == UInt8(ascii: "%") {
+        escapeDigits = 2
+      } else if !isLetterOrDigit(byte) && !"-._~!$&'()*+,;=:@/".utf8.contains(byte) {
+        return false
+      }
+    }
+    return escapeDigits == 0
+  }
+
+  private static func isLetterOrDigit(_ byte: UInt8) -> Bool {
+    switch byte {
+    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+      UInt8(ascii: "0")...UInt8(ascii: "9"):
+      true
+    default: false
+    }
+  }
+}

@@ -1,0 +1,169 @@
+/// What the sections `[server]`, `[log]` and `[store]` say: all that isn't a service's own.
+public struct ServerConfiguration: Sendable {
+  /// The certificate and key for TLS.
+  public struct TLS: Sendable, Hashable {
+    /// Path of the certificate chain, PEM.
+    public let certificate: String
+    /// Path of the private key, PEM.
+    public let key: String
+  }
+
+  /// What a client may use up.
+  public struct Limits: Sendable, Hashable {
+    /// Longest body of a request, in bytes.
+    public let body: Int
+    /// Longest head of a request, in bytes.
+    public let header: Int
+    /// How long the head of a request may take.
+    public let headerTimeout: Duration
+    /// How long a connection may be without traffic.
+    public let idleTimeout: Duration
+    /// Most connections at a time.
+    public let connections: Int
+  }
+
+  /// What is logged, and how.
+  public struct Log: Sendable, Hashable {
+    /// The least that is logged.
+    public enum Level: String, Sendable, CaseIterable {
+      /// For whoever looks for a fault.
+      case debug
+      /// What happens.
+      case info
+      /// What should be looked at.
+      case warning
+      /// What failed.
+      case error
+    }
+
+    /// How a line looks.
+    public enum Format: String, Sendable, CaseIterable {
+      /// For people.
+      case text
+      /// A JSON object a line.
+      case json
+    }
+
+    /// `[log] level`.
+    public let level: Level
+    /// `[log] format`.
+    public let format: Format
+  }
+
+  /// Where the data is stored.
+  public enum Store: Sendable, Hashable, CustomStringConvertible {
+    /// In an SQLite file of the given path.
+    case sqlite(path: String)
+
+    /// The URL.
+    public var description: String {
+      switch self {
+      case .sqlite(let path): "sqlite:\(path)"
+      }
+    }
+  }
+
+  /// Where the server listens; at least one address.
+  public let listen: [ListenAddress]
+  /// The services that are switched on.
+  public let services: [String]
+  /// How many event loops there are; 0: one a core.
+  public let threads: Int
+  /// The folder of keys and database.
+  public let data: String
+  /// Whose `X-Forwarded-For` and `X-Forwarded-Proto` count.
+  public let trustedProxies: [AddressRange]
+  /// The server's URL as seen from outside; nil: taken from each request.
+  public let publicURL: PublicURL?
+  /// Where metrics and debug pages answer; nil: with everything else, for loopback only.
+  public let adminListen: ListenAddress?
+  /// nil: no TLS.
+  public let tls: TLS?
+  /// `[server] limits`.
+  public let limits: Limits
+  /// `[log]`.
+  public let log: Log
+  /// `[store] url`.
+  public let store: Store
+
+  /// Reads the three sections; problems are recorded in the reader.
+  ///
+  /// - Parameter knownServices: the names of all services there are; all of them are the default.
+  public init(_ reader: ConfigurationReader, knownServices: [String]) {
+    let server = reader.section("server")
+    let tls = Self.tls(server.section("tls"))
+    self.tls = tls
+    limits = Self.limits(server.section("limits"))
+    let address = #"an address such as "127.0.0.1:8080", "[::1]:8080" or "unix:/run/awd.sock""#
+    let parseAddress = { (text: String) in
+      ListenAddress(text, isSecure: tls != nil, folder: reader.configurationFolder)
+    }
+    listen = server.values(
+      "listen",
+      default: [
+        ListenAddress(.tcp(.loopback, port: 8080), isSecure: tls != nil)
+      ], expected: address, parse: parseAddress)
+    if listen.isEmpty { server.reject("listen", "expected at least one address") }
+    services = server.names("services", default: knownServices, among: knownServices)
+    threads = server.integer("threads", default: 0, in: 0...1024)
+    data = reader.dataFolder
+    trustedProxies = server.values(
+      "trusted_proxies", default: [],
+      expected: #"an address or network such as "10.0.0.0/8""#, parse: { AddressRange($0) })
+    publicURL = server.optionalValue(
+      "public_url", expected: #"a URL such as "https://wallet.example""#, parse: { PublicURL($0) })
+    adminListen = server.optionalValue("admin_listen", expected: address, parse: parseAddress)
+    for (index, other) in listen.enumerated() {
+      let same = listen[..<index].contains { $0.isSameSocket(as: other) }
+      if same { server.reject("listen", "expected each address once, found \(other) again") }
+      if adminListen?.isSameSocket(as: other) == true {
+        server.reject("admin_listen", "expected an address that isn't in `listen`")
+      }
+    }
+    let log = reader.section("log")
+    self.log = Log(
+      level: log.choice("level", default: .info), format: log.choice("format", default: .text))
+    store = Self.store(reader.section("store"))
+  }
+
+  private static func tls(_ section: ConfigurationSection) -> TLS? {
+    let certificate = section.path("certificate", default: "", relativeTo: .data)
+    let key = section.path("key", default: "", relativeTo: .data)
+    switch (certificate.isEmpty, key.isEmpty) {
+    case (true, true): return nil
+    case (false, false): return TLS(certificate: certificate, key: key)
+    case (true, false): section.reject("certificate", "expected a path, as `key` has one")
+    case (false, true): section.reject("key", "expected a path, as `certificate` has one")
+    }
+    return nil
+  }
+
+  private static func limits(_ section: ConfigurationSection) -> Limits {
+    let time = Duration.milliseconds(1) ... .seconds(86400)
+    return Limits(
+      body: section.size("body", default: 64 << 10, in: 0...(1 << 30)),
+      header: section.size("header", default: 16 << 10, in: (1 << 10)...(1 << 20)),
+      headerTimeout: section.duration("header_timeout", default: .seconds(10), in: time),
+      idleTimeout: section.duration("idle_timeout", default: .seconds(60), in: time),
+      connections: section.integer("connections", default: 16000, in: 1...1_000_000))
+  }
+
+  private static func store(_ section: ConfigurationSection) -> Store {
+    section.value(
+      "url", default: .sqlite(path: section.dataFolder + "/awd.sqlite3"),
+      expected: #"a store such as "sqlite:awd.sqlite3""#
+    ) { text in
+      let path = text.dropFirst("sqlite:".count)
+      guard text.hasPrefix("sqlite:"), !path.isEmpty, !path.hasSuffix("/") else { return nil }
+      return .sqlite(path: section.resolve(String(path), relativeTo: .data))
+    }
+  }
+}
+
+extension ListenAddress {
+  /// Whether both can't be listened on at once; each port 0 is another one.
+  fileprivate func isSameSocket(as other: ListenAddress) -> Bool {
+    if case .tcp(_, port: 0) = endpoint { return false }
+    return endpoint == other.endpoint
+  }
+}

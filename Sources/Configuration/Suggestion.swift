@@ -1,0 +1,45 @@
+/// Finds what somebody meant who mistyped a name.
+enum Suggestion {
+  /// Longer names are not compared: the work grows with the square of their length.
+  private static let longestName = 80
+
+  /// The candidate with the fewest edits from `name`, if these are few for its length: at most one
+  /// in three characters. Of two candidates alike, the first in the alphabet.
+  static func close(to name: String, among candidates: some Sequence<String>) -> String? {
+    let allowed = max(1, name.unicodeScalars.count / 3)
+    return nearest(to: name, among: candidates).flatMap { $0.edits <= allowed ? $0.name : nil }
+  }
+
+  /// The candidate with the fewest edits from `name`, however many.
+  static func nearest(
+    to name: String, among candidates: some Sequence<String>
+  ) -> (name: String, edits: Int)? {
+    guard name.utf8.count <= longestName else { return nil }
+    return candidates.filter { $0.utf8.count <= longestName }.sorted()
+      .map { (name: $0, edits: edits(from: name, to: $0)) }
+      .min { $0.edits < $1.edits }
+  }
+
+  /// The number of inserted, removed, replaced and swapped characters between two texts (optimal
+  /// string alignment distance).
+  static func edits(from: String, to: String) -> Int {
+    let from = Array(from.unicodeScalars)
+    let to = Array(to.unicodeScalars)
+    var beforeLast: [Int] = []
+    var last = Array(0...to.count)
+    for row in from.indices {
+      var current = [row + 1]
+      for column in to.indices {
+        var best = min(
+          last[column] + (from[row] == to[column] ? 0 : 1), last[column + 1] + 1,
+          current[column] + 1)
+        if row > 0, column > 0, from[row] == to[column - 1], from[row - 1] == to[column] {
+          best = min(best, beforeLast[column - 1] + 1)
+        }
+        current.append(best)
+      }
+      (beforeLast, last) = (last, current)
+    }
+    return last[to.count]
+  }
+}

@@ -1,0 +1,140 @@
+import CTOML
+
+/// A value of a TOML document with its place.
+struct TOMLNode: Sendable {
+  /// Line and column, from 1; columns count code points.
+  struct Place: Sendable, Equatable, Comparable {
+    let line: Int
+    let column: Int
+
+    static func < (left: Place, right: Place) -> Bool {
+      (left.line, left.column) < (right.line, right.column)
+    }
+  }
+
+  enum Value: Sendable {
+    case table([String: TOMLNode])
+    case array([TOMLNode])
+    case string(String)
+    case integer(Int)
+    case float(Double)
+    case boolean(Bool)
+    case date
+  }
+
+  let value: Value
+  let place: Place
+  /// Where its key stands; the value's own place for the root and for what stands in an array.
+  let keyPlace: Place
+}
+
+/// Why and where a document isn't one.
+struct TOMLError: Error {
+  let place: TOMLNode.Place
+  let message: String
+}
+
+extension TOMLNode {
+  /// The most bytes a document may have.
+  static let maximumSize = Int(CTOML_MAX_SIZE)
+
+  /// The root table of a document.
+  init(parsing bytes: [UInt8]) throws(TOMLError) {
+    let parsed = unsafe bytes.withUnsafeBytes { unsafe ctoml_parse($0.baseAddress, $0.count) }
+    guard let document = unsafe parsed else {
+      throw TOMLError(place: Place(line: 1, column: 1), message: "out of memory")
+    }
+    defer { unsafe ctoml_free(document) }
+    if let message = unsafe document.pointee.error {
+      throw unsafe TOMLError(
+        place: Place(document.pointee.error_place), message: String(cString: message))
+    }
+    let nodes = unsafe UnsafeBufferPointer(
+      start: document.pointee.nodes, count: document.pointee.count)
+    var index = 0
+    unsafe try self.init(nodes, at: &index)
+  }
+
+  /// The value at `index` with all that belongs to it; moves `index` behind. The recursion is as
+  /// deep as the document, which CTOML limits.
+  private init(
+    _ nodes: UnsafeBufferPointer<ctoml_node>, at index: inout Int
+  ) throws(TOMLError) {
+    let node = unsafe nodes[index]
+    index += 1
+    place = unsafe Place(node.place)
+    keyPlace = unsafe node.key == nil ? Place(node.place) : Place(node.key_place)
+    switch unsafe node.kind {
+    case CTOML_TABLE:
+      var table: [String: TOMLNode] = [:]
+      for _ in unsafe 0..<node.children {
+        let key = unsafe String(nodes[index].key, nodes[index].key_size)
+        let child = try unsafe TOMLNode(nodes, at: &index)
+        // Two keys that toml++ tells apart by their bytes can be canonically equivalent.
+        guard table.updateValue(child, forKey: key) == nil else {
+          throw TOMLError(place: child.keyPlace, message: "duplicate key \(key.quoted)")
+        }
+      }
+      value = .table(table)
+    case CTOML_ARRAY:
+      var array: [TOMLNode] = []
+      for _ in unsafe 0..<node.children { array.append(try unsafe TOMLNode(nodes, at: &index)) }
+      value = .array(array)
+    case CTOML_STRING: value = .string(unsafe String(node.text, node.text_size))
+    case CTOML_INTEGER: value = .integer(Int(unsafe node.integer))
+    case CTOML_FLOAT: value = .float(unsafe node.real)
+    case CTOML_BOOLEAN: value = .boolean(unsafe node.integer != 0)
+    default: value = .date
+    }
+  }
+}
+
+extension TOMLNode.Place {
+  fileprivate init(_ place: ctoml_place) {
+    self.init(line: Int(place.line), column: Int(place.column))
+  }
+}
+
+extension String {
+  /// Text that isn't terminated; malformed UTF-8 is replaced.
+  fileprivate init(_ start: UnsafePointer<CChar>?, _ count: Int) {
+    self = unsafe String(
+      decoding: UnsafeRawBufferPointer(start: start, count: count), as: UTF8.self)
+  }
+
+  /// As a TOML basic string, in one line, without characters that don't show.
+  var quoted: String {
+    var text = "\""
+    for scalar in unicodeScalars {
+      switch scalar {
+      case "\"", "\\": text += "\\\(scalar)"
+      case "\n": text += "\\n"
+      case "\r": text += "\\r"
+      case "\t": text += "\\t"
+      default:
+        switch scalar.properties.generalCategory {
+        case .control, .format, .lineSeparator, .paragraphSeparator:
+          let digits = String(scalar.value, radix: 16, uppercase: true)
+          let width = digits.count <= 4 ? 4 : 8
+          text += width == 4 ? "\\u" : "\\U"
+          text += String(repeating: "0", count: width - digits.count) + digits
+        default: text.unicodeScalars.append(scalar)
+        }
+      }
+    }
+    return text + "\""
+  }
+
+  /// As a TOML key: bare where that is possible.
+  var asKey: String {
+    let bare = utf8.allSatisfy { byte in
+      switch byte {
+      case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+        UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"), UInt8(ascii: "-"):
+        true
+      default: false
+      }
+    }
+    return bare && !isEmpty ? self : quoted
+  }
+}

@@ -1,0 +1,115 @@
+/// What is written for a key, in the file or in a variable, before its type is known.
+struct WrittenValue {
+  let value: TOMLNode.Value
+  let origin: ConfigurationOrigin
+  /// Whether it is text that may stand for any type, as the environment gives it.
+  let isText: Bool
+  /// Whether it may be a secret that must not be shown.
+  let isHidden: Bool
+  /// `[1]` for the second value of an array; empty if it is the whole value.
+  let index: String
+
+  init(_ node: TOMLNode, at origin: ConfigurationOrigin, index: String = "") {
+    value = node.value
+    self.origin = origin
+    isText = false
+    isHidden = false
+    self.index = index
+  }
+
+  init(_ text: String, from variable: ConfigurationDocument.Variable, index: String = "") {
+    self.init(
+      text, origin: .environment(variable.name), isHidden: variable.isFromFile, index: index)
+  }
+
+  init(_ text: String, origin: ConfigurationOrigin, isHidden: Bool, index: String) {
+    value = .string(text)
+    self.origin = origin
+    isText = true
+    self.isHidden = isHidden
+    self.index = index
+  }
+
+  /// The value in a few words, for an error: what is long is cut, what may be secret is not shown.
+  func found(hidden: Bool = false) -> String {
+    switch value {
+    case .table: return "a table"
+    case .array: return "an array"
+    case .date: return "a date"
+    default: break
+    }
+    if isHidden || hidden { return "something else" }
+    return switch value {
+    case .string(let text): text.shortened.quoted
+    case .integer(let number): String(number)
+    case .float(let number): String(number)
+    case .boolean(let truth): String(truth)
+    case .table, .array, .date: ""
+    }
+  }
+
+  /// The refusal of this value.
+  func mismatch(_ expected: String, hint: String = "", hidden: Bool = false) -> Mismatch {
+    Mismatch(complaints: [
+      Mismatch.Complaint(
+        origin: origin, index: index,
+        message: "expected \(expected), found \(found(hidden: hidden))\(hint)")
+    ])
+  }
+
+  /// The text of a string. NUL ends a string for the system's functions, so it is refused.
+  func string(_ expected: String, hidden: Bool = false) throws(Mismatch) -> String {
+    guard case .string(let text) = value else { throw mismatch(expected, hidden: hidden) }
+    guard !text.utf8.contains(0) else {
+      throw mismatch("\(expected) without NUL", hidden: hidden)
+    }
+    return text
+  }
+
+  /// The values of an array, or of a comma-separated text, where spaces around the commas and an
+  /// empty text as the empty list are allowed.
+  func list(_ expected: String) throws(Mismatch) -> [WrittenValue] {
+    if case .array(let nodes) = value {
+      guard case .file(let file, _, _) = origin else { throw mismatch(expected) }
+      return nodes.enumerated().map { index, node in
+        let place = ConfigurationOrigin.file(
+          file, line: node.place.line, column: node.place.column)
+        return WrittenValue(node, at: place, index: "[\(index)]")
+      }
+    }
+    guard isText, case .string(let text) = value else { throw mismatch(expected) }
+    guard text.contains(where: { $0 != " " }) else { return [] }
+    let parts = text.split(separator: ",", omittingEmptySubsequences: false)
+    return parts.enumerated().map { index, part in
+      WrittenValue(
+        String(part.trimmed), origin: origin, isHidden: isHidden, index: "[\(index)]")
+    }
+  }
+}
+
+/// Why a written value isn't taken: for a list, every element that is wrong.
+struct Mismatch: Error {
+  struct Complaint {
+    let origin: ConfigurationOrigin
+    let index: String
+    let message: String
+  }
+
+  var complaints: [Complaint]
+}
+
+extension Substring {
+  /// Without the spaces at both ends.
+  var trimmed: Substring {
+    var text = drop { $0 == " " }
+    while text.last == " " { text.removeLast() }
+    return text
+  }
+}
+
+extension String {
+  /// At most 64 characters of it.
+  var shortened: String {
+    unicodeScalars.count <= 64 ? self : String(unicodeScalars.prefix(64)) + "…"
+  }
+}

@@ -1,0 +1,37 @@
+import Configuration
+
+/// A choice as a service has it.
+private enum Policy: String, CaseIterable {
+  case require, warn, off
+}
+
+/// Reads a configuration file of these bytes with every kind of key there is, and prints what came
+/// of it: nothing a file holds may crash, overrun or hang.
+@_cdecl("LLVMFuzzerTestOneInput")
+public func fuzzConfiguration(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
+  let bytes = unsafe Array(UnsafeBufferPointer(start: start, count: count))
+  do {
+    let document = try ConfigurationDocument(parsing: bytes, file: "fuzz.toml")
+    let reader = ConfigurationReader(document)
+    let server = ServerConfiguration(reader, knownServices: ["tokenscript", "msgr"])
+    precondition(server.threads >= 0 && server.limits.connections > 0)
+    let section = reader.section("tokenscript")
+    _ = section.path("repository", default: "")
+    _ = section.choice("signature", default: Policy.require)
+    _ = section.secret("password")
+    _ = section.bool("verify_untrusted", default: false)
+    _ = section.strings("hosts", default: [])
+    _ = section.dictionary("deployers")
+    for client in section.tables("clients") {
+      _ = client.string("name", default: "")
+      _ = client.strings("namespaces", default: [])
+    }
+    _ = reader.settings.map(\.description)
+    try reader.finish()
+  } catch {
+    let problems = (error as? ConfigurationError)?.problems ?? []
+    precondition(!problems.isEmpty && problems == problems.sorted())
+    precondition(problems.allSatisfy { !$0.description.utf8.contains(UInt8(ascii: "\n")) })
+  }
+  return 0
+}
