@@ -32,6 +32,13 @@ public struct HeaderFields: Sendable, Equatable {
     bytes.append(UInt8(ascii: "\n"))
   }
 
+  /// Adds all fields of another set.
+  ///
+  /// - Parameter other: the fields, added behind those that are there.
+  public mutating func append(contentsOf other: HeaderFields) {
+    bytes += other.bytes
+  }
+
   /// The fields as pairs, in order: for HTTP/2, and for tests.
   public var pairs: [(name: String, value: String)] {
     bytes.split(separator: UInt8(ascii: "\n")).compactMap { line in

@@ -1,0 +1,37 @@
+import Synchronization
+
+/// How long something takes: counts of durations in buckets, recorded from any thread.
+public final class Histogram: Sendable {
+  /// Upper bounds for what takes from half a millisecond to ten seconds.
+  public static let latencies: [Duration] = [
+    .microseconds(100), .microseconds(250), .microseconds(500), .milliseconds(1),
+    .microseconds(2500), .milliseconds(5), .milliseconds(10), .milliseconds(25), .milliseconds(50),
+    .milliseconds(100), .milliseconds(250), .milliseconds(500), .seconds(1), .milliseconds(2500),
+    .seconds(5), .seconds(10),
+  ]
+
+  /// The upper bounds of the buckets, ascending; the last bucket has none.
+  let bounds: [Duration]
+  private let counts: [Counter]
+  private let nanoseconds = Counter()
+
+  init(bounds: [Duration]) {
+    precondition(zip(bounds, bounds.dropFirst()).allSatisfy(<), "bounds of a histogram ascend")
+    self.bounds = bounds
+    counts = (0...bounds.count).map { _ in Counter() }
+  }
+
+  /// Records a duration.
+  ///
+  /// - Parameter duration: how long it took; a negative one counts as zero.
+  public func observe(_ duration: Duration) {
+    let bucket = bounds.firstIndex { duration <= $0 } ?? bounds.count
+    counts[bucket].add()
+    nanoseconds.add(UInt64(clamping: Int128(duration.attoseconds / 1_000_000_000)))
+  }
+
+  /// How many durations each bucket holds, and the sum of all in seconds.
+  var snapshot: (counts: [UInt64], sum: Double) {
+    (counts.map(\.value), Double(nanoseconds.value) / 1e9)
+  }
+}

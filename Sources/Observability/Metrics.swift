@@ -1,0 +1,168 @@
+import Synchronization
+
+/// All that is counted and measured in the process, rendered for Prometheus.
+///
+/// Counters and histograms are made once, when whatever they count is set up; recording into them
+/// takes no lock. Asking again for the same name and labels gives the same object.
+public final class Metrics: Sendable {
+  /// Names and values that tell the series of one metric apart.
+  public typealias Labels = KeyValuePairs<StaticString, String>
+
+  private enum Source: Sendable {
+    case counter(Counter)
+    case table(CounterTable, label: StaticString)
+    case gauge(@Sendable () -> Double)
+    case histogram(Histogram)
+
+    var type: String {
+      switch self {
+      case .counter, .table: "counter"
+      case .gauge: "gauge"
+      case .histogram: "histogram"
+      }
+    }
+  }
+
+  private struct Family {
+    let name: String
+    let help: String
+    let type: String
+    /// By the labels as they are rendered, in the order of registration.
+    var series: [(labels: String, source: Source)] = []
+  }
+
+  private let families = Mutex<[String: Family]>([:])
+
+  /// No metrics yet.
+  public init() {}
+
+  /// A number that only grows.
+  ///
+  /// - Parameters:
+  ///   - name: its name, `awd_…_total`.
+  ///   - help: what it counts, in a few words.
+  ///   - labels: what tells it from others of the name.
+  public func counter(_ name: StaticString, _ help: String, _ labels: Labels = [:]) -> Counter {
+    let source = register(name, help, labels) { .counter(Counter()) }
+    guard case .counter(let counter) = source else { mismatch(name) }
+    return counter
+  }
+
+  /// Numbers that only grow, one for each integer of a range; those still zero are not rendered.
+  ///
+  /// - Parameters:
+  ///   - name: their name, `awd_…_total`.
+  ///   - help: what they count, in a few words.
+  ///   - labels: what tells them from others of the name.
+  ///   - label: the label that holds the integer.
+  ///   - range: the integers.
+  public func counters(
+    _ name: StaticString, _ help: String, _ labels: Labels = [:], by label: StaticString,
+    _ range: ClosedRange<Int>
+  ) -> CounterTable {
+    let source = register(name, help, labels) { .table(CounterTable(range), label: label) }
+    guard case .table(let table, _) = source else { mismatch(name) }
+    return table
+  }
+
+  /// A number that is looked up when the metrics are rendered.
+  ///
+  /// - Parameters:
+  ///   - name: its name, with its unit at the end.
+  ///   - help: what it tells, in a few words.
+  ///   - labels: what tells it from others of the name.
+  ///   - read: gives the number; called from any thread.
+  public func gauge(
+    _ name: StaticString, _ help: String, _ labels: Labels = [:],
+    read: @escaping @Sendable () -> Double
+  ) {
+    _ = register(name, help, labels) { .gauge(read) }
+  }
+
+  /// Durations in buckets.
+  ///
+  /// - Parameters:
+  ///   - name: its name, `awd_…_seconds`.
+  ///   - help: what takes that long, in a few words.
+  ///   - labels: what tells it from others of the name.
+  ///   - bounds: the upper bounds of the buckets, ascending.
+  public func histogram(
+    _ name: StaticString, _ help: String, _ labels: Labels = [:],
+    bounds: [Duration] = Histogram.latencies
+  ) -> Histogram {
+    let source = register(name, help, labels) { .histogram(Histogram(bounds: bounds)) }
+    guard case .histogram(let histogram) = source else { mismatch(name) }
+    return histogram
+  }
+
+  /// Everything in Prometheus' text format 0.0.4, sorted by name.
+  public func render() -> String {
+    var text = ""
+    let sorted = families.withLock { $0.values.sorted { $0.name < $1.name } }
+    for family in sorted {
+      let help = family.help.replacing("\\", with: "\\\\").replacing("\n", with: "\\n")
+      text += "# HELP \(family.name) \(help)\n# TYPE \(family.name) \(family.type)\n"
+      for (labels, source) in family.series {
+        Self.render(family.name, labels, source, into: &text)
+      }
+    }
+    return text
+  }
+
+  private func register(
+    _ name: StaticString, _ help: String, _ labels: Labels, make: () -> Source
+  ) -> Source {
+    let key = "\(name)"
+    let rendered = labels.map { "\($0.key)=\"\(Self.escaped($0.value))\"" }.joined(separator: ",")
+    return families.withLock { families in
+      var family = families[key] ?? Family(name: key, help: help, type: make().type)
+      if let known = family.series.first(where: { $0.labels == rendered }) { return known.source }
+      let source = make()
+      guard source.type == family.type else { mismatch(name) }
+      family.series.append((rendered, source))
+      families[key] = family
+      return source
+    }
+  }
+
+  /// Names are the program's own, so one name used for two kinds is a mistake in the program.
+  private func mismatch(_ name: StaticString) -> Never {
+    preconditionFailure("\(name) is already a metric of another kind")
+  }
+
+  private static func render(
+    _ name: String, _ labels: String, _ source: Source, into text: inout String
+  ) {
+    func line(_ suffix: String, _ extra: String, _ value: String) {
+      let all = [labels, extra].filter { !$0.isEmpty }.joined(separator: ",")
+      text += all.isEmpty ? "\(name)\(suffix) \(value)\n" : "\(name)\(suffix){\(all)} \(value)\n"
+    }
+    switch source {
+    case .counter(let counter): line("", "", String(counter.value))
+    case .table(let table, let label):
+      for (key, count) in table.values { line("", "\(label)=\"\(key)\"", String(count)) }
+    case .gauge(let read): line("", "", number(read()))
+    case .histogram(let histogram):
+      let (counts, sum) = histogram.snapshot
+      var total: UInt64 = 0
+      for (count, bound) in zip(counts, histogram.bounds) {
+        total += count
+        line("_bucket", "le=\"\(number(bound / .seconds(1)))\"", String(total))
+      }
+      total += counts.last ?? 0
+      line("_bucket", "le=\"+Inf\"", String(total))
+      line("_sum", "", number(sum))
+      line("_count", "", String(total))
+    }
+  }
+
+  private static func number(_ value: Double) -> String {
+    if value.isNaN { return "NaN" }
+    if value.isInfinite { return value < 0 ? "-Inf" : "+Inf" }
+    return Int64(exactly: value).map(String.init) ?? String(value)
+  }
+
+  private static func escaped(_ value: String) -> String {
+    value.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"").replacing("\n", with: "\\n")
+  }
+}

@@ -1,0 +1,43 @@
+import HTTPProtocol
+
+/// How the errors that the router answers for a service look.
+public enum ErrorStyle: Sendable {
+  /// An empty body, unless `Accept` names JSON or HTML: then a body of that type.
+  case negotiated
+  /// Always `{"error":"…"}`.
+  case json
+}
+
+extension ErrorStyle {
+  /// The response to a failure.
+  func response(
+    _ error: HTTPError, to head: RequestHead, adding fields: HeaderFields
+  ) -> Response {
+    var response = Response(error.status)
+    switch self {
+    case .json: response = Self.json(error)
+    case .negotiated:
+      switch AcceptHeader(head).preferred(of: ["application/json", "text/html"]) {
+      case "application/json": response = Self.json(error)
+      case "text/html": response = Self.html(error)
+      default: break
+      }
+      response.fields.append(.vary, "Accept")
+    }
+    for extra in [error.fields, fields] { response.fields.append(contentsOf: extra) }
+    return response
+  }
+
+  private static func json(_ error: HTTPError) -> Response {
+    // Encoding text doesn't fail; if it did, the status alone would have to do.
+    (try? Response(error.status, json: ["error": error.message])) ?? Response(error.status)
+  }
+
+  private static func html(_ error: HTTPError) -> Response {
+    let title = "\(error.status.code) \(error.status.reason)"
+    let message = error.message.replacing("&", with: "&amp;").replacing("<", with: "&lt;")
+    return Response(
+      error.status, type: "text/html; charset=utf-8",
+      text: "<!doctype html>\n<title>\(title)</title>\n<h1>\(title)</h1>\n<p>\(message)</p>\n")
+  }
+}

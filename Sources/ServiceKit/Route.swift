@@ -1,0 +1,127 @@
+import HTTPProtocol
+import HTTPServer
+import Observability
+import Storage
+
+/// A handler with all that is needed to call it, count it and tell of it, made once.
+final class Route: Sendable {
+  private let service: RoutedService
+  private let parameterNames: [String]
+  private let handler: RouteHandler
+  private let bodyLimit: Int
+  private let statuses: CounterTable
+
+  init(_ route: RouteDefinition, of service: RoutedService, bodyLimit: Int, metrics: Metrics) {
+    self.service = service
+    parameterNames = route.pattern.names
+    handler = route.handler
+    self.bodyLimit = route.bodyLimit ?? bodyLimit
+    statuses = metrics.counters(
+      "awd_http_requests_total", "Requests answered.",
+      ["service": service.name, "route": route.pattern.text, "method": route.method.name],
+      by: "status", 100...599)
+  }
+
+  /// How a request to this route is answered.
+  func plan(for head: RequestHead, _ matches: RouteMatches) -> RequestPlan {
+    if case .length(let length) = head.framing, length > bodyLimit {
+      return .refuse(refusal(HTTPError(.contentTooLarge), to: head))
+    }
+    let parameters = RouteParameters(path: head.path, names: parameterNames, matches: matches)
+    switch handler {
+    case .inline(let handler):
+      return .respond(bodyLimit: bodyLimit) { [self] request in
+        let start = ContinuousClock.now
+        do {
+          return finish(request, try handler(request, parameters), start)
+        } catch {
+          return fail(request, error, start)
+        }
+      }
+    case .task(let handler):
+      return .task(bodyLimit: bodyLimit) { [self] request in
+        let start = ContinuousClock.now
+        do {
+          return finish(request, try await handler(request, parameters), start)
+        } catch {
+          return fail(request, error, start)
+        }
+      }
+    case .webSocket(let accept):
+      guard head.isWebSocketUpgrade else {
+        var error = HTTPError(.upgradeRequired, "a WebSocket handshake is expected here")
+        error.fields.append(.upgrade, "websocket")
+        return .refuse(refusal(error, to: head))
+      }
+      return .webSocket { [self] request in
+        let start = ContinuousClock.now
+        do {
+          let acceptance = try await accept(request, parameters)
+          _ = finish(request, Response(.switchingProtocols), start)
+          return .accept(acceptance)
+        } catch {
+          return .refuse(fail(request, error, start))
+        }
+      }
+    }
+  }
+
+  /// The response to a request that isn't let through to the handler.
+  func refusal(_ error: HTTPError, to head: RequestHead) -> Response {
+    statuses.add(Int(error.status.code))
+    return service.response(error, to: head)
+  }
+
+  private func finish(
+    _ request: Request, _ response: Response, _ start: ContinuousClock.Instant,
+    cause: String? = nil
+  ) -> Response {
+    let duration = ContinuousClock.now - start
+    statuses.add(Int(response.status.code))
+    service.latency.observe(duration)
+    let isFailure = response.status.code >= 500
+    guard isFailure || service.log.writes(.debug) else { return response }
+    let log = service.log.with([
+      "method": request.head.method.name,
+      "path": String(decoding: request.head.path, as: UTF8.self),
+      "status": response.status.code, "milliseconds": duration, "peer": request.origin.peer,
+      "request": request.origin.name,
+    ])
+    if let cause {
+      log.error("request failed", ["cause": cause])
+    } else if isFailure {
+      log.error("request failed")
+    } else {
+      log.debug("request")
+    }
+    return response
+  }
+
+  /// Answers what a handler threw. What a caller isn't meant to know stays in the log.
+  private func fail(
+    _ request: Request, _ error: any Error, _ start: ContinuousClock.Instant
+  ) -> Response {
+    var answer: HTTPError
+    var cause: String?
+    switch error {
+    case let error as HTTPError:
+      answer = error
+    case let error as StoreError where error.isUnavailable:
+      answer = HTTPError(.serviceUnavailable, retryAfter: 1)
+      cause = "\(error)"
+    case is CancellationError:
+      answer = HTTPError(.serviceUnavailable, retryAfter: 1)
+      cause = "cancelled"
+    default:
+      answer = HTTPError(.internalServerError)
+      cause = "\(error)"
+    }
+    if answer.status.code >= 500 { answer.fields.append(.requestID, request.origin.name) }
+    return finish(request, service.response(answer, to: request.head), start, cause: cause)
+  }
+}
+
+extension RequestOrigin {
+  /// The name that log lines and answers know a request by.
+  fileprivate var name: String { String(id, radix: 16) }
+}

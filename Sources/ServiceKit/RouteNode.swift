@@ -1,0 +1,86 @@
+/// A segment of all patterns that begin alike; an immutable tree of these is what paths are
+/// looked up in.
+final class RouteNode: Sendable {
+  private let literals: [(bytes: [UInt8], node: RouteNode)]
+  private let digits: [(count: Int, node: RouteNode)]
+  private let any: RouteNode?
+  private let rest: RouteTarget?
+  private let target: RouteTarget?
+
+  /// Builds the tree below a node.
+  ///
+  /// - Parameters:
+  ///   - targets: what the patterns lead to; no two have the same segments.
+  ///   - depth: how many segments lie above this node.
+  init(_ targets: [RouteTarget], depth: Int = 0) {
+    target = targets.first { $0.segments.count == depth }
+    rest = targets.first { $0.segments.count == depth + 1 && $0.segments[depth] == .rest }
+    let deeper = Dictionary(grouping: targets.filter { $0.segments.count > depth }) {
+      $0.segments[depth]
+    }
+    var literals: [(bytes: [UInt8], node: RouteNode)] = []
+    var digits: [(count: Int, node: RouteNode)] = []
+    var any: RouteNode?
+    for (segment, below) in deeper {
+      switch segment {
+      case .literal(let bytes): literals.append((bytes, RouteNode(below, depth: depth + 1)))
+      case .digits(let count): digits.append((count, RouteNode(below, depth: depth + 1)))
+      case .any: any = RouteNode(below, depth: depth + 1)
+      case .rest: break
+      }
+    }
+    self.literals = literals
+    self.digits = digits
+    self.any = any
+  }
+
+  /// Finds what a path leads to.
+  ///
+  /// - Parameters:
+  ///   - path: what is left of the path; empty behind the last segment, else it begins with a slash.
+  ///   - isEncoded: whether the path holds a `%`; all of them are well-formed.
+  ///   - matches: takes where the parameters stand.
+  /// - Returns: the best match; nil if there is none.
+  func target(
+    of path: ArraySlice<UInt8>, isEncoded: Bool, _ matches: inout RouteMatches
+  ) -> RouteTarget? {
+    guard !path.isEmpty else { return target }
+    let start = path.startIndex + 1
+    let end = path[start...].firstIndex(of: UInt8(ascii: "/")) ?? path.endIndex
+    let raw = path[start..<end]
+    let segment = isEncoded ? PercentEncoding.decode(raw) ?? raw : raw
+    let behind = path[end...]
+
+    for (bytes, node) in literals where bytes.count == segment.count && segment.elementsEqual(bytes) {
+      if let found = node.target(of: behind, isEncoded: isEncoded, &matches) { return found }
+    }
+    guard !segment.isEmpty, !Self.isDots(segment) else { return nil }
+    for (count, node) in digits where segment.count == count && segment.allSatisfy(Self.isDigit) {
+      matches.append(start..<end)
+      if let found = node.target(of: behind, isEncoded: isEncoded, &matches) { return found }
+      matches.removeLast()
+    }
+    if let any {
+      matches.append(start..<end)
+      if let found = any.target(of: behind, isEncoded: isEncoded, &matches) { return found }
+      matches.removeLast()
+    }
+    guard let rest, !Self.hasDots(path) else { return nil }
+    matches.append(start..<path.endIndex)
+    return rest
+  }
+
+  private static func isDigit(_ byte: UInt8) -> Bool {
+    (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
+  }
+
+  /// Whether a segment is one that clients resolve before they send (RFC 3986 section 5.2.4): sent
+  /// nevertheless, it is meant to lead somewhere it shouldn't.
+  private static func isDots(_ segment: ArraySlice<UInt8>) -> Bool {
+    segment.elementsEqual(".".utf8) || segment.elementsEqual("..".utf8)
+  }
+
+  private static func hasDots(_ path: ArraySlice<UInt8>) -> Bool {
+    (PercentEncoding.decode(path) ?? path).split(separator: UInt8(ascii: "/")).contains(where: isDots)
+  }
+}

@@ -1,0 +1,56 @@
+/// The parts of a request's path that the parameters of its route's pattern matched.
+///
+/// They are ranges of the path: looking one up allocates nothing unless it is percent-encoded.
+public struct RouteParameters: Sendable {
+  /// The most parameters that a pattern can have.
+  static let limit = 4
+
+  /// No parameters, for handlers called directly.
+  public static let none = RouteParameters(path: [], names: [], matches: RouteMatches())
+
+  private let path: ArraySlice<UInt8>
+  private let names: [String]
+  private let matches: RouteMatches
+
+  init(path: ArraySlice<UInt8>, names: [String], matches: RouteMatches) {
+    self.path = path
+    self.names = names
+    self.matches = matches
+  }
+
+  /// The bytes that a parameter matched, percent-decoded.
+  ///
+  /// - Parameter name: the parameter's name in the pattern; one that isn't there gives no bytes.
+  public subscript(name: String) -> ArraySlice<UInt8> {
+    guard let index = names.firstIndex(of: name) else { return [] }
+    let bytes = path[matches[index]]
+    return PercentEncoding.decode(bytes) ?? bytes
+  }
+
+  /// The text that a parameter matched, percent-decoded.
+  ///
+  /// - Parameter name: the parameter's name in the pattern.
+  /// - Returns: the text; nil if it is not UTF-8.
+  public func text(_ name: String) -> String? {
+    String(validating: self[name], as: UTF8.self)
+  }
+}
+
+/// Where the parameters stand in a path, kept without an allocation.
+struct RouteMatches: Sendable {
+  private var starts: InlineArray<4, Int> = .init(repeating: 0)
+  private var ends: InlineArray<4, Int> = .init(repeating: 0)
+  private var count = 0
+
+  subscript(index: Int) -> Range<Int> {
+    index < count ? starts[index]..<ends[index] : 0..<0
+  }
+
+  mutating func append(_ range: Range<Int>) {
+    starts[count] = range.lowerBound
+    ends[count] = range.upperBound
+    count += 1
+  }
+
+  mutating func removeLast() { count -= 1 }
+}

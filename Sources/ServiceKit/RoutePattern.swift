@@ -1,0 +1,50 @@
+/// A path with parameters, taken apart.
+struct RoutePattern: Sendable, Hashable {
+  /// What one segment of a path must be, in the order in which alternatives are tried.
+  enum Segment: Sendable, Hashable {
+    case literal([UInt8])
+    case digits(Int)
+    case any
+    /// This segment and all behind it.
+    case rest
+  }
+
+  /// As it was written.
+  let text: String
+  let segments: [Segment]
+  /// The names of the parameters, in the order of the path.
+  let names: [String]
+
+  /// Takes a pattern apart. Patterns are part of the program: a malformed one is a mistake in it.
+  init(_ text: String) {
+    precondition(text.hasPrefix("/"), "the pattern \(text) begins with a slash")
+    self.text = text
+    var names: [String] = []
+    segments = text.dropFirst().split(separator: "/", omittingEmptySubsequences: false).map {
+      part in
+      guard part.hasPrefix("{"), part.hasSuffix("}") else {
+        precondition(!part.contains { "{}%".contains($0) }, "\(part) in \(text) is literal text")
+        return .literal(Array(part.utf8))
+      }
+      let inner = part.dropFirst().dropLast()
+      if inner.hasSuffix("...") {
+        names.append(String(inner.dropLast(3)))
+        return .rest
+      }
+      guard let colon = inner.firstIndex(of: ":") else {
+        names.append(String(inner))
+        return .any
+      }
+      names.append(String(inner[..<colon]))
+      let constraint = inner[inner.index(after: colon)...]
+      guard constraint.hasPrefix("digits("), constraint.hasSuffix(")"),
+        let count = Int(constraint.dropFirst(7).dropLast()), count > 0
+      else { preconditionFailure("unknown constraint \(constraint) in \(text)") }
+      return .digits(count)
+    }
+    precondition(!segments.dropLast().contains(.rest), "{…...} ends the pattern \(text)")
+    precondition(names.count <= RouteParameters.limit, "too many parameters in \(text)")
+    precondition(Set(names).count == names.count, "a name is used twice in \(text)")
+    self.names = names
+  }
+}

@@ -1,0 +1,170 @@
+public import HTTPProtocol
+public import HTTPServer
+public import Observability
+
+/// The routes of all services, compiled: what answers the requests of a server.
+///
+/// Immutable, so that event loops read it without a lock.
+public final class RouteTable: Responder {
+  private let hosts: [(name: String, root: RouteNode)]
+  private let anyHost: RouteNode
+  /// The answer to `OPTIONS *`.
+  private let options: Response
+  private let unrouted: CounterTable
+  private let log: Log
+
+  /// Compiles routes.
+  ///
+  /// - Parameters:
+  ///   - routers: one a service. A service with hosts takes precedence there over one without.
+  ///   - bodyLimit: the longest body taken where a route doesn't say, in bytes.
+  ///   - log: where requests and failures are told.
+  ///   - metrics: where requests are counted.
+  /// - Throws: ``RouteConflict`` if two routes claim the same requests.
+  public init(
+    _ routers: [Router], bodyLimit: Int = 64 << 10, log: Log, metrics: Metrics = Metrics()
+  ) throws(RouteConflict) {
+    var conflicts: [String] = []
+    let services = routers.map { router in
+      (
+        router: router,
+        targets: Self.targets(
+          of: router, bodyLimit: bodyLimit, log: log, metrics: metrics, &conflicts)
+      )
+    }
+    let general = Self.merge(
+      services.filter { $0.router.hosts.isEmpty }.map(\.targets), host: nil, &conflicts)
+    anyHost = RouteNode(general)
+    hosts = Set(routers.flatMap(\.hosts)).sorted().map { host in
+      let own = Self.merge(
+        services.filter { $0.router.hosts.contains(host) }.map(\.targets), host: host, &conflicts)
+      let taken = Set(own.map(\.segments))
+      return (host, RouteNode(own + general.filter { !taken.contains($0.segments) }))
+    }
+    guard conflicts.isEmpty else { throw RouteConflict(conflicts: conflicts) }
+
+    let methods = services.flatMap { $0.targets.flatMap { $0.allow.split(separator: ", ") } }
+    var options = Response(.noContent)
+    options.fields.append(.allow, Set(methods).sorted().joined(separator: ", "))
+    self.options = options
+    unrouted = metrics.counters(
+      "awd_http_requests_total", "Requests answered.",
+      ["service": "none", "route": "none", "method": "any"], by: "status", 100...599)
+    self.log = log
+  }
+
+  /// Decides what a request needs: its route, or an answer without one.
+  ///
+  /// - Parameter head: the request line and the header fields.
+  /// - Returns: how the request is to be answered.
+  public func plan(for head: RequestHead) -> RequestPlan {
+    let path = head.path
+    if path.first == UInt8(ascii: "*") { return refuse(options, to: head) }
+    let isEncoded = path.contains(UInt8(ascii: "%"))
+    if isEncoded && PercentEncoding.decode(path) == nil {
+      return refuse(HTTPError(.badRequest, "malformed percent-encoding in the path"), to: head)
+    }
+    var matches = RouteMatches()
+    guard let target = root(for: head).target(of: path, isEncoded: isEncoded, &matches) else {
+      return refuse(HTTPError(.notFound), to: head)
+    }
+    if let route = target.route(for: head.method) { return route.plan(for: head, matches) }
+    if head.method == .options, let fields = target.service.optionsFields {
+      var response = Response(.noContent, fields: fields)
+      response.fields.append(.allow, target.allow)
+      return refuse(response, to: head)
+    }
+    var error = HTTPError(.methodNotAllowed)
+    error.fields.append(.allow, target.allow)
+    return refuse(target.service.response(error, to: head), to: head)
+  }
+
+  /// Answers a request as a server would, without one: for tests.
+  ///
+  /// - Parameter request: the request with its whole body.
+  /// - Returns: the response; to `HEAD` without a body; 101 for a WebSocket that is accepted.
+  public func respond(to request: Request) async -> Response {
+    var response: Response
+    switch plan(for: request.head) {
+    case .refuse(let refusal): response = refusal
+    case .respond(let bodyLimit, let handler):
+      response =
+        request.body.count > bodyLimit ? Response(.contentTooLarge) : handler(request)
+    case .task(let bodyLimit, let handler):
+      response =
+        request.body.count > bodyLimit ? Response(.contentTooLarge) : await handler(request)
+    case .webSocket(let decide):
+      switch await decide(request) {
+      case .refuse(let refusal): response = refusal
+      case .accept: response = Response(.switchingProtocols)
+      }
+    }
+    if request.head.method == .head { response.body = .none }
+    return response
+  }
+
+  private func root(for head: RequestHead) -> RouteNode {
+    guard !hosts.isEmpty else { return anyHost }
+    let host = head.host
+    return hosts.first { $0.name == host }?.root ?? anyHost
+  }
+
+  private func refuse(_ error: HTTPError, to head: RequestHead) -> RequestPlan {
+    refuse(ErrorStyle.negotiated.response(error, to: head, adding: HeaderFields()), to: head)
+  }
+
+  private func refuse(_ response: Response, to head: RequestHead) -> RequestPlan {
+    unrouted.add(Int(response.status.code))
+    log.debug(
+      "request without a route",
+      [
+        "method": head.method.name, "path": String(decoding: head.path, as: UTF8.self),
+        "status": response.status.code,
+      ])
+    return .refuse(response)
+  }
+}
+
+// Compiling.
+extension RouteTable {
+  /// Gathers the routes of a service by their patterns' segments.
+  private static func targets(
+    of router: Router, bodyLimit: Int, log: Log, metrics: Metrics, _ conflicts: inout [String]
+  ) -> [RouteTarget] {
+    let service = RoutedService(router, log: log, metrics: metrics)
+    var targets: [RouteTarget] = []
+    for (segments, routes) in Dictionary(grouping: router.routes, by: \.pattern.segments) {
+      for (method, same) in Dictionary(grouping: routes, by: \.method) where same.count > 1 {
+        let patterns = same.map(\.pattern.text).joined(separator: " and ")
+        conflicts.append("\(router.service) answers \(method.name) twice: \(patterns)")
+      }
+      targets.append(
+        RouteTarget(
+          segments: segments, pattern: routes[0].pattern.text, service: service,
+          routes: routes.map { route in
+            (
+              route.method,
+              Route(route, of: service, bodyLimit: bodyLimit, metrics: metrics)
+            )
+          }))
+    }
+    return targets
+  }
+
+  /// Puts the routes of several services together; a pattern belongs to one service.
+  private static func merge(
+    _ services: [[RouteTarget]], host: String?, _ conflicts: inout [String]
+  ) -> [RouteTarget] {
+    var merged: [[RoutePattern.Segment]: RouteTarget] = [:]
+    for target in services.joined() {
+      if let other = merged.updateValue(target, forKey: target.segments) {
+        let place = host.map { " at \($0)" } ?? ""
+        conflicts.append(
+          "\(other.service.name) (\(other.pattern)) and \(target.service.name) "
+            + "(\(target.pattern)) answer the same paths\(place); "
+            + "give one of them `hosts` of its own, or switch it off")
+      }
+    }
+    return Array(merged.values)
+  }
+}

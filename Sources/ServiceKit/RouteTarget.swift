@@ -1,0 +1,33 @@
+import HTTPProtocol
+
+/// All routes of one service for one pattern: what a path leads to, before the method is looked at.
+final class RouteTarget: Sendable {
+  let segments: [RoutePattern.Segment]
+  /// The pattern as one of the routes writes it.
+  let pattern: String
+  let service: RoutedService
+  private let routes: [(method: Method, route: Route)]
+  /// The value of `Allow`: the methods, sorted, with those that are implied.
+  let allow: String
+
+  init(
+    segments: [RoutePattern.Segment], pattern: String, service: RoutedService,
+    routes: [(method: Method, route: Route)]
+  ) {
+    self.segments = segments
+    self.pattern = pattern
+    self.service = service
+    self.routes = routes
+    var methods = Set(routes.map(\.method))
+    if methods.contains(.get) { methods.insert(.head) }
+    if service.optionsFields != nil { methods.insert(.options) }
+    allow = methods.map(\.name).sorted().joined(separator: ", ")
+  }
+
+  /// The route for a method; `HEAD` is answered by the one for `GET` unless it has its own.
+  func route(for method: Method) -> Route? {
+    for (known, route) in routes where known == method { return route }
+    guard method == .head else { return nil }
+    return self.route(for: .get)
+  }
+}

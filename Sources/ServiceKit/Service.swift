@@ -1,0 +1,57 @@
+public import Configuration
+public import Storage
+
+/// A part of the daemon that can be switched on: what a plug-in is.
+///
+/// Its life: ``validate(_:)`` before anything is opened; `init`; ``register(on:)`` once; then
+/// ``run()`` beside the requests, with ``reload()`` on SIGHUP, until the process drains.
+public protocol Service: Sendable {
+  /// The name in lower case: configuration section, metrics label, start of its tables' names.
+  static var name: String { get }
+  /// The history of its own tables.
+  static var migrations: [Migration] { get }
+  /// The subcommands it brings.
+  static var commands: [any Command.Type] { get }
+
+  /// Asks the configuration section for every key there is and rejects values that can't be.
+  ///
+  /// Opens and writes nothing, so that all that is wrong in a configuration can be told at once,
+  /// before a service is made and by `awd check`. A key that isn't asked for here is unknown.
+  /// `hosts` is asked for by the program.
+  ///
+  /// - Parameter configuration: the service's own section; records problems by itself.
+  static func validate(_ configuration: ConfigurationSection)
+
+  /// Makes the service, ready to answer requests.
+  ///
+  /// - Parameter context: what the program lends it.
+  /// - Throws: what keeps it from working; its text is shown to the operator.
+  init(_ context: ServiceContext) async throws
+
+  /// Registers its routes and readiness checks.
+  ///
+  /// - Parameter router: takes the routes of this service alone.
+  func register(on router: inout Router)
+
+  /// Works in the background until its task is cancelled.
+  ///
+  /// Returning means that there is nothing (more) to do. What it throws is logged, told by
+  /// `/readyz`, and followed by another call after a pause that grows from 1 s to 1 min.
+  func run() async throws
+
+  /// Takes up what changed outside: files, keys, lists.
+  ///
+  /// - Throws: what is wrong; then all stays as it was.
+  func reload() async throws
+}
+
+extension Service {
+  /// No tables.
+  public static var migrations: [Migration] { [] }
+  /// No subcommands.
+  public static var commands: [any Command.Type] { [] }
+  /// Nothing to do in the background.
+  public func run() async throws {}
+  /// Nothing to reload.
+  public func reload() async throws {}
+}
