@@ -20,6 +20,24 @@ final class ContractIndex: Sendable {
     case choices(PreparedChoices)
     /// What was served here has been taken back.
     case gone
+
+    /// The answer for what remained of the candidates.
+    ///
+    /// - Parameters:
+    ///   - selection: what remained.
+    ///   - contract: the contract.
+    ///   - schema: the version.
+    ///   - fields: the fields of every answer.
+    init(
+      _ selection: Selection, for contract: EthereumAddress, _ schema: SchemaVersion,
+      _ fields: AnswerFields
+    ) {
+      self =
+        selection.chosen.count == 1
+        ? .file(PreparedFile(selection.chosen[0], fields))
+        : .choices(
+          PreparedChoices(selection.chosen, contract: contract, schema: schema, fields))
+    }
   }
 
   /// How often an index was built since the start, this time included.
@@ -48,6 +66,42 @@ final class ContractIndex: Sendable {
     self.rows = rows
   }
 
+  /// Before the first scan.
+  static let empty = ContractIndex(generation: 0, editions: [:], files: [], rows: [])
+
+  /// The refused files, with the reasons.
+  var refusals: [(path: RepositoryPath, reason: Refusal)] {
+    var seen: Set<RepositoryPath> = []
+    return rows.compactMap { row in
+      guard case .refused(let refusal) = row.state, seen.insert(row.path).inserted else {
+        return nil
+      }
+      return (row.path, refusal)
+    }
+  }
+
+  /// How many files there are in each state; one that is served for some contract counts as served.
+  var counts: [IndexRow.Summary: Int] {
+    var states: [RepositoryPath: IndexRow.Summary] = [:]
+    for row in rows {
+      let state = row.state.summary
+      states[row.path] = states[row.path].map { $0 == .served ? $0 : state } ?? state
+    }
+    return Dictionary(grouping: states.values, by: \.self).mapValues(\.count)
+  }
+
+  /// The sum in words.
+  var summary: String {
+    let counts = counts
+    let parts = IndexRow.Summary.allCases.compactMap { state in
+      counts[state].map { "\($0) \(state.words)" }
+    }
+    let schemas = Set(editions.values.joined().map(\.schema)).count
+    return "index \(generation): \(files.count) files"
+      + (parts.isEmpty ? "" : " (\(parts.joined(separator: ", ")))")
+      + ", \(editions.count) contracts in \(schemas) schema versions"
+  }
+
   /// What a version has for a contract; never another version's.
   ///
   /// - Parameters:
@@ -73,6 +127,17 @@ struct IndexRow: Sendable, Equatable {
     /// It marks what it once served as gone.
     case gone
 
+    /// The state without its reason.
+    var summary: Summary {
+      switch self {
+      case .served: .served
+      case .shadowed: .shadowed
+      case .refused: .refused
+      case .servesNothing: .nothing
+      case .gone: .gone
+      }
+    }
+
     /// The state in words.
     var words: String {
       switch self {
@@ -83,6 +148,14 @@ struct IndexRow: Sendable, Equatable {
       case .gone: "gone"
       }
     }
+  }
+
+  /// A state without its reason.
+  enum Summary: String, Sendable, CaseIterable {
+    case served, shadowed, refused, nothing, gone
+
+    /// The state in words.
+    var words: String { self == .nothing ? "with nothing to serve" : rawValue }
   }
 
   /// The contract; nil for a file that names none as its origin, or could not be read.

@@ -14,6 +14,8 @@ struct IndexBuilder {
 
   /// What the configuration makes of findings.
   let rules: RepositoryRules
+  /// The fields of every answer.
+  let fields: AnswerFields
   /// The time, in seconds since 1970.
   let now: Int64
   /// When bytes were first seen, in seconds since 1970; new ones are added.
@@ -28,10 +30,14 @@ struct IndexBuilder {
   ///
   /// - Parameters:
   ///   - rules: what the configuration makes of findings.
+  ///   - fields: the fields of every answer.
   ///   - now: the time, in seconds since 1970.
   ///   - sightings: when bytes were first seen, in seconds since 1970.
-  init(rules: RepositoryRules, now: Int64, sightings: [Sighting: Int64]) {
+  init(
+    rules: RepositoryRules, fields: AnswerFields, now: Int64, sightings: [Sighting: Int64]
+  ) {
     self.rules = rules
+    self.fields = fields
     self.now = now
     self.sightings = sightings
   }
@@ -65,7 +71,7 @@ struct IndexBuilder {
         }
         return ContractIndex.Edition(
           schema: schema, candidates: candidates,
-          answer: ContractIndex.Answer(selection, contract: contract, schema: schema))
+          answer: ContractIndex.Answer(selection, for: contract, schema, fields))
       }
     }
     for (contract, versions) in gone {

@@ -5,13 +5,12 @@ internal import HTTPProtocol
 final class PreparedFile: Sendable {
   /// The file with its time.
   let candidate: Candidate
-  /// The strong validator, quotes included (RFC 9110 section 8.8.3).
-  let entityTag: [UInt8]
-  /// The other validator.
-  let lastModified: HTTPDate
+  private let entityTag: EntityTag
+  private let lastModified: HTTPDate
   private let plain: Response
   private let tokenScript: Response
   private let notModified: Response
+  private let failed: Response
 
   /// Prepares the answers.
   ///
@@ -20,10 +19,10 @@ final class PreparedFile: Sendable {
   ///   - fields: the fields of every answer.
   init(_ candidate: Candidate, _ fields: AnswerFields) {
     self.candidate = candidate
-    entityTag = Array("\"\(Hex.encode(candidate.file.digest ?? []))\"".utf8)
+    entityTag = EntityTag(Hex.encode(candidate.file.digest ?? []))
     lastModified = HTTPDate(candidate.modified)
     var validators = fields.common
-    validators.append(.entityTag, entityTag)
+    validators.append(.entityTag, entityTag.text)
     validators.append(.lastModified, lastModified.text)
     let body = candidate.file.bytes.map { Response.Body.bytes($0) } ?? .none
     func response(_ type: String) -> Response {
@@ -35,6 +34,7 @@ final class PreparedFile: Sendable {
     plain = response("text/xml; charset=UTF-8")
     tokenScript = response("application/tokenscript+xml; charset=UTF-8")
     notModified = Response(.notModified, fields: validators)
+    failed = Response(Status(412), fields: fields.errors)
   }
 
   /// Answers a request for this file.
@@ -42,21 +42,17 @@ final class PreparedFile: Sendable {
   /// - Parameters:
   ///   - head: the request, whose conditions are heeded.
   ///   - now: the time, which no `If-Modified-Since` may be later than.
-  /// - Returns: 200 with the file, or 304.
+  /// - Returns: 200 with the file, 304, or 412.
   func response(to head: RequestHead, now: HTTPDate) -> Response {
-    let conditions = Preconditions(head, now: now)
-    if conditions.areMet(entityTag: entityTag, lastModified: lastModified) { return notModified }
-    return Self.wantsTokenScript(head) ? tokenScript : plain
-  }
-
-  /// Whether `Accept` wants `application/tokenscript+xml` no less than `text/xml`.
-  private static func wantsTokenScript(_ head: RequestHead) -> Bool {
-    // No other type that wallets name has a plus, so that the field is rarely taken apart.
-    guard let value = head.value(.accept), value.utf8.contains(UInt8(ascii: "+")) else {
-      return false
+    switch Preconditions.evaluate(head, etag: entityTag, lastModified: lastModified, now: now) {
+    case .notModified: return notModified
+    case .failed: return failed
+    case .proceed: break
     }
-    let accept = AcceptHeader(value)
-    let quality = accept.quality(of: "application/tokenscript+xml")
-    return quality > 0 && quality >= accept.quality(of: "text/xml")
+    let accept = AcceptList(head, .accept)
+    guard let quality = accept.quality(of: "application/tokenscript+xml"), quality > 0,
+      quality >= accept.quality(of: "text/xml") ?? 0
+    else { return plain }
+    return tokenScript
   }
 }
