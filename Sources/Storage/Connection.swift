@@ -1,0 +1,215 @@
+internal import CSQLite
+
+/// One SQLite connection with its prepared statements.
+///
+/// Opened without SQLite's own mutex: it is unchecked because each connection is used by one thread
+/// at a time. The thread that opens it either keeps it or hands it to a worker before that starts.
+@safe final class Connection: @unchecked Sendable {
+  /// What a connection is for.
+  enum Role { case writer, reader }
+
+  private let database: OpaquePointer
+  private var statements: [StatementKey: Statement] = [:]
+  private let observer: Observer
+
+  /// What SQLite's callbacks read and leave behind; apart from `Connection`, so that they can be
+  /// given its address while the connection is still being made.
+  private final class Observer {
+    var allowsTransactionControl = true
+    var walPages = 0
+  }
+
+  /// Opens an existing file.
+  ///
+  /// - Parameters:
+  ///   - file: what to open.
+  ///   - role: readers cannot write, whatever they are told.
+  ///   - busyTimeout: how long a lock of another connection is waited for.
+  init(_ file: DatabaseFile, role: Role, busyTimeout: Duration) throws(StoreError) {
+    var flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE
+    flags |= file.isInMemory ? SQLITE_OPEN_URI | SQLITE_OPEN_CREATE : 0
+    flags |= role == .reader && !file.isInMemory ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE
+    var handle: OpaquePointer?
+    let result = unsafe sqlite3_open_v2(file.name, &handle, flags, nil)
+    guard result == SQLITE_OK, let handle = unsafe handle else {
+      unsafe sqlite3_close_v2(handle)
+      throw StoreError(resultCode: result)
+    }
+    unsafe database = handle
+    observer = Observer()
+    unsafe sqlite3_busy_timeout(database, Int32(busyTimeout / .milliseconds(1)))
+    unsafe csqlite_defensive(database)
+    // No statement can reach another file.
+    unsafe sqlite3_limit(database, SQLITE_LIMIT_ATTACHED, 0)
+    observe()
+    try configure(role, file)
+    observer.allowsTransactionControl = false
+  }
+
+  deinit {
+    statements.removeAll()
+    unsafe sqlite3_close_v2(database)
+  }
+
+  private func observe() {
+    let context = unsafe Unmanaged.passUnretained(observer).toOpaque()
+    // Only the store begins and ends transactions: a COMMIT in a closure would acknowledge other
+    // closures' rows. Asked when a statement is prepared, not when it runs.
+    unsafe sqlite3_set_authorizer(
+      database,
+      { context, action, _, _, _, _ in
+        guard action == SQLITE_TRANSACTION || action == SQLITE_SAVEPOINT,
+          let context = unsafe context
+        else { return SQLITE_OK }
+        let observer = unsafe Unmanaged<Observer>.fromOpaque(context).takeUnretainedValue()
+        return observer.allowsTransactionControl ? SQLITE_OK : SQLITE_DENY
+      }, context)
+    // The hook replaces the automatic checkpoint: see `Writer.checkpointIfDue`.
+    unsafe sqlite3_wal_hook(
+      database,
+      { context, _, _, pages in
+        if let context = unsafe context {
+          unsafe Unmanaged<Observer>.fromOpaque(context).takeUnretainedValue().walPages = Int(pages)
+        }
+        return SQLITE_OK
+      }, context)
+  }
+
+  private func configure(_ role: Role, _ file: DatabaseFile) throws(StoreError) {
+    // Readers find the file in this mode already; a file in memory has no log.
+    if role == .writer && !file.isInMemory {
+      let mode = try text("PRAGMA journal_mode = WAL")
+      guard mode == "wal" else {
+        throw StoreError(.ioError, "the file system does not allow write-ahead logging")
+      }
+    }
+    // Every COMMIT is on the disk before it returns.
+    try run("PRAGMA synchronous = FULL")
+    try run("PRAGMA foreign_keys = ON")
+    try run("PRAGMA trusted_schema = OFF")
+    try run("PRAGMA cell_size_check = ON")
+    // A damaged or truncated file is an error, not a SIGBUS.
+    try run("PRAGMA mmap_size = 0")
+    // 16 MiB. The writer reads nearly all pages that it changes from here.
+    try run("PRAGMA cache_size = -16384")
+    // What users wrote stays out of /tmp.
+    try run("PRAGMA temp_store = MEMORY")
+    if role == .reader { try run("PRAGMA query_only = ON") }
+  }
+}
+
+// MARK: - Statements
+
+extension Connection {
+  /// Two literals with the same address and length are the same text, and literals live forever.
+  private struct StatementKey: Hashable {
+    let address: UInt
+    let count: Int
+
+    init(_ sql: StaticString) {
+      address = sql.withUTF8Buffer { UInt(bitPattern: $0.baseAddress) }
+      count = sql.utf8CodeUnitCount
+    }
+  }
+
+  private func statement(_ sql: StaticString) throws(StoreError) -> Statement {
+    let key = StatementKey(sql)
+    if let cached = statements[key] {
+      // A query inside its own row closure needs a second statement.
+      return cached.isBusy ? try unsafe Statement(sql, on: database) : cached
+    }
+    let statement = try unsafe Statement(sql, on: database)
+    statements[key] = statement
+    return statement
+  }
+
+  /// Runs a statement to its end.
+  func execute<each Value: DatabaseValueConvertible>(
+    _ sql: StaticString, _ values: repeat each Value
+  ) throws(StoreError) {
+    let statement = try statement(sql)
+    defer { statement.reset() }
+    try statement.bind(repeat each values)
+    while try statement.step() {}
+  }
+
+  /// Runs a query and lends each row.
+  func forEach<each Value: DatabaseValueConvertible>(
+    _ sql: StaticString, _ values: repeat each Value, body: (borrowing Row) throws -> Void
+  ) throws {
+    let statement = try statement(sql)
+    defer { statement.reset() }
+    try statement.bind(repeat each values)
+    let row = Row(statement)
+    while try statement.step() { try body(row) }
+  }
+
+  /// Runs a script of any number of statements, without values or rows.
+  func run(_ script: String) throws(StoreError) {
+    let result = unsafe sqlite3_exec(database, script, nil, nil, nil)
+    guard result == SQLITE_OK else {
+      throw unsafe StoreError(
+        resultCode: result, message: String(cString: sqlite3_errmsg(database)))
+    }
+  }
+
+  private func text(_ sql: StaticString) throws(StoreError) -> String? {
+    let statement = try unsafe Statement(sql, on: database)
+    guard try statement.step() else { return nil }
+    return statement.column(0).flatMap(String.init(databaseValue:))
+  }
+
+  var changes: Int { Int(unsafe sqlite3_changes64(database)) }
+
+  var lastInsertRowID: Int64 { unsafe sqlite3_last_insert_rowid(database) }
+}
+
+// MARK: - Transactions
+
+extension Connection {
+  /// Whether a transaction is open. SQLite ends one by itself after some failures.
+  var isInTransaction: Bool { unsafe sqlite3_get_autocommit(database) == 0 }
+
+  /// Whether a deferred foreign key is broken at this moment, which would make COMMIT fail.
+  var hasBrokenForeignKeys: Bool {
+    var current: Int32 = 0
+    var highest: Int32 = 0
+    unsafe sqlite3_db_status(database, SQLITE_DBSTATUS_DEFERRED_FKS, &current, &highest, 0)
+    return current != 0
+  }
+
+  /// Runs one of the store's own BEGIN, SAVEPOINT, COMMIT and the like.
+  func control(_ sql: StaticString) throws(StoreError) {
+    observer.allowsTransactionControl = true
+    defer { observer.allowsTransactionControl = false }
+    try execute(sql)
+  }
+
+  /// Ends the open transaction, if there is one, without its changes.
+  func rollBack() {
+    guard isInTransaction else { return }
+    // If this fails, the next BEGIN does too, and says why.
+    try? control("ROLLBACK")
+  }
+}
+
+// MARK: - Write-ahead log
+
+extension Connection {
+  /// The length of the write-ahead log after the last commit, in pages.
+  var walPages: Int { observer.walPages }
+
+  /// Copies what the write-ahead log holds into the database, as far as readers allow.
+  func checkpoint() throws(StoreError) {
+    let result = unsafe sqlite3_wal_checkpoint_v2(
+      database, nil, SQLITE_CHECKPOINT_PASSIVE, nil, nil)
+    guard result == SQLITE_OK else { throw StoreError(resultCode: result) }
+  }
+
+  /// Copies all of the write-ahead log into the database and empties it.
+  func checkpointAndTruncate() throws(StoreError) {
+    let result = unsafe sqlite3_wal_checkpoint_v2(
+      database, nil, SQLITE_CHECKPOINT_TRUNCATE, nil, nil)
+    guard result == SQLITE_OK else { throw StoreError(resultCode: result) }
+  }
+}

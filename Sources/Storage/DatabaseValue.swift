@@ -1,0 +1,131 @@
+/// A value as SQLite stores it.
+public enum DatabaseValue: Sendable, Hashable {
+  /// No value.
+  case null
+  /// A signed 64-bit integer.
+  case integer(Int64)
+  /// A double.
+  case real(Double)
+  /// Unicode text, stored as UTF-8.
+  case text(String)
+  /// Bytes.
+  case blob([UInt8])
+}
+
+/// A type whose values can be bound to a statement and read from a column.
+///
+/// An enum or struct with a raw value of such a type needs no more than to declare the conformance.
+public protocol DatabaseValueConvertible {
+  /// The value to store.
+  var databaseValue: DatabaseValue { get }
+  /// Makes a value from what a column holds; nil if that has another type or breaks a rule.
+  init?(databaseValue: DatabaseValue)
+}
+
+extension DatabaseValueConvertible
+where Self: RawRepresentable, RawValue: DatabaseValueConvertible {
+  /// The raw value, to store.
+  public var databaseValue: DatabaseValue { rawValue.databaseValue }
+  /// Makes a value from a stored raw value.
+  public init?(databaseValue: DatabaseValue) {
+    guard let rawValue = RawValue(databaseValue: databaseValue) else { return nil }
+    self.init(rawValue: rawValue)
+  }
+}
+
+extension DatabaseValue: DatabaseValueConvertible {
+  /// Itself.
+  public var databaseValue: DatabaseValue { self }
+  /// Takes any value as it is.
+  public init(databaseValue: DatabaseValue) { self = databaseValue }
+}
+
+extension Int64: DatabaseValueConvertible {
+  /// An INTEGER.
+  public var databaseValue: DatabaseValue { .integer(self) }
+  /// Reads an INTEGER.
+  public init?(databaseValue: DatabaseValue) {
+    guard case .integer(let value) = databaseValue else { return nil }
+    self = value
+  }
+}
+
+extension Int: DatabaseValueConvertible {
+  /// An INTEGER.
+  public var databaseValue: DatabaseValue { .integer(Int64(self)) }
+  /// Reads an INTEGER.
+  public init?(databaseValue: DatabaseValue) {
+    guard case .integer(let value) = databaseValue else { return nil }
+    self.init(exactly: value)
+  }
+}
+
+extension UInt32: DatabaseValueConvertible {
+  /// An INTEGER.
+  public var databaseValue: DatabaseValue { .integer(Int64(self)) }
+  /// Reads an INTEGER that fits.
+  public init?(databaseValue: DatabaseValue) {
+    guard case .integer(let value) = databaseValue else { return nil }
+    self.init(exactly: value)
+  }
+}
+
+extension Bool: DatabaseValueConvertible {
+  /// The INTEGER 0 or 1.
+  public var databaseValue: DatabaseValue { .integer(self ? 1 : 0) }
+  /// Reads the INTEGER 0 or 1.
+  public init?(databaseValue: DatabaseValue) {
+    switch databaseValue {
+    case .integer(0): self = false
+    case .integer(1): self = true
+    default: return nil
+    }
+  }
+}
+
+extension Double: DatabaseValueConvertible {
+  /// A REAL.
+  public var databaseValue: DatabaseValue { .real(self) }
+  /// Reads a REAL or an INTEGER that a double holds exactly.
+  public init?(databaseValue: DatabaseValue) {
+    switch databaseValue {
+    case .real(let value): self = value
+    case .integer(let value): self.init(exactly: value)
+    default: return nil
+    }
+  }
+}
+
+extension String: DatabaseValueConvertible {
+  /// A TEXT.
+  public var databaseValue: DatabaseValue { .text(self) }
+  /// Reads a TEXT.
+  public init?(databaseValue: DatabaseValue) {
+    guard case .text(let value) = databaseValue else { return nil }
+    self = value
+  }
+}
+
+extension [UInt8]: DatabaseValueConvertible {
+  /// A BLOB.
+  public var databaseValue: DatabaseValue { .blob(self) }
+  /// Reads a BLOB.
+  public init?(databaseValue: DatabaseValue) {
+    guard case .blob(let value) = databaseValue else { return nil }
+    self = value
+  }
+}
+
+extension Optional: DatabaseValueConvertible where Wrapped: DatabaseValueConvertible {
+  /// NULL for nil.
+  public var databaseValue: DatabaseValue { self?.databaseValue ?? .null }
+  /// Reads NULL as nil, and anything else as the wrapped type.
+  public init?(databaseValue: DatabaseValue) {
+    if databaseValue == .null {
+      self = .none
+      return
+    }
+    guard let value = Wrapped(databaseValue: databaseValue) else { return nil }
+    self = .some(value)
+  }
+}

@@ -1,0 +1,154 @@
+internal import CSQLite
+
+/// One prepared statement of one connection.
+///
+/// A class, because the cache and the code that steps it hold it at the same time; finalized once,
+/// when the last of them lets go.
+@safe final class Statement {
+  private let handle: OpaquePointer
+
+  /// Prepares the only statement in `sql`.
+  ///
+  /// - Throws: what SQLite says about the text; `.other(SQLITE_MISUSE)` if there is none or a
+  ///   second one, which would never run.
+  init(_ sql: StaticString, on database: OpaquePointer) throws(StoreError) {
+    var handle: OpaquePointer?
+    var hasRest = false
+    let result = sql.withUTF8Buffer { text in
+      unsafe text.withMemoryRebound(to: CChar.self) { text in
+        var rest: UnsafePointer<CChar>?
+        let result = unsafe sqlite3_prepare_v3(
+          database, text.baseAddress, Int32(text.count),
+          UInt32(SQLITE_PREPARE_PERSISTENT), &handle, &rest)
+        if let start = text.baseAddress, let rest = unsafe rest {
+          hasRest = unsafe text[(rest - start)...].contains { $0 > 0x20 }
+        }
+        return result
+      }
+    }
+    guard result == SQLITE_OK else {
+      // The text is the program's own: SQLite's words about it quote no argument.
+      throw unsafe StoreError(
+        resultCode: result, message: String(cString: sqlite3_errmsg(database)))
+    }
+    guard let handle = unsafe handle else {
+      throw StoreError(.other(SQLITE_MISUSE), "no statement in the SQL text")
+    }
+    unsafe self.handle = handle
+    if hasRest {
+      throw StoreError(.other(SQLITE_MISUSE), "more than one statement in the SQL text")
+    }
+  }
+
+  deinit { unsafe sqlite3_finalize(handle) }
+
+  /// Whether it has been stepped and not yet reset.
+  var isBusy: Bool { unsafe sqlite3_stmt_busy(handle) != 0 }
+
+  /// Binds every parameter, in order.
+  ///
+  /// - Throws: `.other(SQLITE_RANGE)` unless there are as many values as parameters.
+  func bind<each Value: DatabaseValueConvertible>(
+    _ values: repeat each Value
+  ) throws(StoreError) {
+    var count: Int32 = 0
+    for value in repeat each values {
+      count += 1
+      try bind(value.databaseValue, at: count)
+    }
+    let expected = unsafe sqlite3_bind_parameter_count(handle)
+    guard count == expected else {
+      throw StoreError(
+        .other(SQLITE_RANGE), "the statement takes \(expected) values, not \(count)")
+    }
+  }
+
+  private func bind(_ value: DatabaseValue, at index: Int32) throws(StoreError) {
+    let result =
+      switch value {
+      case .null: unsafe sqlite3_bind_null(handle, index)
+      case .integer(let value): unsafe sqlite3_bind_int64(handle, index, value)
+      case .real(let value): unsafe sqlite3_bind_double(handle, index, value)
+      case .text(var value):
+        value.withUTF8 { text in
+          unsafe text.withMemoryRebound(to: CChar.self) { text in
+            unsafe csqlite_bind_text(handle, index, text.baseAddress, UInt64(text.count))
+          }
+        }
+      case .blob(let value):
+        unsafe value.withUnsafeBytes { bytes in
+          // A null pointer would bind NULL, not the empty blob.
+          unsafe bytes.isEmpty
+            ? sqlite3_bind_zeroblob(handle, index, 0)
+            : csqlite_bind_blob(handle, index, bytes.baseAddress, UInt64(bytes.count))
+        }
+      }
+    guard result == SQLITE_OK else { throw StoreError(resultCode: result) }
+  }
+
+  /// Goes to the next row; false if there is none.
+  func step() throws(StoreError) -> Bool {
+    let result = unsafe sqlite3_step(handle)
+    switch result {
+    case SQLITE_ROW: return true
+    case SQLITE_DONE: return false
+    default:
+      // Most messages at run time may quote an argument (a JSON path, an FTS query); those about
+      // constraints name tables and columns only.
+      guard case .constraint = StoreError.Code(resultCode: result) else {
+        throw StoreError(resultCode: result)
+      }
+      throw unsafe StoreError(
+        resultCode: result, message: String(cString: sqlite3_errmsg(sqlite3_db_handle(handle))))
+    }
+  }
+
+  /// Makes it ready for its next use, and drops what was bound.
+  func reset() {
+    // The result repeats the error that `step` has thrown already.
+    unsafe sqlite3_reset(handle)
+    unsafe sqlite3_clear_bindings(handle)
+  }
+
+  /// The number of columns of a row.
+  var columnCount: Int { Int(unsafe sqlite3_column_count(handle)) }
+
+  /// The name of a column, as the SQL text gives it.
+  func columnName(_ index: Int) -> String {
+    guard let name = unsafe sqlite3_column_name(handle, Int32(index)) else { return "" }
+    return unsafe String(cString: name)
+  }
+
+  /// What a column of the current row holds; nil if it is text that is not UTF-8.
+  func column(_ index: Int) -> DatabaseValue? {
+    let column = Int32(index)
+    return switch unsafe sqlite3_column_type(handle, column) {
+    case SQLITE_INTEGER: .integer(unsafe sqlite3_column_int64(handle, column))
+    case SQLITE_FLOAT: .real(unsafe sqlite3_column_double(handle, column))
+    case SQLITE_TEXT:
+      withColumnBytes(index) { bytes in
+        unsafe bytes.withUnsafeBufferPointer { unsafe String(validating: $0, as: UTF8.self) }
+      }.map { .text($0) }
+    case SQLITE_BLOB: .blob(withColumnBytes(index) { bytes in Array(copying: bytes) })
+    default: .null
+    }
+  }
+
+  /// Lends the bytes of a column of the current row: a blob's, or a text's in UTF-8.
+  func withColumnBytes<Result, Failure: Error>(
+    _ index: Int, _ body: (Span<UInt8>) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    let column = Int32(index)
+    // The pointer first, then the length: the first call may convert the value.
+    let start = unsafe sqlite3_column_blob(handle, column)
+    let count = Int(unsafe sqlite3_column_bytes(handle, column))
+    let bytes = unsafe UnsafeRawBufferPointer(start: start, count: start == nil ? 0 : count)
+    return try unsafe body(Span(_unsafeBytes: bytes))
+  }
+}
+
+extension [UInt8] {
+  fileprivate init(copying span: Span<UInt8>) {
+    self = unsafe span.withUnsafeBufferPointer { unsafe Array($0) }
+  }
+}

@@ -1,0 +1,96 @@
+/// What can be asked within a transaction, be it for reading or for writing.
+public protocol Queryable: ~Copyable {
+  /// Runs a query and lends each row to a closure, in order.
+  ///
+  /// - Parameters:
+  ///   - sql: one statement, prepared once a connection.
+  ///   - values: one for each parameter, in order.
+  ///   - body: takes a row; what it throws ends the query.
+  /// - Throws: ``StoreError``, or what `body` throws.
+  borrowing func forEach<each Value: DatabaseValueConvertible>(
+    _ sql: StaticString, _ values: repeat each Value, body: (borrowing Row) throws -> Void
+  ) throws
+}
+
+extension Queryable where Self: ~Copyable {
+  /// Runs a query and returns what a closure makes of each row.
+  ///
+  /// - Parameters:
+  ///   - sql: one statement, prepared once a connection; it should limit the number of rows.
+  ///   - values: one for each parameter, in order.
+  ///   - transform: makes an element of a row.
+  /// - Throws: ``StoreError``, or what `transform` throws.
+  public borrowing func all<each Value: DatabaseValueConvertible, Element>(
+    _ sql: StaticString, _ values: repeat each Value,
+    transform: (borrowing Row) throws -> Element
+  ) throws -> [Element] {
+    var elements: [Element] = []
+    try forEach(sql, repeat each values) { row in elements.append(try transform(row)) }
+    return elements
+  }
+
+  /// Runs a query that gives at most one row, and returns what a closure makes of it.
+  ///
+  /// - Parameters:
+  ///   - sql: one statement, prepared once a connection; of several rows, the last counts.
+  ///   - values: one for each parameter, in order.
+  ///   - transform: makes an element of the row.
+  /// - Returns: nil if there is no row.
+  /// - Throws: ``StoreError``, or what `transform` throws.
+  public borrowing func one<each Value: DatabaseValueConvertible, Element>(
+    _ sql: StaticString, _ values: repeat each Value,
+    transform: (borrowing Row) throws -> Element
+  ) throws -> Element? {
+    var element: Element?
+    try forEach(sql, repeat each values) { row in element = try transform(row) }
+    return element
+  }
+}
+
+/// A consistent view of the database, valid within one closure of ``Store/read(_:)``.
+@safe public struct Snapshot: ~Copyable, Queryable {
+  private let connection: Connection
+
+  init(_ connection: Connection) { self.connection = connection }
+
+  /// Runs a query and lends each row to a closure, in order. See ``Queryable``.
+  public borrowing func forEach<each Value: DatabaseValueConvertible>(
+    _ sql: StaticString, _ values: repeat each Value, body: (borrowing Row) throws -> Void
+  ) throws {
+    try connection.forEach(sql, repeat each values, body: body)
+  }
+}
+
+/// The right to change the database, valid within one closure of ``Store/write(_:)``.
+@safe public struct Transaction: ~Copyable, Queryable {
+  private let connection: Connection
+
+  init(_ connection: Connection) { self.connection = connection }
+
+  /// Runs a query, or a statement with RETURNING, and lends each row to a closure, in order.
+  /// See ``Queryable``.
+  public borrowing func forEach<each Value: DatabaseValueConvertible>(
+    _ sql: StaticString, _ values: repeat each Value, body: (borrowing Row) throws -> Void
+  ) throws {
+    try connection.forEach(sql, repeat each values, body: body)
+  }
+
+  /// Runs a statement to its end.
+  ///
+  /// - Parameters:
+  ///   - sql: one statement, prepared once a connection.
+  ///   - values: one for each parameter, in order.
+  /// - Throws: ``StoreError``; the statement has then changed nothing.
+  public borrowing func execute<each Value: DatabaseValueConvertible>(
+    _ sql: StaticString, _ values: repeat each Value
+  ) throws(StoreError) {
+    try connection.execute(sql, repeat each values)
+  }
+
+  /// The number of rows that the last INSERT, UPDATE or DELETE changed, without its triggers' and
+  /// foreign keys' effects.
+  public var changes: Int { connection.changes }
+
+  /// The identifier of the row that was inserted last.
+  public var lastInsertRowID: Int64 { connection.lastInsertRowID }
+}
