@@ -18,7 +18,7 @@ let libraries: [Target] = [
   .target(name: "Configuration", dependencies: ["CTOML"]),
   .target(name: "Cryptography", dependencies: ["CNettle", "COpenSSL", "CSodium"]),
   .target(name: "HTTPProtocol"),
-  .target(name: "HTTPServer", dependencies: ["CUV", "HTTPProtocol", "Observability"]),
+  .target(name: "HTTPServer", dependencies: ["COpenSSL", "CUV", "HTTPProtocol"]),
   .target(name: "Observability"),
   .target(
     name: "ServiceKit",

@@ -5,3 +5,10 @@
 static inline uv_stream_t *cuv_tcp_stream(uv_tcp_t *h) { return (uv_stream_t *)h; }
 static inline uv_stream_t *cuv_pipe_stream(uv_pipe_t *h) { return (uv_stream_t *)h; }
 static inline uv_handle_t *cuv_stream_handle(uv_stream_t *h) { return (uv_handle_t *)h; }
+
+/* Glibc hides accept4 from Swift: it needs _GNU_SOURCE. */
+#include <sys/socket.h>
+extern int accept4(int, struct sockaddr *, socklen_t *, int);
+static inline int cuv_accept(int fd, struct sockaddr *a, socklen_t *n) {
+  return accept4(fd, a, n, SOCK_NONBLOCK | SOCK_CLOEXEC);
+}

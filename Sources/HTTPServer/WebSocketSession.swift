@@ -1,47 +1,49 @@
 public import HTTPProtocol
 
-/// How an accepted WebSocket is run.
-public struct WebSocketAcceptance: Sendable {
-  /// The longest message taken, in bytes; a longer one closes with 1009.
-  public var maximumMessage = 1 << 20
-  /// How many bytes may wait to be sent before the session is closed with 1013.
-  public var highWaterMark = 4 << 20
-  /// Below how many waiting bytes ``WebSocketHandler/drained()`` is called again.
-  public var lowWaterMark = 64 << 10
-  /// How often the server pings; it closes after two unanswered pings.
-  public var pingInterval: Duration = .seconds(30)
-  /// The subprotocol that the handshake answers with.
-  public var subprotocol: String?
-  /// Makes the handler of the session, on its loop.
-  public var makeHandler: @Sendable (WebSocketSession) -> any WebSocketHandler
+/// A reference to an open WebSocket, usable from any thread and harmless after its end.
+public final class WebSocketSession: Sendable {
+  /// The loop that the session lives on.
+  public let loop: EventLoop
+  private let id: ConnectionID
 
-  /// An acceptance with the default limits.
-  ///
-  /// - Parameter makeHandler: makes the handler of the session, on its loop.
-  public init(makeHandler: @escaping @Sendable (WebSocketSession) -> any WebSocketHandler) {
-    self.makeHandler = makeHandler
+  init(loop: EventLoop, id: ConnectionID) {
+    self.loop = loop
+    self.id = id
   }
-}
 
-/// What a WebSocket session's events are told to, always on the session's event loop.
-public protocol WebSocketHandler: AnyObject {
-  /// A whole message came.
+  /// Sends a message; if more than the high-water mark would wait, the session is closed with 1013 instead.
   ///
-  /// - Parameter message: its bytes, fragments joined; text is valid UTF-8.
-  func received(_ message: WebSocketMessage)
-  /// What waited to be sent has fallen below the low-water mark.
-  func drained()
-  /// The server is about to stop; the session is closed with 1001 right after this returns.
-  func draining()
-  /// The session is over; nothing is called after this.
-  ///
-  /// - Parameter code: the peer's close code, or nil when it sent none.
-  func closed(_ code: UInt16?)
-}
+  /// - Parameter message: what to send.
+  public func send(_ message: WebSocketMessage) {
+    withConnection { $0.send(message) }
+  }
 
-extension WebSocketHandler {
-  /// Does nothing.
-  public func drained() {}
-  /// Does nothing.
-  public func draining() {}
+  /// Begins the close handshake; the peer's answer is awaited for five seconds.
+  ///
+  /// - Parameters:
+  ///   - code: the close code.
+  ///   - reason: at most 123 bytes of text for the peer.
+  public func close(_ code: UInt16, reason: String = "") {
+    withConnection { $0.close(code, reason: reason) }
+  }
+
+  /// How many bytes wait to be sent; to be asked on the session's loop, elsewhere and after the end it is 0.
+  public var backlog: Int {
+    guard loop.isCurrent else { return 0 }
+    return current?.backlog ?? 0
+  }
+
+  private var current: WebSocketConnection? {
+    loop.connection(id)?.protocolHandler as? WebSocketConnection
+  }
+
+  private func withConnection(_ body: @escaping @Sendable (WebSocketConnection) -> Void) {
+    guard !loop.isCurrent else {
+      if let current { body(current) }
+      return
+    }
+    loop.execute { [self] in
+      if let current { body(current) }
+    }
+  }
 }

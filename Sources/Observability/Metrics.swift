@@ -12,11 +12,12 @@ public final class Metrics: Sendable {
     case counter(Counter)
     case table(CounterTable, label: StaticString)
     case gauge(@Sendable () -> Double)
+    case total(@Sendable () -> Double)
     case histogram(Histogram)
 
     var type: String {
       switch self {
-      case .counter, .table: "counter"
+      case .counter, .table, .total: "counter"
       case .gauge: "gauge"
       case .histogram: "histogram"
       }
@@ -77,6 +78,20 @@ public final class Metrics: Sendable {
     read: @escaping @Sendable () -> Double
   ) {
     _ = register(name, help, labels) { .gauge(read) }
+  }
+
+  /// A number that only grows, counted elsewhere and looked up when the metrics are rendered.
+  ///
+  /// - Parameters:
+  ///   - name: its name, `awd_…_total`.
+  ///   - help: what it counts, in a few words.
+  ///   - labels: what tells it from others of the name.
+  ///   - read: gives the number; called from any thread.
+  public func counter(
+    _ name: StaticString, _ help: String, _ labels: Labels = [:],
+    read: @escaping @Sendable () -> Double
+  ) {
+    _ = register(name, help, labels) { .total(read) }
   }
 
   /// Durations in buckets.
@@ -141,7 +156,7 @@ public final class Metrics: Sendable {
     case .counter(let counter): line("", "", String(counter.value))
     case .table(let table, let label):
       for (key, count) in table.values { line("", "\(label)=\"\(key)\"", String(count)) }
-    case .gauge(let read): line("", "", number(read()))
+    case .gauge(let read), .total(let read): line("", "", number(read()))
     case .histogram(let histogram):
       let (counts, sum) = histogram.snapshot
       var total: UInt64 = 0

@@ -17,10 +17,13 @@ extension ErrorStyle {
     switch self {
     case .json: response = Self.json(error)
     case .negotiated:
-      switch AcceptHeader(head).preferred(of: ["application/json", "text/html"]) {
-      case "application/json": response = Self.json(error)
-      case "text/html": response = Self.html(error)
-      default: break
+      let accept = AcceptList(head, .accept)
+      let json = accept.quality(of: "application/json") ?? 0
+      let html = accept.quality(of: "text/html") ?? 0
+      if json > 0 && json >= html {
+        response = Self.json(error)
+      } else if html > 0 {
+        response = Self.html(error)
       }
       response.fields.append(.vary, "Accept")
     }

@@ -1,3 +1,5 @@
+import HTTPProtocol
+
 /// A segment of all patterns that begin alike; an immutable tree of these is what paths are
 /// looked up in.
 final class RouteNode: Sendable {
@@ -48,7 +50,7 @@ final class RouteNode: Sendable {
     let start = path.startIndex + 1
     let end = path[start...].firstIndex(of: UInt8(ascii: "/")) ?? path.endIndex
     let raw = path[start..<end]
-    let segment = isEncoded ? PercentEncoding.decode(raw) ?? raw : raw
+    let segment = isEncoded ? PercentEncoding.decode(raw).map { $0[...] } ?? raw : raw
     let behind = path[end...]
 
     for (bytes, node) in literals where bytes.count == segment.count && segment.elementsEqual(bytes) {
@@ -81,6 +83,7 @@ final class RouteNode: Sendable {
   }
 
   private static func hasDots(_ path: ArraySlice<UInt8>) -> Bool {
-    (PercentEncoding.decode(path) ?? path).split(separator: UInt8(ascii: "/")).contains(where: isDots)
+    (PercentEncoding.decode(path) ?? Array(path)).split(separator: UInt8(ascii: "/"))
+      .contains(where: isDots)
   }
 }

@@ -1,3 +1,5 @@
+import HTTPProtocol
+
 /// The parts of a request's path that the parameters of its route's pattern matched.
 ///
 /// They are ranges of the path: looking one up allocates nothing unless it is percent-encoded.
@@ -24,7 +26,8 @@ public struct RouteParameters: Sendable {
   public subscript(name: String) -> ArraySlice<UInt8> {
     guard let index = names.firstIndex(of: name) else { return [] }
     let bytes = path[matches[index]]
-    return PercentEncoding.decode(bytes) ?? bytes
+    guard bytes.contains(UInt8(ascii: "%")) else { return bytes }
+    return PercentEncoding.decode(bytes).map { $0[...] } ?? bytes
   }
 
   /// The text that a parameter matched, percent-decoded.

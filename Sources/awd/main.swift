@@ -1,1 +1,3 @@
-print("awd")
+import Commands
+
+Program(services: services).main()

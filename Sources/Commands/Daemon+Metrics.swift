@@ -1,0 +1,48 @@
+import HTTPServer
+import Observability
+import ServiceKit
+import Storage
+
+extension Daemon {
+  /// Registers what the server and the store count by themselves.
+  func measure() {
+    let metrics = workplace.metrics
+    metrics.gauge("awd_http_connections", "Open connections, WebSockets among them.") { [server] in
+      Double(server.statistics.connections)
+    }
+    metrics.gauge("awd_websocket_sessions", "Open WebSocket sessions.") { [server] in
+      Double(server.statistics.webSockets)
+    }
+    metrics.counter("awd_http_accepted_total", "Connections accepted.") { [server] in
+      Double(server.statistics.accepted)
+    }
+    metrics.counter("awd_http_accept_pauses_total", "Times accepting was paused.") { [server] in
+      Double(server.statistics.acceptPauses)
+    }
+    metrics.counter("awd_http_refused_total", "Requests refused before any route.") { [server] in
+      Double(server.statistics.refusedRequests)
+    }
+    metrics.counter("awd_http_cut_total", "Connections cut for slowness.") { [server] in
+      Double(server.statistics.cutConnections)
+    }
+    metrics.counter("awd_http_received_bytes_total", "Bytes taken from sockets.") { [server] in
+      Double(server.statistics.bytesReceived)
+    }
+    metrics.counter("awd_http_sent_bytes_total", "Bytes given to sockets.") { [server] in
+      Double(server.statistics.bytesSent)
+    }
+    let store = workplace.store
+    metrics.gauge("awd_store_queued_writes", "Writes that wait for their group.") {
+      Double(store.statistics.queuedWrites)
+    }
+    metrics.counter("awd_store_writes_total", "Writes made durable.") {
+      Double(store.statistics.writesCommitted)
+    }
+    metrics.counter("awd_store_groups_total", "Groups of writes committed.") {
+      Double(store.statistics.groupsCommitted)
+    }
+    metrics.counter("awd_store_failures_total", "Writes that failed or were refused.") {
+      Double(store.statistics.writesFailed + store.statistics.writesRefused)
+    }
+  }
+}

@@ -1,0 +1,198 @@
+import Configuration
+import Glibc
+import HTTPServer
+import Observability
+import ServiceKit
+import Storage
+
+/// All that runs in `awd serve`: the services, and the servers that carry their requests.
+struct Daemon: Sendable {
+  /// How long requests and sessions may take to finish after SIGTERM.
+  private static let drainLimit = Duration.seconds(7)
+  /// After how long the process ends in any case.
+  private static let stopLimit = Duration.milliseconds(9500)
+
+  let workplace: Workplace
+  private let supervisor: ServiceSupervisor
+  let server: HTTPServer
+  /// Answers what is for the operator alone; nil: the server does, for peers on this machine.
+  private let adminServer: HTTPServer?
+  private let log: Log
+
+  /// Makes the services that are switched on, and connects them.
+  ///
+  /// - Throws: ``CommandError`` that says what is wrong and what to do.
+  init(in workplace: Workplace, services: [any Service.Type]) async throws {
+    let configuration = workplace.configuration
+    let log = workplace.log
+    var running: [any Service] = []
+    for service in services where configuration.server.services.contains(service.name) {
+      do {
+        running.append(try await service.init(workplace.context(for: service)))
+      } catch {
+        throw CommandError.refused("the service \(service.name): \(error)")
+      }
+    }
+    let supervisor = ServiceSupervisor(running, log: log)
+    let routers = running.map { service in
+      let name = type(of: service).name
+      var router = Router(service: name, hosts: configuration.hosts(of: type(of: service)))
+      service.register(on: &router)
+      router.readiness("background") { supervisor.failure(of: name) }
+      return router
+    }
+    var store = Router(service: "store")
+    store.readiness("writable") { [store = workplace.store] in
+      do {
+        try await store.write { _ in }
+        return nil
+      } catch {
+        return "it can't be written to"
+      }
+    }
+    let probes = Router.probes(
+      name: Version.name, version: Version.number, checking: routers + [store])
+    let address = configuration.server.adminListen
+    let metrics = Router.metrics(
+      name: Version.name, of: workplace.metrics, onlyLocal: address == nil)
+
+    self.workplace = workplace
+    self.supervisor = supervisor
+    self.log = log
+    server = try Self.server(
+      routers + (address == nil ? [probes, metrics] : [probes]),
+      at: configuration.server.listen, threads: workplace.loops, in: workplace)
+    adminServer = try address.map {
+      try Self.server([probes, metrics], at: [$0], threads: 1, in: workplace)
+    }
+    measure()
+  }
+
+  /// Listens, and tells what is served where.
+  ///
+  /// - Throws: ``CommandError`` that names the address that can't be listened on.
+  func start() throws(CommandError) {
+    for server in [adminServer, server].compactMap(\.self) {
+      do throws(ServerError) {
+        try server.start()
+      } catch {
+        throw .refused("\(error)")
+      }
+    }
+    announce()
+  }
+
+  /// Works until asked to stop; returns when all is finished and committed.
+  ///
+  /// - Parameters:
+  ///   - signals: what is asked for.
+  ///   - load: reads the configuration anew.
+  func run(
+    until signals: AsyncStream<StopSignals.Request>,
+    reloading load: @escaping @Sendable () throws(ConfigurationError) -> LoadedConfiguration
+  ) async {
+    await withTaskGroup { group in
+      group.addTask { await supervisor.run() }
+      serving: for await signal in signals {
+        switch signal {
+        case .reload: await reload(load)
+        case .stop: break serving
+        }
+      }
+      log.info("stopping: no further connections, open ones are finished")
+      let deadline = Task {
+        try await Task.sleep(for: Self.stopLimit)
+        log.error("stopped by force: something did not finish in time")
+        log.flush()
+        _exit(1)
+      }
+      await server.drain(within: Self.drainLimit)
+      await adminServer?.drain(within: .seconds(1))
+      group.cancelAll()
+      await group.waitForAll()
+      await workplace.store.close()
+      deadline.cancel()
+      log.info("stopped")
+    }
+  }
+
+  /// Takes up what can be changed while running; what is wrong leaves the old state.
+  private func reload(
+    _ load: @Sendable () throws(ConfigurationError) -> LoadedConfiguration
+  ) async {
+    var isComplete = true
+    do throws(ConfigurationError) {
+      let new = try load()
+      log.setLevel(new.server.log.level.logged)
+      let waiting = new.changes(since: workplace.configuration).filter { $0 != "log.level" }
+      if !waiting.isEmpty {
+        log.warning(
+          "changed keys take effect at the next start",
+          ["keys": waiting.joined(separator: " ")])
+      }
+    } catch {
+      isComplete = false
+      for problem in error.problems {
+        log.error("configuration refused, the old one stays", ["problem": "\(problem)"])
+      }
+    }
+    if await supervisor.reload() && isComplete { log.info("reloaded") }
+  }
+
+  private func announce() {
+    let configuration = workplace.configuration
+    if configuration.file == nil {
+      log.info("no configuration file was given: this is the development setting")
+    }
+    log.info(
+      "\(Version.name) \(Version.number) is running",
+      [
+        "configuration": configuration.file ?? "defaults", "data": configuration.server.data,
+        "store": "\(configuration.server.store)", "loops": workplace.loops,
+      ])
+    for service in configuration.server.services {
+      log.info("service is on", ["service": service])
+    }
+    if configuration.server.services.isEmpty {
+      log.warning("no service is switched on: only probes are answered")
+    }
+    for endpoint in server.endpoints { log.info("listening", ["at": "http://\(endpoint)"]) }
+    for endpoint in adminServer?.endpoints ?? [] {
+      log.info("listening for the operator", ["at": "http://\(endpoint)"])
+    }
+    if !configuration.server.trustedProxies.isEmpty {
+      log.warning("trusted_proxies has no effect in this version: peers are named as they connect")
+    }
+  }
+
+  private static func server(
+    _ routers: [Router], at addresses: [ListenAddress], threads: Int, in workplace: Workplace
+  ) throws(CommandError) -> HTTPServer {
+    let limits = workplace.configuration.server.limits
+    var options = ServerOptions(
+      endpoints: addresses.map { address in
+        switch address.endpoint {
+        case .tcp(let host, let port): .tcp(host: "\(host)", port: port)
+        case .unix(let path): .unix(path: path)
+        }
+      }, threads: threads)
+    options.head = limits.header
+    options.headerTimeout = limits.headerTimeout
+    options.idleTimeout = limits.idleTimeout
+    options.connections = limits.connections
+    let table: RouteTable
+    do throws(RouteConflict) {
+      table = try RouteTable(
+        routers, bodyLimit: limits.body, log: workplace.log, metrics: workplace.metrics)
+    } catch {
+      throw .refused("routes in conflict: \(error)")
+    }
+    do throws(ServerError) {
+      return try HTTPServer(options: options, responder: table) { [log = workplace.log] in
+        log.warning($0)
+      }
+    } catch {
+      throw .refused("\(error)")
+    }
+  }
+}

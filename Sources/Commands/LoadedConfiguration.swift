@@ -1,0 +1,81 @@
+import Configuration
+import ServiceKit
+
+/// The whole configuration, read and found right; nothing is opened yet.
+struct LoadedConfiguration: Sendable {
+  /// The file it was read from; nil: the development setting.
+  let file: String?
+  let server: ServerConfiguration
+  /// Every key with its value and origin.
+  let settings: [ConfigurationSetting]
+  private let sections: [String: (section: ConfigurationSection, hosts: [String])]
+
+  /// Reads and validates it.
+  ///
+  /// - Parameters:
+  ///   - file: the configuration file; nil: the development setting.
+  ///   - environment: the environment variables, which override keys.
+  ///   - services: all services that are built in.
+  ///   - included: a service whose section is read even if it is switched off.
+  /// - Throws: all that is wrong.
+  init(
+    file: String?, environment: [String: String], services: [any Service.Type],
+    including included: (any Service.Type)? = nil
+  ) throws(ConfigurationError) {
+    let document = try ConfigurationDocument.load(file: file, environment: environment)
+    let reader = ConfigurationReader(document)
+    let server = ServerConfiguration(reader, knownServices: services.map { $0.name })
+    if server.tls != nil || server.listen.contains(where: \.isSecure) {
+      reader.section("server").reject(
+        "listen", "TLS is not built into this version; expected an address without it")
+    }
+    var sections: [String: (section: ConfigurationSection, hosts: [String])] = [:]
+    var ignored: Set<String> = []
+    for service in services {
+      guard server.services.contains(service.name) || service.name == included?.name else {
+        ignored.insert(service.name)
+        continue
+      }
+      let section = reader.section(service.name)
+      let hosts = section.values(
+        "hosts", default: [String](),
+        expected: #"a host name without port, such as "repo.example""#, parse: Self.hostName)
+      service.validate(section)
+      sections[service.name] = (section, hosts)
+    }
+    try reader.finish(ignoring: ignored)
+    self.file = file
+    self.server = server
+    self.sections = sections
+    settings = reader.settings
+  }
+
+  /// The section of a service that is switched on or included.
+  func section(of service: any Service.Type) throws(CommandError) -> ConfigurationSection {
+    guard let section = sections[service.name]?.section else {
+      throw .refused("\(service.name) is switched off")
+    }
+    return section
+  }
+
+  /// The hosts that a service answers to; none: any.
+  func hosts(of service: any Service.Type) -> [String] { sections[service.name]?.hosts ?? [] }
+
+  /// Compares with an older state.
+  ///
+  /// - Returns: the keys whose values differ.
+  func changes(since old: LoadedConfiguration) -> [String] {
+    let before = Dictionary(old.settings.map { ($0.key, $0.value) }) { first, _ in first }
+    let after = Dictionary(settings.map { ($0.key, $0.value) }) { first, _ in first }
+    return Set(before.keys).union(after.keys).filter { before[$0] != after[$0] }.sorted()
+  }
+
+  /// A host as `Host` has it, less the port: a name, or an IPv6 address in brackets.
+  private static func hostName(_ text: String) -> String? {
+    guard let url = PublicURL("http://\(text)"), url.path.isEmpty, !text.hasSuffix("/") else {
+      return nil
+    }
+    let hasPort = url.authority.split(separator: "]").last?.contains(":") == true
+    return hasPort && !url.authority.hasSuffix("]") ? nil : url.authority
+  }
+}

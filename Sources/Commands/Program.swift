@@ -1,0 +1,124 @@
+import FoundationEssentials
+import Glibc
+public import ServiceKit
+
+/// The program: its subcommands, and those that the services bring.
+public struct Program: Sendable {
+  /// The exit codes of every command.
+  enum ExitCode: Int32 {
+    case done = 0
+    case refused = 1
+    case usage = 2
+  }
+
+  private let services: [any Service.Type]
+  private let commands: [any Command.Type]
+
+  /// A program.
+  ///
+  /// - Parameter services: all services that are built in.
+  public init(services: [any Service.Type]) {
+    self.services = services
+    commands =
+      [ServeCommand.self, CheckCommand.self, VersionCommand.self] + services.flatMap { $0.commands }
+  }
+
+  /// Does what the process's arguments say, and ends the process.
+  public func main() -> Never {
+    let words = Array(CommandLine.arguments.dropFirst())
+    // Before any other thread exists: threads inherit what is blocked.
+    if command(in: words)?.command == ServeCommand.self { StopSignals.block() }
+    Task {
+      let code = await run(
+        words, environment: ProcessInfo.processInfo.environment, print: { Swift.print($0) },
+        complain: Self.complain)
+      exit(code.rawValue)
+    }
+    while true { pause() }
+  }
+
+  /// Writes a line to standard error.
+  @Sendable private static func complain(_ line: String) {
+    let bytes = Array("\(line)\n".utf8)
+    // Where it can't be written, nobody is left who could be told.
+    _ = unsafe bytes.withUnsafeBytes { unsafe write(STDERR_FILENO, $0.baseAddress, $0.count) }
+  }
+
+  /// Does what arguments say.
+  ///
+  /// - Parameters:
+  ///   - words: the arguments behind the program's name.
+  ///   - environment: the environment variables.
+  ///   - print: writes a line to standard output.
+  ///   - complain: writes a line to standard error.
+  func run(
+    _ words: [String], environment: [String: String],
+    print: @escaping @Sendable (String) -> Void, complain: @escaping @Sendable (String) -> Void
+  ) async -> ExitCode {
+    let help = HelpText(program: Version.name, commands: commands)
+    guard let (command, rest) = command(in: words) else {
+      return explain(words, help, print: print, complain: complain)
+    }
+    if rest.prefix(while: { $0 != "--" }).contains("--help") {
+      print(help.page(of: command))
+      return .done
+    }
+    let lender = Lender(environment: environment, services: services)
+    do {
+      let context = CommandContext(
+        arguments: try CommandArguments(rest, for: command.parameters), services: services,
+        environment: environment, print: print, configure: lender.configuration(for:_:),
+        lend: lender.serviceContext(for:_:))
+      do {
+        try await command.run(context)
+      } catch {
+        await lender.close()
+        throw error
+      }
+      await lender.close()
+      return .done
+    } catch CommandError.usage(let problem) {
+      complain("\(Version.name) \(command.name): \(problem)")
+      complain("try: \(Version.name) \(command.name) --help")
+      return .usage
+    } catch CommandError.refused(let reason) {
+      complain("\(Version.name) \(command.name): \(reason)")
+      return .refused
+    } catch {
+      complain("\(Version.name) \(command.name): \(error)")
+      return .refused
+    }
+  }
+
+  /// The command whose name the words begin with, the longest if there are several, and the rest.
+  private func command(
+    in words: [String]
+  ) -> (command: any Command.Type, rest: ArraySlice<String>)? {
+    let fitting = commands.filter { words.starts(with: $0.name.split(separator: " ").map(String.init)) }
+    guard let command = fitting.max(by: { $0.name.count < $1.name.count }) else { return nil }
+    return (command, words.dropFirst(command.name.split(separator: " ").count))
+  }
+
+  /// Answers words that call no command: help that was asked for, or what is wrong.
+  private func explain(
+    _ words: [String], _ help: HelpText, print: (String) -> Void, complain: (String) -> Void
+  ) -> ExitCode {
+    let group = Array(words.prefix { !$0.hasPrefix("-") })
+    if let overview = help.overview(of: group) {
+      if words.dropFirst(group.count).first == "--help" {
+        print(overview)
+        return .done
+      }
+      if words == group {
+        complain(overview)
+        return .usage
+      }
+    }
+    let problem =
+      group.isEmpty
+      ? "unknown option \(words[0])" : "unknown command \(group.joined(separator: " "))"
+    complain("\(Version.name): \(problem)")
+    complain("try: \(Version.name) --help")
+    return .usage
+  }
+}

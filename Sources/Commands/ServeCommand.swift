@@ -1,0 +1,60 @@
+import Configuration
+import Observability
+import ServiceKit
+
+/// `awd serve`: the daemon.
+struct ServeCommand: Command {
+  static let name = "serve"
+  static let summary = "Serve all that is switched on, until SIGTERM; SIGHUP reloads"
+  static let parameters = [CommandParameter.configuration]
+
+  static func run(_ context: CommandContext) async throws {
+    let load = { @Sendable () throws(ConfigurationError) in
+      try LoadedConfiguration(
+        file: context.arguments["config"], environment: context.environment,
+        services: context.services)
+    }
+    let configuration: LoadedConfiguration
+    do {
+      configuration = try load()
+    } catch {
+      throw CommandError.refused("the configuration is not valid\n\(error)")
+    }
+    // Taken from here on, so that a signal during the start isn't lost.
+    let signals = StopSignals.requests()
+    let log = Log(
+      level: configuration.server.log.level.logged, format: configuration.server.log.format.logged)
+    let workplace = try await Workplace.open(configuration, services: context.services, log: log)
+    do {
+      let daemon = try await Daemon(in: workplace, services: context.services)
+      try daemon.start()
+      await daemon.run(until: signals, reloading: load)
+    } catch {
+      await workplace.close()
+      throw error
+    }
+    await workplace.close()
+  }
+}
+
+extension ServerConfiguration.Log.Level {
+  /// The log's own word for it.
+  var logged: Log.Level {
+    switch self {
+    case .debug: .debug
+    case .info: .info
+    case .warning: .warning
+    case .error: .error
+    }
+  }
+}
+
+extension ServerConfiguration.Log.Format {
+  /// The log's own word for it.
+  fileprivate var logged: Log.Format {
+    switch self {
+    case .text: .text
+    case .json: .json
+    }
+  }
+}

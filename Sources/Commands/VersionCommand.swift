@@ -1,0 +1,16 @@
+import ServiceKit
+
+/// `awd version`.
+struct VersionCommand: Command {
+  static let name = "version"
+  static let summary = "Print the version"
+  static let parameters = [CommandParameter.json]
+
+  static func run(_ context: CommandContext) async throws {
+    if context.arguments.has("json") {
+      try context.print(json: ["name": Version.name, "version": Version.number])
+    } else {
+      context.print("\(Version.name) \(Version.number)")
+    }
+  }
+}

@@ -1,0 +1,55 @@
+import Configuration
+import FoundationEssentials
+import Observability
+import ServiceKit
+import Storage
+
+/// What services work with: the store, opened and brought up to date, and all they are lent.
+struct Workplace: Sendable {
+  let configuration: LoadedConfiguration
+  let store: Store
+  let log: Log
+  let metrics = Metrics()
+
+  /// How many event loops there are.
+  var loops: Int {
+    let threads = configuration.server.threads
+    return threads > 0 ? threads : ProcessInfo.processInfo.activeProcessorCount
+  }
+
+  /// Makes the data folder and opens the store.
+  ///
+  /// - Throws: ``CommandError`` that says what is wrong and what to do.
+  static func open(
+    _ configuration: LoadedConfiguration, services: [any Service.Type], log: Log
+  ) async throws -> Workplace {
+    try DataFolder.prepare(configuration.server.data)
+    let path =
+      switch configuration.server.store {
+      case .sqlite(let path): path
+      }
+    do {
+      // All services' migrations, so that the schema doesn't depend on what is switched on.
+      let store = try await Store.open(.file(path), migrations: services.flatMap { $0.migrations })
+      return Workplace(configuration: configuration, store: store, log: log)
+    } catch {
+      throw CommandError.refused("the store \(path): \(error)")
+    }
+  }
+
+  /// What a service is lent.
+  func context(for service: any Service.Type) throws -> ServiceContext {
+    ServiceContext(
+      configuration: try configuration.section(of: service), store: store,
+      log: log.with(["service": service.name]), metrics: metrics,
+      dataFolder: configuration.server.data,
+      publicURL: configuration.server.publicURL?.description,
+      hosts: configuration.hosts(of: service), loops: loops)
+  }
+
+  /// Commits what is queued, and lets go of the store and the log.
+  func close() async {
+    await store.close()
+    log.flush()
+  }
+}

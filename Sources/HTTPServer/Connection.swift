@@ -1,0 +1,414 @@
+internal import CUV
+internal import Glibc
+internal import HTTPProtocol
+internal import Synchronization
+
+/// What a connection's bytes mean: HTTP/1.1 at first, a WebSocket after an upgrade.
+protocol ConnectionProtocol: AnyObject {
+  /// Bytes came.
+  func received(_ input: RawSpan)
+  /// The peer sends nothing more.
+  func peerEnded()
+  /// All that waited to be sent is sent.
+  func drained()
+  /// A tick of the loop's clock, for deadlines.
+  func tick()
+  /// The server is about to stop.
+  func drain()
+  /// The connection is over.
+  func ended()
+}
+
+/// A connected socket on its loop: reading, writing in order with back-pressure, and its end.
+///
+/// It touches nothing but its loop's thread. It ends by `uv_close` only, whose callback comes in a later turn, so that
+/// no callback ever finds it gone.
+@safe
+final class Connection {
+  /// How a connection goes from open to gone.
+  private enum Life {
+    case open
+    /// Nothing more is written once the queue is empty; what comes is discarded.
+    case finishing
+    /// Our side is shut; the peer's last bytes are awaited, or they would turn our last answer into a reset.
+    case lingering
+    case closed
+  }
+
+  let id: ConnectionID
+  let loop: EventLoop
+  let peer: String
+  private let stream: UnsafeMutablePointer<uv_stream_t>
+  private let isLocal: Bool
+  private var life = Life.open
+  private var isReading = false
+  private(set) var protocolHandler: (any ConnectionProtocol)?
+
+  /// Bytes of this turn, written together at its end.
+  private var staged: [UInt8] = []
+  private var isAwaitingFlush = false
+  /// What the socket did not take: given to libuv when the write before it is done.
+  private var queue: [(bytes: Bytes, offset: Int)] = []
+  private var queuedBytes = 0
+  private var inFlight: [(bytes: Bytes, offset: Int)] = []
+  /// When the present stretch of unsent bytes began, and how many have been sent since.
+  private var stretchStart: UInt64 = 0
+  private var stretchQueued = 0
+  private var lingerDeadline: UInt64 = 0
+
+  init?(
+    id: ConnectionID, loop: EventLoop, on uvLoop: UnsafeMutablePointer<uv_loop_t>,
+    descriptor: Int32, isLocal: Bool, peer: String
+  ) {
+    self.id = id
+    self.loop = loop
+    self.peer = peer
+    self.isLocal = isLocal
+    let memory = UnsafeMutableRawPointer.allocate(
+      byteCount: uv_handle_size(isLocal ? UV_NAMED_PIPE : UV_TCP), alignment: 16)
+    unsafe stream = memory.assumingMemoryBound(to: uv_stream_t.self)
+    let opened: Int32
+    if isLocal {
+      let pipe = unsafe memory.assumingMemoryBound(to: uv_pipe_t.self)
+      unsafe uv_pipe_init(uvLoop, pipe, 0)
+      opened = unsafe uv_pipe_open(pipe, descriptor)
+    } else {
+      let tcp = unsafe memory.assumingMemoryBound(to: uv_tcp_t.self)
+      unsafe uv_tcp_init(uvLoop, tcp)
+      opened = unsafe uv_tcp_open(tcp, descriptor)
+    }
+    guard opened == 0 else {
+      unsafe uv_close(handle) { handle in unsafe UnsafeMutableRawPointer(handle)?.deallocate() }
+      return nil
+    }
+    unsafe stream.pointee.data = Unmanaged.passUnretained(self).toOpaque()
+  }
+
+  private var handle: UnsafeMutablePointer<uv_handle_t> {
+    unsafe UnsafeMutableRawPointer(stream).assumingMemoryBound(to: uv_handle_t.self)
+  }
+
+  private static func of(_ data: UnsafeMutableRawPointer?) -> Connection {
+    // The loop owns the connection until libuv's close callback, which is the handle's last.
+    guard let data = unsafe data else {
+      preconditionFailure("a libuv handle without its connection")
+    }
+    return unsafe Unmanaged<Connection>.fromOpaque(data).takeUnretainedValue()
+  }
+
+  func start() {
+    protocolHandler = HTTP1Connection(self)
+    resumeReading()
+  }
+
+  /// Hands the connection over to another protocol.
+  func become(_ handler: any ConnectionProtocol) {
+    protocolHandler = handler
+  }
+
+  var isOpen: Bool { life == .open }
+
+  // MARK: - Reading
+
+  func pauseReading() {
+    guard isReading else { return }
+    isReading = false
+    unsafe uv_read_stop(stream)
+  }
+
+  func resumeReading() {
+    guard !isReading, life != .closed else { return }
+    isReading = true
+    let started = unsafe uv_read_start(
+      stream,
+      { handle, _, buffer in
+        guard let handle = unsafe handle, let buffer = unsafe buffer else { return }
+        unsafe Connection.of(handle.pointee.data).loop.withReadBuffer { room in
+          unsafe buffer.pointee.base = room.baseAddress?.assumingMemoryBound(to: CChar.self)
+          unsafe buffer.pointee.len = room.count
+        }
+      },
+      { stream, count, buffer in
+        guard let stream = unsafe stream, let buffer = unsafe buffer else { return }
+        let connection = unsafe Connection.of(stream.pointee.data)
+        unsafe connection.didRead(
+          UnsafeRawBufferPointer(start: buffer.pointee.base, count: max(0, count)), result: count)
+        connection.loop.settle()
+      })
+    if started != 0 { close() }
+  }
+
+  private func didRead(_ bytes: UnsafeRawBufferPointer, result: Int) {
+    if result > 0 {
+      loop.statistics.bytesReceived.bump(result)
+      if life == .open { unsafe protocolHandler?.received(RawSpan(_unsafeBytes: bytes)) }
+    } else if result == Int(UV_EOF.rawValue) {
+      isReading = false
+      switch life {
+      case .open: protocolHandler?.peerEnded()
+      case .finishing: break
+      case .lingering, .closed: close()
+      }
+    } else if result < 0 {
+      close()
+    }
+  }
+
+  // MARK: - Writing
+
+  /// Bytes that wait to be taken by the socket.
+  var backlog: Int {
+    staged.count + queuedBytes
+      + (inFlight.isEmpty ? 0 : unsafe uv_stream_get_write_queue_size(stream))
+  }
+
+  /// Appends bytes to what is written at the end of this turn.
+  func stage(_ body: (inout [UInt8]) -> Void) {
+    guard life == .open else { return }
+    if staged.capacity == 0 { staged = loop.takeBuffer() }
+    body(&staged)
+    guard !isAwaitingFlush else { return }
+    isAwaitingFlush = true
+    loop.needsFlush(self)
+  }
+
+  /// Writes shared bytes behind what is staged, without a copy.
+  func write(_ bytes: Bytes) {
+    guard life == .open else { return }
+    guard queue.isEmpty, inFlight.isEmpty else {
+      queueStaged(from: 0)
+      append(bytes, from: 0)
+      return
+    }
+    let head = staged.count
+    let result = unsafe staged.withUnsafeBytes { staged in
+      unsafe tryWrite(staged, bytes.buffer)
+    }
+    guard let written = accept(result) else { return }
+    if written < head {
+      queueStaged(from: written)
+    } else {
+      staged.removeAll(keepingCapacity: true)
+    }
+    if written < head + bytes.count { append(bytes, from: max(0, written - head)) }
+    writeQueue()
+  }
+
+  /// Writes what this turn staged.
+  func flush() {
+    isAwaitingFlush = false
+    defer { giveBackStaged() }
+    guard !staged.isEmpty, life == .open || life == .finishing else { return finishIfWritten() }
+    if queue.isEmpty, inFlight.isEmpty {
+      let result = unsafe staged.withUnsafeBytes { staged in unsafe tryWrite(staged, nil) }
+      guard let written = accept(result) else { return }
+      if written < staged.count { queueStaged(from: written) }
+    } else {
+      queueStaged(from: 0)
+    }
+    writeQueue()
+    finishIfWritten()
+  }
+
+  private func giveBackStaged() {
+    guard staged.capacity > 0, !isAwaitingFlush else { return }
+    loop.giveBack(staged)
+    staged = []
+  }
+
+  /// Offers bytes to the socket.
+  ///
+  /// - Returns: how many it took, or libuv's error.
+  private func tryWrite(
+    _ first: UnsafeRawBufferPointer, _ second: UnsafeRawBufferPointer?
+  ) -> Int32 {
+    unsafe withUnsafeTemporaryAllocation(of: uv_buf_t.self, capacity: 2) { buffers in
+      var count = 0
+      if unsafe !first.isEmpty {
+        unsafe buffers[count] = Connection.buffer(first)
+        count += 1
+      }
+      if let second = unsafe second, unsafe !second.isEmpty {
+        unsafe buffers[count] = Connection.buffer(second)
+        count += 1
+      }
+      return unsafe uv_try_write(stream, buffers.baseAddress, UInt32(count))
+    }
+  }
+
+  /// Takes the result of a write: a full socket took nothing, a broken one ends the connection.
+  ///
+  /// - Returns: how many bytes the socket took, or nil when the connection has ended.
+  private func accept(_ result: Int32) -> Int? {
+    if result == UV_EAGAIN.rawValue { return 0 }
+    guard result >= 0 else {
+      close()
+      return nil
+    }
+    loop.statistics.bytesSent.bump(Int(result))
+    return Int(result)
+  }
+
+  private static func buffer(_ bytes: UnsafeRawBufferPointer) -> uv_buf_t {
+    let base = unsafe UnsafeMutableRawPointer(mutating: bytes.baseAddress)
+    return unsafe uv_buf_t(
+      base: base?.assumingMemoryBound(to: CChar.self), len: bytes.count)
+  }
+
+  private func queueStaged(from offset: Int) {
+    if offset < staged.count { append(Bytes(staged[offset...]), from: 0) }
+    staged.removeAll(keepingCapacity: true)
+  }
+
+  private func append(_ bytes: Bytes, from offset: Int) {
+    if queue.isEmpty, inFlight.isEmpty {
+      stretchStart = loop.now
+      stretchQueued = 0
+    }
+    queue.append((bytes, offset))
+    queuedBytes += bytes.count - offset
+    stretchQueued += bytes.count - offset
+  }
+
+  /// Gives the queue to libuv, which waits until the socket takes it.
+  private func writeQueue() {
+    guard inFlight.isEmpty, !queue.isEmpty, life != .closed else { return }
+    swap(&inFlight, &queue)
+    queuedBytes = 0
+    let request = UnsafeMutablePointer<uv_write_t>.allocate(capacity: 1)
+    unsafe request.pointee.data = Unmanaged.passUnretained(self).toOpaque()
+    let failed: Int32 = unsafe withUnsafeTemporaryAllocation(
+      of: uv_buf_t.self, capacity: inFlight.count
+    ) { buffers in
+      for (index, chunk) in inFlight.enumerated() {
+        unsafe buffers[index] = Connection.buffer(
+          UnsafeRawBufferPointer(rebasing: chunk.bytes.buffer[chunk.offset...]))
+      }
+      return unsafe uv_write(request, stream, buffers.baseAddress, UInt32(inFlight.count)) {
+        request, status in
+        guard let request = unsafe request else { return }
+        let connection = unsafe Connection.of(request.pointee.data)
+        unsafe request.deallocate()
+        connection.didWrite(status)
+        connection.loop.settle()
+      }
+    }
+    if failed != 0 {
+      unsafe request.deallocate()
+      close()
+    }
+  }
+
+  private func didWrite(_ status: Int32) {
+    let sent = inFlight.reduce(0) { $0 + $1.bytes.count - $1.offset }
+    inFlight = []
+    guard status == 0 else { return close() }
+    loop.statistics.bytesSent.bump(sent)
+    writeQueue()
+    guard inFlight.isEmpty else { return }
+    queue = []
+    if life == .open { protocolHandler?.drained() }
+    finishIfWritten()
+  }
+
+  // MARK: - Ending
+
+  /// Ends the connection in order: writes what waits, shuts our side, reads the peer's rest, closes.
+  func finish() {
+    guard life == .open else { return }
+    life = .finishing
+    lingerDeadline = loop.now + 5_000
+    protocolHandler?.ended()
+    protocolHandler = nil
+    resumeReading()
+    if !isAwaitingFlush {
+      isAwaitingFlush = true
+      loop.needsFlush(self)
+    }
+  }
+
+  private func finishIfWritten() {
+    guard life == .finishing, queue.isEmpty, inFlight.isEmpty, staged.isEmpty else { return }
+    guard isReading else { return close() }
+    life = .lingering
+    lingerDeadline = loop.now + 2_000
+    var descriptor: Int32 = -1
+    unsafe uv_fileno(handle, &descriptor)
+    // The queue is empty, so uv_shutdown would only defer the same call by a turn.
+    shutdown(descriptor, Int32(SHUT_WR))
+  }
+
+  /// Closes without waiting for anything.
+  func close() {
+    guard life != .closed else { return }
+    endProtocol()
+    unsafe uv_close(handle, Connection.didClose)
+  }
+
+  /// Closes with a reset: unsent bytes are thrown away at once, instead of being kept for a reader that is stuck.
+  func reset() {
+    guard life != .closed else { return }
+    endProtocol()
+    if !isLocal {
+      let tcp = unsafe UnsafeMutableRawPointer(stream).assumingMemoryBound(to: uv_tcp_t.self)
+      if unsafe uv_tcp_close_reset(tcp, Connection.didClose) == 0 { return }
+    }
+    unsafe uv_close(handle, Connection.didClose)
+  }
+
+  private func endProtocol() {
+    life = .closed
+    isReading = false
+    protocolHandler?.ended()
+    protocolHandler = nil
+    queue = []
+    queuedBytes = 0
+    staged = []
+  }
+
+  private static let didClose: uv_close_cb = { handle in
+    guard let handle = unsafe handle else { return }
+    let connection = unsafe Connection.of(handle.pointee.data)
+    let loop = connection.loop
+    unsafe UnsafeMutableRawPointer(handle).deallocate()
+    loop.remove(connection.id)
+  }
+
+  /// Ends a connection whose peer is too slow, and counts it.
+  func cut() {
+    loop.statistics.cutConnections.bump()
+    reset()
+  }
+
+  /// A tick of the loop's clock: ends what lingers too long, and passes on.
+  func tick() {
+    switch life {
+    case .open: protocolHandler?.tick()
+    case .finishing:
+      if isStalled || (loop.now > lingerDeadline && inFlight.isEmpty) { reset() }
+    case .lingering:
+      if loop.now > lingerDeadline { close() }
+    case .closed: break
+    }
+  }
+
+  /// Whether what waits to be read moves more slowly than the minimum rate.
+  var isStalled: Bool {
+    guard !inFlight.isEmpty else { return false }
+    let elapsed = loop.now - stretchStart
+    let options = loop.server.options
+    guard elapsed > options.rateGrace.milliseconds else { return false }
+    let moved = stretchQueued - backlog
+    return UInt64(max(0, moved)) < elapsed * UInt64(options.minimumRate) / 1000
+  }
+
+  func drain() { protocolHandler?.drain() }
+}
+
+extension Duration {
+  /// Whole milliseconds; negative durations count as none.
+  var milliseconds: UInt64 {
+    let (seconds, attoseconds) = components
+    return UInt64(max(0, seconds)) * 1000 + UInt64(max(0, attoseconds)) / 1_000_000_000_000_000
+  }
+}

@@ -1,0 +1,155 @@
+internal import CUV
+internal import Glibc
+
+/// An address that a server listens on.
+public enum Endpoint: Sendable, Hashable, CustomStringConvertible {
+  /// An IPv4 or IPv6 address in numbers, without brackets, and a port; port 0 lets the system choose.
+  case tcp(host: String, port: UInt16)
+  /// A path in the file system.
+  case unix(path: String)
+
+  /// The address as configuration files write it.
+  public var description: String {
+    switch self {
+    case .tcp(let host, let port): host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
+    case .unix(let path): "unix:\(path)"
+    }
+  }
+
+  /// Opens a socket that listens here, non-blocking and closed on exec.
+  ///
+  /// - Parameter shared: whether other sockets of this process listen on the same port (`SO_REUSEPORT`).
+  /// - Returns: the descriptor, and the endpoint with the port that was really bound.
+  /// - Throws: ``ServerError`` that names the address and what the system said.
+  func listen(shared: Bool) throws(ServerError) -> (descriptor: Int32, bound: Endpoint) {
+    switch self {
+    case .tcp(let host, let port): try listen(host: host, port: port, shared: shared)
+    case .unix(let path): (try listen(path: path), self)
+    }
+  }
+
+  private func listen(
+    host: String, port: UInt16, shared: Bool
+  ) throws(ServerError) -> (descriptor: Int32, bound: Endpoint) {
+    var storage = sockaddr_storage()
+    let family = try fill(&storage, host: host, port: port)
+    let descriptor = try open(family: family)
+    var on: Int32 = 1
+    let size = socklen_t(MemoryLayout<Int32>.size)
+    unsafe setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &on, size)
+    if shared { unsafe setsockopt(descriptor, SOL_SOCKET, SO_REUSEPORT, &on, size) }
+    // Accepted sockets inherit it, which saves a system call for each.
+    unsafe setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &on, size)
+    if family == AF_INET6 {
+      unsafe setsockopt(descriptor, Int32(IPPROTO_IPV6), IPV6_V6ONLY, &on, size)
+    }
+    let length = socklen_t(
+      family == AF_INET6 ? MemoryLayout<sockaddr_in6>.size : MemoryLayout<sockaddr_in>.size)
+    let bound = unsafe withUnsafePointer(to: &storage) {
+      unsafe $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        unsafe bind(descriptor, $0, length)
+      }
+    }
+    guard bound == 0, Glibc.listen(descriptor, 4096) == 0 else {
+      let code = errno
+      close(descriptor)
+      throw ServerError.cannotListen(self, code)
+    }
+    return (descriptor, .tcp(host: host, port: Endpoint.port(of: descriptor) ?? port))
+  }
+
+  private func fill(
+    _ storage: inout sockaddr_storage, host: String, port: UInt16
+  ) throws(ServerError) -> Int32 {
+    let isIPv4 = unsafe withUnsafeMutablePointer(to: &storage) {
+      unsafe $0.withMemoryRebound(to: sockaddr_in.self, capacity: 1) {
+        unsafe uv_ip4_addr(host, Int32(port), $0) == 0
+      }
+    }
+    if isIPv4 { return AF_INET }
+    let isIPv6 = unsafe withUnsafeMutablePointer(to: &storage) {
+      unsafe $0.withMemoryRebound(to: sockaddr_in6.self, capacity: 1) {
+        unsafe uv_ip6_addr(host, Int32(port), $0) == 0
+      }
+    }
+    guard isIPv6 else { throw .cannotListen(self, EADDRNOTAVAIL) }
+    return AF_INET6
+  }
+
+  /// A socket file that nobody listens on any more is left by a crash: it is removed. One in use is not.
+  private func listen(path: String) throws(ServerError) -> Int32 {
+    var address = sockaddr_un()
+    address.sun_family = sa_family_t(AF_UNIX)
+    let fits = unsafe withUnsafeMutableBytes(of: &address.sun_path) { room in
+      let bytes = Array(path.utf8)
+      guard bytes.count < room.count, !bytes.contains(0) else { return false }
+      unsafe room.copyBytes(from: bytes)
+      return true
+    }
+    guard fits else { throw .cannotListen(self, ENAMETOOLONG) }
+    let length = socklen_t(MemoryLayout<sockaddr_un>.size)
+    let probe = try open(family: AF_UNIX)
+    let isInUse = unsafe withUnsafePointer(to: &address) {
+      unsafe $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        unsafe connect(probe, $0, length) == 0 || errno == EAGAIN
+      }
+    }
+    close(probe)
+    guard !isInUse else { throw .cannotListen(self, EADDRINUSE) }
+    removeStaleSocket(path)
+    let descriptor = try open(family: AF_UNIX)
+    let bound = unsafe withUnsafePointer(to: &address) {
+      unsafe $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        unsafe bind(descriptor, $0, length)
+      }
+    }
+    guard bound == 0, Glibc.listen(descriptor, 4096) == 0 else {
+      let code = errno
+      close(descriptor)
+      throw .cannotListen(self, code)
+    }
+    return descriptor
+  }
+
+  private func removeStaleSocket(_ path: String) {
+    var status = stat()
+    guard unsafe lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFSOCK else { return }
+    unsafe unlink(path)
+  }
+
+  private func open(family: Int32) throws(ServerError) -> Int32 {
+    let kind = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
+    let descriptor = socket(family, kind, 0)
+    guard descriptor >= 0 else { throw .cannotListen(self, errno) }
+    return descriptor
+  }
+
+  private static func port(of descriptor: Int32) -> UInt16? {
+    var storage = sockaddr_storage()
+    var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
+    let done = unsafe withUnsafeMutablePointer(to: &storage) {
+      unsafe $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        unsafe getsockname(descriptor, $0, &length)
+      }
+    }
+    guard done == 0 else { return nil }
+    // The port stands at the same place for IPv4 and IPv6.
+    return unsafe withUnsafeBytes(of: storage) { unsafe UInt16($0[2]) << 8 | UInt16($0[3]) }
+  }
+
+  /// The address of a peer as text without port; empty for a Unix socket.
+  static func text(of storage: inout sockaddr_storage) -> String {
+    guard Int32(storage.ss_family) == AF_INET || Int32(storage.ss_family) == AF_INET6 else {
+      return ""
+    }
+    return unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: 64) { room in
+      unsafe withUnsafePointer(to: &storage) {
+        unsafe $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
+          guard let start = room.baseAddress, unsafe uv_ip_name(address, start, room.count) == 0
+          else { return "" }
+          return unsafe String(cString: start)
+        }
+      }
+    }
+  }
+}

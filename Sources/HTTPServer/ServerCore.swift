@@ -1,0 +1,49 @@
+internal import Glibc
+internal import Synchronization
+
+/// What all loops of a server share.
+final class ServerCore: Sendable {
+  let options: ServerOptions
+  let responder: any Responder
+  let openConnections = Atomic<Int>(0)
+  /// Bytes of request bodies that are held, or promised by a `Content-Length`.
+  private let bodyBytes = Atomic<Int>(0)
+  private let onReport: @Sendable (String) -> Void
+  private let lastReport = Mutex<[String: Int]>([:])
+
+  init(
+    options: ServerOptions, responder: any Responder, report: @escaping @Sendable (String) -> Void
+  ) {
+    self.options = options
+    self.responder = responder
+    onReport = report
+  }
+
+  /// Whether another connection may be opened.
+  var hasRoom: Bool { openConnections.load(ordering: .relaxed) < options.connections }
+
+  /// Reserves memory for a body.
+  ///
+  /// - Returns: whether it was there; if so, ``releaseBody(_:)`` gives it back.
+  func reserveBody(_ count: Int) -> Bool {
+    let after = bodyBytes.add(count, ordering: .relaxed).newValue
+    guard after <= options.bodyMemory else {
+      bodyBytes.subtract(count, ordering: .relaxed)
+      return false
+    }
+    return true
+  }
+
+  func releaseBody(_ count: Int) { bodyBytes.subtract(count, ordering: .relaxed) }
+
+  /// Tells of a trouble, each at most once a minute: a flood must not fill the log too.
+  func report(_ message: String) {
+    let now = time(nil)
+    let isDue = lastReport.withLock { last in
+      if let before = last[message], now - before < 60 { return false }
+      last[message] = now
+      return true
+    }
+    if isDue { onReport(message) }
+  }
+}

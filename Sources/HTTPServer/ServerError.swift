@@ -1,0 +1,22 @@
+internal import Glibc
+
+/// Why a server can't run.
+public enum ServerError: Error, Equatable, CustomStringConvertible {
+  /// The address can't be listened on; the number is the system's `errno`.
+  case cannotListen(Endpoint, Int32)
+  /// The event loop can't be set up; the number is libuv's.
+  case noEventLoop(Int32)
+
+  /// What is wrong, and what to do.
+  public var description: String {
+    switch self {
+    case .cannotListen(let endpoint, EADDRINUSE):
+      "\(endpoint) is in use: another program listens there; stop it or choose another address"
+    case .cannotListen(let endpoint, EACCES):
+      "\(endpoint): permission denied; ports below 1024 need the right to bind them"
+    case .cannotListen(let endpoint, let code):
+      "cannot listen on \(endpoint): \(unsafe String(cString: strerror(code)))"
+    case .noEventLoop(let code): "cannot set up an event loop (libuv error \(code))"
+    }
+  }
+}

@@ -1,0 +1,22 @@
+/// How an accepted WebSocket is run.
+public struct WebSocketAcceptance: Sendable {
+  /// The longest message taken, in bytes; a longer one closes with 1009.
+  public var maximumMessage = 1 << 20
+  /// How many bytes may wait to be sent before the session is closed with 1013.
+  public var highWaterMark = 4 << 20
+  /// Below how many waiting bytes ``WebSocketHandler/drained()`` is called again.
+  public var lowWaterMark = 64 << 10
+  /// How often the server pings; it closes after two unanswered pings.
+  public var pingInterval: Duration = .seconds(30)
+  /// The subprotocol that the handshake answers with.
+  public var subprotocol: String?
+  /// Makes the handler of the session, on its loop.
+  public var makeHandler: @Sendable (WebSocketSession) -> any WebSocketHandler
+
+  /// An acceptance with the default limits.
+  ///
+  /// - Parameter makeHandler: makes the handler of the session, on its loop.
+  public init(makeHandler: @escaping @Sendable (WebSocketSession) -> any WebSocketHandler) {
+    self.makeHandler = makeHandler
+  }
+}

@@ -1,0 +1,144 @@
+internal import HTTPProtocol
+
+/// A WebSocket on a connection: decodes messages, answers pings, keeps the peer honest, and closes in order.
+final class WebSocketConnection: ConnectionProtocol {
+  private unowned let connection: Connection
+  private var decoder: WebSocketDecoder
+  private var handler: (any WebSocketHandler)?
+  private let highWaterMark: Int
+  private let lowWaterMark: Int
+  private let pingInterval: UInt64
+  private var lastPing: UInt64
+  private var unansweredPings = 0
+  private var isAboveLowWater = false
+  /// When a close frame was sent, the moment at which the peer's answer is no longer awaited.
+  private var closeDeadline: UInt64?
+  private var peerCode: UInt16?
+
+  /// How long the peer's close frame is awaited, in milliseconds.
+  private static let closeTimeout: UInt64 = 5_000
+
+  private init(_ connection: Connection, _ acceptance: WebSocketAcceptance) {
+    self.connection = connection
+    decoder = WebSocketDecoder(role: .server, maximumMessage: acceptance.maximumMessage)
+    highWaterMark = acceptance.highWaterMark
+    lowWaterMark = acceptance.lowWaterMark
+    pingInterval = acceptance.pingInterval.milliseconds
+    lastPing = connection.loop.now
+  }
+
+  /// Turns a connection whose handshake has been answered into a WebSocket.
+  ///
+  /// - Parameters:
+  ///   - connection: the connection.
+  ///   - acceptance: how the session is run.
+  ///   - input: bytes that came behind the handshake; they are frames already.
+  static func begin(
+    on connection: Connection, _ acceptance: WebSocketAcceptance, input: [UInt8]
+  ) {
+    let webSocket = WebSocketConnection(connection, acceptance)
+    connection.become(webSocket)
+    connection.loop.statistics.webSockets.bump()
+    let session = WebSocketSession(loop: connection.loop, id: connection.id)
+    webSocket.handler = acceptance.makeHandler(session)
+    unsafe webSocket.received(input.span.bytes)
+    connection.resumeReading()
+  }
+
+  // MARK: - Input
+
+  func received(_ input: RawSpan) {
+    var offset = 0
+    while connection.isOpen, let event = decoder.next(input, from: &offset) {
+      switch event {
+      case .message(let message):
+        if closeDeadline == nil { handler?.received(message) }
+      case .ping(let payload):
+        // Also while closing: the peer may still ask whether we live.
+        send(.pong, payload)
+      case .pong: unansweredPings = 0
+      case .close(let code, _):
+        peerCode = code ?? 1005
+        if closeDeadline == nil { sendClose(code, reason: "") }
+        connection.finish()
+      case .violation(let code): fail(code)
+      }
+    }
+  }
+
+  func peerEnded() { connection.finish() }
+
+  /// Ends the session because the peer broke the protocol: what still comes is discarded.
+  private func fail(_ code: UInt16) {
+    if closeDeadline == nil { sendClose(code, reason: "") }
+    connection.finish()
+  }
+
+  // MARK: - Output
+
+  func send(_ opcode: WebSocketFrame.Opcode, _ payload: [UInt8]) {
+    guard connection.isOpen else { return }
+    guard connection.backlog + payload.count <= highWaterMark else {
+      if closeDeadline == nil { close(1013, reason: "") }
+      return
+    }
+    connection.stage { WebSocketFrame.append(opcode, payload, mask: nil, to: &$0) }
+    if connection.backlog > lowWaterMark { isAboveLowWater = true }
+  }
+
+  func send(_ message: WebSocketMessage) {
+    guard closeDeadline == nil else { return }
+    switch message {
+    case .text(let bytes): send(.text, bytes)
+    case .binary(let bytes): send(.binary, bytes)
+    }
+  }
+
+  private func sendClose(_ code: UInt16?, reason: String) {
+    closeDeadline = connection.loop.now + WebSocketConnection.closeTimeout
+    connection.stage { WebSocketFrame.appendClose(code, reason: reason, mask: nil, to: &$0) }
+  }
+
+  /// Begins the close handshake; messages that still come are discarded.
+  func close(_ code: UInt16, reason: String) {
+    guard closeDeadline == nil, connection.isOpen else { return }
+    sendClose(code, reason: reason)
+  }
+
+  var backlog: Int { connection.backlog }
+
+  func drained() {
+    guard isAboveLowWater else { return }
+    isAboveLowWater = false
+    if closeDeadline == nil { handler?.drained() }
+  }
+
+  // MARK: - Time
+
+  func tick() {
+    let now = connection.loop.now
+    if let closeDeadline {
+      // A reader that is stuck never saw our close: nothing is kept for it.
+      guard now > closeDeadline else { return }
+      if connection.backlog > 0 { connection.cut() } else { connection.finish() }
+      return
+    }
+    guard now - lastPing >= pingInterval else { return }
+    guard unansweredPings < 2 else { return connection.cut() }
+    lastPing = now
+    unansweredPings += 1
+    send(.ping, [])
+  }
+
+  func drain() {
+    handler?.draining()
+    close(1001, reason: "")
+  }
+
+  func ended() {
+    guard let handler else { return }
+    self.handler = nil
+    connection.loop.statistics.webSockets.bump(-1)
+    handler.closed(peerCode)
+  }
+}

@@ -1,0 +1,24 @@
+public import HTTPProtocol
+
+/// What a WebSocket session's events are told to, always on the session's event loop.
+public protocol WebSocketHandler: AnyObject {
+  /// A whole message came.
+  ///
+  /// - Parameter message: its bytes, fragments joined; text is valid UTF-8.
+  func received(_ message: WebSocketMessage)
+  /// What waited to be sent has fallen below the low-water mark.
+  func drained()
+  /// The server is about to stop; the session is closed with 1001 right after this returns.
+  func draining()
+  /// The session is over; nothing is called after this.
+  ///
+  /// - Parameter code: the peer's close code, or nil when it sent none.
+  func closed(_ code: UInt16?)
+}
+
+extension WebSocketHandler {
+  /// Does nothing.
+  public func drained() {}
+  /// Does nothing.
+  public func draining() {}
+}

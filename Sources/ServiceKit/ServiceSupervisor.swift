@@ -1,0 +1,85 @@
+public import Observability
+import Synchronization
+
+/// Runs the background work of all services, and has them reload.
+///
+/// A service whose work fails is called again after a pause, 1 s at first and twice as long each
+/// time up to 1 min: the requests that need no background work go on being answered, and one
+/// service's failure isn't the others'. Who watches the process learns of it from `/readyz`.
+public final class ServiceSupervisor: Sendable {
+  private static let firstPause = Duration.seconds(1)
+  private static let longestPause = Duration.seconds(60)
+
+  private let services: [(name: String, service: any Service)]
+  private let log: Log
+  private let sleep: @Sendable (Duration) async throws -> Void
+  private let failing = Mutex<[String: String]>([:])
+
+  /// A supervisor; nothing runs before ``run()``.
+  ///
+  /// - Parameters:
+  ///   - services: the services that are switched on.
+  ///   - log: where failures are told.
+  ///   - sleep: waits before a service is called again; throws when cancelled.
+  public init(
+    _ services: [any Service], log: Log,
+    sleep: @escaping @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
+  ) {
+    self.services = services.map { (type(of: $0).name, $0) }
+    self.log = log
+    self.sleep = sleep
+  }
+
+  /// Works until cancelled, or until no service has anything left to do.
+  public func run() async {
+    await withTaskGroup { group in
+      for (name, service) in services {
+        group.addTask { await self.run(service, named: name) }
+      }
+    }
+  }
+
+  /// Has each service reload; one that can't keeps its old state.
+  ///
+  /// - Returns: whether all could.
+  public func reload() async -> Bool {
+    var isComplete = true
+    for (name, service) in services {
+      do {
+        try await service.reload()
+      } catch {
+        isComplete = false
+        log.error(
+          "reload refused, the old state stays", ["service": name, "cause": "\(error)"])
+      }
+    }
+    return isComplete
+  }
+
+  /// Why a service's background work is at rest; nil if it isn't.
+  ///
+  /// - Parameter service: the service's name.
+  public func failure(of service: String) -> String? {
+    failing.withLock { $0[service] }
+  }
+
+  private func run(_ service: any Service, named name: String) async {
+    var pause = Self.firstPause
+    while !Task.isCancelled {
+      let start = ContinuousClock.now
+      do {
+        return try await service.run()
+      } catch {
+        if Task.isCancelled { return }
+        if ContinuousClock.now - start > Self.longestPause { pause = Self.firstPause }
+        log.error(
+          "background work failed",
+          ["service": name, "cause": "\(error)", "again_in_ms": pause])
+        failing.withLock { $0[name] = "its background work failed and is called again" }
+        do { try await sleep(pause) } catch { return }
+        _ = failing.withLock { $0.removeValue(forKey: name) }
+        pause = min(pause * 2, Self.longestPause)
+      }
+    }
+  }
+}

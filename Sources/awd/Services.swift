@@ -1,0 +1,4 @@
+import ServiceKit
+
+/// All services that are built in: the only list of plug-ins.
+let services: [any Service.Type] = []
