@@ -183,7 +183,7 @@ struct SystemError: Error, Equatable, CustomStringConvertible {
   /// The system's words for it.
   var description: String {
     unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: 128) { buffer in
-      guard let text = unsafe buffer.baseAddress,
+      guard let text = buffer.baseAddress,
         unsafe strerror_r(code, text, buffer.count) == 0
       else {
         return "error \(code)"

@@ -93,25 +93,25 @@ final class RepositoryFolder: Sendable {
   /// - Throws: ``Problem``; a file that changes whenever it is read is one.
   func read(_ entry: Entry) throws(Problem) -> Contents {
     for _ in 0..<Self.attempts {
-      let file: Descriptor
-      let before: FileStatus
-      do throws(SystemError) {
-        file = try open(entry.location)
-        before = try file.status()
-      } catch { throw Problem(error) }
-      guard before.kind == .file else { throw Problem("it is not a regular file") }
-      guard before.size <= sizeLimit else {
-        throw Problem("it has \(before.size) bytes; \(sizeLimit) are allowed")
-      }
-      do throws(SystemError) {
-        // One byte more than there should be, to see that the file has not grown.
-        let bytes = try file.read(before.size + 1)
-        if bytes.count == before.size, try file.status() == before {
-          return Contents(bytes: bytes, modified: before.modified / 1_000_000_000)
-        }
-      } catch { throw Problem(error) }
+      let attempt: Result<Contents, Problem>?
+      do throws(SystemError) { attempt = try readOnce(entry) } catch { throw Problem(error) }
+      if let attempt { return try attempt.get() }
     }
     throw Problem("it changes while it is read")
+  }
+
+  /// Reads a file; nil if it changed meanwhile.
+  private func readOnce(_ entry: Entry) throws(SystemError) -> Result<Contents, Problem>? {
+    let file = try open(entry.location)
+    let before = try file.status()
+    guard before.kind == .file else { return .failure(Problem("it is not a regular file")) }
+    guard before.size <= sizeLimit else {
+      return .failure(Problem("it has \(before.size) bytes; \(sizeLimit) are allowed"))
+    }
+    // One byte more than there should be, to see that the file has not grown.
+    let bytes = try file.read(before.size + 1)
+    guard bytes.count == before.size, try file.status() == before else { return nil }
+    return .success(Contents(bytes: bytes, modified: before.modified / 1_000_000_000))
   }
 
   /// The state of one walk.

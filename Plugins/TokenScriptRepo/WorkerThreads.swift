@@ -64,12 +64,8 @@ enum WorkerThreads {
     var values: [Value] { done.withLock { $0.sorted { $0.index < $1.index } }.map(\.value) }
   }
 
-  /// How many cores this process may use.
-  static var cores: Int {
-    var set = cpu_set_t()
-    guard unsafe sched_getaffinity(0, MemoryLayout<cpu_set_t>.size, &set) == 0 else { return 1 }
-    return max(1, unsafe withUnsafeBytes(of: &set) { unsafe $0.reduce(0) { $0 + $1.nonzeroBitCount } })
-  }
+  /// How many cores there are.
+  static var cores: Int { max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))) }
 
   /// Starts a thread that nobody waits for; signals are left to other threads.
   private static func start(_ body: @escaping @Sendable () -> Void) throws(SystemError) {
