@@ -13,6 +13,5 @@
 #include <openssl/x509.h>
 #include <openssl/x509v3.h>
 
-/* Macros of macros, which Swift does not import. */
-static const int copenssl_public_key = EVP_PKEY_PUBLIC_KEY;
+/* A macro of macros, which Swift does not import. */
 static const unsigned long copenssl_rfc2253 = XN_FLAG_RFC2253;

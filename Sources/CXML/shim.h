@@ -1,4 +1,8 @@
 #pragma once
+/* Debian's libxml2 shows ICU's headers, which clash with Foundation's own. Only the layout of
+   xmlCharEncodingHandler depends on it, which is never looked into here. */
+#include <libxml/xmlversion.h>
+#undef LIBXML_ICU_ENABLED
 #include <libxml/c14n.h>
 #include <libxml/parser.h>
 #include <libxml/parserInternals.h>

@@ -7,6 +7,10 @@
 #define XMLSEC_NO_SIZE_T
 #define XMLSEC_OPENSSL3_ENGINES 1
 #define __XMLSEC_FUNCTION__ __func__
+/* Debian's libxml2 shows ICU's headers, which clash with Foundation's own. Only the layout of
+   xmlCharEncodingHandler depends on it, which is never looked into here. */
+#include <libxml/xmlversion.h>
+#undef LIBXML_ICU_ENABLED
 #include <libxml/tree.h>
 #include <xmlsec/xmlsec.h>
 #include <xmlsec/base64.h>

@@ -24,42 +24,17 @@ import COpenSSL
   /// Makes an RSA key of its big-endian modulus and exponent.
   convenience init?(modulus: [UInt8], exponent: [UInt8]) {
     // OpenSSL verifies with no larger ones either.
-    guard modulus.count <= 2048, exponent.count <= 8,
-      let builder = unsafe OSSL_PARAM_BLD_new()
-    else { return nil }
-    defer { unsafe OSSL_PARAM_BLD_free(builder) }
-    let n = unsafe BN_bin2bn(modulus, Int32(modulus.count), nil)
-    defer { unsafe BN_free(n) }
-    let e = unsafe BN_bin2bn(exponent, Int32(exponent.count), nil)
-    defer { unsafe BN_free(e) }
-    guard unsafe OSSL_PARAM_BLD_push_BN(builder, OSSL_PKEY_PARAM_RSA_N, n) == 1,
-      unsafe OSSL_PARAM_BLD_push_BN(builder, OSSL_PKEY_PARAM_RSA_E, e) == 1
-    else { return nil }
-    unsafe self.init(adopting: Self.publicKey("RSA", builder))
+    guard modulus.count <= 2048, exponent.count <= 8 else { return nil }
+    let numbers = DER.sequence(DER.integer(modulus) + DER.integer(exponent))
+    let algorithm = DER.sequence(DER.rsaEncryption + DER.null)
+    self.init(subjectPublicKeyInfo: DER.sequence(algorithm + DER.bits(numbers)))
   }
 
   /// Makes an elliptic-curve key of its uncompressed point; nil if that is not on the curve.
   convenience init?(curve: SigningKey.Kind, point: [UInt8]) {
-    guard let group = curve.group, let builder = unsafe OSSL_PARAM_BLD_new() else { return nil }
-    defer { unsafe OSSL_PARAM_BLD_free(builder) }
-    guard
-      unsafe OSSL_PARAM_BLD_push_utf8_string(builder, OSSL_PKEY_PARAM_GROUP_NAME, group, 0) == 1,
-      unsafe OSSL_PARAM_BLD_push_octet_string(
-        builder, OSSL_PKEY_PARAM_PUB_KEY, point, point.count) == 1
-    else { return nil }
-    unsafe self.init(adopting: Self.publicKey("EC", builder))
-  }
-
-  private static func publicKey(_ algorithm: String, _ builder: OpaquePointer) -> OpaquePointer? {
-    let parameters = unsafe OSSL_PARAM_BLD_to_param(builder)
-    defer { unsafe OSSL_PARAM_free(parameters) }
-    let context = unsafe EVP_PKEY_CTX_new_from_name(nil, algorithm, nil)
-    defer { unsafe EVP_PKEY_CTX_free(context) }
-    var key: OpaquePointer?
-    guard unsafe EVP_PKEY_fromdata_init(context) == 1,
-      unsafe EVP_PKEY_fromdata(context, &key, copenssl_public_key, parameters) == 1
-    else { return nil }
-    return unsafe key
+    guard let oid = curve.curveIdentifier else { return nil }
+    let algorithm = DER.sequence(DER.ecPublicKey + oid)
+    self.init(subjectPublicKeyInfo: DER.sequence(algorithm + DER.bits(point)))
   }
 
   /// What kind of key it is; nil for those that are not accepted, whatever their strength.
