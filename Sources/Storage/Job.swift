@@ -3,17 +3,17 @@
 /// Unchecked because it is handed on, not shared: made by the task, then touched by one worker
 /// thread only, until that resumes the task.
 @safe class Job<Context: ~Copyable>: @unchecked Sendable {
+  /// What the job failed with, if it has.
+  fileprivate(set) final var failure: (any Error)?
+
   /// Runs the closure, once, and keeps its outcome.
   func run(in context: borrowing Context) {}
 
-  /// Replaces a result that did not come to last.
-  func fail(_ error: any Error) {}
-
-  /// What the job failed with, if it has.
-  var failure: (any Error)? { nil }
-
   /// Resumes the task with the outcome, once.
   func finish() {}
+
+  /// Makes it a failure, whatever its closure returned: that did not come to last.
+  final func fail(_ error: any Error) { failure = error }
 }
 
 /// A ``Job`` with the type of its result.
@@ -24,7 +24,7 @@
   private let body: @Sendable (borrowing Context) throws -> Value
   // Unsafe, so unchecked: a worker finishes each job that it takes, exactly once, and takes all.
   private let continuation: UnsafeContinuation<Value, any Error>
-  private var outcome: Result<Value, any Error>?
+  private var value: Value?
 
   init(
     _ body: @escaping @Sendable (borrowing Context) throws -> Value,
@@ -36,20 +36,17 @@
 
   override func run(in context: borrowing Context) {
     do {
-      outcome = .success(try body(context))
+      value = try body(context)
     } catch {
-      outcome = .failure(error)
+      failure = error
     }
   }
 
-  override func fail(_ error: any Error) { outcome = .failure(error) }
-
-  override var failure: (any Error)? {
-    guard case .failure(let error) = outcome else { return nil }
-    return error
-  }
-
   override func finish() {
-    unsafe continuation.resume(with: outcome ?? .failure(StoreError.closed))
+    if failure == nil, let value {
+      unsafe continuation.resume(returning: value)
+    } else {
+      unsafe continuation.resume(throwing: failure ?? StoreError.closed)
+    }
   }
 }
