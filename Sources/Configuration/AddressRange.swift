@@ -17,10 +17,7 @@ public struct AddressRange: Sendable, Hashable {
     else { return nil }
     var length = written.count * 8
     if parts.count == 2 {
-      let digits = UInt8(ascii: "0")...UInt8(ascii: "9")
-      guard parts[1].utf8.allSatisfy(digits.contains), let number = Int(parts[1]),
-        number <= length
-      else { return nil }
+      guard let number = Int(digits: parts[1]), number <= length else { return nil }
       length = number
     }
     // A mapped network whose prefix doesn't cover the mapping isn't one of IPv4 addresses only.

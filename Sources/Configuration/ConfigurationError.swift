@@ -33,10 +33,16 @@ public struct ConfigurationProblem: Sendable, Equatable, CustomStringConvertible
   }
 }
 
-extension ConfigurationProblem: Comparable {
-  /// The order of the file, then the variables by name, then the rest.
-  public static func < (left: Self, right: Self) -> Bool {
-    switch (left.origin, right.origin) {
+extension ConfigurationOrigin {
+  /// Another place of the same file.
+  func moved(to place: TOMLNode.Place) -> Self {
+    guard case .file(let name, _, _) = self else { return self }
+    return .file(name, line: place.line, column: place.column)
+  }
+
+  /// The order of the file, then the variables by name, then what is written nowhere.
+  static func precedes(_ left: Self, _ right: Self) -> Bool {
+    switch (left, right) {
     case (.file(_, let line, let column), .file(_, let otherLine, let otherColumn)):
       (line, column) < (otherLine, otherColumn)
     case (.environment(let name), .environment(let otherName)): name < otherName

@@ -37,7 +37,8 @@ public final class ConfigurationReader: Sendable {
     let server = section("server")
     let folder = server.path("data", default: document.defaultDataFolder ?? "")
     if folder.isEmpty {
-      server.reject("data", "expected the path of a folder; without HOME there is no default")
+      let reason = document.defaultDataFolder == nil ? "; without HOME there is no default" : ""
+      server.reject("data", "expected the path of a folder\(reason)")
     }
     state.withLock { $0.dataFolder = folder }
   }
@@ -85,7 +86,8 @@ public final class ConfigurationReader: Sendable {
 
   private static func report(_ problems: [ConfigurationProblem]) throws(ConfigurationError) {
     guard problems.isEmpty else {
-      throw ConfigurationError(problems: Array(problems.sorted().prefix(problemLimit)))
+      let sorted = problems.sorted { ConfigurationOrigin.precedes($0.origin, $1.origin) }
+      throw ConfigurationError(problems: Array(sorted.prefix(problemLimit)))
     }
   }
 }

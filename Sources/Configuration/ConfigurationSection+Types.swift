@@ -221,7 +221,7 @@ extension ConfigurationSection {
       if case .table(let nodes) = written.value {
         for (key, node) in nodes {
           let entry = WrittenValue(
-            node, at: reader.origin(node.place), index: ".\(key.shortened.asKey)")
+            node, at: written.origin.moved(to: node.place), index: ".\(key.shortened.asKey)")
           do throws(Mismatch) {
             table[key] = try entry.string("a string")
           } catch {

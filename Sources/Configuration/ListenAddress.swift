@@ -52,11 +52,8 @@ public struct ListenAddress: Sendable, Hashable {
 
   private static func tcp(_ text: Substring) -> Endpoint? {
     guard let colon = text.lastIndex(of: ":") else { return nil }
-    let portText = text[text.index(after: colon)...]
-    let digits = UInt8(ascii: "0")...UInt8(ascii: "9")
-    guard portText.utf8.allSatisfy(digits.contains), let port = UInt16(portText) else {
-      return nil
-    }
+    let number = Int(digits: text[text.index(after: colon)...])
+    guard let port = number.flatMap({ UInt16(exactly: $0) }) else { return nil }
     var host = text[..<colon]
     let isBracketed = host.hasPrefix("[") && host.hasSuffix("]") && host.count > 2
     if isBracketed { host = host.dropFirst().dropLast() }

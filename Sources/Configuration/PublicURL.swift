@@ -28,7 +28,8 @@ public struct PublicURL: Sendable, Hashable, CustomStringConvertible {
   private static func isAuthority(_ text: Substring) -> Bool {
     var host = text
     if let colon = text.lastIndex(of: ":"), !text.hasSuffix("]") {
-      guard let port = UInt16(text[text.index(after: colon)...]), port > 0 else { return false }
+      let port = Int(digits: text[text.index(after: colon)...])
+      guard let port, (1...65535).contains(port) else { return false }
       host = text[..<colon]
     }
     if host.hasPrefix("["), host.hasSuffix("]") {

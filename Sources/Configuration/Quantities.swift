@@ -7,7 +7,7 @@ enum ByteSize {
   /// The number of bytes; nil if it isn't a size or is too large.
   static func parse(_ text: String) -> Int? {
     guard let unit = units.first(where: { text.hasSuffix($0.suffix) }),
-      let number = wholeNumber(text.dropLast(unit.suffix.count))
+      let number = Int(digits: text.dropLast(unit.suffix.count))
     else { return nil }
     let (bytes, overflow) = number.multipliedReportingOverflow(by: unit.bytes)
     return overflow ? nil : bytes
@@ -31,7 +31,7 @@ enum TimeSpan {
     // "ms" before "s": the longer suffix is the unit.
     let fitting = units.filter { text.hasSuffix($0.suffix) }
     guard let unit = fitting.max(by: { $0.suffix.count < $1.suffix.count }),
-      let number = wholeNumber(text.dropLast(unit.suffix.count))
+      let number = Int(digits: text.dropLast(unit.suffix.count))
     else { return nil }
     let (milliseconds, overflow) = number.multipliedReportingOverflow(by: unit.milliseconds)
     return overflow ? nil : .milliseconds(milliseconds)
@@ -45,10 +45,4 @@ enum TimeSpan {
       .first { whole != 0 && whole.isMultiple(of: $0.milliseconds) }
     return unit.map { "\(whole / $0.milliseconds)\($0.suffix)" } ?? "0s"
   }
-}
-
-/// Digits only, without a sign.
-private func wholeNumber(_ text: Substring) -> Int? {
-  let digits = UInt8(ascii: "0")...UInt8(ascii: "9")
-  return text.utf8.allSatisfy(digits.contains) ? Int(text) : nil
 }

@@ -6,8 +6,11 @@ enum Suggestion {
   /// The candidate with the fewest edits from `name`, if these are few for its length: at most one
   /// in three characters. Of two candidates alike, the first in the alphabet.
   static func close(to name: String, among candidates: some Sequence<String>) -> String? {
-    let allowed = max(1, name.unicodeScalars.count / 3)
-    return nearest(to: name, among: candidates).flatMap { $0.edits <= allowed ? $0.name : nil }
+    let length = name.unicodeScalars.count
+    guard let nearest = nearest(to: name, among: candidates), nearest.edits < length,
+      nearest.edits <= max(1, length / 3)
+    else { return nil }
+    return nearest.name
   }
 
   /// The candidate with the fewest edits from `name`, however many.

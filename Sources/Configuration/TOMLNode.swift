@@ -47,7 +47,7 @@ extension TOMLNode {
     defer { unsafe ctoml_free(document) }
     if let message = unsafe document.pointee.error {
       throw unsafe TOMLError(
-        place: Place(document.pointee.error_place), message: String(cString: message))
+        place: Place(document.pointee.error_place), message: String(cString: message).singleLine)
     }
     let nodes = unsafe UnsafeBufferPointer(
       start: document.pointee.nodes, count: document.pointee.count)
@@ -100,41 +100,5 @@ extension String {
   fileprivate init(_ start: UnsafePointer<CChar>?, _ count: Int) {
     self = unsafe String(
       decoding: UnsafeRawBufferPointer(start: start, count: count), as: UTF8.self)
-  }
-
-  /// As a TOML basic string, in one line, without characters that don't show.
-  var quoted: String {
-    var text = "\""
-    for scalar in unicodeScalars {
-      switch scalar {
-      case "\"", "\\": text += "\\\(scalar)"
-      case "\n": text += "\\n"
-      case "\r": text += "\\r"
-      case "\t": text += "\\t"
-      default:
-        switch scalar.properties.generalCategory {
-        case .control, .format, .lineSeparator, .paragraphSeparator:
-          let digits = String(scalar.value, radix: 16, uppercase: true)
-          let width = digits.count <= 4 ? 4 : 8
-          text += width == 4 ? "\\u" : "\\U"
-          text += String(repeating: "0", count: width - digits.count) + digits
-        default: text.unicodeScalars.append(scalar)
-        }
-      }
-    }
-    return text + "\""
-  }
-
-  /// As a TOML key: bare where that is possible.
-  var asKey: String {
-    let bare = utf8.allSatisfy { byte in
-      switch byte {
-      case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-        UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"), UInt8(ascii: "-"):
-        true
-      default: false
-      }
-    }
-    return bare && !isEmpty ? self : quoted
   }
 }

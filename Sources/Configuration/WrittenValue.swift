@@ -33,18 +33,14 @@ struct WrittenValue {
   /// The value in a few words, for an error: what is long is cut, what may be secret is not shown.
   func found(hidden: Bool = false) -> String {
     switch value {
-    case .table: return "a table"
-    case .array: return "an array"
-    case .date: return "a date"
-    default: break
-    }
-    if isHidden || hidden { return "something else" }
-    return switch value {
+    case .table: "a table"
+    case .array: "an array"
+    case .date: "a date"
+    case _ where isHidden || hidden: "something else"
     case .string(let text): text.shortened.quoted
     case .integer(let number): String(number)
     case .float(let number): String(number)
     case .boolean(let truth): String(truth)
-    case .table, .array, .date: ""
     }
   }
 
@@ -70,11 +66,8 @@ struct WrittenValue {
   /// empty text as the empty list are allowed.
   func list(_ expected: String) throws(Mismatch) -> [WrittenValue] {
     if case .array(let nodes) = value {
-      guard case .file(let file, _, _) = origin else { throw mismatch(expected) }
       return nodes.enumerated().map { index, node in
-        let place = ConfigurationOrigin.file(
-          file, line: node.place.line, column: node.place.column)
-        return WrittenValue(node, at: place, index: "[\(index)]")
+        WrittenValue(node, at: origin.moved(to: node.place), index: "[\(index)]")
       }
     }
     guard isText, case .string(let text) = value else { throw mismatch(expected) }
@@ -104,12 +97,5 @@ extension Substring {
     var text = drop { $0 == " " }
     while text.last == " " { text.removeLast() }
     return text
-  }
-}
-
-extension String {
-  /// At most 64 characters of it.
-  var shortened: String {
-    unicodeScalars.count <= 64 ? self : String(unicodeScalars.prefix(64)) + "…"
   }
 }

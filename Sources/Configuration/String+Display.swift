@@ -1,0 +1,51 @@
+extension String {
+  /// The text in one line: characters that don't show stand as TOML's escapes.
+  var singleLine: String {
+    var text = ""
+    for scalar in unicodeScalars {
+      switch scalar {
+      case "\n": text += "\\n"
+      case "\r": text += "\\r"
+      case "\t": text += "\\t"
+      default:
+        switch scalar.properties.generalCategory {
+        case .control, .format, .lineSeparator, .paragraphSeparator:
+          let digits = String(scalar.value, radix: 16, uppercase: true)
+          let width = digits.count <= 4 ? 4 : 8
+          text += width == 4 ? "\\u" : "\\U"
+          text += String(repeating: "0", count: width - digits.count) + digits
+        default: text.unicodeScalars.append(scalar)
+        }
+      }
+    }
+    return text
+  }
+
+  /// As a TOML basic string in one line.
+  var quoted: String {
+    var text = ""
+    for scalar in unicodeScalars {
+      if scalar == "\"" || scalar == "\\" { text += "\\" }
+      text.unicodeScalars.append(scalar)
+    }
+    return "\"\(text.singleLine)\""
+  }
+
+  /// As a TOML key: bare where that is possible.
+  var asKey: String {
+    let bare = utf8.allSatisfy { byte in
+      switch byte {
+      case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+        UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"), UInt8(ascii: "-"):
+        true
+      default: false
+      }
+    }
+    return bare && !isEmpty ? self : quoted
+  }
+
+  /// At most 64 characters of it.
+  var shortened: String {
+    unicodeScalars.count <= 64 ? self : String(unicodeScalars.prefix(64)) + "…"
+  }
+}
