@@ -14,8 +14,8 @@ struct MarkupScanner {
   enum RootEnd {
     /// The offset of `</`.
     case tag(Int)
-    /// The offset of `/>`.
-    case emptyTag(Int)
+    /// The offset of `/>`, and where the name of the root stands.
+    case emptyTag(Int, name: Range<Int>)
   }
 
   /// Scans a document of at most `limits.bytes` bytes.
@@ -95,7 +95,10 @@ struct MarkupScanner {
       if byte == UInt8(ascii: ">") {
         let isEmpty = bytes[position - 1] == UInt8(ascii: "/")
         if !isEmpty { depth += 1 }
-        if isEmpty, depth == 0 { rootEnd = .emptyTag(position - 1) }
+        if isEmpty, depth == 0 {
+          let name = bytes[(start + 1)..<position].prefix { !" \t\r\n/".utf8.contains($0) }
+          rootEnd = .emptyTag(position - 1, name: name.indices)
+        }
         position += 1
         return true
       }

@@ -1,0 +1,94 @@
+import CXML
+
+/// A compiled XML schema.
+@safe final class Schema: Sendable {
+  // Compiled in init, then only read: each validation keeps its state in a context of its own.
+  private nonisolated(unsafe) let pointer: xmlSchemaPtr
+
+  /// Compiles the schema of a file; what it imports is taken from the same folder by name.
+  init(file: String) throws(SchemaError) {
+    XMLLibrary.start()
+    guard let bytes = SchemaSource.read(file) else {
+      throw SchemaError("\(file) can't be read")
+    }
+    let problems = Problems()
+    let folder = String(file[..<(file.lastIndex(of: "/") ?? file.startIndex)])
+    let schema = unsafe SchemaSource.$folder.withValue(folder) {
+      unsafe bytes.withUnsafeBytes { content -> xmlSchemaPtr? in
+        guard
+          let context = unsafe xmlSchemaNewMemParserCtxt(
+            content.baseAddress?.assumingMemoryBound(to: CChar.self), Int32(content.count))
+        else { return nil }
+        defer { unsafe xmlSchemaFreeParserCtxt(context) }
+        unsafe xmlSchemaSetParserStructuredErrors(
+          context, Problems.add, Unmanaged.passUnretained(problems).toOpaque())
+        return unsafe xmlSchemaParse(context)
+      }
+    }
+    guard let schema = unsafe schema else {
+      throw SchemaError("\(file): \(problems.list.first?.description ?? "not a schema")")
+    }
+    unsafe pointer = schema
+  }
+
+  deinit { unsafe xmlSchemaFree(pointer) }
+
+  /// What is wrong with a document, the first few things; empty if it is valid.
+  func problems(of document: XMLDocument) -> [XMLProblem] {
+    let problems = Problems()
+    guard let context = unsafe xmlSchemaNewValidCtxt(pointer) else {
+      return [XMLProblem(line: nil, message: "out of memory")]
+    }
+    defer { unsafe xmlSchemaFreeValidCtxt(context) }
+    unsafe xmlSchemaSetValidStructuredErrors(
+      context, Problems.add, Unmanaged.passUnretained(problems).toOpaque())
+    let result = unsafe xmlSchemaValidateDoc(context, document.pointer)
+    if result != 0, problems.list.isEmpty {
+      return [XMLProblem(line: nil, message: "the schema can't be applied")]
+    }
+    return result == 0 ? [] : problems.list
+  }
+}
+
+/// Something that is wrong with a document or a schema.
+public struct XMLProblem: Sendable, Hashable, CustomStringConvertible {
+  /// The line, from 1, where one is known.
+  public let line: Int?
+  /// The problem in words.
+  public let message: String
+
+  /// The problem in words, with the line.
+  public var description: String { line.map { "line \($0): \(message)" } ?? message }
+}
+
+/// Why a schema is not usable.
+public struct SchemaError: Error, Sendable, Hashable, CustomStringConvertible {
+  /// The reason in words.
+  public let message: String
+  /// The reason in words.
+  public var description: String { message }
+
+  init(_ message: String) {
+    self.message = message
+  }
+}
+
+/// What libxml2 finds wrong in one call.
+private final class Problems {
+  /// Enough to mend a file by, and a bound for hostile ones.
+  private static let maximum = 20
+  private(set) var list: [XMLProblem] = []
+
+  static let add: xmlStructuredErrorFunc = { target, error in
+    guard let target = unsafe target, let error = unsafe error?.pointee,
+      unsafe error.level.rawValue >= 2
+    else { return }
+    let problems = unsafe Unmanaged<Problems>.fromOpaque(target).takeUnretainedValue()
+    guard problems.list.count < maximum else { return }
+    let message = unsafe error.message.map { unsafe String(cString: $0) } ?? "invalid"
+    problems.list.append(
+      XMLProblem(
+        line: unsafe error.line > 0 ? Int(error.line) : nil,
+        message: message.split(whereSeparator: \.isWhitespace).joined(separator: " ")))
+  }
+}

@@ -1,0 +1,119 @@
+import Foundation
+import XMLSecurity
+
+/// Keys and signed documents, made once a run.
+enum Fixtures {
+  /// 1 January 2024 00:00:00 UTC.
+  static let signingTime: Int64 = 1_704_067_200
+
+  static let keys: [SigningKey.Kind: DevelopmentKey] = {
+    var keys: [SigningKey.Kind: DevelopmentKey] = [:]
+    for kind in SigningKey.Kind.allCases {
+      keys[kind] = try? DevelopmentKey(
+        kind, commonName: "*.\(kind.rawValue).example", notBefore: signingTime - 86_400)
+    }
+    return keys
+  }()
+
+  static func key(_ kind: SigningKey.Kind) throws -> DevelopmentKey {
+    guard let key = keys[kind] else { throw FixtureError() }
+    return key
+  }
+
+  static func privateKey(_ kind: SigningKey.Kind) throws -> PrivateKey {
+    try PrivateKey(pem: key(kind).keyPEM)
+  }
+
+  static func certificate(_ kind: SigningKey.Kind) throws -> Certificate {
+    let certificates = try Certificate.certificates(pem: key(kind).certificatePEM)
+    guard let certificate = certificates.first else { throw FixtureError() }
+    return certificate
+  }
+
+  static let unsigned = """
+    <?xml version="1.0" encoding="UTF-8"?>
+    <!-- not signed -->
+    <ts:token xmlns:ts="http://tokenscript.org/2020/03/tokenscript" name="entry">
+      <ts:label><ts:string xml:lang="en">Entry &amp; exit</ts:string></ts:label>
+      <ts:contract name="Entry"><ts:address network="1">0x63cCEF<!-- skip -->733a</ts:address>
+      </ts:contract>
+      <ts:code><![CDATA[if (a < b && c > d) { "x" }]]></ts:code>
+      <ts:origins><ts:ethereum contract="Entry"/></ts:origins>
+    </ts:token>
+
+    """
+
+  static func signed(
+    _ document: String = unsigned, by kind: SigningKey.Kind = .p256, withCertificate: Bool = true,
+    at time: Int64 = signingTime
+  ) throws -> String {
+    let writer = try SignatureWriter(
+      key: privateKey(kind), certificates: withCertificate ? [certificate(kind)] : [])
+    return String(decoding: try writer.sign([UInt8](document.utf8), at: time), as: UTF8.self)
+  }
+}
+
+struct FixtureError: Error {}
+
+func verify(_ document: String) throws -> [VerifiedSignature] {
+  try verify([UInt8](document.utf8))
+}
+
+func verify(_ document: [UInt8]) throws -> [VerifiedSignature] {
+  try SignatureVerifier().verify(XMLDocument(parsing: document))
+}
+
+extension String {
+  /// The text with one occurrence replaced; a missing one fails the test that asks for it.
+  func replacing(_ old: String, by new: String) throws -> String {
+    guard let range = range(of: old) else { throw FixtureError() }
+    return replacingCharacters(in: range, with: new)
+  }
+
+  /// The part from the first `start` up to and including the next `end`.
+  func part(from start: String, through end: String) throws -> String {
+    guard let first = range(of: start),
+      let last = range(of: end, range: first.upperBound..<endIndex)
+    else { throw FixtureError() }
+    return String(self[first.lowerBound..<last.upperBound])
+  }
+}
+
+/// A folder of its own for a test, removed with it.
+final class Scratch {
+  let path: String
+
+  init() throws {
+    path = NSTemporaryDirectory() + "awd-xml-" + UUID().uuidString
+    try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+  }
+
+  deinit { try? FileManager.default.removeItem(atPath: path) }
+
+  func write(_ bytes: [UInt8], to name: String) throws -> String {
+    let file = path + "/" + name
+    try FileManager.default.createDirectory(
+      atPath: (file as NSString).deletingLastPathComponent, withIntermediateDirectories: true)
+    try Data(bytes).write(to: URL(filePath: file))
+    return file
+  }
+
+  func write(_ text: String, to name: String) throws -> String {
+    try write([UInt8](text.utf8), to: name)
+  }
+
+  /// Runs a command in the folder.
+  func run(_ command: String, _ arguments: [String]) throws -> (status: Int32, output: String) {
+    let process = Process()
+    process.executableURL = URL(filePath: "/usr/bin/env")
+    process.arguments = [command] + arguments
+    process.currentDirectoryURL = URL(filePath: path)
+    let pipe = Pipe()
+    process.standardOutput = pipe
+    process.standardError = pipe
+    try process.run()
+    let output = pipe.fileHandleForReading.readDataToEndOfFile()
+    process.waitUntilExit()
+    return (process.terminationStatus, String(decoding: output, as: UTF8.self))
+  }
+}

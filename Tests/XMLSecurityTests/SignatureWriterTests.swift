@@ -1,0 +1,140 @@
+import Foundation
+import Testing
+import XMLSecurity
+
+@Suite struct SignatureWriterTests {
+  @Test(arguments: SigningKey.Kind.allCases, [true, false])
+  func ownVerifierAccepts(kind: SigningKey.Kind, withCertificate: Bool) throws {
+    let signed = try Fixtures.signed(by: kind, withCertificate: withCertificate)
+    let signature = try #require(try verify(signed).first)
+    #expect(signature.signingTime == Fixtures.signingTime)
+    #expect(signature.signingTimeText == "2024-01-01T00:00:00Z")
+    #expect(signature.key == (try Fixtures.privateKey(kind).publicKey))
+    #expect(signature.key.kind == kind)
+    #expect((signature.key.address != nil) == (kind == .secp256k1))
+    #expect(signature.key.identifier.count == (kind == .secp256k1 ? 42 : 64))
+    #expect(signature.certificate == (withCertificate ? try Fixtures.certificate(kind) : nil))
+    #expect(signature.otherCertificates.isEmpty)
+  }
+
+  /// The independent oracle: xmlsec1 with the certificate as its only root, or with the bare key.
+  @Test(arguments: SigningKey.Kind.allCases, [true, false])
+  func xmlsec1Accepts(kind: SigningKey.Kind, withCertificate: Bool) throws {
+    let scratch = try Scratch()
+    let signed = try Fixtures.signed(by: kind, withCertificate: withCertificate)
+    let file = try scratch.write(signed, to: "signed.xml")
+    let certificate = try scratch.write(Fixtures.key(kind).certificatePEM, to: "certificate.pem")
+    let key = try scratch.run("openssl", ["x509", "-in", certificate, "-pubkey", "-noout"])
+    let publicKey = try scratch.write(key.output, to: "public.pem")
+    let keyOptions =
+      withCertificate
+      ? ["--enabled-key-data", "x509", "--trusted-pem", certificate]
+      : ["--enabled-key-data", "key-name", "--pubkey-pem", publicKey]
+    let options =
+      ["--verify"] + keyOptions
+      + [
+        "--verification-gmt-time", "2024-01-02 00:00:00",
+        "--id-attr:Id", "http://uri.etsi.org/01903/v1.3.2#:SignedProperties",
+      ]
+    let result = try scratch.run("xmlsec1", options + [file])
+    #expect(result.status == 0, "\(result.output)")
+
+    let changed = try scratch.write(
+      signed.replacing("2024-01-01T00", by: "2024-01-01T01"), to: "changed.xml")
+    #expect(try scratch.run("xmlsec1", options + [changed]).status != 0)
+  }
+
+  @Test func keepsTheBytes() throws {
+    let signed = try Fixtures.signed()
+    let signature = try signed.part(from: "<ds:Signature ", through: "</ds:Signature>")
+    #expect(try signed.replacing(signature, by: "") == Fixtures.unsigned)
+    #expect(signed.contains(signature + "</ts:token>"))
+  }
+
+  @Test(arguments: [
+    "<a/>", "<a />", "<a></a>", "<p:a xmlns:p='urn:p' b='/>'\n/>", "<a>x</a><!-- </a> -->",
+    "\u{feff}<a/>", "<?xml version='1.0'?>\r\n<a>\r\n</a>\r\n<?pi </a>?>", "<é/>",
+    "<a xml:lang='en' xmlns='urn:a' xmlns:ds='urn:not-dsig'><ds:b/></a>",
+  ])
+  func anyRoot(document: String) throws {
+    let signed = try Fixtures.signed(document, by: .secp256k1, withCertificate: false)
+    #expect(try verify(signed).count == 1)
+  }
+
+  @Test func furtherSigners() throws {
+    var document = Fixtures.unsigned
+    for number in 0..<8 {
+      document = try Fixtures.signed(
+        document, by: number.isMultiple(of: 2) ? .secp256k1 : .p256, withCertificate: number > 3,
+        at: Fixtures.signingTime + Int64(number))
+    }
+    let signatures = try verify(document)
+    #expect(signatures.map(\.signingTime) == (0..<8).map { Fixtures.signingTime + $0 })
+    #expect(signatures.map(\.key.kind) == (0..<4).flatMap { _ in [.secp256k1, .p256] })
+    #expect(throws: SigningError.self) { try Fixtures.signed(document) }
+  }
+
+  /// xmlsec1 removes only the signature it verifies, so the last of several holds for it, and the
+  /// first one once those behind it are cut out.
+  @Test func xmlsec1AcceptsSeveral() throws {
+    let scratch = try Scratch()
+    let first = try Fixtures.signed(by: .p256)
+    let second = try Fixtures.signed(first, by: .rsa)
+    for (kind, document) in [(SigningKey.Kind.p256, first), (.rsa, second)] {
+      let root = try scratch.write(Fixtures.key(kind).certificatePEM, to: "\(kind).pem")
+      let file = try scratch.write(document, to: "\(kind).xml")
+      let result = try scratch.run(
+        "xmlsec1",
+        [
+          "--verify", "--enabled-key-data", "x509", "--trusted-pem", root,
+          "--verification-gmt-time", "2024-01-02 00:00:00",
+          "--id-attr:Id", "http://uri.etsi.org/01903/v1.3.2#:SignedProperties",
+          "--node-xpath", "/*/*[local-name()='Signature'][last()]", file,
+        ])
+      #expect(result.status == 0, "\(result.output)")
+    }
+  }
+
+  @Test func refusesForeignCertificate() throws {
+    #expect(throws: SigningError.self) {
+      try SignatureWriter(
+        key: Fixtures.privateKey(.p256), certificates: [Fixtures.certificate(.rsa)])
+    }
+  }
+
+  @Test func refusesToCountersignWhatDoesNotHold() throws {
+    let broken = try Fixtures.signed().replacing("Entry &amp; exit", by: "Exit &amp; entry")
+    #expect(throws: SigningError.self) { try Fixtures.signed(broken, by: .rsa) }
+  }
+
+  @Test func developmentKeyOnDisk() throws {
+    let scratch = try Scratch()
+    let key = try Fixtures.key(.secp256k1)
+    let paths = (key: scratch.path + "/key.pem", certificate: scratch.path + "/certificate.pem")
+    try key.write(key: paths.key, certificate: paths.certificate)
+    let attributes = try FileManager.default.attributesOfItem(atPath: paths.key)
+    #expect(attributes[.posixPermissions] as? Int == 0o600)
+    #expect(try [UInt8](Data(contentsOf: URL(filePath: paths.key))) == key.keyPEM)
+    #expect(throws: SigningError.self) {
+      try key.write(key: paths.key, certificate: paths.certificate)
+    }
+    let text = try scratch.run("openssl", ["x509", "-in", paths.certificate, "-noout", "-text"])
+    #expect(text.output.contains("CN = *.secp256k1.example"))
+  }
+
+  @Test(arguments: ["", "no key", "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"])
+  func refusesKeys(pem: String) {
+    #expect(throws: SigningError.self) { try PrivateKey(pem: [UInt8](pem.utf8)) }
+  }
+
+  @Test(arguments: [
+    ["genrsa", "1024"], ["genpkey", "-algorithm", "ed25519"],
+    ["ecparam", "-name", "secp224r1", "-genkey", "-noout"],
+    ["genpkey", "-algorithm", "RSA", "-aes128", "-pass", "pass:secret"],
+  ])
+  func refusesKindsOfKey(command: [String]) throws {
+    let pem = try Scratch().run("openssl", command).output
+    #expect(pem.contains("PRIVATE KEY"))
+    #expect(throws: SigningError.self) { try PrivateKey(pem: [UInt8](pem.utf8)) }
+  }
+}
