@@ -1,9 +1,14 @@
 internal import Cryptography
+internal import HTTPProtocol
 
 /// A file that may be the answer for one contract in one schema version.
 struct Candidate: Sendable {
   /// The file.
   let file: RepositoryFile
+  /// Its bytes.
+  let bytes: Bytes
+  /// The SHA-256 of its bytes.
+  let digest: [UInt8]
   /// What it means.
   let meaning: TokenScriptFile
   /// The time that it goes by, in seconds since 1970: signed, or else first seen.
@@ -63,11 +68,10 @@ struct Selection: Sendable {
     var firstOfBytes: [[UInt8]: Candidate] = [:]
     var distinct: [Candidate] = []
     for candidate in candidates.sorted(by: { $0.file.path < $1.file.path }) {
-      let digest = candidate.file.digest ?? []
-      if let first = firstOfBytes[digest] {
+      if let first = firstOfBytes[candidate.digest] {
         shadowed.append((candidate, first.file.path))
       } else {
-        firstOfBytes[digest] = candidate
+        firstOfBytes[candidate.digest] = candidate
         distinct.append(candidate)
       }
     }

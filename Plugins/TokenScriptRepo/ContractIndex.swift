@@ -32,16 +32,20 @@ final class ContractIndex: Sendable {
       _ selection: Selection, for contract: EthereumAddress, _ schema: SchemaVersion,
       _ fields: AnswerFields
     ) {
+      let chosen = selection.chosen
       self =
-        selection.chosen.count == 1
-        ? .file(PreparedFile(selection.chosen[0], fields))
-        : .choices(
-          PreparedChoices(selection.chosen, contract: contract, schema: schema, fields))
+        chosen.count == 1
+        ? .file(
+          PreparedFile(
+            chosen[0].bytes, digest: chosen[0].digest, modified: chosen[0].modified, fields))
+        : .choices(PreparedChoices(chosen, contract: contract, schema: schema, fields))
     }
   }
 
   /// How often an index was built since the start, this time included.
   let generation: Int
+  /// The schemas.
+  let documents: SchemaDocuments
   /// Each contract's versions, the newest first.
   let editions: [EthereumAddress: [Edition]]
   /// The files, in the order of their paths; those that can't be served among them.
@@ -53,21 +57,24 @@ final class ContractIndex: Sendable {
   ///
   /// - Parameters:
   ///   - generation: how often an index was built since the start.
+  ///   - documents: the schemas.
   ///   - editions: each contract's versions, the newest first.
   ///   - files: the files.
   ///   - rows: a row for each contract of each file.
   init(
-    generation: Int, editions: [EthereumAddress: [Edition]], files: [RepositoryFile],
-    rows: [IndexRow]
+    generation: Int, documents: SchemaDocuments, editions: [EthereumAddress: [Edition]],
+    files: [RepositoryFile], rows: [IndexRow]
   ) {
     self.generation = generation
+    self.documents = documents
     self.editions = editions
     self.files = files
     self.rows = rows
   }
 
   /// Before the first scan.
-  static let empty = ContractIndex(generation: 0, editions: [:], files: [], rows: [])
+  static let empty = ContractIndex(
+    generation: 0, documents: .none, editions: [:], files: [], rows: [])
 
   /// The refused files, with the reasons.
   var refusals: [(path: RepositoryPath, reason: Refusal)] {

@@ -16,6 +16,20 @@ struct Descriptor: ~Copyable {
     guard number >= 0 else { throw SystemError(errno) }
   }
 
+  /// Reads a file that the configuration names.
+  ///
+  /// - Parameters:
+  ///   - path: its path; here links are followed.
+  ///   - limit: how many bytes of it are read at most.
+  /// - Returns: its bytes.
+  /// - Throws: ``SystemError``.
+  static func contents(ofFile path: String, limit: Int) throws(SystemError) -> [UInt8] {
+    let opened = unsafe Glibc.open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
+    guard opened >= 0 else { throw SystemError(errno) }
+    let file = Descriptor(opened)
+    return try file.read(min(try file.status().size, limit))
+  }
+
   private init(_ number: CInt) { self.number = number }
 
   deinit { close(number) }

@@ -46,9 +46,12 @@ struct IndexBuilder {
   ///
   /// - Parameters:
   ///   - files: the files, in the order of their paths.
+  ///   - documents: the schemas, to be served.
   ///   - generation: how often an index was built since the start, this time included.
   /// - Returns: the index.
-  mutating func build(_ files: [RepositoryFile], generation: Int) -> ContractIndex {
+  mutating func build(
+    _ files: [RepositoryFile], _ documents: SchemaDocuments = .none, generation: Int
+  ) -> ContractIndex {
     var rows: [IndexRow] = []
     // Where the rows of candidates stand, to be told what became of them.
     var places: [Place: Int] = [:]
@@ -81,7 +84,7 @@ struct IndexBuilder {
       }
     }
     return ContractIndex(
-      generation: generation,
+      generation: generation, documents: documents,
       editions: editions.mapValues { $0.sorted { $0.schema > $1.schema } }, files: files,
       rows: rows)
   }
@@ -121,29 +124,31 @@ struct IndexBuilder {
       row.state = .refused(refusal)
       return Self.rows(row, for: meaning)
     }
-    guard !meaning.origins.isEmpty else { return [row] }
+    guard let bytes = file.bytes, let digest = file.digest else { return [row] }
     row.state = .served
     for contract in meaning.origins {
+      let (modified, firstSeen) = times(of: file, meaning, digest, for: contract)
       candidates[contract, default: [:]][meaning.schema, default: []].append(
-        candidate(file, meaning, for: contract))
+        Candidate(
+          file: file, bytes: bytes, digest: digest, meaning: meaning, modified: modified,
+          firstSeen: firstSeen))
     }
     return Self.rows(row, for: meaning)
   }
 
-  private mutating func candidate(
-    _ file: RepositoryFile, _ meaning: TokenScriptFile, for contract: EthereumAddress
-  ) -> Candidate {
-    let sighting = Sighting(
-      schema: meaning.schema, contract: contract, digest: file.digest ?? [])
+  /// The time that a file goes by for a contract, and when its bytes were first seen for it.
+  private mutating func times(
+    of file: RepositoryFile, _ meaning: TokenScriptFile, _ digest: [UInt8],
+    for contract: EthereumAddress
+  ) -> (modified: Int64, firstSeen: Int64) {
+    let sighting = Sighting(schema: meaning.schema, contract: contract, digest: digest)
     let firstSeen = sightings[sighting] ?? min(max(file.modified, 0), now)
-    if sightings[sighting] == nil {
-      sightings[sighting] = firstSeen
+    if sightings.updateValue(firstSeen, forKey: sighting) == nil {
       newSightings[sighting] = firstSeen
     }
     // A signing time in the future counts as absent.
     let signed = meaning.signer?.time.flatMap { $0 <= now ? $0 : nil }
-    return Candidate(
-      file: file, meaning: meaning, modified: signed ?? firstSeen, firstSeen: firstSeen)
+    return (signed ?? firstSeen, firstSeen)
   }
 
   /// One row for each origin, or the only row of a file without one.

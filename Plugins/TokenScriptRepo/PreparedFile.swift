@@ -3,8 +3,6 @@ internal import HTTPProtocol
 
 /// A file as the answer at one URL, made once, so that a request builds nothing.
 final class PreparedFile: Sendable {
-  /// The file with its time.
-  let candidate: Candidate
   private let entityTag: EntityTag
   private let lastModified: HTTPDate
   private let plain: Response
@@ -15,24 +13,28 @@ final class PreparedFile: Sendable {
   /// Prepares the answers.
   ///
   /// - Parameters:
-  ///   - candidate: the file with its time; its bytes must be there.
+  ///   - bytes: the file.
+  ///   - digest: the SHA-256 of its bytes.
+  ///   - modified: its time, in seconds since 1970.
   ///   - fields: the fields of every answer.
-  init(_ candidate: Candidate, _ fields: AnswerFields) {
-    self.candidate = candidate
-    entityTag = EntityTag(Hex.encode(candidate.file.digest ?? []))
-    lastModified = HTTPDate(candidate.modified)
+  ///   - isTokenScript: whether it may be called `application/tokenscript+xml`.
+  init(
+    _ bytes: Bytes, digest: [UInt8], modified: Int64, _ fields: AnswerFields,
+    isTokenScript: Bool = true
+  ) {
+    entityTag = EntityTag(Hex.encode(digest))
+    lastModified = HTTPDate(modified)
     var validators = fields.common
     validators.append(.entityTag, entityTag.text)
     validators.append(.lastModified, lastModified.text)
-    let body = candidate.file.bytes.map { Response.Body.bytes($0) } ?? .none
     func response(_ type: String) -> Response {
       var fields = validators
       fields.append(.contentType, type)
       fields.append(contentsOf: AnswerFields.ofForeignContent)
-      return Response(.ok, fields: fields, body: body)
+      return Response(.ok, fields: fields, body: .bytes(bytes))
     }
     plain = response("text/xml; charset=UTF-8")
-    tokenScript = response("application/tokenscript+xml; charset=UTF-8")
+    tokenScript = isTokenScript ? response("application/tokenscript+xml; charset=UTF-8") : plain
     notModified = Response(.notModified, fields: validators)
     failed = Response(Status(412), fields: fields.errors)
   }

@@ -70,10 +70,13 @@ final class RepositoryFolder: Sendable {
 
   /// Walks all folders.
   ///
-  /// - Returns: every `*.xml` and `*.tsml`, and these with `.gone` behind, hidden ones left out.
+  /// - Parameter isWanted: which files are meant: if not given, those that have a kind.
+  /// - Returns: the files, hidden ones left out.
   /// - Throws: ``SystemError`` when the root can't be read; anything below it is a problem listed.
-  func list() throws(SystemError) -> Listing {
-    var walk = Walk()
+  func list(
+    where isWanted: @escaping (RepositoryPath) -> Bool = { $0.kind != nil }
+  ) throws(SystemError) -> Listing {
+    var walk = Walk(isWanted: isWanted)
     let top = RepositoryPath("")
     try self.walk(root, Entry(path: top, location: top), depth: 0, &walk)
     // Links come last, so that a folder is known by its own path first and no circle is walked.
@@ -116,6 +119,7 @@ final class RepositoryFolder: Sendable {
 
   /// The state of one walk.
   private struct Walk {
+    let isWanted: (RepositoryPath) -> Bool
     var listing = Listing()
     var links: [RepositoryPath] = []
     var folders: Set<FileStatus.Identity> = []
@@ -134,14 +138,14 @@ final class RepositoryFolder: Sendable {
       let path = place.path.appending(name)
       let entry = Entry(path: path, location: place.location.appending(name))
       switch kind {
-      case .file where path.kind != nil: walk.listing.entries.append(entry)
+      case .file where walk.isWanted(path): walk.listing.entries.append(entry)
       case .folder:
         do throws(SystemError) {
           let folder = try folder.open(name[...], isFolder: true)
           try self.walk(folder, entry, depth: depth + 1, &walk)
         } catch { walk.listing.problems.append((path, "it can't be read: \(error)")) }
       case .link: walk.links.append(path)
-      case .other where path.kind != nil:
+      case .other where walk.isWanted(path):
         walk.listing.problems.append((path, "it is neither a file nor a folder"))
       case .file, .other: break
       }
@@ -164,7 +168,7 @@ final class RepositoryFolder: Sendable {
       let opened = try open(location)
       switch try opened.status().kind {
       case .folder: try self.walk(opened, entry, depth: link.segments.count, &walk)
-      case .file where link.kind != nil: walk.listing.entries.append(entry)
+      case .file where walk.isWanted(link): walk.listing.entries.append(entry)
       case .file, .link, .other: break
       }
     } catch {

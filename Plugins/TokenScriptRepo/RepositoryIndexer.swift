@@ -52,8 +52,9 @@ actor RepositoryIndexer {
     let start = ContinuousClock.now
     let now = clock().seconds
     let configuration = configuration
+    let fields = fields
     let (checks, folder, listing) = try await WorkerThreads.run {
-      let checks = try RepositoryChecks(configuration)
+      let checks = try RepositoryChecks(configuration, fields, now: now)
       do throws(SystemError) {
         let folder = try RepositoryFolder(configuration.repository)
         return (checks, folder, try folder.list())
@@ -70,7 +71,8 @@ actor RepositoryIndexer {
 
     var builder = IndexBuilder(
       rules: configuration.rules, fields: fields, now: now, sightings: memory.sightings)
-    let index = builder.build(files.served, generation: last.generation + 1)
+    let index = builder.build(
+      files.served, checks.documents, generation: last.generation + 1)
 
     var readings: [(key: ContractStore.Key, reading: ContractStore.Reading)] = []
     var present: Set<ContractStore.Key> = []
@@ -86,6 +88,7 @@ actor RepositoryIndexer {
       readings, under: checks.fingerprint, sightings: builder.newSightings,
       forgetting: memory.outdated + memory.readings.keys.filter { !present.contains($0) })
 
+    for problem in checks.problems { log.warning("schema left out", ["reason": problem]) }
     tell(of: index, listing, verified: readings.count, took: .now - start)
     last = index
     return index

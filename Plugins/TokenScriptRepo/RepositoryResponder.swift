@@ -40,11 +40,26 @@ struct RepositoryResponder: Sendable {
   ///
   /// - Throws: ``HTTPError``: 400, 404, 410.
   func versioned(_ request: Request, _ parameters: RouteParameters) throws(HTTPError) -> Response {
+    if parameters["address"].suffix(4).elementsEqual(".xsd".utf8) {
+      return try schema(request, parameters, name: parameters["address"])
+    }
     let contract = try contract(parameters)
     guard let schema = SchemaVersion(year: parameters["year"], month: parameters["month"]),
       let edition = published.value.edition(of: contract, schema)
     else { throw HTTPError(.notFound) }
     return try answer(request.head, edition, contract, try signer(request.head))
+  }
+
+  /// Answers `/<YYYY>/<MM>/…/*.xsd`: with a schema.
+  ///
+  /// - Throws: ``HTTPError``: 404.
+  func schema(
+    _ request: Request, _ parameters: RouteParameters, name: ArraySlice<UInt8>
+  ) throws(HTTPError) -> Response {
+    guard let version = SchemaVersion(year: parameters["year"], month: parameters["month"]),
+      let document = published.value.documents.document(version, name)
+    else { throw HTTPError(.notFound) }
+    return document.response(to: request.head, now: HTTPDate(clock().seconds))
   }
 
   private func contract(_ parameters: RouteParameters) throws(HTTPError) -> EthereumAddress {

@@ -10,6 +10,10 @@ struct TokenScriptReader: Sendable {
 
   /// Verifies signatures; nil where the check is off.
   var verifier: SignatureVerifier?
+  /// Validates against the schemas; nil where the check is off.
+  var schemas: SchemaValidator?
+  /// Knows the roots of certificate chains; nil where the check is off.
+  var roots: TrustStore?
 
   /// Reads the bytes of a file.
   ///
@@ -24,6 +28,7 @@ struct TokenScriptReader: Sendable {
       throw Refusal(error)
     }
     var file = try Self.meaning(of: document.root)
+    if let schemas { file.validity = Self.validity(of: document, file.schema, by: schemas) }
     guard let verifier else { return file }
     do throws(SignatureError) {
       let signatures = try verifier.verify(document)
@@ -37,6 +42,14 @@ struct TokenScriptReader: Sendable {
       file.signer = TokenScriptFile.Signer(
         commonName: last.certificate?.commonName, key: last.key.identifier,
         kind: last.key.kind.rawValue, time: last.signingTime)
+      if let roots {
+        let time = last.signingTime.flatMap { $0 <= now ? $0 : nil }
+        switch roots.check(last, at: time) {
+        case .trusted: file.trust = .passed
+        case .untrusted(let reason):
+          file.trust = .failed(Refusal(reason: "the signer is not trusted", detail: reason))
+        }
+      }
     } catch { file.signature = .failed(Refusal(error)) }
     return file
   }
@@ -103,6 +116,21 @@ struct TokenScriptReader: Sendable {
     }
     return TokenScriptFile.Contract(
       address: address, name: name, network: network, isOrigin: isOrigin)
+  }
+
+  private static func validity(
+    of document: XMLDocument, _ version: SchemaVersion, by schemas: SchemaValidator
+  ) -> TokenScriptFile.Finding {
+    switch schemas.validate(document, version: version.path) {
+    case .valid: .passed
+    case .noSchema:
+      .failed(Refusal(reason: "there is no schema for its namespace", detail: version.path))
+    case .invalid(let problems):
+      .failed(
+        Refusal(
+          reason: "the schema does not allow it",
+          detail: problems.prefix(5).map { "\($0)" }.joined(separator: "; ")))
+    }
   }
 }
 

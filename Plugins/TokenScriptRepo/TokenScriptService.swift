@@ -63,6 +63,9 @@ public struct TokenScriptService: Service {
     router.get("/{year:digits(4)}/{month:digits(2)}/{address}") { request, parameters in
       try responder.versioned(request, parameters)
     }
+    router.get("/{year:digits(4)}/{month:digits(2)}/tokenscript/{name}") { request, parameters in
+      try responder.schema(request, parameters, name: parameters["name"])
+    }
     router.readiness("index") {
       responder.published.value.generation == 0 ? "the index is not made yet" : nil
     }

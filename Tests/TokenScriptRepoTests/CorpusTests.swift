@@ -4,11 +4,11 @@ import Testing
 
 @testable import TokenScriptRepo
 
-/// The content of a real repository, given by `AWD_CORPUS`, against a reading by text search alone.
-@Suite(.enabled(if: CorpusTests.folder != nil))
-struct CorpusTests {
-  static let folder = ProcessInfo.processInfo.environment["AWD_CORPUS"]
+private let corpus = ProcessInfo.processInfo.environment["AWD_CORPUS"]
 
+/// The content of a real repository, given by `AWD_CORPUS`, against a reading by text search alone.
+@Suite(.enabled(if: corpus != nil))
+struct CorpusTests {
   /// What a file says, as far as plain text search can tell.
   private struct Sketch {
     let path: String
@@ -47,12 +47,10 @@ struct CorpusTests {
   }
 
   @Test func everyOriginIsServedByteForByteAndNothingElseIs() async throws {
-    let folder = try #require(Self.folder)
+    let folder = try #require(corpus)
     let sketches = try Self.sketches(in: folder)
     try #require(!sketches.isEmpty)
     let fixture = try RepositoryFixture()
-    let section = try fixture.section()
-    _ = section
     for sketch in sketches { try fixture.write(sketch.path, bytes: sketch.bytes) }
     let server = try await fixture.server()
     var served: Set<String> = []
