@@ -102,7 +102,8 @@ struct ContractStore: Sendable {
         let network: String? = try row[4]
         contracts[key, default: []].append(
           TokenScriptFile.Contract(
-            address: (try row[2] as StoredAddress).address, name: try row[3], network: network.flatMap { UInt64($0) },
+            address: (try row[2] as StoredAddress).address, name: try row[3],
+            network: network.flatMap { UInt64($0) },
             isOrigin: try row[5]))
       }
       var memory = Memory()

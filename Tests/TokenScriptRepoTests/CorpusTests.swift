@@ -28,7 +28,9 @@ struct CorpusTests {
       let schema = String(parts[1].prefix(7))
       // The first `origins` of the document is the root's; others stand within attributes.
       guard let origin = text.split(separator: "<ts:origins>", maxSplits: 1).last,
-        let name = origin.split(separator: "contract=\"", maxSplits: 1).last?.prefix(while: { $0 != "\"" })
+        let name = origin.split(separator: "contract=\"", maxSplits: 1).last?.prefix(while: {
+          $0 != "\""
+        })
       else { return nil }
       var origins: Set<String> = []
       var others: Set<String> = []

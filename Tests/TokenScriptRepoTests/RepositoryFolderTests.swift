@@ -83,7 +83,8 @@ struct RepositoryFolderTests {
 
   @Test func namesNeedNotBeUTF8() throws {
     let name: [UInt8] = [0x63, 0x61, 0x66, 0xe9] + Array(".tsml".utf8)
-    let path = "\(fixture.root)/".utf8.map { CChar(bitPattern: $0) }
+    let path =
+      "\(fixture.root)/".utf8.map { CChar(bitPattern: $0) }
       + name.map { CChar(bitPattern: $0) } + [0]
     let descriptor = open(path, O_CREAT | O_WRONLY, 0o644)
     try #require(descriptor >= 0)

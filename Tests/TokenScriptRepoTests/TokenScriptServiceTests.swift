@@ -24,7 +24,8 @@ struct TokenScriptServiceTests {
     let text = tokenScript(for: alice) + "<!-- \u{1F600} -->\r\n"
     try fixture.write("a.tsml", text, modified: 1_500_000_000)
     let server = try await server()
-    for path in ["/\(alice)", "/2019/05/\(alice)", "/2019/05/0x\(alice.dropFirst(2).uppercased())"] {
+    for path in ["/\(alice)", "/2019/05/\(alice)", "/2019/05/0x\(alice.dropFirst(2).uppercased())"]
+    {
       let response = try await server.get(path)
       #expect(response.status == .ok)
       #expect(response.text == text)
@@ -143,7 +144,10 @@ struct TokenScriptServiceTests {
     try fixture.write(
       "a.tsml",
       tokenScript(
-        contracts: [("A", [("1", alice), ("4", bob)]), ("B", [("1", "0x" + String(repeating: "1", count: 40))])],
+        contracts: [
+          ("A", [("1", alice), ("4", bob)]),
+          ("B", [("1", "0x" + String(repeating: "1", count: 40))]),
+        ],
         origins: ["A"]))
     let server = try await server()
     #expect(try await server.get("/\(alice)").status == .ok)
