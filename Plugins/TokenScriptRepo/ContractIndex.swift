@@ -4,6 +4,8 @@ internal import Cryptography
 final class ContractIndex: Sendable {
   /// What one schema version has for one contract.
   struct Edition: Sendable {
+    /// The contract.
+    let contract: EthereumAddress
     /// The version.
     let schema: SchemaVersion
     /// Every file that may be the answer; none where it is gone.
@@ -47,7 +49,7 @@ final class ContractIndex: Sendable {
   /// The schemas.
   let documents: SchemaDocuments
   /// Each contract's versions, the newest first.
-  let editions: [EthereumAddress: [Edition]]
+  let editions: [ContractKey: [Edition]]
   /// The files, in the order of their paths; those that can't be served among them.
   let files: [RepositoryFile]
   /// A row for each contract of each file.
@@ -62,7 +64,7 @@ final class ContractIndex: Sendable {
   ///   - files: the files.
   ///   - rows: a row for each contract of each file.
   init(
-    generation: Int, documents: SchemaDocuments, editions: [EthereumAddress: [Edition]],
+    generation: Int, documents: SchemaDocuments, editions: [ContractKey: [Edition]],
     files: [RepositoryFile], rows: [IndexRow]
   ) {
     self.generation = generation
@@ -112,10 +114,10 @@ final class ContractIndex: Sendable {
   /// What a version has for a contract; never another version's.
   ///
   /// - Parameters:
-  ///   - contract: the address.
+  ///   - contract: the contract.
   ///   - schema: the version.
   /// - Returns: nil if nothing is known of it.
-  func edition(of contract: EthereumAddress, _ schema: SchemaVersion) -> Edition? {
+  func edition(of contract: ContractKey, _ schema: SchemaVersion) -> Edition? {
     editions[contract]?.first { $0.schema == schema }
   }
 }

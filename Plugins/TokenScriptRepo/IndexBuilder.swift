@@ -63,9 +63,9 @@ struct IndexBuilder {
         rows.append(row)
       }
     }
-    var editions: [EthereumAddress: [ContractIndex.Edition]] = [:]
+    var editions: [ContractKey: [ContractIndex.Edition]] = [:]
     for (contract, versions) in candidates {
-      editions[contract] = versions.map { schema, candidates in
+      editions[ContractKey(contract)] = versions.map { schema, candidates in
         let selection = Selection(candidates, for: contract, by: rules)
         for (candidate, path) in selection.shadowed {
           if let place = places[Place(path: candidate.file.path, contract: contract)] {
@@ -73,14 +73,15 @@ struct IndexBuilder {
           }
         }
         return ContractIndex.Edition(
-          schema: schema, candidates: candidates,
+          contract: contract, schema: schema, candidates: candidates,
           answer: ContractIndex.Answer(selection, for: contract, schema, fields))
       }
     }
     for (contract, versions) in gone {
       for schema in versions where candidates[contract]?[schema] == nil {
-        editions[contract, default: []].append(
-          ContractIndex.Edition(schema: schema, candidates: [], answer: .gone))
+        editions[ContractKey(contract), default: []].append(
+          ContractIndex.Edition(
+            contract: contract, schema: schema, candidates: [], answer: .gone))
       }
     }
     return ContractIndex(

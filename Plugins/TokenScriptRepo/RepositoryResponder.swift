@@ -1,4 +1,3 @@
-internal import Cryptography
 internal import HTTPProtocol
 internal import Observability
 internal import ServiceKit
@@ -22,8 +21,8 @@ struct RepositoryResponder: Sendable {
   ///
   /// - Throws: ``HTTPError``: 400, 404, 410.
   func bare(_ request: Request, _ parameters: RouteParameters) throws(HTTPError) -> Response {
-    let contract = try contract(parameters)
-    guard let editions = published.value.editions[contract] else { throw HTTPError(.notFound) }
+    let key = try key(parameters["address"])
+    guard let editions = published.value.editions[key] else { throw HTTPError(.notFound) }
     let signer = try signer(request.head)
     let live = editions.filter { edition in
       guard let signer else { return !edition.candidates.isEmpty }
@@ -33,21 +32,22 @@ struct RepositoryResponder: Sendable {
       throw HTTPError(editions.contains { !$0.candidates.isEmpty } ? .notFound : .gone)
     }
     let edition = live.count == 1 ? newest : preferred(of: live, by: request.head) ?? newest
-    return try answer(request.head, edition, contract, signer)
+    return try answer(request.head, edition, signer)
   }
 
   /// Answers `/<YYYY>/<MM>/<address>`: with the file in that version, and never another's.
   ///
   /// - Throws: ``HTTPError``: 400, 404, 410.
   func versioned(_ request: Request, _ parameters: RouteParameters) throws(HTTPError) -> Response {
-    if parameters["address"].suffix(4).elementsEqual(".xsd".utf8) {
-      return try schema(request, parameters, name: parameters["address"])
+    let segment = parameters["address"]
+    if segment.last == UInt8(ascii: "d"), segment.suffix(4).elementsEqual(".xsd".utf8) {
+      return try schema(request, parameters, name: segment)
     }
-    let contract = try contract(parameters)
+    let key = try key(segment)
     guard let schema = SchemaVersion(year: parameters["year"], month: parameters["month"]),
-      let edition = published.value.edition(of: contract, schema)
+      let edition = published.value.edition(of: key, schema)
     else { throw HTTPError(.notFound) }
-    return try answer(request.head, edition, contract, try signer(request.head))
+    return try answer(request.head, edition, try signer(request.head))
   }
 
   /// Answers `/<YYYY>/<MM>/…/*.xsd`: with a schema.
@@ -62,9 +62,8 @@ struct RepositoryResponder: Sendable {
     return document.response(to: request.head, now: HTTPDate(clock().seconds))
   }
 
-  private func contract(_ parameters: RouteParameters) throws(HTTPError) -> EthereumAddress {
-    let segment = parameters["address"]
-    if let address = EthereumAddress(utf8: segment) { return address }
+  private func key(_ segment: ArraySlice<UInt8>) throws(HTTPError) -> ContractKey {
+    if let key = ContractKey(segment) { return key }
     guard segment.starts(with: "0x".utf8) || segment.starts(with: "0X".utf8) else {
       throw HTTPError(.notFound)
     }
@@ -94,8 +93,7 @@ struct RepositoryResponder: Sendable {
   }
 
   private func answer(
-    _ head: RequestHead, _ edition: ContractIndex.Edition, _ contract: EthereumAddress,
-    _ signer: String?
+    _ head: RequestHead, _ edition: ContractIndex.Edition, _ signer: String?
   ) throws(HTTPError) -> Response {
     var answer = edition.answer
     if let signer, !edition.candidates.isEmpty {
@@ -103,8 +101,8 @@ struct RepositoryResponder: Sendable {
       guard !candidates.isEmpty else {
         throw HTTPError(.notFound, "no such signer has published a file for this contract")
       }
-      let selection = Selection(candidates, for: contract, by: rules)
-      answer = ContractIndex.Answer(selection, for: contract, edition.schema, fields)
+      let selection = Selection(candidates, for: edition.contract, by: rules)
+      answer = ContractIndex.Answer(selection, for: edition.contract, edition.schema, fields)
     }
     switch answer {
     case .file(let file): return file.response(to: head, now: HTTPDate(clock().seconds))

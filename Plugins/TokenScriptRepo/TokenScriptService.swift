@@ -8,13 +8,18 @@ public import Storage
 /// Serves signed TokenScripts to wallets: a repository of files, indexed by the contracts that they
 /// describe.
 public struct TokenScriptService: Service {
+  /// `tokenscript`.
   public static let name = "tokenscript"
+  /// The tables of the index and of what is remembered.
   public static var migrations: [Migration] { ContractStore.migrations }
 
   private let indexer: RepositoryIndexer
   private let responder: RepositoryResponder
   private let durations: Observability.Histogram
 
+  /// Reads every key of the section.
+  ///
+  /// - Parameter configuration: the section `[tokenscript]`; records problems by itself.
   public static func validate(_ configuration: ConfigurationSection) {
     _ = TokenScriptConfiguration(configuration)
   }
@@ -54,6 +59,9 @@ public struct TokenScriptService: Service {
     try await index()
   }
 
+  /// Registers the files' and the schemas' routes.
+  ///
+  /// - Parameter router: takes them.
   public func register(on router: inout Router) {
     router.errorFields = responder.fields.errors
     router.optionsFields = responder.fields.options
@@ -71,6 +79,9 @@ public struct TokenScriptService: Service {
     }
   }
 
+  /// Makes a new index beside the old one, and puts it in its place.
+  ///
+  /// - Throws: what stands in its way; the old index stays in service.
   public func reload() async throws {
     try await index()
   }
