@@ -11,6 +11,8 @@ actor RepositoryIndexer {
   private let fields: AnswerFields
   private let published: Published<ContractIndex>
   private var pending: Task<Void, any Error>?
+  /// The folders that the last scan walked, by their paths below the root.
+  private(set) var folders: [RepositoryPath] = []
 
   /// An indexer that has made nothing yet.
   ///
@@ -93,6 +95,7 @@ actor RepositoryIndexer {
       forgetting: memory.outdated + memory.readings.keys.filter { !present.contains($0) })
 
     for problem in checks.problems { log.warning("schema left out", ["reason": problem]) }
+    folders = listing.folders
     published.replace(with: index)
     tell(of: index, after: last, listing, verified: readings.count, took: .now - start)
   }
@@ -132,7 +135,12 @@ actor RepositoryIndexer {
     for (path, reason) in index.refusals where !known.contains("\(path)\u{0}\(reason.words)") {
       log.warning("refused", ["path": path.text, "reason": reason.words])
     }
-    log.info("\(index.summary)", ["verified": verified, "took": took])
+    let summary: Log.Fields = ["verified": verified, "took": took]
+    if index.rows == last.rows, last.generation > 0 {
+      log.debug("\(index.summary), as before", summary)
+    } else {
+      log.info("\(index.summary)", summary)
+    }
   }
 }
 
