@@ -45,7 +45,7 @@ public struct Certificate: Sendable {
     return certificates
   }
 
-  private init(_ x509: X509Certificate) throws(CertificateError) {
+  init(_ x509: X509Certificate) throws(CertificateError) {
     guard let der = x509.der, let notBefore = x509.notBefore, let notAfter = x509.notAfter else {
       throw CertificateError("the certificate's validity is no time")
     }

@@ -21,22 +21,6 @@ import COpenSSL
       })
   }
 
-  /// Makes an RSA key of its big-endian modulus and exponent.
-  convenience init?(modulus: [UInt8], exponent: [UInt8]) {
-    // OpenSSL verifies with no larger ones either.
-    guard modulus.count <= 2048, exponent.count <= 8 else { return nil }
-    let numbers = DER.sequence(DER.integer(modulus) + DER.integer(exponent))
-    let algorithm = DER.sequence(DER.rsaEncryption + DER.null)
-    self.init(subjectPublicKeyInfo: DER.sequence(algorithm + DER.bits(numbers)))
-  }
-
-  /// Makes an elliptic-curve key of its uncompressed point; nil if that is not on the curve.
-  convenience init?(curve: SigningKey.Kind, point: [UInt8]) {
-    guard let oid = curve.curveIdentifier else { return nil }
-    let algorithm = DER.sequence(DER.ecPublicKey + oid)
-    self.init(subjectPublicKeyInfo: DER.sequence(algorithm + DER.bits(point)))
-  }
-
   /// What kind of key it is; nil for those that are not accepted, whatever their strength.
   var kind: SigningKey.Kind? {
     switch unsafe EVP_PKEY_get_base_id(pointer) {
@@ -59,7 +43,8 @@ import COpenSSL
   /// The uncompressed point of an elliptic-curve key: `0x04`, X, Y.
   var point: [UInt8]? {
     unsafe EVP_PKEY_set_utf8_string_param(
-      pointer, OSSL_PKEY_PARAM_EC_POINT_CONVERSION_FORMAT, OSSL_PKEY_EC_POINT_CONVERSION_FORMAT_UNCOMPRESSED)
+      pointer, OSSL_PKEY_PARAM_EC_POINT_CONVERSION_FORMAT,
+      OSSL_PKEY_EC_POINT_CONVERSION_FORMAT_UNCOMPRESSED)
     var point = [UInt8](repeating: 0, count: 133)
     var count = 0
     guard
@@ -85,13 +70,14 @@ import COpenSSL
   }
 
   /// The DER-encoded SubjectPublicKeyInfo, with the point of a curve uncompressed.
+  ///
+  /// It is written here, as OpenSSL 3 takes longer to encode a key than to verify with it.
   var subjectPublicKeyInfo: [UInt8]? {
-    if unsafe EVP_PKEY_get_base_id(pointer) == EVP_PKEY_EC {
-      unsafe EVP_PKEY_set_utf8_string_param(
-        pointer, OSSL_PKEY_PARAM_EC_POINT_CONVERSION_FORMAT,
-        OSSL_PKEY_EC_POINT_CONVERSION_FORMAT_UNCOMPRESSED)
+    guard let kind else { return nil }
+    if kind == .rsa {
+      return modulusAndExponent.map { DER.rsaKey(modulus: $0.modulus, exponent: $0.exponent) }
     }
-    return unsafe derEncoded { unsafe i2d_PUBKEY(pointer, $0) }
+    return point.flatMap { DER.curveKey(kind, point: $0) }
   }
 }
 

@@ -4,27 +4,31 @@
 /// certificates is not what matters here: which of them holds the key that signed.
 struct KeyInfo {
   /// The key of a KeyValue.
-  let key: SigningKey?
-  /// The certificates, each once, in document order.
-  let certificates: [Certificate]
+  let key: VerificationKey?
+  /// The certificates, each once, in document order, with the keys that are accepted.
+  let certificates: [(certificate: Certificate, key: VerificationKey?)]
 
   /// A chain is two to four certificates.
   private static let maximumCertificates = 16
+  /// OpenSSL verifies with no larger RSA keys either.
+  private static let maximumModulus = 2048
+  private static let maximumExponent = 8
 
   init(_ element: XMLElement) throws(SignatureError) {
-    var keys: Set<SigningKey> = []
-    var certificates: [Certificate] = []
+    var keys: Set<[UInt8]> = []
+    var certificates: [(certificate: Certificate, key: VerificationKey?)] = []
     for part in element.children {
       guard part.namespace == Algorithm.signature else {
         throw SignatureError(.key, "KeyInfo holds “\(part.name)”, which is not read")
       }
       switch part.name {
       case "KeyName", "MgmtData": break
-      case "KeyValue": keys.insert(try Self.key(in: part))
+      case "KeyValue": keys.insert(try Self.publicKey(in: part))
       case "X509Data":
         for item in part.children(named: "X509Certificate", in: Algorithm.signature) {
-          let certificate = try Self.certificate(in: item)
-          if !certificates.contains(certificate) { certificates.append(certificate) }
+          let next = try Self.certificate(in: item)
+          if certificates.contains(where: { $0.certificate == next.certificate }) { continue }
+          certificates.append(next)
           guard certificates.count <= Self.maximumCertificates else {
             throw SignatureError(
               .certificate, "more than \(Self.maximumCertificates) certificates")
@@ -37,64 +41,84 @@ struct KeyInfo {
     guard !keys.isEmpty || !certificates.isEmpty else {
       throw SignatureError(.key, "KeyInfo holds neither a key nor a certificate")
     }
-    key = keys.first
+    key = try keys.first.map { info throws(SignatureError) in
+      // OpenSSL 3 takes long to read a key, so one that a certificate has brought is not read again.
+      if let known = certificates.compactMap(\.key).first(where: {
+        $0.name.subjectPublicKeyInfo == info
+      }) {
+        return known
+      }
+      return try Self.key(info)
+    }
     self.certificates = certificates
   }
 
-  private static func certificate(in element: XMLElement) throws(SignatureError) -> Certificate {
-    guard let der = element.base64 else {
-      throw SignatureError(.certificate, "line \(element.line): a certificate is not base64")
+  private static func certificate(
+    in element: XMLElement
+  ) throws(SignatureError) -> (certificate: Certificate, key: VerificationKey?) {
+    guard let x509 = element.base64.flatMap(X509Certificate.init(der:)) else {
+      throw SignatureError(
+        .certificate, "line \(element.line): not a certificate in DER and base64")
     }
     do {
-      return try Certificate(der: der)
+      return (try Certificate(x509), x509.publicKey.flatMap(VerificationKey.init))
     } catch {
       throw SignatureError(.certificate, "line \(element.line): \(error.message)")
     }
   }
 
-  private static func key(in element: XMLElement) throws(SignatureError) -> SigningKey {
+  private static func key(_ info: [UInt8]) throws(SignatureError) -> VerificationKey {
+    guard let key = EVPKey(subjectPublicKeyInfo: info) else {
+      throw SignatureError(.key, "KeyValue holds numbers that are no key")
+    }
+    guard let verificationKey = VerificationKey(key) else {
+      throw SignatureError(.key, "RSA of \(key.bits) bits; at least 2048 are needed")
+    }
+    return verificationKey
+  }
+
+  /// The SubjectPublicKeyInfo of the key that a KeyValue describes.
+  private static func publicKey(in element: XMLElement) throws(SignatureError) -> [UInt8] {
     let values = element.children
     guard values.count == 1 else {
       throw SignatureError(.key, "KeyValue must hold one key")
     }
-    let key: EVPKey?
+    let info: [UInt8]?
     switch (values[0].namespace, values[0].name) {
-    case (Algorithm.signature, "RSAKeyValue"): key = rsaKey(values[0])
-    case (Algorithm.signature11, "ECKeyValue"): key = ecKey(values[0])
-    case (Algorithm.signatureMore, "ECDSAKeyValue"): key = ecdsaKey(values[0])
+    case (Algorithm.signature, "RSAKeyValue"): info = rsaKey(values[0])
+    case (Algorithm.signature11, "ECKeyValue"): info = ecKey(values[0])
+    case (Algorithm.signatureMore, "ECDSAKeyValue"): info = ecdsaKey(values[0])
     default: throw SignatureError(.key, "a key of kind “\(values[0].name)” is not accepted")
     }
-    guard let key else {
+    guard let info else {
       throw SignatureError(.key, "line \(values[0].line): \(values[0].name) is not a key")
     }
-    guard let signingKey = SigningKey(key) else {
-      throw SignatureError(.key, "RSA of \(key.bits) bits; at least 2048 are needed")
-    }
-    return signingKey
+    return info
   }
 
-  private static func rsaKey(_ element: XMLElement) -> EVPKey? {
+  private static func rsaKey(_ element: XMLElement) -> [UInt8]? {
     guard
       let modulus = element.child(named: "Modulus", in: Algorithm.signature)?.base64,
-      let exponent = element.child(named: "Exponent", in: Algorithm.signature)?.base64
+      let exponent = element.child(named: "Exponent", in: Algorithm.signature)?.base64,
+      modulus.count <= maximumModulus, exponent.count <= maximumExponent
     else { return nil }
-    return EVPKey(modulus: modulus, exponent: exponent)
+    return DER.rsaKey(modulus: modulus, exponent: exponent)
   }
 
   /// The form of XML Signature 1.1, section 4.5.2.3.
-  private static func ecKey(_ element: XMLElement) -> EVPKey? {
+  private static func ecKey(_ element: XMLElement) -> [UInt8]? {
     let namespace = Algorithm.signature11
     guard
       let curve = element.child(named: "NamedCurve", in: namespace).flatMap({ curve($0, ["URI"]) }),
       let point = element.child(named: "PublicKey", in: namespace)?.base64,
       point.count == 1 + 2 * curve.coordinateSize, point[0] == 0x04
     else { return nil }
-    return EVPKey(curve: curve, point: point)
+    return DER.curveKey(curve, point: point)
   }
 
   /// The form of RFC 4050 as it is found in the field: the coordinates are base64 text, big-endian,
   /// and may lack zeros in front; the curve's name stands in `URN` or in `URI`.
-  private static func ecdsaKey(_ element: XMLElement) -> EVPKey? {
+  private static func ecdsaKey(_ element: XMLElement) -> [UInt8]? {
     let namespace = Algorithm.signatureMore
     guard
       let curve = element.child(named: "DomainParameters", in: namespace)?
@@ -103,7 +127,7 @@ struct KeyInfo {
       let x = point.child(named: "X", in: namespace).flatMap({ coordinate($0, of: curve) }),
       let y = point.child(named: "Y", in: namespace).flatMap({ coordinate($0, of: curve) })
     else { return nil }
-    return EVPKey(curve: curve, point: [0x04] + x + y)
+    return DER.curveKey(curve, point: [0x04] + x + y)
   }
 
   private static func coordinate(

@@ -80,12 +80,14 @@ public struct SignatureVerifier: Sendable {
   ) throws(SignatureError) -> VerifiedSignature {
     let isRSA = Algorithm.rsaSignatures.contains(structure.method)
     let key =
-      if let key = keyInfo.key { key } else { try signer(among: keyInfo.certificates, structure) }
-    guard (key.kind == .rsa) == isRSA else {
-      throw SignatureError(.key, "the key is \(key.kind.rawValue), the method “\(structure.method)”")
+      if let key = keyInfo.key { key } else { try signer(among: keyInfo, structure) }
+    guard (key.name.kind == .rsa) == isRSA else {
+      throw SignatureError(
+        .key, "the key is \(key.name.kind.rawValue), the method “\(structure.method)”")
     }
-    let holders = keyInfo.certificates.filter { $0.key == key }
-    guard keyInfo.certificates.isEmpty || holders.count == 1 else {
+    let certificates = keyInfo.certificates.map(\.certificate)
+    let holders = certificates.filter { $0.key == key.name }
+    guard certificates.isEmpty || holders.count == 1 else {
       throw SignatureError(
         .certificate,
         holders.isEmpty
@@ -98,14 +100,14 @@ public struct SignatureVerifier: Sendable {
       .child(named: "SignedSignatureProperties", in: Algorithm.advancedSignature)?
       .child(named: "SigningTime", in: Algorithm.advancedSignature)?.text
     return VerifiedSignature(
-      signingTime: time.flatMap(SigningTime.seconds), signingTimeText: time, key: key,
+      signingTime: time.flatMap(SigningTime.seconds), signingTimeText: time, key: key.name,
       certificate: holders.first,
-      otherCertificates: keyInfo.certificates.filter { $0 != holders.first })
+      otherCertificates: certificates.filter { $0 != holders.first })
   }
 
   /// Verifies with a key that is known.
   private func check(
-    _ structure: SignatureStructure, with key: SigningKey
+    _ structure: SignatureStructure, with key: VerificationKey
   ) throws(SignatureError) {
     let context = try context(for: key, structure)
     try require(context.verify(structure.element))
@@ -116,18 +118,19 @@ public struct SignatureVerifier: Sendable {
   /// The document is digested twice at most, however many certificates there are: if the first key
   /// is not the one, the others are tried on the canonical SignedInfo alone.
   private func signer(
-    among certificates: [Certificate], _ structure: SignatureStructure
-  ) throws(SignatureError) -> SigningKey {
+    among keyInfo: KeyInfo, _ structure: SignatureStructure
+  ) throws(SignatureError) -> VerificationKey {
     let isRSA = Algorithm.rsaSignatures.contains(structure.method)
+    let certificates = keyInfo.certificates
     // The leaf is the one that issued none of the others, wherever it stands.
-    let leavesFirst =
-      certificates.filter { leaf in !certificates.contains { $0 != leaf && $0.issuer == leaf.subject } }
-      + certificates
-    var candidates: [SigningKey] = []
-    for certificate in leavesFirst {
-      guard let key = certificate.key, (key.kind == .rsa) == isRSA, !candidates.contains(key)
-      else { continue }
-      candidates.append(key)
+    let leaves = certificates.filter { leaf in
+      !certificates.contains {
+        $0.certificate != leaf.certificate && $0.certificate.issuer == leaf.certificate.subject
+      }
+    }
+    var candidates: [VerificationKey] = []
+    for key in (leaves + certificates).compactMap(\.key) where (key.name.kind == .rsa) == isRSA {
+      if !candidates.contains(where: { $0.name == key.name }) { candidates.append(key) }
     }
     guard let first = candidates.first else {
       throw SignatureError(.key, "no certificate holds a key that fits “\(structure.method)”")
@@ -136,11 +139,7 @@ public struct SignatureVerifier: Sendable {
     let outcome = context.verify(structure.element)
     guard outcome == .forged, candidates.count > 1,
       let value = structure.element.child(named: "SignatureValue", in: Algorithm.signature)?.base64,
-      let key = candidates.dropFirst().first(where: { candidate in
-        EVPKey(subjectPublicKeyInfo: candidate.subjectPublicKeyInfo).map {
-          context.isMade(by: $0, value: value)
-        } ?? false
-      })
+      let key = candidates.dropFirst().first(where: { context.isMade(by: $0.key, value: value) })
     else {
       try require(outcome)
       return first
@@ -150,11 +149,11 @@ public struct SignatureVerifier: Sendable {
   }
 
   private func context(
-    for key: SigningKey, _ structure: SignatureStructure
+    for key: VerificationKey, _ structure: SignatureStructure
   ) throws(SignatureError) -> SignatureContext {
-    guard let key = EVPKey(subjectPublicKeyInfo: key.subjectPublicKeyInfo),
+    guard
       let context = SignatureContext(
-        key: key, allowsIdentifiers: structure.signedProperties != nil)
+        key: key.key, allowsIdentifiers: structure.signedProperties != nil)
     else { throw SignatureError(.internalFailure, "out of memory") }
     return context
   }

@@ -74,7 +74,8 @@ private final class ParserRun {
         context, name, prefix, uri, namespaceCount, namespaces, attributeCount, defaulted, values in
         guard
           let run = unsafe ParserRun.of(context),
-          unsafe run.admitElement(in: context, namespaces, count: Int(namespaceCount))
+          unsafe run.admitElement(
+            in: context, attributes: Int(attributeCount), namespaces, count: Int(namespaceCount))
         else { return }
         unsafe xmlSAX2StartElementNs(
           context, name, prefix, uri, namespaceCount, namespaces, attributeCount, defaulted, values)
@@ -99,7 +100,8 @@ private final class ParserRun {
       }
     }
     // CDATA sections become plain text, as canonicalization has it, and lines go beyond 65,535.
-    let options = XML_PARSE_NONET.rawValue | XML_PARSE_NOCDATA.rawValue
+    let options =
+      XML_PARSE_NONET.rawValue | XML_PARSE_NOCDATA.rawValue
       | XML_PARSE_IGNORE_ENC.rawValue | XML_PARSE_BIG_LINES.rawValue | XML_PARSE_COMPACT.rawValue
     let document = unsafe bytes.withUnsafeBytes { buffer in
       unsafe xmlCtxtReadMemory(
@@ -132,10 +134,10 @@ private final class ParserRun {
     unsafe xmlStopParser(parser)
   }
 
-  private func admitNode(in context: UnsafeMutableRawPointer?) -> Bool {
-    nodes += 1
+  private func admitNode(in context: UnsafeMutableRawPointer?, attributes: Int = 0) -> Bool {
+    nodes += 1 + attributes
     guard nodes <= limits.nodes else {
-      unsafe refuse(.tooMany, in: context, "more than \(limits.nodes) elements")
+      unsafe refuse(.tooMany, in: context, "more than \(limits.nodes) elements and attributes")
       return false
     }
     let depth = unsafe context?.assumingMemoryBound(to: xmlParserCtxt.self).pointee.nodeNr
@@ -149,11 +151,11 @@ private final class ParserRun {
   }
 
   private func admitElement(
-    in context: UnsafeMutableRawPointer?,
+    in context: UnsafeMutableRawPointer?, attributes: Int,
     _ namespaces: UnsafeMutablePointer<UnsafePointer<xmlChar>?>?, count: Int
   ) -> Bool {
     guard let parser = unsafe context?.assumingMemoryBound(to: xmlParserCtxt.self).pointee,
-      unsafe admitNode(in: context)
+      unsafe admitNode(in: context, attributes: attributes)
     else { return false }
     guard unsafe Int(parser.nodeNr) < limits.depth else {
       unsafe refuse(.tooDeep, in: context, "more than \(limits.depth) levels of elements")

@@ -13,13 +13,13 @@ public struct XMLLimits: Sendable, Hashable {
   public var namespaces: Int
   /// Length of a namespace's URI in bytes.
   public var namespaceLength: Int
-  /// Elements, comments and processing instructions together.
+  /// Elements, attributes, comments and processing instructions together.
   public var nodes: Int
   /// Comments and processing instructions outside the root.
   public var nodesOutsideRoot: Int
 
   /// 8 MiB, 64 levels, and counts a hundred times those of the largest real TokenScript.
   public static let standard = XMLLimits(
-    bytes: 8 << 20, depth: 64, attributes: 256, namespaces: 64, namespaceLength: 512,
+    bytes: 8 << 20, depth: 64, attributes: 256, namespaces: 32, namespaceLength: 200,
     nodes: 200_000, nodesOutsideRoot: 64)
 }

@@ -1,0 +1,127 @@
+import Foundation
+import Testing
+import XMLSecurity
+
+@Suite struct TrustStoreTests {
+  /// A root, an intermediate and a leaf that the openssl command made.
+  private struct Chain {
+    let scratch: Scratch
+    let root, intermediate, leaf: Certificate
+
+    init() throws {
+      let scratch = try Scratch()
+      self.scratch = scratch
+      _ = try scratch.write(
+        "basicConstraints=critical,CA:TRUE\nsubjectKeyIdentifier=hash\n", to: "ca.ext")
+      _ = try scratch.write("subjectAltName=DNS:aw.app\n", to: "leaf.ext")
+      func certificate(
+        _ name: String, subject: String, issuer: String?, extensions: String
+      ) throws -> Certificate {
+        let request = try scratch.run(
+          "openssl",
+          [
+            "req", "-utf8", "-new", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
+            "-nodes", "-keyout", "\(name).key",
+            "-subj", subject,
+            "-out", "\(name).csr",
+          ])
+        let signer =
+          issuer.map { ["-CA", "\($0).pem", "-CAkey", "\($0).key", "-CAcreateserial"] }
+          ?? ["-signkey", "\(name).key"]
+        let made = try scratch.run(
+          "openssl",
+          [
+            "x509", "-req", "-in", "\(name).csr", "-days", "30", "-extfile", extensions,
+            "-out", "\(name).pem",
+          ] + signer)
+        guard request.status == 0, made.status == 0 else { throw FixtureError() }
+        let pem = try Data(contentsOf: URL(filePath: scratch.path + "/\(name).pem"))
+        guard let certificate = try Certificate.certificates(pem: [UInt8](pem)).first else {
+          throw FixtureError()
+        }
+        return certificate
+      }
+      root = try certificate("root", subject: "/CN=Root", issuer: nil, extensions: "ca.ext")
+      intermediate = try certificate(
+        "intermediate", subject: "/O=Example, Inc./CN=Intermediate", issuer: "root",
+        extensions: "ca.ext")
+      leaf = try certificate(
+        "leaf", subject: "/C=AU/O=Ünï/CN=first/CN=*.aw.app", issuer: "intermediate",
+        extensions: "leaf.ext")
+    }
+
+    func store(_ name: String) throws -> TrustStore {
+      try TrustStore(rootsFile: scratch.path + "/\(name).pem")
+    }
+  }
+
+  @Test func chain() throws {
+    let chain = try Chain()
+    let store = try chain.store("root")
+    let now = chain.leaf.notBefore + 3600
+    let others = [chain.intermediate, chain.root]
+    #expect(store.check(chain.leaf, others: others, at: now) == .trusted)
+    #expect(store.check(chain.leaf, others: others.reversed(), at: now) == .trusted)
+    #expect(store.check(chain.leaf, others: [chain.intermediate], at: nil) == .trusted)
+    #expect(store.check(chain.leaf, others: [], at: now) != .trusted)
+    #expect(store.check(chain.leaf, others: others, at: chain.leaf.notAfter + 86_400) != .trusted)
+    #expect(store.check(chain.leaf, others: others, at: chain.root.notBefore - 86_400) != .trusted)
+    #expect(store.check(try Fixtures.certificate(.p256), others: others, at: nil) != .trusted)
+    // A certificate does not become a root by coming along.
+    let foreign = try Chain()
+    #expect(
+      store.check(foreign.leaf, others: [foreign.intermediate, foreign.root], at: nil) != .trusted)
+    guard case .untrusted(let reason) = store.check(chain.leaf, others: [], at: now) else { return }
+    #expect(reason.contains("CN=*.aw.app"))
+  }
+
+  /// Who lists an intermediate among the roots, or a signer's own certificate, means it.
+  @Test func anchors() throws {
+    let chain = try Chain()
+    #expect(try chain.store("intermediate").check(chain.leaf, others: [], at: nil) == .trusted)
+    #expect(try chain.store("leaf").check(chain.leaf, others: [], at: nil) == .trusted)
+    #expect(
+      try chain.store("leaf").check(chain.intermediate, others: [chain.root], at: nil) != .trusted)
+  }
+
+  @Test func facts() throws {
+    let chain = try Chain()
+    #expect(chain.leaf.commonName == "*.aw.app")
+    #expect(chain.leaf.subject == "CN=*.aw.app,CN=first,O=Ünï,C=AU")
+    #expect(chain.leaf.issuer == "CN=Intermediate,O=Example\\, Inc.")
+    #expect(chain.leaf.signatureAlgorithm == "SHA256withECDSA")
+    #expect(try Fixtures.certificate(.rsa).signatureAlgorithm == "SHA256withRSA")
+    #expect(chain.leaf.notAfter - chain.leaf.notBefore == 30 * 86_400)
+    #expect(try Fixtures.certificate(.secp256k1).notBefore == Fixtures.signingTime - 86_400)
+  }
+
+  /// Expired since then is fine: the chain is checked when it was used.
+  @Test func expired() throws {
+    let scratch = try Scratch()
+    let key = try DevelopmentKey(.p256, commonName: "old", notBefore: 1_577_836_800, days: 30)
+    let certificate = try #require(try Certificate.certificates(pem: key.certificatePEM).first)
+    let store = try TrustStore(rootsFile: try scratch.write(key.certificatePEM, to: "roots.pem"))
+    #expect(store.check(certificate, others: [], at: 1_577_836_800 + 86_400) == .trusted)
+    #expect(store.check(certificate, others: [], at: nil) == .trusted)
+    #expect(store.check(certificate, others: [], at: 1_704_067_200) != .trusted)
+  }
+
+  @Test func signatures() throws {
+    let scratch = try Scratch()
+    let roots = try scratch.write(Fixtures.key(.rsa).certificatePEM, to: "roots.pem")
+    let store = try TrustStore(rootsFile: roots)
+    let certified = try #require(try verify(Fixtures.signed(by: .rsa)).first)
+    #expect(store.check(certified, at: certified.signingTime) == .trusted)
+    let bare = try #require(try verify(Fixtures.signed(by: .rsa, withCertificate: false)).first)
+    #expect(store.check(bare, at: bare.signingTime) != .trusted)
+  }
+
+  @Test func unreadableRoots() throws {
+    let scratch = try Scratch()
+    #expect(throws: CertificateError.self) {
+      try TrustStore(rootsFile: scratch.path + "/missing.pem")
+    }
+    let empty = try scratch.write("nothing\n", to: "empty.pem")
+    #expect(throws: CertificateError.self) { try TrustStore(rootsFile: empty) }
+  }
+}
