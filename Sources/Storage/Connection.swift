@@ -170,6 +170,13 @@ extension Connection {
   /// Whether a transaction is open. SQLite ends one by itself after some failures.
   var isInTransaction: Bool { unsafe sqlite3_get_autocommit(database) == 0 }
 
+  /// Keeps a closure that overlooked such a failure from going on, each statement by itself.
+  func requireTransaction() throws(StoreError) {
+    guard isInTransaction else {
+      throw StoreError(.ioError, "SQLite has rolled back the transaction")
+    }
+  }
+
   /// Whether a deferred foreign key is broken at this moment, which would make COMMIT fail.
   var hasBrokenForeignKeys: Bool {
     var current: Int32 = 0

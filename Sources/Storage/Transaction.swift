@@ -72,6 +72,7 @@ extension Queryable where Self: ~Copyable {
   public borrowing func forEach<each Value: DatabaseValueConvertible>(
     _ sql: StaticString, _ values: repeat each Value, body: (borrowing Row) throws -> Void
   ) throws {
+    try connection.requireTransaction()
     try connection.forEach(sql, repeat each values, body: body)
   }
 
@@ -84,6 +85,7 @@ extension Queryable where Self: ~Copyable {
   public borrowing func execute<each Value: DatabaseValueConvertible>(
     _ sql: StaticString, _ values: repeat each Value
   ) throws(StoreError) {
+    try connection.requireTransaction()
     try connection.execute(sql, repeat each values)
   }
 

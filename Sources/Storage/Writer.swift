@@ -12,8 +12,9 @@ struct Writer: ~Copyable {
   private let clock = ContinuousClock()
   /// What a commit costs, smoothed, in nanoseconds.
   private var commitCost = 0
-  /// The size of the last group.
-  private var previous = 1
+  /// How many tasks may want to write next: those of the last group, and those that were queued
+  /// behind it.
+  private var expected = 1
   private var pagesAtCheckpoint = 0
 
   init(
@@ -65,7 +66,8 @@ struct Writer: ~Copyable {
         }
         for job in ran where job.failure == nil { job.fail(error) }
       }
-      previous = ran.count
+      // Asked before they are resumed: they may be back at once.
+      expected = ran.count + waiting.count + queue.count
       record(ran, failure: failure, duration: duration)
       for job in ran { job.finish() }
     } while !waiting.isEmpty
@@ -87,7 +89,7 @@ struct Writer: ~Copyable {
     _ waiting: inout ArraySlice<Job<Transaction>>, _ ran: inout [Job<Transaction>]
   ) throws(StoreError) {
     let deadline = clock.now + Self.longestTransaction
-    let isAlone = waiting.count == 1 && previous == 1
+    let isAlone = waiting.count == 1 && expected == 1
     while true {
       while let job = waiting.popFirst() {
         ran.append(job)
@@ -96,7 +98,7 @@ struct Writer: ~Copyable {
       }
       // Those whom the last group made go on often come straight back. Without this wait, the first
       // of them would have a commit to themselves, and the others would wait for two.
-      let missing = min(previous, groupLimit) - ran.count
+      let missing = min(expected, groupLimit) - ran.count
       guard missing > 0 else { return }
       waiting = queue.poll(atMost: missing, patience: commitCost / 4)[...]
       if waiting.isEmpty { return }

@@ -94,8 +94,9 @@ import Testing
         { try add("kept", $0) },
         { transaction in
           try add("lost too", transaction)
-          // A closure that doesn't look at the error is told nevertheless.
+          // A closure that doesn't look at the error is told nevertheless, and writes no more.
           try? transaction.execute("INSERT OR ROLLBACK INTO notes (text) VALUES ('kept')")
+          try? add("never", transaction)
         },
         { try add("kept as well", $0) },
       ])
