@@ -14,8 +14,7 @@ enum Authority {
       guard end < range.upperBound, isIPv6(bytes, range.lowerBound + 1..<end) else { return nil }
       end += 1
     } else {
-      let set = ByteSet.hostName
-      while end < range.upperBound, set.contains(bytes[end]) { end += 1 }
+      end = bytes.end(of: .hostName, in: range)
       guard end > range.lowerBound else { return nil }
     }
     guard end < range.upperBound else { return range }

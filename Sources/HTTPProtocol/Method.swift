@@ -25,8 +25,9 @@ public enum Method: Hashable, Sendable {
   ///
   /// - Parameter token: the bytes before the first space of the request line; methods are case-sensitive.
   public init(_ token: some Collection<UInt8>) {
+    let fits = token.count <= 8 && token.first != 0
     self =
-      Method(packed: token.count <= 8 ? token.reduce(0) { $0 << 8 | UInt64($1) } : 0)
+      Method(packed: fits ? token.reduce(0) { $0 << 8 | UInt64($1) } : 0)
       ?? .other(String(decoding: token, as: UTF8.self))
   }
 

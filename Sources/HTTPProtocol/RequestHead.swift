@@ -18,23 +18,34 @@ public struct RequestHead: Sendable {
     case chunked
   }
 
-  /// One field line: where its name and its trimmed value stand in ``bytes``.
-  struct Field: Sendable {
-    private var nameStart: UInt16
-    private var nameEnd: UInt16
-    private var valueStart: UInt16
-    private var valueEnd: UInt16
+  /// A part of ``bytes``.
+  struct Extent: Sendable {
+    private let lower: UInt16
+    private let upper: UInt16
 
-    /// A field line; the positions must lie below ``RequestHead/longest``.
-    init(name: Range<Int>, value: Range<Int>) {
-      nameStart = UInt16(name.lowerBound)
-      nameEnd = UInt16(name.upperBound)
-      valueStart = UInt16(value.lowerBound)
-      valueEnd = UInt16(value.upperBound)
+    /// A part; its bounds must not exceed ``RequestHead/longest``.
+    init(_ range: Range<Int>) {
+      lower = UInt16(range.lowerBound)
+      upper = UInt16(range.upperBound)
     }
 
-    var name: Range<Int> { Int(nameStart)..<Int(nameEnd) }
-    var value: Range<Int> { Int(valueStart)..<Int(valueEnd) }
+    /// The part as positions.
+    var range: Range<Int> { Int(lower)..<Int(upper) }
+  }
+
+  /// One field line: where its name and its trimmed value stand in ``bytes``.
+  struct Field: Sendable {
+    private let nameExtent: Extent
+    private let valueExtent: Extent
+
+    /// A field line.
+    init(name: Range<Int>, value: Range<Int>) {
+      nameExtent = Extent(name)
+      valueExtent = Extent(value)
+    }
+
+    var name: Range<Int> { nameExtent.range }
+    var value: Range<Int> { valueExtent.range }
   }
 
   /// The longest head, in bytes: positions are kept in 16 bits.
@@ -54,11 +65,11 @@ public struct RequestHead: Sendable {
   public let keepAlive: Bool
   /// Whether the client waits for `100 Continue` before it sends the body.
   public let expectsContinue: Bool
-  let targetRange: Range<Int>
-  let pathRange: Range<Int>
-  let queryRange: Range<Int>?
-  let authorityRange: Range<Int>
-  let hostRange: Range<Int>
+  let targetExtent: Extent
+  let pathExtent: Extent
+  let queryExtent: Extent?
+  let authorityExtent: Extent
+  let hostExtent: Extent
 }
 
 extension RequestHead {
@@ -90,11 +101,12 @@ extension RequestHead {
       bytes += field.name
       bytes += [UInt8(ascii: ":"), UInt8(ascii: " ")]
       bytes += field.value
-      guard bytes[start...].allSatisfy({ ($0 >= 0x20 || $0 == 0x09) && $0 != 0x7f }),
-        start < bytes.count
-      else { throw RequestFailure("control character in a field") }
-      let field = try RequestHeadBuilder.field(bytes.span, start..<bytes.count)
-      try builder.take(field, in: bytes)
+      guard bytes[start...].allSatisfy({ ($0 >= 0x20 || $0 == 0x09) && $0 != 0x7f }) else {
+        throw RequestFailure("control character in a field")
+      }
+      let parsed = try RequestHeadBuilder.field(bytes.span, start..<bytes.count)
+      guard parsed.name.count == field.name.count else { throw RequestFailure("colon in a name") }
+      try builder.take(parsed, in: bytes)
     }
     self = try builder.finish(bytes, fromHTTP2: true)
   }
@@ -116,20 +128,20 @@ extension RequestHead {
   }
 
   /// The path, still percent-encoded: begins with `/`, or is `*`.
-  public var path: ArraySlice<UInt8> { bytes[pathRange] }
+  public var path: ArraySlice<UInt8> { bytes[pathExtent.range] }
 
   /// What stands after the first `?` of the target, or nil without one.
-  public var query: ArraySlice<UInt8>? { queryRange.map { bytes[$0] } }
+  public var query: ArraySlice<UInt8>? { queryExtent.map { bytes[$0.range] } }
 
   /// The target as the client wrote it: printable ASCII, for logs.
-  public var target: String { String(decoding: bytes[targetRange], as: UTF8.self) }
+  public var target: String { String(decoding: bytes[targetExtent.range], as: UTF8.self) }
 
   /// Host and port as the client wrote them; empty only in HTTP/1.0.
-  public var authority: String { String(decoding: bytes[authorityRange], as: UTF8.self) }
+  public var authority: String { String(decoding: bytes[authorityExtent.range], as: UTF8.self) }
 
   /// The host in lower case, without port, an IPv6 address in brackets; empty only in HTTP/1.0.
   public var host: String {
-    String(decoding: bytes[hostRange].lazy.map(\.lowercase), as: UTF8.self)
+    String(decoding: bytes[hostExtent.range].lazy.map(\.lowercase), as: UTF8.self)
   }
 
   /// The value of the first field with a name.

@@ -41,36 +41,46 @@ struct RequestHeadBuilder: Sendable {
     _ head: [UInt8], _ line: Range<Int>
   ) throws(RequestFailure) {
     let bytes = head.span
-    guard let first = space(in: bytes, line), bytes.isToken(line.lowerBound..<first) else {
-      throw RequestFailure("malformed request line")
+    let methodEnd = bytes.end(of: .token, in: line)
+    guard methodEnd > line.lowerBound, methodEnd < line.upperBound, bytes[methodEnd] == 0x20 else {
+      throw RequestFailure("malformed method")
     }
-    guard let second = space(in: bytes, first + 1..<line.upperBound) else {
-      throw RequestFailure("no version in the request line")
+    let (targetEnd, question) = Self.targetEnd(bytes, methodEnd + 1..<line.upperBound)
+    guard targetEnd < line.upperBound, bytes[targetEnd] == 0x20 else {
+      throw RequestFailure("malformed target")
     }
-    try takeVersion(bytes, second + 1..<line.upperBound)
-    let methodLength = first - line.lowerBound
-    guard methodLength <= Self.longestMethod else {
+    try takeVersion(bytes, targetEnd + 1..<line.upperBound)
+    guard methodEnd - line.lowerBound <= Self.longestMethod else {
       throw RequestFailure(.notImplemented, "method too long")
     }
-    method = Method(bytes.extracting(line.lowerBound..<first))
+    method = Method(bytes.extracting(line.lowerBound..<methodEnd))
     guard method != .connect else { throw RequestFailure(.notImplemented, "CONNECT") }
-    try takeTarget(bytes, first + 1..<second)
+    try takeTarget(bytes, methodEnd + 1..<targetEnd, question)
   }
 
-  private func space(in bytes: Span<UInt8>, _ range: Range<Int>) -> Int? {
-    for index in range where bytes[index] == 0x20 { return index }
-    return nil
+  /// Finds where a target ends that begins at the start of a part, and the first `?` in it.
+  private static func targetEnd(
+    _ bytes: Span<UInt8>, _ range: Range<Int>
+  ) -> (end: Int, question: Int?) {
+    unsafe bytes.withUnsafeBytes { raw in
+      let stop = unsafe ByteScan.firstTargetStop(
+        in: raw, from: range.lowerBound, to: range.upperBound)
+      var end = stop
+      while end < range.upperBound, unsafe raw[end] == UInt8(ascii: "?") {
+        end = unsafe ByteScan.firstTargetStop(in: raw, from: end + 1, to: range.upperBound)
+      }
+      return (end, end > stop ? stop : nil)
+    }
   }
 
   /// `HTTP/1.0` or a later 1.x, which is served as 1.1 (RFC 9110 section 2.5).
   private mutating func takeVersion(
     _ bytes: Span<UInt8>, _ range: Range<Int>
   ) throws(RequestFailure) {
-    let text: StaticString = "HTTP/"
     let start = range.lowerBound
     guard range.count == 8, bytes[start] == UInt8(ascii: "H"),
-      bytes.equals(text, in: start..<start + 5),
-      bytes[start + 1] & bytes[start + 2] & bytes[start + 3] & 0x20 == 0,
+      bytes[start + 1] == UInt8(ascii: "T"), bytes[start + 2] == UInt8(ascii: "T"),
+      bytes[start + 3] == UInt8(ascii: "P"), bytes[start + 4] == UInt8(ascii: "/"),
       let major = bytes[start + 5].digitValue, bytes[start + 6] == UInt8(ascii: "."),
       let minor = bytes[start + 7].digitValue
     else { throw RequestFailure("malformed version") }
@@ -78,19 +88,11 @@ struct RequestHeadBuilder: Sendable {
     version = minor == 0 ? .http10 : .http11
   }
 
-  /// Takes a target in origin, absolute or asterisk form (RFC 9112 section 3.2).
+  /// Takes a target, known to have no forbidden byte, in origin, absolute or asterisk form (RFC 9112 section 3.2).
   private mutating func takeTarget(
-    _ bytes: Span<UInt8>, _ range: Range<Int>
+    _ bytes: Span<UInt8>, _ range: Range<Int>, _ question: Int?
   ) throws(RequestFailure) {
     guard !range.isEmpty else { throw RequestFailure("empty target") }
-    var question: Int?
-    for index in range {
-      let byte = bytes[index]
-      guard byte &- 0x21 < 0x5e, byte != UInt8(ascii: "#") else {
-        throw RequestFailure("forbidden byte in the target")
-      }
-      if byte == UInt8(ascii: "?"), question == nil { question = index }
-    }
     target = range
     query = question.map { $0 + 1..<range.upperBound }
     let pathEnd = question ?? range.upperBound
@@ -136,9 +138,7 @@ struct RequestHeadBuilder: Sendable {
     _ bytes: Span<UInt8>, _ line: Range<Int>
   ) throws(RequestFailure) -> RequestHead.Field {
     guard !bytes[line.lowerBound].isBlank else { throw RequestFailure("folded field line") }
-    let set = ByteSet.token
-    var colon = line.lowerBound
-    while colon < line.upperBound, set.contains(bytes[colon]) { colon += 1 }
+    let colon = bytes.end(of: .token, in: line)
     guard colon < line.upperBound, bytes[colon] == UInt8(ascii: ":"), colon > line.lowerBound
     else { throw RequestFailure("malformed field name") }
     return RequestHead.Field(
@@ -232,7 +232,9 @@ struct RequestHeadBuilder: Sendable {
     let bytes = head.span
     guard method != .connect else { throw RequestFailure(.notImplemented, "CONNECT") }
     self.method = method
-    try takeTarget(bytes, target)
+    let (end, question) = Self.targetEnd(bytes, target)
+    guard end == target.upperBound else { throw RequestFailure("malformed target") }
+    try takeTarget(bytes, target, question)
     guard targetAuthority == nil else { throw RequestFailure("absolute path") }
     guard !authority.isEmpty else { return }
     guard let host = Authority.host(in: bytes, authority) else {
@@ -266,7 +268,9 @@ struct RequestHeadBuilder: Sendable {
       // HTTP/1.0 clients know no interim response (RFC 9110 section 10.1.1).
       expectsContinue: saysContinue && version == .http11 && framing != .none
         && framing != .length(0),
-      targetRange: target, pathRange: path, queryRange: query,
-      authorityRange: authority?.whole ?? 0..<0, hostRange: authority?.host ?? 0..<0)
+      targetExtent: RequestHead.Extent(target), pathExtent: RequestHead.Extent(path),
+      queryExtent: query.map { RequestHead.Extent($0) },
+      authorityExtent: RequestHead.Extent(authority?.whole ?? 0..<0),
+      hostExtent: RequestHead.Extent(authority?.host ?? 0..<0))
   }
 }

@@ -34,18 +34,24 @@ public struct RequestParser: Sendable {
   private enum State: Sendable {
     case requestLine, fields
     case body(remaining: Int)
-    case chunkSize(ChunkSize)
+    case chunkHeader(ChunkHeader)
     case chunkData(remaining: Int)
     case chunkEnd(sawReturn: Bool)
     case trailers
   }
 
-  private struct ChunkSize: Sendable {
-    enum Part: Sendable { case digits, blank, extensions, lineFeed }
-    var part = Part.digits
+  /// What has been seen of a chunked body.
+  private struct Chunks: Sendable {
+    /// The sizes announced, together, in bytes.
     var size = 0
-    var hasDigits = false
+    /// Bytes of chunk extensions.
+    var extensions = 0
+    /// Bytes of trailer fields, and their number.
+    var trailers = 0
+    var trailerCount = 0
   }
+
+  private enum LineOutcome { case incomplete, line, end }
 
   /// Empty lines that are skipped before a request line (RFC 9112 section 2.2 asks for one).
   private static let emptyLineLimit = 8
@@ -60,15 +66,9 @@ public struct RequestParser: Sendable {
   private var failure: RequestFailure?
   private var builder = RequestHeadBuilder()
   /// The head so far, or the trailer line so far.
-  private var buffer: [UInt8] = []
-  private var lineStart = 0
-  private var sawReturn = false
+  private var lines = LineBuffer()
   private var emptyLines = 0
-  /// Bytes of the chunks that were announced, of chunk extensions, and of the trailer section.
-  private var chunked = 0
-  private var extensions = 0
-  private var trailerBytes = 0
-  private var trailerCount = 0
+  private var chunks = Chunks()
 
   /// A parser for one connection.
   ///
@@ -79,7 +79,7 @@ public struct RequestParser: Sendable {
 
   /// Whether nothing of a next request has come yet.
   public var isBetweenMessages: Bool {
-    if case .requestLine = state { buffer.isEmpty } else { false }
+    if case .requestLine = state { lines.isEmpty } else { false }
   }
 
   /// Reads on.
@@ -99,7 +99,7 @@ public struct RequestParser: Sendable {
       }
     } catch {
       failure = error
-      buffer = []
+      lines.release()
       throw error
     }
   }
@@ -125,8 +125,8 @@ public struct RequestParser: Sendable {
         guard let run = unsafe run(of: remaining, in: input, &offset) else { return .incomplete }
         state = .body(remaining: remaining - run.count)
         return .body(run)
-      case .chunkSize(let size):
-        guard try unsafe takeChunkSize(size, input, &offset) else { return .incomplete }
+      case .chunkHeader(let header):
+        guard try unsafe takeChunkHeader(header, input, &offset) else { return .incomplete }
       case .chunkData(let remaining):
         guard let run = unsafe run(of: remaining, in: input, &offset) else { return .incomplete }
         let left = remaining - run.count
@@ -138,7 +138,7 @@ public struct RequestParser: Sendable {
           throw RequestFailure("no line end after a chunk")
         }
         offset += 1
-        state = sawReturn ? .chunkSize(ChunkSize()) : .chunkEnd(sawReturn: true)
+        state = sawReturn ? .chunkHeader(ChunkHeader()) : .chunkEnd(sawReturn: true)
       case .trailers:
         switch try unsafe takeTrailerLine(input, &offset) {
         case .incomplete: return .incomplete
@@ -148,8 +148,6 @@ public struct RequestParser: Sendable {
       }
     }
   }
-
-  private enum LineOutcome { case incomplete, line, end }
 
   private mutating func end() -> Event {
     state = .requestLine
@@ -166,187 +164,91 @@ public struct RequestParser: Sendable {
     return offset..<end
   }
 
-  // MARK: Lines
+  // MARK: Head
 
-  /// Moves bytes of a line into ``buffer``, up to its CR LF.
-  ///
-  /// - Parameters:
-  ///   - limit: the longest line, CR LF included.
-  ///   - tooLong: thrown as soon as the line is longer.
-  /// - Returns: whether the line is complete.
-  private mutating func takeLine(
-    _ input: UnsafeRawBufferPointer, _ offset: inout Int, limit: Int,
-    tooLong: @autoclosure () -> RequestFailure
-  ) throws(RequestFailure) -> Bool {
-    let room = limit - (buffer.count - lineStart)
-    let end = offset + min(max(room, 0), input.count - offset)
-    var index = offset
-    while true {
-      if sawReturn, index < end {
-        guard unsafe input[index] == 0x0a else { throw RequestFailure("bare CR") }
-        sawReturn = false
-        unsafe store(input[offset...index])
-        offset = index + 1
-        return true
-      }
-      index = unsafe ControlScan.first(in: input, from: index, to: end)
-      guard index < end else { break }
-      switch unsafe input[index] {
-      case 0x09: break
-      case 0x0d: sawReturn = true
-      case 0x0a: throw RequestFailure("bare LF")
-      default: throw RequestFailure("control character in the head")
-      }
-      index += 1
-    }
-    if offset < end { unsafe store(input[offset..<end]) }
-    offset = end
-    guard buffer.count - lineStart < limit else { throw tooLong() }
-    return false
-  }
-
-  private mutating func store(_ bytes: Slice<UnsafeRawBufferPointer>) {
-    // One allocation for nearly every head, and none that a length field could ask for.
-    if buffer.capacity == 0 { buffer.reserveCapacity(480) }
-    unsafe buffer.append(contentsOf: UnsafeRawBufferPointer(rebasing: bytes))
-  }
-
-  private var line: Range<Int> { lineStart..<buffer.count - 2 }
+  private var headLimit: Int { min(limits.head, RequestHead.longest) }
 
   private mutating func takeRequestLine(
     _ input: UnsafeRawBufferPointer, _ offset: inout Int
   ) throws(RequestFailure) -> Bool {
     let limit = min(limits.target + RequestHeadBuilder.requestLineOverhead, headLimit)
     guard
-      try unsafe takeLine(
+      try unsafe lines.gather(
         input, &offset, limit: limit, tooLong: RequestFailure(.uriTooLong, "request line too long"))
     else { return false }
-    let line = line
+    let line = lines.line
     guard !line.isEmpty else {
       emptyLines += 1
       guard emptyLines <= Self.emptyLineLimit else { throw RequestFailure("too many empty lines") }
-      buffer.removeAll(keepingCapacity: true)
+      lines.clear()
       return true
     }
-    try builder.takeRequestLine(buffer, line)
+    try builder.takeRequestLine(lines.bytes, line)
     guard builder.targetLength <= limits.target else {
       throw RequestFailure(.uriTooLong, "target too long")
     }
-    lineStart = buffer.count
+    lines.beginLine()
     state = .fields
     return true
   }
-
-  private var headLimit: Int { min(limits.head, RequestHead.longest) }
 
   private mutating func takeFieldLine(
     _ input: UnsafeRawBufferPointer, _ offset: inout Int
   ) throws(RequestFailure) -> LineOutcome {
     guard
-      try unsafe takeLine(
-        input, &offset, limit: min(limits.fieldLine, headLimit - lineStart),
+      try unsafe lines.gather(
+        input, &offset, limit: min(limits.fieldLine, headLimit - lines.lineStart),
         tooLong: RequestFailure(.headerFieldsTooLarge, "header fields too large"))
     else { return .incomplete }
-    let line = line
+    let line = lines.line
     guard !line.isEmpty else { return .end }
-    let field = try RequestHeadBuilder.field(buffer.span, line)
+    let field = try RequestHeadBuilder.field(lines.bytes.span, line)
     guard builder.fields.count < limits.fieldCount else {
       throw RequestFailure(.headerFieldsTooLarge, "too many header fields")
     }
-    try builder.take(field, in: buffer)
-    lineStart = buffer.count
+    try builder.take(field, in: lines.bytes)
+    lines.beginLine()
     return .line
   }
 
   private mutating func finishHead() throws(RequestFailure) -> RequestHead {
-    let head = try builder.finish(buffer)
+    let head = try builder.finish(lines.bytes)
     builder = RequestHeadBuilder()
-    buffer = []
-    lineStart = 0
+    lines.release()
     emptyLines = 0
     switch head.framing {
     case .none: state = .body(remaining: 0)
     case .length(let length): state = .body(remaining: length)
     case .chunked:
-      state = .chunkSize(ChunkSize())
-      chunked = 0
-      extensions = 0
-      trailerBytes = 0
-      trailerCount = 0
+      state = .chunkHeader(ChunkHeader())
+      chunks = Chunks()
     }
     return head
   }
 
   // MARK: Chunks
 
-  /// Reads `chunk-size [chunk-ext] CRLF` (RFC 9112 section 7.1); extensions are dropped.
-  private mutating func takeChunkSize(
-    _ start: ChunkSize, _ input: UnsafeRawBufferPointer, _ offset: inout Int
+  private mutating func takeChunkHeader(
+    _ start: ChunkHeader, _ input: UnsafeRawBufferPointer, _ offset: inout Int
   ) throws(RequestFailure) -> Bool {
-    var line = start
+    var header = start
     while offset < input.count {
-      let byte = unsafe input[offset]
-      offset += 1
-      switch line.part {
-      case .digits:
-        if let digit = byte.hexValue {
-          guard line.size <= Int.max >> 4 else {
-            throw RequestFailure(.contentTooLarge, "chunk too large")
-          }
-          line.size = line.size << 4 | Int(digit)
-          line.hasDigits = true
-          continue
-        }
-        guard line.hasDigits else { throw RequestFailure("no chunk size") }
-        try takeExtensionByte(byte, &line)
-      case .blank:
-        try takeExtensionByte(byte, &line)
-      case .extensions:
-        guard byte != 0x0d else {
-          line.part = .lineFeed
-          continue
-        }
-        guard byte >= 0x20 && byte != 0x7f || byte == 0x09 else {
-          throw RequestFailure("control character in a chunk extension")
-        }
-        try countExtensionByte()
-      case .lineFeed:
-        guard byte == 0x0a else { throw RequestFailure("bare CR in a chunk size line") }
-        return try startChunk(line.size)
+      let isComplete = try unsafe header.take(input[offset], extensions: &chunks.extensions)
+      guard chunks.extensions <= limits.fieldLine else {
+        throw RequestFailure("chunk extensions too long")
       }
+      offset += 1
+      guard isComplete else { continue }
+      let (total, overflows) = chunks.size.addingReportingOverflow(header.size)
+      guard !overflows, total <= bodyLimit else {
+        throw RequestFailure(.contentTooLarge, "chunks above the limit")
+      }
+      chunks.size = total
+      state = header.size > 0 ? .chunkData(remaining: header.size) : .trailers
+      return true
     }
-    state = .chunkSize(line)
+    state = .chunkHeader(header)
     return false
-  }
-
-  /// Takes what may follow the digits: blanks before `;`, the extensions, or the line's end.
-  private mutating func takeExtensionByte(
-    _ byte: UInt8, _ line: inout ChunkSize
-  ) throws(RequestFailure) {
-    switch byte {
-    case UInt8(ascii: ";"): line.part = .extensions
-    case 0x20, 0x09: line.part = .blank
-    case 0x0d where line.part == .digits:
-      line.part = .lineFeed
-      return
-    default: throw RequestFailure("malformed chunk size")
-    }
-    try countExtensionByte()
-  }
-
-  private mutating func countExtensionByte() throws(RequestFailure) {
-    extensions += 1
-    guard extensions <= limits.fieldLine else { throw RequestFailure("chunk extensions too long") }
-  }
-
-  private mutating func startChunk(_ size: Int) throws(RequestFailure) -> Bool {
-    let (total, overflows) = chunked.addingReportingOverflow(size)
-    guard !overflows, total <= bodyLimit else {
-      throw RequestFailure(.contentTooLarge, "chunks above the limit")
-    }
-    chunked = total
-    state = size > 0 ? .chunkData(remaining: size) : .trailers
-    return true
   }
 
   /// Checks trailer fields like header fields, and drops them.
@@ -354,18 +256,22 @@ public struct RequestParser: Sendable {
     _ input: UnsafeRawBufferPointer, _ offset: inout Int
   ) throws(RequestFailure) -> LineOutcome {
     guard
-      try unsafe takeLine(
-        input, &offset, limit: min(limits.fieldLine, headLimit - trailerBytes),
+      try unsafe lines.gather(
+        input, &offset, limit: min(limits.fieldLine, headLimit - chunks.trailers),
         tooLong: RequestFailure(.headerFieldsTooLarge, "trailer fields too large"))
     else { return .incomplete }
-    defer { buffer = [] }
-    guard !line.isEmpty else { return .end }
-    _ = try RequestHeadBuilder.field(buffer.span, line)
-    trailerBytes += buffer.count
-    trailerCount += 1
-    guard trailerCount <= limits.fieldCount else {
+    let line = lines.line
+    guard !line.isEmpty else {
+      lines.release()
+      return .end
+    }
+    _ = try RequestHeadBuilder.field(lines.bytes.span, line)
+    chunks.trailers += lines.bytes.count
+    chunks.trailerCount += 1
+    guard chunks.trailerCount <= limits.fieldCount else {
       throw RequestFailure(.headerFieldsTooLarge, "too many trailer fields")
     }
+    lines.clear()
     return .line
   }
 }

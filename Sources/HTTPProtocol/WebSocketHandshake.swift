@@ -42,9 +42,8 @@ public enum WebSocketHandshake {
 
   /// Whether a value is 16 bytes in base64.
   private static func isKey(_ value: ArraySlice<UInt8>) -> Bool {
-    let set = ByteSet("+/", alphanumeric: true)
-    return value.count == 24 && value.suffix(2).elementsEqual("==".utf8)
-      && value.dropLast(2).allSatisfy(set.contains)
+    value.count == 24 && value.suffix(2).elementsEqual("==".utf8)
+      && value.dropLast(2).allSatisfy(ByteSet.base64.contains)
   }
 
   /// The value of `Sec-WebSocket-Accept` (RFC 6455 section 4.2.2).
@@ -128,7 +127,9 @@ public enum WebSocketHandshake {
     guard let end = headEnd(bytes, limit: limit) else {
       return bytes.count >= limit ? .invalid : .incomplete
     }
-    let lines = bytes[..<(end - 2)].split(separator: UInt8(ascii: "\n"))
+    // The empty line and what follows its end are the last two parts.
+    let lines = bytes[..<end]
+      .split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).dropLast(2)
     guard let first = lines.first, let status = status(first) else { return .invalid }
     guard status == .switchingProtocols else { return .refused(status) }
     var upgrade = 0
