@@ -24,6 +24,9 @@ struct ServeCommand: Command {
     let signals = StopSignals.requests()
     let log = Log(
       level: configuration.server.log.level.logged, format: configuration.server.log.format.logged)
+    try DataFolder.prepare(configuration.server.data)
+    let lock = try DataFolderLock(configuration.server.data)
+    defer { extendLifetime(lock) }
     let workplace = try await Workplace.open(configuration, services: context.services, log: log)
     do {
       let daemon = try await Daemon(in: workplace, services: context.services)

@@ -55,6 +55,11 @@ final class Connection {
   private var stretchStart: UInt64 = 0
   private var stretchQueued = 0
   private var lingerDeadline: UInt64 = 0
+  /// Bytes that came after the connection's end was decided.
+  private var discarded = 0
+
+  /// How much a peer may still send while it has not taken notice of the end, in bytes.
+  private static let discardLimit = 2 << 20
 
   init?(
     id: ConnectionID, loop: EventLoop, on uvLoop: UnsafeMutablePointer<uv_loop_t>,
@@ -141,7 +146,12 @@ final class Connection {
   private func didRead(_ bytes: UnsafeRawBufferPointer, result: Int) {
     if result > 0 {
       loop.statistics.bytesReceived.bump(result)
-      if life == .open { unsafe protocolHandler?.received(RawSpan(_unsafeBytes: bytes)) }
+      if life == .open {
+        unsafe protocolHandler?.received(RawSpan(_unsafeBytes: bytes))
+      } else {
+        discarded += result
+        if discarded > Connection.discardLimit { reset() }
+      }
     } else if result == Int(UV_EOF.rawValue) {
       isReading = false
       switch life {
@@ -185,11 +195,7 @@ final class Connection {
       unsafe tryWrite(staged, bytes.buffer)
     }
     guard let written = accept(result) else { return }
-    if written < head {
-      queueStaged(from: written)
-    } else {
-      staged.removeAll(keepingCapacity: true)
-    }
+    queueStaged(from: min(written, head))
     if written < head + bytes.count { append(bytes, from: max(0, written - head)) }
     writeQueue()
   }
@@ -202,7 +208,7 @@ final class Connection {
     if queue.isEmpty, inFlight.isEmpty {
       let result = unsafe staged.withUnsafeBytes { staged in unsafe tryWrite(staged, nil) }
       guard let written = accept(result) else { return }
-      if written < staged.count { queueStaged(from: written) }
+      queueStaged(from: written)
     } else {
       queueStaged(from: 0)
     }

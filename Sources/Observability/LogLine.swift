@@ -10,7 +10,8 @@ struct LogLine {
     case .text:
       bytes += "\(time) ".utf8
       bytes += level.rawValue.utf8
-      bytes.append(contentsOf: repeatElement(UInt8(ascii: " "), count: 8 - level.rawValue.utf8.count))
+      bytes.append(
+        contentsOf: repeatElement(UInt8(ascii: " "), count: 8 - level.rawValue.utf8.count))
       escape(message, alsoQuotes: false)
     case .json:
       bytes += "{\"time\":\"\(time)\",\"level\":\"\(level.rawValue)\",\"message\":".utf8

@@ -75,6 +75,8 @@ public struct CommandArguments: Sendable, Equatable {
       isOpen = true
       if missing < least { throw .usage("\(name) is missing") }
     }
-    if missing > 0 && !isOpen { throw .usage("unexpected argument \(operands[operands.count - missing])") }
+    if missing > 0 && !isOpen {
+      throw .usage("unexpected argument \(operands[operands.count - missing])")
+    }
   }
 }

@@ -10,7 +10,8 @@ public struct CommandContext: Sendable {
   public let environment: [String: String]
   /// Writes a line to standard output.
   public let print: @Sendable (String) -> Void
-  private let configure: @Sendable (any Service.Type, CommandArguments) throws -> ConfigurationSection
+  private let configure:
+    @Sendable (any Service.Type, CommandArguments) throws -> ConfigurationSection
   private let lend: @Sendable (any Service.Type, CommandArguments) async throws -> ServiceContext
 
   /// A context.

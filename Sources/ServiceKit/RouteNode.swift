@@ -53,7 +53,8 @@ final class RouteNode: Sendable {
     let segment = isEncoded ? PercentEncoding.decode(raw).map { $0[...] } ?? raw : raw
     let behind = path[end...]
 
-    for (bytes, node) in literals where bytes.count == segment.count && segment.elementsEqual(bytes) {
+    for (bytes, node) in literals where bytes.count == segment.count && segment.elementsEqual(bytes)
+    {
       if let found = node.target(of: behind, isEncoded: isEncoded, &matches) { return found }
     }
     guard !segment.isEmpty, !Self.isDots(segment) else { return nil }

@@ -1,0 +1,161 @@
+import Configuration
+import Foundation
+import HTTPProtocol
+import ServiceKit
+import Storage
+import Synchronization
+import Testing
+
+@testable import Commands
+
+/// A service with one key of its own and one route.
+struct SampleService: Service {
+  static let name = "sample"
+  private let greeting: String
+
+  static func validate(_ configuration: ConfigurationSection) {
+    _ = configuration.string("greeting", default: "hello")
+  }
+
+  init(_ context: ServiceContext) async throws {
+    greeting = context.configuration.string("greeting", default: "hello")
+    if greeting == "fail" { throw HTTPError(.badRequest, "told to fail") }
+  }
+
+  func register(on router: inout Router) {
+    router.get("/greeting") { [greeting] _, _ in
+      Response(.ok, type: "text/plain", text: greeting)
+    }
+  }
+
+  static let commands: [any Command.Type] = [GreetCommand.self, GreetAllCommand.self]
+}
+
+struct GreetCommand: Command {
+  static let name = "sample greet"
+  static let summary = "Greet someone"
+  static let parameters: [CommandParameter] = [.configuration, .operand("NAME", "who")]
+
+  static func run(_ context: CommandContext) async throws {
+    let section = try context.configuration(for: SampleService.self)
+    context.print(
+      "\(section.string("greeting", default: "hello")) \(context.arguments.operands[0])")
+  }
+}
+
+struct GreetAllCommand: Command {
+  static let name = "sample greet all"
+  static let summary = "Greet everyone in the store"
+  static let parameters: [CommandParameter] = [.configuration]
+
+  static func run(_ context: CommandContext) async throws {
+    let context = try await context.serviceContext(for: SampleService.self)
+    try await context.store.write { _ in }
+    throw CommandError.refused("nobody is there")
+  }
+}
+
+/// A program in this process, and what it wrote.
+final class Session: Sendable {
+  private let lines = Mutex<(output: [String], errors: [String])>(([], []))
+
+  var output: String { lines.withLock { $0.output.joined(separator: "\n") } }
+  var errors: String { lines.withLock { $0.errors.joined(separator: "\n") } }
+
+  func run(_ words: [String], environment: [String: String] = ["HOME": "/nowhere"]) async -> Int32 {
+    await Program(services: [SampleService.self]).run(
+      words, environment: environment,
+      print: { line in self.lines.withLock { $0.output.append(line) } },
+      complain: { line in self.lines.withLock { $0.errors.append(line) } }
+    ).rawValue
+  }
+}
+
+/// A folder of its own for a test; gone with the object.
+final class Folder: Sendable {
+  let path: String
+
+  init(_ files: [String: String] = [:]) throws {
+    path = "/tmp/awd-tests-\(UUID().uuidString)"
+    try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+    for (name, text) in files {
+      try Data(text.utf8).write(to: URL(fileURLWithPath: "\(path)/\(name)"))
+    }
+  }
+
+  deinit { try? FileManager.default.removeItem(atPath: path) }
+}
+
+@Suite struct CheckCommandTests {
+  @Test func valuesWithTheirOrigin() async throws {
+    let folder = try Folder([
+      "awd.toml":
+        "[server]\nthreads = 3\n\n[sample]\ngreeting = \"hi\"\nhosts = [\"Repo.example\"]\n"
+    ])
+    let session = Session()
+    let file = "\(folder.path)/awd.toml"
+    let environment = ["AWD_LOG_LEVEL": "debug", "HOME": "/nowhere"]
+    #expect(await session.run(["check", "--config", file], environment: environment) == 0)
+    for line in [
+      "server.threads = 3  # \(file):2:11", "sample.greeting = \"hi\"  # \(file):5:12",
+      "sample.hosts = [\"repo.example\"]  # \(file):6:9", "log.level = \"debug\"  # AWD_LOG_LEVEL",
+      "log.format = \"text\"  # default", "server.data = \"\(folder.path)/var\"  # default",
+    ] {
+      #expect(session.output.split(separator: "\n").contains { $0 == line }, "\(line)")
+    }
+    #expect(!FileManager.default.fileExists(atPath: "\(folder.path)/var"))
+  }
+
+  @Test func allProblemsAtOnce() async throws {
+    let folder = try Folder([
+      "awd.toml": """
+      [server]
+      threads = "many"
+      services = ["sampel"]
+      listen = ["https://127.0.0.1:1"]
+      [sample]
+      greting = 1
+      hosts = ["a/b", "c:80"]
+      """
+    ])
+    for json in [false, true] {
+      let session = Session()
+      let file = "\(folder.path)/awd.toml"
+      let code =
+        await json
+        ? session.run(["check", "--json", "--config", file])
+        : session.run(["check", "--config", file])
+      #expect(code == 1)
+      for part in ["awd.toml:2:11", "awd.toml:3:13", "\"sample\"", "awd.toml:4", "TLS"] {
+        #expect(session.errors.contains(part), "\(part)")
+      }
+      guard json else { continue }
+      let report = try #require(
+        try JSONSerialization.jsonObject(with: Data(session.output.utf8)) as? [String: Any])
+      #expect(report["valid"] as? Bool == false)
+      #expect((report["problems"] as? [[String: String]])?.count ?? 0 >= 3)
+    }
+  }
+
+  @Test func aServicesOwnSectionIsChecked() async throws {
+    let folder = try Folder(["awd.toml": "[sample]\ngreting = 1\nhosts = [\"a/b\", \"c:80\"]\n"])
+    let session = Session()
+    #expect(await session.run(["check", "--config", "\(folder.path)/awd.toml"]) == 1)
+    #expect(session.errors.contains("awd.toml:2:1: sample.greting: unknown key"))
+    #expect(session.errors.contains("awd.toml:3:10"))
+    #expect(session.errors.contains("awd.toml:3:17"))
+  }
+
+  @Test func settingsAsJSON() async throws {
+    let session = Session()
+    #expect(await session.run(["check", "--json"]) == 0)
+    let report = try #require(
+      try JSONSerialization.jsonObject(with: Data(session.output.utf8)) as? [String: Any])
+    #expect(report["valid"] as? Bool == true)
+    let settings = try #require(report["settings"] as? [[String: String]])
+    #expect(
+      settings.contains([
+        "key": "server.data", "value": "\"/nowhere/.local/state/awd\"", "origin": "default",
+      ]))
+  }
+}

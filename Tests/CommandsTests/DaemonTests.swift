@@ -1,0 +1,66 @@
+import Configuration
+import Foundation
+import FoundationNetworking
+import HTTPServer
+import Observability
+import ServiceKit
+import Storage
+import Testing
+
+@testable import Commands
+
+@Suite struct DaemonTests {
+  private func workplace(_ folder: Folder, _ log: Log) async throws -> Workplace {
+    let configuration = try LoadedConfiguration(
+      file: "\(folder.path)/awd.toml", environment: [:], services: [SampleService.self])
+    return try await Workplace.open(configuration, services: [SampleService.self], log: log)
+  }
+
+  @Test func servesAndStops() async throws {
+    let folder = try Folder(["awd.toml": "[server]\nlisten = [\"127.0.0.1:0\"]\nthreads = 2\n"])
+    let workplace = try await workplace(folder, Log(level: .error))
+    let daemon = try await Daemon(in: workplace, services: [SampleService.self])
+    try daemon.start()
+    let (signals, continuation) = AsyncStream.makeStream(of: StopSignals.Request.self)
+    let running = Task {
+      await daemon.run(until: signals) { () throws(ConfigurationError) in workplace.configuration }
+    }
+    let base = "http://\(try #require(daemon.server.endpoints.first))"
+    for (path, text) in [("greeting", "hello"), ("healthz", "ok\n"), ("readyz", "ready\n")] {
+      let url = try #require(URL(string: "\(base)/\(path)"))
+      let (data, _) = try await URLSession.shared.data(from: url)
+      #expect(String(decoding: data, as: UTF8.self) == text)
+    }
+    continuation.yield(.reload)
+    continuation.yield(.stop)
+    await running.value
+    await #expect(throws: StoreError.self) { try await workplace.store.write { _ in } }
+  }
+
+  @Test func aServiceThatCannotBeMadeIsNamed() async throws {
+    let folder = try Folder(["awd.toml": "[sample]\ngreeting = \"fail\"\n"])
+    let workplace = try await workplace(folder, Log(level: .error))
+    let error = await #expect(throws: CommandError.self) {
+      _ = try await Daemon(in: workplace, services: [SampleService.self])
+    }
+    guard case .refused(let reason) = error else { return }
+    #expect(reason.contains("the service sample: ") && reason.contains("told to fail"))
+    await workplace.close()
+  }
+
+  @Test func oneDaemonHasADataFolder() throws {
+    let folder = try Folder()
+    let first = try DataFolderLock(folder.path)
+    #expect(throws: CommandError.self) { _ = try DataFolderLock(folder.path) }
+    extendLifetime(first)
+  }
+
+  @Test func theDataFolderIsMadeForThisUserAlone() throws {
+    let folder = try Folder(["file": ""])
+    try DataFolder.prepare("\(folder.path)/a/b")
+    try DataFolder.prepare("\(folder.path)/a/b")
+    let attributes = try FileManager.default.attributesOfItem(atPath: "\(folder.path)/a/b")
+    #expect(attributes[.posixPermissions] as? Int == 0o700)
+    #expect(throws: CommandError.self) { try DataFolder.prepare("\(folder.path)/file/b") }
+  }
+}

@@ -1,0 +1,94 @@
+import Foundation
+import Observability
+import Testing
+
+@Suite struct LogTests {
+  /// Logs by a closure and gives what was written.
+  private func written(
+    _ format: Log.Format, level: Log.Level = .debug, _ body: (Log) -> Void
+  ) -> String {
+    let pipe = Pipe()
+    let log = Log(
+      level: level, format: format, descriptor: pipe.fileHandleForWriting.fileDescriptor,
+      clock: { Timestamp(milliseconds: 1_574_367_908_123) })
+    body(log)
+    log.flush(within: .seconds(10))
+    pipe.fileHandleForWriting.closeFile()
+    return String(decoding: pipe.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+  }
+
+  @Test func textLine() {
+    let text = written(.text) {
+      $0.with(["service": "msgr"]).warning("slow", ["ms": 1.5, "path": "/a b", "n": 3, "ok": true])
+    }
+    #expect(
+      text
+        == "2019-11-21T20:25:08.123Z warning slow service=msgr ms=1.5 path=\"/a b\" n=3 ok=true\n")
+  }
+
+  @Test func levelsBelowAreNeitherWrittenNorBuilt() {
+    var built = false
+    func expensive() -> String {
+      built = true
+      return ""
+    }
+    let text = written(.text, level: .warning) { log in
+      log.info(expensive())
+      log.setLevel(.error)
+      log.warning("no")
+      log.error("yes")
+    }
+    #expect(!built)
+    #expect(text.hasSuffix("error   yes\n") && !text.contains("no\n"))
+  }
+
+  static let forgeries = [
+    "a\n2019-11-21T20:25:08.123Z error forged", "a\r\nb", "\u{1b}[2J", "\u{2028}x", "\u{85}x",
+    "\u{202e}txt", "quote\" level=error", "back\\slash", "\u{0}", "\u{e0001}", "",
+  ]
+
+  @Test(arguments: forgeries)
+  func noValueEndsItsLineOrReachesTheTerminal(_ hostile: String) {
+    for format in [Log.Format.text, .json] {
+      let text = written(format) { $0.info(hostile, ["field": hostile]) }
+      #expect(text.filter(\.isNewline) == "\n")
+      let others: Set<Unicode.GeneralCategory> = [
+        .control, .format, .lineSeparator, .paragraphSeparator,
+      ]
+      #expect(
+        !text.dropLast().unicodeScalars.contains { others.contains($0.properties.generalCategory) })
+    }
+  }
+
+  @Test(arguments: forgeries + ["häß 💬", "plain"])
+  func jsonGivesBackWhatWasLogged(_ value: String) throws {
+    let text = written(.json) {
+      $0.info(value, ["value": value, "none": Double.nan, "took": Duration.microseconds(1500)])
+    }
+    let object = try #require(
+      try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any])
+    #expect(object["message"] as? String == value)
+    #expect(object["value"] as? String == value)
+    #expect(object["level"] as? String == "info")
+    #expect(object["time"] as? String == "2019-11-21T20:25:08.123Z")
+    #expect(object["took"] as? Double == 1.5)
+    #expect(object["none"] is NSNull)
+  }
+
+  @Test func aStuckReaderCostsLinesAndNotTheCaller() async {
+    let pipe = Pipe()
+    let log = Log(descriptor: pipe.fileHandleForWriting.fileDescriptor)
+    let line = String(repeating: "x", count: 1000)
+    // Three times what the pipe and the buffer hold; nobody reads until all is logged.
+    for _ in 0..<4000 { log.info(line) }
+    let reading = Task.detached { pipe.fileHandleForReading.readDataToEndOfFile() }
+    log.flush(within: .seconds(30))
+    pipe.fileHandleForWriting.closeFile()
+    let text = String(decoding: await reading.value, as: UTF8.self)
+    let lines = text.split(separator: "\n")
+    let notes = lines.filter { $0.contains("log lines dropped") }
+    let dropped = notes.compactMap { Int($0.split(separator: " ")[0]) }.reduce(0, +)
+    #expect(dropped > 0)
+    #expect(lines.count - notes.count + dropped == 4000)
+  }
+}

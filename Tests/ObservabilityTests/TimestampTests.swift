@@ -1,0 +1,29 @@
+import Foundation
+import Observability
+import Testing
+
+@Suite struct TimestampTests {
+  @Test(arguments: [
+    (0, "1970-01-01T00:00:00.000Z"), (951_782_399_999, "2000-02-28T23:59:59.999Z"),
+    (951_782_400_000, "2000-02-29T00:00:00.000Z"), (4_107_542_400_000, "2100-03-01T00:00:00.000Z"),
+    (-1, "1969-12-31T23:59:59.999Z"), (-62_167_219_200_000, "0000-01-01T00:00:00.000Z"),
+  ])
+  func description(_ milliseconds: Int64, _ text: String) {
+    #expect("\(Timestamp(milliseconds: milliseconds))" == text)
+  }
+
+  @Test func agreesWithFoundation() {
+    let style = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
+    for day in stride(from: Int64(-25_000), to: 60_000, by: 13) {
+      let moment = Timestamp(milliseconds: day * 86_400_000 + 45_296_789)
+      let date = Date(timeIntervalSince1970: Double(moment.seconds))
+      #expect("\(moment)".prefix(19) == style.format(date).prefix(19))
+    }
+  }
+
+  @Test func secondsRoundDown() {
+    #expect(Timestamp(milliseconds: -1).seconds == -1)
+    #expect(Timestamp(milliseconds: 1999).seconds == 1)
+    #expect(Timestamp(seconds: 7).milliseconds == 7000)
+  }
+}

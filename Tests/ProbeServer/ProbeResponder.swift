@@ -1,0 +1,106 @@
+import FoundationEssentials
+import Glibc
+import HTTPProtocol
+import HTTPServer
+import Storage
+
+/// The routes of the probe server.
+struct ProbeResponder: Responder {
+  let store: Store
+  private let document: Bytes
+  private let fields: HeaderFields
+  private let modified: HTTPDate
+  private let tag: EntityTag
+
+  init(store: Store) {
+    self.store = store
+    let line = "<entry>The quick brown fox jumps over the lazy dog.</entry>\n"
+    document = Bytes(Array("<doc>\n\(String(repeating: line, count: 560))</doc>\n".utf8))
+    modified = HTTPDate(1_700_000_000)
+    tag = EntityTag("probe")
+    var fields = HeaderFields()
+    fields.append(.contentType, "text/xml; charset=UTF-8")
+    fields.append(.lastModified, modified.text)
+    fields.append(.entityTag, tag.text)
+    fields.append(.cacheControl, "no-cache")
+    self.fields = fields
+  }
+
+  func plan(for head: RequestHead) -> RequestPlan {
+    let isRead = head.method == .get || head.method == .head
+    switch String(decoding: head.path, as: UTF8.self) {
+    case "/doc.xml":
+      return isRead ? .respond(bodyLimit: 65536, answerDocument) : refuse("GET, HEAD")
+    case "/gone.xml": return .refuse(Response(.gone))
+    case "/multi": return .refuse(Response(.multipleChoices))
+    case "/get": return isRead ? .task(bodyLimit: 65536, answerGet) : refuse("GET, HEAD")
+    case "/put": return head.method == .post ? .task(bodyLimit: 65536, answerPut) : refuse("POST")
+    case "/api/x":
+      return head.method == .post ? .respond(bodyLimit: 65536, answerPost) : refuse("POST")
+    case "/ws":
+      return .webSocket { _ in .accept(WebSocketAcceptance { Echo(session: $0) }) }
+    default: return .refuse(Response(.notFound))
+    }
+  }
+
+  private func refuse(_ allowed: String) -> RequestPlan {
+    var response = Response(.methodNotAllowed)
+    response.fields.append(.allow, allowed)
+    return .refuse(response)
+  }
+
+  @Sendable private func answerDocument(_ request: Request) -> Response {
+    let outcome = Preconditions.evaluate(
+      request.head, etag: tag, lastModified: modified, now: HTTPDate(Int64(time(nil))))
+    switch outcome {
+    case .notModified: return Response(.notModified, fields: fields)
+    case .failed: return Response(.preconditionFailed)
+    case .proceed: return Response(.ok, fields: fields, body: .bytes(document))
+    }
+  }
+
+  @Sendable private func answerPost(_ request: Request) -> Response {
+    let isJSON = (try? JSONDecoder().decode([String: String].self, from: Data(request.body))) != nil
+    return Response(isJSON ? .ok : .badRequest)
+  }
+
+  @Sendable private func answerPut(_ request: Request) async -> Response {
+    guard let pair = try? JSONDecoder().decode([String: String].self, from: Data(request.body)),
+      let id = pair["id"], let value = pair["v"]
+    else { return Response(.badRequest) }
+    do {
+      try await store.write { transaction in
+        try transaction.execute("INSERT OR REPLACE INTO kv VALUES (?, ?)", id, value)
+      }
+      return Response(.ok)
+    } catch {
+      return Response(.serviceUnavailable)
+    }
+  }
+
+  @Sendable private func answerGet(_ request: Request) async -> Response {
+    let query = String(decoding: request.head.query ?? [], as: UTF8.self)
+    guard query.hasPrefix("id=") else { return Response(.badRequest) }
+    do {
+      let value = try await store.read { snapshot in
+        try snapshot.one("SELECT v FROM kv WHERE id = ?", String(query.dropFirst(3))) {
+          try $0[0] as String
+        }
+      }
+      return value.map { Response(.ok, type: "text/plain", text: $0) } ?? Response(.notFound)
+    } catch {
+      return Response(.serviceUnavailable)
+    }
+  }
+}
+
+/// Sends every message back.
+private final class Echo: WebSocketHandler {
+  private let session: WebSocketSession
+
+  init(session: WebSocketSession) { self.session = session }
+
+  func received(_ message: WebSocketMessage) { session.send(message) }
+
+  func closed(_ code: UInt16?) {}
+}

@@ -1,0 +1,78 @@
+import Foundation
+import HTTPProtocol
+import Observability
+import ServiceKit
+import Storage
+import Testing
+
+@Suite struct RouteErrorTests {
+  private struct Secretive: Error, CustomStringConvertible {
+    var description: String { "detail that only the operator may read" }
+  }
+
+  /// A router whose handlers throw what the path says.
+  private static func router(_ style: ErrorStyle = .negotiated) async throws -> Router {
+    let store = try await Store.open(.memory)
+    await store.close()
+    var router = Router(service: "x")
+    router.errorStyle = style
+    router.get("/refuse") { _, _ in throw HTTPError(.forbidden, "not <you> & \"yours\"") }
+    router.get("/later") { _, _ in throw HTTPError(.tooManyRequests, retryAfter: 30) }
+    router.get("/store") { _, _ in
+      try await store.write { _ in }
+      return Response(.ok)
+    }
+    router.get("/cancelled") { _, _ in throw CancellationError() }
+    router.get("/unknown") { _, _ in throw Secretive() }
+    return router
+  }
+
+  @Test(
+    arguments: [
+      ("/refuse", 403, nil, nil), ("/later", 429, "30", nil), ("/store", 503, "1", "abc"),
+      ("/cancelled", 503, "1", "abc"), ("/unknown", 500, nil, "abc"), ("/none", 404, nil, nil),
+    ] as [(String, UInt16, String?, String?)])
+  func mapping(_ path: String, _ status: UInt16, _ retryAfter: String?, _ id: String?) async throws
+  {
+    let response = try await table(try await Self.router()).answer(.get, path)
+    #expect(response.status.code == status)
+    #expect(response.fields.first(.retryAfter) == retryAfter)
+    #expect(response.fields.first(.requestID) == id)
+    #expect(response.text.isEmpty)
+  }
+
+  static let json = #"{"error":"not <you> & \"yours\""}"#
+  static let html = "<p>not &lt;you> &amp; \"yours\"</p>"
+
+  @Test(arguments: [
+    ("*/*", ""), ("text/xml", ""), ("application/json", json), ("APPLICATION/JSON;q=0.1", json),
+    ("application/json;q=0", ""), ("text/html", html), ("text/html, application/json", json),
+    ("text/html, application/json;q=0.9", html), ("text/html;q=0, application/json;q=0.9", json),
+  ])
+  func negotiatedBodies(_ accept: String, _ body: String) async throws {
+    let response = try await table(try await Self.router())
+      .answer(.get, "/refuse", fields: [("Accept", accept)])
+    #expect(body.isEmpty ? response.text.isEmpty : response.text.contains(body))
+    #expect(response.fields.first(.vary) == "Accept")
+    #expect((response.fields.first(.contentType) == nil) == body.isEmpty)
+  }
+
+  @Test func jsonWhateverIsAccepted() async throws {
+    let response = try await table(try await Self.router(.json)).answer(.get, "/refuse")
+    #expect(response.text == Self.json)
+    #expect(response.fields.first(.contentType) == "application/json")
+  }
+
+  @Test func theDetailOfAnUnknownErrorIsOnlyInTheLog() async throws {
+    let pipe = Pipe()
+    let log = Log(level: .error, descriptor: pipe.fileHandleForWriting.fileDescriptor)
+    let table = try RouteTable([try await Self.router(.json)], log: log)
+    let response = try await table.answer(.get, "/unknown?token=secret")
+    log.flush(within: .seconds(10))
+    pipe.fileHandleForWriting.closeFile()
+    let text = String(decoding: pipe.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+    #expect(response.text == #"{"error":"Internal Server Error"}"#)
+    #expect(text.contains(#"cause="detail that only"#) && text.contains("request=abc"))
+    #expect(text.contains("path=/unknown ") && !text.contains("secret"))
+  }
+}

@@ -1,0 +1,87 @@
+import Configuration
+import Observability
+import ServiceKit
+import Synchronization
+import Testing
+
+/// Fails as often as its script says, then works until cancelled.
+private final class Failing: Service {
+  static let name = "failing"
+  static func validate(_ configuration: ConfigurationSection) {}
+
+  struct Failure: Error {}
+  private let failures: Mutex<Int>
+  private let working: AsyncStream<Void>.Continuation?
+
+  init(_ context: ServiceContext) {
+    failures = Mutex(0)
+    working = nil
+  }
+
+  init(failures: Int, working: AsyncStream<Void>.Continuation) {
+    self.failures = Mutex(failures)
+    self.working = working
+  }
+
+  func register(on router: inout Router) {}
+
+  func run() async throws {
+    let fails = failures.withLock { failures in
+      failures -= 1
+      return failures >= 0
+    }
+    if fails { throw Failure() }
+    working?.yield()
+    try await Task.sleep(for: .seconds(3600))
+  }
+
+  func reload() async throws { throw Failure() }
+}
+
+@Suite struct ServiceSupervisorTests {
+  private final class Pauses: Sendable {
+    let taken = Mutex<[Duration]>([])
+  }
+
+  @Test func failedWorkIsTakenUpAgainMoreAndMoreSlowly() async {
+    let (works, continuation) = AsyncStream.makeStream(of: Void.self)
+    let pauses = Pauses()
+    let supervisor = ServiceSupervisor(
+      [Failing(failures: 8, working: continuation)], log: Log(level: .error, descriptor: -1)
+    ) { pause in
+      pauses.taken.withLock { $0.append(pause) }
+    }
+    #expect(supervisor.failure(of: "failing") == nil)
+    let running = Task { await supervisor.run() }
+    for await _ in works { break }
+    #expect(
+      pauses.taken.withLock { $0 } == [1, 2, 4, 8, 16, 32, 60, 60].map { Duration.seconds($0) })
+    #expect(supervisor.failure(of: "failing") == nil)
+    running.cancel()
+    await running.value
+  }
+
+  @Test func aFailureIsToldUntilTheWorkIsTakenUpAgain() async {
+    let (pausing, continuation) = AsyncStream.makeStream(of: Void.self)
+    let (works, working) = AsyncStream.makeStream(of: Void.self)
+    _ = works
+    let supervisor = ServiceSupervisor(
+      [Failing(failures: 1, working: working)], log: Log(level: .error, descriptor: -1)
+    ) { _ in
+      continuation.yield()
+      try await Task.sleep(for: .seconds(3600))
+    }
+    let running = Task { await supervisor.run() }
+    for await _ in pausing { break }
+    #expect(supervisor.failure(of: "failing") != nil)
+    running.cancel()
+    await running.value
+  }
+
+  @Test func reloadTellsWhetherAllCould() async {
+    let (_, working) = AsyncStream.makeStream(of: Void.self)
+    let log = Log(level: .error, descriptor: -1)
+    #expect(await !ServiceSupervisor([Failing(failures: 0, working: working)], log: log).reload())
+    #expect(await ServiceSupervisor([], log: log).reload())
+  }
+}
