@@ -9,12 +9,9 @@ struct ContractKey: Hashable, Sendable {
   ///
   /// - Parameter address: the address.
   init(_ address: EthereumAddress) {
-    var words: (UInt64, UInt64, UInt32) = (0, 0, 0)
-    for (index, byte) in address.bytes.enumerated() {
-      Self.append(byte >> 4, at: 2 * index, to: &words)
-      Self.append(byte & 15, at: 2 * index + 1, to: &words)
-    }
-    self.words = words
+    let bytes = address.bytes
+    func number(_ part: Range<Int>) -> UInt64 { bytes[part].reduce(0) { $0 << 8 | UInt64($1) } }
+    words = (number(0..<8), number(8..<16), UInt32(truncatingIfNeeded: number(16..<20)))
   }
 
   /// Reads an address from a segment of a URL's path; its case says nothing.
@@ -25,34 +22,24 @@ struct ContractKey: Hashable, Sendable {
     guard segment.count == 42, segment[segment.startIndex] == UInt8(ascii: "0"),
       segment[segment.startIndex + 1] | 0x20 == UInt8(ascii: "x")
     else { return nil }
-    var words: (UInt64, UInt64, UInt32) = (0, 0, 0)
-    for place in 0..<40 {
-      let byte = segment[segment.startIndex + 2 + place]
-      let letter = byte | 0x20
-      let digit: UInt8
-      if byte &- UInt8(ascii: "0") < 10 {
-        digit = byte - UInt8(ascii: "0")
-      } else if letter &- UInt8(ascii: "a") < 6 {
-        digit = letter - UInt8(ascii: "a") + 10
-      } else {
-        return nil
-      }
-      Self.append(digit, at: place, to: &words)
-    }
-    self.words = words
+    let start = segment.startIndex + 2
+    guard let first = Self.number(segment[start..<start + 16]),
+      let second = Self.number(segment[start + 16..<start + 32]),
+      let third = Self.number(segment[start + 32..<start + 40])
+    else { return nil }
+    words = (first, second, UInt32(truncatingIfNeeded: third))
   }
 
-  /// Adds a hexadecimal digit; 16 fill each of the first two words.
-  private static func append(
-    _ digit: UInt8, at place: Int, to words: inout (UInt64, UInt64, UInt32)
-  ) {
-    if place < 16 {
-      words.0 = words.0 << 4 | UInt64(digit)
-    } else if place < 32 {
-      words.1 = words.1 << 4 | UInt64(digit)
-    } else {
-      words.2 = words.2 << 4 | UInt32(digit)
+  /// The number that at most 16 hexadecimal digits write.
+  private static func number(_ digits: ArraySlice<UInt8>) -> UInt64? {
+    var number: UInt64 = 0
+    for byte in digits {
+      let digit = byte &- UInt8(ascii: "0")
+      let letter = (byte | 0x20) &- UInt8(ascii: "a")
+      guard digit < 10 || letter < 6 else { return nil }
+      number = number << 4 | UInt64(digit < 10 ? digit : letter + 10)
     }
+    return number
   }
 
   /// Whether two keys are of one address.

@@ -3,8 +3,7 @@ internal import HTTPProtocol
 
 /// A file as the answer at one URL, made once, so that a request builds nothing.
 final class PreparedFile: Sendable {
-  private let entityTag: EntityTag
-  private let lastModified: HTTPDate
+  private let validators: Validators
   private let plain: Response
   private let tokenScript: Response
   private let notModified: Response
@@ -22,20 +21,21 @@ final class PreparedFile: Sendable {
     _ bytes: Bytes, digest: [UInt8], modified: Int64, _ fields: AnswerFields,
     isTokenScript: Bool = true
   ) {
-    entityTag = EntityTag(Hex.encode(digest))
-    lastModified = HTTPDate(modified)
-    var validators = fields.common
-    validators.append(.entityTag, entityTag.text)
-    validators.append(.lastModified, lastModified.text)
+    let entityTag = EntityTag(Hex.encode(digest))
+    let lastModified = HTTPDate(modified)
+    validators = Validators(entityTag: entityTag, lastModified: lastModified)
+    var validated = fields.common
+    validated.append(.entityTag, entityTag.text)
+    validated.append(.lastModified, lastModified.text)
     func response(_ type: String) -> Response {
-      var fields = validators
+      var fields = validated
       fields.append(.contentType, type)
       fields.append(contentsOf: AnswerFields.ofForeignContent)
       return Response(.ok, fields: fields, body: .bytes(bytes))
     }
     plain = response("text/xml; charset=UTF-8")
     tokenScript = isTokenScript ? response("application/tokenscript+xml; charset=UTF-8") : plain
-    notModified = Response(.notModified, fields: validators)
+    notModified = Response(.notModified, fields: validated)
     failed = Response(Status(412), fields: fields.errors)
   }
 
@@ -46,7 +46,7 @@ final class PreparedFile: Sendable {
   ///   - now: the time, which no `If-Modified-Since` may be later than.
   /// - Returns: 200 with the file, 304, or 412.
   func response(to head: RequestHead, now: HTTPDate) -> Response {
-    switch Preconditions.evaluate(head, etag: entityTag, lastModified: lastModified, now: now) {
+    switch Preconditions.evaluate(head, validators, now: now) {
     case .notModified: return notModified
     case .failed: return failed
     case .proceed: break

@@ -27,7 +27,7 @@ public struct HTTPDate: Hashable, Comparable, Sendable {
   public init?(_ text: ArraySlice<UInt8>, now: HTTPDate) {
     // No form is longer; this bounds the work.
     guard text.count <= 40 else { return nil }
-    var reader = Reader(rest: text)
+    var reader = Reader(text)
     let weekday = reader.letters()
     guard weekday >= 3 else { return nil }
     let date: (year: Int64, month: Int64, day: Int64)
@@ -54,46 +54,62 @@ public struct HTTPDate: Hashable, Comparable, Sendable {
       date = (year, month, day)
       second = time
     }
-    guard reader.rest.isEmpty, date.day >= 1,
+    guard reader.isAtEnd, date.day >= 1,
       date.day <= Self.length(ofMonth: date.month, year: date.year)
     else { return nil }
     self.init(Self.days(date.year, date.month, date.day) * 86400 + second)
   }
 
+  /// A position in a text, which it moves over what it recognizes.
   private struct Reader {
-    var rest: ArraySlice<UInt8>
+    private let text: ArraySlice<UInt8>
+    private var position: Int
+
+    init(_ text: ArraySlice<UInt8>) {
+      self.text = text
+      position = text.startIndex
+    }
+
+    var isAtEnd: Bool { position == text.endIndex }
+
+    private var next: UInt8? { position < text.endIndex ? text[position] : nil }
 
     mutating func take(_ character: Unicode.Scalar) -> Bool {
-      guard rest.first == UInt8(ascii: character) else { return false }
-      rest.removeFirst()
+      guard next == UInt8(ascii: character) else { return false }
+      position += 1
       return true
     }
 
     /// Skips letters; says how many.
     mutating func letters() -> Int {
-      let count = rest.prefix { $0.lowercase &- 0x61 < 26 }.count
-      rest.removeFirst(count)
-      return count
+      let start = position
+      while let letter = next, letter.lowercase &- 0x61 < 26 { position += 1 }
+      return position - start
     }
 
     mutating func number(_ digits: ClosedRange<Int>) -> Int64? {
       var value: Int64 = 0
       var count = 0
-      while count < digits.upperBound, let digit = rest.first?.digitValue {
+      while count < digits.upperBound, let digit = next?.digitValue {
         value = value * 10 + Int64(digit)
         count += 1
-        rest.removeFirst()
+        position += 1
       }
       return digits.contains(count) ? value : nil
     }
 
     mutating func month() -> Int64? {
-      let name = rest.prefix(3)
-      for index in 0..<12 where HTTPDate.months.name(index).elementsEqual(name) {
-        rest.removeFirst(3)
+      guard let letters = threeLetters() else { return nil }
+      for index in 0..<12 where HTTPDate.months.packed(index) == letters {
         return Int64(index + 1)
       }
       return nil
+    }
+
+    private mutating func threeLetters() -> UInt32? {
+      guard position + 3 <= text.endIndex else { return nil }
+      defer { position += 3 }
+      return Names.pack(text[position], text[position + 1], text[position + 2])
     }
 
     mutating func time() -> Int64? {
@@ -112,9 +128,7 @@ public struct HTTPDate: Hashable, Comparable, Sendable {
     }
 
     mutating func takeZone() -> Bool {
-      guard rest.prefix(3).elementsEqual("GMT".utf8) else { return false }
-      rest.removeFirst(3)
-      return true
+      take("G") && take("M") && take("T")
     }
   }
 
@@ -183,6 +197,15 @@ public struct HTTPDate: Hashable, Comparable, Sendable {
     }
 
     func name(_ index: Int) -> ArraySlice<UInt8> { letters[index * 3..<index * 3 + 3] }
+
+    /// A name as one number.
+    func packed(_ index: Int) -> UInt32 {
+      Names.pack(letters[index * 3], letters[index * 3 + 1], letters[index * 3 + 2])
+    }
+
+    static func pack(_ first: UInt8, _ second: UInt8, _ third: UInt8) -> UInt32 {
+      UInt32(first) << 16 | UInt32(second) << 8 | UInt32(third)
+    }
   }
 
   private static func length(ofMonth month: Int64, year: Int64) -> Int64 {

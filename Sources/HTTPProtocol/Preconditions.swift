@@ -17,48 +17,27 @@ public enum Preconditions {
   ///
   /// - Parameters:
   ///   - head: the request.
-  ///   - etag: the tag of the representation that would be sent, or nil.
-  ///   - lastModified: when it was modified, or nil if that is not known.
+  ///   - validators: those of the representation that would be sent.
   ///   - now: the present.
   /// - Returns: what to do.
   public static func evaluate(
-    _ head: RequestHead, etag: EntityTag?, lastModified: HTTPDate?, now: HTTPDate
+    _ head: RequestHead, _ validators: Validators, now: HTTPDate
   ) -> Outcome {
     let reads = head.method == .get || head.method == .head
-    if let matches = listed(.ifMatch, in: head, etag, .strong) {
+    let lastModified = validators.lastModified
+    if let matches = listed(.ifMatch, in: head, validators.entityTag, .strong) {
       guard matches else { return .failed }
-    } else if let lastModified, let date = date(.ifUnmodifiedSince, in: head, now: now),
-      lastModified > date
+    } else if let lastModified,
+      let date = date(.ifUnmodifiedSince, in: head, validators, now: now), lastModified > date
     {
       return .failed
     }
-    if let matches = listed(.ifNoneMatch, in: head, etag, .weak) {
+    if let matches = listed(.ifNoneMatch, in: head, validators.entityTag, .weak) {
       return matches ? reads ? .notModified : .failed : .proceed
     }
-    guard reads, let lastModified, let date = date(.ifModifiedSince, in: head, now: now),
-      date <= now, lastModified <= date
-    else { return .proceed }
-    return .notModified
-  }
-
-  /// Evaluates the two conditions that a `GET` or `HEAD` for a cached copy has.
-  ///
-  /// - Parameters:
-  ///   - ifNoneMatch: the value of that field, or nil; given, it wins over the date.
-  ///   - ifModifiedSince: the value of that field, or nil.
-  ///   - etag: the tag of the representation that would be sent, or nil.
-  ///   - lastModified: when it was modified, or nil if that is not known.
-  ///   - now: the present.
-  /// - Returns: ``Outcome/proceed`` or ``Outcome/notModified``.
-  public static func evaluate(
-    ifNoneMatch: ArraySlice<UInt8>?, ifModifiedSince: ArraySlice<UInt8>?, etag: EntityTag?,
-    lastModified: HTTPDate?, now: HTTPDate
-  ) -> Outcome {
-    if let ifNoneMatch {
-      return EntityTag.list(ifNoneMatch, matches: etag, .weak) ? .notModified : .proceed
-    }
-    guard let ifModifiedSince, let lastModified, let date = HTTPDate(ifModifiedSince, now: now),
-      date <= now, lastModified <= date
+    guard reads, let lastModified,
+      let date = date(.ifModifiedSince, in: head, validators, now: now), date <= now,
+      lastModified <= date
     else { return .proceed }
     return .notModified
   }
@@ -77,13 +56,15 @@ public enum Preconditions {
 
   /// The date in the only field of a name.
   private static func date(
-    _ name: FieldName, in head: RequestHead, now: HTTPDate
+    _ name: FieldName, in head: RequestHead, _ validators: Validators, now: HTTPDate
   ) -> HTTPDate? {
     var count = 0
     var date: HTTPDate?
     head.forEachValue(name) { value in
       count += 1
-      date = HTTPDate(value, now: now)
+      // Clients tell back what they were told: then there is nothing to read.
+      let isOurs = value.elementsEqual(validators.lastModifiedText)
+      date = isOurs ? validators.lastModified : HTTPDate(value, now: now)
     }
     return count == 1 ? date : nil
   }

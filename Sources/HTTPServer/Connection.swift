@@ -147,7 +147,10 @@ final class Connection {
     if result > 0 {
       loop.statistics.bytesReceived.bump(result)
       if life == .open {
+        // What it asks to be written is flushed right here, without a turn through the loop's list.
+        isAwaitingFlush = true
         unsafe protocolHandler?.received(RawSpan(_unsafeBytes: bytes))
+        flush()
       } else {
         discarded += result
         if discarded > Connection.discardLimit { reset() }

@@ -118,7 +118,17 @@ final class HTTP1Connection: ConnectionProtocol {
           if case .idle = state, !parser.isBetweenMessages { begin(.head) }
           break reading
         case .head(let head):
-          exchange = try accept(head, hasMore: offset < input.byteCount)
+          isFirst = false
+          reply = Reply(
+            keepAlive: head.keepAlive, headOnly: head.method == .head,
+            version10: head.version == .http10)
+          let plan = loop.server.responder.plan(for: head)
+          if head.framing == .none {
+            // Its end, which the parser tells next, has nothing to add.
+            answer(head, by: plan, body: [])
+          } else {
+            exchange = try accept(head, plan, hasMore: offset < input.byteCount)
+          }
         case .body(let range):
           guard case .body(let received) = state else { break }
           state = .body(received: received + range.count)
@@ -128,7 +138,7 @@ final class HTTP1Connection: ConnectionProtocol {
             unsafe exchange?.body.append(contentsOf: bytes)
           }
         case .end:
-          if let ended = exchange.take() { answer(ended) }
+          if let ended = exchange.take() { answer(ended.head, by: ended.plan, body: ended.body) }
         }
       } catch {
         exchange = nil
@@ -146,16 +156,12 @@ final class HTTP1Connection: ConnectionProtocol {
 
   // MARK: - A request
 
-  /// Takes the head of a request and decides what becomes of its body.
+  /// Decides what becomes of a request's body.
   ///
   /// - Returns: the request, or nil when it has been answered already.
-  private func accept(_ head: RequestHead, hasMore: Bool) throws(RequestFailure) -> Exchange? {
-    isFirst = false
-    reply = Reply(
-      keepAlive: head.keepAlive, headOnly: head.method == .head,
-      version10: head.version == .http10)
-    let plan = loop.server.responder.plan(for: head)
-    guard head.framing != .none else { return Exchange(head: head, plan: plan) }
+  private func accept(
+    _ head: RequestHead, _ plan: RequestPlan, hasMore: Bool
+  ) throws(RequestFailure) -> Exchange? {
     begin(.body(received: 0))
     switch plan {
     case .respond(let limit, _), .task(let limit, _):
@@ -205,25 +211,25 @@ final class HTTP1Connection: ConnectionProtocol {
   }
 
   /// A whole request is there: answers it, or starts the task that will.
-  private func answer(_ exchange: consuming Exchange) {
-    switch exchange.plan {
+  private func answer(_ head: RequestHead, by plan: RequestPlan, body: [UInt8]) {
+    switch plan {
     case .refuse(let response): respond(response)
     case .respond(_, let handler):
-      respond(handler(request(exchange)))
+      respond(handler(request(head, body)))
     case .task(_, let handler):
       begin(.answering)
-      let request = request(exchange)
+      let request = request(head, body)
       let id = connection.id
       Task(executorPreference: loop) { [loop] in
         let response = await handler(request)
         loop.connection(id)?.deliver(response)
       }
     case .webSocket(let handler):
-      switch WebSocketHandshake.check(exchange.head) {
+      switch WebSocketHandshake.check(head) {
       case .refuse(let response): respond(response)
       case .accept(let key):
         begin(.answering)
-        let request = request(exchange)
+        let request = request(head, body)
         let id = connection.id
         Task(executorPreference: loop) { [loop] in
           let decision = await handler(request)
@@ -233,9 +239,9 @@ final class HTTP1Connection: ConnectionProtocol {
     }
   }
 
-  private func request(_ exchange: Exchange) -> Request {
+  private func request(_ head: RequestHead, _ body: [UInt8]) -> Request {
     Request(
-      head: exchange.head, body: exchange.body,
+      head: head, body: body,
       origin: RequestOrigin(peer: connection.peer, id: loop.nextRequestID()))
   }
 

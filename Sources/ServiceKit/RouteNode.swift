@@ -80,7 +80,7 @@ final class RouteNode: Sendable {
   /// Whether a segment is one that clients resolve before they send (RFC 3986 section 5.2.4): sent
   /// nevertheless, it is meant to lead somewhere it shouldn't.
   private static func isDots(_ segment: ArraySlice<UInt8>) -> Bool {
-    segment.elementsEqual(".".utf8) || segment.elementsEqual("..".utf8)
+    segment.count <= 2 && segment.allSatisfy { $0 == UInt8(ascii: ".") }
   }
 
   private static func hasDots(_ path: ArraySlice<UInt8>) -> Bool {

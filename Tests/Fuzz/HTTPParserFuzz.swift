@@ -61,7 +61,7 @@ private struct Trace: Equatable {
     if let query = head.query { text += "\(URLEncodedForm(query)?.pairs.count ?? -1)" }
     let now = HTTPDate(1_700_000_000)
     let outcome = Preconditions.evaluate(
-      head, etag: EntityTag("a"), lastModified: HTTPDate(1_600_000_000), now: now)
+      head, Validators(entityTag: EntityTag("a"), lastModified: HTTPDate(1_600_000_000)), now: now)
     text += "\(outcome) \(AcceptList(head, .accept).quality(of: "application/json") ?? -1) "
     text += "\(AcceptList(head, .acceptEncoding).quality(ofCoding: "gzip"))"
     if let date = head.first(.ifModifiedSince).flatMap({ HTTPDate($0, now: now) }) {

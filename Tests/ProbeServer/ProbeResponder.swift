@@ -9,15 +9,15 @@ struct ProbeResponder: Responder {
   let store: Store
   private let document: Bytes
   private let fields: HeaderFields
-  private let modified: HTTPDate
-  private let tag: EntityTag
+  private let validators: Validators
 
   init(store: Store) {
     self.store = store
     let line = "<entry>The quick brown fox jumps over the lazy dog.</entry>\n"
     document = Bytes(Array("<doc>\n\(String(repeating: line, count: 560))</doc>\n".utf8))
-    modified = HTTPDate(1_700_000_000)
-    tag = EntityTag("probe")
+    let modified = HTTPDate(1_700_000_000)
+    let tag = EntityTag("probe")
+    validators = Validators(entityTag: tag, lastModified: modified)
     var fields = HeaderFields()
     fields.append(.contentType, "text/xml; charset=UTF-8")
     fields.append(.lastModified, modified.text)
@@ -51,7 +51,7 @@ struct ProbeResponder: Responder {
 
   @Sendable private func answerDocument(_ request: Request) -> Response {
     let outcome = Preconditions.evaluate(
-      request.head, etag: tag, lastModified: modified, now: HTTPDate(Int64(time(nil))))
+      request.head, validators, now: HTTPDate(Int64(time(nil))))
     switch outcome {
     case .notModified: return Response(.notModified, fields: fields)
     case .failed: return Response(.preconditionFailed)
