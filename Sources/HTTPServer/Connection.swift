@@ -213,6 +213,8 @@ final class Connection {
       queueStaged(from: 0)
     }
     writeQueue()
+    // What the socket took at once calls nobody back.
+    if life == .open, inFlight.isEmpty { protocolHandler?.drained() }
     finishIfWritten()
   }
 

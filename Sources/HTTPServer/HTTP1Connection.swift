@@ -81,7 +81,7 @@ final class HTTP1Connection: ConnectionProtocol {
   /// Parses what waited, now that there is a reason to.
   private func goOn() {
     guard !isProcessing, canParse else { return }
-    processPending()
+    if !pending.isEmpty { processPending() }
     guard connection.isOpen, canParse, pending.isEmpty else { return }
     if peerHasEnded { connection.finish() } else { connection.resumeReading() }
   }
