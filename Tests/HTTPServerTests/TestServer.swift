@@ -94,6 +94,8 @@ func onThread<Result: Sendable>(
   }
 }
 
+func pause(milliseconds: UInt32) { usleep(milliseconds * 1000) }
+
 /// The routes that most tests ask for.
 ///
 /// `/echo` answers with the request's body inline, `/late` with a task that suspends, `/n/…` and `/slow/…` likewise
