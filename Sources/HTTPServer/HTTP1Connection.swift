@@ -166,13 +166,14 @@ final class HTTP1Connection: ConnectionProtocol {
   }
 
   private func append(_ input: RawSpan, _ range: Range<Int>) {
-    guard case .body(let received) = state, let exchange else { return }
+    guard case .body(let received) = state else { return }
     let total = received + range.count
     state = .body(received: total)
-    guard !exchange.discards else { return }
-    if total > exchange.reserved, !reserve(total - exchange.reserved) { return noMemory() }
+    // In place: a copy of the exchange would share its body, and each piece would copy all before it.
+    guard let reserved = exchange?.reserved, exchange?.discards == false else { return }
+    if total > reserved, !reserve(total - reserved) { return noMemory() }
     unsafe input.extracting(range).withUnsafeBytes { bytes in
-      unsafe self.exchange?.body.append(contentsOf: bytes)
+      unsafe exchange?.body.append(contentsOf: bytes)
     }
   }
 
@@ -190,8 +191,12 @@ final class HTTP1Connection: ConnectionProtocol {
       begin(.answering)
       let request = request(of: exchange)
       let id = connection.id
+      // The task holds the body, also when the connection ends before it does.
+      let held = exchange.reserved
+      self.exchange?.reserved = 0
       Task(executorPreference: loop) {
         let response = await handler(request)
+        if held > 0 { loop.server.releaseBody(held) }
         loop.connection(id)?.deliver(response)
       }
     case .webSocket(let handler):
