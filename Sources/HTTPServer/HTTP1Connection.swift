@@ -113,7 +113,12 @@ final class HTTP1Connection: ConnectionProtocol {
         case .end: answer()
         }
       } catch {
-        refuse(error)
+        guard error.status == .contentTooLarge, exchange?.discards == true else {
+          refuse(error)
+          continue
+        }
+        // A body that nobody wanted is too long to be skipped: the answer stands all the same.
+        answer(closing: true)
       }
     }
     return offset
@@ -201,7 +206,9 @@ final class HTTP1Connection: ConnectionProtocol {
       }
     case .webSocket(let handler):
       switch WebSocketHandshake.check(exchange.head) {
-      case .refuse(let response): respond(response)
+      case .refuse(var response):
+        response.closes = response.closes || closing
+        respond(response)
       case .accept(let key):
         begin(.answering)
         let request = request(of: exchange)
