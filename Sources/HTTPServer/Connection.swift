@@ -393,7 +393,7 @@ final class Connection {
     switch life {
     case .open: protocolHandler?.tick()
     case .finishing:
-      if isStalled || (loop.now > lingerDeadline && inFlight.isEmpty) { reset() }
+      if isStalled { cut() } else if loop.now > lingerDeadline, inFlight.isEmpty { reset() }
     case .lingering:
       if loop.now > lingerDeadline { close() }
     case .closed: break

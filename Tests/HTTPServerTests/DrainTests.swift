@@ -176,9 +176,9 @@ import Testing
   @Test func doesNotStartOnAUsedPort() async throws {
     try await withServer { server in
       let used = Endpoint.tcp(host: "127.0.0.1", port: server.port)
-      // A server that did not start leaves nothing behind, however often it is tried.
+      // A server that did not start leaves nothing behind; the margin is for the tests that run meanwhile.
       let before = openDescriptors()
-      for _ in 0..<100 {
+      for _ in 0..<300 {
         #expect(throws: ServerError.cannotListen(used, EADDRINUSE)) {
           let other = try HTTPServer(
             options: ServerOptions(
@@ -187,7 +187,7 @@ import Testing
           try other.start()
         }
       }
-      #expect(openDescriptors() < before + 200)
+      #expect(openDescriptors() < before + 1000)
     }
   }
 
