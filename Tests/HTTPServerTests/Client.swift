@@ -137,6 +137,15 @@ final class Client {
     return poll(&waiting, 1, limit) > 0
   }
 
+  /// Reads what has come, if anything, and drops it.
+  ///
+  /// - Returns: whether the connection goes on.
+  func readWhatIsThere() throws -> Bool {
+    while try hasInput(withinMilliseconds: 0) { guard try fill() else { return false } }
+    input = []
+    return true
+  }
+
   /// Reads once.
   ///
   /// - Returns: whether there was something, as opposed to the end.
