@@ -140,7 +140,7 @@ import Testing
       .appendingPathComponent("awd-engine-\(UUID().uuidString)").path
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
     defer { try? FileManager.default.removeItem(atPath: folder) }
-    let port = try freePort()
+    let port = try await freePort()
     let process = Process()
     process.executableURL = URL(fileURLWithPath: "/bin/sh")
     process.arguments = [
@@ -175,12 +175,13 @@ import Testing
     }
   }
 
-  private func freePort() throws -> UInt16 {
+  private func freePort() async throws -> UInt16 {
     let server = try HTTPServer(
       options: .local(), responder: ClosureResponder(body: standardPlan), report: { _ in })
     try server.start()
-    defer { Task { await server.drain(within: .zero) } }
-    guard case .tcp(_, let port)? = server.endpoints.first else { return 0 }
+    let endpoint = server.endpoints.first
+    await server.drain(within: .zero)
+    guard case .tcp(_, let port)? = endpoint else { return 0 }
     return port
   }
 }
