@@ -47,7 +47,7 @@ run: build ## build, then serve on http://127.0.0.1:8080 with config/dev.toml
 test: test-deps ## install, build, and run every test
 	@echo "awd: building and running every test"
 	@swift build --build-tests $(CHECKED)
-	@swift test --skip-build --parallel
+	@swift test --skip-build --no-parallel
 
 lint: deps ## formatting, imports, documentation
 	@echo "awd: checking the format"

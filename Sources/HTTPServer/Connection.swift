@@ -158,6 +158,8 @@ final class Connection {
     } else if result == Int(UV_EOF.rawValue) {
       isReading = false
       switch life {
+      // libuv tells a reset as an end too, when it comes together with the last bytes.
+      case .open where isBroken: close()
       case .open: protocolHandler?.peerEnded()
       case .finishing: break
       case .lingering, .closed: close()
@@ -165,6 +167,20 @@ final class Connection {
     } else if result < 0 {
       close()
     }
+  }
+
+  /// Whether the socket has an error that nobody has been told yet, such as a reset.
+  private var isBroken: Bool {
+    var code: Int32 = 0
+    var size = socklen_t(MemoryLayout<Int32>.size)
+    unsafe getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &code, &size)
+    return code != 0
+  }
+
+  private var descriptor: Int32 {
+    var descriptor: Int32 = -1
+    unsafe uv_fileno(handle, &descriptor)
+    return descriptor
   }
 
   // MARK: - Writing
@@ -216,6 +232,8 @@ final class Connection {
       queueStaged(from: 0)
     }
     writeQueue()
+    // What the socket took at once calls nobody back.
+    if life == .open, inFlight.isEmpty { protocolHandler?.drained() }
     finishIfWritten()
   }
 
@@ -341,8 +359,6 @@ final class Connection {
     guard isReading else { return close() }
     life = .lingering
     lingerDeadline = loop.now + 2_000
-    var descriptor: Int32 = -1
-    unsafe uv_fileno(handle, &descriptor)
     // The queue is empty, so uv_shutdown would only defer the same call by a turn.
     shutdown(descriptor, Int32(SHUT_WR))
   }
@@ -394,7 +410,7 @@ final class Connection {
     switch life {
     case .open: protocolHandler?.tick()
     case .finishing:
-      if isStalled || (loop.now > lingerDeadline && inFlight.isEmpty) { reset() }
+      if isStalled { cut() } else if loop.now > lingerDeadline, inFlight.isEmpty { reset() }
     case .lingering:
       if loop.now > lingerDeadline { close() }
     case .closed: break

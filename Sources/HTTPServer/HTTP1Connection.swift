@@ -90,7 +90,7 @@ final class HTTP1Connection: ConnectionProtocol {
   /// Parses what waited, now that there is a reason to.
   private func goOn() {
     guard !isProcessing, canParse else { return }
-    processPending()
+    if !pending.isEmpty { processPending() }
     guard connection.isOpen, canParse, pending.isEmpty else { return }
     if peerHasEnded { connection.finish() } else { connection.resumeReading() }
   }
@@ -141,8 +141,14 @@ final class HTTP1Connection: ConnectionProtocol {
           if let ended = exchange.take() { answer(ended.head, by: ended.plan, body: ended.body) }
         }
       } catch {
-        exchange = nil
-        refuse(error)
+        let refused = exchange.take()
+        if error.status == .contentTooLarge, case .refuse(var response)? = refused?.plan {
+          // A body that nobody wanted is too long to be skipped: the answer stands all the same.
+          response.closes = true
+          respond(response)
+        } else {
+          refuse(error)
+        }
       }
     }
     self.exchange = exchange
@@ -166,8 +172,11 @@ final class HTTP1Connection: ConnectionProtocol {
     switch plan {
     case .respond(let limit, _), .task(let limit, _):
       parser.bodyLimit = limit
-      // What is too long by its own word the parser refuses, before a byte of it is read.
-      if case .length(let length) = head.framing, length <= limit { try reserve(length) }
+      if case .length(let length) = head.framing {
+        // What is too long by its own word the parser refuses next, before a byte of it is read.
+        guard length <= limit else { return Exchange(head: head, plan: plan) }
+        try reserve(length)
+      }
       if head.expectsContinue, !hasMore {
         connection.stage { $0.append(contentsOf: Response.continueLine) }
       }
@@ -220,8 +229,12 @@ final class HTTP1Connection: ConnectionProtocol {
       begin(.answering)
       let request = request(head, body)
       let id = connection.id
+      // The task holds the body, also when the connection ends before it does.
+      let held = reserved
+      reserved = 0
       Task(executorPreference: loop) { [loop] in
         let response = await handler(request)
+        loop.server.releaseBody(held)
         loop.connection(id)?.deliver(response)
       }
     case .webSocket(let handler):

@@ -119,9 +119,8 @@ final class WebSocketConnection: ConnectionProtocol {
   func tick() {
     let now = connection.loop.now
     if let closeDeadline {
-      // A reader that is stuck never saw our close: nothing is kept for it.
-      guard now > closeDeadline else { return }
-      if connection.backlog > 0 { connection.cut() } else { connection.finish() }
+      // A reader that is stuck never saw our close, even if the kernel took it: nothing is kept for it.
+      if now > closeDeadline { connection.cut() }
       return
     }
     guard now - lastPing >= pingInterval else { return }

@@ -1,0 +1,207 @@
+import Foundation
+import HTTPProtocol
+import HTTPServer
+import Testing
+
+@Suite("Hostile clients") struct HostileClientTests {
+  /// SplitMix64: the same seeds make the same clients.
+  private struct Random: RandomNumberGenerator {
+    var state: UInt64
+
+    mutating func next() -> UInt64 {
+      state &+= 0x9e37_79b9_7f4a_7c15
+      var mixed = state
+      mixed = (mixed ^ mixed >> 30) &* 0xbf58_476d_1ce4_e5b9
+      mixed = (mixed ^ mixed >> 27) &* 0x94d0_49bb_1331_11eb
+      return mixed ^ mixed >> 31
+    }
+  }
+
+  private static let scripts: [[UInt8]] =
+    [
+      "GET /n/1 HTTP/1.1\r\nHost: t\r\n\r\n", "GET /slow/3 HTTP/1.1\r\nHost: t\r\n\r\n",
+      "HEAD /late HTTP/1.1\r\nHost: t\r\n\r\n", "GET /n/2 HTTP/1.0\r\n\r\n",
+      "POST /echo HTTP/1.1\r\nHost: t\r\nContent-Length: 5\r\n\r\nhello",
+      "POST /late HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n",
+      "POST /none HTTP/1.1\r\nHost: t\r\nContent-Length: 3\r\n\r\nxyz",
+      "POST /late HTTP/1.1\r\nHost: t\r\nExpect: 100-continue\r\nContent-Length: 9\r\n\r\n",
+      "GET /large HTTP/1.1\r\nHost: t\r\n\r\n",
+      "GET /large HTTP/1.1\r\nHost: t\r\nConnection: close\r\n\r\n",
+      "GET /n/3 HTTP/1.1\r\n", "\r\n\r\n", "\0\u{1}\u{2}",
+      "POST / HTTP/1.1\r\nHost: t\r\nContent-Length: 99999999999999999999\r\n\r\n",
+    ].map { Array($0.utf8) } + [
+      Array(Client.handshake.utf8), Client.frame(1, Array("text".utf8)), Client.frame(9, [1]),
+      Client.frame(2, [UInt8](repeating: 7, count: 70_000)), Client.frame(8, [0x03, 0xe8]),
+      Client.frame(1, Array("frag".utf8), isFinal: false), [0xff, 0xff],
+    ]
+
+  /// Clients that say anything, at any pace, and leave in any way, on two loops at once.
+  @Test(arguments: 0..<4)
+  func endNothingButThemselves(seed: UInt64) async throws {
+    let large = Bytes([UInt8](repeating: 0x61, count: 1 << 20))
+    try await withServer(
+      .local(threads: 2) { $0.connections = 60 },
+      plan: { path, head in
+        guard path == "/large" else { return standardPlan(path, head) }
+        return .respond(bodyLimit: 0) { _ in Response(.ok, body: .bytes(large)) }
+      }
+    ) { server in
+      var random = Random(state: seed)
+      var clients: [Client] = []
+      for _ in 0..<3000 {
+        if clients.count < 50, Int.random(in: 0..<4, using: &random) == 0 {
+          clients.append(
+            try server.connect(receiveBuffer: Bool.random(using: &random) ? 4096 : nil))
+        }
+        guard let index = clients.indices.randomElement(using: &random) else { continue }
+        if !act(clients[index], &random) { clients.remove(at: index) }
+      }
+      let witness = try server.connect()
+      try witness.get("/n/alive")
+      #expect(try witness.readAnswer().text == "/n/alive")
+      witness.close()
+      for client in clients { client.close() }
+      #expect(server.eventually { $0.connections == 0 && $0.webSockets == 0 })
+    }
+  }
+
+  /// Does one thing.
+  ///
+  /// - Returns: whether the client goes on.
+  private func act(_ client: Client, _ random: inout Random) -> Bool {
+    switch Int.random(in: 0..<20, using: &random) {
+    case 0: client.reset()
+    case 1: client.close()
+    case 2:
+      client.shutdownWriting()
+      return true
+    case 3, 4: return (try? client.readWhatIsThere()) ?? false
+    default:
+      guard var bytes = HostileClientTests.scripts.randomElement(using: &random) else {
+        return false
+      }
+      if Int.random(in: 0..<4, using: &random) == 0 {
+        bytes = Array(bytes.prefix(Int.random(in: 0...bytes.count, using: &random)))
+      }
+      return (try? client.sendWithoutWaiting(bytes)) != nil
+    }
+    return false
+  }
+
+  /// A client that is gone before its answer must not be answered in the place of the next one.
+  @Test func answersReachOnlyWhoAsked() async throws {
+    let gate = Gate()
+    try await withServer(
+      plan: { path, head in
+        guard path == "/secret" else { return standardPlan(path, head) }
+        return .task(bodyLimit: 0) { _ in
+          await gate.wait()
+          return Response(.ok, type: "text/plain", text: "secret")
+        }
+      }
+    ) { server in
+      for _ in 0..<10 {
+        let client = try server.connect()
+        try client.get("/secret")
+        #expect(TestServer.eventually { gate.waiting > 0 })
+        client.reset()
+        #expect(server.eventually { $0.connections == 0 })
+      }
+      let others = try (0..<10).map { _ in try server.connect() }
+      for other in others { try other.get("/slow/3") }
+      gate.open()
+      for other in others {
+        #expect(try other.readAnswer().text == "/slow/3")
+        try other.get("/n/1")
+        #expect(try other.readAnswer().text == "/n/1")
+      }
+    }
+  }
+
+  @Test func pingFloodOfANonReaderIsBounded() async throws {
+    var acceptance = WebSocketAcceptance { Echo($0) }
+    acceptance.highWaterMark = 100_000
+    let bounded = acceptance
+    try await withServer(plan: { _, _ in .webSocket { _ in .accept(bounded) } }) { server in
+      let client = try server.connect(receiveBuffer: 4096)
+      try client.upgrade()
+      let flood = (0..<500).flatMap { _ in Client.frame(9, [UInt8](repeating: 1, count: 125)) }
+      #expect(throws: ClientError.reset) { while true { try client.send(flood) } }
+      #expect(server.eventually { $0.connections == 0 && $0.cutConnections == 1 })
+    }
+  }
+
+  // MARK: Descriptors
+
+  /// A process that may open few files waits for a free one, without a busy loop.
+  @Test(.enabled(if: FileManager.default.isExecutableFile(atPath: probeServer)))
+  func lackOfDescriptorsIsWaitedOut() async throws {
+    let folder = FileManager.default.temporaryDirectory
+      .appendingPathComponent("awd-engine-\(UUID().uuidString)").path
+    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    let port = try await freePort()
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: "/bin/sh")
+    process.arguments = [
+      "-c", "ulimit -n 64; exec \"$0\" --port \(port) --data \"$1\" --threads 1", probeServer,
+      folder,
+    ]
+    process.standardOutput = FileHandle.nullDevice
+    try process.run()
+    defer {
+      process.terminate()
+      process.waitUntilExit()
+    }
+    let child = process.processIdentifier
+    try await onThread {
+      func isServed() -> Bool {
+        guard let client = try? Client(port: port), (try? client.get("/doc.xml")) != nil else {
+          return false
+        }
+        return (try? client.readAnswer().status) == 200
+      }
+      #expect(TestServer.eventually { isServed() })
+      var clients = try (0..<100).map { _ in try Client(port: port) }
+      let waiting = try Client(port: port)
+      try waiting.get("/doc.xml")
+      #expect(try !waiting.hasInput(withinMilliseconds: 500))
+      let before = processorTime(child)
+      pause(milliseconds: 2000)
+      // A busy loop would take most of two seconds.
+      #expect(processorTime(child) - before < 0.5)
+      clients.removeFirst(90)
+      #expect(try waiting.readAnswer().status == 200)
+    }
+  }
+
+  private func freePort() async throws -> UInt16 {
+    let server = try HTTPServer(
+      options: .local(), responder: ClosureResponder(body: standardPlan), report: { _ in })
+    try server.start()
+    let endpoint = server.endpoints.first
+    await server.drain(within: .zero)
+    guard case .tcp(_, let port)? = endpoint else { return 0 }
+    return port
+  }
+}
+
+/// The probe server that was built beside these tests.
+private let probeServer =
+  URL(
+    fileURLWithPath: (try? FileManager.default.destinationOfSymbolicLink(
+      atPath: "/proc/self/exe")) ?? ""
+  ).deletingLastPathComponent().appendingPathComponent(
+    "probe-server"
+  ).path
+
+/// The seconds of processor time that a process has used.
+private func processorTime(_ process: Int32) -> Double {
+  let text = (try? String(contentsOfFile: "/proc/\(process)/stat", encoding: .utf8)) ?? ""
+  // The second field, a name in parentheses, may have spaces; user and system time are fields 14 and 15.
+  let fields = text.split(separator: ")").last?.split(separator: " ") ?? []
+  guard fields.count > 12, let user = Double(fields[11]), let system = Double(fields[12]) else {
+    return .infinity
+  }
+  return (user + system) / Double(sysconf(Int32(_SC_CLK_TCK)))
+}

@@ -1,0 +1,216 @@
+import HTTPProtocol
+import HTTPServer
+import Testing
+
+@Suite("Limits and deadlines") struct LimitTests {
+  // MARK: Bodies
+
+  @Test(arguments: [
+    "Content-Length: 1000001\r\n\r\n", "Transfer-Encoding: chunked\r\n\r\nF4241\r\n",
+  ])
+  func refusesALargeBodyThoughItComes(framing: String) async throws {
+    try await withServer(plan: { _, _ in .respond(bodyLimit: 1_000_000) { _ in Response(.ok) } }) {
+      server in
+      let client = try server.connect()
+      try client.send("POST / HTTP/1.1\r\nHost: t\r\n" + framing)
+      for _ in 0..<100 { try client.send([UInt8](repeating: 0x61, count: 10_000)) }
+      let answer = try client.readAnswer()
+      #expect(answer.status == 413)
+      #expect(answer.fields["connection"] == "close")
+      #expect(try client.readToEnd() == [])
+    }
+  }
+
+  @Test func endsWhoNeverStopsSending() async throws {
+    try await withServer(plan: { _, _ in .respond(bodyLimit: 10) { _ in Response(.ok) } }) {
+      server in
+      let client = try server.connect()
+      try client.send("POST / HTTP/1.1\r\nHost: t\r\nContent-Length: 100000000\r\n\r\n")
+      #expect(throws: ClientError.reset) {
+        for _ in 0..<1000 { try client.send([UInt8](repeating: 0x61, count: 100_000)) }
+      }
+      #expect(server.eventually { $0.connections == 0 })
+      #expect(server.server.statistics.bytesReceived < 4 << 20)
+    }
+  }
+
+  @Test(arguments: [false, true])
+  func holdsNoMoreBodiesThanItMay(isChunked: Bool) async throws {
+    let gate = Gate()
+    try await withServer(
+      .local { $0.bodyMemory = 100_000 },
+      plan: { _, _ in
+        .task(bodyLimit: 1 << 20) { _ in
+          await gate.wait()
+          return Response(.ok)
+        }
+      }
+    ) { server in
+      let body = [UInt8](repeating: 0x61, count: 60_000)
+      func post(_ client: Client) throws {
+        guard isChunked else { return try client.post("/", body: body) }
+        try client.post("/", "Transfer-Encoding: chunked")
+        try client.send(Array("EA60\r\n".utf8) + body + Array("\r\n0\r\n\r\n".utf8))
+      }
+      let first = try server.connect()
+      try post(first)
+      #expect(TestServer.eventually { gate.waiting == 1 })
+      let second = try server.connect()
+      try post(second)
+      let refusal = try second.readAnswer()
+      #expect(refusal.status == 503)
+      #expect(refusal.fields["retry-after"] == "1")
+
+      // A client that goes away does not take the body from its handler.
+      first.reset()
+      #expect(server.eventually { $0.connections <= 1 })
+      let third = try server.connect()
+      try post(third)
+      #expect(try third.readAnswer().status == 503)
+
+      gate.open()
+      #expect(
+        TestServer.eventually {
+          guard let client = try? server.connect(), (try? post(client)) != nil else { return false }
+          return (try? client.readAnswer().status) == 200
+        })
+    }
+  }
+
+  @Test func givesBackTheMemoryOfBodiesThatNeverCame() async throws {
+    try await withServer(.local { $0.bodyMemory = 100_000 }) { server in
+      for _ in 0..<20 {
+        let client = try server.connect()
+        try client.post("/echo", "Content-Length: 90000")
+        try client.send([UInt8](repeating: 0x61, count: 1000))
+        client.reset()
+        #expect(server.eventually { $0.connections == 0 })
+      }
+      let client = try server.connect()
+      try client.post("/echo", body: [UInt8](repeating: 0x61, count: 90_000))
+      #expect(try client.readAnswer().status == 200)
+    }
+  }
+
+  // MARK: Deadlines
+
+  private static let short = ServerOptions.local {
+    $0.headerTimeout = .milliseconds(300)
+    $0.idleTimeout = .milliseconds(300)
+    $0.rateGrace = .milliseconds(300)
+  }
+
+  @Test func cutsAHeadThatTrickles() async throws {
+    try await withServer(LimitTests.short) { server in
+      let client = try server.connect()
+      try client.get("/n/1")
+      #expect(try client.readAnswer().status == 200)
+      try client.send("GET /n/2 HTTP/1.1\r\nX: ")
+      let answer = try trickle(client, "a")
+      #expect(answer.status == 408)
+      #expect(answer.fields["connection"] == "close")
+      #expect(server.server.statistics.refusedRequests == 1)
+    }
+  }
+
+  @Test(arguments: ["Content-Length: 100000\r\n\r\n", "Transfer-Encoding: chunked\r\n\r\nFFFF\r\n"])
+  func cutsABodyThatTrickles(framing: String) async throws {
+    try await withServer(LimitTests.short) { server in
+      let client = try server.connect()
+      try client.send("POST /echo HTTP/1.1\r\nHost: t\r\n" + framing)
+      #expect(try trickle(client, "a").status == 408)
+    }
+  }
+
+  /// Sends a byte now and then until there is an answer.
+  private func trickle(_ client: Client, _ byte: String) throws -> Answer {
+    for _ in 0..<200 {
+      if try client.hasInput(withinMilliseconds: 50) { break }
+      try client.send(byte)
+    }
+    return try client.readAnswer()
+  }
+
+  @Test(arguments: ["", "GET /n/1 HTTP/1.1\r\nHost: t\r\n\r\n", "\r\n\r\n"])
+  func endsIdleConnections(request: String) async throws {
+    try await withServer(LimitTests.short) { server in
+      let client = try server.connect()
+      try client.send(request)
+      if request.hasPrefix("GET") { #expect(try client.readAnswer().status == 200) }
+      #expect(try client.readToEnd() == [])
+    }
+  }
+
+  @Test func cutsAStuckReader() async throws {
+    let large = Bytes([UInt8](repeating: 0x61, count: 32 << 20))
+    for last in ["", "Connection: close\r\n"] {
+      try await withServer(
+        LimitTests.short,
+        plan: { _, _ in .respond(bodyLimit: 0) { _ in Response(.ok, body: .bytes(large)) } }
+      ) { server in
+        let client = try server.connect(receiveBuffer: 4096)
+        try client.send("GET / HTTP/1.1\r\nHost: t\r\n\(last)\r\n")
+        #expect(server.eventually { $0.connections == 0 && $0.cutConnections == 1 })
+        #expect(try client.endsWithReset())
+      }
+    }
+  }
+
+  @Test func isPatientWithAHandler() async throws {
+    try await withServer(
+      LimitTests.short,
+      plan: { _, _ in
+        .task(bodyLimit: 0) { _ in
+          try? await Task.sleep(for: .milliseconds(1200))
+          return Response(.ok)
+        }
+      }
+    ) { server in
+      let client = try server.connect()
+      try client.get("/")
+      #expect(try client.readAnswer().status == 200)
+    }
+  }
+
+  // MARK: Connections
+
+  @Test(arguments: [1, 2])
+  func letsFurtherConnectionsWait(threads: Int) async throws {
+    try await withServer(.local(threads: threads) { $0.connections = 2 }) { server in
+      let first = try server.connect()
+      try first.get("/n/1")
+      #expect(try first.readAnswer().text == "/n/1")
+      let second = try server.connect()
+      try second.get("/n/2")
+      #expect(try second.readAnswer().text == "/n/2")
+      let third = try server.connect()
+      try third.get("/n/3")
+      #expect(server.eventually { $0.acceptPauses > 0 })
+      #expect(server.server.statistics.accepted == 2)
+      first.close()
+      #expect(try third.readAnswer().text == "/n/3")
+      #expect(server.eventually { $0.connections == 2 })
+    }
+  }
+
+  @Test func counts() async throws {
+    try await withServer { server in
+      let client = try server.connect()
+      try client.post("/echo", body: [UInt8](repeating: 0x61, count: 5000))
+      let answer = try client.readAnswer()
+      #expect(answer.body.count == 5000)
+      let webSocket = try server.connect()
+      try webSocket.upgrade()
+      #expect(server.eventually { $0.connections == 2 && $0.webSockets == 1 })
+      let statistics = server.server.statistics
+      #expect(statistics.accepted == 2)
+      #expect(statistics.bytesReceived > 5000 && statistics.bytesReceived < 6000)
+      #expect(statistics.bytesSent > 5000 && statistics.bytesSent < 6000)
+      #expect(statistics.refusedRequests == 0)
+      #expect(statistics.cutConnections == 0)
+      #expect(statistics.acceptPauses == 0)
+      webSocket.reset()
+      #expect(server.eventually { $0.connections == 1 && $0.webSockets == 0 })
+    }
+  }
+}

@@ -1,0 +1,124 @@
+import Glibc
+import HTTPProtocol
+import HTTPServer
+import Synchronization
+import Testing
+
+@Suite("Pipelining") struct PipeliningTests {
+  private static func burst(_ count: Int, _ path: (Int) -> String) -> [UInt8] {
+    Array((0..<count).map { "GET \(path($0)) HTTP/1.1\r\nHost: t\r\n\r\n" }.joined().utf8)
+  }
+
+  @Test(arguments: [1, 2, 3, 7])
+  func keepsTheOrder(everySlow: Int) async throws {
+    let path: @Sendable (Int) -> String = { $0 % everySlow == 0 ? "/slow/\($0)" : "/n/\($0)" }
+    try await withServer { server in
+      let client = try server.connect()
+      try client.send(PipeliningTests.burst(200, path))
+      for number in 0..<200 { #expect(try client.readAnswer().text == path(number)) }
+    }
+  }
+
+  @Test func keepsTheOrderWhenTasksAnswerWithoutSuspending() async throws {
+    try await withServer(plan: { path, _ in
+      .task(bodyLimit: 0) { _ in Response(.ok, type: "text/plain", text: path) }
+    }) { server in
+      let client = try server.connect()
+      try client.send(PipeliningTests.burst(1000) { "/\($0)" })
+      for number in 0..<1000 { #expect(try client.readAnswer().text == "/\(number)") }
+    }
+  }
+
+  /// More than the output limit in one turn, all of which the socket takes at once.
+  @Test(arguments: [0, 100, 1000, 5000])
+  func answersABurst(size: Int) async throws {
+    let filler = String(repeating: "x", count: size)
+    try await withServer(plan: { path, _ in
+      .respond(bodyLimit: 0) { _ in Response(.ok, type: "text/plain", text: path + filler) }
+    }) { server in
+      let client = try server.connect()
+      for round in 0..<2 {
+        try client.send(PipeliningTests.burst(1800) { "/\(round)/\($0)" })
+        for number in 0..<1800 {
+          #expect(try client.readAnswer().text == "/\(round)/\(number)" + filler)
+        }
+      }
+    }
+  }
+
+  @Test(arguments: [false, true])
+  func waitsForASlowReader(isShared: Bool) async throws {
+    let handled = Flow()
+    let document = [UInt8](repeating: 0x64, count: 34_000)
+    let shared = Bytes(document)
+    try await withServer(plan: { path, _ in
+      .respond(bodyLimit: 0) { _ in
+        handled.count()
+        var response = Response(.ok, body: isShared ? .bytes(shared) : .array(document))
+        response.fields.append(.link, path)
+        return response
+      }
+    }) { server in
+      let client = try server.connect(receiveBuffer: 4096)
+      let requests = PipeliningTests.burst(1800) { "/\($0)" }
+      try client.send(requests)
+      // The kernel's buffers hold some megabytes of the 61; the server stops there.
+      #expect(handled.comesToRest() < 900)
+      for number in 0..<1800 {
+        let answer = try client.readAnswer()
+        #expect(answer.fields["link"] == "/\(number)")
+        #expect(answer.body.count == document.count)
+      }
+      #expect(handled.value == 1800)
+    }
+  }
+
+  @Test func readsNoFurtherWhileATaskAnswers() async throws {
+    let gate = Gate()
+    try await withServer(plan: { path, _ in
+      .task(bodyLimit: 0) { _ in
+        await gate.wait()
+        return Response(.ok, type: "text/plain", text: path)
+      }
+    }) { server in
+      let client = try server.connect()
+      let requests = PipeliningTests.burst(400_000) { "/\($0)" }
+      var sent = 0
+      while true {
+        let count = try client.sendWithoutWaiting(Array(requests[sent...].prefix(1 << 20)))
+        sent += count
+        guard count == 0 else { continue }
+        usleep(100_000)
+        guard try client.sendWithoutWaiting(Array(requests[sent...].prefix(1))) == 0 else {
+          sent += 1
+          continue
+        }
+        break
+      }
+      #expect(server.server.statistics.bytesReceived <= 256 << 10)
+      #expect(gate.waiting == 1)
+      gate.open()
+      for number in 0..<2000 { #expect(try client.readAnswer().text == "/\(number)") }
+      client.reset()
+    }
+  }
+}
+
+/// Counts, and tells when nothing more is counted.
+private final class Flow: Sendable {
+  private let counter = Atomic<Int>(0)
+
+  var value: Int { counter.load(ordering: .relaxed) }
+
+  func count() { counter.add(1, ordering: .relaxed) }
+
+  /// Waits until half a second brings nothing new.
+  func comesToRest() -> Int {
+    var last = -1
+    while last != value {
+      last = value
+      usleep(500_000)
+    }
+    return last
+  }
+}

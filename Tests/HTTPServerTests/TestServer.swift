@@ -1,0 +1,185 @@
+import Foundation
+import HTTPProtocol
+import HTTPServer
+import Synchronization
+import Testing
+
+/// A server on a free port of 127.0.0.1.
+struct TestServer: Sendable {
+  let server: HTTPServer
+  let port: UInt16
+
+  /// Waits until something has come about, ten seconds at most.
+  func eventually(_ condition: (ServerStatistics) -> Bool) -> Bool {
+    TestServer.eventually { condition(server.statistics) }
+  }
+
+  static func eventually(_ condition: () -> Bool) -> Bool {
+    for _ in 0..<2000 {
+      if condition() { return true }
+      usleep(5_000)
+    }
+    return condition()
+  }
+
+  func connect(receiveBuffer: Int32? = nil) throws -> Client {
+    try Client(port: port, receiveBuffer: receiveBuffer)
+  }
+
+  /// Begins to drain on a task of its own.
+  ///
+  /// - Returns: whether the drain has returned, to be asked again and again.
+  func beginDrain(within limit: Duration = .seconds(8)) -> Flag {
+    let isOver = Flag()
+    Task { [server] in
+      await server.drain(within: limit)
+      isOver.set()
+    }
+    return isOver
+  }
+}
+
+extension ServerOptions {
+  /// Options for a free port of 127.0.0.1.
+  static func local(
+    threads: Int = 1, _ configure: (inout ServerOptions) -> Void = { _ in }
+  ) -> ServerOptions {
+    var options = ServerOptions(endpoints: [.tcp(host: "127.0.0.1", port: 0)], threads: threads)
+    configure(&options)
+    return options
+  }
+}
+
+/// Answers as a closure says.
+struct ClosureResponder: Responder {
+  let body: @Sendable (String, RequestHead) -> RequestPlan
+
+  func plan(for head: RequestHead) -> RequestPlan {
+    body(String(decoding: head.path, as: UTF8.self), head)
+  }
+}
+
+/// Runs a server, lets a closure on a thread of its own talk to it, and drains it.
+///
+/// The closure may block: the tasks of other tests go on without its thread.
+func withServer(
+  _ options: ServerOptions = .local(),
+  plan: @escaping @Sendable (String, RequestHead) -> RequestPlan = standardPlan,
+  test: @escaping @Sendable (TestServer) throws -> Void
+) async throws {
+  let server = try HTTPServer(
+    options: options, responder: ClosureResponder(body: plan), report: { _ in })
+  try server.start()
+  let ports = server.endpoints.compactMap { endpoint -> UInt16? in
+    if case .tcp(_, let port) = endpoint { port } else { nil }
+  }
+  let running = TestServer(server: server, port: ports.first ?? 0)
+  do {
+    try await onThread { try test(running) }
+  } catch {
+    await server.drain(within: .zero)
+    throw error
+  }
+  await server.drain(within: .seconds(5))
+  #expect(server.statistics.connections == 0)
+  #expect(server.statistics.webSockets == 0)
+}
+
+/// Runs a blocking closure on a thread of its own.
+func onThread<Result: Sendable>(
+  _ body: @escaping @Sendable () throws -> Result
+) async throws -> Result {
+  try await withCheckedThrowingContinuation { continuation in
+    Thread.detachNewThread { continuation.resume(with: Swift.Result { try body() }) }
+  }
+}
+
+func pause(milliseconds: UInt32) { usleep(milliseconds * 1000) }
+
+/// The routes that most tests ask for.
+///
+/// `/echo` answers with the request's body inline, `/late` with a task that suspends, `/n/…` and `/slow/…` likewise
+/// with the path, `/peer` with the peer's address, `/ws` echoes messages; all else is refused with 404.
+let standardPlan: @Sendable (String, RequestHead) -> RequestPlan = { path, _ in
+  switch path {
+  case "/echo":
+    return .respond(bodyLimit: 1 << 20) { Response(.ok, body: .array($0.body)) }
+  case "/late":
+    return .task(bodyLimit: 1 << 20) { request in
+      try? await Task.sleep(for: .milliseconds(3))
+      return Response(.ok, body: .array(request.body))
+    }
+  case "/peer":
+    return .respond(bodyLimit: 0) { Response(.ok, type: "text/plain", text: $0.origin.peer) }
+  case "/ws": return .webSocket { _ in .accept(WebSocketAcceptance { Echo($0) }) }
+  case _ where path.hasPrefix("/n/"):
+    return .respond(bodyLimit: 0) { _ in Response(.ok, type: "text/plain", text: path) }
+  case _ where path.hasPrefix("/slow/"):
+    return .task(bodyLimit: 0) { _ in
+      try? await Task.sleep(for: .milliseconds(path.utf8.last.map { Int($0 % 4) } ?? 0))
+      return Response(.ok, type: "text/plain", text: path)
+    }
+  default: return .refuse(Response(.notFound))
+  }
+}
+
+/// Sends every message back.
+final class Echo: WebSocketHandler {
+  private let session: WebSocketSession
+
+  init(_ session: WebSocketSession) { self.session = session }
+
+  func received(_ message: WebSocketMessage) { session.send(message) }
+
+  func closed(_ code: UInt16?) {}
+}
+
+/// What threads tell each other: once set, set.
+final class Flag: Sendable {
+  private let state = Mutex(false)
+
+  var isSet: Bool { state.withLock { $0 } }
+
+  func set() { state.withLock { $0 = true } }
+}
+
+/// Holds tasks until it is opened.
+final class Gate: Sendable {
+  private struct State {
+    var isOpen = false
+    var waiters: [CheckedContinuation<Void, Never>] = []
+  }
+
+  private let state = Mutex(State())
+
+  /// How many tasks wait.
+  var waiting: Int { state.withLock { $0.waiters.count } }
+
+  func wait() async {
+    await withCheckedContinuation { continuation in
+      let isOpen = state.withLock { state in
+        if !state.isOpen { state.waiters.append(continuation) }
+        return state.isOpen
+      }
+      if isOpen { continuation.resume() }
+    }
+  }
+
+  func open() {
+    let waiters = state.withLock { state in
+      state.isOpen = true
+      defer { state.waiters = [] }
+      return state.waiters
+    }
+    for waiter in waiters { waiter.resume() }
+  }
+}
+
+/// Collects what handlers tell, from any thread.
+final class Journal<Entry: Sendable>: Sendable {
+  private let state = Mutex<[Entry]>([])
+
+  var entries: [Entry] { state.withLock { $0 } }
+
+  func note(_ entry: Entry) { state.withLock { $0.append(entry) } }
+}

@@ -1,0 +1,418 @@
+import HTTPProtocol
+import HTTPServer
+import Synchronization
+import Testing
+
+@Suite("WebSocket over sockets") struct WebSocketTests {
+  /// What a handler was told.
+  enum Told: Equatable, Sendable {
+    case message(WebSocketMessage)
+    case drained, draining
+    case closed(UInt16?)
+  }
+
+  /// Notes what it is told, and does what it is given to do.
+  private final class Witness: WebSocketHandler {
+    let journal: Journal<Told>
+    let onMessage: (WebSocketMessage) -> Void
+    let onEnd: () -> Void
+
+    init(
+      _ journal: Journal<Told>, onMessage: @escaping (WebSocketMessage) -> Void = { _ in },
+      onEnd: @escaping () -> Void = {}
+    ) {
+      self.journal = journal
+      self.onMessage = onMessage
+      self.onEnd = onEnd
+    }
+
+    func received(_ message: WebSocketMessage) {
+      journal.note(.message(message))
+      onMessage(message)
+    }
+    func drained() { journal.note(.drained) }
+    func draining() { journal.note(.draining) }
+    func closed(_ code: UInt16?) {
+      journal.note(.closed(code))
+      onEnd()
+    }
+  }
+
+  private static func plan(
+    _ acceptance: WebSocketAcceptance
+  ) -> @Sendable (String, RequestHead) -> RequestPlan {
+    { _, _ in .webSocket { _ in .accept(acceptance) } }
+  }
+
+  /// A plan whose sessions note what happens and, if asked to, do something else.
+  private static func plan(
+    _ journal: Journal<Told>, _ sessions: Journal<WebSocketSession> = Journal(),
+    _ configure: (inout WebSocketAcceptance) -> Void = { _ in }
+  ) -> @Sendable (String, RequestHead) -> RequestPlan {
+    var acceptance = WebSocketAcceptance { session in
+      sessions.note(session)
+      return Witness(journal)
+    }
+    configure(&acceptance)
+    return plan(acceptance)
+  }
+
+  // MARK: Handshake
+
+  @Test func shakesHands() async throws {
+    var acceptance = WebSocketAcceptance { Echo($0) }
+    acceptance.subprotocol = "awtp"
+    try await withServer(plan: WebSocketTests.plan(acceptance)) { server in
+      let client = try server.connect()
+      try client.send(Client.handshake)
+      let answer = try client.readHead()
+      #expect(answer.status == 101)
+      // RFC 6455 section 1.3.
+      #expect(answer.fields["sec-websocket-accept"] == "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=")
+      #expect(answer.fields["sec-websocket-protocol"] == "awtp")
+      #expect(answer.fields["upgrade"] == "websocket")
+      #expect(answer.fields["connection"] == "Upgrade")
+      #expect(answer.fields["content-length"] == nil)
+    }
+  }
+
+  @Test func takesFramesRightBehindTheHandshake() async throws {
+    let gate = Gate()
+    try await withServer(
+      plan: { _, _ in
+        .webSocket { _ in
+          await gate.wait()
+          return .accept(WebSocketAcceptance { Echo($0) })
+        }
+      }
+    ) { server in
+      let client = try server.connect()
+      try client.send(
+        Array(Client.handshake.utf8) + Client.frame(1, Array("one".utf8))
+          + Client.frame(1, Array("two".utf8)).prefix(5))
+      #expect(TestServer.eventually { gate.waiting == 1 })
+      try client.send(Client.frame(1, Array("two".utf8)).dropFirst(5))
+      gate.open()
+      #expect(try client.readHead().status == 101)
+      #expect(try client.readFrame().text == "one")
+      #expect(try client.readFrame().text == "two")
+    }
+  }
+
+  @Test func refuses() async throws {
+    try await withServer(
+      plan: { path, _ in
+        path == "/ws"
+          ? .webSocket { _ in .refuse(Response(.forbidden)) }
+          : .respond(bodyLimit: 0) { _ in Response(.ok) }
+      }
+    ) { server in
+      let client = try server.connect()
+      try client.send(Client.handshake)
+      #expect(try client.readAnswer().status == 403)
+      try client.get("/ws")
+      let answer = try client.readAnswer()
+      #expect(answer.status == 426)
+      #expect(answer.fields["sec-websocket-version"] == "13")
+      try client.get("/")
+      #expect(try client.readAnswer().status == 200)
+    }
+  }
+
+  // MARK: Messages
+
+  @Test func joinsFragmentsAndAnswersPings() async throws {
+    try await withServer { server in
+      let client = try server.connect()
+      try client.upgrade()
+      try client.send(1, Array("Hel".utf8), isFinal: false)
+      try client.send(9, Array("still there?".utf8))
+      try client.send(0, Array("l".utf8), isFinal: false)
+      try client.send(0, Array("o".utf8))
+      #expect(try client.readFrame() == Frame(opcode: 10, payload: Array("still there?".utf8)))
+      #expect(try client.readFrame() == Frame(opcode: 1, payload: Array("Hello".utf8)))
+      for count in [0, 1, 125, 126, 65535, 65536, 200_000] {
+        let payload = (0..<count).map { UInt8(truncatingIfNeeded: $0) }
+        try client.send(2, payload)
+        #expect(try client.readFrame() == Frame(opcode: 2, payload: payload))
+      }
+    }
+  }
+
+  @Test func takesFramesByteByByte() async throws {
+    try await withServer { server in
+      let client = try server.connect()
+      try client.upgrade()
+      for byte in Client.frame(1, Array("slowly".utf8)) { try client.send([byte]) }
+      #expect(try client.readFrame().text == "slowly")
+    }
+  }
+
+  // MARK: Ends
+
+  @Test func closesAfterTheClient() async throws {
+    let journal = Journal<Told>()
+    try await withServer(plan: WebSocketTests.plan(journal)) { server in
+      let client = try server.connect()
+      try client.upgrade()
+      try client.send(8, [0x0f, 0xa1] + Array("bye".utf8))
+      #expect(try client.readFrame() == .close(4001))
+      // The server closes TCP first (RFC 6455 section 7.1.1).
+      #expect(try client.readToEnd() == [])
+      #expect(journal.entries == [.closed(4001)])
+    }
+  }
+
+  @Test func closesAfterTheServer() async throws {
+    let journal = Journal<Told>()
+    let sessions = Journal<WebSocketSession>()
+    try await withServer(plan: WebSocketTests.plan(journal, sessions)) { server in
+      let client = try server.connect()
+      try client.upgrade()
+      #expect(TestServer.eventually { sessions.entries.count == 1 })
+      sessions.entries[0].close(4002, reason: "enough")
+      #expect(
+        try client.readFrame() == Frame(opcode: 8, payload: [0x0f, 0xa2] + Array("enough".utf8)))
+      // Until the peer's close frame, pings are answered and messages dropped.
+      try client.sendText("too late")
+      try client.send(9, [7])
+      #expect(try client.readFrame() == Frame(opcode: 10, payload: [7]))
+      try client.send(8, [0x0f, 0xa2])
+      #expect(try client.readToEnd() == [])
+      #expect(journal.entries == [.closed(4002)])
+    }
+  }
+
+  @Test func endsWhenTheClientIsGone() async throws {
+    let journal = Journal<Told>()
+    try await withServer(plan: WebSocketTests.plan(journal)) { server in
+      for end: (Client) -> Void in [{ $0.close() }, { $0.reset() }, { $0.shutdownWriting() }] {
+        let client = try server.connect()
+        try client.upgrade()
+        #expect(server.eventually { $0.webSockets == 1 })
+        end(client)
+        #expect(server.eventually { $0.webSockets == 0 && $0.connections <= 1 })
+      }
+      #expect(journal.entries == [.closed(nil), .closed(nil), .closed(nil)])
+    }
+  }
+
+  @Test(
+    arguments: [
+      (Client.frame(1, Array("unmasked".utf8), isMasked: false), 1002),
+      (Client.frame(0, [1]), 1002), (Client.frame(3, []), 1002), ([0xc1, 0x80, 0, 0, 0, 0], 1002),
+      (Client.frame(1, [0xff]), 1007), (Client.frame(8, [1]), 1002),
+      (Client.frame(9, [], isFinal: false), 1002),
+      ([0x82, 0xff, 0, 0, 0, 0, 0, 0x10, 0, 1], 1009),
+      ([0x82, 0xff, 0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff], 1009),
+      ([0x82, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff], 1002),
+    ] as [([UInt8], UInt16)])
+  func closesOnViolations(frame: [UInt8], code: UInt16) async throws {
+    let journal = Journal<Told>()
+    try await withServer(plan: WebSocketTests.plan(journal)) { server in
+      let client = try server.connect()
+      try client.upgrade()
+      try client.send(frame + Client.frame(1, Array("behind".utf8)))
+      #expect(try client.readFrame() == .close(code))
+      #expect(try client.readToEnd() == [])
+      #expect(journal.entries == [.closed(nil)])
+    }
+  }
+
+  @Test func limitsMessagesOfManyFragments() async throws {
+    try await withServer(
+      plan: WebSocketTests.plan(Journal()) { $0.maximumMessage = 1000 }
+    ) { server in
+      let client = try server.connect()
+      try client.upgrade()
+      try client.send(2, [UInt8](repeating: 0, count: 999), isFinal: false)
+      try client.send(0, [1, 2])
+      #expect(try client.readFrame() == .close(1009))
+    }
+  }
+
+  // MARK: Time
+
+  @Test func cutsWhoAnswersNoPings() async throws {
+    let journal = Journal<Told>()
+    let plan = WebSocketTests.plan(journal) { $0.pingInterval = .milliseconds(100) }
+    try await withServer(plan: plan) { server in
+      let client = try server.connect()
+      try client.upgrade()
+      #expect(try client.readFrame() == Frame(opcode: 9, payload: []))
+      #expect(try client.readFrame() == Frame(opcode: 9, payload: []))
+      #expect(try client.endsWithReset())
+      #expect(server.eventually { $0.cutConnections == 1 })
+      #expect(journal.entries == [.closed(nil)])
+    }
+  }
+
+  @Test func keepsWhoAnswersPings() async throws {
+    let plan = WebSocketTests.plan(Journal()) { $0.pingInterval = .milliseconds(100) }
+    try await withServer(plan: plan) { server in
+      let client = try server.connect()
+      try client.upgrade()
+      for _ in 0..<6 {
+        #expect(try client.readFrame().opcode == 9)
+        try client.send(10, [])
+      }
+      #expect(server.server.statistics.webSockets == 1)
+    }
+  }
+
+  // MARK: Back-pressure
+
+  @Test func closesAboveTheHighWaterMark() async throws {
+    let journal = Journal<Told>()
+    let sessions = Journal<WebSocketSession>()
+    let plan = WebSocketTests.plan(journal, sessions) { $0.highWaterMark = 100_000 }
+    try await withServer(plan: plan) { server in
+      let stuck = try server.connect(receiveBuffer: 4096)
+      try stuck.upgrade()
+      #expect(TestServer.eventually { sessions.entries.count == 1 })
+      let other = try server.connect()
+      try other.upgrade()
+      #expect(TestServer.eventually { sessions.entries.count == 2 })
+      let message = [UInt8](repeating: 0x61, count: 50_000)
+      for _ in 0..<200 {
+        for session in sessions.entries { session.send(.binary(message)) }
+        #expect(try other.readFrame().payload == message)
+      }
+      // The stuck one gets what was sent before the mark was reached, and then the reason.
+      var last = try stuck.readFrame()
+      while last.opcode == 2 {
+        #expect(last.payload == message)
+        last = try stuck.readFrame()
+      }
+      #expect(last == .close(1013))
+      other.close()
+      try stuck.send(8, [0x03, 0xf5])
+      #expect(try stuck.readToEnd() == [])
+    }
+  }
+
+  @Test func cutsAStuckReaderAboveTheHighWaterMark() async throws {
+    let sessions = Journal<WebSocketSession>()
+    let plan = WebSocketTests.plan(Journal(), sessions) { $0.highWaterMark = 100_000 }
+    try await withServer(plan: plan) { server in
+      let stuck = try server.connect(receiveBuffer: 4096)
+      try stuck.upgrade()
+      #expect(TestServer.eventually { sessions.entries.count == 1 })
+      let message = [UInt8](repeating: 0x61, count: 50_000)
+      for _ in 0..<500 {
+        sessions.entries[0].send(.binary(message))
+        // A turn of its own for each, so that the socket is full and not only the turn.
+        pause(milliseconds: 1)
+      }
+      #expect(server.eventually { $0.cutConnections == 1 && $0.connections == 0 })
+    }
+  }
+
+  @Test func refusesAMessageAboveTheHighWaterMark() async throws {
+    let sessions = Journal<WebSocketSession>()
+    let plan = WebSocketTests.plan(Journal(), sessions) { $0.highWaterMark = 1000 }
+    try await withServer(plan: plan) { server in
+      let client = try server.connect()
+      try client.upgrade()
+      #expect(TestServer.eventually { sessions.entries.count == 1 })
+      sessions.entries[0].send(.binary([UInt8](repeating: 0, count: 1001)))
+      #expect(try client.readFrame() == .close(1013))
+    }
+  }
+
+  /// Whether the socket takes all at once or not.
+  @Test(arguments: [100_000, 8 << 20])
+  func tellsWhenDrained(count: Int) async throws {
+    let journal = Journal<Told>()
+    let sessions = Journal<WebSocketSession>()
+    let plan = WebSocketTests.plan(journal, sessions) { $0.highWaterMark = 16 << 20 }
+    try await withServer(plan: plan) { server in
+      let client = try server.connect(receiveBuffer: 65536)
+      try client.upgrade()
+      #expect(TestServer.eventually { sessions.entries.count == 1 })
+      sessions.entries[0].send(.binary([UInt8](repeating: 0, count: count)))
+      #expect(try client.readFrame().payload.count == count)
+      #expect(TestServer.eventually { journal.entries == [.drained] })
+    }
+  }
+
+  // MARK: Sessions
+
+  @Test func sendsFromOtherThreads() async throws {
+    let sessions = Journal<WebSocketSession>()
+    try await withServer(plan: WebSocketTests.plan(Journal(), sessions)) { server in
+      let client = try server.connect()
+      try client.upgrade()
+      #expect(TestServer.eventually { sessions.entries.count == 1 })
+      let session = sessions.entries[0]
+      for thread in 0..<4 {
+        Task.detached {
+          for number in 0..<500 { session.send(.text(Array("\(thread) \(number)".utf8))) }
+        }
+      }
+      var next = [0, 0, 0, 0]
+      for _ in 0..<2000 {
+        let words = try client.readFrame().text.split(separator: " ").compactMap { Int($0) }
+        #expect(next[words[0]] == words[1])
+        next[words[0]] += 1
+      }
+      #expect(session.backlog == 0)
+    }
+  }
+
+  @Test func isHarmlessAfterItsEnd() async throws {
+    let journal = Journal<Told>()
+    let sessions = Journal<WebSocketSession>()
+    let acceptance = WebSocketAcceptance { session in
+      sessions.note(session)
+      return Witness(journal) { _ in
+        session.close(4000)
+        session.send(.text([]))
+        session.close(4001)
+      } onEnd: {
+        session.send(.text([]))
+        session.close(4002)
+        #expect(session.backlog == 0)
+      }
+    }
+    try await withServer(plan: WebSocketTests.plan(acceptance)) { server in
+      let client = try server.connect()
+      try client.upgrade()
+      try client.sendText("close")
+      #expect(try client.readFrame() == .close(4000))
+      try client.send(8, [0x0f, 0xa0])
+      #expect(try client.readToEnd() == [])
+      client.close()
+      #expect(server.eventually { $0.connections == 0 })
+      // The next connection takes the place of the first, and must not get its messages.
+      let next = try server.connect()
+      try next.upgrade()
+      sessions.entries[0].send(.text(Array("stray".utf8)))
+      sessions.entries[0].close(4003)
+      try next.send(9, [1])
+      #expect(try next.readFrame() == Frame(opcode: 10, payload: [1]))
+    }
+    for session in sessions.entries {
+      session.send(.text([]))
+      session.close(1000)
+      #expect(session.backlog == 0)
+    }
+  }
+
+  @Test func mayGreetAndCloseAtOnce() async throws {
+    try await withServer(
+      plan: WebSocketTests.plan(
+        WebSocketAcceptance { session in
+          session.send(.text(Array("hello".utf8)))
+          session.close(4000)
+          return Echo(session)
+        })
+    ) { server in
+      let client = try server.connect()
+      try client.send(Array(Client.handshake.utf8) + Client.frame(1, Array("dropped".utf8)))
+      #expect(try client.readHead().status == 101)
+      #expect(try client.readFrame().text == "hello")
+      #expect(try client.readFrame() == .close(4000))
+    }
+  }
+}
