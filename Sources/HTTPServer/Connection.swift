@@ -44,7 +44,7 @@ final class Connection {
   private var isReading = false
   private(set) var protocolHandler: (any ConnectionProtocol)?
 
-  /// Bytes of this turn, written together at its end.
+  /// Bytes of this turn, written together at its end, or with what else has come when the write before it is done.
   private var staged: [UInt8] = []
   private var isAwaitingFlush = false
   /// What the socket did not take: given to libuv when the write before it is done.
@@ -186,9 +186,10 @@ final class Connection {
   // MARK: - Writing
 
   /// Bytes that wait to be taken by the socket.
-  var backlog: Int {
-    staged.count + queuedBytes
-      + (inFlight.isEmpty ? 0 : unsafe uv_stream_get_write_queue_size(stream))
+  var backlog: Int { staged.count + unsent }
+
+  private var unsent: Int {
+    queuedBytes + (inFlight.isEmpty ? 0 : unsafe uv_stream_get_write_queue_size(stream))
   }
 
   /// Appends bytes to what is written at the end of this turn.
@@ -224,13 +225,11 @@ final class Connection {
     isAwaitingFlush = false
     defer { giveBackStaged() }
     guard !staged.isEmpty, life == .open || life == .finishing else { return finishIfWritten() }
-    if queue.isEmpty, inFlight.isEmpty {
-      let result = unsafe staged.withUnsafeBytes { staged in unsafe tryWrite(staged, nil) }
-      guard let written = accept(result) else { return }
-      queueStaged(from: written)
-    } else {
-      queueStaged(from: 0)
-    }
+    // While a write is under way small pieces gather here: a queue entry for each would cost far more than its bytes.
+    guard inFlight.isEmpty else { return }
+    let result = unsafe staged.withUnsafeBytes { staged in unsafe tryWrite(staged, nil) }
+    guard let written = accept(result) else { return }
+    queueStaged(from: written)
     writeQueue()
     // What the socket took at once calls nobody back.
     if life == .open, inFlight.isEmpty { protocolHandler?.drained() }
@@ -238,7 +237,7 @@ final class Connection {
   }
 
   private func giveBackStaged() {
-    guard staged.capacity > 0, !isAwaitingFlush else { return }
+    guard staged.isEmpty, staged.capacity > 0, !isAwaitingFlush else { return }
     loop.giveBack(staged)
     staged = []
   }
@@ -331,6 +330,8 @@ final class Connection {
     inFlight = []
     guard status == 0 else { return close() }
     loop.statistics.bytesSent.bump(sent)
+    queueStaged(from: 0)
+    giveBackStaged()
     writeQueue()
     guard inFlight.isEmpty else { return }
     queue = []
@@ -423,7 +424,7 @@ final class Connection {
     let elapsed = loop.now - stretchStart
     let options = loop.server.options
     guard elapsed > options.rateGrace.milliseconds else { return false }
-    let moved = stretchQueued - backlog
+    let moved = stretchQueued - unsent
     return UInt64(max(0, moved)) < elapsed * UInt64(options.minimumRate) / 1000
   }
 
