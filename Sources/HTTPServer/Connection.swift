@@ -238,8 +238,10 @@ final class Connection {
 
   private func giveBackStaged() {
     guard staged.isEmpty, staged.capacity > 0, !isAwaitingFlush else { return }
-    loop.giveBack(staged)
-    staged = []
+    // Out of the property first: a shared buffer would be allocated anew to be emptied.
+    var buffer: [UInt8] = []
+    swap(&buffer, &staged)
+    loop.giveBack(consume buffer)
   }
 
   /// Offers bytes to the socket.
