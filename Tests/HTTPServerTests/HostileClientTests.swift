@@ -100,10 +100,10 @@ import Testing
         }
       }
     ) { server in
-      for _ in 0..<10 {
+      for number in 1...10 {
         let client = try server.connect()
         try client.get("/secret")
-        #expect(TestServer.eventually { gate.waiting > 0 })
+        #expect(TestServer.eventually { gate.waiting == number })
         client.reset()
         #expect(server.eventually { $0.connections == 0 })
       }
