@@ -9,6 +9,13 @@ static inline uv_handle_t *cuv_stream_handle(uv_stream_t *h) { return (uv_handle
 /* Glibc hides accept4 from Swift: it needs _GNU_SOURCE. */
 #include <sys/socket.h>
 extern int accept4(int, struct sockaddr *, socklen_t *, int);
+#include <sys/ioctl.h>
+#include <linux/sockios.h>
+/* ioctl is variadic: how many bytes the peer has not acknowledged. */
+static inline int cuv_unacknowledged(int fd) {
+  int count = 0;
+  return ioctl(fd, SIOCOUTQ, &count) == 0 ? count : 0;
+}
 static inline int cuv_accept(int fd, struct sockaddr *a, socklen_t *n) {
   return accept4(fd, a, n, SOCK_NONBLOCK | SOCK_CLOEXEC);
 }

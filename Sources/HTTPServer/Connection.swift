@@ -51,9 +51,11 @@ final class Connection {
   private var queue: [(bytes: Bytes, offset: Int)] = []
   private var queuedBytes = 0
   private var inFlight: [(bytes: Bytes, offset: Int)] = []
-  /// When the present stretch of unsent bytes began, and how many have been sent since.
-  private var stretchStart: UInt64 = 0
-  private var stretchQueued = 0
+  /// Bytes that have been written, or wait in the queue.
+  private var given = 0
+  /// When the present window of the reader's rate began, and how much the reader had taken by then.
+  private var windowStart: UInt64 = 0
+  private var windowTaken = 0
   private var lingerDeadline: UInt64 = 0
   /// Bytes that came after the connection's end was decided.
   private var discarded = 0
@@ -274,6 +276,7 @@ final class Connection {
       return nil
     }
     loop.statistics.bytesSent.bump(Int(result))
+    given += Int(result)
     return Int(result)
   }
 
@@ -290,12 +293,12 @@ final class Connection {
 
   private func append(_ bytes: Bytes, from offset: Int) {
     if queue.isEmpty, inFlight.isEmpty {
-      stretchStart = loop.now
-      stretchQueued = 0
+      windowStart = loop.now
+      windowTaken = taken
     }
     queue.append((bytes, offset))
     queuedBytes += bytes.count - offset
-    stretchQueued += bytes.count - offset
+    given += bytes.count - offset
   }
 
   /// Gives the queue to libuv, which waits until the socket takes it.
@@ -415,20 +418,33 @@ final class Connection {
     case .finishing:
       if isStalled { cut() } else if loop.now > lingerDeadline, inFlight.isEmpty { reset() }
     case .lingering:
-      if loop.now > lingerDeadline { close() }
+      // What the kernel still holds it would hold without us too, and without a limit.
+      guard loop.now > lingerDeadline else { return }
+      if unacknowledged == 0 { close() } else if isStalled { cut() }
     case .closed: break
     }
   }
 
-  /// Whether what waits to be read moves more slowly than the minimum rate.
+  /// Whether the peer takes what waits for it more slowly than the minimum rate; to be asked at every tick.
+  ///
+  /// Measured in windows, by what the peer has acknowledged: what the kernel buffers is no progress, and a good
+  /// beginning earns no credit.
   var isStalled: Bool {
-    guard !inFlight.isEmpty else { return false }
-    let elapsed = loop.now - stretchStart
+    guard !inFlight.isEmpty || life == .lingering else { return false }
     let options = loop.server.options
+    let elapsed = loop.now - windowStart
     guard elapsed > options.rateGrace.milliseconds else { return false }
-    let moved = stretchQueued - unsent
-    return UInt64(max(0, moved)) < elapsed * UInt64(options.minimumRate) / 1000
+    let before = windowTaken
+    windowStart = loop.now
+    windowTaken = taken
+    return UInt64(max(0, windowTaken - before)) < elapsed * UInt64(options.minimumRate) / 1000
   }
+
+  /// Bytes that the peer has acknowledged.
+  private var taken: Int { given - unsent - unacknowledged }
+
+  /// Bytes that the kernel holds for the peer.
+  private var unacknowledged: Int { Int(cuv_unacknowledged(descriptor)) }
 
   func drain() { protocolHandler?.drain() }
 }

@@ -41,6 +41,8 @@ final class HTTP1Connection: ConnectionProtocol {
   private var peerHasEnded = false
   private var isFirst = true
   private var isProcessing = false
+  /// How much of the body had come when the present window of its rate began.
+  private var windowReceived = 0
 
   /// How many bytes of a body that nobody wants are read to keep the connection.
   private static let discardLimit = 64 << 10
@@ -80,7 +82,10 @@ final class HTTP1Connection: ConnectionProtocol {
     if pending.isEmpty { connection.finish() }
   }
 
-  func drained() { goOn() }
+  func drained() {
+    // Parsing only ever stops with input left over.
+    if !pending.isEmpty { goOn() }
+  }
 
   private var canParse: Bool {
     if case .answering = state { return false }
@@ -158,6 +163,7 @@ final class HTTP1Connection: ConnectionProtocol {
   private func begin(_ next: State) {
     state = next
     since = loop.now
+    windowReceived = 0
   }
 
   // MARK: - A request
@@ -319,10 +325,13 @@ final class HTTP1Connection: ConnectionProtocol {
       guard elapsed > options.headerTimeout.milliseconds else { return }
       refuse(RequestFailure(.requestTimeout, "the request head took too long"))
     case .body(let received):
-      guard elapsed > options.rateGrace.milliseconds,
-        UInt64(received) < elapsed * UInt64(options.minimumRate) / 1000
-      else { return }
-      refuse(RequestFailure(.requestTimeout, "the request body took too long"))
+      // In windows: a good beginning earns no credit.
+      guard elapsed > options.rateGrace.milliseconds else { return }
+      guard UInt64(received - windowReceived) >= elapsed * UInt64(options.minimumRate) / 1000 else {
+        return refuse(RequestFailure(.requestTimeout, "the request body took too long"))
+      }
+      windowReceived = received
+      since = loop.now
     case .answering: break
     }
   }

@@ -79,6 +79,8 @@ final class WebSocketConnection: ConnectionProtocol {
 
   func send(_ opcode: WebSocketFrame.Opcode, _ payload: [UInt8]) {
     guard connection.isOpen else { return }
+    // What one turn produces may be more than the mark without the peer being slow.
+    if connection.backlog + payload.count > highWaterMark { connection.flush() }
     guard connection.backlog + payload.count <= highWaterMark else {
       if closeDeadline == nil { close(1013, reason: "") }
       return

@@ -12,7 +12,8 @@ public protocol WebSocketHandler: AnyObject {
   func draining()
   /// The session is over; nothing is called after this.
   ///
-  /// - Parameter code: the peer's close code, or nil when it sent none.
+  /// - Parameter code: the peer's close code, 1005 for a close frame without one; nil when the connection ended
+  ///   without a close frame.
   func closed(_ code: UInt16?)
 }
 
