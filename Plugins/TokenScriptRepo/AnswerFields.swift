@@ -1,0 +1,54 @@
+internal import HTTPProtocol
+
+extension FieldName {
+  static let accessControlAllowHeaders = FieldName("Access-Control-Allow-Headers")
+  static let accessControlAllowMethods = FieldName("Access-Control-Allow-Methods")
+  static let accessControlAllowOrigin = FieldName("Access-Control-Allow-Origin")
+  static let accessControlExposeHeaders = FieldName("Access-Control-Expose-Headers")
+  static let accessControlMaxAge = FieldName("Access-Control-Max-Age")
+  static let contentSecurityPolicy = FieldName("Content-Security-Policy")
+  static let contentTypeOptions = FieldName("X-Content-Type-Options")
+}
+
+/// The header fields that the repository's answers share.
+struct AnswerFields: Sendable {
+  /// Of every file, list and 304: which requests it is the answer to, and that it is asked for anew.
+  let common: HeaderFields
+  /// Of an error: browsers may see it.
+  let errors: HeaderFields
+  /// Of the 204 to `OPTIONS`, which a browser sends ahead (Fetch standard, CORS preflight).
+  let options: HeaderFields
+
+  /// The fields.
+  ///
+  /// - Parameter dependsOnClient: whether the client's name and version decide between answers.
+  init(dependsOnClient: Bool) {
+    let client = "X-Client-Name, X-Client-Version, X-Platform-Name"
+    var open = HeaderFields()
+    open.append(.accessControlAllowOrigin, "*")
+    open.append(.accessControlExposeHeaders, "ETag, Last-Modified, Link")
+    errors = open
+
+    var common = open
+    common.append(.cacheControl, "no-cache")
+    common.append(
+      .vary, "Accept, Accept-Encoding" + (dependsOnClient ? ", \(client)" : ""))
+    self.common = common
+
+    var options = open
+    options.append(.accessControlAllowMethods, "GET, HEAD, OPTIONS")
+    options.append(
+      .accessControlAllowHeaders,
+      "Accept, If-Modified-Since, If-None-Match, \(client), X-Platform-Version")
+    options.append(.accessControlMaxAge, "86400")
+    self.options = options
+  }
+
+  /// Of what other people wrote: on this origin it is data and nothing else.
+  static let ofForeignContent = {
+    var fields = HeaderFields()
+    fields.append(.contentTypeOptions, "nosniff")
+    fields.append(.contentSecurityPolicy, "sandbox; default-src 'none'")
+    return fields
+  }()
+}

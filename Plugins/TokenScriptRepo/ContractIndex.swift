@@ -1,0 +1,192 @@
+internal import Cryptography
+
+/// The whole index at one moment, shared by all requests and never changed.
+final class ContractIndex: Sendable {
+  /// What one schema version has for one contract.
+  struct Edition: Sendable {
+    /// The contract.
+    let contract: EthereumAddress
+    /// The version.
+    let schema: SchemaVersion
+    /// Every file that may be the answer; none where it is gone.
+    let candidates: [Candidate]
+    /// The answer to a request that names no signer.
+    let answer: Answer
+  }
+
+  /// What a request for one contract and version is answered with.
+  enum Answer: Sendable {
+    /// One file.
+    case file(PreparedFile)
+    /// Several signers' files, for the wallet to choose from.
+    case choices(PreparedChoices)
+    /// What was served here has been taken back.
+    case gone
+
+    /// The answer for what remained of the candidates.
+    ///
+    /// - Parameters:
+    ///   - selection: what remained.
+    ///   - contract: the contract.
+    ///   - schema: the version.
+    ///   - fields: the fields of every answer.
+    init(
+      _ selection: Selection, for contract: EthereumAddress, _ schema: SchemaVersion,
+      _ fields: AnswerFields
+    ) {
+      let chosen = selection.chosen
+      self =
+        chosen.count == 1
+        ? .file(
+          PreparedFile(
+            chosen[0].bytes, digest: chosen[0].digest, modified: chosen[0].modified, fields))
+        : .choices(PreparedChoices(chosen, contract: contract, schema: schema, fields))
+    }
+  }
+
+  /// How often an index was built since the start, this time included.
+  let generation: Int
+  /// The schemas.
+  let documents: SchemaDocuments
+  /// Each contract's versions, the newest first.
+  let editions: [ContractKey: [Edition]]
+  /// The files, in the order of their paths; those that can't be served among them.
+  let files: [RepositoryFile]
+  /// A row for each contract of each file.
+  let rows: [IndexRow]
+
+  /// An index.
+  ///
+  /// - Parameters:
+  ///   - generation: how often an index was built since the start.
+  ///   - documents: the schemas.
+  ///   - editions: each contract's versions, the newest first.
+  ///   - files: the files.
+  ///   - rows: a row for each contract of each file.
+  init(
+    generation: Int, documents: SchemaDocuments, editions: [ContractKey: [Edition]],
+    files: [RepositoryFile], rows: [IndexRow]
+  ) {
+    self.generation = generation
+    self.documents = documents
+    self.editions = editions
+    self.files = files
+    self.rows = rows
+  }
+
+  /// Before the first scan.
+  static let empty = ContractIndex(
+    generation: 0, documents: .none, editions: [:], files: [], rows: [])
+
+  /// The refused files, with the reasons.
+  var refusals: [(path: RepositoryPath, reason: Refusal)] {
+    var seen: Set<RepositoryPath> = []
+    return rows.compactMap { row in
+      guard case .refused(let refusal) = row.state, seen.insert(row.path).inserted else {
+        return nil
+      }
+      return (row.path, refusal)
+    }
+  }
+
+  /// How many files there are in each state; one that is served for some contract counts as served.
+  var counts: [IndexRow.Summary: Int] {
+    var states: [RepositoryPath: IndexRow.Summary] = [:]
+    for row in rows {
+      let state = row.state.summary
+      states[row.path] = states[row.path].map { $0 == .served ? $0 : state } ?? state
+    }
+    return Dictionary(grouping: states.values, by: \.self).mapValues(\.count)
+  }
+
+  /// The sum in words.
+  var summary: String {
+    let counts = counts
+    let parts = IndexRow.Summary.allCases.compactMap { state in
+      counts[state].map { "\($0) \(state.words)" }
+    }
+    let schemas = Set(editions.values.joined().map(\.schema)).count
+    return "index \(generation): \(files.count) files"
+      + (parts.isEmpty ? "" : " (\(parts.joined(separator: ", ")))")
+      + ", \(editions.count) contracts in \(schemas) schema versions"
+  }
+
+  /// What a version has for a contract; never another version's.
+  ///
+  /// - Parameters:
+  ///   - contract: the contract.
+  ///   - schema: the version.
+  /// - Returns: nil if nothing is known of it.
+  func edition(of contract: ContractKey, _ schema: SchemaVersion) -> Edition? {
+    editions[contract]?.first { $0.schema == schema }
+  }
+}
+
+/// One line of the table that people and programs are shown.
+struct IndexRow: Sendable, Equatable {
+  /// What has become of a file, for one contract.
+  enum State: Sendable, Equatable {
+    case served
+    /// Another file is served in its place.
+    case shadowed(by: RepositoryPath)
+    /// It failed a required check, or is no TokenScript.
+    case refused(Refusal)
+    /// It is a TokenScript that describes no contract's tokens.
+    case servesNothing
+    /// It marks what it once served as gone.
+    case gone
+
+    /// The state without its reason.
+    var summary: Summary {
+      switch self {
+      case .served: .served
+      case .shadowed: .shadowed
+      case .refused: .refused
+      case .servesNothing: .nothing
+      case .gone: .gone
+      }
+    }
+
+    /// The state in words.
+    var words: String {
+      switch self {
+      case .served: "served"
+      case .shadowed(let path): "shadowed by \(path)"
+      case .refused(let refusal): "refused because \(refusal.reason)"
+      case .servesNothing: "serves nothing: it names no contract as its origin"
+      case .gone: "gone"
+      }
+    }
+  }
+
+  /// A state without its reason.
+  enum Summary: String, Sendable, CaseIterable {
+    case served, shadowed, refused, nothing, gone
+
+    /// The state in words.
+    var words: String { self == .nothing ? "with nothing to serve" : rawValue }
+  }
+
+  /// The contract; nil for a file that names none as its origin, or could not be read.
+  var contract: EthereumAddress?
+  /// What the file calls the contract.
+  var name: String?
+  /// The chains that the file names it on.
+  var networks: [UInt64] = []
+  /// The schema version.
+  var schema: SchemaVersion?
+  /// The signing time, in seconds since 1970.
+  var time: Int64?
+  /// Whose signature it bears.
+  var signer: TokenScriptFile.Signer?
+  /// The file's path.
+  let path: RepositoryPath
+  /// The SHA-256 of its bytes.
+  var digest: [UInt8]?
+  /// How many bytes it has.
+  var size = 0
+  /// What has become of it.
+  var state: State
+  /// What is odd about it.
+  var warnings: [String] = []
+}

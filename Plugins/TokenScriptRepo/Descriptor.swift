@@ -1,0 +1,208 @@
+import Glibc
+
+/// An open file or folder, closed when it goes out of scope.
+///
+/// Everything is opened relative to another descriptor, without following a link in the last
+/// segment and without blocking on a FIFO or a device.
+struct Descriptor: ~Copyable {
+  private let number: CInt
+
+  /// Opens the folder that everything else is reached from; here links are followed.
+  ///
+  /// - Parameter path: as the configuration names it.
+  /// - Throws: ``SystemError`` when there is no such folder or it may not be read.
+  init(folder path: String) throws(SystemError) {
+    number = unsafe Glibc.open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    guard number >= 0 else { throw SystemError(errno) }
+  }
+
+  /// Reads a file that the configuration names.
+  ///
+  /// - Parameters:
+  ///   - path: its path; here links are followed.
+  ///   - limit: how many bytes of it are read at most.
+  /// - Returns: its bytes.
+  /// - Throws: ``SystemError``.
+  static func contents(ofFile path: String, limit: Int) throws(SystemError) -> [UInt8] {
+    let opened = unsafe Glibc.open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
+    guard opened >= 0 else { throw SystemError(errno) }
+    let file = Descriptor(opened)
+    return try file.read(min(try file.status().size, limit))
+  }
+
+  private init(_ number: CInt) { self.number = number }
+
+  deinit { close(number) }
+
+  /// Opens something in this folder.
+  ///
+  /// - Parameters:
+  ///   - name: one segment.
+  ///   - isFolder: whether only a folder will do.
+  /// - Returns: the open file or folder.
+  /// - Throws: ``SystemError``; a link gives `ELOOP` or, for a folder, `ENOTDIR`.
+  func open(_ name: ArraySlice<UInt8>, isFolder: Bool = false) throws(SystemError) -> Descriptor {
+    var flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC
+    if isFolder { flags |= O_DIRECTORY }
+    let path = name.map { CChar(bitPattern: $0) } + [0]
+    let opened = unsafe openat(number, path, flags)
+    guard opened >= 0 else { throw SystemError(errno) }
+    return Descriptor(opened)
+  }
+
+  /// Follows all links of a path.
+  ///
+  /// - Parameter path: any path, without NUL.
+  /// - Returns: the absolute path of what it leads to.
+  /// - Throws: ``SystemError``; a circle of links gives `ELOOP`.
+  static func realPath(_ path: [UInt8]) throws(SystemError) -> [UInt8] {
+    let path = path.map { CChar(bitPattern: $0) } + [0]
+    guard let resolved = unsafe realpath(path, nil) else { throw SystemError(errno) }
+    defer { unsafe free(resolved) }
+    return unsafe Array(UnsafeRawBufferPointer(start: resolved, count: strlen(resolved)))
+  }
+
+  /// What the file is at this moment.
+  ///
+  /// - Throws: ``SystemError``.
+  func status() throws(SystemError) -> FileStatus {
+    var status = stat()
+    guard unsafe fstat(number, &status) == 0 else { throw SystemError(errno) }
+    return FileStatus(status)
+  }
+
+  /// Reads up to so many bytes from the start, fewer only where the file ends before.
+  ///
+  /// - Parameter count: how many bytes there is room for.
+  /// - Returns: the bytes.
+  /// - Throws: ``SystemError``.
+  func read(_ count: Int) throws(SystemError) -> [UInt8] {
+    var failure: SystemError?
+    let bytes = unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
+      while filled < count {
+        let rest = unsafe UnsafeMutableRawBufferPointer(
+          rebasing: UnsafeMutableRawBufferPointer(buffer)[filled...])
+        let got = unsafe pread(number, rest.baseAddress, rest.count, filled)
+        if got < 0 && errno == EINTR { continue }
+        if got < 0 { failure = SystemError(errno) }
+        if got <= 0 { break }
+        filled += got
+      }
+    }
+    if let failure { throw failure }
+    return bytes
+  }
+
+  /// The names in this folder, those with a leading dot left out, in the order of their bytes.
+  ///
+  /// - Returns: each name with what it stands for.
+  /// - Throws: ``SystemError``.
+  func entries() throws(SystemError) -> [(name: [UInt8], kind: FileStatus.Kind)] {
+    // The stream closes the descriptor that it is given, so it gets one of its own.
+    let copy = unsafe openat(number, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    guard copy >= 0 else { throw SystemError(errno) }
+    guard let stream = unsafe fdopendir(copy) else {
+      let error = SystemError(errno)
+      close(copy)
+      throw error
+    }
+    defer { unsafe closedir(stream) }
+    var entries: [(name: [UInt8], kind: FileStatus.Kind)] = []
+    while true {
+      errno = 0
+      guard let entry = unsafe readdir(stream) else {
+        if errno != 0 { throw SystemError(errno) }
+        break
+      }
+      let name = unsafe withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
+        unsafe Array(bytes.prefix { $0 != 0 })
+      }
+      guard name.first != UInt8(ascii: ".") else { continue }
+      let type = unsafe entry.pointee.d_type
+      entries.append((name, try kind(of: name, type: type)))
+    }
+    return entries.sorted { $0.name.lexicographicallyPrecedes($1.name) }
+  }
+
+  /// Not every file system tells the type with the name; those that don't are asked.
+  private func kind(of name: [UInt8], type: UInt8) throws(SystemError) -> FileStatus.Kind {
+    switch Int(type) {
+    case Int(DT_REG): return .file
+    case Int(DT_DIR): return .folder
+    case Int(DT_LNK): return .link
+    case Int(DT_UNKNOWN):
+      var status = stat()
+      let path = name.map { CChar(bitPattern: $0) } + [0]
+      guard unsafe fstatat(number, path, &status, AT_SYMLINK_NOFOLLOW) == 0 else { return .other }
+      return FileStatus(status).kind
+    default: return .other
+    }
+  }
+}
+
+/// What `fstat` says of a file.
+struct FileStatus: Equatable, Sendable {
+  /// What a name can stand for.
+  enum Kind: Sendable { case file, folder, link, other }
+
+  /// What the name stands for.
+  let kind: Kind
+  /// The size in bytes.
+  let size: Int
+  /// The device and the inode: the same for two names of one folder.
+  let identity: Identity
+  /// When the content last changed, in nanoseconds since 1970.
+  let modified: Int64
+  /// When the content or the inode last changed, in nanoseconds since 1970.
+  let changed: Int64
+
+  /// The device and the inode of a file.
+  struct Identity: Hashable, Sendable {
+    fileprivate let device: UInt64
+    fileprivate let inode: UInt64
+  }
+
+  fileprivate init(_ status: stat) {
+    switch status.st_mode & S_IFMT {
+    case S_IFREG: kind = .file
+    case S_IFDIR: kind = .folder
+    case S_IFLNK: kind = .link
+    default: kind = .other
+    }
+    size = Int(status.st_size)
+    identity = Identity(device: UInt64(status.st_dev), inode: UInt64(status.st_ino))
+    modified = Self.nanoseconds(status.st_mtim)
+    changed = Self.nanoseconds(status.st_ctim)
+  }
+
+  /// A file system can hold any time; what does not fit counts as the end of the range.
+  private static func nanoseconds(_ time: timespec) -> Int64 {
+    let (seconds, overflow) = Int64(time.tv_sec).multipliedReportingOverflow(by: 1_000_000_000)
+    guard !overflow else { return time.tv_sec < 0 ? .min : .max }
+    let (sum, carried) = seconds.addingReportingOverflow(Int64(time.tv_nsec))
+    return carried ? .max : sum
+  }
+}
+
+/// A system call failed.
+struct SystemError: Error, Equatable, CustomStringConvertible {
+  /// The value of `errno`.
+  let code: CInt
+
+  /// An error for a value of `errno`.
+  ///
+  /// - Parameter code: the value.
+  init(_ code: CInt) { self.code = code }
+
+  /// The system's words for it.
+  var description: String {
+    unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: 128) { buffer in
+      guard let text = buffer.baseAddress,
+        unsafe strerror_r(code, text, buffer.count) == 0
+      else {
+        return "error \(code)"
+      }
+      return unsafe String(cString: text)
+    }
+  }
+}

@@ -1,0 +1,154 @@
+internal import Cryptography
+internal import HTTPProtocol
+internal import Observability
+
+/// Makes each index out of the folder and of what is remembered, one at a time.
+actor RepositoryIndexer {
+  private let configuration: TokenScriptConfiguration
+  private let store: ContractStore
+  private let log: Log
+  private let clock: @Sendable () -> Timestamp
+  private let fields: AnswerFields
+  private var last: ContractIndex
+  private var pending: Task<ContractIndex, any Error>?
+
+  /// An indexer that has made nothing yet.
+  ///
+  /// - Parameters:
+  ///   - configuration: where the files lie and what becomes of findings.
+  ///   - fields: the fields of every answer.
+  ///   - store: what is remembered.
+  ///   - log: where refused files are told.
+  ///   - clock: tells the time.
+  init(
+    _ configuration: TokenScriptConfiguration, _ fields: AnswerFields, store: ContractStore,
+    log: Log, clock: @escaping @Sendable () -> Timestamp
+  ) {
+    self.configuration = configuration
+    self.fields = fields
+    self.store = store
+    self.log = log
+    self.clock = clock
+    last = .empty
+  }
+
+  /// Looks at the whole folder anew.
+  ///
+  /// Calls that come while an index is made wait for it, and then make one more.
+  ///
+  /// - Returns: the new index.
+  /// - Throws: what stands in its way; the next one starts from the last good one.
+  func index() async throws -> ContractIndex {
+    let previous = pending
+    let task = Task {
+      _ = await previous?.result
+      return try await self.make()
+    }
+    pending = task
+    return try await task.value
+  }
+
+  private func make() async throws -> ContractIndex {
+    let start = ContinuousClock.now
+    let now = clock().seconds
+    let configuration = configuration
+    let fields = fields
+    let (checks, folder, listing) = try await WorkerThreads.run {
+      let checks = try RepositoryChecks(configuration, fields, now: now)
+      do throws(SystemError) {
+        let folder = try RepositoryFolder(configuration.repository)
+        return (checks, folder, try folder.list())
+      } catch { throw RepositoryError(folder: configuration.repository, reason: "\(error)") }
+    }
+    let memory = try await store.memory(under: checks.fingerprint)
+    let scan = RepositoryScan(
+      folder: folder, reader: checks.reader, rules: configuration.rules, now: now,
+      readings: memory.readings, known: last.files)
+    let found = try await WorkerThreads.map(listing.entries, width: WorkerThreads.cores) {
+      scan.file($0)
+    }
+    let files = Self.merge(found.compactMap(\.self), listing, keeping: last)
+
+    var builder = IndexBuilder(
+      rules: configuration.rules, fields: fields, now: now, sightings: memory.sightings)
+    let index = builder.build(
+      files.served, checks.documents, generation: last.generation + 1)
+
+    var readings: [(key: ContractStore.Key, reading: ContractStore.Reading)] = []
+    var present: Set<ContractStore.Key> = []
+    for file in files.onDisk {
+      guard let digest = file.digest else { continue }
+      let key = ContractStore.Key(path: file.path, digest: digest)
+      // A verdict that the clock may change is not worth remembering.
+      guard !file.reading.dependsOnTime(now) else { continue }
+      present.insert(key)
+      if memory.readings[key] == nil { readings.append((key, file.reading)) }
+    }
+    try await store.remember(
+      readings, under: checks.fingerprint, sightings: builder.newSightings,
+      forgetting: memory.outdated + memory.readings.keys.filter { !present.contains($0) })
+
+    for problem in checks.problems { log.warning("schema left out", ["reason": problem]) }
+    tell(of: index, listing, verified: readings.count, took: .now - start)
+    last = index
+    return index
+  }
+
+  /// Puts together what the scan found, what it came upon but could not open, and the last good
+  /// versions of files that are half-written.
+  private static func merge(
+    _ found: [RepositoryFile], _ listing: RepositoryFolder.Listing, keeping last: ContractIndex
+  ) -> (onDisk: [RepositoryFile], served: [RepositoryFile]) {
+    var onDisk = found
+    for problem in listing.problems where problem.path.kind != nil {
+      onDisk.append(
+        RepositoryFile(
+          path: problem.path, reading: .failure(Refusal(reason: problem.message, detail: ""))))
+    }
+    onDisk.sort { $0.path < $1.path }
+    var good: [RepositoryPath: RepositoryFile] = [:]
+    for file in last.files where file.bytes != nil { good[file.path] = file }
+    let served = onDisk.map { file in
+      guard case .failure(let refusal) = file.reading, refusal.isMalformed,
+        let old = good[file.path]
+      else { return file }
+      return old.kept(because: refusal)
+    }
+    return (onDisk, served)
+  }
+
+  /// Tells what is refused that was not refused before, and the sum of it.
+  private func tell(
+    of index: ContractIndex, _ listing: RepositoryFolder.Listing, verified: Int, took: Duration
+  ) {
+    for problem in listing.problems where problem.path.kind == nil {
+      log.warning("left out", ["path": problem.path.text, "reason": problem.message])
+    }
+    let known = Set(last.refusals.map { "\($0.path)\u{0}\($0.reason.words)" })
+    for (path, reason) in index.refusals where !known.contains("\(path)\u{0}\(reason.words)") {
+      log.warning("refused", ["path": path.text, "reason": reason.words])
+    }
+    log.info("\(index.summary)", ["verified": verified, "took": took])
+  }
+}
+
+/// The repository can't be read.
+struct RepositoryError: Error, CustomStringConvertible {
+  /// As the configuration names it.
+  let folder: String
+  /// The system's words.
+  let reason: String
+
+  /// Both, in a sentence.
+  var description: String { "the repository \(folder) can't be read: \(reason)" }
+}
+
+extension Result<TokenScriptFile, Refusal> {
+  /// Whether the reading may be another one later, with the same bytes.
+  ///
+  /// - Parameter now: the time of the reading, in seconds since 1970.
+  fileprivate func dependsOnTime(_ now: Int64) -> Bool {
+    guard case .success(let file) = self, let time = file.signer?.time else { return false }
+    return time > now
+  }
+}

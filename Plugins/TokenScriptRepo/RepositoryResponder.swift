@@ -1,0 +1,113 @@
+internal import HTTPProtocol
+internal import Observability
+internal import ServiceKit
+
+/// Answers the requests of wallets from the index, on the event loop: it never waits.
+struct RepositoryResponder: Sendable {
+  /// The index of this moment.
+  let published: Published<ContractIndex>
+  /// What becomes of several files.
+  let rules: RepositoryRules
+  /// Which versions the known wallets read.
+  let clients: [ClientRule]
+  /// The version that a bare address means where the client tells nothing.
+  let defaultSchema: SchemaVersion?
+  /// The fields of every answer.
+  let fields: AnswerFields
+  /// Tells the time.
+  let clock: @Sendable () -> Timestamp
+
+  /// Answers `/<address>`: with the file of the version that suits the client.
+  ///
+  /// - Throws: ``HTTPError``: 400, 404, 410.
+  func bare(_ request: Request, _ parameters: RouteParameters) throws(HTTPError) -> Response {
+    let key = try key(parameters["address"])
+    guard let editions = published.value.editions[key] else { throw HTTPError(.notFound) }
+    let signer = try signer(request.head)
+    let live = editions.filter { edition in
+      guard let signer else { return !edition.candidates.isEmpty }
+      return edition.candidates.contains { $0.isSigned(by: signer) }
+    }
+    guard let newest = live.first else {
+      throw HTTPError(editions.contains { !$0.candidates.isEmpty } ? .notFound : .gone)
+    }
+    let edition = live.count == 1 ? newest : preferred(of: live, by: request.head) ?? newest
+    return try answer(request.head, edition, signer)
+  }
+
+  /// Answers `/<YYYY>/<MM>/<address>`: with the file in that version, and never another's.
+  ///
+  /// - Throws: ``HTTPError``: 400, 404, 410.
+  func versioned(_ request: Request, _ parameters: RouteParameters) throws(HTTPError) -> Response {
+    let segment = parameters["address"]
+    if segment.last == UInt8(ascii: "d"), segment.suffix(4).elementsEqual(".xsd".utf8) {
+      return try schema(request, parameters, name: segment)
+    }
+    let key = try key(segment)
+    guard let schema = SchemaVersion(year: parameters["year"], month: parameters["month"]),
+      let edition = published.value.edition(of: key, schema)
+    else { throw HTTPError(.notFound) }
+    return try answer(request.head, edition, try signer(request.head))
+  }
+
+  /// Answers `/<YYYY>/<MM>/…/*.xsd`: with a schema.
+  ///
+  /// - Throws: ``HTTPError``: 404.
+  func schema(
+    _ request: Request, _ parameters: RouteParameters, name: ArraySlice<UInt8>
+  ) throws(HTTPError) -> Response {
+    guard let version = SchemaVersion(year: parameters["year"], month: parameters["month"]),
+      let document = published.value.documents.document(version, name)
+    else { throw HTTPError(.notFound) }
+    return document.response(to: request.head, now: HTTPDate(clock().seconds))
+  }
+
+  private func key(_ segment: ArraySlice<UInt8>) throws(HTTPError) -> ContractKey {
+    if let key = ContractKey(segment) { return key }
+    guard segment.starts(with: "0x".utf8) || segment.starts(with: "0X".utf8) else {
+      throw HTTPError(.notFound)
+    }
+    throw HTTPError(.badRequest, "an address is 0x and 40 hexadecimal digits")
+  }
+
+  /// The value of `?signer=`; nil if it is absent or empty.
+  private func signer(_ head: RequestHead) throws(HTTPError) -> String? {
+    guard let query = head.query, !query.isEmpty else { return nil }
+    guard let form = URLEncodedForm(query) else {
+      throw HTTPError(.badRequest, "malformed percent-encoding in the query")
+    }
+    guard let signer = form["signer"], !signer.isEmpty else { return nil }
+    return signer
+  }
+
+  /// The newest version that the client is known to read, else the default one.
+  private func preferred(
+    of editions: [ContractIndex.Edition], by head: RequestHead
+  ) -> ContractIndex.Edition? {
+    for client in clients where client.matches(head) {
+      if let edition = editions.first(where: { client.schemas.contains($0.schema) }) {
+        return edition
+      }
+    }
+    return editions.first { $0.schema == defaultSchema }
+  }
+
+  private func answer(
+    _ head: RequestHead, _ edition: ContractIndex.Edition, _ signer: String?
+  ) throws(HTTPError) -> Response {
+    var answer = edition.answer
+    if let signer, !edition.candidates.isEmpty {
+      let candidates = edition.candidates.filter { $0.isSigned(by: signer) }
+      guard !candidates.isEmpty else {
+        throw HTTPError(.notFound, "no such signer has published a file for this contract")
+      }
+      let selection = Selection(candidates, for: edition.contract, by: rules)
+      answer = ContractIndex.Answer(selection, for: edition.contract, edition.schema, fields)
+    }
+    switch answer {
+    case .file(let file): return file.response(to: head, now: HTTPDate(clock().seconds))
+    case .choices(let choices): return choices.response(to: head)
+    case .gone: throw HTTPError(.gone)
+    }
+  }
+}

@@ -1,0 +1,75 @@
+internal import Cryptography
+internal import HTTPProtocol
+
+/// What all threads of one scan share: how a file is read, and what is known of its bytes already.
+struct RepositoryScan: Sendable {
+  /// Where the files lie.
+  let folder: RepositoryFolder
+  /// Finds out what a file means.
+  let reader: TokenScriptReader
+  /// What becomes of findings.
+  let rules: RepositoryRules
+  /// The time, in seconds since 1970.
+  let now: Int64
+  /// What is remembered.
+  let readings: [ContractStore.Key: ContractStore.Reading]
+  private let known: [[UInt8]: Bytes]
+
+  /// A scan.
+  ///
+  /// - Parameters:
+  ///   - folder: where the files lie.
+  ///   - reader: finds out what a file means.
+  ///   - rules: what becomes of findings.
+  ///   - now: the time, in seconds since 1970.
+  ///   - readings: what is remembered.
+  ///   - known: the files of the index in service, whose bytes are shared where they are the same.
+  init(
+    folder: RepositoryFolder, reader: TokenScriptReader, rules: RepositoryRules, now: Int64,
+    readings: [ContractStore.Key: ContractStore.Reading], known: [RepositoryFile]
+  ) {
+    self.folder = folder
+    self.reader = reader
+    self.rules = rules
+    self.now = now
+    self.readings = readings
+    var bytes: [[UInt8]: Bytes] = [:]
+    for file in known { if let digest = file.digest { bytes[digest] = file.bytes } }
+    self.known = bytes
+  }
+
+  /// Reads a file and finds out what it means, unless that is remembered.
+  ///
+  /// - Parameter entry: as the folder listed it.
+  /// - Returns: nil if the file has gone meanwhile.
+  func file(_ entry: RepositoryFolder.Entry) -> RepositoryFile? {
+    let contents: RepositoryFolder.Contents
+    do throws(RepositoryFolder.Problem) { contents = try folder.read(entry) } catch {
+      guard !error.isMissing else { return nil }
+      return RepositoryFile(
+        path: entry.path, reading: .failure(Refusal(reason: error.message, detail: "")))
+    }
+    let digest = SHA256.hash(contents.bytes)
+    let reading =
+      readings[ContractStore.Key(path: entry.path, digest: digest)]
+      ?? self.reading(contents.bytes, isGone: entry.path.kind == .gone)
+    return RepositoryFile(
+      path: entry.path, digest: digest,
+      bytes: isServed(reading, entry.path) ? known[digest] ?? Bytes(contents.bytes) : nil,
+      size: contents.bytes.count, modified: contents.modified, reading: reading)
+  }
+
+  private func reading(_ bytes: [UInt8], isGone: Bool) -> ContractStore.Reading {
+    // What is gone is so whatever its signature.
+    let reader = isGone ? TokenScriptReader() : reader
+    do throws(Refusal) { return .success(try reader.read(bytes, now: now)) } catch {
+      return .failure(error)
+    }
+  }
+
+  /// Only what may be served is kept in memory.
+  private func isServed(_ reading: ContractStore.Reading, _ path: RepositoryPath) -> Bool {
+    guard case .success(let file) = reading, path.kind == .tokenScript else { return false }
+    return !file.origins.isEmpty && rules.judge(file).refusal == nil
+  }
+}

@@ -1,0 +1,17 @@
+extension String {
+  /// The text as it may stand in HTML, in an attribute's quotes too.
+  var htmlEscaped: String {
+    var escaped = ""
+    for character in unicodeScalars {
+      switch character {
+      case "&": escaped += "&amp;"
+      case "<": escaped += "&lt;"
+      case ">": escaped += "&gt;"
+      case "\"": escaped += "&quot;"
+      case "'": escaped += "&#39;"
+      default: escaped.unicodeScalars.append(character)
+      }
+    }
+    return escaped
+  }
+}

@@ -1,0 +1,95 @@
+public import Configuration
+internal import Glibc
+internal import HTTPProtocol
+internal import Observability
+public import ServiceKit
+public import Storage
+
+/// Serves signed TokenScripts to wallets: a repository of files, indexed by the contracts that they
+/// describe.
+public struct TokenScriptService: Service {
+  /// `tokenscript`.
+  public static let name = "tokenscript"
+  /// The tables of the index and of what is remembered.
+  public static var migrations: [Migration] { ContractStore.migrations }
+
+  private let indexer: RepositoryIndexer
+  private let responder: RepositoryResponder
+  private let durations: Observability.Histogram
+
+  /// Reads every key of the section.
+  ///
+  /// - Parameter configuration: the section `[tokenscript]`; records problems by itself.
+  public static func validate(_ configuration: ConfigurationSection) {
+    _ = TokenScriptConfiguration(configuration)
+  }
+
+  /// Indexes the repository for the first time.
+  ///
+  /// - Parameter context: the section `[tokenscript]`, the store, and where to tell what is refused.
+  /// - Throws: what keeps the repository, the schemas or the roots from being read.
+  public init(_ context: ServiceContext) async throws {
+    let configuration = TokenScriptConfiguration(context.configuration)
+    if configuration.isDefaultRepository {
+      // Nobody asked for a certain folder, so an empty one will do to begin with.
+      _ = unsafe mkdir(configuration.repository, 0o755)
+    }
+    let fields = AnswerFields(dependsOnClient: !configuration.clients.isEmpty)
+    let published = Published(ContractIndex.empty)
+    indexer = RepositoryIndexer(
+      configuration, fields, store: ContractStore(context.store), log: context.log,
+      clock: context.clock)
+    responder = RepositoryResponder(
+      published: published, rules: configuration.rules, clients: configuration.clients,
+      defaultSchema: configuration.defaultSchema, fields: fields, clock: context.clock)
+    durations = context.metrics.histogram(
+      "awd_tokenscript_index_duration_seconds", "Time that making an index took.",
+      bounds: [0.01, 0.1, 0.5, 1, 5, 10, 60].map { .seconds($0) })
+    context.metrics.gauge(
+      "awd_tokenscript_index_generation", "How often an index was made since the start."
+    ) { Double(published.value.generation) }
+    context.metrics.gauge(
+      "awd_tokenscript_contracts", "Contracts that something is served for or gone for."
+    ) { Double(published.value.editions.count) }
+    for state in IndexRow.Summary.allCases {
+      context.metrics.gauge(
+        "awd_tokenscript_files", "Files of the repository.", ["state": state.rawValue]
+      ) { Double(published.value.counts[state] ?? 0) }
+    }
+    try await index()
+  }
+
+  /// Registers the files' and the schemas' routes.
+  ///
+  /// - Parameter router: takes them.
+  public func register(on router: inout Router) {
+    router.errorFields = responder.fields.errors
+    router.optionsFields = responder.fields.options
+    router.get("/{address}") { request, parameters in
+      try responder.bare(request, parameters)
+    }
+    router.get("/{year:digits(4)}/{month:digits(2)}/{address}") { request, parameters in
+      try responder.versioned(request, parameters)
+    }
+    router.get("/{year:digits(4)}/{month:digits(2)}/tokenscript/{name}") { request, parameters in
+      try responder.schema(request, parameters, name: parameters["name"])
+    }
+    router.readiness("index") {
+      responder.published.value.generation == 0 ? "the index is not made yet" : nil
+    }
+  }
+
+  /// Makes a new index beside the old one, and puts it in its place.
+  ///
+  /// - Throws: what stands in its way; the old index stays in service.
+  public func reload() async throws {
+    try await index()
+  }
+
+  private func index() async throws {
+    let start = ContinuousClock.now
+    let index = try await indexer.index()
+    durations.observe(.now - start)
+    responder.published.replace(with: index)
+  }
+}

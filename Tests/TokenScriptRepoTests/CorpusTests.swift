@@ -1,0 +1,82 @@
+import FoundationEssentials
+import HTTPProtocol
+import Testing
+
+@testable import TokenScriptRepo
+
+private let corpus = ProcessInfo.processInfo.environment["AWD_CORPUS"]
+
+/// The content of a real repository, given by `AWD_CORPUS`, against a reading by text search alone.
+@Suite(.enabled(if: corpus != nil))
+struct CorpusTests {
+  /// What a file says, as far as plain text search can tell.
+  private struct Sketch {
+    let path: String
+    let bytes: [UInt8]
+    let schema: String
+    let origins: Set<String>
+    let others: Set<String>
+  }
+
+  private static func sketches(in folder: String) throws -> [Sketch] {
+    try FileManager.default.subpathsOfDirectory(atPath: folder).sorted().compactMap { path in
+      guard path.hasSuffix(".tsml") || path.hasSuffix(".xml") else { return nil }
+      let bytes = [UInt8](try Data(contentsOf: URL(filePath: "\(folder)/\(path)")))
+      let text = String(decoding: bytes, as: UTF8.self)
+      let parts = text.split(separator: "=\"http://tokenscript.org/", maxSplits: 1)
+      guard parts.count == 2 else { return nil }
+      let schema = String(parts[1].prefix(7))
+      // The first `origins` of the document is the root's; others stand within attributes.
+      guard let origin = text.split(separator: "<ts:origins>", maxSplits: 1).last,
+        let name = origin.split(separator: "contract=\"", maxSplits: 1).last?.prefix(while: {
+          $0 != "\""
+        })
+      else { return nil }
+      var origins: Set<String> = []
+      var others: Set<String> = []
+      for contract in text.components(separatedBy: "<ts:contract ").dropFirst() {
+        let body = contract.components(separatedBy: "</ts:contract>")[0]
+        let isOrigin = body.prefix { $0 != ">" }.contains("name=\"\(name)\"")
+        for address in body.components(separatedBy: "<ts:address").dropFirst() {
+          guard let hex = address.components(separatedBy: ">").dropFirst().first?.prefix(42),
+            hex.hasPrefix("0x")
+          else { continue }
+          if isOrigin { origins.insert(hex.lowercased()) } else { others.insert(hex.lowercased()) }
+        }
+      }
+      return Sketch(path: path, bytes: bytes, schema: schema, origins: origins, others: others)
+    }
+  }
+
+  @Test func everyOriginIsServedByteForByteAndNothingElseIs() async throws {
+    let folder = try #require(corpus)
+    let sketches = try Self.sketches(in: folder)
+    try #require(!sketches.isEmpty)
+    let fixture = try RepositoryFixture()
+    for sketch in sketches { try fixture.write(sketch.path, bytes: sketch.bytes) }
+    let server = try await fixture.server()
+    var served: Set<String> = []
+    for sketch in sketches {
+      for address in sketch.origins {
+        let url = "/\(sketch.schema)/\(address)"
+        served.insert(url)
+        let response = try await server.get(url)
+        let same = sketches.filter { $0.schema == sketch.schema && $0.origins.contains(address) }
+        switch response.status {
+        case .ok: #expect(same.contains { $0.bytes == response.bytes }, "\(url) \(sketch.path)")
+        case .multipleChoices: #expect(same.count > 1, "\(url) \(sketch.path)")
+        default: Issue.record("\(url) of \(sketch.path): \(response.status.code)")
+        }
+        if same.count == 1 { #expect(response.bytes == sketch.bytes, "\(url) \(sketch.path)") }
+        #expect(try await server.get("/\(address)").status.code < 400)
+      }
+    }
+    for sketch in sketches {
+      for address in sketch.others where !served.contains("/\(sketch.schema)/\(address)") {
+        let response = try await server.get("/\(sketch.schema)/\(address)")
+        #expect(response.status == .notFound, "\(address) of \(sketch.path)")
+      }
+    }
+    #expect(!served.isEmpty)
+  }
+}
