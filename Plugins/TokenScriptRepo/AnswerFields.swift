@@ -14,7 +14,7 @@ extension FieldName {
 struct AnswerFields: Sendable {
   /// Of every file, list and 304: which requests it is the answer to, and that it is asked for anew.
   let common: HeaderFields
-  /// Of an error: browsers may see it.
+  /// Of an error: browsers may see it, caches ask anew.
   let errors: HeaderFields
   /// Of the 204 to `OPTIONS`, which a browser sends ahead (Fetch standard, CORS preflight).
   let options: HeaderFields
@@ -27,15 +27,16 @@ struct AnswerFields: Sendable {
     var open = HeaderFields()
     open.append(.accessControlAllowOrigin, "*")
     open.append(.accessControlExposeHeaders, "ETag, Last-Modified, Link")
+    var options = open
+    // A 404 of today is no answer for tomorrow, when the file is published.
+    open.append(.cacheControl, "no-cache")
     errors = open
 
     var common = open
-    common.append(.cacheControl, "no-cache")
     common.append(
       .vary, "Accept, Accept-Encoding" + (dependsOnClient ? ", \(client)" : ""))
     self.common = common
 
-    var options = open
     options.append(.accessControlAllowMethods, "GET, HEAD, OPTIONS")
     options.append(
       .accessControlAllowHeaders,

@@ -10,6 +10,8 @@ final class ContractIndex: Sendable {
     let schema: SchemaVersion
     /// Every file that may be the answer; none where it is gone.
     let candidates: [Candidate]
+    /// Those of them that the answer is made of.
+    let chosen: [Candidate]
     /// The answer to a request that names no signer.
     let answer: Answer
   }

@@ -74,6 +74,7 @@ struct IndexBuilder {
         }
         return ContractIndex.Edition(
           contract: contract, schema: schema, candidates: candidates,
+          chosen: selection.chosen,
           answer: ContractIndex.Answer(selection, for: contract, schema, fields))
       }
     }
@@ -81,7 +82,7 @@ struct IndexBuilder {
       for schema in versions where candidates[contract]?[schema] == nil {
         editions[ContractKey(contract), default: []].append(
           ContractIndex.Edition(
-            contract: contract, schema: schema, candidates: [], answer: .gone))
+            contract: contract, schema: schema, candidates: [], chosen: [], answer: .gone))
       }
     }
     return ContractIndex(

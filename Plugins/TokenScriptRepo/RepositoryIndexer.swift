@@ -9,47 +9,49 @@ actor RepositoryIndexer {
   private let log: Log
   private let clock: @Sendable () -> Timestamp
   private let fields: AnswerFields
-  private var last: ContractIndex
-  private var pending: Task<ContractIndex, any Error>?
+  private let published: Published<ContractIndex>
+  private var pending: Task<Void, any Error>?
 
   /// An indexer that has made nothing yet.
   ///
   /// - Parameters:
   ///   - configuration: where the files lie and what becomes of findings.
   ///   - fields: the fields of every answer.
+  ///   - published: where the newest index is found.
   ///   - store: what is remembered.
   ///   - log: where refused files are told.
   ///   - clock: tells the time.
   init(
-    _ configuration: TokenScriptConfiguration, _ fields: AnswerFields, store: ContractStore,
-    log: Log, clock: @escaping @Sendable () -> Timestamp
+    _ configuration: TokenScriptConfiguration, _ fields: AnswerFields,
+    _ published: Published<ContractIndex>, store: ContractStore, log: Log,
+    clock: @escaping @Sendable () -> Timestamp
   ) {
     self.configuration = configuration
     self.fields = fields
     self.store = store
     self.log = log
     self.clock = clock
-    last = .empty
+    self.published = published
   }
 
-  /// Looks at the whole folder anew.
+  /// Looks at the whole folder anew, and puts the new index in the place of the old one.
   ///
   /// Calls that come while an index is made wait for it, and then make one more.
   ///
-  /// - Returns: the new index.
-  /// - Throws: what stands in its way; the next one starts from the last good one.
-  func index() async throws -> ContractIndex {
+  /// - Throws: what stands in its way; the old index stays.
+  func index() async throws {
     let previous = pending
     let task = Task {
       _ = await previous?.result
-      return try await self.make()
+      try await self.make()
     }
     pending = task
-    return try await task.value
+    try await task.value
   }
 
-  private func make() async throws -> ContractIndex {
+  private func make() async throws {
     let start = ContinuousClock.now
+    let last = published.value
     let now = clock().seconds
     let configuration = configuration
     let fields = fields
@@ -69,29 +71,30 @@ actor RepositoryIndexer {
     }
     let files = Self.merge(found.compactMap(\.self), listing, keeping: last)
 
-    var builder = IndexBuilder(
-      rules: configuration.rules, fields: fields, now: now, sightings: memory.sightings)
-    let index = builder.build(
-      files.served, checks.documents, generation: last.generation + 1)
+    let (index, sightings) = try await WorkerThreads.run {
+      var builder = IndexBuilder(
+        rules: configuration.rules, fields: fields, now: now, sightings: memory.sightings)
+      let index = builder.build(
+        files.served, checks.documents, generation: last.generation + 1)
+      return (index, builder.newSightings)
+    }
 
     var readings: [(key: ContractStore.Key, reading: ContractStore.Reading)] = []
     var present: Set<ContractStore.Key> = []
     for file in files.onDisk {
       guard let digest = file.digest else { continue }
       let key = ContractStore.Key(path: file.path, digest: digest)
-      // A verdict that the clock may change is not worth remembering.
-      guard !file.reading.dependsOnTime(now) else { continue }
+      guard file.reading.isLasting(now) else { continue }
       present.insert(key)
       if memory.readings[key] == nil { readings.append((key, file.reading)) }
     }
     try await store.remember(
-      readings, under: checks.fingerprint, sightings: builder.newSightings,
+      readings, under: checks.fingerprint, sightings: sightings,
       forgetting: memory.outdated + memory.readings.keys.filter { !present.contains($0) })
 
     for problem in checks.problems { log.warning("schema left out", ["reason": problem]) }
-    tell(of: index, listing, verified: readings.count, took: .now - start)
-    last = index
-    return index
+    published.replace(with: index)
+    tell(of: index, after: last, listing, verified: readings.count, took: .now - start)
   }
 
   /// Puts together what the scan found, what it came upon but could not open, and the last good
@@ -119,7 +122,8 @@ actor RepositoryIndexer {
 
   /// Tells what is refused that was not refused before, and the sum of it.
   private func tell(
-    of index: ContractIndex, _ listing: RepositoryFolder.Listing, verified: Int, took: Duration
+    of index: ContractIndex, after last: ContractIndex, _ listing: RepositoryFolder.Listing,
+    verified: Int, took: Duration
   ) {
     for problem in listing.problems where problem.path.kind == nil {
       log.warning("left out", ["path": problem.path.text, "reason": problem.message])
@@ -144,11 +148,14 @@ struct RepositoryError: Error, CustomStringConvertible {
 }
 
 extension Result<TokenScriptFile, Refusal> {
-  /// Whether the reading may be another one later, with the same bytes.
+  /// Whether the same bytes would be read the same way at any time: neither the clock nor a failure
+  /// of the machine has a part in it.
   ///
   /// - Parameter now: the time of the reading, in seconds since 1970.
-  fileprivate func dependsOnTime(_ now: Int64) -> Bool {
-    guard case .success(let file) = self, let time = file.signer?.time else { return false }
-    return time > now
+  fileprivate func isLasting(_ now: Int64) -> Bool {
+    guard case .success(let file) = self else { return true }
+    if case .failed(let refusal) = file.signature, refusal.isTransient { return false }
+    guard let time = file.signer?.time else { return true }
+    return time <= now
   }
 }

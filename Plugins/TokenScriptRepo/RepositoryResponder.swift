@@ -1,3 +1,4 @@
+internal import Cryptography
 internal import HTTPProtocol
 internal import Observability
 internal import ServiceKit
@@ -12,8 +13,14 @@ struct RepositoryResponder: Sendable {
   let clients: [ClientRule]
   /// The version that a bare address means where the client tells nothing.
   let defaultSchema: SchemaVersion?
+  /// The server's URL as seen from outside; nil: taken from requests for `hosts`.
+  let publicURL: String?
+  /// The host names that the server answers to.
+  let hosts: [String]
   /// The fields of every answer.
   let fields: AnswerFields
+  /// Where oddities of requests are told.
+  let log: Log
   /// Tells the time.
   let clock: @Sendable () -> Timestamp
 
@@ -24,14 +31,14 @@ struct RepositoryResponder: Sendable {
     let key = try key(parameters["address"])
     guard let editions = published.value.editions[key] else { throw HTTPError(.notFound) }
     let signer = try signer(request.head)
+    if signer == nil, editions.count == 1 { return try answer(request.head, editions[0], nil) }
     let live = editions.filter { edition in
       guard let signer else { return !edition.candidates.isEmpty }
       return edition.candidates.contains { $0.isSigned(by: signer) }
     }
-    guard let newest = live.first else {
+    guard let edition = ordered(live, for: request.head).first else {
       throw HTTPError(editions.contains { !$0.candidates.isEmpty } ? .notFound : .gone)
     }
-    let edition = live.count == 1 ? newest : preferred(of: live, by: request.head) ?? newest
     return try answer(request.head, edition, signer)
   }
 
@@ -62,8 +69,40 @@ struct RepositoryResponder: Sendable {
     return document.response(to: request.head, now: HTTPDate(clock().seconds))
   }
 
+  /// Answers `/tokenscript/<address>/chain/<id>/script-uri`.
+  ///
+  /// - Throws: ``HTTPError``: 400, 404.
+  func scriptURI(_ request: Request, _ parameters: RouteParameters) throws -> Response {
+    let key = try key(parameters["address"])
+    guard let network = parameters.text("network").flatMap({ UInt64($0) }) else {
+      throw HTTPError(.badRequest, "a chain is a number")
+    }
+    guard let base = base(for: request) else {
+      throw HTTPError(.notFound, "the server's public URL is not configured")
+    }
+    let editions = ordered(published.value.editions[key] ?? [], for: request.head)
+    var response = try Response(
+      .ok, json: ScriptURI(editions, network: network, base: base))
+    response.fields.append(contentsOf: fields.common)
+    return response
+  }
+
+  /// The server's URL as seen from outside. A host name that isn't the server's own is not repeated.
+  private func base(for request: Request) -> String? {
+    if let publicURL { return publicURL }
+    guard hosts.contains(request.head.host) else { return nil }
+    return "\(request.origin.isSecure ? "https" : "http")://\(request.head.authority)"
+  }
+
   private func key(_ segment: ArraySlice<UInt8>) throws(HTTPError) -> ContractKey {
-    if let key = ContractKey(segment) { return key }
+    if let key = ContractKey(segment) {
+      // Told to who looks for it only: wallets send mixed case, and the hash takes its time.
+      if log.writes(.debug), EthereumAddress.checksum(of: segment) == .wrong {
+        log.debug(
+          "wrong address checksum", ["address": String(decoding: segment, as: UTF8.self)])
+      }
+      return key
+    }
     guard segment.starts(with: "0x".utf8) || segment.starts(with: "0X".utf8) else {
       throw HTTPError(.notFound)
     }
@@ -80,16 +119,21 @@ struct RepositoryResponder: Sendable {
     return signer
   }
 
-  /// The newest version that the client is known to read, else the default one.
-  private func preferred(
-    of editions: [ContractIndex.Edition], by head: RequestHead
-  ) -> ContractIndex.Edition? {
-    for client in clients where client.matches(head) {
-      if let edition = editions.first(where: { client.schemas.contains($0.schema) }) {
-        return edition
-      }
+  /// The versions, the newest first, but before all others the one that suits the client: the newest
+  /// that it is known to read, else the default one.
+  private func ordered(
+    _ editions: [ContractIndex.Edition], for head: RequestHead
+  ) -> [ContractIndex.Edition] {
+    guard editions.count > 1 else { return editions }
+    let readable = clients.lazy.filter { $0.matches(head) }.compactMap { client in
+      editions.firstIndex { client.schemas.contains($0.schema) }
     }
-    return editions.first { $0.schema == defaultSchema }
+    guard
+      let first = readable.first ?? editions.firstIndex(where: { $0.schema == defaultSchema })
+    else { return editions }
+    var editions = editions
+    editions.insert(editions.remove(at: first), at: 0)
+    return editions
   }
 
   private func answer(

@@ -159,7 +159,8 @@ extension Refusal {
       case .forged: "the signature does not belong to its key"
       case .internalFailure: "the signature could not be checked"
       }
-    self.init(reason: reason, detail: "\(error)")
+    self.init(
+      reason: reason, detail: "\(error)", isTransient: error.code == .internalFailure)
   }
 }
 

@@ -15,6 +15,7 @@ public struct TokenScriptService: Service {
 
   private let indexer: RepositoryIndexer
   private let responder: RepositoryResponder
+  private let listing: IndexListing
   private let durations: Observability.Histogram
 
   /// Reads every key of the section.
@@ -37,11 +38,13 @@ public struct TokenScriptService: Service {
     let fields = AnswerFields(dependsOnClient: !configuration.clients.isEmpty)
     let published = Published(ContractIndex.empty)
     indexer = RepositoryIndexer(
-      configuration, fields, store: ContractStore(context.store), log: context.log,
+      configuration, fields, published, store: ContractStore(context.store), log: context.log,
       clock: context.clock)
     responder = RepositoryResponder(
       published: published, rules: configuration.rules, clients: configuration.clients,
-      defaultSchema: configuration.defaultSchema, fields: fields, clock: context.clock)
+      defaultSchema: configuration.defaultSchema, publicURL: context.publicURL,
+      hosts: context.hosts, fields: fields, log: context.log, clock: context.clock)
+    listing = IndexListing(fields)
     durations = context.metrics.histogram(
       "awd_tokenscript_index_duration_seconds", "Time that making an index took.",
       bounds: [0.01, 0.1, 0.5, 1, 5, 10, 60].map { .seconds($0) })
@@ -74,6 +77,12 @@ public struct TokenScriptService: Service {
     router.get("/{year:digits(4)}/{month:digits(2)}/tokenscript/{name}") { request, parameters in
       try responder.schema(request, parameters, name: parameters["name"])
     }
+    router.get("/tokenscript/{address}/chain/{network}/script-uri") { request, parameters in
+      try responder.scriptURI(request, parameters)
+    }
+    router.get("/") { [listing] request, _ in
+      try await listing.response(to: request.head, for: responder.published.value)
+    }
     router.readiness("index") {
       responder.published.value.generation == 0 ? "the index is not made yet" : nil
     }
@@ -88,8 +97,7 @@ public struct TokenScriptService: Service {
 
   private func index() async throws {
     let start = ContinuousClock.now
-    let index = try await indexer.index()
+    try await indexer.index()
     durations.observe(.now - start)
-    responder.published.replace(with: index)
   }
 }

@@ -18,7 +18,9 @@ final class RepositoryFixture: Sendable {
   var root: String { "\(folder)/repository" }
 
   init() throws {
-    folder = NSTemporaryFolder.path + "/awd-repository-\(UInt64.random(in: 0 ... .max))"
+    folder =
+      (ProcessInfo.processInfo.environment["TMPDIR"] ?? "/tmp")
+      + "/awd-repository-\(UInt64.random(in: 0 ... .max))"
     try FileManager.default.createDirectory(
       atPath: folder + "/repository", withIntermediateDirectories: true)
   }
@@ -70,14 +72,17 @@ final class RepositoryFixture: Sendable {
   }
 
   /// The service as the program makes it.
-  func server(_ toml: String = "", store: Store? = nil) async throws -> RepositoryServer {
+  func server(
+    _ toml: String = "", store: Store? = nil, publicURL: String? = nil
+  ) async throws -> RepositoryServer {
     let section = try section(toml)
     let metrics = Metrics()
     let store = if let store { store } else { try await self.store() }
     let service = try await TokenScriptService(
       ServiceContext(
         configuration: section, store: store, log: Log(level: .error), metrics: metrics,
-        clock: { [self] in Timestamp(seconds: time.withLock { $0 }) }, dataFolder: folder))
+        clock: { [self] in Timestamp(seconds: time.withLock { $0 }) }, dataFolder: folder,
+        publicURL: publicURL))
     try section.finish()
     var router = Router(service: TokenScriptService.name)
     service.register(on: &router)
@@ -85,10 +90,6 @@ final class RepositoryFixture: Sendable {
       service: service, table: try RouteTable([router], log: Log(level: .error)),
       metrics: metrics)
   }
-}
-
-enum NSTemporaryFolder {
-  static var path: String { ProcessInfo.processInfo.environment["TMPDIR"] ?? "/tmp" }
 }
 
 struct RepositoryServer {

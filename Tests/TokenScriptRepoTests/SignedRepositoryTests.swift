@@ -251,4 +251,81 @@ struct SignedRepositoryTests {
     #expect(try await other.get("/\(alice)?signer=remembered.example").status == .notFound)
     #expect(try await other.get("/\(alice)?signer=shop.example").status == .ok)
   }
+
+  @Test func theIndexIsATableForPeopleAndPrograms() async throws {
+    try fixture.write(
+      "a/<b>.tsml", bytes: try Signers.shop.sign(tokenScript(for: alice), at: 1_550_000_000))
+    try fixture.write("broken.tsml", "<broken")
+    let server = try await fixture.server()
+    let json = try await server.get("/", ["Accept": "application/json"])
+    #expect(json[.contentType] == "application/json")
+    struct Listing: Decodable {
+      struct Row: Decodable {
+        let contract, name, schema, time, signer, key, kind, sha256: String?
+        let path, state: String
+        let networks: [UInt64]
+        let size: Int
+        let warnings: [String]
+      }
+      let contracts: [Row]
+    }
+    let rows = try JSONDecoder().decode(Listing.self, from: Data(json.bytes)).contracts
+    #expect(rows.map(\.path) == ["a/<b>.tsml", "broken.tsml"])
+    #expect(rows[0].contract?.lowercased() == alice)
+    #expect(rows[0].networks == [1])
+    #expect(rows[0].schema == "2019/05")
+    #expect(rows[0].time?.hasPrefix("2019-02-12T19:33:20") == true)
+    #expect(rows[0].signer == "shop.example")
+    #expect(rows[0].kind == "P-256")
+    #expect(rows[0].sha256?.count == 64)
+    #expect(rows[0].state == "served")
+    #expect(rows[1].contract == nil)
+    #expect(rows[1].state == "refused because not well-formed XML")
+
+    for accept in [nil, "text/html", "*/*", "text/html, application/json;q=0.5"] {
+      let page = try await server.get("/", accept.map { ["Accept": $0] } ?? [:])
+      #expect(page[.contentType] == "text/html; charset=utf-8")
+      #expect(page.text.contains("a/&lt;b&gt;.tsml"))
+      #expect(!page.text.contains("<b>"))
+    }
+    // A new index is a new table.
+    try fixture.remove("broken.tsml")
+    try await server.service.reload()
+    #expect(try await !server.get("/").text.contains("broken.tsml"))
+  }
+
+  @Test func scriptURIsNameEachVersionOnThatNetwork() async throws {
+    for (schema, network) in [("2019/05", "1"), ("2020/03", "1"), ("2020/06", "137")] {
+      try fixture.write(
+        "\(schema)/a.tsml",
+        bytes: try Signers.shop.sign(
+          tokenScript(
+            schema, contracts: [("A", [(network, alice)]), ("B", [("1", bob)])], origins: ["A"]),
+          at: 1_550_000_000))
+    }
+    let server = try await fixture.server(
+      "default_namespace = \"2019/05\"", publicURL: "https://repo.example")
+    func places(_ address: String, _ network: String) async throws -> [String] {
+      let text = try await server.get("/tokenscript/\(address)/chain/\(network)/script-uri").text
+      #expect(text.hasPrefix("{\"scriptURI\":{\"erc5169\":[],\"offchain\":["))
+      return text.split(separator: "\"").map(String.init).filter { $0.hasPrefix("https:") }
+    }
+    let address = "0x6B175474E89094C44Da98b954EedeAC495271d0F"
+    #expect(
+      try await places(alice, "1") == [
+        "https://repo.example/2019/05/\(address)", "https://repo.example/2020/03/\(address)",
+      ])
+    #expect(try await places(alice, "137") == ["https://repo.example/2020/06/\(address)"])
+    #expect(try await places(alice, "5").isEmpty)
+    // Merely used, so not served.
+    #expect(try await places(bob, "1").isEmpty)
+    for path in [
+      "/tokenscript/0x12/chain/1/script-uri", "/tokenscript/\(alice)/chain/x/script-uri",
+    ] {
+      #expect(try await server.get(path).status == .badRequest)
+    }
+    let nameless = try await fixture.server()
+    #expect(
+      try await nameless.get("/tokenscript/\(alice)/chain/1/script-uri").status == .notFound)
+  }
 }

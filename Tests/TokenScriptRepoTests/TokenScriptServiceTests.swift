@@ -121,6 +121,7 @@ struct TokenScriptServiceTests {
     #expect(html.status == .notFound)
     #expect(html[.contentType]?.hasPrefix("text/html") == true)
     #expect(html[.accessControlAllowOrigin] == "*")
+    #expect(html[.cacheControl] == "no-cache")
   }
 
   @Test func otherMethodsAreToldTheRightOnes() async throws {
