@@ -17,6 +17,8 @@ public struct TokenScriptService: Service {
   private let responder: RepositoryResponder
   private let listing: IndexListing
   private let durations: Observability.Histogram
+  private let isDemo: Bool
+  private let host: String?
 
   /// Reads every key of the section.
   ///
@@ -31,10 +33,15 @@ public struct TokenScriptService: Service {
   /// - Throws: what keeps the repository, the schemas or the roots from being read.
   public init(_ context: ServiceContext) async throws {
     let configuration = TokenScriptConfiguration(context.configuration)
-    if configuration.isDefaultRepository {
-      // Nobody asked for a certain folder, so an empty one will do to begin with.
-      _ = unsafe mkdir(configuration.repository, 0o755)
+    let demo =
+      configuration.isRepositoryConfigured ? nil : DemoRepository(dataFolder: context.dataFolder)
+    if let demo {
+      try await WorkerThreads.run { [log = context.log, now = context.clock().seconds] in
+        try demo.make(now: now, log: log)
+      }
     }
+    isDemo = demo?.isThere ?? false
+    host = context.hosts.first
     let fields = AnswerFields(dependsOnClient: !configuration.clients.isEmpty)
     let published = Published(ContractIndex.empty)
     indexer = RepositoryIndexer(
@@ -86,6 +93,14 @@ public struct TokenScriptService: Service {
     router.readiness("index") {
       responder.published.value.generation == 0 ? "the index is not made yet" : nil
     }
+  }
+
+  /// What to try with the demo; nothing for another repository.
+  ///
+  /// - Parameter url: the server's URL.
+  public func examples(at url: String) -> [ServiceExample] {
+    guard isDemo else { return [] }
+    return DemoExamples(index: responder.published.value, url: url, host: host).all
   }
 
   /// Makes a new index beside the old one, and puts it in its place.

@@ -1,4 +1,5 @@
 import ServiceKit
+import TokenScriptRepo
 
 /// All services that are built in: the only list of plug-ins.
-let services: [any Service.Type] = []
+let services: [any Service.Type] = [TokenScriptService.self]
