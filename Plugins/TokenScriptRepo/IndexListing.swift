@@ -112,5 +112,28 @@ actor IndexListing {
       state = row.state.words
       warnings = row.warnings
     }
+
+    private enum Key: CodingKey {
+      case contract, name, networks, schema, time, signer, key, kind, path, sha256, size, state
+      case warnings
+    }
+
+    /// Writes every key, with null for what isn't there.
+    func encode(to encoder: any Encoder) throws {
+      var container = encoder.container(keyedBy: Key.self)
+      try container.encode(contract, forKey: .contract)
+      try container.encode(name, forKey: .name)
+      try container.encode(networks, forKey: .networks)
+      try container.encode(schema, forKey: .schema)
+      try container.encode(time, forKey: .time)
+      try container.encode(signer, forKey: .signer)
+      try container.encode(key, forKey: .key)
+      try container.encode(kind, forKey: .kind)
+      try container.encode(path, forKey: .path)
+      try container.encode(sha256, forKey: .sha256)
+      try container.encode(size, forKey: .size)
+      try container.encode(state, forKey: .state)
+      try container.encode(warnings, forKey: .warnings)
+    }
   }
 }

@@ -34,6 +34,8 @@ final class RepositoryFolder: Sendable {
   struct Listing: Sendable {
     /// The files, in the order of their paths.
     fileprivate(set) var entries: [Entry] = []
+    /// The folders that were walked, by where they lie; the root among them.
+    fileprivate(set) var folders: [RepositoryPath] = []
     /// Folders and links that were left out, with the reason.
     fileprivate(set) var problems: [(path: RepositoryPath, message: String)] = []
   }
@@ -134,6 +136,7 @@ final class RepositoryFolder: Sendable {
       return
     }
     guard walk.folders.insert(try folder.status().identity).inserted else { return }
+    walk.listing.folders.append(place.location)
     for (name, kind) in try folder.entries() {
       let path = place.path.appending(name)
       let entry = Entry(path: path, location: place.location.appending(name))

@@ -11,6 +11,8 @@ actor RepositoryIndexer {
   private let fields: AnswerFields
   private let published: Published<ContractIndex>
   private var pending: Task<Void, any Error>?
+  /// The folders that the last scan walked, by their paths below the root.
+  private(set) var folders: [RepositoryPath] = []
 
   /// An indexer that has made nothing yet.
   ///
@@ -79,22 +81,33 @@ actor RepositoryIndexer {
       return (index, builder.newSightings)
     }
 
+    let verified = try await remember(
+      files.onDisk, sightings, over: memory, under: checks.fingerprint, now)
+    for problem in checks.problems { log.warning("schema left out", ["reason": problem]) }
+    folders = listing.folders
+    published.replace(with: index)
+    tell(of: index, after: last, listing, verified: verified, took: .now - start)
+  }
+
+  /// Stores what was found out; nothing is published that would not be known after a restart.
+  ///
+  /// - Returns: how many files it was that nothing was known of before.
+  private func remember(
+    _ files: [RepositoryFile], _ sightings: [IndexBuilder.Sighting: Int64],
+    over memory: ContractStore.Memory, under rules: String, _ now: Int64
+  ) async throws -> Int {
     var readings: [(key: ContractStore.Key, reading: ContractStore.Reading)] = []
     var present: Set<ContractStore.Key> = []
-    for file in files.onDisk {
+    for file in files where file.reading.isLasting(now) {
       guard let digest = file.digest else { continue }
       let key = ContractStore.Key(path: file.path, digest: digest)
-      guard file.reading.isLasting(now) else { continue }
       present.insert(key)
       if memory.readings[key] == nil { readings.append((key, file.reading)) }
     }
     try await store.remember(
-      readings, under: checks.fingerprint, sightings: sightings,
+      readings, under: rules, sightings: sightings,
       forgetting: memory.outdated + memory.readings.keys.filter { !present.contains($0) })
-
-    for problem in checks.problems { log.warning("schema left out", ["reason": problem]) }
-    published.replace(with: index)
-    tell(of: index, after: last, listing, verified: readings.count, took: .now - start)
+    return readings.count
   }
 
   /// Puts together what the scan found, what it came upon but could not open, and the last good
@@ -132,7 +145,17 @@ actor RepositoryIndexer {
     for (path, reason) in index.refusals where !known.contains("\(path)\u{0}\(reason.words)") {
       log.warning("refused", ["path": path.text, "reason": reason.words])
     }
-    log.info("\(index.summary)", ["verified": verified, "took": took])
+    for file in index.files {
+      guard let newer = file.replacedBy else { continue }
+      log.warning(
+        "its last good version stays", ["path": file.path.text, "reason": newer.words])
+    }
+    let summary: Log.Fields = ["verified": verified, "took": took]
+    if index.rows == last.rows, last.generation > 0 {
+      log.debug("\(index.summary), as before", summary)
+    } else {
+      log.info("\(index.summary)", summary)
+    }
   }
 }
 

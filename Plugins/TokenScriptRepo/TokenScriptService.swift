@@ -16,6 +16,8 @@ public struct TokenScriptService: Service {
   private let indexer: RepositoryIndexer
   private let responder: RepositoryResponder
   private let listing: IndexListing
+  private let repository: String
+  private let log: Log
   private let durations: Observability.Histogram
   private let isDemo: Bool
   private let host: String?
@@ -52,6 +54,8 @@ public struct TokenScriptService: Service {
       defaultSchema: configuration.defaultSchema, publicURL: context.publicURL,
       hosts: context.hosts, fields: fields, log: context.log, clock: context.clock)
     listing = IndexListing(fields)
+    repository = configuration.repository
+    log = context.log
     durations = context.metrics.histogram(
       "awd_tokenscript_index_duration_seconds", "Time that making an index took.",
       bounds: [0.01, 0.1, 0.5, 1, 5, 10, 60].map { .seconds($0) })
@@ -101,6 +105,33 @@ public struct TokenScriptService: Service {
   public func examples(at url: String) -> [ServiceExample] {
     guard isDemo else { return [] }
     return DemoExamples(index: responder.published.value, url: url, host: host).all
+  }
+
+  /// Makes a new index whenever something below the root has changed, until it is cancelled.
+  ///
+  /// - Throws: ``SystemError`` where the system watches no folders.
+  public func run() async throws {
+    let watch = try RepositoryWatch()
+    try watch.start()
+    defer { watch.stop() }
+    try await follow(watch)
+    await withTaskCancellationHandler {
+      for await _ in watch.changes {
+        do {
+          try await index()
+          try await follow(watch)
+        } catch {
+          log.error("the old index stays", ["reason": "\(error)"])
+        }
+      }
+    } onCancel: {
+      watch.stop()
+    }
+  }
+
+  /// Watches the folders there are, and looks again at those that were not watched until now.
+  private func follow(_ watch: RepositoryWatch) async throws {
+    while try watch.watch(repository, await indexer.folders) { try await index() }
   }
 
   /// Makes a new index beside the old one, and puts it in its place.

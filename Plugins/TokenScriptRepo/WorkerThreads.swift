@@ -68,7 +68,10 @@ enum WorkerThreads {
   static var cores: Int { max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))) }
 
   /// Starts a thread that nobody waits for; signals are left to other threads.
-  private static func start(_ body: @escaping @Sendable () -> Void) throws(SystemError) {
+  ///
+  /// - Parameter body: may block.
+  /// - Throws: ``SystemError`` without room for a thread.
+  static func start(_ body: @escaping @Sendable () -> Void) throws(SystemError) {
     final class Start {
       let body: @Sendable () -> Void
       init(_ body: @escaping @Sendable () -> Void) { self.body = body }

@@ -25,6 +25,7 @@ public struct Program: Sendable {
 
   /// Does what the process's arguments say, and ends the process.
   public func main() -> Never {
+    Self.fillStandardDescriptors()
     let words = Array(CommandLine.arguments.dropFirst())
     // Before any other thread exists: threads inherit what is blocked.
     if command(in: words)?.command == ServeCommand.self { StopSignals.block() }
@@ -37,6 +38,14 @@ public struct Program: Sendable {
     // Not `dispatchMain`, nor an asynchronous main: on Linux both end in `sigsuspend` with an empty
     // mask, and the signals blocked above would end the process here.
     while true { pause() }
+  }
+
+  /// Opens `/dev/null` where a standard descriptor is closed: else the next file or socket that is
+  /// opened would get its number, and the log would be written into it.
+  private static func fillStandardDescriptors() {
+    for descriptor in STDIN_FILENO...STDERR_FILENO where fcntl(descriptor, F_GETFD) == -1 {
+      _ = unsafe open("/dev/null", O_RDWR)
+    }
   }
 
   /// Writes a line to standard error.

@@ -1,3 +1,5 @@
+import Glibc
+
 /// A look at the bytes of a document before libxml2 parses them.
 ///
 /// It finds what must be known first: the encoding, tags with more attributes than libxml2 can take
@@ -42,7 +44,7 @@ struct MarkupScanner {
     if bytes.starts(with: [0xfe, 0xff]) || bytes.starts(with: [0xff, 0xfe]) {
       throw XMLError(.encoding, line: 1, "the file is UTF-16; only UTF-8 is read")
     }
-    if let zero = bytes.firstIndex(of: 0) {
+    if let zero = find(0) {
       throw error(.encoding, at: zero, "a zero byte: the file is no UTF-8 text")
     }
     do {
@@ -135,7 +137,14 @@ struct MarkupScanner {
     return false
   }
 
+  /// The next place of a byte.
   private func find(_ byte: UInt8) -> Int? {
-    position < bytes.count ? bytes[position...].firstIndex(of: byte) : nil
+    guard position < bytes.count else { return nil }
+    return unsafe bytes.withUnsafeBytes { buffer in
+      guard let start = buffer.baseAddress,
+        let found = unsafe memchr(start + position, Int32(byte), buffer.count - position)
+      else { return nil }
+      return unsafe UnsafeRawPointer(found) - start
+    }
   }
 }

@@ -280,6 +280,7 @@ struct SignedRepositoryTests {
     #expect(rows[0].sha256?.count == 64)
     #expect(rows[0].state == "served")
     #expect(rows[1].contract == nil)
+    #expect(json.text.contains("\"contract\":null"))
     #expect(rows[1].state == "refused because not well-formed XML")
 
     for accept in [nil, "text/html", "*/*", "text/html, application/json;q=0.5"] {

@@ -141,9 +141,24 @@ import XMLSecurity
     #expect(try code(document) == .certificate)
   }
 
-  @Test func weakRSA() throws {
-    let pem = try Scratch().run("openssl", ["genrsa", "1024"]).output
+  /// One key has one identifier, also where a certificate holds its point compressed.
+  @Test func compressedPoint() throws {
     let scratch = try Scratch()
+    let key = try scratch.write(Fixtures.key(.secp256k1).keyPEM, to: "key.pem")
+    let compressed = scratch.path + "/compressed.pem"
+    _ = try scratch.run(
+      "openssl", ["ec", "-in", key, "-conv_form", "compressed", "-out", compressed])
+    let pem = try scratch.run(
+      "openssl", ["req", "-x509", "-new", "-key", compressed, "-subj", "/CN=x", "-days", "2"])
+    let certificate = try #require(
+      try Certificate.certificates(pem: [UInt8](pem.output.utf8)).first)
+    #expect(certificate.der.firstRange(of: try point(of: .secp256k1).y) == nil)
+    #expect(certificate.key == (try Fixtures.privateKey(.secp256k1).publicKey))
+  }
+
+  @Test func weakRSA() throws {
+    let scratch = try Scratch()
+    let pem = try scratch.run("openssl", ["genrsa", "1024"]).output
     let key = try scratch.write(pem, to: "key.pem")
     let modulus = try scratch.run("openssl", ["rsa", "-in", key, "-modulus", "-noout"]).output
     let hex = modulus.split(separator: "=").last?.prefix { $0.isHexDigit } ?? ""

@@ -1,0 +1,154 @@
+internal import Glibc
+internal import Synchronization
+
+/// Watches folders for changes (inotify), on a thread of its own that sleeps while there are none.
+///
+/// Linux watches no folder's folders, so each is watched by itself.
+final class RepositoryWatch: Sendable {
+  /// Tells that something changed and that a while of quiet followed.
+  let changes: AsyncStream<Void>
+  private let continuation: AsyncStream<Void>.Continuation
+  private let descriptor: CInt
+  /// Nothing ever happens to it; it is there to be removed, which wakes the thread.
+  private let sentinel: CInt
+  private let isStopped = Atomic<Bool>(false)
+  private let watched = Mutex<[String: Watched]>([:])
+
+  /// A watch on a folder.
+  private struct Watched {
+    let descriptor: CInt
+    /// The only name that counts; nil: all do.
+    let name: [UInt8]?
+  }
+
+  /// A watch over nothing yet.
+  ///
+  /// - Throws: ``SystemError`` where the system has no room for one.
+  init() throws(SystemError) {
+    (changes, continuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+    descriptor = inotify_init1(CInt(IN_CLOEXEC) | CInt(IN_NONBLOCK))
+    guard descriptor >= 0 else { throw SystemError(errno) }
+    sentinel = unsafe inotify_add_watch(descriptor, "/", UInt32(IN_DELETE_SELF))
+  }
+
+  deinit { close(descriptor) }
+
+  /// Begins to tell changes.
+  ///
+  /// - Throws: ``SystemError`` without room for a thread.
+  func start() throws(SystemError) {
+    try WorkerThreads.start { self.run() }
+  }
+
+  /// Ends the thread and ``changes``.
+  func stop() {
+    isStopped.store(true, ordering: .releasing)
+    inotify_rm_watch(descriptor, sentinel)
+  }
+
+  /// Watches these folders and no others, and the root's name in the folder above it: a root that is
+  /// a link, or is moved away, is replaced there.
+  ///
+  /// - Parameters:
+  ///   - root: the root's path.
+  ///   - folders: the paths of the folders below it, relative to it.
+  /// - Returns: whether a folder is watched that was not before: what happened in it until now has
+  ///   not been told.
+  /// - Throws: ``SystemError`` where the system watches no more.
+  func watch(_ root: String, _ folders: [RepositoryPath]) throws(SystemError) -> Bool {
+    let trimmed = root.hasSuffix("/") ? String(root.dropLast()) : root
+    let slash = trimmed.lastIndex(of: "/")
+    let above = slash.map { $0 == trimmed.startIndex ? "/" : String(trimmed[..<$0]) } ?? "."
+    let name = slash.map { trimmed[trimmed.index(after: $0)...] } ?? trimmed[...]
+    let wanted =
+      [(path: Array(above.utf8), name: Array(name.utf8) as [UInt8]?)]
+      + folders.map { folder in
+        let below = folder.bytes.isEmpty ? [] : [UInt8(ascii: "/")] + folder.bytes
+        return (path: Array(trimmed.utf8) + below, name: nil)
+      }
+    var old = watched.withLock { $0 }
+    var new: [String: Watched] = [:]
+    var hasNew = false
+    var failure: SystemError?
+    for (path, name) in wanted {
+      let bytes = path.map { CChar(bitPattern: $0) } + [0]
+      var events = IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO
+      if name == nil { events |= IN_CLOSE_WRITE | IN_MODIFY | IN_DELETE_SELF | IN_MOVE_SELF }
+      // The same folder gives the same number again; another one at the same path a new one.
+      let number = unsafe inotify_add_watch(descriptor, bytes, UInt32(events) | UInt32(IN_ONLYDIR))
+      let key = String(decoding: path, as: UTF8.self)
+      if number < 0 {
+        if errno == ENOSPC { failure = SystemError(errno) }
+        continue
+      }
+      if old.removeValue(forKey: key)?.descriptor != number { hasNew = true }
+      new[key] = Watched(descriptor: number, name: name)
+    }
+    let kept = Set(new.values.map(\.descriptor))
+    for gone in old.values where !kept.contains(gone.descriptor) {
+      inotify_rm_watch(descriptor, gone.descriptor)
+    }
+    watched.withLock { $0 = new }
+    if let failure { throw failure }
+    return hasNew
+  }
+
+  private func run() {
+    var period = QuietPeriod()
+    while true {
+      let wait = period.deadline.map { Self.milliseconds($0 - ContinuousClock.now) } ?? -1
+      var poll = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+      let answer = unsafe Glibc.poll(&poll, 1, wait)
+      guard !isStopped.load(ordering: .acquiring), answer >= 0 || errno == EINTR else { break }
+      if answer > 0, readEvents() { period.change(at: .now) }
+      if period.isOver(at: .now) { continuation.yield() }
+    }
+    continuation.finish()
+  }
+
+  /// Reads what happened; whether anything of it counts.
+  private func readEvents() -> Bool {
+    let names = watched.withLock { watched in
+      Dictionary(
+        watched.values.map { ($0.descriptor, $0.name) }, uniquingKeysWith: { $0 == nil ? $0 : $1 })
+    }
+    var counts = false
+    var buffer = [UInt8](repeating: 0, count: 64 << 10)
+    while true {
+      let count = unsafe read(descriptor, &buffer, buffer.count)
+      guard count > 0 else { return counts }
+      var rest = buffer[..<count]
+      while let event = Event(&rest) {
+        if event.isOverflow { counts = true }
+        guard let name = names[event.watch] else { continue }
+        if name == nil || name == event.name { counts = true }
+      }
+    }
+  }
+
+  private static func milliseconds(_ duration: Duration) -> CInt {
+    CInt(max(0, min(10_000, (duration / .milliseconds(1)).rounded(.up))))
+  }
+
+  /// One `inotify_event`: the watch, the mask, the cookie and the name's length, four bytes each,
+  /// then the name, filled up with zeros.
+  private struct Event {
+    let watch: CInt
+    let isOverflow: Bool
+    let name: [UInt8]
+
+    init?(_ bytes: inout ArraySlice<UInt8>) {
+      guard bytes.count >= 16 else { return nil }
+      func word(_ index: Int, _ bytes: ArraySlice<UInt8>) -> UInt32 {
+        let start = bytes.startIndex + 4 * index
+        return bytes[start..<start + 4].reversed().reduce(0) { $0 << 8 | UInt32($1) }
+      }
+      let length = Int(word(3, bytes))
+      guard bytes.count >= 16 + length else { return nil }
+      watch = CInt(bitPattern: word(0, bytes))
+      isOverflow = word(1, bytes) & UInt32(IN_Q_OVERFLOW) != 0
+      name = Array(bytes.dropFirst(16).prefix(length).prefix { $0 != 0 })
+      bytes = bytes.dropFirst(16 + length)
+    }
+  }
+}
