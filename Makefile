@@ -10,7 +10,7 @@ SOURCES := Package.swift Sources Plugins Tests
 
 BUILD_PACKAGES := libsqlite3-dev libsodium-dev libxml2-dev libxmlsec1-dev libssl-dev libuv1-dev \
   libtomlplusplus-dev nettle-dev pkg-config
-TEST_PACKAGES := xmlsec1 curl python3 sqlite3
+TEST_PACKAGES := xmlsec1 openssl curl python3 sqlite3
 BENCH_PACKAGES := nginx-light wrk python3 curl xmlsec1
 CHECKED := --explicit-target-dependency-import-check error
 
@@ -54,6 +54,49 @@ lint: deps ## formatting, imports, documentation
 	@swift format lint --strict --parallel --recursive $(SOURCES)
 	@echo "awd: checking the imports"
 	@swift build $(CHECKED)
+
+bench: build ## measure against nginx and against the store's own limit; prints tables
+	@$(call install,$(BENCH_PACKAGES))
+	@swift build -c release --product store-benchmark
+	@echo "awd: one event loop against one nginx worker"
+	@python3 Tests/Benchmarks/http_benchmark.py $(AWD)
+	@echo "awd: the store"
+	@.build/release/store-benchmark
+
+# libFuzzer with AddressSanitizer; FUZZ_SECONDS each. What is found stays in .build/fuzz.
+FUZZ := .build/fuzz
+FUZZ_SECONDS ?= 60
+FUZZ_SWIFT := swiftc -O -g -swift-version 6 -parse-as-library -sanitize=fuzzer,address -use-ld=lld \
+  -enable-upcoming-feature ExistentialAny -enable-upcoming-feature InternalImportsByDefault \
+  -enable-upcoming-feature MemberImportVisibility
+FUZZ_CXX = $(dir $(realpath $(shell command -v swiftc)))clang++
+
+# Runs $(1) from the corpus Tests/Fuzz/Corpus/$(1), with further options $(2).
+define run_fuzzer
+echo "awd: fuzzing $(1) for $(FUZZ_SECONDS) s"; mkdir -p $(FUZZ)/corpus/$(1); \
+SWIFT_BACKTRACE=enable=no $(FUZZ)/$(1) -max_total_time=$(FUZZ_SECONDS) -timeout=10 \
+  -rss_limit_mb=2048 -print_final_stats=1 -artifact_prefix=$(FUZZ)/$(1)- $(2) \
+  $(FUZZ)/corpus/$(1) Tests/Fuzz/Corpus/$(1) 2>&1 | grep -E 'SUMMARY|ERROR|stat::number_of|artifact|BINGO' || true; \
+test $${PIPESTATUS[0]} = 0 && ! compgen -G '$(FUZZ)/$(1)-*' >/dev/null \
+  || { echo "awd: $(1) has a finding in $(FUZZ)"; exit 1; }
+endef
+
+fuzz: deps ## fuzz the parsers, FUZZ_SECONDS (60) each
+	@mkdir -p $(FUZZ)
+	@$(FUZZ_SWIFT) Sources/HTTPProtocol/*.swift Tests/Fuzz/HTTPParserFuzz.swift -o $(FUZZ)/HTTPParser
+	@$(FUZZ_SWIFT) Sources/HTTPProtocol/*.swift Tests/Fuzz/WebSocketFuzz.swift -o $(FUZZ)/WebSocket
+	@$(FUZZ_CXX) -std=c++17 -O1 -g -fsanitize=address,fuzzer-no-link -ISources/CTOML/include \
+	  -c Sources/CTOML/ctoml.cpp -o $(FUZZ)/ctoml.o
+	@$(FUZZ_SWIFT) -wmo -ISources/CTOML/include -module-name Configuration -emit-module \
+	  -emit-module-path $(FUZZ)/Configuration.swiftmodule -emit-object \
+	  -o $(FUZZ)/Configuration.o Sources/Configuration/*.swift
+	@$(FUZZ_SWIFT) -use-ld=lld -I$(FUZZ) -ISources/CTOML/include \
+	  -module-name ConfigurationFuzz Tests/Fuzz/ConfigurationFuzz.swift \
+	  $(FUZZ)/Configuration.o $(FUZZ)/ctoml.o -lstdc++ -o $(FUZZ)/Configuration
+	@$(call run_fuzzer,HTTPParser,-max_len=4096)
+	@$(call run_fuzzer,WebSocket,-max_len=9000)
+	@$(call run_fuzzer,Configuration,-max_len=4096)
+	@echo "awd: no findings"
 
 format: ## put the sources into the format
 	@swift format --in-place --parallel --recursive $(SOURCES)

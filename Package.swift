@@ -57,6 +57,8 @@ let tests: [Target] = [
       "Commands", "Configuration", "HTTPProtocol", "HTTPServer", "Observability", "ServiceKit",
       "Storage", "awd",
     ]),
+  .executableTarget(
+    name: "store-benchmark", dependencies: ["Storage"], path: "Tests/Benchmarks/Store"),
   .testTarget(name: "ConfigurationTests", dependencies: ["Configuration"]),
   .testTarget(name: "CryptographyTests", dependencies: ["Cryptography"]),
   .testTarget(name: "HTTPProtocolTests", dependencies: ["HTTPProtocol"]),
