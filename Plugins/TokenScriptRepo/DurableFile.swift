@@ -38,7 +38,8 @@ enum DurableFile {
     var target = path
     var mode = fallback
     var status = stat()
-    if unsafe stat(path, &status) == 0 {
+    let isThere = unsafe stat(path, &status) == 0
+    if isThere {
       target = String(decoding: try Descriptor.realPath(Array(path.utf8)), as: UTF8.self)
       mode = status.st_mode & 0o7777
     }
@@ -46,6 +47,8 @@ enum DurableFile {
     let temporary = "\(target).\(getpid()).new"
     do throws(SystemError) {
       try create(temporary, bytes, mode: mode)
+      // Only root can give a file away; what others replace is theirs.
+      if isThere { _ = unsafe lchown(temporary, status.st_uid, status.st_gid) }
       guard unsafe rename(temporary, target) == 0 else { throw SystemError(errno) }
     } catch {
       if error.code != EEXIST { unsafe unlink(temporary) }

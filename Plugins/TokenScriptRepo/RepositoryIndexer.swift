@@ -112,7 +112,7 @@ actor RepositoryIndexer {
 
   /// Puts together what the scan found, what it came upon but could not open, and the last good
   /// versions of files that are half-written.
-  private static func merge(
+  static func merge(
     _ found: [RepositoryFile], _ listing: RepositoryFolder.Listing, keeping last: ContractIndex
   ) -> (onDisk: [RepositoryFile], served: [RepositoryFile]) {
     var onDisk = found

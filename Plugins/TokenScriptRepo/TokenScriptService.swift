@@ -10,6 +10,13 @@ public import Storage
 public struct TokenScriptService: Service {
   /// `tokenscript`.
   public static let name = "tokenscript"
+  /// `repo list`, `repo verify`, `repo sign`, `repo gone`.
+  public static var commands: [any Command.Type] {
+    [
+      RepositoryListCommand.self, RepositoryVerifyCommand.self, RepositorySignCommand.self,
+      RepositoryGoneCommand.self,
+    ]
+  }
   /// The tables of the index and of what is remembered.
   public static var migrations: [Migration] { ContractStore.migrations }
 
@@ -27,6 +34,14 @@ public struct TokenScriptService: Service {
   /// - Parameter configuration: the section `[tokenscript]`; records problems by itself.
   public static func validate(_ configuration: ConfigurationSection) {
     _ = TokenScriptConfiguration(configuration)
+  }
+
+  /// Looks at the repository as `awd serve` would, every file anew.
+  ///
+  /// - Parameter configuration: the section `[tokenscript]`.
+  /// - Returns: the sum, refused files, and what is odd.
+  public static func check(_ configuration: ConfigurationSection) async -> [ContentFinding] {
+    await RepositoryCheck.findings(TokenScriptConfiguration(configuration))
   }
 
   /// Indexes the repository for the first time.

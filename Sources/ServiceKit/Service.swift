@@ -22,6 +22,12 @@ public protocol Service: Sendable {
   /// - Parameter configuration: the service's own section; records problems by itself.
   static func validate(_ configuration: ConfigurationSection)
 
+  /// Looks at the content that the service would work with, for `awd check`, and changes nothing.
+  ///
+  /// - Parameter configuration: the service's own section, validated before.
+  /// - Returns: what is good about the content, and all that is not.
+  static func check(_ configuration: ConfigurationSection) async -> [ContentFinding]
+
   /// Makes the service, ready to answer requests.
   ///
   /// - Parameter context: what the program lends it.
@@ -56,6 +62,8 @@ extension Service {
   public static var migrations: [Migration] { [] }
   /// No subcommands.
   public static var commands: [any Command.Type] { [] }
+  /// No content to look at.
+  public static func check(_ configuration: ConfigurationSection) async -> [ContentFinding] { [] }
   /// Nothing to try.
   public func examples(at url: String) -> [ServiceExample] { [] }
   /// Nothing to do in the background.

@@ -33,7 +33,8 @@ struct DemoExamples {
       examples.append(
         ServiceExample("300, two signers to choose from", get(path, "Accept: application/json")))
       if let name = DemoSigner.guild.commonName {
-        examples.append(ServiceExample("200, the file of one of them", get("\(path)?signer=\(name)")))
+        examples.append(
+          ServiceExample("200, the file of one of them", get("\(path)?signer=\(name)")))
       }
     }
     if !examples.isEmpty, edition("2019/05", Self.dai) == nil {

@@ -93,7 +93,8 @@ extension DemoFile {
         language: "es", title: "Un nombre suyo", until: "Registrado hasta",
         left: "días quedan", grace: "Ha caducado, pero durante 90 días solo usted puede renovarlo.",
         free: "Cualquiera puede registrarlo ahora.", token: "Ficha",
-        hint: "Quien renueva a tiempo conserva el nombre. La renovación cuesta gas además de la tasa."),
+        hint:
+          "Quien renueva a tiempo conserva el nombre. La renovación cuesta gas además de la tasa."),
       NameWords(
         language: "fr", title: "Un nom à vous", until: "Enregistré jusqu’au",
         left: "jours restent", grace: "Il a expiré, mais pendant 90 jours vous seul le renouvelez.",

@@ -88,7 +88,7 @@ struct DemoRepository: Sendable {
   }
 
   /// Whether there is anything, a link that leads nowhere as well.
-  private static func exists(_ path: String) -> Bool {
+  static func exists(_ path: String) -> Bool {
     var status = stat()
     return unsafe lstat(path, &status) == 0
   }
