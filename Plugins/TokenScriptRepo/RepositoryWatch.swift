@@ -52,10 +52,11 @@ final class RepositoryWatch: Sendable {
   /// - Parameters:
   ///   - root: the root's path.
   ///   - folders: the paths of the folders below it, relative to it.
-  /// - Returns: whether a folder is watched that was not before: what happened in it until now has
-  ///   not been told.
-  /// - Throws: ``SystemError`` where the system watches no more.
-  func watch(_ root: String, _ folders: [RepositoryPath]) throws(SystemError) -> Bool {
+  /// - Returns: whether a folder is watched that was not before, so that what happened in it until
+  ///   now has not been told; and how many the system has no watches left for.
+  func watch(
+    _ root: String, _ folders: [RepositoryPath]
+  ) -> (hasNew: Bool, unwatched: Int) {
     let trimmed = root.hasSuffix("/") ? String(root.dropLast()) : root
     let slash = trimmed.lastIndex(of: "/")
     let above = slash.map { $0 == trimmed.startIndex ? "/" : String(trimmed[..<$0]) } ?? "."
@@ -69,7 +70,7 @@ final class RepositoryWatch: Sendable {
     var old = watched.withLock { $0 }
     var new: [String: Watched] = [:]
     var hasNew = false
-    var failure: SystemError?
+    var unwatched = 0
     for (path, name) in wanted {
       let bytes = path.map { CChar(bitPattern: $0) } + [0]
       var events = IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO
@@ -78,7 +79,7 @@ final class RepositoryWatch: Sendable {
       let number = unsafe inotify_add_watch(descriptor, bytes, UInt32(events) | UInt32(IN_ONLYDIR))
       let key = String(decoding: path, as: UTF8.self)
       if number < 0 {
-        if errno == ENOSPC { failure = SystemError(errno) }
+        if errno == ENOSPC { unwatched += 1 }
         continue
       }
       if old.removeValue(forKey: key)?.descriptor != number { hasNew = true }
@@ -89,8 +90,7 @@ final class RepositoryWatch: Sendable {
       inotify_rm_watch(descriptor, gone.descriptor)
     }
     watched.withLock { $0 = new }
-    if let failure { throw failure }
-    return hasNew
+    return (hasNew, unwatched)
   }
 
   private func run() {

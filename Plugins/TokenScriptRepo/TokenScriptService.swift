@@ -124,18 +124,19 @@ public struct TokenScriptService: Service {
 
   /// Makes a new index whenever something below the root has changed, until it is cancelled.
   ///
-  /// - Throws: ``SystemError`` where the system watches no folders.
+  /// - Throws: ``SystemError`` where the system watches no folders, and what the store throws.
   public func run() async throws {
     let watch = try RepositoryWatch()
     try watch.start()
     defer { watch.stop() }
     try await follow(watch)
-    await withTaskCancellationHandler {
+    try await withTaskCancellationHandler {
       for await _ in watch.changes {
         do {
           try await index()
           try await follow(watch)
-        } catch {
+        } catch let error as RepositoryError {
+          // What is missing is watched too: its return is the next change.
           log.error("the old index stays", ["reason": "\(error)"])
         }
       }
@@ -146,7 +147,16 @@ public struct TokenScriptService: Service {
 
   /// Watches the folders there are, and looks again at those that were not watched until now.
   private func follow(_ watch: RepositoryWatch) async throws {
-    while try watch.watch(repository, await indexer.folders) { try await index() }
+    while true {
+      let (hasNew, unwatched) = watch.watch(repository, await indexer.folders)
+      if unwatched > 0 {
+        log.warning(
+          "changes in some folders are seen on SIGHUP only: fs.inotify.max_user_watches is reached",
+          ["folders": unwatched])
+      }
+      guard hasNew else { return }
+      try await index()
+    }
   }
 
   /// Makes a new index beside the old one, and puts it in its place.
