@@ -70,7 +70,7 @@ let tests: [Target] = [
       "Configuration", "HTTPProtocol", "HTTPServer", "Observability", "ServiceKit", "Storage",
     ]),
   .testTarget(name: "StorageTests", dependencies: ["Storage"]),
-  .testTarget(name: "TokenScriptRepoTests", dependencies: ["TokenScriptRepo"]),
+  .testTarget(name: "TokenScriptRepoTests", dependencies: ["TokenScriptRepo", "awd"]),
   .testTarget(name: "XMLSecurityTests", dependencies: ["XMLSecurity"]),
 ]
 

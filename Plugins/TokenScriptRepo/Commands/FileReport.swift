@@ -18,12 +18,16 @@ struct FileReport: Encodable, Sendable {
     /// Why it fails, or was not made.
     let reason: String?
 
-    fileprivate init(_ finding: TokenScriptFile.Finding, _ rule: RepositoryRules.Check) {
+    fileprivate init(
+      _ finding: TokenScriptFile.Finding, _ rule: RepositoryRules.Check,
+      off: String = "it is switched off"
+    ) {
       self.rule = rule.rawValue
       switch finding {
       case .passed: (outcome, reason) = (.holds, nil)
       case .failed(let refusal): (outcome, reason) = (.fails, refusal.words)
-      case .unchecked: (outcome, reason) = (.unchecked, rule == .off ? "it is switched off" : nil)
+      case .unchecked:
+        (outcome, reason) = (.unchecked, rule == .off ? off : "the signature does not hold")
       }
     }
   }
@@ -76,7 +80,8 @@ struct FileReport: Encodable, Sendable {
     reason = refusal?.words
     schemaVersion = file.schema.path
     signature = Check(file.signature, rules.signature)
-    schema = Check(file.validity, rules.schema)
+    schema = Check(
+      file.validity, rules.schema, off: "it is switched off, or no schemas are configured")
     trust = Check(file.trust, rules.trust)
     contracts = file.contracts.map {
       Contract(

@@ -32,22 +32,26 @@ struct DemoRepository: Sendable {
   /// - Throws: ``DemoError``.
   func make(now: Int64, log: Log) throws(DemoError) {
     guard !Self.exists(folder) else { return }
+    var writers: [(signer: DemoSigner, writer: SignatureWriter)] = []
     do {
       if !Self.exists(keys) {
         try whole(keys, mode: 0o700) { keys in
           for signer in DemoSigner.allCases { try signer.makeKey(in: keys, now: now) }
         }
       }
-      let writers = try DemoSigner.allCases.map { ($0, try $0.writer(from: keys)) }
+      for signer in DemoSigner.allCases {
+        writers.append((signer, try signer.writer(from: keys)))
+      }
+    } catch { throw DemoError("\(keys): \(error); remove it to have new keys made") }
+    do {
       try whole(folder, mode: 0o755) { folder in
         for (signer, writer) in writers {
           for file in DemoFile.all where file.signer == signer {
-            try add(
-              file.path, try writer.sign(Array(file.text.utf8), at: now), to: folder)
+            try add(file.path, try writer.sign(Array(file.text.utf8), at: now), to: folder)
           }
         }
       }
-    } catch { throw DemoError(folder: folder, keys: keys, reason: "\(error)") }
+    } catch { throw DemoError("\(folder): \(error)") }
     log.info(
       "no repository was configured: a demo was made, signed with keys of its own",
       [
@@ -96,16 +100,11 @@ struct DemoRepository: Sendable {
 
 /// The demo can't be made.
 struct DemoError: Error, CustomStringConvertible {
-  /// Where it should be.
-  let folder: String
-  /// Where its keys are, or should be.
-  let keys: String
-  /// What stood in the way.
-  let reason: String
-
   /// What happened, and what to do.
-  var description: String {
-    "no repository is configured, and the demo can't be made in \(folder): \(reason); "
-      + "name a repository by `repository` in [tokenscript], or remove \(keys) and start again"
+  let description: String
+
+  fileprivate init(_ reason: String) {
+    description =
+      "the demo can't be made: \(reason); or name a repository by `repository` in [tokenscript]"
   }
 }
