@@ -42,7 +42,7 @@ final class CommandsFixture: Sendable {
     FileManager.default.fileExists(atPath: "\(folder)/\(path)")
   }
 
-  /// Every path below the folder, less what SQLite and the lock make.
+  /// Every path below a folder of it.
   func paths(below path: String = "") throws -> [String] {
     try FileManager.default.subpathsOfDirectory(atPath: "\(folder)/\(path)").sorted()
   }

@@ -124,7 +124,15 @@ import XMLSecurity
     let object = try JSONSerialization.jsonObject(with: Data(json.output.utf8)) as? [String: Any]
     let files = try #require(object?["files"] as? [[String: Any]])
     #expect(files.map { $0["holds"] as? Bool } == [true, false])
+    let checks = try #require(files[0]["checks"] as? [String: [String: String]])
+    #expect(checks["signature"] == ["outcome": "holds", "rule": "require"])
     #expect((files[1]["reason"] as? String)?.contains(reason) == true)
+    // By the path that `repo list` tells, wherever it is called.
+    try fixture.write("repository/shop/Coin.xml", signed)
+    let listed = try fixture.spawn(
+      CommandsFixture.program(),
+      ["repo", "verify", "--config", "\(fixture.folder)/awd.toml", "shop/Coin.xml"])
+    #expect(listed.output.hasPrefix("\(fixture.root)/shop/Coin.xml: would be served\n"))
   }
 }
 

@@ -18,6 +18,13 @@ struct FileReport: Encodable, Sendable {
     /// Why it fails, or was not made.
     let reason: String?
 
+    /// The outcome with the reason.
+    fileprivate var words: String {
+      let isForgiven = outcome == .fails && rule == RepositoryRules.Check.warn.rawValue
+      return outcome.rawValue + (isForgiven ? ", which only warns" : "")
+        + (reason.map { ": \($0)" } ?? "")
+    }
+
     fileprivate init(
       _ finding: TokenScriptFile.Finding, _ rule: RepositoryRules.Check,
       off: String = "it is switched off"
@@ -41,35 +48,45 @@ struct FileReport: Encodable, Sendable {
     let isOrigin: Bool
   }
 
+  /// The three checks.
+  struct Checks: Encodable, Sendable {
+    let signature: Check
+    let schema: Check
+    let trust: Check
+  }
+
   let path: String
   /// Whether a server would take the file, by the rules of the configuration.
   let holds: Bool
   /// Why not.
   let reason: String?
-  private(set) var schemaVersion: String?
-  private(set) var signature: Check?
-  private(set) var schema: Check?
-  private(set) var trust: Check?
+  /// What was checked; nil for what is no TokenScript.
+  private(set) var checks: Checks?
+  /// The schema version.
+  private(set) var schema: String?
   private(set) var contracts: [Contract] = []
   /// The certificate's common name, or the key.
   private(set) var signer: String?
   private(set) var key: String?
   private(set) var kind: String?
-  private(set) var signingTime: String?
+  /// The signing time.
+  private(set) var time: String?
   private(set) var warnings: [String] = []
 
   /// Reads and checks a file; blocks on the disk.
   ///
   /// - Parameters:
-  ///   - path: the file.
+  ///   - source: the file.
   ///   - reader: makes the checks.
   ///   - rules: what the configuration makes of findings.
   ///   - now: the time, in seconds since 1970.
-  init(_ path: String, by reader: TokenScriptReader, _ rules: RepositoryRules, now: Int64) {
-    self.path = path
+  init(
+    _ source: CommandFile, by reader: TokenScriptReader, _ rules: RepositoryRules, now: Int64
+  ) {
+    path = source.path
     let file: TokenScriptFile
     do throws(Refusal) {
-      file = try reader.read(TokenScriptBytes.read(path), now: now)
+      file = try reader.read(source.contents(), now: now)
     } catch {
       holds = false
       reason = error.words
@@ -77,12 +94,13 @@ struct FileReport: Encodable, Sendable {
     }
     let (refusal, warnings) = rules.judge(file)
     holds = refusal == nil
-    reason = refusal?.words
-    schemaVersion = file.schema.path
-    signature = Check(file.signature, rules.signature)
-    schema = Check(
-      file.validity, rules.schema, off: "it is switched off, or no schemas are configured")
-    trust = Check(file.trust, rules.trust)
+    reason = refusal?.reason
+    checks = Checks(
+      signature: Check(file.signature, rules.signature),
+      schema: Check(
+        file.validity, rules.schema, off: "it is switched off, or no schemas are configured"),
+      trust: Check(file.trust, rules.trust))
+    schema = file.schema.path
     contracts = file.contracts.map {
       Contract(
         address: $0.address.checksummed, name: $0.name, network: $0.network,
@@ -91,7 +109,7 @@ struct FileReport: Encodable, Sendable {
     signer = file.signer.map { $0.commonName ?? $0.key }
     key = file.signer?.key
     kind = file.signer?.kind
-    signingTime = file.signer?.time.map { "\(Timestamp(seconds: $0))" }
+    time = file.signer?.time.map { "\(Timestamp(seconds: $0))" }
     self.warnings = file.warnings + warnings
     if let time = file.signer?.time, time > now {
       self.warnings.append("it was signed in the future, which counts as no signing time")
@@ -103,17 +121,11 @@ struct FileReport: Encodable, Sendable {
 
   /// The report for people.
   var lines: [String] {
-    var cells: [[String]] = []
-    for (name, check) in [("signature", signature), ("schema", schema), ("trust", trust)] {
-      guard let check else { continue }
-      let isForgiven = check.outcome == .fails && check.rule == "warn"
-      cells.append([
-        name,
-        check.outcome.rawValue + (isForgiven ? ", which only warns" : "")
-          + (check.reason.map { ": \($0)" } ?? ""),
-      ])
+    let checks = checks.map {
+      [("signature", $0.signature), ("schema", $0.schema), ("trust", $0.trust)]
     }
-    if let schemaVersion { cells.append(["version", schemaVersion]) }
+    var cells = (checks ?? []).map { [$0, $1.words] }
+    if let schema { cells.append(["version", schema]) }
     for contract in contracts {
       let network = contract.network.map { " on network \($0)" } ?? ""
       cells.append([
@@ -121,18 +133,13 @@ struct FileReport: Encodable, Sendable {
       ])
     }
     if let signer, let key, let kind {
-      cells.append([
-        "signer", signer == key ? "\(kind) key \(key)" : "\(signer), \(kind) key \(key)",
-      ])
-      cells.append(["signed at", signingTime ?? "no time is signed"])
+      cells.append(["signer", "\(signer == key ? "" : "\(signer), ")\(kind) key \(key)"])
+      cells.append(["signed at", time ?? "no time is signed"])
     }
-    cells += warnings.filter { warning in
-      // Told at the check already.
-      ![signature, schema, trust].contains { $0?.reason == warning }
-    }.map { ["warning", $0] }
+    let told = (checks ?? []).compactMap(\.1.reason)
+    cells += warnings.filter { !told.contains($0) }.map { ["warning", $0] }
     let verdict = holds ? "would be served" : "would be refused: \(reason ?? "")"
-    let columns = ["", ""]
-    let table = TextTable(columns: columns, rows: cells).lines(width: nil).dropFirst(2)
-    return ["\(path.printable): \(verdict.printable)"] + table.map { "  \($0)" }
+    return ["\(path): \(verdict)".printable]
+      + TextTable.align(cells.map { $0.map(\.printable) }).map { "  \($0)" }
   }
 }

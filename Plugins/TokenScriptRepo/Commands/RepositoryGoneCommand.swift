@@ -46,15 +46,14 @@ struct RepositoryGoneCommand: Command {
   }
 
   /// The mark for a file.
-  private static func mark(_ path: String, in root: String) throws(CommandError) -> Mark {
-    var path = path
-    // As `repo list` tells it.
-    if unsafe access(path, F_OK) != 0, !path.hasPrefix("/") { path = "\(root)/\(path)" }
+  private static func mark(_ operand: String, in root: String) throws(CommandError) -> Mark {
+    let source = CommandFile(operand, orIn: root)
+    let path = source.path
     guard RepositoryPath(path).kind == .tokenScript else {
       throw .refused("\(path): only a file *.tsml or *.xml is ever served, so nothing can be gone")
     }
     do throws(Refusal) {
-      let file = try TokenScriptReader().read(TokenScriptBytes.read(path), now: 0)
+      let file = try TokenScriptReader().read(source.contents(), now: 0)
       guard !file.origins.isEmpty else {
         throw Refusal(reason: "it names no contract as its origin", detail: "")
       }

@@ -45,7 +45,7 @@ struct RepositorySignCommand: Command {
     let bytes: [UInt8]
     let signatures: Int
     do throws(Refusal) {
-      bytes = try TokenScriptBytes.read(path)
+      bytes = try CommandFile(path).contents()
       _ = try TokenScriptReader().read(bytes, now: now)
     } catch { throw .refused("\(path): \(error.words); only a TokenScript can be signed") }
     do {

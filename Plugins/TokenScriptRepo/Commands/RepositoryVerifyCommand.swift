@@ -19,7 +19,9 @@ struct RepositoryVerifyCommand: Command {
       try RepositoryChecks(configuration, AnswerFields(dependsOnClient: false), now: now)
     }
     let reports = try await WorkerThreads.map(paths, width: WorkerThreads.cores) { path in
-      FileReport(path, by: checks.reader, configuration.rules, now: now)
+      FileReport(
+        CommandFile(path, orIn: configuration.repository), by: checks.reader,
+        configuration.rules, now: now)
     }
     if context.arguments.has("json") {
       try context.print(json: ["files": reports])

@@ -10,27 +10,39 @@ struct TextTable {
   /// - Parameter width: how many characters a line has room for; nil: any number.
   func lines(width: Int?) -> [String] {
     let rows = rows.map { $0.map(\.printable) }
-    let widths = columns.indices.map { column in
-      ([columns[column]] + rows.map { $0[column] }).map(\.count).max() ?? 0
+    let rule = columns.indices.map { column in
+      String(
+        repeating: "-", count: ([columns] + rows).map { $0[column].count }.max() ?? 0)
     }
-    let whole = widths.reduce(0, +) + 2 * (columns.count - 1)
-    guard let width, width < whole else {
-      let rule = widths.map { String(repeating: "-", count: $0) }
-      return ([columns, rule] + rows).map { Self.line($0, widths) }
+    let whole = Self.align([columns, rule] + rows)
+    guard let width, rule.map(\.count).reduce(2 * (rule.count - 1), +) > width else {
+      return whole
     }
-    let widest = columns.map(\.count).max() ?? 0
     return rows.enumerated().flatMap { number, row in
-      (number == 0 ? [] : [""])
-        + zip(columns, row).map { Self.line([$0, $1], [widest, 0]) }
+      (number == 0 ? [] : [""]) + Self.align(zip(columns, row).map { [$0, $1] })
     }
   }
 
-  private static func line(_ cells: [String], _ widths: [Int]) -> String {
-    var line = ""
-    for (cell, width) in zip(cells, widths) {
-      line += cell + String(repeating: " ", count: max(0, width - cell.count) + 2)
+  /// Writes cells below each other.
+  ///
+  /// - Parameter rows: as many cells in each.
+  /// - Returns: a line for each row, without blanks at its end.
+  static func align(_ rows: [[String]]) -> [String] {
+    let widths = (rows.first ?? []).indices.map { column in
+      rows.map { $0[column].count }.max() ?? 0
     }
-    return String(line.prefix(line.count - (line.reversed().prefix { $0 == " " }.count)))
+    return rows.map { row in
+      var line = ""
+      var pending = 0
+      for (cell, width) in zip(row, widths) {
+        if !cell.isEmpty {
+          line += String(repeating: " ", count: pending) + cell
+          pending = 0
+        }
+        pending += width - cell.count + 2
+      }
+      return line
+    }
   }
 }
 
