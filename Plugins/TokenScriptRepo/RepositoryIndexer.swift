@@ -68,10 +68,10 @@ actor RepositoryIndexer {
     let scan = RepositoryScan(
       folder: folder, reader: checks.reader, rules: configuration.rules, now: now,
       readings: memory.readings, known: last.files)
-    let found = try await WorkerThreads.map(listing.entries, width: WorkerThreads.cores) {
-      scan.file($0)
+    let found = try await scan.files(listing.entries) { [log] done, total in
+      log.info("indexing", ["files": done, "of": total])
     }
-    let files = Self.merge(found.compactMap(\.self), listing, keeping: last)
+    let files = Self.merge(found, listing, keeping: last)
 
     let (index, sightings) = try await WorkerThreads.run {
       var builder = IndexBuilder(

@@ -34,10 +34,9 @@ struct RepositoryInspection {
     let scan = RepositoryScan(
       folder: folder, reader: checks.reader, rules: configuration.rules, now: now,
       readings: memory.readings, known: [])
-    let found = try await WorkerThreads.map(listing.entries, width: WorkerThreads.cores) {
-      scan.file($0)
-    }
-    let files = RepositoryIndexer.merge(found.compactMap(\.self), listing, keeping: .empty)
+    let found = try await scan.files(listing.entries) { Terminal.showProgress($0, of: $1) }
+    Terminal.clearProgress()
+    let files = RepositoryIndexer.merge(found, listing, keeping: .empty)
     var builder = IndexBuilder(
       rules: configuration.rules, fields: fields, now: now, sightings: memory.sightings)
     index = builder.build(files.served, checks.documents, generation: 1)
