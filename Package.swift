@@ -74,7 +74,12 @@ let tests: [Target] = [
       "Configuration", "HTTPProtocol", "HTTPServer", "Observability", "ServiceKit", "Storage",
     ]),
   .testTarget(name: "StorageTests", dependencies: ["Storage"]),
-  .testTarget(name: "TokenScriptRepoTests", dependencies: ["TokenScriptRepo"]),
+  .testTarget(
+    name: "TokenScriptRepoTests",
+    dependencies: [
+      "Configuration", "Cryptography", "HTTPProtocol", "HTTPServer", "Observability", "ServiceKit",
+      "Storage", "TokenScriptRepo", "XMLSecurity", "awd",
+    ]),
   .testTarget(name: "XMLSecurityTests", dependencies: ["XMLSecurity"]),
 ]
 

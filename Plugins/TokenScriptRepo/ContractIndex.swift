@@ -101,14 +101,17 @@ final class ContractIndex: Sendable {
     return Dictionary(grouping: states.values, by: \.self).mapValues(\.count)
   }
 
+  /// The sum in words, with the number of the index.
+  var summary: String { "index \(generation): \(sum)" }
+
   /// The sum in words.
-  var summary: String {
+  var sum: String {
     let counts = counts
     let parts = IndexRow.Summary.allCases.compactMap { state in
       counts[state].map { "\($0) \(state.words)" }
     }
     let schemas = Set(editions.values.joined().map(\.schema)).count
-    return "index \(generation): \(files.count) files"
+    return "\(files.count) files"
       + (parts.isEmpty ? "" : " (\(parts.joined(separator: ", ")))")
       + ", \(editions.count) contracts in \(schemas) schema versions"
   }

@@ -82,7 +82,7 @@ actor IndexListing {
   }
 
   /// A row as programs get it.
-  private struct Item: Encodable {
+  struct Item: Encodable {
     let contract: String?
     let name: String?
     let networks: [UInt64]

@@ -68,10 +68,10 @@ actor RepositoryIndexer {
     let scan = RepositoryScan(
       folder: folder, reader: checks.reader, rules: configuration.rules, now: now,
       readings: memory.readings, known: last.files)
-    let found = try await WorkerThreads.map(listing.entries, width: WorkerThreads.cores) {
-      scan.file($0)
+    let found = try await scan.files(listing.entries) { [log] done, total in
+      log.info("indexing", ["files": done, "of": total])
     }
-    let files = Self.merge(found.compactMap(\.self), listing, keeping: last)
+    let files = Self.merge(found, listing, keeping: last)
 
     let (index, sightings) = try await WorkerThreads.run {
       var builder = IndexBuilder(
@@ -112,7 +112,7 @@ actor RepositoryIndexer {
 
   /// Puts together what the scan found, what it came upon but could not open, and the last good
   /// versions of files that are half-written.
-  private static func merge(
+  static func merge(
     _ found: [RepositoryFile], _ listing: RepositoryFolder.Listing, keeping last: ContractIndex
   ) -> (onDisk: [RepositoryFile], served: [RepositoryFile]) {
     var onDisk = found

@@ -1,5 +1,6 @@
 internal import Cryptography
 internal import HTTPProtocol
+import Synchronization
 
 /// What all threads of one scan share: how a file is read, and what is known of its bytes already.
 struct RepositoryScan: Sendable {
@@ -36,6 +37,38 @@ struct RepositoryScan: Sendable {
     var bytes: [[UInt8]: Bytes] = [:]
     for file in known { if let digest = file.digest { bytes[digest] = file.bytes } }
     self.known = bytes
+  }
+
+  /// Reads all files, on as many threads as there are cores.
+  ///
+  /// - Parameters:
+  ///   - entries: as the folder listed them.
+  ///   - interval: how often it is told how far that has come.
+  ///   - tell: is given how many are done, and how many there are.
+  /// - Returns: the files in the order of the entries; those that have gone meanwhile are left out.
+  /// - Throws: ``SystemError`` without room for even one thread.
+  func files(
+    _ entries: [RepositoryFolder.Entry], every interval: Duration = .seconds(1),
+    telling tell: @escaping @Sendable (_ done: Int, _ total: Int) -> Void
+  ) async throws -> [RepositoryFile] {
+    let done = Counter()
+    let teller = Task {
+      while true {
+        try await Task.sleep(for: interval)
+        tell(done.value, entries.count)
+      }
+    }
+    defer { teller.cancel() }
+    return try await WorkerThreads.map(entries, width: WorkerThreads.cores) { entry in
+      defer { done.increase() }
+      return file(entry)
+    }.compactMap(\.self)
+  }
+
+  private final class Counter: Sendable {
+    private let count = Atomic<Int>(0)
+    var value: Int { count.load(ordering: .relaxed) }
+    func increase() { count.add(1, ordering: .relaxed) }
   }
 
   /// Reads a file and finds out what it means, unless that is remembered.

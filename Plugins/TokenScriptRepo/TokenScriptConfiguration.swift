@@ -5,8 +5,8 @@ internal import Cryptography
 struct TokenScriptConfiguration: Sendable {
   /// The repository's root.
   let repository: String
-  /// Whether the root is the one below the data folder, which is made where it is missing.
-  let isDefaultRepository: Bool
+  /// Whether somebody named the root; else it is below the data folder, and starts as a demo.
+  let isRepositoryConfigured: Bool
   /// The folder of schemas; empty: none.
   let schemas: String
   /// The PEM file of roots; nil: the system's.
@@ -22,9 +22,8 @@ struct TokenScriptConfiguration: Sendable {
   ///
   /// - Parameter section: the section.
   init(_ section: ConfigurationSection) {
-    let fallback = "\(section.dataFolder)/repository"
-    repository = section.path("repository", default: fallback)
-    isDefaultRepository = repository == fallback
+    repository = section.path("repository", default: "\(section.dataFolder)/repository")
+    isRepositoryConfigured = section.isGiven("repository")
     schemas = section.path("schemas", default: "")
     let roots = section.path("roots", default: "")
     self.roots = roots.isEmpty ? nil : roots

@@ -10,6 +10,13 @@ public import Storage
 public struct TokenScriptService: Service {
   /// `tokenscript`.
   public static let name = "tokenscript"
+  /// `repo list`, `repo verify`, `repo sign`, `repo gone`.
+  public static var commands: [any Command.Type] {
+    [
+      RepositoryListCommand.self, RepositoryVerifyCommand.self, RepositorySignCommand.self,
+      RepositoryGoneCommand.self,
+    ]
+  }
   /// The tables of the index and of what is remembered.
   public static var migrations: [Migration] { ContractStore.migrations }
 
@@ -19,6 +26,8 @@ public struct TokenScriptService: Service {
   private let repository: String
   private let log: Log
   private let durations: Observability.Histogram
+  private let isDemo: Bool
+  private let host: String?
 
   /// Reads every key of the section.
   ///
@@ -27,16 +36,29 @@ public struct TokenScriptService: Service {
     _ = TokenScriptConfiguration(configuration)
   }
 
+  /// Looks at the repository as `awd serve` would, every file anew.
+  ///
+  /// - Parameter configuration: the section `[tokenscript]`.
+  /// - Returns: the sum, refused files, and what is odd.
+  public static func check(_ configuration: ConfigurationSection) async -> [ContentFinding] {
+    await RepositoryCheck.findings(TokenScriptConfiguration(configuration))
+  }
+
   /// Indexes the repository for the first time.
   ///
   /// - Parameter context: the section `[tokenscript]`, the store, and where to tell what is refused.
   /// - Throws: what keeps the repository, the schemas or the roots from being read.
   public init(_ context: ServiceContext) async throws {
     let configuration = TokenScriptConfiguration(context.configuration)
-    if configuration.isDefaultRepository {
-      // Nobody asked for a certain folder, so an empty one will do to begin with.
-      _ = unsafe mkdir(configuration.repository, 0o755)
+    let demo =
+      configuration.isRepositoryConfigured ? nil : DemoRepository(dataFolder: context.dataFolder)
+    if let demo {
+      try await WorkerThreads.run { [log = context.log, now = context.clock().seconds] in
+        try demo.make(now: now, log: log)
+      }
     }
+    isDemo = demo?.isThere ?? false
+    host = context.hosts.first
     let fields = AnswerFields(dependsOnClient: !configuration.clients.isEmpty)
     let published = Published(ContractIndex.empty)
     indexer = RepositoryIndexer(
@@ -90,6 +112,14 @@ public struct TokenScriptService: Service {
     router.readiness("index") {
       responder.published.value.generation == 0 ? "the index is not made yet" : nil
     }
+  }
+
+  /// What to try with the demo; nothing for another repository.
+  ///
+  /// - Parameter url: the server's URL.
+  public func examples(at url: String) -> [ServiceExample] {
+    guard isDemo else { return [] }
+    return DemoExamples(index: responder.published.value, url: url, host: host).all
   }
 
   /// Makes a new index whenever something below the root has changed, until it is cancelled.

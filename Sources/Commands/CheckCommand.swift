@@ -1,10 +1,10 @@
 import Configuration
 import ServiceKit
 
-/// `awd check`: reads the configuration as `awd serve` would, and changes nothing.
+/// `awd check`: reads the configuration and the content as `awd serve` would, and changes nothing.
 struct CheckCommand: Command {
   static let name = "check"
-  static let summary = "Check the configuration, and print the values in effect"
+  static let summary = "Check the configuration and the content, and print the values in effect"
   static let parameters = [CommandParameter.configuration, .json]
 
   private struct Report: Encodable {
@@ -20,28 +20,27 @@ struct CheckCommand: Command {
       let message: String
     }
 
+    struct Finding: Encodable {
+      let service: String
+      let grade: ContentFinding.Grade
+      let message: String
+    }
+
     let valid: Bool
     let file: String?
     var settings: [Setting] = []
     var problems: [Problem] = []
+    var content: [Finding] = []
   }
 
   static func run(_ context: CommandContext) async throws {
     let file = context.arguments["config"]
     let isJSON = context.arguments.has("json")
-    do {
-      let configuration = try LoadedConfiguration(
+    let configuration: LoadedConfiguration
+    do throws(ConfigurationError) {
+      configuration = try LoadedConfiguration(
         file: file, environment: context.environment, services: context.services)
-      if isJSON {
-        let settings = configuration.settings.map {
-          Report.Setting(key: $0.key, value: $0.value, origin: "\($0.origin)")
-        }
-        try context.print(json: Report(valid: true, file: file, settings: settings))
-      } else {
-        if file == nil { context.print("# no configuration file: the development setting") }
-        for setting in configuration.settings { context.print("\(setting)") }
-      }
-    } catch let error as ConfigurationError {
+    } catch {
       if isJSON {
         let problems = error.problems.map {
           Report.Problem(key: $0.key, origin: "\($0.origin)", message: $0.message)
@@ -49,6 +48,31 @@ struct CheckCommand: Command {
         try context.print(json: Report(valid: false, file: file, problems: problems))
       }
       throw CommandError.refused("the configuration is not valid\n\(error)")
+    }
+    var content: [Report.Finding] = []
+    for service in context.services where configuration.server.services.contains(service.name) {
+      for finding in await service.check(try configuration.section(of: service)) {
+        content.append(
+          Report.Finding(
+            service: service.name, grade: finding.grade, message: finding.message))
+      }
+    }
+    let wrong = content.count { $0.grade == .wrong }
+    if isJSON {
+      let settings = configuration.settings.map {
+        Report.Setting(key: $0.key, value: $0.value, origin: "\($0.origin)")
+      }
+      try context.print(
+        json: Report(valid: wrong == 0, file: file, settings: settings, content: content))
+    } else {
+      if file == nil { context.print("# no configuration file: the development setting") }
+      for setting in configuration.settings { context.print("\(setting)") }
+      for finding in content {
+        context.print("# \(finding.service): \(finding.grade.rawValue): \(finding.message)")
+      }
+    }
+    guard wrong == 0 else {
+      throw CommandError.refused("\(wrong) of the content's findings are wrong")
     }
   }
 }

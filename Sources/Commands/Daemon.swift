@@ -13,6 +13,7 @@ struct Daemon: Sendable {
   private static let stopLimit = Duration.milliseconds(9500)
 
   let workplace: Workplace
+  private let services: [any Service]
   private let supervisor: ServiceSupervisor
   let server: HTTPServer
   /// Answers what is for the operator alone; nil: the server does, for peers on this machine.
@@ -57,6 +58,7 @@ struct Daemon: Sendable {
       name: Version.name, of: workplace.metrics, onlyLocal: address == nil)
 
     self.workplace = workplace
+    self.services = running
     self.supervisor = supervisor
     self.log = log
     server = try Self.server(
@@ -163,6 +165,17 @@ struct Daemon: Sendable {
     if !configuration.server.trustedProxies.isEmpty {
       log.warning("trusted_proxies has no effect in this version: peers are named as they connect")
     }
+  }
+
+  /// What the services suggest to try, with an address that this machine reaches them by.
+  var examples: [ServiceExample] {
+    for case .tcp(let host, let port) in server.endpoints {
+      // Every address of the machine: one of them is its own.
+      let host = host == "0.0.0.0" ? "127.0.0.1" : host == "::" ? "::1" : host
+      let url = "http://\(Endpoint.tcp(host: host, port: port))"
+      return services.flatMap { $0.examples(at: url) }
+    }
+    return []
   }
 
   private static func server(

@@ -21,10 +21,11 @@ final class Lender: Sendable {
   }
 
   func serviceContext(
-    for service: any Service.Type, _ arguments: CommandArguments
+    for service: any Service.Type, _ arguments: CommandArguments, _ onlyToRead: Bool
   ) async throws -> ServiceContext {
     let workplace = try await Workplace.open(
-      try load(for: service, arguments), services: services, log: Log(level: .warning))
+      try load(for: service, arguments), services: services, log: Log(level: .warning),
+      onlyToRead: onlyToRead)
     opened.withLock { $0.append(workplace) }
     return try workplace.context(for: service)
   }

@@ -79,7 +79,7 @@ public struct Program: Sendable {
       let context = CommandContext(
         arguments: try CommandArguments(rest, for: command.parameters), services: services,
         environment: environment, print: print, configure: lender.configuration(for:_:),
-        lend: lender.serviceContext(for:_:))
+        lend: lender.serviceContext(for:_:_:))
       do {
         try await command.run(context)
       } catch {

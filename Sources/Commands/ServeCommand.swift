@@ -1,4 +1,5 @@
 import Configuration
+import Glibc
 import Observability
 import ServiceKit
 
@@ -31,12 +32,24 @@ struct ServeCommand: Command {
     do {
       let daemon = try await Daemon(in: workplace, services: context.services)
       try daemon.start()
+      log.flush()
+      suggest(daemon.examples, context.print)
       await daemon.run(until: signals, reloading: load)
     } catch {
       await workplace.close()
       throw error
     }
     await workplace.close()
+  }
+}
+
+extension ServeCommand {
+  private static func suggest(_ examples: [ServiceExample], _ print: (String) -> Void) {
+    guard !examples.isEmpty else { return }
+    print("\nTry, in another terminal:\n")
+    for example in examples { print("  \(example.outcome):\n    \(example.command)\n") }
+    // They must not wait in a buffer for the daemon's end.
+    fflush(nil)
   }
 }
 

@@ -19,18 +19,27 @@ struct Workplace: Sendable {
 
   /// Makes the data folder and opens the store.
   ///
+  /// - Parameters:
+  ///   - configuration: where they are.
+  ///   - services: all services that are built in.
+  ///   - log: where they tell events.
+  ///   - onlyToRead: whether nothing is to be made: a store that isn't there is an empty one in
+  ///     memory.
   /// - Throws: ``CommandError`` that says what is wrong and what to do.
   static func open(
-    _ configuration: LoadedConfiguration, services: [any Service.Type], log: Log
+    _ configuration: LoadedConfiguration, services: [any Service.Type], log: Log,
+    onlyToRead: Bool = false
   ) async throws -> Workplace {
-    try DataFolder.prepare(configuration.server.data)
     let path =
       switch configuration.server.store {
       case .sqlite(let path): path
       }
+    let isMissing = onlyToRead && !FileManager.default.fileExists(atPath: path)
+    if !onlyToRead { try DataFolder.prepare(configuration.server.data) }
     do {
       // All services' migrations, so that the schema doesn't depend on what is switched on.
-      let store = try await Store.open(.file(path), migrations: services.flatMap { $0.migrations })
+      let store = try await Store.open(
+        isMissing ? .memory : .file(path), migrations: services.flatMap { $0.migrations })
       return Workplace(configuration: configuration, store: store, log: log)
     } catch {
       throw CommandError.refused("the store \(path): \(error)")

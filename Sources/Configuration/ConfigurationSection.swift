@@ -102,6 +102,12 @@ public struct ConfigurationSection: Sendable {
     return sections
   }
 
+  /// Whether a key that was read before has its value from the file or the environment, and not
+  /// from a default.
+  public func isGiven(_ name: String) -> Bool {
+    reader.setting(key(name)).map { $0.origin != .default } ?? false
+  }
+
   /// Records that a key's value, though of the right type, can't be used.
   ///
   /// - Parameter message: what was expected; it is shown behind the place and the key.

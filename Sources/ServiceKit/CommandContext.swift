@@ -12,7 +12,11 @@ public struct CommandContext: Sendable {
   public let print: @Sendable (String) -> Void
   private let configure:
     @Sendable (any Service.Type, CommandArguments) throws -> ConfigurationSection
-  private let lend: @Sendable (any Service.Type, CommandArguments) async throws -> ServiceContext
+  private let lend: Lend
+
+  /// Opens what ``serviceContext(for:onlyToRead:)`` returns; the last argument is `onlyToRead`.
+  public typealias Lend =
+    @Sendable (any Service.Type, CommandArguments, Bool) async throws -> ServiceContext
 
   /// A context.
   ///
@@ -22,13 +26,13 @@ public struct CommandContext: Sendable {
   ///   - environment: the environment variables.
   ///   - print: writes a line to standard output.
   ///   - configure: makes what ``configuration(for:)`` returns.
-  ///   - lend: makes what ``serviceContext(for:)`` returns.
+  ///   - lend: makes what ``serviceContext(for:onlyToRead:)`` returns.
   public init(
     arguments: CommandArguments, services: [any Service.Type], environment: [String: String],
     print: @escaping @Sendable (String) -> Void,
     configure:
       @escaping @Sendable (any Service.Type, CommandArguments) throws -> ConfigurationSection,
-    lend: @escaping @Sendable (any Service.Type, CommandArguments) async throws -> ServiceContext
+    lend: @escaping Lend
   ) {
     self.arguments = arguments
     self.services = services
@@ -49,9 +53,14 @@ public struct CommandContext: Sendable {
   /// What a service would be lent by `awd serve` with the same `--config`, with the store open:
   /// for commands that work on the service's data, beside a running server or without one.
   ///
-  /// - Parameter service: the service.
+  /// - Parameters:
+  ///   - service: the service.
+  ///   - onlyToRead: whether a store that isn't there is to stay so: the command finds an empty one
+  ///     in memory, and no file is made that a server of another user could not open.
   /// - Throws: the configuration's problems, or the store's.
-  public func serviceContext(for service: any Service.Type) async throws -> ServiceContext {
-    try await lend(service, arguments)
+  public func serviceContext(
+    for service: any Service.Type, onlyToRead: Bool = false
+  ) async throws -> ServiceContext {
+    try await lend(service, arguments, onlyToRead)
   }
 }

@@ -22,6 +22,12 @@ public protocol Service: Sendable {
   /// - Parameter configuration: the service's own section; records problems by itself.
   static func validate(_ configuration: ConfigurationSection)
 
+  /// Looks at the content that the service would work with, for `awd check`, and changes nothing.
+  ///
+  /// - Parameter configuration: the service's own section, validated before.
+  /// - Returns: what is good about the content, and all that is not.
+  static func check(_ configuration: ConfigurationSection) async -> [ContentFinding]
+
   /// Makes the service, ready to answer requests.
   ///
   /// - Parameter context: what the program lends it.
@@ -32,6 +38,12 @@ public protocol Service: Sendable {
   ///
   /// - Parameter router: takes the routes of this service alone.
   func register(on router: inout Router)
+
+  /// What an operator may try in a terminal beside the running server, printed at the start.
+  ///
+  /// - Parameter url: the server's URL on this machine, without a slash at its end.
+  /// - Returns: examples that do what they say now.
+  func examples(at url: String) -> [ServiceExample]
 
   /// Works in the background until its task is cancelled.
   ///
@@ -50,8 +62,30 @@ extension Service {
   public static var migrations: [Migration] { [] }
   /// No subcommands.
   public static var commands: [any Command.Type] { [] }
+  /// No content to look at.
+  public static func check(_ configuration: ConfigurationSection) async -> [ContentFinding] { [] }
+  /// Nothing to try.
+  public func examples(at url: String) -> [ServiceExample] { [] }
   /// Nothing to do in the background.
   public func run() async throws {}
   /// Nothing to reload.
   public func reload() async throws {}
+}
+
+/// A command that shows what a service does.
+public struct ServiceExample: Sendable, Equatable {
+  /// What comes of it, in a few words.
+  public let outcome: String
+  /// The command as it is typed into a shell.
+  public let command: String
+
+  /// An example.
+  ///
+  /// - Parameters:
+  ///   - outcome: what comes of it, in a few words.
+  ///   - command: the command as it is typed into a shell.
+  public init(_ outcome: String, _ command: String) {
+    self.outcome = outcome
+    self.command = command
+  }
 }

@@ -28,6 +28,14 @@ struct SampleService: Service {
     }
   }
 
+  static func check(_ configuration: ConfigurationSection) async -> [ContentFinding] {
+    switch configuration.string("greeting", default: "hello") {
+    case "hello": []
+    case "hi": [ContentFinding(.doubtful, "rather short")]
+    default: [ContentFinding(.good, "a greeting"), ContentFinding(.wrong, "not in the list")]
+    }
+  }
+
   static let commands: [any Command.Type] = [GreetCommand.self, GreetAllCommand.self]
 }
 
@@ -157,5 +165,22 @@ final class Folder: Sendable {
       settings.contains([
         "key": "server.data", "value": "\"/nowhere/.local/state/awd\"", "origin": "default",
       ]))
+  }
+
+  @Test(arguments: [
+    ("hi", 0, "# sample: doubtful: rather short"),
+    ("bonjour", 1, "# sample: good: a greeting\n# sample: wrong: not in the list"),
+  ])
+  func contentIsCheckedToo(_ greeting: String, _ code: Int32, _ lines: String) async throws {
+    let folder = try Folder(["awd.toml": "[sample]\ngreeting = \"\(greeting)\"\n"])
+    let session = Session()
+    #expect(await session.run(["check", "--config", "\(folder.path)/awd.toml"]) == code)
+    #expect(session.output.hasSuffix(lines))
+    #expect(session.errors.isEmpty == (code == 0))
+    let json = Session()
+    #expect(await json.run(["check", "--json", "--config", "\(folder.path)/awd.toml"]) == code)
+    let report = try JSONSerialization.jsonObject(with: Data(json.output.utf8)) as? [String: Any]
+    #expect(report?["valid"] as? Bool == (code == 0))
+    #expect((report?["content"] as? [[String: String]])?.last?["service"] == "sample")
   }
 }

@@ -1,0 +1,43 @@
+internal import Observability
+internal import ServiceKit
+
+/// What `awd check` tells of the repository.
+enum RepositoryCheck {
+  /// Looks at the whole repository, and changes nothing.
+  ///
+  /// - Parameter configuration: where the files lie and what becomes of findings.
+  /// - Returns: the sum, the files that are refused, and what is odd.
+  static func findings(_ configuration: TokenScriptConfiguration) async -> [ContentFinding] {
+    if !configuration.isRepositoryConfigured,
+      !DemoRepository.exists(configuration.repository)
+    {
+      return [
+        ContentFinding(
+          .good,
+          "no repository is configured; `awd serve` makes a demo in "
+            + configuration.repository)
+      ]
+    }
+    let inspection: RepositoryInspection
+    do {
+      inspection = try await RepositoryInspection(
+        configuration, remembered: nil, now: Timestamp.now().seconds)
+    } catch { return [ContentFinding(.wrong, "\(error)".printable)] }
+    let index = inspection.index
+    var findings = [ContentFinding(.good, "\(configuration.repository): \(index.sum)")]
+    findings += index.refusals.map { path, refusal in
+      ContentFinding(.wrong, "\(path): refused because \(refusal.words)".printable)
+    }
+    findings += inspection.problems.map { ContentFinding(.doubtful, $0.printable) }
+    var told: Set<RepositoryPath> = []
+    for row in index.rows where !row.warnings.isEmpty && told.insert(row.path).inserted {
+      findings.append(
+        ContentFinding(
+          .doubtful, "\(row.path): \(row.warnings.joined(separator: "; "))".printable))
+    }
+    if index.editions.isEmpty {
+      findings.append(ContentFinding(.doubtful, "nothing is served: no file names a contract"))
+    }
+    return findings
+  }
+}

@@ -1,0 +1,35 @@
+internal import Observability
+internal import ServiceKit
+
+/// `awd repo list`: the table that the specification draws, with a row for each contract of each
+/// file.
+struct RepositoryListCommand: Command {
+  static let name = "repo list"
+  static let summary = "List the repository: every contract of every file, and what becomes of it"
+  static let parameters = [CommandParameter.configuration, .json]
+
+  static func run(_ context: CommandContext) async throws {
+    let lent = try await context.serviceContext(for: TokenScriptService.self, onlyToRead: true)
+    let inspection = try await RepositoryInspection(
+      TokenScriptConfiguration(lent.configuration), remembered: ContractStore(lent.store),
+      now: lent.clock().seconds)
+    let items = inspection.index.rows.map(IndexListing.Item.init)
+    guard !context.arguments.has("json") else {
+      return try context.print(json: ["contracts": items])
+    }
+    let table = TextTable(
+      columns: [
+        "contract", "contract name", "schema version", "signature date", "signer", "path", "state",
+      ],
+      rows: items.map { item in
+        [
+          item.contract, item.name, item.schema, item.time.map { "\($0.prefix(10))" }, item.signer,
+          item.path, item.state,
+        ].map { $0 ?? "-" }
+      })
+    for line in table.lines(width: Terminal.width(context.environment)) { context.print(line) }
+    context.print("")
+    context.print(inspection.index.sum)
+    for problem in inspection.problems { context.print(problem.printable) }
+  }
+}

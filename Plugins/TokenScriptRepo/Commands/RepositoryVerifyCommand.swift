@@ -1,0 +1,40 @@
+internal import Observability
+internal import ServiceKit
+
+/// `awd repo verify`: what a server would think of files, wherever they lie.
+struct RepositoryVerifyCommand: Command {
+  static let name = "repo verify"
+  static let summary = "Tell whether files would be served: signature, schema, trust, contracts"
+  static let parameters: [CommandParameter] = [
+    .configuration, .json,
+    .operands("FILE", atLeast: 1, "a TokenScript, signed or not, in the repository or elsewhere"),
+  ]
+
+  static func run(_ context: CommandContext) async throws {
+    let configuration = TokenScriptConfiguration(
+      try context.configuration(for: TokenScriptService.self))
+    let paths = context.arguments.operands
+    let now = Timestamp.now().seconds
+    let checks = try await WorkerThreads.run {
+      try RepositoryChecks(configuration, AnswerFields(dependsOnClient: false), now: now)
+    }
+    let reports = try await WorkerThreads.map(paths, width: WorkerThreads.cores) { path in
+      FileReport(
+        CommandFile(path, orIn: configuration.repository), by: checks.reader,
+        configuration.rules, now: now)
+    }
+    if context.arguments.has("json") {
+      try context.print(json: ["files": reports])
+    } else {
+      for problem in checks.problems { context.print("schema left out: \(problem.printable)") }
+      for report in reports { for line in report.lines { context.print(line) } }
+    }
+    let refused = reports.count { !$0.holds }
+    guard refused == 0 else {
+      throw CommandError.refused(
+        reports.count == 1
+          ? "\(paths[0].printable) would be refused"
+          : "\(refused) of \(reports.count) files would be refused")
+    }
+  }
+}

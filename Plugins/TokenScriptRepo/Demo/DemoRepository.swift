@@ -1,0 +1,110 @@
+import FoundationEssentials
+internal import Glibc
+internal import Observability
+internal import XMLSecurity
+
+/// A small repository to try the service with, made where none was configured and none is.
+///
+/// It is signed with keys made on the spot, which nobody trusts. Both folders are made under
+/// another name and renamed when they are whole, so that a crash leaves nothing half-made.
+struct DemoRepository: Sendable {
+  /// The repository's root.
+  let folder: String
+  /// The folder of the keys that it is signed with.
+  let keys: String
+
+  /// The demo of a data folder.
+  ///
+  /// - Parameter dataFolder: the folder, which is there, and no other process makes a demo in it.
+  init(dataFolder: String) {
+    folder = "\(dataFolder)/repository"
+    keys = "\(dataFolder)/demo-keys"
+  }
+
+  /// Whether the repository began as the demo.
+  var isThere: Bool { Self.exists(folder) && Self.exists(keys) }
+
+  /// Makes the demo unless something is at its place; blocks on the disk.
+  ///
+  /// - Parameters:
+  ///   - now: the time, in seconds since 1970, which it is signed at.
+  ///   - log: is told where it was made.
+  /// - Throws: ``DemoError``.
+  func make(now: Int64, log: Log) throws(DemoError) {
+    guard !Self.exists(folder) else { return }
+    var writers: [(signer: DemoSigner, writer: SignatureWriter)] = []
+    do {
+      if !Self.exists(keys) {
+        try whole(keys, mode: 0o700) { keys in
+          for signer in DemoSigner.allCases { try signer.makeKey(in: keys, now: now) }
+        }
+      }
+      for signer in DemoSigner.allCases {
+        writers.append((signer, try signer.writer(from: keys)))
+      }
+    } catch { throw DemoError("\(keys): \(error); remove it to have new keys made") }
+    do {
+      try whole(folder, mode: 0o755) { folder in
+        for (signer, writer) in writers {
+          for file in DemoFile.all where file.signer == signer {
+            try add(file.path, try writer.sign(Array(file.text.utf8), at: now), to: folder)
+          }
+        }
+      }
+    } catch { throw DemoError("\(folder): \(error)") }
+    log.info(
+      "no repository was configured: a demo was made, signed with keys of its own",
+      [
+        "repository": folder, "files": DemoFile.all.count, "keys": keys,
+        "signers": DemoSigner.allCases.map { $0.commonName ?? "a bare key" }
+          .joined(separator: ", "),
+      ])
+  }
+
+  /// Makes a folder that is whole when it bears its name.
+  private func whole(_ path: String, mode: mode_t, _ fill: (String) throws -> Void) throws {
+    let unfinished = "\(path).unfinished"
+    // Left behind by a crash.
+    if Self.exists(unfinished) { try FileManager.default.removeItem(atPath: unfinished) }
+    try Self.makeFolder(unfinished, mode: mode)
+    try fill(unfinished)
+    try DurableFile.sync(unfinished)
+    guard unsafe rename(unfinished, path) == 0 else { throw SystemError(errno) }
+    try DurableFile.sync(folderOf: path)
+  }
+
+  /// Writes a file and the folders on the way to it.
+  private func add(_ path: String, _ bytes: [UInt8], to root: String) throws(SystemError) {
+    var folder = root
+    for name in path.split(separator: "/").dropLast() {
+      let parent = folder
+      folder += "/\(name)"
+      guard !Self.exists(folder) else { continue }
+      try Self.makeFolder(folder, mode: 0o755)
+      try DurableFile.sync(parent)
+    }
+    try DurableFile.create("\(root)/\(path)", bytes)
+    try DurableFile.sync(folder)
+  }
+
+  private static func makeFolder(_ path: String, mode: mode_t) throws(SystemError) {
+    guard unsafe mkdir(path, mode) == 0 else { throw SystemError(errno) }
+  }
+
+  /// Whether there is anything, a link that leads nowhere as well.
+  static func exists(_ path: String) -> Bool {
+    var status = stat()
+    return unsafe lstat(path, &status) == 0
+  }
+}
+
+/// The demo can't be made.
+struct DemoError: Error, CustomStringConvertible {
+  /// What happened, and what to do.
+  let description: String
+
+  fileprivate init(_ reason: String) {
+    description =
+      "the demo can't be made: \(reason); or name a repository by `repository` in [tokenscript]"
+  }
+}

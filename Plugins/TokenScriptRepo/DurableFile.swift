@@ -1,0 +1,79 @@
+import Glibc
+
+/// Writes files so that they outlast a power cut.
+enum DurableFile {
+  /// Makes a file that must not be there yet; blocks on the disk.
+  ///
+  /// - Parameters:
+  ///   - path: its path.
+  ///   - bytes: its content.
+  ///   - mode: its permissions, whatever the umask says.
+  /// - Throws: ``SystemError``; then the file may be there in part.
+  static func create(
+    _ path: String, _ bytes: [UInt8], mode: mode_t = 0o644
+  ) throws(SystemError) {
+    let file = unsafe open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+    guard file >= 0 else { throw SystemError(errno) }
+    defer { close(file) }
+    var rest = bytes[...]
+    while !rest.isEmpty {
+      let count = unsafe rest.withUnsafeBytes { unsafe write(file, $0.baseAddress, $0.count) }
+      if count < 0 && errno == EINTR { continue }
+      guard count > 0 else { throw SystemError(errno) }
+      rest = rest.dropFirst(count)
+    }
+    guard fchmod(file, mode) == 0, fsync(file) == 0 else { throw SystemError(errno) }
+  }
+
+  /// Puts new content in the place of a file, whole or not at all; blocks on the disk.
+  ///
+  /// - Parameters:
+  ///   - path: the file; what a link leads to is replaced, not the link.
+  ///   - bytes: the new content.
+  ///   - fallback: the permissions of a file that isn't there yet; else they stay as they are.
+  /// - Throws: ``SystemError``; then the file is as it was.
+  static func replace(
+    _ path: String, _ bytes: [UInt8], mode fallback: mode_t = 0o644
+  ) throws(SystemError) {
+    var target = path
+    var mode = fallback
+    var status = stat()
+    let isThere = unsafe stat(path, &status) == 0
+    if isThere {
+      target = String(decoding: try Descriptor.realPath(Array(path.utf8)), as: UTF8.self)
+      mode = status.st_mode & 0o7777
+    }
+    // Not `*.xml`, so that a repository takes no notice of it.
+    let temporary = "\(target).\(getpid()).new"
+    do throws(SystemError) {
+      try create(temporary, bytes, mode: mode)
+      // Only root can give a file away; what others replace is theirs.
+      if isThere { _ = unsafe lchown(temporary, status.st_uid, status.st_gid) }
+      guard unsafe rename(temporary, target) == 0 else { throw SystemError(errno) }
+    } catch {
+      if error.code != EEXIST { unsafe unlink(temporary) }
+      throw error
+    }
+    try sync(folderOf: target)
+  }
+
+  /// Makes the names in a path's folder durable.
+  ///
+  /// - Parameter path: a file or folder that was just made, renamed or removed.
+  /// - Throws: ``SystemError``.
+  static func sync(folderOf path: String) throws(SystemError) {
+    let end = path.lastIndex(of: "/")
+    try sync(end.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? ".")
+  }
+
+  /// Makes the names in a folder durable.
+  ///
+  /// - Parameter folder: its path.
+  /// - Throws: ``SystemError``.
+  static func sync(_ folder: String) throws(SystemError) {
+    let descriptor = unsafe open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    guard descriptor >= 0 else { throw SystemError(errno) }
+    defer { close(descriptor) }
+    guard fsync(descriptor) == 0 else { throw SystemError(errno) }
+  }
+}

@@ -1,0 +1,27 @@
+/// What a look at a service's content found.
+public struct ContentFinding: Sendable, Equatable {
+  /// How bad it is.
+  public enum Grade: String, Sendable, Encodable {
+    /// As it should be.
+    case good
+    /// It works, but perhaps not as it was meant.
+    case doubtful
+    /// Something will not be served, or the service will not start.
+    case wrong
+  }
+
+  /// How bad it is.
+  public let grade: Grade
+  /// What was found, and where, in one line.
+  public let message: String
+
+  /// A finding.
+  ///
+  /// - Parameters:
+  ///   - grade: how bad it is.
+  ///   - message: what was found, and where.
+  public init(_ grade: Grade, _ message: String) {
+    self.grade = grade
+    self.message = message
+  }
+}

@@ -1,0 +1,37 @@
+import Foundation
+import Testing
+
+@testable import TokenScriptRepo
+
+/// What `awd check` tells of the repository.
+@Suite struct CommandsCheckTests {
+  @Test func goodDoubtfulAndWrong() throws {
+    let fixture = try CommandsFixture([
+      "a.xml": Signers.shop.sign(tokenScript(for: alice), at: 1_600_000_000)
+    ])
+    let program = try CommandsFixture.program()
+    let good = try fixture.spawn(program, ["check", "--config", "\(fixture.folder)/awd.toml"])
+    #expect(good.status == 0)
+    #expect(good.output.contains("# tokenscript: good: \(fixture.root): 1 files (1 served)"))
+    #expect(good.output.contains("# tokenscript: doubtful: a.xml: the signer is not trusted: "))
+
+    try fixture.write("repository/b.xml", tokenScript(for: bob))
+    let bad = try fixture.spawn(
+      program, ["check", "--json", "--config", "\(fixture.folder)/awd.toml"])
+    #expect(bad.status == 1)
+    let object = try JSONSerialization.jsonObject(with: Data(bad.output.utf8)) as? [String: Any]
+    #expect(object?["valid"] as? Bool == false)
+    let content = try #require(object?["content"] as? [[String: String]])
+    #expect(
+      content.contains([
+        "service": "tokenscript", "grade": "wrong",
+        "message": "b.xml: refused because not signed: there is no signature",
+      ]))
+
+    try FileManager.default.removeItem(atPath: fixture.root)
+    let missing = try fixture.spawn(program, ["check", "--config", "\(fixture.folder)/awd.toml"])
+    #expect(missing.status == 1)
+    #expect(missing.output.contains("wrong: the repository \(fixture.root) can't be read"))
+    #expect(!fixture.exists("var"))
+  }
+}

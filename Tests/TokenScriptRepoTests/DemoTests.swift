@@ -1,0 +1,106 @@
+import Foundation
+import Observability
+import ServiceKit
+import Testing
+
+@testable import TokenScriptRepo
+
+@Suite struct DemoTests {
+  private let now = Timestamp.now().seconds
+
+  /// A folder without a repository.
+  private func emptyFixture() throws -> CommandsFixture {
+    let fixture = try CommandsFixture()
+    try FileManager.default.removeItem(atPath: fixture.root)
+    return fixture
+  }
+
+  private func contents(_ fixture: CommandsFixture) throws -> [String: [UInt8]] {
+    var contents: [String: [UInt8]] = [:]
+    for path in try fixture.paths() {
+      var isFolder: ObjCBool = false
+      _ = FileManager.default.fileExists(
+        atPath: "\(fixture.folder)/\(path)", isDirectory: &isFolder)
+      if !isFolder.boolValue { contents[path] = try fixture.read(path) }
+    }
+    return contents
+  }
+
+  @Test func isMadeOnceAndThenLeftAlone() throws {
+    let fixture = try emptyFixture()
+    let demo = DemoRepository(dataFolder: fixture.folder)
+    #expect(!demo.isThere)
+    try demo.make(now: now, log: Log(level: .error))
+    #expect(demo.isThere)
+    let made = try contents(fixture)
+    #expect(Set(DemoFile.all.map { "repository/\($0.path)" }).isSubset(of: made.keys))
+    for path in made.keys where path.hasSuffix(".key.pem") {
+      let attributes = try FileManager.default.attributesOfItem(atPath: "\(fixture.folder)/\(path)")
+      #expect(attributes[.posixPermissions] as? Int == 0o600)
+    }
+    try demo.make(now: now + 1, log: Log(level: .error))
+    #expect(try contents(fixture) == made)
+    // What somebody takes out or puts in stays so.
+    try FileManager.default.removeItem(atPath: "\(fixture.root)/\(DemoFile.all[0].path)")
+    try demo.make(now: now + 1, log: Log(level: .error))
+    #expect(try contents(fixture).count == made.count - 1)
+  }
+
+  @Test func whatACrashLeftIsMadeAnew() throws {
+    let fixture = try emptyFixture()
+    try fixture.write("repository.unfinished/half.xml", "<")
+    try fixture.write("demo-keys.unfinished/demo.key.pem", "")
+    try DemoRepository(dataFolder: fixture.folder).make(now: now, log: Log(level: .error))
+    #expect(try !fixture.paths().contains { $0.contains("unfinished") || $0.contains("half.xml") })
+  }
+
+  @Test func keysThatCannotBeUsedLeaveNoRepository() throws {
+    let fixture = try emptyFixture()
+    try fixture.write("demo-keys/demo.key.pem", "nonsense")
+    let error = #expect(throws: DemoError.self) {
+      try DemoRepository(dataFolder: fixture.folder).make(now: now, log: Log(level: .error))
+    }
+    #expect(error?.description.contains("\(fixture.folder)/demo-keys: no private key") == true)
+    #expect(!fixture.exists("repository"))
+  }
+
+  @Test func everyFileVerifiesAndIsWhereItSays() async throws {
+    let fixture = try emptyFixture()
+    try DemoRepository(dataFolder: fixture.folder).make(now: now, log: Log(level: .error))
+    let output = try await fixture.run(RepositoryListCommand.self, ["--json"])
+    let object = try JSONSerialization.jsonObject(with: Data(output.utf8)) as? [String: Any]
+    let rows = try #require(object?["contracts"] as? [[String: Any]])
+    #expect(rows.count == DemoFile.all.count)
+    for row in rows {
+      #expect(row["state"] as? String == "served")
+      #expect(row["time"] as? String == "\(Timestamp(seconds: now))")
+      let warnings = try #require(row["warnings"] as? [String])
+      #expect(warnings.allSatisfy { $0.hasPrefix("the signer is not trusted") }, "\(warnings)")
+    }
+    #expect(Set(rows.compactMap { $0["kind"] as? String }) == ["RSA", "P-256", "secp256k1"])
+    #expect(rows.contains { ($0["size"] as? Int ?? 0) > 32_000 })
+  }
+
+  /// The published schemas, in a folder as `schemas` in [tokenscript] names it.
+  @Test(.enabled(if: ProcessInfo.processInfo.environment["AWD_SCHEMAS"] != nil))
+  func everyFileIsWhatItsSchemaAllows() async throws {
+    let schemas = try #require(ProcessInfo.processInfo.environment["AWD_SCHEMAS"])
+    let fixture = try emptyFixture()
+    try DemoRepository(dataFolder: fixture.folder).make(now: now, log: Log(level: .error))
+    let output = try await fixture.run(
+      RepositoryVerifyCommand.self, DemoFile.all.map { "\(fixture.root)/\($0.path)" },
+      toml: "schema = \"require\"\nschemas = \"\(schemas)\"\n")
+    #expect(output.components(separatedBy: "schema     holds").count == DemoFile.all.count + 1)
+  }
+
+  @Test func aConfiguredRepositoryIsNeverMade() throws {
+    let fixture = try emptyFixture()
+    try fixture.write(
+      "awd.toml",
+      "[server]\ndata = \"\(fixture.folder)\"\n[tokenscript]\nrepository = \"\(fixture.root)\"\n")
+    let result = try fixture.spawn(CommandsFixture.program(), ["serve", "--config", "awd.toml"])
+    #expect(result.status == 1)
+    #expect(result.errors.contains("the repository \(fixture.root) can't be read"))
+    #expect(!fixture.exists("repository") && !fixture.exists("demo-keys"))
+  }
+}
