@@ -32,15 +32,16 @@ public struct Certificate: Sendable {
 
   /// Reads all certificates of a PEM text, in their order; other blocks are skipped.
   public static func certificates(pem: [UInt8]) throws(CertificateError) -> [Certificate] {
+    defer { ERR_clear_error() }
+    let found = unsafe PEMSource.withSource(pem) { source in
+      var found: [X509Certificate] = []
+      while let x509 = unsafe X509Certificate(adopting: PEM_read_bio_X509(source, nil, nil, nil)) {
+        found.append(x509)
+      }
+      return found
+    }
     var certificates: [Certificate] = []
-    let source = unsafe BIO_new_mem_buf(pem, Int32(clamping: pem.count))
-    defer {
-      unsafe BIO_free(source)
-      ERR_clear_error()
-    }
-    while let x509 = unsafe X509Certificate(adopting: PEM_read_bio_X509(source, nil, nil, nil)) {
-      certificates.append(try Certificate(x509))
-    }
+    for x509 in found { certificates.append(try Certificate(x509)) }
     guard !certificates.isEmpty else { throw CertificateError("no certificate in the PEM text") }
     return certificates
   }

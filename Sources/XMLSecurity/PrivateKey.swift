@@ -11,11 +11,11 @@ public final class PrivateKey {
   /// - Parameter pem: a PEM text with one private key, not encrypted.
   public init(pem: [UInt8]) throws(SigningError) {
     defer { ERR_clear_error() }
-    let source = unsafe BIO_new_mem_buf(pem, Int32(clamping: pem.count))
-    defer { unsafe BIO_free(source) }
     // Without a function that gives a passphrase OpenSSL would ask for one on the terminal.
-    let pointer = unsafe PEM_read_bio_PrivateKey(source, nil, { _, _, _, _ in -1 }, nil)
-    guard let key = unsafe EVPKey(adopting: pointer)
+    let key = unsafe PEMSource.withSource(pem) { source in
+      unsafe EVPKey(adopting: PEM_read_bio_PrivateKey(source, nil, { _, _, _, _ in -1 }, nil))
+    }
+    guard let key
     else { throw SigningError("no private key in the PEM text, or an encrypted one") }
     guard let publicKey = SigningKey(key) else {
       throw SigningError(
