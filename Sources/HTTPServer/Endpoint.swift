@@ -60,8 +60,11 @@ public enum Endpoint: Sendable, Hashable, CustomStringConvertible {
     let size = socklen_t(MemoryLayout<Int32>.size)
     unsafe setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &on, size)
     if sharing { unsafe setsockopt(descriptor, SOL_SOCKET, SO_REUSEPORT, &on, size) }
-    // Accepted sockets inherit it, which saves a system call for each.
+    // Accepted sockets inherit both, which saves system calls for each.
     unsafe setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &on, size)
+    // Without it the kernel takes megabytes for every reader that doesn't read.
+    var lowWater: Int32 = 128 << 10
+    unsafe setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NOTSENT_LOWAT, &lowWater, size)
     if family == AF_INET6 {
       unsafe setsockopt(descriptor, Int32(IPPROTO_IPV6), IPV6_V6ONLY, &on, size)
     }

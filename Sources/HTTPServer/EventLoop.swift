@@ -54,7 +54,8 @@ public final class EventLoop: TaskExecutor, @unchecked Sendable {
 
   private(set) var isDraining = false
   private var drainDeadline: UInt64 = .max
-  private(set) var dateLine = HTTPDate(EventLoop.wallClock).fieldLine
+  private var date = HTTPDate(0)
+  private var datePrepared: [UInt8] = []
 
   init(server: ServerCore, index: Int) throws(ServerError) {
     // Before all is set, so that no `deinit` runs on a loop that does not exist.
@@ -175,10 +176,17 @@ public final class EventLoop: TaskExecutor, @unchecked Sendable {
   /// The loop's clock in milliseconds, as of the start of this turn.
   var now: UInt64 { unsafe uv_now(loop) }
 
-  private static var wallClock: Int64 { Int64(time(nil)) }
+  /// The `Date` line of responses, prepared once a second. The clock is asked each time, as it may be set.
+  var dateLine: [UInt8] {
+    let now = HTTPDate(Int64(time(nil)))
+    if now != date {
+      date = now
+      datePrepared = now.fieldLine
+    }
+    return datePrepared
+  }
 
   private func tick() {
-    dateLine = HTTPDate(EventLoop.wallClock).fieldLine
     for listener in listeners { listener.resume() }
     let isOver = now >= drainDeadline
     for connection in connections {

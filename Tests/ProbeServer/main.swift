@@ -7,37 +7,33 @@
 // POST /put       {"id","v"}, answered once it is durable in DIR/kv.sqlite3
 // /ws             a WebSocket that sends every message back
 import Glibc
-import HTTPServer
-import Storage
 
-var options: [String: String] = [:]
-var arguments = CommandLine.arguments.dropFirst()
-while let name = arguments.popFirst(), let value = arguments.popFirst() { options[name] = value }
-
-let store = try await Store.open(
-  .file((options["--data"] ?? ".") + "/kv.sqlite3"),
-  migrations: [
-    Migration(
-      owner: "probe", number: 1, sql: "CREATE TABLE kv (id TEXT PRIMARY KEY, v TEXT) STRICT")
-  ])
-let server = try HTTPServer(
-  options: ServerOptions(
-    endpoints: [.tcp(host: "127.0.0.1", port: UInt16(options["--port"] ?? "") ?? 0)],
-    threads: Int(options["--threads"] ?? "") ?? 2),
-  responder: ProbeResponder(store: store),
-  report: { message in print("probe-server: \(message)") })
-
+// Before any other thread exists: threads inherit what is blocked. The main thread waits for the signal itself, as an
+// asynchronous main would wait with all signals let through.
 var stopSignals = sigset_t()
 sigemptyset(&stopSignals)
 sigaddset(&stopSignals, SIGTERM)
 sigaddset(&stopSignals, SIGINT)
 pthread_sigmask(SIG_BLOCK, &stopSignals, nil)
 
-try server.start()
-for endpoint in server.endpoints { print("probe-server: listening on \(endpoint)") }
-await withCheckedContinuation { continuation in
-  let waiter = StopWaiter { continuation.resume() }
-  waiter.start(stopSignals)
+var options: [String: String] = [:]
+var arguments = CommandLine.arguments.dropFirst()
+while let name = arguments.popFirst(), let value = arguments.popFirst() { options[name] = value }
+let probe = ProbeServer(
+  data: options["--data"] ?? ".", port: UInt16(options["--port"] ?? "") ?? 0,
+  threads: Int(options["--threads"] ?? "") ?? 2)
+
+let (stopped, stop) = AsyncStream.makeStream(of: Void.self)
+Task.detached {
+  do {
+    try await probe.serve(until: stopped)
+    exit(0)
+  } catch {
+    print("probe-server: \(error)")
+    exit(1)
+  }
 }
-await server.drain(within: Duration.seconds(8))
-await store.close()
+var number: Int32 = 0
+sigwait(&stopSignals, &number)
+stop.finish()
+while true { pause() }

@@ -1,0 +1,29 @@
+import HTTPServer
+import Storage
+
+/// The server and its store.
+struct ProbeServer: Sendable {
+  let data: String
+  let port: UInt16
+  let threads: Int
+
+  /// Serves until the stream ends, then finishes what runs.
+  func serve(until stopped: AsyncStream<Void>) async throws {
+    let store = try await Store.open(
+      .file(data + "/kv.sqlite3"),
+      migrations: [
+        Migration(
+          owner: "probe", number: 1, sql: "CREATE TABLE kv (id TEXT PRIMARY KEY, v TEXT) STRICT")
+      ])
+    let server = try HTTPServer(
+      options: ServerOptions(
+        endpoints: [.tcp(host: "127.0.0.1", port: port)], threads: threads),
+      responder: ProbeResponder(store: store),
+      report: { message in print("probe-server: \(message)") })
+    try server.start()
+    for endpoint in server.endpoints { print("probe-server: listening on \(endpoint)") }
+    for await _ in stopped {}
+    await server.drain(within: Duration.seconds(8))
+    await store.close()
+  }
+}
