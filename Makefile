@@ -49,11 +49,13 @@ test: test-deps ## install, build, and run every test
 	@swift build --build-tests $(CHECKED)
 	@swift test --skip-build --no-parallel
 
-lint: deps ## formatting, imports, documentation
+lint: deps ## check formatting, imports and documentation
 	@echo "awd: checking the format"
 	@swift format lint --strict --parallel --recursive $(SOURCES)
 	@echo "awd: checking the imports"
 	@swift build $(CHECKED)
+	@echo "awd: checking the documentation"
+	@docc convert Sources/awd/awd.docc --warnings-as-errors --output-dir .build/documentation
 
 bench: build ## measure against nginx and against the store's own limit; prints tables
 	@$(call install,$(BENCH_PACKAGES))
