@@ -10,9 +10,9 @@ struct WalletFetchCommand: Command {
   static let name = "wallet fetch"
   static let summary = "Download or update the TokenScript of a contract, as a wallet does"
   static let parameters: [CommandParameter] = [
-    .option("network", value: "ID", "the chain's number; 1 is Ethereum's main network"),
-    .option("cache", value: "DIR", "the folder of the files: DIR/ID/ADDRESS.xml"),
-    .option("repo", value: "URL", "the repository"),
+    .option("network", value: "ID", "the chain's number, 1 for Ethereum's main network (required)"),
+    .option("cache", value: "DIR", "the folder of the files, DIR/ID/ADDRESS.xml (required)"),
+    .option("repo", value: "URL", "the repository (required)"),
     .option(
       "namespace", value: "YYYY/MM",
       "a namespace that the wallet reads, the preferred one first; may be repeated"),

@@ -54,6 +54,7 @@ struct WalletFetchText {
     case .stored(let script, let modified, let isUpdate):
       json.result = isUpdate ? "updated" : "stored"
       describe(script, modified, at: report.path)
+      lines += report.attempts.filter { $0.rejection != nil }.map { "  \(Self.words($0))" }
     case .unchanged:
       json.result = "unchanged"
       lines = ["unchanged \(report.path): the repository has nothing newer"]
@@ -74,9 +75,7 @@ struct WalletFetchText {
         isGone ? "the repository's file is gone" : "the repository has no file for it", report)
     case .invalid:
       json.result = "invalid"
-      let attempts = report.attempts.map { attempt in
-        "\n  \(attempt.namespace.map { "\($0): " } ?? "")\(attempt.result.printable)"
-      }
+      let attempts = report.attempts.map { "\n  \(Self.words($0))" }
       refuse("no file of the repository can be taken", report, details: attempts.joined())
     case .failed(let reason):
       json.result = "failed"
@@ -107,6 +106,10 @@ struct WalletFetchText {
       "  signer     \(signer.printable)", "  key        \(script.key)",
       "  modified   \(modified.text)",
     ]
+  }
+
+  private static func words(_ attempt: TokenScriptReport.Attempt) -> String {
+    "\(attempt.namespace.map { "\($0): " } ?? "")\(attempt.result)".printable
   }
 
   private mutating func list(_ choices: [TokenScriptChoice]) {

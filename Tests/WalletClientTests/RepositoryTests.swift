@@ -86,8 +86,8 @@ import WalletClient
       let report = try await agent.fetch(request(in: [may, april]))
       #expect(report.attempts.map(\.result) == ["not found", "accepted"])
       #expect(cache.bytes("1/\(alice).xml") == old)
-      // The wallet's first preference appears.
-      let new = try Signer.shop.sign(tokenScript("2019/05"), at: 1_600_000_500)
+      // The wallet's first preference appears, and is not newer.
+      let new = try Signer.shop.sign(tokenScript("2019/05"), at: 1_600_000_000)
       try files.write("05.tsml", new)
       try await repository.reload()
       #expect(

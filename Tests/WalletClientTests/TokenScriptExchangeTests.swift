@@ -176,9 +176,22 @@ private func run(
       namespaces: [may, april, march], local: old, localNamespace: april,
       steps: [.file(newer), .bad, .file(newer), .bad],
       actions: [
-        "ask 2019/05 \(old.seconds)", "inspect 2019/05", "ask 2019/04 \(old.seconds)",
-        "inspect 2019/04", "finish",
+        "ask 2019/05", "inspect 2019/05", "ask 2019/04 \(old.seconds)", "inspect 2019/04", "finish",
       ], outcome: "invalid"),
+    Case(
+      name: "a better namespace, of the same age", local: old, localNamespace: april,
+      steps: [.file(old), .good(signed: nil)],
+      actions: ["ask 2019/05", "inspect 2019/05", "store \(old.seconds)"], outcome: "updated"),
+    Case(
+      name: "a better namespace, older: the author's own", local: old, localNamespace: april,
+      steps: [.file(older)], actions: ["ask 2019/05", "finish"], outcome: "own \(older.seconds)"),
+    Case(
+      name: "not modified, asked about another namespace", local: old, localNamespace: april,
+      steps: [.notModified(old)], actions: ["ask 2019/05", "finish"], outcome: "failed"),
+    Case(
+      name: "the repository chooses, and the local file will do", namespaces: [], local: old,
+      steps: [.notModified(old)], actions: ["ask any \(old.seconds)", "finish"],
+      outcome: "unchanged"),
     Case(
       name: "an invalid update of what is no TokenScript", local: old, localNamespace: nil,
       steps: [.file(newer), .bad, .file(newer), .good(signed: nil)],
@@ -190,8 +203,7 @@ private func run(
       name: "a namespace withdrawn", local: old,
       steps: [.absent, .file(newer), .good(signed: nil)],
       actions: [
-        "ask 2019/05 \(old.seconds)", "ask 2019/04 \(old.seconds)", "inspect 2019/04",
-        "store \(newer.seconds)",
+        "ask 2019/05 \(old.seconds)", "ask 2019/04", "inspect 2019/04", "store \(newer.seconds)",
       ], outcome: "updated"),
     Case(
       name: "nothing any more", namespaces: [may], local: old, steps: [.absent],

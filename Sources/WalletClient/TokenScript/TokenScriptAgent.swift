@@ -44,7 +44,7 @@ public struct TokenScriptAgent: Sendable {
   ///   - roots: what signers' certificates are checked against; nil: they are not checked. An
   ///     untrusted certificate is told and no reason to reject a file.
   ///   - options: times and certificates; the limit of the body is ``sizeLimit`` whatever they say.
-  ///   - log: told of files that were rejected.
+  ///   - log: told of updates that were rejected.
   ///   - clock: tells the time.
   /// - Throws: `.outOfResources`.
   public init(
@@ -88,9 +88,9 @@ public struct TokenScriptAgent: Sendable {
         let result = Result { () throws(TokenScriptRejection) in
           try inspector.inspect(file, for: request, in: namespace, now: now.seconds)
         }
-        if case .failure(let rejection) = result {
+        if entry != nil, case .failure(let rejection) = result {
           log.warning(
-            entry == nil ? "download rejected and deleted" : "update rejected, the old file stays",
+            "update rejected",
             ["url": request.url(in: namespace, of: repository), "reason": rejection.message])
         }
         action = exchange.inspected(result)

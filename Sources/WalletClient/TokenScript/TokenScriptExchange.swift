@@ -9,9 +9,11 @@ public import HTTPProtocol
 /// - The namespaces are asked in order. The next one is asked where a repository has no file (404,
 ///   410), and where its file is rejected; an update that is rejected makes way for no namespace
 ///   that the wallet likes less than that of the local file, which is good.
-/// - Every request is conditional where there is a local file, whatever that one's namespace: what
-///   isn't newer than it is no update.
-/// - A local file that is newer than the repository's is its author's own, and stays.
+/// - A request is conditional where the local file is in the namespace asked for, or in none. That of
+///   another namespace says nothing of when this one's was published: files of one age are common,
+///   and the wallet would never come to a namespace that it has just learned.
+/// - A local file that is newer than the repository's is its author's own, and stays, whatever its
+///   namespace: what an author loses can't be downloaded again.
 /// - Whatever else comes ends the exchange, and the local file stays.
 public struct TokenScriptExchange: Sendable {
   /// The file in the cache.
@@ -79,7 +81,7 @@ public struct TokenScriptExchange: Sendable {
       if let settled = settle(lastModified) { return settled }
       return .inspect(namespaces[position])
     case .notModified(let lastModified):
-      guard local != nil else { return fail("not modified, though nothing was asked about (304)") }
+      guard isConditional else { return fail("not modified, though nothing was asked about (304)") }
       if let settled = settle(lastModified) { return settled }
       return finish(.unchanged, "not modified")
     case .choices(let choices): return finish(.choices(choices), "several signers' files")
@@ -117,18 +119,28 @@ public struct TokenScriptExchange: Sendable {
     }
   }
 
+  /// Whether the local file may be what the repository is asked for.
+  private var isConditional: Bool {
+    guard let local else { return false }
+    guard let wanted = namespaces[position], let found = local.namespace else { return true }
+    return wanted == found
+  }
+
   private func ask() -> Action {
     // A date in the future would mean nothing to the repository.
-    .ask(namespaces[position], modifiedSince: local.map { min($0.modified, now) })
+    let date = isConditional ? local.map { min($0.modified, now) } : nil
+    return .ask(namespaces[position], modifiedSince: date)
   }
 
   /// Compares the repository's file with the local one.
   ///
-  /// - Returns: the end, unless the repository's is newer or there is no local one.
+  /// - Returns: the end; nil: the repository's is to be had instead.
   private mutating func settle(_ date: HTTPDate?) -> Action? {
-    guard let local, let date, date <= local.modified else { return nil }
-    guard date < local.modified else { return finish(.unchanged, "not modified") }
-    return finish(.ownFile(repository: date), "older than the local file")
+    guard let local, let date else { return nil }
+    if date < local.modified {
+      return finish(.ownFile(repository: date), "older than the local file")
+    }
+    return date == local.modified && isConditional ? finish(.unchanged, "not modified") : nil
   }
 
   /// Asks in the next namespace, or ends where there is none before `end`.
