@@ -28,6 +28,9 @@ let libraries: [Target] = [
     dependencies: ["Configuration", "HTTPProtocol", "HTTPServer", "Observability", "Storage"]),
   .target(name: "Storage", dependencies: ["CSQLite"]),
   .target(
+    name: "WalletClient",
+    dependencies: ["Cryptography", "HTTPClient", "HTTPProtocol", "Observability", "XMLSecurity"]),
+  .target(
     name: "XMLSecurity", dependencies: ["COpenSSL", "CXML", "CXMLSec", "Cryptography"]),
 ]
 
@@ -45,7 +48,10 @@ let plugins: [Target] = [
 let programs: [Target] = [
   .target(
     name: "Commands",
-    dependencies: ["Configuration", "HTTPServer", "Observability", "ServiceKit", "Storage"]),
+    dependencies: [
+      "Configuration", "Cryptography", "HTTPProtocol", "HTTPServer", "Observability", "ServiceKit",
+      "Storage", "WalletClient", "XMLSecurity",
+    ]),
   .executableTarget(name: "awd", dependencies: ["Commands", "ServiceKit", "TokenScriptRepo"]),
 ]
 
@@ -58,7 +64,7 @@ let tests: [Target] = [
     name: "CommandsTests",
     dependencies: [
       "Commands", "Configuration", "HTTPProtocol", "HTTPServer", "Observability", "ServiceKit",
-      "Storage", "awd",
+      "Storage", "XMLSecurity", "awd",
     ]),
   .executableTarget(
     name: "store-benchmark", dependencies: ["Storage"], path: "Tests/Benchmarks/Store"),
@@ -79,6 +85,12 @@ let tests: [Target] = [
     dependencies: [
       "Configuration", "Cryptography", "HTTPProtocol", "HTTPServer", "Observability", "ServiceKit",
       "Storage", "TokenScriptRepo", "XMLSecurity", "awd",
+    ]),
+  .testTarget(
+    name: "WalletClientTests",
+    dependencies: [
+      "Configuration", "Cryptography", "HTTPClient", "HTTPProtocol", "HTTPServer", "Observability",
+      "ServiceKit", "Storage", "TokenScriptRepo", "WalletClient", "XMLSecurity",
     ]),
   .testTarget(name: "XMLSecurityTests", dependencies: ["XMLSecurity"]),
 ]

@@ -20,7 +20,8 @@ public struct Program: Sendable {
   public init(services: [any Service.Type]) {
     self.services = services
     commands =
-      [ServeCommand.self, CheckCommand.self, VersionCommand.self] + services.flatMap { $0.commands }
+      [ServeCommand.self, CheckCommand.self, VersionCommand.self]
+      + services.flatMap { $0.commands } + [WalletFetchCommand.self]
   }
 
   /// Does what the process's arguments say, and ends the process.

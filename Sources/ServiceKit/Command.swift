@@ -18,7 +18,8 @@ public protocol Command: Sendable {
 public enum CommandParameter: Sendable, Equatable {
   /// `--name`.
   case flag(_ name: String, _ help: String)
-  /// `--name VALUE`, or `--name=VALUE`; the last one counts.
+  /// `--name VALUE`, or `--name=VALUE`; of several the last one counts, unless the command asks for
+  /// all.
   case option(_ name: String, value: String, _ help: String)
   /// One operand, which must be there.
   case operand(_ name: String, _ help: String)

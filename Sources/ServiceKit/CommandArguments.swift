@@ -1,6 +1,6 @@
 /// The arguments of a command, sorted by its parameters.
 public struct CommandArguments: Sendable, Equatable {
-  private var values: [String: String] = [:]
+  private var values: [String: [String]] = [:]
   private var flags: Set<String> = []
   /// The operands, in order.
   public private(set) var operands: [String] = []
@@ -39,8 +39,11 @@ public struct CommandArguments: Sendable, Equatable {
   /// Whether a flag was given.
   public func has(_ flag: String) -> Bool { flags.contains(flag) }
 
-  /// The value of an option; nil if it wasn't given.
-  public subscript(option: String) -> String? { values[option] }
+  /// The value of an option, the last of several; nil if it wasn't given.
+  public subscript(option: String) -> String? { values[option]?.last }
+
+  /// Every value of an option that may be given more than once, in order.
+  public func all(_ option: String) -> [String] { values[option] ?? [] }
 
   private mutating func take(
     _ name: String, _ value: String?, _ rest: inout ArraySlice<String>,
@@ -56,7 +59,7 @@ public struct CommandArguments: Sendable, Equatable {
         guard let value = value ?? rest.popFirst(), !value.isEmpty else {
           throw .usage("--\(name) needs a value: --\(name) \(placeholder)")
         }
-        values[name] = value
+        values[name, default: []].append(value)
         return
       default: continue
       }

@@ -12,6 +12,7 @@ import Testing
     #expect(arguments.operands == ["a", "b", "-", "--json"])
     #expect(arguments["config"] == "y=z" && arguments.has("json"))
     #expect(arguments["key"] == nil && !arguments.has("config"))
+    #expect(arguments.all("config") == ["x.toml", "y=z"] && arguments.all("key").isEmpty)
   }
 
   @Test(arguments: [

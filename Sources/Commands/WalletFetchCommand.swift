@@ -1,0 +1,104 @@
+import Configuration
+import HTTPProtocol
+import Observability
+import ServiceKit
+import WalletClient
+import XMLSecurity
+
+/// `awd wallet fetch`: downloads or updates the TokenScript of a contract as a wallet does.
+struct WalletFetchCommand: Command {
+  static let name = "wallet fetch"
+  static let summary = "Download or update the TokenScript of a contract, as a wallet does"
+  static let parameters: [CommandParameter] = [
+    .option("network", value: "ID", "the chain's number, 1 for Ethereum's main network (required)"),
+    .option("cache", value: "DIR", "the folder of the files, DIR/ID/ADDRESS.xml (required)"),
+    .option("repo", value: "URL", "the repository (required)"),
+    .option(
+      "namespace", value: "YYYY/MM",
+      "a namespace that the wallet reads, the preferred one first; may be repeated"),
+    .option("signer", value: "NAME", "whose file is wanted: a certificate's name, or a key"),
+    .option("client", value: "NAME/VERSION", "the wallet, as the repository is told"),
+    .option("platform", value: "NAME/VERSION", "its platform: iOS/… or Android/…"),
+    .json, .operand("ADDRESS", "the contract: 0x and 40 hexadecimal digits"),
+  ]
+
+  static func run(_ context: CommandContext) async throws {
+    let arguments = context.arguments
+    let request = try request(arguments)
+    let cache = try required("cache", arguments)
+    guard let repository = PublicURL(try required("repo", arguments)) else {
+      throw CommandError.usage("--repo: expected a URL such as https://repo.tokenscript.org")
+    }
+    let identity = try identity(arguments)
+    let log = Log(level: .warning)
+    defer { log.flush() }
+    let agent = try TokenScriptAgent(
+      repository: "\(repository)", cache: cache, identity: identity,
+      // A system without roots has nobody to trust.
+      roots: try? TrustStore(), log: log)
+    let text = WalletFetchText(request, try await agent.fetch(request))
+    if arguments.has("json") {
+      try context.print(json: text.json)
+    } else {
+      for line in text.lines { context.print(line) }
+    }
+    if let refusal = text.refusal { throw CommandError.refused(refusal) }
+  }
+
+  private static func request(
+    _ arguments: CommandArguments
+  ) throws(CommandError) -> TokenScriptRequest {
+    guard let network = UInt64(try required("network", arguments)) else {
+      throw .usage("--network: expected a number")
+    }
+    var namespaces: [TokenScriptNamespace] = []
+    for text in arguments.all("namespace") {
+      guard let namespace = TokenScriptNamespace(text) else {
+        throw .usage("--namespace: expected a year and a month such as 2019/05")
+      }
+      namespaces.append(namespace)
+    }
+    do throws(TokenScriptRequest.AddressError) {
+      return try TokenScriptRequest(
+        address: arguments.operands[0], network: network, namespaces: namespaces,
+        signer: arguments["signer"])
+    } catch {
+      switch error {
+      case .malformed: throw .usage("ADDRESS: expected 0x and 40 hexadecimal digits")
+      case .wrongChecksum:
+        throw .usage("ADDRESS: its checksum is wrong: mistyped? (in one case it has none)")
+      }
+    }
+  }
+
+  private static func identity(
+    _ arguments: CommandArguments
+  ) throws(CommandError) -> WalletIdentity {
+    var identity = WalletIdentity(name: Version.name, version: Version.number)
+    if let text = arguments["client"] {
+      guard let (name, version) = halves(text) else {
+        throw .usage("--client: expected NAME/VERSION, such as AlphaWallet/1.0.3")
+      }
+      (identity.name, identity.version) = (name, version)
+    }
+    if let text = arguments["platform"] {
+      guard let (name, version) = halves(text),
+        let platform = WalletIdentity.Platform(rawValue: name)
+      else { throw .usage("--platform: expected iOS/VERSION or Android/VERSION") }
+      (identity.platform, identity.platformVersion) = (platform, version)
+    }
+    return identity
+  }
+
+  private static func halves(_ text: String) -> (String, String)? {
+    let parts = text.split(separator: "/", maxSplits: 1).map(String.init)
+    return parts.count == 2 ? (parts[0], parts[1]) : nil
+  }
+
+  private static func required(
+    _ option: String, _ arguments: CommandArguments
+  ) throws(CommandError) -> String {
+    guard let value = arguments[option] else { throw .usage("--\(option) is missing") }
+    return value
+  }
+}

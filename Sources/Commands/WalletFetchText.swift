@@ -1,0 +1,151 @@
+import Cryptography
+import HTTPProtocol
+import WalletClient
+
+/// What `awd wallet fetch` says of a report.
+struct WalletFetchText {
+  /// For people; empty where there is nothing but a refusal.
+  private(set) var lines: [String] = []
+  /// Why there is no file that can be relied on, for people; nil: there is one.
+  private(set) var refusal: String?
+  /// For programs.
+  private(set) var json: Summary
+
+  struct Summary: Encodable {
+    struct Attempt: Encodable {
+      let namespace: String?
+      let result: String
+      let rejected: String?
+    }
+
+    struct Choice: Encodable {
+      let url: String
+      let signer: String?
+      let title: String?
+      let key: String?
+      let modified: String?
+    }
+
+    /// `stored`, `updated`, `unchanged`, `own`, `choices`, `absent`, `gone`, `invalid` or `failed`.
+    var result: String
+    let contract: String
+    let network: UInt64
+    let path: String
+    /// Whether a file lies at the path.
+    let cached: Bool
+    var namespace: String?
+    var signer: String?
+    var key: String?
+    var trusted: Bool?
+    var modified: String?
+    var choices: [Choice]?
+    let attempts: [Attempt]
+  }
+
+  init(_ request: TokenScriptRequest, _ report: TokenScriptReport) {
+    json = Summary(
+      result: "", contract: request.address.checksummed, network: request.network,
+      path: report.path, cached: report.hasFile,
+      attempts: report.attempts.map {
+        Summary.Attempt(
+          namespace: $0.namespace?.path, result: $0.result, rejected: $0.rejection?.code.rawValue)
+      })
+    switch report.outcome {
+    case .stored(let script, let modified, let isUpdate):
+      json.result = isUpdate ? "updated" : "stored"
+      describe(script, modified, at: report.path)
+      lines += report.attempts.filter { $0.rejection != nil }.map { "  \(Self.words($0))" }
+    case .unchanged:
+      json.result = "unchanged"
+      lines = ["unchanged \(report.path): the repository has nothing newer"]
+    case .ownFile(let repository):
+      json.result = "own"
+      json.modified = repository.text
+      lines = [
+        "kept \(report.path): newer than the repository's of \(repository.text), "
+          + "so taken for its author's own"
+      ]
+    case .choices(let choices):
+      json.result = "choices"
+      list(choices)
+      refuse("several signers have published a file; choose one by --signer", report)
+    case .absent(let isGone):
+      json.result = isGone ? "gone" : "absent"
+      refuse(
+        isGone ? "the repository's file is gone" : "the repository has no file for it", report)
+    case .invalid:
+      json.result = "invalid"
+      let attempts = report.attempts.map { "\n  \(Self.words($0))" }
+      refuse("no file of the repository can be taken", report, details: attempts.joined())
+    case .failed(let reason):
+      json.result = "failed"
+      refuse(reason.printable, report)
+    }
+  }
+
+  private mutating func describe(
+    _ script: SignedTokenScript, _ modified: HTTPDate, at path: String
+  ) {
+    json.namespace = script.namespace.path
+    json.signer = script.signer
+    json.key = script.key
+    json.modified = modified.text
+    let trust: String
+    switch script.trust {
+    case .trusted:
+      trust = "its certificate is trusted"
+      json.trusted = true
+    case .untrusted(let reason):
+      trust = "not trusted: \(reason)"
+      json.trusted = false
+    case .unchecked: trust = "its certificate was not checked"
+    }
+    let signer = "\(script.signer ?? script.key) (\(trust))"
+    lines = [
+      "\(json.result) \(path)", "  namespace  \(script.namespace)",
+      "  signer     \(signer.printable)", "  key        \(script.key)",
+      "  modified   \(modified.text)",
+    ]
+  }
+
+  private static func words(_ attempt: TokenScriptReport.Attempt) -> String {
+    "\(attempt.namespace.map { "\($0): " } ?? "")\(attempt.result)".printable
+  }
+
+  private mutating func list(_ choices: [TokenScriptChoice]) {
+    json.choices = choices.map {
+      Summary.Choice(
+        url: $0.url, signer: $0.signer, title: $0.title, key: $0.key, modified: $0.modified)
+    }
+    lines = choices.map { choice in
+      let title = choice.title.flatMap { $0 == choice.signer ? nil : "  \($0)" } ?? ""
+      let modified = choice.modified.map { "  \($0)" } ?? ""
+      return "--signer \(quoted(choice.signer ?? choice.url))\(title)\(modified)".printable
+    }
+  }
+
+  /// As a shell takes it for one word.
+  private func quoted(_ word: String) -> String {
+    "'\(word.replacing("'", with: "'\\''"))'"
+  }
+
+  private mutating func refuse(
+    _ reason: String, _ report: TokenScriptReport, details: String = ""
+  ) {
+    refusal = reason + (report.hasFile ? "; the local file stays" : "") + details
+  }
+}
+
+extension String {
+  /// The text without what could move a terminal's cursor: servers and files wrote some of it.
+  fileprivate var printable: String {
+    var text = String.UnicodeScalarView()
+    for scalar in unicodeScalars {
+      switch scalar.properties.generalCategory {
+      case .control, .format, .lineSeparator, .paragraphSeparator: text.append("\u{FFFD}")
+      default: text.append(scalar)
+      }
+    }
+    return String(text)
+  }
+}

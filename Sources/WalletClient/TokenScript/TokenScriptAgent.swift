@@ -1,0 +1,132 @@
+public import HTTPClient
+internal import HTTPProtocol
+public import Observability
+public import XMLSecurity
+
+/// The TokenScript user agent: downloads the TokenScripts of contracts, verifies them, keeps them in
+/// files, and updates them.
+///
+/// Call ``fetch(_:)`` whenever the user comes to a contract: when the wallet starts, finds tokens,
+/// scans an address or is handed a link. The file at the report's path is then the newest that
+/// can be had and verified.
+///
+/// ```swift
+/// let agent = try TokenScriptAgent(repository: "https://repo.tokenscript.org", cache: "scripts")
+/// let namespaces = ["2019/05", "2019/04"].compactMap { TokenScriptNamespace($0) }
+/// let report = try await agent.fetch(
+///   TokenScriptRequest(
+///     address: "0x63cCEF733a093E5Bd773b41C96D3eCE361464942", network: 1,
+///     namespaces: namespaces))
+/// ```
+///
+/// The cache is `<cache>/<network>/<address>.xml`, a file for each contract even where one
+/// TokenScript describes several. A file's time is the repository's `Last-Modified`. Nothing gets
+/// there that isn't signed, isn't in the namespace asked for, or doesn't name the contract as an
+/// origin on the network; the decisions are ``TokenScriptExchange``'s.
+public struct TokenScriptAgent: Sendable {
+  /// The longest file that is taken, in bytes.
+  public static let sizeLimit = 8 << 20
+
+  private let repository: String
+  private let cache: TokenScriptCache
+  private let identity: WalletIdentity
+  private let inspector: TokenScriptInspector
+  private let client: HTTPClient
+  private let log: Log
+  private let clock: @Sendable () -> Timestamp
+
+  /// An agent, with connections of its own.
+  ///
+  /// - Parameters:
+  ///   - repository: the repository's URL, `http` or `https`.
+  ///   - cache: the folder of the files; made with the first one.
+  ///   - identity: what the repository is told of the wallet.
+  ///   - roots: what signers' certificates are checked against; nil: they are not checked. An
+  ///     untrusted certificate is told and no reason to reject a file.
+  ///   - options: times and certificates; the limit of the body is ``sizeLimit`` whatever they say.
+  ///   - log: told of updates that were rejected.
+  ///   - clock: tells the time.
+  /// - Throws: `.outOfResources`.
+  public init(
+    repository: String, cache: String, identity: WalletIdentity = WalletIdentity(),
+    roots: TrustStore? = nil, options: HTTPClientOptions = HTTPClientOptions(),
+    log: Log = Log(level: .warning), clock: @escaping @Sendable () -> Timestamp = Timestamp.now
+  ) throws(HTTPClientError) {
+    var repository = repository
+    while repository.hasSuffix("/") { repository.removeLast() }
+    self.repository = repository
+    self.cache = TokenScriptCache(folder: cache)
+    self.identity = identity
+    inspector = TokenScriptInspector(roots: roots)
+    var options = options
+    options.bodyLimit = Self.sizeLimit
+    client = try HTTPClient(options)
+    self.log = log
+    self.clock = clock
+  }
+
+  /// Downloads or updates the TokenScript of a contract.
+  ///
+  /// - Parameter request: the contract, and the namespaces that the wallet understands.
+  /// - Returns: what came of it. A server that fails or lies is an outcome, not an error.
+  /// - Throws: ``TokenScriptCacheError`` if the cache can't be read or written; `CancellationError`;
+  ///   ``HTTPClientError`` with `.invalidRequest` if the repository's URL is none.
+  public func fetch(_ request: TokenScriptRequest) async throws -> TokenScriptReport {
+    let now = HTTPDate(clock().seconds)
+    let entry = try cache.entry(for: request)
+    var exchange = TokenScriptExchange(
+      namespaces: request.namespaces, local: entry?.file, now: now)
+    var file: [UInt8] = []
+    var action = exchange.start()
+    while true {
+      switch action {
+      case .ask(let namespace, let date):
+        let (answer, body) = try await ask(request, in: namespace, modifiedSince: date, now: now)
+        file = body
+        action = exchange.answered(answer)
+      case .inspect(let namespace):
+        let result = Result { () throws(TokenScriptRejection) in
+          try inspector.inspect(file, for: request, in: namespace, now: now.seconds)
+        }
+        if entry != nil, case .failure(let rejection) = result {
+          log.warning(
+            "update rejected",
+            ["url": request.url(in: namespace, of: repository), "reason": rejection.message])
+        }
+        action = exchange.inspected(result)
+      case .store(let modified, let report):
+        try cache.store(file, for: request, modified: modified, replacing: entry)
+        return located(report, request)
+      case .finish(let report): return located(report, request)
+      }
+    }
+  }
+
+  private func located(
+    _ report: TokenScriptReport, _ request: TokenScriptRequest
+  ) -> TokenScriptReport {
+    var report = report
+    report.path = cache.path(for: request)
+    return report
+  }
+
+  private func ask(
+    _ request: TokenScriptRequest, in namespace: TokenScriptNamespace?,
+    modifiedSince date: HTTPDate?, now: HTTPDate
+  ) async throws -> (TokenScriptAnswer, body: [UInt8]) {
+    var fields = identity.fields
+    if let date { fields.append(.ifModifiedSince, date.text) }
+    let outgoing = OutgoingRequest(
+      .get, request.url(in: namespace, of: repository), fields: fields)
+    do throws(HTTPClientError) {
+      let response = try await client.send(outgoing)
+      return (TokenScriptAnswer(response, now: now), response.body)
+    } catch {
+      switch error.code {
+      case .cancelled: throw CancellationError()
+      case .invalidRequest, .outOfResources: throw error
+      default: return (.failure("\(error)"), [])
+      }
+    }
+  }
+}

@@ -1,0 +1,164 @@
+internal import Cryptography
+internal import Glibc
+internal import HTTPProtocol
+internal import XMLSecurity
+
+/// The cache can't be read or written.
+public struct TokenScriptCacheError: Error, Sendable, Equatable, CustomStringConvertible {
+  /// The file or folder concerned, and what is wrong with it.
+  public let description: String
+
+  init(_ path: String, _ problem: String) { description = "\(path): \(problem)" }
+
+  init(_ path: String, errno code: Int32) {
+    self.init(path, unsafe String(cString: strerror(code)))
+  }
+}
+
+/// The files that a wallet keeps: `FOLDER/<network>/<address as the wallet spells it>.xml`.
+///
+/// A file's time is the repository's `Last-Modified`, in UTC as file systems keep it, wherever the
+/// phone is. An author replaces a file here by his own to test it.
+struct TokenScriptCache: Sendable {
+  /// A cached file as it was found.
+  struct Entry {
+    /// What the decisions need of it.
+    let file: TokenScriptExchange.LocalFile
+    /// What tells it from another that takes its place.
+    fileprivate let stamp: Stamp
+  }
+
+  fileprivate struct Stamp: Equatable {
+    let inode: UInt64
+    let seconds: Int
+    let nanoseconds: Int
+
+    init(_ status: stat) {
+      inode = UInt64(status.st_ino)
+      seconds = status.st_mtim.tv_sec
+      nanoseconds = status.st_mtim.tv_nsec
+    }
+  }
+
+  /// The cache's folder, which is made where it is missing.
+  let folder: String
+
+  /// Where a contract's file lies. Nothing but a number, `0x` and hexadecimal digits is added to the
+  /// folder.
+  func path(for request: TokenScriptRequest) -> String {
+    "\(folder)/\(request.network)/\(request.spelling).xml"
+  }
+
+  /// Looks for a contract's file.
+  ///
+  /// - Parameter request: the contract.
+  /// - Returns: nil: there is none.
+  /// - Throws: ``TokenScriptCacheError`` if there is something else, or it can't be read.
+  func entry(for request: TokenScriptRequest) throws(TokenScriptCacheError) -> Entry? {
+    let path = path(for: request)
+    let descriptor = unsafe open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
+    guard descriptor >= 0 else {
+      if errno == ENOENT { return nil }
+      throw TokenScriptCacheError(path, errno: errno)
+    }
+    defer { close(descriptor) }
+    var status = stat()
+    guard unsafe fstat(descriptor, &status) == 0 else {
+      throw TokenScriptCacheError(path, errno: errno)
+    }
+    guard status.st_mode & S_IFMT == S_IFREG else {
+      throw TokenScriptCacheError(path, "not a file")
+    }
+    let root = try? XMLDocument(parsing: Self.read(descriptor, Int(status.st_size))).root
+    let namespace = root?.namespace.flatMap { TokenScriptNamespace(uri: $0) }
+    return Entry(
+      file: TokenScriptExchange.LocalFile(
+        modified: HTTPDate(Int64(status.st_mtim.tv_sec)), namespace: namespace),
+      stamp: Stamp(status))
+  }
+
+  /// Puts a file in its place, whole or not at all, also through a loss of power.
+  ///
+  /// - Parameters:
+  ///   - bytes: the file, verified.
+  ///   - request: the contract.
+  ///   - modified: the file's time.
+  ///   - entry: what was found before; something else by now is somebody's work, and stays.
+  /// - Throws: ``TokenScriptCacheError``; what was there is there still.
+  func store(
+    _ bytes: [UInt8], for request: TokenScriptRequest, modified: HTTPDate, replacing entry: Entry?
+  ) throws(TokenScriptCacheError) {
+    let parent = "\(folder)/\(request.network)"
+    try makeFolder(parent)
+    let path = path(for: request)
+    let temporary = "\(parent)/.\(request.spelling).\(Hex.encode(SecureRandom.bytes(8)))"
+    do throws(TokenScriptCacheError) {
+      try write(bytes, to: temporary, modified: modified)
+      var status = stat()
+      let found = unsafe stat(path, &status) == 0 ? Stamp(status) : nil
+      guard found == entry?.stamp else {
+        throw TokenScriptCacheError(path, "changed meanwhile by somebody else; it stays")
+      }
+      guard unsafe rename(temporary, path) == 0 else {
+        throw TokenScriptCacheError(path, errno: errno)
+      }
+    } catch {
+      unsafe unlink(temporary)
+      throw error
+    }
+    // The name is as durable as the bytes only after this.
+    let descriptor = unsafe open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    guard descriptor >= 0 else { throw TokenScriptCacheError(parent, errno: errno) }
+    defer { close(descriptor) }
+    guard fsync(descriptor) == 0 else { throw TokenScriptCacheError(parent, errno: errno) }
+  }
+
+  private func write(
+    _ bytes: [UInt8], to path: String, modified: HTTPDate
+  ) throws(TokenScriptCacheError) {
+    let descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o644)
+    guard descriptor >= 0 else { throw TokenScriptCacheError(path, errno: errno) }
+    defer { close(descriptor) }
+    var written = 0
+    while written < bytes.count {
+      let count = unsafe bytes.withUnsafeBytes { bytes in
+        let rest = unsafe UnsafeRawBufferPointer(rebasing: bytes[written...])
+        return unsafe Glibc.write(descriptor, rest.baseAddress, rest.count)
+      }
+      if count < 0 && errno == EINTR { continue }
+      guard count > 0 else { throw TokenScriptCacheError(path, errno: errno) }
+      written += count
+    }
+    let time = timespec(tv_sec: Int(modified.seconds), tv_nsec: 0)
+    guard unsafe futimens(descriptor, [time, time]) == 0, fsync(descriptor) == 0 else {
+      throw TokenScriptCacheError(path, errno: errno)
+    }
+  }
+
+  /// Makes a folder and those above it that are missing.
+  private func makeFolder(_ path: String) throws(TokenScriptCacheError) {
+    var made = path.hasPrefix("/") ? "/" : ""
+    for part in path.split(separator: "/") {
+      made += made.isEmpty || made.hasSuffix("/") ? String(part) : "/\(part)"
+      if unsafe mkdir(made, 0o755) == 0 || errno == EEXIST || errno == EISDIR { continue }
+      let code = errno
+      // A folder that exists may lie in one that may not be written to.
+      guard unsafe access(made, X_OK) == 0 else { throw TokenScriptCacheError(made, errno: code) }
+    }
+  }
+
+  /// Reads a file up to the size that a wallet takes; what can't be read is missing at the end.
+  private static func read(_ descriptor: Int32, _ size: Int) -> [UInt8] {
+    let count = max(0, min(size, TokenScriptAgent.sizeLimit))
+    return unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
+      while filled < count {
+        let rest = unsafe UnsafeMutableRawBufferPointer(
+          rebasing: UnsafeMutableRawBufferPointer(buffer)[filled...])
+        let got = unsafe pread(descriptor, rest.baseAddress, rest.count, filled)
+        if got < 0 && errno == EINTR { continue }
+        if got <= 0 { break }
+        filled += got
+      }
+    }
+  }
+}

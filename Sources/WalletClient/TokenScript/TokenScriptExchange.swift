@@ -1,0 +1,175 @@
+public import HTTPProtocol
+
+/// What a wallet does with a repository's answers: decisions only, no input or output.
+///
+/// Make one for each contract, do what ``start()`` says, and hand back what came of it until the
+/// action is ``Action/finish(_:)``. ``TokenScriptAgent`` does so over HTTP and files; a wallet that
+/// has its own of both can do the same.
+///
+/// - The namespaces are asked in order. The next one is asked where a repository has no file (404,
+///   410), and where its file is rejected; an update that is rejected makes way for no namespace
+///   that the wallet likes less than that of the local file, which is good.
+/// - A request is conditional where the local file is in the namespace asked for, or in none. That of
+///   another namespace says nothing of when this one's was published: files of one age are common,
+///   and the wallet would never come to a namespace that it has just learned.
+/// - A local file that is newer than the repository's is its author's own, and stays, whatever its
+///   namespace: what an author loses can't be downloaded again.
+/// - Whatever else comes ends the exchange, and the local file stays.
+public struct TokenScriptExchange: Sendable {
+  /// The file in the cache.
+  public struct LocalFile: Sendable, Equatable {
+    /// When it was modified: for a download, the repository's `Last-Modified`.
+    public let modified: HTTPDate
+    /// Its namespace; nil: it is no TokenScript.
+    public let namespace: TokenScriptNamespace?
+
+    /// A local file.
+    ///
+    /// - Parameters:
+    ///   - modified: the file's time, in UTC.
+    ///   - namespace: its root element's namespace; nil if that is none of TokenScript's.
+    public init(modified: HTTPDate, namespace: TokenScriptNamespace?) {
+      self.modified = modified
+      self.namespace = namespace
+    }
+  }
+
+  /// What is to be done.
+  public enum Action: Sendable, Equatable {
+    /// Ask for the file in a namespace, nil: in the one that the repository chooses; with
+    /// `If-Modified-Since` where a date is given. Go on with ``TokenScriptExchange/answered(_:)``.
+    case ask(TokenScriptNamespace?, modifiedSince: HTTPDate?)
+    /// Inspect the file that came. Go on with ``TokenScriptExchange/inspected(_:)``.
+    case inspect(TokenScriptNamespace?)
+    /// Put the file that came into the cache, give it this time, and finish.
+    case store(modified: HTTPDate, TokenScriptReport)
+    /// Nothing more. A file that came and was not to be stored is dropped.
+    case finish(TokenScriptReport)
+  }
+
+  private let namespaces: [TokenScriptNamespace?]
+  private let local: LocalFile?
+  private let now: HTTPDate
+  private var position = 0
+  private var lastModified: HTTPDate?
+  private var attempts: [TokenScriptReport.Attempt] = []
+  private var hasGone = false
+
+  /// An exchange.
+  ///
+  /// - Parameters:
+  ///   - namespaces: those to ask for, in order; none: the repository chooses.
+  ///   - local: the file in the cache, if there is one.
+  ///   - now: the wallet's clock.
+  public init(namespaces: [TokenScriptNamespace], local: LocalFile?, now: HTTPDate) {
+    self.namespaces = namespaces.isEmpty ? [nil] : namespaces
+    self.local = local
+    self.now = now
+  }
+
+  /// The first thing to do.
+  public func start() -> Action { ask() }
+
+  /// Decides on an answer.
+  ///
+  /// - Parameter answer: the repository's answer to the last ``Action/ask(_:modifiedSince:)``.
+  /// - Returns: what is to be done.
+  public mutating func answered(_ answer: TokenScriptAnswer) -> Action {
+    switch answer {
+    case .file(let lastModified):
+      self.lastModified = lastModified
+      if let settled = settle(lastModified) { return settled }
+      return .inspect(namespaces[position])
+    case .notModified(let lastModified):
+      guard isConditional else { return fail("not modified, though nothing was asked about (304)") }
+      if let settled = settle(lastModified) { return settled }
+      return finish(.unchanged, "not modified")
+    case .choices(let choices): return finish(.choices(choices), "several signers' files")
+    case .absent(let isGone):
+      hasGone = hasGone || isGone
+      return goOn(to: namespaces.count, after: isGone ? "gone" : "not found")
+    case .failure(let reason): return fail(reason)
+    }
+  }
+
+  /// Decides on a file.
+  ///
+  /// - Parameter result: what the inspection of the file that came last has found.
+  /// - Returns: what is to be done.
+  public mutating func inspected(
+    _ result: Result<SignedTokenScript, TokenScriptRejection>
+  ) -> Action {
+    switch result {
+    case .success(let script):
+      // The time of the signature is what Last-Modified ought to be. Without either the file counts
+      // as old, so that whatever comes next is newer.
+      let signed = script.signingTime.map { HTTPDate($0) }
+      if lastModified == nil, let settled = settle(signed) { return settled }
+      let modified = min(max(lastModified ?? signed ?? HTTPDate(0), HTTPDate(0)), now)
+      note("accepted")
+      let outcome = TokenScriptReport.Outcome.stored(
+        script, modified: modified, isUpdate: local != nil)
+      return .store(
+        modified: modified,
+        TokenScriptReport(outcome: outcome, attempts: attempts, hasFile: true))
+    case .failure(let rejection):
+      var end = namespaces.count
+      if let mine = local?.namespace, let rank = namespaces.firstIndex(of: mine) { end = rank + 1 }
+      return goOn(to: end, after: "rejected: \(rejection)", rejection)
+    }
+  }
+
+  /// Whether the local file may be what the repository is asked for.
+  private var isConditional: Bool {
+    guard let local else { return false }
+    guard let wanted = namespaces[position], let found = local.namespace else { return true }
+    return wanted == found
+  }
+
+  private func ask() -> Action {
+    // A date in the future would mean nothing to the repository.
+    let date = isConditional ? local.map { min($0.modified, now) } : nil
+    return .ask(namespaces[position], modifiedSince: date)
+  }
+
+  /// Compares the repository's file with the local one.
+  ///
+  /// - Returns: the end; nil: the repository's is to be had instead.
+  private mutating func settle(_ date: HTTPDate?) -> Action? {
+    guard let local, let date else { return nil }
+    if date < local.modified {
+      return finish(.ownFile(repository: date), "older than the local file")
+    }
+    return date == local.modified && isConditional ? finish(.unchanged, "not modified") : nil
+  }
+
+  /// Asks in the next namespace, or ends where there is none before `end`.
+  private mutating func goOn(
+    to end: Int, after result: String, _ rejection: TokenScriptRejection? = nil
+  ) -> Action {
+    note(result, rejection)
+    position += 1
+    if position < end { return ask() }
+    let hasInvalid = attempts.contains { $0.rejection != nil }
+    return finish(hasInvalid ? .invalid : .absent(isGone: hasGone))
+  }
+
+  private mutating func note(_ result: String, _ rejection: TokenScriptRejection? = nil) {
+    attempts.append(
+      TokenScriptReport.Attempt(
+        namespace: namespaces[position], result: result, rejection: rejection))
+  }
+
+  private mutating func fail(_ reason: String) -> Action { finish(.failed(reason), reason) }
+
+  private mutating func finish(
+    _ outcome: TokenScriptReport.Outcome, _ result: String
+  ) -> Action {
+    note(result)
+    return finish(outcome)
+  }
+
+  private func finish(_ outcome: TokenScriptReport.Outcome) -> Action {
+    .finish(TokenScriptReport(outcome: outcome, attempts: attempts, hasFile: local != nil))
+  }
+}

@@ -1,0 +1,163 @@
+internal import Cryptography
+internal import XMLSecurity
+
+/// A TokenScript that was verified: what it says of itself, and who signed it.
+public struct SignedTokenScript: Sendable, Equatable {
+  /// Whether the signer's name can be believed.
+  public enum Trust: Sendable, Equatable {
+    /// Its certificate leads to a root.
+    case trusted
+    /// It does not, for a reason in words: the name is a mere claim, the key is not.
+    case untrusted(reason: String)
+    /// No roots were given to check it against.
+    case unchecked
+  }
+
+  /// The version it is written in.
+  public let namespace: TokenScriptNamespace
+  /// The common name of the last signer's certificate; nil for a bare key.
+  public let signer: String?
+  /// The last signer's key: an Ethereum address, or the SHA-256 of the SubjectPublicKeyInfo in
+  /// hexadecimal digits.
+  public let key: String
+  /// Whether ``signer`` can be believed.
+  public let trust: Trust
+  /// When it was signed, in seconds since 1970 UTC; nil if the signature doesn't say, or names a
+  /// moment that is still to come.
+  public let signingTime: Int64?
+}
+
+/// Why a wallet doesn't take a file.
+public struct TokenScriptRejection: Error, Sendable, Equatable, CustomStringConvertible {
+  /// What is wrong, for programs.
+  public enum Code: String, Sendable {
+    /// It is no XML, or more of it than a wallet reads.
+    case malformed
+    /// It is no TokenScript, or in another namespace than the one asked for.
+    case namespace
+    /// It doesn't describe the contract's tokens on the network.
+    case contract
+    /// It isn't signed, or a signature doesn't hold.
+    case signature
+    /// Somebody else signed it than was asked for.
+    case signer
+  }
+
+  /// What is wrong, for programs.
+  public let code: Code
+  /// What is wrong, for people; may quote the file.
+  public let message: String
+  /// The message.
+  public var description: String { message }
+}
+
+/// Decides whether bytes are the TokenScript that was asked for.
+///
+/// Whoever serves the bytes is not believed in anything: the namespace, the contract, the network,
+/// the signature and, where one was asked for, the signer are read from the file itself.
+struct TokenScriptInspector: Sendable {
+  /// What certificates are checked against; nil: they are not.
+  let roots: TrustStore?
+  private let verifier = SignatureVerifier()
+
+  /// Inspects a file; takes some milliseconds.
+  ///
+  /// - Parameters:
+  ///   - bytes: the whole file, at most 8 MiB.
+  ///   - request: what was asked for.
+  ///   - namespace: the namespace asked for; nil: any.
+  ///   - now: the time, in seconds since 1970 UTC.
+  /// - Returns: what it says of itself, and who signed it.
+  /// - Throws: ``TokenScriptRejection``.
+  func inspect(
+    _ bytes: [UInt8], for request: TokenScriptRequest, in namespace: TokenScriptNamespace?,
+    now: Int64
+  ) throws(TokenScriptRejection) -> SignedTokenScript {
+    let document: XMLDocument
+    do throws(XMLError) { document = try XMLDocument(parsing: bytes) } catch {
+      throw TokenScriptRejection(code: .malformed, message: "it can't be read: \(error)")
+    }
+    let root = document.root
+    guard let found = root.namespace.flatMap({ TokenScriptNamespace(uri: $0) }) else {
+      throw TokenScriptRejection(
+        code: .namespace, message: "its root element is in no TokenScript namespace")
+    }
+    guard namespace == nil || namespace == found else {
+      throw TokenScriptRejection(
+        code: .namespace, message: "it is in the namespace \(found), which was not asked for")
+    }
+    guard Self.describes(root, request) else {
+      throw TokenScriptRejection(
+        code: .contract,
+        message: "\(request.address) on network \(request.network) is not among its origins")
+    }
+    let signatures: [VerifiedSignature]
+    do throws(SignatureError) { signatures = try verifier.verify(document) } catch {
+      throw TokenScriptRejection(code: .signature, message: "its signature fails: \(error)")
+    }
+    guard let last = signatures.last else {
+      throw TokenScriptRejection(code: .signature, message: "it is not signed")
+    }
+    let script = describe(last, found, now: now)
+    guard script.isSigned(by: request.signer) else {
+      throw TokenScriptRejection(
+        code: .signer, message: "it is signed by \(script.signer ?? script.key) instead")
+    }
+    return script
+  }
+
+  private func describe(
+    _ signature: VerifiedSignature, _ namespace: TokenScriptNamespace, now: Int64
+  ) -> SignedTokenScript {
+    let time = signature.signingTime.flatMap { $0 <= now ? $0 : nil }
+    let trust: SignedTokenScript.Trust =
+      switch roots?.check(signature, at: time) {
+      case .trusted: .trusted
+      case .untrusted(let reason): .untrusted(reason: reason)
+      case nil: .unchecked
+      }
+    return SignedTokenScript(
+      namespace: namespace, signer: signature.certificate?.commonName,
+      key: signature.key.identifier, trust: trust, signingTime: time)
+  }
+
+  /// Whether a file describes the tokens of the contract on the network.
+  ///
+  /// Only a contract that `origins` names counts: the file merely uses the others. An address
+  /// without a network is meant on all of them.
+  private static func describes(_ root: XMLElement, _ request: TokenScriptRequest) -> Bool {
+    guard root.name == "token" else { return false }
+    let namespace = root.namespace
+    let origins = root.children(named: "origins", in: namespace)
+      .flatMap { $0.children(named: "ethereum", in: namespace) }
+      .compactMap { $0.attribute("contract") }
+    let names = Set(origins)
+    return root.children(named: "contract", in: namespace).contains { contract in
+      guard let name = contract.attribute("name"), names.contains(name) else { return false }
+      return contract.children(named: "address", in: namespace).contains { element in
+        guard EthereumAddress(element.text.trimmed) == request.address else { return false }
+        guard let network = element.attribute("network") else { return true }
+        return UInt64(network.trimmed) == request.network
+      }
+    }
+  }
+}
+
+extension SignedTokenScript {
+  /// Whether it is a certain signer's, by name without regard to case, or by key.
+  fileprivate func isSigned(by wanted: String?) -> Bool {
+    guard let wanted = wanted?.lowercased() else { return true }
+    return signer?.lowercased() == wanted || key.lowercased() == wanted
+  }
+}
+
+extension String {
+  /// The text without XML's white space around it.
+  fileprivate var trimmed: String {
+    let isSpace: (UInt8) -> Bool = { [0x20, 0x09, 0x0d, 0x0a].contains($0) }
+    guard let first = utf8.firstIndex(where: { !isSpace($0) }),
+      let last = utf8.lastIndex(where: { !isSpace($0) })
+    else { return "" }
+    return String(self[first...last])
+  }
+}

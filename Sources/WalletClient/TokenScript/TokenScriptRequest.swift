@@ -1,0 +1,60 @@
+public import Cryptography
+internal import HTTPProtocol
+
+/// What a wallet wants: the TokenScript of one contract on one network, in a namespace that it
+/// understands.
+public struct TokenScriptRequest: Sendable {
+  /// Why a text is not taken for a contract's address.
+  public enum AddressError: Error, Sendable, Equatable {
+    /// It is not `0x` and 40 hexadecimal digits.
+    case malformed
+    /// Its case is not that of its checksum (EIP-55): probably it was mistyped.
+    case wrongChecksum
+  }
+
+  /// The contract.
+  public let address: EthereumAddress
+  /// The contract as the wallet spells it: `0x` and 40 digits of any case, and nothing else. The
+  /// URL and the cached file are named so.
+  public let spelling: String
+  /// The chain's number: 1 is Ethereum's main network. The repository isn't told; the cache is
+  /// divided by it, and a file must name the contract on it.
+  public let network: UInt64
+  /// The namespaces in the order in which they are asked for; none: the repository chooses.
+  public let namespaces: [TokenScriptNamespace]
+  /// Whose file is wanted: the common name of a certificate, or a key identifier; nil: anybody's.
+  public let signer: String?
+
+  /// A request.
+  ///
+  /// - Parameters:
+  ///   - address: the contract: `0x` and 40 hexadecimal digits.
+  ///   - network: the chain's number.
+  ///   - namespaces: those that the wallet understands, the preferred one first; none: the
+  ///     repository chooses.
+  ///   - signer: a certificate's common name or a key identifier; nil: anybody's file will do.
+  /// - Throws: ``AddressError``.
+  public init(
+    address: String, network: UInt64, namespaces: [TokenScriptNamespace] = [],
+    signer: String? = nil
+  ) throws(AddressError) {
+    guard let parsed = EthereumAddress(address) else { throw .malformed }
+    guard EthereumAddress.checksum(of: address) != .wrong else { throw .wrongChecksum }
+    self.address = parsed
+    spelling = address
+    self.network = network
+    self.namespaces = namespaces
+    self.signer = signer
+  }
+
+  /// Where the file is asked for.
+  ///
+  /// - Parameters:
+  ///   - namespace: the namespace; nil: the repository chooses.
+  ///   - repository: the repository's URL, without a slash at its end.
+  func url(in namespace: TokenScriptNamespace?, of repository: String) -> String {
+    let folder = namespace.map { "\($0.path)/" } ?? ""
+    let query = signer.map { "?signer=\(PercentEncoding.encode($0))" } ?? ""
+    return "\(repository)/\(folder)\(spelling)\(query)"
+  }
+}

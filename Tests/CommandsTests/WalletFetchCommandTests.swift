@@ -1,0 +1,132 @@
+import Foundation
+import HTTPProtocol
+import HTTPServer
+import Testing
+import XMLSecurity
+
+@testable import Commands
+
+/// `awd wallet fetch`: what it takes, prints, and exits with.
+@Suite struct WalletFetchCommandTests {
+  private static let contract = "0x6b175474e89094c44da98b954eedeac495271d0f"
+  private static let usual = ["--network", "1", "--cache", "c", "--repo", "http://127.0.0.1:1"]
+
+  private static let mistakes: [([String], String)] = [
+    (usual, "ADDRESS is missing"), (usual + ["0x12"], "ADDRESS: expected 0x"),
+    (usual + ["0x6B175474E89094C44Da98b954EedeAC495271d0f"], "its checksum is wrong"),
+    (usual + ["0x6b175474e89094c44da98b954eedeac495271d0f/../x"], "ADDRESS: expected 0x"),
+    (usual + [contract, "--network", "../1"], "--network: expected a number"),
+    (usual + [contract, "--network", "-1"], "--network: expected a number"),
+    (usual + [contract, "--repo", "file:///etc"], "--repo: expected a URL"),
+    (
+      usual + [contract, "--namespace", "2019/05", "--namespace", "../.."], "--namespace: expected"
+    ),
+    (usual + [contract, "--client", "x"], "--client: expected NAME/VERSION"),
+    (usual + [contract, "--platform", "Symbian/9"], "--platform: expected iOS/VERSION"),
+    (Array(usual[2...]) + [contract], "--network is missing"),
+    (Array(usual[..<4]) + [contract], "--repo is missing"),
+    (["--network", "1", "--repo", "http://127.0.0.1:1", contract], "--cache is missing"),
+  ]
+
+  @Test(arguments: mistakes)
+  func usage(_ words: [String], _ problem: String) async {
+    let session = Session()
+    #expect(await session.run(["wallet", "fetch"] + words) == 2)
+    #expect(session.errors.contains(problem) && session.output.isEmpty)
+  }
+
+  /// Answers every request with one response.
+  private struct Always: Responder {
+    let response: Response
+
+    func plan(for head: RequestHead) -> RequestPlan {
+      .respond(bodyLimit: 0) { [response] _ in response }
+    }
+  }
+
+  private func run(
+    _ response: Response, _ words: [String] = [], cache: String
+  ) async throws -> (session: Session, code: Int32) {
+    let server = try HTTPServer(
+      options: ServerOptions(endpoints: [.tcp(host: "127.0.0.1", port: 0)]),
+      responder: Always(response: response), report: { _ in })
+    try server.start()
+    let session = Session()
+    let code = await session.run(
+      ["wallet", "fetch", Self.contract, "--network", "1", "--cache", cache] + words
+        + ["--repo", "http://\(server.endpoints[0])"])
+    await server.drain(within: .zero)
+    return (session, code)
+  }
+
+  private func signed() throws -> [UInt8] {
+    let key = try DevelopmentKey(
+      .p256, commonName: "shop \u{1b}[2J.example", notBefore: 1_500_000_000)
+    let text = """
+      <token xmlns="http://tokenscript.org/2019/05/tokenscript"><contract name="A">\
+      <address network="1">\(Self.contract)</address></contract>\
+      <origins><ethereum contract="A"/></origins></token>
+      """
+    return try SignatureWriter(
+      key: PrivateKey(pem: key.keyPEM),
+      certificates: Certificate.certificates(pem: key.certificatePEM)
+    ).sign(Array(text.utf8), at: 1_600_000_000)
+  }
+
+  @Test func storesAndSaysSo() async throws {
+    let folder = try Folder()
+    let file = Response(.ok, body: .array(try signed()))
+    let (session, code) = try await run(
+      file, ["--namespace", "2019/05"], cache: "\(folder.path)/a/b")
+    #expect(code == 0 && session.errors.isEmpty)
+    #expect(session.output.hasPrefix("stored \(folder.path)/a/b/1/\(Self.contract).xml\n"))
+    // What the signer calls himself moves no cursor.
+    #expect(session.output.contains("shop \u{FFFD}[2J.example (not trusted: "))
+    #expect(session.output.hasSuffix("Sun, 13 Sep 2020 12:26:40 GMT"))
+    let (again, same) = try await run(file, cache: "\(folder.path)/a/b")
+    #expect(same == 0 && again.output.hasPrefix("unchanged "))
+  }
+
+  private struct Printed: Decodable {
+    let result: String
+    let path: String
+    let cached: Bool
+    let namespace: String?
+    let trusted: Bool?
+  }
+
+  @Test func printsJSON() async throws {
+    let folder = try Folder()
+    let (session, code) = try await run(
+      Response(.ok, body: .array(try signed())), ["--json"], cache: folder.path)
+    #expect(code == 0)
+    let printed = try JSONDecoder().decode(Printed.self, from: Data(session.output.utf8))
+    #expect(printed.result == "stored" && printed.cached && printed.namespace == "2019/05")
+    #expect(printed.path == "\(folder.path)/1/\(Self.contract).xml" && printed.trusted == false)
+  }
+
+  @Test(
+    arguments: [
+      (404, "absent", "the repository has no file for it"),
+      (410, "gone", "the repository's file is gone"),
+      (200, "invalid", "2019/05: rejected: it can't be read"),
+      (503, "failed", "the server failed, ask again later (503)"),
+    ] as [(UInt16, String, String)])
+  func refusals(_ status: UInt16, _ result: String, _ reason: String) async throws {
+    let folder = try Folder()
+    let (session, code) = try await run(
+      Response(Status(status)), ["--json", "--namespace", "2019/05"], cache: folder.path)
+    #expect(code == 1 && session.errors.contains(reason))
+    let printed = try JSONDecoder().decode(Printed.self, from: Data(session.output.utf8))
+    #expect(printed.result == result && !printed.cached)
+  }
+
+  @Test func listsTheChoices() async throws {
+    let folder = try Folder()
+    var response = Response(.multipleChoices)
+    response.fields.append(.link, "</a?signer=it%27s%20me>; rel=\"alternate\"; title=\"Me\"")
+    let (session, code) = try await run(response, cache: folder.path)
+    #expect(code == 1 && session.errors.contains("choose one by --signer"))
+    #expect(session.output == "--signer 'it'\\''s me'  Me")
+  }
+}

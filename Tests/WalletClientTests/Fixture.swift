@@ -1,0 +1,198 @@
+import Configuration
+import Foundation
+import HTTPClient
+import HTTPProtocol
+import HTTPServer
+import Observability
+import ServiceKit
+import Storage
+import Synchronization
+import TokenScriptRepo
+import WalletClient
+import XMLSecurity
+
+let alice = "0x6b175474e89094c44da98b954eedeac495271d0f"
+let bob = "0x4f9254c83eb525f9fcf346490bbb3ed28a81c667"
+let may = namespace("2019/05")
+let april = namespace("2019/04")
+
+func namespace(_ text: String) -> TokenScriptNamespace {
+  guard let namespace = TokenScriptNamespace(text) else { preconditionFailure(text) }
+  return namespace
+}
+
+/// A folder of its own for a test; gone with the object.
+final class Folder: Sendable {
+  let path: String
+
+  init() throws {
+    let base = ProcessInfo.processInfo.environment["TMPDIR"] ?? "/tmp"
+    path = "\(base)/awd-wallet-\(UUID().uuidString)"
+    try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+  }
+
+  deinit { try? FileManager.default.removeItem(atPath: path) }
+
+  func write(_ name: String, _ bytes: [UInt8], modified: Int64? = nil) throws {
+    let url = URL(fileURLWithPath: "\(path)/\(name)")
+    try FileManager.default.createDirectory(
+      at: url.deletingLastPathComponent(), withIntermediateDirectories: true)
+    try Data(bytes).write(to: url)
+    if let modified { try touch(name, modified) }
+  }
+
+  func touch(_ name: String, _ modified: Int64) throws {
+    try FileManager.default.setAttributes(
+      [.modificationDate: Date(timeIntervalSince1970: Double(modified))],
+      ofItemAtPath: "\(path)/\(name)")
+  }
+
+  func bytes(_ name: String) -> [UInt8]? {
+    FileManager.default.contents(atPath: "\(path)/\(name)").map(Array.init)
+  }
+
+  func modified(_ name: String) throws -> Int64 {
+    let attributes = try FileManager.default.attributesOfItem(atPath: "\(path)/\(name)")
+    return Int64((attributes[.modificationDate] as? Date)?.timeIntervalSince1970 ?? -1)
+  }
+
+  /// Every file below, hidden ones too.
+  var files: [String] {
+    let found = FileManager.default.enumerator(atPath: path)?.compactMap { $0 as? String } ?? []
+    return found.filter { name in
+      var isFolder = ObjCBool(false)
+      return FileManager.default.fileExists(atPath: "\(path)/\(name)", isDirectory: &isFolder)
+        && !isFolder.boolValue
+    }.sorted()
+  }
+}
+
+/// Keys that tests sign with, made once.
+struct Signer: Sendable {
+  static let shop = Signer("shop.example")
+  static let rival = Signer("rival.example")
+
+  let name: String
+  private let key: DevelopmentKey
+
+  init(_ name: String) {
+    self.name = name
+    do {
+      key = try DevelopmentKey(.p256, commonName: name, notBefore: 1_500_000_000)
+    } catch { preconditionFailure("no key: \(error)") }
+  }
+
+  func sign(_ text: String, at time: Int64) throws -> [UInt8] {
+    let writer = try SignatureWriter(
+      key: PrivateKey(pem: key.keyPEM),
+      certificates: Certificate.certificates(pem: key.certificatePEM))
+    return try writer.sign(Array(text.utf8), at: time)
+  }
+
+  func identifier() throws -> String { try PrivateKey(pem: key.keyPEM).publicKey.identifier }
+}
+
+/// A TokenScript whose origin is the contract, on network 1 unless said otherwise.
+func tokenScript(
+  _ schema: String = "2019/05", for address: String = alice, network: String? = "1",
+  origin: String = "Coin", root: String = "token", note: String = ""
+) -> String {
+  let attribute = network.map { " network=\"\($0)\"" } ?? ""
+  return """
+    <?xml version="1.0" encoding="UTF-8"?>
+    <ts:\(root) xmlns:ts="http://tokenscript.org/\(schema)/tokenscript"><!--\(note)-->\
+    <ts:contract interface="erc20" name="Coin">\
+    <ts:address\(attribute)>\(address)</ts:address></ts:contract>\
+    <ts:contract interface="erc20" name="Other">\
+    <ts:address network="1">\(bob)</ts:address></ts:contract>\
+    <ts:origins><ts:ethereum contract="\(origin)"/></ts:origins></ts:\(root)>
+    """
+}
+
+/// A TokenScript repository over sockets, as the program serves it.
+struct Repository: Sendable {
+  let files: Folder
+  let service: TokenScriptService
+  let url: String
+
+  func reload() async throws { try await service.reload() }
+}
+
+/// Runs a repository over a folder, and drains it.
+func withRepository(
+  _ toml: String = "", _ files: Folder, _ body: (Repository) async throws -> Void
+) async throws {
+  let data = try Folder()
+  let text = "[tokenscript]\nrepository = \"\(files.path)\"\n\(toml)\n"
+  let document = try ConfigurationDocument(parsing: Array(text.utf8), file: "/test.toml")
+  let store = try await Store.open(
+    .file("\(data.path)/awd.sqlite3"), migrations: TokenScriptService.migrations)
+  let log = Log(level: .error)
+  let service = try await TokenScriptService(
+    ServiceContext(
+      configuration: ConfigurationReader(document).section("tokenscript"), store: store, log: log,
+      dataFolder: data.path))
+  var router = Router(service: TokenScriptService.name)
+  service.register(on: &router)
+  try await withServer(try RouteTable([router], log: log)) { url in
+    try await body(Repository(files: files, service: service, url: url))
+  }
+}
+
+/// Runs a server on a free port of 127.0.0.1, and drains it.
+func withServer(_ responder: any Responder, _ body: (String) async throws -> Void) async throws {
+  let server = try HTTPServer(
+    options: ServerOptions(endpoints: [.tcp(host: "127.0.0.1", port: 0)]), responder: responder,
+    report: { _ in })
+  try server.start()
+  do {
+    try await body("http://\(server.endpoints[0])")
+  } catch {
+    await server.drain(within: .zero)
+    throw error
+  }
+  await server.drain(within: .zero)
+}
+
+/// Answers as a closure says, and remembers what it was asked.
+final class ScriptedResponder: Responder {
+  private let heads = Mutex<[RequestHead]>([])
+  private let body: @Sendable (String, RequestHead) -> Response
+
+  init(_ body: @escaping @Sendable (String, RequestHead) -> Response) { self.body = body }
+
+  var requests: [RequestHead] { heads.withLock { $0 } }
+
+  func plan(for head: RequestHead) -> RequestPlan {
+    heads.withLock { $0.append(head) }
+    let response = body(String(decoding: head.path, as: UTF8.self), head)
+    return .respond(bodyLimit: 0) { _ in response }
+  }
+}
+
+extension Response {
+  /// A file as a repository serves it.
+  static func file(_ bytes: [UInt8], modified: String? = nil) -> Response {
+    var response = Response(.ok, body: .array(bytes))
+    if let modified { response.fields.append(.lastModified, modified) }
+    return response
+  }
+}
+
+/// An agent that tells nobody of what it rejects.
+func agent(
+  _ url: String, _ cache: Folder, roots: TrustStore? = nil, timeout: Duration = .seconds(30)
+) throws -> TokenScriptAgent {
+  var options = HTTPClientOptions()
+  options.timeout = timeout
+  return try TokenScriptAgent(
+    repository: url, cache: cache.path, roots: roots, options: options, log: Log(level: .error))
+}
+
+func request(
+  _ address: String = alice, network: UInt64 = 1, in namespaces: [TokenScriptNamespace] = [may],
+  signer: String? = nil
+) throws -> TokenScriptRequest {
+  try TokenScriptRequest(
+    address: address, network: network, namespaces: namespaces, signer: signer)
+}

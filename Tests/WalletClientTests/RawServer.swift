@@ -1,0 +1,94 @@
+import Glibc
+
+/// Listens on 127.0.0.1 and gives each connection a thread that runs a script.
+final class RawServer: Sendable {
+  let port: UInt16
+  private let listener: Int32
+
+  /// - Parameter script: is given each connection, which is closed when it returns.
+  init(_ script: @escaping @Sendable (RawConnection) -> Void) throws {
+    let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+    self.listener = listener
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_addr.s_addr = inet_addr("127.0.0.1")
+    var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+    let bound = withUnsafeMutableBytes(of: &address) { bytes in
+      guard let address = bytes.baseAddress?.assumingMemoryBound(to: sockaddr.self) else {
+        return false
+      }
+      return bind(listener, address, length) == 0 && listen(listener, 16) == 0
+        && getsockname(listener, address, &length) == 0
+    }
+    guard bound else { throw Failure() }
+    port = UInt16(bigEndian: address.sin_port)
+    spawnThread {
+      while case let socket = accept(listener, nil, nil), socket >= 0 {
+        spawnThread {
+          let connection = RawConnection(socket: socket)
+          connection.readHead()
+          script(connection)
+          close(socket)
+        }
+      }
+    }
+  }
+
+  deinit {
+    shutdown(listener, Int32(SHUT_RDWR))
+    close(listener)
+  }
+
+  var url: String { "http://127.0.0.1:\(port)" }
+
+  struct Failure: Error {}
+}
+
+struct RawConnection: Sendable {
+  let socket: Int32
+
+  /// What comes up to an empty line, or to the end.
+  func readHead() {
+    var last: [UInt8] = []
+    var byte: UInt8 = 0
+    while last != [13, 10, 13, 10], read(socket, &byte, 1) == 1 {
+      last = last.suffix(3) + [byte]
+    }
+  }
+
+  /// Waits for the other side's end.
+  func waitForEnd() {
+    var byte: UInt8 = 0
+    while read(socket, &byte, 1) == 1 {}
+  }
+
+  /// - Returns: whether the other side still takes it.
+  @discardableResult
+  func write(_ text: String) -> Bool {
+    var rest = ArraySlice(text.utf8)
+    while !rest.isEmpty {
+      let sent = Array(rest).withUnsafeBytes {
+        send(socket, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
+      }
+      guard sent > 0 else { return false }
+      rest.removeFirst(sent)
+    }
+    return true
+  }
+}
+
+func spawnThread(_ body: @escaping @Sendable () -> Void) {
+  final class Box {
+    let body: @Sendable () -> Void
+    init(_ body: @escaping @Sendable () -> Void) { self.body = body }
+  }
+  var thread = pthread_t()
+  pthread_create(
+    &thread, nil,
+    { box in
+      guard let box else { return nil }
+      Unmanaged<Box>.fromOpaque(box).takeRetainedValue().body()
+      return nil
+    }, Unmanaged.passRetained(Box(body)).toOpaque())
+  pthread_detach(thread)
+}
