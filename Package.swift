@@ -4,6 +4,8 @@ import PackageDescription
 // The C libraries, each behind a module of its own. `make deps` installs the Debian packages named here.
 let systemLibraries: [Target] = [
   .systemLibrary(
+    name: "CBrotli", pkgConfig: "libbrotlienc", providers: [.apt(["libbrotli-dev"])]),
+  .systemLibrary(
     name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
   .systemLibrary(name: "CNettle", pkgConfig: "nettle", providers: [.apt(["nettle-dev"])]),
   .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
@@ -13,10 +15,12 @@ let systemLibraries: [Target] = [
   .systemLibrary(name: "CXML", pkgConfig: "libxml-2.0", providers: [.apt(["libxml2-dev"])]),
   .systemLibrary(
     name: "CXMLSec", pkgConfig: "xmlsec1-openssl", providers: [.apt(["libxmlsec1-dev"])]),
+  .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
   .target(name: "CTOML"),
 ]
 
 let libraries: [Target] = [
+  .target(name: "Compression", dependencies: ["CBrotli", "CZlib"]),
   .target(name: "Configuration", dependencies: ["CTOML"]),
   .target(name: "Cryptography", dependencies: ["CNettle", "COpenSSL", "CSodium"]),
   .target(name: "HTTPClient", dependencies: ["CCurl", "CUV", "HTTPProtocol"]),
@@ -39,8 +43,8 @@ let plugins: [Target] = [
   .target(
     name: "TokenScriptRepo",
     dependencies: [
-      "Configuration", "Cryptography", "HTTPProtocol", "Observability", "ServiceKit", "Storage",
-      "XMLSecurity",
+      "Compression", "Configuration", "Cryptography", "HTTPProtocol", "Observability",
+      "ServiceKit", "Storage", "XMLSecurity",
     ],
     path: "Plugins/TokenScriptRepo")
 ]
@@ -68,6 +72,9 @@ let tests: [Target] = [
     ]),
   .executableTarget(
     name: "store-benchmark", dependencies: ["Storage"], path: "Tests/Benchmarks/Store"),
+  .testTarget(
+    name: "CompressionTests", dependencies: ["CBrotli", "CZlib", "Compression"],
+    linkerSettings: [.linkedLibrary("brotlidec")]),
   .testTarget(name: "ConfigurationTests", dependencies: ["Configuration"]),
   .testTarget(name: "CryptographyTests", dependencies: ["Cryptography"]),
   .testTarget(name: "HTTPClientTests", dependencies: ["HTTPClient", "HTTPProtocol"]),

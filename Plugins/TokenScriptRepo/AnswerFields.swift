@@ -45,6 +45,18 @@ struct AnswerFields: Sendable {
     self.options = options
   }
 
+  /// Of a file as any XML.
+  static let ofXML = ofContent("text/xml; charset=UTF-8")
+  /// Of a file as the TokenScript that it is.
+  static let ofTokenScript = ofContent("application/tokenscript+xml; charset=UTF-8")
+
+  private static func ofContent(_ type: String) -> HeaderFields {
+    var fields = HeaderFields()
+    fields.append(.contentType, type)
+    fields.append(contentsOf: ofForeignContent)
+    return fields
+  }
+
   /// Of what other people wrote: on this origin it is data and nothing else.
   static let ofForeignContent = {
     var fields = HeaderFields()

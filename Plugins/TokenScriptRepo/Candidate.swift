@@ -1,13 +1,9 @@
-internal import HTTPProtocol
-
 /// A file that may be the answer for one contract in one schema version.
 struct Candidate: Sendable {
   /// The file.
   let file: RepositoryFile
   /// Its bytes.
-  let bytes: Bytes
-  /// The SHA-256 of its bytes.
-  let digest: [UInt8]
+  let content: Content
   /// What it means.
   let meaning: TokenScriptFile
   /// The time that it goes by, in seconds since 1970: signed, or else first seen.
@@ -18,13 +14,17 @@ struct Candidate: Sendable {
   /// Whose signature it bears.
   var signer: TokenScriptFile.Signer? { meaning.signer }
 
+  /// The values of `?signer=` that mean this one, in lower case.
+  var signerNames: [String] {
+    guard let signer else { return [] }
+    return [signer.key.lowercased()] + (signer.commonName.map { [$0.lowercased()] } ?? [])
+  }
+
   /// Whether `?signer=` means this one.
   ///
   /// - Parameter name: a common name or a key identifier, in any case.
   func isSigned(by name: String) -> Bool {
-    guard let signer else { return false }
-    let name = name.lowercased()
-    return signer.commonName?.lowercased() == name || signer.key.lowercased() == name
+    signerNames.contains(name.lowercased())
   }
 
   /// Whether this file comes before another one of the same signer.

@@ -12,8 +12,12 @@ final class ContractIndex: Sendable {
     let candidates: [Candidate]
     /// Those of them that the answer is made of.
     let chosen: [Candidate]
-    /// The answer to a request that names no signer.
+    /// The answer to a request that names the version and no signer.
     let answer: Answer
+    /// The answer to a request that names neither.
+    let bareAnswer: Answer
+    /// By the signers' names, since when each one's file has been the answer.
+    let signers: [String: Publications.Since]
   }
 
   /// What a request for one contract and version is answered with.
@@ -31,17 +35,16 @@ final class ContractIndex: Sendable {
     ///   - selection: what remained.
     ///   - contract: the contract.
     ///   - schema: the version.
+    ///   - since: since when it has been the answer, in seconds since 1970.
     ///   - fields: the fields of every answer.
     init(
       _ selection: Selection, for contract: EthereumAddress, _ schema: SchemaVersion,
-      _ fields: AnswerFields
+      since: Int64 = .min, _ fields: AnswerFields
     ) {
       let chosen = selection.chosen
       self =
         chosen.count == 1
-        ? .file(
-          PreparedFile(
-            chosen[0].bytes, digest: chosen[0].digest, modified: chosen[0].modified, fields))
+        ? .file(PreparedFile(chosen[0].content, modified: max(chosen[0].modified, since), fields))
         : .choices(PreparedChoices(chosen, contract: contract, schema: schema, fields))
     }
   }
@@ -79,6 +82,9 @@ final class ContractIndex: Sendable {
   /// Before the first scan.
   static let empty = ContractIndex(
     generation: 0, documents: .none, editions: [:], files: [], rows: [])
+
+  /// All that is served.
+  var contents: [Content] { documents.contents + files.compactMap(\.content) }
 
   /// The refused files, with the reasons.
   var refusals: [(path: RepositoryPath, reason: Refusal)] {

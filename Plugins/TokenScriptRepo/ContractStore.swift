@@ -22,6 +22,8 @@ struct ContractStore: Sendable {
     var outdated: Set<Key> = []
     /// When bytes were first seen for a contract, in seconds since 1970.
     var sightings: [IndexBuilder.Sighting: Int64] = [:]
+    /// Since when the answers at URLs have been answers, if that was asked for.
+    var answers: [Publications.URL: Publications.Answer] = [:]
   }
 
   /// The tables. A path is text, or a blob where its bytes are not UTF-8. Of the three findings,
@@ -71,7 +73,20 @@ struct ContractStore: Sendable {
           first_seen INTEGER NOT NULL,
           PRIMARY KEY (schema, contract, sha256)
         ) STRICT, WITHOUT ROWID;
-        """)
+        """),
+    Migration(
+      owner: "tokenscript", number: 2,
+      sql: """
+        CREATE TABLE tokenscript_answers (
+          contract BLOB NOT NULL CHECK (length(contract) = 20),
+          schema TEXT NOT NULL,
+          bare INTEGER NOT NULL,
+          signer TEXT NOT NULL,
+          fingerprint BLOB NOT NULL,
+          since INTEGER NOT NULL,
+          PRIMARY KEY (contract, schema, bare, signer)
+        ) STRICT, WITHOUT ROWID;
+        """),
   ]
 
   /// How many files one transaction writes, so that other services' writes get between.
@@ -86,10 +101,12 @@ struct ContractStore: Sendable {
 
   /// Reads all that is remembered.
   ///
-  /// - Parameter rules: the fingerprint of all that a reading depends on besides the bytes.
+  /// - Parameters:
+  ///   - rules: the fingerprint of all that a reading depends on besides the bytes.
+  ///   - withAnswers: whether the answers at URLs are read too.
   /// - Returns: readings of other rules are only named.
   /// - Throws: ``StoreError``.
-  func memory(under rules: String) async throws -> Memory {
+  func memory(under rules: String, withAnswers: Bool = false) async throws -> Memory {
     try await store.read { snapshot in
       var contracts: [Key: [TokenScriptFile.Contract]] = [:]
       try snapshot.forEach(
@@ -129,6 +146,15 @@ struct ContractStore: Sendable {
           schema: row[0], contract: (row[1] as StoredAddress).address, digest: row[2])
         memory.sightings[sighting] = try row[3]
       }
+      guard withAnswers else { return memory }
+      try snapshot.forEach(
+        "SELECT contract, schema, bare, signer, fingerprint, since FROM tokenscript_answers"
+      ) { row in
+        let url = Publications.URL(
+          contract: (try row[0] as StoredAddress).address, schema: try row[1],
+          isBare: try row[2], signer: try row[3])
+        memory.answers[url] = Publications.Answer(fingerprint: try row[4], since: try row[5])
+      }
       return memory
     }
   }
@@ -165,6 +191,34 @@ struct ContractStore: Sendable {
     for readings in readings.batches(of: Self.batch) {
       try await store.write { transaction in
         for (key, reading) in readings { try Self.insert(key, reading, rules, transaction) }
+      }
+    }
+  }
+
+  /// Remembers since when answers have been answers.
+  ///
+  /// - Parameter publications: what has begun and ended.
+  /// - Throws: ``StoreError``; part of it may be remembered then, all of which is true.
+  func remember(_ publications: Publications) async throws {
+    for urls in publications.ended.batches(of: Self.batch) {
+      try await store.write { transaction in
+        for url in urls {
+          try transaction.execute(
+            """
+            DELETE FROM tokenscript_answers
+            WHERE contract = ? AND schema = ? AND bare = ? AND signer = ?
+            """, url.contract.bytes, url.schema, url.isBare, url.signer)
+        }
+      }
+    }
+    for answers in Array(publications.begun).batches(of: Self.batch) {
+      try await store.write { transaction in
+        for (url, answer) in answers {
+          try transaction.execute(
+            "INSERT OR REPLACE INTO tokenscript_answers VALUES (?, ?, ?, ?, ?, ?)",
+            url.contract.bytes, url.schema, url.isBare, url.signer, answer.fingerprint,
+            answer.since)
+        }
       }
     }
   }

@@ -23,6 +23,9 @@ struct IndexBuilder {
   /// Those that were added.
   private(set) var newSightings: [Sighting: Int64] = [:]
 
+  /// Since when answers have been answers; nil where that says nothing.
+  private(set) var publications: Publications?
+
   private var candidates: [EthereumAddress: [SchemaVersion: [Candidate]]] = [:]
   private var gone: [EthereumAddress: Set<SchemaVersion>] = [:]
 
@@ -33,9 +36,12 @@ struct IndexBuilder {
   ///   - fields: the fields of every answer.
   ///   - now: the time, in seconds since 1970.
   ///   - sightings: when bytes were first seen, in seconds since 1970.
+  ///   - publications: since when answers have been answers; nil where that says nothing.
   init(
-    rules: RepositoryRules, fields: AnswerFields, now: Int64, sightings: [Sighting: Int64]
+    rules: RepositoryRules, fields: AnswerFields, now: Int64, sightings: [Sighting: Int64],
+    publications: Publications? = nil
   ) {
+    self.publications = publications
     self.rules = rules
     self.fields = fields
     self.now = now
@@ -72,23 +78,51 @@ struct IndexBuilder {
             rows[place].state = .shadowed(by: path)
           }
         }
-        return ContractIndex.Edition(
-          contract: contract, schema: schema, candidates: candidates,
-          chosen: selection.chosen,
-          answer: ContractIndex.Answer(selection, for: contract, schema, fields))
+        return edition(selection, candidates, contract, schema, among: versions)
       }
     }
     for (contract, versions) in gone {
       for schema in versions where candidates[contract]?[schema] == nil {
         editions[ContractKey(contract), default: []].append(
           ContractIndex.Edition(
-            contract: contract, schema: schema, candidates: [], chosen: [], answer: .gone))
+            contract: contract, schema: schema, candidates: [], chosen: [], answer: .gone,
+            bareAnswer: .gone, signers: [:]))
       }
     }
     return ContractIndex(
       generation: generation, documents: documents,
       editions: editions.mapValues { $0.sorted { $0.schema > $1.schema } }, files: files,
       rows: rows)
+  }
+
+  /// What a version has for a contract.
+  private mutating func edition(
+    _ selection: Selection, _ candidates: [Candidate], _ contract: EthereumAddress,
+    _ schema: SchemaVersion, among versions: [SchemaVersion: [Candidate]]
+  ) -> ContractIndex.Edition {
+    func answer(since: Int64 = .min) -> ContractIndex.Answer {
+      ContractIndex.Answer(selection, for: contract, schema, since: since, fields)
+    }
+    guard var publications else {
+      let answer = answer()
+      return ContractIndex.Edition(
+        contract: contract, schema: schema, candidates: candidates, chosen: selection.chosen,
+        answer: answer, bareAnswer: answer, signers: [:])
+    }
+    self.publications = nil
+    let since = publications.record(selection, contract, schema, among: versions.keys)
+    var signers: [String: Publications.Since] = [:]
+    for name in Set(candidates.flatMap(\.signerNames)) {
+      let own = Selection(
+        candidates.filter { $0.isSigned(by: name) }, for: contract, by: rules)
+      let others = versions.filter { $0.value.contains { $0.isSigned(by: name) } }.keys
+      signers[name] = publications.record(own, contract, schema, among: others, signer: name)
+    }
+    self.publications = publications
+    return ContractIndex.Edition(
+      contract: contract, schema: schema, candidates: candidates, chosen: selection.chosen,
+      answer: answer(since: since.versioned), bareAnswer: answer(since: since.bare),
+      signers: signers)
   }
 
   private struct Place: Hashable {
@@ -126,14 +160,13 @@ struct IndexBuilder {
       row.state = .refused(refusal)
       return Self.rows(row, for: meaning)
     }
-    guard let bytes = file.bytes, let digest = file.digest else { return [row] }
+    guard let content = file.content else { return [row] }
     row.state = .served
     for contract in meaning.origins {
-      let (modified, firstSeen) = times(of: file, meaning, digest, for: contract)
+      let (modified, firstSeen) = times(of: file, meaning, content.digest, for: contract)
       candidates[contract, default: [:]][meaning.schema, default: []].append(
         Candidate(
-          file: file, bytes: bytes, digest: digest, meaning: meaning, modified: modified,
-          firstSeen: firstSeen))
+          file: file, content: content, meaning: meaning, modified: modified, firstSeen: firstSeen))
     }
     return Self.rows(row, for: meaning)
   }

@@ -5,6 +5,8 @@ internal import XMLSecurity
 struct RepositoryChecks: Sendable {
   /// Makes the checks.
   let reader: TokenScriptReader
+  /// Makes them of files that are sent in.
+  let verification: FileVerification
   /// Names all that a reading depends on besides the file's bytes: whatever is remembered under
   /// another name is void.
   let fingerprint: String
@@ -19,8 +21,12 @@ struct RepositoryChecks: Sendable {
   ///   - configuration: which checks are made, and where their files lie.
   ///   - fields: the fields of every answer.
   ///   - now: the time, in seconds since 1970.
+  ///   - known: the contents in service, which schemas share where they are the same.
   /// - Throws: what keeps the schemas or the roots from being read.
-  init(_ configuration: TokenScriptConfiguration, _ fields: AnswerFields, now: Int64) throws {
+  init(
+    _ configuration: TokenScriptConfiguration, _ fields: AnswerFields, now: Int64,
+    sharing known: [Content] = []
+  ) throws {
     let rules = configuration.rules
     var reader = TokenScriptReader()
     var parts = ["reader \(TokenScriptReader.version)"]
@@ -28,7 +34,8 @@ struct RepositoryChecks: Sendable {
       documents = .none
     } else {
       do throws(SystemError) {
-        documents = try SchemaDocuments(folder: configuration.schemas, fields, now: now)
+        documents = try SchemaDocuments(
+          folder: configuration.schemas, fields, now: now, sharing: known)
       } catch { throw RepositoryError(folder: configuration.schemas, reason: "\(error)") }
     }
     if rules.schema != .off {
@@ -49,6 +56,7 @@ struct RepositoryChecks: Sendable {
     }
     problems = reader.schemas?.problems ?? []
     self.reader = reader
+    verification = FileVerification(configuration, reader)
     fingerprint = parts.joined(separator: ", ")
   }
 

@@ -1,5 +1,3 @@
-internal import HTTPProtocol
-
 /// One file of the repository as one scan found it.
 final class RepositoryFile: Sendable {
   /// Where it lies.
@@ -7,7 +5,7 @@ final class RepositoryFile: Sendable {
   /// The SHA-256 of its bytes; nil if it could not be read.
   let digest: [UInt8]?
   /// Its bytes; nil if it could not be read, or is not to be served.
-  let bytes: Bytes?
+  let content: Content?
   /// How many bytes it has.
   let size: Int
   /// When its content last changed, in seconds since 1970.
@@ -22,18 +20,18 @@ final class RepositoryFile: Sendable {
   /// - Parameters:
   ///   - path: where it lies.
   ///   - digest: the SHA-256 of its bytes.
-  ///   - bytes: its bytes.
+  ///   - content: its bytes.
   ///   - size: how many they are.
   ///   - modified: when its content last changed, in seconds since 1970.
   ///   - reading: what it means.
   ///   - replacedBy: what is wrong with the bytes that now lie at the path.
   init(
-    path: RepositoryPath, digest: [UInt8]? = nil, bytes: Bytes? = nil, size: Int = 0,
+    path: RepositoryPath, digest: [UInt8]? = nil, content: Content? = nil, size: Int = 0,
     modified: Int64 = 0, reading: Result<TokenScriptFile, Refusal>, replacedBy: Refusal? = nil
   ) {
     self.path = path
     self.digest = digest
-    self.bytes = bytes
+    self.content = content
     self.size = size
     self.modified = modified
     self.reading = reading
@@ -46,7 +44,8 @@ final class RepositoryFile: Sendable {
   /// - Returns: the file to serve meanwhile.
   func kept(because refusal: Refusal) -> RepositoryFile {
     RepositoryFile(
-      path: path, digest: digest, bytes: bytes, size: size, modified: modified, reading: reading,
+      path: path, digest: digest, content: content, size: size, modified: modified,
+      reading: reading,
       replacedBy: refusal)
   }
 }

@@ -10,7 +10,10 @@ actor RepositoryIndexer {
   private let clock: @Sendable () -> Timestamp
   private let fields: AnswerFields
   private let published: Published<ContractIndex>
+  private let verification: Published<FileVerification>
   private var pending: Task<Void, any Error>?
+  /// Compresses what the newest index serves.
+  private(set) var compression: CompressionPass?
   /// The folders that the last scan walked, by their paths below the root.
   private(set) var folders: [RepositoryPath] = []
 
@@ -20,12 +23,14 @@ actor RepositoryIndexer {
   ///   - configuration: where the files lie and what becomes of findings.
   ///   - fields: the fields of every answer.
   ///   - published: where the newest index is found.
+  ///   - verification: where the newest checks are found.
   ///   - store: what is remembered.
   ///   - log: where refused files are told.
   ///   - clock: tells the time.
   init(
     _ configuration: TokenScriptConfiguration, _ fields: AnswerFields,
-    _ published: Published<ContractIndex>, store: ContractStore, log: Log,
+    _ published: Published<ContractIndex>, _ verification: Published<FileVerification>,
+    store: ContractStore, log: Log,
     clock: @escaping @Sendable () -> Timestamp
   ) {
     self.configuration = configuration
@@ -34,6 +39,7 @@ actor RepositoryIndexer {
     self.log = log
     self.clock = clock
     self.published = published
+    self.verification = verification
   }
 
   /// Looks at the whole folder anew, and puts the new index in the place of the old one.
@@ -57,43 +63,61 @@ actor RepositoryIndexer {
     let now = clock().seconds
     let configuration = configuration
     let fields = fields
+    let known = last.contents
     let (checks, folder, listing) = try await WorkerThreads.run {
-      let checks = try RepositoryChecks(configuration, fields, now: now)
+      let checks = try RepositoryChecks(configuration, fields, now: now, sharing: known)
       do throws(SystemError) {
         let folder = try RepositoryFolder(configuration.repository)
         return (checks, folder, try folder.list())
       } catch { throw RepositoryError(folder: configuration.repository, reason: "\(error)") }
     }
-    let memory = try await store.memory(under: checks.fingerprint)
+    let memory = try await store.memory(
+      under: checks.fingerprint, withAnswers: configuration.rules.modified == .published)
     let scan = RepositoryScan(
       folder: folder, reader: checks.reader, rules: configuration.rules, now: now,
-      readings: memory.readings, known: last.files)
+      readings: memory.readings, known: known)
     let found = try await scan.files(listing.entries) { [log] done, total in
       log.info("indexing", ["files": done, "of": total])
     }
     let files = Self.merge(found, listing, keeping: last)
 
-    let (index, sightings) = try await WorkerThreads.run {
+    // A few files are compressed by then; of many, none is kept back for the others' sake.
+    compression?.stop()
+    let compression = CompressionPass(
+      checks.documents.contents + files.served.compactMap(\.content))
+    self.compression = compression
+    await compression.wait(atMost: Self.patience)
+
+    // What is published counts from now on, not from when the scan began.
+    let publications =
+      configuration.rules.modified == .published
+      ? Publications(
+        memory.answers, now: clock().seconds, choice: configuration.versionChoice) : nil
+    let (index, builder) = try await WorkerThreads.run {
       var builder = IndexBuilder(
-        rules: configuration.rules, fields: fields, now: now, sightings: memory.sightings)
+        rules: configuration.rules, fields: fields, now: now, sightings: memory.sightings,
+        publications: publications)
       let index = builder.build(
         files.served, checks.documents, generation: last.generation + 1)
-      return (index, builder.newSightings)
+      return (index, builder)
     }
 
     let verified = try await remember(
-      files.onDisk, sightings, over: memory, under: checks.fingerprint, now)
+      files.onDisk, builder, over: memory, under: checks.fingerprint, now)
     for problem in checks.problems { log.warning("schema left out", ["reason": problem]) }
     folders = listing.folders
     published.replace(with: index)
+    verification.replace(with: checks.verification)
     tell(of: index, after: last, listing, verified: verified, took: .now - start)
   }
+
+  private static let patience = Duration.milliseconds(100)
 
   /// Stores what was found out; nothing is published that would not be known after a restart.
   ///
   /// - Returns: how many files it was that nothing was known of before.
   private func remember(
-    _ files: [RepositoryFile], _ sightings: [IndexBuilder.Sighting: Int64],
+    _ files: [RepositoryFile], _ builder: IndexBuilder,
     over memory: ContractStore.Memory, under rules: String, _ now: Int64
   ) async throws -> Int {
     var readings: [(key: ContractStore.Key, reading: ContractStore.Reading)] = []
@@ -105,8 +129,9 @@ actor RepositoryIndexer {
       if memory.readings[key] == nil { readings.append((key, file.reading)) }
     }
     try await store.remember(
-      readings, under: rules, sightings: sightings,
+      readings, under: rules, sightings: builder.newSightings,
       forgetting: memory.outdated + memory.readings.keys.filter { !present.contains($0) })
+    if let publications = builder.publications { try await store.remember(publications) }
     return readings.count
   }
 
@@ -123,7 +148,7 @@ actor RepositoryIndexer {
     }
     onDisk.sort { $0.path < $1.path }
     var good: [RepositoryPath: RepositoryFile] = [:]
-    for file in last.files where file.bytes != nil { good[file.path] = file }
+    for file in last.files where file.content != nil { good[file.path] = file }
     let served = onDisk.map { file in
       guard case .failure(let refusal) = file.reading, refusal.isMalformed,
         let old = good[file.path]

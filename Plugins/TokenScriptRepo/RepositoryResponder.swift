@@ -31,7 +31,9 @@ struct RepositoryResponder: Sendable {
     let key = try key(parameters["address"])
     guard let editions = published.value.editions[key] else { throw HTTPError(.notFound) }
     let signer = try signer(request.head)
-    if signer == nil, editions.count == 1 { return try answer(request.head, editions[0], nil) }
+    if signer == nil, editions.count == 1 {
+      return try answer(request.head, editions[0].bareAnswer)
+    }
     let live = editions.filter { edition in
       guard let signer else { return !edition.candidates.isEmpty }
       return edition.candidates.contains { $0.isSigned(by: signer) }
@@ -39,7 +41,8 @@ struct RepositoryResponder: Sendable {
     guard let edition = ordered(live, for: request.head).first else {
       throw HTTPError(editions.contains { !$0.candidates.isEmpty } ? .notFound : .gone)
     }
-    return try answer(request.head, edition, signer)
+    return try answer(
+      request.head, answer(of: edition, signer, isBare: true) ?? edition.bareAnswer)
   }
 
   /// Answers `/<YYYY>/<MM>/<address>`: with the file in that version, and never another's.
@@ -54,7 +57,9 @@ struct RepositoryResponder: Sendable {
     guard let schema = SchemaVersion(year: parameters["year"], month: parameters["month"]),
       let edition = published.value.edition(of: key, schema)
     else { throw HTTPError(.notFound) }
-    return try answer(request.head, edition, try signer(request.head))
+    return try answer(
+      request.head,
+      answer(of: edition, signer(request.head), isBare: false) ?? edition.answer)
   }
 
   /// Answers `/<YYYY>/<MM>/…/*.xsd`: with a schema.
@@ -136,18 +141,25 @@ struct RepositoryResponder: Sendable {
     return editions
   }
 
+  /// The answer where a signer is named; nil where none is, or nothing is there to choose from.
   private func answer(
-    _ head: RequestHead, _ edition: ContractIndex.Edition, _ signer: String?
-  ) throws(HTTPError) -> Response {
-    var answer = edition.answer
-    if let signer, !edition.candidates.isEmpty {
-      let candidates = edition.candidates.filter { $0.isSigned(by: signer) }
-      guard !candidates.isEmpty else {
-        throw HTTPError(.notFound, "no such signer has published a file for this contract")
-      }
-      let selection = Selection(candidates, for: edition.contract, by: rules)
-      answer = ContractIndex.Answer(selection, for: edition.contract, edition.schema, fields)
+    of edition: ContractIndex.Edition, _ signer: String?, isBare: Bool
+  ) throws(HTTPError) -> ContractIndex.Answer? {
+    guard let signer, !edition.candidates.isEmpty else { return nil }
+    let candidates = edition.candidates.filter { $0.isSigned(by: signer) }
+    guard !candidates.isEmpty else {
+      throw HTTPError(.notFound, "no such signer has published a file for this contract")
     }
+    let selection = Selection(candidates, for: edition.contract, by: rules)
+    let since = edition.signers[signer.lowercased()] ?? Publications.Since()
+    return ContractIndex.Answer(
+      selection, for: edition.contract, edition.schema,
+      since: isBare ? since.bare : since.versioned, fields)
+  }
+
+  private func answer(
+    _ head: RequestHead, _ answer: ContractIndex.Answer
+  ) throws(HTTPError) -> Response {
     switch answer {
     case .file(let file): return file.response(to: head, now: HTTPDate(clock().seconds))
     case .choices(let choices): return choices.response(to: head)

@@ -22,6 +22,14 @@ struct RepositoryRules: Sendable {
     case newest
   }
 
+  /// What a file's `Last-Modified` tells.
+  enum Modified: String, Sendable, CaseIterable {
+    /// When it was signed, or else first seen.
+    case signed
+    /// When it became the answer at the URL, if that was later.
+    case published
+  }
+
   /// The signature check.
   var signature = Check.require
   /// The schema check.
@@ -30,6 +38,8 @@ struct RepositoryRules: Sendable {
   var trust = Check.warn
   /// What becomes of several signers' files.
   var choice = Choice.ask
+  /// What `Last-Modified` tells.
+  var modified = Modified.signed
   /// The key that deployed a contract: who signs with it is its issuer.
   var deployers: [EthereumAddress: EthereumAddress] = [:]
 

@@ -14,7 +14,7 @@ struct RepositoryScan: Sendable {
   let now: Int64
   /// What is remembered.
   let readings: [ContractStore.Key: ContractStore.Reading]
-  private let known: [[UInt8]: Bytes]
+  private let known: [[UInt8]: Content]
 
   /// A scan.
   ///
@@ -24,19 +24,17 @@ struct RepositoryScan: Sendable {
   ///   - rules: what becomes of findings.
   ///   - now: the time, in seconds since 1970.
   ///   - readings: what is remembered.
-  ///   - known: the files of the index in service, whose bytes are shared where they are the same.
+  ///   - known: the contents in service, which are shared where they are the same.
   init(
     folder: RepositoryFolder, reader: TokenScriptReader, rules: RepositoryRules, now: Int64,
-    readings: [ContractStore.Key: ContractStore.Reading], known: [RepositoryFile]
+    readings: [ContractStore.Key: ContractStore.Reading], known: [Content]
   ) {
     self.folder = folder
     self.reader = reader
     self.rules = rules
     self.now = now
     self.readings = readings
-    var bytes: [[UInt8]: Bytes] = [:]
-    for file in known { if let digest = file.digest { bytes[digest] = file.bytes } }
-    self.known = bytes
+    self.known = known.byDigest
   }
 
   /// Reads all files, on as many threads as there are cores.
@@ -88,7 +86,8 @@ struct RepositoryScan: Sendable {
       ?? self.reading(contents.bytes, isGone: entry.path.kind == .gone)
     return RepositoryFile(
       path: entry.path, digest: digest,
-      bytes: isServed(reading, entry.path) ? known[digest] ?? Bytes(contents.bytes) : nil,
+      content: isServed(reading, entry.path)
+        ? known[digest] ?? Content(Bytes(contents.bytes), digest: digest) : nil,
       size: contents.bytes.count, modified: contents.modified, reading: reading)
   }
 

@@ -19,10 +19,10 @@ struct Selection: Sendable {
     var firstOfBytes: [[UInt8]: Candidate] = [:]
     var distinct: [Candidate] = []
     for candidate in candidates.sorted(by: { $0.file.path < $1.file.path }) {
-      if let first = firstOfBytes[candidate.digest] {
+      if let first = firstOfBytes[candidate.content.digest] {
         shadowed.append((candidate, first.file.path))
       } else {
-        firstOfBytes[candidate.digest] = candidate
+        firstOfBytes[candidate.content.digest] = candidate
         distinct.append(candidate)
       }
     }

@@ -15,8 +15,13 @@ struct TokenScriptConfiguration: Sendable {
   let rules: RepositoryRules
   /// The version that a bare address means where the client tells nothing.
   let defaultSchema: SchemaVersion?
+  /// Whether the verification service passes signers without a trusted chain.
+  let verifiesUntrusted: Bool
   /// Which versions the known wallets read.
   let clients: [ClientRule]
+
+  /// All that the version depends on which a bare address is answered with, besides which there are.
+  var versionChoice: String { "\(defaultSchema?.path ?? "") \(clients)" }
 
   /// Reads the section; what is wrong with it is recorded there.
   ///
@@ -32,6 +37,7 @@ struct TokenScriptConfiguration: Sendable {
     rules.schema = section.choice("schema", default: .warn)
     rules.trust = section.choice("trust", default: .warn)
     rules.choice = section.choice("choice", default: .ask)
+    rules.modified = section.choice("modified", default: .signed)
     if rules.trust == .require, rules.signature == .off {
       section.reject("trust", "expected \"off\" or \"warn\", since signature is \"off\"")
     }
@@ -50,6 +56,7 @@ struct TokenScriptConfiguration: Sendable {
     defaultSchema = section.optionalValue(
       "default_namespace", expected: "a schema version such as \"2019/05\""
     ) { SchemaVersion($0) }
+    verifiesUntrusted = section.bool("verify_untrusted", default: false)
     clients = section.tables("clients").map { ClientRule($0) }
   }
 }

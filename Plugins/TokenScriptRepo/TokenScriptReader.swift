@@ -27,9 +27,22 @@ struct TokenScriptReader: Sendable {
     do throws(XMLError) { document = try XMLDocument(parsing: bytes) } catch {
       throw Refusal(error)
     }
+    return try read(document, now: now).file
+  }
+
+  /// Reads a document.
+  ///
+  /// - Parameters:
+  ///   - document: the whole file.
+  ///   - now: the time, in seconds since 1970, that a signing time must not be later than.
+  /// - Returns: what the file means, and the last signature if all of them hold.
+  /// - Throws: ``Refusal`` for what is no TokenScript at all.
+  func read(
+    _ document: XMLDocument, now: Int64
+  ) throws(Refusal) -> (file: TokenScriptFile, signature: VerifiedSignature?) {
     var file = try Self.meaning(of: document.root)
     if let schemas { file.validity = Self.validity(of: document, file.schema, by: schemas) }
-    guard let verifier else { return file }
+    guard let verifier else { return (file, nil) }
     do throws(SignatureError) {
       let signatures = try verifier.verify(document)
       file.signature = .passed
@@ -38,7 +51,7 @@ struct TokenScriptReader: Sendable {
           file.warnings.append("the signing time “\(text)” is not a date")
         }
       }
-      guard let last = signatures.last else { return file }
+      guard let last = signatures.last else { return (file, nil) }
       file.signer = TokenScriptFile.Signer(
         commonName: last.certificate?.commonName, key: last.key.identifier,
         kind: last.key.kind.rawValue, time: last.signingTime)
@@ -50,8 +63,9 @@ struct TokenScriptReader: Sendable {
           file.trust = .failed(Refusal(reason: "the signer is not trusted", detail: reason))
         }
       }
+      return (file, last)
     } catch { file.signature = .failed(Refusal(error)) }
-    return file
+    return (file, nil)
   }
 
   /// Reads what an element says, by the names that its own namespace gives them.
@@ -135,7 +149,10 @@ struct TokenScriptReader: Sendable {
 }
 
 extension Refusal {
-  fileprivate init(_ error: XMLError) {
+  /// The refusal of what is no XML that is accepted.
+  ///
+  /// - Parameter error: what the parser says.
+  init(_ error: XMLError) {
     let reason =
       switch error.code {
       case .malformed: "not well-formed XML"

@@ -20,9 +20,11 @@ public struct TokenScriptService: Service {
   /// The tables of the index and of what is remembered.
   public static var migrations: [Migration] { ContractStore.migrations }
 
-  private let indexer: RepositoryIndexer
+  /// Makes the indexes.
+  let indexer: RepositoryIndexer
   private let responder: RepositoryResponder
   private let listing: IndexListing
+  private let verification: VerificationResponder
   private let repository: String
   private let log: Log
   private let durations: Observability.Histogram
@@ -61,14 +63,17 @@ public struct TokenScriptService: Service {
     host = context.hosts.first
     let fields = AnswerFields(dependsOnClient: !configuration.clients.isEmpty)
     let published = Published(ContractIndex.empty)
+    let verification = Published(FileVerification())
     indexer = RepositoryIndexer(
-      configuration, fields, published, store: ContractStore(context.store), log: context.log,
+      configuration, fields, published, verification, store: ContractStore(context.store),
+      log: context.log,
       clock: context.clock)
     responder = RepositoryResponder(
       published: published, rules: configuration.rules, clients: configuration.clients,
       defaultSchema: configuration.defaultSchema, publicURL: context.publicURL,
       hosts: context.hosts, fields: fields, log: context.log, clock: context.clock)
     listing = IndexListing(fields)
+    self.verification = VerificationResponder(verification, fields, clock: context.clock)
     repository = configuration.repository
     log = context.log
     durations = context.metrics.histogram(
@@ -108,6 +113,10 @@ public struct TokenScriptService: Service {
     }
     router.get("/") { [listing] request, _ in
       try await listing.response(to: request.head, for: responder.published.value)
+    }
+    router.post("/api/v1/verifyXMLDSig", bodyLimit: VerificationResponder.bodyLimit) {
+      [verification] request, _ in
+      try await verification.response(to: request)
     }
     router.readiness("index") {
       responder.published.value.generation == 0 ? "the index is not made yet" : nil

@@ -24,16 +24,26 @@ enum WorkerThreads {
   /// - Parameters:
   ///   - elements: what is to be worked on.
   ///   - width: how many threads, at least one.
+  ///   - niceness: how much the threads give way to others, 0 (not at all) to 19.
   ///   - transform: may block.
   /// - Returns: the values in the order of the elements.
   /// - Throws: ``SystemError`` without room for even one thread.
   static func map<Element: Sendable, Value: Sendable>(
-    _ elements: [Element], width: Int, _ transform: @escaping @Sendable (Element) -> Value
+    _ elements: [Element], width: Int, niceness: CInt = 0,
+    _ transform: @escaping @Sendable (Element) -> Value
   ) async throws -> [Value] {
     let work = Work(elements: elements, transform: transform)
     let width = max(1, min(width, elements.count))
     return try await withThrowingTaskGroup(of: Void.self) { group in
-      for _ in 0..<width { group.addTask { try await run { work.run() } } }
+      for _ in 0..<width {
+        group.addTask {
+          try await run {
+            // Linux counts niceness by thread; one that can't be had does no harm.
+            if niceness > 0 { _ = setpriority(CInt(PRIO_PROCESS.rawValue), 0, niceness) }
+            work.run()
+          }
+        }
+      }
       try await group.waitForAll()
       return work.values
     }

@@ -29,7 +29,8 @@ struct IndexBuilderTests {
     if trusted { meaning.trust = .passed }
     let bytes = Array(content.utf8)
     return RepositoryFile(
-      path: RepositoryPath(path), digest: SHA256.hash(bytes), bytes: Bytes(bytes),
+      path: RepositoryPath(path), digest: SHA256.hash(bytes),
+      content: Content(Bytes(bytes), digest: SHA256.hash(bytes)),
       size: bytes.count, modified: modified, reading: .success(meaning))
   }
 

@@ -306,7 +306,8 @@ struct TokenScriptServiceTests {
   }
 
   @Test(arguments: [
-    "signature = \"maybe\"", "default_namespace = \"2019\"", "choice = \"random\"",
+    "signature = \"maybe\"", "modified = \"never\"", "verify_untrusted = \"no\"",
+    "default_namespace = \"2019\"", "choice = \"random\"",
     "[tokenscript.deployers]\n\"0x12\" = \"0x13\"",
     "[[tokenscript.clients]]\nname = \"A\"\nversions = \"1.0\"",
     "[[tokenscript.clients]]\nname = \"A\"\nnamespaces = [\"2019\"]",

@@ -1,0 +1,3 @@
+#pragma once
+#include <brotli/decode.h>
+#include <brotli/encode.h>
