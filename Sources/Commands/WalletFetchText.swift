@@ -71,8 +71,11 @@ struct WalletFetchText {
       refuse("several signers have published a file; choose one by --signer", report)
     case .absent(let isGone):
       json.result = isGone ? "gone" : "absent"
+      let whose = request.signer.map { " of \($0)".printable } ?? ""
       refuse(
-        isGone ? "the repository's file is gone" : "the repository has no file for it", report)
+        isGone
+          ? "the repository's file\(whose) is gone" : "the repository has no file\(whose) for it",
+        report)
     case .invalid:
       json.result = "invalid"
       let attempts = report.attempts.map { "\n  \(Self.words($0))" }

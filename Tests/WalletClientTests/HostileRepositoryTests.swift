@@ -247,6 +247,14 @@ import XMLSecurity
     }
   }
 
+  @Test func cancellationEndsTheWait() async throws {
+    let server = try RawServer { $0.waitForEnd() }
+    let agent = try agent(server.url, cache)
+    let task = Task { try await agent.fetch(request()) }
+    task.cancel()
+    await #expect(throws: CancellationError.self) { try await task.value }
+  }
+
   @Test func whatIsNoURLIsTheCallersError() async throws {
     let agent = try agent("ftp://127.0.0.1", cache)
     await #expect(throws: HTTPClientError.self) { try await agent.fetch(request()) }

@@ -126,11 +126,19 @@ import WalletClient
       #expect(choices.map(\.title) == ["rival.example", "shop.example"])
       #expect(choices[0].url == "/2019/05/\(alice)?signer=rival.example")
       #expect(cache.files.isEmpty)
+      // The choice counts, not which is the newer.
       for (signer, bytes) in [
-        ("SHOP.example", shop), (try Signer.rival.identifier(), rival),
+        ("SHOP.example", shop), (try Signer.rival.identifier(), rival), ("shop.example", shop),
       ] {
         _ = try await agent.fetch(request(signer: signer))
         #expect(cache.bytes("1/\(alice).xml") == bytes)
+        #expect(try await agent.fetch(request(signer: signer)).outcome == .unchanged)
+      }
+      // What its author has not signed yet is nobody else's.
+      try cache.write("1/\(alice).xml", Array(tokenScript().utf8))
+      guard case .ownFile = try await agent.fetch(request(signer: "shop.example")).outcome else {
+        Issue.record("not kept")
+        return
       }
       let unknown = try await agent.fetch(request(signer: "nobody.example"))
       #expect(unknown.outcome == .absent(isGone: false) && unknown.hasFile)

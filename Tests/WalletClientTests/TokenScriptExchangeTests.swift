@@ -79,6 +79,7 @@ private func run(
     var namespaces = [may, april]
     var local: HTTPDate?
     var localNamespace: TokenScriptNamespace? = may
+    var isOtherSigners = false
     let steps: [Step]
     let actions: [String]
     let outcome: String
@@ -200,6 +201,14 @@ private func run(
         "inspect 2019/04", "store \(newer.seconds)",
       ], outcome: "updated"),
     Case(
+      name: "another signer's, older", local: old, isOtherSigners: true,
+      steps: [.file(older), .good(signed: nil)],
+      actions: ["ask 2019/05", "inspect 2019/05", "store \(older.seconds)"], outcome: "updated"),
+    Case(
+      name: "another signer's, invalid", local: old, isOtherSigners: true,
+      steps: [.file(older), .bad], actions: ["ask 2019/05", "inspect 2019/05", "finish"],
+      outcome: "invalid"),
+    Case(
       name: "a namespace withdrawn", local: old,
       steps: [.absent, .file(newer), .good(signed: nil)],
       actions: [
@@ -213,7 +222,8 @@ private func run(
   @Test(arguments: cases)
   func decides(_ example: Case) throws {
     let local = example.local.map {
-      TokenScriptExchange.LocalFile(modified: $0, namespace: example.localNamespace)
+      TokenScriptExchange.LocalFile(
+        modified: $0, namespace: example.localNamespace, isOtherSigners: example.isOtherSigners)
     }
     let (actions, finished) = run(example.namespaces, local: local, example.steps)
     #expect(actions == example.actions)

@@ -69,12 +69,21 @@ struct TokenScriptCache: Sendable {
     guard status.st_mode & S_IFMT == S_IFREG else {
       throw TokenScriptCacheError(path, "not a file")
     }
-    let root = try? XMLDocument(parsing: Self.read(descriptor, Int(status.st_size))).root
-    let namespace = root?.namespace.flatMap { TokenScriptNamespace(uri: $0) }
+    let document = try? XMLDocument(parsing: Self.read(descriptor, Int(status.st_size)))
+    let namespace = document?.root.namespace.flatMap { TokenScriptNamespace(uri: $0) }
     return Entry(
       file: TokenScriptExchange.LocalFile(
-        modified: HTTPDate(Int64(status.st_mtim.tv_sec)), namespace: namespace),
+        modified: HTTPDate(Int64(status.st_mtim.tv_sec)), namespace: namespace,
+        isOtherSigners: Self.isSigned(document, byOtherThan: request.signer)),
       stamp: Stamp(status))
+  }
+
+  /// Whether a local file is certainly another signer's; an author may not have signed his own yet.
+  private static func isSigned(_ document: XMLDocument?, byOtherThan signer: String?) -> Bool {
+    guard let signer, let document, let last = try? SignatureVerifier().verify(document).last else {
+      return false
+    }
+    return !last.isSigned(by: signer)
   }
 
   /// Puts a file in its place, whole or not at all, also through a loss of power.

@@ -14,6 +14,7 @@ public import HTTPProtocol
 ///   and the wallet would never come to a namespace that it has just learned.
 /// - A local file that is newer than the repository's is its author's own, and stays, whatever its
 ///   namespace: what an author loses can't be downloaded again.
+/// - Who asks for a certain signer's file gets it in the place of another signer's of whatever age.
 /// - Whatever else comes ends the exchange, and the local file stays.
 public struct TokenScriptExchange: Sendable {
   /// The file in the cache.
@@ -22,15 +23,22 @@ public struct TokenScriptExchange: Sendable {
     public let modified: HTTPDate
     /// Its namespace; nil: it is no TokenScript.
     public let namespace: TokenScriptNamespace?
+    /// Whether somebody else signed it than the user asks for now: then its time says nothing.
+    public let isOtherSigners: Bool
 
     /// A local file.
     ///
     /// - Parameters:
     ///   - modified: the file's time, in UTC.
     ///   - namespace: its root element's namespace; nil if that is none of TokenScript's.
-    public init(modified: HTTPDate, namespace: TokenScriptNamespace?) {
+    ///   - isOtherSigners: whether a certain signer's file is asked for, and this one holds another's
+    ///     signature.
+    public init(
+      modified: HTTPDate, namespace: TokenScriptNamespace?, isOtherSigners: Bool = false
+    ) {
       self.modified = modified
       self.namespace = namespace
+      self.isOtherSigners = isOtherSigners
     }
   }
 
@@ -121,7 +129,7 @@ public struct TokenScriptExchange: Sendable {
 
   /// Whether the local file may be what the repository is asked for.
   private var isConditional: Bool {
-    guard let local else { return false }
+    guard let local, !local.isOtherSigners else { return false }
     guard let wanted = namespaces[position], let found = local.namespace else { return true }
     return wanted == found
   }
@@ -136,7 +144,7 @@ public struct TokenScriptExchange: Sendable {
   ///
   /// - Returns: the end; nil: the repository's is to be had instead.
   private mutating func settle(_ date: HTTPDate?) -> Action? {
-    guard let local, let date else { return nil }
+    guard let local, !local.isOtherSigners, let date else { return nil }
     if date < local.modified {
       return finish(.ownFile(repository: date), "older than the local file")
     }

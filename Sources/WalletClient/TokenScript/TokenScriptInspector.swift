@@ -98,12 +98,11 @@ struct TokenScriptInspector: Sendable {
     guard let last = signatures.last else {
       throw TokenScriptRejection(code: .signature, message: "it is not signed")
     }
-    let script = describe(last, found, now: now)
-    guard script.isSigned(by: request.signer) else {
-      throw TokenScriptRejection(
-        code: .signer, message: "it is signed by \(script.signer ?? script.key) instead")
+    guard request.signer.map(last.isSigned) ?? true else {
+      let name = last.certificate?.commonName ?? last.key.identifier
+      throw TokenScriptRejection(code: .signer, message: "it is signed by \(name) instead")
     }
-    return script
+    return describe(last, found, now: now)
   }
 
   private func describe(
@@ -143,11 +142,14 @@ struct TokenScriptInspector: Sendable {
   }
 }
 
-extension SignedTokenScript {
-  /// Whether it is a certain signer's, by name without regard to case, or by key.
-  fileprivate func isSigned(by wanted: String?) -> Bool {
-    guard let wanted = wanted?.lowercased() else { return true }
-    return signer?.lowercased() == wanted || key.lowercased() == wanted
+extension VerifiedSignature {
+  /// Whether it is a certain signer's.
+  ///
+  /// - Parameter signer: the common name of a certificate or a key identifier; its case says nothing.
+  func isSigned(by signer: String) -> Bool {
+    let wanted = signer.lowercased()
+    return certificate?.commonName?.lowercased() == wanted
+      || key.identifier.lowercased() == wanted
   }
 }
 
