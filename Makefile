@@ -11,7 +11,7 @@ SOURCES := Package.swift Sources Plugins Tests
 BUILD_PACKAGES := libsqlite3-dev libsodium-dev libxml2-dev libxmlsec1-dev libssl-dev libuv1-dev \
   libcurl4-openssl-dev libtomlplusplus-dev nettle-dev zlib1g-dev libbrotli-dev pkg-config
 TEST_PACKAGES := xmlsec1 openssl curl python3 sqlite3
-BENCH_PACKAGES := nginx-light wrk python3 curl xmlsec1
+BENCH_PACKAGES := nginx-light wrk python3 curl xmlsec1 openssl
 CHECKED := --explicit-target-dependency-import-check error
 
 # Installs the packages named in $(1), if any is missing; asks nothing.
@@ -62,6 +62,8 @@ bench: build ## measure against nginx and against the store's own limit; prints 
 	@swift build -c release --product store-benchmark
 	@echo "awd: one event loop against one nginx worker"
 	@python3 Tests/Benchmarks/http_benchmark.py $(AWD)
+	@echo "awd: the TokenScript repository"
+	@python3 Tests/Benchmarks/repository_benchmark.py $(AWD)
 	@echo "awd: the store"
 	@.build/release/store-benchmark
 
@@ -83,6 +85,15 @@ test $${PIPESTATUS[0]} = 0 && ! compgen -G '$(FUZZ)/$(1)-*' >/dev/null \
   || { echo "awd: $(1) has a finding in $(FUZZ)"; exit 1; }
 endef
 
+# Compiles the library $(1) with the fuzzer's instruments.
+FUZZ_LIBRARIES := libxml-2.0 xmlsec1-openssl openssl nettle libsodium
+FUZZ_INCLUDES = -I$(FUZZ) $(foreach name,CNettle COpenSSL CSodium CXML CXMLSec,-ISources/$(name)) \
+  $(addprefix -Xcc ,$(shell pkg-config --cflags-only-I $(FUZZ_LIBRARIES)))
+define fuzz_module
+$(FUZZ_SWIFT) -wmo $(FUZZ_INCLUDES) -module-name $(1) -emit-module \
+  -emit-module-path $(FUZZ)/$(1).swiftmodule -emit-object -o $(FUZZ)/$(1).o Sources/$(1)/*.swift
+endef
+
 fuzz: deps ## fuzz the parsers, FUZZ_SECONDS (60) each
 	@mkdir -p $(FUZZ)
 	@$(FUZZ_SWIFT) Sources/HTTPProtocol/*.swift Tests/Fuzz/HTTPParserFuzz.swift -o $(FUZZ)/HTTPParser
@@ -95,9 +106,16 @@ fuzz: deps ## fuzz the parsers, FUZZ_SECONDS (60) each
 	@$(FUZZ_SWIFT) -use-ld=lld -I$(FUZZ) -ISources/CTOML/include \
 	  -module-name ConfigurationFuzz Tests/Fuzz/ConfigurationFuzz.swift \
 	  $(FUZZ)/Configuration.o $(FUZZ)/ctoml.o -lstdc++ -o $(FUZZ)/Configuration
+	@$(call fuzz_module,Cryptography)
+	@$(call fuzz_module,XMLSecurity)
+	@$(FUZZ_SWIFT) $(FUZZ_INCLUDES) -module-name TokenScriptFuzz Tests/Fuzz/TokenScriptFuzz.swift \
+	  $(addprefix Plugins/TokenScriptRepo/,$(addsuffix .swift,TokenScriptReader TokenScriptFile \
+	    RepositoryRules Refusal SchemaVersion)) $(FUZZ)/Cryptography.o $(FUZZ)/XMLSecurity.o \
+	  $(shell pkg-config --libs $(FUZZ_LIBRARIES)) -o $(FUZZ)/TokenScript
 	@$(call run_fuzzer,HTTPParser,-max_len=4096)
 	@$(call run_fuzzer,WebSocket,-max_len=9000)
 	@$(call run_fuzzer,Configuration,-max_len=4096)
+	@$(call run_fuzzer,TokenScript,-max_len=8192)
 	@echo "awd: no findings"
 
 format: ## put the sources into the format

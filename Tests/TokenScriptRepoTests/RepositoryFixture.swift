@@ -73,14 +73,15 @@ final class RepositoryFixture: Sendable {
 
   /// The service as the program makes it.
   func server(
-    _ toml: String = "", store: Store? = nil, publicURL: String? = nil
+    _ toml: String = "", store: Store? = nil, publicURL: String? = nil,
+    log: Log = Log(level: .error)
   ) async throws -> RepositoryServer {
     let section = try section(toml)
     let metrics = Metrics()
     let store = if let store { store } else { try await self.store() }
     let service = try await TokenScriptService(
       ServiceContext(
-        configuration: section, store: store, log: Log(level: .error), metrics: metrics,
+        configuration: section, store: store, log: log, metrics: metrics,
         clock: { [self] in Timestamp(seconds: time.withLock { $0 }) }, dataFolder: folder,
         publicURL: publicURL))
     try section.finish()
