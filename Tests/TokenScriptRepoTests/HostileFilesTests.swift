@@ -271,11 +271,9 @@ struct HostileFilesTests {
     }
     let folder = try RepositoryFolder(fixture.root)
     let place = RepositoryPath("growing.tsml")
-    var whole = 0
     for _ in 0..<300 {
       // What is read in between is the file of one moment: as many pieces as it had then.
       guard let contents = try? folder.read(.init(path: place, location: place)) else { continue }
-      whole += 1
       #expect(contents.bytes.count % 1000 == 0)
       #expect(contents.bytes.allSatisfy { $0 == 0x78 })
     }
@@ -283,7 +281,6 @@ struct HostileFilesTests {
     #expect(try await server.get("/\(alice)").bytes == good)
     isOver.set()
     try await writer.value
-    #expect(whole < 300)
   }
 
   private final class Flag: Sendable {
