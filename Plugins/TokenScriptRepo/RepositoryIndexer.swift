@@ -42,6 +42,9 @@ actor RepositoryIndexer {
     self.verification = verification
   }
 
+  /// The newest index.
+  nonisolated var current: ContractIndex { published.value }
+
   /// Looks at the whole folder anew, and puts the new index in the place of the old one.
   ///
   /// Calls that come while an index is made wait for it, and then make one more.
