@@ -3,6 +3,7 @@ import PackageDescription
 
 // The C libraries, each behind a module of its own. `make deps` installs the Debian packages named here.
 let systemLibraries: [Target] = [
+  .systemLibrary(name: "CICU", pkgConfig: "icu-uc", providers: [.apt(["libicu-dev"])]),
   .systemLibrary(name: "CNettle", pkgConfig: "nettle", providers: [.apt(["nettle-dev"])]),
   .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
   .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
@@ -31,19 +32,27 @@ let libraries: [Target] = [
 // A service is a folder below Plugins, two entries here, and a name in Sources/awd/Services.swift.
 let plugins: [Target] = [
   .target(
+    name: "Msgr",
+    dependencies: [
+      "CICU", "Configuration", "Cryptography", "HTTPProtocol", "HTTPServer", "Observability",
+      "ServiceKit", "Storage",
+    ],
+    path: "Plugins/Msgr",
+    resources: [.embedInCode("openapi.json")]),
+  .target(
     name: "TokenScriptRepo",
     dependencies: [
       "Configuration", "Cryptography", "HTTPProtocol", "Observability", "ServiceKit", "Storage",
       "XMLSecurity",
     ],
-    path: "Plugins/TokenScriptRepo")
+    path: "Plugins/TokenScriptRepo"),
 ]
 
 let programs: [Target] = [
   .target(
     name: "Commands",
     dependencies: ["Configuration", "HTTPServer", "Observability", "ServiceKit", "Storage"]),
-  .executableTarget(name: "awd", dependencies: ["Commands", "ServiceKit", "TokenScriptRepo"]),
+  .executableTarget(name: "awd", dependencies: ["Commands", "Msgr", "ServiceKit", "TokenScriptRepo"]),
 ]
 
 let tests: [Target] = [
@@ -55,6 +64,12 @@ let tests: [Target] = [
   .testTarget(name: "CryptographyTests", dependencies: ["Cryptography"]),
   .testTarget(name: "HTTPProtocolTests", dependencies: ["HTTPProtocol"]),
   .testTarget(name: "HTTPServerTests", dependencies: ["HTTPProtocol", "HTTPServer"]),
+  .testTarget(
+    name: "MsgrTests",
+    dependencies: [
+      "Configuration", "Cryptography", "HTTPProtocol", "HTTPServer", "Msgr", "Observability",
+      "ServiceKit", "Storage",
+    ]),
   .testTarget(name: "ServiceKitTests", dependencies: ["ServiceKit"]),
   .testTarget(name: "StorageTests", dependencies: ["Storage"]),
   .testTarget(name: "TokenScriptRepoTests", dependencies: ["TokenScriptRepo"]),
