@@ -3,7 +3,6 @@ import PackageDescription
 
 // The C libraries, each behind a module of its own. `make deps` installs the Debian packages named here.
 let systemLibraries: [Target] = [
-  .systemLibrary(name: "CICU", pkgConfig: "icu-uc", providers: [.apt(["libicu-dev"])]),
   .systemLibrary(name: "CNettle", pkgConfig: "nettle", providers: [.apt(["nettle-dev"])]),
   .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
   .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
@@ -12,6 +11,7 @@ let systemLibraries: [Target] = [
   .systemLibrary(name: "CXML", pkgConfig: "libxml-2.0", providers: [.apt(["libxml2-dev"])]),
   .systemLibrary(
     name: "CXMLSec", pkgConfig: "xmlsec1-openssl", providers: [.apt(["libxmlsec1-dev"])]),
+  .target(name: "CICU", linkerSettings: [.linkedLibrary("icuuc")]),
   .target(name: "CTOML"),
 ]
 
@@ -84,7 +84,8 @@ let package = Package(
   cxxLanguageStandard: .cxx17
 )
 
-for target in package.targets where target.type != .system && target.name != "CTOML" {
+let inC = ["CICU", "CTOML"]
+for target in package.targets where target.type != .system && !inC.contains(target.name) {
   target.swiftSettings = [
     .treatAllWarnings(as: .error),
     .enableUpcomingFeature("ExistentialAny"),
