@@ -7,7 +7,7 @@ import Testing
 @testable import Msgr
 
 /// Streams and the oldest clients, over sockets.
-@Suite struct StreamTests {
+@Suite(.serialized) struct StreamTests {
   /// The service behind a server of its own.
   private final class Running: Sendable {
     let fixture: Fixture
