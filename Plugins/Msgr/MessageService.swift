@@ -74,7 +74,8 @@ final class MessageService: Sendable {
   // MARK: - Contacts
 
   /// The friends' names, sorted.
-  func friends(of credentials: Credentials, from address: ClientAddress) async throws -> [UserName] {
+  func friends(of credentials: Credentials, from address: ClientAddress) async throws -> [UserName]
+  {
     try await perform(as: credentials, from: address, store.friends)
   }
 

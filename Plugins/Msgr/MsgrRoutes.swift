@@ -200,7 +200,8 @@ extension Refusal {
     switch self {
     case .forbidden: HTTPError(.forbidden)
     case .tooMany(let seconds): HTTPError(.tooManyRequests, retryAfter: seconds)
-    case .busy: HTTPError(.serviceUnavailable, "too many passwords wait to be checked", retryAfter: 1)
+    case .busy:
+      HTTPError(.serviceUnavailable, "too many passwords wait to be checked", retryAfter: 1)
     case .tooLong:
       HTTPError(.contentTooLarge, "the message does not fit into a push of 4,096 bytes")
     }

@@ -31,7 +31,9 @@ import Testing
     #expect(hash.differs(from: PasswordHash.Cost(passes: 1, memory: 16 << 10)))
   }
 
-  @Test(arguments: ["", "secret", "$argon2i$v=19$m=8,t=1,p=1$", "$argon2id$" + String(repeating: "x", count: 200)])
+  @Test(arguments: [
+    "", "secret", "$argon2i$v=19$m=8,t=1,p=1$", "$argon2id$" + String(repeating: "x", count: 200),
+  ])
   func textsThatAreNone(_ text: String) {
     #expect(PasswordHash(stored: text) == nil)
   }
@@ -42,7 +44,9 @@ import Testing
   /// message being each part behind its length in eight bytes, little-endian.
   @Test func isBLAKE2b() {
     let function = KeyedHash(key: Array(0..<32))
-    #expect(Hex.encode(function.hash(Array("ab".utf8), [], Array("c".utf8))) == "54e988f8c436f1f403b8b64e40ea4644174cfbeea05ded4f4f8754272028a83b")
+    #expect(
+      Hex.encode(function.hash(Array("ab".utf8), [], Array("c".utf8)))
+        == "54e988f8c436f1f403b8b64e40ea4644174cfbeea05ded4f4f8754272028a83b")
   }
 
   @Test func tellsDivisionsApart() {

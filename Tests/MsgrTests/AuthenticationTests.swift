@@ -246,7 +246,9 @@ import Testing
 
   @Test func throwsWhatIsThrown() async {
     await #expect(throws: PasswordHashError.self) {
-      try await PasswordThreads(threads: 1, queueLimit: 0).run { throw PasswordHashError.outOfMemory }
+      try await PasswordThreads(threads: 1, queueLimit: 0).run {
+        throw PasswordHashError.outOfMemory
+      }
     }
   }
 }

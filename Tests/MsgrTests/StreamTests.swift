@@ -159,7 +159,8 @@ import Testing
     try await running { running in
       try await running.fixture.register("anna")
       try await running.fixture.register("bert")
-      let body = #"{"UserFrom":"anna","Password":"pw","UserTo":"bert","Message":"it's 2011 & all is \u00e9"}"#
+      let body =
+        #"{"UserFrom":"anna","Password":"pw","UserTo":"bert","Message":"it's 2011 & all is \u00e9"}"#
       let answer = try curl(
         "-s", "-w", "%{http_code}", "--http1.0", "-H",
         "Content-Type: application/x-www-form-urlencoded", "-d", body,
