@@ -3,6 +3,8 @@ import PackageDescription
 
 // The C libraries, each behind a module of its own. `make deps` installs the Debian packages named here.
 let systemLibraries: [Target] = [
+  .systemLibrary(
+    name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
   .systemLibrary(name: "CNettle", pkgConfig: "nettle", providers: [.apt(["nettle-dev"])]),
   .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
   .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
@@ -17,6 +19,7 @@ let systemLibraries: [Target] = [
 let libraries: [Target] = [
   .target(name: "Configuration", dependencies: ["CTOML"]),
   .target(name: "Cryptography", dependencies: ["CNettle", "COpenSSL", "CSodium"]),
+  .target(name: "HTTPClient", dependencies: ["CCurl", "CUV", "HTTPProtocol"]),
   .target(name: "HTTPProtocol"),
   .target(name: "HTTPServer", dependencies: ["COpenSSL", "CUV", "HTTPProtocol"]),
   .target(name: "Observability"),
@@ -53,6 +56,7 @@ let tests: [Target] = [
     path: "Tests/ProbeServer"),
   .testTarget(name: "ConfigurationTests", dependencies: ["Configuration"]),
   .testTarget(name: "CryptographyTests", dependencies: ["Cryptography"]),
+  .testTarget(name: "HTTPClientTests", dependencies: ["HTTPClient", "HTTPProtocol"]),
   .testTarget(name: "HTTPProtocolTests", dependencies: ["HTTPProtocol"]),
   .testTarget(name: "HTTPServerTests", dependencies: ["HTTPProtocol", "HTTPServer"]),
   .testTarget(name: "ServiceKitTests", dependencies: ["ServiceKit"]),
