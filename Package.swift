@@ -5,6 +5,7 @@ import PackageDescription
 let systemLibraries: [Target] = [
   .systemLibrary(
     name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
+  .systemLibrary(name: "CICU", pkgConfig: "icu-uc", providers: [.apt(["libicu-dev"])]),
   .systemLibrary(name: "CNettle", pkgConfig: "nettle", providers: [.apt(["nettle-dev"])]),
   .systemLibrary(
     name: "CNghttp2", pkgConfig: "libnghttp2", providers: [.apt(["libnghttp2-dev"])]),
@@ -36,19 +37,27 @@ let libraries: [Target] = [
 // A service is a folder below Plugins, two entries here, and a name in Sources/awd/Services.swift.
 let plugins: [Target] = [
   .target(
+    name: "Msgr",
+    dependencies: [
+      "CICU", "COpenSSL", "Configuration", "Cryptography", "HTTPClient", "HTTPProtocol",
+      "HTTPServer", "Observability", "ServiceKit", "Storage",
+    ],
+    path: "Plugins/Msgr",
+    resources: [.embedInCode("openapi.json")]),
+  .target(
     name: "TokenScriptRepo",
     dependencies: [
       "Configuration", "Cryptography", "HTTPProtocol", "Observability", "ServiceKit", "Storage",
       "XMLSecurity",
     ],
-    path: "Plugins/TokenScriptRepo")
+    path: "Plugins/TokenScriptRepo"),
 ]
 
 let programs: [Target] = [
   .target(
     name: "Commands",
     dependencies: ["Configuration", "HTTPServer", "Observability", "ServiceKit", "Storage"]),
-  .executableTarget(name: "awd", dependencies: ["Commands", "ServiceKit", "TokenScriptRepo"]),
+  .executableTarget(name: "awd", dependencies: ["Commands", "Msgr", "ServiceKit", "TokenScriptRepo"]),
 ]
 
 let tests: [Target] = [
@@ -65,6 +74,12 @@ let tests: [Target] = [
     name: "HTTPClientTests", dependencies: ["HTTP2StandIn", "HTTPClient", "HTTPProtocol"]),
   .testTarget(name: "HTTPProtocolTests", dependencies: ["HTTPProtocol"]),
   .testTarget(name: "HTTPServerTests", dependencies: ["HTTPProtocol", "HTTPServer"]),
+  .testTarget(
+    name: "MsgrTests",
+    dependencies: [
+      "COpenSSL", "Configuration", "Cryptography", "HTTP2StandIn", "HTTPClient", "HTTPProtocol",
+      "HTTPServer", "Msgr", "Observability", "ServiceKit", "Storage",
+    ]),
   .testTarget(name: "ServiceKitTests", dependencies: ["ServiceKit"]),
   .testTarget(name: "StorageTests", dependencies: ["Storage"]),
   .testTarget(name: "TokenScriptRepoTests", dependencies: ["TokenScriptRepo"]),
