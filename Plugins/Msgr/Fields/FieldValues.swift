@@ -1,4 +1,3 @@
-import FoundationEssentials
 import HTTPProtocol
 
 /// The fields of a request, whichever of the three ways they came.
@@ -41,15 +40,11 @@ struct FieldValues: Sendable {
   init(json bytes: [UInt8]) throws(FieldError) { try read(json: bytes) }
 
   private mutating func read(json bytes: [UInt8]) throws(FieldError) {
-    // JSONDecoder would take UTF-16 and UTF-32 too, which are full of NUL.
-    guard !bytes.contains(0), String(validating: bytes, as: UTF8.self) != nil,
-      let members = try? JSONDecoder().decode([String: JSONMember].self, from: Data(bytes))
-    else { throw FieldError(nil, "the body is no JSON object") }
-    for (name, member) in members {
-      take(FieldID(exactly: name), member.text.map { .text($0) } ?? .notText)
+    guard let members = JSONObjectReader.members(of: bytes) else {
+      throw FieldError(nil, "the body is no JSON object")
     }
-    guard JSONMembers.count(in: bytes) == members.count else {
-      throw FieldError(JSONMembers.firstRepeated(in: bytes), "stands more than once")
+    for member in members {
+      take(FieldID(exactly: member.name), member.text.map { .text($0) } ?? .notText)
     }
   }
 
@@ -130,14 +125,5 @@ extension FieldID {
       return nil
     }
     self = field
-  }
-}
-
-/// The value of a JSON member: its text if it is a string.
-private struct JSONMember: Decodable {
-  let text: String?
-
-  init(from decoder: any Decoder) throws {
-    text = try? decoder.singleValueContainer().decode(String.self)
   }
 }

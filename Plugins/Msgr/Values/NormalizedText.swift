@@ -17,12 +17,9 @@ enum NormalizedText {
     guard source.count <= longest else { return nil }
     // No text grows to more than three times its length.
     var normalized = [UInt16](repeating: 0, count: source.count * 3)
-    var error = U_ZERO_ERROR
     let length = unsafe cicu_nfc(
-      source, Int32(source.count), &normalized, Int32(normalized.count), &error)
-    guard error.rawValue <= U_ZERO_ERROR.rawValue, Int(length) <= normalized.count else {
-      return nil
-    }
+      source, Int32(source.count), &normalized, Int32(normalized.count))
+    guard length >= 0 else { return nil }
     return String(decoding: normalized.prefix(Int(length)), as: UTF16.self)
   }
 }
