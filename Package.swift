@@ -3,7 +3,11 @@ import PackageDescription
 
 // The C libraries, each behind a module of its own. `make deps` installs the Debian packages named here.
 let systemLibraries: [Target] = [
+  .systemLibrary(
+    name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
   .systemLibrary(name: "CNettle", pkgConfig: "nettle", providers: [.apt(["nettle-dev"])]),
+  .systemLibrary(
+    name: "CNghttp2", pkgConfig: "libnghttp2", providers: [.apt(["libnghttp2-dev"])]),
   .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
   .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
   .systemLibrary(name: "CSodium", pkgConfig: "libsodium", providers: [.apt(["libsodium-dev"])]),
@@ -18,6 +22,7 @@ let systemLibraries: [Target] = [
 let libraries: [Target] = [
   .target(name: "Configuration", dependencies: ["CTOML"]),
   .target(name: "Cryptography", dependencies: ["CNettle", "COpenSSL", "CSodium"]),
+  .target(name: "HTTPClient", dependencies: ["CCurl", "CUV", "HTTPProtocol"]),
   .target(name: "HTTPProtocol"),
   .target(name: "HTTPServer", dependencies: ["COpenSSL", "CUV", "HTTPProtocol"]),
   .target(name: "Observability"),
@@ -34,8 +39,8 @@ let plugins: [Target] = [
   .target(
     name: "Msgr",
     dependencies: [
-      "CICU", "Configuration", "Cryptography", "HTTPProtocol", "HTTPServer", "Observability",
-      "ServiceKit", "Storage",
+      "CICU", "COpenSSL", "Configuration", "Cryptography", "HTTPClient", "HTTPProtocol",
+      "HTTPServer", "Observability", "ServiceKit", "Storage",
     ],
     path: "Plugins/Msgr",
     resources: [.embedInCode("openapi.json")]),
@@ -63,13 +68,18 @@ let tests: [Target] = [
     path: "Tests/ProbeServer"),
   .testTarget(name: "ConfigurationTests", dependencies: ["Configuration"]),
   .testTarget(name: "CryptographyTests", dependencies: ["Cryptography"]),
+  // An HTTP/2 server that answers what a test says.
+  .target(
+    name: "HTTP2StandIn", dependencies: ["CNghttp2", "COpenSSL"], path: "Tests/HTTP2StandIn"),
+  .testTarget(
+    name: "HTTPClientTests", dependencies: ["HTTP2StandIn", "HTTPClient", "HTTPProtocol"]),
   .testTarget(name: "HTTPProtocolTests", dependencies: ["HTTPProtocol"]),
   .testTarget(name: "HTTPServerTests", dependencies: ["HTTPProtocol", "HTTPServer"]),
   .testTarget(
     name: "MsgrTests",
     dependencies: [
-      "Configuration", "Cryptography", "HTTPProtocol", "HTTPServer", "Msgr", "Observability",
-      "ServiceKit", "Storage",
+      "COpenSSL", "Configuration", "Cryptography", "HTTP2StandIn", "HTTPClient", "HTTPProtocol",
+      "HTTPServer", "Msgr", "Observability", "ServiceKit", "Storage",
     ]),
   .testTarget(name: "ServiceKitTests", dependencies: ["ServiceKit"]),
   .testTarget(name: "StorageTests", dependencies: ["Storage"]),

@@ -60,6 +60,7 @@ extension MsgrStore {
         -- One row: the last identifier that was given away, be its message still there or not.
         CREATE TABLE msgr_last_id (id INTEGER NOT NULL) STRICT;
         INSERT INTO msgr_last_id VALUES (0);
-        """)
+        """),
+    outboxMigration,
   ]
 }

@@ -12,11 +12,9 @@ extension MsgrStore {
     of identity: Identity, confirmed: MessageID, streamed: MessageID, releasing: Bool
   ) async throws {
     try await noteSeen(upTo: streamed, by: identity.name)
-  }
-
-  /// Queues a push.
-  func enqueuePush(
-    of id: MessageID, to device: DeviceID, isHeld: Bool, _ transaction: borrowing Transaction
-  ) throws {
+    guard let device = identity.device, device.isPushable else { return }
+    try await store.write { transaction in
+      try settlePushes(to: device, confirmed: confirmed, releasing: releasing, transaction)
+    }
   }
 }

@@ -17,6 +17,8 @@ struct MsgrStore: Sendable {
     var tokenAge: Int64 = 90 * 86_400_000
     /// How many devices an account has; with one more, the one bound first leaves.
     var devices = 20
+    /// How long a push waits that a stream is expected to make needless, in milliseconds.
+    var pushHold: Int64 = 90_000
   }
 
   let store: Store

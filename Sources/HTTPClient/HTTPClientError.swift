@@ -1,0 +1,90 @@
+internal import CCurl
+
+/// Why there is no answer. Neither a field nor a body of the request or the answer is in its text.
+public struct HTTPClientError: Error, Sendable, Hashable {
+  /// What failed, for programs.
+  public enum Code: Sendable, Hashable {
+    /// The request can't be sent: its URL is no `http` or `https` URL, or holds a password; or its
+    /// method is no token.
+    case invalidRequest
+    /// The host's name has no address.
+    case unknownHost
+    /// Nobody listens there.
+    case notConnected
+    /// TLS failed: as a rule the server's certificate isn't trusted, or a file can't be read.
+    case tls
+    /// It took longer than it may.
+    case timedOut
+    /// The answer is longer than it may be.
+    case tooLarge
+    /// What came is no HTTP.
+    case malformedResponse
+    /// The connection or the stream ended before the answer did.
+    case disconnected
+    /// The task was cancelled.
+    case cancelled
+    /// The system lacks memory, descriptors or threads.
+    case outOfResources
+  }
+
+  /// What failed, for programs.
+  public let code: Code
+  /// What failed, for people.
+  public let message: String
+
+  init(_ code: Code, _ message: String) {
+    self.code = code
+    self.message = message
+  }
+
+  /// Compares what failed, not the text.
+  public static func == (left: Self, right: Self) -> Bool { left.code == right.code }
+
+  /// Hashes what failed.
+  public func hash(into hasher: inout Hasher) { hasher.combine(code) }
+
+  static let cancelled = HTTPClientError(.cancelled, "the request was cancelled")
+}
+
+extension HTTPClientError: CustomStringConvertible {
+  /// The message.
+  public var description: String { message }
+}
+
+extension HTTPClientError {
+  /// An error of libcurl.
+  ///
+  /// - Parameters:
+  ///   - result: libcurl's code.
+  ///   - detail: libcurl's words for this case, used only where they can quote nothing but host,
+  ///     port and certificate.
+  init(_ result: CURLcode, detail: String) {
+    code = Code(result)
+    let general = unsafe String(cString: curl_easy_strerror(result))
+    switch code {
+    case .unknownHost, .notConnected, .tls: message = detail.isEmpty ? general : detail
+    default: message = general
+    }
+  }
+}
+
+extension HTTPClientError.Code {
+  fileprivate init(_ result: CURLcode) {
+    switch result {
+    case CURLE_URL_MALFORMAT, CURLE_LOGIN_DENIED: self = .invalidRequest
+    case CURLE_COULDNT_RESOLVE_HOST: self = .unknownHost
+    case CURLE_COULDNT_CONNECT, CURLE_INTERFACE_FAILED: self = .notConnected
+    case CURLE_SSL_CONNECT_ERROR, CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CERTPROBLEM,
+      CURLE_SSL_CIPHER, CURLE_SSL_CACERT_BADFILE, CURLE_SSL_ISSUER_ERROR, CURLE_SSL_CRL_BADFILE,
+      CURLE_SSL_ENGINE_NOTFOUND, CURLE_SSL_ENGINE_SETFAILED, CURLE_SSL_ENGINE_INITFAILED,
+      CURLE_SSL_INVALIDCERTSTATUS, CURLE_SSL_PINNEDPUBKEYNOTMATCH, CURLE_SSL_CLIENTCERT:
+      self = .tls
+    case CURLE_OPERATION_TIMEDOUT: self = .timedOut
+    // The scheme is known to be supported: the protocol of a status line is meant.
+    case CURLE_WEIRD_SERVER_REPLY, CURLE_UNSUPPORTED_PROTOCOL, CURLE_BAD_CONTENT_ENCODING:
+      self = .malformedResponse
+    case CURLE_OUT_OF_MEMORY, CURLE_FAILED_INIT: self = .outOfResources
+    default: self = .disconnected
+    }
+  }
+}

@@ -1,0 +1,202 @@
+internal import CCurl
+internal import HTTPProtocol
+
+/// One request of libcurl and the answer as far as it has come. Lives on the loop's thread.
+@safe final class Transfer {
+  let id: UInt64
+  /// When it was begun, in milliseconds of the loop's clock.
+  let startedAt: UInt64
+  let completion: @Sendable (Result<IncomingResponse, HTTPClientError>) -> Void
+  let handle: UnsafeMutableRawPointer
+  private var lines: UnsafeMutablePointer<curl_slist>?
+  private let words = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CURL_ERROR_SIZE))
+  private var assembler: ResponseAssembler
+
+  /// Prepares a transfer.
+  ///
+  /// - Throws: `.invalidRequest`, `.outOfResources`.
+  init(
+    _ id: UInt64, _ request: OutgoingRequest, _ options: HTTPClientOptions, startedAt: UInt64,
+    completion: @escaping @Sendable (Result<IncomingResponse, HTTPClientError>) -> Void
+  ) throws(HTTPClientError) {
+    guard let handle = unsafe curl_easy_init() else {
+      throw HTTPClientError(.outOfResources, "libcurl has no memory for a transfer")
+    }
+    self.id = id
+    self.startedAt = startedAt
+    self.completion = completion
+    unsafe self.handle = unsafe handle
+    assembler = ResponseAssembler(options)
+    unsafe words.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
+    try configure(options, timeout: request.timeout ?? options.timeout)
+    try setTarget(request)
+    try setFields(request)
+  }
+
+  deinit {
+    unsafe curl_easy_cleanup(handle)
+    unsafe curl_slist_free_all(lines)
+    unsafe words.deallocate()
+  }
+
+  /// The transfer that a handle belongs to.
+  static func of(_ handle: UnsafeMutableRawPointer?) -> Transfer? {
+    var data: UnsafeMutableRawPointer?
+    guard unsafe ccurl_get_private(handle, &data) == CURLE_OK, let data = unsafe data else {
+      return nil
+    }
+    return unsafe Unmanaged<Transfer>.fromOpaque(data).takeUnretainedValue()
+  }
+
+  /// The socket of the connection it goes over, if it has one.
+  var socket: curl_socket_t? {
+    var socket = ccurl_no_socket
+    guard unsafe ccurl_get_socket(handle, &socket) == CURLE_OK else { return nil }
+    return socket == ccurl_no_socket ? nil : socket
+  }
+
+  /// What came of it, when libcurl says that it is over.
+  func result(_ code: CURLcode) -> Result<IncomingResponse, HTTPClientError> {
+    if let failure = assembler.failure { return .failure(failure) }
+    guard code == CURLE_OK else {
+      return .failure(HTTPClientError(code, detail: unsafe String(cString: words)))
+    }
+    return Result { () throws(HTTPClientError) in try assembler.finish() }
+  }
+
+  // MARK: - Preparation
+
+  private func configure(_ options: HTTPClientOptions, timeout: Duration) throws(HTTPClientError) {
+    let this = unsafe Unmanaged.passUnretained(self).toOpaque()
+    unsafe ccurl_set_pointer(handle, CURLOPT_PRIVATE, this)
+    unsafe ccurl_set_pointer(handle, CURLOPT_ERRORBUFFER, words)
+    unsafe ccurl_set_pointer(handle, CURLOPT_HEADERDATA, this)
+    unsafe ccurl_set_writer(handle, CURLOPT_HEADERFUNCTION) { start, size, count, this in
+      unsafe Transfer.take(start, size * count, this) { transfer, bytes in
+        unsafe transfer.assembler.takeLine(Array(bytes))
+      }
+    }
+    unsafe ccurl_set_pointer(handle, CURLOPT_WRITEDATA, this)
+    unsafe ccurl_set_writer(handle, CURLOPT_WRITEFUNCTION) { start, size, count, this in
+      unsafe Transfer.take(start, size * count, this) { transfer, bytes in
+        unsafe transfer.assembler.takeBody(Span(_unsafeBytes: bytes))
+      }
+    }
+    unsafe ccurl_set_long(handle, CURLOPT_NOSIGNAL, 1)
+    try setString(CURLOPT_PROTOCOLS_STR, "http,https")
+    try setString(CURLOPT_PROXY, "")
+    unsafe ccurl_set_long(handle, CURLOPT_DISALLOW_USERNAME_IN_URL, 1)
+    unsafe ccurl_set_long(handle, CURLOPT_HTTP_VERSION, ccurl_http_2_over_tls)
+    unsafe ccurl_set_long(handle, CURLOPT_PIPEWAIT, 1)
+    unsafe ccurl_set_long(handle, CURLOPT_SSLVERSION, ccurl_tls_1_2)
+    unsafe ccurl_set_long(
+      handle, CURLOPT_CONNECTTIMEOUT_MS, options.connectTimeout.atLeastOneMillisecond)
+    unsafe ccurl_set_long(handle, CURLOPT_TIMEOUT_MS, timeout.atLeastOneMillisecond)
+    if let file = options.certificateAuthorities {
+      try setString(CURLOPT_CAINFO, file)
+      // Else the system's folder would be trusted as well.
+      unsafe ccurl_set_string(handle, CURLOPT_CAPATH, nil)
+    }
+    if let identity = options.clientCertificate {
+      try setString(CURLOPT_SSLCERT, identity.certificate)
+      try setString(CURLOPT_SSLKEY, identity.key)
+    }
+  }
+
+  private func setTarget(_ request: OutgoingRequest) throws(HTTPClientError) {
+    let start = request.url.prefix(8).lowercased()
+    // libcurl would guess a scheme.
+    guard start.hasPrefix("http://") || start == "https://" else {
+      throw HTTPClientError(.invalidRequest, "the URL's scheme is neither http nor https")
+    }
+    try setString(CURLOPT_URL, request.url)
+    let method = request.method.name
+    guard !method.isEmpty, method.utf8.allSatisfy(\.isTokenCharacter) else {
+      throw HTTPClientError(.invalidRequest, "the method is no token")
+    }
+    if let body = request.body ?? (request.method.expectsContent ? [] : nil) {
+      unsafe ccurl_set_size(handle, CURLOPT_POSTFIELDSIZE_LARGE, body.count)
+      // Without an address libcurl would read the body from the standard input.
+      let result = unsafe (body + [0]).withUnsafeBytes { bytes in
+        unsafe ccurl_set_pointer(
+          handle, CURLOPT_COPYPOSTFIELDS, UnsafeMutableRawPointer(mutating: bytes.baseAddress))
+      }
+      guard result == CURLE_OK else { throw HTTPClientError(result, detail: "") }
+    }
+    if request.method == .head {
+      unsafe ccurl_set_long(handle, CURLOPT_NOBODY, 1)
+    } else {
+      try setString(CURLOPT_CUSTOMREQUEST, method)
+    }
+  }
+
+  private func setFields(_ request: OutgoingRequest) throws(HTTPClientError) {
+    // libcurl would add these on its own to a request with a body.
+    var all = ["Expect:"]
+    if request.fields.first(.contentType) == nil { all.append("Content-Type:") }
+    for (name, value) in request.fields.pairs {
+      // For libcurl a name with nothing behind it takes the field away; `;` sends it empty.
+      all.append(value.allSatisfy { $0 == " " } ? "\(name);" : "\(name): \(value)")
+    }
+    for line in all {
+      guard let longer = unsafe curl_slist_append(lines, line) else {
+        throw HTTPClientError(.outOfResources, "libcurl has no memory for a field")
+      }
+      unsafe lines = unsafe longer
+    }
+    unsafe ccurl_set_list(handle, CURLOPT_HTTPHEADER, lines)
+  }
+
+  private func setString(_ option: CURLoption, _ value: String) throws(HTTPClientError) {
+    guard !value.utf8.contains(0) else {
+      throw HTTPClientError(.invalidRequest, "a NUL in the URL or a path")
+    }
+    let result = unsafe ccurl_set_string(handle, option, value)
+    guard result == CURLE_OK else { throw HTTPClientError(result, detail: "") }
+  }
+
+  // MARK: - Answers
+
+  /// Lends what libcurl read to the transfer.
+  ///
+  /// - Returns: how much was taken: all, or nothing, which ends the transfer.
+  private static func take(
+    _ start: UnsafeMutablePointer<CChar>?, _ count: Int, _ transfer: UnsafeMutableRawPointer?,
+    _ body: (Transfer, UnsafeRawBufferPointer) -> Bool
+  ) -> Int {
+    guard count > 0, let transfer = unsafe transfer else { return 0 }
+    let bytes = unsafe UnsafeRawBufferPointer(start: start, count: count)
+    return unsafe body(Unmanaged<Transfer>.fromOpaque(transfer).takeUnretainedValue(), bytes)
+      ? count : 0
+  }
+}
+
+extension Duration {
+  /// In milliseconds, for libcurl, to which 0 means its own default.
+  fileprivate var atLeastOneMillisecond: Int {
+    Int((self / .milliseconds(1)).clamped(to: 1...Double(Int32.max)))
+  }
+}
+
+extension Double {
+  fileprivate func clamped(to range: ClosedRange<Double>) -> Double {
+    min(max(self, range.lowerBound), range.upperBound)
+  }
+}
+
+extension Method {
+  /// Whether a request without a body says so by `Content-Length: 0` (RFC 9110 section 8.6).
+  fileprivate var expectsContent: Bool { self == .post || self == .put || self == .patch }
+}
+
+extension UInt8 {
+  /// Whether it may stand in a token (RFC 9110 section 5.6.2).
+  fileprivate var isTokenCharacter: Bool {
+    switch self {
+    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+      UInt8(ascii: "0")...UInt8(ascii: "9"):
+      true
+    default: "!#$%&'*+-.^_`|~".utf8.contains(self)
+    }
+  }
+}

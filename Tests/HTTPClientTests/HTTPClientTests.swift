@@ -1,0 +1,133 @@
+import Foundation
+import HTTPClient
+import HTTPProtocol
+import Testing
+
+/// Against Python's server: what is sent, and what is made of the answers.
+struct HTTPClientTests {
+  private struct Echo: Decodable {
+    let method: String
+    let path: String
+    let body: String
+    let peer: Int
+    let fields: [[String]]
+
+    func values(_ name: String) -> [String] {
+      fields.filter { $0[0].lowercased() == name.lowercased() }.map { $0[1] }
+    }
+  }
+
+  private static let python = Result { try PythonServer() }
+  private let client: HTTPClient
+  private let base: String
+
+  init() throws {
+    client = try HTTPClient()
+    base = "http://127.0.0.1:\(try Self.python.get().port)"
+  }
+
+  private func echo(_ request: OutgoingRequest) async throws -> Echo {
+    let response = try await client.send(request)
+    #expect(response.status == .ok)
+    return try JSONDecoder().decode(Echo.self, from: Data(response.body))
+  }
+
+  @Test func `sends method, target, fields and body`() async throws {
+    var fields = HeaderFields()
+    fields.append(.accept, "text/xml")
+    fields.append(.ifNoneMatch, "\"a\", \"b\"")
+    fields.append(.origin, "")
+    let seen = try await echo(
+      OutgoingRequest(
+        .post, "\(base)/a/../b?c=d%20e", fields: fields, body: Array("x\u{0}\r\ny".utf8)))
+    #expect(seen.method == "POST")
+    #expect(seen.body == "x\u{0}\r\ny")
+    #expect(seen.values("Accept") == ["text/xml"])
+    #expect(seen.values("If-None-Match") == ["\"a\", \"b\""])
+    #expect(seen.values("Origin") == [""])
+    #expect(seen.values("Content-Length") == ["5"])
+    #expect(seen.values("Content-Type") == [])
+    #expect(seen.values("Expect") == [])
+  }
+
+  @Test(arguments: [Method.get, .head, .put, .delete, .other("BREW")])
+  func `sends any method`(method: Method) async throws {
+    let response = try await client.send(OutgoingRequest(method, base + "/m"))
+    #expect(response.status == .ok)
+    #expect(response.version == .http1)
+    if method == .head {
+      #expect(response.body.isEmpty)
+      #expect(response.fields.first(.contentLength) != "0")
+    } else {
+      let seen = try JSONDecoder().decode(Echo.self, from: Data(response.body))
+      #expect(seen.method == method.name)
+      #expect(seen.values("Content-Length") == (method == .put ? ["0"] : []))
+    }
+  }
+
+  @Test func `gives the fields of an answer in order`() async throws {
+    let response = try await client.send(OutgoingRequest(.get, base + "/"))
+    #expect(response.fields.first(FieldName("x-twice")) == "one")
+    #expect(response.fields.value(FieldName("x-twice")) == "one, two")
+    #expect(response.fields.first(FieldName("absent")) == nil)
+    #expect(response.fields.value(FieldName("absent")) == nil)
+  }
+
+  @Test(arguments: [300, 301, 302, 304, 404, 410, 500] as [UInt16])
+  func `follows no redirect and gives every status`(status: UInt16) async throws {
+    let response = try await client.send(OutgoingRequest(.get, base + "/status/\(status)"))
+    #expect(response.status.code == status)
+    #expect(response.body.isEmpty)
+    #expect(response.fields.first(.lastModified) == "Sun, 06 Nov 1994 08:49:37 GMT")
+    #expect(response.fields.first(.location) == "/elsewhere")
+  }
+
+  @Test func `keeps connections`() async throws {
+    let first = try await echo(OutgoingRequest(.get, base + "/1"))
+    let second = try await echo(OutgoingRequest(.get, base + "/2"))
+    #expect(first.peer == second.peer)
+  }
+
+  @Test func `sends many requests at once`() async throws {
+    let paths = try await withThrowingTaskGroup(of: String.self) { group in
+      for number in 0..<100 {
+        group.addTask { try await echo(OutgoingRequest(.get, "\(base)/\(number)")).path }
+      }
+      return try await group.reduce(into: Set()) { $0.insert($1) }
+    }
+    #expect(paths == Set((0..<100).map { "/\($0)" }))
+  }
+
+  @Test(arguments: [
+    "", "/relative", "ftp://127.0.0.1/", "file:///etc/passwd", "127.0.0.1:80", "http://",
+    "http://user:password@127.0.0.1/", "http://127.0.0.1/a b", "http://127.0.0.1/\r\nX: y",
+    "http://127.0.0.1/\u{0}", "http://127.0.0.1:99999/", "https:/127.0.0.1",
+  ])
+  func `refuses what is no URL of the web`(url: String) async throws {
+    let error = await #expect(throws: HTTPClientError.self) {
+      try await client.send(OutgoingRequest(.get, url))
+    }
+    #expect(error?.code == .invalidRequest)
+    #expect(error?.message.contains("password@") == false)
+  }
+
+  @Test(arguments: ["", "G T", "GET\r\nX: y", "GÉT"])
+  func `refuses what is no method`(name: String) async throws {
+    let error = await #expect(throws: HTTPClientError.self) {
+      try await client.send(OutgoingRequest(.other(name), base))
+    }
+    #expect(error?.code == .invalidRequest)
+  }
+
+  @Test func `reports a name without address and a port without listener`() async throws {
+    let unknown = await #expect(throws: HTTPClientError.self) {
+      try await client.send(OutgoingRequest(.get, "http://nobody.invalid/"))
+    }
+    #expect(unknown?.code == .unknownHost)
+    let port = try RawServer { _ in }.port
+    let absent = await #expect(throws: HTTPClientError.self) {
+      try await client.send(OutgoingRequest(.get, "http://127.0.0.1:\(port)/"))
+    }
+    #expect(absent?.code == .notConnected)
+  }
+}

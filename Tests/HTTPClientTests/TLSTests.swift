@@ -1,0 +1,57 @@
+import HTTPClient
+import HTTPProtocol
+import Testing
+
+/// Whom the client trusts, and whom it tells who it is.
+struct TLSTests {
+  private let certificates: TestCertificates
+
+  init() throws { certificates = try TestCertificates.shared.get() }
+
+  private func failure(_ options: HTTPClientOptions, _ url: String) async throws
+    -> HTTPClientError.Code?
+  {
+    let client = try HTTPClient(options)
+    let error = await #expect(throws: HTTPClientError.self) {
+      try await client.send(OutgoingRequest(.get, url))
+    }
+    return error?.code
+  }
+
+  @Test func `trusts the given authorities only, for the right host`() async throws {
+    let server = try PythonServer(identity: certificates.server)
+    let url = "https://127.0.0.1:\(server.port)/"
+    #expect(try await failure(HTTPClientOptions(), url) == .tls)
+    var options = HTTPClientOptions()
+    options.certificateAuthorities = certificates.authority
+    #expect(try await HTTPClient(options).send(OutgoingRequest(.get, url)).status == .ok)
+    #expect(
+      try await failure(options, "https://127.0.0.2:\(server.port)/") == .notConnected)
+    options.certificateAuthorities = certificates.client.key
+    #expect(try await failure(options, url) == .tls)
+    options.certificateAuthorities = "/absent"
+    #expect(try await failure(options, url) == .tls)
+  }
+
+  @Test func `refuses a certificate of another host`() async throws {
+    let server = try PythonServer(identity: (certificates.authority, certificates.authorityKey))
+    var options = HTTPClientOptions()
+    options.certificateAuthorities = certificates.authority
+    #expect(try await failure(options, "https://127.0.0.1:\(server.port)/") == .tls)
+  }
+
+  @Test func `shows its certificate`() async throws {
+    let server = try PythonServer(
+      identity: certificates.server, clientCA: certificates.authority)
+    let url = "https://127.0.0.1:\(server.port)/"
+    var options = HTTPClientOptions()
+    options.certificateAuthorities = certificates.authority
+    let code = try await failure(options, url)
+    #expect(code == .tls || code == .disconnected)
+    options.clientCertificate = .init(
+      certificate: certificates.client.certificate, key: certificates.client.key)
+    #expect(try await HTTPClient(options).send(OutgoingRequest(.get, url)).status == .ok)
+    options.clientCertificate = .init(certificate: "/absent", key: certificates.client.key)
+    #expect(try await failure(options, url) == .tls)
+  }
+}
