@@ -7,6 +7,7 @@ import Storage
 final class MessageService: Sendable {
   let store: MsgrStore
   let hub: Hub
+  let outbox: PushOutbox
   let log: Log
   private let authenticator: Authenticator
   private let randomBytes: @Sendable (Int) -> [UInt8]
@@ -16,6 +17,7 @@ final class MessageService: Sendable {
     let hub = Hub()
     store = MsgrStore(store: context.store, limits: configuration.store, clock: context.clock)
     self.hub = hub
+    outbox = try PushOutbox(context, configuration.push, store: store)
     log = context.log
     authenticator = try Authenticator(
       configuration, clock: context.clock, randomBytes: context.randomBytes,
@@ -147,6 +149,7 @@ final class MessageService: Sendable {
   private func announce(to name: UserName) {
     accepted.add()
     hub.wake(name)
+    outbox.wake()
   }
 
   private func perform<Value: Sendable>(

@@ -17,6 +17,8 @@ struct MsgrConfiguration: Sendable {
   var failureSpan = Duration.seconds(300)
   /// How often streams are pinged.
   var streamPing = Duration.seconds(30)
+  /// How messages are pushed.
+  var push = PushConfiguration()
 
   /// The defaults.
   init() {}
@@ -52,6 +54,9 @@ struct MsgrConfiguration: Sendable {
     passwordCache = section.duration("password_cache", default: passwordCache, in: .zero...day)
     streamPing = section.duration(
       "stream_ping", default: streamPing, in: .seconds(1) ... .seconds(3600))
+    // A ping confirms what was streamed before it, and may itself be answered late.
+    store.pushHold = (streamPing * 3).wholeMilliseconds
+    push = PushConfiguration(section)
   }
 }
 

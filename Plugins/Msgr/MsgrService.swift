@@ -34,13 +34,21 @@ public struct MsgrService: Service {
   /// Registers its requests, all answered in JSON.
   public func register(on router: inout Router) {
     MsgrRoutes(service: service, streamPing: configuration.streamPing).register(on: &router)
+    service.outbox.register(on: &router)
   }
 
-  /// Deletes what is too old, until cancelled.
+  /// Pushes, and deletes what is too old, until cancelled.
   public func run() async throws {
-    while !Task.isCancelled {
-      try await service.tidy()
-      try? await Task.sleep(for: Self.tidyInterval)
+    try await withThrowingTaskGroup { group in
+      group.addTask { try await service.outbox.run() }
+      group.addTask {
+        while !Task.isCancelled {
+          try await service.tidy()
+          try? await Task.sleep(for: Self.tidyInterval)
+        }
+      }
+      // Where one fails, the other is ended too.
+      for try await _ in group {}
     }
   }
 }

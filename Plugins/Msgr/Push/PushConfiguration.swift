@@ -23,6 +23,9 @@ struct PushConfiguration: Sendable {
   /// Apple's push service; nil: another is used.
   var apns: APNsConfiguration?
 
+  /// The defaults.
+  init() {}
+
   /// Reads the keys, and records what is wrong with them.
   init(_ section: ConfigurationSection) {
     provider = section.choice("push", default: provider)

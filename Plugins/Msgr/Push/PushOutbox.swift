@@ -1,4 +1,5 @@
 import Observability
+import ServiceKit
 import Storage
 import Synchronization
 
@@ -11,6 +12,8 @@ final class PushOutbox: Sendable {
   private let metrics: PushMetrics
   /// Who leases here, unlike any other process or earlier run.
   private let owner: [UInt8]
+  /// Whether what is pushed to the log is shown.
+  private let showsPushes: Bool
   private let events = EventQueue<OutboxMachine.Event>()
 
   /// An outbox that pushes as soon as ``run()`` is called.
@@ -22,16 +25,46 @@ final class PushOutbox: Sendable {
   ///   - owner: random bytes.
   ///   - log: where refusals and pauses are told.
   ///   - metrics: where answers and the queue are counted.
+  ///   - showsPushes: whether what is pushed to the log is shown.
   init(
     store: MsgrStore, provider: any PushProvider, limits: OutboxMachine.Limits, owner: [UInt8],
-    log: Log, metrics: Metrics
+    log: Log, metrics: Metrics, showsPushes: Bool = false
   ) {
     self.store = store
     self.provider = provider
     self.limits = limits
     self.owner = owner
     self.log = log
+    self.showsPushes = showsPushes
     self.metrics = PushMetrics(metrics, clock: store.clock)
+  }
+
+  /// The outbox of the service, with the push service that its configuration names.
+  ///
+  /// - Throws: ``PushSetupError``, or what a client for the push service can't be made for.
+  convenience init(
+    _ context: ServiceContext, _ configuration: PushConfiguration, store: MsgrStore
+  ) throws {
+    let provider: any PushProvider
+    switch configuration.provider {
+    case .log: provider = LogProvider(log: context.log, clock: context.clock)
+    case .apns:
+      guard let apns = configuration.apns else {
+        throw PushSetupError(message: "[msgr.apns] is not complete")
+      }
+      provider = try APNsProvider(apns, streams: configuration.streams, clock: context.clock)
+    }
+    var limits = OutboxMachine.Limits()
+    limits.inFlight = configuration.streams
+    self.init(
+      store: store, provider: provider, limits: limits, owner: context.randomBytes(16),
+      log: context.log, metrics: context.metrics, showsPushes: configuration.showsPushes)
+  }
+
+  /// Registers `GET /debug/pushes`, where pushes are logged and that is switched on.
+  func register(on router: inout Router) {
+    guard showsPushes, let provider = provider as? LogProvider else { return }
+    router.get("/debug/pushes") { _, _ in provider.recentPushes }
   }
 
   /// Says that something was queued and committed.

@@ -132,6 +132,7 @@ final class MessageStream: WebSocketHandler, @unchecked Sendable {
       do {
         try await service.store.settleStream(
           of: identity, confirmed: confirmed, streamed: streamed, releasing: isLast)
+        if isLast { service.outbox.wake() }
       } catch {
         // The pushes are held for a while only: at worst one is sent for what the peer has.
         log.warning("what a stream has delivered can't be noted", ["cause": "\(error)"])
