@@ -110,11 +110,11 @@ struct MsgrRoutes: Sendable {
       guard let field = request.head.first(.authorization),
         let token = BearerToken.hash(inAuthorization: field)
       else { throw Refusal.forbidden }
-      let position = try Self.position(request)
-      let (identity, last) = try await service.beginStream(token)
+      let (identity, start) = try await service.beginStream(
+        token, since: try Self.position(request))
       var acceptance = WebSocketAcceptance { [service] session in
         MessageStream(
-          session, service, identity, token: token, behind: position ?? last,
+          session, service, identity, token: token, behind: start,
           lowWaterMark: 64 << 10)
       }
       acceptance.maximumMessage = Self.bodyLimit

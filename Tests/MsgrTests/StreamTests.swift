@@ -1,7 +1,9 @@
 import Foundation
 import HTTPProtocol
 import HTTPServer
+import Observability
 import ServiceKit
+import Storage
 import Testing
 
 @testable import Msgr
@@ -56,14 +58,14 @@ import Testing
       _ = try await fixture.post(
         "/add", ["Username": "bert", "Password": "pw", "AddUser": "anna"])
       for number in 0..<3 {
-        let message = try stream.nextObject()
+        let message = try await stream.nextObject()
         #expect(message["Message"] as? String == "\(number)")
         #expect(message["UserFrom"] as? String == "bert")
         #expect((message["Id"] as? String)?.utf8.count == 16)
         #expect((message["Time"] as? String)?.hasSuffix("Z") == true)
         #expect(message["AddRequest"] == nil)
       }
-      #expect(try stream.nextObject()["AddRequest"] as? Bool == true)
+      #expect(try await stream.nextObject()["AddRequest"] as? Bool == true)
     }
   }
 
@@ -77,7 +79,7 @@ import Testing
       let stream = try running.stream(token, "?since=\(first)")
       try await fixture.send("250", from: "bert", to: "anna")
       for number in 1...250 {
-        #expect(try stream.nextObject()["Message"] as? String == "\(number)")
+        #expect(try await stream.nextObject()["Message"] as? String == "\(number)")
       }
     }
   }
@@ -94,14 +96,14 @@ import Testing
       try stream.send("[]")
       try stream.send(#"{"UserTo":"bert","Message":"\#(String(repeating: "x", count: 4096))"}"#)
       try stream.send(#"{"UserTo":"bert","Message":"three"}"#)
-      #expect((try stream.nextObject()["Id"] as? String)?.utf8.count == 16)
+      #expect((try await stream.nextObject()["Id"] as? String)?.utf8.count == 16)
       for (status, field) in [(403, nil), (400, "Message"), (400, nil), (413, nil)] {
-        let answer = try stream.nextObject()
+        let answer = try await stream.nextObject()
         #expect(answer["status"] as? Int == status)
         #expect(answer["error"] is String)
         #expect(answer["field"] as? String == field)
       }
-      #expect((try stream.nextObject()["Id"] as? String)?.utf8.count == 16)
+      #expect((try await stream.nextObject()["Id"] as? String)?.utf8.count == 16)
       #expect(try await fixture.texts("bert") == ["one", "three"])
     }
   }
@@ -110,7 +112,7 @@ import Testing
     try await running { running in
       let stream = try running.stream(try await running.fixture.register("anna"))
       try stream.sendBinary([1])
-      #expect(try stream.next() == .closed(1003))
+      #expect(try await stream.next() == .closed(1003))
     }
   }
 
@@ -121,13 +123,13 @@ import Testing
       let first = try running.stream(token)
       let login = try await fixture.post(
         "/login", ["Username": "anna", "Password": "pw", "DeviceID": Fixture.device("anna")])
-      #expect(try first.next() == .closed(1008))
+      #expect(try await first.next() == .closed(1008))
       let second = try running.stream(login.object["Token"] as? String)
       _ = try await fixture.post("/logout", [:], token: login.object["Token"] as? String)
-      #expect(try second.next() == .closed(1008))
+      #expect(try await second.next() == .closed(1008))
       let third = try running.stream(try await fixture.register("bert"))
       _ = try await fixture.post("/delete", ["Username": "bert", "Password": "pw"])
-      #expect(try third.next() == .closed(1008))
+      #expect(try await third.next() == .closed(1008))
     }
   }
 
@@ -149,9 +151,94 @@ import Testing
     let running = try await Running()
     let stream = try running.stream(try await running.fixture.register("anna"))
     async let stopped: Void = running.stop()
-    #expect(try stream.next() == .closed(1001))
+    #expect(try await stream.next() == .closed(1001))
     try stream.sendClose(1001)
     await stopped
+  }
+
+  // MARK: - Streams and pushes
+
+  /// How the pushes for a device stand: how many are due, and how many are held.
+  private func pushes(_ running: Running) async throws -> [String] {
+    let now = running.fixture.clock.now.milliseconds
+    return try await running.fixture.store.read { snapshot in
+      try snapshot.all("SELECT text, due_at FROM push_outbox ORDER BY id") { row in
+        let due: Int64 = try row[1]
+        return "\(try row[0] as String) \(due <= now ? "due" : "held")"
+      }
+    }
+  }
+
+  private func expectPushes(_ expected: [String], _ running: Running) async throws {
+    for _ in 0..<500 {
+      if try await pushes(running) == expected { return }
+      try await Task.sleep(for: .milliseconds(10))
+    }
+    #expect(try await pushes(running) == expected)
+  }
+
+  @Test func whatABrokenStreamMayNotHaveDeliveredIsPushed() async throws {
+    try await running { running in
+      let fixture = running.fixture
+      let token = try await fixture.register("anna")
+      try await fixture.register("bert", device: "stream:bert-1234")
+      try await fixture.send("before", from: "bert", to: "anna")
+      let stream = try running.stream(token)
+      try await fixture.send("streamed", from: "bert", to: "anna")
+      #expect(try await stream.nextObject()["Message"] as? String == "streamed")
+      #expect(try await pushes(running) == ["before due", "streamed held"])
+      stream.cut()
+      try await expectPushes(["before due", "streamed due"], running)
+      try await fixture.send("after", from: "bert", to: "anna")
+      #expect(try await pushes(running).last == "after due")
+    }
+  }
+
+  @Test func whatAStreamClosedInOrderHasDeliveredIsNotPushed() async throws {
+    try await running { running in
+      let fixture = running.fixture
+      let token = try await fixture.register("anna")
+      let stream = try running.stream(token)
+      try await fixture.send("streamed", from: "anna", to: "anna")
+      #expect(try await stream.nextObject()["Message"] as? String == "streamed")
+      try stream.sendClose(1000)
+      #expect(try await stream.next() == .closed(1000))
+      try await expectPushes([], running)
+    }
+  }
+
+  @Test func whatAnAnsweredPingConfirmsIsNotPushed() async throws {
+    try await running("stream_ping = \"1s\"\n") { running in
+      let fixture = running.fixture
+      let token = try await fixture.register("anna")
+      let stream = try running.stream(token)
+      try await fixture.send("one", from: "anna", to: "anna")
+      #expect(try await stream.nextObject()["Message"] as? String == "one")
+      // The ping is answered while the next message is awaited.
+      async let next = stream.next()
+      try await expectPushes([], running)
+      stream.answersPings = false
+      try await fixture.send("two", from: "anna", to: "anna")
+      guard case .text(let text) = try await next else { return #expect(Bool(false)) }
+      #expect(text.contains(#""Message":"two""#))
+      #expect(try await pushes(running) == ["two held"])
+      stream.cut()
+      try await expectPushes(["two due"], running)
+    }
+  }
+
+  @Test func oneStreamOfADeviceIsEnough() async throws {
+    try await running { running in
+      let fixture = running.fixture
+      let token = try await fixture.register("anna")
+      let streams = [try running.stream(token), try running.stream(token)]
+      try await fixture.send("m", from: "anna", to: "anna")
+      for stream in streams { #expect(try await stream.nextObject()["Message"] as? String == "m") }
+      streams[0].cut()
+      try streams[1].sendClose(1000)
+      #expect(try await streams[1].next() == .closed(1000))
+      try await expectPushes([], running)
+    }
   }
 
   /// What the clients of 2011 send: JSON under a form's content type, no token.

@@ -94,7 +94,14 @@ final class TestSocket: @unchecked Sendable {
   func cut() { shutdown(descriptor, Int32(SHUT_RDWR)) }
 
   /// The next message or the end; pings are answered in between.
-  func next() throws -> Event {
+  func next() async throws -> Event {
+    // Not on a thread that others' tasks need.
+    try await withCheckedThrowingContinuation { continuation in
+      DispatchQueue.global().async { continuation.resume(with: Result { try self.awaitNext() }) }
+    }
+  }
+
+  private func awaitNext() throws -> Event {
     while true {
       var offset = 0
       let event = input.withUnsafeBytes { decoder.next($0.bytes, from: &offset) }
@@ -113,8 +120,8 @@ final class TestSocket: @unchecked Sendable {
   }
 
   /// The next message, decoded.
-  func nextObject() throws -> [String: Any] {
-    guard case .text(let text) = try next() else { throw Failure(message: "it ended") }
+  func nextObject() async throws -> [String: Any] {
+    guard case .text(let text) = try await next() else { throw Failure(message: "it ended") }
     return try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any] ?? [:]
   }
 }
