@@ -99,7 +99,8 @@ struct OutboxMachine: Sendable {
   /// When to call ``advance(_:at:)`` again if nothing happens.
   func wakeTime(at now: Timestamp) -> Timestamp {
     guard !isLeasing, room > 0 else { return now + limits.poll }
-    return max(min(nextDue ?? nextPoll, nextPoll), isPaused(at: now) ? pausedUntil : now)
+    let due = hasNews ? now : min(nextDue ?? nextPoll, nextPoll)
+    return isPaused(at: now) ? max(due, pausedUntil) : due
   }
 
   /// Takes what has happened.
