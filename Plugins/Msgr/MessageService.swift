@@ -38,8 +38,8 @@ final class MessageService: Sendable {
     guard try await store.passwordHash(of: name) == nil else { throw Refusal.forbidden }
     let hash = try await authenticator.hash(password, of: name)
     let token = BearerToken(randomBytes(32))
-    let binding = try await store.register(name, hash, device: (device, token.hash))
-    hub.end(binding.ended)
+    let ended = try await store.register(name, hash, device: (device, token.hash))
+    hub.end(ended)
     return token
   }
 
@@ -48,10 +48,10 @@ final class MessageService: Sendable {
     _ name: UserName, _ password: Password, _ device: DeviceID, from address: ClientAddress
   ) async throws -> BearerToken {
     let token = BearerToken(randomBytes(32))
-    let binding = try await perform(as: .password(name, password), from: address) { caller in
+    let ended = try await perform(as: .password(name, password), from: address) { caller in
       try await store.login(caller, device: device, token: token.hash)
     }
-    hub.end(binding.ended)
+    hub.end(ended)
     return token
   }
 

@@ -69,6 +69,16 @@ import Testing
     #expect(try await Fixture().request(.post, "/contacts", body: body).status == 400)
   }
 
+  @Test(arguments: [("gzip", 400), ("identity", 200)])
+  func compressedBodiesAreRefused(_ coding: String, _ status: Int) async throws {
+    let fixture = try await Fixture()
+    try await fixture.register("anna")
+    let answer = try await fixture.request(
+      .post, "/contacts", body: Array(#"{"Username":"anna","Password":"pw"}"#.utf8),
+      fields: [("Content-Encoding", coding)])
+    #expect(answer.status == status)
+  }
+
   /// A JSON value of `UserTo` and what is wrong with it.
   @Test(arguments: [
     "1", "null", "true", "[]", "{}", "[\"bert\"]", "\"\"", "\"\\ud800\"", "\"\\udc00\\ud800\"",

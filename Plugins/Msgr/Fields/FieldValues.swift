@@ -15,8 +15,12 @@ struct FieldValues: Sendable {
 
   /// Reads the fields of a request.
   ///
-  /// - Throws: ``FieldError`` without a field if the body is neither a JSON object nor a form.
+  /// - Throws: ``FieldError`` without a field if the body is neither a JSON object nor a form, or is
+  ///   compressed.
   init(_ request: Request) throws(FieldError) {
+    guard request.body.isEmpty || Self.isPlain(request.head) else {
+      throw FieldError(nil, "the body has a Content-Encoding, which isn't taken")
+    }
     let start = request.body.first { !Self.isBlank($0) }
     if start == UInt8(ascii: "{") {
       try read(json: request.body)
@@ -64,6 +68,12 @@ struct FieldValues: Sendable {
 
   private static func isBlank(_ byte: UInt8) -> Bool {
     byte == 0x20 || (0x09...0x0a).contains(byte) || byte == 0x0d
+  }
+
+  /// Whether the body stands there as it is.
+  private static func isPlain(_ head: RequestHead) -> Bool {
+    guard let coding = head.first(.contentEncoding) else { return true }
+    return coding.elementsEqual("identity".utf8)
   }
 
   /// Whether the body says that it is a form, or says nothing.

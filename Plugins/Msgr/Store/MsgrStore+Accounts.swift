@@ -2,11 +2,6 @@ import Cryptography
 import Observability
 import Storage
 
-/// What a login gives: the tokens that it ended.
-struct Binding: Sendable {
-  let ended: [TokenHash]
-}
-
 /// An account as operators see it.
 struct AccountSummary: Sendable, Encodable {
   let name: String
@@ -24,24 +19,27 @@ extension MsgrStore {
   /// Makes an account.
   ///
   /// - Parameter device: bound to it, with a token, if there is one.
+  /// - Returns: the tokens that end because the device was bound to another account.
   /// - Throws: `.forbidden` if the name is taken.
   func register(
     _ name: UserName, _ hash: PasswordHash, device: (DeviceID, TokenHash)?
-  ) async throws -> Binding {
+  ) async throws -> [TokenHash] {
     try await store.write { transaction in
       guard try !exists(name, transaction) else { throw Refusal.forbidden }
       try transaction.execute(
         "INSERT INTO msgr_users (username, password, created_at) VALUES (?, ?, ?)",
         name, hash.text, now)
-      guard let (device, token) = device else { return Binding(ended: []) }
+      guard let (device, token) = device else { return [] }
       return try bind(device, token, to: name, transaction)
     }
   }
 
   /// Binds a device to the caller's account; it leaves any other account.
+  ///
+  /// - Returns: the tokens that end with that.
   func login(
     _ caller: Caller, device: DeviceID, token: TokenHash
-  ) async throws -> Outcome<Binding> {
+  ) async throws -> Outcome<[TokenHash]> {
     try await write(as: caller) { transaction, identity in
       try bind(device, token, to: identity.name, transaction)
     }
@@ -50,7 +48,7 @@ extension MsgrStore {
   private func bind(
     _ device: DeviceID, _ token: TokenHash, to name: UserName,
     _ transaction: borrowing Transaction
-  ) throws -> Binding {
+  ) throws -> [TokenHash] {
     var ended: [TokenHash] = try transaction.all(
       "DELETE FROM msgr_tokens WHERE device_id = ? RETURNING hash", device
     ) { try $0[0] }
@@ -71,7 +69,7 @@ extension MsgrStore {
       """, name, device, limits.devices - 1
     ) { try $0[0] }
     for device in surplus { ended += try unbind(device, transaction) }
-    return Binding(ended: ended)
+    return ended
   }
 
   /// Takes a device from its account.
@@ -89,6 +87,7 @@ extension MsgrStore {
 
   /// Ends the caller's token and unbinds its device.
   ///
+  /// - Returns: the tokens that end with that.
   /// - Throws: `.forbidden` if the caller didn't come by a token.
   func logout(_ caller: Caller) async throws -> Outcome<[TokenHash]> {
     try await write(as: caller) { transaction, identity in
@@ -98,6 +97,8 @@ extension MsgrStore {
   }
 
   /// Deletes the caller's account and all that is its.
+  ///
+  /// - Returns: the tokens that end with it.
   func delete(_ caller: Caller) async throws -> Outcome<[TokenHash]> {
     try await write(as: caller) { transaction, identity in
       try remove(identity.name, transaction)
