@@ -57,7 +57,8 @@ let programs: [Target] = [
   .target(
     name: "Commands",
     dependencies: ["Configuration", "HTTPServer", "Observability", "ServiceKit", "Storage"]),
-  .executableTarget(name: "awd", dependencies: ["Commands", "Msgr", "ServiceKit", "TokenScriptRepo"]),
+  .executableTarget(
+    name: "awd", dependencies: ["Commands", "Msgr", "ServiceKit", "TokenScriptRepo"]),
 ]
 
 let tests: [Target] = [

@@ -76,7 +76,8 @@ final class MessageService: Sendable {
   // MARK: - Contacts
 
   /// The friends' names, sorted.
-  func friends(of credentials: Credentials, from address: ClientAddress) async throws -> [UserName] {
+  func friends(of credentials: Credentials, from address: ClientAddress) async throws -> [UserName]
+  {
     try await perform(as: credentials, from: address, store.friends)
   }
 
@@ -138,11 +139,18 @@ final class MessageService: Sendable {
     }
   }
 
-  /// What a stream of a token's device is of, and where it begins.
-  func beginStream(_ token: TokenHash) async throws -> (Identity, MessageID) {
-    guard case .done(let start) = try await store.beginStream(of: .token(token, claiming: nil))
+  /// Whose a stream with a token is, and the message behind which it begins.
+  ///
+  /// - Parameter position: the message that the peer has come to; nil: only what is new concerns it.
+  func beginStream(
+    _ token: TokenHash, since position: MessageID?
+  ) async throws -> (Identity, start: MessageID) {
+    guard
+      case .done(let (identity, last)) =
+        try await store.beginStream(of: .token(token, claiming: nil))
     else { throw Refusal.forbidden }
-    return start
+    if let position { try await store.noteSeen(upTo: position, by: identity.name) }
+    return (identity, position ?? last)
   }
 
   private func announce(to name: UserName) {

@@ -27,19 +27,21 @@ struct MsgrConfiguration: Sendable {
   init(_ section: ConfigurationSection) {
     let day = Duration.seconds(86_400)
     store.inbox = section.integer("inbox_messages", default: store.inbox, in: 1...1_000_000)
-    store.messageAge = section.duration(
-      "inbox_age", default: .milliseconds(store.messageAge), in: .seconds(1) ... day * 3650
-    ).wholeMilliseconds
-    store.tokenAge = section.duration(
-      "token_age", default: .milliseconds(store.tokenAge), in: .seconds(1) ... day * 3650
-    ).wholeMilliseconds
+    store.messageAge =
+      section.duration(
+        "inbox_age", default: .milliseconds(store.messageAge), in: .seconds(1)...day * 3650
+      ).wholeMilliseconds
+    store.tokenAge =
+      section.duration(
+        "token_age", default: .milliseconds(store.tokenAge), in: .seconds(1)...day * 3650
+      ).wholeMilliseconds
     store.devices = section.integer("devices", default: store.devices, in: 1...1000)
     attempts.failuresOfName = section.integer(
       "failed_logins_name", default: attempts.failuresOfName, in: 1...1_000_000)
     attempts.failuresOfAddress = section.integer(
       "failed_logins_address", default: attempts.failuresOfAddress, in: 1...1_000_000)
     failureSpan = section.duration(
-      "failed_logins_span", default: failureSpan, in: .seconds(1) ... day)
+      "failed_logins_span", default: failureSpan, in: .seconds(1)...day)
     attempts.messages = section.integer(
       "messages_per_minute", default: attempts.messages, in: 1...1_000_000_000)
     passwordCost = PasswordHash.Cost(
@@ -49,7 +51,7 @@ struct MsgrConfiguration: Sendable {
     passwordThreads = section.integer(
       "password_threads", default: passwordThreads, in: 1...1024)
     passwordQueue = section.integer("password_queue", default: passwordQueue, in: 0...100_000)
-    passwordCache = section.duration("password_cache", default: passwordCache, in: .zero ... day)
+    passwordCache = section.duration("password_cache", default: passwordCache, in: .zero...day)
     streamPing = section.duration(
       "stream_ping", default: streamPing, in: .seconds(1) ... .seconds(3600))
     // A ping confirms what was streamed before it, and may itself be answered late.

@@ -110,11 +110,11 @@ struct MsgrRoutes: Sendable {
       guard let field = request.head.first(.authorization),
         let token = BearerToken.hash(inAuthorization: field)
       else { throw Refusal.forbidden }
-      let position = try Self.position(request)
-      let (identity, last) = try await service.beginStream(token)
+      let (identity, start) = try await service.beginStream(
+        token, since: try Self.position(request))
       var acceptance = WebSocketAcceptance { [service] session in
         MessageStream(
-          session, service, identity, token: token, behind: position ?? last,
+          session, service, identity, token: token, behind: start,
           lowWaterMark: 64 << 10)
       }
       acceptance.maximumMessage = Self.bodyLimit
@@ -200,7 +200,8 @@ extension Refusal {
     switch self {
     case .forbidden: HTTPError(.forbidden)
     case .tooMany(let seconds): HTTPError(.tooManyRequests, retryAfter: seconds)
-    case .busy: HTTPError(.serviceUnavailable, "too many passwords wait to be checked", retryAfter: 1)
+    case .busy:
+      HTTPError(.serviceUnavailable, "too many passwords wait to be checked", retryAfter: 1)
     case .tooLong:
       HTTPError(.contentTooLarge, "the message does not fit into a push of 4,096 bytes")
     }

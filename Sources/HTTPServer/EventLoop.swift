@@ -17,9 +17,15 @@ public final class EventLoop: TaskExecutor, @unchecked Sendable {
     case call(@Sendable () -> Void)
   }
 
+  private struct Mailbox {
+    var work: [Work] = []
+    /// Whether the loop has ended.
+    var isClosed = false
+  }
+
   let server: ServerCore
   let statistics = LoopStatistics()
-  private let mailbox = Mutex<[Work]>([])
+  private let mailbox = Mutex(Mailbox())
   private let threadID = Atomic<UInt>(0)
 
   private let loop = UnsafeMutablePointer<uv_loop_t>.allocate(capacity: 1)
@@ -51,10 +57,11 @@ public final class EventLoop: TaskExecutor, @unchecked Sendable {
   private(set) var dateLine = HTTPDate(EventLoop.wallClock).fieldLine
 
   init(server: ServerCore, index: Int) throws(ServerError) {
-    self.server = server
-    requestBase = UInt64(index) << 48
+    // Before all is set, so that no `deinit` runs on a loop that does not exist.
     let failed = unsafe uv_loop_init(loop)
     guard failed == 0 else { throw .noEventLoop(failed) }
+    self.server = server
+    requestBase = UInt64(index) << 48
     unsafe uv_async_init(loop, wakeUp) { handle in
       guard let handle = unsafe handle else { return }
       unsafe EventLoop.of(handle.pointee.data).workArrived()
@@ -65,6 +72,10 @@ public final class EventLoop: TaskExecutor, @unchecked Sendable {
   }
 
   deinit {
+    closeOwnHandles()
+    unsafe uv_run(loop, UV_RUN_DEFAULT)
+    // Not earlier: until now other threads may have waked the loop, whose handle aborts once this is done.
+    unsafe uv_loop_close(loop)
     unsafe loop.deallocate()
     unsafe wakeUp.deallocate()
     unsafe clock.deallocate()
@@ -108,8 +119,26 @@ public final class EventLoop: TaskExecutor, @unchecked Sendable {
   private func run() {
     threadID.store(UInt(pthread_self()), ordering: .relaxed)
     unsafe uv_run(loop, UV_RUN_DEFAULT)
-    unsafe uv_loop_close(loop)
+    retire()
     onEnd?()
+    onEnd = nil
+  }
+
+  /// Lets go of what came too late. The system may give this thread's identifier to another one.
+  private func retire() {
+    threadID.store(0, ordering: .relaxed)
+    let late = mailbox.withLock { mailbox in
+      mailbox.isClosed = true
+      defer { mailbox.work = [] }
+      return mailbox.work
+    }
+    for work in localWork + late { EventLoop.performElsewhere(work) }
+    localWork = []
+  }
+
+  /// Tasks that outlive the loop must end too; closures would find no connection any more.
+  private static func performElsewhere(_ work: Work) {
+    if case .job(let job) = work { globalConcurrentExecutor.enqueue(job) }
   }
 
   /// Stops accepting, lets every connection finish, and ends the loop; at the deadline what is left is cut.
@@ -126,9 +155,11 @@ public final class EventLoop: TaskExecutor, @unchecked Sendable {
   }
 
   private func endIfDone() {
-    guard isDraining, openConnections == 0, unsafe uv_is_closing(asHandle(clock)) == 0 else {
-      return
-    }
+    if isDraining, openConnections == 0 { closeOwnHandles() }
+  }
+
+  private func closeOwnHandles() {
+    guard unsafe uv_is_closing(asHandle(clock)) == 0 else { return }
     unsafe uv_close(asHandle(clock), nil)
     unsafe uv_close(asHandle(wakeUp), nil)
   }
@@ -175,7 +206,7 @@ public final class EventLoop: TaskExecutor, @unchecked Sendable {
     put(.job(UnownedJob(job)))
   }
 
-  /// Runs a closure on the loop: at the end of this turn if called there, else soon.
+  /// Runs a closure on the loop: at the end of this turn if called there, else soon; never once the loop has ended.
   ///
   /// - Parameter body: what to run; it must not block.
   public func execute(_ body: @escaping @Sendable () -> Void) {
@@ -187,17 +218,22 @@ public final class EventLoop: TaskExecutor, @unchecked Sendable {
       localWork.append(work)
       return
     }
-    let isFirst = mailbox.withLock { queue in
-      queue.append(work)
-      return queue.count == 1
+    let waiting = mailbox.withLock { mailbox in
+      guard !mailbox.isClosed else { return 0 }
+      mailbox.work.append(work)
+      return mailbox.work.count
     }
-    if isFirst { unsafe uv_async_send(wakeUp) }
+    switch waiting {
+    case 0: EventLoop.performElsewhere(work)
+    case 1: unsafe uv_async_send(wakeUp)
+    default: break
+    }
   }
 
   private func workArrived() {
-    let arrived = mailbox.withLock { queue in
-      let arrived = queue
-      queue.removeAll(keepingCapacity: queue.count < 1024)
+    let arrived = mailbox.withLock { mailbox in
+      let arrived = mailbox.work
+      mailbox.work.removeAll(keepingCapacity: arrived.count < 1024)
       return arrived
     }
     for work in arrived { perform(work) }
@@ -220,9 +256,9 @@ public final class EventLoop: TaskExecutor, @unchecked Sendable {
         // Others wait too: go on in the next turn.
         let rest = localWork
         localWork.removeAll()
-        let isFirst = mailbox.withLock { queue in
-          let isFirst = queue.isEmpty
-          queue.append(contentsOf: rest)
+        let isFirst = mailbox.withLock { mailbox in
+          let isFirst = mailbox.work.isEmpty
+          mailbox.work.append(contentsOf: rest)
           return isFirst
         }
         if isFirst { unsafe uv_async_send(wakeUp) }

@@ -7,7 +7,8 @@ import Testing
 /// The three ways that fields come, and what can be wrong with them.
 @Suite struct FieldTests {
   @Test(arguments: [
-    #"{"Username":"anna","Password":"pw"}"#, " \r\n\t{ \"Username\" : \"anna\" , \"Password\":\"pw\" } ",
+    #"{"Username":"anna","Password":"pw"}"#,
+    " \r\n\t{ \"Username\" : \"anna\" , \"Password\":\"pw\" } ",
     #"{"User\u006eame":"ann\u0061","Password":"pw","Unknown":{"a":[1,{"Username":"x"}]}}"#,
     #"{"Username":"anna","Password":"pw","x":[-0.1e+9999,true,false,null,{},[]],"y":"\"\\\/\ud83d\ude00"}"#,
     "Username=anna&Password=pw", "Password=%70w&&Username=ann%61&Other",
@@ -15,7 +16,9 @@ import Testing
   func areRead(_ body: String) async throws {
     let fixture = try await Fixture()
     try await fixture.register("anna")
-    for type in ["application/x-www-form-urlencoded", "application/X-WWW-Form-urlencoded; charset=utf-8"] {
+    for type in [
+      "application/x-www-form-urlencoded", "application/X-WWW-Form-urlencoded; charset=utf-8",
+    ] {
       let answer = try await fixture.post("/contacts", raw: body, type: type)
       #expect(answer.status == 200)
     }
@@ -43,7 +46,8 @@ import Testing
   /// Bodies that are no JSON object, nor a form.
   @Test(arguments: [
     "[]", "\"x\"", "null", "1", "{", "{}}", "{\"a\":1,}", "{'Username':'a'}", "{\"a\" 1}", "{} {}",
-    "{\"a\":\"\u{1}\"}", "{\"a\":\"\n\"}", "{\"a\":01}", "{\"a\":+1}", "{\"a\":-}", "{\"a\":1.}", "{\"a\":.1}", "{\"a\":1e}", "{\"a\":tru}", "{,}", "{\"a\":[1,]}",
+    "{\"a\":\"\u{1}\"}", "{\"a\":\"\n\"}", "{\"a\":01}", "{\"a\":+1}", "{\"a\":-}", "{\"a\":1.}",
+    "{\"a\":.1}", "{\"a\":1e}", "{\"a\":tru}", "{,}", "{\"a\":[1,]}",
     "{\"a\":NaN}", "// {}\n{}",
     "\u{feff}{}", "{\"Username\":\"a\" /* */}", "{\"a\":\"\\x\"}", "{\"a\":\"\\u00g0\"}", "{\0}",
     "{\"a\":" + String(repeating: "[", count: 5000) + String(repeating: "]", count: 5000) + "}",
@@ -101,7 +105,9 @@ import Testing
     #expect(answer.field == "Username")
   }
 
-  @Test(arguments: ["Username=anna&Password=%zz", "Username=%ff&Password=a", "Username=%00&Password=a"])
+  @Test(arguments: [
+    "Username=anna&Password=%zz", "Username=%ff&Password=a", "Username=%00&Password=a",
+  ])
   func formsThatAreNone(_ body: String) async throws {
     let answer = try await Fixture().post(
       "/contacts", raw: body, type: "application/x-www-form-urlencoded")

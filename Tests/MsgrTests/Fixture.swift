@@ -50,7 +50,8 @@ struct Fixture: Sendable {
     folder = try TestFolder()
     store = try await Store.open(
       .file("\(folder.path)/awd.sqlite3"), migrations: MsgrService.migrations)
-    let toml = "[msgr]\n\(configuration.contains("password_memory") ? "" : Self.cheap)\(configuration)"
+    let toml =
+      "[msgr]\n\(configuration.contains("password_memory") ? "" : Self.cheap)\(configuration)"
     let reader = ConfigurationReader(
       try ConfigurationDocument(parsing: Array(toml.utf8), file: "\(folder.path)/awd.toml"))
     let section = reader.section("msgr")

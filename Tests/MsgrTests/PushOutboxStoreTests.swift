@@ -164,12 +164,14 @@ struct PushOutboxStoreTests {
     #expect(try await fixture.lease().isEmpty)
     let store = fixture.store
     try await store.store.write { transaction in
-      try store.settlePushes(to: device, confirmed: first, releasing: false, transaction)
+      try store.settlePushes(
+        to: device, after: .zero, confirmed: first, releasing: false, transaction)
     }
     #expect(try await fixture.lease().isEmpty)
     #expect(try await fixture.count("push_outbox") == 2)
     try await store.store.write { transaction in
-      try store.settlePushes(to: device, confirmed: first, releasing: true, transaction)
+      try store.settlePushes(
+        to: device, after: .zero, confirmed: first, releasing: true, transaction)
     }
     #expect(try await fixture.lease().map(\.text.text) == ["2"])
   }

@@ -26,10 +26,13 @@ import Testing
 
   /// Every field of every request, left out, empty, no string, and too long.
   @Test(arguments: [
-    ("/register", ["Username", "Password", "DeviceID"]), ("/login", ["Username", "Password", "DeviceID"]),
+    ("/register", ["Username", "Password", "DeviceID"]),
+    ("/login", ["Username", "Password", "DeviceID"]),
     ("/contacts", ["Username", "Password"]), ("/add", ["Username", "Password", "AddUser"]),
-    ("/message", ["UserFrom", "Password", "UserTo", "Message"]), ("/unfriend", ["Username", "User"]),
-    ("/block", ["User"]), ("/unblock", ["User"]), ("/delete", ["Password"]), ("/inbox", ["Username"]),
+    ("/message", ["UserFrom", "Password", "UserTo", "Message"]),
+    ("/unfriend", ["Username", "User"]),
+    ("/block", ["User"]), ("/unblock", ["User"]), ("/delete", ["Password"]),
+    ("/inbox", ["Username"]),
   ])
   func sayWhichFieldIsWrong(_ path: String, _ names: [String]) async throws {
     let fixture = try await Fixture()
@@ -90,7 +93,9 @@ import Testing
     #expect(try await fixture.post("/contacts", [:], token: annas).status == 403)
     #expect(try await fixture.post("/contacts", [:], token: berts).status == 200)
     let users: [String] = try await fixture.store.read { snapshot in
-      try snapshot.all("SELECT username FROM msgr_devices WHERE device_id = ?", Fixture.device("phone")) {
+      try snapshot.all(
+        "SELECT username FROM msgr_devices WHERE device_id = ?", Fixture.device("phone")
+      ) {
         try $0[0]
       }
     }
@@ -131,7 +136,8 @@ import Testing
   @Test func logoutEndsTheToken() async throws {
     let fixture = try await Fixture()
     let token = try await fixture.register("anna")
-    #expect(try await fixture.post("/logout", ["Username": "anna", "Password": "pw"]).status == 403)
+    #expect(
+      try await fixture.post("/logout", ["Username": "anna", "Password": "pw"]).status == 403)
     #expect(try await fixture.post("/logout", [:], token: token).status == 200)
     #expect(try await fixture.post("/logout", [:], token: token).status == 403)
     let devices: Int? = try await fixture.store.read { snapshot in
@@ -179,7 +185,8 @@ import Testing
   @Test func messagesStandInTheInbox() async throws {
     let fixture = try await Fixture()
     for name in ["anna", "bert"] { try await fixture.register(name) }
-    let first = try #require(try await fixture.send("one\tline\r\nand two", from: "anna", to: "bert").id)
+    let first = try #require(
+      try await fixture.send("one\tline\r\nand two", from: "anna", to: "bert").id)
     fixture.clock.advance(by: .milliseconds(123))
     let second = try #require(try await fixture.send("two", from: "anna", to: "bert").id)
     #expect(first < second)
@@ -257,7 +264,8 @@ import Testing
     #expect(try await fixture.post("/delete", ["Password": "no"], token: token).status == 403)
     #expect(try await fixture.post("/delete", ["Password": "pw"], token: token).status == 200)
     #expect(try await fixture.post("/contacts", [:], token: token).status == 403)
-    #expect(try await fixture.post("/contacts", ["Username": "anna", "Password": "pw"]).status == 403)
+    #expect(
+      try await fixture.post("/contacts", ["Username": "anna", "Password": "pw"]).status == 403)
     #expect(
       try await fixture.post("/contacts", ["Username": "bert", "Password": "pw"]).array.isEmpty)
     let annas: Int? = try await fixture.store.read { snapshot in

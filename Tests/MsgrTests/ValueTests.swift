@@ -3,14 +3,17 @@ import Testing
 @testable import Msgr
 
 @Suite struct ValueTests {
-  @Test(arguments: ["a", "anna", "a b", "Zoë", "日本", String(repeating: "x", count: 64), "\u{1F469}"])
+  @Test(arguments: [
+    "a", "anna", "a b", "Zoë", "日本", String(repeating: "x", count: 64), "\u{1F469}",
+  ])
   func names(_ text: String) throws {
     #expect(try UserName(text, in: .username).text.utf8.elementsEqual(text.utf8))
   }
 
   @Test(arguments: [
     "", String(repeating: "x", count: 65), "a\nb", "a\u{0}b", "\u{7f}", "\u{85}", "a\u{200d}b",
-    "\u{feff}", "\u{2028}", "\u{2029}", "\u{202e}evil", "a" + String(repeating: "\u{301}", count: 5000),
+    "\u{feff}", "\u{2028}", "\u{2029}", "\u{202e}evil",
+    "a" + String(repeating: "\u{301}", count: 5000),
     String(repeating: "ë", count: 33),
   ])
   func namesThatAreNone(_ text: String) {
@@ -23,7 +26,8 @@ import Testing
     #expect(composed == decomposed)
     #expect(decomposed.text.utf8.elementsEqual("zo\u{eb}".utf8))
     // 90 bytes that are 60 in NFC.
-    #expect(try UserName(String(repeating: "e\u{308}", count: 30), in: .username).text.utf8.count == 60)
+    #expect(
+      try UserName(String(repeating: "e\u{308}", count: 30), in: .username).text.utf8.count == 60)
     // A singleton, and a composition that is excluded.
     #expect(try UserName("\u{212b}", in: .username).text.unicodeScalars.map(\.value) == [0xc5])
     #expect(
@@ -81,7 +85,9 @@ import Testing
     let long = try UserName(String(repeating: "\"", count: 64), in: .userFrom)
     func longest(_ character: String, from name: UserName) throws -> Int {
       var length = 1
-      while try MessageText(String(repeating: character, count: length + 1)).fitsIntoPush(from: name) {
+      while try MessageText(String(repeating: character, count: length + 1)).fitsIntoPush(
+        from: name)
+      {
         length += 1
       }
       return length
@@ -97,8 +103,9 @@ import Testing
     #expect(MessageID(rawValue: 255).text == "00000000000000ff")
     #expect(MessageID(earliestAt: 1_800_000_000_000).text == "01a3185c50000000")
     #expect(try MessageID("ffffffffffffffff", in: .since).rawValue == .max)
-    for text in ["", "ff", "00000000000000FF", "00000000000000fg", "+000000000000001", " 00000000000000f"]
-    {
+    for text in [
+      "", "ff", "00000000000000FF", "00000000000000fg", "+000000000000001", " 00000000000000f",
+    ] {
       #expect(throws: FieldError.self) { try MessageID(text, in: .since) }
     }
   }

@@ -34,6 +34,9 @@ final class PasswordThreads: Sendable {
     }
   }
 
+  /// How many pieces of work wait.
+  var waiting: Int { state.withLock { $0.waiting.count } }
+
   /// Too many wait.
   struct Busy: Error {}
 

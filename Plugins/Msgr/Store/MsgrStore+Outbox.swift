@@ -42,14 +42,16 @@ extension MsgrStore {
   ///
   /// - Parameters:
   ///   - device: the device.
-  ///   - confirmed: up to here no push is needed.
+  ///   - start: the message behind which the stream began.
+  ///   - confirmed: from there up to here no push is needed.
   ///   - releasing: whether the device streams no more, so that what is left is pushed now.
   func settlePushes(
-    to device: DeviceID, confirmed: MessageID, releasing: Bool,
+    to device: DeviceID, after start: MessageID, confirmed: MessageID, releasing: Bool,
     _ transaction: borrowing Transaction
   ) throws {
     try transaction.execute(
-      "DELETE FROM push_outbox WHERE device_id = ? AND message_id <= ?", device, confirmed)
+      "DELETE FROM push_outbox WHERE device_id = ? AND message_id > ? AND message_id <= ?",
+      device, start, confirmed)
     guard releasing else { return }
     try transaction.execute(
       // Only what is held, not what waits after a failure.

@@ -4,17 +4,20 @@ extension MsgrStore {
   /// Notes what a stream has delivered.
   ///
   /// - Parameters:
+  ///   - progress: how far it has come.
   ///   - identity: whose stream it is.
-  ///   - confirmed: up to here no push is needed.
-  ///   - streamed: up to here it was streamed, and counts as seen.
   ///   - releasing: whether the device streams no more, so that what is left is pushed now.
-  func settleStream(
-    of identity: Identity, confirmed: MessageID, streamed: MessageID, releasing: Bool
+  func settle(
+    _ progress: StreamProgress, of identity: Identity, releasing: Bool
   ) async throws {
-    try await noteSeen(upTo: streamed, by: identity.name)
+    if progress.streamed > progress.start {
+      try await noteSeen(upTo: progress.streamed, by: identity.name)
+    }
     guard let device = identity.device, device.isPushable else { return }
     try await store.write { transaction in
-      try settlePushes(to: device, confirmed: confirmed, releasing: releasing, transaction)
+      try settlePushes(
+        to: device, after: progress.start, confirmed: progress.confirmed, releasing: releasing,
+        transaction)
     }
   }
 }

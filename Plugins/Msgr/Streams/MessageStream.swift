@@ -126,12 +126,9 @@ final class MessageStream: WebSocketHandler, @unchecked Sendable {
 
   /// Tells the store which messages need no push any more, and at the end which do.
   private func settle(isLast: Bool = false) {
-    let confirmed = progress.confirmed
-    let streamed = progress.streamed
-    Task { [service, identity, log] in
+    Task { [service, identity, log, progress] in
       do {
-        try await service.store.settleStream(
-          of: identity, confirmed: confirmed, streamed: streamed, releasing: isLast)
+        try await service.store.settle(progress, of: identity, releasing: isLast)
         if isLast { service.outbox.wake() }
       } catch {
         // The pushes are held for a while only: at worst one is sent for what the peer has.

@@ -3,6 +3,8 @@
 /// A stream is a position in an inbox. What is new is only told, not handed over: the stream reads
 /// on from its position, in order, as fast as its peer takes it.
 struct StreamProgress: Sendable {
+  /// The message that the stream began behind.
+  let start: MessageID
   /// The last message that was sent.
   private(set) var streamed: MessageID
   /// The last message that the peer is known to have.
@@ -14,6 +16,7 @@ struct StreamProgress: Sendable {
 
   /// A stream that begins behind a message.
   init(behind position: MessageID) {
+    start = position
     streamed = position
     confirmed = position
     pinged = position

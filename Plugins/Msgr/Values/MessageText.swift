@@ -36,9 +36,11 @@ extension MessageText {
   static let longestPush = 4096
   /// What the payload has beside the message and its sender: the names, an alert that is cut to an
   /// ellipsis, a badge of seven digits.
-  private static let pushFrame = Array(
-    #"{"aps":{"alert":{"title":"","body":"…"},"sound":"default","badge":1234567},"#.utf8
-  ).count + Array(#""UserFrom":"","Message":"","Id":"0123456789abcdef","AddRequest":true}"#.utf8).count
+  private static let pushFrame =
+    Array(
+      #"{"aps":{"alert":{"title":"","body":"…"},"sound":"default","badge":1234567},"#.utf8
+    ).count
+    + Array(#""UserFrom":"","Message":"","Id":"0123456789abcdef","AddRequest":true}"#.utf8).count
 
   /// Whether a push can carry the whole message, its alert's copy being cut to fit.
   ///
