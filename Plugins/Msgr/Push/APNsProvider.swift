@@ -1,4 +1,4 @@
-import Foundation
+import FoundationEssentials
 import HTTPClient
 import HTTPProtocol
 import Observability
@@ -29,7 +29,7 @@ final class APNsProvider: PushProvider {
     self.clock = clock
     var options = HTTPClientOptions()
     // An attempt ends before its lease does.
-    options.timeout = .seconds(20)
+    options.timeout = .seconds(10)
     options.bodyLimit = 4096
     options.connectionsPerHost = 1
     options.streamsPerConnection = streams

@@ -5,7 +5,6 @@ final class EventQueue<Event: Sendable>: Sendable {
   private struct State {
     var events: [Event] = []
     var waiter: CheckedContinuation<Void, Never>?
-    var isCancelled = false
   }
 
   private let state = Mutex(State())
@@ -30,7 +29,7 @@ final class EventQueue<Event: Sendable>: Sendable {
         group.cancelAll()
       }
     } onCancel: {
-      wake { $0.isCancelled = true }
+      wake { _ in }
     }
     return takeNow()
   }
@@ -46,7 +45,8 @@ final class EventQueue<Event: Sendable>: Sendable {
   private func wait() async {
     await withCheckedContinuation { continuation in
       let isReady = state.withLock { state in
-        if !state.events.isEmpty || state.isCancelled { return true }
+        // A task that is cancelled after this is woken by the handler.
+        if !state.events.isEmpty || Task.isCancelled { return true }
         state.waiter = continuation
         return false
       }

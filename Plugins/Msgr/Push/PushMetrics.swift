@@ -10,7 +10,8 @@ final class PushMetrics: Sendable {
   private let expired: Counter
   private let unbound: Counter
   private let latency: Histogram
-  private let queue: Mutex<(length: Int, oldest: Timestamp?)>
+  private let clock: @Sendable () -> Timestamp
+  private let queue = Mutex<(state: OutboxState, noted: Timestamp?)>((OutboxState(), nil))
 
   /// Registers the metrics.
   init(_ metrics: Metrics, clock: @escaping @Sendable () -> Timestamp) {
@@ -26,20 +27,32 @@ final class PushMetrics: Sendable {
     expired = metrics.counter(drops, dropHelp, ["cause": "expired"])
     unbound = metrics.counter(drops, dropHelp, ["cause": "device gone"])
     latency = metrics.histogram("awd_msgr_push_seconds", "Time from a push to its answer.")
-    queue = Mutex((0, nil))
-    metrics.gauge("awd_msgr_push_outbox", "Pushes that wait or are under way.") { [queue = self] in
-      Double(queue.queue.withLock { $0.length })
+    self.clock = clock
+    metrics.gauge("awd_msgr_push_outbox", "Pushes that wait or are under way.") { [self] in
+      Double(queue.withLock { $0.state.length })
     }
     metrics.gauge("awd_msgr_push_oldest_seconds", "Age of the oldest push in the outbox.") {
-      [queue = self] in
-      guard let oldest = queue.queue.withLock({ $0.oldest }) else { return 0 }
+      [self] in
+      guard let oldest = queue.withLock({ $0.state.oldest }) else { return 0 }
       return Double(max(0, clock().milliseconds - oldest.milliseconds)) / 1000
     }
   }
 
+  /// Whether it is time to ask how the outbox stands.
+  var wantsState: Bool {
+    let now = clock()
+    return queue.withLock { queue in
+      guard queue.noted.map({ abs(now.milliseconds - $0.milliseconds) >= 5000 }) ?? true else {
+        return false
+      }
+      queue.noted = now
+      return true
+    }
+  }
+
   /// Takes note of how the outbox stands.
-  func note(_ loan: OutboxLoan) {
-    queue.withLock { $0 = (loan.length, loan.oldest) }
+  func note(_ state: OutboxState) {
+    queue.withLock { $0.state = state }
   }
 
   /// Counts what came of a try.

@@ -124,8 +124,9 @@ final class PushOutbox: Sendable {
 
   private func lease(atMost count: Int) async -> OutboxMachine.Event {
     do {
+      // Before the loan, which a failure must not lose.
+      if metrics.wantsState { metrics.note(try await store.outboxState()) }
       let loan = try await store.leasePushes(atMost: count, owner: owner)
-      metrics.note(loan)
       return .leased(loan.pushes, next: loan.next)
     } catch {
       log.error("the outbox can't be read", ["cause": "\(error)"])

@@ -1,12 +1,9 @@
-import Foundation
+import FoundationEssentials
 import Observability
 import Storage
 
-/// What the store lends of the outbox, and how the rest stands.
-struct OutboxLoan: Sendable {
-  var pushes: [Push] = []
-  /// When the next one is due that is not lent; nil: there is none.
-  var next: Timestamp?
+/// How the outbox stands.
+struct OutboxState: Sendable {
   /// How many pushes there are, lent ones included.
   var length = 0
   /// When the oldest was queued.
@@ -15,7 +12,7 @@ struct OutboxLoan: Sendable {
 
 extension MsgrStore {
   /// How long a push is lent: longer than any attempt lasts. After a crash it is tried again then.
-  static let pushLease: Int64 = 30_000
+  static let pushLease: Int64 = 15_000
 
   /// Queues a push, within the transaction that stores its message.
   ///
@@ -67,11 +64,14 @@ extension MsgrStore {
   /// - Parameters:
   ///   - count: how many at most.
   ///   - owner: who borrows.
-  func leasePushes(atMost count: Int, owner: [UInt8]) async throws -> OutboxLoan {
+  /// - Returns: the pushes, and when the next one is due that is not lent, if any.
+  func leasePushes(
+    atMost count: Int, owner: [UInt8]
+  ) async throws -> (pushes: [Push], next: Timestamp?) {
     let now = now
-    var loan = try await store.read { snapshot in try outlook(at: now, snapshot) }
-    guard let next = loan.next, next.milliseconds <= now else { return loan }
-    (loan.pushes, loan.next) = try await store.write { transaction in
+    let next = try await store.read { snapshot in try nextPush(at: now, snapshot) }
+    guard let next, next.milliseconds <= now else { return ([], next) }
+    return try await store.write { transaction in
       let pushes = try transaction.all(
         """
         UPDATE push_outbox SET lease_owner = ?1, lease_end = ?2, attempts = attempts + 1
@@ -87,23 +87,27 @@ extension MsgrStore {
           sender: try row[4], text: try row[5], isAddRequest: try row[6], badge: try row[7],
           expires: Timestamp(milliseconds: try row[8]), attempts: try row[9])
       }
-      return (pushes, try outlook(at: now, transaction).next)
+      return (pushes, try nextPush(at: now, transaction))
     }
-    return loan
   }
 
-  private func outlook(
+  private func nextPush(
     at now: Int64, _ database: borrowing some Queryable & ~Copyable
-  ) throws -> OutboxLoan {
-    var loan = OutboxLoan()
-    loan.length = try database.one("SELECT count(*) FROM push_outbox") { try $0[0] } ?? 0
-    loan.oldest = try database.one("SELECT created_at FROM push_outbox ORDER BY id LIMIT 1") {
-      Timestamp(milliseconds: try $0[0])
-    }
-    loan.next = try database.one(
+  ) throws -> Timestamp? {
+    try database.one(
       "SELECT due_at FROM push_outbox WHERE is_next AND lease_end <= ? ORDER BY due_at LIMIT 1", now
     ) { Timestamp(milliseconds: try $0[0]) }
-    return loan
+  }
+
+  /// How the outbox stands; it is counted, so not to be asked for all the time.
+  func outboxState() async throws -> OutboxState {
+    try await store.read { snapshot in
+      OutboxState(
+        length: try snapshot.one("SELECT count(*) FROM push_outbox") { try $0[0] } ?? 0,
+        oldest: try snapshot.one("SELECT created_at FROM push_outbox ORDER BY id LIMIT 1") {
+          Timestamp(milliseconds: try $0[0])
+        })
+    }
   }
 
   /// Notes what became of a push; nothing if its lease was lost.
