@@ -8,6 +8,8 @@ let systemLibraries: [Target] = [
   .systemLibrary(
     name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
   .systemLibrary(name: "CNettle", pkgConfig: "nettle", providers: [.apt(["nettle-dev"])]),
+  .systemLibrary(
+    name: "CNghttp2", pkgConfig: "libnghttp2", providers: [.apt(["libnghttp2-dev"])]),
   .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
   .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
   .systemLibrary(name: "CSodium", pkgConfig: "libsodium", providers: [.apt(["libsodium-dev"])]),
@@ -16,6 +18,7 @@ let systemLibraries: [Target] = [
   .systemLibrary(
     name: "CXMLSec", pkgConfig: "xmlsec1-openssl", providers: [.apt(["libxmlsec1-dev"])]),
   .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
+  .target(name: "CICU", linkerSettings: [.linkedLibrary("icuuc")]),
   .target(name: "CTOML"),
 ]
 
@@ -41,12 +44,20 @@ let libraries: [Target] = [
 // A service is a folder below Plugins, two entries here, and a name in Sources/awd/Services.swift.
 let plugins: [Target] = [
   .target(
+    name: "Msgr",
+    dependencies: [
+      "CICU", "COpenSSL", "Configuration", "Cryptography", "HTTPClient", "HTTPProtocol",
+      "HTTPServer", "Observability", "ServiceKit", "Storage",
+    ],
+    path: "Plugins/Msgr",
+    resources: [.embedInCode("openapi.json")]),
+  .target(
     name: "TokenScriptRepo",
     dependencies: [
       "Compression", "Configuration", "Cryptography", "HTTPProtocol", "Observability",
       "ServiceKit", "Storage", "XMLSecurity",
     ],
-    path: "Plugins/TokenScriptRepo")
+    path: "Plugins/TokenScriptRepo"),
 ]
 
 let programs: [Target] = [
@@ -56,7 +67,8 @@ let programs: [Target] = [
       "Configuration", "Cryptography", "HTTPProtocol", "HTTPServer", "Observability", "ServiceKit",
       "Storage", "WalletClient", "XMLSecurity",
     ]),
-  .executableTarget(name: "awd", dependencies: ["Commands", "ServiceKit", "TokenScriptRepo"]),
+  .executableTarget(
+    name: "awd", dependencies: ["Commands", "Msgr", "ServiceKit", "TokenScriptRepo"]),
 ]
 
 let tests: [Target] = [
@@ -77,9 +89,19 @@ let tests: [Target] = [
     linkerSettings: [.linkedLibrary("brotlidec")]),
   .testTarget(name: "ConfigurationTests", dependencies: ["Configuration"]),
   .testTarget(name: "CryptographyTests", dependencies: ["Cryptography"]),
-  .testTarget(name: "HTTPClientTests", dependencies: ["HTTPClient", "HTTPProtocol"]),
+  // An HTTP/2 server that answers what a test says.
+  .target(
+    name: "HTTP2StandIn", dependencies: ["CNghttp2", "COpenSSL"], path: "Tests/HTTP2StandIn"),
+  .testTarget(
+    name: "HTTPClientTests", dependencies: ["HTTP2StandIn", "HTTPClient", "HTTPProtocol"]),
   .testTarget(name: "HTTPProtocolTests", dependencies: ["HTTPProtocol"]),
   .testTarget(name: "HTTPServerTests", dependencies: ["HTTPProtocol", "HTTPServer"]),
+  .testTarget(
+    name: "MsgrTests",
+    dependencies: [
+      "COpenSSL", "Configuration", "Cryptography", "HTTP2StandIn", "HTTPClient", "HTTPProtocol",
+      "HTTPServer", "Msgr", "Observability", "ServiceKit", "Storage",
+    ]),
   .testTarget(name: "ObservabilityTests", dependencies: ["Observability"]),
   .testTarget(
     name: "ServiceKitTests",
@@ -110,7 +132,8 @@ let package = Package(
   cxxLanguageStandard: .cxx17
 )
 
-for target in package.targets where target.type != .system && target.name != "CTOML" {
+let inC = ["CICU", "CTOML"]
+for target in package.targets where target.type != .system && !inC.contains(target.name) {
   target.swiftSettings = [
     .treatAllWarnings(as: .error),
     .enableUpcomingFeature("ExistentialAny"),

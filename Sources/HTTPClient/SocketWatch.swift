@@ -5,8 +5,6 @@ internal import CUV
 @safe final class SocketWatch {
   private let handle = UnsafeMutablePointer<uv_poll_t>.allocate(capacity: 1)
   private let act: (Int32) -> Void
-  /// When the last answer on this socket was whole, in milliseconds of the loop's clock.
-  var lastAnswer: UInt64 = 0
 
   /// Begins to watch; ``close()`` must be called before the socket is closed.
   ///

@@ -92,7 +92,11 @@ internal import HTTPProtocol
     unsafe ccurl_set_long(
       handle, CURLOPT_CONNECTTIMEOUT_MS, options.connectTimeout.atLeastOneMillisecond)
     unsafe ccurl_set_long(handle, CURLOPT_TIMEOUT_MS, timeout.atLeastOneMillisecond)
-    if let file = options.certificateAuthorities { try setString(CURLOPT_CAINFO, file) }
+    if let file = options.certificateAuthorities {
+      try setString(CURLOPT_CAINFO, file)
+      // Else the system's folder would be trusted as well.
+      unsafe ccurl_set_string(handle, CURLOPT_CAPATH, nil)
+    }
     if let identity = options.clientCertificate {
       try setString(CURLOPT_SSLCERT, identity.certificate)
       try setString(CURLOPT_SSLKEY, identity.key)

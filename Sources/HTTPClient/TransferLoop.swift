@@ -31,6 +31,9 @@ final class TransferLoop: @unchecked Sendable {
   private let multi: UnsafeMutableRawPointer
   private var transfers: [UInt64: Transfer] = [:]
   private var watches: [curl_socket_t: SocketWatch] = [:]
+  /// When the last answer on a socket was whole, in milliseconds of the loop's clock. What an older
+  /// socket with the same number leaves behind is too old to matter.
+  private var lastAnswers: [curl_socket_t: UInt64] = [:]
 
   /// Starts libcurl, once a process.
   private static let isLibraryReady = curl_global_init(ccurl_global_all) == CURLE_OK
@@ -202,10 +205,12 @@ final class TransferLoop: @unchecked Sendable {
   ///
   /// libcurl ends the stream only, and would send the next requests into the same silence.
   private func judgeConnection(of transfer: Transfer, _ code: CURLcode) {
-    guard let socket = transfer.socket, let watch = watches[socket] else { return }
+    guard let socket = transfer.socket else { return }
     if code == CURLE_OK {
-      watch.lastAnswer = unsafe uv_now(loop)
-    } else if code == CURLE_OPERATION_TIMEDOUT, watch.lastAnswer < transfer.startedAt {
+      lastAnswers[socket] = unsafe uv_now(loop)
+    } else if code == CURLE_OPERATION_TIMEDOUT,
+      lastAnswers[socket, default: 0] < transfer.startedAt
+    {
       shutdown(socket, Int32(SHUT_RDWR))
     }
   }

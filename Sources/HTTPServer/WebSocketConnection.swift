@@ -11,6 +11,9 @@ final class WebSocketConnection: ConnectionProtocol {
   private let pingInterval: UInt64
   private var lastPing: UInt64
   private var unansweredPings = 0
+  /// What stands in the last ping: a pong that says otherwise is not its answer (RFC 6455 section
+  /// 5.5.3 allows pongs that nobody asked for).
+  private var pingPayload: [UInt8] = []
   private var isAboveLowWater = false
   /// When a close frame was sent, the moment at which the peer's answer is no longer awaited.
   private var closeDeadline: UInt64?
@@ -57,7 +60,11 @@ final class WebSocketConnection: ConnectionProtocol {
       case .ping(let payload):
         // Also while closing: the peer may still ask whether we live.
         send(.pong, payload)
-      case .pong: unansweredPings = 0
+      case .pong(let payload):
+        unansweredPings = 0
+        guard !pingPayload.isEmpty, payload == pingPayload else { continue }
+        pingPayload = []
+        if closeDeadline == nil { handler?.ponged() }
       case .close(let code, _):
         peerCode = code ?? 1005
         if closeDeadline == nil { sendClose(code, reason: "") }
@@ -129,7 +136,9 @@ final class WebSocketConnection: ConnectionProtocol {
     guard unansweredPings < 2 else { return connection.cut() }
     lastPing = now
     unansweredPings += 1
-    send(.ping, [])
+    pingPayload = Array(String(now, radix: 16).utf8)
+    send(.ping, pingPayload)
+    handler?.pinged()
   }
 
   func drain() {

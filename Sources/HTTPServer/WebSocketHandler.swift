@@ -6,6 +6,10 @@ public protocol WebSocketHandler: AnyObject {
   ///
   /// - Parameter message: its bytes, fragments joined; text is valid UTF-8.
   func received(_ message: WebSocketMessage)
+  /// A ping was sent, behind all that was sent before.
+  func pinged()
+  /// The peer answered the last ping: all that was sent before it has arrived.
+  func ponged()
   /// What waited to be sent has fallen below the low-water mark.
   func drained()
   /// The server is about to stop; the session is closed with 1001 right after this returns.
@@ -18,6 +22,10 @@ public protocol WebSocketHandler: AnyObject {
 }
 
 extension WebSocketHandler {
+  /// Does nothing.
+  public func pinged() {}
+  /// Does nothing.
+  public func ponged() {}
   /// Does nothing.
   public func drained() {}
   /// Does nothing.

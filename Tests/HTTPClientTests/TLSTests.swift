@@ -1,3 +1,4 @@
+import HTTP2StandIn
 import HTTPClient
 import HTTPProtocol
 import Testing

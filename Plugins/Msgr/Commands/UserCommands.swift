@@ -1,0 +1,137 @@
+import Cryptography
+import FoundationEssentials
+import ServiceKit
+
+/// `awd user list`.
+struct UserListCommand: Command {
+  static let name = "user list"
+  static let summary = "List the accounts"
+  static let parameters = [CommandParameter.configuration, .json]
+
+  static func run(_ context: CommandContext) async throws {
+    let accounts = try await MsgrStore.open(context).accounts()
+    if context.arguments.has("json") {
+      context.print(String(decoding: try JSONText.of(accounts), as: UTF8.self))
+    } else {
+      for account in accounts {
+        context.print(
+          "\(account.name)\tsince \(account.created)\tdevices \(account.devices)"
+            + "\tmessages \(account.messages)")
+      }
+    }
+  }
+}
+
+/// `awd user add`.
+struct UserAddCommand: Command {
+  static let name = "user add"
+  static let summary = "Make an account; its password is read from standard input"
+  static let parameters = [CommandParameter.configuration, .passwordFile, .userName]
+
+  static func run(_ context: CommandContext) async throws {
+    let name = try context.userName()
+    let hash = try PasswordHash(
+      of: try context.newPassword().bytes, cost: try context.passwordCost())
+    do {
+      _ = try await MsgrStore.open(context).register(name, hash, device: nil)
+    } catch Refusal.forbidden {
+      throw CommandError.refused("the name is taken")
+    }
+  }
+}
+
+/// `awd user password`.
+struct UserPasswordCommand: Command {
+  static let name = "user password"
+  static let summary = "Change an account's password, read from standard input, and end its tokens"
+  static let parameters = [CommandParameter.configuration, .passwordFile, .userName]
+
+  static func run(_ context: CommandContext) async throws {
+    let name = try context.userName()
+    let hash = try PasswordHash(
+      of: try context.newPassword().bytes, cost: try context.passwordCost())
+    do {
+      try await MsgrStore.open(context).setPassword(hash, of: name)
+    } catch Refusal.forbidden {
+      throw CommandError.refused("there is no such account")
+    }
+  }
+}
+
+/// `awd user remove`.
+struct UserRemoveCommand: Command {
+  static let name = "user remove"
+  static let summary = "Delete an account and all that is its"
+  static let parameters = [CommandParameter.configuration, .userName]
+
+  static func run(_ context: CommandContext) async throws {
+    do {
+      try await MsgrStore.open(context).remove(try context.userName())
+    } catch Refusal.forbidden {
+      throw CommandError.refused("there is no such account")
+    }
+  }
+}
+
+/// `awd push test`.
+struct PushTestCommand: Command {
+  static let name = "push test"
+  static let summary = "Send an account a message from itself, which is pushed to all its devices"
+  static let parameters = [CommandParameter.configuration, .userName]
+
+  static func run(_ context: CommandContext) async throws {
+    do {
+      let text = try MessageText("This is a test.")
+      let devices = try await MsgrStore.open(context).sendTest(text, to: try context.userName())
+      context.print("queued for \(devices) \(devices == 1 ? "device" : "devices")")
+    } catch Refusal.forbidden {
+      throw CommandError.refused("there is no such account")
+    }
+  }
+}
+
+extension CommandParameter {
+  fileprivate static let userName = CommandParameter.operand("NAME", "the account's name")
+  fileprivate static let passwordFile = CommandParameter.option(
+    "password-file", value: "FILE", "read the password from a file instead")
+}
+
+extension CommandContext {
+  /// The operand.
+  fileprivate func userName() throws(CommandError) -> UserName {
+    do throws(FieldError) {
+      return try UserName(arguments.operands.first ?? "", in: .username)
+    } catch {
+      throw .usage("NAME \(error.message)")
+    }
+  }
+
+  /// The password that standard input or a file gives: its first line.
+  fileprivate func newPassword() throws -> Password {
+    let line: String?
+    if let file = arguments["password-file"] {
+      let text = String(decoding: try Data(contentsOf: URL(filePath: file)), as: UTF8.self)
+      line = text.split(whereSeparator: \.isNewline).first.map(String.init)
+    } else {
+      line = HiddenInput.line(prompt: "password: ")
+    }
+    do throws(FieldError) {
+      return try Password(line ?? "")
+    } catch {
+      throw CommandError.refused("the password \(error.message)")
+    }
+  }
+
+  fileprivate func passwordCost() throws -> PasswordHash.Cost {
+    MsgrConfiguration(try configuration(for: MsgrService.self)).passwordCost
+  }
+}
+
+extension MsgrStore {
+  /// The store that the configuration names, beside a running server or without one.
+  fileprivate static func open(_ context: CommandContext) async throws -> MsgrStore {
+    let lent = try await context.serviceContext(for: MsgrService.self)
+    return MsgrStore(
+      store: lent.store, limits: MsgrConfiguration(lent.configuration).store, clock: lent.clock)
+  }
+}

@@ -1,0 +1,214 @@
+/// Reads one JSON object whose members are strings, by the letter of RFC 8259; other values are
+/// checked and left out.
+///
+/// Foundation's decoder is not strict enough for bytes of strangers: it takes trailing commas,
+/// checks nothing within values that nobody asks for, and hides that a name stands twice.
+struct JSONObjectReader {
+  /// A member: its name and, if its value is a string, its text.
+  struct Member: Equatable {
+    let name: String
+    let text: String?
+  }
+
+  /// How deep values may be nested.
+  static let deepest = 128
+
+  private struct Malformed: Error {}
+
+  private let bytes: [UInt8]
+  private var index = 0
+
+  /// Reads an object.
+  ///
+  /// - Parameter bytes: the object, blanks around it allowed.
+  /// - Returns: its members in order, repeated ones too; nil unless it is an object in valid UTF-8,
+  ///   nested at most ``deepest`` deep.
+  static func members(of bytes: [UInt8]) -> [Member]? {
+    guard bytes.allSatisfy({ $0 < 0x80 }) || String(validating: bytes, as: UTF8.self) != nil else {
+      return nil
+    }
+    var reader = JSONObjectReader(bytes: bytes)
+    return try? reader.readObject()
+  }
+
+  private init(bytes: [UInt8]) { self.bytes = bytes }
+
+  // MARK: - Bytes
+
+  private var next: UInt8? { index < bytes.count ? bytes[index] : nil }
+
+  private mutating func take() throws(Malformed) -> UInt8 {
+    guard let byte = next else { throw Malformed() }
+    index += 1
+    return byte
+  }
+
+  private mutating func take(_ expected: Unicode.Scalar) throws(Malformed) {
+    guard try take() == UInt8(ascii: expected) else { throw Malformed() }
+  }
+
+  private mutating func takes(_ wanted: Unicode.Scalar) -> Bool {
+    guard next == UInt8(ascii: wanted) else { return false }
+    index += 1
+    return true
+  }
+
+  private mutating func skipBlanks() {
+    while let byte = next, byte == 0x20 || byte == 0x09 || byte == 0x0a || byte == 0x0d {
+      index += 1
+    }
+  }
+
+  // MARK: - Values
+
+  private mutating func readObject() throws(Malformed) -> [Member] {
+    var members: [Member] = []
+    skipBlanks()
+    try take("{")
+    try readList(until: "}") { reader throws(Malformed) in
+      // A name with half a character is none that is known.
+      let name = try reader.readName() ?? "\u{fffd}"
+      var text: String?
+      if reader.next == UInt8(ascii: "\"") {
+        text = try reader.readString()
+      } else {
+        try reader.skipValue(depth: 1)
+      }
+      members.append(Member(name: name, text: text))
+    }
+    skipBlanks()
+    guard next == nil else { throw Malformed() }
+    return members
+  }
+
+  /// Reads what stands between brackets, the opening one taken.
+  private mutating func readList(
+    until end: Unicode.Scalar,
+    _ readElement: (inout JSONObjectReader) throws(Malformed) -> Void
+  ) throws(Malformed) {
+    skipBlanks()
+    if takes(end) { return }
+    repeat {
+      skipBlanks()
+      try readElement(&self)
+      skipBlanks()
+    } while takes(",")
+    try take(end)
+  }
+
+  private mutating func readName() throws(Malformed) -> String? {
+    let name = try readString()
+    skipBlanks()
+    try take(":")
+    skipBlanks()
+    return name
+  }
+
+  private mutating func skipValue(depth: Int) throws(Malformed) {
+    guard depth < Self.deepest else { throw Malformed() }
+    switch next {
+    case UInt8(ascii: "\""): _ = try readString()
+    case UInt8(ascii: "{"):
+      index += 1
+      try readList(until: "}") { reader throws(Malformed) in
+        _ = try reader.readName()
+        try reader.skipValue(depth: depth + 1)
+      }
+    case UInt8(ascii: "["):
+      index += 1
+      try readList(until: "]") { reader throws(Malformed) in
+        try reader.skipValue(depth: depth + 1)
+      }
+    case UInt8(ascii: "t"): try skip("true")
+    case UInt8(ascii: "f"): try skip("false")
+    case UInt8(ascii: "n"): try skip("null")
+    default: try skipNumber()
+    }
+  }
+
+  private mutating func skip(_ literal: StaticString) throws(Malformed) {
+    for scalar in "\(literal)".unicodeScalars { try take(scalar) }
+  }
+
+  private mutating func skipNumber() throws(Malformed) {
+    _ = takes("-")
+    if !takes("0") { try skipDigits() }
+    if takes(".") { try skipDigits() }
+    if takes("e") || takes("E") {
+      if !takes("+") { _ = takes("-") }
+      try skipDigits()
+    }
+  }
+
+  private mutating func skipDigits() throws(Malformed) {
+    let start = index
+    while let byte = next, (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) { index += 1 }
+    guard index > start else { throw Malformed() }
+  }
+
+  // MARK: - Strings
+
+  /// Reads a string with its quotation marks.
+  ///
+  /// - Returns: nil if an escape gives half of a surrogate pair, which no text can have.
+  private mutating func readString() throws(Malformed) -> String? {
+    try take("\"")
+    var text: [UInt8] = []
+    var isText = true
+    while true {
+      let byte = try take()
+      switch byte {
+      case UInt8(ascii: "\""): return isText ? String(decoding: text, as: UTF8.self) : nil
+      case UInt8(ascii: "\\"):
+        guard let scalar = try readEscape(), let encoded = UTF8.encode(scalar) else {
+          isText = false
+          continue
+        }
+        text.append(contentsOf: encoded)
+      case 0..<0x20: throw Malformed()
+      default: text.append(byte)
+      }
+    }
+  }
+
+  /// Reads what stands behind a backslash; nil for half of a surrogate pair.
+  private mutating func readEscape() throws(Malformed) -> Unicode.Scalar? {
+    switch try take() {
+    case UInt8(ascii: "\""): return "\""
+    case UInt8(ascii: "\\"): return "\\"
+    case UInt8(ascii: "/"): return "/"
+    case UInt8(ascii: "b"): return "\u{8}"
+    case UInt8(ascii: "f"): return "\u{c}"
+    case UInt8(ascii: "n"): return "\n"
+    case UInt8(ascii: "r"): return "\r"
+    case UInt8(ascii: "t"): return "\t"
+    case UInt8(ascii: "u"):
+      let unit = try readCodeUnit()
+      guard UTF16.isLeadSurrogate(unit) else { return Unicode.Scalar(unit) }
+      let position = index
+      guard takes("\\"), takes("u") else {
+        index = position
+        return nil
+      }
+      let trail = try readCodeUnit()
+      guard UTF16.isTrailSurrogate(trail) else {
+        index = position
+        return nil
+      }
+      return Unicode.Scalar(
+        0x10000 + (UInt32(unit & 0x3ff) << 10 | UInt32(trail & 0x3ff)))
+    default: throw Malformed()
+    }
+  }
+
+  private mutating func readCodeUnit() throws(Malformed) -> UInt16 {
+    var unit: UInt16 = 0
+    for _ in 0..<4 {
+      guard let digit = Character(Unicode.Scalar(try take())).hexDigitValue else {
+        throw Malformed()
+      }
+      unit = unit << 4 | UInt16(digit)
+    }
+    return unit
+  }
+}

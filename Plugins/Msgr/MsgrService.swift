@@ -1,0 +1,54 @@
+public import Configuration
+public import ServiceKit
+public import Storage
+
+/// Msgr: accounts, contacts and messages between them, pushed to phones or streamed.
+public struct MsgrService: Service {
+  /// `msgr`.
+  public static let name = "msgr"
+  /// The history of its tables.
+  public static let migrations = MsgrStore.migrations
+  /// `awd user …` and `awd push test`.
+  public static let commands: [any Command.Type] = [
+    UserListCommand.self, UserAddCommand.self, UserPasswordCommand.self, UserRemoveCommand.self,
+    PushTestCommand.self,
+  ]
+
+  /// How often what is too old is looked for.
+  private static let tidyInterval = Duration.seconds(60)
+
+  private let service: MessageService
+  private let configuration: MsgrConfiguration
+
+  /// Asks for every key of `[msgr]`.
+  public static func validate(_ configuration: ConfigurationSection) {
+    _ = MsgrConfiguration(configuration)
+  }
+
+  /// Makes the service.
+  public init(_ context: ServiceContext) async throws {
+    configuration = MsgrConfiguration(context.configuration)
+    service = try MessageService(context, configuration)
+  }
+
+  /// Registers its requests, all answered in JSON.
+  public func register(on router: inout Router) {
+    MsgrRoutes(service: service, streamPing: configuration.streamPing).register(on: &router)
+    service.outbox.register(on: &router)
+  }
+
+  /// Pushes, and deletes what is too old, until cancelled.
+  public func run() async throws {
+    try await withThrowingTaskGroup { group in
+      group.addTask { try await service.outbox.run() }
+      group.addTask {
+        while !Task.isCancelled {
+          try await service.tidy()
+          try? await Task.sleep(for: Self.tidyInterval)
+        }
+      }
+      // Where one fails, the other is ended too.
+      for try await _ in group {}
+    }
+  }
+}

@@ -1,0 +1,115 @@
+import FoundationEssentials
+import HTTPClient
+import HTTPProtocol
+import Observability
+
+/// Apple's push service, over HTTP/2.
+final class APNsProvider: PushProvider {
+  private let client: HTTPClient
+  private let url: String
+  private let topic: String
+  private let tokens: ProviderTokens?
+  private let clock: @Sendable () -> Timestamp
+
+  let target: String
+
+  /// A connection to be, opened with the first push.
+  ///
+  /// - Parameters:
+  ///   - configuration: the service's URL, topic and credentials.
+  ///   - streams: how many pushes may be under way.
+  ///   - clock: tells the time.
+  /// - Throws: ``PushSetupError`` if the key can't be read, ``HTTPClientError``.
+  init(
+    _ configuration: APNsConfiguration, streams: Int, clock: @escaping @Sendable () -> Timestamp
+  ) throws {
+    url = configuration.url
+    topic = configuration.topic
+    target = "\(configuration.url) \(configuration.topic)"
+    self.clock = clock
+    var options = HTTPClientOptions()
+    // An attempt ends before its lease does.
+    options.timeout = .seconds(10)
+    options.bodyLimit = 4096
+    options.connectionsPerHost = 1
+    options.streamsPerConnection = streams
+    if !configuration.roots.isEmpty { options.certificateAuthorities = configuration.roots }
+    switch configuration.credentials {
+    case .token(let path, let keyID, let teamID):
+      guard let pem = try? Data(contentsOf: URL(filePath: path)),
+        let key = try? SigningKey(pem: Array(pem))
+      else { throw PushSetupError(message: "\(path) is no readable PEM key on P-256") }
+      tokens = ProviderTokens(key: key, keyID: keyID, teamID: teamID, clock: clock)
+    case .certificate(let certificate, let key):
+      tokens = nil
+      options.clientCertificate = .init(certificate: certificate, key: key)
+    }
+    client = try HTTPClient(options)
+  }
+
+  func refreshCredentials() { tokens?.refresh() }
+
+  func push(_ push: Push) async -> PushOutcome {
+    var fields = HeaderFields()
+    if let tokens {
+      guard let token = tokens.token else { return .unreachable("no token can be signed") }
+      fields.append(.authorization, "bearer \(token)")
+    }
+    fields.append(FieldName("apns-id"), push.apnsID)
+    fields.append(FieldName("apns-topic"), topic)
+    fields.append(FieldName("apns-push-type"), "alert")
+    fields.append(FieldName("apns-priority"), "10")
+    fields.append(FieldName("apns-expiration"), String(push.expires.seconds))
+    fields.append(.contentType, "application/json")
+    let request = OutgoingRequest(
+      .post, "\(url)/3/device/\(push.device.text)", fields: fields,
+      body: PushPayload.json(of: push))
+    do throws(HTTPClientError) {
+      return .answered(PushAnswer(try await client.send(request), now: clock()))
+    } catch {
+      return switch error.code {
+      case .cancelled: .cancelled
+      case .timedOut, .tooLarge, .malformedResponse, .disconnected: .disconnected
+      case .invalidRequest, .unknownHost, .notConnected, .tls, .outOfResources:
+        .unreachable(error.message)
+      }
+    }
+  }
+}
+
+extension PushAnswer {
+  /// Why Apple refuses.
+  private struct Refusal: Decodable {
+    let reason: String?
+    let timestamp: Int64?
+  }
+
+  /// What Apple has answered; a body that is none of Apple's is ignored.
+  init(_ response: IncomingResponse, now: Timestamp) {
+    status = Int(response.status.code)
+    if let refusal = try? JSONDecoder().decode(Refusal.self, from: Data(response.body)) {
+      reason = refusal.reason.flatMap { reason in
+        // It goes into the log.
+        let isWord = reason.utf8.count <= 64 && reason.utf8.allSatisfy(\.isLetterOrDigit)
+        return isWord && !reason.isEmpty ? reason : nil
+      }
+      timestamp = refusal.timestamp.map(Timestamp.init(milliseconds:))
+    }
+    retryAfter = response.fields.first(.retryAfter).flatMap { value in
+      if let seconds = UInt32(value) { return .seconds(Int64(seconds)) }
+      let date = HTTPDate(Array(value.utf8)[...], now: HTTPDate(now.seconds))
+      return date.map { .seconds(max(0, $0.seconds - now.seconds)) }
+    }
+  }
+}
+
+extension UInt8 {
+  fileprivate var isLetterOrDigit: Bool {
+    switch self {
+    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+      UInt8(ascii: "0")...UInt8(ascii: "9"):
+      true
+    default: false
+    }
+  }
+}

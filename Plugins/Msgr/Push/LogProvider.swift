@@ -1,0 +1,51 @@
+import HTTPProtocol
+import Observability
+import Synchronization
+
+/// For development: pushes to nobody, writes each payload to the log, and keeps the last ones.
+///
+/// Nothing else logs a message.
+final class LogProvider: PushProvider {
+  /// How many payloads are kept.
+  private static let kept = 1000
+
+  private let log: Log
+  private let clock: @Sendable () -> Timestamp
+  private let entries = Mutex<[[UInt8]]>([])
+
+  /// A provider.
+  ///
+  /// - Parameters:
+  ///   - log: where payloads are written.
+  ///   - clock: tells the time.
+  init(log: Log, clock: @escaping @Sendable () -> Timestamp) {
+    self.log = log
+    self.clock = clock
+  }
+
+  let target = "log"
+
+  func push(_ push: Push) async -> PushOutcome {
+    let payload = PushPayload.json(of: push)
+    log.info("push", ["payload": String(decoding: payload, as: UTF8.self)])
+    let entry =
+      #"{"Id":"\#(push.message.text)","DeviceID":"\#(push.device.text)","#
+      + #""Time":"\#(clock())","Payload":"#
+    entries.withLock { entries in
+      entries.append(Array(entry.utf8) + payload + [UInt8(ascii: "}")])
+      if entries.count > Self.kept { entries.removeFirst() }
+    }
+    return .answered(PushAnswer(status: 200))
+  }
+
+  /// `GET /debug/pushes`: the last payloads, oldest first.
+  var recentPushes: Response {
+    let all = entries.withLock { $0 }
+    var response = Response(
+      .ok,
+      body: .array(Array("[".utf8) + all.joined(separator: [UInt8(ascii: ",")]) + Array("]".utf8)))
+    response.fields.append(.contentType, "application/json")
+    response.fields.append(.cacheControl, "no-store")
+    return response
+  }
+}

@@ -1,0 +1,258 @@
+import Observability
+
+/// Decides what to push when, and what an answer means. It does nothing itself.
+struct OutboxMachine: Sendable {
+  /// What happens.
+  enum Event: Sendable {
+    /// There may be something new in the outbox.
+    case news
+    /// The store has lent pushes; and when the next one is due that it has not lent, if any.
+    case leased([Push], next: Timestamp?)
+    /// The store can't be asked now.
+    case storeFailed
+    /// A push was tried.
+    case tried(Push.ID, PushOutcome)
+    /// The store has taken note of what became of a push, or failed: then its lease runs out.
+    case settled(Push.ID)
+  }
+
+  /// What is to be done.
+  enum Action: Sendable, Hashable {
+    /// Borrow pushes that are due.
+    case lease(atMost: Int)
+    /// Try a push.
+    case send(Push)
+    /// Replace the provider's credentials, before what follows.
+    case refreshCredentials
+    /// Note what became of a push.
+    case settle(Push, PushSettlement)
+    /// Tell the operator.
+    case report(Report)
+  }
+
+  /// What an operator should know. Neither a device nor a message is named.
+  enum Report: Sendable, Hashable {
+    /// The push service calls devices bad though it has never taken one: it may be the wrong one.
+    case targetInDoubt(reason: String, pause: Duration)
+    /// The push service can't be reached.
+    case unreachable(String, pause: Duration)
+    /// A push was refused, and is dropped.
+    case refused(status: Int, reason: String)
+    /// A push was not delivered in time.
+    case expired
+    /// A device is unbound.
+    case unbound(reason: String)
+  }
+
+  /// How much is done at once, and how long is waited.
+  struct Limits: Sendable {
+    /// The most pushes under way.
+    var inFlight = 100
+    /// The first wait before a push is tried again; doubled each time.
+    var firstRetry = Duration.seconds(1)
+    /// The longest wait before a push is tried again.
+    var longestRetry = Duration.seconds(600)
+    /// The first pause of all pushes; doubled each time.
+    var firstPause = Duration.seconds(1)
+    /// The longest pause of all pushes.
+    var longestPause = Duration.seconds(60)
+    /// How often the outbox is looked at without a reason: other processes fill it as well.
+    var poll = Duration.seconds(5)
+  }
+
+  private enum Stage {
+    case sending
+    case sendingWithNewCredentials
+    case settling
+  }
+
+  private let limits: Limits
+  private let random: @Sendable (ClosedRange<Double>) -> Double
+  private var inFlight: [Push.ID: (push: Push, stage: Stage)] = [:]
+  /// Whether the push service has ever taken a push.
+  private var isProven: Bool
+  private var isLeasing = false
+  private var hasNews = true
+  private var nextDue: Timestamp?
+  private var nextPoll = Timestamp(milliseconds: 0)
+  private var pauses = 0
+  private var pausedUntil = Timestamp(milliseconds: .min)
+
+  /// A machine that begins by looking into the outbox.
+  ///
+  /// - Parameters:
+  ///   - limits: how much at once, how long.
+  ///   - isProven: whether the push service has taken a push before.
+  ///   - random: gives a number in a range.
+  init(
+    _ limits: Limits, isProven: Bool,
+    random: @escaping @Sendable (ClosedRange<Double>) -> Double = { .random(in: $0) }
+  ) {
+    self.limits = limits
+    self.isProven = isProven
+    self.random = random
+  }
+
+  /// The pushes that have been lent and not been settled.
+  var unsettled: [Push] { inFlight.values.map(\.push) }
+
+  /// When to call ``advance(_:at:)`` again if nothing happens.
+  func wakeTime(at now: Timestamp) -> Timestamp {
+    guard !isLeasing, room > 0 else { return now + limits.poll }
+    let due = hasNews ? now : min(nextDue ?? nextPoll, nextPoll)
+    return isPaused(at: now) ? max(due, pausedUntil) : due
+  }
+
+  /// Takes what has happened.
+  ///
+  /// - Parameters:
+  ///   - events: what happened, in order; none if only time has passed.
+  ///   - now: the time.
+  /// - Returns: what to do, in order.
+  mutating func advance(_ events: [Event], at now: Timestamp) -> [Action] {
+    var actions: [Action] = []
+    for event in events {
+      switch event {
+      case .news: hasNews = true
+      case .leased(let pushes, let next):
+        isLeasing = false
+        nextDue = next
+        for push in pushes { begin(push, now, &actions) }
+      case .storeFailed:
+        isLeasing = false
+        pause(at: now)
+      case .tried(let id, let outcome):
+        if let (push, stage) = inFlight[id] { judge(push, stage, outcome, now, &actions) }
+      case .settled(let id):
+        inFlight[id] = nil
+        // The next one to the same device may be due.
+        hasNews = true
+      }
+    }
+    leaseMore(now, &actions)
+    return actions
+  }
+
+  /// How many more may be under way. A push service in doubt is tried with one device after the other.
+  private var room: Int {
+    (isProven || pauses == 0 ? limits.inFlight : 1) - inFlight.count
+  }
+
+  /// Whether all pushes are paused; not for longer than pauses last, if the clock was set back.
+  private func isPaused(at now: Timestamp) -> Bool {
+    now < pausedUntil && pausedUntil <= now + limits.longestPause
+  }
+
+  private mutating func leaseMore(_ now: Timestamp, _ actions: inout [Action]) {
+    let isDue = nextDue.map { $0 <= now } ?? false
+    // The clock may have been set back.
+    let isPollDue = nextPoll <= now || nextPoll > now + limits.poll
+    guard hasNews || isDue || isPollDue, !isLeasing, room > 0, !isPaused(at: now) else { return }
+    isLeasing = true
+    hasNews = false
+    nextPoll = now + limits.poll
+    actions.append(.lease(atMost: room))
+  }
+
+  private mutating func begin(_ push: Push, _ now: Timestamp, _ actions: inout [Action]) {
+    guard push.expires > now else {
+      actions.append(.report(.expired))
+      return settle(push, .dropped, &actions)
+    }
+    inFlight[push.id] = (push, .sending)
+    actions.append(.send(push))
+  }
+
+  private mutating func settle(
+    _ push: Push, _ settlement: PushSettlement, _ actions: inout [Action]
+  ) {
+    inFlight[push.id] = (push, .settling)
+    actions.append(.settle(push, settlement))
+  }
+
+  private mutating func judge(
+    _ push: Push, _ stage: Stage, _ outcome: PushOutcome, _ now: Timestamp,
+    _ actions: inout [Action]
+  ) {
+    switch outcome {
+    case .answered(let answer): judge(push, stage, answer, now, &actions)
+    case .disconnected: retry(push, at: now + backOff(push), &actions)
+    case .cancelled: retry(push, at: now, &actions)
+    case .unreachable(let why):
+      if let pause = pause(at: now) { actions.append(.report(.unreachable(why, pause: pause))) }
+      retry(push, at: pausedUntil, &actions)
+    }
+  }
+
+  private mutating func judge(
+    _ push: Push, _ stage: Stage, _ answer: PushAnswer, _ now: Timestamp,
+    _ actions: inout [Action]
+  ) {
+    let reason = answer.reason ?? "no reason"
+    switch (answer.status, reason) {
+    case (200, _):
+      isProven = true
+      pauses = 0
+      settle(push, .delivered, &actions)
+    case (403, "ExpiredProviderToken") where stage == .sending:
+      inFlight[push.id] = (push, .sendingWithNewCredentials)
+      actions += [.refreshCredentials, .send(push)]
+    case (410, _) where answer.timestamp != nil:
+      actions.append(.report(.unbound(reason: reason)))
+      settle(push, .unbound(boundBefore: answer.timestamp), &actions)
+    case (400, "BadDeviceToken"), (400, "DeviceTokenNotForTopic"):
+      guard !isProven else {
+        actions.append(.report(.unbound(reason: reason)))
+        return settle(push, .unbound(boundBefore: nil), &actions)
+      }
+      if let pause = pause(at: now) {
+        actions.append(.report(.targetInDoubt(reason: reason, pause: pause)))
+      }
+      // Behind all others that are due: one of them may prove the push service.
+      retry(push, at: pausedUntil + limits.longestPause, &actions)
+    case (429, _), (500...599, _):
+      let wait = max(backOff(push), min(answer.retryAfter ?? .zero, .seconds(86_400)))
+      retry(push, at: now + wait, &actions)
+    default:
+      actions.append(.report(.refused(status: answer.status, reason: reason)))
+      settle(push, .dropped, &actions)
+    }
+  }
+
+  private mutating func retry(_ push: Push, at time: Timestamp, _ actions: inout [Action]) {
+    guard time < push.expires else {
+      actions.append(.report(.expired))
+      return settle(push, .dropped, &actions)
+    }
+    settle(push, .retried(at: time), &actions)
+  }
+
+  /// How long to wait before a push is tried again: doubled each time, and between half and all of
+  /// it, so that what failed together isn't tried together.
+  private func backOff(_ push: Push) -> Duration {
+    Self.doubled(limits.firstRetry, push.attempts - 1, limits.longestRetry) * random(0.5...1)
+  }
+
+  /// Pauses all pushes.
+  ///
+  /// - Returns: for how long; nil if there is a pause already.
+  @discardableResult
+  private mutating func pause(at now: Timestamp) -> Duration? {
+    guard !isPaused(at: now) else { return nil }
+    let pause = Self.doubled(limits.firstPause, pauses, limits.longestPause)
+    pauses += 1
+    pausedUntil = now + pause
+    return pause
+  }
+
+  private static func doubled(_ first: Duration, _ times: Int, _ longest: Duration) -> Duration {
+    // More would overflow, and is beyond any limit.
+    min(first * (1 << min(max(times, 0), 30)), longest)
+  }
+}
+
+extension Timestamp {
+  static func + (time: Timestamp, wait: Duration) -> Timestamp {
+    Timestamp(milliseconds: time.milliseconds + Int64((wait / .milliseconds(1)).rounded(.up)))
+  }
+}

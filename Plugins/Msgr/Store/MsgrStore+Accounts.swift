@@ -1,0 +1,213 @@
+import Cryptography
+import Observability
+import Storage
+
+/// An account as operators see it.
+struct AccountSummary: Sendable, Encodable {
+  let name: String
+  let created: String
+  let devices: Int
+  let messages: Int
+}
+
+extension MsgrStore {
+  /// The stored password of an account; nil if there is no such account.
+  func passwordHash(of name: UserName) async throws -> PasswordHash? {
+    try await store.read { snapshot in try passwordHash(of: name, snapshot) }
+  }
+
+  /// Makes an account.
+  ///
+  /// - Parameter device: bound to it, with a token, if there is one.
+  /// - Returns: the tokens that end because the device was bound to another account.
+  /// - Throws: `.forbidden` if the name is taken.
+  func register(
+    _ name: UserName, _ hash: PasswordHash, device: (DeviceID, TokenHash)?
+  ) async throws -> [TokenHash] {
+    try await store.write { transaction in
+      guard try !exists(name, transaction) else { throw Refusal.forbidden }
+      try transaction.execute(
+        "INSERT INTO msgr_users (username, password, created_at) VALUES (?, ?, ?)",
+        name, hash.text, now)
+      guard let (device, token) = device else { return [] }
+      return try bind(device, token, to: name, transaction)
+    }
+  }
+
+  /// Binds a device to the caller's account; it leaves any other account.
+  ///
+  /// - Returns: the tokens that end with that.
+  func login(
+    _ caller: Caller, device: DeviceID, token: TokenHash
+  ) async throws -> Outcome<[TokenHash]> {
+    try await write(as: caller) { transaction, identity in
+      try bind(device, token, to: identity.name, transaction)
+    }
+  }
+
+  private func bind(
+    _ device: DeviceID, _ token: TokenHash, to name: UserName,
+    _ transaction: borrowing Transaction
+  ) throws -> [TokenHash] {
+    var ended: [TokenHash] = try transaction.all(
+      "DELETE FROM msgr_tokens WHERE device_id = ? RETURNING hash", device
+    ) { try $0[0] }
+    // With another account's binding goes what waits to be pushed to it.
+    try transaction.execute(
+      "DELETE FROM msgr_devices WHERE device_id = ? AND username <> ?", device, name)
+    try transaction.execute(
+      """
+      INSERT INTO msgr_devices (device_id, username, bound_at) VALUES (?, ?, ?)
+      ON CONFLICT (device_id) DO UPDATE SET bound_at = excluded.bound_at
+      """, device, name, now)
+    try transaction.execute(
+      "INSERT INTO msgr_tokens (hash, device_id, used_at) VALUES (?, ?, ?)", token, device, now)
+    let surplus: [DeviceID] = try transaction.all(
+      """
+      SELECT device_id FROM msgr_devices WHERE username = ? AND device_id <> ?
+      ORDER BY bound_at DESC LIMIT -1 OFFSET ?
+      """, name, device, limits.devices - 1
+    ) { try $0[0] }
+    for device in surplus { ended += try unbind(device, transaction) }
+    return ended
+  }
+
+  /// Takes a device from its account.
+  ///
+  /// - Returns: the tokens that end with it.
+  private func unbind(
+    _ device: DeviceID, _ transaction: borrowing Transaction
+  ) throws -> [TokenHash] {
+    let ended: [TokenHash] = try transaction.all(
+      "DELETE FROM msgr_tokens WHERE device_id = ? RETURNING hash", device
+    ) { try $0[0] }
+    try transaction.execute("DELETE FROM msgr_devices WHERE device_id = ?", device)
+    return ended
+  }
+
+  /// Ends the caller's token and unbinds its device.
+  ///
+  /// - Returns: the tokens that end with that.
+  /// - Throws: `.forbidden` if the caller didn't come by a token.
+  func logout(_ caller: Caller) async throws -> Outcome<[TokenHash]> {
+    try await write(as: caller) { transaction, identity in
+      guard let device = identity.device else { throw Refusal.forbidden }
+      return try unbind(device, transaction)
+    }
+  }
+
+  /// Deletes the caller's account and all that is its.
+  ///
+  /// - Returns: the tokens that end with it.
+  func delete(_ caller: Caller) async throws -> Outcome<[TokenHash]> {
+    try await write(as: caller) { transaction, identity in
+      try remove(identity.name, transaction)
+    }
+  }
+
+  /// Deletes an account.
+  ///
+  /// - Throws: `.forbidden` if there is no such account.
+  func remove(_ name: UserName) async throws {
+    _ = try await store.write { transaction in
+      guard try exists(name, transaction) else { throw Refusal.forbidden }
+      return try remove(name, transaction)
+    }
+  }
+
+  private func remove(
+    _ name: UserName, _ transaction: borrowing Transaction
+  ) throws -> [TokenHash] {
+    let ended = try tokens(of: name, transaction)
+    try transaction.execute("DELETE FROM msgr_users WHERE username = ?", name)
+    return ended
+  }
+
+  private func tokens(
+    of name: UserName, _ database: borrowing some Queryable & ~Copyable
+  ) throws -> [TokenHash] {
+    try database.all(
+      """
+      SELECT hash FROM msgr_tokens JOIN msgr_devices USING (device_id) WHERE username = ?
+      """, name
+    ) { try $0[0] }
+  }
+
+  /// Changes an account's password, and ends its tokens: who has them may be why.
+  ///
+  /// - Throws: `.forbidden` if there is no such account.
+  func setPassword(_ hash: PasswordHash, of name: UserName) async throws {
+    try await store.write { transaction in
+      guard try exists(name, transaction) else { throw Refusal.forbidden }
+      try transaction.execute(
+        "UPDATE msgr_users SET password = ? WHERE username = ?", hash.text, name)
+      try transaction.execute(
+        """
+        DELETE FROM msgr_tokens WHERE device_id IN
+          (SELECT device_id FROM msgr_devices WHERE username = ?)
+        """, name)
+    }
+  }
+
+  /// Puts a hash of the same password but another cost in the place of the old one, if that is
+  /// still there.
+  func replace(_ old: PasswordHash, by new: PasswordHash, of name: UserName) async throws {
+    try await store.write { transaction in
+      try transaction.execute(
+        "UPDATE msgr_users SET password = ? WHERE username = ? AND password = ?",
+        new.text, name, old.text)
+    }
+  }
+
+  /// Finds out who has a token.
+  ///
+  /// - Throws: `.forbidden` if it isn't good.
+  func identity(of token: TokenHash, claiming name: UserName?) async throws -> Identity {
+    let outcome = try await read(as: .token(token, claiming: name)) { _, identity in identity }
+    guard case .done(let identity) = outcome else { throw Refusal.forbidden }
+    return identity
+  }
+
+  /// Those tokens that have ended, of some that were good.
+  func ended(of tokens: [TokenHash]) async throws -> [TokenHash] {
+    let limit = now - limits.tokenAge
+    return try await store.read { snapshot in
+      try tokens.filter { token in
+        let isAlive: Bool? = try snapshot.one(
+          "SELECT 1 FROM msgr_tokens WHERE hash = ? AND used_at > ?", token, limit
+        ) { _ in true }
+        return isAlive == nil
+      }
+    }
+  }
+
+  /// Notes that tokens are in use, where that was noted longer than a day ago.
+  func noteUse(of tokens: [TokenHash]) async throws {
+    let now = now
+    try await store.write { transaction in
+      for token in tokens {
+        try transaction.execute(
+          "UPDATE msgr_tokens SET used_at = ? WHERE hash = ? AND used_at < ?",
+          now, token, now - Self.tokenUseStep)
+      }
+    }
+  }
+
+  /// All accounts, by name.
+  func accounts() async throws -> [AccountSummary] {
+    try await store.read { snapshot in
+      try snapshot.all(
+        """
+        SELECT username, created_at,
+          (SELECT count(*) FROM msgr_devices d WHERE d.username = u.username),
+          (SELECT count(*) FROM msgr_messages WHERE recipient = u.username)
+        FROM msgr_users u ORDER BY username
+        """
+      ) { row in
+        AccountSummary(
+          name: try row[0], created: Timestamp(milliseconds: try row[1]).description,
+          devices: try row[2], messages: try row[3])
+      }
+    }
+  }
+}

@@ -1,0 +1,158 @@
+import FoundationEssentials
+import Observability
+import Storage
+
+/// How the outbox stands.
+struct OutboxState: Sendable {
+  /// How many pushes there are, lent ones included.
+  var length = 0
+  /// When the oldest was queued.
+  var oldest: Timestamp?
+}
+
+extension MsgrStore {
+  /// How long a push is lent: longer than any attempt lasts. After a crash it is tried again then.
+  static let pushLease: Int64 = 15_000
+
+  /// Queues a push, within the transaction that stores its message.
+  ///
+  /// - Parameters:
+  ///   - id: the message, stored before.
+  ///   - device: a device of its recipient.
+  ///   - isHeld: whether the device gets it by its stream: then it is pushed only if the stream is
+  ///     not known to have delivered it for a while.
+  func enqueuePush(
+    of id: MessageID, to device: DeviceID, isHeld: Bool, _ transaction: borrowing Transaction
+  ) throws {
+    let now = now
+    try transaction.execute(
+      """
+      INSERT INTO push_outbox (
+        device_id, message_id, apns_id, sender, text, is_add_request, badge, created_at, expires_at,
+        due_at, is_next)
+      SELECT ?1, m.id, ?2, m.sender, m.text, m.is_add_request,
+        (SELECT count(*) FROM msgr_messages WHERE recipient = m.recipient AND id > u.seen_id),
+        ?3, ?4, ?5, NOT EXISTS (SELECT 1 FROM push_outbox WHERE device_id = ?1)
+      FROM msgr_messages m JOIN msgr_users u ON u.username = m.recipient WHERE m.id = ?6
+      """, device, UUID().uuidString.lowercased(), now, now + limits.messageAge,
+      isHeld ? now + limits.pushHold : now, id)
+  }
+
+  /// Takes note of what a device's stream has delivered, within a transaction.
+  ///
+  /// - Parameters:
+  ///   - device: the device.
+  ///   - start: the message behind which the stream began.
+  ///   - confirmed: from there up to here no push is needed.
+  ///   - releasing: whether the device streams no more, so that what is left is pushed now.
+  func settlePushes(
+    to device: DeviceID, after start: MessageID, confirmed: MessageID, releasing: Bool,
+    _ transaction: borrowing Transaction
+  ) throws {
+    try transaction.execute(
+      "DELETE FROM push_outbox WHERE device_id = ? AND message_id > ? AND message_id <= ?",
+      device, start, confirmed)
+    guard releasing else { return }
+    try transaction.execute(
+      // Only what is held, not what waits after a failure.
+      "UPDATE push_outbox SET due_at = ?1 WHERE device_id = ?2 AND attempts = 0 AND due_at > ?1",
+      now, device)
+  }
+
+  /// Lends the pushes that are due, those longest due first, of each device the oldest only.
+  ///
+  /// - Parameters:
+  ///   - count: how many at most.
+  ///   - owner: who borrows.
+  /// - Returns: the pushes, and when the next one is due that is not lent, if any.
+  func leasePushes(
+    atMost count: Int, owner: [UInt8]
+  ) async throws -> (pushes: [Push], next: Timestamp?) {
+    let now = now
+    let next = try await store.read { snapshot in try nextPush(at: now, snapshot) }
+    guard let next, next.milliseconds <= now else { return ([], next) }
+    return try await store.write { transaction in
+      let pushes = try transaction.all(
+        """
+        UPDATE push_outbox SET lease_owner = ?1, lease_end = ?2, attempts = attempts + 1
+        WHERE id IN (
+          SELECT id FROM push_outbox WHERE is_next AND due_at <= ?3 AND lease_end <= ?3
+          ORDER BY due_at LIMIT ?4)
+        RETURNING id, device_id, apns_id, message_id, sender, text, is_add_request, badge,
+          expires_at, attempts
+        """, owner, now + Self.pushLease, now, count
+      ) { row in
+        Push(
+          id: try row[0], device: try row[1], apnsID: try row[2], message: try row[3],
+          sender: try row[4], text: try row[5], isAddRequest: try row[6], badge: try row[7],
+          expires: Timestamp(milliseconds: try row[8]), attempts: try row[9])
+      }
+      return (pushes, try nextPush(at: now, transaction))
+    }
+  }
+
+  private func nextPush(
+    at now: Int64, _ database: borrowing some Queryable & ~Copyable
+  ) throws -> Timestamp? {
+    try database.one(
+      "SELECT due_at FROM push_outbox WHERE is_next AND lease_end <= ? ORDER BY due_at LIMIT 1", now
+    ) { Timestamp(milliseconds: try $0[0]) }
+  }
+
+  /// How the outbox stands; it is counted, so not to be asked for all the time.
+  func outboxState() async throws -> OutboxState {
+    try await store.read { snapshot in
+      OutboxState(
+        length: try snapshot.one("SELECT count(*) FROM push_outbox") { try $0[0] } ?? 0,
+        oldest: try snapshot.one("SELECT created_at FROM push_outbox ORDER BY id LIMIT 1") {
+          Timestamp(milliseconds: try $0[0])
+        })
+    }
+  }
+
+  /// Notes what became of a push; nothing if its lease was lost.
+  ///
+  /// - Parameters:
+  ///   - push: what was lent.
+  ///   - owner: who had borrowed it.
+  ///   - settlement: what became of it.
+  ///   - target: the push service.
+  func settle(
+    _ push: Push, owner: [UInt8], _ settlement: PushSettlement, target: String
+  ) async throws {
+    try await store.write { transaction in
+      switch settlement {
+      case .retried(let time):
+        try transaction.execute(
+          """
+          UPDATE push_outbox SET due_at = ?, lease_owner = NULL, lease_end = 0
+          WHERE id = ? AND lease_owner = ?
+          """, time.milliseconds, push.id, owner)
+      case .delivered:
+        try remove(push, owner, transaction)
+        try transaction.execute("INSERT OR IGNORE INTO push_targets VALUES (?)", target)
+      case .dropped: try remove(push, owner, transaction)
+      case .unbound(let moment):
+        try remove(push, owner, transaction)
+        // What else waits for the device goes with it.
+        try transaction.execute(
+          "DELETE FROM msgr_devices WHERE device_id = ? AND bound_at < ?", push.device,
+          moment?.milliseconds ?? .max)
+      }
+    }
+  }
+
+  private func remove(
+    _ push: Push, _ owner: [UInt8], _ transaction: borrowing Transaction
+  ) throws {
+    try transaction.execute(
+      "DELETE FROM push_outbox WHERE id = ? AND lease_owner = ?", push.id, owner)
+  }
+
+  /// Whether a push service has ever taken a push.
+  func hasProven(_ target: String) async throws -> Bool {
+    try await store.read { snapshot in
+      try snapshot.one("SELECT 1 FROM push_targets WHERE target = ?", target) { _ in true } ?? false
+    }
+  }
+}

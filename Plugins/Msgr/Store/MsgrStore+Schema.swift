@@ -1,0 +1,66 @@
+import Storage
+
+extension MsgrStore {
+  /// The history of the service's tables. Times are milliseconds since 1970.
+  static let migrations = [
+    Migration(
+      owner: MsgrService.name, number: 1,
+      sql: """
+        CREATE TABLE msgr_users (
+          username TEXT NOT NULL PRIMARY KEY,
+          -- Argon2id, as libsodium writes it.
+          password TEXT NOT NULL,
+          -- The highest message that was asked past or streamed; what is newer counts as unread.
+          seen_id INTEGER NOT NULL DEFAULT 0,
+          created_at INTEGER NOT NULL
+        ) STRICT, WITHOUT ROWID;
+
+        -- Who has added whom; two are friends if each has added the other.
+        CREATE TABLE msgr_contacts (
+          username TEXT NOT NULL REFERENCES msgr_users ON DELETE CASCADE,
+          friend TEXT NOT NULL REFERENCES msgr_users ON DELETE CASCADE,
+          PRIMARY KEY (username, friend)
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX msgr_contacts_by_friend ON msgr_contacts (friend);
+
+        -- Who lets nothing of whom through; it outlives the account that is blocked.
+        CREATE TABLE msgr_blocks (
+          username TEXT NOT NULL REFERENCES msgr_users ON DELETE CASCADE,
+          blocked TEXT NOT NULL,
+          PRIMARY KEY (username, blocked)
+        ) STRICT, WITHOUT ROWID;
+
+        CREATE TABLE msgr_devices (
+          device_id TEXT NOT NULL PRIMARY KEY,
+          username TEXT NOT NULL REFERENCES msgr_users ON DELETE CASCADE,
+          bound_at INTEGER NOT NULL
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX msgr_devices_by_user ON msgr_devices (username, bound_at);
+
+        -- One token a device.
+        CREATE TABLE msgr_tokens (
+          hash BLOB NOT NULL PRIMARY KEY,
+          device_id TEXT NOT NULL UNIQUE REFERENCES msgr_devices ON DELETE CASCADE,
+          used_at INTEGER NOT NULL
+        ) STRICT, WITHOUT ROWID;
+
+        -- The inboxes. What a deleted account has sent stays with those it was sent to.
+        CREATE TABLE msgr_messages (
+          id INTEGER NOT NULL PRIMARY KEY,
+          recipient TEXT NOT NULL REFERENCES msgr_users ON DELETE CASCADE,
+          sender TEXT NOT NULL,
+          text TEXT NOT NULL,
+          sent_at INTEGER NOT NULL,
+          is_add_request INTEGER NOT NULL
+        ) STRICT;
+        CREATE INDEX msgr_messages_by_recipient ON msgr_messages (recipient, id);
+        CREATE INDEX msgr_messages_by_sender ON msgr_messages (recipient, sender, id);
+        CREATE INDEX msgr_messages_by_time ON msgr_messages (sent_at);
+
+        -- One row: the last identifier that was given away, be its message still there or not.
+        CREATE TABLE msgr_last_id (id INTEGER NOT NULL) STRICT;
+        INSERT INTO msgr_last_id VALUES (0);
+        """),
+    outboxMigration,
+  ]
+}

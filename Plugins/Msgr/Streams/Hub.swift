@@ -1,0 +1,87 @@
+import Synchronization
+
+/// Tells streams what concerns them: the one place that knows who listens, keyed by user.
+final class Hub: Sendable {
+  /// An open stream, as others see it.
+  struct Listener: Sendable {
+    let identity: Identity
+    let token: TokenHash
+    /// Tells it that its user's inbox has news; from any thread.
+    let wake: @Sendable () -> Void
+    /// Closes it because its token has ended; from any thread.
+    let end: @Sendable () -> Void
+  }
+
+  /// What a listener is known by.
+  struct ListenerID: Hashable, Sendable {
+    fileprivate let number: Int
+    fileprivate let name: UserName
+  }
+
+  private struct State {
+    var lastNumber = 0
+    var listeners: [UserName: [Int: Listener]] = [:]
+    var byToken: [TokenHash: [Int: Listener]] = [:]
+    /// How many streams each device has.
+    var devices: [DeviceID: Int] = [:]
+  }
+
+  private let state = Mutex(State())
+
+  /// Adds a stream.
+  func add(_ listener: Listener) -> ListenerID {
+    state.withLock { state in
+      state.lastNumber += 1
+      let name = listener.identity.name
+      state.listeners[name, default: [:]][state.lastNumber] = listener
+      state.byToken[listener.token, default: [:]][state.lastNumber] = listener
+      if let device = listener.identity.device { state.devices[device, default: 0] += 1 }
+      return ListenerID(number: state.lastNumber, name: name)
+    }
+  }
+
+  /// Forgets a stream.
+  ///
+  /// - Returns: whether its device has no other.
+  func remove(_ id: ListenerID) -> Bool {
+    state.withLock { state in
+      guard let listener = state.listeners[id.name]?.removeValue(forKey: id.number) else {
+        return false
+      }
+      if state.listeners[id.name]?.isEmpty == true { state.listeners[id.name] = nil }
+      state.byToken[listener.token]?[id.number] = nil
+      if state.byToken[listener.token]?.isEmpty == true { state.byToken[listener.token] = nil }
+      guard let device = listener.identity.device else { return true }
+      let left = (state.devices[device] ?? 1) - 1
+      state.devices[device] = left > 0 ? left : nil
+      return left <= 0
+    }
+  }
+
+  /// Tells a user's streams that there is something new.
+  func wake(_ name: UserName) {
+    let listeners = state.withLock { state in
+      state.listeners[name].map { Array($0.values) } ?? []
+    }
+    for listener in listeners { listener.wake() }
+  }
+
+  /// Closes the streams whose tokens have ended.
+  func end(_ tokens: [TokenHash]) {
+    let listeners = state.withLock { state in
+      tokens.flatMap { state.byToken[$0].map { Array($0.values) } ?? [] }
+    }
+    for listener in listeners { listener.end() }
+  }
+
+  /// Whether a device has a stream.
+  func isStreaming(_ device: DeviceID) -> Bool {
+    state.withLock { $0.devices[device] != nil }
+  }
+
+  /// The tokens of all streams.
+  var tokens: [TokenHash] { state.withLock { Array($0.byToken.keys) } }
+
+  /// How many streams there are.
+  var count: Int { state.withLock { state in state.listeners.values.reduce(0) { $0 + $1.count } } }
+}

@@ -1,0 +1,54 @@
+import Cryptography
+import Storage
+
+/// What a device shows instead of its account's name and password: 32 random bytes.
+///
+/// Only its hash is stored. A plain hash is enough: nobody guesses 256 random bits.
+struct BearerToken: Sendable {
+  /// 64 lower-case hexadecimal digits.
+  let text: String
+  /// What is stored.
+  let hash: TokenHash
+
+  /// A new token.
+  ///
+  /// - Parameter randomBytes: 32 of them.
+  init(_ randomBytes: [UInt8]) {
+    text = Hex.encode(randomBytes)
+    hash = TokenHash(bytes: SHA256.hash(randomBytes))
+  }
+
+  /// Reads the credentials of an `Authorization` field (RFC 6750 section 2.1).
+  ///
+  /// - Parameter value: the field's value.
+  /// - Returns: nil if the scheme is not Bearer; a token that nobody has if it is malformed.
+  static func hash(inAuthorization value: some Collection<UInt8>) -> TokenHash? {
+    let scheme = value.prefix { $0 != UInt8(ascii: " ") }
+    guard scheme.elementsEqual("bearer".utf8, by: { $0 | 0x20 == $1 }) else { return nil }
+    let digits = value.dropFirst(scheme.count).drop { $0 == UInt8(ascii: " ") }
+    guard digits.count == 64, let bytes = Hex.decode(digits) else { return TokenHash(bytes: []) }
+    return TokenHash(bytes: SHA256.hash(bytes))
+  }
+}
+
+/// The SHA-256 of a token: 32 bytes, or none, which no stored one equals.
+struct TokenHash: Hashable, Sendable, DatabaseValueConvertible {
+  let bytes: [UInt8]
+
+  init(bytes: [UInt8]) { self.bytes = bytes }
+
+  /// The hash, as BLOB.
+  var databaseValue: DatabaseValue { .blob(bytes) }
+
+  init?(databaseValue: DatabaseValue) {
+    guard case .blob(let bytes) = databaseValue else { return nil }
+    self.bytes = bytes
+  }
+}
+
+extension BearerToken: CustomStringConvertible, CustomDebugStringConvertible {
+  /// Nothing of it.
+  var description: String { "***" }
+  /// Nothing of it.
+  var debugDescription: String { description }
+}

@@ -1,0 +1,74 @@
+import Storage
+
+/// A device: the token that the push service knows it by, or the name of one that only streams.
+struct DeviceID: Hashable, Sendable {
+  private static let streamPrefix = "stream:"
+
+  /// 64 to 200 lower-case hexadecimal digits, or `stream:` and 8 to 64 of `[0-9A-Za-z-]`.
+  let text: String
+
+  /// Checks a device identifier.
+  ///
+  /// - Parameter text: the identifier; hexadecimal digits in either case.
+  /// - Throws: ``FieldError`` that says what is expected.
+  init(_ text: String) throws(FieldError) {
+    guard !text.isEmpty else { throw FieldError(.deviceID, "is empty") }
+    if text.utf8.starts(with: Self.streamPrefix.utf8) {
+      let name = text.utf8.dropFirst(Self.streamPrefix.utf8.count)
+      guard (8...64).contains(name.count), name.allSatisfy(\.isAlphanumericOrHyphen) else {
+        throw FieldError(.deviceID, "has not 8 to 64 letters, digits and hyphens behind stream:")
+      }
+      self.text = text
+    } else {
+      let digits = text.utf8
+      guard (64...200).contains(digits.count), digits.count.isMultiple(of: 2),
+        digits.allSatisfy(\.isHexDigit)
+      else {
+        throw FieldError(.deviceID, "is not 64 to 200 hexadecimal digits, an even number")
+      }
+      self.text = text.lowercased()
+    }
+  }
+
+  /// Whether messages are pushed to it when it doesn't stream.
+  var isPushable: Bool { !text.utf8.starts(with: Self.streamPrefix.utf8) }
+}
+
+extension DeviceID: DatabaseValueConvertible {
+  /// The identifier, as TEXT.
+  var databaseValue: DatabaseValue { .text(text) }
+
+  /// Takes a stored identifier, which was checked when it was stored.
+  init?(databaseValue: DatabaseValue) {
+    guard case .text(let text) = databaseValue else { return nil }
+    self.text = text
+  }
+}
+
+// Device tokens are secrets of a kind: who has one may be pushed to.
+extension DeviceID: CustomStringConvertible, CustomDebugStringConvertible {
+  /// The first digits only, enough to tell devices apart in a log.
+  var description: String { "\(text.prefix(isPushable ? 8 : 15))…" }
+  /// The same.
+  var debugDescription: String { description }
+}
+
+extension UInt8 {
+  fileprivate var isHexDigit: Bool {
+    switch self {
+    case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "f"),
+      UInt8(ascii: "A")...UInt8(ascii: "F"):
+      true
+    default: false
+    }
+  }
+
+  fileprivate var isAlphanumericOrHyphen: Bool {
+    switch self {
+    case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"),
+      UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "-"):
+      true
+    default: false
+    }
+  }
+}

@@ -1,0 +1,39 @@
+/// A password as it was given: 1 to 128 bytes, not normalized. It shows in no description.
+struct Password: Sendable {
+  /// The longest password, in bytes.
+  static let longest = 128
+
+  /// The bytes, for its one use.
+  let bytes: [UInt8]
+
+  /// Checks a password.
+  ///
+  /// - Parameters:
+  ///   - text: the password.
+  ///   - field: the field it came in.
+  /// - Throws: ``FieldError`` that says which rule it breaks.
+  init(_ text: String, in field: FieldID = .password) throws(FieldError) {
+    guard !text.isEmpty else { throw FieldError(field, "is empty") }
+    guard text.utf8.count <= Self.longest else {
+      throw FieldError(field, "is longer than \(Self.longest) bytes")
+    }
+    guard !text.unicodeScalars.contains(where: \.isControl) else {
+      throw FieldError(field, "has a control character")
+    }
+    bytes = Array(text.utf8)
+  }
+}
+
+extension Password: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+  /// Nothing of it.
+  var description: String { "***" }
+  /// Nothing of it.
+  var debugDescription: String { description }
+  /// Without children, so that `dump` shows nothing.
+  var customMirror: Mirror { Mirror(self, children: EmptyCollection<Mirror.Child>()) }
+}
+
+extension Unicode.Scalar {
+  /// Whether it is one of Unicode's control characters (Cc).
+  var isControl: Bool { value < 0x20 || (0x7f...0x9f).contains(value) }
+}

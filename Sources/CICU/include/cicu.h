@@ -1,0 +1,9 @@
+#pragma once
+#include <stdint.h>
+
+// ICU behind a header of its own: its headers define what Foundation's copy of ICU defines too.
+
+/// Writes the NFC form (UAX #15) of UTF-16 text.
+///
+/// Returns its length in code units, or -1 if it doesn't fit or ICU fails.
+int32_t cicu_nfc(const uint16_t *text, int32_t length, uint16_t *output, int32_t capacity);

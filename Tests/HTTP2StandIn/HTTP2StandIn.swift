@@ -1,0 +1,161 @@
+import COpenSSL
+import Glibc
+import Synchronization
+
+/// A request as the stand-in got it.
+public struct StandInRequest: Sendable {
+  /// The connection, counted from 1.
+  public let connection: Int
+  /// All fields in order, the pseudo-fields first.
+  public var fields: [(name: String, value: String)] = []
+  /// The body.
+  public var body: [UInt8] = []
+
+  /// The value of the only field with a name; nil if there is none or several.
+  public subscript(name: String) -> String? {
+    let values = fields.filter { $0.name == name }.map(\.value)
+    return values.count == 1 ? values[0] : nil
+  }
+}
+
+/// What the stand-in does about a request.
+public enum StandInAnswer: Sendable {
+  /// Answers after some milliseconds; with `goesAway`, says at once that it takes no more requests.
+  case respond(
+    Int, fields: [String: String] = [:], body: String = "", after: Int = 0, goesAway: Bool = false)
+  /// Says that it takes no more requests, nor has taken this one.
+  case refuse
+  /// Resets the stream.
+  case reset
+  /// Never answers.
+  case silence
+  /// Cuts the connection.
+  case drop
+}
+
+/// An HTTP/2 server over TLS on 127.0.0.1 that answers what a script says.
+public final class HTTP2StandIn: @unchecked Sendable {
+  // Safe to share: nothing is changed after `init` but the counts.
+
+  /// Decides about a whole request, on the connection's thread.
+  public typealias Script = @Sendable (StandInRequest) -> StandInAnswer
+
+  /// What can go wrong at the start.
+  public struct Failure: Error {}
+
+  /// Where it listens.
+  public let port: UInt16
+  private let listener: Int32
+  private let context: OpaquePointer
+  private let counts = Counts()
+
+  private final class Counts: Sendable {
+    let connections = Atomic<Int>(0)
+    let mostStreams = Atomic<Int>(0)
+  }
+
+  /// - Parameters:
+  ///   - certificate: the server's certificate, a PEM file.
+  ///   - key: its key, a PEM file.
+  ///   - clientCA: whose certificates clients must show, a PEM file.
+  ///   - streams: how many requests may be under way on a connection.
+  ///   - script: decides about each request.
+  public init(
+    certificate: String, key: String, clientCA: String? = nil, streams: UInt32 = 1000,
+    script: @escaping Script
+  ) throws {
+    guard let context = SSL_CTX_new(TLS_server_method()),
+      SSL_CTX_use_certificate_chain_file(context, certificate) == 1,
+      SSL_CTX_use_PrivateKey_file(context, key, SSL_FILETYPE_PEM) == 1
+    else { throw Failure() }
+    self.context = context
+    if let clientCA {
+      guard SSL_CTX_load_verify_file(context, clientCA) == 1 else { throw Failure() }
+      SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nil)
+    }
+    SSL_CTX_set_alpn_select_cb(
+      context,
+      { _, output, length, offered, count, _ in
+        var offers = UnsafeBufferPointer(start: offered, count: Int(count))[...]
+        while let size = offers.popFirst(), Int(size) <= offers.count {
+          let name = offers.prefix(Int(size))
+          if name.elementsEqual("h2".utf8), let offered {
+            output?.pointee = offered + name.startIndex
+            length?.pointee = 2
+            return SSL_TLSEXT_ERR_OK
+          }
+          offers.removeFirst(Int(size))
+        }
+        return SSL_TLSEXT_ERR_ALERT_FATAL
+      }, nil)
+    let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+    self.listener = listener
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_addr.s_addr = inet_addr("127.0.0.1")
+    var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+    let bound = withUnsafeMutableBytes(of: &address) { bytes in
+      guard let address = bytes.baseAddress?.assumingMemoryBound(to: sockaddr.self) else {
+        return false
+      }
+      return bind(listener, address, length) == 0 && listen(listener, 64) == 0
+        && getsockname(listener, address, &length) == 0
+    }
+    guard bound else { throw Failure() }
+    port = UInt16(bigEndian: address.sin_port)
+    let counts = self.counts
+    SSL_CTX_up_ref(context)
+    let shared = UInt(bitPattern: context)
+    startThread {
+      guard let context = OpaquePointer(bitPattern: shared) else { return }
+      defer { SSL_CTX_free(context) }
+      while case let socket = accept(listener, nil, nil), socket >= 0 {
+        guard let tls = SSL_new(context) else { break }
+        let number = counts.connections.add(1, ordering: .relaxed).newValue
+        let handle = UInt(bitPattern: tls)
+        startThread {
+          guard let tls = OpaquePointer(bitPattern: handle) else { return }
+          StandInConnection(number, tls, socket, script).serve(streams: streams) { open in
+            counts.mostStreams.max(open, ordering: .relaxed)
+          }
+          SSL_free(tls)
+          close(socket)
+        }
+      }
+    }
+  }
+
+  deinit {
+    shutdown(listener, Int32(SHUT_RDWR))
+    close(listener)
+    SSL_CTX_free(context)
+  }
+
+  /// How many connections have come.
+  public var connections: Int { counts.connections.load(ordering: .relaxed) }
+  /// How many requests were under way at once on one connection, at most.
+  public var mostStreams: Int { counts.mostStreams.load(ordering: .relaxed) }
+  /// Where it listens.
+  public var url: String { "https://127.0.0.1:\(port)" }
+}
+
+func startThread(_ body: @escaping @Sendable () -> Void) {
+  final class Box {
+    let body: @Sendable () -> Void
+    init(_ body: @escaping @Sendable () -> Void) { self.body = body }
+  }
+  var thread = pthread_t()
+  pthread_create(
+    &thread, nil,
+    { box in
+      guard let box else { return nil }
+      // A client that is gone is found out by the write's result.
+      var pipeSignal = sigset_t()
+      sigemptyset(&pipeSignal)
+      sigaddset(&pipeSignal, SIGPIPE)
+      pthread_sigmask(SIG_BLOCK, &pipeSignal, nil)
+      Unmanaged<Box>.fromOpaque(box).takeRetainedValue().body()
+      return nil
+    }, Unmanaged.passRetained(Box(body)).toOpaque())
+  pthread_detach(thread)
+}

@@ -1,0 +1,138 @@
+import HTTP2StandIn
+import HTTPClient
+import HTTPProtocol
+import Synchronization
+import Testing
+
+/// Against a scripted HTTP/2 server.
+struct HTTP2Tests {
+  private func standIn(
+    streams: UInt32 = 1000, _ script: @escaping HTTP2StandIn.Script
+  ) throws -> (HTTP2StandIn, HTTPClientOptions) {
+    let certificates = try TestCertificates.shared.get()
+    let server = try HTTP2StandIn(
+      certificate: certificates.server.certificate, key: certificates.server.key,
+      streams: streams, script: script)
+    var options = HTTPClientOptions()
+    options.certificateAuthorities = certificates.authority
+    options.connectionsPerHost = 1
+    options.streamsPerConnection = 1000
+    return (server, options)
+  }
+
+  /// How often what came of some requests at once: a status or an error.
+  private func outcomes(_ count: Int, _ client: HTTPClient, _ url: String) async -> [String: Int] {
+    await withTaskGroup(of: String.self) { group in
+      for number in 0..<count {
+        group.addTask {
+          let request = OutgoingRequest(.post, "\(url)/\(number)", body: [1, 2])
+          do throws(HTTPClientError) {
+            return String(try await client.send(request).status.code)
+          } catch {
+            return "\(error.code) \(error)"
+          }
+        }
+      }
+      return await group.reduce(into: [:]) { $0[$1, default: 0] += 1 }
+    }
+  }
+
+  @Test func `sends and receives`() async throws {
+    let (server, options) = try standIn { request in
+      .respond(
+        410, fields: ["x-method": request[":method"] ?? "", "x-token": request["x-token"] ?? ""],
+        body: String(decoding: request.body, as: UTF8.self) + " back")
+    }
+    var fields = HeaderFields()
+    fields.append(FieldName("X-Token"), "abc")
+    let response = try await HTTPClient(options).send(
+      OutgoingRequest(.post, server.url + "/a", fields: fields, body: Array("there".utf8)))
+    #expect(response.version == .http2)
+    #expect(response.status == .gone)
+    #expect(response.fields.first(FieldName("x-method")) == "POST")
+    #expect(response.fields.first(FieldName("x-token")) == "abc")
+    #expect(response.body == Array("there back".utf8))
+  }
+
+  @Test func `many requests share one connection`() async throws {
+    let (server, options) = try standIn { _ in .respond(200, after: 100) }
+    let answers = await outcomes(300, try HTTPClient(options), server.url)
+    #expect(answers == ["200": 300])
+    #expect(server.connections == 1)
+    #expect(server.mostStreams > 200)
+  }
+
+  @Test func `waits for what the server allows at once`() async throws {
+    let (server, options) = try standIn(streams: 3) { _ in .respond(200, after: 5) }
+    let answers = await outcomes(30, try HTTPClient(options), server.url)
+    #expect(answers == ["200": 30])
+    #expect(server.mostStreams <= 3)
+  }
+
+  @Test func `streams in flight are answered after GOAWAY, later ones go elsewhere`() async throws {
+    let (server, options) = try standIn { .respond(200, after: 200, goesAway: $0.connection == 1) }
+    let client = try HTTPClient(options)
+    let request = OutgoingRequest(.get, server.url)
+    async let inFlight = client.send(request)
+    #expect(try await inFlight.status == .ok)
+    #expect(try await client.send(request).status == .ok)
+    #expect(server.connections == 2)
+  }
+
+  @Test func `after what the server refused comes a new connection`() async throws {
+    let (server, options) = try standIn { $0.connection == 1 ? .refuse : .respond(200) }
+    let client = try HTTPClient(options)
+    let error = await #expect(throws: HTTPClientError.self) {
+      try await client.send(OutgoingRequest(.get, server.url))
+    }
+    #expect(error?.code == .disconnected)
+    #expect(await outcomes(1, client, server.url) == ["200": 1])
+    #expect(server.connections == 2)
+  }
+
+  @Test(arguments: [StandInAnswer.reset, .drop])
+  func `reports a stream or connection that ended early`(answer: StandInAnswer) async throws {
+    let seen = Atomic<Int>(0)
+    let (server, options) = try standIn { _ in
+      seen.add(1, ordering: .relaxed).newValue == 1 ? answer : .respond(200)
+    }
+    let client = try HTTPClient(options)
+    let error = await #expect(throws: HTTPClientError.self) {
+      try await client.send(OutgoingRequest(.get, server.url))
+    }
+    #expect(error?.code == .disconnected)
+    #expect(await outcomes(1, client, server.url) == ["200": 1])
+  }
+
+  @Test func `leaves a connection on which nothing is answered`() async throws {
+    let (server, options) = try standIn { $0.connection == 1 ? .silence : .respond(200) }
+    let client = try HTTPClient(options)
+    for timeout in [300, 20_000] {
+      let request = OutgoingRequest(.get, server.url, timeout: .milliseconds(timeout))
+      do throws(HTTPClientError) {
+        #expect(try await client.send(request).status == .ok)
+        #expect(timeout > 300)
+      } catch {
+        #expect(error.code == .timedOut)
+        #expect(timeout == 300)
+      }
+    }
+    #expect(server.connections == 2)
+  }
+
+  @Test func `one silent stream does not end its connection`() async throws {
+    let (server, options) = try standIn { request in
+      request[":path"] == "/silent" ? .silence : .respond(200, after: 20)
+    }
+    let client = try HTTPClient(options)
+    async let silent = #expect(throws: HTTPClientError.self) {
+      try await client.send(
+        OutgoingRequest(.get, server.url + "/silent", timeout: .milliseconds(400)))
+    }
+    for _ in 0..<30 {
+      #expect(try await client.send(OutgoingRequest(.get, server.url)).status == .ok)
+    }
+    _ = await silent
+    #expect(server.connections == 1)
+  }
+}

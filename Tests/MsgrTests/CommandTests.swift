@@ -1,0 +1,108 @@
+import Configuration
+import Cryptography
+import Foundation
+import HTTPProtocol
+import Observability
+import ServiceKit
+import Storage
+import Synchronization
+import Testing
+
+@testable import Msgr
+
+/// The commands, beside a running service on the same file.
+@Suite struct CommandTests {
+  /// What a command prints.
+  private final class Output: Sendable {
+    private let lines = Mutex<[String]>([])
+    func add(_ line: String) { lines.withLock { $0.append(line) } }
+    var text: String { lines.withLock { $0.joined(separator: "\n") } }
+  }
+
+  @discardableResult
+  private func run(
+    _ command: any Command.Type, _ words: [String], beside fixture: Fixture
+  ) async throws -> String {
+    let output = Output()
+    let path = "\(fixture.folder.path)/awd.sqlite3"
+    let store = try await Store.open(.file(path), migrations: MsgrService.migrations)
+    let section = try ConfigurationReader(
+      ConfigurationDocument(
+        parsing: Array("[msgr]\n\(Fixture.cheap)".utf8), file: "\(fixture.folder.path)/awd.toml")
+    ).section("msgr")
+    let context = ServiceContext(
+      configuration: section, store: store, log: Log(level: .error, descriptor: -1),
+      clock: { fixture.clock.now }, dataFolder: fixture.folder.path)
+    let result: Result<Void, any Error>
+    do {
+      try await command.run(
+        CommandContext(
+          arguments: try CommandArguments(words, for: command.parameters),
+          services: [MsgrService.self], environment: [:], print: output.add,
+          configure: { _, _ in section }, lend: { _, _, _ in context }))
+      result = .success(())
+    } catch {
+      result = .failure(error)
+    }
+    await store.close()
+    try result.get()
+    return output.text
+  }
+
+  private func passwordFile(_ text: String, _ fixture: Fixture) throws -> [String] {
+    let path = "\(fixture.folder.path)/password"
+    try text.write(toFile: path, atomically: true, encoding: .utf8)
+    return ["--password-file", path]
+  }
+
+  @Test func accountsAreMadeAndRemoved() async throws {
+    let fixture = try await Fixture()
+    let password = try passwordFile("hunter2\nsecond line\n", fixture)
+    try await run(UserAddCommand.self, password + ["zoe\u{308}"], beside: fixture)
+    let login = try await fixture.post(
+      "/login", ["Username": "zoë", "Password": "hunter2", "DeviceID": Fixture.device("z")])
+    #expect(login.status == 200)
+    let again = await #expect(throws: CommandError.self) {
+      try await run(UserAddCommand.self, password + ["zoë"], beside: fixture)
+    }
+    #expect(again == .refused("the name is taken"))
+    #expect(try await run(UserListCommand.self, [], beside: fixture).contains("zoë\tsince 20"))
+    let json = try await run(UserListCommand.self, ["--json"], beside: fixture)
+    let accounts = try JSONSerialization.jsonObject(with: Data(json.utf8)) as? [[String: Any]]
+    #expect(accounts?.first?["name"] as? String == "zoë")
+    #expect(accounts?.first?["devices"] as? Int == 1)
+    try await run(UserRemoveCommand.self, ["zoë"], beside: fixture)
+    #expect(try await run(UserListCommand.self, [], beside: fixture).isEmpty)
+    for command in [UserRemoveCommand.self, PushTestCommand.self] as [any Command.Type] {
+      await #expect(throws: CommandError.self) { try await run(command, ["zoë"], beside: fixture) }
+    }
+  }
+
+  @Test func aChangedPasswordCountsAtOnceAndEndsTokens() async throws {
+    let fixture = try await Fixture()
+    let token = try await fixture.register("anna")
+    let password = try passwordFile("new", fixture)
+    try await run(UserPasswordCommand.self, password + ["anna"], beside: fixture)
+    #expect(
+      try await fixture.post("/contacts", ["Username": "anna", "Password": "pw"]).status == 403)
+    #expect(
+      try await fixture.post("/contacts", ["Username": "anna", "Password": "new"]).status == 200)
+    #expect(try await fixture.post("/contacts", [:], token: token).status == 403)
+  }
+
+  @Test func aTestIsAMessage() async throws {
+    let fixture = try await Fixture()
+    try await fixture.register("anna")
+    #expect(try await run(PushTestCommand.self, ["anna"], beside: fixture) == "queued for 1 device")
+    let message = try #require(try await fixture.inbox("anna").first)
+    #expect(message["UserFrom"] as? String == "anna")
+  }
+
+  @Test(arguments: ["", "\n", "a\u{1}b"]) func badPasswordsAreRefused(_ text: String) async throws {
+    let fixture = try await Fixture()
+    let password = try passwordFile(text, fixture)
+    await #expect(throws: CommandError.self) {
+      try await run(UserAddCommand.self, password + ["anna"], beside: fixture)
+    }
+  }
+}

@@ -1,0 +1,89 @@
+import Foundation
+import HTTPProtocol
+import ServiceKit
+import Testing
+
+@testable import Msgr
+
+/// The service's OpenAPI description, read as a client's tool would.
+final class Description: @unchecked Sendable {
+  // Safe to share: nothing changes it.
+  let document: [String: Any]
+
+  init() {
+    let data = Data(PackageResources.openapi_json)
+    document = (try? JSONSerialization.jsonObject(with: data)) as? [String: Any] ?? [:]
+  }
+
+  var paths: [String: [String: Any]] { document["paths"] as? [String: [String: Any]] ?? [:] }
+
+  /// Records an issue unless an answer is one that the description allows.
+  func check(_ answer: Answer, to path: String) throws {
+    let operation = paths[path]?["post"] as? [String: Any]
+    let responses = try #require(operation?["responses"] as? [String: Any], "\(path)")
+    let described = try #require(
+      responses["\(answer.status)"] as? [String: Any], "\(path) answers \(answer.status)")
+    let response = resolve(described)
+    let content = response["content"] as? [String: [String: Any]] ?? [:]
+    let schema = try #require(content["application/json"]?["schema"] as? [String: Any])
+    #expect(answer.fields.first(.contentType) == "application/json")
+    #expect(answer.fields.first(.cacheControl) == "no-store")
+    let json = try #require(answer.json, "\(path) answers no JSON")
+    #expect(faults(of: json, schema) == [], "\(path)")
+    for name in (response["headers"] as? [String: Any] ?? [:]).keys {
+      #expect(answer.fields.pairs.contains { $0.name == name }, "\(path) lacks \(name)")
+    }
+  }
+
+  private func resolve(_ node: [String: Any]) -> [String: Any] {
+    guard let reference = node["$ref"] as? String else { return node }
+    let steps = reference.split(separator: "/").dropFirst()
+    var found: Any? = document
+    for step in steps { found = (found as? [String: Any])?[String(step)] }
+    return found as? [String: Any] ?? [:]
+  }
+
+  /// What of a value breaks a schema; the keywords that the description uses.
+  private func faults(of value: Any, _ schema: [String: Any], at place: String = "$") -> [String] {
+    let schema = resolve(schema)
+    var faults: [String] = []
+    switch schema["type"] as? String {
+    case "object":
+      guard let object = value as? [String: Any] else { return ["\(place): no object"] }
+      let properties = schema["properties"] as? [String: [String: Any]] ?? [:]
+      for name in schema["required"] as? [String] ?? [] where object[name] == nil {
+        faults.append("\(place): lacks \(name)")
+      }
+      for (name, member) in object {
+        if let property = properties[name] {
+          faults += self.faults(of: member, property, at: "\(place).\(name)")
+        } else if schema["additionalProperties"] as? Bool == false {
+          faults.append("\(place): has \(name)")
+        }
+      }
+    case "array":
+      guard let array = value as? [Any] else { return ["\(place): no array"] }
+      if let most = schema["maxItems"] as? Int, array.count > most {
+        faults.append("\(place): too many")
+      }
+      for element in array {
+        faults += self.faults(of: element, schema["items"] as? [String: Any] ?? [:], at: place)
+      }
+    case "string":
+      guard let text = value as? String else { return ["\(place): no string"] }
+      if let pattern = schema["pattern"] as? String,
+        text.range(of: pattern, options: .regularExpression) == nil
+      {
+        faults.append("\(place): \(text) is not \(pattern)")
+      }
+    default: break
+    }
+    if let names = schema["enum"] as? [String], !names.contains(value as? String ?? "") {
+      faults.append("\(place): none of \(names)")
+    }
+    if let truth = schema["const"] as? Bool, truth != value as? Bool {
+      faults.append("\(place): not \(truth)")
+    }
+    return faults
+  }
+}

@@ -1,0 +1,33 @@
+import Foundation
+import HTTPProtocol
+import Testing
+
+@testable import Msgr
+@testable import ServiceKit
+
+@Suite struct DescriptionTests {
+  @Test func namesEveryRouteAndNoOther() async throws {
+    var router = Router(service: MsgrService.name)
+    try await Fixture().service.register(on: &router)
+    let routes = Set(router.routes.map { "\($0.method.name) \($0.pattern.text)" })
+    let described = Set(
+      Description().paths.flatMap { path, operations in
+        operations.keys.map { "\($0.uppercased()) \(path)" }
+      })
+    #expect(routes == described)
+  }
+
+  @Test func isServed() async throws {
+    let answer = try await Fixture().request(.get, "/openapi.json")
+    #expect(answer.status == 200)
+    #expect(answer.object["openapi"] as? String == "3.1.0")
+  }
+
+  @Test func namesEveryField() throws {
+    let schemas = (Description().document["components"] as? [String: Any])?["schemas"]
+    let fault = (schemas as? [String: [String: Any]])?["Fault"]
+    let properties = fault?["properties"] as? [String: [String: Any]]
+    let names = try #require(properties?["field"]?["enum"] as? [String])
+    #expect(Set(names) == Set(FieldID.allCases.map(\.rawValue)))
+  }
+}

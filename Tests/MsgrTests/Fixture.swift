@@ -1,0 +1,164 @@
+import Configuration
+import Foundation
+import HTTPProtocol
+import HTTPServer
+import Observability
+import ServiceKit
+import Storage
+import Synchronization
+import Testing
+
+@testable import Msgr
+
+/// A clock that tests set.
+final class TestClock: Sendable {
+  private let milliseconds: Mutex<Int64>
+
+  init(_ milliseconds: Int64 = 1_800_000_000_000) { self.milliseconds = Mutex(milliseconds) }
+
+  var now: Timestamp { Timestamp(milliseconds: milliseconds.withLock { $0 }) }
+
+  func advance(by duration: Duration) {
+    milliseconds.withLock { $0 += Int64(duration / .milliseconds(1)) }
+  }
+}
+
+/// A folder that is removed with its contents when the test is over.
+final class TestFolder: Sendable {
+  let path = FileManager.default.temporaryDirectory
+    .appendingPathComponent("awd-msgr-\(UUID().uuidString)").path
+
+  init() throws {
+    try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+  }
+
+  deinit { try? FileManager.default.removeItem(atPath: path) }
+}
+
+/// The service over a database of its own, with passwords that cost next to nothing.
+struct Fixture: Sendable {
+  static let cheap = "password_memory = \"8KiB\"\npassword_passes = 1\n"
+
+  let clock = TestClock()
+  let folder: TestFolder
+  let service: MsgrService
+  let store: Store
+  let table: RouteTable
+  private let description = Description()
+
+  init(_ configuration: String = "") async throws {
+    folder = try TestFolder()
+    store = try await Store.open(
+      .file("\(folder.path)/awd.sqlite3"), migrations: MsgrService.migrations)
+    let toml =
+      "[msgr]\n\(configuration.contains("password_memory") ? "" : Self.cheap)\(configuration)"
+    let reader = ConfigurationReader(
+      try ConfigurationDocument(parsing: Array(toml.utf8), file: "\(folder.path)/awd.toml"))
+    let section = reader.section("msgr")
+    MsgrService.validate(section)
+    try section.finish()
+    let log = Log(level: .error, descriptor: -1)
+    service = try await MsgrService(
+      ServiceContext(
+        configuration: section, store: store, log: log, clock: { [clock] in clock.now },
+        dataFolder: folder.path))
+    var router = Router(service: MsgrService.name)
+    service.register(on: &router)
+    table = try RouteTable([router], log: log)
+  }
+
+  /// Answers a request, and checks the answer against the service's own description.
+  func request(
+    _ method: HTTPProtocol.Method, _ path: String, body: [UInt8] = [],
+    fields: [(name: String, value: String)] = [], from peer: String = "127.0.0.1"
+  ) async throws -> Answer {
+    var fields = fields
+    if !body.isEmpty { fields.append(("Content-Length", "\(body.count)")) }
+    let head = try RequestHead(method: method, path: path, authority: "h", fields: fields)
+    let response = await table.respond(
+      to: Request(head: head, body: body, origin: RequestOrigin(peer: peer)))
+    let answer = Answer(response)
+    if method == .post { try description.check(answer, to: path) }
+    return answer
+  }
+
+  /// Posts a JSON object as the clients of 2011 do: with the content type of a form.
+  func post(
+    _ path: String, _ fields: [String: Any], token: String? = nil, from peer: String = "127.0.0.1"
+  ) async throws -> Answer {
+    let body = try JSONSerialization.data(withJSONObject: fields)
+    return try await request(
+      .post, path, body: Array(body),
+      fields: [("Content-Type", "application/x-www-form-urlencoded")]
+        + (token.map { [("Authorization", "Bearer \($0)")] } ?? []),
+      from: peer)
+  }
+
+  /// Posts a text, whatever it is.
+  func post(_ path: String, raw body: String, type: String = "application/json") async throws
+    -> Answer
+  {
+    try await request(.post, path, body: Array(body.utf8), fields: [("Content-Type", type)])
+  }
+
+  /// Makes an account with a device of its own, and the password `pw`.
+  ///
+  /// - Returns: the token.
+  @discardableResult
+  func register(_ name: String, device: String? = nil) async throws -> String {
+    let answer = try await post(
+      "/register", ["Username": name, "Password": "pw", "DeviceID": device ?? Self.device(name)])
+    #expect(answer.status == 200)
+    return try #require(answer.object["Token"] as? String)
+  }
+
+  /// Sends a message from an account with the password `pw`.
+  @discardableResult
+  func send(_ text: String, from: String, to: String) async throws -> Answer {
+    try await post(
+      "/message", ["UserFrom": from, "Password": "pw", "UserTo": to, "Message": text])
+  }
+
+  /// What the inbox of an account with the password `pw` holds.
+  func inbox(_ name: String, since: String? = nil) async throws -> [[String: Any]] {
+    var fields = ["Username": name, "Password": "pw"]
+    fields["Since"] = since
+    return try await post("/inbox", fields).array.compactMap { $0 as? [String: Any] }
+  }
+
+  func texts(_ name: String, since: String? = nil) async throws -> [String] {
+    try await inbox(name, since: since).compactMap { $0["Message"] as? String }
+  }
+
+  /// A push token made of a name.
+  static func device(_ name: String) -> String {
+    let digits = name.utf8.map { String($0, radix: 16) }.joined()
+    return String((digits + String(repeating: "0", count: 64)).prefix(64))
+  }
+}
+
+/// An answer with its body read.
+struct Answer: Sendable {
+  let status: Int
+  let fields: HeaderFields
+  let bytes: [UInt8]
+
+  init(_ response: Response) {
+    status = Int(response.status.code)
+    fields = response.fields
+    bytes =
+      switch response.body {
+      case .none: []
+      case .array(let array): array
+      case .bytes(let bytes): bytes.array
+      }
+  }
+
+  var json: Any? {
+    try? JSONSerialization.jsonObject(with: Data(bytes), options: .fragmentsAllowed)
+  }
+  var object: [String: Any] { json as? [String: Any] ?? [:] }
+  var array: [Any] { json as? [Any] ?? [] }
+  var field: String? { object["field"] as? String }
+  var id: String? { object["Id"] as? String }
+}

@@ -1,0 +1,54 @@
+import Testing
+
+@testable import Msgr
+
+@Suite struct JSONObjectReaderTests {
+  private typealias Member = JSONObjectReader.Member
+
+  private func members(_ text: String) -> [Member]? {
+    JSONObjectReader.members(of: Array(text.utf8))
+  }
+
+  @Test func readsStringsAndSkipsTheRest() {
+    let text = #"{"a":"\u00e9\uD83D\uDE00\n\"","b":[{"a":"x"}, 1.5e-3],"a":"é","c":"\ud83d","":""}"#
+    #expect(
+      members(text) == [
+        Member(name: "a", text: "é😀\n\""), Member(name: "b", text: nil),
+        Member(name: "a", text: "é"), Member(name: "c", text: nil), Member(name: "", text: ""),
+      ])
+    #expect(members(" {\r\n\t} ") == [])
+  }
+
+  @Test(arguments: ["\\ud83d\\u0041", "\\ude00", "\\ud83dx", "\\ud83d\\n"])
+  func halfACharacterIsNoText(_ value: String) {
+    #expect(members("{\"a\":\"\(value)\"}") == [Member(name: "a", text: nil)])
+  }
+
+  @Test func noPrefixIsAnObject() {
+    let whole = Array(#"{"a":"\u00e9","b":[{"c":-1.5e+3},true,null],"d":""}"#.utf8)
+    #expect(JSONObjectReader.members(of: whole) != nil)
+    for length in 0..<whole.count {
+      #expect(JSONObjectReader.members(of: Array(whole.prefix(length))) == nil)
+    }
+  }
+
+  @Test func nestingEnds() {
+    func nested(_ depth: Int) -> String {
+      "{\"a\":" + String(repeating: "[", count: depth) + String(repeating: "]", count: depth) + "}"
+    }
+    #expect(members(nested(JSONObjectReader.deepest - 1)) != nil)
+    #expect(members(nested(JSONObjectReader.deepest)) == nil)
+    #expect(members(nested(30_000)) == nil)
+  }
+
+  @Test func anyBytesAreSurvived() {
+    var generator = SystemRandomNumberGenerator()
+    let alphabet = Array("{}[]\",:\\u0d8ab-+.e1tfn \u{1}é".utf8)
+    for _ in 0..<20_000 {
+      let count = Int.random(in: 0...24, using: &generator)
+      var bytes: [UInt8] = [UInt8(ascii: "{")]
+      for _ in 0..<count { bytes.append(alphabet.randomElement(using: &generator) ?? 0) }
+      _ = JSONObjectReader.members(of: bytes)
+    }
+  }
+}

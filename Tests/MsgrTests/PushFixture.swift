@@ -1,0 +1,106 @@
+import Cryptography
+import Observability
+import Storage
+import Synchronization
+
+@testable import Msgr
+
+/// A store in memory with accounts, and a clock that is set by hand.
+struct PushFixture: Sendable {
+  final class Clock: Sendable {
+    private let time = Mutex(Timestamp(seconds: 1_700_000_000))
+
+    var now: Timestamp { time.withLock { $0 } }
+    func advance(by duration: Duration) { time.withLock { $0 = $0 + duration } }
+  }
+
+  let clock = Clock()
+  let store: MsgrStore
+  static let owner: [UInt8] = [1]
+
+  init(_ location: StoreLocation = .memory, limits: MsgrStore.Limits = MsgrStore.Limits())
+    async throws
+  {
+    let store = try await Store.open(location, migrations: MsgrService.migrations)
+    self.store = MsgrStore(store: store, limits: limits) { [clock] in clock.now }
+  }
+
+  static func device(_ number: Int, prefix: String = "aaaaaaaa") -> DeviceID {
+    let digits = String(number, radix: 16)
+    let text = prefix + String(repeating: "0", count: 56 - digits.count) + digits
+    // Well-formed as it is made here.
+    return DeviceID(databaseValue: .text(text)) ?? DeviceID.none
+  }
+
+  static func name(_ text: String) throws -> UserName { try UserName(text, in: .username) }
+
+  /// Makes an account, if there is none, with some devices.
+  func makeUser(_ name: String, _ devices: DeviceID...) async throws {
+    let now = clock.now.milliseconds
+    try await store.store.write { transaction in
+      try transaction.execute(
+        "INSERT OR IGNORE INTO msgr_users (username, password, created_at) VALUES (?, '', ?)",
+        name, now)
+      for device in devices {
+        try transaction.execute("INSERT INTO msgr_devices VALUES (?, ?, ?)", device, name, now)
+      }
+    }
+  }
+
+  /// Stores a message, and with it its pushes.
+  @discardableResult
+  func send(
+    _ text: String = "hello", from sender: String = "anna", to recipient: String,
+    isAddRequest: Bool = false, streaming: Bool = false
+  ) async throws -> MessageID {
+    let text = try MessageText(text)
+    let sender = try Self.name(sender)
+    let recipient = try Self.name(recipient)
+    return try await store.store.write { [store] transaction in
+      try store.put(
+        text, from: sender, to: recipient, isAddRequest: isAddRequest,
+        isStreaming: { _ in streaming }, transaction)
+    }
+  }
+
+  func lease(_ count: Int = 100, owner: [UInt8] = PushFixture.owner) async throws -> [Push] {
+    try await store.leasePushes(atMost: count, owner: owner).pushes.sorted { $0.id < $1.id }
+  }
+
+  func settle(
+    _ push: Push, _ settlement: PushSettlement, owner: [UInt8] = PushFixture.owner
+  ) async throws {
+    try await store.settle(push, owner: owner, settlement, target: "target")
+  }
+
+  func count(_ table: StaticString) async throws -> Int {
+    try await store.store.read { snapshot in
+      switch "\(table)" {
+      case "push_outbox": try snapshot.one("SELECT count(*) FROM push_outbox") { try $0[0] } ?? 0
+      default: try snapshot.one("SELECT count(*) FROM msgr_devices") { try $0[0] } ?? 0
+      }
+    }
+  }
+
+  /// A push that no store has seen.
+  static func push(
+    _ id: Int64 = 1, device: Int = 1, text: String = "hello", from sender: String = "anna",
+    isAddRequest: Bool = false, badge: Int = 1, expires: Int64 = 1_700_600_000, attempts: Int = 1
+  ) throws -> Push {
+    Push(
+      id: id, device: Self.device(device), apnsID: "4a1e7f32-7a3c-4a0b-9b1c-0123456789ab",
+      message: MessageID(rawValue: 0x18c), sender: try name(sender), text: try MessageText(text),
+      isAddRequest: isAddRequest, badge: badge, expires: Timestamp(seconds: expires),
+      attempts: attempts)
+  }
+}
+
+extension DeviceID {
+  /// A device that is never pushed to.
+  fileprivate static var none: DeviceID {
+    guard let device = DeviceID(databaseValue: .text("stream:00000000")) else {
+      preconditionFailure("a text is a device")
+    }
+    return device
+  }
+}

@@ -1,0 +1,228 @@
+import Observability
+import Testing
+
+@testable import Msgr
+
+/// The outbox's decisions, without store and push service.
+struct PushMachineTests {
+  private typealias Action = OutboxMachine.Action
+
+  private let start = Timestamp(seconds: 1_700_000_000)
+
+  private func machine(isProven: Bool = true, inFlight: Int = 10) -> OutboxMachine {
+    var limits = OutboxMachine.Limits()
+    limits.inFlight = inFlight
+    var machine = OutboxMachine(limits, isProven: isProven, random: \.upperBound)
+    #expect(machine.advance([], at: start) == [.lease(atMost: inFlight)])
+    return machine
+  }
+
+  /// A machine with one push under way.
+  private func sending(_ push: Push, isProven: Bool = true) -> OutboxMachine {
+    var machine = machine(isProven: isProven)
+    #expect(machine.advance([.leased([push], next: nil)], at: start) == [.send(push)])
+    return machine
+  }
+
+  private func answer(
+    _ status: Int, _ reason: String? = nil, timestamp: Int64? = nil, retryAfter: Int? = nil
+  ) -> PushOutcome {
+    .answered(
+      PushAnswer(
+        status: status, reason: reason, timestamp: timestamp.map(Timestamp.init(seconds:)),
+        retryAfter: retryAfter.map { .seconds($0) }))
+  }
+
+  @Test func `sends what is due, at most so many at once`() throws {
+    var machine = machine(inFlight: 2)
+    let pushes = try (1...2).map { try PushFixture.push(Int64($0), device: $0) }
+    #expect(
+      machine.advance([.leased(pushes, next: start)], at: start) == pushes.map(Action.send))
+    #expect(machine.advance([.news], at: start) == [])
+    #expect(
+      machine.advance([.tried(1, answer(200))], at: start) == [.settle(pushes[0], .delivered)])
+    // Its place is free when the store has noted it.
+    #expect(machine.advance([.settled(1)], at: start) == [.lease(atMost: 1)])
+    #expect(machine.unsettled == [pushes[1]])
+  }
+
+  @Test func `wakes when the next is due, and looks from time to time`() throws {
+    var machine = machine()
+    let due = start + .seconds(2)
+    #expect(machine.advance([.leased([], next: due)], at: start) == [])
+    #expect(machine.wakeTime(at: start) == due)
+    #expect(machine.advance([], at: start + .seconds(1)) == [])
+    #expect(machine.advance([], at: due) == [.lease(atMost: 10)])
+    #expect(machine.wakeTime(at: due) > due)
+    #expect(machine.advance([.leased([], next: nil)], at: due) == [])
+    #expect(machine.wakeTime(at: due) == due + .seconds(5))
+    #expect(machine.advance([], at: due + .seconds(5)) == [.lease(atMost: 10)])
+  }
+
+  @Test func `news that come while it leases are not forgotten`() throws {
+    var machine = machine()
+    #expect(machine.advance([.news], at: start) == [])
+    #expect(machine.advance([.leased([], next: nil)], at: start) == [.lease(atMost: 10)])
+  }
+
+  @Test func `a clock that is set back stops nothing`() throws {
+    var machine = machine()
+    #expect(machine.advance([.leased([], next: nil)], at: start) == [])
+    let past = start + .seconds(-86_400)
+    #expect(machine.advance([], at: past) == [.lease(atMost: 10)])
+    #expect(machine.advance([.storeFailed], at: past) == [])
+    #expect(machine.advance([.news], at: past + .seconds(-86_400)) == [.lease(atMost: 10)])
+  }
+
+  @Test(arguments: [429, 500, 503, 599])
+  func `tries again after twice as long each time, up to a limit`(status: Int) throws {
+    for (attempts, wait) in [(1, 1), (2, 2), (5, 16), (10, 512), (11, 600), (1000, 600)] {
+      let push = try PushFixture.push(attempts: attempts)
+      var machine = sending(push)
+      #expect(
+        machine.advance([.tried(1, answer(status, "Shutdown"))], at: start)
+          == [.settle(push, .retried(at: start + .seconds(wait)))])
+    }
+  }
+
+  @Test func `spreads the next tries`() throws {
+    let push = try PushFixture.push(attempts: 5)
+    var machine = OutboxMachine(.init(), isProven: true, random: \.lowerBound)
+    _ = machine.advance([], at: start)
+    _ = machine.advance([.leased([push], next: nil)], at: start)
+    #expect(
+      machine.advance([.tried(1, .disconnected)], at: start)
+        == [.settle(push, .retried(at: start + .seconds(8)))])
+  }
+
+  @Test(arguments: [(1, 1), (100, 100), (1_000_000, 86_400)])
+  func `waits as long as it is told to, for a day at most`(told: Int, wait: Int) throws {
+    let push = try PushFixture.push()
+    var machine = sending(push)
+    #expect(
+      machine.advance([.tried(1, answer(429, retryAfter: told))], at: start)
+        == [.settle(push, .retried(at: start + .seconds(wait)))])
+  }
+
+  @Test func `a broken connection is tried again`() throws {
+    let push = try PushFixture.push()
+    var machine = sending(push)
+    #expect(
+      machine.advance([.tried(1, .disconnected)], at: start)
+        == [.settle(push, .retried(at: start + .seconds(1)))])
+  }
+
+  @Test func `drops what would come too late`() throws {
+    let late = try PushFixture.push(expires: start.seconds)
+    var machine = machine()
+    #expect(
+      machine.advance([.leased([late], next: nil)], at: start)
+        == [.report(.expired), .settle(late, .dropped)])
+    let soon = try PushFixture.push(expires: start.seconds + 100)
+    machine = sending(soon)
+    #expect(
+      machine.advance([.tried(1, answer(503, retryAfter: 100))], at: start)
+        == [.report(.expired), .settle(soon, .dropped)])
+  }
+
+  @Test func `a token that has expired is renewed, once`() throws {
+    let push = try PushFixture.push()
+    var machine = sending(push)
+    let expired = answer(403, "ExpiredProviderToken")
+    #expect(
+      machine.advance([.tried(1, expired)], at: start) == [.refreshCredentials, .send(push)])
+    #expect(
+      machine.advance([.tried(1, expired)], at: start)
+        == [
+          .report(.refused(status: 403, reason: "ExpiredProviderToken")), .settle(push, .dropped),
+        ])
+  }
+
+  @Test func `a device that is gone is unbound if it was gone after it was bound`() throws {
+    let push = try PushFixture.push()
+    var machine = sending(push)
+    #expect(
+      machine.advance([.tried(1, answer(410, "Unregistered", timestamp: 1_600_000_000))], at: start)
+        == [
+          .report(.unbound(reason: "Unregistered")),
+          .settle(push, .unbound(boundBefore: Timestamp(seconds: 1_600_000_000))),
+        ])
+    machine = sending(push)
+    #expect(
+      machine.advance([.tried(1, answer(410, "Unregistered"))], at: start).last
+        == .settle(push, .dropped))
+  }
+
+  @Test(arguments: ["BadDeviceToken", "DeviceTokenNotForTopic"])
+  func `a bad device is unbound by a proven push service only`(reason: String) throws {
+    let push = try PushFixture.push()
+    var machine = sending(push)
+    #expect(
+      machine.advance([.tried(1, answer(400, reason))], at: start).last
+        == .settle(push, .unbound(boundBefore: nil)))
+
+    machine = sending(push, isProven: false)
+    let actions = machine.advance([.tried(1, answer(400, reason))], at: start)
+    #expect(actions.first == .report(.targetInDoubt(reason: reason, pause: .seconds(1))))
+    #expect(actions.last == .settle(push, .retried(at: start + .seconds(61))))
+    // All are paused, then one is tried at a time, until one is taken.
+    #expect(machine.advance([.settled(1), .news], at: start) == [])
+    #expect(machine.wakeTime(at: start) == start + .seconds(1))
+    var now = start + .seconds(1)
+    #expect(machine.advance([], at: now) == [.lease(atMost: 1)])
+    let second = try PushFixture.push(2, device: 2)
+    _ = machine.advance([.leased([second], next: nil)], at: now)
+    let again = machine.advance([.tried(2, answer(400, reason))], at: now)
+    #expect(again.first == .report(.targetInDoubt(reason: reason, pause: .seconds(2))))
+    now = now + .seconds(2)
+    #expect(machine.advance([.settled(2)], at: now) == [.lease(atMost: 1)])
+    let third = try PushFixture.push(3, device: 3)
+    _ = machine.advance([.leased([third], next: nil)], at: now)
+    _ = machine.advance([.tried(3, answer(200))], at: now)
+    #expect(machine.advance([.settled(3)], at: now) == [.lease(atMost: 10)])
+    _ = machine.advance([.leased([push], next: nil)], at: now)
+    #expect(
+      machine.advance([.tried(1, answer(400, reason))], at: now).last
+        == .settle(push, .unbound(boundBefore: nil)))
+  }
+
+  @Test func `a push service that can't be reached pauses all`() throws {
+    let pushes = try (1...2).map { try PushFixture.push(Int64($0), device: $0) }
+    var machine = machine()
+    _ = machine.advance([.leased(pushes, next: nil)], at: start)
+    let pause = start + .seconds(1)
+    // Said once a pause.
+    #expect(
+      machine.advance([.tried(1, .unreachable("why")), .tried(2, .unreachable("why"))], at: start)
+        == [
+          .report(.unreachable("why", pause: .seconds(1))),
+          .settle(pushes[0], .retried(at: pause)), .settle(pushes[1], .retried(at: pause)),
+        ])
+    #expect(machine.advance([.settled(1), .settled(2)], at: start) == [])
+    #expect(machine.advance([], at: pause) == [.lease(atMost: 10)])
+  }
+
+  @Test(
+    arguments: [
+      (400, "BadTopic"), (403, "InvalidProviderToken"), (404, "BadPath"), (413, "PayloadTooLarge"),
+      (405, nil), (200 + 1, nil), (302, nil),
+    ] as [(Int, String?)])
+  func `anything else is dropped`(status: Int, reason: String?) throws {
+    let push = try PushFixture.push()
+    var machine = sending(push)
+    #expect(
+      machine.advance([.tried(1, answer(status, reason))], at: start)
+        == [
+          .report(.refused(status: status, reason: reason ?? "no reason")),
+          .settle(push, .dropped),
+        ])
+  }
+
+  @Test func `what was interrupted is given back`() throws {
+    let push = try PushFixture.push(attempts: 9)
+    var machine = sending(push)
+    #expect(
+      machine.advance([.tried(1, .cancelled)], at: start) == [.settle(push, .retried(at: start))])
+    #expect(machine.advance([.tried(7, .cancelled)], at: start) == [])
+  }
+}

@@ -1,0 +1,186 @@
+import Observability
+import Storage
+import Testing
+
+@testable import Msgr
+
+/// What the outbox table promises.
+struct PushOutboxStoreTests {
+  private let fixture: PushFixture
+
+  init() async throws {
+    fixture = try await PushFixture()
+    try await fixture.makeUser("anna")
+    try await fixture.makeUser("bert", PushFixture.device(1), PushFixture.device(2))
+  }
+
+  @Test func `a message is queued for each device, under an identifier of its own`() async throws {
+    let id = try await fixture.send("one", to: "bert", isAddRequest: true)
+    let pushes = try await fixture.lease()
+    #expect(pushes.map(\.device) == [PushFixture.device(1), PushFixture.device(2)])
+    #expect(Set(pushes.map(\.apnsID)).count == 2)
+    #expect(pushes.allSatisfy { $0.message == id && $0.text.text == "one" && $0.isAddRequest })
+    #expect(pushes.allSatisfy { $0.sender.text == "anna" && $0.badge == 1 && $0.attempts == 1 })
+    #expect(pushes.allSatisfy { $0.expires == fixture.clock.now + .seconds(7 * 86_400) })
+  }
+
+  @Test func `a message that is rolled back is not pushed`() async throws {
+    struct Stop: Error {}
+    let store = fixture.store
+    let (anna, bert) = (try PushFixture.name("anna"), try PushFixture.name("bert"))
+    let text = try MessageText("m")
+    await #expect(throws: Stop.self) {
+      try await store.store.write { transaction in
+        _ = try store.put(
+          text, from: anna, to: bert, isAddRequest: false, isStreaming: { _ in false }, transaction)
+        throw Stop()
+      }
+    }
+    #expect(try await fixture.lease().isEmpty)
+  }
+
+  @Test func `the badge counts what is newer than what was seen`() async throws {
+    let first = try await fixture.send(to: "bert")
+    try await fixture.store.noteSeen(upTo: first, by: try PushFixture.name("bert"))
+    try await fixture.send(to: "bert")
+    try await fixture.send(to: "bert")
+    var badges: [Int] = []
+    for _ in 1...3 {
+      for push in try await fixture.lease() {
+        if push.device == PushFixture.device(1) { badges.append(push.badge) }
+        try await fixture.settle(push, .delivered)
+      }
+    }
+    #expect(badges == [1, 1, 2])
+  }
+
+  @Test func `nobody else gets what is leased, until the lease ends`() async throws {
+    try await fixture.send(to: "bert")
+    let first = try await fixture.lease()
+    #expect(first.count == 2)
+    #expect(try await fixture.lease(owner: [2]).isEmpty)
+    fixture.clock.advance(by: .milliseconds(MsgrStore.pushLease))
+    let second = try await fixture.lease(owner: [2])
+    #expect(second.map(\.apnsID) == first.map(\.apnsID))
+    #expect(second.map(\.attempts) == [2, 2])
+    // Who comes late changes nothing.
+    for push in first { try await fixture.settle(push, .delivered) }
+    #expect(try await fixture.count("push_outbox") == 2)
+    for push in second { try await fixture.settle(push, .delivered, owner: [2]) }
+    #expect(try await fixture.count("push_outbox") == 0)
+  }
+
+  @Test func `two that lease at once share`() async throws {
+    for number in 10..<60 { try await fixture.makeUser("u\(number)", PushFixture.device(number)) }
+    for number in 10..<60 { try await fixture.send(to: "u\(number)") }
+    async let left = fixture.lease(30)
+    async let right = fixture.lease(30, owner: [2])
+    let all = try await left.map(\.id) + right.map(\.id)
+    #expect(Set(all).count == all.count)
+    #expect(all.count == 50)
+  }
+
+  @Test func `pushes to a device go one after the other, in order`() async throws {
+    for text in ["1", "2", "3"] { try await fixture.send(text, to: "bert") }
+    var seen: [String] = []
+    for _ in 0..<3 {
+      let pushes = try await fixture.lease().filter { $0.device == PushFixture.device(1) }
+      #expect(pushes.count == 1)
+      seen += pushes.map(\.text.text)
+      // A failure in between lets nothing overtake.
+      for push in pushes {
+        try await fixture.settle(push, .retried(at: fixture.clock.now + .seconds(5)))
+      }
+      #expect(try await fixture.lease().allSatisfy { $0.device != PushFixture.device(1) })
+      fixture.clock.advance(by: .seconds(5))
+      for push in try await fixture.lease() where push.device == PushFixture.device(1) {
+        #expect(push.attempts == 2)
+        try await fixture.settle(push, .delivered)
+      }
+    }
+    #expect(seen == ["1", "2", "3"])
+  }
+
+  @Test func `tells when the next is due and how much waits`() async throws {
+    #expect(try await fixture.store.leasePushes(atMost: 1, owner: [1]).next == nil)
+    let queued = fixture.clock.now
+    try await fixture.send(to: "bert")
+    fixture.clock.advance(by: .seconds(3))
+    let loan = try await fixture.store.leasePushes(atMost: 1, owner: PushFixture.owner)
+    #expect(loan.pushes.count == 1 && loan.next == queued)
+    let state = try await fixture.store.outboxState()
+    #expect(state.length == 2 && state.oldest == queued)
+    let later = fixture.clock.now + .seconds(60)
+    for push in try await fixture.lease() + loan.pushes {
+      try await fixture.settle(push, .retried(at: later))
+    }
+    #expect(try await fixture.store.leasePushes(atMost: 1, owner: [1]).next == later)
+  }
+
+  @Test(
+    arguments: [
+      (-1, true), (0, true), (1, false), (nil, false),
+    ] as [(Int64?, Bool)])
+  func `unbinds a device unless it was bound later`(offset: Int64?, remains: Bool) async throws {
+    try await fixture.send("1", to: "bert")
+    try await fixture.send("2", to: "bert")
+    let bound = fixture.clock.now
+    let push = try #require(try await fixture.lease(1).first)
+    try await fixture.settle(
+      push, .unbound(boundBefore: offset.map { Timestamp(milliseconds: bound.milliseconds + $0) }))
+    #expect(try await fixture.count("msgr_devices") == (remains ? 2 : 1))
+    // The push itself is gone in any case; what else waits goes with the device.
+    #expect(try await fixture.count("push_outbox") == (remains ? 3 : 2))
+  }
+
+  @Test func `what is pushed is dropped with the account, not with the inbox`() async throws {
+    try await fixture.send(to: "bert")
+    try await fixture.store.store.write { transaction in
+      try transaction.execute("DELETE FROM msgr_messages")
+    }
+    #expect(try await fixture.count("push_outbox") == 2)
+    try await fixture.store.store.write { transaction in
+      try transaction.execute("DELETE FROM msgr_users WHERE username = 'bert'")
+    }
+    #expect(try await fixture.count("push_outbox") == 0)
+  }
+
+  @Test func `remembers which push service has taken a push`() async throws {
+    try await fixture.send(to: "bert")
+    let pushes = try await fixture.lease()
+    try await fixture.settle(pushes[0], .dropped)
+    #expect(try await !fixture.store.hasProven("target"))
+    try await fixture.settle(pushes[1], .delivered)
+    #expect(try await fixture.store.hasProven("target"))
+    #expect(try await !fixture.store.hasProven("another"))
+  }
+
+  @Test func `what a stream delivers is held, then dropped or released`() async throws {
+    let device = PushFixture.device(3)
+    try await fixture.makeUser("cleo", device)
+    let first = try await fixture.send("1", to: "cleo", streaming: true)
+    try await fixture.send("2", to: "cleo", streaming: true)
+    try await fixture.send("3", to: "cleo", streaming: true)
+    #expect(try await fixture.lease().isEmpty)
+    let store = fixture.store
+    try await store.store.write { transaction in
+      try store.settlePushes(
+        to: device, after: .zero, confirmed: first, releasing: false, transaction)
+    }
+    #expect(try await fixture.lease().isEmpty)
+    #expect(try await fixture.count("push_outbox") == 2)
+    try await store.store.write { transaction in
+      try store.settlePushes(
+        to: device, after: .zero, confirmed: first, releasing: true, transaction)
+    }
+    #expect(try await fixture.lease().map(\.text.text) == ["2"])
+  }
+
+  @Test func `what is held too long is pushed`() async throws {
+    try await fixture.send(to: "bert", streaming: true)
+    fixture.clock.advance(by: .milliseconds(fixture.store.limits.pushHold - 1))
+    #expect(try await fixture.lease().isEmpty)
+    fixture.clock.advance(by: .milliseconds(1))
+    #expect(try await fixture.lease().count == 2)
+  }
+}

@@ -1,0 +1,65 @@
+import Foundation
+import Testing
+
+@testable import Msgr
+
+struct PushPayloadTests {
+  private func payload(_ push: Push) throws -> [String: Any] {
+    let json = PushPayload.json(of: push)
+    #expect(json.count <= 4096)
+    return try #require(try JSONSerialization.jsonObject(with: Data(json)) as? [String: Any])
+  }
+
+  @Test func `is what the protocol says`() throws {
+    let push = try PushFixture.push(text: "a \"b\" \\ \t\r\n / é 🙂", from: "Zoë", badge: 3)
+    let expected =
+      #"{"aps":{"alert":{"title":"Zoë","body":"a \"b\" \\ \t\r\n / é 🙂"},"sound":"default","#
+      + #""badge":3},"UserFrom":"Zoë","Message":"a \"b\" \\ \t\r\n / é 🙂","#
+      + #""Id":"000000000000018c"}"#
+    #expect(String(decoding: PushPayload.json(of: push), as: UTF8.self) == expected)
+    _ = try payload(push)
+  }
+
+  @Test func `says that it is a request`() throws {
+    #expect(try payload(PushFixture.push(isAddRequest: true))["AddRequest"] as? Bool == true)
+    #expect(try payload(PushFixture.push())["AddRequest"] == nil)
+  }
+
+  @Test(arguments: ["x", "é", "🙂", "👨‍👩‍👧‍👦", "\"", "\n", "e\u{301}"])
+  func `cuts the alert's copy between characters`(character: String) throws {
+    var text = ""
+    for length in [1000, 1900, 2000, 3000, 3500, 3900] {
+      text = String(repeating: character, count: length / character.utf8.count)
+      let message = try MessageText(text)
+      let sender = try PushFixture.name("anna")
+      guard message.fitsIntoPush(from: sender) else { continue }
+      let push = try PushFixture.push(text: text, badge: 99_999_999)
+      let json = try payload(push)
+      #expect(json["Message"] as? String == text)
+      let alert = (json["aps"] as? [String: Any])?["alert"] as? [String: Any]
+      let body = try #require(alert?["body"] as? String)
+      #expect(text.utf8.starts(with: body.utf8))
+      #expect(body.utf8.count.isMultiple(of: character.utf8.count))
+      if body != text {
+        // Nothing more would have fitted.
+        let escaped = character == "\"" || character == "\n" ? 2 : character.utf8.count
+        #expect(PushPayload.json(of: push).count + escaped > 4096)
+      }
+    }
+  }
+
+  @Test(arguments: [1, 64])
+  func `the longest message that fits does, with the longest name`(name: Int) throws {
+    let sender = String(repeating: "\"", count: name)
+    let user = try PushFixture.name(sender)
+    func fits(_ count: Int) throws -> Bool {
+      try MessageText(String(repeating: "é", count: count)).fitsIntoPush(from: user)
+    }
+    let longest = try #require(try (1...2048).last { try fits($0) })
+    let push = try PushFixture.push(
+      text: String(repeating: "é", count: longest), from: sender, isAddRequest: true,
+      badge: .max)
+    _ = try payload(push)
+    #expect(PushPayload.json(of: push).count > 4080)
+  }
+}

@@ -1,0 +1,279 @@
+import Foundation
+import HTTPProtocol
+import HTTPServer
+import Observability
+import ServiceKit
+import Storage
+import Testing
+
+@testable import Msgr
+
+/// Streams and the oldest clients, over sockets.
+@Suite(.serialized) struct StreamTests {
+  /// The service behind a server of its own.
+  private final class Running: Sendable {
+    let fixture: Fixture
+    private let server: HTTPServer
+    let port: UInt16
+
+    init(_ configuration: String = "") async throws {
+      fixture = try await Fixture(configuration)
+      server = try HTTPServer(
+        options: ServerOptions(endpoints: [.tcp(host: "127.0.0.1", port: 0)], threads: 2),
+        responder: fixture.table, report: { _ in })
+      try server.start()
+      guard case .tcp(_, let port) = try #require(server.endpoints.first) else { fatalError() }
+      self.port = port
+    }
+
+    func stream(_ token: String?, _ query: String = "") throws -> TestSocket {
+      try TestSocket(port: port, target: "/stream\(query)", token: token)
+    }
+
+    func stop() async { await server.drain(within: .seconds(1)) }
+  }
+
+  private func running(
+    _ configuration: String = "", _ body: (Running) async throws -> Void
+  ) async throws {
+    let running = try await Running(configuration)
+    do {
+      try await body(running)
+    } catch {
+      await running.stop()
+      throw error
+    }
+    await running.stop()
+  }
+
+  @Test func bringsWhatComes() async throws {
+    try await running { running in
+      let fixture = running.fixture
+      let token = try await fixture.register("anna", device: "stream:anna-1234")
+      try await fixture.register("bert")
+      try await fixture.send("before", from: "bert", to: "anna")
+      let stream = try running.stream(token)
+      #expect(stream.status == 101)
+      for number in 0..<3 { try await fixture.send("\(number)", from: "bert", to: "anna") }
+      _ = try await fixture.post(
+        "/add", ["Username": "bert", "Password": "pw", "AddUser": "anna"])
+      for number in 0..<3 {
+        let message = try await stream.nextObject()
+        #expect(message["Message"] as? String == "\(number)")
+        #expect(message["UserFrom"] as? String == "bert")
+        #expect((message["Id"] as? String)?.utf8.count == 16)
+        #expect((message["Time"] as? String)?.hasSuffix("Z") == true)
+        #expect(message["AddRequest"] == nil)
+      }
+      #expect(try await stream.nextObject()["AddRequest"] as? Bool == true)
+    }
+  }
+
+  @Test func bringsWhatWasMissedFirst() async throws {
+    try await running { running in
+      let fixture = running.fixture
+      let token = try await fixture.register("anna")
+      try await fixture.register("bert")
+      let first = try #require(try await fixture.send("0", from: "bert", to: "anna").id)
+      for number in 1..<250 { try await fixture.send("\(number)", from: "bert", to: "anna") }
+      let stream = try running.stream(token, "?since=\(first)")
+      try await fixture.send("250", from: "bert", to: "anna")
+      for number in 1...250 {
+        #expect(try await stream.nextObject()["Message"] as? String == "\(number)")
+      }
+    }
+  }
+
+  @Test func sendsAndAnswersInOrder() async throws {
+    try await running { running in
+      let fixture = running.fixture
+      let token = try await fixture.register("anna")
+      try await fixture.register("bert")
+      let stream = try running.stream(token)
+      try stream.send(#"{"UserTo":"bert","Message":"one"}"#)
+      try stream.send(#"{"UserTo":"nobody","Message":"two"}"#)
+      try stream.send(#"{"UserTo":"bert"}"#)
+      try stream.send("[]")
+      try stream.send(#"{"UserTo":"bert","Message":"\#(String(repeating: "x", count: 4096))"}"#)
+      try stream.send(#"{"UserTo":"bert","Message":"three"}"#)
+      #expect((try await stream.nextObject()["Id"] as? String)?.utf8.count == 16)
+      for (status, field) in [(403, nil), (400, "Message"), (400, nil), (413, nil)] {
+        let answer = try await stream.nextObject()
+        #expect(answer["status"] as? Int == status)
+        #expect(answer["error"] is String)
+        #expect(answer["field"] as? String == field)
+      }
+      #expect((try await stream.nextObject()["Id"] as? String)?.utf8.count == 16)
+      #expect(try await fixture.texts("bert") == ["one", "three"])
+    }
+  }
+
+  @Test func takesNoBinary() async throws {
+    try await running { running in
+      let stream = try running.stream(try await running.fixture.register("anna"))
+      try stream.sendBinary([1])
+      #expect(try await stream.next() == .closed(1003))
+    }
+  }
+
+  @Test func endsWithItsToken() async throws {
+    try await running { running in
+      let fixture = running.fixture
+      let token = try await fixture.register("anna")
+      let first = try running.stream(token)
+      let login = try await fixture.post(
+        "/login", ["Username": "anna", "Password": "pw", "DeviceID": Fixture.device("anna")])
+      #expect(try await first.next() == .closed(1008))
+      let second = try running.stream(login.object["Token"] as? String)
+      _ = try await fixture.post("/logout", [:], token: login.object["Token"] as? String)
+      #expect(try await second.next() == .closed(1008))
+      let third = try running.stream(try await fixture.register("bert"))
+      _ = try await fixture.post("/delete", ["Username": "bert", "Password": "pw"])
+      #expect(try await third.next() == .closed(1008))
+    }
+  }
+
+  @Test func needsATokenAndAPosition() async throws {
+    try await running { running in
+      let token = try await running.fixture.register("anna")
+      #expect(try running.stream(nil).status == 403)
+      #expect(try running.stream(String(repeating: "ab", count: 32)).status == 403)
+      for query in ["?since=", "?since=1", "?since=%zz"] {
+        let refused = try running.stream(token, query)
+        #expect(refused.status == 400)
+        #expect(refused.refusal.contains("Since"))
+      }
+      #expect(try running.stream(token, "?other=1").status == 101)
+    }
+  }
+
+  @Test func aStoppingServerSaysSo() async throws {
+    let running = try await Running()
+    let stream = try running.stream(try await running.fixture.register("anna"))
+    async let stopped: Void = running.stop()
+    #expect(try await stream.next() == .closed(1001))
+    try stream.sendClose(1001)
+    await stopped
+  }
+
+  // MARK: - Streams and pushes
+
+  /// How the pushes for a device stand: how many are due, and how many are held.
+  private func pushes(_ running: Running) async throws -> [String] {
+    let now = running.fixture.clock.now.milliseconds
+    return try await running.fixture.store.read { snapshot in
+      try snapshot.all("SELECT text, due_at FROM push_outbox ORDER BY id") { row in
+        let due: Int64 = try row[1]
+        return "\(try row[0] as String) \(due <= now ? "due" : "held")"
+      }
+    }
+  }
+
+  private func expectPushes(_ expected: [String], _ running: Running) async throws {
+    for _ in 0..<500 {
+      if try await pushes(running) == expected { return }
+      try await Task.sleep(for: .milliseconds(10))
+    }
+    #expect(try await pushes(running) == expected)
+  }
+
+  @Test func whatABrokenStreamMayNotHaveDeliveredIsPushed() async throws {
+    try await running { running in
+      let fixture = running.fixture
+      let token = try await fixture.register("anna")
+      try await fixture.register("bert", device: "stream:bert-1234")
+      try await fixture.send("before", from: "bert", to: "anna")
+      let stream = try running.stream(token)
+      try await fixture.send("streamed", from: "bert", to: "anna")
+      #expect(try await stream.nextObject()["Message"] as? String == "streamed")
+      #expect(try await pushes(running) == ["before due", "streamed held"])
+      stream.cut()
+      try await expectPushes(["before due", "streamed due"], running)
+      try await fixture.send("after", from: "bert", to: "anna")
+      #expect(try await pushes(running).last == "after due")
+    }
+  }
+
+  @Test func whatAStreamClosedInOrderHasDeliveredIsNotPushed() async throws {
+    try await running { running in
+      let fixture = running.fixture
+      let token = try await fixture.register("anna")
+      let stream = try running.stream(token)
+      try await fixture.send("streamed", from: "anna", to: "anna")
+      #expect(try await stream.nextObject()["Message"] as? String == "streamed")
+      try stream.sendClose(1000)
+      #expect(try await stream.next() == .closed(1000))
+      try await expectPushes([], running)
+    }
+  }
+
+  @Test func whatAnAnsweredPingConfirmsIsNotPushed() async throws {
+    try await running("stream_ping = \"1s\"\n") { running in
+      let fixture = running.fixture
+      let token = try await fixture.register("anna")
+      let stream = try running.stream(token)
+      try await fixture.send("one", from: "anna", to: "anna")
+      #expect(try await stream.nextObject()["Message"] as? String == "one")
+      // The ping is answered while the next message is awaited.
+      async let next = stream.next()
+      try await expectPushes([], running)
+      stream.answersPings = false
+      try await fixture.send("two", from: "anna", to: "anna")
+      guard case .text(let text) = try await next else { return #expect(Bool(false)) }
+      #expect(text.contains(#""Message":"two""#))
+      #expect(try await pushes(running) == ["two held"])
+      stream.cut()
+      try await expectPushes(["two due"], running)
+    }
+  }
+
+  @Test func oneStreamOfADeviceIsEnough() async throws {
+    try await running { running in
+      let fixture = running.fixture
+      let token = try await fixture.register("anna")
+      let streams = [try running.stream(token), try running.stream(token)]
+      try await fixture.send("m", from: "anna", to: "anna")
+      for stream in streams { #expect(try await stream.nextObject()["Message"] as? String == "m") }
+      streams[0].cut()
+      try streams[1].sendClose(1000)
+      #expect(try await streams[1].next() == .closed(1000))
+      try await expectPushes([], running)
+    }
+  }
+
+  /// What the clients of 2011 send: JSON under a form's content type, no token.
+  @Test func theOldestClientsAreServed() async throws {
+    try await running { running in
+      try await running.fixture.register("anna")
+      try await running.fixture.register("bert")
+      let body =
+        #"{"UserFrom":"anna","Password":"pw","UserTo":"bert","Message":"it's 2011 & all is \u00e9"}"#
+      let answer = try curl(
+        "-s", "-w", "%{http_code}", "--http1.0", "-H",
+        "Content-Type: application/x-www-form-urlencoded", "-d", body,
+        "http://127.0.0.1:\(running.port)/message")
+      #expect(answer.hasSuffix("200"))
+      #expect(try await running.fixture.texts("bert") == ["it's 2011 & all is é"])
+      let bare = try curl(
+        "-s", "-X", "POST", "-H", "Username: bert", "-H", "Password: pw",
+        "http://127.0.0.1:\(running.port)/contacts")
+      #expect(bare == "[]")
+      let large = try curl(
+        "-s", "-o", "/dev/null", "-w", "%{http_code}", "-H", "Transfer-Encoding: chunked", "-d",
+        String(repeating: "x", count: 65537), "http://127.0.0.1:\(running.port)/message")
+      #expect(large == "413")
+    }
+  }
+
+  private func curl(_ arguments: String...) throws -> String {
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+    process.arguments = ["curl"] + arguments
+    let output = Pipe()
+    process.standardOutput = output
+    try process.run()
+    let data = output.fileHandleForReading.readDataToEndOfFile()
+    process.waitUntilExit()
+    return String(decoding: data, as: UTF8.self)
+  }
+}
