@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """http_benchmark.py AWD [SECONDS] [ROUNDS]: a served contract of 34 KB from one event loop of awd against the same
-bytes from one nginx worker, by wrk, the two in turn. Prints requests a second, the server's CPU time for each request,
-and the median of the ratios round by round. The server has one core, wrk the others."""
+bytes from one nginx worker, by wrk, the servers in turn. nginx runs twice: with its defaults (access log off), and tuned
+(sendfile, tcp_nopush, open_file_cache). Prints requests a second, the server's CPU time for each request, and the median
+of the ratios round by round. The server has one core, wrk the others."""
 import os, shutil, signal, socket, statistics, subprocess, sys, tempfile, time, urllib.request
 
 AWD = os.path.abspath(sys.argv[1])
@@ -74,17 +75,22 @@ try:
         with open(path, "wb") as file:
             file.write(content)
     os.chmod(folder, 0o755)
-    nginx_port, awd_port = free_port(), free_port()
-    with open(f"{folder}/nginx.conf", "w") as file:
-        file.write(
-            f"worker_processes 1; daemon off; pid {folder}/nginx.pid; error_log {folder}/error.log;\n"
-            "events { worker_connections 4096; }\n"
-            "http { access_log off; sendfile on; tcp_nopush on; keepalive_requests 100000000; default_type text/xml;\n"
-            "  open_file_cache max=100; open_file_cache_valid 60s;\n"
-            + "".join(f"  {kind}_temp_path {folder}/{kind};\n" for kind in
-                      ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
-            + f"  server {{ listen 127.0.0.1:{nginx_port}; root {folder}/www; }} }}\n"
-        )
+    awd_port = free_port()
+    tunings = {
+        "nginx": "",
+        "tuned": "sendfile on; tcp_nopush on; open_file_cache max=100; open_file_cache_valid 60s;",
+    }
+    ports = {name: free_port() for name in tunings}
+    for name, tuning in tunings.items():
+        with open(f"{folder}/{name}.conf", "w") as file:
+            file.write(
+                f"worker_processes 1; daemon off; pid {folder}/{name}.pid; error_log {folder}/error.log;\n"
+                "events { worker_connections 4096; }\n"
+                f"http {{ access_log off; keepalive_requests 100000000; default_type text/xml; {tuning}\n"
+                + "".join(f"  {kind}_temp_path {folder}/{kind};\n" for kind in
+                          ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
+                + f"  server {{ listen 127.0.0.1:{ports[name]}; root {folder}/www; }} }}\n"
+            )
     with open(f"{folder}/awd.toml", "w") as file:
         file.write(
             f'[server]\nlisten = ["127.0.0.1:{awd_port}"]\nservices = ["tokenscript"]\nthreads = 1\n'
@@ -92,29 +98,35 @@ try:
             f'[tokenscript]\nrepository = "{folder}/repository"\nsignature = "off"\ntrust = "off"\n'
         )
     pin = ["taskset", "-c", "0"]
-    nginx = subprocess.Popen(pin + ["nginx", "-p", folder, "-c", f"{folder}/nginx.conf"],
-                             stderr=subprocess.DEVNULL)
+    nginx = {
+        name: subprocess.Popen(pin + ["nginx", "-p", folder, "-c", f"{folder}/{name}.conf"],
+                               stderr=subprocess.DEVNULL)
+        for name in tunings
+    }
     awd = subprocess.Popen(pin + [AWD, "serve", "--config", f"{folder}/awd.toml"])
-    processes = [nginx, awd]
-    urls = {"nginx": f"http://127.0.0.1:{nginx_port}/{CONTRACT}", "awd": f"http://127.0.0.1:{awd_port}/{CONTRACT}"}
+    processes = [*nginx.values(), awd]
+    urls = {name: f"http://127.0.0.1:{port}/{CONTRACT}" for name, port in ports.items()}
+    urls["awd"] = f"http://127.0.0.1:{awd_port}/{CONTRACT}"
     answers = {name: wait_for(url) for name, url in urls.items()}
-    assert answers["nginx"][1] == answers["awd"][1] == content
-    pids = {"nginx": worker_of(nginx.pid), "awd": awd.pid}
-    cases = {"200, 34 KB": None, "304": "Last-Modified"}
-    print(f"{'':14}{'nginx req/s':>14}{'awd req/s':>14}{'ratio':>8}{'nginx us/req':>16}{'awd us/req':>14}{'ratio':>8}")
-    for case, validator in cases.items():
-        rates, costs = {"nginx": [], "awd": []}, {"nginx": [], "awd": []}
+    assert all(answer[1] == content for answer in answers.values())
+    pids = {name: worker_of(process.pid) for name, process in nginx.items()} | {"awd": awd.pid}
+    middle = statistics.median
+    print(f"{'':14}{'server':10}{'req/s':>10}{'CPU us/req':>12}{'awd: speed':>12}{'CPU':>8}")
+    for case, validator in {"200, 34 KB": None, "304": "Last-Modified"}.items():
+        rates, costs = {name: [] for name in urls}, {name: [] for name in urls}
         for _ in range(ROUNDS):
-            for name in ("nginx", "awd"):
+            for name in urls:
                 header = f"If-Modified-Since: {answers[name][0][validator]}" if validator else None
                 rate, cost = load(urls[name], pids[name], header)
                 rates[name].append(rate)
                 costs[name].append(cost)
-        speed = statistics.median(a / n for a, n in zip(rates["awd"], rates["nginx"]))
-        thrift = statistics.median(n / a for a, n in zip(costs["awd"], costs["nginx"]))
-        middle = statistics.median
-        print(f"{case:14}{middle(rates['nginx']):14.0f}{middle(rates['awd']):14.0f}{speed:8.2f}"
-              f"{middle(costs['nginx']):16.2f}{middle(costs['awd']):14.2f}{thrift:8.2f}")
+        for name in urls:
+            against = ""
+            if name != "awd":
+                speed = middle(a / n for a, n in zip(rates["awd"], rates[name]))
+                thrift = middle(n / a for a, n in zip(costs["awd"], costs[name]))
+                against = f"{speed:10.2f} x{thrift:6.2f} x"
+            print(f"{case:14}{name:10}{middle(rates[name]):10.0f}{middle(costs[name]):12.2f}{against}")
 finally:
     for process in processes:
         process.send_signal(signal.SIGTERM)
