@@ -63,7 +63,7 @@ struct IndexPage: Sendable {
     <div class="page">
     \(header)
     <main>
-    \(refusals)\(table)\(navigation)</main>
+    \(findings)\(refusals)\(table)\(navigation)</main>
     <footer>
     <span>Index \(index.generation)</span>
     <a href="/?format=json">All rows as JSON</a>
@@ -148,6 +148,18 @@ struct IndexPage: Sendable {
 
   // MARK: The rows
 
+  /// What a search found, or that there is nothing; nothing where all rows are shown.
+  private var findings: String {
+    if query.isEmpty {
+      return count > 0 ? "" : "<p class=\"found\">There are no files yet.</p>\n"
+    }
+    let words = count == 0 ? "Nothing matches" : "\(count) of \(index.rows.count) rows match"
+    return """
+      <p class="found">\(words) “\(Self.foreign(query))”. <a href="/">Show all</a></p>
+
+      """
+  }
+
   /// The refused files of this page with their reasons; nothing where there are none.
   private var refusals: String {
     guard !refused.isEmpty else { return "" }
@@ -178,10 +190,9 @@ struct IndexPage: Sendable {
 
   /// All other rows of this page.
   private var table: String {
-    guard !others.isEmpty else { return refused.isEmpty ? nothing : "" }
-    let found = query.isEmpty ? "" : " <span>\(count) found for “\(Self.foreign(query))”</span>"
+    guard !others.isEmpty else { return "" }
     return """
-      <h2>Files\(found)</h2>
+      <h2>Files</h2>
       <div class="panel">
       <table>
       <thead>
@@ -193,15 +204,6 @@ struct IndexPage: Sendable {
       </div>
 
       """
-  }
-
-  /// What is shown instead of rows.
-  private var nothing: String {
-    let words =
-      query.isEmpty
-      ? "<p>There are no files yet.</p>"
-      : "<p>Nothing matches “\(Self.foreign(query))”.</p>\n<p><a href=\"/\">Show all</a></p>"
-    return "<h2>Files</h2>\n<div class=\"panel empty\">\n\(words)\n</div>\n"
   }
 
   /// A row with its warnings: a card on a narrow screen.

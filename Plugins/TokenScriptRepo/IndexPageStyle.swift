@@ -38,8 +38,7 @@ enum IndexPageStyle {
     .page { max-width: 82rem; margin: 0 auto; padding: 2.5rem 1.5rem 3rem; }
     h1 { margin: 0; font-size: 1.75rem; line-height: 1.2; letter-spacing: -.015em; }
     h2 { margin: 2.25rem 0 .75rem; font-size: 1.1rem; }
-    h2 span, .quiet, footer { color: var(--quiet); font-weight: 400; }
-    .quiet, footer { font-size: .85rem; }
+    .quiet, footer { color: var(--quiet); font-size: .85rem; }
     a { color: var(--link); text-decoration: none; }
     a:hover { text-decoration: underline; }
     :focus-visible { outline: 2px solid var(--link); outline-offset: 2px; border-radius: 3px; }
@@ -69,6 +68,7 @@ enum IndexPageStyle {
     .refusals { list-style: none; margin: 0; padding: 0; border-left: 4px solid var(--refused); }
     .refusals > li { padding: .8rem 1rem; }
     .refusals > li + li, tbody + tbody { border-top: 1px solid var(--line); }
+    .found { margin: 1.5rem 0 -.75rem; overflow-wrap: anywhere; }
     .refusals p { margin: .3rem 0 .15rem; overflow-wrap: anywhere; }
     .warnings { list-style: none; margin: 0; padding: 0; color: var(--caution);
       font-size: .85rem; overflow-wrap: anywhere; }
@@ -81,29 +81,31 @@ enum IndexPageStyle {
     th, td { padding: .65rem .75rem; vertical-align: top; }
     th:first-child, td:first-child { padding-left: 1rem; }
     td { overflow-wrap: anywhere; }
-    tbody tr + tr td { padding-top: 0; }
+    tbody tr + tr td:first-child { padding-top: 0; }
     tbody:hover { background: color-mix(in srgb, var(--idle-ground) 40%, transparent); }
     time { white-space: nowrap; font-variant-numeric: tabular-nums; }
-    .token { width: 22.5rem; } .what { width: 8.5rem; } .version { width: 5rem; }
-    .whose { width: 11rem; } .when { width: 11.75rem; }
-    .empty { padding: 2.5rem 1rem; text-align: center; }
-    .empty p { margin: .25rem 0; overflow-wrap: anywhere; }
+    .token { width: 22.5rem; } .what { width: 8.5rem; } .version { width: 5.75rem; }
+    .whose { width: 10.75rem; } .when { width: 11.75rem; }
     nav { display: flex; gap: 1.25rem; justify-content: center; margin-top: 1.25rem; }
     footer { margin-top: 2rem; display: flex; flex-wrap: wrap; gap: .25rem 1.5rem; }
     @media (max-width: 68rem) {
       .page { padding: 1.5rem 1rem 2rem; }
-      header > div, form { flex: 1 1 100%; }
+      header > div { flex: 1 1 100%; }
+      form { flex: 0 1 32rem; }
       thead { position: absolute; width: 1px; height: 1px; overflow: hidden;
         clip-path: inset(50%); }
       .panel:has(table) { background: none; border: 0; border-radius: 0; }
-      table, tbody, tr, td { display: block; }
+      tbody, tr, td { display: block; }
+      table { display: grid; gap: .75rem;
+        grid-template-columns: repeat(auto-fill, minmax(min(100%, 24rem), 1fr)); }
       tbody, tbody + tbody { background: var(--surface); border: 1px solid var(--line);
-        border-radius: 12px; padding: .8rem 1rem; margin-bottom: .75rem; }
-      td, td:first-child, tbody tr + tr td { padding: .3rem 0 0; }
+        border-radius: 12px; padding: .8rem 1rem; min-width: 0; }
+      td { padding: .3rem 0 0; }
+      time { white-space: normal; }
       td:first-child { padding: 0 0 .3rem; }
-      tbody tr + tr td { margin-top: .6rem; border-top: 1px solid var(--line);
-        padding-top: .5rem; }
-      td[data-label] { display: grid; grid-template-columns: 5.5rem minmax(0, 1fr);
+      tbody tr + tr td:first-child { margin-top: .7rem; border-top: 1px solid var(--line);
+        padding: .6rem 0 0; }
+      td[data-label] { display: grid; grid-template-columns: 4.75rem minmax(0, 1fr);
         gap: .75rem; }
       td[data-label]::before { content: attr(data-label); color: var(--quiet);
         font-size: .85rem; }
