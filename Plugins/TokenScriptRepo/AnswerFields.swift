@@ -8,6 +8,7 @@ extension FieldName {
   static let accessControlMaxAge = FieldName("Access-Control-Max-Age")
   static let contentSecurityPolicy = FieldName("Content-Security-Policy")
   static let contentTypeOptions = FieldName("X-Content-Type-Options")
+  static let referrerPolicy = FieldName("Referrer-Policy")
 }
 
 /// The header fields that the repository's answers share.
@@ -62,6 +63,16 @@ struct AnswerFields: Sendable {
     var fields = HeaderFields()
     fields.append(.contentTypeOptions, "nosniff")
     fields.append(.contentSecurityPolicy, "sandbox; default-src 'none'")
+    return fields
+  }()
+
+  /// Of the page for people: its own style and form, and no script, so nothing of what it shows can be
+  /// more than text.
+  static let ofIndexPage = {
+    var fields = HeaderFields()
+    fields.append(.contentTypeOptions, "nosniff")
+    fields.append(.contentSecurityPolicy, IndexPageStyle.contentSecurityPolicy)
+    fields.append(.referrerPolicy, "no-referrer")
     return fields
   }()
 }

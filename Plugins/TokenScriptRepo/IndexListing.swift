@@ -3,12 +3,14 @@ internal import HTTPProtocol
 internal import Observability
 internal import ServiceKit
 
-/// The index as a table, for people and for programs; made when somebody asks, once for each index.
+/// Answers `/`: the index as a page for people or as JSON for programs, made on request.
 actor IndexListing {
   private let fields: AnswerFields
+  // Pages differ with what is searched for, so they aren't kept; the queue bounds what they cost.
+  private let queue = WorkQueue(
+    width: 1, room: 64, excuse: "too many pages of the index are being made")
   private var generation = 0
   private var json: Response?
-  private var html: Response?
 
   /// A listing of nothing yet.
   ///
@@ -18,67 +20,53 @@ actor IndexListing {
   /// Answers `/`.
   ///
   /// - Parameters:
-  ///   - head: the request, whose `Accept` decides between JSON and HTML, which is the default.
+  ///   - head: the request. Its `Accept`, or `format=json` in its query, decides between JSON and
+  ///     HTML, which is the default; `q` and `page` choose the rows of the HTML.
   ///   - index: what is listed.
-  /// - Returns: 200 with all rows.
-  /// - Throws: ``SystemError`` without room for a thread.
+  /// - Returns: 200 with all rows as JSON, or one page as HTML.
+  /// - Throws: ``HTTPError``, 400 for a malformed query, 503 where too many are waiting;
+  ///   ``SystemError`` without room for a thread.
   func response(to head: RequestHead, for index: ContractIndex) async throws -> Response {
-    if index.generation != generation {
-      generation = index.generation
-      json = nil
-      html = nil
+    guard let form = URLEncodedForm(head.query ?? []) else {
+      throw HTTPError(.badRequest, "malformed percent-encoding in the query")
     }
     let accept = AcceptList(head, .accept)
     let quality = accept.quality(of: "application/json") ?? 0
-    if quality > 0, quality >= accept.quality(of: "text/html") ?? 0 {
-      if let json { return json }
-      let made = try await WorkerThreads.run { [fields] in
-        try Self.shared(Response(.ok, json: ["contracts": index.rows.map(Item.init)]), fields)
-      }
-      if generation == index.generation { json = made }
-      return made
+    if form["format"] == "json"
+      || quality > 0 && quality >= accept.quality(of: "text/html") ?? 0
+    {
+      return try await listing(of: index)
     }
-    if let html { return html }
-    let made = try await WorkerThreads.run { [fields] in
-      Self.shared(
-        Response(.ok, type: "text/html; charset=utf-8", text: Self.page(index)), fields)
+    let number = form["page"].flatMap { Int($0) } ?? 1
+    return try await queue.run { [fields] in
+      let page = IndexPage(index, query: form["q"] ?? "", number: number)
+      let response = Response(.ok, type: "text/html; charset=utf-8", text: page.html)
+      return Self.shared(response, fields.common, AnswerFields.ofIndexPage)
     }
-    if generation == index.generation { html = made }
+  }
+
+  /// All rows as JSON, made once for each index.
+  private func listing(of index: ContractIndex) async throws -> Response {
+    if index.generation != generation {
+      generation = index.generation
+      json = nil
+    }
+    if let json { return json }
+    let made = try await queue.run { [fields] in
+      try Self.shared(
+        Response(.ok, json: ["contracts": index.rows.map(Item.init)]), fields.common,
+        AnswerFields.ofForeignContent)
+    }
+    if generation == index.generation { json = made }
     return made
   }
 
   /// The response with its body in memory that connections share.
-  private static func shared(_ response: Response, _ fields: AnswerFields) -> Response {
+  private static func shared(_ response: Response, _ fields: HeaderFields...) -> Response {
     var response = response
-    response.fields.append(contentsOf: fields.common)
-    response.fields.append(contentsOf: AnswerFields.ofForeignContent)
+    for more in fields { response.fields.append(contentsOf: more) }
     if case .array(let bytes) = response.body { response.body = .bytes(Bytes(bytes)) }
     return response
-  }
-
-  private static func page(_ index: ContractIndex) -> String {
-    var text = """
-      <!doctype html>
-      <title>TokenScript repository</title>
-      <h1>TokenScript repository</h1>
-      <p>\(index.summary.htmlEscaped)</p>
-      <table border="1">
-      <tr><th>Contract<th>Name<th>Networks<th>Schema<th>Signed<th>Signer<th>File<th>State<th>Warnings
-
-      """
-    for item in index.rows.map(Item.init) {
-      let contract = item.contract.map { contract in
-        item.schema.map { "<a href=\"/\($0)/\(contract)\">\(contract)</a>" } ?? contract
-      }
-      let cells = [
-        contract ?? "", (item.name ?? "").htmlEscaped,
-        item.networks.map { "\($0)" }.joined(separator: ", "), item.schema ?? "",
-        item.time ?? "", (item.signer ?? "").htmlEscaped, item.path.htmlEscaped,
-        item.state.htmlEscaped, item.warnings.map(\.htmlEscaped).joined(separator: "<br>"),
-      ]
-      text += "<tr><td>\(cells.joined(separator: "<td>"))\n"
-    }
-    return text + "</table>\n"
   }
 
   /// A row as programs get it.

@@ -14,7 +14,8 @@ struct VerificationResponder: Sendable {
   /// Tells the time.
   let clock: @Sendable () -> Timestamp
 
-  private let queue = VerificationQueue(width: WorkerThreads.cores, room: 16)
+  private let queue = WorkQueue(
+    width: WorkerThreads.cores, room: 16, excuse: "too many files are being verified")
 
   /// A responder with an empty queue.
   ///

@@ -160,7 +160,7 @@ struct VerificationTests {
   }
 
   @Test func onlySoManyAtOnceAndAFewMoreWait() async throws {
-    let queue = VerificationQueue(width: 2, room: 3)
+    let queue = WorkQueue(width: 2, room: 3, excuse: "busy")
     let work = Work()
     await withTaskGroup(of: Bool.self) { group in
       for _ in 0..<9 {

@@ -2,9 +2,10 @@ internal import HTTPProtocol
 internal import ServiceKit
 
 /// Lets only so much work be done at once; a few more may wait, all others are turned away.
-actor VerificationQueue {
+actor WorkQueue {
   private let width: Int
   private let room: Int
+  private let excuse: String
   private var running = 0
   private var waiting: [CheckedContinuation<Void, Never>] = []
 
@@ -13,9 +14,11 @@ actor VerificationQueue {
   /// - Parameters:
   ///   - width: how many are at work at once.
   ///   - room: how many more may wait.
-  init(width: Int, room: Int) {
+  ///   - excuse: what whoever is turned away is told.
+  init(width: Int, room: Int, excuse: String) {
     self.width = width
     self.room = room
+    self.excuse = excuse
   }
 
   /// Does a piece of work on a thread of its own, when its turn has come.
@@ -31,7 +34,7 @@ actor VerificationQueue {
       running += 1
     } else {
       guard waiting.count < room else {
-        throw HTTPError(.serviceUnavailable, "too many files are being verified", retryAfter: 1)
+        throw HTTPError(.serviceUnavailable, excuse, retryAfter: 1)
       }
       // Whoever ends hands the place over, so the count stays.
       await withCheckedContinuation { waiting.append($0) }

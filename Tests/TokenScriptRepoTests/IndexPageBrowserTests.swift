@@ -1,0 +1,96 @@
+import Foundation
+import Testing
+
+@testable import TokenScriptRepo
+
+/// Whether there is a browser where ``CommandsFixture`` looks for programs.
+private let hasBrowser = ["/usr/bin", "/bin"].contains {
+  FileManager.default.isExecutableFile(atPath: "\($0)/chromium")
+}
+
+/// The page at `/` as a browser sees it.
+@Suite(.enabled(if: hasBrowser))
+struct IndexPageBrowserTests {
+  /// The document after scripts have run, where any may.
+  private func dump(_ url: String, in fixture: CommandsFixture) throws -> String {
+    let result = try fixture.spawn(
+      "timeout",
+      [
+        "60", "chromium", "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run",
+        "--disable-background-networking", "--user-data-dir=\(fixture.folder)/chromium",
+        "--dump-dom", url,
+      ])
+    #expect(result.status == 0, "\(result.errors)")
+    return result.output
+  }
+
+  @Test func theServedPageShowsTheRowsThatAreSearchedFor() throws {
+    let fixture = try CommandsFixture()
+    for path in ["first.tsml", "second.tsml"] { try fixture.write("repository/\(path)", "broken") }
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: try CommandsFixture.program())
+    process.arguments = ["serve", "--config", "\(fixture.folder)/awd.toml"]
+    process.environment = ["HOME": fixture.folder, "AWD_SERVER_LISTEN": "127.0.0.1:0"]
+    let output = Pipe()
+    process.standardOutput = output
+    process.standardError = output
+    try process.run()
+    defer {
+      process.terminate()
+      process.waitUntilExit()
+    }
+    var told = ""
+    var address: String?
+    while address == nil {
+      let data = output.fileHandleForReading.availableData
+      guard !data.isEmpty else { break }
+      told += String(decoding: data, as: UTF8.self)
+      address = told.firstMatch(of: /127\.0\.0\.1:[1-9][0-9]+(?=\s)/).map { "\($0.0)" }
+    }
+    let host = try #require(address, "\(told)")
+    let all = try dump("http://\(host)/", in: fixture)
+    #expect(all.contains(">first.tsml<") && all.contains(">second.tsml<"))
+    let found = try dump("http://\(host)/?q=FIRST", in: fixture)
+    #expect(found.contains(">first.tsml<") && !found.contains(">second.tsml<"))
+  }
+
+  /// The document in a frame as wide as a phone; the script around it measures.
+  @Test(arguments: [320, 400, 1_200])
+  func nothingSticksOutOfTheWindow(_ width: Int) throws {
+    let fixture = try CommandsFixture()
+    let long = String(repeating: "long", count: 50)
+    var row = IndexRow(path: RepositoryPath("\(long)/\(long).tsml"), state: .served)
+    row.name = long
+    row.signer = TokenScriptFile.Signer(commonName: long, key: long, kind: "P-256", time: 0)
+    row.time = 0
+    row.warnings = [long]
+    var refused = row
+    refused.state = .refused(Refusal(reason: long, detail: ""))
+    var shadowed = row
+    shadowed.state = .shadowed(by: row.path)
+    let index = ContractIndex(
+      generation: 1, documents: .none, editions: [:], files: [], rows: [row, refused, shadowed])
+    let page = IndexPage(index, query: "long").html
+    let url = try fixture.write(
+      "frame.html",
+      """
+      <!doctype html><iframe width="\(width)" height="900" srcdoc="\(page.htmlEscaped)"></iframe>
+      <script>
+      const frame = document.querySelector("iframe")
+      frame.onload = () => {
+        const inner = frame.contentDocument
+        const cells = [...inner.querySelectorAll("h1, td, li, .mono, .line, time, .state, input")]
+        const right = Math.max(...cells.map(cell => cell.getBoundingClientRect().right))
+        const isCard = getComputedStyle(inner.querySelector("tbody")).display == "block"
+        const root = inner.documentElement
+        const fits = root.scrollWidth <= root.clientWidth && right <= root.clientWidth
+        document.title = `fits: ${fits}, cards: ${isCard}`
+      }
+      </script>
+      """)
+    let shown = try dump("file://\(url)", in: fixture)
+    #expect(
+      shown.contains("<title>fits: true, cards: \(width < 1_000)</title>"),
+      "\(String(describing: shown.firstMatch(of: /<title>[^<]*<\/title>/)?.0))")
+  }
+}
