@@ -22,24 +22,26 @@ struct ContractKey: Hashable, Sendable {
     guard segment.count == 42, segment[segment.startIndex] == UInt8(ascii: "0"),
       segment[segment.startIndex + 1] | 0x20 == UInt8(ascii: "x")
     else { return nil }
-    let start = segment.startIndex + 2
-    guard let first = Self.number(segment[start..<start + 16]),
-      let second = Self.number(segment[start + 16..<start + 32]),
-      let third = Self.number(segment[start + 32..<start + 40])
+    let digits = segment.span.extracting(last: 40)
+    guard let first = Self.number(digits.extracting(0..<16)),
+      let second = Self.number(digits.extracting(16..<32)),
+      let third = Self.number(digits.extracting(32..<40))
     else { return nil }
     words = (first, second, UInt32(truncatingIfNeeded: third))
   }
 
   /// The number that at most 16 hexadecimal digits write.
-  private static func number(_ digits: ArraySlice<UInt8>) -> UInt64? {
+  private static func number(_ digits: Span<UInt8>) -> UInt64? {
     var number: UInt64 = 0
-    for byte in digits {
+    var isNumber = true
+    for index in digits.indices {
+      let byte = unsafe digits[unchecked: index]
       let digit = byte &- UInt8(ascii: "0")
       let letter = (byte | 0x20) &- UInt8(ascii: "a")
-      guard digit < 10 || letter < 6 else { return nil }
-      number = number << 4 | UInt64(digit < 10 ? digit : letter + 10)
+      isNumber = isNumber && (digit < 10 || letter < 6)
+      number = number << 4 | UInt64(digit < 10 ? digit : letter &+ 10)
     }
-    return number
+    return isNumber ? number : nil
   }
 
   /// Whether two keys are of one address.

@@ -89,7 +89,9 @@ final class PreparedFile: Sendable {
   /// The coding with the highest weight, and of several the one with the fewest bytes. The content
   /// as it is weighs nothing unless it is named, and is sent for want of anything better.
   private func choose(_ accept: AcceptList) -> (Coded, Bytes) {
-    guard let variants = content.variants else { return (identity, content.bytes) }
+    guard !accept.isAbsent, let variants = content.variants else {
+      return (identity, content.bytes)
+    }
     var best = (coded: identity, bytes: content.bytes)
     var weight = max(1, accept.quality(of: "identity") ?? accept.quality(of: "*") ?? 0)
     func consider(_ coded: Coded, _ bytes: Bytes?, _ quality: Int) {

@@ -1,3 +1,5 @@
+internal import Glibc
+
 /// A set of ASCII bytes: one bit each, so that a question needs no table in memory.
 struct ByteSet: Sendable {
   /// The bytes 0 to 63, the lowest bit first.
@@ -50,6 +52,17 @@ extension Span<UInt8> {
         return false
       }
       return true
+    }
+  }
+
+  /// Whether two texts are the same bytes.
+  func isIdentical(to other: Span<UInt8>) -> Bool {
+    guard count == other.count else { return false }
+    return unsafe withUnsafeBytes { left in
+      unsafe other.withUnsafeBytes { right in
+        guard let left = left.baseAddress, let right = right.baseAddress else { return true }
+        return unsafe memcmp(left, right, count) == 0
+      }
     }
   }
 

@@ -16,6 +16,9 @@ public struct AcceptList: Sendable {
     self.name = name
   }
 
+  /// Whether the request has no such field, so that nothing is preferred.
+  public var isAbsent: Bool { head.first(name) == nil }
+
   /// The weight of a member that is named exactly; wildcards don't count, nor parameters but `q`.
   ///
   /// - Parameter member: a media type or a coding, compared without regard to case.

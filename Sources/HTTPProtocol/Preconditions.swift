@@ -63,7 +63,7 @@ public enum Preconditions {
     head.forEachValue(name) { value in
       count += 1
       // Clients tell back what they were told: then there is nothing to read.
-      let isOurs = value.elementsEqual(validators.lastModifiedText)
+      let isOurs = value.span.isIdentical(to: validators.lastModifiedText.span)
       date = isOurs ? validators.lastModified : HTTPDate(value, now: now)
     }
     return count == 1 ? date : nil
