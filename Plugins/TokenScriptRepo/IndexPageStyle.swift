@@ -5,9 +5,11 @@ internal import FoundationEssentials
 enum IndexPageStyle {
   /// The value of `Content-Security-Policy` (CSP level 3): the style by its hash, the search form,
   /// and nothing else.
-  static let contentSecurityPolicy =
-    "default-src 'none'; style-src 'sha256-\(Data(SHA256.hash(Array(text.utf8))).base64EncodedString())'; "
-    + "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+  static let contentSecurityPolicy = {
+    let digest = Data(SHA256.hash(Array(text.utf8))).base64EncodedString()
+    return "default-src 'none'; style-src 'sha256-\(digest)'; form-action 'self'; "
+      + "base-uri 'none'; frame-ancestors 'none'"
+  }()
 
   /// The content of the page's `style` element.
   ///
