@@ -29,15 +29,13 @@ struct IndexPage: Sendable {
   ///
   /// - Parameters:
   ///   - index: what is listed.
-  ///   - query: what the contract, the name, the signer, the path or the state of a row must contain,
-  ///     in any case; blanks around it don't count.
+  ///   - query: words parted by blanks, in any case, which a row's words must all contain.
   ///   - number: the page, from 1; one outside the range means the nearest inside.
   init(_ index: ContractIndex, query: String = "", number: Int = 1) {
     self.index = index
-    let query = String(query.trimmingPrefix { $0 == " " }.reversed().drop { $0 == " " }.reversed())
-    self.query = query
-    let sought = query.lowercased()
-    let rows = sought.isEmpty ? index.rows : index.rows.filter { Self.row($0, contains: sought) }
+    self.query = query.split(separator: " ").joined(separator: " ")
+    let words = query.lowercased().split(separator: " ")
+    let rows = words.isEmpty ? index.rows : index.rows.filter { $0.contains(words) }
     count = rows.count
     pages = max(1, (count + Self.limit - 1) / Self.limit)
     self.number = min(max(1, number), pages)
@@ -75,15 +73,6 @@ struct IndexPage: Sendable {
     """
   }
 
-  /// Whether one of the words that a row is found by contains the text, which is in lowercase.
-  private static func row(_ row: IndexRow, contains sought: String) -> Bool {
-    let words = [
-      row.name, row.path.text, row.state.words, row.signer?.commonName, row.signer?.key,
-      row.contract?.lowercase,
-    ]
-    return words.contains { $0?.lowercased().contains(sought) ?? false }
-  }
-
   // MARK: Around the rows
 
   private var header: String {
@@ -95,7 +84,7 @@ struct IndexPage: Sendable {
     </div>
     <form method="get" action="/" role="search">
     <input type="search" name="q" value="\(query.htmlEscaped)" aria-label="Search" \
-    placeholder="Contract, name, signer, path or state" autocomplete="off">
+    placeholder="Contract, signer, path, state" autocomplete="off">
     <button>Search</button>
     </form>
     </header>
@@ -197,7 +186,8 @@ struct IndexPage: Sendable {
       <table>
       <thead>
       <tr><th class="token">Contract</th><th class="what">State</th>\
-      <th class="version">Schema</th><th class="whose">Signer</th><th class="when">Signed</th><th>File</th></tr>
+      <th class="version">Schema</th><th class="whose">Signer</th><th class="when">Signed</th>\
+      <th>File</th></tr>
       </thead>
       \(others.map(group).joined(separator: "\n"))
       </table>
@@ -258,8 +248,8 @@ struct IndexPage: Sendable {
   /// A path, which breaks behind a slash if it must.
   private static func path(_ path: RepositoryPath) -> String {
     let text = path.text.htmlEscaped
-    return
-      "<span class=\"mono\" title=\"\(text)\"><bdi>\(text.replacing("/", with: "/<wbr>"))</bdi></span>"
+    let breakable = text.replacing("/", with: "/<wbr>")
+    return "<span class=\"mono\" title=\"\(text)\"><bdi>\(breakable)</bdi></span>"
   }
 
   private static func badge(_ state: IndexRow.State) -> String {

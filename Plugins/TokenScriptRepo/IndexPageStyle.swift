@@ -5,9 +5,11 @@ internal import FoundationEssentials
 enum IndexPageStyle {
   /// The value of `Content-Security-Policy` (CSP level 3): the style by its hash, the search form,
   /// and nothing else.
-  static let contentSecurityPolicy =
-    "default-src 'none'; style-src 'sha256-\(Data(SHA256.hash(Array(text.utf8))).base64EncodedString())'; "
-    + "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+  static let contentSecurityPolicy = {
+    let digest = Data(SHA256.hash(Array(text.utf8))).base64EncodedString()
+    return "default-src 'none'; style-src 'sha256-\(digest)'; form-action 'self'; "
+      + "base-uri 'none'; frame-ancestors 'none'"
+  }()
 
   /// The content of the page's `style` element.
   ///
@@ -44,7 +46,7 @@ enum IndexPageStyle {
     :focus-visible { outline: 2px solid var(--link); outline-offset: 2px; border-radius: 3px; }
     header { display: flex; flex-wrap: wrap; gap: 1rem 2rem; align-items: end; }
     header > div { flex: 1 1 20rem; }
-    form { display: flex; flex: 0 1 26rem; gap: .5rem; }
+    form { display: flex; flex: 0 1 26rem; min-width: 0; gap: .5rem; }
     input, button {
       font: inherit; border: 1px solid var(--line); border-radius: 8px; padding: .45rem .8rem;
     }
@@ -65,11 +67,12 @@ enum IndexPageStyle {
     .state.served { color: var(--served); background: var(--served-ground); }
     .state.shadowed { color: var(--caution); background: var(--caution-ground); }
     .state.refused { color: var(--refused); background: var(--refused-ground); }
-    .refusals { list-style: none; margin: 0; padding: 0; border-left: 4px solid var(--refused); }
+    .refusals { list-style: none; margin: 0; padding: 0; border-left: 4px solid var(--refused);
+      overflow-wrap: anywhere; }
     .refusals > li { padding: .8rem 1rem; }
     .refusals > li + li, tbody + tbody { border-top: 1px solid var(--line); }
     .found { margin: 1.5rem 0 -.75rem; overflow-wrap: anywhere; }
-    .refusals p { margin: .3rem 0 .15rem; overflow-wrap: anywhere; }
+    .refusals p { margin: .3rem 0 .15rem; }
     .warnings { list-style: none; margin: 0; padding: 0; color: var(--caution);
       font-size: .85rem; overflow-wrap: anywhere; }
     .warnings li { padding-left: 1.4em; text-indent: -1.4em; }

@@ -67,4 +67,15 @@ struct IndexRow: Sendable, Equatable {
   var state: State
   /// What is odd about it.
   var warnings: [String] = []
+
+  /// Whether each word stands somewhere in the contract, the name, the signer, the path or the state.
+  ///
+  /// - Parameter words: in lowercase.
+  func contains(_ words: [Substring]) -> Bool {
+    let parts = [
+      contract?.lowercase, name, signer?.commonName, signer?.key, path.text, state.words,
+    ]
+    let text = parts.compactMap(\.self).joined(separator: "\n").lowercased()
+    return words.allSatisfy { text.contains($0) }
+  }
 }

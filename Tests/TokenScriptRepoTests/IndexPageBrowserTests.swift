@@ -79,18 +79,19 @@ struct IndexPageBrowserTests {
       const frame = document.querySelector("iframe")
       frame.onload = () => {
         const inner = frame.contentDocument
-        const cells = [...inner.querySelectorAll("h1, td, li, .mono, .line, time, .state, input")]
-        const right = Math.max(...cells.map(cell => cell.getBoundingClientRect().right))
-        const isCard = getComputedStyle(inner.querySelector("tbody")).display == "block"
         const root = inner.documentElement
-        const fits = root.scrollWidth <= root.clientWidth && right <= root.clientWidth
-        document.title = `fits: ${fits}, cards: ${isCard}`
+        const outside = [...inner.body.querySelectorAll(":not(th)")]
+          .filter(part => part.getBoundingClientRect().right > root.clientWidth)
+          .map(part => part.localName + "." + part.className)
+        if (root.scrollWidth > root.clientWidth) outside.push("page")
+        const isCard = getComputedStyle(inner.querySelector("tbody")).display == "block"
+        document.title = `outside: [${outside}], cards: ${isCard}`
       }
       </script>
       """)
     let shown = try dump("file://\(url)", in: fixture)
     #expect(
-      shown.contains("<title>fits: true, cards: \(width < 1_000)</title>"),
+      shown.contains("<title>outside: [], cards: \(width < 1_000)</title>"),
       "\(String(describing: shown.firstMatch(of: /<title>[^<]*<\/title>/)?.0))")
   }
 }

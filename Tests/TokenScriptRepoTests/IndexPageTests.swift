@@ -82,7 +82,7 @@ import Testing
     ("  DAI ", ["dai.tsml", "old.tsml"]), ("0X6B17", ["dai.tsml", "old.tsml"]),
     ("usdc", ["usdc.tsml.gone"]), ("rival", ["old.tsml"]), ("SHADOWED", ["old.tsml"]),
     ("refused", ["broken.tsml"]), ("serves nothing", ["empty.tsml"]), ("s3cret", []),
-    ("nothing of the kind", []),
+    ("served  Dai", ["dai.tsml"]), ("dai nowhere", []),
   ])
   func searchLooksAtWhatIsShown(_ query: String, _ found: [String]) {
     let page = IndexPage(mixed, query: query)
@@ -110,15 +110,15 @@ import Testing
 
   @Test func theServiceSearchesAndForbidsScripts() async throws {
     let fixture = try RepositoryFixture()
-    try fixture.write("a b.tsml", "broken")
-    try fixture.write("c.tsml", "broken")
+    try fixture.write("alpha beta.tsml", "broken")
+    try fixture.write("gamma.tsml", "broken")
     try fixture.write(
       "d.tsml", bytes: Signers.shop.sign(tokenScript(for: alice), at: 1_600_000_000))
     try fixture.write(
       "e.tsml", bytes: Signers.rival.sign(tokenScript(for: alice), at: 1_600_000_000))
     let server = try await fixture.server()
-    let page = try await server.get("/?q=A+B")
-    #expect(page.text.contains("a b.tsml") && !page.text.contains("c.tsml"))
+    let page = try await server.get("/?q=ALPHA+%62eta")
+    #expect(page.text.contains("alpha beta.tsml") && !page.text.contains("gamma.tsml"))
     let policy = try #require(page[.contentSecurityPolicy])
     let style = try #require(page.text.firstMatch(of: /<style>((?s).*?)<\/style>/)).1
     let digest = Data(SHA256.hash(Array(style.utf8))).base64EncodedString()
