@@ -10,8 +10,8 @@ SOURCES := Package.swift Sources Plugins Tests
 
 BUILD_PACKAGES := libicu-dev libsqlite3-dev libsodium-dev libxml2-dev libxmlsec1-dev libssl-dev \
   libuv1-dev libcurl4-openssl-dev libnghttp2-dev libtomlplusplus-dev nettle-dev zlib1g-dev \
-  libbrotli-dev pkg-config
-TEST_PACKAGES := xmlsec1 openssl curl python3 sqlite3
+  libbrotli-dev libstdc++-12-dev pkg-config
+TEST_PACKAGES := xmlsec1 openssl curl python3 sqlite3 chromium
 BENCH_PACKAGES := nginx-light wrk python3 curl xmlsec1 openssl
 CHECKED := --explicit-target-dependency-import-check error
 
@@ -26,7 +26,7 @@ if [ $${#missing[@]} -gt 0 ]; then \
 fi
 endef
 
-.PHONY: help build run test lint format bench fuzz clean deps test-deps
+.PHONY: help build run test lint format bench fuzz sanitize clean deps test-deps
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -118,6 +118,14 @@ fuzz: deps ## fuzz the parsers, FUZZ_SECONDS (60) each
 	@$(call run_fuzzer,Configuration,-max_len=4096)
 	@$(call run_fuzzer,TokenScript,-max_len=8192)
 	@echo "awd: no findings"
+
+sanitize: test-deps ## run every test under the address and the thread sanitizer
+	@echo "awd: under the address sanitizer"
+	@ASAN_OPTIONS=detect_leaks=0 SWIFT_BACKTRACE=enable=no \
+	  swift test --no-parallel --sanitize=address --scratch-path .build-address
+	@echo "awd: under the thread sanitizer"
+	@TSAN_OPTIONS="suppressions=$(CURDIR)/Tests/thread-sanitizer.supp" SWIFT_BACKTRACE=enable=no \
+	  swift test --no-parallel --sanitize=thread --scratch-path .build-thread
 
 format: ## put the sources into the format
 	@swift format --in-place --parallel --recursive $(SOURCES)

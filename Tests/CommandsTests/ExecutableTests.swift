@@ -10,7 +10,10 @@ import Testing
     process.executableURL = URL(fileURLWithPath: tests).deletingLastPathComponent()
       .appendingPathComponent("awd")
     process.arguments = words
-    process.environment = ["HOME": folder.path]
+    // A sanitizer's options hold for what is started too.
+    process.environment = ProcessInfo.processInfo.environment
+      .filter { $0.key.hasSuffix("SAN_OPTIONS") }
+      .merging(["HOME": folder.path]) { $1 }
     let (output, errors) = (Pipe(), Pipe())
     process.standardOutput = output
     process.standardError = errors

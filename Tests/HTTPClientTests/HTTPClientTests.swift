@@ -124,9 +124,10 @@ struct HTTPClientTests {
       try await client.send(OutgoingRequest(.get, "http://nobody.invalid/"))
     }
     #expect(unknown?.code == .unknownHost)
-    let port = try RawServer { _ in }.port
+    let stopped = try RawServer { _ in }
+    stopped.stop()
     let absent = await #expect(throws: HTTPClientError.self) {
-      try await client.send(OutgoingRequest(.get, "http://127.0.0.1:\(port)/"))
+      try await client.send(OutgoingRequest(.get, stopped.url))
     }
     #expect(absent?.code == .notConnected)
   }

@@ -2,6 +2,8 @@ import Glibc
 import Synchronization
 
 /// Listens on 127.0.0.1 and gives each connection a thread that runs a script.
+///
+/// It listens until the process ends: a test that has taken its URL may be done with the object before it is asked.
 final class RawServer: Sendable {
   let port: UInt16
   private let listener: Int32
@@ -27,9 +29,9 @@ final class RawServer: Sendable {
     }
     guard bound else { throw Failure() }
     port = UInt16(bigEndian: address.sin_port)
-    spawnThread { [weak self] in
+    spawnThread { [self] in
       while case let socket = accept(listener, nil, nil), socket >= 0 {
-        self?.accepted.add(1, ordering: .relaxed)
+        accepted.add(1, ordering: .relaxed)
         spawnThread {
           script(RawConnection(socket: socket))
           close(socket)
@@ -38,7 +40,8 @@ final class RawServer: Sendable {
     }
   }
 
-  deinit {
+  /// Takes no further connection.
+  func stop() {
     shutdown(listener, Int32(SHUT_RDWR))
     close(listener)
   }
