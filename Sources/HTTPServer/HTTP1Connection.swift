@@ -83,8 +83,8 @@ final class HTTP1Connection: ConnectionProtocol {
   }
 
   func drained() {
-    // Parsing only ever stops with input left over.
-    if !pending.isEmpty { goOn() }
+    // Also when no input is left over: reading rests until there is room for another answer.
+    goOn()
   }
 
   private var canParse: Bool {

@@ -73,6 +73,26 @@ import Testing
     }
   }
 
+  /// The last request that had come is answered with more than the socket takes: once that is written, the connection
+  /// listens again.
+  @Test(arguments: [false, true])
+  func listensAgainAfterTheLastLargeAnswer(isTask: Bool) async throws {
+    let document = Bytes([UInt8](repeating: 0x64, count: 16 << 20))
+    try await withServer(plan: { _, _ in
+      isTask
+        ? .task(bodyLimit: 0) { _ in Response(.ok, body: .bytes(document)) }
+        : .respond(bodyLimit: 0) { _ in Response(.ok, body: .bytes(document)) }
+    }) { server in
+      let client = try server.connect()
+      for _ in 0..<2 {
+        try client.send(PipeliningTests.burst(2) { "/\($0)" })
+        for _ in 0..<2 { #expect(try client.readAnswer().body.count == document.count) }
+      }
+      client.shutdownWriting()
+      #expect(try client.readToEnd() == [])
+    }
+  }
+
   @Test func readsNoFurtherWhileATaskAnswers() async throws {
     let gate = Gate()
     try await withServer(plan: { path, _ in
