@@ -11,7 +11,7 @@ SOURCES := Package.swift Sources Plugins Tests
 BUILD_PACKAGES := libicu-dev libsqlite3-dev libsodium-dev libxml2-dev libxmlsec1-dev libssl-dev \
   libuv1-dev libcurl4-openssl-dev libnghttp2-dev libtomlplusplus-dev nettle-dev zlib1g-dev \
   libbrotli-dev libstdc++-12-dev pkg-config
-TEST_PACKAGES := xmlsec1 openssl curl python3 sqlite3 chromium
+TEST_PACKAGES := xmlsec1 openssl curl python3 sqlite3 systemd chromium
 BENCH_PACKAGES := nginx-light wrk python3 curl xmlsec1 openssl
 CHECKED := --explicit-target-dependency-import-check error
 
@@ -26,7 +26,7 @@ if [ $${#missing[@]} -gt 0 ]; then \
 fi
 endef
 
-.PHONY: help build run test lint format bench fuzz sanitize clean deps test-deps
+.PHONY: help build run install deb test lint format bench fuzz sanitize clean deps test-deps
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -44,6 +44,44 @@ build: deps ## install what is missing, build .build/release/awd
 run: build ## build, then serve on http://127.0.0.1:8080 with config/dev.toml
 	@echo "awd: serving with config/dev.toml; stop with Ctrl-C"
 	@exec $(AWD) serve --config config/dev.toml
+
+# What is installed below DESTDIR: the program in BINDIR, its unit in UNITDIR, its configuration unless
+# there is one.
+DESTDIR ?=
+BINDIR ?= /usr/local/bin
+UNITDIR ?= /etc/systemd/system
+define install_files
+install -D -m 0755 $(AWD) $(1)$(2)/awd; \
+install -d $(1)$(3); sed 's|/usr/bin/awd|$(2)/awd|' config/awd.service > $(1)$(3)/awd.service; \
+chmod 0644 $(1)$(3)/awd.service; \
+[ -e $(1)/etc/awd/awd.toml ] || install -D -m 0644 config/production.toml $(1)/etc/awd/awd.toml
+endef
+
+install: build ## install the program, its unit and its configuration (DESTDIR, BINDIR, UNITDIR); as root
+	@$(call install_files,$(DESTDIR),$(BINDIR),$(UNITDIR))
+	@if [ -z "$(DESTDIR)" ]; then \
+	  getent passwd awd >/dev/null || useradd --system --user-group --no-create-home \
+	    --home-dir /var/lib/awd --shell /usr/sbin/nologin awd; \
+	  if [ -d /run/systemd/system ]; then systemctl daemon-reload; fi; \
+	  echo "awd: installed. Look at /etc/awd/awd.toml, then: systemctl enable --now awd"; \
+	fi
+
+DEB := .build/deb
+VERSION = $(shell sed -n 's/.*number = "\(.*\)"/\1/p' Sources/Commands/Version.swift)
+deb: build ## make a Debian package, .build/awd_VERSION_ARCHITECTURE.deb
+	@$(call install,dpkg-dev)
+	@rm -rf $(DEB); mkdir -p $(DEB)/root/DEBIAN $(DEB)/debian
+	@$(call install_files,$(DEB)/root,/usr/bin,/lib/systemd/system)
+	@install -D -m 0644 README.md $(DEB)/root/usr/share/doc/awd/README.md
+	@install -D -m 0644 LICENSE $(DEB)/root/usr/share/doc/awd/copyright
+	@install -m 0755 config/debian/p* $(DEB)/root/DEBIAN/
+	@echo /etc/awd/awd.toml > $(DEB)/root/DEBIAN/conffiles
+	@strip --strip-debug $(DEB)/root/usr/bin/awd; printf 'Source: awd\n' > $(DEB)/debian/control
+	@depends=$$(cd $(DEB) && dpkg-shlibdeps -O root/usr/bin/awd 2>/dev/null | sed 's/shlibs:Depends=//'); \
+	architecture=$$(dpkg --print-architecture); \
+	sed -e 's/@VERSION@/$(VERSION)/' -e "s/@ARCHITECTURE@/$$architecture/" -e "s/@DEPENDS@/$$depends/" \
+	  config/debian/control > $(DEB)/root/DEBIAN/control; \
+	dpkg-deb --root-owner-group -Zxz --build $(DEB)/root .build/awd_$(VERSION)_$$architecture.deb
 
 test: test-deps ## install, build, and run every test
 	@echo "awd: building and running every test"

@@ -88,19 +88,29 @@ struct Daemon: Sendable {
   ///
   /// - Parameters:
   ///   - signals: what is asked for.
+  ///   - manager: is told how that goes.
   ///   - load: reads the configuration anew.
   func run(
-    until signals: AsyncStream<StopSignals.Request>,
+    until signals: AsyncStream<StopSignals.Request>, telling manager: NotifySocket,
     reloading load: @escaping @Sendable () throws(ConfigurationError) -> LoadedConfiguration
   ) async {
     await withTaskGroup { group in
       group.addTask { await supervisor.run() }
+      group.addTask { [loops = server.loops] in
+        await manager.keepAlive(
+          loops.map { loop in { answer in loop.execute(answer) } })
+      }
+      manager.tellReady(status)
       serving: for await signal in signals {
         switch signal {
-        case .reload: await reload(load)
+        case .reload:
+          manager.tellReloading()
+          await reload(load)
+          manager.tellReady(status)
         case .stop: break serving
         }
       }
+      manager.tellStopping()
       log.info("stopping: no further connections, open ones are finished")
       let deadline = Task {
         try await Task.sleep(for: Self.stopLimit)
@@ -139,6 +149,12 @@ struct Daemon: Sendable {
       }
     }
     if await supervisor.reload() && isComplete { log.info("reloaded") }
+  }
+
+  /// What is served where, in a line.
+  private var status: String {
+    let services = workplace.configuration.server.services.joined(separator: ", ")
+    return "\(services) at \(server.endpoints.map { "\($0)" }.joined(separator: ", "))"
   }
 
   private func announce() {

@@ -20,7 +20,10 @@ public struct Program: Sendable {
   public init(services: [any Service.Type]) {
     self.services = services
     commands =
-      [ServeCommand.self, CheckCommand.self, VersionCommand.self]
+      [
+        ServeCommand.self, CheckCommand.self, BackupCommand.self, RestoreCommand.self,
+        VersionCommand.self,
+      ]
       + services.flatMap { $0.commands } + [WalletFetchCommand.self]
   }
 

@@ -34,7 +34,8 @@ struct ServeCommand: Command {
       try daemon.start()
       log.flush()
       suggest(daemon.examples, context.print)
-      await daemon.run(until: signals, reloading: load)
+      await daemon.run(
+        until: signals, telling: NotifySocket(context.environment), reloading: load)
     } catch {
       await workplace.close()
       throw error

@@ -6,7 +6,11 @@ internal import CSQLite
 /// at a time. The thread that opens it either keeps it or hands it to a worker before that starts.
 @safe final class Connection: @unchecked Sendable {
   /// What a connection is for.
-  enum Role { case writer, reader }
+  enum Role {
+    case writer, reader
+    /// Writes a file that is not in use: it has no write-ahead log.
+    case copier
+  }
 
   private let database: OpaquePointer
   private var statements: [StatementKey: Statement] = [:]
@@ -218,5 +222,50 @@ extension Connection {
     let result = unsafe sqlite3_wal_checkpoint_v2(
       database, nil, SQLITE_CHECKPOINT_TRUNCATE, nil, nil)
     guard result == SQLITE_OK else { throw StoreError(resultCode: result) }
+  }
+}
+
+// MARK: - Copies
+
+extension Connection {
+  /// Makes this connection's database the same as another's, which others may change meanwhile.
+  ///
+  /// - Parameters:
+  ///   - source: what is copied, in the state that it has when this begins.
+  ///   - tell: is given how many pages are copied, and how many there are.
+  func copyAll(
+    from source: Connection, telling tell: (_ done: Int, _ total: Int) -> Void
+  ) throws(StoreError) {
+    // An open transaction keeps to one state, so that no change of others starts the copy anew.
+    try source.control("BEGIN")
+    defer { source.rollBack() }
+    _ = try source.text("SELECT max(name) FROM sqlite_schema")
+    guard let backup = unsafe sqlite3_backup_init(database, "main", source.database, "main") else {
+      throw unsafe StoreError(resultCode: sqlite3_extended_errcode(database))
+    }
+    var result = SQLITE_OK
+    while result == SQLITE_OK {
+      result = unsafe sqlite3_backup_step(backup, 256)
+      let total = Int(unsafe sqlite3_backup_pagecount(backup))
+      tell(total - Int(unsafe sqlite3_backup_remaining(backup)), total)
+    }
+    unsafe sqlite3_backup_finish(backup)
+    guard result == SQLITE_DONE else { throw StoreError(resultCode: result) }
+  }
+
+  /// Reads every page and index, and every reference between rows.
+  ///
+  /// - Throws: `.corrupt` if anything is not as it should be.
+  func checkIntegrity() throws {
+    try forEach("PRAGMA integrity_check(1)") { row in
+      let finding: String = try row[0]
+      guard finding == "ok" else {
+        throw StoreError(.corrupt, "the database is damaged: \(finding)")
+      }
+    }
+    try forEach("PRAGMA foreign_key_check") { row in
+      let table: String = try row[0]
+      throw StoreError(.corrupt, "rows of \(table) refer to nothing")
+    }
   }
 }

@@ -48,7 +48,8 @@ struct DatabaseFile: Sendable {
     }
   }
 
-  private static func syncFolder(of path: String) throws(StoreError) {
+  /// Makes the names in the folder of a file outlive a power loss.
+  static func syncFolder(of path: String) throws(StoreError) {
     let descriptor = unsafe open(parent(of: path), O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     guard descriptor >= 0 else { throw systemError("open the database's folder") }
     let result = fsync(descriptor)
@@ -62,7 +63,8 @@ struct DatabaseFile: Sendable {
     return end == path.startIndex ? "/" : String(path[..<end])
   }
 
-  private static func systemError(_ doing: String) -> StoreError {
+  /// What the system's last call says.
+  static func systemError(_ doing: String) -> StoreError {
     let number = errno
     let reason = unsafe strerror(number).map { unsafe String(cString: $0) } ?? "error \(number)"
     let isFull = number == ENOSPC || number == EDQUOT

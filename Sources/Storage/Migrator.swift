@@ -44,6 +44,13 @@ struct Migrator {
     try connection.run("PRAGMA foreign_keys = ON")
   }
 
+  /// Compares the file with the list, without a change.
+  ///
+  /// - Throws: `.incompatibleSchema` if they contradict each other.
+  func check() throws {
+    _ = try pending()
+  }
+
   /// What is left to apply.
   private func pending() throws -> [Migration] {
     var applied: [String: Set<Int>] = [:]

@@ -23,7 +23,9 @@ import Testing
     try daemon.start()
     let (signals, continuation) = AsyncStream.makeStream(of: StopSignals.Request.self)
     let running = Task {
-      await daemon.run(until: signals) { () throws(ConfigurationError) in workplace.configuration }
+      await daemon.run(until: signals, telling: NotifySocket([:])) {
+        () throws(ConfigurationError) in workplace.configuration
+      }
     }
     let base = "http://\(try #require(daemon.server.endpoints.first))"
     for (path, text) in [("greeting", "hello"), ("healthz", "ok\n"), ("readyz", "ready\n")] {

@@ -3,7 +3,16 @@ import Testing
 
 /// The built program as users run it: exit codes, streams, signals.
 @Suite struct ExecutableTests {
-  private static func start(_ words: [String], in folder: Folder) throws -> (Process, Pipe, Pipe) {
+  /// Starts the program.
+  ///
+  /// - Parameters:
+  ///   - words: its arguments.
+  ///   - folder: its user's home.
+  ///   - environment: further variables.
+  /// - Returns: the process, its output and its errors.
+  static func start(
+    _ words: [String], in folder: Folder, _ environment: [String: String] = [:]
+  ) throws -> (Process, Pipe, Pipe) {
     let process = Process()
     // The tests are linked beside the program.
     let tests = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
@@ -14,6 +23,7 @@ import Testing
     process.environment = ProcessInfo.processInfo.environment
       .filter { $0.key.hasSuffix("SAN_OPTIONS") }
       .merging(["HOME": folder.path]) { $1 }
+      .merging(environment) { $1 }
     let (output, errors) = (Pipe(), Pipe())
     process.standardOutput = output
     process.standardError = errors

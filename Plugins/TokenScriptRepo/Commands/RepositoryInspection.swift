@@ -1,4 +1,5 @@
 internal import Glibc
+internal import ServiceKit
 
 /// The index as a server would make it now, made without one or beside one: nothing is written.
 struct RepositoryInspection {
@@ -34,7 +35,7 @@ struct RepositoryInspection {
     let scan = RepositoryScan(
       folder: folder, reader: checks.reader, rules: configuration.rules, now: now,
       readings: memory.readings, known: [])
-    let found = try await scan.files(listing.entries) { Terminal.showProgress($0, of: $1) }
+    let found = try await scan.files(listing.entries) { Terminal.showProgress($0, of: $1, "files") }
     Terminal.clearProgress()
     let files = RepositoryIndexer.merge(found, listing, keeping: .empty)
     var builder = IndexBuilder(

@@ -1,11 +1,11 @@
-import Glibc
+internal import Glibc
 
 /// What standard output and standard error are written to.
-enum Terminal {
+public enum Terminal {
   /// How many characters a line has room for; nil where that does not matter.
   ///
   /// - Parameter environment: `COLUMNS` counts before what the terminal says.
-  static func width(_ environment: [String: String]) -> Int? {
+  public static func width(_ environment: [String: String]) -> Int? {
     if let columns = environment["COLUMNS"].flatMap({ Int($0) }), columns > 0 { return columns }
     var size = winsize()
     guard isatty(STDOUT_FILENO) == 1,
@@ -17,10 +17,11 @@ enum Terminal {
   /// Shows on standard error how far a long work has come: as a bar on a terminal, else as a line.
   ///
   /// - Parameters:
-  ///   - done: how many files are done.
+  ///   - done: how many are done.
   ///   - total: how many there are.
-  static func showProgress(_ done: Int, of total: Int) {
-    let words = "\(done) of \(total) files"
+  ///   - things: what they are, such as `files`.
+  public static func showProgress(_ done: Int, of total: Int, _ things: String) {
+    let words = "\(done) of \(total) \(things)"
     guard isatty(STDERR_FILENO) == 1 else { return complain("\(words)\n") }
     let full = total > 0 ? barLength * done / total : 0
     let bar = String(repeating: "#", count: full) + String(repeating: ".", count: barLength - full)
@@ -28,7 +29,7 @@ enum Terminal {
   }
 
   /// Takes the bar away.
-  static func clearProgress() {
+  public static func clearProgress() {
     if isatty(STDERR_FILENO) == 1 { complain(startOfLine) }
   }
 

@@ -1,0 +1,74 @@
+import Configuration
+import Observability
+import ServiceKit
+import Storage
+
+/// `awd backup`: a checked copy of the store and the keys in one file, made beside a running server.
+struct BackupCommand: Command {
+  static let name = "backup"
+  static let summary = "Copy the store and the keys into one file, while it serves"
+  static let parameters: [CommandParameter] = [
+    .configuration, .flag("no-keys", "leave out the other files of the data folder"), .json,
+    .operand("FILE", "the file to make, which must not be there"),
+  ]
+
+  private struct Report: Encodable {
+    let file: String
+    let store: String
+    let keys: [String]
+    let leftOut: [String]
+  }
+
+  static func run(_ context: CommandContext) async throws {
+    let configuration = try LoadedConfiguration(of: context)
+    let store = configuration.storePath
+    let path = context.arguments.operands[0]
+    let kept =
+      try context.arguments.has("no-keys")
+      ? nil : KeptFiles(of: configuration, besides: store)
+    let files = kept?.files ?? []
+    var progress = CopyProgress()
+    defer { Terminal.clearProgress() }
+    do {
+      try Backup.make(
+        of: store, at: path, with: files, version: Version.number,
+        seconds: Timestamp.now().seconds
+      ) { progress.tell($0, of: $1) }
+    } catch {
+      throw CommandError.refused("\(path) is not made: \(error)")
+    }
+    Terminal.clearProgress()
+    if context.arguments.has("json") {
+      try context.print(
+        json: Report(
+          file: path, store: store, keys: files.map(\.path), leftOut: kept?.tooLarge ?? []))
+      return
+    }
+    context.print("\(path): the store \(store), checked")
+    for file in files { context.print("  with \(file.path)") }
+    for path in kept?.tooLarge ?? [] { context.print("  without \(path): too large for a key") }
+    if !files.isEmpty { context.print("It holds keys: keep it where nobody else can read it.") }
+  }
+}
+
+extension LoadedConfiguration {
+  /// The configuration that `--config` names.
+  ///
+  /// - Throws: ``CommandError`` with all that is wrong.
+  init(of context: CommandContext) throws(CommandError) {
+    do {
+      try self.init(
+        file: context.arguments["config"], environment: context.environment,
+        services: context.services)
+    } catch {
+      throw .refused("the configuration is not valid\n\(error)")
+    }
+  }
+
+  /// The file of the store.
+  var storePath: String {
+    switch server.store {
+    case .sqlite(let path): path
+    }
+  }
+}

@@ -1,0 +1,95 @@
+import Foundation
+import Testing
+
+/// What systemd would see of the built program, and of its unit.
+@Suite struct SystemdTests {
+  /// A socket as the service manager listens on.
+  private final class Manager {
+    let name: String
+    private let descriptor = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue), 0)
+
+    /// - Parameter name: a path, or `@` and a name in the abstract name space.
+    init(_ name: String) throws {
+      self.name = name
+      var address = sockaddr_un()
+      address.sun_family = sa_family_t(AF_UNIX)
+      let bytes = name.hasPrefix("@") ? [0] + name.utf8.dropFirst() : Array(name.utf8)
+      withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: bytes) }
+      let length = socklen_t(MemoryLayout<sa_family_t>.size + bytes.count)
+      let result = withUnsafePointer(to: &address) {
+        $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { bind(descriptor, $0, length) }
+      }
+      try #require(result == 0)
+      var limit = timeval(tv_sec: 30, tv_usec: 0)
+      setsockopt(
+        descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+    }
+
+    deinit { close(descriptor) }
+
+    /// The next message; nil if none comes.
+    func next() -> String? {
+      var buffer = [UInt8](repeating: 0, count: 4096)
+      let count = recv(descriptor, &buffer, buffer.count, 0)
+      return count < 0 ? nil : String(decoding: buffer[..<count], as: UTF8.self)
+    }
+
+    /// The next message that is no sign of life.
+    func nextChange() -> String? {
+      while let message = next() {
+        if message != "WATCHDOG=1" { return message }
+      }
+      return nil
+    }
+  }
+
+  @Test(arguments: [false, true])
+  func isToldHowTheDaemonFares(isAbstract: Bool) throws {
+    let folder = try Folder(["awd.toml": "[server]\nlisten = [\"127.0.0.1:0\"]\n"])
+    let manager = try Manager(
+      isAbstract ? "@awd-\(UUID().uuidString)" : "\(folder.path)/notify.socket")
+    let (process, _, errors) = try ExecutableTests.start(
+      ["serve", "--config", "\(folder.path)/awd.toml"], in: folder,
+      ["NOTIFY_SOCKET": manager.name, "WATCHDOG_USEC": "300000"])
+    defer { if process.isRunning { kill(process.processIdentifier, SIGKILL) } }
+    errors.fileHandleForReading.readabilityHandler = { _ = $0.availableData }
+
+    let ready = try #require(manager.nextChange())
+    #expect(ready.hasPrefix("READY=1\nSTATUS=tokenscript"))
+    #expect(manager.next() == "WATCHDOG=1" && manager.next() == "WATCHDOG=1")
+
+    kill(process.processIdentifier, SIGHUP)
+    let reloading = try #require(manager.nextChange())
+    #expect(reloading.wholeMatch(of: /RELOADING=1\nMONOTONIC_USEC=[0-9]+/) != nil)
+    #expect(manager.nextChange() == ready)
+
+    kill(process.processIdentifier, SIGTERM)
+    #expect(manager.nextChange()?.hasPrefix("STOPPING=1\n") == true)
+    process.waitUntilExit()
+    #expect(process.terminationReason == .exit && process.terminationStatus == 0)
+  }
+
+  @Test func theUnitIsValidAndHardened() throws {
+    let config = URL(filePath: #filePath).appending(path: "../../../config").standardized
+    let unit = try String(contentsOf: config.appending(path: "awd.service"), encoding: .utf8)
+    // The program isn't installed here.
+    let folder = try Folder([
+      "awd.service": unit.replacing("/usr/bin/awd", with: "/bin/true")
+    ])
+    func analyze(_ words: String...) throws -> (code: Int32, text: String) {
+      let process = Process()
+      process.executableURL = URL(filePath: "/usr/bin/systemd-analyze")
+      process.arguments = words + ["\(folder.path)/awd.service"]
+      let output = Pipe()
+      process.standardOutput = output
+      process.standardError = output
+      try process.run()
+      let data = output.fileHandleForReading.readDataToEndOfFile()
+      process.waitUntilExit()
+      return (process.terminationStatus, String(decoding: data, as: UTF8.self))
+    }
+    let verified = try analyze("verify", "--man=no")
+    #expect(verified.code == 0 && !verified.text.contains("awd.service:"), "\(verified.text)")
+    #expect(try analyze("security", "--offline=true", "--threshold=20").code == 0)
+  }
+}
