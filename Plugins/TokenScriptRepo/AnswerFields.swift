@@ -6,9 +6,6 @@ extension FieldName {
   static let accessControlAllowOrigin = FieldName("Access-Control-Allow-Origin")
   static let accessControlExposeHeaders = FieldName("Access-Control-Expose-Headers")
   static let accessControlMaxAge = FieldName("Access-Control-Max-Age")
-  static let contentSecurityPolicy = FieldName("Content-Security-Policy")
-  static let contentTypeOptions = FieldName("X-Content-Type-Options")
-  static let referrerPolicy = FieldName("Referrer-Policy")
 }
 
 /// The header fields that the repository's answers share.

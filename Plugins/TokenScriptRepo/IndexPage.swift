@@ -1,6 +1,7 @@
 internal import Cryptography
 internal import HTTPProtocol
 internal import Observability
+internal import ServiceKit
 
 /// One page of the index as an HTML document for people; it needs no script.
 ///
@@ -24,6 +25,8 @@ struct IndexPage: Sendable {
   let refused: [IndexRow]
   /// The other rows of this page.
   let others: [IndexRow]
+  /// Where the status page is, for a reader who may see it.
+  var statusURL: String?
 
   /// A page of the rows that are searched for.
   ///
@@ -65,6 +68,7 @@ struct IndexPage: Sendable {
     <footer>
     <span>Index \(index.generation)</span>
     <a href="/?format=json">All rows as JSON</a>
+    \(statusURL.map { "<a href=\"\($0.htmlEscaped)\">Status of the server</a>" } ?? "")
     </footer>
     </div>
     </body>

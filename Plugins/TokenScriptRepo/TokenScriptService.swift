@@ -30,6 +30,7 @@ public struct TokenScriptService: Service {
   private let durations: Observability.Histogram
   private let isDemo: Bool
   private let host: String?
+  private let statusURL: String?
 
   /// Reads every key of the section.
   ///
@@ -61,6 +62,7 @@ public struct TokenScriptService: Service {
     }
     isDemo = demo?.isThere ?? false
     host = context.hosts.first
+    statusURL = context.statusURL
     let fields = AnswerFields(dependsOnClient: !configuration.clients.isEmpty)
     let published = Published(ContractIndex.empty)
     let verification = Published(FileVerification())
@@ -111,8 +113,10 @@ public struct TokenScriptService: Service {
     router.get("/tokenscript/{address}/chain/{network}/script-uri") { request, parameters in
       try responder.scriptURI(request, parameters)
     }
-    router.get("/") { [listing] request, _ in
-      try await listing.response(to: request.head, for: responder.published.value)
+    router.get("/") { [listing, statusURL] request, _ in
+      try await listing.response(
+        to: request.head, for: responder.published.value,
+        statusURL: request.isLocal ? statusURL : nil)
     }
     router.post("/api/v1/verifyXMLDSig", bodyLimit: VerificationResponder.bodyLimit) {
       [verification] request, _ in

@@ -1,3 +1,5 @@
+import FoundationEssentials
+import Glibc
 import HTTPServer
 import Observability
 import ServiceKit
@@ -44,5 +46,58 @@ extension Daemon {
     metrics.counter("awd_store_failures_total", "Writes that failed or were refused.") {
       Double(store.statistics.writesFailed + store.statistics.writesRefused)
     }
+    metrics.gauge("awd_store_queued_reads", "Reads that wait for a connection.") {
+      Double(store.statistics.queuedReads)
+    }
+    metrics.gauge("awd_store_log_bytes", "Length of the write-ahead log.") {
+      Double(store.statistics.walPages * 4096)
+    }
+    metrics.histogram("awd_store_commit_seconds", "Time that a commit took, the disk's included.") {
+      Distribution(store.statistics.commitSeconds)
+    }
+    metrics.histogram("awd_store_group_writes", "Writes of a commit.") {
+      Distribution(store.statistics.groupSize)
+    }
+    metrics.gauge("awd_process_resident_bytes", "Memory in use.") { Process.residentBytes }
+    metrics.gauge("awd_process_open_descriptors", "Open files and sockets.") {
+      Process.openDescriptors
+    }
+    metrics.gauge("awd_process_descriptor_limit", "Files and sockets that may be open.") {
+      Process.descriptorLimit
+    }
+  }
+}
+
+extension Distribution {
+  /// What the store counted.
+  fileprivate init(_ histogram: Storage.Histogram) {
+    self.init(
+      bounds: histogram.bounds, counts: histogram.counts.map { UInt64(clamping: $0) },
+      sum: histogram.sum)
+  }
+}
+
+/// What the system tells of this process.
+private enum Process {
+  /// The second number of `/proc/self/statm`, in pages (proc(5)); NaN where it can't be read.
+  static var residentBytes: Double {
+    guard let text = try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8),
+      let pages = text.split(separator: " ").dropFirst().first.flatMap({ Double($0) })
+    else { return .nan }
+    return pages * Double(sysconf(Int32(_SC_PAGESIZE)))
+  }
+
+  /// Without the one that counts them.
+  static var openDescriptors: Double {
+    let names = try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")
+    return names.map { Double($0.count - 1) } ?? .nan
+  }
+
+  static var descriptorLimit: Double {
+    var limit = rlimit()
+    guard unsafe getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else {
+      return .nan
+    }
+    return Double(limit.rlim_cur)
   }
 }

@@ -18,6 +18,7 @@ struct Daemon: Sendable {
   let server: HTTPServer
   /// Answers what is for the operator alone; nil: the server does, for peers on this machine.
   private let adminServer: HTTPServer?
+  private let status: StatusRoutes
   private let log: Log
 
   /// Makes the services that are switched on, and connects them.
@@ -51,21 +52,26 @@ struct Daemon: Sendable {
         return "it can't be written to"
       }
     }
+    let checked = routers + [store]
     let probes = Router.probes(
-      name: Version.name, version: Version.number, checking: routers + [store])
+      name: Version.name, version: Version.number, checking: checked)
     let address = configuration.server.adminListen
     let metrics = Router.metrics(
       name: Version.name, of: workplace.metrics, onlyLocal: address == nil)
+    let status = StatusRoutes(
+      services: running.map { type(of: $0).name }, metrics: workplace.metrics)
+    let page = status.router(onlyLocal: address == nil) { await Router.reasons(against: checked) }
 
     self.workplace = workplace
     self.services = running
     self.supervisor = supervisor
+    self.status = status
     self.log = log
     server = try Self.server(
-      routers + (address == nil ? [probes, metrics] : [probes]),
+      routers + (address == nil ? [probes, metrics, page] : [probes]),
       at: configuration.server.listen, threads: workplace.loops, in: workplace)
     adminServer = try address.map {
-      try Self.server([probes, metrics], at: [$0], threads: 1, in: workplace)
+      try Self.server([probes, metrics, page], at: [$0], threads: 1, in: workplace)
     }
     measure()
   }
@@ -96,17 +102,18 @@ struct Daemon: Sendable {
   ) async {
     await withTaskGroup { group in
       group.addTask { await supervisor.run() }
+      group.addTask { await status.run() }
       group.addTask { [loops = server.loops] in
         await manager.keepAlive(
           loops.map { loop in { answer in loop.execute(answer) } })
       }
-      manager.tellReady(status)
+      manager.tellReady(summary)
       serving: for await signal in signals {
         switch signal {
         case .reload:
           manager.tellReloading()
           await reload(load)
-          manager.tellReady(status)
+          manager.tellReady(summary)
         case .stop: break serving
         }
       }
@@ -152,7 +159,7 @@ struct Daemon: Sendable {
   }
 
   /// What is served where, in a line.
-  private var status: String {
+  private var summary: String {
     let services = workplace.configuration.server.services.joined(separator: ", ")
     return "\(services) at \(server.endpoints.map { "\($0)" }.joined(separator: ", "))"
   }

@@ -1,5 +1,6 @@
 import Configuration
 import FoundationEssentials
+import HTTPServer
 import Observability
 import ServiceKit
 import Storage
@@ -46,6 +47,16 @@ struct Workplace: Sendable {
     }
   }
 
+  /// Where the status page is, as seen from this machine.
+  private var statusURL: String? {
+    switch configuration.server.adminListen?.endpoint {
+    case nil: StatusPage.path
+    case .tcp(let host, let port):
+      "http://\(Endpoint.tcp(host: "\(host)", port: port))\(StatusPage.path)"
+    case .unix: nil
+    }
+  }
+
   /// What a service is lent.
   func context(for service: any Service.Type) throws -> ServiceContext {
     ServiceContext(
@@ -53,7 +64,7 @@ struct Workplace: Sendable {
       log: log.with(["service": service.name]), metrics: metrics,
       dataFolder: configuration.server.data,
       publicURL: configuration.server.publicURL?.description,
-      hosts: configuration.hosts(of: service), loops: loops)
+      statusURL: statusURL, hosts: configuration.hosts(of: service), loops: loops)
   }
 
   /// Commits what is queued, and lets go of the store and the log.

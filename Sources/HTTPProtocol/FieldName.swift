@@ -24,8 +24,12 @@ public struct FieldName: Sendable {
   public static let contentEncoding = FieldName("Content-Encoding")
   /// Length of the body in bytes (RFC 9110 section 8.6).
   public static let contentLength = FieldName("Content-Length")
+  /// What a browser may load and run for a page (CSP level 3).
+  public static let contentSecurityPolicy = FieldName("Content-Security-Policy")
   /// Media type of the content (RFC 9110 section 8.3).
   public static let contentType = FieldName("Content-Type")
+  /// Whether a browser may guess at the type (Fetch standard).
+  public static let contentTypeOptions = FieldName("X-Content-Type-Options")
   /// When the message was made (RFC 9110 section 6.6.1).
   public static let date = FieldName("Date")
   /// Validator of the representation (RFC 9110 section 8.8.3).
@@ -52,6 +56,8 @@ public struct FieldName: Sendable {
   public static let origin = FieldName("Origin")
   /// The number that logs know the request by.
   public static let requestID = FieldName("X-Request-Id")
+  /// How much a browser tells other sites of the page (Referrer Policy).
+  public static let referrerPolicy = FieldName("Referrer-Policy")
   /// When to ask again (RFC 9110 section 10.2.3).
   public static let retryAfter = FieldName("Retry-After")
   /// The answer to the key (RFC 6455 section 11.3.3).

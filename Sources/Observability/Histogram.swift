@@ -30,8 +30,10 @@ public final class Histogram: Sendable {
     nanoseconds.add(UInt64(clamping: Int128(duration.attoseconds / 1_000_000_000)))
   }
 
-  /// How many durations each bucket holds, and the sum of all in seconds.
-  var snapshot: (counts: [UInt64], sum: Double) {
-    (counts.map(\.value), Double(nanoseconds.value) / 1e9)
+  /// What was recorded so far, in seconds.
+  var distribution: Distribution {
+    Distribution(
+      bounds: bounds.map { $0 / .seconds(1) }, counts: counts.map(\.value),
+      sum: Double(nanoseconds.value) / 1e9)
   }
 }

@@ -14,12 +14,13 @@ public final class Metrics: Sendable {
     case gauge(@Sendable () -> Double)
     case total(@Sendable () -> Double)
     case histogram(Histogram)
+    case distribution(@Sendable () -> Distribution)
 
     var type: String {
       switch self {
       case .counter, .table, .total: "counter"
       case .gauge: "gauge"
-      case .histogram: "histogram"
+      case .histogram, .distribution: "histogram"
       }
     }
   }
@@ -28,8 +29,15 @@ public final class Metrics: Sendable {
     let name: String
     let help: String
     let type: String
-    /// By the labels as they are rendered, in the order of registration.
-    var series: [(labels: String, source: Source)] = []
+    /// In the order of registration.
+    var series: [Registration] = []
+  }
+
+  private struct Registration {
+    let pairs: [(name: String, value: String)]
+    /// The pairs as they are rendered.
+    let labels: String
+    let source: Source
   }
 
   private let families = Mutex<[String: Family]>([:])
@@ -110,6 +118,43 @@ public final class Metrics: Sendable {
     return histogram
   }
 
+  /// Values in buckets, counted elsewhere and looked up when the metrics are rendered.
+  ///
+  /// - Parameters:
+  ///   - name: its name, with its unit at the end.
+  ///   - help: what the values are, in a few words.
+  ///   - labels: what tells it from others of the name.
+  ///   - read: gives the buckets; called from any thread.
+  public func histogram(
+    _ name: StaticString, _ help: String, _ labels: Labels = [:],
+    read: @escaping @Sendable () -> Distribution
+  ) {
+    _ = register(name, help, labels) { .distribution(read) }
+  }
+
+  /// Everything as it is now, sorted by name.
+  public func samples() -> [MetricSample] {
+    let sorted = families.withLock { $0.values.sorted { $0.name < $1.name } }
+    return sorted.flatMap { family in
+      family.series.map { series in
+        MetricSample(
+          name: family.name, help: family.help, labels: series.pairs,
+          value: Self.value(of: series.source))
+      }
+    }
+  }
+
+  private static func value(of source: Source) -> MetricSample.Value {
+    switch source {
+    case .counter(let counter): .total(Double(counter.value))
+    case .table(let table, _): .total(Double(table.values.reduce(0) { $0 + $1.count }))
+    case .gauge(let read): .level(read())
+    case .total(let read): .total(read())
+    case .histogram(let histogram): .distribution(histogram.distribution)
+    case .distribution(let read): .distribution(read())
+    }
+  }
+
   /// Everything in Prometheus' text format 0.0.4, sorted by name.
   public func render() -> String {
     var text = ""
@@ -117,8 +162,8 @@ public final class Metrics: Sendable {
     for family in sorted {
       let help = family.help.replacing("\\", with: "\\\\").replacing("\n", with: "\\n")
       text += "# HELP \(family.name) \(help)\n# TYPE \(family.name) \(family.type)\n"
-      for (labels, source) in family.series {
-        Self.render(family.name, labels, source, into: &text)
+      for series in family.series {
+        Self.render(family.name, series.labels, series.source, into: &text)
       }
     }
     return text
@@ -134,7 +179,9 @@ public final class Metrics: Sendable {
       if let known = family.series.first(where: { $0.labels == rendered }) { return known.source }
       let source = make()
       guard source.type == family.type else { mismatch(name) }
-      family.series.append((rendered, source))
+      family.series.append(
+        Registration(
+          pairs: labels.map { ("\($0.key)", $0.value) }, labels: rendered, source: source))
       families[key] = family
       return source
     }
@@ -157,16 +204,18 @@ public final class Metrics: Sendable {
     case .table(let table, let label):
       for (key, count) in table.values { line("", "\(label)=\"\(key)\"", String(count)) }
     case .gauge(let read), .total(let read): line("", "", number(read()))
-    case .histogram(let histogram):
-      let (counts, sum) = histogram.snapshot
+    case .histogram(let histogram): render(histogram.distribution)
+    case .distribution(let read): render(read())
+    }
+    func render(_ distribution: Distribution) {
       var total: UInt64 = 0
-      for (count, bound) in zip(counts, histogram.bounds) {
+      for (count, bound) in zip(distribution.counts, distribution.bounds) {
         total += count
-        line("_bucket", "le=\"\(number(bound / .seconds(1)))\"", String(total))
+        line("_bucket", "le=\"\(number(bound))\"", String(total))
       }
-      total += counts.last ?? 0
+      total += distribution.counts.last ?? 0
       line("_bucket", "le=\"+Inf\"", String(total))
-      line("_sum", "", number(sum))
+      line("_sum", "", number(distribution.sum))
       line("_count", "", String(total))
     }
   }

@@ -15,14 +15,8 @@ extension Router {
     router.get("/version") { _, _ in
       try Response(.ok, json: ["name": name, "version": version])
     }
-    let checks = routers.flatMap { router in
-      router.checks.map { (name: "\(router.service): \($0.name)", check: $0.check) }
-    }
     router.get("/readyz") { request, _ in
-      var reasons: [String] = []
-      for (name, check) in checks {
-        if let reason = await check() { reasons.append("\(name): \(reason)") }
-      }
+      let reasons = await reasons(against: routers)
       let status: Status = reasons.isEmpty ? .ok : .serviceUnavailable
       var response: Response
       if AcceptList(request.head, .accept).quality(of: "application/json") ?? 0 > 0 {
@@ -37,6 +31,20 @@ extension Router {
     return router
   }
 
+  /// Asks all readiness checks.
+  ///
+  /// - Parameter routers: those of the services.
+  /// - Returns: why the server isn't ready, in words; empty: it is.
+  public static func reasons(against routers: [Router]) async -> [String] {
+    var reasons: [String] = []
+    for router in routers {
+      for (name, check) in router.checks {
+        if let reason = await check() { reasons.append("\(router.service): \(name): \(reason)") }
+      }
+    }
+    return reasons
+  }
+
   /// The route of the metrics, `/metrics`, in Prometheus' text format.
   ///
   /// - Parameters:
@@ -47,9 +55,7 @@ extension Router {
   public static func metrics(name: String, of metrics: Metrics, onlyLocal: Bool) -> Router {
     var router = Router(service: name)
     router.get("/metrics") { request, _ in
-      guard !onlyLocal || request.isLocal else {
-        throw HTTPError(.forbidden, "only answered on the machine itself")
-      }
+      if onlyLocal { try request.requireLocal() }
       return Response(.ok, type: "text/plain; version=0.0.4; charset=utf-8", text: metrics.render())
     }
     return router
@@ -60,14 +66,4 @@ extension Router {
 private struct Readiness: Encodable {
   let ready: Bool
   let reasons: [String]
-}
-
-extension Request {
-  /// Whether it was sent on this machine, and not through a proxy that says so.
-  fileprivate var isLocal: Bool {
-    guard head.value(.xForwardedFor) == nil else { return false }
-    let peer = origin.peer
-    // Loopback of both families, IPv4 mapped into IPv6, or the empty address of a Unix socket.
-    return peer.isEmpty || peer == "::1" || peer.hasPrefix("127.") || peer.hasPrefix("::ffff:127.")
-  }
 }

@@ -20,6 +20,8 @@ public struct ServiceContext: Sendable {
   public var dataFolder: String
   /// The server's URL as seen from outside, without a slash at its end; nil: taken from requests.
   public var publicURL: String?
+  /// Where the operator sees how the server fares, for links on pages that are shown on this machine.
+  public var statusURL: String?
   /// The host names, in lower case, that the service's routes answer to; empty: to any.
   public var hosts: [String]
   /// How many event loops serve requests.
@@ -36,13 +38,15 @@ public struct ServiceContext: Sendable {
   ///   - randomBytes: gives random bytes.
   ///   - dataFolder: the folder of all that the daemon keeps.
   ///   - publicURL: the server's URL as seen from outside.
+  ///   - statusURL: where the operator sees how the server fares.
   ///   - hosts: the host names that the service's routes answer to.
   ///   - loops: how many event loops serve requests.
   public init(
     configuration: ConfigurationSection, store: Store, log: Log, metrics: Metrics = Metrics(),
     clock: @escaping @Sendable () -> Timestamp = Timestamp.now,
     randomBytes: @escaping @Sendable (_ count: Int) -> [UInt8] = ServiceContext.systemRandomBytes,
-    dataFolder: String, publicURL: String? = nil, hosts: [String] = [], loops: Int = 1
+    dataFolder: String, publicURL: String? = nil, statusURL: String? = nil, hosts: [String] = [],
+    loops: Int = 1
   ) {
     self.configuration = configuration
     self.store = store
@@ -52,6 +56,7 @@ public struct ServiceContext: Sendable {
     self.randomBytes = randomBytes
     self.dataFolder = dataFolder
     self.publicURL = publicURL
+    self.statusURL = statusURL
     self.hosts = hosts
     self.loops = loops
   }

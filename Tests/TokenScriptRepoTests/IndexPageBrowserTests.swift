@@ -1,4 +1,5 @@
 import Foundation
+import ServiceKit
 import Testing
 
 @testable import TokenScriptRepo

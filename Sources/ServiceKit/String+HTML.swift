@@ -1,6 +1,6 @@
 extension String {
   /// The text as it may stand in HTML, in an attribute's quotes too.
-  var htmlEscaped: String {
+  public var htmlEscaped: String {
     var escaped = ""
     for character in unicodeScalars {
       switch character {

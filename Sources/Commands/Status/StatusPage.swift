@@ -1,0 +1,141 @@
+import Observability
+import ServiceKit
+
+/// How the server fares, as an HTML document for its operator; it needs no script.
+struct StatusPage {
+  /// Where it is found.
+  static let path = "/status"
+  /// How often a browser asks for it anew, in seconds.
+  private static let refresh = 5
+
+  /// The program's version.
+  let version: String
+  /// How long the server has been running.
+  let uptime: Duration
+  /// The services that are on.
+  let services: [String]
+  /// Why the server isn't ready; empty: it is.
+  let reasons: [String]
+  /// How each metric went.
+  let history: [MetricHistory.Series]
+  /// How many values of each metric are kept.
+  let capacity: Int
+  /// How long all of these took.
+  let span: Duration
+
+  /// The document.
+  var html: String {
+    let state =
+      reasons.isEmpty
+      ? "<span class=\"state served\">ready</span>"
+      : "<span class=\"state refused\">not ready</span>"
+    let facts = [
+      state, "awd <strong>\(version)</strong>",
+      "up <strong>\(StatusQuantity.text(uptime / .seconds(1), of: "_seconds"))</strong>",
+      services.isEmpty
+        ? "no service is on"
+        : "services <strong>\(services.joined(separator: ", ").htmlEscaped)</strong>",
+    ]
+    return """
+      <!doctype html>
+      <html lang="en">
+      <head>
+      <meta charset="utf-8">
+      <meta name="viewport" content="width=device-width, initial-scale=1">
+      <meta http-equiv="refresh" content="\(Self.refresh)">
+      <title>\(reasons.isEmpty ? "" : "Not ready – ")awd status</title>
+      <style>\(StatusStyle.text)</style>
+      </head>
+      <body>
+      <div class="page">
+      <header>
+      <div>
+      <h1>Status</h1>
+      <ul class="counts">
+      \(facts.map { "<li>\($0)</li>" }.joined(separator: "\n"))
+      </ul>
+      </div>
+      </header>
+      <main>
+      \(trouble)\(sections)</main>
+      <footer>
+      <span>The last \(StatusQuantity.text(span / .seconds(1), of: "_seconds")), \
+      anew every \(Self.refresh) s</span>
+      <a href="/metrics">Metrics</a>
+      <a href="/readyz">Readiness</a>
+      <a href="/version">Version</a>
+      </footer>
+      </div>
+      </body>
+      </html>
+
+      """
+  }
+
+  private var trouble: String {
+    guard !reasons.isEmpty else { return "" }
+    let items = reasons.map { "<li>\($0.htmlEscaped)</li>" }.joined(separator: "\n")
+    return "<ul class=\"panel reasons\">\n\(items)\n</ul>\n"
+  }
+
+  /// A heading and cards for each part of the program: the server's own first, then the services.
+  private var sections: String {
+    let parts =
+      [("process", "Process"), ("http", "Connections"), ("websocket", "Connections")]
+      + [("store", "Store")] + services.map { ($0, $0) }
+    var titles: [String] = []
+    var cards: [String: [String]] = [:]
+    for (part, title) in parts {
+      let made = history.filter { $0.name.hasPrefix("awd_\(part)_") && !$0.isQuiet }.map(card)
+      guard !made.isEmpty else { continue }
+      if cards[title] == nil { titles.append(title) }
+      cards[title, default: []] += made
+    }
+    return titles.map { title in
+      """
+      <section>
+      <h2>\(title.htmlEscaped)</h2>
+      <ul class="cards">
+      \((cards[title] ?? []).joined(separator: "\n"))
+      </ul>
+      </section>
+
+      """
+    }.joined()
+  }
+
+  private func card(_ series: MetricHistory.Series) -> String {
+    let labels = series.labels.map(\.value).joined(separator: ", ")
+    let help = series.help.hasSuffix(".") ? String(series.help.dropLast()) : series.help
+    let title = (labels.isEmpty ? help : "\(help): \(labels)").htmlEscaped
+    let name = series.name
+    let value: String
+    let more: String
+    switch series.kind {
+    case .level:
+      value = StatusQuantity.text(series.values.last ?? nil, of: name)
+      more = "most \(StatusQuantity.text(series.values.compactMap(\.self).max(), of: name))"
+    case .rate:
+      value = "\(StatusQuantity.text(series.values.last ?? nil, of: name))<small>/s</small>"
+      more = "\(StatusQuantity.text(series.total, of: name)) since the start"
+    case .quantile:
+      let all = series.distribution
+      value = "\(StatusQuantity.text(all?.quantile(0.99), of: name)) <small>p99</small>"
+      more =
+        "p50 \(StatusQuantity.text(all?.quantile(0.5), of: name)), "
+        + "\(StatusQuantity.text(Double(all?.count ?? 0), of: "")) times"
+    }
+    let plot = Sparkline(values: series.values, capacity: capacity, label: "\(title), plotted")
+    return """
+      <li class="panel"><h3>\(title)</h3>
+      <p class="value">\(value)</p>
+      <p class="more quiet">\(more)</p>
+      \(plot.svg)</li>
+      """
+  }
+}
+
+extension MetricHistory.Series {
+  /// Whether it counts troubles, and there were none.
+  fileprivate var isQuiet: Bool { kind != .level && total == 0 }
+}

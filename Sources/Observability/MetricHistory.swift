@@ -1,0 +1,147 @@
+import Synchronization
+
+/// What the metrics were in the last minutes, at even intervals.
+public final class MetricHistory: Sendable {
+  /// How one metric went.
+  public struct Series: Sendable {
+    /// What its values are.
+    public enum Kind: Sendable {
+      /// A number that goes up and down.
+      case level
+      /// How much a number grew in a second.
+      case rate
+      /// What 99 of 100 values of an interval did not exceed.
+      case quantile
+    }
+
+    /// The metric's name.
+    public let name: String
+    /// What it tells, in a few words.
+    public let help: String
+    /// What tells it from others of the name: the series of all others are summed up.
+    public let labels: [(name: String, value: String)]
+    /// What its values are.
+    public let kind: Kind
+    /// The values, oldest first; nil where there was none.
+    public fileprivate(set) var values: [Double?]
+    /// Since the start: the sum of a number that grows, or nil.
+    public fileprivate(set) var total: Double?
+    /// All values of a distribution since the oldest interval.
+    public fileprivate(set) var distribution: Distribution?
+  }
+
+  private struct Track {
+    var series: Series
+    /// The distribution at each moment, oldest first.
+    var distributions: [Distribution] = []
+  }
+
+  private struct State {
+    var order: [String] = []
+    var tracks: [String: Track] = [:]
+  }
+
+  /// How far apart the moments are.
+  public let interval: Duration
+  private let capacity: Int
+  private let kept: Set<String>
+  private let state = Mutex(State())
+
+  /// A history of nothing yet.
+  ///
+  /// - Parameters:
+  ///   - interval: how far apart the moments are that ``record(_:)`` is called at.
+  ///   - capacity: how many values of each metric are kept.
+  ///   - kept: the labels that tell series apart; those that differ in others only are summed up.
+  public init(interval: Duration, capacity: Int, keeping kept: Set<String>) {
+    self.interval = interval
+    self.capacity = capacity
+    self.kept = kept
+  }
+
+  /// How each metric went, in the order of their names.
+  public var series: [Series] {
+    state.withLock { state in state.order.compactMap { state.tracks[$0]?.series } }
+  }
+
+  /// Takes note of one moment.
+  ///
+  /// - Parameter samples: all metrics as they are then.
+  public func record(_ samples: [MetricSample]) {
+    var sums: [(key: String, sample: MetricSample)] = []
+    var places: [String: Int] = [:]
+    for sample in samples {
+      let labels = sample.labels.filter { kept.contains($0.name) }
+      let key = sample.name + labels.map { "\u{0}\($0.name)=\($0.value)" }.joined()
+      if let place = places[key] {
+        sums[place].sample = Self.sum(sums[place].sample, sample, labels)
+      } else {
+        places[key] = sums.count
+        sums.append(
+          (
+            key,
+            MetricSample(
+              name: sample.name, help: sample.help, labels: labels, value: sample.value)
+          ))
+      }
+    }
+    state.withLock { state in
+      state.order = sums.map(\.key)
+      for (key, sample) in sums { note(sample, in: &state.tracks[key]) }
+    }
+  }
+
+  private static func sum(
+    _ first: MetricSample, _ second: MetricSample, _ labels: [(name: String, value: String)]
+  ) -> MetricSample {
+    let value: MetricSample.Value =
+      switch (first.value, second.value) {
+      case (.level(let one), .level(let other)): .level(one + other)
+      case (.total(let one), .total(let other)): .total(one + other)
+      case (.distribution(let one), .distribution(let other)) where one.bounds == other.bounds:
+        .distribution(
+          Distribution(
+            bounds: one.bounds, counts: zip(one.counts, other.counts).map(&+),
+            sum: one.sum + other.sum))
+      default: first.value
+      }
+    return MetricSample(name: first.name, help: first.help, labels: labels, value: value)
+  }
+
+  private func note(_ sample: MetricSample, in track: inout Track?) {
+    func series(_ kind: Series.Kind) -> Series {
+      Series(
+        name: sample.name, help: sample.help, labels: sample.labels, kind: kind, values: [],
+        total: nil, distribution: nil)
+    }
+    switch sample.value {
+    case .level(let value):
+      var now = track ?? Track(series: series(.level))
+      append(value, to: &now.series.values)
+      track = now
+    case .total(let value):
+      var now = track ?? Track(series: series(.rate))
+      // The first moment has nothing to be compared with.
+      if let before = now.series.total {
+        append(max(0, value - before) / (interval / .seconds(1)), to: &now.series.values)
+      }
+      now.series.total = value
+      track = now
+    case .distribution(let value):
+      var now = track ?? Track(series: series(.quantile))
+      if let before = now.distributions.last {
+        append(value.since(before).quantile(0.99), to: &now.series.values)
+      }
+      now.distributions.append(value)
+      if now.distributions.count > capacity + 1 { now.distributions.removeFirst() }
+      now.series.distribution = now.distributions.first.map { value.since($0) }
+      now.series.total = Double(value.count)
+      track = now
+    }
+  }
+
+  private func append(_ value: Double?, to values: inout [Double?]) {
+    values.append(value)
+    if values.count > capacity { values.removeFirst() }
+  }
+}

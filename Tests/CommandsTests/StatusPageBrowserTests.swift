@@ -1,0 +1,47 @@
+import Foundation
+import Testing
+
+/// The status page as an operator finds it, in a browser.
+@Suite(.enabled(if: Browser.isThere)) struct StatusPageBrowserTests {
+  @Test func isALinkAwayFromTheFirstPage() throws {
+    let folder = try Folder(["awd.toml": "[server]\nlisten = [\"127.0.0.1:0\"]\n"])
+    let (process, _, errors) = try ExecutableTests.start(
+      ["serve", "--config", "\(folder.path)/awd.toml"], in: folder)
+    defer {
+      process.terminate()
+      process.waitUntilExit()
+    }
+    var told = ""
+    var address: Substring?
+    while address == nil {
+      let data = errors.fileHandleForReading.availableData
+      guard !data.isEmpty else { break }
+      told += String(decoding: data, as: UTF8.self)
+      address = told.firstMatch(of: /listening at=(\S+)\s/)?.1
+    }
+    errors.fileHandleForReading.readabilityHandler = { _ = $0.availableData }
+    let browser = try Browser(folder)
+    try browser.open("\(try #require(address, "\(told)"))/")
+    try browser.click("Status of the server")
+    #expect(try browser.evaluate("document.title") == "awd status")
+    let headings = try browser.evaluate(
+      "[...document.querySelectorAll('h2')].map(heading => heading.textContent)")
+    #expect(headings.hasPrefix("Process,Connections,Store,tokenscript"))
+    #expect(try browser.evaluate("document.querySelector('.state').textContent") == "ready")
+    // The plots are drawn, in the colours of the page's own style: the policy let it in.
+    #expect(try browser.evaluate("document.querySelectorAll('svg polyline').length > 10") == "true")
+    let stroke = "getComputedStyle(document.querySelector('polyline')).stroke"
+    #expect(try browser.evaluate(stroke) == "rgb(10, 85, 196)")
+    // Nothing sticks out of the window.
+    let root = "document.documentElement"
+    #expect(try browser.evaluate("\(root).scrollWidth <= \(root).clientWidth") == "true")
+    for (link, text) in [
+      ("Metrics", "awd_store_commit_seconds_bucket"), ("Readiness", "ready"),
+      ("Version", "\"name\":\"awd\""),
+    ] {
+      try browser.open("\(try #require(address))/status")
+      try browser.click(link)
+      #expect(try browser.evaluate("document.body.textContent").contains(text))
+    }
+  }
+}
