@@ -23,6 +23,7 @@ let systemLibraries: [Target] = [
 ]
 
 let libraries: [Target] = [
+  .target(name: "ApptimistProtocol", dependencies: ["Cryptography", "Wire"]),
   .target(name: "Compression", dependencies: ["CBrotli", "CZlib"]),
   .target(name: "Configuration", dependencies: ["CTOML"]),
   .target(name: "Cryptography", dependencies: ["CNettle", "COpenSSL", "CSodium"]),
@@ -37,6 +38,7 @@ let libraries: [Target] = [
   .target(
     name: "WalletClient",
     dependencies: ["Cryptography", "HTTPClient", "HTTPProtocol", "Observability", "XMLSecurity"]),
+  .target(name: "Wire"),
   .target(
     name: "XMLSecurity", dependencies: ["COpenSSL", "CXML", "CXMLSec", "Cryptography"]),
 ]
@@ -76,6 +78,9 @@ let tests: [Target] = [
   .executableTarget(
     name: "probe-server", dependencies: ["HTTPProtocol", "HTTPServer", "Storage"],
     path: "Tests/ProbeServer"),
+  .testTarget(
+    name: "ApptimistProtocolTests", dependencies: ["ApptimistProtocol", "Cryptography", "Wire"],
+    exclude: ["Vectors"]),
   .testTarget(
     name: "CommandsTests",
     dependencies: [
@@ -121,6 +126,7 @@ let tests: [Target] = [
       "Configuration", "Cryptography", "HTTPClient", "HTTPProtocol", "HTTPServer", "Observability",
       "ServiceKit", "Storage", "TokenScriptRepo", "WalletClient", "XMLSecurity",
     ]),
+  .testTarget(name: "WireTests", dependencies: ["Wire"]),
   .testTarget(name: "XMLSecurityTests", dependencies: ["XMLSecurity"]),
 ]
 
