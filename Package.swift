@@ -24,16 +24,19 @@ let systemLibraries: [Target] = [
 
 let libraries: [Target] = [
   .target(name: "Compression", dependencies: ["CBrotli", "CZlib"]),
-  .target(name: "Configuration", dependencies: ["CTOML"]),
+  .target(name: "Configuration", dependencies: ["CTOML", "Locking"]),
   .target(name: "Cryptography", dependencies: ["CNettle", "COpenSSL", "CSodium"]),
-  .target(name: "HTTPClient", dependencies: ["CCurl", "CUV", "HTTPProtocol"]),
+  .target(name: "HTTPClient", dependencies: ["CCurl", "CUV", "HTTPProtocol", "Locking"]),
   .target(name: "HTTPProtocol"),
-  .target(name: "HTTPServer", dependencies: ["COpenSSL", "CUV", "HTTPProtocol"]),
-  .target(name: "Observability"),
+  .target(name: "HTTPServer", dependencies: ["COpenSSL", "CUV", "HTTPProtocol", "Locking"]),
+  .target(name: "Locking"),
+  .target(name: "Observability", dependencies: ["Locking"]),
   .target(
     name: "ServiceKit",
-    dependencies: ["Configuration", "HTTPProtocol", "HTTPServer", "Observability", "Storage"]),
-  .target(name: "Storage", dependencies: ["CSQLite"]),
+    dependencies: [
+      "Configuration", "HTTPProtocol", "HTTPServer", "Locking", "Observability", "Storage",
+    ]),
+  .target(name: "Storage", dependencies: ["CSQLite", "Locking"]),
   .target(
     name: "WalletClient",
     dependencies: ["Cryptography", "HTTPClient", "HTTPProtocol", "Observability", "XMLSecurity"]),
@@ -47,14 +50,14 @@ let plugins: [Target] = [
     name: "Msgr",
     dependencies: [
       "CICU", "COpenSSL", "Configuration", "Cryptography", "HTTPClient", "HTTPProtocol",
-      "HTTPServer", "Observability", "ServiceKit", "Storage",
+      "HTTPServer", "Locking", "Observability", "ServiceKit", "Storage",
     ],
     path: "Plugins/Msgr",
     resources: [.embedInCode("openapi.json")]),
   .target(
     name: "TokenScriptRepo",
     dependencies: [
-      "Compression", "Configuration", "Cryptography", "HTTPProtocol", "Observability",
+      "Compression", "Configuration", "Cryptography", "HTTPProtocol", "Locking", "Observability",
       "ServiceKit", "Storage", "XMLSecurity",
     ],
     path: "Plugins/TokenScriptRepo"),
@@ -64,8 +67,8 @@ let programs: [Target] = [
   .target(
     name: "Commands",
     dependencies: [
-      "Configuration", "Cryptography", "HTTPProtocol", "HTTPServer", "Observability", "ServiceKit",
-      "Storage", "WalletClient", "XMLSecurity",
+      "Configuration", "Cryptography", "HTTPProtocol", "HTTPServer", "Locking", "Observability",
+      "ServiceKit", "Storage", "WalletClient", "XMLSecurity",
     ]),
   .executableTarget(
     name: "awd", dependencies: ["Commands", "Msgr", "ServiceKit", "TokenScriptRepo"]),
@@ -79,8 +82,8 @@ let tests: [Target] = [
   .testTarget(
     name: "CommandsTests",
     dependencies: [
-      "Commands", "Configuration", "HTTPProtocol", "HTTPServer", "Observability", "ServiceKit",
-      "Storage", "XMLSecurity", "awd",
+      "Commands", "Configuration", "HTTPProtocol", "HTTPServer", "Locking", "Observability",
+      "ServiceKit", "Storage", "XMLSecurity", "awd",
     ]),
   .executableTarget(
     name: "store-benchmark", dependencies: ["Storage"], path: "Tests/Benchmarks/Store"),
@@ -93,33 +96,35 @@ let tests: [Target] = [
   .target(
     name: "HTTP2StandIn", dependencies: ["CNghttp2", "COpenSSL"], path: "Tests/HTTP2StandIn"),
   .testTarget(
-    name: "HTTPClientTests", dependencies: ["HTTP2StandIn", "HTTPClient", "HTTPProtocol"]),
+    name: "HTTPClientTests",
+    dependencies: ["HTTP2StandIn", "HTTPClient", "HTTPProtocol", "Locking"]),
   .testTarget(name: "HTTPProtocolTests", dependencies: ["HTTPProtocol"]),
-  .testTarget(name: "HTTPServerTests", dependencies: ["HTTPProtocol", "HTTPServer"]),
+  .testTarget(name: "HTTPServerTests", dependencies: ["HTTPProtocol", "HTTPServer", "Locking"]),
   .testTarget(
     name: "MsgrTests",
     dependencies: [
       "COpenSSL", "Configuration", "Cryptography", "HTTP2StandIn", "HTTPClient", "HTTPProtocol",
-      "HTTPServer", "Msgr", "Observability", "ServiceKit", "Storage",
+      "HTTPServer", "Locking", "Msgr", "Observability", "ServiceKit", "Storage",
     ]),
   .testTarget(name: "ObservabilityTests", dependencies: ["Observability"]),
   .testTarget(
     name: "ServiceKitTests",
     dependencies: [
-      "Configuration", "HTTPProtocol", "HTTPServer", "Observability", "ServiceKit", "Storage",
+      "Configuration", "HTTPProtocol", "HTTPServer", "Locking", "Observability", "ServiceKit",
+      "Storage",
     ]),
   .testTarget(name: "StorageTests", dependencies: ["Storage"]),
   .testTarget(
     name: "TokenScriptRepoTests",
     dependencies: [
-      "Configuration", "Cryptography", "HTTPProtocol", "HTTPServer", "Observability", "ServiceKit",
-      "Storage", "TokenScriptRepo", "XMLSecurity", "awd",
+      "Configuration", "Cryptography", "HTTPProtocol", "HTTPServer", "Locking", "Observability",
+      "ServiceKit", "Storage", "TokenScriptRepo", "XMLSecurity", "awd",
     ]),
   .testTarget(
     name: "WalletClientTests",
     dependencies: [
-      "Configuration", "Cryptography", "HTTPClient", "HTTPProtocol", "HTTPServer", "Observability",
-      "ServiceKit", "Storage", "TokenScriptRepo", "WalletClient", "XMLSecurity",
+      "Configuration", "Cryptography", "HTTPClient", "HTTPProtocol", "HTTPServer", "Locking",
+      "Observability", "ServiceKit", "Storage", "TokenScriptRepo", "WalletClient", "XMLSecurity",
     ]),
   .testTarget(name: "XMLSecurityTests", dependencies: ["XMLSecurity"]),
 ]

@@ -1,6 +1,6 @@
+import Locking
 import HTTPClient
 import HTTPProtocol
-import Synchronization
 import Glibc
 import Testing
 
@@ -79,7 +79,7 @@ struct HostileServerTests {
   }
 
   @Test func `does not undo content codings, nor keeps cookies`() async throws {
-    let heads = Mutex<[String]>([])
+    let heads = Lock<[String]>([])
     let server = try RawServer { connection in
       while case let head = connection.readHead(), !head.isEmpty {
         heads.withLock { $0.append(head) }

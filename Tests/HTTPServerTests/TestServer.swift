@@ -1,7 +1,7 @@
+import Locking
 import Foundation
 import HTTPProtocol
 import HTTPServer
-import Synchronization
 import Testing
 
 /// A server on a free port of 127.0.0.1.
@@ -136,7 +136,7 @@ final class Echo: WebSocketHandler {
 
 /// What threads tell each other: once set, set.
 final class Flag: Sendable {
-  private let state = Mutex(false)
+  private let state = Lock(false)
 
   var isSet: Bool { state.withLock { $0 } }
 
@@ -150,7 +150,7 @@ final class Gate: Sendable {
     var waiters: [CheckedContinuation<Void, Never>] = []
   }
 
-  private let state = Mutex(State())
+  private let state = Lock(State())
 
   /// How many tasks wait.
   var waiting: Int { state.withLock { $0.waiters.count } }
@@ -177,7 +177,7 @@ final class Gate: Sendable {
 
 /// Collects what handlers tell, from any thread.
 final class Journal<Entry: Sendable>: Sendable {
-  private let state = Mutex<[Entry]>([])
+  private let state = Lock<[Entry]>([])
 
   var entries: [Entry] { state.withLock { $0 } }
 

@@ -1,14 +1,14 @@
+import Locking
 import Cryptography
 import Observability
 import Storage
-import Synchronization
 
 @testable import Msgr
 
 /// A store in memory with accounts, and a clock that is set by hand.
 struct PushFixture: Sendable {
   final class Clock: Sendable {
-    private let time = Mutex(Timestamp(seconds: 1_700_000_000))
+    private let time = Lock(Timestamp(seconds: 1_700_000_000))
 
     var now: Timestamp { time.withLock { $0 } }
     func advance(by duration: Duration) { time.withLock { $0 = $0 + duration } }

@@ -1,5 +1,5 @@
+import Locking
 import Foundation
-import Synchronization
 import Testing
 import XMLSecurity
 
@@ -88,7 +88,7 @@ import XMLSecurity
     let scan = RepositoryScan(
       folder: folder, reader: reader, rules: RepositoryRules(), now: 1_700_000_000, readings: [:],
       known: [])
-    let told = Mutex<[(done: Int, total: Int)]>([])
+    let told = Lock<[(done: Int, total: Int)]>([])
     // Once is enough, if the machine is not too busy to tell.
     for _ in 0..<1000 where told.withLock({ $0.isEmpty }) {
       let files = try await scan.files(entries, every: .milliseconds(1)) { done, total in

@@ -258,7 +258,8 @@ struct HostileFilesTests {
       try await WorkerThreads.run {
         let descriptor = open(path, O_CREAT | O_WRONLY | O_APPEND, 0o644)
         defer { close(descriptor) }
-        let piece = [UInt8](repeating: 0x78, count: 1000)
+        // Within a page: the file grows page by page, and shows a part of what crosses from one to the next.
+        let piece = [UInt8](repeating: 0x78, count: 1024)
         var size = 0
         while !isOver.isSet {
           if size > 4 << 20 {
@@ -274,7 +275,7 @@ struct HostileFilesTests {
     for _ in 0..<300 {
       // What is read in between is the file of one moment: as many pieces as it had then.
       guard let contents = try? folder.read(.init(path: place, location: place)) else { continue }
-      #expect(contents.bytes.count % 1000 == 0)
+      #expect(contents.bytes.count % 1024 == 0)
       #expect(contents.bytes.allSatisfy { $0 == 0x78 })
     }
     let server = try await fixture.server()

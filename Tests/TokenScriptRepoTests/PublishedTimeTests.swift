@@ -1,6 +1,6 @@
 import HTTPProtocol
 import Storage
-import Synchronization
+import Locking
 import Testing
 
 @testable import TokenScriptRepo

@@ -2,7 +2,7 @@ import FoundationEssentials
 import Glibc
 import HTTPProtocol
 import Storage
-import Synchronization
+import Locking
 import Testing
 import XMLSecurity
 
