@@ -134,8 +134,7 @@ sanitize: test-deps ## run every test under the address and the thread sanitizer
 	@ASAN_OPTIONS=detect_leaks=0 SWIFT_BACKTRACE=enable=no \
 	  swift test --no-parallel --sanitize=address --scratch-path .build-address
 	@echo "awd: under the thread sanitizer"
-	@TSAN_OPTIONS="suppressions=$(CURDIR)/Tests/thread-sanitizer.supp" SWIFT_BACKTRACE=enable=no \
-	  swift test --no-parallel --sanitize=thread --scratch-path .build-thread
+	@SWIFT_BACKTRACE=enable=no swift test --no-parallel --sanitize=thread --scratch-path .build-thread
 
 format: ## put the sources into the format
 	@swift format --in-place --parallel --recursive $(SOURCES)

@@ -75,6 +75,10 @@ let programs: [Target] = [
 ]
 
 let tests: [Target] = [
+  // A trait for tests that block.
+  .target(name: "BlockingTests", path: "Tests/BlockingTests"),
+  // What the thread sanitizer is to leave out; linked into the one program that all tests are.
+  .target(name: "ThreadSanitizer", path: "Tests/ThreadSanitizer"),
   // Serves the routes that protocol probes, load and fault tests ask for; no part of the product.
   .executableTarget(
     name: "probe-server", dependencies: ["HTTPProtocol", "HTTPServer", "Storage"],
@@ -82,8 +86,8 @@ let tests: [Target] = [
   .testTarget(
     name: "CommandsTests",
     dependencies: [
-      "Commands", "Configuration", "HTTPProtocol", "HTTPServer", "Locking", "Observability",
-      "ServiceKit", "Storage", "XMLSecurity", "awd",
+      "BlockingTests", "Commands", "Configuration", "HTTPProtocol", "HTTPServer", "Locking",
+      "Observability", "ServiceKit", "Storage", "XMLSecurity", "awd",
     ]),
   .executableTarget(
     name: "store-benchmark", dependencies: ["Storage"], path: "Tests/Benchmarks/Store"),
@@ -97,36 +101,39 @@ let tests: [Target] = [
     name: "HTTP2StandIn", dependencies: ["CNghttp2", "COpenSSL"], path: "Tests/HTTP2StandIn"),
   .testTarget(
     name: "HTTPClientTests",
-    dependencies: ["HTTP2StandIn", "HTTPClient", "HTTPProtocol", "Locking"]),
+    dependencies: ["BlockingTests", "HTTP2StandIn", "HTTPClient", "HTTPProtocol", "Locking"]),
   .testTarget(name: "HTTPProtocolTests", dependencies: ["HTTPProtocol"]),
-  .testTarget(name: "HTTPServerTests", dependencies: ["HTTPProtocol", "HTTPServer", "Locking"]),
+  .testTarget(
+    name: "HTTPServerTests",
+    dependencies: ["BlockingTests", "HTTPProtocol", "HTTPServer", "Locking"]),
   .testTarget(
     name: "MsgrTests",
     dependencies: [
-      "COpenSSL", "Configuration", "Cryptography", "HTTP2StandIn", "HTTPClient", "HTTPProtocol",
-      "HTTPServer", "Locking", "Msgr", "Observability", "ServiceKit", "Storage",
+      "BlockingTests", "COpenSSL", "Configuration", "Cryptography", "HTTP2StandIn", "HTTPClient",
+      "HTTPProtocol", "HTTPServer", "Locking", "Msgr", "Observability", "ServiceKit", "Storage",
     ]),
-  .testTarget(name: "ObservabilityTests", dependencies: ["Observability"]),
+  .testTarget(name: "ObservabilityTests", dependencies: ["BlockingTests", "Observability"]),
   .testTarget(
     name: "ServiceKitTests",
     dependencies: [
-      "Configuration", "HTTPProtocol", "HTTPServer", "Locking", "Observability", "ServiceKit",
-      "Storage",
+      "BlockingTests", "Configuration", "HTTPProtocol", "HTTPServer", "Locking", "Observability",
+      "ServiceKit", "Storage",
     ]),
-  .testTarget(name: "StorageTests", dependencies: ["Storage"]),
+  .testTarget(name: "StorageTests", dependencies: ["BlockingTests", "Storage", "ThreadSanitizer"]),
   .testTarget(
     name: "TokenScriptRepoTests",
     dependencies: [
-      "Configuration", "Cryptography", "HTTPProtocol", "HTTPServer", "Locking", "Observability",
-      "ServiceKit", "Storage", "TokenScriptRepo", "XMLSecurity", "awd",
+      "BlockingTests", "Configuration", "Cryptography", "HTTPProtocol", "HTTPServer", "Locking",
+      "Observability", "ServiceKit", "Storage", "TokenScriptRepo", "XMLSecurity", "awd",
     ]),
   .testTarget(
     name: "WalletClientTests",
     dependencies: [
-      "Configuration", "Cryptography", "HTTPClient", "HTTPProtocol", "HTTPServer", "Locking",
-      "Observability", "ServiceKit", "Storage", "TokenScriptRepo", "WalletClient", "XMLSecurity",
+      "BlockingTests", "Configuration", "Cryptography", "HTTPClient", "HTTPProtocol", "HTTPServer",
+      "Locking", "Observability", "ServiceKit", "Storage", "TokenScriptRepo", "WalletClient",
+      "XMLSecurity",
     ]),
-  .testTarget(name: "XMLSecurityTests", dependencies: ["XMLSecurity"]),
+  .testTarget(name: "XMLSecurityTests", dependencies: ["BlockingTests", "XMLSecurity"]),
 ]
 
 let package = Package(
@@ -137,7 +144,7 @@ let package = Package(
   cxxLanguageStandard: .cxx17
 )
 
-let inC = ["CICU", "CTOML"]
+let inC = ["CICU", "CTOML", "ThreadSanitizer"]
 for target in package.targets where target.type != .system && !inC.contains(target.name) {
   target.swiftSettings = [
     .treatAllWarnings(as: .error),

@@ -1,8 +1,9 @@
+import BlockingTests
 import Foundation
 import Testing
 
 /// The built program as users run it: exit codes, streams, signals.
-@Suite struct ExecutableTests {
+@Suite(.ownThreads) struct ExecutableTests {
   private static func start(_ words: [String], in folder: Folder) throws -> (Process, Pipe, Pipe) {
     let process = Process()
     // The tests are linked beside the program.

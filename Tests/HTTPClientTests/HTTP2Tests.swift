@@ -1,3 +1,4 @@
+import BlockingTests
 import HTTP2StandIn
 import HTTPClient
 import HTTPProtocol
@@ -5,7 +6,7 @@ import Synchronization
 import Testing
 
 /// Against a scripted HTTP/2 server.
-struct HTTP2Tests {
+@Suite(.ownThreads) struct HTTP2Tests {
   private func standIn(
     streams: UInt32 = 1000, _ script: @escaping HTTP2StandIn.Script
   ) throws -> (HTTP2StandIn, HTTPClientOptions) {

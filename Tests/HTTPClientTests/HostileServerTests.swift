@@ -1,3 +1,4 @@
+import BlockingTests
 import Locking
 import HTTPClient
 import HTTPProtocol
@@ -5,7 +6,7 @@ import Glibc
 import Testing
 
 /// Against raw sockets: answers that no honest server gives.
-struct HostileServerTests {
+@Suite(.ownThreads) struct HostileServerTests {
   private func failure(
     _ answer: String, _ change: (inout HTTPClientOptions) -> Void = { _ in }
   ) async throws -> HTTPClientError.Code? {

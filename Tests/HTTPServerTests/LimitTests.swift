@@ -1,8 +1,9 @@
+import BlockingTests
 import HTTPProtocol
 import HTTPServer
 import Testing
 
-@Suite("Limits and deadlines") struct LimitTests {
+@Suite("Limits and deadlines", .ownThreads) struct LimitTests {
   // MARK: Bodies
 
   @Test(arguments: [

@@ -1,9 +1,10 @@
+import BlockingTests
 import HTTPProtocol
 import HTTPServer
 import Synchronization
 import Testing
 
-@Suite("WebSocket over sockets") struct WebSocketTests {
+@Suite("WebSocket over sockets", .ownThreads) struct WebSocketTests {
   /// What a handler was told.
   enum Told: Equatable, Sendable {
     case message(WebSocketMessage)

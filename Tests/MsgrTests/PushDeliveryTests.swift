@@ -1,3 +1,4 @@
+import BlockingTests
 import Foundation
 import HTTP2StandIn
 import HTTPProtocol
@@ -9,7 +10,7 @@ import Testing
 @testable import Msgr
 
 /// From the outbox to a push service, over HTTP/2.
-struct PushDeliveryTests {
+@Suite(.ownThreads) struct PushDeliveryTests {
   private let fixture: PushFixture
   private let certificates: TestCertificates
 

@@ -1,3 +1,4 @@
+import BlockingTests
 import Foundation
 import HTTPProtocol
 import HTTPServer
@@ -9,7 +10,7 @@ import Testing
 @testable import Msgr
 
 /// Streams and the oldest clients, over sockets.
-@Suite(.serialized) struct StreamTests {
+@Suite(.ownThreads, .serialized) struct StreamTests {
   /// The service behind a server of its own.
   private final class Running: Sendable {
     let fixture: Fixture

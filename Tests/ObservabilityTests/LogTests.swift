@@ -1,8 +1,9 @@
+import BlockingTests
 import Foundation
 import Observability
 import Testing
 
-@Suite struct LogTests {
+@Suite(.ownThreads) struct LogTests {
   /// Logs by a closure and gives what was written.
   private func written(
     _ format: Log.Format, level: Log.Level = .debug, _ body: (Log) -> Void

@@ -1,3 +1,4 @@
+import BlockingTests
 import Foundation
 import HTTPProtocol
 import Observability
@@ -5,7 +6,7 @@ import ServiceKit
 import Storage
 import Testing
 
-@Suite struct RouteErrorTests {
+@Suite(.ownThreads) struct RouteErrorTests {
   private struct Secretive: Error, CustomStringConvertible {
     var description: String { "detail that only the operator may read" }
   }

@@ -1,3 +1,4 @@
+import BlockingTests
 import Locking
 import Configuration
 import Observability
@@ -38,7 +39,7 @@ private final class Failing: Service {
   func reload() async throws { throw Failure() }
 }
 
-@Suite struct ServiceSupervisorTests {
+@Suite(.ownThreads) struct ServiceSupervisorTests {
   private final class Pauses: Sendable {
     let taken = Lock<[Duration]>([])
   }

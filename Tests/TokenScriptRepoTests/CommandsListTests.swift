@@ -1,3 +1,4 @@
+import BlockingTests
 import Locking
 import Foundation
 import Testing
@@ -6,7 +7,7 @@ import XMLSecurity
 @testable import TokenScriptRepo
 
 /// `awd repo list`.
-@Suite struct CommandsListTests {
+@Suite(.ownThreads) struct CommandsListTests {
   private func fixture() throws -> CommandsFixture {
     try CommandsFixture([
       "a/2019/05/Coin.tsml": Signers.shop.sign(tokenScript(for: alice), at: 1_570_665_600),

@@ -1,3 +1,4 @@
+import BlockingTests
 import Foundation
 import Synchronization
 import Testing
@@ -5,7 +6,7 @@ import Testing
 @testable import TokenScriptRepo
 
 /// The demo as `awd serve` makes it and suggests to try it.
-@Suite struct DemoServeTests {
+@Suite(.ownThreads) struct DemoServeTests {
   private func start(_ fixture: CommandsFixture) throws -> (process: Process, output: Pipe) {
     let process = Process()
     process.executableURL = URL(fileURLWithPath: try CommandsFixture.program())

@@ -1,3 +1,4 @@
+import BlockingTests
 import Foundation
 import HTTPProtocol
 import Observability
@@ -9,7 +10,7 @@ import XMLSecurity
 
 /// Files that somebody made to harm: each becomes a refused row and a line of the log, and that is
 /// all that becomes of it.
-struct HostileFilesTests {
+@Suite(.ownThreads) struct HostileFilesTests {
   private let fixture: RepositoryFixture
   private let good: [UInt8]
 

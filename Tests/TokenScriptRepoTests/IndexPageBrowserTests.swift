@@ -1,3 +1,4 @@
+import BlockingTests
 import Foundation
 import Testing
 
@@ -9,7 +10,7 @@ private let hasBrowser = ["/usr/bin", "/bin"].contains {
 }
 
 /// The page at `/` as a browser sees it.
-@Suite(.enabled(if: hasBrowser))
+@Suite(.ownThreads, .enabled(if: hasBrowser))
 struct IndexPageBrowserTests {
   /// The document after scripts have run, where any may.
   private func dump(_ url: String, in fixture: CommandsFixture) throws -> String {

@@ -1,3 +1,4 @@
+import BlockingTests
 import HTTPProtocol
 import Storage
 import Locking
@@ -6,7 +7,7 @@ import Testing
 @testable import TokenScriptRepo
 
 /// `modified = "published"`: the time is not before the file became the answer at the URL.
-struct PublishedTimeTests {
+@Suite(.ownThreads) struct PublishedTimeTests {
   private let fixture: RepositoryFixture
   private let store: Store
 

@@ -1,3 +1,4 @@
+import BlockingTests
 import FoundationEssentials
 import Glibc
 import HTTPProtocol
@@ -9,7 +10,7 @@ import XMLSecurity
 @testable import TokenScriptRepo
 
 /// Requests to a repository whose files are signed, by the default checks.
-struct SignedRepositoryTests {
+@Suite(.ownThreads) struct SignedRepositoryTests {
   let fixture: RepositoryFixture
 
   init() throws { fixture = try RepositoryFixture() }

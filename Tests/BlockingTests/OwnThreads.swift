@@ -1,0 +1,34 @@
+private import Dispatch
+public import Testing
+
+/// Runs tests that block on threads of their own.
+///
+/// Tests run on Swift's pool, which has a thread for each core. Where a few of them wait there for a process or a socket,
+/// nothing else goes on, not even the tasks they wait for.
+public struct OwnThreads: SuiteTrait, TestTrait, TestScoping {
+  public var isRecursive: Bool { true }
+
+  public func provideScope(
+    for test: Test, testCase: Test.Case?, performing function: @Sendable () async throws -> Void
+  ) async throws {
+    // Suites only pass it on.
+    guard testCase != nil else { return try await function() }
+    try await withTaskExecutorPreference(BlockableExecutor.shared, operation: function)
+  }
+}
+
+extension Trait where Self == OwnThreads {
+  /// The tests block: they get threads of their own.
+  public static var ownThreads: OwnThreads { OwnThreads() }
+}
+
+/// Runs tasks on a queue that gets more threads when some of them block.
+private final class BlockableExecutor: TaskExecutor {
+  static let shared = BlockableExecutor()
+  private let queue = DispatchQueue(label: "awd.tests", attributes: .concurrent)
+
+  func enqueue(_ job: consuming ExecutorJob) {
+    let job = UnownedJob(job)
+    queue.async { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
+  }
+}
