@@ -6,8 +6,10 @@ public import Testing
 /// Tests run on Swift's pool, which has a thread for each core. Where a few of them wait there for a process or a socket,
 /// nothing else goes on, not even the tasks they wait for.
 public struct OwnThreads: SuiteTrait, TestTrait, TestScoping {
+  /// It holds for every test of a suite.
   public var isRecursive: Bool { true }
 
+  /// Runs a test where it may block.
   public func provideScope(
     for test: Test, testCase: Test.Case?, performing function: @Sendable () async throws -> Void
   ) async throws {

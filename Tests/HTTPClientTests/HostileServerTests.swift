@@ -18,7 +18,7 @@ import Testing
     _ server: RawServer, _ change: (inout HTTPClientOptions) -> Void = { _ in }
   ) async throws -> HTTPClientError.Code? {
     var options = HTTPClientOptions()
-    options.timeout = .seconds(20)
+    options.timeout = .seconds(60)
     options.bodyLimit = 1000
     options.headLimit = 2000
     options.fieldLimit = 20

@@ -73,6 +73,16 @@ struct PushFixture: Sendable {
     try await store.settle(push, owner: owner, settlement, target: "target")
   }
 
+  /// How many pushes an outbox has under way.
+  func leased(by owner: [UInt8]) async throws -> Int {
+    try await store.store.read { snapshot in
+      try snapshot.one("SELECT count(*) FROM push_outbox WHERE lease_owner = ?", owner) {
+        try $0[0]
+      }
+        ?? 0
+    }
+  }
+
   func count(_ table: StaticString) async throws -> Int {
     try await store.store.read { snapshot in
       switch "\(table)" {

@@ -171,7 +171,7 @@ import Testing
   }
 
   private func expectPushes(_ expected: [String], _ running: Running) async throws {
-    for _ in 0..<500 {
+    for _ in 0..<6_000 {
       if try await pushes(running) == expected { return }
       try await Task.sleep(for: .milliseconds(10))
     }

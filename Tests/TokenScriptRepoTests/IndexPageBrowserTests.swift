@@ -17,7 +17,9 @@ struct IndexPageBrowserTests {
     let result = try fixture.spawn(
       "timeout",
       [
-        "60", "chromium", "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run",
+        "300", "chromium", "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run",
+        // A container's /dev/shm may be too small.
+        "--disable-dev-shm-usage",
         "--disable-background-networking", "--user-data-dir=\(fixture.folder)/chromium",
         "--dump-dom", url,
       ])
