@@ -25,11 +25,13 @@ extension Trait where Self == OwnThreads {
 }
 
 /// Runs tasks on a queue that gets more threads when some of them block.
-private final class BlockableExecutor: TaskExecutor {
-  static let shared = BlockableExecutor()
+public final class BlockableExecutor: TaskExecutor {
+  /// The one executor of the whole run.
+  public static let shared = BlockableExecutor()
   private let queue = DispatchQueue(label: "awd.tests", attributes: .concurrent)
 
-  func enqueue(_ job: consuming ExecutorJob) {
+  /// Runs a task's next piece on a thread that is free, or on a new one.
+  public func enqueue(_ job: consuming ExecutorJob) {
     let job = UnownedJob(job)
     queue.async { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
   }

@@ -1,4 +1,5 @@
 import Locking
+import BlockingTests
 import Foundation
 import HTTPProtocol
 import HTTPServer
@@ -31,7 +32,8 @@ struct TestServer: Sendable {
   /// - Returns: whether the drain has returned, to be asked again and again.
   func beginDrain(within limit: Duration = .seconds(60)) -> Flag {
     let isOver = Flag()
-    Task { [server] in
+    // Not in the pool, where it may wait behind the tests of other suites.
+    Task(executorPreference: BlockableExecutor.shared) { [server] in
       await server.drain(within: limit)
       isOver.set()
     }

@@ -1,4 +1,5 @@
 import BlockingTests
+import Foundation
 import HTTPProtocol
 import HTTPServer
 import Synchronization
@@ -350,13 +351,14 @@ import Testing
       #expect(TestServer.eventually { sessions.entries.count == 1 })
       let session = sessions.entries[0]
       for thread in 0..<4 {
-        Task.detached {
+        Thread.detachNewThread {
           for number in 0..<500 { session.send(.text(Array("\(thread) \(number)".utf8))) }
         }
       }
       var next = [0, 0, 0, 0]
       for _ in 0..<2000 {
         let words = try client.readFrame().text.split(separator: " ").compactMap { Int($0) }
+        try #require(words.count == 2)
         #expect(next[words[0]] == words[1])
         next[words[0]] += 1
       }
