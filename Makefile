@@ -83,10 +83,19 @@ deb: build ## make a Debian package, .build/awd_VERSION_ARCHITECTURE.deb
 	  config/debian/control > $(DEB)/root/DEBIAN/control; \
 	dpkg-deb --root-owner-group -Zxz --build $(DEB)/root .build/awd_$(VERSION)_$$architecture.deb
 
+# Tells the failures of the log $(1) once more, below the thousands of lines in which they are lost, and then the runner's
+# count again, or the end of the log where the runner never came to count.
+TEST_LOG := .build/test.log
+define retell
+echo "awd: these failed, see also $(1)"; \
+grep -a '^✘' $(1) | grep -av '^✘ Test run with' || true; \
+grep -a '^✘ Test run with' $(1) || tail -n 5 $(1)
+endef
+
 test: test-deps ## install, build, and run every test
 	@echo "awd: building and running every test"
 	@swift build --build-tests $(CHECKED)
-	@swift test --skip-build --no-parallel
+	@swift test --skip-build --no-parallel 2>&1 | tee $(TEST_LOG) || { status=$$?; $(call retell,$(TEST_LOG)); exit $$status; }
 
 lint: deps ## check formatting, imports and documentation
 	@echo "awd: checking the format"
@@ -139,12 +148,13 @@ fuzz: deps ## fuzz the parsers, FUZZ_SECONDS (60) each
 	@$(FUZZ_SWIFT) Sources/HTTPProtocol/*.swift Tests/Fuzz/WebSocketFuzz.swift -o $(FUZZ)/WebSocket
 	@$(FUZZ_CXX) -std=c++17 -O1 -g -fsanitize=address,fuzzer-no-link -ISources/CTOML/include \
 	  -c Sources/CTOML/ctoml.cpp -o $(FUZZ)/ctoml.o
-	@$(FUZZ_SWIFT) -wmo -ISources/CTOML/include -module-name Configuration -emit-module \
+	@$(call fuzz_module,Locking)
+	@$(FUZZ_SWIFT) -wmo -I$(FUZZ) -ISources/CTOML/include -module-name Configuration -emit-module \
 	  -emit-module-path $(FUZZ)/Configuration.swiftmodule -emit-object \
 	  -o $(FUZZ)/Configuration.o Sources/Configuration/*.swift
 	@$(FUZZ_SWIFT) -use-ld=lld -I$(FUZZ) -ISources/CTOML/include \
 	  -module-name ConfigurationFuzz Tests/Fuzz/ConfigurationFuzz.swift \
-	  $(FUZZ)/Configuration.o $(FUZZ)/ctoml.o -lstdc++ -o $(FUZZ)/Configuration
+	  $(FUZZ)/Configuration.o $(FUZZ)/Locking.o $(FUZZ)/ctoml.o -lstdc++ -o $(FUZZ)/Configuration
 	@$(call fuzz_module,Cryptography)
 	@$(call fuzz_module,XMLSecurity)
 	@$(FUZZ_SWIFT) $(FUZZ_INCLUDES) -module-name TokenScriptFuzz Tests/Fuzz/TokenScriptFuzz.swift \
@@ -168,11 +178,10 @@ sanitize: test-deps ## run every test under the address and the thread sanitizer
 	@ASAN_OPTIONS=detect_leaks=0 SWIFT_BACKTRACE=enable=no \
 	  swift test --no-parallel --sanitize=address --scratch-path .build-address
 	@echo "awd: under the thread sanitizer"
-	@TSAN_OPTIONS="suppressions=$(CURDIR)/Tests/thread-sanitizer.supp" SWIFT_BACKTRACE=enable=no \
-	  swift test --no-parallel --sanitize=thread --scratch-path .build-thread
+	@SWIFT_BACKTRACE=enable=no swift test --no-parallel --sanitize=thread --scratch-path .build-thread
 
 format: ## put the sources into the format
 	@swift format --in-place --parallel --recursive $(SOURCES)
 
 clean: ## remove what was built
-	@rm -rf .build
+	@rm -rf .build .build-address .build-thread

@@ -25,16 +25,19 @@ let systemLibraries: [Target] = [
 let libraries: [Target] = [
   .target(name: "ApptimistProtocol", dependencies: ["Cryptography", "Wire"]),
   .target(name: "Compression", dependencies: ["CBrotli", "CZlib"]),
-  .target(name: "Configuration", dependencies: ["CTOML"]),
+  .target(name: "Configuration", dependencies: ["CTOML", "Locking"]),
   .target(name: "Cryptography", dependencies: ["CNettle", "COpenSSL", "CSodium"]),
-  .target(name: "HTTPClient", dependencies: ["CCurl", "CUV", "HTTPProtocol"]),
+  .target(name: "HTTPClient", dependencies: ["CCurl", "CUV", "HTTPProtocol", "Locking"]),
   .target(name: "HTTPProtocol"),
-  .target(name: "HTTPServer", dependencies: ["COpenSSL", "CUV", "HTTPProtocol"]),
-  .target(name: "Observability"),
+  .target(name: "HTTPServer", dependencies: ["COpenSSL", "CUV", "HTTPProtocol", "Locking"]),
+  .target(name: "Locking"),
+  .target(name: "Observability", dependencies: ["Locking"]),
   .target(
     name: "ServiceKit",
-    dependencies: ["Configuration", "HTTPProtocol", "HTTPServer", "Observability", "Storage"]),
-  .target(name: "Storage", dependencies: ["CSQLite"]),
+    dependencies: [
+      "Configuration", "HTTPProtocol", "HTTPServer", "Locking", "Observability", "Storage",
+    ]),
+  .target(name: "Storage", dependencies: ["CSQLite", "Locking"]),
   .target(
     name: "WalletClient",
     dependencies: ["Cryptography", "HTTPClient", "HTTPProtocol", "Observability", "XMLSecurity"]),
@@ -49,14 +52,14 @@ let plugins: [Target] = [
     name: "Msgr",
     dependencies: [
       "CICU", "COpenSSL", "Configuration", "Cryptography", "HTTPClient", "HTTPProtocol",
-      "HTTPServer", "Observability", "ServiceKit", "Storage",
+      "HTTPServer", "Locking", "Observability", "ServiceKit", "Storage",
     ],
     path: "Plugins/Msgr",
     resources: [.embedInCode("openapi.json")]),
   .target(
     name: "TokenScriptRepo",
     dependencies: [
-      "Compression", "Configuration", "Cryptography", "HTTPProtocol", "Observability",
+      "Compression", "Configuration", "Cryptography", "HTTPProtocol", "Locking", "Observability",
       "ServiceKit", "Storage", "XMLSecurity",
     ],
     path: "Plugins/TokenScriptRepo"),
@@ -66,14 +69,18 @@ let programs: [Target] = [
   .target(
     name: "Commands",
     dependencies: [
-      "Configuration", "Cryptography", "HTTPProtocol", "HTTPServer", "Observability", "ServiceKit",
-      "Storage", "WalletClient", "XMLSecurity",
+      "Configuration", "Cryptography", "HTTPProtocol", "HTTPServer", "Locking", "Observability",
+      "ServiceKit", "Storage", "WalletClient", "XMLSecurity",
     ]),
   .executableTarget(
     name: "awd", dependencies: ["Commands", "Msgr", "ServiceKit", "TokenScriptRepo"]),
 ]
 
 let tests: [Target] = [
+  // A trait for tests that block.
+  .target(name: "BlockingTests", path: "Tests/BlockingTests"),
+  // What the thread sanitizer is to leave out; linked into the one program that all tests are.
+  .target(name: "ThreadSanitizer", path: "Tests/ThreadSanitizer"),
   // Serves the routes that protocol probes, load and fault tests ask for; no part of the product.
   .executableTarget(
     name: "probe-server", dependencies: ["HTTPProtocol", "HTTPServer", "Storage"],
@@ -84,8 +91,8 @@ let tests: [Target] = [
   .testTarget(
     name: "CommandsTests",
     dependencies: [
-      "Commands", "Configuration", "HTTPProtocol", "HTTPServer", "Observability", "ServiceKit",
-      "Storage", "XMLSecurity", "awd",
+      "BlockingTests", "Commands", "Configuration", "HTTPProtocol", "HTTPServer", "Locking",
+      "Observability", "ServiceKit", "Storage", "XMLSecurity", "awd",
     ]),
   .executableTarget(
     name: "store-benchmark", dependencies: ["Storage"], path: "Tests/Benchmarks/Store"),
@@ -98,36 +105,41 @@ let tests: [Target] = [
   .target(
     name: "HTTP2StandIn", dependencies: ["CNghttp2", "COpenSSL"], path: "Tests/HTTP2StandIn"),
   .testTarget(
-    name: "HTTPClientTests", dependencies: ["HTTP2StandIn", "HTTPClient", "HTTPProtocol"]),
+    name: "HTTPClientTests",
+    dependencies: ["BlockingTests", "HTTP2StandIn", "HTTPClient", "HTTPProtocol", "Locking"]),
   .testTarget(name: "HTTPProtocolTests", dependencies: ["HTTPProtocol"]),
-  .testTarget(name: "HTTPServerTests", dependencies: ["HTTPProtocol", "HTTPServer"]),
+  .testTarget(
+    name: "HTTPServerTests",
+    dependencies: ["BlockingTests", "HTTPProtocol", "HTTPServer", "Locking"]),
   .testTarget(
     name: "MsgrTests",
     dependencies: [
-      "COpenSSL", "Configuration", "Cryptography", "HTTP2StandIn", "HTTPClient", "HTTPProtocol",
-      "HTTPServer", "Msgr", "Observability", "ServiceKit", "Storage",
+      "BlockingTests", "COpenSSL", "Configuration", "Cryptography", "HTTP2StandIn", "HTTPClient",
+      "HTTPProtocol", "HTTPServer", "Locking", "Msgr", "Observability", "ServiceKit", "Storage",
     ]),
-  .testTarget(name: "ObservabilityTests", dependencies: ["Observability"]),
+  .testTarget(name: "ObservabilityTests", dependencies: ["BlockingTests", "Observability"]),
   .testTarget(
     name: "ServiceKitTests",
     dependencies: [
-      "Configuration", "HTTPProtocol", "HTTPServer", "Observability", "ServiceKit", "Storage",
+      "BlockingTests", "Configuration", "HTTPProtocol", "HTTPServer", "Locking", "Observability",
+      "ServiceKit", "Storage",
     ]),
-  .testTarget(name: "StorageTests", dependencies: ["Storage"]),
+  .testTarget(name: "StorageTests", dependencies: ["BlockingTests", "Storage", "ThreadSanitizer"]),
   .testTarget(
     name: "TokenScriptRepoTests",
     dependencies: [
-      "Configuration", "Cryptography", "HTTPProtocol", "HTTPServer", "Observability", "ServiceKit",
-      "Storage", "TokenScriptRepo", "XMLSecurity", "awd",
+      "BlockingTests", "Configuration", "Cryptography", "HTTPProtocol", "HTTPServer", "Locking",
+      "Observability", "ServiceKit", "Storage", "TokenScriptRepo", "XMLSecurity", "awd",
     ]),
   .testTarget(
     name: "WalletClientTests",
     dependencies: [
-      "Configuration", "Cryptography", "HTTPClient", "HTTPProtocol", "HTTPServer", "Observability",
-      "ServiceKit", "Storage", "TokenScriptRepo", "WalletClient", "XMLSecurity",
+      "BlockingTests", "Configuration", "Cryptography", "HTTPClient", "HTTPProtocol", "HTTPServer",
+      "Locking", "Observability", "ServiceKit", "Storage", "TokenScriptRepo", "WalletClient",
+      "XMLSecurity",
     ]),
   .testTarget(name: "WireTests", dependencies: ["Wire"]),
-  .testTarget(name: "XMLSecurityTests", dependencies: ["XMLSecurity"]),
+  .testTarget(name: "XMLSecurityTests", dependencies: ["BlockingTests", "XMLSecurity"]),
 ]
 
 let package = Package(
@@ -138,7 +150,7 @@ let package = Package(
   cxxLanguageStandard: .cxx17
 )
 
-let inC = ["CICU", "CTOML"]
+let inC = ["CICU", "CTOML", "ThreadSanitizer"]
 for target in package.targets where target.type != .system && !inC.contains(target.name) {
   target.swiftSettings = [
     .treatAllWarnings(as: .error),

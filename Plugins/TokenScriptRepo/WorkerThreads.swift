@@ -1,3 +1,4 @@
+internal import Locking
 internal import Glibc
 internal import Synchronization
 
@@ -54,7 +55,7 @@ enum WorkerThreads {
     private let elements: [Element]
     private let transform: @Sendable (Element) -> Value
     private let next = Atomic<Int>(0)
-    private let done = Mutex<[(index: Int, value: Value)]>([])
+    private let done = Lock<[(index: Int, value: Value)]>([])
 
     init(elements: [Element], transform: @escaping @Sendable (Element) -> Value) {
       self.elements = elements

@@ -1,7 +1,7 @@
+internal import Locking
 internal import CCurl
 internal import CUV
 internal import Glibc
-internal import Synchronization
 
 /// One libuv loop on a thread of its own that drives libcurl's multi interface.
 ///
@@ -24,7 +24,7 @@ final class TransferLoop: @unchecked Sendable {
   }
 
   private let options: HTTPClientOptions
-  private let mailbox = Mutex<[Message]>([])
+  private let mailbox = Lock<[Message]>([])
   private let loop = UnsafeMutablePointer<uv_loop_t>.allocate(capacity: 1)
   private let wakeUp = UnsafeMutablePointer<uv_async_t>.allocate(capacity: 1)
   private let timer = UnsafeMutablePointer<uv_timer_t>.allocate(capacity: 1)

@@ -1,3 +1,4 @@
+internal import Locking
 internal import CUV
 internal import Glibc
 internal import HTTPProtocol
@@ -25,7 +26,7 @@ public final class EventLoop: TaskExecutor, @unchecked Sendable {
 
   let server: ServerCore
   let statistics = LoopStatistics()
-  private let mailbox = Mutex(Mailbox())
+  private let mailbox = Lock(Mailbox())
   private let threadID = Atomic<UInt>(0)
 
   private let loop = UnsafeMutablePointer<uv_loop_t>.allocate(capacity: 1)

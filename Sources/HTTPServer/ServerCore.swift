@@ -1,3 +1,4 @@
+internal import Locking
 internal import Glibc
 internal import Synchronization
 
@@ -9,7 +10,7 @@ final class ServerCore: Sendable {
   /// Bytes of request bodies that are held, or promised by a `Content-Length`.
   private let bodyBytes = Atomic<Int>(0)
   private let onReport: @Sendable (String) -> Void
-  private let lastReport = Mutex<[String: Int]>([:])
+  private let lastReport = Lock<[String: Int]>([:])
 
   init(
     options: ServerOptions, responder: any Responder, report: @escaping @Sendable (String) -> Void

@@ -1,3 +1,4 @@
+import Locking
 import Dispatch
 import Glibc
 import Synchronization
@@ -20,7 +21,7 @@ final class LogWriter: Sendable {
   let rank: Atomic<UInt8>
   private let descriptor: Int32
   private let queue = DispatchQueue(label: "log")
-  private let waiting = Mutex(Waiting())
+  private let waiting = Lock(Waiting())
 
   init(descriptor: Int32, rank: UInt8) {
     self.descriptor = descriptor

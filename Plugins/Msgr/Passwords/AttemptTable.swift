@@ -1,5 +1,5 @@
+import Locking
 import Observability
-import Synchronization
 
 /// Counts events by key within a span of time, in a table of fixed size.
 ///
@@ -18,7 +18,7 @@ final class AttemptTable: Sendable {
 
   private let span: Int64
   private let clock: @Sendable () -> Timestamp
-  private let entries: Mutex<[Entry]>
+  private let entries: Lock<[Entry]>
 
   /// An empty table.
   ///
@@ -29,7 +29,7 @@ final class AttemptTable: Sendable {
   init(span: Duration, size: Int = 1 << 15, clock: @escaping @Sendable () -> Timestamp) {
     self.span = Int64(span / .milliseconds(1))
     self.clock = clock
-    entries = Mutex(
+    entries = Lock(
       Array(repeating: Entry(), count: max(1, size / Self.ways) * Self.ways))
   }
 
