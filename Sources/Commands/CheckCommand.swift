@@ -50,6 +50,12 @@ struct CheckCommand: Command {
       throw CommandError.refused("the configuration is not valid\n\(error)")
     }
     var content: [Report.Finding] = []
+    if let tls = configuration.server.tls {
+      for finding in ServerCertificate.check(tls) {
+        content.append(
+          Report.Finding(service: "server", grade: finding.grade, message: finding.message))
+      }
+    }
     for service in context.services where configuration.server.services.contains(service.name) {
       for finding in await service.check(try configuration.section(of: service)) {
         content.append(

@@ -19,6 +19,8 @@ struct Daemon: Sendable {
   /// Answers what is for the operator alone; nil: the server does, for peers on this machine.
   private let adminServer: HTTPServer?
   private let log: Log
+  /// The certificate for TLS, where some listener speaks it.
+  private let certificate: ServerCertificate?
 
   /// Makes the services that are switched on, and connects them.
   ///
@@ -61,11 +63,15 @@ struct Daemon: Sendable {
     self.services = running
     self.supervisor = supervisor
     self.log = log
+    let certificate = try configuration.server.tls.map { try ServerCertificate($0) }
+    self.certificate = certificate
     server = try Self.server(
       routers + (address == nil ? [probes, metrics] : [probes]),
-      at: configuration.server.listen, threads: workplace.loops, in: workplace)
+      at: configuration.server.listen, showing: certificate, threads: workplace.loops,
+      in: workplace)
     adminServer = try address.map {
-      try Self.server([probes, metrics], at: [$0], threads: 1, in: workplace)
+      try Self.server(
+        [probes, metrics], at: [$0], showing: certificate, threads: 1, in: workplace)
     }
     measure()
   }
@@ -123,10 +129,14 @@ struct Daemon: Sendable {
     _ load: @Sendable () throws(ConfigurationError) -> LoadedConfiguration
   ) async {
     var isComplete = true
+    var tls = workplace.configuration.server.tls
     do throws(ConfigurationError) {
       let new = try load()
       log.setLevel(new.server.log.level.logged)
-      let waiting = new.changes(since: workplace.configuration).filter { $0 != "log.level" }
+      // Whether there is TLS at all is a matter of the listeners, which stay as they are.
+      tls = tls.map { new.server.tls ?? $0 }
+      let waiting = new.changes(since: workplace.configuration)
+        .filter { !LoadedConfiguration.reloaded.contains($0) }
       if !waiting.isEmpty {
         log.warning(
           "changed keys take effect at the next start",
@@ -138,7 +148,22 @@ struct Daemon: Sendable {
         log.error("configuration refused, the old one stays", ["problem": "\(problem)"])
       }
     }
+    if let tls, !reloadCertificate(tls) { isComplete = false }
     if await supervisor.reload() && isComplete { log.info("reloaded") }
+  }
+
+  /// Shows the certificate that the files have now to who connects from now on.
+  private func reloadCertificate(_ tls: ServerConfiguration.TLS) -> Bool {
+    do {
+      let certificate = try ServerCertificate(tls)
+      if let reason = certificate.reasonNotToUse { throw CommandError.refused(reason) }
+      try server.use(certificate.credentials)
+      try adminServer?.use(certificate.credentials)
+      return true
+    } catch {
+      log.error("certificate refused, the old one stays", ["cause": "\(error)"])
+      return false
+    }
   }
 
   private func announce() {
@@ -158,12 +183,14 @@ struct Daemon: Sendable {
     if configuration.server.services.isEmpty {
       log.warning("no service is switched on: only probes are answered")
     }
-    for endpoint in server.endpoints { log.info("listening", ["at": "http://\(endpoint)"]) }
-    for endpoint in adminServer?.endpoints ?? [] {
-      log.info("listening for the operator", ["at": "http://\(endpoint)"])
-    }
-    if !configuration.server.trustedProxies.isEmpty {
-      log.warning("trusted_proxies has no effect in this version: peers are named as they connect")
+    for url in server.urls { log.info("listening", ["at": url]) }
+    for url in adminServer?.urls ?? [] { log.info("listening for the operator", ["at": url]) }
+    if let certificate {
+      switch certificate.finding.grade {
+      case .good: log.info(certificate.finding.message)
+      case .doubtful: log.warning(certificate.finding.message)
+      case .wrong: log.error(certificate.finding.message)
+      }
     }
   }
 
@@ -179,16 +206,15 @@ struct Daemon: Sendable {
   }
 
   private static func server(
-    _ routers: [Router], at addresses: [ListenAddress], threads: Int, in workplace: Workplace
+    _ routers: [Router], at addresses: [ListenAddress], showing certificate: ServerCertificate?,
+    threads: Int, in workplace: Workplace
   ) throws(CommandError) -> HTTPServer {
-    let limits = workplace.configuration.server.limits
+    let configuration = workplace.configuration.server
+    let limits = configuration.limits
     var options = ServerOptions(
-      endpoints: addresses.map { address in
-        switch address.endpoint {
-        case .tcp(let host, let port): .tcp(host: "\(host)", port: port)
-        case .unix(let path): .unix(path: path)
-        }
-      }, threads: threads)
+      endpoints: addresses.filter { !$0.isSecure }.map(\.served), threads: threads)
+    options.secureEndpoints = addresses.filter(\.isSecure).map(\.served)
+    options.credentials = certificate?.credentials
     options.head = limits.header
     options.headerTimeout = limits.headerTimeout
     options.idleTimeout = limits.idleTimeout
@@ -196,7 +222,8 @@ struct Daemon: Sendable {
     let table: RouteTable
     do throws(RouteConflict) {
       table = try RouteTable(
-        routers, bodyLimit: limits.body, log: workplace.log, metrics: workplace.metrics)
+        routers, bodyLimit: limits.body, proxies: TrustedProxies(configuration.trustedProxies),
+        log: workplace.log, metrics: workplace.metrics)
     } catch {
       throw .refused("routes in conflict: \(error)")
     }
@@ -207,5 +234,22 @@ struct Daemon: Sendable {
     } catch {
       throw .refused("\(error)")
     }
+  }
+}
+
+extension ListenAddress {
+  /// The engine's own word for it.
+  fileprivate var served: Endpoint {
+    switch endpoint {
+    case .tcp(let host, let port): .tcp(host: "\(host)", port: port)
+    case .unix(let path): .unix(path: path)
+    }
+  }
+}
+
+extension HTTPServer {
+  /// Where it really listens.
+  fileprivate var urls: [String] {
+    endpoints.map { "http://\($0)" } + secureEndpoints.map { "https://\($0)" }
   }
 }
