@@ -17,7 +17,7 @@ struct Daemon: Sendable {
   private let supervisor: ServiceSupervisor
   let server: HTTPServer
   /// Answers what is for the operator alone; nil: the server does, for peers on this machine.
-  private let adminServer: HTTPServer?
+  let adminServer: HTTPServer?
   private let log: Log
   /// The certificate for TLS, where some listener speaks it.
   private let certificate: ServerCertificate?
@@ -212,8 +212,8 @@ struct Daemon: Sendable {
     let configuration = workplace.configuration.server
     let limits = configuration.limits
     var options = ServerOptions(
-      endpoints: addresses.filter { !$0.isSecure }.map(\.served), threads: threads)
-    options.secureEndpoints = addresses.filter(\.isSecure).map(\.served)
+      endpoints: addresses.filter { !$0.isSecure }.map { Endpoint($0) }, threads: threads)
+    options.secureEndpoints = addresses.filter(\.isSecure).map { Endpoint($0) }
     options.credentials = certificate?.credentials
     options.head = limits.header
     options.headerTimeout = limits.headerTimeout
@@ -237,13 +237,14 @@ struct Daemon: Sendable {
   }
 }
 
-extension ListenAddress {
-  /// The engine's own word for it.
-  fileprivate var served: Endpoint {
-    switch endpoint {
-    case .tcp(let host, let port): .tcp(host: "\(host)", port: port)
-    case .unix(let path): .unix(path: path)
-    }
+extension Endpoint {
+  /// Where the configuration says to listen.
+  fileprivate init(_ address: ListenAddress) {
+    self =
+      switch address.endpoint {
+      case .tcp(let host, let port): .tcp(host: "\(host)", port: port)
+      case .unix(let path): .unix(path: path)
+      }
   }
 }
 

@@ -153,9 +153,10 @@ final class HTTP2Connection: ConnectionProtocol {
     return size <= 4 * max(limits.head, 16 << 10) || calm()
   }
 
-  func receivedFault() -> Bool {
+  /// A frame came that nghttp2 doesn't take.
+  func receivedFault(_ price: HTTP2Allowance.Charge) -> Bool {
     blockSince = nil
-    return charge(.fault)
+    return charge(price)
   }
 
   /// A frame came whole; with its CONTINUATIONs, if it was a head.

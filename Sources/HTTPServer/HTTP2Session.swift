@@ -195,7 +195,10 @@ final class HTTP2Session {
       return unsafe result(connection(data).received(frame.pointee.hd, isHead: isHead))
     }
     unsafe nghttp2_session_callbacks_set_on_invalid_frame_recv_callback(callbacks) {
-      _, _, _, data in unsafe result(connection(data).receivedFault())
+      _, _, error, data in
+      // More requests than may be under way: who has not read the settings yet can't know.
+      let isEarly = error == NGHTTP2_ERR_REFUSED_STREAM.rawValue
+      return unsafe result(connection(data).receivedFault(isEarly ? .idleFrame : .fault))
     }
     unsafe nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks) {
       _, _, stream, bytes, count, data in

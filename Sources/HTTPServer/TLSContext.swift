@@ -12,6 +12,10 @@ final class TLSContext: @unchecked Sendable {
     + "ECDHE-ECDSA-CHACHA20-POLY1305:ECDHE-RSA-CHACHA20-POLY1305:"
     + "ECDHE-ECDSA-AES256-GCM-SHA384:ECDHE-RSA-AES256-GCM-SHA384"
 
+  /// Cipher suites of TLS 1.3.
+  private static let suites =
+    "TLS_AES_128_GCM_SHA256:TLS_CHACHA20_POLY1305_SHA256:TLS_AES_256_GCM_SHA384"
+
   /// Names of the protocols in the order of preference, each behind its length (RFC 7301 section 3.1).
   private static let protocols: StaticString = "\u{2}h2\u{8}http/1.1"
 
@@ -25,6 +29,7 @@ final class TLSContext: @unchecked Sendable {
     unsafe pointer = context
     guard unsafe copenssl_set_min_version(context, TLS1_2_VERSION) == 1,
       unsafe SSL_CTX_set_cipher_list(context, Self.ciphers) == 1,
+      unsafe SSL_CTX_set_ciphersuites(context, Self.suites) == 1,
       unsafe copenssl_set_groups(context, "X25519:P-256:P-384") == 1
     else { throw .refused(TLSCredentials.reason) }
     unsafe SSL_CTX_set_options(context, copenssl_server_options)
