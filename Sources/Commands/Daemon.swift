@@ -63,7 +63,14 @@ struct Daemon: Sendable {
     self.services = running
     self.supervisor = supervisor
     self.log = log
-    let certificate = try configuration.server.tls.map { try ServerCertificate($0) }
+    var certificate: ServerCertificate?
+    if let tls = configuration.server.tls {
+      do throws(ServerCertificate.Failure) {
+        certificate = try ServerCertificate(tls)
+      } catch {
+        throw CommandError.refused(error.message)
+      }
+    }
     self.certificate = certificate
     server = try Self.server(
       routers + (address == nil ? [probes, metrics] : [probes]),
@@ -154,14 +161,15 @@ struct Daemon: Sendable {
 
   /// Shows the certificate that the files have now to who connects from now on.
   private func reloadCertificate(_ tls: ServerConfiguration.TLS) -> Bool {
-    do {
+    do throws(ServerCertificate.Failure) {
       let certificate = try ServerCertificate(tls)
-      if let reason = certificate.reasonNotToUse { throw CommandError.refused(reason) }
-      try server.use(certificate.credentials)
-      try adminServer?.use(certificate.credentials)
+      try certificate.use { credentials throws(TLSError) in
+        try server.use(credentials)
+        try adminServer?.use(credentials)
+      }
       return true
     } catch {
-      log.error("certificate refused, the old one stays", ["cause": "\(error)"])
+      log.error("certificate refused, the old one stays", ["cause": error.message])
       return false
     }
   }

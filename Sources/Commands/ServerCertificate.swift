@@ -11,14 +11,19 @@ struct ServerCertificate: Sendable {
   /// The longest file, in bytes.
   private static let limit = 1 << 20
 
+  /// Why the files can't be used, in words that name the one at fault.
+  struct Failure: Error {
+    let message: String
+  }
+
   let credentials: TLSCredentials
   private let path: String
   private let now: Int64
 
   /// Reads both files; that the certificate isn't valid now is no reason to refuse it.
   ///
-  /// - Throws: ``CommandError`` that names the file and what is wrong with it.
-  init(_ tls: ServerConfiguration.TLS) throws(CommandError) {
+  /// - Throws: ``Failure`` that names the file and what is wrong with it.
+  init(_ tls: ServerConfiguration.TLS) throws(Failure) {
     path = tls.certificate
     now = Int64(time(nil))
     let certificate = try Self.read(tls.certificate, "certificate")
@@ -27,21 +32,26 @@ struct ServerCertificate: Sendable {
       credentials = try TLSCredentials(certificate: certificate, key: key)
     } catch {
       let file = error.concernsKey ? "key \(tls.key)" : "certificate \(tls.certificate)"
-      throw .refused("TLS \(file): \(error)")
+      throw Failure(message: "TLS \(file): \(error)")
     }
   }
 
-  private static func read(_ path: String, _ kind: String) throws(CommandError) -> [UInt8] {
+  private static func read(_ path: String, _ kind: String) throws(Failure) -> [UInt8] {
     do throws(FileError) {
       return try contents(ofFile: path, limit: limit)
     } catch {
-      throw .refused("TLS \(kind) \(path): \(error.message)")
+      throw Failure(message: "TLS \(kind) \(path): \(error.message)")
     }
   }
 
-  /// What keeps it from taking an older one's place; nil if nothing does.
-  var reasonNotToUse: String? {
-    credentials.isValid(at: now) ? nil : finding.message
+  /// Has it take an older one's place, if it is valid now.
+  func use(_ body: (TLSCredentials) throws(TLSError) -> Void) throws(Failure) {
+    guard credentials.isValid(at: now) else { throw Failure(message: finding.message) }
+    do throws(TLSError) {
+      try body(credentials)
+    } catch {
+      throw Failure(message: "TLS certificate \(path): \(error)")
+    }
   }
 
   /// Until when it is valid, in words.
@@ -66,10 +76,10 @@ struct ServerCertificate: Sendable {
   /// Looks at both files, for `awd check`.
   static func check(_ tls: ServerConfiguration.TLS) -> [ContentFinding] {
     var findings: [ContentFinding] = []
-    do throws(CommandError) {
+    do throws(Failure) {
       findings.append(try ServerCertificate(tls).finding)
     } catch {
-      findings.append(ContentFinding(.wrong, "\(error)"))
+      findings.append(ContentFinding(.wrong, error.message))
     }
     var status = stat()
     if unsafe stat(tls.key, &status) == 0, status.st_mode & 0o077 != 0 {

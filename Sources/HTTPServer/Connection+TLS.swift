@@ -62,9 +62,11 @@ extension Connection {
   }
 
   /// Seals and sends what was staged, or what has gathered while a write was under way.
-  func flush(through tls: TLSSession) {
+  ///
+  /// - Parameter isAfterWrite: whether a write has just been completed.
+  func flush(through tls: TLSSession, isAfterWrite: Bool = false) {
     guard life == .open || life == .finishing, inFlight.isEmpty else { return finishIfWritten() }
-    let hadOutput = !staged.isEmpty || !queue.isEmpty || !tls.output.isEmpty
+    let hadOutput = isAfterWrite || !staged.isEmpty || !queue.isEmpty || !tls.output.isEmpty
     if queue.isEmpty, !staged.isEmpty {
       let isSealed = unsafe staged.withUnsafeBytes { unsafe tls.write($0) }
       guard isSealed else { return close() }

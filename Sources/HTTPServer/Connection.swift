@@ -357,7 +357,7 @@ final class Connection {
     guard status == 0 else { return close() }
     loop.statistics.bytesSent.bump(sent)
     if let tls {
-      flush(through: tls)
+      flush(through: tls, isAfterWrite: true)
       return giveBackStaged()
     }
     queueStaged(from: 0)

@@ -49,8 +49,8 @@ struct SecretService: Service {
   }
 
   @Test(arguments: [
-    ("good.pem", "good.key", 0, "# server: good: TLS certificate", "valid for 98 days, until"),
-    ("soon.pem", "soon.key", 0, "# server: doubtful: TLS certificate", "expires in 8 days"),
+    ("good.pem", "good.key", 0, "# server: good: TLS certificate", "days, until"),
+    ("soon.pem", "soon.key", 0, "# server: doubtful: TLS certificate", "expires in"),
     ("old.pem", "old.key", 1, "# server: wrong: TLS certificate", "old.pem: expired on"),
     ("early.pem", "early.key", 1, "# server: wrong: TLS certificate", "not valid before"),
     ("good.pem", "other.key", 1, "# server: wrong: TLS key", "doesn't belong to"),

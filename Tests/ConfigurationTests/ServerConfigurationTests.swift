@@ -163,7 +163,7 @@ import Testing
       #"2:11: server.listen[0]: expected an address such as "127.0.0.1:8080", "[::1]:8080" or "unix:/run/awd.sock", found "localhost:80""#
     ),
     (
-      "[server]\nlisten = ['127.0.0.1:1', 'https://127.0.0.1:1']",
+      "[server]\nlisten = ['http://127.0.0.1:1', 'https://127.0.0.1:1']\ntls = { certificate = 'c', key = 'k' }",
       "2:10: server.listen: expected each address once, found https://127.0.0.1:1 again"
     ),
     (

@@ -88,7 +88,6 @@ extension TestServer {
     SSL_CTX_set_security_level(context, 0)
     SSL_CTX_ctrl(context, SSL_CTRL_SET_MIN_PROTO_VERSION, Int(options.version), nil)
     SSL_CTX_ctrl(context, SSL_CTRL_SET_MAX_PROTO_VERSION, Int(options.version), nil)
-    SSL_CTX_ctrl(context, SSL_CTRL_SET_SESS_CACHE_MODE, Int(SSL_SESS_CACHE_CLIENT), nil)
     if let ciphers = options.ciphers { SSL_CTX_set_cipher_list(context, ciphers) }
     if let size = options.fragment {
       SSL_CTX_ctrl(context, SSL_CTRL_SET_MAX_SEND_FRAGMENT, size, nil)

@@ -63,19 +63,19 @@ import Testing
   @Test(arguments: [TLS1_2_VERSION, TLS1_3_VERSION])
   func resumesSessions(version: Int32) async throws {
     try await withServer(.secure(threads: 2)) { server in
-      let first = try server.connectTLS(TLSOptions(version: version))
-      try first.get("/n/1")
-      _ = try first.readAnswer()
-      let session = try #require(SSL_get1_session(first.tls))
-      defer { SSL_SESSION_free(session) }
-      for _ in 0..<4 {
-        let next = try server.connectTLS(TLSOptions(version: version, session: session))
-        #expect(SSL_session_reused(next.tls) == 1)
-        try next.get("/n/2")
-        #expect(try next.readAnswer().text == "/n/2")
+      var session: OpaquePointer?
+      for index in 0..<4 {
+        let client = try server.connectTLS(TLSOptions(version: version, session: session))
+        #expect(SSL_session_reused(client.tls) == (index == 0 ? 0 : 1))
+        try client.get("/n/1")
+        #expect(try client.readAnswer().text == "/n/1")
         // Without a proper end OpenSSL's client takes the session for broken.
-        SSL_set_shutdown(next.tls, SSL_SENT_SHUTDOWN)
+        SSL_set_shutdown(client.tls, SSL_SENT_SHUTDOWN)
+        SSL_SESSION_free(session)
+        session = SSL_get1_session(client.tls)
+        extendLifetime(client)
       }
+      SSL_SESSION_free(session)
     }
   }
 
