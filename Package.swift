@@ -29,7 +29,9 @@ let libraries: [Target] = [
   .target(name: "Cryptography", dependencies: ["CNettle", "COpenSSL", "CSodium"]),
   .target(name: "HTTPClient", dependencies: ["CCurl", "CUV", "HTTPProtocol", "Locking"]),
   .target(name: "HTTPProtocol"),
-  .target(name: "HTTPServer", dependencies: ["COpenSSL", "CUV", "HTTPProtocol", "Locking"]),
+  .target(
+    name: "HTTPServer",
+    dependencies: ["CNghttp2", "COpenSSL", "CUV", "HTTPProtocol", "Locking"]),
   .target(name: "Locking"),
   .target(name: "Observability", dependencies: ["Locking"]),
   .target(
@@ -110,7 +112,9 @@ let tests: [Target] = [
   .testTarget(name: "HTTPProtocolTests", dependencies: ["HTTPProtocol"]),
   .testTarget(
     name: "HTTPServerTests",
-    dependencies: ["BlockingTests", "HTTPProtocol", "HTTPServer", "Locking"]),
+    dependencies: [
+      "BlockingTests", "CNghttp2", "COpenSSL", "HTTPProtocol", "HTTPServer", "Locking",
+    ]),
   .testTarget(
     name: "MsgrTests",
     dependencies: [
