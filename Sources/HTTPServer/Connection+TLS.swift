@@ -5,8 +5,8 @@ internal import HTTPProtocol
 /// The queue holds what is not sealed yet: a large answer to a slow reader is sealed piece by piece as it reads, so that
 /// it takes no more memory than without TLS.
 extension Connection {
-  /// How many bytes are sealed before the socket is asked to take them.
-  private static let sealedLimit = 64 << 10
+  /// How many bytes are sealed before the socket is asked to take them: whole records that fit into a loop's buffer.
+  private static let sealedLimit = 48 << 10
 
   /// Takes sealed bytes from the socket.
   func receive(_ bytes: UnsafeRawBufferPointer, through tls: TLSSession) {
@@ -102,9 +102,11 @@ extension Connection {
   ///
   /// - Returns: whether the connection goes on.
   private func seal(_ tls: TLSSession) -> Bool {
-    while tls.output.count < Connection.sealedLimit, let (bytes, offset) = queue.first {
+    while case let room = Connection.sealedLimit - tls.output.count, room > 0,
+      let (bytes, offset) = queue.first
+    {
       if tls.output.capacity == 0 { tls.output = loop.takeBuffer() }
-      let end = min(bytes.count, offset + Connection.sealedLimit)
+      let end = min(bytes.count, offset + room)
       guard unsafe tls.write(UnsafeRawBufferPointer(rebasing: bytes.buffer[offset..<end])) else {
         close()
         return false

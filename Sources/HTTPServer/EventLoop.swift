@@ -300,7 +300,7 @@ public final class EventLoop: TaskExecutor, @unchecked Sendable {
 
   /// Takes back a buffer, so that idle connections hold none.
   func giveBack(_ buffer: consuming [UInt8]) {
-    guard spareBuffers.count < 8, buffer.capacity <= 64 << 10 else { return }
+    guard spareBuffers.count < 8, buffer.capacity <= 128 << 10 else { return }
     buffer.removeAll(keepingCapacity: true)
     spareBuffers.append(buffer)
   }

@@ -29,8 +29,8 @@ final class HTTP2Connection: ConnectionProtocol {
   private var windowStart: UInt64 = 0
   private var windowSent = 0
 
-  /// Above how many unsent bytes no frame is made, and none is read.
-  private static let outputLimit = 128 << 10
+  /// Above how many unsent bytes no frame is made, and none is read. With a frame more they fit into a loop's buffer.
+  private static let outputLimit = 40 << 10
   /// A header block within the limits needs no more CONTINUATION frames.
   private static let continuationLimit = 8
 

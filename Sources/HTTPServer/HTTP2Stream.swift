@@ -46,7 +46,8 @@ final class HTTP2Stream {
     case .none: break
     case .array(let array): output.append(contentsOf: array[offset..<offset + count])
     case .bytes(let bytes):
-      unsafe output.append(contentsOf: bytes.buffer[offset..<offset + count])
+      let piece = unsafe UnsafeRawBufferPointer(rebasing: bytes.buffer[offset..<offset + count])
+      unsafe output.append(contentsOf: piece)
     }
     offset += count
   }
