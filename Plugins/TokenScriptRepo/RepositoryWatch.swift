@@ -1,5 +1,5 @@
-internal import Locking
 internal import Glibc
+internal import Locking
 internal import Synchronization
 
 /// Watches folders for changes (inotify), on a thread of its own that sleeps while there are none.

@@ -1,5 +1,5 @@
-internal import Locking
 internal import Glibc
+internal import Locking
 internal import Synchronization
 
 /// Threads outside the cooperative pool and the event loops, for what blocks on the disk or keeps a

@@ -1,5 +1,5 @@
-import Locking
 import Configuration
+import Locking
 import Observability
 import ServiceKit
 

@@ -1,7 +1,7 @@
-internal import Locking
 internal import CCurl
 internal import CUV
 internal import Glibc
+internal import Locking
 
 /// One libuv loop on a thread of its own that drives libcurl's multi interface.
 ///

@@ -1,7 +1,7 @@
-internal import Locking
 internal import CUV
 internal import Glibc
 internal import HTTPProtocol
+internal import Locking
 internal import Synchronization
 
 /// One libuv loop on a thread of its own: the connections that were accepted there live and die on it.

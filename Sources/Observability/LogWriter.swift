@@ -1,6 +1,6 @@
-import Locking
 import Dispatch
 import Glibc
+import Locking
 import Synchronization
 
 /// Writes finished lines from a queue of its own, so that whoever logs never waits for the reader.

@@ -1,4 +1,4 @@
-private import Dispatch
+private import Foundation
 public import Testing
 
 /// Runs tests that block on threads of their own.
@@ -24,15 +24,14 @@ extension Trait where Self == OwnThreads {
   public static var ownThreads: OwnThreads { OwnThreads() }
 }
 
-/// Runs tasks on a queue that gets more threads when some of them block.
+/// Runs each piece of a task on a new thread: however many tests block, the next one has its own.
 public final class BlockableExecutor: TaskExecutor {
   /// The one executor of the whole run.
   public static let shared = BlockableExecutor()
-  private let queue = DispatchQueue(label: "awd.tests", attributes: .concurrent)
 
-  /// Runs a task's next piece on a thread that is free, or on a new one.
+  /// Runs a task's next piece on a thread of its own.
   public func enqueue(_ job: consuming ExecutorJob) {
     let job = UnownedJob(job)
-    queue.async { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
+    Thread.detachNewThread { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
   }
 }

@@ -1,5 +1,5 @@
-import Locking
 import Cryptography
+import Locking
 import Observability
 
 /// Finds out whether callers are who they say, and how often they may try.

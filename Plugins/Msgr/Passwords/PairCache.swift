@@ -1,5 +1,5 @@
-import Locking
 import Cryptography
+import Locking
 import Observability
 
 /// Which pairs of name and password were verified lately, in memory only.

@@ -1,5 +1,5 @@
-import Locking
 import HTTPProtocol
+import Locking
 import Observability
 
 /// For development: pushes to nobody, writes each payload to the log, and keeps the last ones.

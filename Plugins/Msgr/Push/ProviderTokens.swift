@@ -1,5 +1,5 @@
-import Locking
 import FoundationEssentials
+import Locking
 import Observability
 
 /// The tokens that tell Apple who pushes: JSON Web Tokens (RFC 7519) signed with ES256.
