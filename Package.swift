@@ -23,6 +23,7 @@ let systemLibraries: [Target] = [
 ]
 
 let libraries: [Target] = [
+  .target(name: "ApptimistProtocol", dependencies: ["Cryptography", "Wire"]),
   .target(name: "Compression", dependencies: ["CBrotli", "CZlib"]),
   .target(name: "Configuration", dependencies: ["CTOML"]),
   .target(name: "Cryptography", dependencies: ["CNettle", "COpenSSL", "CSodium"]),
@@ -37,6 +38,7 @@ let libraries: [Target] = [
   .target(
     name: "WalletClient",
     dependencies: ["Cryptography", "HTTPClient", "HTTPProtocol", "Observability", "XMLSecurity"]),
+  .target(name: "Wire"),
   .target(
     name: "XMLSecurity", dependencies: ["COpenSSL", "CXML", "CXMLSec", "Cryptography"]),
 ]
@@ -91,6 +93,8 @@ let tests: [Target] = [
       "HTTPProtocol", "HTTPServer", "Observability", "ServiceKit", "Storage", "WalletClient",
     ]),
   .testTarget(
+    name: "ApptimistProtocolTests", dependencies: ["ApptimistProtocol", "Cryptography", "Wire"]),
+  .testTarget(
     name: "CommandsTests",
     dependencies: [
       "Commands", "Configuration", "HTTPProtocol", "HTTPServer", "Observability", "ServiceKit",
@@ -135,6 +139,7 @@ let tests: [Target] = [
       "Configuration", "Cryptography", "HTTPClient", "HTTPProtocol", "HTTPServer", "Observability",
       "ServiceKit", "Storage", "TokenScriptRepo", "WalletClient", "XMLSecurity",
     ]),
+  .testTarget(name: "WireTests", dependencies: ["Wire"]),
   .testTarget(name: "XMLSecurityTests", dependencies: ["XMLSecurity"]),
 ]
 
