@@ -79,6 +79,9 @@ struct ApptimistConfiguration: Sendable {
     session.ownEntries = store.queueEntries
   }
 
+  /// The service's name: the last segment of the path.
+  var name: String { String(path.split(separator: "/").last ?? "") }
+
   /// A path of unreserved characters: it stands in routes and in the URIs of redirects.
   private static func path(_ text: String) -> String? {
     let segments = text.split(separator: "/", omittingEmptySubsequences: false).dropFirst()

@@ -1,8 +1,10 @@
+internal import ApptimistProtocol
+
 /// What a session takes, and how long it waits.
 struct SessionLimits: Sendable {
   /// The longest data of a PDU, in bytes, without the box around it.
   var data = 1 << 20
-  /// The longest header with its box, in bytes.
+  /// The longest header, in bytes, without the box around it.
   var header = 4 << 10
   /// How long a device has to log in after the upgrade.
   var loginTime = Duration.seconds(30)
@@ -14,4 +16,7 @@ struct SessionLimits: Sendable {
   var pageBytes = 64 << 10
   /// How many entries of the stream are read at once.
   var pageEntries = 256
+
+  /// What a frame may have.
+  var frame: Frame.Limits { Frame.Limits(header: header, data: data) }
 }
