@@ -95,6 +95,12 @@ let tests: [Target] = [
   .testTarget(
     name: "ApptimistProtocolTests", dependencies: ["ApptimistProtocol", "Cryptography", "Wire"]),
   .testTarget(
+    name: "ApptimistTests",
+    dependencies: [
+      "Apptimist", "ApptimistProtocol", "CICU", "Configuration", "Cryptography", "HTTPClient",
+      "HTTPProtocol", "HTTPServer", "Observability", "ServiceKit", "Storage", "WalletClient",
+    ]),
+  .testTarget(
     name: "CommandsTests",
     dependencies: [
       "Commands", "Configuration", "HTTPProtocol", "HTTPServer", "Observability", "ServiceKit",
