@@ -87,12 +87,6 @@ let tests: [Target] = [
     name: "probe-server", dependencies: ["HTTPProtocol", "HTTPServer", "Storage"],
     path: "Tests/ProbeServer"),
   .testTarget(
-    name: "ApptimistTests",
-    dependencies: [
-      "Apptimist", "ApptimistProtocol", "CICU", "Configuration", "Cryptography", "HTTPClient",
-      "HTTPProtocol", "HTTPServer", "Observability", "ServiceKit", "Storage", "WalletClient",
-    ]),
-  .testTarget(
     name: "ApptimistProtocolTests", dependencies: ["ApptimistProtocol", "Cryptography", "Wire"]),
   .testTarget(
     name: "ApptimistTests",

@@ -82,8 +82,8 @@ final class Backend: Sendable {
       return .started(try await store.start(of: user, head: head, max: max))
     case .makeForum(let new, let name, let author):
       _ = try await store.createForum(
-        new.key, authenticationKey: new.authenticationKey, name: name.text, author: author,
-        at: clock())
+        new.key, authenticationKey: new.authenticationKey, name: name.text,
+        author: author)
       return .done
     case .deleteForum(let key, let user):
       if try await store.deleteForum(key, by: user) { files.forget(key) }
@@ -150,7 +150,7 @@ final class Backend: Sendable {
         return nil
       }
       let id = MessageID(header: post.header, data: post.data[...])
-      let copy = Copy(
+      let copy = MessageCopy(
         recipient: message.recipient, id: id, header: post.header, data: post.data)
       return try await enqueue([copy], from: message.from, session)
     case .forum:
@@ -165,7 +165,7 @@ final class Backend: Sendable {
   }
 
   private func enqueue(
-    _ copies: [Copy], from sender: EncryptionPublicKey, _ session: SessionID
+    _ copies: [MessageCopy], from sender: EncryptionPublicKey, _ session: SessionID
   ) async throws -> StreamPosition? {
     var own: StreamPosition?
     var news: [Hub.News] = []

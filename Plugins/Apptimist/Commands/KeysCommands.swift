@@ -1,4 +1,5 @@
 internal import ApptimistProtocol
+internal import Cryptography
 internal import ServiceKit
 
 /// `awd keys show`.

@@ -11,14 +11,14 @@ struct ForumDesk: Sendable {
     fileprivate let sealing: Sealing?
 
     /// Makes the copies; not on an event loop, as it takes a while.
-    @concurrent func copies() async -> [Copy] {
+    @concurrent func copies() async -> [MessageCopy] {
       readers.compactMap { reader in
         let message = PDU.Message(
           time: post.message.time, recipient: reader, to: post.message.to,
           from: post.message.from)
         let header = PDU.message(message).encoded()
         guard let data = sealing.map({ $0.seal(for: reader) }) ?? post.data else { return nil }
-        return Copy(
+        return MessageCopy(
           recipient: reader, id: MessageID(header: header, data: data[...]), header: header,
           data: data)
       }
@@ -57,7 +57,7 @@ struct ForumDesk: Sendable {
       let readers = ForumRouting.readers(of: forum, for: post.message.from), !readers.isEmpty
     else { return [] }
     let sorted = readers.sorted()
-    guard let boxed = forum.secret else {
+    guard let boxed = forum.boxedSecret else {
       return [Batch(post: post, readers: sorted[...], sealing: nil)]
     }
     guard let sealing = await open(post, boxed) else { return [] }

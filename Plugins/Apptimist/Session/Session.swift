@@ -437,7 +437,7 @@ struct Session: ~Copyable {
 
   private mutating func send(_ pdu: PDU, _ data: [UInt8] = []) {
     guard isOpen else { return }
-    send(try? channel.seal(pdu, data: data[...]), type: pdu.type)
+    send(try? channel.seal(pdu, data: data[...]), type: pdu.typeNumber)
   }
 
   /// Sends a sealed PDU; ends the session if that took the last counter.
