@@ -51,6 +51,13 @@ let libraries: [Target] = [
 // A service is a folder below Plugins, two entries here, and a name in Sources/awd/Services.swift.
 let plugins: [Target] = [
   .target(
+    name: "Apptimist",
+    dependencies: [
+      "ApptimistProtocol", "CICU", "Configuration", "Cryptography", "HTTPClient", "HTTPProtocol",
+      "HTTPServer", "Observability", "ServiceKit", "Storage",
+    ],
+    path: "Plugins/Apptimist"),
+  .target(
     name: "Msgr",
     dependencies: [
       "CICU", "COpenSSL", "Configuration", "Cryptography", "HTTPClient", "HTTPProtocol",
@@ -75,7 +82,8 @@ let programs: [Target] = [
       "ServiceKit", "Storage", "WalletClient", "XMLSecurity",
     ]),
   .executableTarget(
-    name: "awd", dependencies: ["Commands", "Msgr", "ServiceKit", "TokenScriptRepo"]),
+    name: "awd",
+    dependencies: ["Apptimist", "Commands", "Msgr", "ServiceKit", "TokenScriptRepo"]),
 ]
 
 let tests: [Target] = [
@@ -90,6 +98,12 @@ let tests: [Target] = [
   .testTarget(
     name: "ApptimistProtocolTests", dependencies: ["ApptimistProtocol", "Cryptography", "Wire"],
     exclude: ["Vectors"]),
+  .testTarget(
+    name: "ApptimistTests",
+    dependencies: [
+      "Apptimist", "ApptimistProtocol", "CICU", "Configuration", "Cryptography", "HTTPClient",
+      "HTTPProtocol", "HTTPServer", "Observability", "ServiceKit", "Storage", "WalletClient",
+    ]),
   .testTarget(
     name: "CommandsTests",
     dependencies: [

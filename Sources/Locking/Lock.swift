@@ -3,7 +3,7 @@ public import Glibc
 /// A value that one thread at a time may touch.
 ///
 /// Over `pthread_mutex_t`, which the thread sanitizer knows, where it takes what Synchronization's `Mutex` protects for
-/// unprotected. See <doc:0012-lock-of-the-system>.
+/// unprotected. See <doc:0012-lock-over-pthread>.
 @safe
 public struct Lock<Value: ~Copyable>: ~Copyable {
   /// The mutex, and the value behind it: neither may ever move.

@@ -9,7 +9,7 @@ import Testing
   /// What a handler was told.
   enum Told: Equatable, Sendable {
     case message(WebSocketMessage)
-    case drained, draining
+    case drained, draining, timer
     case closed(UInt16?)
   }
 
@@ -34,6 +34,7 @@ import Testing
     }
     func drained() { journal.note(.drained) }
     func draining() { journal.note(.draining) }
+    func timerFired() { journal.note(.timer) }
     func closed(_ code: UInt16?) {
       journal.note(.closed(code))
       onEnd()
@@ -150,6 +151,69 @@ import Testing
     }
   }
 
+  @Test func holdsMessagesBack() async throws {
+    let journal = Journal<Told>()
+    let sessions = Journal<WebSocketSession>()
+    let acceptance = WebSocketAcceptance { session in
+      sessions.note(session)
+      return Witness(journal, onMessage: { _ in session.pauseReceiving() })
+    }
+    try await withServer(plan: WebSocketTests.plan(acceptance)) { server in
+      let client = try server.connect()
+      try client.upgrade()
+      func told(_ texts: String...) -> Bool {
+        let messages = texts.map { Told.message(.text(Array($0.utf8))) }
+        return TestServer.eventually { journal.entries == messages }
+      }
+      try client.send(Client.frame(1, Array("one".utf8)) + Client.frame(9, [1]))
+      try client.send(Client.frame(1, Array("two".utf8)) + Client.frame(9, [2]))
+      try client.sendText("three")
+      #expect(told("one"))
+      #expect(try client.readFrame() == Frame(opcode: 10, payload: [1]))
+      let session = sessions.entries[0]
+      session.loop.execute { session.resumeReceiving() }
+      #expect(told("one", "two"))
+      #expect(try client.readFrame() == Frame(opcode: 10, payload: [2]))
+      session.loop.execute { session.resumeReceiving() }
+      #expect(told("one", "two", "three"))
+    }
+  }
+
+  @Test func closesWhileMessagesAreHeldBack() async throws {
+    let journal = Journal<Told>()
+    let sessions = Journal<WebSocketSession>()
+    try await withServer(plan: WebSocketTests.plan(journal, sessions)) { server in
+      let client = try server.connect()
+      try client.upgrade()
+      #expect(TestServer.eventually { sessions.entries.count == 1 })
+      let session = sessions.entries[0]
+      session.loop.execute { session.pauseReceiving() }
+      try client.send(
+        Client.frame(1, Array("too".utf8)) + Client.frame(1, Array("late".utf8))
+          + Client.frame(8, [0x0f, 0xa2]))
+      session.close(4002)
+      #expect(try client.readFrame() == .close(4002))
+      #expect(try client.readToEnd() == [])
+      #expect(journal.entries == [.closed(4002)])
+    }
+  }
+
+  @Test func firesTheTimerOnce() async throws {
+    let journal = Journal<Told>()
+    let sessions = Journal<WebSocketSession>()
+    try await withServer(plan: WebSocketTests.plan(journal, sessions)) { server in
+      let client = try server.connect()
+      try client.upgrade()
+      #expect(TestServer.eventually { sessions.entries.count == 1 })
+      sessions.entries[0].setTimer(after: .seconds(3600))
+      sessions.entries[0].setTimer(after: .milliseconds(1))
+      #expect(TestServer.eventually { journal.entries == [.timer] })
+      sessions.entries[0].close(1000)
+      #expect(try client.readFrame() == .close(1000))
+      #expect(journal.entries == [.timer])
+    }
+  }
+
   // MARK: Ends
 
   @Test func closesAfterTheClient() async throws {
@@ -230,6 +294,36 @@ import Testing
       try client.send(2, [UInt8](repeating: 0, count: 999), isFinal: false)
       try client.send(0, [1, 2])
       #expect(try client.readFrame() == .close(1009))
+    }
+  }
+
+  @Test func boundsTheMemoryOfUnfinishedMessages() async throws {
+    var options = ServerOptions.local()
+    options.messageMemory = 1 << 20
+    try await withServer(options) { server in
+      let part = [UInt8](repeating: 0, count: 300_000)
+      let clients = try (0..<3).map { _ in try server.connect() }
+      for client in clients {
+        try client.upgrade()
+        try client.send(2, part, isFinal: false)
+        // It has been taken when the ping is answered, or the session is over.
+        try client.send(9, [1])
+      }
+      var answers = try clients.map { try $0.readFrame() }
+      for client in clients {
+        // The last one may be closed, and finds nobody.
+        try? client.send(0, part, isFinal: false)
+        try? client.send(9, [2])
+      }
+      for client in clients { if let frame = try? client.readFrame() { answers.append(frame) } }
+      #expect(answers.contains(.close(1013)))
+      for client in clients { client.close() }
+      #expect(server.eventually { $0.webSockets == 0 })
+      // What was held is free again.
+      let client = try server.connect()
+      try client.upgrade()
+      try client.send(2, part)
+      #expect(try client.readFrame() == Frame(opcode: 2, payload: part))
     }
   }
 
