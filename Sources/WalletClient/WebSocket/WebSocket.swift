@@ -41,17 +41,23 @@ public final class WebSocket: AsyncSequence, Sendable {
 
   /// Sends a message, and waits while more than the limit waits to be sent.
   ///
-  /// Messages go in the order of the calls: each is in its place before the call begins to wait.
-  ///
   /// - Parameter message: what to send; text must be valid UTF-8.
   /// - Throws: `.closed` if the WebSocket is over, `.cancelled` if the task was cancelled while it waited:
   ///   then the message may be sent nevertheless.
   public nonisolated(nonsending) func send(
     _ message: WebSocketMessage
   ) async throws(WebSocketError) {
+    try enqueue(message)
+    try await state.writable()
+  }
+
+  /// Sends a message without waiting; who calls this limits by other means how much may wait.
+  ///
+  /// - Parameter message: what to send, behind all that was given before; text must be valid UTF-8.
+  /// - Throws: `.closed` if the WebSocket is over.
+  public func enqueue(_ message: WebSocketMessage) throws(WebSocketError) {
     try state.willPost(message.count)
     client.post(.send(id, message))
-    try await state.writable()
   }
 
   /// Begins the close handshake: what was sent before still goes out, what comes is discarded.
