@@ -23,6 +23,7 @@ let systemLibraries: [Target] = [
 ]
 
 let libraries: [Target] = [
+  .target(name: "ApptimistProtocol", dependencies: ["Cryptography", "Wire"]),
   .target(name: "Compression", dependencies: ["CBrotli", "CZlib"]),
   .target(name: "Configuration", dependencies: ["CTOML"]),
   .target(name: "Cryptography", dependencies: ["CNettle", "COpenSSL", "CSodium"]),
@@ -37,9 +38,10 @@ let libraries: [Target] = [
   .target(
     name: "WalletClient",
     dependencies: [
-      "COpenSSL", "CUV", "Cryptography", "HTTPClient", "HTTPProtocol", "Observability",
-      "XMLSecurity",
+      "ApptimistProtocol", "COpenSSL", "CUV", "Cryptography", "HTTPClient", "HTTPProtocol",
+      "Observability", "XMLSecurity",
     ]),
+  .target(name: "Wire"),
   .target(
     name: "XMLSecurity", dependencies: ["COpenSSL", "CXML", "CXMLSec", "Cryptography"]),
 ]
@@ -79,6 +81,8 @@ let tests: [Target] = [
   .executableTarget(
     name: "probe-server", dependencies: ["HTTPProtocol", "HTTPServer", "Storage"],
     path: "Tests/ProbeServer"),
+  .testTarget(
+    name: "ApptimistProtocolTests", dependencies: ["ApptimistProtocol", "Cryptography", "Wire"]),
   .testTarget(
     name: "CommandsTests",
     dependencies: [
@@ -121,9 +125,11 @@ let tests: [Target] = [
   .testTarget(
     name: "WalletClientTests",
     dependencies: [
-      "Configuration", "Cryptography", "HTTPClient", "HTTPProtocol", "HTTPServer", "Observability",
+      "ApptimistProtocol", "Configuration", "Cryptography", "HTTPClient", "HTTPProtocol",
+      "HTTPServer", "Observability",
       "ServiceKit", "Storage", "TokenScriptRepo", "WalletClient", "XMLSecurity",
     ]),
+  .testTarget(name: "WireTests", dependencies: ["Wire"]),
   .testTarget(name: "XMLSecurityTests", dependencies: ["XMLSecurity"]),
 ]
 
