@@ -93,6 +93,9 @@ public enum PDU: Hashable, Sendable {
     }
   }
 
+  /// The number of the type: the second byte of the header.
+  public var typeNumber: UInt8 { type(of: body).type }
+
   /// The header in clear.
   public func encoded() -> [UInt8] {
     var writer = ByteWriter(capacity: 128)
@@ -101,9 +104,8 @@ public enum PDU: Hashable, Sendable {
   }
 
   func write(to writer: inout ByteWriter) {
-    let body = body
     writer.write(Self.version)
-    writer.write(type(of: body).type)
+    writer.write(typeNumber)
     body.write(to: &writer)
   }
 
