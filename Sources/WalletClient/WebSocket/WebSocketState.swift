@@ -6,9 +6,8 @@ final class WebSocketState: Sendable {
   private struct Values {
     var isOpen = false
     var end: WebSocketEnd?
-    /// What came and wasn't taken, from `first` on.
-    var messages: [WebSocketMessage?] = []
-    var first = 0
+    /// What came and wasn't taken.
+    var messages = Queue<WebSocketMessage>()
     var receivedBytes = 0
     /// Whether the socket isn't read because too much waits here.
     var isPaused = false
@@ -81,19 +80,12 @@ final class WebSocketState: Sendable {
   /// - Returns: the message, nil after a close frame; and whether the loop is to be told to read on.
   nonisolated(nonsending) func next() async throws(WebSocketError) -> (WebSocketMessage?, Bool) {
     try await wait { values throws(WebSocketError) in
-      guard values.first < values.messages.count, let message = values.messages[values.first]
-      else {
+      guard let message = values.messages.popFirst() else {
         switch values.end {
         case nil: return nil
         case .closed: return (nil, false)
         case .failed(let error): throw error
         }
-      }
-      values.messages[values.first] = nil
-      values.first += 1
-      if values.first == values.messages.count || values.first >= 64 {
-        values.messages.removeFirst(values.first)
-        values.first = 0
       }
       values.receivedBytes -= Self.cost(message)
       let goesOn = values.isPaused && values.receivedBytes <= receiveLimit / 2
