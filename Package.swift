@@ -76,8 +76,8 @@ let programs: [Target] = [
   .target(
     name: "Commands",
     dependencies: [
-      "Configuration", "Cryptography", "HTTPProtocol", "HTTPServer", "Observability", "ServiceKit",
-      "Storage", "WalletClient", "XMLSecurity",
+      "ApptimistProtocol", "Configuration", "Cryptography", "HTTPClient", "HTTPProtocol",
+      "HTTPServer", "Observability", "ServiceKit", "Storage", "WalletClient", "XMLSecurity",
     ]),
   .executableTarget(
     name: "awd",
@@ -139,9 +139,9 @@ let tests: [Target] = [
   .testTarget(
     name: "WalletClientTests",
     dependencies: [
-      "ApptimistProtocol", "Configuration", "Cryptography", "HTTPClient", "HTTPProtocol",
-      "HTTPServer", "Observability",
-      "ServiceKit", "Storage", "TokenScriptRepo", "WalletClient", "XMLSecurity",
+      "Apptimist", "ApptimistProtocol", "Configuration", "Cryptography", "HTTPClient",
+      "HTTPProtocol", "HTTPServer", "Observability", "ServiceKit", "Storage", "TokenScriptRepo",
+      "WalletClient", "XMLSecurity",
     ]),
   .testTarget(name: "WireTests", dependencies: ["Wire"]),
   .testTarget(name: "XMLSecurityTests", dependencies: ["XMLSecurity"]),

@@ -21,7 +21,7 @@ public struct Program: Sendable {
     self.services = services
     commands =
       [ServeCommand.self, CheckCommand.self, VersionCommand.self]
-      + services.flatMap { $0.commands } + [WalletFetchCommand.self]
+      + services.flatMap { $0.commands } + [WalletFetchCommand.self, WalletChatCommand.self]
   }
 
   /// Does what the process's arguments say, and ends the process.
