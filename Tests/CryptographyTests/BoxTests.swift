@@ -4,7 +4,7 @@ import Testing
 /// With the pairs of RFC 7748, section 6.1, which NaCl's own tests use too.
 @Suite struct BoxTests {
   private static let aliceSecret =
-    "77076d0a7318a57d3c16c17251b26645df4c2f92ebc0992ac177fba51db92c2a"
+    "77076d0a7318a57d3c16c17251b26645df4c2f87ebc0992ab177fba51db92c2a"
   private static let alicePublic =
     "8520f0098930a754748b7ddcb43ef75a0dbf3a0d26381af4eba4a98eaa9b4e6a"
   private static let bobSecret = "5dab087e624a8a4b79e17f8b83800ee66f3bb1292618b6fd1c2f8b27ff88e0eb"
