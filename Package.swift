@@ -42,7 +42,10 @@ let libraries: [Target] = [
   .target(name: "Storage", dependencies: ["CSQLite", "Locking"]),
   .target(
     name: "WalletClient",
-    dependencies: ["Cryptography", "HTTPClient", "HTTPProtocol", "Observability", "XMLSecurity"]),
+    dependencies: [
+      "ApptimistProtocol", "COpenSSL", "CUV", "Cryptography", "HTTPClient", "HTTPProtocol",
+      "Observability", "XMLSecurity",
+    ]),
   .target(name: "Wire"),
   .target(
     name: "XMLSecurity", dependencies: ["COpenSSL", "CXML", "CXMLSec", "Cryptography"]),
@@ -78,8 +81,9 @@ let programs: [Target] = [
   .target(
     name: "Commands",
     dependencies: [
-      "Configuration", "Cryptography", "HTTPProtocol", "HTTPServer", "Locking", "Observability",
-      "ServiceKit", "Storage", "WalletClient", "XMLSecurity",
+      "ApptimistProtocol", "Configuration", "Cryptography", "HTTPClient", "HTTPProtocol",
+      "HTTPServer", "Locking", "Observability", "ServiceKit", "Storage", "WalletClient",
+      "XMLSecurity",
     ]),
   .executableTarget(
     name: "awd",
@@ -152,9 +156,9 @@ let tests: [Target] = [
   .testTarget(
     name: "WalletClientTests",
     dependencies: [
-      "BlockingTests", "Configuration", "Cryptography", "HTTPClient", "HTTPProtocol", "HTTPServer",
-      "Locking", "Observability", "ServiceKit", "Storage", "TokenScriptRepo", "WalletClient",
-      "XMLSecurity",
+      "Apptimist", "ApptimistProtocol", "BlockingTests", "Configuration", "Cryptography",
+      "HTTPClient", "HTTPProtocol", "HTTPServer", "Locking", "Msgr", "Observability", "ServiceKit",
+      "Storage", "TokenScriptRepo", "WalletClient", "XMLSecurity",
     ]),
   .testTarget(name: "WireTests", dependencies: ["Wire"]),
   .testTarget(name: "XMLSecurityTests", dependencies: ["BlockingTests", "XMLSecurity"]),
