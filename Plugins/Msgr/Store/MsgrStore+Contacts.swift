@@ -45,8 +45,11 @@ extension MsgrStore {
       if !isAsked { try mayAsk(name) }
       try transaction.execute("INSERT INTO msgr_contacts VALUES (?, ?)", name, friend)
       if isAsked { return (.friends, false) }
+      guard let place = try takePlace(in: friend, for: name, transaction) else {
+        throw Refusal.forbidden
+      }
       _ = try put(
-        .addRequest(from: name), from: name, to: friend, isAddRequest: true,
+        .addRequest(from: name), from: name, to: friend, place, isAddRequest: true,
         isStreaming: isStreaming, transaction)
       return (.requested, true)
     }

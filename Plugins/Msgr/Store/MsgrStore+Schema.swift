@@ -62,5 +62,20 @@ extension MsgrStore {
         INSERT INTO msgr_last_id VALUES (0);
         """),
     outboxMigration,
+    // Counting rows each time would make a message dearer the more others wait with it.
+    Migration(
+      owner: MsgrService.name, number: 3,
+      sql: """
+        ALTER TABLE msgr_users ADD COLUMN messages INTEGER NOT NULL DEFAULT 0;
+        ALTER TABLE msgr_users ADD COLUMN unread INTEGER NOT NULL DEFAULT 0;
+        UPDATE msgr_users SET
+          messages = (SELECT count(*) FROM msgr_messages WHERE recipient = username),
+          unread = (SELECT count(*) FROM msgr_messages WHERE recipient = username AND id > seen_id);
+
+        CREATE TRIGGER msgr_messages_uncount AFTER DELETE ON msgr_messages BEGIN
+          UPDATE msgr_users SET messages = messages - 1, unread = unread - (old.id > seen_id)
+          WHERE username = old.recipient;
+        END;
+        """),
   ]
 }
