@@ -36,7 +36,10 @@ let libraries: [Target] = [
   .target(name: "Storage", dependencies: ["CSQLite"]),
   .target(
     name: "WalletClient",
-    dependencies: ["Cryptography", "HTTPClient", "HTTPProtocol", "Observability", "XMLSecurity"]),
+    dependencies: [
+      "COpenSSL", "CUV", "Cryptography", "HTTPClient", "HTTPProtocol", "Observability",
+      "XMLSecurity",
+    ]),
   .target(
     name: "XMLSecurity", dependencies: ["COpenSSL", "CXML", "CXMLSec", "Cryptography"]),
 ]
