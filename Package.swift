@@ -124,7 +124,8 @@ let tests: [Target] = [
   .testTarget(
     name: "WalletClientTests",
     dependencies: [
-      "Configuration", "Cryptography", "HTTPClient", "HTTPProtocol", "HTTPServer", "Observability",
+      "Configuration", "Cryptography", "HTTPClient", "HTTPProtocol", "HTTPServer", "Msgr",
+      "Observability",
       "ServiceKit", "Storage", "TokenScriptRepo", "WalletClient", "XMLSecurity",
     ]),
   .testTarget(name: "XMLSecurityTests", dependencies: ["XMLSecurity"]),

@@ -11,6 +11,7 @@ struct MsgrRoutes: Sendable {
 
   let service: MessageService
   let streamPing: Duration
+  let description: ServiceDescription
 
   /// Registers all of them.
   func register(on router: inout Router) {
@@ -78,9 +79,7 @@ struct MsgrRoutes: Sendable {
       return messages
     }
     router.webSocket("/stream") { request, _ in try await acceptStream(request) }
-    router.get("/openapi.json") { _, _ in
-      Response(.ok, fields: Self.descriptionFields, body: .bytes(Self.description))
-    }
+    router.get("/openapi.json") { request, _ in try description.response(to: request.head) }
   }
 
   private func post<Answer: Encodable & SendableMetatype>(
@@ -132,7 +131,9 @@ struct MsgrRoutes: Sendable {
       acceptance.pingInterval = streamPing
       return acceptance
     } catch let error as FieldError {
-      throw HTTPError(.badRequest, error.sentence)
+      var answer = HTTPError(.badRequest, error.sentence)
+      answer.members["field"] = error.field?.rawValue
+      throw answer
     } catch let refusal as Refusal {
       throw refusal.httpError
     }
@@ -148,16 +149,6 @@ struct MsgrRoutes: Sendable {
       try MessageID(text, in: .since)
     }
   }
-
-  // MARK: - The description
-
-  private static let description = Bytes(PackageResources.openapi_json)
-  private static let descriptionFields: HeaderFields = {
-    var fields = HeaderFields()
-    fields.append(.contentType, "application/json")
-    fields.append(.cacheControl, "no-cache")
-    return fields
-  }()
 }
 
 /// A request, its fields read.

@@ -53,7 +53,7 @@ def configuration(folder, port, push):
     with open(f"{folder}/awd.toml", "w") as file:
         file.write(
             f'[server]\nlisten = ["127.0.0.1:{port}"]\nservices = ["msgr"]\ndata = "{folder}"\n[log]\nlevel = "error"\n'
-            f'[msgr]\nmessages_per_minute = 1000000000\npush = "{push}"\n[msgr.apns]\ntopic = "org.example"\n'
+            f'[msgr]\nmessages_per_minute = 1000000000\npassword_memory = "8KiB"\npush = "{push}"\n[msgr.apns]\ntopic = "org.example"\n'
             f'url = "https://127.0.0.1:1"\nkey = "{work}/push.p8"\nkey_id = "ABCDEFGHIJ"\nteam_id = "ABCDEFGHIJ"\n'
         )
     return f"{folder}/awd.toml"

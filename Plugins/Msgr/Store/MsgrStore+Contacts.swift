@@ -26,8 +26,8 @@ extension MsgrStore {
   ///   - friend: the user.
   ///   - mayAsk: takes the caller before a first request is stored; throws to refuse it.
   /// - Returns: what they are now, and whether the user has a new message.
-  /// - Throws: `.forbidden` if there is no such user, or the caller blocks it; ``FieldError`` if it is
-  ///   the caller.
+  /// - Throws: `.forbidden` if there is no such user, or the caller blocks it; ``FieldError`` if it
+  ///   is the caller.
   func add(
     _ friend: UserName, by caller: Caller, isStreaming: @escaping @Sendable (DeviceID) -> Bool,
     mayAsk: @escaping @Sendable (UserName) throws -> Void

@@ -62,7 +62,8 @@ extension MsgrStore {
         INSERT INTO msgr_last_id VALUES (0);
         """),
     outboxMigration,
-    // Counting rows each time would make a message dearer the more others wait with it.
+    // What each message asks for, where it is found at once: counting rows would make it dearer the
+    // more others wait, and a token's account is that of its device as long as both are there.
     Migration(
       owner: MsgrService.name, number: 3,
       sql: """
@@ -71,6 +72,10 @@ extension MsgrStore {
         UPDATE msgr_users SET
           messages = (SELECT count(*) FROM msgr_messages WHERE recipient = username),
           unread = (SELECT count(*) FROM msgr_messages WHERE recipient = username AND id > seen_id);
+
+        ALTER TABLE msgr_tokens ADD COLUMN username TEXT NOT NULL DEFAULT '';
+        UPDATE msgr_tokens SET username =
+          (SELECT username FROM msgr_devices d WHERE d.device_id = msgr_tokens.device_id);
 
         CREATE TRIGGER msgr_messages_uncount AFTER DELETE ON msgr_messages BEGIN
           UPDATE msgr_users SET messages = messages - 1, unread = unread - (old.id > seen_id)

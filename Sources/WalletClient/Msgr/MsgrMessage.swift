@@ -10,7 +10,8 @@ public struct MsgrMessage: Hashable, Sendable {
   public let text: String
   /// When the server took it.
   public let time: Date
-  /// Whether it asks the recipient to become a friend: ``MsgrSession/add(_:)`` with its sender agrees.
+  /// Whether it asks the recipient to become a friend: ``MsgrSession/add(_:)`` with its sender
+  /// agrees.
   public let isAddRequest: Bool
 }
 

@@ -1,5 +1,5 @@
-/// What a message is known by: each is higher than all that the server made before, so the highest that a device
-/// has is also the place in the inbox up to which it has read.
+/// What a message is known by: each is higher than all that the server made before, so the highest
+/// that a device has is also the place in the inbox up to which it has read.
 public struct MsgrMessageID: Hashable, Comparable, Sendable {
   /// 16 lower-case hexadecimal digits, as the protocol writes them.
   public let text: String

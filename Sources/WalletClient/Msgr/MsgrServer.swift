@@ -3,8 +3,8 @@ internal import HTTPProtocol
 
 /// A Msgr server: where an app registers and logs in.
 ///
-/// An app asks once for name and password, and keeps the token that it gets for them (in the keychain, not the
-/// password); from then on a ``MsgrSession`` with the token is all it needs:
+/// An app asks once for name and password, and keeps the token that it gets for them (in the
+/// keychain, not the password); from then on a ``MsgrSession`` with the token is all it needs:
 ///
 /// ```swift
 /// let server = try MsgrServer("https://msgr.example.org")
@@ -14,14 +14,16 @@ internal import HTTPProtocol
 /// ```
 ///
 /// `device` is what the push service knows the app on this device by: on iOS the bytes that
-/// `application(_:didRegisterForRemoteNotificationsWithDeviceToken:)` is given, as hexadecimal digits. It may change:
-/// log in again when it does. An app that isn't pushed to makes up a name once, `stream:` and a UUID.
+/// `application(_:didRegisterForRemoteNotificationsWithDeviceToken:)` is given, as hexadecimal
+/// digits. It may change: log in again when it does. An app that isn't pushed to makes up a name
+/// once, `stream:` and a UUID.
 ///
-/// Any number of tasks may use a server and its sessions at once. A request that fails isn't repeated: after a
-/// `.noAnswer` the server may have done what it was asked.
+/// Any number of tasks may use a server and its sessions at once. A request that fails isn't
+/// repeated: after a `.noAnswer` the server may have done what it was asked.
 public struct MsgrServer: Sendable {
   private let url: String
   private let client: HTTPClient
+  private let sockets: MsgrSockets
 
   /// A server, with connections of its own.
   ///
@@ -36,6 +38,7 @@ public struct MsgrServer: Sendable {
     while url.hasSuffix("/") { url.removeLast() }
     self.url = url
     client = try HTTPClient(options)
+    sockets = MsgrSockets(options)
   }
 
   /// Makes an account, and binds the device to it.
@@ -43,7 +46,8 @@ public struct MsgrServer: Sendable {
   /// - Parameters:
   ///   - name: 1 to 64 bytes in NFC, without control characters.
   ///   - password: 1 to 128 bytes.
-  ///   - device: the push token, 64 to 200 hexadecimal digits; or `stream:` and 8 to 64 letters, digits and hyphens.
+  ///   - device: the push token, 64 to 200 hexadecimal digits; or `stream:` and 8 to 64 letters,
+  ///     digits and hyphens.
   /// - Returns: the account, by a token of the device's.
   /// - Throws: `.forbidden` if the name is taken, or another ``MsgrError``.
   public func register(
@@ -68,13 +72,14 @@ public struct MsgrServer: Sendable {
 
   /// An account by a token that was kept; nothing is sent.
   ///
-  /// - Parameter token: what ``MsgrSession/token`` was. It ends after 90 days without use: then requests throw
-  ///   `.forbidden`, and the user has to log in again.
+  /// - Parameter token: what ``MsgrSession/token`` was. It ends after 90 days without use: then
+  ///   requests throw `.forbidden`, and the user has to log in again.
   public func session(token: String) -> MsgrSession {
     MsgrSession(server: self, credentials: .token(token))
   }
 
-  /// An account by its name and password, which go with each request, as the first clients did it; nothing is sent.
+  /// An account by its name and password, which go with each request, as the first clients did it;
+  /// nothing is sent.
   ///
   /// - Parameters:
   ///   - name: the account's name.
@@ -92,6 +97,18 @@ public struct MsgrServer: Sendable {
   ) async throws(MsgrError) -> MsgrSession {
     let fields = ["Username": name, "Password": password, "DeviceID": device]
     return session(token: try await post(path, fields, token: nil, Opened.self).Token)
+  }
+
+  /// Opens a stream.
+  func stream(
+    token: String, since position: MsgrMessageID?
+  ) async throws(MsgrError) -> MsgrStream {
+    let query = position.map { "?since=\($0.text)" } ?? ""
+    do throws(WebSocketError) {
+      return MsgrStream(try await sockets.connect(url + "/stream" + query, token: token))
+    } catch {
+      throw error.code == .refused(.forbidden) ? .forbidden : .disconnected(error)
+    }
   }
 
   /// Sends a request, and reads its answer.

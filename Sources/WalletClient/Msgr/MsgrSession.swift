@@ -1,7 +1,8 @@
 /// An account on a server, as one device uses it.
 ///
-/// What is missed while no push arrives or the app isn't running waits in the inbox for a week. When the app comes to the
-/// front, and after each push, it reads on from the last message that it has:
+/// What is missed while no push arrives or the app isn't running waits in the inbox for a week.
+/// When the app comes to the front, and after each push, it reads on from the last message that it
+/// has:
 ///
 /// ```swift
 /// for message in try await anna.inbox(since: lastID) {
@@ -30,7 +31,8 @@ public struct MsgrSession: Sendable {
   let server: MsgrServer
   let credentials: Credentials
 
-  /// What to keep, in the keychain, to use the account without its password; nil if it is used by name and password.
+  /// What to keep, in the keychain, to use the account without its password; nil if it is used by
+  /// name and password.
   public var token: String? {
     if case .token(let token) = credentials { token } else { nil }
   }
@@ -44,12 +46,13 @@ public struct MsgrSession: Sendable {
     try await ask("/contacts", [:], [String].self)
   }
 
-  /// Asks a user to become a friend, or agrees to that user's asking. The user is told by a message with
-  /// ``MsgrMessage/isAddRequest``, once however often this is called.
+  /// Asks a user to become a friend, or agrees to that user's asking. The user is told by a message
+  /// with ``MsgrMessage/isAddRequest``, once however often this is called.
   ///
   /// - Parameter name: the user.
   /// - Returns: what they are now.
-  /// - Throws: `.forbidden` if there is no such user or this account blocks it, or another ``MsgrError``.
+  /// - Throws: `.forbidden` if there is no such user or this account blocks it, or another
+  ///   ``MsgrError``.
   @discardableResult
   public func add(_ name: String) async throws(MsgrError) -> Friendship {
     let answer = try await ask("/add", ["AddUser": name], Added.self)
@@ -88,7 +91,8 @@ public struct MsgrSession: Sendable {
   /// Sends a message to a user, friend or not. When this returns, it is on the server's disk.
   ///
   /// - Parameters:
-  ///   - text: the message, without control characters but tab, CR and LF; some 3,900 bytes at most.
+  ///   - text: the message, without control characters but tab, CR and LF; some 3,900 bytes at
+  ///     most.
   ///   - name: the user.
   /// - Returns: what the message is known by.
   /// - Throws: `.messageTooLong`, `.forbidden` if there is no such user, or another ``MsgrError``.
@@ -102,8 +106,8 @@ public struct MsgrSession: Sendable {
 
   /// Reads what is new in the inbox, page by page.
   ///
-  /// The position tells the server that everything up to it has been seen: the badge counts what is newer. It stays in the
-  /// inbox nevertheless, for the account's other devices.
+  /// The position tells the server that everything up to it has been seen: the badge counts what is
+  /// newer. It stays in the inbox nevertheless, for the account's other devices.
   ///
   /// - Parameter position: the last message that the app has; nil: from the beginning.
   /// - Returns: the messages behind it, oldest first.
@@ -122,8 +126,10 @@ public struct MsgrSession: Sendable {
 
   /// Reads one page of the inbox.
   ///
-  /// - Parameter position: the last message that the app has; nil: from the beginning. See ``inbox(since:)``.
-  /// - Returns: the messages behind it, oldest first, at most ``pageSize``; fewer if there are no more.
+  /// - Parameter position: the last message that the app has; nil: from the beginning. See
+  ///   ``inbox(since:)``.
+  /// - Returns: the messages behind it, oldest first, at most ``pageSize``; fewer if there are no
+  ///   more.
   /// - Throws: ``MsgrError``.
   public func inboxPage(
     since position: MsgrMessageID? = nil
@@ -136,8 +142,8 @@ public struct MsgrSession: Sendable {
 
   /// Ends the token, and unbinds its device: nothing is pushed to it any more.
   ///
-  /// - Throws: `.forbidden` if the token has ended before, or the account is used by name and password; or another
-  ///   ``MsgrError``.
+  /// - Throws: `.forbidden` if the token has ended before, or the account is used by name and
+  ///   password; or another ``MsgrError``.
   public func logout() async throws(MsgrError) {
     _ = try await ask("/logout", [:], Done.self)
   }

@@ -1,7 +1,9 @@
-// What the store alone makes of messages: the rows that Msgr writes for each, from 64 tasks, each awaited and durable
-// before the task's next, without HTTP, passwords, or anything that has to be looked up.
+// What the store alone makes of messages: the rows that Msgr writes for each, from 64 tasks, each
+// awaited and durable before the task's next, without HTTP, passwords, or anything that has to be
+// looked up.
 //
-//     message-benchmark SECONDS RECIPIENTS    prints rows/s, and the median and the 99th percentile of the wait in ms
+//     message-benchmark SECONDS RECIPIENTS    prints rows/s, and the median and the 99th percentile
+//     of the wait in ms
 import Glibc
 import Msgr
 import Storage
