@@ -1,4 +1,5 @@
 import HTTPProtocol
+import Storage
 import Testing
 
 @testable import Msgr
