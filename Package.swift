@@ -116,6 +116,9 @@ let tests: [Target] = [
     ]),
   .executableTarget(
     name: "store-benchmark", dependencies: ["Storage"], path: "Tests/Benchmarks/Store"),
+  .executableTarget(
+    name: "message-benchmark", dependencies: ["Msgr", "Storage"],
+    path: "Tests/Benchmarks/Messages"),
   .testTarget(
     name: "CompressionTests", dependencies: ["CBrotli", "CZlib", "Compression"],
     linkerSettings: [.linkedLibrary("brotlidec")]),
