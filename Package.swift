@@ -23,6 +23,7 @@ let systemLibraries: [Target] = [
 ]
 
 let libraries: [Target] = [
+  .target(name: "ApptimistProtocol", dependencies: ["Cryptography", "Wire"]),
   .target(name: "Compression", dependencies: ["CBrotli", "CZlib"]),
   .target(name: "Configuration", dependencies: ["CTOML"]),
   .target(name: "Cryptography", dependencies: ["CNettle", "COpenSSL", "CSodium"]),
@@ -37,12 +38,20 @@ let libraries: [Target] = [
   .target(
     name: "WalletClient",
     dependencies: ["Cryptography", "HTTPClient", "HTTPProtocol", "Observability", "XMLSecurity"]),
+  .target(name: "Wire"),
   .target(
     name: "XMLSecurity", dependencies: ["COpenSSL", "CXML", "CXMLSec", "Cryptography"]),
 ]
 
 // A service is a folder below Plugins, two entries here, and a name in Sources/awd/Services.swift.
 let plugins: [Target] = [
+  .target(
+    name: "Apptimist",
+    dependencies: [
+      "ApptimistProtocol", "CICU", "Configuration", "Cryptography", "HTTPClient", "HTTPProtocol",
+      "HTTPServer", "Observability", "ServiceKit", "Storage",
+    ],
+    path: "Plugins/Apptimist"),
   .target(
     name: "Msgr",
     dependencies: [
@@ -68,7 +77,8 @@ let programs: [Target] = [
       "Storage", "WalletClient", "XMLSecurity",
     ]),
   .executableTarget(
-    name: "awd", dependencies: ["Commands", "Msgr", "ServiceKit", "TokenScriptRepo"]),
+    name: "awd",
+    dependencies: ["Apptimist", "Commands", "Msgr", "ServiceKit", "TokenScriptRepo"]),
 ]
 
 let tests: [Target] = [
@@ -76,6 +86,14 @@ let tests: [Target] = [
   .executableTarget(
     name: "probe-server", dependencies: ["HTTPProtocol", "HTTPServer", "Storage"],
     path: "Tests/ProbeServer"),
+  .testTarget(
+    name: "ApptimistProtocolTests", dependencies: ["ApptimistProtocol", "Cryptography", "Wire"]),
+  .testTarget(
+    name: "ApptimistTests",
+    dependencies: [
+      "Apptimist", "ApptimistProtocol", "CICU", "Configuration", "Cryptography", "HTTPClient",
+      "HTTPProtocol", "HTTPServer", "Observability", "ServiceKit", "Storage", "WalletClient",
+    ]),
   .testTarget(
     name: "CommandsTests",
     dependencies: [
@@ -121,6 +139,7 @@ let tests: [Target] = [
       "Configuration", "Cryptography", "HTTPClient", "HTTPProtocol", "HTTPServer", "Observability",
       "ServiceKit", "Storage", "TokenScriptRepo", "WalletClient", "XMLSecurity",
     ]),
+  .testTarget(name: "WireTests", dependencies: ["Wire"]),
   .testTarget(name: "XMLSecurityTests", dependencies: ["XMLSecurity"]),
 ]
 

@@ -1,0 +1,49 @@
+/// What became of a request for a file (page "Files"), as two bytes on the wire.
+///
+/// Not an enum: a later version may say more, and what a device sends here is ignored.
+public struct ErrorCode: RawRepresentable, Hashable, Sendable {
+  /// The number on the wire.
+  public let rawValue: UInt16
+
+  /// Takes any number.
+  public init(rawValue: UInt16) {
+    self.rawValue = rawValue
+  }
+
+  /// The request was done.
+  public static let done = ErrorCode(rawValue: 0)
+  /// The user may not do that.
+  public static let notPermitted = ErrorCode(rawValue: 1)
+  /// There is no such file, user or forum.
+  public static let notFound = ErrorCode(rawValue: 2)
+  /// Another session holds a lock on the file.
+  public static let locked = ErrorCode(rawValue: 3)
+  /// The name is none that a file can have.
+  public static let badFilename = ErrorCode(rawValue: 4)
+  /// The file is too large, or a quota is used up.
+  public static let overQuota = ErrorCode(rawValue: 5)
+  /// The data is not boxed between the user and the service.
+  public static let dataDoesNotOpen = ErrorCode(rawValue: 6)
+  /// A reserved file can't have this content.
+  public static let badContent = ErrorCode(rawValue: 7)
+  /// The service failed; nothing was changed.
+  public static let internalError = ErrorCode(rawValue: 8)
+}
+
+extension ErrorCode: CustomStringConvertible {
+  /// The meaning in words, as the data of an answer gives it.
+  public var description: String {
+    switch self {
+    case .done: "done"
+    case .notPermitted: "not permitted"
+    case .notFound: "no such file, user or forum"
+    case .locked: "locked by another session"
+    case .badFilename: "bad filename"
+    case .overQuota: "too large, or over quota"
+    case .dataDoesNotOpen: "data does not open"
+    case .badContent: "bad content for a reserved file"
+    case .internalError: "internal error; nothing was changed"
+    default: "error \(rawValue)"
+    }
+  }
+}

@@ -1,0 +1,48 @@
+/// The name of a file in a user's or a forum's directory: UTF-8, 1 to 255 bytes, without `/` and NUL,
+/// neither `.` nor `..` (page "Files").
+public struct Filename: Hashable, Sendable {
+  /// The names whose files mean something to the service (RFC "Reserved Files").
+  public enum Reserved: String, CaseIterable, Sendable {
+    /// The one key of whoever made the directory.
+    case author
+    /// The keys of those who may write too.
+    case editors
+    /// The keys of those who pass a forum's messages on.
+    case moderators
+    /// The keys of those who get a forum's messages.
+    case subscribers
+    /// The forum's secret key, sealed to the service.
+    case secret
+  }
+
+  /// The name as it was given, not normalized.
+  public let text: String
+
+  /// Takes a name; nil if it isn't one (error 4).
+  public init?(_ bytes: ShortBytes) {
+    guard let text = bytes.text else { return nil }
+    self.init(text)
+  }
+
+  /// Takes a name; nil if it isn't one (error 4).
+  public init?(_ text: String) {
+    guard (1...255).contains(text.utf8.count), text != ".", text != "..",
+      !text.utf8.contains(where: { $0 == 0 || $0 == UInt8(ascii: "/") })
+    else { return nil }
+    self.text = text
+  }
+
+  /// The name of a reserved file.
+  public init(_ reserved: Reserved) {
+    text = reserved.rawValue
+  }
+
+  /// The name as a field of a PDU.
+  public var bytes: ShortBytes { ShortBytes(unchecked: [UInt8](text.utf8)) }
+
+  /// What the file means to the service; nil for any other file.
+  public var reserved: Reserved? { Reserved(rawValue: text) }
+
+  /// Whether it starts with `.`: in a user's directory its author and editors alone read it.
+  public var isHidden: Bool { text.utf8.first == UInt8(ascii: ".") }
+}

@@ -1,0 +1,59 @@
+import Wire
+
+/// One WebSocket message in its two parts: `headerLen(u32) dataLen(u32) eHeader eData` (RFC "PDU").
+public struct Frame: Sendable {
+  /// How large the parts may be.
+  public struct Limits: Hashable, Sendable {
+    /// The longest header in clear, in bytes; its box is 16 bytes longer.
+    public let header: Int
+    /// The longest data in clear, in bytes; its box is 16 bytes longer.
+    public let data: Int
+
+    /// Limits; the defaults are those that a service has for what devices send.
+    public init(header: Int = 4 << 10, data: Int = 1 << 20) {
+      self.header = header
+      self.data = data
+    }
+
+    /// The longest message that keeps to the limits, in bytes.
+    public var message: Int { Frame.lengthsLength + header + data + 2 * 16 }
+  }
+
+  /// How many bytes the two lengths take.
+  static let lengthsLength = 8
+
+  /// The header's box.
+  public let eHeader: ArraySlice<UInt8>
+  /// The data, boxed for somebody else, of any content; empty if there is none.
+  public let eData: ArraySlice<UInt8>
+
+  /// Finds the parts of a message, without copying them.
+  ///
+  /// - Parameters:
+  ///   - message: all of a binary WebSocket message.
+  ///   - limits: how large the parts may be.
+  /// - Throws: `.lengthsDontAddUp` (close 1002), else `.overLimit` (close 1009).
+  public init(_ message: [UInt8], limits: Limits) throws(FrameError) {
+    do throws(WireError) {
+      var reader = ByteReader(message)
+      let headerLength = Int(try reader.read(UInt32.self))
+      let dataLength = Int(try reader.read(UInt32.self))
+      eHeader = try reader.read(count: headerLength)
+      eData = try reader.read(count: dataLength)
+      try reader.finish()
+    } catch {
+      throw .lengthsDontAddUp
+    }
+    guard eHeader.count <= limits.header + 16, eData.count <= limits.data + 16 else {
+      throw .overLimit
+    }
+  }
+}
+
+/// Why a WebSocket message is no frame.
+public enum FrameError: Error, Hashable, Sendable {
+  /// The two lengths, and the parts that they promise, are not exactly the message.
+  case lengthsDontAddUp
+  /// A part is larger than is taken.
+  case overLimit
+}

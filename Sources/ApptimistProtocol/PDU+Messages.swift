@@ -1,0 +1,71 @@
+public import Cryptography
+import Wire
+
+extension PDU {
+  /// A message: from a device to be passed on, or from the service to its reader (RFC "message").
+  ///
+  /// `version type time(u64) recipientPubEncrKey[32] toPubEncrKey[32] fromPubEncrKey[32]`, and data.
+  public struct Message: PDUBody {
+    /// The type's number, the second byte of the header.
+    public static let type: UInt8 = 5
+
+    /// When it was made, as its maker says: seconds since 1970, UTC.
+    public let time: UInt64
+    /// Who gets it: it is routed by this.
+    public let recipient: EncryptionPublicKey
+    /// Who it is for: the recipient, or a forum.
+    public let to: EncryptionPublicKey
+    /// Who made it.
+    public let from: EncryptionPublicKey
+
+    /// The PDU with its fields.
+    public init(
+      time: UInt64, recipient: EncryptionPublicKey, to: EncryptionPublicKey,
+      from: EncryptionPublicKey
+    ) {
+      self.time = time
+      self.recipient = recipient
+      self.to = to
+      self.from = from
+    }
+
+    init(from reader: inout ByteReader) throws(WireError) {
+      time = try reader.read(UInt64.self)
+      recipient = try reader.read(EncryptionPublicKey.self)
+      to = try reader.read(EncryptionPublicKey.self)
+      from = try reader.read(EncryptionPublicKey.self)
+    }
+
+    func write(to writer: inout ByteWriter) {
+      writer.write(time)
+      writer.write(recipient)
+      writer.write(to)
+      writer.write(from)
+    }
+  }
+
+  /// From a device: delete a message's content; from the service: it was deleted (RFC
+  /// "truncate").
+  ///
+  /// `version type messageID[64]`
+  public struct Truncate: PDUBody {
+    /// The type's number, the second byte of the header.
+    public static let type: UInt8 = 6
+
+    /// Which message.
+    public let message: MessageID
+
+    /// The PDU with its fields.
+    public init(message: MessageID) {
+      self.message = message
+    }
+
+    init(from reader: inout ByteReader) throws(WireError) {
+      message = try reader.read(MessageID.self)
+    }
+
+    func write(to writer: inout ByteWriter) {
+      writer.write(message)
+    }
+  }
+}

@@ -1,0 +1,70 @@
+public import Cryptography
+import Wire
+
+extension PDU {
+  /// From a device: vouches for a user, or takes that back (RFC "vouch").
+  ///
+  /// `version type subjectPubEncrKey[32] signature[64]`
+  public struct Vouch: PDUBody {
+    /// The type's number, the second byte of the header.
+    public static let type: UInt8 = 9
+
+    /// Whom the user vouches for.
+    public let subject: EncryptionPublicKey
+    /// The user's over ``subject``; zero takes it back.
+    public let signature: Signature
+
+    /// The PDU with its fields.
+    public init(subject: EncryptionPublicKey, signature: Signature) {
+      self.subject = subject
+      self.signature = signature
+    }
+
+    init(from reader: inout ByteReader) throws(WireError) {
+      subject = try reader.read(EncryptionPublicKey.self)
+      signature = try reader.read(Signature.self)
+    }
+
+    func write(to writer: inout ByteWriter) {
+      writer.write(subject)
+      writer.write(signature)
+    }
+  }
+
+  /// From a device, without keys: who vouches for a user; from the service: these do (RFC
+  /// "vouchers").
+  ///
+  /// `version type subjectPubEncrKey[32] count(u32) voucherPubEncrKeys[count][32]`
+  public struct Vouchers: PDUBody {
+    /// The type's number, the second byte of the header.
+    public static let type: UInt8 = 10
+
+    /// Whom they vouch for.
+    public let subject: EncryptionPublicKey
+    /// Those who do.
+    public let vouchers: [EncryptionPublicKey]
+
+    /// The PDU with its fields.
+    public init(subject: EncryptionPublicKey, vouchers: [EncryptionPublicKey]) {
+      self.subject = subject
+      self.vouchers = vouchers
+    }
+
+    init(from reader: inout ByteReader) throws(WireError) {
+      subject = try reader.read(EncryptionPublicKey.self)
+      let count = try reader.read(UInt32.self)
+      // Before memory is taken: as many as it says must be there.
+      var keys = ByteReader(try reader.read(count: Int(count) * EncryptionPublicKey.byteCount))
+      var vouchers: [EncryptionPublicKey] = []
+      vouchers.reserveCapacity(Int(count))
+      while keys.remaining > 0 { vouchers.append(try keys.read(EncryptionPublicKey.self)) }
+      self.vouchers = vouchers
+    }
+
+    func write(to writer: inout ByteWriter) {
+      writer.write(subject)
+      writer.write(UInt32(vouchers.count))
+      for voucher in vouchers { writer.write(voucher) }
+    }
+  }
+}

@@ -1,0 +1,57 @@
+import CSodium
+
+/// An Ed25519 public key (RFC 8032): 32 bytes.
+public struct AuthenticationPublicKey: FixedBytes {
+  private var first: UInt64 = 0
+  private var second: UInt64 = 0
+  private var third: UInt64 = 0
+  private var fourth: UInt64 = 0
+
+  /// 32 zero bytes, which are of low order.
+  public init() {}
+
+  /// Whether the point is of low order: no signature is valid under such a key.
+  public var isLowOrder: Bool {
+    var point = self
+    point.fourth = (fourth.bigEndian & ~0x80).bigEndian
+    return Self.lowOrder.contains(point)
+  }
+
+  /// The Y of the points whose order divides 8, and the other ways to write two of them.
+  private static let lowOrder: Set<AuthenticationPublicKey> = Set(
+    [
+      "0000000000000000000000000000000000000000000000000000000000000000",
+      "0100000000000000000000000000000000000000000000000000000000000000",
+      "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05",
+      "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a",
+      "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+      "edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+      "eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+    ].compactMap { AuthenticationPublicKey(hex: $0) })
+
+  /// Whether a signature was made over a message with this key's secret half.
+  ///
+  /// - Parameters:
+  ///   - signature: detached, 64 bytes.
+  ///   - message: any number of bytes.
+  public func verifies(_ signature: Signature, over message: [UInt8]) -> Bool {
+    unsafe verifies(signature, over: message, count: message.count)
+  }
+
+  /// Whether a signature was made over a value's bytes with this key's secret half.
+  public func verifies(_ signature: Signature, over value: some FixedBytes) -> Bool {
+    unsafe value.withPointer {
+      unsafe verifies(signature, over: $0, count: type(of: value).byteCount)
+    }
+  }
+
+  private func verifies(
+    _ signature: Signature, over message: UnsafePointer<UInt8>, count: Int
+  ) -> Bool {
+    unsafe signature.withPointer { signature in
+      unsafe withPointer { key in
+        unsafe crypto_sign_verify_detached(signature, message, UInt64(count), key) == 0
+      }
+    }
+  }
+}

@@ -1,0 +1,114 @@
+import CSodium
+
+/// What two key pairs agree on, to seal and open boxes with (NaCl's `crypto_box_beforenm`): the
+/// expensive half of a box, done once.
+///
+/// It lasts as long as a connection and there are many, so it lies in ordinary memory that is wiped on
+/// release (``KeyLifetime/session``).
+public struct BoxKey: Sendable {
+  /// How much longer a box is than its message, in bytes: the Poly1305 tag in front.
+  public static let tagLength = 16
+
+  private let key: SecretMemory
+
+  /// Agrees on a key; either side comes to the same.
+  ///
+  /// - Parameters:
+  ///   - own: the own pair.
+  ///   - peer: the other side's public key; nil if it is of low order.
+  public init?(own: EncryptionKeyPair, peer: EncryptionPublicKey) {
+    var isAgreed = false
+    key = unsafe SecretMemory(count: Int(crypto_box_BEFORENMBYTES), for: .session) { memory in
+      isAgreed =
+        unsafe peer.withPointer { peer in
+          unsafe own.secret.withPointer { unsafe crypto_box_beforenm(memory, peer, $0) }
+        } == 0
+    }
+    guard isAgreed else { return nil }
+  }
+
+  /// Seals a message.
+  ///
+  /// - Parameters:
+  ///   - message: any number of bytes.
+  ///   - nonce: never used with this key before.
+  /// - Returns: the tag and the ciphertext, ``tagLength`` bytes longer than the message.
+  public func seal(_ message: ArraySlice<UInt8>, nonce: BoxNonce) -> [UInt8] {
+    unsafe [UInt8](unsafeUninitializedCapacity: message.count + Self.tagLength) { box, count in
+      count = message.count + Self.tagLength
+      if let box = box.baseAddress {
+        unsafe message.withUnsafeBufferPointer { message in
+          unsafe seal(message.baseAddress, count: message.count, nonce: nonce, to: box)
+        }
+      }
+    }
+  }
+
+  /// Seals a message.
+  public func seal(_ message: [UInt8], nonce: BoxNonce) -> [UInt8] {
+    seal(message[...], nonce: nonce)
+  }
+
+  /// Seals a message where it stands, in a larger buffer.
+  ///
+  /// - Parameters:
+  ///   - range: the places in `buffer` that the box takes: ``tagLength`` bytes of any content for the
+  ///     tag, and behind them the message.
+  ///   - buffer: all else in it stays as it is.
+  ///   - nonce: never used with this key before.
+  public func seal(_ range: Range<Int>, of buffer: inout [UInt8], nonce: BoxNonce) {
+    precondition(
+      range.count >= Self.tagLength && range.lowerBound >= 0 && range.upperBound <= buffer.count,
+      "a box lies in its buffer, with room for the tag")
+    unsafe buffer.withUnsafeMutableBufferPointer { buffer in
+      guard let start = buffer.baseAddress else { return }
+      let box = unsafe start + range.lowerBound
+      unsafe seal(
+        box + Self.tagLength, count: range.count - Self.tagLength, nonce: nonce, to: box)
+    }
+  }
+
+  private func seal(
+    _ message: UnsafePointer<UInt8>?, count: Int, nonce: BoxNonce,
+    to box: UnsafeMutablePointer<UInt8>
+  ) {
+    // It fails for messages of exabytes only.
+    _ = unsafe nonce.withPointer { nonce in
+      unsafe key.withPointer {
+        unsafe crypto_box_easy_afternm(box, message, UInt64(count), nonce, $0)
+      }
+    }
+  }
+
+  /// Opens a box.
+  ///
+  /// - Parameters:
+  ///   - box: the tag and the ciphertext.
+  ///   - nonce: what it was sealed with.
+  /// - Returns: the message; nil if the box is none of this key and nonce, or was changed.
+  public func open(_ box: ArraySlice<UInt8>, nonce: BoxNonce) -> [UInt8]? {
+    guard box.count >= Self.tagLength else { return nil }
+    var isGenuine = false
+    let message = unsafe [UInt8](
+      unsafeUninitializedCapacity: box.count - Self.tagLength
+    ) { message, count in
+      unsafe box.withUnsafeBufferPointer { box in
+        guard let start = box.baseAddress else { return }
+        isGenuine =
+          unsafe nonce.withPointer { nonce in
+            unsafe key.withPointer { key in
+              unsafe crypto_box_open_easy_afternm(
+                message.baseAddress, start, UInt64(box.count), nonce, key)
+            }
+          } == 0
+      }
+      count = isGenuine ? box.count - Self.tagLength : 0
+    }
+    return isGenuine ? message : nil
+  }
+
+  /// Opens a box.
+  public func open(_ box: [UInt8], nonce: BoxNonce) -> [UInt8]? {
+    open(box[...], nonce: nonce)
+  }
+}

@@ -1,0 +1,42 @@
+/// An X25519 public key (RFC 7748): 32 bytes, ordered as unsigned bytes.
+///
+/// Any 32 bytes are a key; ``isLowOrder`` tells those with which no secret can be agreed on.
+public struct EncryptionPublicKey: FixedBytes, Comparable {
+  private var first: UInt64 = 0
+  private var second: UInt64 = 0
+  private var third: UInt64 = 0
+  private var fourth: UInt64 = 0
+
+  /// 32 zero bytes, which are of low order.
+  public init() {}
+
+  /// Whether the point is of low order: what is agreed on with it would be known to everyone.
+  ///
+  /// The highest bit is no part of the point. A public key is no secret, so the time may differ.
+  public var isLowOrder: Bool {
+    var point = self
+    point.fourth = (fourth.bigEndian & ~0x80).bigEndian
+    return Self.lowOrder.contains(point)
+  }
+
+  /// The points whose order divides 8, and the other ways to write two of them.
+  private static let lowOrder: Set<EncryptionPublicKey> = Set(
+    [
+      "0000000000000000000000000000000000000000000000000000000000000000",
+      "0100000000000000000000000000000000000000000000000000000000000000",
+      "e0eb7a7c3b41b8ae1656e3faf19fc46ada098deb9c32b1fd866205165f49b800",
+      "5f9c95bca3508c24b1d0b1559c83ef5b04445cc4581c8e86d8224eddd09f1157",
+      "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+      "edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+      "eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+    ].compactMap { EncryptionPublicKey(hex: $0) })
+
+  /// Whether the bytes of one key come before those of another, each byte unsigned.
+  public static func < (left: EncryptionPublicKey, right: EncryptionPublicKey) -> Bool {
+    (
+      left.first.bigEndian, left.second.bigEndian, left.third.bigEndian, left.fourth.bigEndian
+    ) < (
+      right.first.bigEndian, right.second.bigEndian, right.third.bigEndian, right.fourth.bigEndian
+    )
+  }
+}
