@@ -448,10 +448,17 @@ async def unanswered_pings(c: Context):
                                  c.service.data_nonce)
     login = channel.seal(wire.encode("login", userPubEncrKey=user.key, signature=user.signature))
     writer.write(b"\x82\xfe" + struct.pack(">H", len(login)) + bytes(4) + login)
-    came = await asyncio.wait_for(reader.read(), 30)
+    came = b""
+    try:
+        while data := await asyncio.wait_for(reader.read(100), 30):
+            came += data
+    except ConnectionResetError:
+        pass
     writer.close()
-    pings = came.split(b"\x88")[0]
-    expect(pings and set(pings[::2]) <= {0x89, 0}, f"pings, then the end: {came.hex()}")
+    pings = 0
+    while came[:1] == b"\x89":
+        pings, came = pings + 1, came[2 + came[1]:]
+    same(pings, 2, "pings before the end")
 
 
 @case("redirect when the device's numbers pass 65,000: last PDU, no query, then 1001", slow=True)

@@ -339,6 +339,83 @@ async def login_race(c: Context, each: int = 40, logins: int = 24):
         same([one for one in order if one in mine], ids, "one sender's order")
 
 
+@case("two sessions truncate the same messages at once: one entry each, and an answer to each asker")
+async def truncate_race(c: Context):
+    sender, one = await c.online(), await c.online()
+    two = await c.again(one.user)
+    await two.barrier()
+    ids = [await sender.message(one.user.key, b"%d" % i) for i in range(50)]
+    for device in (one, two):
+        same(await take(device, 50), ids, "live")
+
+    async def truncate_all(device: Device, order: list[bytes]):
+        for message in order:
+            await device.send("truncate", messageID=message)
+        await device.barrier()
+    await together(truncate_all(one, ids), truncate_all(two, ids[::-1]))
+    marker = await sender.message(one.user.key, b"marker")
+    echoes = [await ids_until(device, marker) for device in (one, two)]
+    for message in ids:
+        counts = sorted(echo.count(b"T" + message) for echo in echoes)
+        same(counts, [1, 2], "echoes at the two sessions")
+    fresh = await c.again(one.user)
+    entries = await ids_until(fresh, marker)
+    same(sorted(entries), sorted(b"T" + message for message in ids), "the stream of a later login")
+
+
+@case("sending, truncating, pausing, logging in all at once: one order of entries everywhere")
+async def everything_at_once(c: Context):
+    senders, first = [await c.online() for _ in range(6)], await c.online()
+    user, each = first.user, 40
+    total = len(senders) * each
+
+    async def send(device: Device):
+        for number in range(each):
+            await device.message(user.key, os.urandom(30), boxed=False)
+            if number % 5 == 0:
+                await device.barrier()
+
+    async def entries(device: Device, head: list[bytes] | None = None):
+        """All messages and all truncations of every third message."""
+        came, messages, truncations = [], 0, 0
+        while messages < total or truncations < total // 3:
+            came.append(stream_id(await device.stream()))
+            if came[-1][:1] == b"T" and len(came[-1]) == 65:
+                truncations += 1
+            else:
+                messages += 1
+        return came
+
+    async def reader():
+        return await entries(await c.again(user))
+
+    async def pauser():
+        device = await c.again(user)
+
+        async def toggle():
+            for _ in range(30):
+                await device.send("pause")
+                await asyncio.sleep(0.01)
+                await device.send("resume")
+                await asyncio.sleep(0.01)
+        return (await together(entries(device), toggle()))[0]
+
+    async def truncator():
+        """Truncates every third message that it gets, once all sessions had time to get it."""
+        device, waiting = first, []
+        for _ in range(total):
+            waiting.append(stream_id(await device.stream()))
+        for message in waiting[::3][:total // 3]:
+            await device.send("truncate", messageID=message)
+            await asyncio.sleep(0.001)
+    results = await together(reader(), reader(), pauser(), pauser(), truncator(),
+                             *(send(device) for device in senders))
+    orders = results[:4]
+    same([len(set(order)) for order in orders], [total + total // 3] * 4, "entries, each once")
+    for order in orders[1:]:
+        same(order, orders[0], "the order at another session")
+
+
 @case("random interleavings of send, login, pause, resume, truncate, reconnect: all as the model says")
 async def interleavings(c: Context):
     for seed in range(3):

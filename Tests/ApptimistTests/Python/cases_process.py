@@ -177,13 +177,7 @@ async def killed(c: Context, rounds: int = 2):
         await server.start()
         c.service = server.service
         device = await c.again(receiver)
-        await device.barrier()
-        await together(asyncio.sleep(0))
-        queue = [stream_id(pdu) for pdu in device.waiting]
-        while len(queue) < len(delivered):
-            queue.append(stream_id(await device.stream(10)) if not device.waiting[len(queue):]
-                         else stream_id(device.waiting[len(queue)]))
-        same(queue[:len(delivered)], delivered, "the queue after kill -9")
+        same(await take(device, len(delivered)), delivered, "the queue after kill -9")
         for user in senders:
             if user.key in answered:
                 number = int(device.opened(await done(device.file("read", user.key, "f"))))
@@ -297,16 +291,18 @@ async def fuzz(c: Context, devices: int = 6, each: int = 200):
     keys = [witness.user.key, friend.user.key, forum.key]
 
     async def attack():
-        for _ in range(2):
+        left = each
+        while left > 0:
             device = await c.online()
-            keys.append(device.user.key)
+            keys[4:] = keys[5:][-8:] + [device.user.key]
             try:
-                for number in range(each):
+                while left > 0:
+                    left -= 1
                     header, edata = noise(dice, keys, device.user)
                     if len(edata) == 3000 and dice.random() < 0.5:
                         edata = c.service.seal(edata, device.user, c.service.key)
                     await device.send_header(header, edata)
-                    if number % 20 == 0:
+                    if left % 20 == 0:
                         await device.barrier()
                         device.waiting.clear()
             except (Missing, Closed, websockets.ConnectionClosed, wire.ProtocolError):
