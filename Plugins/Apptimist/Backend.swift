@@ -29,7 +29,7 @@ final class Backend: Sendable {
     hub = Hub(limit: configuration.sessions)
     accounts = AccountKinds(store)
     files = FileDesk(
-      store, accounts, keys: keys, limits: configuration.store,
+      store, accounts, keys: keys,
       locks: LockTable(lease: configuration.lockLease, limit: configuration.locks))
     forums = ForumDesk(store, keys: keys)
     identity = try IdentityProvider(configuration, clock: context.clock)

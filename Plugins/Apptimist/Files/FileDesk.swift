@@ -8,18 +8,15 @@ final class FileDesk: Sendable {
   private let store: ApptimistStore
   private let accounts: AccountKinds
   private let keys: ServiceKeys
-  private let limits: ApptimistStore.Limits
   private let locks: Mutex<LockTable>
   private let turns = FileTurns()
 
   init(
-    _ store: ApptimistStore, _ accounts: AccountKinds, keys: ServiceKeys,
-    limits: ApptimistStore.Limits, locks: LockTable
+    _ store: ApptimistStore, _ accounts: AccountKinds, keys: ServiceKeys, locks: LockTable
   ) {
     self.store = store
     self.accounts = accounts
     self.keys = keys
-    self.limits = limits
     self.locks = Mutex(locks)
   }
 
@@ -84,23 +81,16 @@ final class FileDesk: Sendable {
     _ content: [UInt8]?, to file: FileAddress, _ user: EncryptionPublicKey, _ session: SessionID
   ) async throws -> FileAnswer {
     guard let content else { return .refused(.dataDoesNotOpen) }
-    let change: FileChange
-    switch file.name.reserved {
-    case .secret:
-      guard content.isEmpty || isSecret(content, of: file.directory) else {
-        return .refused(.badContent)
-      }
-      let boxed = content.isEmpty ? nil : keys.storage.seal(content)
-      change = try await store.escrow(boxed, of: file.directory, by: user)
-    case .editors, .moderators, .subscribers:
-      guard content.count <= limits.reservedKeys * EncryptionPublicKey.byteCount else {
-        return .refused(.overQuota)
-      }
-      change = try await store.write(content, to: file.name, in: file.directory, by: user)
-    case .author, nil:
-      change = try await store.write(content, to: file.name, in: file.directory, by: user)
+    guard file.name.reserved == .secret else {
+      return finish(
+        try await store.write(content, to: file.name, in: file.directory, by: user), file, session)
     }
-    return finish(change, file, session)
+    guard content.isEmpty || isSecret(content, of: file.directory) else {
+      return .refused(.badContent)
+    }
+    let boxed = content.isEmpty ? nil : keys.storage.seal(content)
+    return finish(
+      try await store.escrow(boxed, of: file.directory, by: user), file, session)
   }
 
   private func remove(
