@@ -21,7 +21,7 @@ class Server:
     """One awd process, restartable on the same data and port."""
 
     def __init__(self, awd: str, settings: dict | None = None, sections: str = "",
-                 services: str = '["apptimist"]', path: str = "/siren"):
+                 path: str = "/siren", level: str = "debug"):
         self.awd = awd
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="apptimist-"))
         self.port = free_port()
@@ -31,9 +31,9 @@ class Server:
         self.configuration = self.folder / "awd.toml"
         lines = "\n".join(f"{key} = {self.toml(value)}" for key, value in (settings or {}).items())
         self.configuration.write_text(
-            f'[server]\nlisten = ["127.0.0.1:{self.port}"]\nservices = {services}\n'
+            f'[server]\nlisten = ["127.0.0.1:{self.port}"]\nservices = ["apptimist"]\n'
             f'data = "data"\npublic_url = "http://127.0.0.1:{self.port}"\n'
-            f'[log]\nlevel = "debug"\n'
+            f'[log]\nlevel = "{level}"\n'
             f'[apptimist]\npath = "{path}"\n{lines}\n{sections}\n')
 
     @staticmethod
