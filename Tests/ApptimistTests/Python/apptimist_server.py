@@ -21,7 +21,7 @@ class Server:
     """One awd process, restartable on the same data and port."""
 
     def __init__(self, awd: str, settings: dict | None = None, sections: str = "",
-                 path: str = "/siren", level: str = "debug"):
+                 path: str = "/siren", level: str = "debug", public: bool = True):
         self.awd = awd
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="apptimist-"))
         self.port = free_port()
@@ -32,7 +32,7 @@ class Server:
         lines = "\n".join(f"{key} = {self.toml(value)}" for key, value in (settings or {}).items())
         self.configuration.write_text(
             f'[server]\nlisten = ["127.0.0.1:{self.port}"]\nservices = ["apptimist"]\n'
-            f'data = "data"\npublic_url = "http://127.0.0.1:{self.port}"\n'
+            f'data = "data"\n' + f'public_url = "http://127.0.0.1:{self.port}"\n' * public +
             f'[log]\nlevel = "{level}"\n'
             f'[apptimist]\npath = "{path}"\n{lines}\n{sections}\n')
 

@@ -191,15 +191,24 @@ async def lock(c: Context):
     await error(one.write(key, "f", b"x"), 3)
     await done(again.file("remove", key, "f"))
     await done(one.write(key, "f", b"after remove"))
-    await done(editor.file("lock", key, "f"))
-    await editor.close()
-    for _ in range(100):
-        answer = await one.write(key, "f", b"after the other has gone")
-        if answer.error == 0:
-            break
-        same(answer.error, 3, "error")
-        await asyncio.sleep(0.05)
-    same(answer.error, 0, "error after the other has gone")
+    for end in (editor.close, abort(again)):
+        await done((editor if end == editor.close else again).file("lock", key, "f"))
+        await error(one.write(key, "f", b"x"), 3)
+        await end()
+        for _ in range(100):
+            answer = await one.write(key, "f", b"after the other has gone")
+            if answer.error == 0:
+                break
+            same(answer.error, 3, "error")
+            await asyncio.sleep(0.05)
+        same(answer.error, 0, "error after the other has gone")
+
+
+def abort(device: Device):
+    """Ends the connection by a reset, without a close frame."""
+    async def reset():
+        device.socket.transport.abort()
+    return reset
 
 
 @case("a lock's lease ends; locking again renews it", server="small")

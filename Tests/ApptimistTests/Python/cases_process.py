@@ -10,8 +10,8 @@ import urllib.parse
 import apptimist_protocol as wire
 import websockets
 from apptimist_device import PATIENCE, Closed, Device, Identity, Missing
-from case import (SILENCE, Context, case, done, error, expect, same, stream_id, take, together,
-                  until)
+from case import (SILENCE, Context, case, done, expect, same, silent_close, stream_id, take,
+                  together, until)
 
 QUICK = {"refusal_min": "1s", "refusal_max": "1100ms"}
 
@@ -220,6 +220,48 @@ async def drain(c: Context):
     await again.close()
 
 
+@case("without public_url a redirect at 65,000 names the address that the device asked", server="own",
+      slow=True)
+async def redirect_unconfigured(c: Context):
+    server = await c.own(QUICK, public=False)
+    device = await c.online()
+    try:
+        while device.channel.next_sent <= wire.LAST_SEQ + 2:
+            await device.send("resume")
+    except websockets.ConnectionClosed:
+        pass
+    pdu = await device.next()
+    same((pdu.type, pdu.uri.decode()), ("redirect", server.url), "the last PDU")
+    same(await device.closed(), 1001, "close code")
+
+
+@case("the log has no token, uid, name, key, message or file in it, at level debug", server="own")
+async def discreet(c: Context):
+    server = await c.own(QUICK)
+    words = {what: "zq" + os.urandom(8).hex() for what in ("token", "uid", "name", "file", "search")}
+    user, ephemeral = Identity(words["name"]), Identity()
+    device = await c.device(ephemeral=ephemeral)
+    await device.new(user, words["uid"], words["token"])
+    await device.login(user)
+    await done(device.write(user.key, words["file"], words["file"].encode()))
+    await device.message(user.key, words["file"].encode(), boxed=False)
+    await device.users("searchByName", name=words["search"])
+    forum = await c.forum(device, escrow=True)
+    await device.barrier()
+    refused = await c.device()
+    await refused.new(Identity(words["name"]), words["uid"] + "\n", words["token"], name=b"\n")
+    await silent_close(refused)
+    await device.socket.send(wire.frame(b"x" * 50))
+    same(await device.closed(), 1008, "close code")
+    await server.end()
+    log = (server.folder / "log").read_text().lower()
+    expect("/siren" in log, "the log is empty")
+    for what, word in [*words.items(), ("ephemeral key", ephemeral.key.hex()),
+                       ("user's secret", user.secret.hex()), ("forum's secret", forum.secret.hex()),
+                       ("signature", user.signature.hex())]:
+        expect(word not in log, f"the {what} stands in the log")
+
+
 @case("SIGTERM while 20 devices send: what was delivered is queued, exit 0", server="own")
 async def drain_under_load(c: Context):
     server = await c.own(QUICK)
@@ -244,7 +286,10 @@ async def drain_under_load(c: Context):
 
     async def end():
         await asyncio.sleep(1)
-        return await server.end()
+        start = time.monotonic()
+        status = await server.end()
+        expect(time.monotonic() - start < 10, f"took {time.monotonic() - start:.1f} s")
+        return status
     ids, status, *_ = await together(receive(), end(), *(send(user) for user in users))
     same(status, 0, "exit status")
     await server.start()
