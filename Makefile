@@ -113,10 +113,16 @@ fuzz: deps ## fuzz the parsers, FUZZ_SECONDS (60) each
 	  $(addprefix Plugins/TokenScriptRepo/,$(addsuffix .swift,TokenScriptReader TokenScriptFile \
 	    RepositoryRules Refusal SchemaVersion)) $(FUZZ)/Cryptography.o $(FUZZ)/XMLSecurity.o \
 	  $(shell pkg-config --libs $(FUZZ_LIBRARIES)) -o $(FUZZ)/TokenScript
+	@$(call fuzz_module,Wire)
+	@$(call fuzz_module,ApptimistProtocol)
+	@$(FUZZ_SWIFT) $(FUZZ_INCLUDES) -module-name PDUFuzz Tests/Fuzz/PDUFuzz.swift \
+	  $(addprefix $(FUZZ)/,ApptimistProtocol.o Cryptography.o Wire.o) \
+	  $(shell pkg-config --libs $(FUZZ_LIBRARIES)) -o $(FUZZ)/PDU
 	@$(call run_fuzzer,HTTPParser,-max_len=4096)
 	@$(call run_fuzzer,WebSocket,-max_len=9000)
 	@$(call run_fuzzer,Configuration,-max_len=4096)
 	@$(call run_fuzzer,TokenScript,-max_len=8192)
+	@$(call run_fuzzer,PDU,-max_len=4096)
 	@echo "awd: no findings"
 
 sanitize: test-deps ## run every test under the address and the thread sanitizer

@@ -87,7 +87,8 @@ let tests: [Target] = [
     name: "probe-server", dependencies: ["HTTPProtocol", "HTTPServer", "Storage"],
     path: "Tests/ProbeServer"),
   .testTarget(
-    name: "ApptimistProtocolTests", dependencies: ["ApptimistProtocol", "Cryptography", "Wire"]),
+    name: "ApptimistProtocolTests", dependencies: ["ApptimistProtocol", "Cryptography", "Wire"],
+    exclude: ["Vectors"]),
   .testTarget(
     name: "ApptimistTests",
     dependencies: [

@@ -54,7 +54,7 @@ public struct HeaderChannel: ~Copyable {
   public mutating func seal(
     _ pdu: PDU, data: ArraySlice<UInt8> = []
   ) throws(HeaderChannelError) -> [UInt8] {
-    try seal(data: data) { pdu.write(to: &$0) }
+    try seal(data: data, headerCapacity: 128) { pdu.write(to: &$0) }
   }
 
   /// Makes the WebSocket message of a PDU that will be sent, from its header in clear.
@@ -66,16 +66,16 @@ public struct HeaderChannel: ~Copyable {
   public mutating func seal(
     header: [UInt8], data: ArraySlice<UInt8> = []
   ) throws(HeaderChannelError) -> [UInt8] {
-    try seal(data: data) { $0.write(header) }
+    try seal(data: data, headerCapacity: header.count) { $0.write(header) }
   }
 
   /// Writes the header where its box will be, and boxes it there.
   private mutating func seal(
-    data: ArraySlice<UInt8>, header write: (inout ByteWriter) -> Void
+    data: ArraySlice<UInt8>, headerCapacity: Int, header write: (inout ByteWriter) -> Void
   ) throws(HeaderChannelError) -> [UInt8] {
     guard let counter = outgoing.next else { throw .exhausted }
     let start = Frame.lengthsLength
-    var writer = ByteWriter(capacity: start + BoxKey.tagLength + 128 + data.count)
+    var writer = ByteWriter(capacity: start + BoxKey.tagLength + headerCapacity + data.count)
     // The lengths, of which the first isn't known yet, and room for the tag.
     writer.write(UInt64(data.count))
     writer.write(UInt64(0))

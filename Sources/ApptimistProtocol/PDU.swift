@@ -93,9 +93,6 @@ public enum PDU: Hashable, Sendable {
     }
   }
 
-  /// The number of the type: the second byte of the header.
-  public var typeNumber: UInt8 { type(of: body).type }
-
   /// The header in clear.
   public func encoded() -> [UInt8] {
     var writer = ByteWriter(capacity: 128)
@@ -104,31 +101,25 @@ public enum PDU: Hashable, Sendable {
   }
 
   func write(to writer: inout ByteWriter) {
-    writer.write(Self.version)
-    writer.write(typeNumber)
-    body.write(to: &writer)
-  }
-
-  private var body: any PDUBody {
     switch self {
-    case .login(let body): body
-    case .redirect(let body): body
-    case .new(let body): body
-    case .del(let body): body
-    case .message(let body): body
-    case .truncate(let body): body
-    case .pause(let body): body
-    case .resume(let body): body
-    case .vouch(let body): body
-    case .vouchers(let body): body
-    case .searchByName(let body): body
-    case .searchByUid(let body): body
-    case .searchByKey(let body): body
-    case .user(let body): body
-    case .read(let body): body
-    case .lock(let body): body
-    case .write(let body): body
-    case .remove(let body): body
+    case .login(let body): body.writeHeader(to: &writer)
+    case .redirect(let body): body.writeHeader(to: &writer)
+    case .new(let body): body.writeHeader(to: &writer)
+    case .del(let body): body.writeHeader(to: &writer)
+    case .message(let body): body.writeHeader(to: &writer)
+    case .truncate(let body): body.writeHeader(to: &writer)
+    case .pause(let body): body.writeHeader(to: &writer)
+    case .resume(let body): body.writeHeader(to: &writer)
+    case .vouch(let body): body.writeHeader(to: &writer)
+    case .vouchers(let body): body.writeHeader(to: &writer)
+    case .searchByName(let body): body.writeHeader(to: &writer)
+    case .searchByUid(let body): body.writeHeader(to: &writer)
+    case .searchByKey(let body): body.writeHeader(to: &writer)
+    case .user(let body): body.writeHeader(to: &writer)
+    case .read(let body): body.writeHeader(to: &writer)
+    case .lock(let body): body.writeHeader(to: &writer)
+    case .write(let body): body.writeHeader(to: &writer)
+    case .remove(let body): body.writeHeader(to: &writer)
     }
   }
 }

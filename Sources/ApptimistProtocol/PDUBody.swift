@@ -11,6 +11,15 @@ protocol PDUBody: Hashable, Sendable {
   func write(to writer: inout ByteWriter)
 }
 
+extension PDUBody {
+  /// Writes version, type, and what follows.
+  func writeHeader(to writer: inout ByteWriter) {
+    writer.write(PDU.version)
+    writer.write(Self.type)
+    write(to: &writer)
+  }
+}
+
 extension ByteReader {
   /// Takes a value of fixed length.
   mutating func read<Value: FixedBytes>(_: Value.Type) throws(WireError) -> Value {

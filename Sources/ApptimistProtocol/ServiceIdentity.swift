@@ -33,7 +33,5 @@ public struct ServiceIdentity: Hashable, Sendable {
   }
 
   /// The nonce of every data box: the first 24 bytes of ``signature``.
-  public var dataNonce: BoxNonce {
-    BoxNonce(signature.bytes.prefix(BoxNonce.byteCount)) ?? BoxNonce()
-  }
+  public var dataNonce: BoxNonce { BoxNonce(prefixOf: signature) }
 }

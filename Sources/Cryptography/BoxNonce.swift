@@ -7,6 +7,11 @@ public struct BoxNonce: FixedBytes {
   /// 24 zero bytes.
   public init() {}
 
+  /// The first 24 bytes of a signature.
+  public init(prefixOf signature: Signature) {
+    self = unsafe Swift.withUnsafeBytes(of: signature) { unsafe $0.load(as: BoxNonce.self) }
+  }
+
   /// The same nonce with other bytes at its end.
   ///
   /// - Parameter counter: written big-endian over the last two bytes.
