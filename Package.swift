@@ -108,7 +108,8 @@ let tests: [Target] = [
       "Apptimist", "ApptimistProtocol", "BlockingTests", "CICU", "Configuration", "Cryptography",
       "HTTPClient", "HTTPProtocol", "HTTPServer", "Locking", "Observability", "ServiceKit",
       "Storage", "WalletClient",
-    ]),
+    ],
+    exclude: ["Python"]),
   .testTarget(
     name: "CommandsTests",
     dependencies: [
