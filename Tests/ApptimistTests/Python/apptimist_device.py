@@ -17,7 +17,8 @@ sys.path.append(str(pathlib.Path(__file__).parents[2] / "ApptimistProtocolTests"
 
 import apptimist_protocol as wire
 
-PATIENCE = float(os.environ.get("APPTIMIST_PATIENCE", 60))  # seconds until something that must come counts as missing
+# Seconds until something that must come counts as missing.
+PATIENCE = float(os.environ.get("APPTIMIST_PATIENCE", 60))
 
 
 class Identity:

@@ -48,8 +48,9 @@ class Server:
             if self.process.poll() is not None:
                 break
             try:
-                status, _, _ = await http("127.0.0.1", self.port,
-                                          b"GET /readyz HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
+                status, _, _ = await http(
+                    "127.0.0.1", self.port,
+                    b"GET /readyz HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
                 if status == 200:
                     self.service = await Service.at(self.url)
                     return self

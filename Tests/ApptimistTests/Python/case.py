@@ -9,7 +9,7 @@ import time
 from typing import Awaitable, Callable
 
 import apptimist_protocol as wire
-from apptimist_device import Device, Identity, Missing, Received, Service
+from apptimist_device import Device, Identity, Received, Service
 from apptimist_server import Server
 
 SILENCE = 1.0  # the shortest random silence of the servers that cases run on, in seconds

@@ -3,8 +3,7 @@
 import asyncio
 import os
 
-import apptimist_protocol as wire
-from apptimist_device import Device, Identity
+from apptimist_device import Device
 from case import Context, case, done, error, expect, same, together
 
 

@@ -1,4 +1,4 @@
-"""What needs the server's process or a recording: replays, kill -9, drain, noise in valid boxes."""
+"""What needs the server's process: restarts, kill -9, drain, its log."""
 
 import asyncio
 import os
@@ -9,99 +9,12 @@ import urllib.parse
 
 import apptimist_protocol as wire
 import websockets
-from apptimist_device import PATIENCE, Closed, Device, Identity, Missing
-from case import (SILENCE, Context, case, done, expect, same, silent_close, stream_id, take,
-                  together, until)
+from apptimist_device import Closed, Device, Identity
+from case import Context, case, done, expect, same, silent_close, take, together
+from cases_replay import recorder, play
+
 
 QUICK = {"refusal_min": "1s", "refusal_max": "1100ms"}
-
-
-async def recorder(c: Context) -> tuple[str, list[bytes]]:
-    """A relay in front of the service, and what devices send through it, one entry a connection."""
-    recordings: list[bytes] = []
-
-    async def relay(reader, writer):
-        number = len(recordings)
-        recordings.append(b"")
-        up_reader, up_writer = await asyncio.open_connection(c.service.host, c.service.port)
-
-        async def up():
-            while data := await reader.read(65536):
-                recordings[number] += data
-                up_writer.write(data)
-            up_writer.close()
-
-        async def down():
-            while data := await up_reader.read(65536):
-                writer.write(data)
-            writer.close()
-        try:
-            await together(up(), down())
-        except OSError:
-            pass
-    server = await asyncio.start_server(relay, "127.0.0.1", 0)
-    c.stack.callback(server.close)
-    port = server.sockets[0].getsockname()[1]
-    return f"ws://127.0.0.1:{port}{c.service.path}", recordings
-
-
-async def play(c: Context, recording: bytes) -> bytes:
-    """Sends a recording to the service in one go; everything that it says to that."""
-    reader, writer = await asyncio.open_connection(c.service.host, c.service.port)
-    writer.write(recording)
-    came = b""
-    try:
-        while data := await asyncio.wait_for(reader.read(65536), SILENCE + 4):
-            came += data
-    except (asyncio.TimeoutError, OSError):
-        pass
-    writer.close()
-    return came
-
-
-@case("a recorded connection, played again byte for byte, changes nothing")
-async def replay(c: Context):
-    url, recordings = await recorder(c)
-    witness = await c.online()
-    user = Identity(c.word())
-    device = await Device.connect(c.service, url=url)
-    await device.new(user)
-    await device.login(user)
-    await done(device.write(user.key, "f", b"then"))
-    await device.send("vouch", subjectPubEncrKey=witness.user.key,
-                      signature=wire.sign(witness.user.key, user.seed))
-    message = await device.message(witness.user.key, b"once")
-    forum = await c.forum(device)
-    await device.barrier()
-    same(await take(witness, 1), [message], "the witness's stream")
-    recording = recordings[0]
-
-    async def changed():
-        other = await c.again(user)
-        await done(other.write(user.key, "f", b"now"))
-        await other.send("vouch", subjectPubEncrKey=witness.user.key, signature=bytes(64))
-        await other.send("del", pubEncrKey=forum.key)
-        await other.barrier()
-        return other
-    other = await changed()
-    line, rest = recording.split(b"\r\n", 1)
-    key = line.split(b"?")[1].split(b" ")[0].decode()
-    top = bytes.fromhex(key)
-    top = (top[:31] + bytes([top[31] ^ 0x80])).hex()
-    lines = [line, line.replace(key.encode(), key.upper().encode()),
-             line.replace(key.encode(), f"key={key}".encode()),
-             line.replace(key.encode(), top.encode())]
-    for attempt in lines:  # while the first connection is open still, and after it
-        await play(c, attempt + b"\r\n" + rest)
-    await device.close()
-    for attempt in lines:
-        came = await play(c, attempt + b"\r\n" + rest)
-        same(came[:12], b"HTTP/1.1 400", f"the answer to {attempt[:24]}…")
-    same(other.opened(await done(other.file("read", user.key, "f"))), b"now", "the file")
-    answer = await other.request("vouchers", subjectPubEncrKey=witness.user.key)
-    same(answer.voucherPubEncrKeys, [], "vouchers")
-    marker = await other.message(witness.user.key, b"marker")
-    same(await until(witness, marker), [], "the witness's stream")
 
 
 @case("a used ephemeral key is refused after a restart, too; everything else is there", server="own")
@@ -220,21 +133,6 @@ async def drain(c: Context):
     await again.close()
 
 
-@case("without public_url a redirect at 65,000 names the address that the device asked", server="own",
-      slow=True)
-async def redirect_unconfigured(c: Context):
-    server = await c.own(QUICK, public=False)
-    device = await c.online()
-    try:
-        while device.channel.next_sent <= wire.LAST_SEQ + 2:
-            await device.send("resume")
-    except websockets.ConnectionClosed:
-        pass
-    pdu = await device.next()
-    same((pdu.type, pdu.uri.decode()), ("redirect", server.url), "the last PDU")
-    same(await device.closed(), 1001, "close code")
-
-
 @case("the log has no token, uid, name, key, message or file in it, at level debug", server="own")
 async def discreet(c: Context):
     server = await c.own(QUICK)
@@ -296,73 +194,6 @@ async def drain_under_load(c: Context):
     c.service = server.service
     device = await c.again(receiver.user)
     same(await take(device, len(ids)), ids, "the queue")
-
-
-def noise(dice: random.Random, keys: list[bytes], own: Identity) -> tuple[bytes, bytes]:
-    """A header in a valid box: well-formed with odd values, or broken now and then."""
-    names = list(wire.LAYOUTS)
-    name = dice.choice(names)
-    key = lambda: dice.choice(keys + [bytes(32), b"\xff" * 32, dice.randbytes(32)])
-    text = lambda: dice.choice([b"", b"a", b"author", b"editors", b"subscribers", b"secret", b"..",
-                                b"*" * 50, b"\xff" * 20, dice.randbytes(dice.randrange(255))])
-    fields = {}
-    for kind, what in wire.LAYOUTS[name][1]:
-        if kind == "text":
-            fields[what] = text()
-        elif kind == "keys":
-            fields[what] = [key() for _ in range(dice.randrange(4))]
-        elif kind.startswith("len"):
-            continue
-        elif what == 32:
-            fields[kind] = key()
-        elif what == 64:
-            fields[kind] = dice.choice([bytes(64), b"\xff" * 64, dice.randbytes(64)])
-        else:
-            fields[kind] = dice.choice([0, 1, 5, 65_535])
-    if "fromPubEncrKey" in fields and dice.random() < 0.8:
-        fields["fromPubEncrKey"] = own.key
-    header = wire.encode(name, **fields)
-    if dice.random() < 0.02:
-        header = header[:dice.randrange(len(header))] + dice.randbytes(dice.randrange(3))
-    return header, dice.randbytes(dice.choice([0, 0, 1, 16, 80, 3000]))
-
-
-@case("noise in valid boxes: sessions end or go on, everybody else is served")
-async def fuzz(c: Context, devices: int = 6, each: int = 200):
-    seed = int.from_bytes(os.urandom(4), "big")
-    dice = random.Random(seed)
-    witness, friend = await c.online(), await c.online()
-    forum = await c.forum(witness, subscribers=[witness.user.key])
-    keys = [witness.user.key, friend.user.key, forum.key]
-
-    async def attack():
-        left = each
-        while left > 0:
-            device = await c.online()
-            keys[4:] = keys[5:][-8:] + [device.user.key]
-            try:
-                while left > 0:
-                    left -= 1
-                    header, edata = noise(dice, keys, device.user)
-                    if len(edata) == 3000 and dice.random() < 0.5:
-                        edata = c.service.seal(edata, device.user, c.service.key)
-                    await device.send_header(header, edata)
-                    if left % 20 == 0:
-                        await device.barrier()
-                        device.waiting.clear()
-            except (Missing, Closed, websockets.ConnectionClosed, wire.ProtocolError):
-                pass
-            finally:
-                await device.close()
-    await together(*(attack() for _ in range(devices)))
-    marker = await friend.message(witness.user.key, b"marker")
-    await until(witness, marker)
-    same(len(await witness.users("searchByKey", pubEncrKey=forum.key)), 1, f"the forum, seed {seed}")
-
-
-@case("noise in valid boxes, for longer", slow=True)
-async def fuzz_longer(c: Context):
-    await fuzz(c, 16, 2_500)
 
 
 @case("kill -9, ten times", server="own", slow=True)

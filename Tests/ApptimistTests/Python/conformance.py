@@ -11,6 +11,8 @@ when none failed, 1 when one did, 2 when the suite couldn't run.
 
 import argparse
 import asyncio
+import importlib
+import pathlib
 import sys
 import time
 import traceback
@@ -18,7 +20,7 @@ import traceback
 sys.dont_write_bytecode = True
 
 try:
-    import nacl, websockets  # noqa: F401
+    import nacl, websockets
 except ImportError as missing:
     print(f"conformance: {missing}: apt-get install python3-nacl python3-websockets",
           file=sys.stderr)
@@ -27,8 +29,9 @@ except ImportError as missing:
 from apptimist_device import Closed, Missing, Service
 from apptimist_server import Server
 from case import CASES, Case, Context, Failed, Skipped
-import cases_connection, cases_accounts, cases_messages, cases_forums, cases_files  # noqa: E401,F401
-import cases_process  # noqa: F401
+
+for module in sorted(pathlib.Path(__file__).parent.glob("cases_*.py")):
+    importlib.import_module(module.stem)  # each registers its cases
 
 SETTINGS = {
     "main": {"refusal_min": "1s", "refusal_max": "1500ms"},
