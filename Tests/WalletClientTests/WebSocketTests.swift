@@ -235,7 +235,7 @@ import Testing
   @Test func theConnectionBreaks() async throws {
     let server = try RawServer { connection in
       connection.acceptWebSocket()
-      connection.write("\u{05}")
+      connection.write("\u{02}")
     }
     let client = try WebSocketClient()
     let socket = try await client.connect(
