@@ -37,6 +37,15 @@ private func register(_ name: String, on server: MsgrServer) async throws -> Msg
   try await server.register(name, password: "pw", device: "stream:\(name)-0001")
 }
 
+/// Answers every request the same.
+private struct FixedResponder: Responder {
+  let response: Response
+
+  func plan(for head: RequestHead) -> RequestPlan {
+    .respond(bodyLimit: 64 << 10) { _ in response }
+  }
+}
+
 /// The client against the real service, over sockets.
 @Suite struct MsgrClientTests {
   @Test func becomesFriendsAndWrites() async throws {
@@ -153,7 +162,7 @@ private func register(_ name: String, on server: MsgrServer) async throws -> Msg
       (Response(.serviceUnavailable), .unavailable(retryAfter: nil)),
     ] as [(Response, MsgrError)])
   func otherAnswers(_ response: Response, _ error: MsgrError) async throws {
-    try await withServer(ScriptedResponder { _, _ in response }) { url in
+    try await withServer(FixedResponder(response: response)) { url in
       let session = try MsgrServer(url).session(token: "t")
       await #expect(throws: error) { try await session.send("hi", to: "bert") }
     }
@@ -163,7 +172,7 @@ private func register(_ name: String, on server: MsgrServer) async throws -> Msg
     let message =
       #"{"Id":"0000000000000001","UserFrom":"a","Message":"m","Time":"2026-01-01T00:00:00.000Z"}"#
     let page = "[\(Array(repeating: message, count: 100).joined(separator: ","))]"
-    let responder = ScriptedResponder { _, _ in Response(.ok, body: .array(Array(page.utf8))) }
+    let responder = FixedResponder(response: Response(.ok, body: .array(Array(page.utf8))))
     try await withServer(responder) { url in
       let session = try MsgrServer(url).session(token: "t")
       await #expect(throws: MsgrError.unexpected(status: 200)) { try await session.inbox() }
