@@ -45,7 +45,7 @@ import Testing
         if !process.isRunning { break }
         try await Task.sleep(for: .milliseconds(10))
       }
-      if !output.contains(part) { Issue.record("no “\(part)” in: \(output)") }
+      try #require(output.contains(part), "no “\(part)” in: \(output)")
     }
 
     func exitCode() async throws -> Int32 {
