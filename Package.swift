@@ -92,7 +92,7 @@ let programs: [Target] = [
 
 let tests: [Target] = [
   // A trait for tests that block.
-  .target(name: "BlockingTests", path: "Tests/BlockingTests"),
+  .target(name: "BlockingTests", dependencies: ["Locking"], path: "Tests/BlockingTests"),
   // What the thread sanitizer is to leave out; linked into the one program that all tests are.
   .target(name: "ThreadSanitizer", path: "Tests/ThreadSanitizer"),
   // Serves the routes that protocol probes, load and fault tests ask for; no part of the product.
