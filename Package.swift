@@ -44,7 +44,7 @@ let libraries: [Target] = [
     name: "WalletClient",
     dependencies: [
       "ApptimistProtocol", "COpenSSL", "CUV", "Cryptography", "HTTPClient", "HTTPProtocol",
-      "Observability", "XMLSecurity",
+      "Locking", "Observability", "XMLSecurity",
     ]),
   .target(name: "Wire"),
   .target(
@@ -57,7 +57,7 @@ let plugins: [Target] = [
     name: "Apptimist",
     dependencies: [
       "ApptimistProtocol", "CICU", "Configuration", "Cryptography", "HTTPClient", "HTTPProtocol",
-      "HTTPServer", "Observability", "ServiceKit", "Storage",
+      "HTTPServer", "Locking", "Observability", "ServiceKit", "Storage",
     ],
     path: "Plugins/Apptimist"),
   .target(
@@ -105,8 +105,9 @@ let tests: [Target] = [
   .testTarget(
     name: "ApptimistTests",
     dependencies: [
-      "Apptimist", "ApptimistProtocol", "CICU", "Configuration", "Cryptography", "HTTPClient",
-      "HTTPProtocol", "HTTPServer", "Observability", "ServiceKit", "Storage", "WalletClient",
+      "Apptimist", "ApptimistProtocol", "BlockingTests", "CICU", "Configuration", "Cryptography",
+      "HTTPClient", "HTTPProtocol", "HTTPServer", "Locking", "Observability", "ServiceKit",
+      "Storage", "WalletClient",
     ]),
   .testTarget(
     name: "CommandsTests",

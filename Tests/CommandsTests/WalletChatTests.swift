@@ -1,5 +1,5 @@
 import Foundation
-import Synchronization
+import Locking
 import Testing
 
 /// Two built programs that talk through a third.
@@ -9,7 +9,7 @@ import Testing
     // Safe to share: `Process` is started in `init` and only signalled later; the text has a lock.
     private let process = Process()
     private let input = Pipe()
-    private let text = Mutex("")
+    private let text = Lock("")
 
     init(_ words: [String]) throws {
       let tests = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
