@@ -154,7 +154,8 @@ private struct SessionRun: ~Copyable {
 
   /// The device sends something; not while a question is open, for then nothing is received.
   private mutating func receive(header: [UInt8], data: [UInt8]) {
-    guard !session.isWaiting, !isClosed, let frame = try? device.seal(header: header, data: data[...])
+    guard !session.isWaiting, !isClosed,
+      let frame = try? device.seal(header: header, data: data[...])
     else { return }
     perform(session.received(.binary(frame)))
   }
@@ -191,7 +192,8 @@ private struct SessionRun: ~Copyable {
     case (.searchName, _), (.searchUid, _), (.searchKey, _):
       answer = .found(
         [FoundAccount](
-          repeating: FoundAccount(key: Keys.other, name: "name", uid: "uid"), count: Int(choice % 4)))
+          repeating: FoundAccount(key: Keys.other, name: "name", uid: "uid"), count: Int(choice % 4)
+        ))
     case (.file, 0...9):
       answer = .file(.refused(ErrorCode(rawValue: UInt16(choice % 9)) ?? .internalError))
     case (.file, _): answer = .file(.done(bytes(Int(choice % 64))))

@@ -48,38 +48,46 @@ func measureIdle(port: UInt16, server: Int, devices count: Int) throws {
     """)
 }
 
-/// A device that stops reading while messages come in for it.
+/// A device that stops reading while messages come in for it. The same number comes in before for a
+/// user who isn't there, so that what the store and the senders cost is not counted.
 func measureStuckReader(port: UInt16, server: Int, messages count: Int) throws {
   let service = try Apptimist(port: port)
   let loop = LoadLoop()
-  let reader = UserKeys()
-  let readerDevice = try ApptimistClient(
-    port: port, identity: service.identity, user: reader, recipient: reader.key,
-    receiveBuffer: 4096)
-  let senders = try (0..<64).map { _ in try service.device(of: UserKeys(), to: reader.key) }
-  try service.wait(for: [readerDevice] + senders, on: loop)
-  loop.remove(readerDevice)
-  // A sender is answered behind its messages: they are in the queue then.
-  func send(_ each: Int) throws {
+  func send(to recipient: EncryptionPublicKey) throws -> (before: Int, most: Int) {
+    let senders = try (0..<64).map { _ in try service.device(of: UserKeys(), to: recipient) }
+    try service.wait(for: senders, on: loop)
     var payload = Payload(count: 1024)
-    for sender in senders {
-      for _ in 0..<each { sender.send(payload.next()) }
-      sender.askWhetherReady()
+    let before = privateMemory(of: server)
+    var most = before
+    for _ in 0..<(count / (64 * 50)) {
+      for sender in senders {
+        for _ in 0..<50 { sender.send(payload.next()) }
+        // It is answered behind its messages: they are in the queue then.
+        sender.askWhetherReady()
+      }
+      try loop.run(within: 120) { senders.allSatisfy(\.isReady) }
+      most = max(most, privateMemory(of: server))
     }
-    try loop.run(within: 120) { senders.allSatisfy(\.isReady) }
+    return (before, most)
   }
-  try send(20)
-  let before = privateMemory(of: server)
-  var most = before
-  var sent = 0
-  while sent < count {
-    try send(50)
-    sent += 64 * 50
-    most = max(most, privateMemory(of: server))
+  func reader(_ user: UserKeys) throws -> ApptimistClient {
+    let device = try ApptimistClient(
+      port: port, identity: service.identity, user: user, recipient: user.key, receiveBuffer: 4096)
+    try service.wait(for: [device], on: loop)
+    return device
   }
+  let (absent, present) = (UserKeys(), UserKeys())
+  let leaving = try reader(absent)
+  loop.remove(leaving)
+  close(leaving.descriptor)
+  let without = try send(to: absent.key)
+  let stuck = try reader(present)
+  loop.remove(stuck)
+  let with = try send(to: present.key)
   print(
     """
-    {"messages": \(sent), "before": \(before), "after": \(privateMemory(of: server)), "most": \(most)}
+    {"messages": \(count), "without": \(without.most - without.before), \
+    "with": \(with.most - with.before)}
     """)
 }
 
