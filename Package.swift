@@ -117,6 +117,10 @@ let tests: [Target] = [
       "Observability", "ServiceKit", "Storage", "XMLSecurity", "awd",
     ]),
   .executableTarget(
+    name: "apptimist-benchmark",
+    dependencies: ["ApptimistProtocol", "Cryptography", "HTTPProtocol", "Storage"],
+    path: "Tests/Benchmarks/Apptimist"),
+  .executableTarget(
     name: "store-benchmark", dependencies: ["Storage"], path: "Tests/Benchmarks/Store"),
   .executableTarget(
     name: "message-benchmark", dependencies: ["Msgr", "Storage"],
