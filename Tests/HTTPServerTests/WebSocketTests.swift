@@ -187,7 +187,12 @@ import Testing
       try client.upgrade()
       #expect(TestServer.eventually { sessions.entries.count == 1 })
       let session = sessions.entries[0]
-      session.loop.execute { session.pauseReceiving() }
+      let isPaused = Flag()
+      session.loop.execute {
+        session.pauseReceiving()
+        isPaused.set()
+      }
+      #expect(TestServer.eventually { isPaused.isSet })
       try client.send(
         Client.frame(1, Array("too".utf8)) + Client.frame(1, Array("late".utf8))
           + Client.frame(8, [0x0f, 0xa2]))
