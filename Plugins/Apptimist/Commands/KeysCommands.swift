@@ -9,7 +9,8 @@ struct KeysShowCommand: Command {
   static let parameters = [CommandParameter.configuration, .json]
 
   static func run(_ context: CommandContext) async throws {
-    let configuration = try ApptimistConfiguration(context.configuration(for: ApptimistService.self))
+    let configuration = try ApptimistConfiguration(
+      context.configuration(for: ApptimistService.self))
     let keys: ServiceKeys
     do throws(KeyFile.Failure) {
       keys = try KeyFile(path: configuration.keys).existing()

@@ -83,7 +83,10 @@ final class DeviceConnection: WebSocketHandler, @unchecked Sendable {
   private func ask(_ question: Question) {
     Task(executorPreference: loop) { [self] in
       let answer = await backend.answer(question, of: session.setup.ephemeralKey, in: id)
-      guard !isOver else { return }
+      guard !isOver else {
+        // It may have locked a file after the end.
+        return backend.files.ended(id)
+      }
       perform(session.answered(answer))
     }
   }
