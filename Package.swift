@@ -46,6 +46,13 @@ let libraries: [Target] = [
 // A service is a folder below Plugins, two entries here, and a name in Sources/awd/Services.swift.
 let plugins: [Target] = [
   .target(
+    name: "Apptimist",
+    dependencies: [
+      "ApptimistProtocol", "CICU", "Configuration", "Cryptography", "HTTPClient", "HTTPProtocol",
+      "HTTPServer", "Observability", "ServiceKit", "Storage",
+    ],
+    path: "Plugins/Apptimist"),
+  .target(
     name: "Msgr",
     dependencies: [
       "CICU", "COpenSSL", "Configuration", "Cryptography", "HTTPClient", "HTTPProtocol",
@@ -70,7 +77,8 @@ let programs: [Target] = [
       "Storage", "WalletClient", "XMLSecurity",
     ]),
   .executableTarget(
-    name: "awd", dependencies: ["Commands", "Msgr", "ServiceKit", "TokenScriptRepo"]),
+    name: "awd",
+    dependencies: ["Apptimist", "Commands", "Msgr", "ServiceKit", "TokenScriptRepo"]),
 ]
 
 let tests: [Target] = [
@@ -81,6 +89,12 @@ let tests: [Target] = [
   .testTarget(
     name: "ApptimistProtocolTests", dependencies: ["ApptimistProtocol", "Cryptography", "Wire"],
     exclude: ["Vectors"]),
+  .testTarget(
+    name: "ApptimistTests",
+    dependencies: [
+      "Apptimist", "ApptimistProtocol", "CICU", "Configuration", "Cryptography", "HTTPClient",
+      "HTTPProtocol", "HTTPServer", "Observability", "ServiceKit", "Storage", "WalletClient",
+    ]),
   .testTarget(
     name: "CommandsTests",
     dependencies: [

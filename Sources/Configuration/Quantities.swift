@@ -21,13 +21,13 @@ enum ByteSize {
 }
 
 /// Spans of time as they are written: a whole number with a unit, `500ms`, `30s`, `10m`, `24h`, `7d`.
-enum TimeSpan {
+public enum TimeSpan {
   private static let units: [(suffix: String, milliseconds: Int)] = [
     ("d", 86_400_000), ("h", 3_600_000), ("ms", 1), ("m", 60_000), ("s", 1000),
   ]
 
-  /// The span; nil if it isn't one or is too long.
-  static func parse(_ text: String) -> Duration? {
+  /// The span that a text says; nil if it isn't one or is too long.
+  public static func parse(_ text: String) -> Duration? {
     // "ms" before "s": the longer suffix is the unit.
     let fitting = units.filter { text.hasSuffix($0.suffix) }
     guard let unit = fitting.max(by: { $0.suffix.count < $1.suffix.count }),

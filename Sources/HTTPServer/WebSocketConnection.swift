@@ -18,6 +18,14 @@ final class WebSocketConnection: ConnectionProtocol {
   /// When a close frame was sent, the moment at which the peer's answer is no longer awaited.
   private var closeDeadline: UInt64?
   private var peerCode: UInt16?
+  /// Whether the handler takes no message at the moment.
+  private var isPaused = false
+  /// The message that came nevertheless; until it is taken, nothing more is decoded.
+  private var held: WebSocketMessage?
+  /// What came behind it: at most what one read gives, for reading stops.
+  private var undecoded: [UInt8] = []
+  /// When the handler's timer fires.
+  private var timer: UInt64?
 
   /// How long the peer's close frame is awaited, in milliseconds.
   private static let closeTimeout: UInt64 = 5_000
@@ -46,17 +54,18 @@ final class WebSocketConnection: ConnectionProtocol {
     let session = WebSocketSession(loop: connection.loop, id: connection.id)
     webSocket.handler = acceptance.makeHandler(session)
     unsafe webSocket.received(input.span.bytes)
-    connection.resumeReading()
+    if webSocket.held == nil { connection.resumeReading() }
   }
 
   // MARK: - Input
 
   func received(_ input: RawSpan) {
     var offset = 0
-    while connection.isOpen, let event = decoder.next(input, from: &offset) {
+    while connection.isOpen, held == nil, let event = decoder.next(input, from: &offset) {
       switch event {
       case .message(let message):
-        if closeDeadline == nil { handler?.received(message) }
+        guard closeDeadline == nil else { continue }
+        if isPaused { held = message } else { handler?.received(message) }
       case .ping(let payload):
         // Also while closing: the peer may still ask whether we live.
         send(.pong, payload)
@@ -72,6 +81,25 @@ final class WebSocketConnection: ConnectionProtocol {
       case .violation(let code): fail(code)
       }
     }
+    guard held != nil else { return }
+    connection.pauseReading()
+    unsafe input.withUnsafeBytes { unsafe undecoded.append(contentsOf: $0[offset...]) }
+  }
+
+  /// Holds the next message back, and what is behind it; pings before it are still answered.
+  func pauseReceiving() {
+    if closeDeadline == nil { isPaused = true }
+  }
+
+  func resumeReceiving() {
+    isPaused = false
+    guard let message = held else { return }
+    held = nil
+    if closeDeadline == nil { handler?.received(message) }
+    let input = undecoded
+    undecoded = []
+    unsafe received(input.span.bytes)
+    if held == nil, connection.isOpen { connection.resumeReading() }
   }
 
   func peerEnded() { connection.finish() }
@@ -107,6 +135,8 @@ final class WebSocketConnection: ConnectionProtocol {
   private func sendClose(_ code: UInt16?, reason: String) {
     closeDeadline = connection.loop.now + WebSocketConnection.closeTimeout
     connection.stage { WebSocketFrame.appendClose(code, reason: reason, mask: nil, to: &$0) }
+    // What is held back is discarded, and the peer's close is looked for behind it.
+    resumeReceiving()
   }
 
   /// Begins the close handshake; messages that still come are discarded.
@@ -132,13 +162,21 @@ final class WebSocketConnection: ConnectionProtocol {
       if now > closeDeadline { connection.cut() }
       return
     }
-    guard now - lastPing >= pingInterval else { return }
+    if let timer, now >= timer {
+      self.timer = nil
+      handler?.timerFired()
+    }
+    guard closeDeadline == nil, now - lastPing >= pingInterval else { return }
     guard unansweredPings < 2 else { return connection.cut() }
     lastPing = now
     unansweredPings += 1
     pingPayload = Array(String(now, radix: 16).utf8)
     send(.ping, pingPayload)
     handler?.pinged()
+  }
+
+  func setTimer(after duration: Duration) {
+    timer = connection.loop.now + duration.milliseconds
   }
 
   func drain() {

@@ -12,6 +12,8 @@ public protocol WebSocketHandler: AnyObject {
   func ponged()
   /// What waited to be sent has fallen below the low-water mark.
   func drained()
+  /// The time that ``WebSocketSession/setTimer(after:)`` was given is over.
+  func timerFired()
   /// The server is about to stop; the session is closed with 1001 right after this returns.
   func draining()
   /// The session is over; nothing is called after this.
@@ -28,6 +30,8 @@ extension WebSocketHandler {
   public func ponged() {}
   /// Does nothing.
   public func drained() {}
+  /// Does nothing.
+  public func timerFired() {}
   /// Does nothing.
   public func draining() {}
 }

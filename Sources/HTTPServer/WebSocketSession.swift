@@ -27,6 +27,26 @@ public final class WebSocketSession: Sendable {
     withConnection { $0.close(code, reason: reason) }
   }
 
+  /// Takes no further messages for now; to be called on the session's loop.
+  ///
+  /// One message and at most what one read gives are held back, the rest waits in the kernel. Pings
+  /// that come before that message are answered.
+  public func pauseReceiving() {
+    if loop.isCurrent { current?.pauseReceiving() }
+  }
+
+  /// Takes messages again, with those that were held back first; to be called on the session's loop.
+  public func resumeReceiving() {
+    if loop.isCurrent { current?.resumeReceiving() }
+  }
+
+  /// Has ``WebSocketHandler/timerFired()`` called once, some time later; an earlier timer is forgotten.
+  ///
+  /// - Parameter duration: how much later; the loop's clock ticks four times a second.
+  public func setTimer(after duration: Duration) {
+    withConnection { $0.setTimer(after: duration) }
+  }
+
   /// How many bytes wait to be sent; to be asked on the session's loop, elsewhere and after the end it is 0.
   public var backlog: Int {
     guard loop.isCurrent else { return 0 }

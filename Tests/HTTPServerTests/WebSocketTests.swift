@@ -7,7 +7,7 @@ import Testing
   /// What a handler was told.
   enum Told: Equatable, Sendable {
     case message(WebSocketMessage)
-    case drained, draining
+    case drained, draining, timer
     case closed(UInt16?)
   }
 
@@ -32,6 +32,7 @@ import Testing
     }
     func drained() { journal.note(.drained) }
     func draining() { journal.note(.draining) }
+    func timerFired() { journal.note(.timer) }
     func closed(_ code: UInt16?) {
       journal.note(.closed(code))
       onEnd()
@@ -145,6 +146,69 @@ import Testing
       try client.upgrade()
       for byte in Client.frame(1, Array("slowly".utf8)) { try client.send([byte]) }
       #expect(try client.readFrame().text == "slowly")
+    }
+  }
+
+  @Test func holdsMessagesBack() async throws {
+    let journal = Journal<Told>()
+    let sessions = Journal<WebSocketSession>()
+    let acceptance = WebSocketAcceptance { session in
+      sessions.note(session)
+      return Witness(journal, onMessage: { _ in session.pauseReceiving() })
+    }
+    try await withServer(plan: WebSocketTests.plan(acceptance)) { server in
+      let client = try server.connect()
+      try client.upgrade()
+      func told(_ texts: String...) -> Bool {
+        let messages = texts.map { Told.message(.text(Array($0.utf8))) }
+        return TestServer.eventually { journal.entries == messages }
+      }
+      try client.send(Client.frame(1, Array("one".utf8)) + Client.frame(9, [1]))
+      try client.send(Client.frame(1, Array("two".utf8)) + Client.frame(9, [2]))
+      try client.sendText("three")
+      #expect(told("one"))
+      #expect(try client.readFrame() == Frame(opcode: 10, payload: [1]))
+      let session = sessions.entries[0]
+      session.loop.execute { session.resumeReceiving() }
+      #expect(told("one", "two"))
+      #expect(try client.readFrame() == Frame(opcode: 10, payload: [2]))
+      session.loop.execute { session.resumeReceiving() }
+      #expect(told("one", "two", "three"))
+    }
+  }
+
+  @Test func closesWhileMessagesAreHeldBack() async throws {
+    let journal = Journal<Told>()
+    let sessions = Journal<WebSocketSession>()
+    try await withServer(plan: WebSocketTests.plan(journal, sessions)) { server in
+      let client = try server.connect()
+      try client.upgrade()
+      #expect(TestServer.eventually { sessions.entries.count == 1 })
+      let session = sessions.entries[0]
+      session.loop.execute { session.pauseReceiving() }
+      try client.send(
+        Client.frame(1, Array("too".utf8)) + Client.frame(1, Array("late".utf8))
+          + Client.frame(8, [0x0f, 0xa2]))
+      session.close(4002)
+      #expect(try client.readFrame() == .close(4002))
+      #expect(try client.readToEnd() == [])
+      #expect(journal.entries == [.closed(4002)])
+    }
+  }
+
+  @Test func firesTheTimerOnce() async throws {
+    let journal = Journal<Told>()
+    let sessions = Journal<WebSocketSession>()
+    try await withServer(plan: WebSocketTests.plan(journal, sessions)) { server in
+      let client = try server.connect()
+      try client.upgrade()
+      #expect(TestServer.eventually { sessions.entries.count == 1 })
+      sessions.entries[0].setTimer(after: .seconds(3600))
+      sessions.entries[0].setTimer(after: .milliseconds(1))
+      #expect(TestServer.eventually { journal.entries == [.timer] })
+      sessions.entries[0].close(1000)
+      #expect(try client.readFrame() == .close(1000))
+      #expect(journal.entries == [.timer])
     }
   }
 

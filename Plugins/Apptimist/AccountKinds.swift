@@ -1,0 +1,40 @@
+internal import Cryptography
+internal import Synchronization
+
+/// Tells users from forums, mostly without asking the store: a user stays one for ever.
+final class AccountKinds: Sendable {
+  /// What an account is.
+  enum Kind: Hashable, Sendable {
+    case user, forum
+  }
+
+  /// How many users are remembered, of 32 bytes each.
+  private static let capacity = 32_768
+
+  private let store: ApptimistStore
+  private let users = Mutex<Set<EncryptionPublicKey>>([])
+
+  init(_ store: ApptimistStore) {
+    self.store = store
+  }
+
+  /// What has this key; nil: nothing.
+  func kind(of key: EncryptionPublicKey) async throws -> Kind? {
+    if users.withLock({ $0.contains(key) }) { return .user }
+    guard let account = try await store.account(key) else { return nil }
+    guard account.isUser else { return .forum }
+    users.withLock { users in
+      // Who is asked for often soon is here again.
+      if users.count >= Self.capacity { users.removeAll(keepingCapacity: true) }
+      users.insert(key)
+    }
+    return .user
+  }
+}
+
+extension Account {
+  /// Whether it is a user's.
+  var isUser: Bool {
+    if case .user = kind { true } else { false }
+  }
+}

@@ -1,0 +1,149 @@
+internal import Configuration
+
+/// The section `[apptimist]`.
+struct ApptimistConfiguration: Sendable {
+  /// Who may make an account.
+  enum Provider: String, CaseIterable, Sendable {
+    case open, invite, facebook
+  }
+
+  /// Where sessions are opened, with a slash in front and none at the end.
+  var path = "/siren"
+  var identity = Provider.open
+  /// Facebook's app; nil: another provider is used.
+  var facebook: FacebookConfiguration?
+  /// The path of the file with the service's keys.
+  var keys: String
+  var store = ApptimistStore.Limits()
+  var session = SessionLimits()
+  /// The most sessions of one user; with one more, the oldest is closed.
+  var sessions = 64
+  /// How often a session is pinged.
+  var pingInterval = Duration.seconds(30)
+  /// How long a used ephemeral key is remembered.
+  var ephemeralKeyAge = Duration.seconds(90 * 86_400)
+  /// How long a lock lasts that is not renewed.
+  var lockLease = Duration.seconds(30)
+  /// The most locks of one session.
+  var locks = 64
+
+  /// The defaults.
+  ///
+  /// - Parameter dataFolder: where the keys are kept.
+  init(dataFolder: String) {
+    keys = "\(dataFolder)/apptimist.keys"
+  }
+
+  /// Reads the section, and records what is wrong with it.
+  init(_ section: ConfigurationSection) {
+    self.init(dataFolder: section.dataFolder)
+    let day = Duration.seconds(86_400)
+    path = section.value(
+      "path", default: path, expected: "a path such as \"/siren\"", parse: Self.path)
+    identity = section.choice("identity", default: identity)
+    facebook = FacebookConfiguration(section.section("facebook"), isUsed: identity == .facebook)
+    keys = section.path("keys", default: keys, relativeTo: .data)
+
+    session.data = section.size("data_size", default: session.data, in: 1024...(16 << 20))
+    session.header = section.size("header_size", default: session.header, in: 1024...(64 << 10))
+    session.loginTime = section.duration(
+      "login_timeout", default: session.loginTime, in: .seconds(1)...day)
+    let least = section.duration(
+      "refusal_min", default: session.refusal.lowerBound, in: .zero ... .seconds(3600))
+    let most = section.duration(
+      "refusal_max", default: session.refusal.upperBound, in: .zero ... .seconds(3600))
+    if least <= most {
+      session.refusal = least...most
+    } else {
+      section.reject("refusal_max", "expected no less than refusal_min")
+    }
+    sessions = section.integer("sessions", default: sessions, in: 1...100_000)
+    pingInterval = section.duration(
+      "ping_interval", default: pingInterval, in: .seconds(1)...day)
+    ephemeralKeyAge = section.duration(
+      "ephemeral_key_age", default: ephemeralKeyAge, in: .seconds(60)...day * 3650)
+    lockLease = section.duration("lock_lease", default: lockLease, in: .milliseconds(100)...day)
+    locks = section.integer("locks", default: locks, in: 1...100_000)
+
+    store.queueEntries = section.integer(
+      "queue_messages", default: store.queueEntries, in: 1...10_000_000)
+    store.queueBytes = section.size("queue_size", default: store.queueBytes, in: 1024...(1 << 40))
+    store.forums = section.integer("forums", default: store.forums, in: 0...1_000_000)
+    store.files = section.integer("files", default: store.files, in: 0...1_000_000)
+    store.directoryBytes = section.size(
+      "directory_size", default: store.directoryBytes, in: 0...(1 << 40))
+    store.reservedKeys = section.integer(
+      "reserved_keys", default: store.reservedKeys, in: 1...1_000_000)
+    store.vouchers = section.integer("vouchers", default: store.vouchers, in: 1...32_000)
+    store.found = section.integer("search_results", default: store.found, in: 1...65_536)
+    session.ownEntries = store.queueEntries
+  }
+
+  /// The service's name: the last segment of the path.
+  var name: String { String(path.split(separator: "/").last ?? "") }
+
+  /// A path of unreserved characters: it stands in routes and in the URIs of redirects.
+  private static func path(_ text: String) -> String? {
+    let segments = text.split(separator: "/", omittingEmptySubsequences: false).dropFirst()
+    let isPath =
+      text.hasPrefix("/")
+      && segments.allSatisfy { segment in
+        !segment.isEmpty && segment != "." && segment != ".."
+          && segment.utf8.allSatisfy { byte in
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+              UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."),
+              UInt8(ascii: "_"), UInt8(ascii: "~"):
+              true
+            default: false
+            }
+          }
+      }
+    return isPath ? text : nil
+  }
+}
+
+/// The section `[apptimist.facebook]`.
+struct FacebookConfiguration: Sendable {
+  let appID: String
+  let appSecret: Secret
+  /// Where Graph is, without a slash at the end.
+  let graphURL: String
+  /// How long an answer may take.
+  let timeout: Duration
+
+  /// An app, without a file of configuration.
+  init(appID: String, appSecret: Secret, graphURL: String, timeout: Duration = .seconds(10)) {
+    self.appID = appID
+    self.appSecret = appSecret
+    self.graphURL = graphURL
+    self.timeout = timeout
+  }
+
+  /// Reads the section.
+  ///
+  /// - Parameters:
+  ///   - section: `[apptimist.facebook]`.
+  ///   - isUsed: whether something must be there.
+  /// - Returns: nil if it isn't used, or lacks something, which is recorded.
+  init?(_ section: ConfigurationSection, isUsed: Bool) {
+    appID = section.string("app_id", default: "")
+    appSecret = section.secret("app_secret")
+    graphURL = section.value(
+      "graph_url", default: "https://graph.facebook.com", expected: "an http or https URL"
+    ) { text in
+      let url = text.hasSuffix("/") ? String(text.dropLast()) : text
+      let isURL =
+        (url.hasPrefix("https://") || url.hasPrefix("http://"))
+        && url.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7f } && !url.contains { "?#@".contains($0) }
+      return isURL ? url : nil
+    }
+    timeout = section.duration(
+      "timeout", default: .seconds(10), in: .milliseconds(100)...(.seconds(60)))
+    guard isUsed else { return nil }
+    if appID.isEmpty || !appID.utf8.allSatisfy({ (0x30...0x39).contains($0) }) {
+      section.reject("app_id", "expected the app's number")
+    }
+    if appSecret.isEmpty { section.reject("app_secret", "expected the app's secret") }
+  }
+}

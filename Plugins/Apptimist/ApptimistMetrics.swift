@@ -1,0 +1,55 @@
+internal import Observability
+
+/// Counts what sessions do.
+final class ApptimistMetrics: Sendable {
+  private let received: CounterTable
+  private let sent: CounterTable
+  private let unknown: Counter
+  private let refused: Counter
+  private let redirected: Counter
+  private let queued: Counter
+  private let failed: Counter
+  private let handshakesRefused: Counter
+
+  /// Registers the metrics.
+  init(_ metrics: Metrics, hub: Hub) {
+    received = metrics.counters(
+      "awd_apptimist_pdus_received_total", "PDUs that devices sent.", by: "type", 1...18)
+    sent = metrics.counters(
+      "awd_apptimist_pdus_sent_total", "PDUs that devices were sent.", by: "type", 1...18)
+    unknown = metrics.counter(
+      "awd_apptimist_pdus_ignored_total", "PDUs of a type that is unknown or not for devices.")
+    refused = metrics.counter(
+      "awd_apptimist_sessions_refused_total", "Sessions ended because a device broke a rule.")
+    redirected = metrics.counter(
+      "awd_apptimist_sessions_redirected_total", "Sessions that were sent elsewhere.")
+    queued = metrics.counter(
+      "awd_apptimist_messages_queued_total", "Messages queued, one for each that gets it.")
+    failed = metrics.counter(
+      "awd_apptimist_requests_failed_total", "Requests that failed in the store.")
+    handshakesRefused = metrics.counter(
+      "awd_apptimist_handshakes_refused_total",
+      "Handshakes with a key that is malformed, weak or used.")
+    metrics.gauge("awd_apptimist_sessions", "Sessions that are logged in.") { Double(hub.count) }
+  }
+
+  /// Counts what happened in a session.
+  func note(_ event: SessionEvent) {
+    switch event {
+    case .received(let type): received.add(Int(type))
+    case .sent(let type): sent.add(Int(type))
+    case .unknownType: unknown.add()
+    case .refused: refused.add()
+    case .redirected: redirected.add()
+    }
+  }
+
+  /// Counts queued messages.
+  func noteQueued(_ count: Int) { queued.add(UInt64(count)) }
+
+  /// Counts a request that failed.
+  func noteFailure() { failed.add() }
+
+  /// Counts a handshake that was refused.
+  func noteHandshakeRefused() { handshakesRefused.add() }
+}

@@ -1,0 +1,79 @@
+internal import ApptimistProtocol
+public import Configuration
+internal import Cryptography
+internal import HTTPProtocol
+internal import HTTPServer
+internal import Observability
+public import ServiceKit
+public import Storage
+internal import Synchronization
+
+/// Apptimist: encrypted messages between users, in forums too, with vouchers and files.
+public struct ApptimistService: Service {
+  /// `apptimist`.
+  public static let name = "apptimist"
+  /// The history of its tables.
+  public static let migrations = ApptimistStore.migrations
+  /// `awd keys …` and `awd invite new`.
+  public static let commands: [any Command.Type] = [
+    KeysShowCommand.self, KeysNewCommand.self, InviteNewCommand.self,
+  ]
+
+  /// How often what is too old is looked for.
+  private static let tidyInterval = Duration.seconds(60)
+
+  private let configuration: ApptimistConfiguration
+  private let backend: Backend
+  private let gate: SessionGate
+
+  /// Asks for every key of `[apptimist]`.
+  public static func validate(_ configuration: ConfigurationSection) {
+    _ = ApptimistConfiguration(configuration)
+  }
+
+  /// Makes the service, and its keys if there are none.
+  public init(_ context: ServiceContext) async throws {
+    configuration = ApptimistConfiguration(context.configuration)
+    let (keys, isNew) = try KeyFile(path: configuration.keys).open()
+    if isNew { context.log.info("made the service's keys", ["file": configuration.keys]) }
+    backend = try Backend(context, configuration, keys: keys)
+    gate = SessionGate(backend, configuration, publicURL: context.publicURL)
+    context.log.info(
+      "the service's key",
+      [
+        "encryption": keys.identity.encryptionKey.hex, "path": configuration.path,
+        "identity": configuration.identity.rawValue,
+      ])
+  }
+
+  /// Registers the sessions' WebSocket, and the document with the service's public keys.
+  public func register(on router: inout Router) {
+    router.webSocket(configuration.path) { [gate] request, _ in try await gate.accept(request) }
+    let document = ServiceDocument(
+      service: configuration.name, identity: backend.keys.identity)
+    router.get("\(configuration.path)/service.json") { _, _ in
+      var fields = HeaderFields()
+      fields.append(.contentType, "application/json")
+      fields.append(.cacheControl, "no-cache")
+      fields.append(FieldName("Access-Control-Allow-Origin"), "*")
+      return Response(.ok, fields: fields, body: .array(try document.json()))
+    }
+  }
+
+  /// What shows that it is there.
+  public func examples(at url: String) -> [ServiceExample] {
+    [
+      ServiceExample(
+        "the keys that Apptimist's devices need",
+        "curl \(url)\(configuration.path)/service.json")
+    ]
+  }
+
+  /// Deletes what is too old, until cancelled.
+  public func run() async throws {
+    while !Task.isCancelled {
+      try await backend.tidy()
+      try? await Task.sleep(for: Self.tidyInterval)
+    }
+  }
+}

@@ -1,0 +1,52 @@
+internal import Configuration
+internal import Observability
+internal import ServiceKit
+
+/// `awd invite new`.
+struct InviteNewCommand: Command {
+  static let name = "invite new"
+  static let summary = "Make an invitation; its token is printed, and stored as a hash only"
+  static let parameters = [
+    CommandParameter.configuration, .json,
+    .option("uid", value: "UID", "whom it is for; without it, for anyone"),
+    .option("uses", value: "N", "how many accounts it is good for; 1 without it"),
+    .option("expires", value: "TIME", "for how long it is good, such as 12h; 7d without it"),
+  ]
+
+  private struct Invitation: Encodable {
+    let token: String
+    let uid: String?
+    let uses: Int
+    let expires: String
+  }
+
+  static func run(_ context: CommandContext) async throws {
+    let uid = context.arguments["uid"]
+    guard uid.map({ $0.utf8.count <= 255 }) ?? true else {
+      throw CommandError.usage("--uid takes at most 255 bytes")
+    }
+    guard let uses = Int(context.arguments["uses"] ?? "1"), (1...1_000_000).contains(uses) else {
+      throw CommandError.usage("--uses takes a number from 1 to 1000000")
+    }
+    guard let time = TimeSpan.parse(context.arguments["expires"] ?? "7d"), time > .zero,
+      time <= .seconds(3650 * 86_400)
+    else { throw CommandError.usage("--expires takes a duration such as 12h or 7d") }
+    let lent = try await context.serviceContext(for: ApptimistService.self)
+    let configuration = ApptimistConfiguration(lent.configuration)
+    let store = ApptimistStore(store: lent.store, limits: configuration.store)
+    let token = InvitationToken(randomBytes: lent.randomBytes)
+    let expires = Timestamp(milliseconds: lent.clock().milliseconds + time.wholeMilliseconds)
+    guard let hash = token.hash else { throw CommandError.refused("no token could be made") }
+    try await store.addInvitation(hash, uid: uid, uses: uses, expires: expires)
+    if context.arguments.has("json") {
+      try context.print(
+        json: Invitation(
+          token: token.text, uid: uid, uses: uses, expires: expires.description))
+    } else {
+      context.print(token.text)
+      if configuration.identity != .invite {
+        context.print("(not needed at the moment: identity is \(configuration.identity.rawValue))")
+      }
+    }
+  }
+}

@@ -1,0 +1,48 @@
+internal import ApptimistProtocol
+internal import Cryptography
+internal import ServiceKit
+
+/// `awd keys show`.
+struct KeysShowCommand: Command {
+  static let name = "keys show"
+  static let summary = "Show the public half of the Apptimist service's keys"
+  static let parameters = [CommandParameter.configuration, .json]
+
+  static func run(_ context: CommandContext) async throws {
+    let configuration = try ApptimistConfiguration(
+      context.configuration(for: ApptimistService.self))
+    let keys: ServiceKeys
+    do throws(KeyFile.Failure) {
+      keys = try KeyFile(path: configuration.keys).existing()
+    } catch {
+      throw CommandError.refused("\(error); `awd keys new` or the first `awd serve` makes them")
+    }
+    let document = ServiceDocument(service: configuration.name, identity: keys.identity)
+    if context.arguments.has("json") {
+      context.print(String(decoding: try document.json(), as: UTF8.self))
+    } else {
+      context.print("service             \(configuration.name)")
+      context.print("encryption key      \(keys.identity.encryptionKey.hex)")
+      context.print("authentication key  \(keys.identity.authenticationKey.hex)")
+      context.print("signature           \(keys.identity.signature.hex)")
+    }
+  }
+}
+
+/// `awd keys new`.
+struct KeysNewCommand: Command {
+  static let name = "keys new"
+  static let summary = "Make the Apptimist service's keys; those that exist are never overwritten"
+  static let parameters = [CommandParameter.configuration]
+
+  static func run(_ context: CommandContext) async throws {
+    // Lent for the data folder, which is made if it isn't there.
+    let lent = try await context.serviceContext(for: ApptimistService.self)
+    let file = KeyFile(path: ApptimistConfiguration(lent.configuration).keys)
+    guard try file.make() else {
+      throw CommandError.refused(
+        "\(file.path) exists: devices are bound to these keys, so they are never overwritten")
+    }
+    context.print("made \(file.path)")
+  }
+}

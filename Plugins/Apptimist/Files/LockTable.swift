@@ -1,0 +1,89 @@
+internal import Cryptography
+
+/// Who has locked which files, and until when (page "Files").
+struct LockTable: Sendable {
+  /// What comes of asking for a lock.
+  enum Outcome: Hashable, Sendable {
+    /// The session has it; whether it had it before.
+    case held(isNew: Bool)
+    /// Another session has it.
+    case taken
+    /// The session has too many.
+    case tooMany
+  }
+
+  private struct Lease {
+    let holder: SessionID
+    let end: ContinuousClock.Instant
+  }
+
+  private let lease: Duration
+  private let limit: Int
+  private var leases: [FileAddress: Lease] = [:]
+  private var files: [SessionID: Set<FileAddress>] = [:]
+
+  /// No locks yet.
+  ///
+  /// - Parameters:
+  ///   - lease: how long a lock lasts that is not renewed.
+  ///   - limit: how many a session may have.
+  init(lease: Duration, limit: Int) {
+    self.lease = lease
+    self.limit = limit
+  }
+
+  /// Locks a file for a session, or renews its lock.
+  mutating func lock(
+    _ file: FileAddress, for session: SessionID, at now: ContinuousClock.Instant
+  ) -> Outcome {
+    guard isFree(file, for: session, at: now) else { return .taken }
+    let isNew = !isHeld(file, at: now)
+    if isNew {
+      expire(session, at: now)
+      guard files[session]?.count ?? 0 < limit else { return .tooMany }
+    }
+    forget(file)
+    leases[file] = Lease(holder: session, end: now + lease)
+    files[session, default: []].insert(file)
+    return .held(isNew: isNew)
+  }
+
+  /// Whether no other session has a lock on a file.
+  func isFree(
+    _ file: FileAddress, for session: SessionID, at now: ContinuousClock.Instant
+  ) -> Bool {
+    !isHeld(file, at: now) || leases[file]?.holder == session
+  }
+
+  private func isHeld(_ file: FileAddress, at now: ContinuousClock.Instant) -> Bool {
+    leases[file].map { $0.end > now } ?? false
+  }
+
+  /// Ends a session's lock, if it has one on the file.
+  mutating func release(_ file: FileAddress, by session: SessionID) {
+    if leases[file]?.holder == session { forget(file) }
+  }
+
+  /// Ends all locks of a session.
+  mutating func releaseAll(of session: SessionID) {
+    for file in files.removeValue(forKey: session) ?? [] { leases[file] = nil }
+  }
+
+  /// Ends all locks in a directory that is no more.
+  mutating func removeDirectory(_ directory: EncryptionPublicKey) {
+    for file in leases.keys where file.directory == directory { forget(file) }
+  }
+
+  /// How many locks are kept, those among them whose lease has ended unnoticed.
+  var count: Int { leases.count }
+
+  private mutating func expire(_ session: SessionID, at now: ContinuousClock.Instant) {
+    for file in files[session] ?? [] where !isHeld(file, at: now) { forget(file) }
+  }
+
+  private mutating func forget(_ file: FileAddress) {
+    guard let lease = leases.removeValue(forKey: file) else { return }
+    files[lease.holder]?.remove(file)
+    if files[lease.holder]?.isEmpty == true { files[lease.holder] = nil }
+  }
+}

@@ -1,0 +1,83 @@
+internal import Cryptography
+internal import HTTPServer
+internal import Synchronization
+
+/// Tells sessions what comes to their users: the one place that knows who listens, keyed by user.
+final class Hub: Sendable {
+  /// A session as others see it.
+  struct Member: Sendable {
+    let id: SessionID
+    let connection: DeviceConnection
+  }
+
+  /// An entry of a user's queue that is on disk.
+  struct News: Sendable {
+    let user: EncryptionPublicKey
+    let entry: StreamEntry
+  }
+
+  private struct State {
+    /// The sessions of each user, the oldest first.
+    var members: [EncryptionPublicKey: [Member]] = [:]
+    var count = 0
+  }
+
+  private let limit: Int
+  private let state = Mutex(State())
+
+  /// A hub without sessions.
+  ///
+  /// - Parameter limit: the most sessions of one user.
+  init(limit: Int) {
+    self.limit = limit
+  }
+
+  /// Adds a session; if its user has too many with it, the oldest is removed.
+  ///
+  /// - Returns: the one that was removed, to be closed.
+  func join(_ member: Member, of user: EncryptionPublicKey) -> Member? {
+    state.withLock { state in
+      state.members[user, default: []].append(member)
+      state.count += 1
+      guard state.members[user]?.count ?? 0 > limit else { return nil }
+      state.count -= 1
+      return state.members[user]?.removeFirst()
+    }
+  }
+
+  /// Forgets a session, if it is there.
+  func leave(_ id: SessionID, of user: EncryptionPublicKey) {
+    state.withLock { state in
+      guard let index = state.members[user]?.firstIndex(where: { $0.id == id }) else { return }
+      state.members[user]?.remove(at: index)
+      state.count -= 1
+      if state.members[user]?.isEmpty == true { state.members[user] = nil }
+    }
+  }
+
+  /// Tells users' sessions of what is new, each on its loop, in the order given.
+  ///
+  /// - Parameters:
+  ///   - news: what is new; it must be on disk.
+  ///   - origin: the session that made it, which is not told.
+  func publish(_ news: [News], from origin: SessionID) {
+    var loops: [ObjectIdentifier: (loop: EventLoop, told: [(DeviceConnection, StreamEntry)])] = [:]
+    state.withLock { state in
+      for item in news {
+        for member in state.members[item.user] ?? [] where member.id != origin {
+          let loop = member.connection.loop
+          loops[ObjectIdentifier(loop), default: (loop, [])].told
+            .append((member.connection, item.entry))
+        }
+      }
+    }
+    for (loop, told) in loops.values {
+      loop.execute {
+        for (connection, entry) in told { connection.queued(entry) }
+      }
+    }
+  }
+
+  /// How many sessions are logged in.
+  var count: Int { state.withLock(\.count) }
+}

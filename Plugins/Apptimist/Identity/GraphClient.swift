@@ -1,0 +1,68 @@
+internal import ApptimistProtocol
+internal import Configuration
+internal import FoundationEssentials
+internal import HTTPClient
+internal import HTTPProtocol
+internal import Observability
+
+/// Asks Facebook's Graph whether a token is good.
+struct GraphClient: Sendable {
+  private let client: HTTPClient
+  private let app: FacebookConfiguration
+  private let clock: @Sendable () -> Timestamp
+
+  /// A client for an app.
+  ///
+  /// - Throws: ``HTTPClientError``.
+  init(_ app: FacebookConfiguration, clock: @escaping @Sendable () -> Timestamp) throws {
+    var options = HTTPClientOptions()
+    options.timeout = app.timeout
+    options.bodyLimit = 64 << 10
+    client = try HTTPClient(options)
+    self.app = app
+    self.clock = clock
+  }
+
+  /// Whether Facebook says that a token was given to a user of the app, and still holds.
+  ///
+  /// - Parameters:
+  ///   - uid: the user's number.
+  ///   - token: what the device got from Facebook.
+  /// - Returns: also false if Facebook doesn't answer, or not as documented.
+  func confirms(uid: String, token: ShortBytes) async -> Bool {
+    guard let token = token.text, !token.isEmpty, !uid.isEmpty else { return false }
+    let access = PercentEncoding.encode("\(app.appID)|\(app.appSecret.value)")
+    let url =
+      "\(app.graphURL)/debug_token?input_token=\(PercentEncoding.encode(token))"
+      + "&access_token=\(access)"
+    guard let response = try? await client.send(OutgoingRequest(.get, url)),
+      response.status == .ok
+    else { return false }
+    return Self.confirms(response.body, uid: uid, appID: app.appID, now: clock())
+  }
+
+  /// What Graph says about a token.
+  private struct Inspection: Decodable {
+    struct Data: Decodable {
+      let app_id: String
+      let type: String?
+      let is_valid: Bool
+      let user_id: String
+      /// Seconds since 1970; 0: never.
+      let expires_at: Int64
+    }
+
+    let data: Data
+  }
+
+  /// Whether an answer says what is wanted.
+  static func confirms(_ body: [UInt8], uid: String, appID: String, now: Timestamp) -> Bool {
+    guard let inspection = try? JSONDecoder().decode(Inspection.self, from: Data(body)) else {
+      return false
+    }
+    let data = inspection.data
+    return data.is_valid && data.app_id == appID && data.user_id == uid
+      && data.type ?? "USER" == "USER"
+      && (data.expires_at == 0 || data.expires_at > now.seconds)
+  }
+}

@@ -1,0 +1,164 @@
+internal import Cryptography
+internal import Glibc
+
+/// The file with the service's secret keys: made once, never overwritten.
+struct KeyFile: Sendable {
+  /// Why the keys can't be read or made; in words, without a key.
+  struct Failure: Error, Hashable, CustomStringConvertible {
+    let description: String
+  }
+
+  let path: String
+
+  /// The longest file that is read, in bytes.
+  private static let sizeLimit = 4096
+
+  /// The keys of the file, made if there is none; blocks on the disk.
+  ///
+  /// - Returns: the keys, and whether they were made now.
+  /// - Throws: ``Failure``.
+  func open() throws(Failure) -> (keys: ServiceKeys, isNew: Bool) {
+    if let keys = try read() { return (keys, false) }
+    if try make() { return (try existing(), true) }
+    // Another process was faster.
+    return (try existing(), false)
+  }
+
+  /// The keys of the file; blocks on the disk.
+  ///
+  /// - Throws: ``Failure``, also if there is no file.
+  func existing() throws(Failure) -> ServiceKeys {
+    guard let keys = try read() else { throw Failure(description: "\(path): there are no keys") }
+    return keys
+  }
+
+  /// Makes the file with new keys, durably; blocks on the disk.
+  ///
+  /// - Returns: whether it was made; if not, there is one.
+  /// - Throws: ``Failure``; then there is no file, or the whole one.
+  func make() throws(Failure) -> Bool {
+    let keys = ServiceKeys.generate()
+    var text = Self.text(of: keys)
+    defer { wipe(&text) }
+    let temporary = "\(path).\(getpid()).new"
+    try write(text, to: temporary)
+    defer { unsafe unlink(temporary) }
+    // A link, unlike a new name, never takes the place of what is there.
+    guard unsafe link(temporary, path) == 0 else {
+      if errno == EEXIST { return false }
+      throw failure("cannot be made")
+    }
+    try syncFolder()
+    return true
+  }
+
+  // MARK: - Text
+
+  private static let introduction = """
+    # The secret keys of this server's Apptimist service. Whoever has them can read what devices send
+    # to it, and pose as it. Devices are bound to them: without them nobody can connect any more.
+
+    """
+
+  private static func text(of keys: ServiceKeys) -> [UInt8] {
+    var text = [UInt8](introduction.utf8)
+    text.reserveCapacity(1024)
+    func line(_ name: String, _ secret: [UInt8]) {
+      text += [UInt8]("\(name) = ".utf8)
+      for byte in secret {
+        for digit in [byte >> 4, byte & 0x0f] { text.append(digit + (digit < 10 ? 0x30 : 0x57)) }
+      }
+      text.append(UInt8(ascii: "\n"))
+    }
+    keys.encryption.withSecret { line("encryption", $0) }
+    keys.authentication.withSeed { line("authentication", $0) }
+    keys.storage.withKey { line("storage", $0) }
+    return text
+  }
+
+  private func parse(_ text: [UInt8]) throws(Failure) -> ServiceKeys {
+    func secret(_ name: String) throws(Failure) -> [UInt8] {
+      let start = [UInt8]("\(name) = ".utf8)
+      let lines = text.split(separator: UInt8(ascii: "\n")).filter { $0.starts(with: start) }
+      guard lines.count == 1, let line = lines.first,
+        let secret = Hex.decode(line.dropFirst(start.count)), secret.count == 32
+      else {
+        throw Failure(description: "\(path): expected one line “\(name) = ” with 64 digits")
+      }
+      return secret
+    }
+    var encryption = try secret("encryption")
+    defer { wipe(&encryption) }
+    var authentication = try secret("authentication")
+    defer { wipe(&authentication) }
+    var storage = try secret("storage")
+    defer { wipe(&storage) }
+    guard let encryption = EncryptionKeyPair(secret: encryption),
+      let authentication = AuthenticationKeyPair(seed: authentication),
+      let storage = SecretBox(key: storage)
+    else { throw Failure(description: "\(path): these are no keys") }
+    return ServiceKeys(encryption: encryption, authentication: authentication, storage: storage)
+  }
+
+  // MARK: - Disk
+
+  private func read() throws(Failure) -> ServiceKeys? {
+    let file = unsafe Glibc.open(path, O_RDONLY | O_CLOEXEC)
+    guard file >= 0 else {
+      if errno == ENOENT { return nil }
+      throw failure("cannot be read")
+    }
+    defer { close(file) }
+    var status = stat()
+    guard unsafe fstat(file, &status) == 0 else { throw failure("cannot be read") }
+    guard status.st_mode & 0o077 == 0 else {
+      throw Failure(
+        description: "\(path): others may read these secret keys; chmod 600 it, "
+          + "and think about who has read it")
+    }
+    var text = [UInt8](repeating: 0, count: Self.sizeLimit)
+    defer { wipe(&text) }
+    var count = 0
+    while count < text.count {
+      let taken = unsafe text.withUnsafeMutableBytes {
+        unsafe Glibc.read(file, $0.baseAddress?.advanced(by: count), $0.count - count)
+      }
+      if taken < 0 && errno == EINTR { continue }
+      guard taken >= 0 else { throw failure("cannot be read") }
+      if taken == 0 { break }
+      count += taken
+    }
+    text.removeSubrange(count...)
+    return try parse(text)
+  }
+
+  private func write(_ text: [UInt8], to path: String) throws(Failure) {
+    unsafe unlink(path)
+    let file = unsafe Glibc.open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+    guard file >= 0 else { throw failure("cannot be made") }
+    defer { close(file) }
+    var written = 0
+    while written < text.count {
+      let count = unsafe text.withUnsafeBytes {
+        unsafe Glibc.write(file, $0.baseAddress?.advanced(by: written), $0.count - written)
+      }
+      if count < 0 && errno == EINTR { continue }
+      guard count > 0 else { throw failure("cannot be written") }
+      written += count
+    }
+    guard fsync(file) == 0 else { throw failure("cannot be written") }
+  }
+
+  private func syncFolder() throws(Failure) {
+    let end = path.lastIndex(of: "/")
+    let folder = end.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
+    let descriptor = unsafe Glibc.open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    guard descriptor >= 0 else { throw failure("cannot be made durable") }
+    defer { close(descriptor) }
+    guard fsync(descriptor) == 0 else { throw failure("cannot be made durable") }
+  }
+
+  private func failure(_ problem: String) -> Failure {
+    Failure(description: "\(path) \(problem): \(unsafe String(cString: strerror(errno)))")
+  }
+}

@@ -1,0 +1,122 @@
+internal import ApptimistProtocol
+internal import Cryptography
+
+// What devices send.
+extension Session {
+  mutating func receive(_ bytes: [UInt8]) {
+    let frame: Frame
+    do throws(FrameError) {
+      frame = try Frame(bytes, limits: setup.limits.frame)
+    } catch {
+      return close(error == .overLimit ? 1009 : 1002)
+    }
+    guard let header = try? channel.open(frame) else { return refuse() }
+    let data = [UInt8](frame.eData)
+    if phase == .open {
+      ask(.claim, .first(header: header, data: data))
+    } else {
+      handle(header, data)
+      endIfWornOut()
+    }
+  }
+
+  mutating func handle(_ header: [UInt8], _ data: [UInt8]) {
+    let pdu: PDU
+    do throws(PDUError) {
+      pdu = try PDU(decoding: header)
+    } catch {
+      if case .unknownType = error { return setup.note(.unknownType) }
+      return refuse()
+    }
+    setup.note(.received(type: header[1]))
+    switch phase {
+    case .joining: join(pdu)
+    case .established:
+      if let account { handle(pdu, header, data, of: account) }
+    case .open, .refused, .closed: break
+    }
+  }
+
+  /// Takes a PDU before the login.
+  mutating func join(_ pdu: PDU) {
+    switch pdu {
+    case .new(let new):
+      guard let name = AccountName(new.name), let uid = new.uid.text, isFit(new),
+        registered == nil || registered?.key == new.key
+      else { return refuse() }
+      ask(.register(new, name: name, uid: uid), .new(new))
+    case .login(let login):
+      self.login = login
+      ask(.account(login.user), .login)
+    default: noteStray(pdu)
+    }
+  }
+
+  /// Whether the keys of an account to be made are no others' here.
+  func isFit(_ new: PDU.New) -> Bool {
+    !new.key.isLowOrder && !new.authenticationKey.isLowOrder
+      && new.key != setup.keys.identity.encryptionKey && new.key != setup.ephemeralKey
+  }
+
+  func noteStray(_ pdu: PDU) {
+    switch pdu {
+    case .redirect, .user: setup.note(.unknownType)
+    case .vouchers(let vouchers) where !vouchers.vouchers.isEmpty: setup.note(.unknownType)
+    default: break
+    }
+  }
+
+  /// Takes a PDU of a user.
+  mutating func handle(
+    _ pdu: PDU, _ header: [UInt8], _ data: [UInt8], of account: Account
+  ) {
+    let user = account.key
+    switch pdu {
+    case .login: break
+    case .redirect, .user: noteStray(pdu)
+    case .new(let new):
+      guard let name = AccountName(new.name), isFit(new) else { return }
+      ask(.makeForum(new, name: name, author: user))
+    case .del(let del): ask(.deleteForum(del.key, by: user))
+    case .message(let message):
+      guard message.from == user else { return }
+      ask(.post(Post(message: message, header: header, data: data)), .post)
+    case .truncate(let truncate):
+      ask(.truncate(truncate.message, user: user), .truncate(truncate.message))
+    case .pause: stream?.pause()
+    case .resume: stream?.resume()
+    case .vouch(let vouch):
+      guard vouch.subject != user else { return }
+      if vouch.signature.isZero {
+        ask(.revoke(for: vouch.subject, by: user))
+      } else if account.authenticationKey.verifies(vouch.signature, over: vouch.subject) {
+        ask(.vouch(for: vouch.subject, by: user))
+      }
+    case .vouchers(let vouchers):
+      guard vouchers.vouchers.isEmpty else { return noteStray(pdu) }
+      ask(.vouchers(of: vouchers.subject), .vouchers(of: vouchers.subject))
+    case .searchByName(let search):
+      ask(.searchName(search.name, max: Int(search.maxUsers)), .search)
+    case .searchByUid(let search):
+      ask(.searchUid(search.uid, max: Int(search.maxUsers)), .search)
+    case .searchByKey(let search): ask(.searchKey(search.key), .search)
+    case .read(let read): ask(.file(request(.read, read, user)), .read(read))
+    case .lock(let lock): ask(.file(request(.lock, lock, user)), .lock(lock))
+    case .remove(let remove): ask(.file(request(.remove, remove, user)), .remove(remove))
+    case .write(let write):
+      let content = fileKey(of: user)?.open(data, nonce: setup.keys.identity.dataNonce)
+      ask(.file(request(.write(content), write, user)), .write(write))
+    }
+  }
+
+  func request(
+    _ act: FileRequest.Act, _ pdu: some PDU.FileRequest, _ user: EncryptionPublicKey
+  ) -> FileRequest {
+    FileRequest(act: act, directory: pdu.directory, filename: pdu.filename, user: user)
+  }
+
+  mutating func ask(_ question: Question, _ request: Request = .other) {
+    self.request = request
+    actions.append(.ask(question))
+  }
+}

@@ -1,0 +1,87 @@
+internal import ApptimistProtocol
+internal import Cryptography
+
+// The stream, sending, and the end.
+extension Session {
+  /// Sends an entry of the stream, if it is known not to be this session's own.
+  ///
+  /// - Returns: whether it was sent.
+  @discardableResult
+  mutating func deliver(_ entry: StreamEntry) -> Bool {
+    guard phase == .established else { return false }
+    if mayBeOwn(entry) {
+      stream?.hold()
+      return false
+    }
+    // Before it is sent: a session that ends with it has sent it.
+    stream?.pass(entry.position)
+    switch entry.content {
+    case .message(let header, let data):
+      send(try? channel.seal(header: header, data: data[...]), type: PDU.Message.type)
+    case .truncation: send(.truncate(PDU.Truncate(message: entry.id)))
+    }
+    return true
+  }
+
+  /// Whether the entry may be what the open question is making.
+  func mayBeOwn(_ entry: StreamEntry) -> Bool {
+    switch (request, entry.content) {
+    case (.post, .message(let header, _)):
+      guard case .message(let message)? = try? PDU(decoding: header) else { return false }
+      return message.from == account?.key
+    case (.truncate(let id), .truncation): return entry.id == id
+    default: return false
+    }
+  }
+
+  mutating func send(_ pdu: PDU, _ data: [UInt8] = []) {
+    guard isOpen else { return }
+    send(try? channel.seal(pdu, data: data[...]), type: pdu.typeNumber)
+  }
+
+  /// Sends a sealed PDU; ends the session if that took the last counter.
+  mutating func send(_ message: [UInt8]?, type: UInt8) {
+    guard let message else { return close(1001) }
+    setup.note(.sent(type: type))
+    actions.append(.send(message))
+    if channel.isWornOut, type != PDU.Redirect.type { redirect(to: setup.uri) }
+  }
+
+  /// Whether PDUs go in both directions.
+  var isOpen: Bool { phase == .joining || phase == .established }
+
+  /// Ends a session whose counters are used up, once the last PDU that came is dealt with.
+  mutating func endIfWornOut() {
+    guard request == nil, isOpen, channel.isWornOut else { return }
+    redirect(to: setup.uri)
+  }
+
+  mutating func redirect(to uri: String) {
+    if let pdu = PDU.Redirect(uri: uri) {
+      send(.redirect(pdu))
+      setup.note(.redirected)
+    }
+    close(1001)
+  }
+
+  /// Refuses what broke the protocol: after the login at once, before it after a silence, so that
+  /// nobody learns anything by trying.
+  mutating func refuse() {
+    setup.note(.refused)
+    guard phase != .established else { return close(1008) }
+    phase = .refused
+    request = nil
+    actions.append(.wait(setup.silence))
+  }
+
+  mutating func close(_ code: UInt16) {
+    phase = .closed
+    request = nil
+    actions.append(.close(code))
+  }
+
+  mutating func takeActions() -> [SessionAction] {
+    defer { actions = [] }
+    return actions
+  }
+}

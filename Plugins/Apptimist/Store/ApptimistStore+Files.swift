@@ -1,0 +1,184 @@
+import ApptimistProtocol
+import Cryptography
+import Storage
+
+/// What a user is to a directory.
+struct Access: OptionSet, Sendable {
+  let rawValue: UInt8
+
+  static let author = Access(rawValue: 1)
+  static let editor = Access(rawValue: 2)
+  static let moderator = Access(rawValue: 4)
+  static let subscriber = Access(rawValue: 8)
+}
+
+/// What became of a change to a file.
+enum FileChange: Hashable, Sendable {
+  case done
+  /// There is no such user or forum.
+  case noDirectory
+  case notPermitted
+  case noFile
+  case overQuota
+  /// A reserved file would hold something else than keys.
+  case badContent
+}
+
+/// A user's or a forum's directory.
+struct Directory {
+  let number: Int64
+  let isForum: Bool
+  /// Of a user's directory, that user.
+  let author: EncryptionPublicKey
+}
+
+extension ApptimistStore {
+  /// What a user is to a directory; nil if there is no such directory.
+  ///
+  /// - Parameters:
+  ///   - user: the user.
+  ///   - directory: the key of a user or forum.
+  func access(
+    of user: EncryptionPublicKey, to directory: EncryptionPublicKey
+  ) async throws -> Access? {
+    try await store.read { snapshot in
+      guard let directory = try self.directory(directory, snapshot) else { return nil }
+      var access: Access = directory.author == user ? .author : []
+      let roles: [(Filename.Reserved, Access)] = [
+        (.editors, .editor), (.moderators, .moderator), (.subscribers, .subscriber),
+      ]
+      for (name, role) in roles where try isListed(user, in: name, of: directory, snapshot) {
+        access.insert(role)
+      }
+      return access
+    }
+  }
+
+  /// A file's content; nil if there is none.
+  ///
+  /// - Parameters:
+  ///   - name: of `author` the content is the author's key; `secret` is never there.
+  ///   - directory: the key of a user or forum.
+  func file(
+    _ name: Filename, in directory: EncryptionPublicKey
+  ) async throws -> [UInt8]? {
+    try await store.read { snapshot in
+      guard let directory = try self.directory(directory, snapshot) else { return nil }
+      if name.reserved == .author { return directory.author.bytes }
+      return try content(of: name.text, in: directory.number, snapshot)
+    }
+  }
+
+  /// Writes a file, a new one or in the place of the old one.
+  ///
+  /// - Parameters:
+  ///   - content: what to write.
+  ///   - name: not `author`, and not `secret`, for which there is ``escrow(_:of:by:)``.
+  ///   - directory: the key of a user or forum.
+  ///   - user: who writes it.
+  func write(
+    _ content: [UInt8], to name: Filename, in directory: EncryptionPublicKey,
+    by user: EncryptionPublicKey
+  ) async throws -> FileChange {
+    try await store.write { transaction in
+      guard let directory = try self.directory(directory, transaction) else { return .noDirectory }
+      guard !name.isKeptByService, try mayWrite(in: directory, user, transaction) else {
+        return .notPermitted
+      }
+      let isList = name.reserved != nil
+      guard !isList || content.count <= limits.reservedKeys * 32 else { return .overQuota }
+      let others = try transaction.one(
+        """
+        SELECT count(*), coalesce(sum(size), 0) FROM apptimist_files
+        WHERE directory = ?1 AND id IS NOT
+          (SELECT id FROM apptimist_files WHERE directory = ?1 AND name = ?2)
+        """, directory.number, name.text
+      ) { row in (files: try row[0] as Int, bytes: try row[1] as Int) }
+      guard let others, others.files < limits.files,
+        others.bytes <= limits.directoryBytes - content.count
+      else { return .overQuota }
+      guard !isList || content.count.isMultiple(of: 32) else { return .badContent }
+      try transaction.execute(
+        """
+        INSERT INTO apptimist_files (directory, name, size, content) VALUES (?, ?, ?, ?)
+        ON CONFLICT (directory, name)
+        DO UPDATE SET size = excluded.size, content = excluded.content
+        """, directory.number, name.text, content.count, content)
+      return .done
+    }
+  }
+
+  /// Removes a file.
+  ///
+  /// - Parameters:
+  ///   - name: not `author`, and not `secret`.
+  ///   - directory: the key of a user or forum.
+  ///   - user: who removes it.
+  func remove(
+    _ name: Filename, in directory: EncryptionPublicKey, by user: EncryptionPublicKey
+  ) async throws -> FileChange {
+    try await store.write { transaction in
+      guard let directory = try self.directory(directory, transaction) else { return .noDirectory }
+      guard !name.isKeptByService, try mayWrite(in: directory, user, transaction) else {
+        return .notPermitted
+      }
+      try transaction.execute(
+        "DELETE FROM apptimist_files WHERE directory = ? AND name = ?", directory.number, name.text)
+      return transaction.changes == 0 ? .noFile : .done
+    }
+  }
+
+  /// The directory of a user or forum.
+  func directory(
+    _ key: EncryptionPublicKey, _ database: borrowing some Queryable & ~Copyable
+  ) throws -> Directory? {
+    try database.one(
+      """
+      SELECT u.id, a.key FROM apptimist_users u LEFT JOIN apptimist_users a ON a.id = u.author
+      WHERE u.key = ? AND u.kind <> ?
+      """, key, StoredKind.deletedForum
+    ) { row in
+      let author: EncryptionPublicKey? = try row[1]
+      return Directory(number: try row[0], isForum: author != nil, author: author ?? key)
+    }
+  }
+
+  /// Whether a user is the author or an editor.
+  func mayWrite(
+    in directory: Directory, _ user: EncryptionPublicKey,
+    _ database: borrowing some Queryable & ~Copyable
+  ) throws -> Bool {
+    try directory.author == user || isListed(user, in: .editors, of: directory, database)
+  }
+
+  private func isListed(
+    _ user: EncryptionPublicKey, in name: Filename.Reserved, of directory: Directory,
+    _ database: borrowing some Queryable & ~Copyable
+  ) throws -> Bool {
+    let key = user.bytes
+    return try database.one(
+      "SELECT content FROM apptimist_files WHERE directory = ? AND name = ?", directory.number,
+      name.rawValue
+    ) { row in
+      try row.withBytes(0) { content in
+        stride(from: 0, to: content.count, by: key.count).contains { start in
+          key.indices.allSatisfy { content[start + $0] == key[$0] }
+        }
+      }
+    } ?? false
+  }
+
+  /// A file's content.
+  func content(
+    of name: String, in directory: Int64, _ database: borrowing some Queryable & ~Copyable
+  ) throws -> [UInt8]? {
+    try database.one(
+      "SELECT content FROM apptimist_files WHERE directory = ? AND name = ?", directory, name
+    ) { try $0[0] }
+  }
+}
+
+extension Filename {
+  /// Whether it is no row of its table: what the service knows by itself, or keeps apart.
+  fileprivate var isKeptByService: Bool { reserved == .author || reserved == .secret }
+}

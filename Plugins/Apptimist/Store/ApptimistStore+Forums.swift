@@ -1,0 +1,133 @@
+import ApptimistProtocol
+import Cryptography
+import Storage
+
+/// A forum or event: who is what in it.
+struct Forum: Sendable {
+  /// The user who has made it.
+  let author: EncryptionPublicKey
+  let editors: Set<EncryptionPublicKey>
+  let moderators: Set<EncryptionPublicKey>
+  /// Keys that may be nobody's.
+  let subscribers: Set<EncryptionPublicKey>
+  /// The forum's secret key as it was given to ``ApptimistStore/escrow(_:of:by:)``.
+  let boxedSecret: [UInt8]?
+}
+
+/// What became of a request for a forum.
+enum NewForum: Hashable, Sendable {
+  case created
+  /// The key belongs, or did belong, to somebody.
+  case taken
+  /// The author has as many as a user may have.
+  case tooMany
+  /// There is no such author.
+  case noAuthor
+}
+
+extension ApptimistStore {
+  /// Makes a forum.
+  ///
+  /// - Parameters:
+  ///   - key: the forum's identity.
+  ///   - authenticationKey: what came with it.
+  ///   - name: 1 to 255 bytes.
+  ///   - author: the user who makes it.
+  func createForum(
+    _ key: EncryptionPublicKey, authenticationKey: AuthenticationPublicKey, name: String,
+    author: EncryptionPublicKey
+  ) async throws -> NewForum {
+    let searchName = SearchText(name)?.bytes
+    return try await store.write { transaction in
+      guard let author = try userNumber(of: author, transaction) else { return .noAuthor }
+      let isTaken = try transaction.one("SELECT 1 FROM apptimist_users WHERE key = ?", key) { _ in
+        true
+      }
+      if isTaken != nil { return .taken }
+      let count: Int? = try transaction.one(
+        "SELECT count(*) FROM apptimist_users WHERE author = ?", author
+      ) { try $0[0] }
+      guard let count, count < limits.forums else { return .tooMany }
+      try transaction.execute(
+        """
+        INSERT INTO apptimist_users (key, kind, author, authentication_key, search_name, name)
+        VALUES (?, ?, ?, ?, ?, ?)
+        """, key, StoredKind.forum, author, authenticationKey, searchName, name)
+      return .created
+    }
+  }
+
+  /// Removes a forum with its files and its escrowed secret; its key stays taken.
+  ///
+  /// - Parameters:
+  ///   - key: the forum's.
+  ///   - user: who asks for it.
+  /// - Returns: false, with nothing changed, unless that is the author or an editor of a forum.
+  func deleteForum(_ key: EncryptionPublicKey, by user: EncryptionPublicKey) async throws -> Bool {
+    try await store.write { transaction in
+      guard let forum = try directory(key, transaction), forum.isForum,
+        try mayWrite(in: forum, user, transaction)
+      else { return false }
+      try transaction.execute("DELETE FROM apptimist_files WHERE directory = ?", forum.number)
+      try transaction.execute("DELETE FROM apptimist_secrets WHERE forum = ?", forum.number)
+      try transaction.execute("DELETE FROM apptimist_vouchers WHERE subject = ?", forum.number)
+      try transaction.execute(
+        """
+        UPDATE apptimist_users SET kind = ?, author = NULL, authentication_key = zeroblob(32),
+          search_name = NULL, name = '' WHERE id = ?
+        """, StoredKind.deletedForum, forum.number)
+      return true
+    }
+  }
+
+  /// Who is what in a forum; nil if there is no such forum.
+  func forum(_ key: EncryptionPublicKey) async throws -> Forum? {
+    try await store.read { snapshot in
+      guard let forum = try directory(key, snapshot), forum.isForum else { return nil }
+      return Forum(
+        author: forum.author, editors: try keys(in: .editors, of: forum.number, snapshot),
+        moderators: try keys(in: .moderators, of: forum.number, snapshot),
+        subscribers: try keys(in: .subscribers, of: forum.number, snapshot),
+        boxedSecret: try snapshot.one(
+          "SELECT boxed FROM apptimist_secrets WHERE forum = ?", forum.number
+        ) { try $0[0] })
+    }
+  }
+
+  private func keys(
+    in name: Filename.Reserved, of directory: Int64, _ snapshot: borrowing Snapshot
+  ) throws -> Set<EncryptionPublicKey> {
+    let content = try content(of: name.rawValue, in: directory, snapshot) ?? []
+    var keys = Set<EncryptionPublicKey>(minimumCapacity: content.count / 32)
+    for start in stride(from: 0, to: content.count, by: 32) {
+      if let key = EncryptionPublicKey(content[start..<start + 32]) { keys.insert(key) }
+    }
+    return keys
+  }
+
+  /// Keeps a forum's secret key.
+  ///
+  /// - Parameters:
+  ///   - boxed: the secret, boxed with a key that isn't in the database; nil ends the escrow.
+  ///   - forum: the forum.
+  ///   - user: who asks for it.
+  /// - Returns: `.notPermitted` also for a user's directory.
+  func escrow(
+    _ boxed: [UInt8]?, of forum: EncryptionPublicKey, by user: EncryptionPublicKey
+  ) async throws -> FileChange {
+    try await store.write { transaction in
+      guard let forum = try directory(forum, transaction) else { return .noDirectory }
+      guard forum.isForum, try mayWrite(in: forum, user, transaction) else { return .notPermitted }
+      if let boxed {
+        try transaction.execute(
+          """
+          INSERT INTO apptimist_secrets VALUES (?, ?)
+          ON CONFLICT (forum) DO UPDATE SET boxed = excluded.boxed
+          """, forum.number, boxed)
+      } else {
+        try transaction.execute("DELETE FROM apptimist_secrets WHERE forum = ?", forum.number)
+      }
+      return .done
+    }
+  }
+}

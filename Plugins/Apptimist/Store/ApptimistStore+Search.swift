@@ -1,0 +1,155 @@
+import Cryptography
+import Storage
+
+/// An account as a search finds it.
+struct FoundAccount: Hashable, Sendable {
+  let key: EncryptionPublicKey
+  let name: String
+  let uid: String
+}
+
+extension ApptimistStore {
+  /// How much one search by name may cost, in compared bytes: some hundredths of a second.
+  private static let searchSteps = 32_000_000
+  /// What it costs to look at a name before any byte is compared.
+  private static let nameSteps = 64
+
+  /// Finds users and forums by name: those with the whole name, then those whose name starts so;
+  /// with a glob, those that it matches. Oldest first within each.
+  ///
+  /// - Parameters:
+  ///   - name: the name or glob; an empty one matches nothing.
+  ///   - max: how many are wanted; 0: as many as the limits allow.
+  /// - Returns: no more than is found among half a million names that start like the pattern.
+  func search(name: String, max: Int) async throws -> [FoundAccount] {
+    guard let text = SearchText(name), !text.bytes.isEmpty else { return [] }
+    let pattern = NamePattern(text)
+    let limit = self.limit(max)
+    return try await store.read { snapshot in
+      let numbers =
+        if !pattern.isGlob {
+          try named(pattern.bytes, limit, snapshot)
+        } else if pattern.prefix
+          .isEmpty
+        { try matching(pattern, limit, snapshot) } else {
+          try matchingPrefix(pattern, limit, snapshot)
+        }
+      return try numbers.compactMap { number in
+        try snapshot.one("SELECT key, name, uid FROM apptimist_users WHERE id = ?", number) { row in
+          try Self.found(row)
+        }
+      }
+    }
+  }
+
+  /// Finds users by their identity provider's name for them, oldest first.
+  ///
+  /// - Parameters:
+  ///   - uid: exactly; an empty one matches nothing.
+  ///   - max: how many are wanted; 0: as many as the limits allow.
+  func search(uid: String, max: Int) async throws -> [FoundAccount] {
+    guard !uid.isEmpty else { return [] }
+    return try await store.read { snapshot in
+      try snapshot.all(
+        "SELECT key, name, uid FROM apptimist_users WHERE uid = ? ORDER BY id LIMIT ?", uid,
+        limit(max)
+      ) { try Self.found($0) }
+    }
+  }
+
+  /// Finds the user or forum with a key.
+  func search(key: EncryptionPublicKey) async throws -> FoundAccount? {
+    try await store.read { snapshot in
+      try snapshot.one(
+        "SELECT key, name, uid FROM apptimist_users WHERE key = ? AND kind <> ?", key,
+        StoredKind.deletedForum
+      ) { try Self.found($0) }
+    }
+  }
+
+  private func limit(_ max: Int) -> Int {
+    max > 0 ? min(max, limits.found) : limits.found
+  }
+
+  private static func found(_ row: borrowing Row) throws -> FoundAccount {
+    let uid: String? = try row[2]
+    return FoundAccount(key: try row[0], name: try row[1], uid: uid ?? "")
+  }
+}
+
+// MARK: - By name
+
+extension ApptimistStore {
+  /// Ends a query before its last row.
+  private struct Enough: Error {}
+
+  /// The accounts with a name, then those whose name starts with it.
+  private func named(
+    _ name: [UInt8], _ limit: Int, _ snapshot: borrowing Snapshot
+  ) throws -> [Int64] {
+    let whole: [Int64] = try snapshot.all(
+      "SELECT id FROM apptimist_users WHERE search_name = ? ORDER BY id LIMIT ?", name, limit
+    ) { try $0[0] }
+    var others: [Int64] = []
+    var steps = Self.searchSteps
+    if whole.count < limit {
+      try upToEnough {
+        // No UTF-8 has the byte 0xFF.
+        try snapshot.forEach(
+          "SELECT id FROM apptimist_users WHERE search_name > ? AND search_name < ?", name,
+          name + [0xFF]
+        ) { row in
+          others.append(try row[0])
+          steps -= Self.nameSteps
+          if steps <= 0 { throw Enough() }
+        }
+      }
+    }
+    return whole + others.sorted().prefix(limit - whole.count)
+  }
+
+  /// The accounts whose name a glob matches that starts with something else than a wildcard.
+  private func matchingPrefix(
+    _ pattern: NamePattern, _ limit: Int, _ snapshot: borrowing Snapshot
+  ) throws -> [Int64] {
+    var numbers: [Int64] = []
+    var steps = Self.searchSteps
+    try upToEnough {
+      try snapshot.forEach(
+        "SELECT id, search_name FROM apptimist_users WHERE search_name >= ? AND search_name < ?",
+        pattern.prefix, pattern.prefix + [0xFF]
+      ) { row in try take(row, by: pattern, &steps, &numbers) }
+    }
+    return Array(numbers.sorted().prefix(limit))
+  }
+
+  /// The accounts whose name a glob matches that starts with a wildcard.
+  private func matching(
+    _ pattern: NamePattern, _ limit: Int, _ snapshot: borrowing Snapshot
+  ) throws -> [Int64] {
+    var numbers: [Int64] = []
+    var steps = Self.searchSteps
+    try upToEnough {
+      // By age and not by the index: where many match, the first of them are enough.
+      try snapshot.forEach(
+        "SELECT id, search_name FROM apptimist_users WHERE +search_name IS NOT NULL ORDER BY id"
+      ) { row in
+        try take(row, by: pattern, &steps, &numbers)
+        if numbers.count == limit { throw Enough() }
+      }
+    }
+    return numbers
+  }
+
+  private func take(
+    _ row: borrowing Row, by pattern: NamePattern, _ steps: inout Int, _ numbers: inout [Int64]
+  ) throws {
+    steps -= Self.nameSteps
+    if try row.withBytes(1, { pattern.matches($0, steps: &steps) }) { numbers.append(try row[0]) }
+    if steps <= 0 { throw Enough() }
+  }
+
+  private func upToEnough(_ query: () throws -> Void) throws {
+    do { try query() } catch is Enough {}
+  }
+}

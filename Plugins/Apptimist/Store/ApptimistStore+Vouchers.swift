@@ -1,0 +1,50 @@
+import Cryptography
+import Storage
+
+extension ApptimistStore {
+  /// Notes that a user vouches for another account; again changes nothing.
+  ///
+  /// - Parameters:
+  ///   - subject: a user or forum.
+  ///   - voucher: the user, whose signature has been checked.
+  /// - Returns: false if one of the two doesn't exist.
+  func vouch(
+    for subject: EncryptionPublicKey, by voucher: EncryptionPublicKey
+  ) async throws -> Bool {
+    try await store.write { transaction in
+      guard let subject = try number(of: subject, transaction),
+        let voucher = try userNumber(of: voucher, transaction)
+      else { return false }
+      try transaction.execute(
+        "INSERT OR IGNORE INTO apptimist_vouchers (subject, voucher) VALUES (?, ?)", subject,
+        voucher)
+      return true
+    }
+  }
+
+  /// Notes that a user doesn't vouch for another account any more.
+  func revokeVouch(
+    for subject: EncryptionPublicKey, by voucher: EncryptionPublicKey
+  ) async throws {
+    try await store.write { transaction in
+      try transaction.execute(
+        """
+        DELETE FROM apptimist_vouchers
+        WHERE subject = (SELECT id FROM apptimist_users WHERE key = ?)
+          AND voucher = (SELECT id FROM apptimist_users WHERE key = ?)
+        """, subject, voucher)
+    }
+  }
+
+  /// Who vouches for an account, oldest first.
+  func vouchers(of subject: EncryptionPublicKey) async throws -> [EncryptionPublicKey] {
+    try await store.read { snapshot in
+      try snapshot.all(
+        """
+        SELECT u.key FROM apptimist_vouchers v JOIN apptimist_users u ON u.id = v.voucher
+        WHERE v.subject = (SELECT id FROM apptimist_users WHERE key = ?) ORDER BY v.id LIMIT ?
+        """, subject, limits.vouchers
+      ) { try $0[0] }
+    }
+  }
+}

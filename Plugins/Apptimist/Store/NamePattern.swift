@@ -1,0 +1,59 @@
+/// What a search by name looks for: a text, or a glob over the whole name, in which `*` stands for
+/// any number of scalars and `?` for one (page "Users and vouchers").
+struct NamePattern: Sendable {
+  private static let star = UInt8(ascii: "*")
+  private static let questionMark = UInt8(ascii: "?")
+
+  /// The pattern in UTF-8, normalized and folded as names are.
+  let bytes: [UInt8]
+  /// Whether it is a glob.
+  let isGlob: Bool
+  /// What all names start with that it matches.
+  let prefix: [UInt8]
+
+  init(_ text: SearchText) {
+    bytes = text.bytes
+    prefix = Array(bytes.prefix { $0 != Self.star && $0 != Self.questionMark })
+    isGlob = prefix.count < bytes.count
+  }
+
+  /// Whether a glob matches a whole name.
+  ///
+  /// Of several stars only the last one is ever tried again: if a later part of the pattern can be
+  /// found, then also behind the first place where the part before it was.
+  ///
+  /// - Parameters:
+  ///   - name: valid UTF-8, normalized and folded.
+  ///   - steps: how many bytes may be compared; loses those that were. When it comes to 0, the answer
+  ///     is false.
+  func matches(_ name: Span<UInt8>, steps: inout Int) -> Bool {
+    var (place, next) = (0, 0)
+    var retry: (place: Int, next: Int)?
+    while place < name.count {
+      steps -= 1
+      guard steps > 0 else { return false }
+      if next < bytes.count, bytes[next] == Self.star {
+        next += 1
+        retry = (place, next)
+      } else if next < bytes.count, bytes[next] == Self.questionMark {
+        place += Self.scalarLength(name[place])
+        next += 1
+      } else if next < bytes.count, bytes[next] == name[place] {
+        place += 1
+        next += 1
+      } else if let last = retry {
+        place = last.place + Self.scalarLength(name[last.place])
+        next = last.next
+        retry = (place, next)
+      } else {
+        return false
+      }
+    }
+    return bytes[next...].allSatisfy { $0 == Self.star }
+  }
+
+  /// The length of a scalar, in bytes, by its first byte.
+  private static func scalarLength(_ first: UInt8) -> Int {
+    first < 0x80 ? 1 : max(1, (~first).leadingZeroBitCount)
+  }
+}

@@ -1,0 +1,270 @@
+import ApptimistProtocol
+import Cryptography
+import HTTPProtocol
+import Testing
+
+@testable import Apptimist
+
+/// A session and the device's end of its boxes, without sockets, store or time.
+private final class Bench {
+  let keys = ServiceKeys.generate()
+  let user = TestUser("alice")
+  var session: Session
+  private var channel: HeaderChannel
+
+  init() throws {
+    let ephemeral = EncryptionKeyPair.generate(for: .session)
+    let setup = Session.Setup(
+      keys: keys, ephemeralKey: ephemeral.publicKey, uri: "ws://h/siren", limits: SessionLimits(),
+      silence: .seconds(3), note: { _ in })
+    guard let session = Session(setup),
+      let channel = HeaderChannel(
+        own: ephemeral, peer: keys.identity.encryptionKey, dataNonce: keys.identity.dataNonce)
+    else { throw TestDevice.Failure(message: "no session") }
+    self.session = session
+    self.channel = channel
+  }
+
+  var isWaiting: Bool { session.isWaiting }
+
+  /// What the session wants done, with what it sends opened.
+  enum Did: Equatable {
+    case sent(PDU)
+    case asked(String)
+    case joined(EncryptionPublicKey)
+    case waits(Duration)
+    case closed(UInt16)
+  }
+
+  private func read(_ actions: [SessionAction]) throws -> [Did] {
+    var did: [Did] = []
+    for action in actions {
+      switch action {
+      case .send(let message):
+        let frame = try Frame(message, limits: Frame.Limits())
+        did.append(.sent(try PDU(decoding: try channel.open(frame))))
+      case .ask(let question):
+        did.append(.asked("\(Mirror(reflecting: question).children.first?.label ?? "\(question)")"))
+      case .join(let user): did.append(.joined(user))
+      case .wait(let duration): did.append(.waits(duration))
+      case .close(let code): did.append(.closed(code))
+      }
+    }
+    return did
+  }
+
+  func send(_ pdu: PDU, data: [UInt8] = []) throws -> [Did] {
+    try send(header: pdu.encoded(), data: data)
+  }
+
+  func send(header: [UInt8], data: [UInt8] = []) throws -> [Did] {
+    let message = try channel.seal(header: header, data: data[...])
+    return try read(session.received(.binary(message)))
+  }
+
+  func answer(_ answer: Answer) throws -> [Did] { try read(session.answered(answer)) }
+
+  func queue(_ position: Int64, from sender: EncryptionPublicKey) throws -> [Did] {
+    try read(session.queued(Self.entry(position, from: sender, to: user.key)))
+  }
+
+  func page(
+    _ entries: [StreamEntry], end: Int64, isLast: Bool = true
+  ) throws -> [Did] {
+    try read(
+      session.read(
+        StreamPage(entries: entries, end: StreamPosition(rawValue: end), isLast: isLast)))
+  }
+
+  func timeIsOver() throws -> [Did] { try read(session.timeIsOver()) }
+
+  func draining(to uri: String?) throws -> [Did] { try read(session.draining(to: uri)) }
+
+  func open() throws -> [Did] { try read(session.opened()) }
+
+  func nextRead() -> Int64? { session.nextRead()?.rawValue }
+
+  static func message(
+    _ position: Int64, from sender: EncryptionPublicKey, to user: EncryptionPublicKey
+  ) -> PDU {
+    .message(PDU.Message(time: UInt64(position), recipient: user, to: user, from: sender))
+  }
+
+  static func entry(
+    _ position: Int64, from sender: EncryptionPublicKey, to user: EncryptionPublicKey
+  ) -> StreamEntry {
+    let header = message(position, from: sender, to: user).encoded()
+    return StreamEntry(
+      position: StreamPosition(rawValue: position), id: MessageID(header: header, data: []),
+      content: .message(header: header, data: []))
+  }
+
+  var account: Account {
+    Account(
+      key: user.key, authenticationKey: user.authentication.publicKey, name: "alice", uid: "",
+      kind: .user)
+  }
+
+  /// Goes through the login.
+  func establish(after position: Int64 = 0) throws {
+    _ = try send(user.login())
+    _ = try answer(.claimed(true))
+    let did = try answer(.account(account))
+    #expect(did == [.joined(user.key), .asked("start")])
+    _ = try answer(.started(StreamPosition(rawValue: position)))
+  }
+}
+
+@Suite("The session without sockets") struct SessionTests {
+  private let other = TestUser("bob").key
+
+  @Test func claimsTheKeyBeforeAnythingElse() throws {
+    let bench = try Bench()
+    #expect(try bench.open() == [.waits(.seconds(30))])
+    #expect(try bench.send(try bench.user.new()) == [.asked("claim")])
+    #expect(bench.isWaiting)
+    #expect(try bench.answer(.claimed(true)) == [.asked("register")])
+    #expect(try bench.answer(.registered(true)) == [])
+    #expect(try bench.send(bench.user.login()) == [.asked("account")])
+    #expect(
+      try bench.answer(.account(bench.account)) == [.joined(bench.user.key), .asked("start")])
+    #expect(bench.nextRead() == nil)
+    #expect(try bench.answer(.started(.zero)) == [])
+    #expect(bench.nextRead() == 0)
+    #expect(try bench.timeIsOver() == [])
+  }
+
+  @Test func closesAReplay() throws {
+    let bench = try Bench()
+    _ = try bench.send(bench.user.login())
+    #expect(try bench.answer(.claimed(false)) == [.closed(1008)])
+    #expect(try bench.send(.pause(PDU.Pause())) == [])
+  }
+
+  @Test func isSilentBeforeItRefuses() throws {
+    let bench = try Bench()
+    _ = try bench.send(try bench.user.new())
+    _ = try bench.answer(.claimed(true))
+    #expect(try bench.answer(.registered(false)) == [.waits(.seconds(3))])
+    #expect(try bench.send(bench.user.login()) == [])
+    #expect(!bench.isWaiting)
+    #expect(try bench.timeIsOver() == [.closed(1008)])
+    #expect(try bench.timeIsOver() == [])
+  }
+
+  @Test func tellsWhatItCannotDo() throws {
+    let bench = try Bench()
+    try bench.establish()
+    _ = try bench.send(
+      .truncate(PDU.Truncate(message: MessageID())))
+    #expect(try bench.answer(.failed) == [.closed(1011)])
+  }
+
+  @Test func sendsBeforeTheKeyIsClaimedNothingAtAll() throws {
+    let bench = try Bench()
+    #expect(try bench.draining(to: "ws://elsewhere/") == [])
+    let claimed = try Bench()
+    _ = try claimed.send(.pause(PDU.Pause()))
+    _ = try claimed.answer(.claimed(true))
+    #expect(
+      try claimed.draining(to: "ws://elsewhere/")
+        == [.sent(.redirect(try #require(PDU.Redirect(uri: "ws://elsewhere/")))), .closed(1001)])
+  }
+
+  @Test func sendsTheNextEntryAtOnceAndReadsAfterAGap() throws {
+    let bench = try Bench()
+    try bench.establish(after: 4)
+    #expect(bench.nextRead() == 4)
+    #expect(try bench.page([], end: 4) == [])
+    #expect(bench.nextRead() == nil)
+    #expect(
+      try bench.queue(5, from: other) == [.sent(Bench.message(5, from: other, to: bench.user.key))])
+    #expect(try bench.queue(7, from: other) == [])
+    #expect(bench.nextRead() == 5)
+    let entries = [6, 7].map { Bench.entry($0, from: other, to: bench.user.key) }
+    #expect(try bench.page(entries, end: 7).count == 2)
+    #expect(try bench.queue(6, from: other) == [])
+    #expect(bench.nextRead() == nil)
+  }
+
+  @Test func leavesOutWhatItIsJustSending() throws {
+    let bench = try Bench()
+    try bench.establish()
+    #expect(bench.nextRead() == 0)
+    let own = PDU.message(
+      PDU.Message(
+        time: 1, recipient: bench.user.key, to: bench.user.key, from: bench.user.key))
+    #expect(try bench.send(own) == [.asked("post")])
+    // The page was read after the message was committed, but before the session was told.
+    let entries = [
+      Bench.entry(1, from: other, to: bench.user.key),
+      Bench.entry(2, from: bench.user.key, to: bench.user.key),
+      Bench.entry(3, from: other, to: bench.user.key),
+    ]
+    #expect(
+      try bench.page(entries, end: 3)
+        == [.sent(Bench.message(1, from: other, to: bench.user.key))])
+    #expect(bench.nextRead() == nil)
+    #expect(try bench.answer(.posted(StreamPosition(rawValue: 2))) == [])
+    #expect(bench.nextRead() == 2)
+    #expect(
+      try bench.page([entries[2]], end: 3)
+        == [.sent(Bench.message(3, from: other, to: bench.user.key))])
+  }
+
+  @Test func readsNothingForASlowReader() throws {
+    let bench = try Bench()
+    try bench.establish()
+    bench.session.isBackedUp = true
+    #expect(bench.nextRead() == nil)
+    #expect(try bench.queue(1, from: other) == [])
+    bench.session.isBackedUp = false
+    #expect(bench.nextRead() == 0)
+  }
+
+  @Test func redirectsInTheMiddleOfAnAnswer() throws {
+    let bench = try Bench()
+    try bench.establish()
+    let found = [FoundAccount](
+      repeating: FoundAccount(key: other, name: "bob", uid: ""), count: 1000)
+    var sent = 0
+    var last: [Bench.Did] = []
+    while last.last != .closed(1001), sent < 40_000 {
+      _ = try bench.send(.searchByKey(PDU.SearchByKey(key: other)))
+      last = try bench.answer(.found(found))
+      sent += last.count
+    }
+    #expect(last.count < 1000)
+    #expect(
+      last.suffix(2)
+        == [.sent(.redirect(try #require(PDU.Redirect(uri: "ws://h/siren")))), .closed(1001)])
+    // The last PDU before it had a counter above 65,000, and the one before that hadn't.
+    #expect((32_500...32_504).contains(sent))
+  }
+
+  @Test func isNotDisturbedByAnswersAfterTheEnd() throws {
+    let bench = try Bench()
+    try bench.establish()
+    _ = try bench.send(.searchByKey(PDU.SearchByKey(key: other)))
+    bench.session.ended()
+    #expect(try bench.answer(.found([])) == [])
+    #expect(try bench.queue(1, from: other) == [])
+    #expect(bench.nextRead() == nil)
+  }
+
+  @Test func takesRandomMessages() throws {
+    var generator = SystemRandomNumberGenerator()
+    for _ in 0..<2000 {
+      let bench = try Bench()
+      if Bool.random(using: &generator) { try bench.establish() }
+      for _ in 0..<5 {
+        let type = UInt8.random(in: 0...20, using: &generator)
+        let rest = SecureRandom.bytes(Int.random(in: 0...200, using: &generator))
+        _ = try bench.send(header: [1, type] + rest, data: Array(rest.prefix(20)))
+        if bench.session.isWaiting { _ = try bench.answer(.claimed(true)) }
+      }
+      let noise = SecureRandom.bytes(Int.random(in: 0...64, using: &generator))
+      _ = bench.session.received(.binary(noise))
+    }
+  }
+}

@@ -1,0 +1,97 @@
+import ApptimistProtocol
+import Configuration
+import Cryptography
+import Foundation
+import HTTPProtocol
+import HTTPServer
+import Observability
+import ServiceKit
+import Storage
+import Synchronization
+import Testing
+
+@testable import Apptimist
+
+/// A folder that is removed with its contents when the test is over.
+final class TestFolder: Sendable {
+  let path = FileManager.default.temporaryDirectory
+    .appendingPathComponent("awd-apptimist-\(UUID().uuidString)").path
+
+  init() throws {
+    try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+  }
+
+  deinit { try? FileManager.default.removeItem(atPath: path) }
+}
+
+/// The service on a port of its own, over a database of its own; refusals are silent for no time.
+struct TestServer: Sendable {
+  let folder: TestFolder
+  let store: Store
+  let service: ApptimistService
+  let http: HTTPServer
+  let metrics: Metrics
+  let port: UInt16
+  let identity: ServiceIdentity
+
+  /// Starts it.
+  static func start(
+    _ configuration: String = "", in folder: TestFolder? = nil, publicURL: String? = nil
+  ) async throws -> TestServer {
+    let folder = try folder ?? TestFolder()
+    let store = try await Store.open(
+      .file("\(folder.path)/awd.sqlite3"), migrations: ApptimistService.migrations)
+    let toml = "[apptimist]\nrefusal_min = \"0s\"\nrefusal_max = \"0s\"\n\(configuration)"
+    let context = try Self.context(toml, folder, store, publicURL: publicURL)
+    let service = try await ApptimistService(context)
+    var router = Router(service: ApptimistService.name)
+    service.register(on: &router)
+    let http = try HTTPServer(
+      options: ServerOptions(endpoints: [.tcp(host: "127.0.0.1", port: 0)], threads: 2),
+      responder: try RouteTable([router], log: context.log)
+    ) { _ in }
+    try http.start()
+    guard case .tcp(_, let port)? = http.endpoints.first else {
+      throw TestDevice.Failure(message: "no port")
+    }
+    let keys = try KeyFile(path: "\(folder.path)/apptimist.keys").existing()
+    return TestServer(
+      folder: folder, store: store, service: service, http: http, metrics: context.metrics,
+      port: port, identity: keys.identity)
+  }
+
+  static func context(
+    _ toml: String, _ folder: TestFolder, _ store: Store, publicURL: String? = nil
+  ) throws -> ServiceContext {
+    let text = "[server]\ndata = \"\(folder.path)\"\n\(toml)"
+    let reader = ConfigurationReader(
+      try ConfigurationDocument(parsing: Array(text.utf8), file: "\(folder.path)/awd.toml"))
+    _ = ServerConfiguration(reader, knownServices: [ApptimistService.name])
+    let section = reader.section("apptimist")
+    ApptimistService.validate(section)
+    try section.finish()
+    return ServiceContext(
+      configuration: section, store: store, log: Log(level: .error, descriptor: -1),
+      dataFolder: folder.path, publicURL: publicURL)
+  }
+
+  func stop() async {
+    await http.drain(within: .seconds(1))
+    await store.close()
+  }
+}
+
+/// Runs a test against the service, and stops it.
+func withServer(
+  _ configuration: String = "", in folder: TestFolder? = nil, publicURL: String? = nil,
+  _ body: (TestServer) async throws -> Void
+) async throws {
+  let server = try await TestServer.start(configuration, in: folder, publicURL: publicURL)
+  do {
+    try await body(server)
+  } catch {
+    await server.stop()
+    throw error
+  }
+  await server.stop()
+}
