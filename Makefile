@@ -11,7 +11,8 @@ SOURCES := Package.swift Sources Plugins Tests
 BUILD_PACKAGES := libicu-dev libsqlite3-dev libsodium-dev libxml2-dev libxmlsec1-dev libssl-dev \
   libuv1-dev libcurl4-openssl-dev libnghttp2-dev libtomlplusplus-dev nettle-dev zlib1g-dev \
   libbrotli-dev libstdc++-12-dev pkg-config
-TEST_PACKAGES := xmlsec1 openssl curl python3 sqlite3 systemd chromium chromium-driver
+TEST_PACKAGES := xmlsec1 openssl curl python3 python3-websockets sqlite3 systemd chromium \
+  chromium-driver
 BENCH_PACKAGES := nginx-light wrk python3 curl xmlsec1 openssl
 CHECKED := --explicit-target-dependency-import-check error
 

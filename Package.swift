@@ -37,7 +37,10 @@ let libraries: [Target] = [
   .target(name: "Storage", dependencies: ["CSQLite"]),
   .target(
     name: "WalletClient",
-    dependencies: ["Cryptography", "HTTPClient", "HTTPProtocol", "Observability", "XMLSecurity"]),
+    dependencies: [
+      "ApptimistProtocol", "COpenSSL", "CUV", "Cryptography", "HTTPClient", "HTTPProtocol",
+      "Observability", "XMLSecurity",
+    ]),
   .target(name: "Wire"),
   .target(
     name: "XMLSecurity", dependencies: ["COpenSSL", "CXML", "CXMLSec", "Cryptography"]),
@@ -73,8 +76,8 @@ let programs: [Target] = [
   .target(
     name: "Commands",
     dependencies: [
-      "Configuration", "Cryptography", "HTTPProtocol", "HTTPServer", "Observability", "ServiceKit",
-      "Storage", "WalletClient", "XMLSecurity",
+      "ApptimistProtocol", "Configuration", "Cryptography", "HTTPClient", "HTTPProtocol",
+      "HTTPServer", "Observability", "ServiceKit", "Storage", "WalletClient", "XMLSecurity",
     ]),
   .executableTarget(
     name: "awd",
@@ -137,8 +140,9 @@ let tests: [Target] = [
   .testTarget(
     name: "WalletClientTests",
     dependencies: [
-      "Configuration", "Cryptography", "HTTPClient", "HTTPProtocol", "HTTPServer", "Observability",
-      "ServiceKit", "Storage", "TokenScriptRepo", "WalletClient", "XMLSecurity",
+      "Apptimist", "ApptimistProtocol", "Configuration", "Cryptography", "HTTPClient",
+      "HTTPProtocol", "HTTPServer", "Observability", "ServiceKit", "Storage", "TokenScriptRepo",
+      "WalletClient", "XMLSecurity",
     ]),
   .testTarget(name: "WireTests", dependencies: ["Wire"]),
   .testTarget(name: "XMLSecurityTests", dependencies: ["XMLSecurity"]),

@@ -24,7 +24,7 @@ public struct Program: Sendable {
         ServeCommand.self, CheckCommand.self, BackupCommand.self, RestoreCommand.self,
         VersionCommand.self,
       ]
-      + services.flatMap { $0.commands } + [WalletFetchCommand.self]
+      + services.flatMap { $0.commands } + [WalletFetchCommand.self, WalletChatCommand.self]
   }
 
   /// Does what the process's arguments say, and ends the process.

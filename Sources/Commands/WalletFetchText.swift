@@ -138,17 +138,3 @@ struct WalletFetchText {
     refusal = reason + (report.hasFile ? "; the local file stays" : "") + details
   }
 }
-
-extension String {
-  /// The text without what could move a terminal's cursor: servers and files wrote some of it.
-  fileprivate var printable: String {
-    var text = String.UnicodeScalarView()
-    for scalar in unicodeScalars {
-      switch scalar.properties.generalCategory {
-      case .control, .format, .lineSeparator, .paragraphSeparator: text.append("\u{FFFD}")
-      default: text.append(scalar)
-      }
-    }
-    return String(text)
-  }
-}

@@ -25,9 +25,7 @@ final class RawServer: Sendable {
     spawnThread {
       while case let socket = accept(listener, nil, nil), socket >= 0 {
         spawnThread {
-          let connection = RawConnection(socket: socket)
-          connection.readHead()
-          script(connection)
+          script(RawConnection(socket: socket))
           close(socket)
         }
       }
@@ -46,14 +44,15 @@ final class RawServer: Sendable {
 
 struct RawConnection: Sendable {
   let socket: Int32
+  /// What came up to an empty line, or to the end.
+  let head: String
 
-  /// What comes up to an empty line, or to the end.
-  func readHead() {
-    var last: [UInt8] = []
+  init(socket: Int32) {
+    self.socket = socket
+    var head: [UInt8] = []
     var byte: UInt8 = 0
-    while last != [13, 10, 13, 10], read(socket, &byte, 1) == 1 {
-      last = last.suffix(3) + [byte]
-    }
+    while head.suffix(4) != [13, 10, 13, 10], read(socket, &byte, 1) == 1 { head.append(byte) }
+    self.head = String(decoding: head, as: UTF8.self)
   }
 
   /// Waits for the other side's end.

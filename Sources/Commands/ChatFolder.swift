@@ -1,0 +1,135 @@
+import ApptimistProtocol
+import Cryptography
+import Glibc
+import WalletClient
+
+/// What `awd wallet chat` keeps: the user's keys, the service's, and how far the stream was read. Readable by its
+/// owner only.
+struct ChatFolder: Sendable {
+  private let path: String
+
+  /// A folder, made with the first file.
+  init(_ path: String) { self.path = path }
+
+  /// The user's keys, made if there are none.
+  func keys() throws(ChatFolderError) -> (DeviceKeys, isNew: Bool) {
+    if let keys = try existingKeys() { return (keys, false) }
+    let keys = DeviceKeys.generate()
+    var text: [UInt8] = []
+    defer { wipe(&text) }
+    // No memory is left behind by an array that grows.
+    text.reserveCapacity(128)
+    keys.encryption.withSecret { text += $0 }
+    keys.authentication.withSeed { text += $0 }
+    try write(text, to: "keys")
+    return (keys, true)
+  }
+
+  private func existingKeys() throws(ChatFolderError) -> DeviceKeys? {
+    guard var bytes = try read("keys") else { return nil }
+    defer { wipe(&bytes) }
+    guard bytes.count == 64 else { throw .malformed("\(path)/keys") }
+    var (secret, seed) = (Array(bytes[..<32]), Array(bytes[32...]))
+    defer {
+      wipe(&secret)
+      wipe(&seed)
+    }
+    guard let encryption = EncryptionKeyPair(secret: secret),
+      let authentication = AuthenticationKeyPair(seed: seed)
+    else { throw .malformed("\(path)/keys") }
+    return DeviceKeys(encryption: encryption, authentication: authentication)
+  }
+
+  /// The service that the keys have been used with; nil at the first use.
+  func identity() throws(ChatFolderError) -> ServiceIdentity? {
+    guard let json = try read("service.json") else { return nil }
+    do throws(ServiceDocumentError) {
+      return try ServiceDocument(json: json).identity
+    } catch { throw .malformed("\(path)/service.json") }
+  }
+
+  /// Keeps the service's keys.
+  func keep(_ identity: ServiceIdentity) throws {
+    try write(try ServiceDocument(service: "", identity: identity).json(), to: "service.json")
+  }
+
+  /// The last message that was shown, zero if none was; nil as long as there is no account.
+  func head() throws(ChatFolderError) -> MessageID? {
+    guard let text = try read("head") else { return nil }
+    guard let head = MessageID(hex: String(decoding: text, as: UTF8.self)) else {
+      throw .malformed("\(path)/head")
+    }
+    return head
+  }
+
+  /// Keeps the last message that was shown.
+  func keep(head: MessageID) throws(ChatFolderError) { try write(Array(head.hex.utf8), to: "head") }
+
+  // MARK: - Files
+
+  /// - Returns: the content, at most 64 KiB; nil if there is no file.
+  private func read(_ name: String) throws(ChatFolderError) -> [UInt8]? {
+    let file = unsafe open("\(path)/\(name)", O_RDONLY | O_CLOEXEC)
+    guard file >= 0 else {
+      if errno == ENOENT { return nil }
+      throw failure(name)
+    }
+    defer { close(file) }
+    var status = stat()
+    guard unsafe fstat(file, &status) == 0 else { throw failure(name) }
+    guard name != "keys" || status.st_mode & 0o077 == 0 else { throw .exposed("\(path)/\(name)") }
+    var content = [UInt8](repeating: 0, count: min(64 << 10, max(0, Int(status.st_size))))
+    let count = unsafe content.withUnsafeMutableBytes {
+      unsafe Glibc.read(file, $0.baseAddress, $0.count)
+    }
+    guard count == content.count else { throw failure(name) }
+    return content
+  }
+
+  /// Replaces a file as a whole, durably.
+  private func write(_ content: [UInt8], to name: String) throws(ChatFolderError) {
+    try makeFolder()
+    let temporary = "\(path)/\(name).\(getpid()).new"
+    unsafe unlink(temporary)
+    let file = unsafe open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+    guard file >= 0 else { throw failure(name) }
+    let written = unsafe content.withUnsafeBytes {
+      unsafe Glibc.write(file, $0.baseAddress, $0.count)
+    }
+    let isDurable = written == content.count && fsync(file) == 0
+    close(file)
+    guard isDurable, unsafe rename(temporary, "\(path)/\(name)") == 0 else {
+      let error = failure(name)
+      unsafe unlink(temporary)
+      throw error
+    }
+  }
+
+  private func makeFolder() throws(ChatFolderError) {
+    var made = path.hasPrefix("/") ? "" : "."
+    for part in path.split(separator: "/") {
+      made += "/\(part)"
+      guard unsafe mkdir(made, 0o700) == 0 || errno == EEXIST else { throw failure("") }
+    }
+  }
+
+  private func failure(_ name: String) -> ChatFolderError {
+    .system("\(path)/\(name)", unsafe String(cString: strerror(errno)))
+  }
+}
+
+/// Why a file of the chat can't be read or written.
+enum ChatFolderError: Error, CustomStringConvertible {
+  case malformed(String)
+  /// Others may read it.
+  case exposed(String)
+  case system(String, String)
+
+  var description: String {
+    switch self {
+    case .malformed(let path): "\(path): it isn't what was written there"
+    case .exposed(let path): "\(path): others may read it; chmod 600 it"
+    case .system(let path, let reason): "\(path): \(reason)"
+    }
+  }
+}

@@ -1,0 +1,148 @@
+import ApptimistProtocol
+import Cryptography
+import FoundationEssentials
+import WalletClient
+
+/// What a line means that was typed, and how what comes is shown.
+actor ChatSession {
+  /// What the data of a message is: JSON, so that other apps can have more in it.
+  private struct Content: Codable {
+    /// Tells two messages of the same text in the same second apart.
+    let id: String
+    let text: String
+  }
+
+  private static let help = """
+    * a line is sent to whom you talk to; a message that begins with / is written //…
+    * /to WHOM      talk to another: a name, or 64 hexadecimal digits
+    * /search NAME  who has this name; * and ? stand for what you don't know
+    * /who [WHOM]   the key and the vouchers of whom you talk to, or of another
+    * /vouch WHOM   tell others that you know this is the one they think; only after comparing keys
+    * /me           your own key
+    * /quit         end
+    """
+
+  private let device: Device
+  private let folder: ChatFolder
+  private let print: @Sendable (String) -> Void
+  private var partner: DeviceUser?
+  private var names: [EncryptionPublicKey: String] = [:]
+
+  init(device: Device, folder: ChatFolder, print: @escaping @Sendable (String) -> Void) {
+    self.device = device
+    self.folder = folder
+    self.print = { print($0.printable) }
+  }
+
+  /// The service has made the account: it is not asked for again.
+  nonisolated func accountMade() throws { try folder.keep(head: MessageID()) }
+
+  // MARK: - What comes
+
+  /// Shows something of the stream, and remembers that it was shown.
+  func show(_ entry: StreamEntry) async throws {
+    guard case .message(let message) = entry else { return }
+    let name = await name(of: message.from)
+    let content = (try? device.open(message)).flatMap {
+      try? JSONDecoder().decode(Content.self, from: Data($0))
+    }
+    for line in (content?.text ?? "(a message that can't be read here)").split(
+      separator: "\n", omittingEmptySubsequences: false)
+    {
+      print("\(name)> \(line)")
+    }
+    try folder.keep(head: message.id)
+  }
+
+  /// A name, and a part of the key with it unless it is whom one talks to: anyone can take any name.
+  private func name(of key: EncryptionPublicKey) async -> String {
+    if names[key] == nil { names[key] = (try? await device.user(key))?.name }
+    let name = names[key] ?? "?"
+    return key == partner?.key ? name : "\(name) (\(key.hex.prefix(16))…)"
+  }
+
+  // MARK: - What is typed
+
+  /// Does what a line says.
+  ///
+  /// - Returns: whether to go on.
+  func take(_ line: String) async -> Bool {
+    guard line.hasPrefix("/"), !line.hasPrefix("//") else {
+      if !line.isEmpty { await send(line.hasPrefix("/") ? String(line.dropFirst()) : line) }
+      return true
+    }
+    let words = line.split(separator: " ", maxSplits: 1).map(String.init)
+    let rest = words.count == 2 ? words[1] : ""
+    switch words[0] {
+    case "/quit": return false
+    case "/me": print("* \(device.user.hex)")
+    case "/to": await turn(to: rest)
+    case "/search": await search(rest)
+    case "/who": await tellOf(rest)
+    case "/vouch": await vouch(for: rest)
+    default: for line in Self.help.split(separator: "\n") { print(String(line)) }
+    }
+    return true
+  }
+
+  private func send(_ text: String) async {
+    guard let partner else { return print("* to whom? /to NAME") }
+    let content = Content(id: Hex.encode(SecureRandom.bytes(8)), text: text)
+    do {
+      let data = Array(try JSONEncoder().encode(content))
+      try await device.send(try device.seal(data, to: partner.key))
+    } catch { print("* not sent: \(error)") }
+  }
+
+  /// Talks to another from now on.
+  func turn(to whom: String) async {
+    guard let user = await find(whom) else { return }
+    partner = user
+    names[user.key] = user.name
+    print("* you talk to \(user.name), \(user.key.hex)")
+  }
+
+  private func search(_ name: String) async {
+    do throws(DeviceError) {
+      let users = try await device.search(name: name, limit: 20)
+      if users.isEmpty { print("* nobody") }
+      for user in users { print("* \(user.key.hex) \(user.name)") }
+    } catch { print("* \(error)") }
+  }
+
+  private func tellOf(_ whom: String) async {
+    guard let user = whom.isEmpty ? partner : await find(whom) else { return }
+    do throws(DeviceError) {
+      let vouchers = try await device.vouchers(of: user.key)
+      print("* \(user.key.hex) \(user.name), vouchers: \(vouchers.count)")
+      for voucher in vouchers.prefix(20) {
+        print("*   \(voucher.hex) \(try await device.user(voucher)?.name ?? "?")")
+      }
+    } catch { print("* \(error)") }
+  }
+
+  private func vouch(for whom: String) async {
+    guard let user = await find(whom) else { return }
+    do throws(DeviceError) {
+      try await device.vouch(for: user.key)
+      print("* you vouch for \(user.name), \(user.key.hex)")
+    } catch { print("* \(error)") }
+  }
+
+  /// The one user with a key, or of a name; tells why there is none.
+  private func find(_ whom: String) async -> DeviceUser? {
+    do throws(DeviceError) {
+      if let key = EncryptionPublicKey(hex: whom) {
+        if let user = try await device.user(key) { return user }
+        print("* nobody has this key")
+        return nil
+      }
+      let users = try await device.search(name: whom, limit: 20)
+        .filter { $0.name.lowercased() == whom.lowercased() }
+      if users.count == 1 { return users[0] }
+      print(users.isEmpty ? "* nobody has this name" : "* several have this name: use the key")
+      for user in users { print("* \(user.key.hex) \(user.name)") }
+    } catch { print("* \(error)") }
+    return nil
+  }
+}

@@ -1,0 +1,118 @@
+public import ApptimistProtocol
+public import Cryptography
+
+/// Forums and events: keys like a user's, made by their author's device.
+extension Device {
+  /// What users are to a forum, beside its author.
+  public enum ForumRole: Sendable {
+    /// They write the forum's files as its author does.
+    case editors
+    /// What others post goes to them; what they post goes to the subscribers.
+    case moderators
+    /// They get what is posted.
+    case subscribers
+
+    var filename: Filename {
+      switch self {
+      case .editors: Filename(.editors)
+      case .moderators: Filename(.moderators)
+      case .subscribers: Filename(.subscribers)
+      }
+    }
+  }
+
+  /// Makes a forum or event, of which the user is the author.
+  ///
+  /// - Parameters:
+  ///   - name: what others find it by.
+  ///   - keys: its pairs. Who gets its messages needs them, unless the service does (``escrow(_:)``).
+  /// - Throws: `.forumRefused` if the key is another's, or the user has too many.
+  public func makeForum(_ name: AccountName, keys: DeviceKeys) async throws(DeviceError) {
+    let new = PDU.New(
+      key: keys.user, authenticationKey: keys.authentication.publicKey, name: name.bytes,
+      uid: .empty, token: .empty)
+    guard try await author(of: keys.user, after: .new(new)) == user.bytes else {
+      throw .forumRefused
+    }
+  }
+
+  /// Deletes a forum with its files; its key can't be used again.
+  ///
+  /// - Parameter forum: one whose author or editor the user is.
+  /// - Throws: `.forumRefused` otherwise.
+  public func deleteForum(_ forum: EncryptionPublicKey) async throws(DeviceError) {
+    do throws(DeviceError) {
+      _ = try await author(of: forum, after: .del(PDU.Del(key: forum)))
+    } catch {
+      if case .file(.notFound, _) = error { return }
+      guard case .file = error else { throw error }
+    }
+    throw .forumRefused
+  }
+
+  /// Has something without an answer done, and then reads who a forum's author is.
+  private func author(
+    of forum: EncryptionPublicKey, after pdu: PDU
+  ) async throws(DeviceError) -> [UInt8] {
+    let read = PDU.read(PDU.Read(directory: forum, filename: Filename(.author).bytes))
+    let parts = [DeviceRequest.Part(pdu: pdu), DeviceRequest.Part(pdu: read)]
+    return try content(try await ask(DeviceRequest(parts, expecting: .file(read))))
+  }
+
+  /// Who has a role in a forum.
+  ///
+  /// - Parameters:
+  ///   - role: which.
+  ///   - forum: a forum that the user may read.
+  /// - Returns: users' keys; empty if the role was never given.
+  /// - Throws: `.file` with the service's code, `.doesNotOpen`.
+  public func members(
+    _ role: ForumRole, of forum: EncryptionPublicKey
+  ) async throws(DeviceError) -> [EncryptionPublicKey] {
+    let bytes: [UInt8]
+    do throws(DeviceError) {
+      bytes = try await read(role.filename, of: forum)
+    } catch {
+      // Without this file; a forum that isn't there has no author either.
+      guard case .file(.notFound, _) = error else { throw error }
+      _ = try await read(Filename(.author), of: forum)
+      return []
+    }
+    let length = EncryptionPublicKey.byteCount
+    return stride(from: 0, to: bytes.count, by: length).compactMap {
+      EncryptionPublicKey(bytes[$0..<min($0 + length, bytes.count)])
+    }
+  }
+
+  /// Gives a role in a forum to exactly these users.
+  ///
+  /// - Parameters:
+  ///   - role: which.
+  ///   - forum: a forum whose author or editor the user is.
+  ///   - users: at most 4,096.
+  /// - Throws: `.file` with the service's code; `.interrupted` if it may have been done or not.
+  public func setMembers(
+    _ role: ForumRole, of forum: EncryptionPublicKey, to users: [EncryptionPublicKey]
+  ) async throws(DeviceError) {
+    try await write(users.flatMap(\.bytes), to: role.filename, of: forum)
+  }
+
+  /// Gives the service a forum's secret key: it then opens what is posted, and boxes it for each reader, who need not
+  /// have that key. It can read the forum from then on.
+  ///
+  /// - Parameter forum: the pair of a forum whose author or editor the user is.
+  /// - Throws: `.file` with the service's code; `.interrupted` if it may have been done or not.
+  public func escrow(_ forum: EncryptionKeyPair) async throws(DeviceError) {
+    let sealed = forum.withSecret { SealedBox.seal($0, to: service.encryptionKey) }
+    guard let sealed else { throw .unsendable }
+    try await write(sealed, to: Filename(.secret), of: forum.publicKey)
+  }
+
+  /// Has the service forget a forum's secret key.
+  ///
+  /// - Parameter forum: a forum whose author or editor the user is.
+  /// - Throws: `.file` with the service's code; `.interrupted` if it may have been done or not.
+  public func endEscrow(of forum: EncryptionPublicKey) async throws(DeviceError) {
+    try await write([], to: Filename(.secret), of: forum)
+  }
+}

@@ -1,0 +1,180 @@
+internal import HTTPProtocol
+internal import Synchronization
+
+/// What the loop's thread and the tasks that use a ``WebSocket`` share.
+final class WebSocketState: Sendable {
+  private struct Values {
+    var isOpen = false
+    var end: WebSocketEnd?
+    /// What came and wasn't taken.
+    var messages = Queue<WebSocketMessage>()
+    var receivedBytes = 0
+    /// Whether the socket isn't read because too much waits here.
+    var isPaused = false
+    /// Bytes that the loop hasn't been given yet.
+    var posted = 0
+    /// Bytes that the socket hasn't taken yet.
+    var unsent = 0
+    /// Counts the changes that somebody may wait for.
+    var version: UInt64 = 0
+    var waiters: [UInt64: CheckedContinuation<Void, Never>] = [:]
+    var lastWaiter: UInt64 = 0
+  }
+
+  private let receiveLimit: Int
+  private let sendLimit: Int
+  private let values = Mutex(Values())
+
+  init(_ options: WebSocketOptions) {
+    receiveLimit = options.receiveLimit
+    sendLimit = options.sendLimit
+  }
+
+  // MARK: - The loop's side
+
+  /// The handshake is done.
+  func open() { change { $0.isOpen = true } }
+
+  /// Messages came.
+  ///
+  /// - Returns: whether the socket is to be read on.
+  func deliver(_ messages: [WebSocketMessage]) -> Bool {
+    change { values in
+      for message in messages {
+        values.messages.append(message)
+        values.receivedBytes += Self.cost(message)
+      }
+      values.isPaused = values.receivedBytes > receiveLimit
+      return !values.isPaused
+    }
+  }
+
+  /// The WebSocket is over; the first end counts.
+  func end(_ end: WebSocketEnd) { change { $0.end = $0.end ?? end } }
+
+  /// The loop took a message to send.
+  func taken(_ count: Int) { values.withLock { $0.posted -= count } }
+
+  /// The socket took bytes.
+  func wrote(unsent: Int) {
+    let isFull = values.withLock { values in
+      let isFull = values.posted + values.unsent > sendLimit
+      values.unsent = unsent
+      return isFull
+    }
+    if isFull { change { _ in } }
+  }
+
+  // MARK: - The user's side
+
+  /// Waits for the handshake.
+  nonisolated(nonsending) func opened() async throws(WebSocketError) {
+    try await wait { values throws(WebSocketError) in
+      if let end = values.end { throw Self.error(end) }
+      return values.isOpen ? () : nil
+    }
+  }
+
+  /// Takes the next message.
+  ///
+  /// - Returns: the message, nil after a close frame; and whether the loop is to be told to read on.
+  nonisolated(nonsending) func next() async throws(WebSocketError) -> (WebSocketMessage?, Bool) {
+    try await wait { values throws(WebSocketError) in
+      guard let message = values.messages.popFirst() else {
+        switch values.end {
+        case nil: return nil
+        case .closed: return (nil, false)
+        case .failed(let error): throw error
+        }
+      }
+      values.receivedBytes -= Self.cost(message)
+      let goesOn = values.isPaused && values.receivedBytes <= receiveLimit / 2
+      if goesOn { values.isPaused = false }
+      return (message, goesOn)
+    }
+  }
+
+  /// Notes a message that is about to be posted to the loop.
+  func willPost(_ count: Int) throws(WebSocketError) {
+    let isOver = values.withLock { values in
+      if values.end == nil { values.posted += count }
+      return values.end != nil
+    }
+    if isOver { throw .closed }
+  }
+
+  /// Waits until little enough waits to be sent.
+  nonisolated(nonsending) func writable() async throws(WebSocketError) {
+    try await wait { values throws(WebSocketError) in
+      if let end = values.end { throw Self.error(end) }
+      return values.posted + values.unsent <= sendLimit ? () : nil
+    }
+  }
+
+  /// Waits for the end.
+  nonisolated(nonsending) func ended() async throws(WebSocketError) -> WebSocketEnd {
+    try await wait { $0.end }
+  }
+
+  /// How the WebSocket ended, once it has.
+  var end: WebSocketEnd? { values.withLock { $0.end } }
+
+  // MARK: - Waiting
+
+  /// Changes values and wakes all that wait for a change.
+  private func change<Result>(_ body: (inout Values) -> sending Result) -> Result {
+    let (result, woken) = values.withLock { values in
+      let result = body(&values)
+      values.version += 1
+      defer { values.waiters = [:] }
+      return (result, Array(values.waiters.values))
+    }
+    for waiter in woken { waiter.resume() }
+    return result
+  }
+
+  /// Waits until a look at the values has a result; a cancelled task waits no longer.
+  private nonisolated(nonsending) func wait<Result: Sendable>(
+    _ look: (inout Values) throws(WebSocketError) -> Result?
+  ) async throws(WebSocketError) -> Result {
+    while true {
+      let (result, version) = try values.withLock { values throws(WebSocketError) in
+        (try look(&values), values.version)
+      }
+      if let result { return result }
+      guard !Task.isCancelled else { throw .cancelled }
+      await change(after: version)
+    }
+  }
+
+  /// Waits for a change after a version, or for the task's cancellation.
+  private nonisolated(nonsending) func change(after version: UInt64) async {
+    let id = values.withLock { values in
+      values.lastWaiter += 1
+      return values.lastWaiter
+    }
+    await withTaskCancellationHandler {
+      await withCheckedContinuation { continuation in
+        let waits = values.withLock { values in
+          guard values.version == version, !Task.isCancelled else { return false }
+          values.waiters[id] = continuation
+          return true
+        }
+        if !waits { continuation.resume() }
+      }
+    } onCancel: {
+      values.withLock { $0.waiters.removeValue(forKey: id) }?.resume()
+    }
+  }
+
+  private static func error(_ end: WebSocketEnd) -> WebSocketError {
+    if case .failed(let error) = end { error } else { .closed }
+  }
+
+  /// What a waiting message counts: an empty one is no nothing.
+  private static func cost(_ message: WebSocketMessage) -> Int {
+    switch message {
+    case .text(let bytes), .binary(let bytes): bytes.count + 64
+    }
+  }
+}

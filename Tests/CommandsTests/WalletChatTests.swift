@@ -1,0 +1,135 @@
+import Foundation
+import Synchronization
+import Testing
+
+/// Two built programs that talk through a third.
+@Suite struct WalletChatTests {
+  /// A process whose lines can be waited for.
+  private final class Program: @unchecked Sendable {
+    // Safe to share: `Process` is started in `init` and only signalled later; the text has a lock.
+    private let process = Process()
+    private let input = Pipe()
+    private let text = Mutex("")
+
+    init(_ words: [String]) throws {
+      let tests = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
+      process.executableURL = URL(fileURLWithPath: tests).deletingLastPathComponent()
+        .appendingPathComponent("awd")
+      process.arguments = words
+      process.environment = ProcessInfo.processInfo.environment
+        .filter { $0.key.hasSuffix("SAN_OPTIONS") }
+      let output = Pipe()
+      process.standardInput = input
+      process.standardOutput = output
+      process.standardError = output
+      output.fileHandleForReading.readabilityHandler = { [weak self] handle in
+        let piece = String(decoding: handle.availableData, as: UTF8.self)
+        if piece.isEmpty { handle.readabilityHandler = nil }
+        self?.text.withLock { $0 += piece }
+      }
+      try process.run()
+    }
+
+    deinit { if process.isRunning { kill(process.processIdentifier, SIGKILL) } }
+
+    var output: String { text.withLock { $0 } }
+
+    func type(_ line: String) { input.fileHandleForWriting.write(Data("\(line)\n".utf8)) }
+
+    func endInput() throws { try input.fileHandleForWriting.close() }
+
+    /// Waits for a part of the output, as long as the program runs and not for ever.
+    func wait(for part: String) async throws {
+      for _ in 0..<3000 {
+        if output.contains(part) { return }
+        if !process.isRunning { break }
+        try await Task.sleep(for: .milliseconds(10))
+      }
+      if !output.contains(part) { Issue.record("no “\(part)” in: \(output)") }
+    }
+
+    func exitCode() async throws -> Int32 {
+      for _ in 0..<3000 where process.isRunning { try await Task.sleep(for: .milliseconds(10)) }
+      return process.isRunning ? -1 : process.terminationStatus
+    }
+
+    func terminate() { process.terminate() }
+  }
+
+  @Test func twoOfThemTalk() async throws {
+    let folder = try Folder([
+      "awd.toml": """
+      [server]
+      listen = ["127.0.0.1:0"]
+      services = ["apptimist"]
+      data = "data"
+      """
+    ])
+    let server = try Program(["serve", "--config", "\(folder.path)/awd.toml"])
+    defer { server.terminate() }
+    try await server.wait(for: "listening at=http://127.0.0.1:")
+    let line = server.output.split(separator: "listening at=http://127.0.0.1:").last ?? ""
+    let url = "ws://127.0.0.1:\(line.prefix { $0.isNumber })/siren"
+    func chat(_ who: String, _ further: [String]) throws -> Program {
+      try Program(
+        ["wallet", "chat", "--server", url, "--folder", "\(folder.path)/\(who)"] + further)
+    }
+
+    let ann = try chat("ann", ["--name", "Ann"])
+    try await ann.wait(for: "* connected")
+    #expect(ann.output.contains("the service's key is believed from now on"))
+    let bob = try chat("bob", ["--name", "Bob", "--with", "ann"])
+    try await bob.wait(for: "* you talk to Ann")
+    bob.type("hello Ann")
+    try await ann.wait(for: "> hello Ann")
+    ann.type("nobody to say it to")
+    try await ann.wait(for: "* to whom?")
+    ann.type("/to Bob")
+    try await ann.wait(for: "* you talk to Bob")
+    ann.type("hello\u{1b}[2J Bob")
+    ann.type("//slash")
+    try await bob.wait(for: "Ann> /slash")
+    #expect(bob.output.contains("Ann> hello\u{FFFD}[2J Bob\n"))
+    ann.type("/vouch Bob")
+    try await ann.wait(for: "* you vouch for Bob")
+    bob.type("/who Bob")
+    try await bob.wait(for: "vouchers: 1")
+    bob.type("/search a*")
+    try await bob.wait(for: " Ann\n")
+    bob.type("/to Carol")
+    try await bob.wait(for: "* nobody has this name")
+
+    // What is said to somebody who is away is read later, once.
+    ann.type("/quit")
+    #expect(try await ann.exitCode() == 0)
+    bob.type("are you there?")
+    try bob.endInput()
+    #expect(try await bob.exitCode() == 0)
+    let again = try chat("ann", [])
+    try await again.wait(for: "> are you there?")
+    #expect(!again.output.contains("hello Ann") && !again.output.contains("believed"))
+    again.type("/quit")
+    #expect(try await again.exitCode() == 0)
+
+    let attributes = try FileManager.default.attributesOfItem(atPath: "\(folder.path)/ann/keys")
+    #expect(attributes[.posixPermissions] as? Int == 0o600)
+    // Keys that others could read are not used.
+    try FileManager.default.setAttributes(
+      [.posixPermissions: 0o644], ofItemAtPath: "\(folder.path)/ann/keys")
+    let exposed = try chat("ann", [])
+    #expect(try await exposed.exitCode() == 1)
+    try await exposed.wait(for: "others may read it")
+    // Another service than the one that is wanted.
+    let wrong = try chat(
+      "carol", ["--name", "Carol", "--identity", String(repeating: "0", count: 64)])
+    #expect(try await wrong.exitCode() == 1)
+    #expect(!FileManager.default.fileExists(atPath: "\(folder.path)/carol/keys"))
+  }
+
+  @Test func usage() async throws {
+    let folder = try Folder()
+    for words in [["--server", "http://x"], ["--folder", folder.path], ["--nonsense"]] {
+      #expect(try await Program(["wallet", "chat"] + words).exitCode() == 2)
+    }
+  }
+}

@@ -1,0 +1,249 @@
+import ApptimistProtocol
+import Cryptography
+import Testing
+
+@testable import WalletClient
+
+/// The device's decisions, without a socket.
+@Suite struct ApptimistMachineTests {
+  private let keys = DeviceKeys.generate()
+  private let other = DeviceKeys.generate().user
+
+  private func machine(
+    account: NewAccount? = nil, head: MessageID = MessageID(),
+    _ configure: (inout DeviceOptions) -> Void = { _ in }
+  ) -> DeviceMachine {
+    var options = DeviceOptions()
+    configure(&options)
+    return DeviceMachine(keys, account: account, head: head, options)
+  }
+
+  /// A machine that the service has let in.
+  private func established(
+    _ configure: (inout DeviceOptions) -> Void = { _ in }
+  ) -> DeviceMachine {
+    var machine = machine(configure)
+    _ = machine.connected()
+    #expect(receive(&machine, found(keys.user)) == [.established])
+    return machine
+  }
+
+  private func receive(
+    _ machine: inout DeviceMachine, _ pdu: PDU, _ data: [UInt8] = []
+  ) -> [DeviceMachine.Action] {
+    machine.received(pdu, header: pdu.encoded(), data: data[...])
+  }
+
+  private func found(_ key: EncryptionPublicKey, count: UInt16 = 0) -> PDU {
+    .user(PDU.User(count: count, key: key, name: ShortBytes.empty, uid: .empty))
+  }
+
+  private func search(_ key: EncryptionPublicKey) -> PDU {
+    .searchByKey(PDU.SearchByKey(key: key))
+  }
+
+  private func message(_ time: UInt64) -> PDU {
+    .message(PDU.Message(time: time, recipient: keys.user, to: keys.user, from: other))
+  }
+
+  private func id(_ pdu: PDU, _ data: [UInt8] = []) -> MessageID {
+    MessageID(header: pdu.encoded(), data: data[...])
+  }
+
+  private func types(_ actions: [DeviceMachine.Action]) -> [UInt8] {
+    actions.map { if case .send(let pdu, _) = $0 { pdu.encoded()[1] } else { 0 } }
+  }
+
+  @Test func makesTheAccountOnceAndLogsIn() throws {
+    let account = try #require(NewAccount(name: "Ann", uid: "u", token: "t"))
+    var machine = machine(account: account)
+    #expect(types(machine.connected()) == [PDU.New.type, PDU.Login.type, PDU.SearchByKey.type])
+    // Not known to have been made: again.
+    _ = machine.disconnected()
+    #expect(types(machine.connected()) == [PDU.New.type, PDU.Login.type, PDU.SearchByKey.type])
+    #expect(receive(&machine, found(keys.user)) == [.established])
+    _ = machine.disconnected()
+    #expect(types(machine.connected()) == [PDU.Login.type, PDU.SearchByKey.type])
+  }
+
+  @Test func signsItsLoginAndTellsItsHead() throws {
+    let head = id(message(1))
+    var machine = machine(head: head) { $0.history = 7 }
+    guard case .send(.login(let login), let data)? = machine.connected().first else {
+      Issue.record("no login")
+      return
+    }
+    #expect(login.user == keys.user && login.max == 7 && login.head == head && data.isEmpty)
+    #expect(keys.authentication.publicKey.verifies(login.signature, over: keys.user))
+  }
+
+  @Test func theHeadIsTheLastMessageThatCame() {
+    var machine = established()
+    for time in 1...3 { _ = receive(&machine, message(UInt64(time)), [9]) }
+    _ = receive(&machine, .truncate(PDU.Truncate(message: id(message(2), [9]))))
+    _ = machine.disconnected()
+    guard case .send(.login(let login), _)? = machine.connected().first else {
+      Issue.record("no login")
+      return
+    }
+    #expect(login.head == id(message(3), [9]))
+  }
+
+  @Test func requestsWaitForTheLoginAndAreAnsweredInOrder() {
+    var machine = machine()
+    #expect(machine.submit(1, DeviceRequest([.init(pdu: search(other))], expecting: .users)) == [])
+    _ = machine.connected()
+    #expect(
+      machine.submit(2, DeviceRequest([.init(pdu: search(keys.user))], expecting: .users)) == [])
+    #expect(
+      receive(&machine, found(keys.user)) == [
+        .established, .send(search(other), data: []), .send(search(keys.user), data: []),
+      ])
+    // The stream comes in between.
+    #expect(receive(&machine, message(5)).count == 1)
+    #expect(
+      receive(&machine, .user(.nobody)) == [.complete(1, .success(.users([])))])
+    guard case .user(let user) = found(keys.user) else { return }
+    #expect(receive(&machine, .user(user)) == [.complete(2, .success(.users([user])))])
+  }
+
+  @Test func collectsUsersUntilTheLast() {
+    var machine = established()
+    _ = machine.submit(1, DeviceRequest([.init(pdu: search(other))], expecting: .users))
+    #expect(receive(&machine, found(other, count: 2)) == [])
+    #expect(receive(&machine, found(keys.user, count: 1)) == [])
+    let last = receive(&machine, found(other))
+    guard case .complete(1, .success(.users(let users)))? = last.first else {
+      Issue.record("\(last)")
+      return
+    }
+    #expect(users.map(\.key) == [other, keys.user, other])
+  }
+
+  @Test func whatMayBeRepeatedIsAndTheRestFails() {
+    var machine = established()
+    let sent = PDU.message(PDU.Message(time: 1, recipient: other, to: other, from: keys.user))
+    let write = PDU.write(PDU.Write(directory: keys.user, filename: .empty))
+    _ = machine.submit(1, DeviceRequest(sent, data: [1], then: other))
+    _ = machine.submit(2, DeviceRequest(file: write, data: [2], isRepeatable: false))
+    _ = machine.submit(3, DeviceRequest([.init(pdu: search(other))], expecting: .users))
+    machine.abandon(3)
+    #expect(machine.disconnected() == [.complete(2, .failure(.interrupted))])
+    // Asked meanwhile: behind what was.
+    #expect(
+      machine.submit(4, DeviceRequest([.init(pdu: search(keys.user))], expecting: .users)) == [])
+    _ = machine.connected()
+    #expect(
+      receive(&machine, found(keys.user)) == [
+        .established, .send(sent, data: [1]), .send(search(other), data: []),
+        .send(search(keys.user), data: []),
+      ])
+    #expect(machine.stopped(.closed).count == 2 || !machine.isEstablished)
+  }
+
+  @Test func anAbandonedRequestKeepsItsPlace() {
+    var machine = established()
+    _ = machine.submit(1, DeviceRequest([.init(pdu: search(other))], expecting: .users))
+    _ = machine.submit(2, DeviceRequest([.init(pdu: search(other))], expecting: .users))
+    machine.abandon(1)
+    #expect(receive(&machine, found(other)).count == 1)
+    let second = receive(&machine, .user(.nobody))
+    #expect(second == [.complete(2, .success(.users([])))])
+  }
+
+  @Test func truncations() {
+    var machine = established()
+    let mine = id(message(1))
+    let request = DeviceRequest(
+      [.init(pdu: .truncate(PDU.Truncate(message: mine))), .init(pdu: search(keys.user))],
+      expecting: .truncation(mine, keys.user))
+    let echo = PDU.truncate(PDU.Truncate(message: mine))
+    _ = machine.submit(1, request)
+    #expect(receive(&machine, echo) == [])
+    #expect(receive(&machine, found(keys.user)) == [.complete(1, .success(.truncated(true)))])
+    // From another device: a part of the stream.
+    #expect(receive(&machine, echo) == [.deliver(.truncation(mine))])
+    _ = machine.submit(2, request)
+    #expect(receive(&machine, found(keys.user)) == [.complete(2, .success(.truncated(false)))])
+  }
+
+  @Test func answersThatWereNotAskedForEndTheConnection() {
+    var machine = established()
+    #expect(receive(&machine, found(other)) == [.disconnect])
+    _ = machine.submit(1, DeviceRequest([.init(pdu: search(other))], expecting: .user(other)))
+    #expect(receive(&machine, found(keys.user)) == [.disconnect])
+    let read = PDU.read(PDU.Read(directory: other, filename: .empty))
+    machine = established()
+    _ = machine.submit(1, DeviceRequest(file: read, isRepeatable: true))
+    #expect(
+      receive(&machine, .lock(PDU.Lock(directory: other, filename: .empty))) == [.disconnect])
+    machine = established()
+    _ = machine.submit(1, DeviceRequest([.init(pdu: search(other))], expecting: .users))
+    _ = receive(&machine, found(other, count: 5))
+    #expect(receive(&machine, found(other, count: 5)) == [.disconnect])
+    // A login under a key that nobody has.
+    var fresh = self.machine()
+    _ = fresh.connected()
+    #expect(receive(&fresh, .user(.nobody)) == [.disconnect])
+  }
+
+  @Test func whatNoServiceSendsIsIgnored() {
+    var machine = established()
+    #expect(receive(&machine, .pause(PDU.Pause())) == [])
+    #expect(receive(&machine, search(other)) == [])
+    let foreign = PDU.message(PDU.Message(time: 1, recipient: other, to: other, from: other))
+    #expect(receive(&machine, foreign) == [])
+  }
+
+  @Test func aSlowAppLetsTheServicePause() {
+    var machine = established { $0.streamBuffer = 1000 }
+    let data = [UInt8](repeating: 0, count: 300)
+    var entries: [StreamEntry] = []
+    var pauses = 0
+    for time in 0..<40 {
+      for action in receive(&machine, message(UInt64(time)), data) {
+        switch action {
+        case .deliver(let entry): entries.append(entry)
+        case .send(.pause, _): pauses += 1
+        default: Issue.record("\(action)")
+        }
+      }
+    }
+    #expect(pauses == 1 && entries.count == 40)
+    // It didn't listen.
+    #expect(machine.isOverfull)
+    let resumes = entries.map { machine.taken($0) }.joined()
+    #expect(Array(resumes) == [.send(.resume(PDU.Resume()), data: [])])
+    #expect(!machine.isOverfull)
+  }
+
+  @Test func aPauseThatTheAppWantsSurvivesAReconnection() {
+    var machine = established()
+    #expect(machine.setPaused(true) == [.send(.pause(PDU.Pause()), data: [])])
+    #expect(machine.setPaused(true) == [])
+    _ = machine.disconnected()
+    #expect(types(machine.connected()) == [PDU.Login.type, PDU.Pause.type, PDU.SearchByKey.type])
+    #expect(machine.setPaused(false) == [.send(.resume(PDU.Resume()), data: [])])
+  }
+
+  @Test func doesNotSendMoreThanItsWindow() {
+    var machine = established()
+    let request = DeviceRequest([.init(pdu: search(other))], expecting: .user(other))
+    let sent = (1...50).map { machine.submit(UInt64($0), request).count }.reduce(0, +)
+    #expect(sent == 32)
+    #expect(receive(&machine, found(other)).count == 2)
+  }
+
+  @Test func waitsLongerEachTime() {
+    var options = DeviceOptions()
+    options.retryDelay = .seconds(1)
+    options.longestRetryDelay = .seconds(10)
+    var backoff = Backoff(options)
+    #expect(
+      (0..<6).map { _ in backoff.next { $0.upperBound } }
+        == [1, 2, 4, 8, 10, 10].map { .seconds($0) })
+    #expect(backoff.next { $0.lowerBound } == .seconds(5))
+    backoff.reset()
+    #expect(backoff.next { $0.upperBound } == .seconds(1))
+  }
+}

@@ -1,0 +1,94 @@
+import ApptimistProtocol
+import Cryptography
+import HTTPProtocol
+import HTTPServer
+import Synchronization
+
+/// A service that does what a test says, over real WebSockets and real boxes.
+final class ScriptedService: Responder {
+  typealias Script = @Sendable (ScriptedSession, PDU, [UInt8]) -> Void
+
+  let encryption: EncryptionKeyPair
+  let identity: ServiceIdentity
+  private let script: Script
+  private let keys = Mutex<[EncryptionPublicKey]>([])
+  private let pdus = Mutex<[PDU]>([])
+
+  init(
+    _ encryption: EncryptionKeyPair = .generate(),
+    _ authentication: AuthenticationKeyPair = .generate(), _ script: @escaping Script
+  ) {
+    self.encryption = encryption
+    identity = ServiceIdentity(encryption: encryption, authentication: authentication)
+    self.script = script
+  }
+
+  /// The ephemeral keys of all connections, in order.
+  var ephemeralKeys: [EncryptionPublicKey] { keys.withLock { $0 } }
+  /// All that came.
+  var received: [PDU] { pdus.withLock { $0 } }
+
+  func plan(for head: RequestHead) -> RequestPlan {
+    guard head.isWebSocketUpgrade, let query = head.query,
+      let key = EncryptionPublicKey(hex: String(decoding: query, as: UTF8.self))
+    else { return .refuse(Response(.badRequest)) }
+    let number = keys.withLock { keys in
+      keys.append(key)
+      return keys.count
+    }
+    return .webSocket { [self] _ in
+      .accept(
+        WebSocketAcceptance { socket in
+          ScriptedSession(
+            number: number, socket,
+            HeaderChannel(own: encryption, peer: key, dataNonce: identity.dataNonce)
+          ) { session, pdu, data in
+            self.pdus.withLock { $0.append(pdu) }
+            self.script(session, pdu, data)
+          }
+        })
+    }
+  }
+}
+
+/// A connection to a ``ScriptedService``, on its loop.
+final class ScriptedSession: WebSocketHandler, @unchecked Sendable {
+  // Safe to share: only ever used on its loop.
+
+  /// The first connection is 1.
+  let number: Int
+  let socket: WebSocketSession
+  private var channel: HeaderChannel?
+  private let script: ScriptedService.Script
+  private(set) var user = EncryptionPublicKey()
+
+  init(
+    number: Int, _ socket: WebSocketSession, _ channel: consuming HeaderChannel?,
+    _ script: @escaping ScriptedService.Script
+  ) {
+    self.number = number
+    self.socket = socket
+    self.channel = channel
+    self.script = script
+  }
+
+  func received(_ message: WebSocketMessage) {
+    guard case .binary(let bytes) = message,
+      let frame = try? Frame(bytes, limits: Frame.Limits()),
+      let header = try? channel?.open(frame), let pdu = try? PDU(decoding: header)
+    else { return socket.close(1008) }
+    if case .login(let login) = pdu { user = login.user }
+    script(self, pdu, Array(frame.eData))
+  }
+
+  func closed(_ code: UInt16?) {}
+
+  func send(_ pdu: PDU, _ data: [UInt8] = []) {
+    if let bytes = try? channel?.seal(pdu, data: data[...]) { socket.send(.binary(bytes)) }
+  }
+
+  /// Answers a search for a key.
+  func find(_ key: EncryptionPublicKey) {
+    send(.user(PDU.User(count: 0, key: key, name: .empty, uid: .empty)))
+  }
+}
