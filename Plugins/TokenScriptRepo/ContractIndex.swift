@@ -107,6 +107,15 @@ final class ContractIndex: Sendable {
     return Dictionary(grouping: states.values, by: \.self).mapValues(\.count)
   }
 
+  /// Until when the certificate is valid that expires first of all signers' of what is served, in
+  /// seconds since 1970; nil if there is none.
+  var firstExpiry: Int64? {
+    files.compactMap { file in
+      guard file.content != nil, case .success(let content) = file.reading else { return nil }
+      return content.signer?.expires
+    }.min()
+  }
+
   /// The sum in words, with the number of the index.
   var summary: String { "index \(generation): \(sum)" }
 

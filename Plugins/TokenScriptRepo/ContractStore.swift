@@ -87,6 +87,9 @@ struct ContractStore: Sendable {
           PRIMARY KEY (contract, schema, bare, signer)
         ) STRICT, WITHOUT ROWID;
         """),
+    Migration(
+      owner: "tokenscript", number: 3,
+      sql: "ALTER TABLE tokenscript_files ADD COLUMN expires INTEGER"),
   ]
 
   /// How many files one transaction writes, so that other services' writes get between.
@@ -128,7 +131,7 @@ struct ContractStore: Sendable {
         """
         SELECT path, sha256, rules, refusal, refusal_detail, malformed, schema, root, signer, key,
           kind, signed, signature, signature_detail, validity, validity_detail, trust,
-          trust_detail, warnings
+          trust_detail, warnings, expires
         FROM tokenscript_files
         """
       ) { row in
@@ -238,12 +241,13 @@ struct ContractStore: Sendable {
         """
         INSERT OR REPLACE INTO tokenscript_files (path, sha256, rules, schema, root, signer, key, kind,
           signed, signature, signature_detail, validity, validity_detail, trust, trust_detail,
-          warnings)
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+          warnings, expires)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
         """, key.path, key.digest, rules, file.schema, file.root, file.signer?.commonName,
         file.signer?.key, file.signer?.kind, file.signer?.time, file.signature.reason,
         file.signature.detail, file.validity.reason, file.validity.detail, file.trust.reason,
-        file.trust.detail, file.warnings.joined(separator: "\n"))
+        file.trust.detail, file.warnings.joined(separator: "\n"),
+        file.signer?.expires)
       for (place, contract) in file.contracts.enumerated() {
         try transaction.execute(
           "INSERT INTO tokenscript_contracts VALUES (?, ?, ?, ?, ?, ?, ?)", key.path, key.digest,
@@ -263,7 +267,8 @@ struct ContractStore: Sendable {
     var file = TokenScriptFile(schema: try row[6], root: try row[7], contracts: contracts)
     if let key: String = try row[9] {
       file.signer = TokenScriptFile.Signer(
-        commonName: try row[8], key: key, kind: try row[10], time: try row[11])
+        commonName: try row[8], key: key, kind: try row[10], time: try row[11], expires: try row[19]
+      )
     }
     file.signature = TokenScriptFile.Finding(reason: try row[12], detail: try row[13])
     file.validity = TokenScriptFile.Finding(reason: try row[14], detail: try row[15])

@@ -27,6 +27,8 @@ struct TokenScriptFile: Equatable, Sendable {
     let kind: String
     /// What XAdES says of when it was signed, in seconds since 1970; perhaps in the future.
     let time: Int64?
+    /// Until when the leaf certificate is valid, in seconds since 1970; nil for a bare key.
+    var expires: Int64?
   }
 
   /// How one of the three checks ended.

@@ -4,7 +4,7 @@ internal import XMLSecurity
 /// Finds out what a file means: reads the document, then runs the checks that are switched on.
 struct TokenScriptReader: Sendable {
   /// Raised whenever the same bytes may be read differently than before.
-  static let version = 1
+  static let version = 2
   /// How many addresses a file may name; each costs the index some kilobytes.
   static let addressLimit = 10_000
 
@@ -54,7 +54,7 @@ struct TokenScriptReader: Sendable {
       guard let last = signatures.last else { return (file, nil) }
       file.signer = TokenScriptFile.Signer(
         commonName: last.certificate?.commonName, key: last.key.identifier,
-        kind: last.key.kind.rawValue, time: last.signingTime)
+        kind: last.key.kind.rawValue, time: last.signingTime, expires: last.certificate?.notAfter)
       if let roots {
         let time = last.signingTime.flatMap { $0 <= now ? $0 : nil }
         switch roots.check(last, at: time) {

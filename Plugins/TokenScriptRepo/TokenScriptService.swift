@@ -87,6 +87,10 @@ public struct TokenScriptService: Service {
     context.metrics.gauge(
       "awd_tokenscript_contracts", "Contracts that something is served for or gone for."
     ) { Double(published.value.editions.count) }
+    context.metrics.gauge(
+      "awd_tokenscript_signer_expiry_timestamp_seconds",
+      "Until when the signer's certificate is valid that expires first; 0: there is none."
+    ) { Double(published.value.firstExpiry ?? 0) }
     for state in IndexRow.Summary.allCases {
       context.metrics.gauge(
         "awd_tokenscript_files", "Files of the repository.", ["state": state.rawValue]

@@ -50,6 +50,10 @@ struct CheckCommand: Command {
       throw CommandError.refused("the configuration is not valid\n\(error)")
     }
     var content: [Report.Finding] = []
+    for finding in SystemCheck.findings(configuration) {
+      content.append(
+        Report.Finding(service: "system", grade: finding.grade, message: finding.message))
+    }
     for service in context.services where configuration.server.services.contains(service.name) {
       for finding in await service.check(try configuration.section(of: service)) {
         content.append(

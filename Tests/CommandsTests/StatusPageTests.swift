@@ -10,7 +10,8 @@ import Testing
       (9_999, "x", "9999"), (12_345, "x", "12.3 k"), (0, "t_seconds", "0 s"),
       (0.000_05, "t_seconds", "50 µs"), (0.0034, "t_seconds", "3.4 ms"), (90, "t_seconds", "90 s"),
       (600, "t_seconds", "10 min"), (90_000, "t_seconds", "25 h"), (999, "m_bytes", "999 B"),
-      (1_500_000, "m_bytes_total", "1.5 MB"),
+      (1_500_000, "m_bytes_total", "1.5 MB"), (0, "x_timestamp_seconds", "–"),
+      (1_700_000_000, "x_timestamp_seconds", "2023-11-14"),
     ] as [(Double?, String, String)])
   func quantities(_ value: Double?, _ name: String, _ text: String) {
     #expect(StatusQuantity.text(value, of: name) == text)

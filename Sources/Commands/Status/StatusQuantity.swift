@@ -1,3 +1,5 @@
+import Observability
+
 /// A number with its unit, as people read it.
 enum StatusQuantity {
   /// Writes a value.
@@ -8,6 +10,9 @@ enum StatusQuantity {
   /// - Returns: such as `12`, `3.4 ms`, `1.2 MB`; `–` for none.
   static func text(_ value: Double?, of name: String) -> String {
     guard let value, value.isFinite else { return "–" }
+    if name.hasSuffix("_timestamp_seconds") {
+      return value > 0 ? String("\(Timestamp(seconds: Int64(value)))".prefix(10)) : "–"
+    }
     if name.hasSuffix("_seconds") { return duration(value) }
     if name.hasSuffix("_bytes") || name.hasSuffix("_bytes_total") {
       return scaled(value, ["B", "kB", "MB", "GB", "TB"])

@@ -1,0 +1,31 @@
+import Foundation
+import Observability
+import ServiceKit
+import Testing
+
+@testable import Commands
+
+@Suite struct SystemCheckTests {
+  @Test func aDataFolderThatOthersMayLookIntoIsDoubtful() throws {
+    let folder = try Folder(["file": ""])
+    for (mode, grade) in [
+      (0o700, ContentFinding.Grade.good), (0o750, .doubtful), (0o701, .doubtful),
+    ] {
+      try FileManager.default.setAttributes(
+        [.posixPermissions: mode], ofItemAtPath: folder.path)
+      #expect(SystemCheck.dataFolder(folder.path).grade == grade)
+    }
+    #expect(SystemCheck.dataFolder(folder.path + "/none").grade == .good)
+    #expect(SystemCheck.dataFolder(folder.path + "/file").grade == .wrong)
+  }
+
+  @Test func tooFewDescriptorsAreDoubtful() {
+    #expect(SystemCheck.descriptors(1024, connections: 16_000).grade == .doubtful)
+    #expect(SystemCheck.descriptors(20_000, connections: 16_000).grade == .good)
+  }
+
+  @Test func aClockInThePastIsWrong() {
+    #expect(SystemCheck.clock(now: Timestamp(seconds: 0)).grade == .wrong)
+    #expect(SystemCheck.clock(now: .now()).grade == .good)
+  }
+}
