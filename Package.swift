@@ -106,6 +106,9 @@ let tests: [Target] = [
     ]),
   .executableTarget(
     name: "store-benchmark", dependencies: ["Storage"], path: "Tests/Benchmarks/Store"),
+  .executableTarget(
+    name: "message-benchmark", dependencies: ["Msgr", "Storage"],
+    path: "Tests/Benchmarks/Messages"),
   .testTarget(
     name: "CompressionTests", dependencies: ["CBrotli", "CZlib", "Compression"],
     linkerSettings: [.linkedLibrary("brotlidec")]),
@@ -141,8 +144,8 @@ let tests: [Target] = [
     name: "WalletClientTests",
     dependencies: [
       "Apptimist", "ApptimistProtocol", "Configuration", "Cryptography", "HTTPClient",
-      "HTTPProtocol", "HTTPServer", "Observability", "ServiceKit", "Storage", "TokenScriptRepo",
-      "WalletClient", "XMLSecurity",
+      "HTTPProtocol", "HTTPServer", "Msgr", "Observability", "ServiceKit", "Storage",
+      "TokenScriptRepo", "WalletClient", "XMLSecurity",
     ]),
   .testTarget(name: "WireTests", dependencies: ["Wire"]),
   .testTarget(name: "XMLSecurityTests", dependencies: ["XMLSecurity"]),

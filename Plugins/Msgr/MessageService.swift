@@ -141,7 +141,8 @@ final class MessageService: Sendable {
 
   /// Whose a stream with a token is, and the message behind which it begins.
   ///
-  /// - Parameter position: the message that the peer has come to; nil: only what is new concerns it.
+  /// - Parameter position: the message that the peer has come to; nil: only what is new concerns
+  ///   it.
   func beginStream(
     _ token: TokenHash, since position: MessageID?
   ) async throws -> (Identity, start: MessageID) {

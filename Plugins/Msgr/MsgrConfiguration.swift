@@ -29,11 +29,11 @@ struct MsgrConfiguration: Sendable {
     store.inbox = section.integer("inbox_messages", default: store.inbox, in: 1...1_000_000)
     store.messageAge =
       section.duration(
-        "inbox_age", default: .milliseconds(store.messageAge), in: .seconds(1)...day * 3650
+        "inbox_age", default: .milliseconds(store.messageAge), in: .seconds(1)...day * 36_500
       ).wholeMilliseconds
     store.tokenAge =
       section.duration(
-        "token_age", default: .milliseconds(store.tokenAge), in: .seconds(1)...day * 3650
+        "token_age", default: .milliseconds(store.tokenAge), in: .seconds(1)...day * 36_500
       ).wholeMilliseconds
     store.devices = section.integer("devices", default: store.devices, in: 1...1000)
     attempts.failuresOfName = section.integer(

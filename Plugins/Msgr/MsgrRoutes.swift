@@ -11,6 +11,7 @@ struct MsgrRoutes: Sendable {
 
   let service: MessageService
   let streamPing: Duration
+  let description: ServiceDescription
 
   /// Registers all of them.
   func register(on router: inout Router) {
@@ -64,12 +65,13 @@ struct MsgrRoutes: Sendable {
       try await service.unblock(try call.fields.name(.user), by: credentials, from: call.address)
       return Done()
     }
-    post("/message", on: &router) { call in
+    // The one that is asked most: its answer needs no encoder.
+    postJSON("/message", on: &router) { call in
       let credentials = try call.credentials(name: .userFrom)
       let fields = call.fields
       let id = try await service.send(
         try fields.message(), to: try fields.name(.userTo), by: credentials, from: call.address)
-      return ["Id": id.text]
+      return Array(#"{"Id":"\#(id.text)"}"#.utf8)
     }
     post("/inbox", on: &router) { call in
       let messages = try await service.inbox(
@@ -77,28 +79,34 @@ struct MsgrRoutes: Sendable {
       return messages
     }
     router.webSocket("/stream") { request, _ in try await acceptStream(request) }
-    router.get("/openapi.json") { _, _ in
-      Response(.ok, fields: Self.descriptionFields, body: .bytes(Self.description))
-    }
+    router.get("/openapi.json") { request, _ in try description.response(to: request.head) }
   }
 
   private func post<Answer: Encodable & SendableMetatype>(
     _ path: String, on router: inout Router,
     _ act: @escaping @Sendable (Call) async throws -> Answer
   ) {
+    postJSON(path, on: &router) { call in try JSONText.of(try await act(call)) }
+  }
+
+  private func postJSON(
+    _ path: String, on router: inout Router,
+    _ act: @escaping @Sendable (Call) async throws -> [UInt8]
+  ) {
     router.post(path, bodyLimit: Self.bodyLimit) { request, _ in
       do {
-        return try Self.answer(.ok, try await act(try Call(request)))
+        return Self.answer(.ok, try await act(try Call(request)))
       } catch let error as FieldError {
-        return try Self.answer(.badRequest, FaultAnswer(error))
+        return Self.answer(.badRequest, try JSONText.of(FaultAnswer(error)))
       } catch let refusal as Refusal {
         throw refusal.httpError
       }
     }
   }
 
-  private static func answer(_ status: Status, _ value: some Encodable) throws -> Response {
-    var response = try Response(status, json: value)
+  private static func answer(_ status: Status, _ json: [UInt8]) -> Response {
+    var response = Response(status, body: .array(json))
+    response.fields.append(.contentType, "application/json")
     response.fields.append(.cacheControl, noStore)
     return response
   }
@@ -123,7 +131,9 @@ struct MsgrRoutes: Sendable {
       acceptance.pingInterval = streamPing
       return acceptance
     } catch let error as FieldError {
-      throw HTTPError(.badRequest, error.sentence)
+      var answer = HTTPError(.badRequest, error.sentence)
+      answer.members["field"] = error.field?.rawValue
+      throw answer
     } catch let refusal as Refusal {
       throw refusal.httpError
     }
@@ -139,16 +149,6 @@ struct MsgrRoutes: Sendable {
       try MessageID(text, in: .since)
     }
   }
-
-  // MARK: - The description
-
-  private static let description = Bytes(PackageResources.openapi_json)
-  private static let descriptionFields: HeaderFields = {
-    var fields = HeaderFields()
-    fields.append(.contentType, "application/json")
-    fields.append(.cacheControl, "no-cache")
-    return fields
-  }()
 }
 
 /// A request, its fields read.

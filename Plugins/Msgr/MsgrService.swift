@@ -19,6 +19,7 @@ public struct MsgrService: Service {
 
   private let service: MessageService
   private let configuration: MsgrConfiguration
+  private let description: ServiceDescription
 
   /// Asks for every key of `[msgr]`.
   public static func validate(_ configuration: ConfigurationSection) {
@@ -29,11 +30,14 @@ public struct MsgrService: Service {
   public init(_ context: ServiceContext) async throws {
     configuration = MsgrConfiguration(context.configuration)
     service = try MessageService(context, configuration)
+    description = ServiceDescription(clock: context.clock)
   }
 
   /// Registers its requests, all answered in JSON.
   public func register(on router: inout Router) {
-    MsgrRoutes(service: service, streamPing: configuration.streamPing).register(on: &router)
+    MsgrRoutes(
+      service: service, streamPing: configuration.streamPing, description: description
+    ).register(on: &router)
     service.outbox.register(on: &router)
   }
 

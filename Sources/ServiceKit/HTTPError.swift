@@ -6,6 +6,8 @@ public struct HTTPError: Error, Sendable {
   public var status: Status
   /// What the caller is told; shown to anyone, so it holds nothing internal.
   public var message: String
+  /// Members of the answer's JSON object besides `error`, where it is one.
+  public var members: [String: String] = [:]
   /// Header fields of the answer besides those of its body.
   public var fields: HeaderFields
 

@@ -12,6 +12,10 @@ internal import CSQLite
     case copier
   }
 
+  /// Before the first connection: SQLite otherwise takes a lock of the whole process with each
+  /// piece of memory, to count what nobody asks for.
+  private static let countsNoMemory = csqlite_count_no_memory() == SQLITE_OK
+
   private let database: OpaquePointer
   private var statements: [StatementKey: Statement] = [:]
   private let observer: Observer
@@ -30,6 +34,7 @@ internal import CSQLite
   ///   - role: readers cannot write, whatever they are told.
   ///   - busyTimeout: how long a lock of another connection is waited for.
   init(_ file: DatabaseFile, role: Role, busyTimeout: Duration) throws(StoreError) {
+    _ = Self.countsNoMemory
     var flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE
     flags |= file.isInMemory ? SQLITE_OPEN_URI | SQLITE_OPEN_CREATE : 0
     flags |= role == .reader && !file.isInMemory ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE

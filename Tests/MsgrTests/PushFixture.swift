@@ -57,9 +57,10 @@ struct PushFixture: Sendable {
     let sender = try Self.name(sender)
     let recipient = try Self.name(recipient)
     return try await store.store.write { [store] transaction in
-      try store.put(
-        text, from: sender, to: recipient, isAddRequest: isAddRequest,
-        isStreaming: { _ in streaming }, transaction)
+      let place = try store.takePlace(in: recipient, for: sender, transaction)
+      return try store.put(
+        text, from: sender, to: recipient, place ?? MsgrStore.InboxPlace(messages: 1, unread: 1),
+        isAddRequest: isAddRequest, isStreaming: { _ in streaming }, transaction)
     }
   }
 

@@ -31,8 +31,10 @@ struct PushOutboxStoreTests {
     let text = try MessageText("m")
     await #expect(throws: Stop.self) {
       try await store.store.write { transaction in
+        let place = try #require(try store.takePlace(in: bert, for: anna, transaction))
         _ = try store.put(
-          text, from: anna, to: bert, isAddRequest: false, isStreaming: { _ in false }, transaction)
+          text, from: anna, to: bert, place, isAddRequest: false, isStreaming: { _ in false },
+          transaction)
         throw Stop()
       }
     }

@@ -273,7 +273,7 @@ import Testing
         """
         SELECT (SELECT count(*) FROM msgr_messages WHERE recipient = 'anna')
           + (SELECT count(*) FROM msgr_devices WHERE username = 'anna')
-          + (SELECT count(*) FROM msgr_tokens JOIN msgr_devices USING (device_id) WHERE username = 'anna')
+          + (SELECT count(*) FROM msgr_tokens WHERE username = 'anna')
           + (SELECT count(*) FROM msgr_contacts)
         """
       ) { try $0[0] }

@@ -15,8 +15,8 @@ struct FieldValues: Sendable {
 
   /// Reads the fields of a request.
   ///
-  /// - Throws: ``FieldError`` without a field if the body is neither a JSON object nor a form, or is
-  ///   compressed.
+  /// - Throws: ``FieldError`` without a field if the body is neither a JSON object nor a form, or
+  ///   is compressed.
   init(_ request: Request) throws(FieldError) {
     guard request.body.isEmpty || Self.isPlain(request.head) else {
       throw FieldError(nil, "the body has a Content-Encoding, which isn't taken")

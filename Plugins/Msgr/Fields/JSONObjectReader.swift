@@ -156,8 +156,12 @@ struct JSONObjectReader {
     var text: [UInt8] = []
     var isText = true
     while true {
-      let byte = try take()
-      switch byte {
+      let start = index
+      while let byte = next, byte >= 0x20, byte != UInt8(ascii: "\""), byte != UInt8(ascii: "\\") {
+        index += 1
+      }
+      text += bytes[start..<index]
+      switch try take() {
       case UInt8(ascii: "\""): return isText ? String(decoding: text, as: UTF8.self) : nil
       case UInt8(ascii: "\\"):
         guard let scalar = try readEscape(), let encoded = UTF8.encode(scalar) else {
@@ -165,8 +169,7 @@ struct JSONObjectReader {
           continue
         }
         text.append(contentsOf: encoded)
-      case 0..<0x20: throw Malformed()
-      default: text.append(byte)
+      default: throw Malformed()
       }
     }
   }

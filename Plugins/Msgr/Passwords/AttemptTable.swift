@@ -1,22 +1,73 @@
 import Observability
 import Synchronization
 
-/// Counts events by key within a span of time, in a table of fixed size.
+/// Counts events by key within the last span of time, in a table of fixed size.
 ///
-/// A span begins with a key's first event. A key has few places that it can stand in; if others
-/// have them all, it takes that of the lowest count, and of these the oldest: who floods the table
-/// with keys pushes out keys that hardly count.
+/// A span is cut into eight steps. An event counts from its moment until the step that it fell into
+/// is a whole span ago: so no span has more events than its limit, wherever it begins, and an event
+/// counts for an eighth too long at most. A key has few places that it can stand in; if others have
+/// them all, it takes that of the lowest count, and of these the oldest: who floods the table with
+/// keys pushes out keys that hardly count.
 final class AttemptTable: Sendable {
   private static let ways = 8
+  private static let steps = 8
 
   private struct Entry {
     var hash = 0
-    var count = 0
-    /// When the span ends, in milliseconds since 1970.
-    var end: Int64 = 0
+    /// The step that the counts lead up to; nil if the place is free.
+    private(set) var newest: Int64?
+    /// By step, modulo their number; one more than a span has, as the present one isn't over.
+    private var counts = InlineArray<9, Int>(repeating: 0)
+
+    init(hash: Int = 0) { self.hash = hash }
+
+    var total: Int { counts.indices.reduce(0) { $0 + counts[$1] } }
+
+    /// Forgets what is too old; all of it if the clock was set back by more than a step.
+    mutating func advance(to step: Int64) {
+      guard let newest, step - newest < counts.count, newest - step <= 1 else {
+        counts = InlineArray(repeating: 0)
+        self.newest = step
+        return
+      }
+      for passed in stride(from: newest + 1, through: step, by: 1) { counts[place(passed)] = 0 }
+      self.newest = max(newest, step)
+    }
+
+    /// Counts an event into the present step.
+    mutating func add() {
+      if let newest { counts[place(newest)] += 1 }
+    }
+
+    /// Takes back the last event.
+    mutating func takeBack() {
+      guard let newest else { return }
+      for back in 0..<Int64(counts.count) where counts[place(newest - back)] > 0 {
+        counts[place(newest - back)] -= 1
+        return
+      }
+    }
+
+    /// The step that has to be a span ago for fewer events than a limit to count; nil if they are
+    /// fewer.
+    func obstacle(to limit: Int) -> Int64? {
+      var left = total
+      guard let newest, left >= limit else { return nil }
+      for step in newest - Int64(counts.count - 1)...newest {
+        left -= counts[place(step)]
+        if left < limit { return step }
+      }
+      return newest
+    }
+
+    private func place(_ step: Int64) -> Int {
+      let rest = Int(step % Int64(counts.count))
+      return rest < 0 ? rest + counts.count : rest
+    }
   }
 
-  private let span: Int64
+  /// How long a step is, in milliseconds.
+  private let step: Int64
   private let clock: @Sendable () -> Timestamp
   private let entries: Mutex<[Entry]>
 
@@ -27,7 +78,7 @@ final class AttemptTable: Sendable {
   ///   - size: how many keys have room, a multiple of 8.
   ///   - clock: tells the time.
   init(span: Duration, size: Int = 1 << 15, clock: @escaping @Sendable () -> Timestamp) {
-    self.span = Int64(span / .milliseconds(1))
+    step = max(1, Int64(span / .milliseconds(1)) / Int64(Self.steps))
     self.clock = clock
     entries = Mutex(
       Array(repeating: Entry(), count: max(1, size / Self.ways) * Self.ways))
@@ -43,8 +94,9 @@ final class AttemptTable: Sendable {
     return entries.withLock { entries in
       let hash = key.hashValue
       let entry = entries[set(of: hash, in: entries)].first { $0.hash == hash }
-      guard let entry, !isOver(entry, now), entry.count >= limit else { return nil }
-      return seconds(until: entry.end, now)
+      guard var entry else { return nil }
+      entry.advance(to: now / step)
+      return seconds(until: entry.obstacle(to: limit), now)
     }
   }
 
@@ -53,15 +105,13 @@ final class AttemptTable: Sendable {
   /// - Parameters:
   ///   - key: whose event; its hash is seeded anew in each process.
   ///   - limit: how many events a span may have.
-  /// - Returns: nil if it was counted, else how many seconds the span still lasts, at least one.
+  /// - Returns: nil if it was counted, else how many seconds until one more may be, at least one.
   func count(_ key: some Hashable, upTo limit: Int) -> Int? {
     let now = clock().milliseconds
     return entries.withLock { entries in
       let index = place(of: key.hashValue, in: &entries, now)
-      guard entries[index].count < limit else {
-        return seconds(until: entries[index].end, now)
-      }
-      entries[index].count += 1
+      if let wait = seconds(until: entries[index].obstacle(to: limit), now) { return wait }
+      entries[index].add()
       return nil
     }
   }
@@ -71,15 +121,14 @@ final class AttemptTable: Sendable {
     let now = clock().milliseconds
     entries.withLock { entries in
       let index = place(of: key.hashValue, in: &entries, now)
-      entries[index].count = max(0, entries[index].count - 1)
+      entries[index].takeBack()
     }
   }
 
-  private func seconds(until end: Int64, _ now: Int64) -> Int { Int((end - now + 999) / 1000) }
-
-  /// Whether a span is over; also if the clock was set back.
-  private func isOver(_ entry: Entry, _ now: Int64) -> Bool {
-    entry.end <= now || entry.end - now > span
+  /// How long until a step is a span ago.
+  private func seconds(until obstacle: Int64?, _ now: Int64) -> Int? {
+    guard let obstacle else { return nil }
+    return max(1, Int(((obstacle + Int64(Self.steps) + 1) * step - now + 999) / 1000))
   }
 
   /// The places that a key can have.
@@ -90,15 +139,19 @@ final class AttemptTable: Sendable {
 
   private func place(of hash: Int, in entries: inout [Entry], _ now: Int64) -> Int {
     let set = set(of: hash, in: entries)
-    var victim = set.lowerBound
-    for index in set {
-      if isOver(entries[index], now) { entries[index] = Entry() }
-      if entries[index].hash == hash, entries[index].end > 0 { return index }
-      if (entries[index].count, entries[index].end) < (entries[victim].count, entries[victim].end) {
-        victim = index
-      }
+    let isKnown = { (entry: Entry) in entry.hash == hash && entry.newest != nil }
+    if let index = entries[set].firstIndex(where: isKnown) {
+      entries[index].advance(to: now / step)
+      return index
     }
-    entries[victim] = Entry(hash: hash, count: 0, end: now + span)
-    return victim
+    for index in set where entries[index].newest != nil { entries[index].advance(to: now / step) }
+    let victim = set.min { left, right in
+      let (left, right) = (entries[left], entries[right])
+      return (left.total, left.newest ?? .min) < (right.total, right.newest ?? .min)
+    }
+    let index = victim ?? set.lowerBound
+    entries[index] = Entry(hash: hash)
+    entries[index].advance(to: now / step)
+    return index
   }
 }

@@ -1,7 +1,7 @@
 import Configuration
 
-/// Where a caller comes from, as failed logins are counted: an IPv4 address, or the /64 network of an
-/// IPv6 address, of which a single customer has all.
+/// Where a caller comes from, as failed logins are counted: an IPv4 address, or the /64 network of
+/// an IPv6 address, of which a single customer has all.
 struct ClientAddress: Hashable, Sendable {
   private let prefix: [UInt8]
 

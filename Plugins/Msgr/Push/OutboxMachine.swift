@@ -133,7 +133,8 @@ struct OutboxMachine: Sendable {
     return actions
   }
 
-  /// How many more may be under way. A push service in doubt is tried with one device after the other.
+  /// How many more may be under way. A push service in doubt is tried with one device after the
+  /// other.
   private var room: Int {
     (isProven || pauses == 0 ? limits.inFlight : 1) - inFlight.count
   }

@@ -8,8 +8,8 @@ import Synchronization
 final class ProviderTokens: Sendable {
   /// How long a token is used, in milliseconds.
   private static let lifetime: Int64 = 45 * 60_000
-  /// How old a token must be to be replaced because it was called expired: pushes that were under way
-  /// with the one before it come to hear that late.
+  /// How old a token must be to be replaced because it was called expired: pushes that were under
+  /// way with the one before it come to hear that late.
   private static let settlingTime: Int64 = 60_000
 
   private let key: SigningKey

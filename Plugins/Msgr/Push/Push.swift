@@ -48,6 +48,7 @@ enum PushSettlement: Sendable, Hashable {
   case dropped
   /// It is tried again.
   case retried(at: Timestamp)
-  /// It is removed, and its device unbound, if that was bound before a moment or no moment is given.
+  /// It is removed, and its device unbound, if that was bound before a moment or no moment is
+  /// given.
   case unbound(boundBefore: Timestamp?)
 }

@@ -1,5 +1,5 @@
-/// What a push carries: JSON of at most 4,096 bytes, in which the alert's copy of the message is cut
-/// to fit.
+/// What a push carries: JSON of at most 4,096 bytes, in which the alert's copy of the message is
+/// cut to fit.
 ///
 /// ``MessageText/fitsIntoPush(from:)`` tells whether the message itself fits.
 enum PushPayload {

@@ -61,7 +61,8 @@ extension MsgrStore {
       ON CONFLICT (device_id) DO UPDATE SET bound_at = excluded.bound_at
       """, device, name, now)
     try transaction.execute(
-      "INSERT INTO msgr_tokens (hash, device_id, used_at) VALUES (?, ?, ?)", token, device, now)
+      "INSERT INTO msgr_tokens (hash, device_id, username, used_at) VALUES (?, ?, ?, ?)", token,
+      device, name, now)
     let surplus: [DeviceID] = try transaction.all(
       """
       SELECT device_id FROM msgr_devices WHERE username = ? AND device_id <> ?
@@ -128,7 +129,7 @@ extension MsgrStore {
   ) throws -> [TokenHash] {
     try database.all(
       """
-      SELECT hash FROM msgr_tokens JOIN msgr_devices USING (device_id) WHERE username = ?
+      SELECT hash FROM msgr_tokens JOIN msgr_devices d USING (device_id) WHERE d.username = ?
       """, name
     ) { try $0[0] }
   }

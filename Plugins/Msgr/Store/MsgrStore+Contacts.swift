@@ -26,8 +26,8 @@ extension MsgrStore {
   ///   - friend: the user.
   ///   - mayAsk: takes the caller before a first request is stored; throws to refuse it.
   /// - Returns: what they are now, and whether the user has a new message.
-  /// - Throws: `.forbidden` if there is no such user, or the caller blocks it; ``FieldError`` if it is
-  ///   the caller.
+  /// - Throws: `.forbidden` if there is no such user, or the caller blocks it; ``FieldError`` if it
+  ///   is the caller.
   func add(
     _ friend: UserName, by caller: Caller, isStreaming: @escaping @Sendable (DeviceID) -> Bool,
     mayAsk: @escaping @Sendable (UserName) throws -> Void
@@ -45,8 +45,11 @@ extension MsgrStore {
       if !isAsked { try mayAsk(name) }
       try transaction.execute("INSERT INTO msgr_contacts VALUES (?, ?)", name, friend)
       if isAsked { return (.friends, false) }
+      guard let place = try takePlace(in: friend, for: name, transaction) else {
+        throw Refusal.forbidden
+      }
       _ = try put(
-        .addRequest(from: name), from: name, to: friend, isAddRequest: true,
+        .addRequest(from: name), from: name, to: friend, place, isAddRequest: true,
         isStreaming: isStreaming, transaction)
       return (.requested, true)
     }

@@ -23,12 +23,16 @@ extension MsgrStore {
     try await write(as: sender) { transaction, identity in
       let name = identity.name
       guard text.fitsIntoPush(from: name) else { throw Refusal.tooLong }
-      guard try exists(recipient, transaction) else { throw Refusal.forbidden }
+      guard let place = try takePlace(in: recipient, for: name, transaction) else {
+        guard try exists(recipient, transaction) else { throw Refusal.forbidden }
+        try maySend(name)
+        // The blocked one is given an identifier that no other message will have.
+        return (try nextID(transaction), false)
+      }
       try maySend(name)
-      // The blocked one is given an identifier that no other message will have.
-      if try isBlocked(name, by: recipient, transaction) { return (try nextID(transaction), false) }
       let id = try put(
-        text, from: name, to: recipient, isAddRequest: false, isStreaming: isStreaming, transaction)
+        text, from: name, to: recipient, place, isAddRequest: false, isStreaming: isStreaming,
+        transaction)
       return (id, true)
     }
   }
@@ -39,29 +43,59 @@ extension MsgrStore {
   /// - Throws: `.forbidden` if there is no such user.
   func sendTest(_ text: MessageText, to name: UserName) async throws -> Int {
     try await store.write { transaction in
-      guard try exists(name, transaction) else { throw Refusal.forbidden }
+      guard let place = try takePlace(in: name, for: name, transaction) else {
+        throw Refusal.forbidden
+      }
       _ = try put(
-        text, from: name, to: name, isAddRequest: false, isStreaming: { _ in false }, transaction)
+        text, from: name, to: name, place, isAddRequest: false, isStreaming: { _ in false },
+        transaction)
       return try devices(of: name, transaction).count { $0.isPushable }
     }
   }
 
+  /// What an inbox holds, with the message that is being stored.
+  struct InboxPlace {
+    let messages: Int
+    var unread: Int
+  }
+
+  /// Counts one more message into an inbox, within the transaction that stores it.
+  ///
+  /// - Returns: nil if there is no such user, or it blocks the sender.
+  func takePlace(
+    in recipient: UserName, for sender: UserName, _ transaction: borrowing Transaction
+  ) throws -> InboxPlace? {
+    try transaction.one(
+      """
+      UPDATE msgr_users SET messages = messages + 1, unread = unread + 1
+      WHERE username = ?1
+        AND NOT EXISTS (SELECT 1 FROM msgr_blocks WHERE username = ?1 AND blocked = ?2)
+      RETURNING messages, unread
+      """, recipient, sender
+    ) { InboxPlace(messages: try $0[0], unread: try $0[1]) }
+  }
+
   /// Stores a message within a transaction.
+  ///
+  /// - Parameter place: what ``takePlace(in:for:_:)`` gave.
   func put(
-    _ text: MessageText, from sender: UserName, to recipient: UserName, isAddRequest: Bool,
-    isStreaming: (DeviceID) -> Bool, _ transaction: borrowing Transaction
+    _ text: MessageText, from sender: UserName, to recipient: UserName, _ place: InboxPlace,
+    isAddRequest: Bool, isStreaming: (DeviceID) -> Bool, _ transaction: borrowing Transaction
   ) throws -> MessageID {
-    let id = try nextID(transaction)
-    try makeRoom(in: recipient, transaction)
+    let message = Message(
+      id: try nextID(transaction), sender: sender, text: text, time: clock(),
+      isAddRequest: isAddRequest)
+    let unread = try makeRoom(in: recipient, place, transaction)
     try transaction.execute(
       """
       INSERT INTO msgr_messages (id, recipient, sender, text, sent_at, is_add_request)
       VALUES (?, ?, ?, ?, ?, ?)
-      """, id, recipient, sender, text, now, isAddRequest)
+      """, message.id, recipient, sender, text, message.time.milliseconds, isAddRequest)
     for device in try devices(of: recipient, transaction) where device.isPushable {
-      try enqueuePush(of: id, to: device, isHeld: isStreaming(device), transaction)
+      try enqueuePush(
+        of: message, to: device, badge: unread, isHeld: isStreaming(device), transaction)
     }
-    return id
+    return message.id
   }
 
   /// The next identifier, above all before whatever the clock does.
@@ -78,13 +112,14 @@ extension MsgrStore {
 
   /// Drops messages until the inbox takes one more: each time the oldest of whichever sender has
   /// most, so that nobody can push out what others have sent.
-  private func makeRoom(in recipient: UserName, _ transaction: borrowing Transaction) throws {
-    let count: Int =
-      try transaction.one("SELECT count(*) FROM msgr_messages WHERE recipient = ?", recipient) {
-        try $0[0]
-      } ?? 0
+  ///
+  /// - Returns: how many are unread then, the new one among them.
+  private func makeRoom(
+    in recipient: UserName, _ place: InboxPlace, _ transaction: borrowing Transaction
+  ) throws -> Int {
+    guard place.messages > limits.inbox else { return place.unread }
     // More than one only where the limit was lowered.
-    for _ in 0..<max(0, count + 1 - limits.inbox) {
+    for _ in limits.inbox..<place.messages {
       try transaction.execute(
         """
         DELETE FROM msgr_messages WHERE id = (
@@ -92,6 +127,9 @@ extension MsgrStore {
           GROUP BY sender ORDER BY count(*) DESC, min(id) LIMIT 1)
         """, recipient)
     }
+    return try transaction.one("SELECT unread FROM msgr_users WHERE username = ?", recipient) {
+      try $0[0]
+    } ?? place.unread
   }
 
   private func devices(
@@ -147,7 +185,8 @@ extension MsgrStore {
     try await store.write { transaction in
       try transaction.execute(
         """
-        UPDATE msgr_users SET seen_id = min(?1, (SELECT id FROM msgr_last_id))
+        UPDATE msgr_users SET seen_id = min(?1, (SELECT id FROM msgr_last_id)),
+          unread = (SELECT count(*) FROM msgr_messages WHERE recipient = ?2 AND id > ?1)
         WHERE username = ?2 AND seen_id < ?1
         """, position, name)
     }

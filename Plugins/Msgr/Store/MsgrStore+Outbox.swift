@@ -1,4 +1,4 @@
-import FoundationEssentials
+import Cryptography
 import Observability
 import Storage
 
@@ -17,25 +17,35 @@ extension MsgrStore {
   /// Queues a push, within the transaction that stores its message.
   ///
   /// - Parameters:
-  ///   - id: the message, stored before.
+  ///   - message: what is pushed.
   ///   - device: a device of its recipient.
+  ///   - badge: how many messages the recipient has not seen, this one included.
   ///   - isHeld: whether the device gets it by its stream: then it is pushed only if the stream is
   ///     not known to have delivered it for a while.
   func enqueuePush(
-    of id: MessageID, to device: DeviceID, isHeld: Bool, _ transaction: borrowing Transaction
+    of message: Message, to device: DeviceID, badge: Int, isHeld: Bool,
+    _ transaction: borrowing Transaction
   ) throws {
-    let now = now
+    let now = message.time.milliseconds
     try transaction.execute(
       """
       INSERT INTO push_outbox (
         device_id, message_id, apns_id, sender, text, is_add_request, badge, created_at, expires_at,
         due_at, is_next)
-      SELECT ?1, m.id, ?2, m.sender, m.text, m.is_add_request,
-        (SELECT count(*) FROM msgr_messages WHERE recipient = m.recipient AND id > u.seen_id),
-        ?3, ?4, ?5, NOT EXISTS (SELECT 1 FROM push_outbox WHERE device_id = ?1)
-      FROM msgr_messages m JOIN msgr_users u ON u.username = m.recipient WHERE m.id = ?6
-      """, device, UUID().uuidString.lowercased(), now, now + limits.messageAge,
-      isHeld ? now + limits.pushHold : now, id)
+      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10,
+        NOT EXISTS (SELECT 1 FROM push_outbox WHERE device_id = ?1))
+      """, device, message.id, Self.newPushID(), message.sender, message.text,
+      message.isAddRequest, badge, now, now + limits.messageAge,
+      isHeld ? now + limits.pushHold : now)
+  }
+
+  /// A random UUID (RFC 9562 section 5.4) in lower case.
+  private static func newPushID() -> String {
+    var bytes = SecureRandom.bytes(16)
+    bytes[6] = bytes[6] & 0x0f | 0x40
+    bytes[8] = bytes[8] & 0x3f | 0x80
+    return [0..<4, 4..<6, 6..<8, 8..<10, 10..<16].map { Hex.encode(bytes[$0]) }
+      .joined(separator: "-")
   }
 
   /// Takes note of what a device's stream has delivered, within a transaction.

@@ -62,5 +62,25 @@ extension MsgrStore {
         INSERT INTO msgr_last_id VALUES (0);
         """),
     outboxMigration,
+    // What each message asks for, where it is found at once: counting rows would make it dearer the
+    // more others wait, and a token's account is that of its device as long as both are there.
+    Migration(
+      owner: MsgrService.name, number: 3,
+      sql: """
+        ALTER TABLE msgr_users ADD COLUMN messages INTEGER NOT NULL DEFAULT 0;
+        ALTER TABLE msgr_users ADD COLUMN unread INTEGER NOT NULL DEFAULT 0;
+        UPDATE msgr_users SET
+          messages = (SELECT count(*) FROM msgr_messages WHERE recipient = username),
+          unread = (SELECT count(*) FROM msgr_messages WHERE recipient = username AND id > seen_id);
+
+        ALTER TABLE msgr_tokens ADD COLUMN username TEXT NOT NULL DEFAULT '';
+        UPDATE msgr_tokens SET username =
+          (SELECT username FROM msgr_devices d WHERE d.device_id = msgr_tokens.device_id);
+
+        CREATE TRIGGER msgr_messages_uncount AFTER DELETE ON msgr_messages BEGIN
+          UPDATE msgr_users SET messages = messages - 1, unread = unread - (old.id > seen_id)
+          WHERE username = old.recipient;
+        END;
+        """),
   ]
 }

@@ -121,10 +121,7 @@ extension MsgrStore {
     case .token(let token, let claimed):
       let now = now
       let found = try database.one(
-        """
-        SELECT d.username, t.device_id, t.used_at FROM msgr_tokens t
-        JOIN msgr_devices d USING (device_id) WHERE t.hash = ?
-        """, token
+        "SELECT username, device_id, used_at FROM msgr_tokens WHERE hash = ?", token
       ) { row in
         let name: UserName = try row[0]
         let device: DeviceID = try row[1]

@@ -2,8 +2,8 @@ import Storage
 
 /// A message's identifier: each is higher than all that were made before.
 ///
-/// Milliseconds since 1970 in the upper 48 bits, so that it stays higher when an older backup of the
-/// database is restored.
+/// Milliseconds since 1970 in the upper 48 bits, so that it stays higher when an older backup of
+/// the database is restored.
 struct MessageID: Hashable, Sendable, RawRepresentable {
   /// The number; not negative.
   let rawValue: Int64

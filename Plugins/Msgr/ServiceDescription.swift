@@ -1,0 +1,43 @@
+import Cryptography
+import HTTPProtocol
+import Observability
+import ServiceKit
+
+/// The OpenAPI description of the service, as `GET /openapi.json` serves it.
+struct ServiceDescription: Sendable {
+  private let content = Bytes(PackageResources.openapi_json)
+  private let validators: Validators
+  private let fields: HeaderFields
+  private let clock: @Sendable () -> Timestamp
+
+  /// The description that is built into the program.
+  ///
+  /// - Parameter clock: tells the time; what it shows now is when the description was modified, as
+  ///   the program may have been.
+  init(clock: @escaping @Sendable () -> Timestamp) {
+    let digest = SHA256.hash(PackageResources.openapi_json)
+    let tag = EntityTag(Hex.encode(digest.prefix(16)))
+    let modified = HTTPDate(clock().seconds)
+    validators = Validators(entityTag: tag, lastModified: modified)
+    var fields = HeaderFields()
+    fields.append(.cacheControl, "no-cache")
+    fields.append(.entityTag, tag.text)
+    fields.append(.lastModified, modified.text)
+    self.fields = fields
+    self.clock = clock
+  }
+
+  /// Answers a request for it.
+  ///
+  /// - Throws: ``HTTPError`` if the caller asks for another state than this.
+  func response(to head: RequestHead) throws(HTTPError) -> Response {
+    switch Preconditions.evaluate(head, validators, now: HTTPDate(clock().seconds)) {
+    case .notModified: return Response(.notModified, fields: fields)
+    case .failed: throw HTTPError(.preconditionFailed)
+    case .proceed:
+      var response = Response(.ok, fields: fields, body: .bytes(content))
+      response.fields.append(.contentType, "application/json")
+      return response
+    }
+  }
+}

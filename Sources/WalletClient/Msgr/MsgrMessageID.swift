@@ -1,0 +1,28 @@
+/// What a message is known by: each is higher than all that the server made before, so the highest
+/// that a device has is also the place in the inbox up to which it has read.
+public struct MsgrMessageID: Hashable, Comparable, Sendable {
+  /// 16 lower-case hexadecimal digits, as the protocol writes them.
+  public let text: String
+
+  /// Reads an identifier that was kept as text.
+  ///
+  /// - Parameter text: 16 lower-case hexadecimal digits; anything else gives nil.
+  public init?(_ text: String) {
+    let isDigit: (UInt8) -> Bool = {
+      (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0)
+        || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains($0)
+    }
+    guard text.utf8.count == 16, text.utf8.allSatisfy(isDigit) else { return nil }
+    self.text = text
+  }
+
+  /// In the order they were made.
+  public static func < (left: Self, right: Self) -> Bool {
+    left.text.utf8.lexicographicallyPrecedes(right.text.utf8)
+  }
+}
+
+extension MsgrMessageID: CustomStringConvertible {
+  /// The digits.
+  public var description: String { text }
+}

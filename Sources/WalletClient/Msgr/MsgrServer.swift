@@ -1,0 +1,141 @@
+public import HTTPClient
+internal import HTTPProtocol
+
+/// A Msgr server: where an app registers and logs in.
+///
+/// An app asks once for name and password, and keeps the token that it gets for them (in the
+/// keychain, not the password); from then on a ``MsgrSession`` with the token is all it needs:
+///
+/// ```swift
+/// let server = try MsgrServer("https://msgr.example.org")
+/// let anna = try await server.login("anna", password: typed, device: deviceToken)
+/// keychain.token = anna.token
+/// try await anna.send("Hello", to: "bert")
+/// ```
+///
+/// `device` is what the push service knows the app on this device by: on iOS the bytes that
+/// `application(_:didRegisterForRemoteNotificationsWithDeviceToken:)` is given, as hexadecimal
+/// digits. It may change: log in again when it does. An app that isn't pushed to makes up a name
+/// once, `stream:` and a UUID.
+///
+/// Any number of tasks may use a server and its sessions at once. A request that fails isn't
+/// repeated: after a `.noAnswer` the server may have done what it was asked.
+public struct MsgrServer: Sendable {
+  private let url: String
+  private let client: HTTPClient
+  private let sockets: MsgrSockets
+
+  /// A server, with connections of its own.
+  ///
+  /// - Parameters:
+  ///   - url: the server's URL, `https` or, on the same machine, `http`.
+  ///   - options: times, limits, certificates.
+  /// - Throws: `.outOfResources`.
+  public init(
+    _ url: String, options: HTTPClientOptions = HTTPClientOptions()
+  ) throws(HTTPClientError) {
+    var url = url
+    while url.hasSuffix("/") { url.removeLast() }
+    self.url = url
+    client = try HTTPClient(options)
+    sockets = MsgrSockets(options)
+  }
+
+  /// Makes an account, and binds the device to it.
+  ///
+  /// - Parameters:
+  ///   - name: 1 to 64 bytes in NFC, without control characters.
+  ///   - password: 1 to 128 bytes.
+  ///   - device: the push token, 64 to 200 hexadecimal digits; or `stream:` and 8 to 64 letters,
+  ///     digits and hyphens.
+  /// - Returns: the account, by a token of the device's.
+  /// - Throws: `.forbidden` if the name is taken, or another ``MsgrError``.
+  public func register(
+    _ name: String, password: String, device: String
+  ) async throws(MsgrError) -> MsgrSession {
+    try await open("/register", name, password, device)
+  }
+
+  /// Logs in, and binds the device to the account: it leaves any other, and its earlier token ends.
+  ///
+  /// - Parameters:
+  ///   - name: the account's name.
+  ///   - password: its password.
+  ///   - device: as for ``register(_:password:device:)``.
+  /// - Returns: the account, by a token of the device's.
+  /// - Throws: `.forbidden` if name or password is wrong, or another ``MsgrError``.
+  public func login(
+    _ name: String, password: String, device: String
+  ) async throws(MsgrError) -> MsgrSession {
+    try await open("/login", name, password, device)
+  }
+
+  /// An account by a token that was kept; nothing is sent.
+  ///
+  /// - Parameter token: what ``MsgrSession/token`` was. It ends after 90 days without use: then
+  ///   requests throw `.forbidden`, and the user has to log in again.
+  public func session(token: String) -> MsgrSession {
+    MsgrSession(server: self, credentials: .token(token))
+  }
+
+  /// An account by its name and password, which go with each request, as the first clients did it;
+  /// nothing is sent.
+  ///
+  /// - Parameters:
+  ///   - name: the account's name.
+  ///   - password: its password.
+  public func session(name: String, password: String) -> MsgrSession {
+    MsgrSession(server: self, credentials: .password(name, password))
+  }
+
+  private struct Opened: Decodable {
+    let Token: String
+  }
+
+  private func open(
+    _ path: String, _ name: String, _ password: String, _ device: String
+  ) async throws(MsgrError) -> MsgrSession {
+    let fields = ["Username": name, "Password": password, "DeviceID": device]
+    return session(token: try await post(path, fields, token: nil, Opened.self).Token)
+  }
+
+  /// Opens a stream.
+  func stream(
+    token: String, since position: MsgrMessageID?
+  ) async throws(MsgrError) -> MsgrStream {
+    let query = position.map { "?since=\($0.text)" } ?? ""
+    do throws(WebSocketError) {
+      return MsgrStream(try await sockets.connect(url + "/stream" + query, token: token))
+    } catch {
+      throw error.code == .refused(.forbidden) ? .forbidden : .disconnected(error)
+    }
+  }
+
+  /// Sends a request, and reads its answer.
+  ///
+  /// - Parameters:
+  ///   - path: the path, with a slash in front.
+  ///   - fields: the fields.
+  ///   - token: a token, if the fields have no credentials.
+  ///   - type: what the answer is read as.
+  /// - Throws: ``MsgrError``.
+  func post<Answer: Decodable>(
+    _ path: String, _ fields: [String: String], token: String?, _ type: Answer.Type
+  ) async throws(MsgrError) -> Answer {
+    var header = HeaderFields()
+    header.append(.contentType, "application/json")
+    if let token { header.append(.authorization, "Bearer \(token)") }
+    let answer: IncomingResponse
+    do throws(HTTPClientError) {
+      answer = try await client.send(
+        OutgoingRequest(.post, url + path, fields: header, body: MsgrJSON.object(fields)))
+    } catch {
+      throw .noAnswer(error)
+    }
+    if let error = MsgrError(answer) { throw error }
+    guard let value = MsgrJSON.decode(type, answer.body) else {
+      throw .unexpected(status: Int(answer.status.code))
+    }
+    return value
+  }
+}

@@ -1,0 +1,98 @@
+// What the store alone makes of messages: the rows that Msgr writes for each, from 64 tasks, each
+// awaited and durable before the task's next, without HTTP, passwords, or anything that has to be
+// looked up.
+//
+//     message-benchmark SECONDS RECIPIENTS    prints rows/s, and the median and the 99th percentile
+//     of the wait in ms
+import Glibc
+import Msgr
+import Storage
+
+let tasks = 64
+let seconds = CommandLine.arguments.dropFirst().first.flatMap(Int.init) ?? 4
+let recipients = CommandLine.arguments.dropFirst(2).first.flatMap(Int.init) ?? 4096
+let week: Int64 = 7 * 86_400_000
+
+func temporaryFolder() -> String {
+  let template =
+    (getenv("TMPDIR").map { String(cString: $0) } ?? "/var/tmp") + "/awd-messages-XXXXXX"
+  var path = Array(template.utf8CString)
+  return mkdtemp(&path).map { String(cString: $0) } ?? "."
+}
+
+func milliseconds() -> Int64 {
+  var time = timespec()
+  clock_gettime(CLOCK_REALTIME, &time)
+  return Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000
+}
+
+func digits(_ number: Int, _ count: Int) -> String {
+  let text = String(number, radix: 16)
+  return String(repeating: "0", count: count - text.utf8.count) + text
+}
+
+/// The rows of a message: the last identifier, the recipient's counts, the message, and its push.
+@Sendable func insert(_ number: Int, _ transaction: borrowing Transaction) throws {
+  let now = milliseconds()
+  let recipient = "user\(number % recipients)"
+  let id: Int64 =
+    try transaction.one(
+      "UPDATE msgr_last_id SET id = max(id + 1, ?) RETURNING id", now << 16
+    ) { try $0[0] } ?? 0
+  try transaction.execute(
+    "UPDATE msgr_users SET messages = messages + 1, unread = unread + 1 WHERE username = ?",
+    recipient)
+  let text = "Hello there, this is message number \(number)."
+  try transaction.execute(
+    """
+    INSERT INTO msgr_messages (id, recipient, sender, text, sent_at, is_add_request)
+    VALUES (?, ?, ?, ?, ?, 0)
+    """, id, recipient, "user\(number % tasks)", text, now)
+  try transaction.execute(
+    """
+    INSERT INTO push_outbox (
+      device_id, message_id, apns_id, sender, text, is_add_request, badge, created_at, expires_at,
+      due_at, is_next)
+    VALUES (?1, ?2, ?3, ?4, ?5, 0, 1, ?6, ?7, ?6,
+      NOT EXISTS (SELECT 1 FROM push_outbox WHERE device_id = ?1))
+    """, digits(number % recipients, 64), id, "9c1185a5-c5e9-4f61-8f3e-0123456789ab",
+    "user\(number % tasks)", text, now, now + week)
+}
+
+let folder = temporaryFolder()
+let store = try await Store.open(
+  .file(folder + "/benchmark.sqlite3"), migrations: MsgrService.migrations)
+try await store.write { transaction in
+  for number in 0..<recipients {
+    try transaction.execute(
+      "INSERT INTO msgr_users (username, password, created_at) VALUES (?, '', 0)", "user\(number)")
+    try transaction.execute(
+      "INSERT INTO msgr_devices VALUES (?, ?, 0)", digits(number, 64), "user\(number)")
+  }
+}
+let start = ContinuousClock.now
+let end = start + .seconds(seconds)
+let waits = try await withThrowingTaskGroup(of: [Double].self) { group in
+  for task in 0..<tasks {
+    group.addTask {
+      var waits: [Double] = []
+      var number = task
+      while ContinuousClock.now < end {
+        let begin = ContinuousClock.now
+        let message = number
+        try await store.write { try insert(message, $0) }
+        waits.append((ContinuousClock.now - begin) / .milliseconds(1))
+        number += tasks
+      }
+      return waits
+    }
+  }
+  var all: [Double] = []
+  while let waits = try await group.next() { all += waits }
+  return all.sorted()
+}
+let took = (ContinuousClock.now - start) / .seconds(1)
+await store.close()
+for suffix in ["", "-wal", "-shm"] { unlink(folder + "/benchmark.sqlite3" + suffix) }
+rmdir(folder)
+print(Double(waits.count) / took, waits[waits.count / 2], waits[waits.count * 99 / 100])

@@ -1,0 +1,152 @@
+#!/usr/bin/env python3
+"""stream_memory.py AWD [STREAMS]: what streams cost awd in user-space memory (the growth of its resident set, read
+from /proc). First STREAMS idle ones (10,000), an account each: at most 8 KiB each, none dropped, and one that gets a message gets
+it. Then one that doesn't read while an inbox of 4 MB is sent to it: no more than its high-water mark, and the daemon stays well.
+Exit 0 if all holds."""
+import base64, contextlib, json, os, resource, select, shutil, signal, socket, subprocess, sys, tempfile, threading, time, http.client
+
+AWD = os.path.abspath(sys.argv[1])
+STREAMS = int(sys.argv[2]) if len(sys.argv) > 2 else 10000
+IDLE_LIMIT, HIGH_WATER, STUCK = 8 << 10, 2 << 20, 20
+resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
+failures = []
+
+
+def check(holds, text):
+    print(("ok    " if holds else "FAIL  ") + text)
+    if not holds:
+        failures.append(text)
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def resident(pid):
+    with open(f"/proc/{pid}/status") as file:
+        return next(int(line.split()[1]) << 10 for line in file if line.startswith("VmRSS"))
+
+
+class Client:
+    def __init__(self):
+        self.connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+
+    def post(self, path, fields, token=None):
+        header = {"Authorization": f"Bearer {token}"} if token else {}
+        self.connection.request("POST", path, json.dumps(fields), header)
+        answer = self.connection.getresponse()
+        body = answer.read()
+        assert answer.status == 200, (path, answer.status, body)
+        return json.loads(body)
+
+
+def register(names, tokens):
+    client = Client()
+    for name in names:
+        fields = {"Username": name, "Password": "pw", "DeviceID": f"stream:{name}-0000"}
+        tokens[name] = client.post("/register", fields)["Token"]
+
+
+def open_stream(token, query=""):
+    stream = socket.create_connection(("127.0.0.1", port), 10)
+    key = base64.b64encode(os.urandom(16)).decode()
+    stream.sendall(
+        f"GET /stream{query} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+        f"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: {key}\r\nAuthorization: Bearer {token}\r\n\r\n".encode())
+    return stream
+
+
+def accept(stream):
+    head = b""
+    while not head.endswith(b"\r\n\r\n"):
+        head += stream.recv(1)
+    assert b" 101 " in head[:20], head
+
+
+@contextlib.contextmanager
+def daemon():
+    """A fresh one, so that nothing is served from memory that an earlier part has let go."""
+    global port
+    folder = tempfile.mkdtemp(prefix="awd-streams-", dir=os.environ.get("TMPDIR", "/var/tmp"))
+    port = free_port()
+    with open(f"{folder}/awd.toml", "w") as file:
+        file.write(
+            f'[server]\nlisten = ["127.0.0.1:{port}"]\nservices = ["msgr"]\ndata = "{folder}"\n[log]\nlevel = "error"\n'
+            '[msgr]\nmessages_per_minute = 1000000\npassword_memory = "8KiB"\npassword_passes = 1\n'
+            'password_queue = 1000\ninbox_messages = 10000\nstream_ping = "10m"\n')
+    awd = subprocess.Popen([AWD, "serve", "--config", f"{folder}/awd.toml"])
+    try:
+        for _ in range(100):
+            try:
+                socket.create_connection(("127.0.0.1", port), 1).close()
+                break
+            except OSError:
+                time.sleep(0.1)
+        yield awd.pid
+    finally:
+        awd.send_signal(signal.SIGTERM)
+        awd.wait(20)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def idle_streams(pid):
+    names, tokens = [f"user{number}" for number in range(STREAMS)], {}
+    threads = [threading.Thread(target=register, args=(names[part::16], tokens)) for part in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    # What the first streams set up once doesn't count.
+    for name in names[:50]:
+        with open_stream(tokens[name]) as stream:
+            accept(stream)
+    time.sleep(1)
+    before = resident(pid)
+    streams = []
+    for name in names:
+        streams.append(open_stream(tokens[name]))
+        accept(streams[-1])
+    time.sleep(2)
+    each = (resident(pid) - before) / STREAMS
+    check(each <= IDLE_LIMIT, f"{STREAMS} idle streams: {each:.0f} bytes each")
+    fields = {"UserFrom": names[0], "Password": "pw", "UserTo": names[-1], "Message": "hello"}
+    sent = Client().post("/message", fields)["Id"]
+    streams[-1].settimeout(10)
+    check(sent.encode() in streams[-1].recv(65536), "a message comes on one of them")
+    poll = select.poll()
+    for stream in streams[:-1]:
+        poll.register(stream, select.POLLIN)
+    check(not poll.poll(0), "nothing came on the others, none was dropped")
+    for stream in streams:
+        stream.close()
+
+
+def stuck_streams(pid):
+    tokens, client = {}, Client()
+    register(["anna", "bert"], tokens)
+    fields = {"UserFrom": "anna", "Password": "pw", "UserTo": "bert", "Message": "x" * 3000}
+    for _ in range(5000):
+        client.post("/message", fields)
+    with open_stream(tokens["bert"]) as stream:
+        accept(stream)
+    time.sleep(1)
+    before = resident(pid)
+    streams = [open_stream(tokens["bert"], "?since=0000000000000000") for _ in range(STUCK)]
+    time.sleep(3)
+    each = (resident(pid) - before) / STUCK
+    check(each <= HIGH_WATER, f"{STUCK} streams that don't read, 15 MB behind: {each / 1024:.0f} KiB each")
+    fields |= {"UserTo": "anna", "Message": "hello"}
+    start = time.time()
+    client.post("/message", fields)
+    check(time.time() - start < 1, "others are served meanwhile")
+    for stream in streams:
+        stream.close()
+
+
+with daemon() as pid:
+    idle_streams(pid)
+with daemon() as pid:
+    stuck_streams(pid)
+sys.exit(bool(failures))

@@ -1,0 +1,233 @@
+import Configuration
+import Foundation
+import HTTPClient
+import HTTPProtocol
+import HTTPServer
+import Msgr
+import Observability
+import ServiceKit
+import Storage
+import Testing
+
+@testable import WalletClient
+
+/// Runs the service of this project over sockets, with passwords that cost next to nothing, and
+/// drains it.
+private func withMsgr(
+  _ toml: String = "", _ body: (MsgrServer, String) async throws -> Void
+) async throws {
+  let data = try Folder()
+  let text = "[msgr]\npassword_memory = \"8KiB\"\npassword_passes = 1\n\(toml)\n"
+  let document = try ConfigurationDocument(parsing: Array(text.utf8), file: "/test.toml")
+  let store = try await Store.open(
+    .file("\(data.path)/awd.sqlite3"), migrations: MsgrService.migrations)
+  let log = Log(level: .error)
+  let service = try await MsgrService(
+    ServiceContext(
+      configuration: ConfigurationReader(document).section("msgr"), store: store, log: log,
+      dataFolder: data.path))
+  var router = Router(service: MsgrService.name)
+  service.register(on: &router)
+  try await withServer(try RouteTable([router], log: log)) { url in
+    try await body(try MsgrServer(url), url)
+  }
+}
+
+private func register(_ name: String, on server: MsgrServer) async throws -> MsgrSession {
+  try await server.register(name, password: "pw", device: "stream:\(name)-0001")
+}
+
+/// The client against the real service, over sockets.
+@Suite struct MsgrClientTests {
+  @Test func becomesFriendsAndWrites() async throws {
+    try await withMsgr { server, _ in
+      let anna = try await register("anna", on: server)
+      let bert = try await register("bert", on: server)
+      #expect(try await anna.add("bert") == .requested)
+      let request = try #require(try await bert.inbox().first)
+      #expect(request.sender == "anna" && request.isAddRequest)
+      #expect(try await bert.add(request.sender) == .friends)
+      #expect(try await anna.contacts() == ["bert"])
+
+      let text = "Grüße,\n\t\"bert\" \u{1f980}"
+      let before = Date.now
+      let id = try await anna.send(text, to: "bert")
+      let messages = try await bert.inbox(since: request.id)
+      #expect(messages.map(\.id) == [id] && messages.map(\.text) == [text])
+      #expect(!messages[0].isAddRequest && id > request.id)
+      #expect(abs(messages[0].time.timeIntervalSince(before)) < 60)
+
+      try await anna.unfriend("bert")
+      #expect(try await bert.contacts() == [])
+      try await bert.block("anna")
+      try await anna.send("not heard", to: "bert")
+      #expect(try await bert.inbox(since: id).isEmpty)
+      try await bert.unblock("anna")
+      try await anna.send("heard", to: "bert")
+      #expect(try await bert.inbox(since: id).map(\.text) == ["heard"])
+    }
+  }
+
+  @Test func readsTheInboxPageByPage() async throws {
+    try await withMsgr { server, _ in
+      let anna = try await register("anna", on: server)
+      let bert = try await register("bert", on: server)
+      for number in 0..<205 { try await anna.send("\(number)", to: "bert") }
+      #expect(try await bert.inboxPage().count == MsgrSession.pageSize)
+      let all = try await bert.inbox()
+      #expect(all.map(\.text) == (0..<205).map(String.init))
+      #expect(try await bert.inbox(since: all[199].id).count == 5)
+      #expect(try await bert.inbox(since: all.last?.id).isEmpty)
+    }
+  }
+
+  @Test func tokensAndPasswords() async throws {
+    try await withMsgr { server, _ in
+      let anna = try await register("anna", on: server)
+      let token = try #require(anna.token)
+      let byPassword = server.session(name: "anna", password: "pw")
+      #expect(byPassword.token == nil)
+      #expect(try await server.session(token: token).contacts() == [])
+      #expect(try await byPassword.contacts() == [])
+      #expect(try await byPassword.send("to myself", to: "anna").text.utf8.count == 16)
+
+      let again = try await server.login("anna", password: "pw", device: "stream:anna-0001")
+      await #expect(throws: MsgrError.forbidden) { try await anna.contacts() }
+      try await again.logout()
+      await #expect(throws: MsgrError.forbidden) { try await again.contacts() }
+      await #expect(throws: MsgrError.forbidden) { try await byPassword.logout() }
+
+      await #expect(throws: MsgrError.forbidden) { try await byPassword.delete(password: "no") }
+      try await byPassword.delete(password: "pw")
+      await #expect(throws: MsgrError.forbidden) { try await byPassword.contacts() }
+      _ = try await register("anna", on: server)
+    }
+  }
+
+  @Test func refusalsAreTold() async throws {
+    try await withMsgr("messages_per_minute = 2\nfailed_logins_name = 1") { server, _ in
+      let anna = try await register("anna", on: server)
+      await #expect(throws: MsgrError.forbidden) {
+        try await server.register("anna", password: "pw", device: "stream:anna-0002")
+      }
+      await #expect(throws: MsgrError.forbidden) { try await anna.send("hi", to: "nobody") }
+      await #expect(throws: MsgrError.messageTooLong) {
+        try await anna.send(String(repeating: "x", count: 5000), to: "anna")
+      }
+      await #expect {
+        try await anna.send("", to: "anna")
+      } throws: {
+        guard case .invalid("Message", _) = $0 as? MsgrError else { return false }
+        return true
+      }
+      for _ in 0..<2 { try await anna.send("hi", to: "anna") }
+      await #expect {
+        try await anna.send("hi", to: "anna")
+      } throws: {
+        guard case .tooOften(let wait?) = $0 as? MsgrError else { return false }
+        return wait > .zero && wait <= .seconds(70)
+      }
+      let guess = server.session(name: "anna", password: "guess")
+      await #expect(throws: MsgrError.forbidden) { try await guess.contacts() }
+      await #expect {
+        try await guess.contacts()
+      } throws: {
+        guard case .tooOften = $0 as? MsgrError else { return false }
+        return true
+      }
+      #expect(!"\(anna)\(guess)".contains("guess"))
+    }
+  }
+
+  /// Servers that are none, or lie.
+  @Test(arguments: [
+    (Response(.ok, body: .array(Array("{}".utf8))), MsgrError.unexpected(status: 200)),
+    (Response(.ok, body: .array(Array(#"{"Id":"xyz"}"#.utf8))), .unexpected(status: 200)),
+    (Response(.notFound), .unexpected(status: 404)),
+    (Response(.badRequest), .invalid(field: nil, message: "")),
+    (Response(.serviceUnavailable), .unavailable(retryAfter: nil)),
+  ])
+  func otherAnswers(_ response: Response, _ error: MsgrError) async throws {
+    try await withServer(ScriptedResponder { _, _ in response }) { url in
+      let session = try MsgrServer(url).session(token: "t")
+      await #expect(throws: error) { try await session.send("hi", to: "bert") }
+    }
+  }
+
+  @Test func anInboxThatDoesNotEndIsNotReadForEver() async throws {
+    let message =
+      #"{"Id":"0000000000000001","UserFrom":"a","Message":"m","Time":"2026-01-01T00:00:00.000Z"}"#
+    let page = "[\(Array(repeating: message, count: 100).joined(separator: ","))]"
+    let responder = ScriptedResponder { _, _ in Response(.ok, body: .array(Array(page.utf8))) }
+    try await withServer(responder) { url in
+      let session = try MsgrServer(url).session(token: "t")
+      await #expect(throws: MsgrError.unexpected(status: 200)) { try await session.inbox() }
+    }
+  }
+
+  @Test func nobodyThere() async throws {
+    let session = try MsgrServer("http://127.0.0.1:1").session(token: "t")
+    await #expect {
+      try await session.contacts()
+    } throws: {
+      guard case .noAnswer(let error) = $0 as? MsgrError else { return false }
+      return error.code == .notConnected
+    }
+    await #expect {
+      _ = try await session.stream()
+    } throws: {
+      guard case .disconnected = $0 as? MsgrError else { return false }
+      return true
+    }
+  }
+}
+
+@Suite struct MsgrStreamTests {
+  @Test func messagesComeAndGo() async throws {
+    try await withMsgr { server, _ in
+      let anna = try await register("anna", on: server)
+      let bert = try await register("bert", on: server)
+      let missed = try await anna.send("missed", to: "bert")
+      let stream = try await bert.stream(since: MsgrMessageID("0000000000000000"))
+      #expect(try await stream.next()?.id == missed)
+
+      let annas = try await anna.stream()
+      let sent = try await annas.send("over the stream", to: "bert")
+      let came = try #require(try await stream.next())
+      #expect(came.id == sent && came.sender == "anna" && came.text == "over the stream")
+      await #expect(throws: MsgrError.forbidden) { try await annas.send("hi", to: "nobody") }
+      await #expect(throws: MsgrError.messageTooLong) {
+        try await annas.send(String(repeating: "x", count: 5000), to: "bert")
+      }
+      // More at once than wait to be taken, each answered.
+      let ids = try await withThrowingTaskGroup(of: MsgrMessageID.self) { group in
+        for number in 0..<150 { group.addTask { try await annas.send("\(number)", to: "bert") } }
+        return try await group.reduce(into: Set()) { $0.insert($1) }
+      }
+      var taken: [MsgrMessageID] = []
+      while taken.count < 150, let message = try await stream.next() { taken.append(message.id) }
+      #expect(Set(taken) == ids && taken == taken.sorted())
+
+      annas.close()
+      #expect(try await annas.next() == nil)
+      await #expect {
+        try await annas.send("late", to: "bert")
+      } throws: {
+        guard case .disconnected = $0 as? MsgrError else { return false }
+        return true
+      }
+    }
+  }
+
+  @Test func endsWithTheToken() async throws {
+    try await withMsgr { server, _ in
+      let anna = try await register("anna", on: server)
+      let stream = try await anna.stream()
+      try await anna.logout()
+      await #expect(throws: MsgrError.forbidden) { try await stream.next() }
+      await #expect(throws: MsgrError.forbidden) { _ = try await anna.stream() }
+      let byPassword = server.session(name: "anna", password: "pw")
+      await #expect(throws: MsgrError.forbidden) { _ = try await byPassword.stream() }
+    }
+  }
+}
