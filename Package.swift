@@ -29,7 +29,8 @@ let libraries: [Target] = [
   .target(name: "Cryptography", dependencies: ["CNettle", "COpenSSL", "CSodium"]),
   .target(name: "HTTPClient", dependencies: ["CCurl", "CUV", "HTTPProtocol"]),
   .target(name: "HTTPProtocol"),
-  .target(name: "HTTPServer", dependencies: ["COpenSSL", "CUV", "HTTPProtocol"]),
+  .target(
+    name: "HTTPServer", dependencies: ["CNghttp2", "COpenSSL", "CUV", "HTTPProtocol"]),
   .target(name: "Observability"),
   .target(
     name: "ServiceKit",
@@ -120,7 +121,9 @@ let tests: [Target] = [
   .testTarget(
     name: "HTTPClientTests", dependencies: ["HTTP2StandIn", "HTTPClient", "HTTPProtocol"]),
   .testTarget(name: "HTTPProtocolTests", dependencies: ["HTTPProtocol"]),
-  .testTarget(name: "HTTPServerTests", dependencies: ["HTTPProtocol", "HTTPServer"]),
+  .testTarget(
+    name: "HTTPServerTests",
+    dependencies: ["CNghttp2", "COpenSSL", "HTTPProtocol", "HTTPServer"]),
   .testTarget(
     name: "MsgrTests",
     dependencies: [

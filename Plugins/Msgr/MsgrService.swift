@@ -14,6 +14,9 @@ public struct MsgrService: Service {
     PushTestCommand.self,
   ]
 
+  /// Passwords and tokens are sent as they are.
+  public static let needsConfidentiality = true
+
   /// How often what is too old is looked for.
   private static let tidyInterval = Duration.seconds(60)
 

@@ -54,6 +54,12 @@ struct CheckCommand: Command {
       content.append(
         Report.Finding(service: "system", grade: finding.grade, message: finding.message))
     }
+    if let tls = configuration.server.tls {
+      for finding in ServerCertificate.check(tls) {
+        content.append(
+          Report.Finding(service: "server", grade: finding.grade, message: finding.message))
+      }
+    }
     for service in context.services where configuration.server.services.contains(service.name) {
       for finding in await service.check(try configuration.section(of: service)) {
         content.append(

@@ -33,6 +33,7 @@ extension Daemon {
     metrics.counter("awd_http_sent_bytes_total", "Bytes given to sockets.") { [server] in
       Double(server.statistics.bytesSent)
     }
+    if server.credentials != nil { measureTLS() }
     let store = workplace.store
     metrics.gauge("awd_store_queued_writes", "Writes that wait for their group.") {
       Double(store.statistics.queuedWrites)
@@ -99,5 +100,21 @@ private enum Process {
       return .nan
     }
     return Double(limit.rlim_cur)
+  }
+  private func measureTLS() {
+    let metrics = workplace.metrics
+    metrics.gauge(
+      "awd_tls_certificate_expiry_timestamp_seconds",
+      "Until when the TLS certificate in use is valid, in seconds since 1970."
+    ) { [server] in Double(server.credentials?.notAfter ?? 0) }
+    metrics.counter("awd_tls_handshakes_total", "TLS handshakes completed.") { [server] in
+      Double(server.statistics.tlsHandshakes)
+    }
+    metrics.counter("awd_tls_failures_total", "TLS handshakes and connections that failed.") {
+      [server] in Double(server.statistics.tlsFailures)
+    }
+    metrics.counter("awd_http2_calmed_total", "HTTP/2 connections ended for a flood.") {
+      [server] in Double(server.statistics.calmedConnections)
+    }
   }
 }

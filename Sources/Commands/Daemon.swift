@@ -17,9 +17,11 @@ struct Daemon: Sendable {
   private let supervisor: ServiceSupervisor
   let server: HTTPServer
   /// Answers what is for the operator alone; nil: the server does, for peers on this machine.
-  private let adminServer: HTTPServer?
+  let adminServer: HTTPServer?
   private let status: StatusRoutes
   private let log: Log
+  /// The certificate for TLS, where some listener speaks it.
+  private let certificate: ServerCertificate?
 
   /// Makes the services that are switched on, and connects them.
   ///
@@ -67,11 +69,22 @@ struct Daemon: Sendable {
     self.supervisor = supervisor
     self.status = status
     self.log = log
+    var certificate: ServerCertificate?
+    if let tls = configuration.server.tls {
+      do throws(ServerCertificate.Failure) {
+        certificate = try ServerCertificate(tls)
+      } catch {
+        throw CommandError.refused(error.message)
+      }
+    }
+    self.certificate = certificate
     server = try Self.server(
       routers + (address == nil ? [probes, metrics, page] : [probes]),
-      at: configuration.server.listen, threads: workplace.loops, in: workplace)
+      at: configuration.server.listen, showing: certificate, threads: workplace.loops,
+      in: workplace)
     adminServer = try address.map {
-      try Self.server([probes, metrics, page], at: [$0], threads: 1, in: workplace)
+      try Self.server(
+        [probes, metrics, page], at: [$0], showing: certificate, threads: 1, in: workplace)
     }
     measure()
   }
@@ -140,10 +153,14 @@ struct Daemon: Sendable {
     _ load: @Sendable () throws(ConfigurationError) -> LoadedConfiguration
   ) async {
     var isComplete = true
+    var tls = workplace.configuration.server.tls
     do throws(ConfigurationError) {
       let new = try load()
       log.setLevel(new.server.log.level.logged)
-      let waiting = new.changes(since: workplace.configuration).filter { $0 != "log.level" }
+      // Whether there is TLS at all is a matter of the listeners, which stay as they are.
+      tls = tls.map { new.server.tls ?? $0 }
+      let waiting = new.changes(since: workplace.configuration)
+        .filter { !LoadedConfiguration.reloaded.contains($0) }
       if !waiting.isEmpty {
         log.warning(
           "changed keys take effect at the next start",
@@ -155,6 +172,7 @@ struct Daemon: Sendable {
         log.error("configuration refused, the old one stays", ["problem": "\(problem)"])
       }
     }
+    if let tls, !reloadCertificate(tls) { isComplete = false }
     if await supervisor.reload() && isComplete { log.info("reloaded") }
   }
 
@@ -162,6 +180,21 @@ struct Daemon: Sendable {
   private var summary: String {
     let services = workplace.configuration.server.services.joined(separator: ", ")
     return "\(services) at \(server.endpoints.map { "\($0)" }.joined(separator: ", "))"
+  }
+
+  /// Shows the certificate that the files have now to who connects from now on.
+  private func reloadCertificate(_ tls: ServerConfiguration.TLS) -> Bool {
+    do throws(ServerCertificate.Failure) {
+      let certificate = try ServerCertificate(tls)
+      try certificate.use { credentials throws(TLSError) in
+        try server.use(credentials)
+        try adminServer?.use(credentials)
+      }
+      return true
+    } catch {
+      log.error("certificate refused, the old one stays", ["cause": error.message])
+      return false
+    }
   }
 
   private func announce() {
@@ -181,12 +214,14 @@ struct Daemon: Sendable {
     if configuration.server.services.isEmpty {
       log.warning("no service is switched on: only probes are answered")
     }
-    for endpoint in server.endpoints { log.info("listening", ["at": "http://\(endpoint)"]) }
-    for endpoint in adminServer?.endpoints ?? [] {
-      log.info("listening for the operator", ["at": "http://\(endpoint)"])
-    }
-    if !configuration.server.trustedProxies.isEmpty {
-      log.warning("trusted_proxies has no effect in this version: peers are named as they connect")
+    for url in server.urls { log.info("listening", ["at": url]) }
+    for url in adminServer?.urls ?? [] { log.info("listening for the operator", ["at": url]) }
+    if let certificate {
+      switch certificate.finding.grade {
+      case .good: log.info(certificate.finding.message)
+      case .doubtful: log.warning(certificate.finding.message)
+      case .wrong: log.error(certificate.finding.message)
+      }
     }
   }
 
@@ -202,16 +237,15 @@ struct Daemon: Sendable {
   }
 
   private static func server(
-    _ routers: [Router], at addresses: [ListenAddress], threads: Int, in workplace: Workplace
+    _ routers: [Router], at addresses: [ListenAddress], showing certificate: ServerCertificate?,
+    threads: Int, in workplace: Workplace
   ) throws(CommandError) -> HTTPServer {
-    let limits = workplace.configuration.server.limits
+    let configuration = workplace.configuration.server
+    let limits = configuration.limits
     var options = ServerOptions(
-      endpoints: addresses.map { address in
-        switch address.endpoint {
-        case .tcp(let host, let port): .tcp(host: "\(host)", port: port)
-        case .unix(let path): .unix(path: path)
-        }
-      }, threads: threads)
+      endpoints: addresses.filter { !$0.isSecure }.map { Endpoint($0) }, threads: threads)
+    options.secureEndpoints = addresses.filter(\.isSecure).map { Endpoint($0) }
+    options.credentials = certificate?.credentials
     options.head = limits.header
     options.headerTimeout = limits.headerTimeout
     options.idleTimeout = limits.idleTimeout
@@ -219,7 +253,8 @@ struct Daemon: Sendable {
     let table: RouteTable
     do throws(RouteConflict) {
       table = try RouteTable(
-        routers, bodyLimit: limits.body, log: workplace.log, metrics: workplace.metrics)
+        routers, bodyLimit: limits.body, proxies: TrustedProxies(configuration.trustedProxies),
+        log: workplace.log, metrics: workplace.metrics)
     } catch {
       throw .refused("routes in conflict: \(error)")
     }
@@ -230,5 +265,23 @@ struct Daemon: Sendable {
     } catch {
       throw .refused("\(error)")
     }
+  }
+}
+
+extension Endpoint {
+  /// Where the configuration says to listen.
+  fileprivate init(_ address: ListenAddress) {
+    self =
+      switch address.endpoint {
+      case .tcp(let host, let port): .tcp(host: "\(host)", port: port)
+      case .unix(let path): .unix(path: path)
+      }
+  }
+}
+
+extension HTTPServer {
+  /// Where it really listens.
+  fileprivate var urls: [String] {
+    endpoints.map { "http://\($0)" } + secureEndpoints.map { "https://\($0)" }
   }
 }

@@ -25,10 +25,6 @@ struct LoadedConfiguration: Sendable {
     let document = try ConfigurationDocument.load(file: file, environment: environment)
     let reader = ConfigurationReader(document)
     let server = ServerConfiguration(reader, knownServices: services.map { $0.name })
-    if server.tls != nil || server.listen.contains(where: \.isSecure) {
-      reader.section("server").reject(
-        "listen", "TLS is not built into this version; expected an address without it")
-    }
     var sections: [String: (section: ConfigurationSection, hosts: [String])] = [:]
     var ignored: Set<String> = []
     for service in services {
@@ -41,6 +37,15 @@ struct LoadedConfiguration: Sendable {
         "hosts", default: [String](),
         expected: #"a host name without port, such as "repo.example""#, parse: Self.hostName)
       service.validate(section)
+      if server.services.contains(service.name), service.needsConfidentiality,
+        let exposed = server.firstExposedAddress
+      {
+        reader.section("server").reject(
+          "listen",
+          "\(service.name) takes passwords, which \(exposed) would let others read; "
+            + "expected `https://` with `tls`, a loopback address, or `trusted_proxies` that name "
+            + "the proxy in front")
+      }
       sections[service.name] = (section, hosts)
     }
     try reader.finish(ignoring: ignored)
@@ -70,6 +75,11 @@ struct LoadedConfiguration: Sendable {
     return Set(before.keys).union(after.keys).filter { before[$0] != after[$0] }.sorted()
   }
 
+  /// The keys that are taken up without a restart.
+  static let reloaded: Set<String> = [
+    "log.level", "server.tls.certificate", "server.tls.key",
+  ]
+
   /// A host as `Host` has it, less the port: a name, or an IPv6 address in brackets.
   private static func hostName(_ text: String) -> String? {
     guard let url = PublicURL("http://\(text)"), url.path.isEmpty, !text.hasSuffix("/") else {
@@ -77,5 +87,13 @@ struct LoadedConfiguration: Sendable {
     }
     let hasPort = url.authority.split(separator: "]").last?.contains(":") == true
     return hasPort && !url.authority.hasSuffix("]") ? nil : url.authority
+  }
+}
+
+extension ServerConfiguration {
+  /// An address that other machines reach, in plain HTTP, without a proxy in front; nil if there is none.
+  fileprivate var firstExposedAddress: ListenAddress? {
+    guard trustedProxies.isEmpty else { return nil }
+    return listen.first { !$0.isSecure && !$0.isLocal }
   }
 }

@@ -1,12 +1,18 @@
 import Glibc
 
 /// Why a file couldn't be read: the system's words for it.
-struct FileError: Error {
-  let message: String
+public struct FileError: Error {
+  /// The words.
+  public let message: String
 }
 
-/// The bytes of a file of at most `limit` bytes.
-func contents(ofFile path: String, limit: Int) throws(FileError) -> [UInt8] {
+/// The bytes of a file.
+///
+/// - Parameters:
+///   - path: where it is.
+///   - limit: how many bytes it may have.
+/// - Throws: ``FileError``.
+public func contents(ofFile path: String, limit: Int) throws(FileError) -> [UInt8] {
   let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
   guard descriptor >= 0 else { throw .system(errno) }
   defer { close(descriptor) }

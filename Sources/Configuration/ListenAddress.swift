@@ -22,6 +22,14 @@ public struct ListenAddress: Sendable, Hashable {
     self.isSecure = isSecure
   }
 
+  /// Whether only this machine can reach it: a loopback address or a Unix-domain socket.
+  public var isLocal: Bool {
+    switch endpoint {
+    case .tcp(let address, _): address.isLoopback
+    case .unix: true
+    }
+  }
+
   /// An address from `127.0.0.1:8080`, `[::1]:8080` or `unix:/run/awd.sock`, with `https://` or
   /// `http://` in front or not; nil for anything else.
   ///

@@ -104,6 +104,9 @@ public struct ServerConfiguration: Sendable {
         ListenAddress(.tcp(.loopback, port: 8080), isSecure: tls != nil)
       ], expected: address, parse: parseAddress)
     if listen.isEmpty { server.reject("listen", "expected at least one address") }
+    if tls == nil, let first = listen.first(where: \.isSecure) {
+      server.reject("listen", "expected `tls` with a certificate and a key, as \(first) needs them")
+    }
     services = server.names("services", default: knownServices, among: knownServices)
     threads = server.integer("threads", default: 0, in: 0...1024)
     data = reader.dataFolder
@@ -113,6 +116,10 @@ public struct ServerConfiguration: Sendable {
     publicURL = server.optionalValue(
       "public_url", expected: #"a URL such as "https://wallet.example""#, parse: { PublicURL($0) })
     adminListen = server.optionalValue("admin_listen", expected: address, parse: parseAddress)
+    if tls == nil, let adminListen, adminListen.isSecure {
+      server.reject(
+        "admin_listen", "expected `tls` with a certificate and a key, as \(adminListen) needs them")
+    }
     for (index, other) in listen.enumerated() {
       let same = listen[..<index].contains { $0.isSameSocket(as: other) }
       if same { server.reject("listen", "expected each address once, found \(other) again") }

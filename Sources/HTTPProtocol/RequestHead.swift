@@ -14,7 +14,8 @@ public struct RequestHead: Sendable {
     case none
     /// `Content-Length`, in bytes.
     case length(Int)
-    /// The chunked transfer coding (RFC 9112 section 7.1).
+    /// A body of a length that is not known before its end: the chunked transfer coding (RFC 9112 section 7.1), or
+    /// HTTP/2 without `Content-Length`.
     case chunked
   }
 

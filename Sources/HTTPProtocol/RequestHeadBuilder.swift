@@ -248,8 +248,11 @@ struct RequestHeadBuilder: Sendable {
   /// - Parameters:
   ///   - bytes: the head.
   ///   - fromHTTP2: the authority may stand in place of `Host`.
+  ///   - hasBody: whether a body follows, which only HTTP/2 says apart from the fields.
   /// - Returns: the head.
-  func finish(_ bytes: [UInt8], fromHTTP2: Bool = false) throws(RequestFailure) -> RequestHead {
+  func finish(
+    _ bytes: [UInt8], fromHTTP2: Bool = false, hasBody: Bool = false
+  ) throws(RequestFailure) -> RequestHead {
     if isChunked {
       guard contentLength == nil else {
         throw RequestFailure("Content-Length with Transfer-Encoding")
@@ -257,11 +260,17 @@ struct RequestHeadBuilder: Sendable {
       guard version == .http11 else { throw RequestFailure("Transfer-Encoding in HTTP/1.0") }
     }
     let authority = targetAuthority ?? hostField
+    if fromHTTP2, let targetAuthority, let hostField {
+      // Two servers could take it for two different ones (RFC 9113 section 8.3.1).
+      guard bytes[targetAuthority.whole].elementsEqual(bytes[hostField.whole]) else {
+        throw RequestFailure("Host differs from the authority")
+      }
+    }
     if version == .http11, fromHTTP2 ? authority == nil : hostField == nil {
       throw RequestFailure("no Host")
     }
     let framing: RequestHead.Framing =
-      isChunked ? .chunked : contentLength.map { .length($0) } ?? .none
+      isChunked ? .chunked : contentLength.map { .length($0) } ?? (hasBody ? .chunked : .none)
     return RequestHead(
       bytes: bytes, fields: fields, method: method, version: version, framing: framing,
       keepAlive: !saysClose && (version == .http11 || saysKeepAlive),

@@ -26,7 +26,7 @@ protocol ConnectionProtocol: AnyObject {
 @safe
 final class Connection {
   /// How a connection goes from open to gone.
-  private enum Life {
+  enum Life {
     case open
     /// Nothing more is written once the queue is empty; what comes is discarded.
     case finishing
@@ -38,20 +38,23 @@ final class Connection {
   let id: ConnectionID
   let loop: EventLoop
   let peer: String
+  /// What seals and opens the bytes; nil: they are sent as they are.
+  let tls: TLSSession?
   private let stream: UnsafeMutablePointer<uv_stream_t>
   private let isLocal: Bool
-  private var life = Life.open
+  private(set) var life = Life.open
   private var isReading = false
   private(set) var protocolHandler: (any ConnectionProtocol)?
 
   /// Bytes of this turn, written together at its end, or with what else has come when the write before it is done.
-  private var staged: [UInt8] = []
+  var staged: [UInt8] = []
   private var isAwaitingFlush = false
-  /// What the socket did not take: given to libuv when the write before it is done.
-  private var queue: [(bytes: Bytes, offset: Int)] = []
-  private var queuedBytes = 0
-  private var inFlight: [(bytes: Bytes, offset: Int)] = []
-  /// Bytes that have been written, or wait in the queue.
+  /// What the socket did not take: given to libuv when the write before it is done. Not sealed yet.
+  var queue: [(bytes: Bytes, offset: Int)] = []
+  var queuedBytes = 0
+  /// What libuv writes.
+  private(set) var inFlight: [(bytes: Bytes, offset: Int)] = []
+  /// Bytes that the socket or libuv has been given.
   private var given = 0
   /// When the present window of the reader's rate began, and how much the reader had taken by then.
   private var windowStart: UInt64 = 0
@@ -65,12 +68,13 @@ final class Connection {
 
   init?(
     id: ConnectionID, loop: EventLoop, on uvLoop: UnsafeMutablePointer<uv_loop_t>,
-    descriptor: Int32, isLocal: Bool, peer: String
+    descriptor: Int32, isLocal: Bool, peer: String, tls: TLSSession?
   ) {
     self.id = id
     self.loop = loop
     self.peer = peer
     self.isLocal = isLocal
+    self.tls = tls
     let memory = UnsafeMutableRawPointer.allocate(
       byteCount: uv_handle_size(isLocal ? UV_NAMED_PIPE : UV_TCP), alignment: 16)
     unsafe stream = memory.assumingMemoryBound(to: uv_stream_t.self)
@@ -104,7 +108,7 @@ final class Connection {
   }
 
   func start() {
-    protocolHandler = HTTP1Connection(self)
+    protocolHandler = tls == nil ? HTTP1Connection(self) : TLSHandshake(self)
     resumeReading()
   }
 
@@ -151,7 +155,11 @@ final class Connection {
       if life == .open {
         // What it asks to be written is flushed right here, without a turn through the loop's list.
         isAwaitingFlush = true
-        unsafe protocolHandler?.received(RawSpan(_unsafeBytes: bytes))
+        if let tls {
+          unsafe receive(bytes, through: tls)
+        } else {
+          unsafe protocolHandler?.received(RawSpan(_unsafeBytes: bytes))
+        }
         flush()
       } else {
         discarded += result
@@ -188,10 +196,11 @@ final class Connection {
   // MARK: - Writing
 
   /// Bytes that wait to be taken by the socket.
-  var backlog: Int { staged.count + unsent }
+  var backlog: Int { staged.count + queuedBytes + (tls?.output.count ?? 0) + unsent }
 
+  /// Bytes that libuv holds.
   private var unsent: Int {
-    queuedBytes + (inFlight.isEmpty ? 0 : unsafe uv_stream_get_write_queue_size(stream))
+    inFlight.isEmpty ? 0 : unsafe uv_stream_get_write_queue_size(stream)
   }
 
   /// Appends bytes to what is written at the end of this turn.
@@ -207,6 +216,7 @@ final class Connection {
   /// Writes shared bytes behind what is staged, without a copy.
   func write(_ bytes: Bytes) {
     guard life == .open else { return }
+    if let tls { return write(bytes, through: tls) }
     guard queue.isEmpty, inFlight.isEmpty else {
       queueStaged(from: 0)
       append(bytes, from: 0)
@@ -226,6 +236,7 @@ final class Connection {
   func flush() {
     isAwaitingFlush = false
     defer { giveBackStaged() }
+    if let tls { return flush(through: tls) }
     guard !staged.isEmpty, life == .open || life == .finishing else { return finishIfWritten() }
     // While a write is under way small pieces gather here: a queue entry for each would cost far more than its bytes.
     guard inFlight.isEmpty else { return }
@@ -249,7 +260,7 @@ final class Connection {
   /// Offers bytes to the socket.
   ///
   /// - Returns: how many it took, or libuv's error.
-  private func tryWrite(
+  func tryWrite(
     _ first: UnsafeRawBufferPointer, _ second: UnsafeRawBufferPointer?
   ) -> Int32 {
     unsafe withUnsafeTemporaryAllocation(of: uv_buf_t.self, capacity: 2) { buffers in
@@ -269,7 +280,7 @@ final class Connection {
   /// Takes the result of a write: a full socket took nothing, a broken one ends the connection.
   ///
   /// - Returns: how many bytes the socket took, or nil when the connection has ended.
-  private func accept(_ result: Int32) -> Int? {
+  func accept(_ result: Int32) -> Int? {
     if result == UV_EAGAIN.rawValue { return 0 }
     guard result >= 0 else {
       close()
@@ -286,26 +297,36 @@ final class Connection {
       base: base?.assumingMemoryBound(to: CChar.self), len: bytes.count)
   }
 
-  private func queueStaged(from offset: Int) {
+  func queueStaged(from offset: Int) {
     if offset < staged.count { append(Bytes(staged[offset...]), from: 0) }
     staged.removeAll(keepingCapacity: true)
   }
 
-  private func append(_ bytes: Bytes, from offset: Int) {
-    if queue.isEmpty, inFlight.isEmpty {
-      windowStart = loop.now
-      windowTaken = taken
-    }
+  func append(_ bytes: Bytes, from offset: Int) {
+    if queue.isEmpty, inFlight.isEmpty { beginWindow() }
     queue.append((bytes, offset))
     queuedBytes += bytes.count - offset
-    given += bytes.count - offset
+  }
+
+  /// Begins to measure how fast the peer reads.
+  func beginWindow() {
+    windowStart = loop.now
+    windowTaken = taken
   }
 
   /// Gives the queue to libuv, which waits until the socket takes it.
   private func writeQueue() {
     guard inFlight.isEmpty, !queue.isEmpty, life != .closed else { return }
-    swap(&inFlight, &queue)
+    var chunks: [(bytes: Bytes, offset: Int)] = []
+    swap(&chunks, &queue)
     queuedBytes = 0
+    send(chunks)
+  }
+
+  /// Gives bytes to libuv, which has none.
+  func send(_ chunks: [(bytes: Bytes, offset: Int)]) {
+    inFlight = chunks
+    given += chunks.reduce(0) { $0 + $1.bytes.count - $1.offset }
     let request = UnsafeMutablePointer<uv_write_t>.allocate(capacity: 1)
     unsafe request.pointee.data = Unmanaged.passUnretained(self).toOpaque()
     let failed: Int32 = unsafe withUnsafeTemporaryAllocation(
@@ -335,6 +356,10 @@ final class Connection {
     inFlight = []
     guard status == 0 else { return close() }
     loop.statistics.bytesSent.bump(sent)
+    if let tls {
+      flush(through: tls, isAfterWrite: true)
+      return giveBackStaged()
+    }
     queueStaged(from: 0)
     giveBackStaged()
     writeQueue()
@@ -360,8 +385,13 @@ final class Connection {
     }
   }
 
-  private func finishIfWritten() {
+  func finishIfWritten() {
     guard life == .finishing, queue.isEmpty, inFlight.isEmpty, staged.isEmpty else { return }
+    if let tls, !tls.isShut {
+      tls.shutDown()
+      sendSealed(tls)
+      guard life == .finishing, inFlight.isEmpty else { return }
+    }
     guard isReading else { return close() }
     life = .lingering
     lingerDeadline = loop.now + 2_000
@@ -395,6 +425,7 @@ final class Connection {
     queue = []
     queuedBytes = 0
     staged = []
+    tls?.output = []
   }
 
   private static let didClose: uv_close_cb = { handle in

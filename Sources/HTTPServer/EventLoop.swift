@@ -52,6 +52,10 @@ public final class EventLoop: TaskExecutor, @unchecked Sendable {
   private let readBuffer = UnsafeMutableRawBufferPointer.allocate(
     byteCount: 64 << 10, alignment: 64)
 
+  /// What TLS opens is put here; shared by all connections of the loop, valid for one callback.
+  let openedBuffer = UnsafeMutableRawBufferPointer.allocate(
+    byteCount: 64 << 10, alignment: 64)
+
   private(set) var isDraining = false
   private var drainDeadline: UInt64 = .max
   private var date = HTTPDate(0)
@@ -81,6 +85,7 @@ public final class EventLoop: TaskExecutor, @unchecked Sendable {
     unsafe wakeUp.deallocate()
     unsafe clock.deallocate()
     unsafe readBuffer.deallocate()
+    unsafe openedBuffer.deallocate()
   }
 
   private static func of(_ data: UnsafeMutableRawPointer?) -> EventLoop {
@@ -94,11 +99,11 @@ public final class EventLoop: TaskExecutor, @unchecked Sendable {
   /// Starts the loop's thread, which takes connections from the given sockets.
   ///
   /// - Parameters:
-  ///   - sockets: listening descriptors that the loop owns from now on.
+  ///   - sockets: listening sockets that the loop owns from now on.
   ///   - onEnd: called on the loop's thread as its last act.
-  func start(sockets: [Int32], onEnd: @escaping @Sendable () -> Void) {
+  func start(sockets: [ListeningSocket], onEnd: @escaping @Sendable () -> Void) {
     self.onEnd = onEnd
-    listeners = sockets.map { unsafe Listener(descriptor: $0, loop: self, on: loop) }
+    listeners = sockets.map { unsafe Listener($0, loop: self, on: loop) }
     unsafe uv_timer_start(
       clock,
       { handle in
@@ -294,7 +299,7 @@ public final class EventLoop: TaskExecutor, @unchecked Sendable {
 
   /// Takes back a buffer, so that idle connections hold none.
   func giveBack(_ buffer: consuming [UInt8]) {
-    guard spareBuffers.count < 8, buffer.capacity <= 64 << 10 else { return }
+    guard spareBuffers.count < 8, buffer.capacity <= 128 << 10 else { return }
     buffer.removeAll(keepingCapacity: true)
     spareBuffers.append(buffer)
   }
@@ -306,14 +311,23 @@ public final class EventLoop: TaskExecutor, @unchecked Sendable {
   /// - Parameters:
   ///   - descriptor: the socket, non-blocking, owned by the loop from now on.
   ///   - isLocal: whether it is a Unix socket.
+  ///   - isSecure: whether it speaks TLS.
   ///   - peer: the peer's address as text.
-  func adopt(_ descriptor: Int32, isLocal: Bool, peer: String) {
+  func adopt(_ descriptor: Int32, isLocal: Bool, isSecure: Bool, peer: String) {
+    var tls: TLSSession?
+    if isSecure {
+      tls = server.tls.flatMap { TLSSession($0.context) }
+      guard tls != nil else {
+        close(descriptor)
+        return
+      }
+    }
     generation &+= 1
     let slot = freeSlots.popLast() ?? UInt32(connections.count)
     if slot == connections.count { connections.append(nil) }
     let connection = unsafe Connection(
       id: ConnectionID(slot: slot, generation: generation), loop: self, on: loop,
-      descriptor: descriptor, isLocal: isLocal, peer: peer)
+      descriptor: descriptor, isLocal: isLocal, peer: peer, tls: tls)
     guard let connection else {
       close(descriptor)
       freeSlots.append(slot)

@@ -261,7 +261,8 @@ final class HTTP1Connection: ConnectionProtocol {
   private func request(_ head: RequestHead, _ body: [UInt8]) -> Request {
     Request(
       head: head, body: body,
-      origin: RequestOrigin(peer: connection.peer, id: loop.nextRequestID()))
+      origin: RequestOrigin(
+        peer: connection.peer, isSecure: connection.tls != nil, id: loop.nextRequestID()))
   }
 
   /// Sends the response of the present request and makes ready for the next.

@@ -1,7 +1,7 @@
 internal import Glibc
 internal import Synchronization
 
-/// An HTTP/1.1 and WebSocket server: event loops, each with its own share of the connections.
+/// An HTTP/1.1, HTTP/2 and WebSocket server: event loops, each with its own share of the connections.
 public final class HTTPServer: Sendable {
   private let core: ServerCore
   /// The loops, as executors for work that belongs to none of them in particular.
@@ -10,6 +10,7 @@ public final class HTTPServer: Sendable {
 
   private struct State {
     var bound: [Endpoint] = []
+    var secure: [Endpoint] = []
     var running = 0
     var waiters: [CheckedContinuation<Void, Never>] = []
   }
@@ -20,20 +21,42 @@ public final class HTTPServer: Sendable {
   ///   - options: where it listens and what it grants.
   ///   - responder: what answers the requests.
   ///   - report: told of troubles that an operator should know, in words; called on any thread.
-  /// - Throws: ``ServerError`` when an event loop can't be made.
+  /// - Throws: ``ServerError`` when an event loop can't be made or the credentials can't be used.
   public init(
     options: ServerOptions, responder: any Responder,
     report: @escaping @Sendable (String) -> Void
   ) throws(ServerError) {
-    let core = ServerCore(options: options, responder: responder, report: report)
+    guard options.secureEndpoints.isEmpty || options.credentials != nil else {
+      throw .noCredentials(nil)
+    }
+    let core: ServerCore
+    do throws(TLSError) {
+      core = try ServerCore(options: options, responder: responder, report: report)
+    } catch {
+      throw .noCredentials(error)
+    }
     var loops: [EventLoop] = []
     for index in 0..<options.threads { loops.append(try EventLoop(server: core, index: index)) }
     self.core = core
     self.loops = loops
   }
 
-  /// Where the server really listens, with the ports that the system chose.
+  /// Where the server really listens without TLS, with the ports that the system chose.
   public var endpoints: [Endpoint] { state.withLock { $0.bound } }
+
+  /// Where the server really listens with TLS, with the ports that the system chose.
+  public var secureEndpoints: [Endpoint] { state.withLock { $0.secure } }
+
+  /// What is shown to TLS clients now; nil without TLS.
+  public var credentials: TLSCredentials? { core.tls?.credentials }
+
+  /// Shows other credentials to the TLS clients that connect from now on; open connections stay as they are.
+  ///
+  /// - Parameter credentials: the new ones. A server that was made without any takes none.
+  /// - Throws: ``TLSError`` when they can't be used; then the old ones stay.
+  public func use(_ credentials: TLSCredentials) throws(TLSError) {
+    try core.tls?.replace(by: credentials)
+  }
 
   /// Opens the sockets and starts one thread a loop.
   ///
@@ -41,18 +64,23 @@ public final class HTTPServer: Sendable {
   public func start() throws(ServerError) {
     // A peer that has gone must give an error, not a signal.
     signal(SIGPIPE, SIG_IGN)
-    var sockets = [[Int32]](repeating: [], count: loops.count)
+    var sockets = [[ListeningSocket]](repeating: [], count: loops.count)
     var bound: [Endpoint] = []
+    var secure: [Endpoint] = []
     do throws(ServerError) {
       for endpoint in core.options.endpoints {
-        bound.append(try open(endpoint, into: &sockets))
+        bound.append(try open(endpoint, isSecure: false, into: &sockets))
+      }
+      for endpoint in core.options.secureEndpoints {
+        secure.append(try open(endpoint, isSecure: true, into: &sockets))
       }
     } catch {
-      for socket in sockets.joined() { close(socket) }
+      for socket in sockets.joined() { close(socket.descriptor) }
       throw error
     }
     state.withLock {
       $0.bound = bound
+      $0.secure = secure
       $0.running = loops.count
     }
     for (loop, sockets) in zip(loops, sockets) {
@@ -62,11 +90,14 @@ public final class HTTPServer: Sendable {
 
   /// Opens one socket a loop.
   private func open(
-    _ endpoint: Endpoint, into sockets: inout [[Int32]]
+    _ endpoint: Endpoint, isSecure: Bool, into sockets: inout [[ListeningSocket]]
   ) throws(ServerError) -> Endpoint {
     let (first, bound) = try endpoint.listen()
-    sockets[0].append(first)
-    for index in sockets.indices.dropFirst() { sockets[index].append(try bound.join(first)) }
+    sockets[0].append(ListeningSocket(descriptor: first, isSecure: isSecure))
+    for index in sockets.indices.dropFirst() {
+      let next = try bound.join(first)
+      sockets[index].append(ListeningSocket(descriptor: next, isSecure: isSecure))
+    }
     return bound
   }
 
@@ -82,7 +113,7 @@ public final class HTTPServer: Sendable {
       }
       if isOver { continuation.resume() }
     }
-    for case .unix(let path) in endpoints { unsafe unlink(path) }
+    for case .unix(let path) in endpoints + secureEndpoints { unsafe unlink(path) }
   }
 
   private func loopEnded() {

@@ -2,21 +2,28 @@ internal import CUV
 internal import Glibc
 internal import Synchronization
 
+/// A descriptor that listens.
+struct ListeningSocket {
+  let descriptor: Int32
+  /// Whether its connections speak TLS.
+  let isSecure: Bool
+}
+
 /// A listening socket on one loop.
 ///
 /// It is polled and accepted from here, not by libuv's streams: those answer a lack of descriptors by accepting and
 /// dropping, or by spinning. This one rests until the next tick, and who waits, waits in the kernel's queue.
 @safe
 final class Listener {
-  private let descriptor: Int32
+  private let socket: ListeningSocket
   private unowned let loop: EventLoop
   private let poll = UnsafeMutablePointer<uv_poll_t>.allocate(capacity: 1)
   private var isPaused = false
 
-  init(descriptor: Int32, loop: EventLoop, on uvLoop: UnsafeMutablePointer<uv_loop_t>) {
-    self.descriptor = descriptor
+  init(_ socket: ListeningSocket, loop: EventLoop, on uvLoop: UnsafeMutablePointer<uv_loop_t>) {
+    self.socket = socket
     self.loop = loop
-    unsafe uv_poll_init(uvLoop, poll, descriptor)
+    unsafe uv_poll_init(uvLoop, poll, socket.descriptor)
     unsafe poll.pointee.data = Unmanaged.passUnretained(self).toOpaque()
     listen()
   }
@@ -36,7 +43,7 @@ final class Listener {
       var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
       let accepted = unsafe withUnsafeMutablePointer(to: &address) {
         unsafe $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-          unsafe cuv_accept(descriptor, $0, &length)
+          unsafe cuv_accept(socket.descriptor, $0, &length)
         }
       }
       if accepted < 0 {
@@ -48,7 +55,8 @@ final class Listener {
         }
       }
       loop.adopt(
-        accepted, isLocal: Int32(address.ss_family) == AF_UNIX, peer: Endpoint.text(of: &address))
+        accepted, isLocal: Int32(address.ss_family) == AF_UNIX, isSecure: socket.isSecure,
+        peer: Endpoint.text(of: &address))
     }
     loop.settle()
   }
@@ -71,7 +79,7 @@ final class Listener {
   /// Stops for good.
   func close() {
     // The handle outlives this object until libuv has let go of it.
-    let descriptor = descriptor
+    let descriptor = socket.descriptor
     unsafe uv_poll_stop(poll)
     unsafe uv_close(UnsafeMutableRawPointer(poll).assumingMemoryBound(to: uv_handle_t.self)) {
       handle in

@@ -5,6 +5,8 @@ internal import Synchronization
 final class ServerCore: Sendable {
   let options: ServerOptions
   let responder: any Responder
+  /// What is shown to TLS clients; nil without credentials.
+  let tls: TLSIdentity?
   let openConnections = Atomic<Int>(0)
   /// Bytes of request bodies that are held, or promised by a `Content-Length`.
   private let bodyBytes = Atomic<Int>(0)
@@ -13,7 +15,12 @@ final class ServerCore: Sendable {
 
   init(
     options: ServerOptions, responder: any Responder, report: @escaping @Sendable (String) -> Void
-  ) {
+  ) throws(TLSError) {
+    if let credentials = options.credentials {
+      tls = try TLSIdentity(credentials)
+    } else {
+      tls = nil
+    }
     self.options = options
     self.responder = responder
     onReport = report

@@ -6,6 +6,8 @@ public enum ServerError: Error, Equatable, CustomStringConvertible {
   case cannotListen(Endpoint, Int32)
   /// The event loop can't be set up; the number is libuv's.
   case noEventLoop(Int32)
+  /// The credentials can't be used, or there are none for an endpoint that speaks TLS.
+  case noCredentials(TLSError?)
 
   /// What is wrong, and what to do.
   public var description: String {
@@ -16,6 +18,8 @@ public enum ServerError: Error, Equatable, CustomStringConvertible {
       "\(endpoint): permission denied; ports below 1024 need the right to bind them"
     case .cannotListen(let endpoint, let code):
       "cannot listen on \(endpoint): \(unsafe String(cString: strerror(code)))"
+    case .noCredentials(let error?): "TLS: \(error)"
+    case .noCredentials(nil): "TLS needs a certificate and its key"
     case .noEventLoop(let code): "cannot set up an event loop (libuv error \(code))"
     }
   }

@@ -1,7 +1,11 @@
 /// Where a server listens, and what it grants its peers.
 public struct ServerOptions: Sendable {
-  /// Where connections are taken.
+  /// Where connections are taken that speak HTTP as it is.
   public var endpoints: [Endpoint]
+  /// Where connections are taken that speak TLS; they need ``credentials``.
+  public var secureEndpoints: [Endpoint] = []
+  /// What is shown to TLS clients.
+  public var credentials: TLSCredentials?
   /// How many event loops there are, each with a thread of its own.
   public var threads: Int
   /// The longest request line with header fields, in bytes.
@@ -22,7 +26,7 @@ public struct ServerOptions: Sendable {
   /// Options with the default limits.
   ///
   /// - Parameters:
-  ///   - endpoints: where connections are taken.
+  ///   - endpoints: where connections are taken that speak HTTP as it is.
   ///   - threads: how many event loops; at least one is made.
   public init(endpoints: [Endpoint], threads: Int = 1) {
     self.endpoints = endpoints

@@ -14,6 +14,12 @@ public struct ServerStatistics: Sendable, Equatable {
   public var refusedRequests = 0
   /// Connections cut because the peer read or wrote too slowly.
   public var cutConnections = 0
+  /// TLS handshakes completed.
+  public var tlsHandshakes = 0
+  /// TLS handshakes that failed, and connections that broke TLS later.
+  public var tlsFailures = 0
+  /// HTTP/2 connections ended because the peer gave more work than it took answers.
+  public var calmedConnections = 0
   /// Bytes taken from sockets.
   public var bytesReceived = 0
   /// Bytes given to sockets.
@@ -28,6 +34,9 @@ final class LoopStatistics: Sendable {
   let acceptPauses = Atomic<Int>(0)
   let refusedRequests = Atomic<Int>(0)
   let cutConnections = Atomic<Int>(0)
+  let tlsHandshakes = Atomic<Int>(0)
+  let tlsFailures = Atomic<Int>(0)
+  let calmedConnections = Atomic<Int>(0)
   let bytesReceived = Atomic<Int>(0)
   let bytesSent = Atomic<Int>(0)
 
@@ -38,6 +47,9 @@ final class LoopStatistics: Sendable {
     sum.acceptPauses += acceptPauses.load(ordering: .relaxed)
     sum.refusedRequests += refusedRequests.load(ordering: .relaxed)
     sum.cutConnections += cutConnections.load(ordering: .relaxed)
+    sum.tlsHandshakes += tlsHandshakes.load(ordering: .relaxed)
+    sum.tlsFailures += tlsFailures.load(ordering: .relaxed)
+    sum.calmedConnections += calmedConnections.load(ordering: .relaxed)
     sum.bytesReceived += bytesReceived.load(ordering: .relaxed)
     sum.bytesSent += bytesSent.load(ordering: .relaxed)
   }

@@ -9,13 +9,18 @@ final class Route: Sendable {
   private let parameterNames: [String]
   private let handler: RouteHandler
   private let bodyLimit: Int
+  private let proxies: TrustedProxies
   private let statuses: CounterTable
 
-  init(_ route: RouteDefinition, of service: RoutedService, bodyLimit: Int, metrics: Metrics) {
+  init(
+    _ route: RouteDefinition, of service: RoutedService, bodyLimit: Int, proxies: TrustedProxies,
+    metrics: Metrics
+  ) {
     self.service = service
     parameterNames = route.pattern.names
     handler = route.handler
     self.bodyLimit = route.bodyLimit ?? bodyLimit
+    self.proxies = proxies
     statuses = metrics.counters(
       "awd_http_requests_total", "Requests answered.",
       ["service": service.name, "route": route.pattern.text, "method": route.method.name],
@@ -31,6 +36,7 @@ final class Route: Sendable {
     switch handler {
     case .inline(let handler):
       return .respond(bodyLimit: bodyLimit) { [self] request in
+        let request = proxies.seenThrough(request)
         let start = ContinuousClock.now
         do {
           return finish(request, try handler(request, parameters), start)
@@ -40,6 +46,7 @@ final class Route: Sendable {
       }
     case .task(let handler):
       return .task(bodyLimit: bodyLimit) { [self] request in
+        let request = proxies.seenThrough(request)
         let start = ContinuousClock.now
         do {
           return finish(request, try await handler(request, parameters), start)
@@ -54,6 +61,7 @@ final class Route: Sendable {
         return .refuse(refusal(error, to: head))
       }
       return .webSocket { [self] request in
+        let request = proxies.seenThrough(request)
         let start = ContinuousClock.now
         do {
           let acceptance = try await accept(request, parameters)

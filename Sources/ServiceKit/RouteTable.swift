@@ -18,18 +18,21 @@ public final class RouteTable: Responder {
   /// - Parameters:
   ///   - routers: one a service. A service with hosts takes precedence there over one without.
   ///   - bodyLimit: the longest body taken where a route doesn't say, in bytes.
+  ///   - proxies: whose word about where requests come from is believed.
   ///   - log: where requests and failures are told.
   ///   - metrics: where requests are counted.
   /// - Throws: ``RouteConflict`` if two routes claim the same requests.
   public init(
-    _ routers: [Router], bodyLimit: Int = 64 << 10, log: Log, metrics: Metrics = Metrics()
+    _ routers: [Router], bodyLimit: Int = 64 << 10, proxies: TrustedProxies = TrustedProxies([]),
+    log: Log, metrics: Metrics = Metrics()
   ) throws(RouteConflict) {
     var conflicts: [String] = []
     let services = routers.map { router in
       (
         router: router,
         targets: Self.targets(
-          of: router, bodyLimit: bodyLimit, log: log, metrics: metrics, &conflicts)
+          of: router, bodyLimit: bodyLimit, proxies: proxies, log: log, metrics: metrics,
+          &conflicts)
       )
     }
     let general = Self.merge(
@@ -129,7 +132,8 @@ public final class RouteTable: Responder {
 extension RouteTable {
   /// Gathers the routes of a service by their patterns' segments.
   private static func targets(
-    of router: Router, bodyLimit: Int, log: Log, metrics: Metrics, _ conflicts: inout [String]
+    of router: Router, bodyLimit: Int, proxies: TrustedProxies, log: Log, metrics: Metrics,
+    _ conflicts: inout [String]
   ) -> [RouteTarget] {
     let service = RoutedService(router, log: log, metrics: metrics)
     var targets: [RouteTarget] = []
@@ -144,7 +148,8 @@ extension RouteTable {
           routes: routes.map { route in
             (
               route.method,
-              Route(route, of: service, bodyLimit: bodyLimit, metrics: metrics)
+              Route(
+                route, of: service, bodyLimit: bodyLimit, proxies: proxies, metrics: metrics)
             )
           }))
     }

@@ -13,6 +13,10 @@ public protocol Service: Sendable {
   /// The subcommands it brings.
   static var commands: [any Command.Type] { get }
 
+  /// Whether requests carry what nobody on their way may read, such as passwords. Then the service isn't served in
+  /// plain HTTP on an address that other machines reach, unless there is a proxy that may have taken the TLS off.
+  static var needsConfidentiality: Bool { get }
+
   /// Asks the configuration section for every key there is and rejects values that can't be.
   ///
   /// Opens and writes nothing, so that all that is wrong in a configuration can be told at once,
@@ -62,6 +66,8 @@ extension Service {
   public static var migrations: [Migration] { [] }
   /// No subcommands.
   public static var commands: [any Command.Type] { [] }
+  /// Requests may be read by anyone.
+  public static var needsConfidentiality: Bool { false }
   /// No content to look at.
   public static func check(_ configuration: ConfigurationSection) async -> [ContentFinding] { [] }
   /// Nothing to try.

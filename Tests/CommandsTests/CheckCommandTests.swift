@@ -134,7 +134,7 @@ final class Folder: Sendable {
         ? session.run(["check", "--json", "--config", file])
         : session.run(["check", "--config", file])
       #expect(code == 1)
-      for part in ["awd.toml:2:11", "awd.toml:3:13", "\"sample\"", "awd.toml:4", "TLS"] {
+      for part in ["awd.toml:2:11", "awd.toml:3:13", "\"sample\"", "awd.toml:4", "`tls`"] {
         #expect(session.errors.contains(part), "\(part)")
       }
       guard json else { continue }

@@ -163,7 +163,7 @@ import Testing
       #"2:11: server.listen[0]: expected an address such as "127.0.0.1:8080", "[::1]:8080" or "unix:/run/awd.sock", found "localhost:80""#
     ),
     (
-      "[server]\nlisten = ['127.0.0.1:1', 'https://127.0.0.1:1']",
+      "[server]\nlisten = ['http://127.0.0.1:1', 'https://127.0.0.1:1']\ntls = { certificate = 'c', key = 'k' }",
       "2:10: server.listen: expected each address once, found https://127.0.0.1:1 again"
     ),
     (
@@ -207,5 +207,32 @@ import Testing
   func bad(text: String, expected: String) throws {
     let (_, problems) = try Self.read(text, file: "awd.toml")
     #expect(problems == (expected.hasPrefix("server") ? "" : "awd.toml:") + expected)
+  }
+}
+
+@Suite struct SecureListenerTests {
+  @Test(arguments: [
+    ("listen = ['https://127.0.0.1:1']", "server.listen: expected `tls` with a certificate"),
+    ("admin_listen = 'https://127.0.0.1:1'", "server.admin_listen: expected `tls` with"),
+    ("listen = ['https://127.0.0.1:1']\ntls = { certificate = 'c', key = 'k' }", ""),
+    ("listen = ['http://127.0.0.1:1', '127.0.0.1:2']\ntls = { certificate = 'c', key = 'k' }", ""),
+  ])
+  func needCertificates(_ text: String, _ problem: String) throws {
+    let reader = try reader("[server]\n\(text)")
+    let configuration = ServerConfiguration(reader, knownServices: [])
+    let found = problems(reader)
+    #expect(problem.isEmpty ? found.isEmpty : found.contains(problem), "\(found)")
+    if configuration.listen.count == 2 {
+      #expect(configuration.listen.map(\.isSecure) == [false, true])
+    }
+  }
+
+  @Test(arguments: [
+    ("127.0.0.1:1", true), ("127.1.2.3:1", true), ("[::1]:1", true), ("unix:/a", true),
+    ("0.0.0.0:1", false), ("[::]:1", false), ("192.168.0.1:1", false),
+    ("[::ffff:127.0.0.1]:1", true),
+  ])
+  func knowWhoReachesThem(_ text: String, _ isLocal: Bool) throws {
+    #expect(try #require(ListenAddress(text)).isLocal == isLocal)
   }
 }

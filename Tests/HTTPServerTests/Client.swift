@@ -1,3 +1,4 @@
+import COpenSSL
 import Glibc
 
 /// Why a test client could not go on.
@@ -11,6 +12,8 @@ enum ClientError: Error, Equatable {
   case timedOut
   case malformed(String)
   case failed(Int32)
+  /// TLS can't be spoken; OpenSSL's reason.
+  case noTLS(Int32)
 }
 
 /// A response as it came.
@@ -24,8 +27,10 @@ struct Answer: Equatable {
 
 /// A blocking socket, with nothing of the engine in it.
 final class Client {
-  private var descriptor: Int32
+  private(set) var descriptor: Int32
   private var input: [UInt8] = []
+  /// OpenSSL's connection, once TLS is spoken.
+  private(set) var tls: OpaquePointer?
 
   /// Connects to a port of 127.0.0.1.
   ///
@@ -53,7 +58,20 @@ final class Client {
     try connect(&address)
   }
 
-  deinit { close() }
+  deinit {
+    close()
+    SSL_free(tls)
+  }
+
+  /// Begins to speak TLS.
+  func startTLS(_ connection: OpaquePointer) throws {
+    tls = connection
+    SSL_set_fd(connection, descriptor)
+    ERR_clear_error()
+    guard SSL_connect(connection) == 1 else {
+      throw ClientError.noTLS(Int32(ERR_peek_error() & 0x7f_ffff))
+    }
+  }
 
   private func connect<Address>(_ address: inout Address) throws {
     let length = socklen_t(MemoryLayout<Address>.size)
@@ -79,7 +97,8 @@ final class Client {
     var offset = 0
     while offset < bytes.count {
       let sent = bytes[offset...].withUnsafeBytes {
-        Glibc.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
+        if let tls { return Int(SSL_write(tls, $0.baseAddress, Int32(min($0.count, 65536)))) }
+        return Glibc.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
       }
       guard sent > 0 else { throw error() }
       offset += sent
@@ -151,6 +170,12 @@ final class Client {
   /// - Returns: whether there was something, as opposed to the end.
   private func fill() throws -> Bool {
     var room = [UInt8](repeating: 0, count: 65536)
+    if let tls {
+      let count = SSL_read(tls, &room, Int32(room.count))
+      if count > 0 { input += room[..<Int(count)] }
+      if count <= 0, SSL_get_error(tls, count) == SSL_ERROR_SYSCALL { throw error() }
+      return count > 0
+    }
     let count = recv(descriptor, &room, room.count, 0)
     guard count >= 0 else { throw error() }
     input += room[..<count]

@@ -63,14 +63,14 @@ struct ClosureResponder: Responder {
 ///
 /// The closure may block: the tasks of other tests go on without its thread.
 func withServer(
-  _ options: ServerOptions = .local(),
+  _ options: @autoclosure () throws -> ServerOptions = .local(),
   plan: @escaping @Sendable (String, RequestHead) -> RequestPlan = standardPlan,
   test: @escaping @Sendable (TestServer) throws -> Void
 ) async throws {
   let server = try HTTPServer(
-    options: options, responder: ClosureResponder(body: plan), report: { _ in })
+    options: options(), responder: ClosureResponder(body: plan), report: { _ in })
   try server.start()
-  let ports = server.endpoints.compactMap { endpoint -> UInt16? in
+  let ports = (server.endpoints + server.secureEndpoints).compactMap { endpoint -> UInt16? in
     if case .tcp(_, let port) = endpoint { port } else { nil }
   }
   let running = TestServer(server: server, port: ports.first ?? 0)

@@ -1,3 +1,4 @@
+import FoundationEssentials
 import HTTPServer
 import Storage
 
@@ -6,6 +7,8 @@ struct ProbeServer: Sendable {
   let data: String
   let port: UInt16
   let threads: Int
+  /// A port that speaks TLS, with the certificate and key in `data`; nil: none.
+  let securePort: UInt16?
 
   /// Serves until the stream ends, then finishes what runs.
   func serve(until stopped: AsyncStream<Void>) async throws {
@@ -15,15 +18,26 @@ struct ProbeServer: Sendable {
         Migration(
           owner: "probe", number: 1, sql: "CREATE TABLE kv (id TEXT PRIMARY KEY, v TEXT) STRICT")
       ])
+    var options = ServerOptions(
+      endpoints: [.tcp(host: "127.0.0.1", port: port)], threads: threads)
+    if let securePort {
+      options.secureEndpoints = [.tcp(host: "127.0.0.1", port: securePort)]
+      options.credentials = try TLSCredentials(
+        certificate: contents("server.pem"), key: contents("server.key"))
+    }
     let server = try HTTPServer(
-      options: ServerOptions(
-        endpoints: [.tcp(host: "127.0.0.1", port: port)], threads: threads),
-      responder: ProbeResponder(store: store),
+      options: options, responder: ProbeResponder(store: store),
       report: { message in print("probe-server: \(message)") })
     try server.start()
-    for endpoint in server.endpoints { print("probe-server: listening on \(endpoint)") }
+    for endpoint in server.endpoints + server.secureEndpoints {
+      print("probe-server: listening on \(endpoint)")
+    }
     for await _ in stopped {}
     await server.drain(within: Duration.seconds(8))
     await store.close()
+  }
+
+  private func contents(_ name: String) throws -> [UInt8] {
+    Array(try Data(contentsOf: URL(filePath: "\(data)/\(name)")))
   }
 }

@@ -1,0 +1,52 @@
+/// How much useless work an HTTP/2 peer may still give: what rapid reset (CVE-2023-44487) and floods of cheap frames are
+/// cut off by.
+///
+/// An account in points. Frames that cost the peer less than the server take from it; time and answers that the peer
+/// really took give to it. Who overdraws it is told `ENHANCE_YOUR_CALM` (RFC 9113 section 10.5).
+struct HTTP2Allowance {
+  /// What takes points.
+  enum Charge: Int {
+    /// A frame that asks for nothing: PING, SETTINGS, PRIORITY, WINDOW_UPDATE, an empty DATA, an unknown one.
+    case idleFrame = 1
+    /// A request that was cancelled, or could not be taken.
+    case lostRequest = 4
+    /// A frame that breaks the protocol, or a head beyond the limits.
+    case fault = 20
+  }
+
+  /// What gives points.
+  enum Credit: Int {
+    /// A frame with data of an answer, whose reader sends up to two WINDOW_UPDATEs for it.
+    case sentData = 3
+    /// An answer sent whole.
+    case sentAnswer = 4
+  }
+
+  static let limit = 800
+  /// Points that come back in a second.
+  static let perSecond = 40
+
+  private var points = limit
+  /// Up to when time has been credited, in milliseconds.
+  private var creditedUntil: UInt64
+
+  /// - Parameter now: the loop's clock in milliseconds.
+  init(now: UInt64) { creditedUntil = now }
+
+  /// Takes points.
+  ///
+  /// - Returns: whether there were enough.
+  mutating func charge(_ charge: Charge, now: UInt64) -> Bool {
+    let earned = (now - creditedUntil) * UInt64(HTTP2Allowance.perSecond) / 1000
+    if earned > 0 {
+      creditedUntil = now
+      points = min(HTTP2Allowance.limit, points + Int(clamping: earned))
+    }
+    points -= charge.rawValue
+    return points >= 0
+  }
+
+  mutating func credit(_ credit: Credit) {
+    points = min(HTTP2Allowance.limit, points + credit.rawValue)
+  }
+}

@@ -1,0 +1,228 @@
+internal import CNghttp2
+
+/// nghttp2's side of an HTTP/2 connection: frames, header compression, streams' states and flow control.
+///
+/// Its callbacks are passed on to the connection. They come only from within ``receive(_:)`` and ``nextOutput()``, which
+/// must not be called from a callback.
+@safe
+final class HTTP2Session {
+  /// Requests that a peer may have under way.
+  static let concurrentStreams = 100
+  /// How much of a body may come before it is taken note of, in bytes: of one stream, of all.
+  private static let streamWindow = 256 << 10
+  private static let connectionWindow = 1 << 20
+
+  private let pointer: OpaquePointer
+
+  /// - Parameters:
+  ///   - connection: what the callbacks are passed on to; it must outlive the session.
+  ///   - headerListSize: the largest header list that is announced to be taken, in bytes.
+  init?(for connection: HTTP2Connection, headerListSize: Int) {
+    var session: OpaquePointer?
+    let made = unsafe nghttp2_session_server_new2(
+      &session, HTTP2Session.callbacks, Unmanaged.passUnretained(connection).toOpaque(),
+      HTTP2Session.options)
+    guard made == 0, let session = unsafe session else { return nil }
+    unsafe pointer = session
+    let settings = [
+      (NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, HTTP2Session.concurrentStreams),
+      (NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, HTTP2Session.streamWindow),
+      (NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, headerListSize),
+      (NGHTTP2_SETTINGS_NO_RFC7540_PRIORITIES, 1),
+    ].map { nghttp2_settings_entry(settings_id: Int32($0.rawValue), value: UInt32($1)) }
+    let none = HTTP2Session.noFlags
+    guard unsafe nghttp2_submit_settings(session, none, settings, settings.count) == 0,
+      unsafe nghttp2_session_set_local_window_size(
+        session, none, 0, Int32(HTTP2Session.connectionWindow)) == 0
+    else { return nil }
+  }
+
+  deinit { unsafe nghttp2_session_del(pointer) }
+
+  private static let noFlags = UInt8(NGHTTP2_FLAG_NONE.rawValue)
+
+  // MARK: - Bytes
+
+  /// Takes bytes of the peer.
+  ///
+  /// - Returns: 0, or nghttp2's error; then the session is over.
+  func receive(_ input: RawSpan) -> Int32 {
+    unsafe input.withUnsafeBytes { bytes in
+      let taken = unsafe nghttp2_session_mem_recv(
+        pointer, bytes.baseAddress?.assumingMemoryBound(to: UInt8.self), bytes.count)
+      return taken < 0 ? Int32(clamping: taken) : 0
+    }
+  }
+
+  /// Lends the next frame to be sent to a closure.
+  ///
+  /// - Returns: whether there was one.
+  func withNextOutput(_ body: (UnsafeBufferPointer<UInt8>) -> Void) -> Bool {
+    var start: UnsafePointer<UInt8>?
+    let count = unsafe nghttp2_session_mem_send(pointer, &start)
+    guard count > 0 else { return false }
+    unsafe body(UnsafeBufferPointer(start: start, count: count))
+    return true
+  }
+
+  /// Whether all that was to be said has been, in both directions.
+  var isOver: Bool {
+    unsafe nghttp2_session_want_read(pointer) == 0 && nghttp2_session_want_write(pointer) == 0
+  }
+
+  // MARK: - What is to be sent
+
+  /// Gives the head of an answer; its body is asked for later if there is one.
+  ///
+  /// - Returns: whether the stream takes it.
+  func submit(_ fields: inout HTTP2Fields, hasBody: Bool, to stream: Int32) -> Bool {
+    var source = unsafe nghttp2_data_provider()
+    unsafe source.read_callback = HTTP2Session.readBody
+    return unsafe withUnsafePointer(to: source) { source in
+      unsafe fields.withNameValues { values, count in
+        unsafe nghttp2_submit_response(pointer, stream, values, count, hasBody ? source : nil)
+      } == 0
+    }
+  }
+
+  /// Asks for the body (RFC 9110 section 15.2.1).
+  func submitContinue(to stream: Int32) {
+    var name = Array(":status".utf8)
+    var value = Array("100".utf8)
+    let flags = UInt8(NGHTTP2_NV_FLAG_NONE.rawValue)
+    unsafe name.withUnsafeMutableBufferPointer { name in
+      unsafe value.withUnsafeMutableBufferPointer { value in
+        var field = unsafe nghttp2_nv(
+          name: name.baseAddress, value: value.baseAddress, namelen: name.count,
+          valuelen: value.count, flags: flags)
+        unsafe nghttp2_submit_headers(
+          pointer, HTTP2Session.noFlags, stream, nil, &field, 1, nil)
+      }
+    }
+  }
+
+  /// Whether all of a stream's request has come.
+  func hasEnded(_ stream: Int32) -> Bool {
+    unsafe nghttp2_session_get_stream_remote_close(pointer, stream) != 0
+  }
+
+  /// Ends a stream.
+  func reset(_ stream: Int32, _ code: nghttp2_error_code) {
+    unsafe nghttp2_submit_rst_stream(pointer, HTTP2Session.noFlags, stream, code.rawValue)
+  }
+
+  /// Ends the session: the peer is told which streams were the last, and nothing more is taken.
+  func terminate(_ code: nghttp2_error_code) {
+    unsafe nghttp2_session_terminate_session(pointer, code.rawValue)
+  }
+
+  /// Says that the end is near, while what comes is still taken (RFC 9113 section 6.8).
+  func announceEnd() { unsafe nghttp2_submit_shutdown_notice(pointer) }
+
+  /// Says which stream is the last that is served.
+  func refuseFurtherStreams() {
+    let last = unsafe nghttp2_session_get_last_proc_stream_id(pointer)
+    unsafe nghttp2_submit_goaway(
+      pointer, HTTP2Session.noFlags, last, NGHTTP2_NO_ERROR.rawValue, nil, 0)
+  }
+
+  // MARK: - Callbacks
+
+  private static func connection(_ data: UnsafeMutableRawPointer?) -> HTTP2Connection {
+    // The connection owns the session, and both end after the last callback.
+    guard let data = unsafe data else { preconditionFailure("a session without connection") }
+    return unsafe Unmanaged<HTTP2Connection>.fromOpaque(data).takeUnretainedValue()
+  }
+
+  /// What a callback answers: going on, or, when the peer has been told to calm down, the end.
+  private static func result(_ goesOn: Bool) -> Int32 {
+    goesOn ? 0 : NGHTTP2_ERR_CALLBACK_FAILURE.rawValue
+  }
+
+  /// The body is not copied here: nghttp2 asks for it once more when the frame is written.
+  private static let readBody: nghttp2_data_source_read_callback = {
+    _, stream, _, limit, flags, _, data in
+    let remaining = unsafe connection(data).remaining(of: stream)
+    var value = NGHTTP2_DATA_FLAG_NO_COPY.rawValue
+    if remaining <= limit { value |= NGHTTP2_DATA_FLAG_EOF.rawValue }
+    unsafe flags?.pointee |= UInt32(value)
+    return min(remaining, limit)
+  }
+
+  /// Made once for the process, and never freed; nil only when memory is short, and then no session can be made.
+  private nonisolated(unsafe) static let options: OpaquePointer? = {
+    // Safe to share: set up here, copied by every session.
+    var options: OpaquePointer?
+    unsafe nghttp2_option_new(&options)
+    // The connection counts resets by itself, and says what is wrong.
+    unsafe nghttp2_option_set_stream_reset_rate_limit(options, .max, .max)
+    unsafe nghttp2_option_set_no_closed_streams(options, 1)
+    return unsafe options
+  }()
+
+  private nonisolated(unsafe) static let callbacks: OpaquePointer? = {
+    // Safe to share: set up here, copied by every session.
+    var callbacks: OpaquePointer?
+    unsafe nghttp2_session_callbacks_new(&callbacks)
+    unsafe nghttp2_session_callbacks_set_on_begin_frame_callback(callbacks) { _, header, data in
+      guard let header = unsafe header else { return 0 }
+      return unsafe result(connection(data).began(header.pointee))
+    }
+    unsafe nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks) { _, frame, data in
+      guard let frame = unsafe frame else { return 0 }
+      if unsafe frame.pointee.headers.cat == NGHTTP2_HCAT_REQUEST {
+        unsafe connection(data).beganRequest(frame.pointee.hd.stream_id)
+      }
+      return 0
+    }
+    unsafe nghttp2_session_callbacks_set_on_header_callback(callbacks) {
+      _, frame, name, nameLength, value, valueLength, _, data in
+      guard let frame = unsafe frame else { return 0 }
+      let isRequest = unsafe frame.pointee.headers.cat == NGHTTP2_HCAT_REQUEST
+      let name = unsafe RawSpan(
+        _unsafeBytes: UnsafeRawBufferPointer(start: name, count: nameLength))
+      let value = unsafe RawSpan(
+        _unsafeBytes: UnsafeRawBufferPointer(start: value, count: valueLength))
+      return unsafe result(
+        connection(data).tookField(
+          name, value, of: frame.pointee.hd.stream_id, isTrailer: !isRequest))
+    }
+    unsafe nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks) { _, frame, data in
+      guard let frame = unsafe frame else { return 0 }
+      let isHead =
+        unsafe frame.pointee.hd.type == UInt8(NGHTTP2_HEADERS.rawValue)
+        && frame.pointee.headers.cat == NGHTTP2_HCAT_REQUEST
+      return unsafe result(connection(data).received(frame.pointee.hd, isHead: isHead))
+    }
+    unsafe nghttp2_session_callbacks_set_on_invalid_frame_recv_callback(callbacks) {
+      _, _, error, data in
+      // More requests than may be under way: who has not read the settings yet can't know.
+      let isEarly = error == NGHTTP2_ERR_REFUSED_STREAM.rawValue
+      return unsafe result(connection(data).receivedFault(isEarly ? .idleFrame : .fault))
+    }
+    unsafe nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks) {
+      _, _, stream, bytes, count, data in
+      let bytes = unsafe UnsafeBufferPointer(start: bytes, count: count)
+      unsafe connection(data).receivedBody(bytes, of: stream)
+      return 0
+    }
+    unsafe nghttp2_session_callbacks_set_send_data_callback(callbacks) {
+      _, frame, header, count, _, data in
+      guard let frame = unsafe frame else { return 0 }
+      let header = unsafe UnsafeBufferPointer(start: header, count: 9)
+      unsafe connection(data).sendBody(count, of: frame.pointee.hd.stream_id, behind: header)
+      return 0
+    }
+    unsafe nghttp2_session_callbacks_set_on_frame_send_callback(callbacks) { _, frame, data in
+      guard let frame = unsafe frame else { return 0 }
+      unsafe connection(data).sent(frame.pointee.hd)
+      return 0
+    }
+    unsafe nghttp2_session_callbacks_set_on_stream_close_callback(callbacks) {
+      _, stream, _, data in
+      unsafe connection(data).closed(stream)
+      return 0
+    }
+    return unsafe callbacks
+  }()
+}

@@ -1,0 +1,163 @@
+internal import COpenSSL
+
+/// TLS on one connection: a state machine between the bytes of the socket and those of the protocol above.
+///
+/// OpenSSL reads from the input of the moment and writes behind ``output``: it keeps no buffers for either, and
+/// nothing here blocks. Every call is made on the connection's loop.
+@safe
+final class TLSSession {
+  /// How far the handshake has come.
+  enum Handshake {
+    case established
+    case needsInput
+    case failed
+  }
+
+  /// What reading gave.
+  enum Reading {
+    /// So many bytes.
+    case bytes(Int)
+    case needsInput
+    /// The peer's `close_notify`: it sends nothing more.
+    case ended
+    /// The peer broke the protocol; the alert that says so stands in ``output``.
+    case failed
+  }
+
+  private let ssl: OpaquePointer
+  private var input = unsafe UnsafeRawBufferPointer(start: nil, count: 0)
+  /// Sealed bytes that wait to be sent.
+  var output: [UInt8] = []
+  private(set) var isEstablished = false
+  /// Whether nothing more may be sent: our `close_notify` or a fatal alert has been.
+  private(set) var isShut = false
+
+  /// - Returns: nil when memory is short.
+  init?(_ context: TLSContext) {
+    ERR_clear_error()
+    guard let ssl = unsafe SSL_new(context.pointer) else { return nil }
+    unsafe self.ssl = ssl
+    guard let bio = unsafe BIO_new(TLSSession.method) else { return nil }
+    unsafe BIO_set_data(bio, Unmanaged.passUnretained(self).toOpaque())
+    // One for both directions; the session owns it from now on.
+    unsafe SSL_set_bio(ssl, bio, bio)
+    unsafe SSL_set_accept_state(ssl)
+  }
+
+  deinit { unsafe SSL_free(ssl) }
+
+  /// Whether HTTP/2 was agreed on.
+  var isHTTP2: Bool {
+    var name: UnsafePointer<UInt8>?
+    var length: UInt32 = 0
+    unsafe SSL_get0_alpn_selected(ssl, &name, &length)
+    return unsafe UnsafeBufferPointer(start: name, count: Int(length)).elementsEqual("h2".utf8)
+  }
+
+  /// Lends bytes of the socket for as long as a closure runs. What it leaves unread is lost.
+  func withInput(_ bytes: UnsafeRawBufferPointer, _ body: () -> Void) {
+    unsafe input = bytes
+    body()
+    unsafe input = UnsafeRawBufferPointer(start: nil, count: 0)
+  }
+
+  /// Carries the handshake on.
+  func handshake() -> Handshake {
+    ERR_clear_error()
+    let result = unsafe SSL_do_handshake(ssl)
+    if result == 1 {
+      isEstablished = true
+      return .established
+    }
+    if unsafe SSL_get_error(ssl, result) == SSL_ERROR_WANT_READ { return .needsInput }
+    isShut = true
+    return .failed
+  }
+
+  /// Opens what has come, as much as fits into the room.
+  func read(into room: UnsafeMutableRawBufferPointer) -> Reading {
+    var count = 0
+    while count < room.count {
+      ERR_clear_error()
+      let rest = unsafe UnsafeMutableRawBufferPointer(rebasing: room[count...])
+      let result = unsafe SSL_read(ssl, rest.baseAddress, Int32(clamping: rest.count))
+      if result > 0 {
+        count += Int(result)
+        continue
+      }
+      // What was read is told first; OpenSSL says the same again when it is asked again.
+      guard count == 0 else { break }
+      switch unsafe SSL_get_error(ssl, result) {
+      case SSL_ERROR_WANT_READ: return .needsInput
+      case SSL_ERROR_ZERO_RETURN: return .ended
+      default:
+        isShut = true
+        return .failed
+      }
+    }
+    return .bytes(count)
+  }
+
+  /// Seals bytes behind ``output``.
+  ///
+  /// - Returns: whether that was possible; if not, the connection is to be closed.
+  func write(_ bytes: UnsafeRawBufferPointer) -> Bool {
+    guard !isShut else { return false }
+    var offset = 0
+    while offset < bytes.count {
+      ERR_clear_error()
+      let rest = unsafe UnsafeRawBufferPointer(rebasing: bytes[offset...])
+      let result = unsafe SSL_write(ssl, rest.baseAddress, Int32(clamping: rest.count))
+      guard result > 0 else { return false }
+      offset += Int(result)
+    }
+    return true
+  }
+
+  /// Says that nothing more will be sent.
+  func shutDown() {
+    guard !isShut else { return }
+    isShut = true
+    guard isEstablished else { return }
+    ERR_clear_error()
+    unsafe SSL_shutdown(ssl)
+  }
+
+  // MARK: - The socket's side of OpenSSL
+
+  private static func of(_ bio: OpaquePointer?) -> TLSSession {
+    // The session owns the BIO, which is used by the session's calls alone.
+    guard let data = unsafe BIO_get_data(bio) else { preconditionFailure("a BIO without session") }
+    return unsafe Unmanaged<TLSSession>.fromOpaque(data).takeUnretainedValue()
+  }
+
+  /// Made once for the process, and never freed. Nil only when memory is short: then no session can be made.
+  private nonisolated(unsafe) static let method: OpaquePointer? = {
+    // Safe to share: set up here, only read by OpenSSL afterwards.
+    let kind = BIO_get_new_index() | BIO_TYPE_SOURCE_SINK
+    guard let method = unsafe BIO_meth_new(kind, "awd") else { return nil }
+    unsafe BIO_meth_set_create(method) { bio in
+      unsafe BIO_set_init(bio, 1)
+      return 1
+    }
+    unsafe BIO_meth_set_read(method) { bio, room, count in
+      unsafe copenssl_clear_retry(bio)
+      let session = unsafe TLSSession.of(bio)
+      let taken = unsafe min(Int(count), session.input.count)
+      guard taken > 0, let start = unsafe session.input.baseAddress else {
+        return unsafe copenssl_read_later(bio)
+      }
+      unsafe UnsafeMutableRawPointer(room)?.copyMemory(from: start, byteCount: taken)
+      unsafe session.input = UnsafeRawBufferPointer(rebasing: session.input[taken...])
+      return Int32(taken)
+    }
+    unsafe BIO_meth_set_write(method) { bio, bytes, count in
+      let bytes = unsafe UnsafeRawBufferPointer(start: bytes, count: Int(count))
+      unsafe TLSSession.of(bio).output.append(contentsOf: bytes)
+      return count
+    }
+    // All that OpenSSL asks of a BIO otherwise is to flush, which there is nothing to do for.
+    unsafe BIO_meth_set_ctrl(method) { _, command, _, _ in command == BIO_CTRL_FLUSH ? 1 : 0 }
+    return unsafe method
+  }()
+}

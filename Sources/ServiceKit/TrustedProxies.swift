@@ -1,0 +1,55 @@
+public import Configuration
+public import HTTPProtocol
+
+/// The proxies whose word about where a request comes from is believed.
+public struct TrustedProxies: Sendable {
+  private let ranges: [AddressRange]
+
+  /// Proxies at some addresses.
+  ///
+  /// - Parameter ranges: the addresses; none: nobody is believed.
+  public init(_ ranges: [AddressRange]) { self.ranges = ranges }
+
+  /// Gives a request the origin that the proxies in front of this server tell of.
+  ///
+  /// `X-Forwarded-For` is read from its end, where the nearest proxy wrote: the first address that is no trusted proxy
+  /// is the client's; what stands before it anyone may have written. `X-Forwarded-Proto` says whether the client spoke
+  /// TLS; of several values the last counts.
+  ///
+  /// - Parameter request: as it came; of a peer that is no trusted proxy it is returned as it is.
+  public func seenThrough(_ request: Request) -> Request {
+    guard !ranges.isEmpty, isTrusted(request.origin.peer) else { return request }
+    var peer = request.origin.peer
+    for address in Self.members(of: request.head.value(.xForwardedFor)).reversed() {
+      guard let client = IPAddress(Self.withoutPort(address)) else { break }
+      peer = "\(client)"
+      guard isTrusted(peer) else { break }
+    }
+    let scheme = Self.members(of: request.head.value(.xForwardedProto)).last?.lowercased()
+    let origin = RequestOrigin(
+      peer: peer, isSecure: scheme.map { $0 == "https" } ?? request.origin.isSecure,
+      id: request.origin.id)
+    return Request(head: request.head, body: request.body, origin: origin)
+  }
+
+  /// Whether a peer is one of the proxies. Who comes by a Unix socket is on this machine: 127.0.0.1.
+  private func isTrusted(_ peer: String) -> Bool {
+    guard let address = peer.isEmpty ? .loopback : IPAddress(peer) else { return false }
+    return ranges.contains { $0.contains(address) }
+  }
+
+  private static func members(of list: String?) -> [Substring] {
+    (list ?? "").split(separator: ",").map { member in
+      member.drop { $0 == " " || $0 == "\t" }.prefix { $0 != " " && $0 != "\t" }
+    }
+  }
+
+  /// Some proxies write `192.0.2.1:1234` or `[2001:db8::1]:1234`.
+  private static func withoutPort(_ text: Substring) -> String {
+    if text.hasPrefix("[") { return String(text.dropFirst().prefix { $0 != "]" }) }
+    guard let colon = text.lastIndex(of: ":"), text.firstIndex(of: ":") == colon else {
+      return String(text)
+    }
+    return String(text[..<colon])
+  }
+}

@@ -1,0 +1,460 @@
+import Foundation
+import HTTPProtocol
+import Testing
+
+@testable import HTTPServer
+
+@Suite("HTTP/2") struct HTTP2Tests {
+  @Test func answersAllKindsOfRequests() async throws {
+    try await withServer(.secure()) { server in
+      let client = try HTTP2Client(server)
+      try client.ask(1, "/n/one")
+      let first = try client.answer(1)
+      #expect(first.status == "200" && first.text == "/n/one")
+      #expect(first["content-length"] == "6" && first["date"]?.hasSuffix(" GMT") == true)
+      try client.ask(3, "/n/one", method: "HEAD")
+      let head = try client.answer(3)
+      #expect(head.status == "200" && head["content-length"] == "6" && head.body.isEmpty)
+      try client.ask(5, "/nothing")
+      #expect(try client.answer(5).status == "404")
+      for (stream, path) in [(7, "/echo"), (9, "/late")] as [(UInt32, String)] {
+        try client.ask(stream, path, method: "POST", ends: false)
+        try client.sendBody(stream, Array("first,".utf8), ends: false)
+        try client.sendBody(stream, Array("second".utf8))
+        #expect(try client.answer(stream).text == "first,second")
+      }
+      try client.ask(11, "/echo", method: "POST")
+      #expect(try client.answer(11).status == "200")
+      #expect(client.settings[3] == 100 && client.settings[6] == 16 << 10)
+    }
+  }
+
+  @Test func dropsTrailers() async throws {
+    try await withServer(.secure()) { server in
+      let client = try HTTP2Client(server)
+      try client.ask(1, "/echo", method: "POST", ends: false)
+      try client.sendBody(1, Array("body".utf8), ends: false)
+      try client.send(
+        HTTP2Frame(
+          kind: .headers, flags: HTTP2Frame.endHeaders | HTTP2Frame.endStream, stream: 1,
+          payload: HTTP2Client.block([("x-sum", "1")])))
+      #expect(try client.answer(1).text == "body")
+    }
+  }
+
+  @Test func asksForTheBodyThatWaits() async throws {
+    try await withServer(.secure()) { server in
+      let client = try HTTP2Client(server)
+      try client.ask(
+        1, "/late", method: "POST", fields: [("expect", "100-continue"), ("content-length", "2")],
+        ends: false)
+      while client.answers[1]?.interim != ["100"] { try client.step() }
+      try client.sendBody(1, Array("ok".utf8))
+      #expect(try client.answer(1).text == "ok")
+    }
+  }
+
+  @Test func answersManyAtOnceInAnyOrder() async throws {
+    let gate = Gate()
+    try await withServer(
+      .secure(),
+      plan: { path, _ in
+        .task(bodyLimit: 0) { _ in
+          if path == "/held" { await gate.wait() }
+          return Response(.ok, type: "text/plain", text: path)
+        }
+      }
+    ) { server in
+      let client = try HTTP2Client(server)
+      for index in 0..<50 { try client.ask(UInt32(index * 2 + 1), "/held") }
+      try client.ask(101, "/free")
+      #expect(try client.answer(101).text == "/free")
+      #expect(TestServer.eventually { gate.waiting == 50 })
+      gate.open()
+      for index in 0..<50 { #expect(try client.answer(UInt32(index * 2 + 1)).text == "/held") }
+    }
+  }
+
+  @Test func goesNoFasterThanTheWindows() async throws {
+    let body = Bytes((0..<400_000).map { UInt8(truncatingIfNeeded: $0 >> 3) })
+    try await withServer(
+      .secure(),
+      plan: { _, _ in .respond(bodyLimit: 0) { _ in Response(.ok, body: .bytes(body)) } }
+    ) { server in
+      let client = try HTTP2Client(server, window: 1000)
+      client.opensWindow = false
+      for stream in [1, 3, 5] as [UInt32] { try client.ask(stream, "/") }
+      while client.answers.values.reduce(0, { $0 + $1.body.count }) < 3000 { try client.step() }
+      #expect(try !client.client.hasInput(withinMilliseconds: 100))
+      client.opensWindow = true
+      for stream in [1, 3, 5] as [UInt32] {
+        try client.send(
+          HTTP2Frame(kind: .windowUpdate, stream: stream, payload: bigEndian(60_000)))
+      }
+      for stream in [1, 3, 5] as [UInt32] {
+        #expect(try client.answer(stream).body == body.array)
+      }
+    }
+  }
+
+  @Test(arguments: [true, false]) func refusesALongBody(isAnnounced: Bool) async throws {
+    try await withServer(
+      .secure(), plan: { _, _ in .task(bodyLimit: 1000) { _ in Response(.ok) } }
+    ) { server in
+      let client = try HTTP2Client(server)
+      let fields = isAnnounced ? [("content-length", "1001")] : []
+      try client.ask(1, "/", method: "POST", fields: fields, ends: false)
+      if !isAnnounced { try client.sendBody(1, [UInt8](repeating: 1, count: 1001), ends: false) }
+      let answer = try client.answer(1)
+      #expect(answer.status == "413")
+      // What of the body is still to come nobody wants.
+      while client.answers[1]?.resetCode == nil { try client.step() }
+      #expect(client.answers[1]?.resetCode == 0)
+      try client.ask(3, "/")
+      #expect(try client.answer(3).status == "200")
+    }
+  }
+
+  @Test func holdsNoMoreBodiesThanItMay() async throws {
+    try await withServer(.secure { $0.bodyMemory = 1000 }) { server in
+      let client = try HTTP2Client(server)
+      try client.ask(1, "/echo", method: "POST", ends: false)
+      try client.sendBody(1, [UInt8](repeating: 1, count: 800), ends: false)
+      try client.ask(3, "/echo", method: "POST", fields: [("content-length", "300")], ends: false)
+      #expect(try client.answer(3).status == "503")
+      try client.send(HTTP2Frame(kind: .reset, stream: 1, payload: bigEndian(8)))
+      try client.ask(5, "/echo", method: "POST", ends: false)
+      try client.sendBody(5, [UInt8](repeating: 1, count: 900))
+      #expect(try client.answer(5).body.count == 900)
+    }
+  }
+
+  /// Faults of a request end its stream at most.
+  @Test(
+    arguments: [
+      ([("X-Upper", "1")], nil, 1), ([("connection", "close")], nil, 1),
+      ([("transfer-encoding", "chunked")], nil, 1), ([("host", "other")], "400", nil),
+      ([("expect", "nothing")], "417", nil),
+      ([("x", String(repeating: "y", count: 9000))], "431", nil),
+      ((0..<101).map { ("x\($0)", "") }, "431", nil),
+      ((0..<3).map { ("x\($0)", String(repeating: "y", count: 6000)) }, "431", nil),
+    ] as [([(String, String)], String?, UInt32?)])
+  func refusesAFaultyHead(
+    fields: [(String, String)], status: String?, code: UInt32?
+  ) async throws {
+    try await withServer(.secure()) { server in
+      let client = try HTTP2Client(server)
+      let block = HTTP2Client.block(HTTP2Client.request("/n/1") + fields)
+      let pieces = stride(from: 0, to: block.count, by: 16_000).map {
+        Array(block[$0..<min(block.count, $0 + 16_000)])
+      }
+      for (index, piece) in pieces.enumerated() {
+        try client.send(
+          HTTP2Frame(
+            kind: index == 0 ? .headers : .continuation,
+            flags: (index == 0 ? HTTP2Frame.endStream : 0)
+              | (index == pieces.count - 1 ? HTTP2Frame.endHeaders : 0), stream: 1, payload: piece))
+      }
+      let answer = try client.answer(1)
+      #expect(answer.status == status && answer.resetCode == code)
+      try client.ask(3, "/n/2")
+      #expect(try client.answer(3).text == "/n/2")
+    }
+  }
+
+  @Test func sendsWebSocketsToHTTP1() async throws {
+    try await withServer(.secure()) { server in
+      let client = try HTTP2Client(server)
+      try client.ask(1, "/ws")
+      #expect(try client.answer(1).resetCode == 13)
+      try client.ask(3, "/n/1")
+      #expect(try client.answer(3).status == "200")
+    }
+  }
+
+  // MARK: - Floods
+
+  /// What is sent, and the code of the GOAWAY that ends it.
+  enum Flood: String, CaseIterable, Sendable {
+    case resets, resetTasks, pings, settings, priorities, emptyData, continuations, longHead
+    case references, windowUpdates
+
+    func send(to client: HTTP2Client) throws {
+      let block = HTTP2Client.block(HTTP2Client.request(self == .resetTasks ? "/held" : "/n/1"))
+      let head = HTTP2Frame(
+        kind: .headers, flags: HTTP2Frame.endHeaders | HTTP2Frame.endStream, stream: 1,
+        payload: block)
+      func repeated(_ frame: HTTP2Frame) throws {
+        let many = (0..<100).flatMap { _ in frame.bytes }
+        for _ in 0..<100 { try client.client.send(many) }
+      }
+      var open = head
+      open.flags = 0
+      switch self {
+      case .resets, .resetTasks:
+        for index in 0..<5000 {
+          var head = head
+          head.stream = UInt32(index * 2 + 1)
+          try client.send(
+            head, HTTP2Frame(kind: .reset, stream: head.stream, payload: bigEndian(8)))
+        }
+      case .pings: try repeated(HTTP2Frame(kind: .ping, payload: [UInt8](repeating: 0, count: 8)))
+      case .settings: try repeated(HTTP2Frame(kind: .settings))
+      case .priorities:
+        try repeated(HTTP2Frame(kind: .priority, stream: 1, payload: [0, 0, 0, 0, 16]))
+      case .emptyData:
+        try client.ask(1, "/echo", method: "POST", ends: false)
+        try repeated(HTTP2Frame(kind: .data, stream: 1))
+      case .continuations:
+        try client.send(open)
+        try repeated(HTTP2Frame(kind: .continuation, stream: 1))
+      case .longHead:
+        try client.send(open)
+        let more = HTTP2Client.block(
+          (0..<120).map { ("x-\($0)", String(repeating: "y", count: 100)) })
+        try repeated(HTTP2Frame(kind: .continuation, stream: 1, payload: more))
+      case .references:
+        // One long field is put into the table and then named by one byte, again and again.
+        let entry = HTTP2Client.block([("x", String(repeating: "y", count: 3000))])
+        var bomb = head
+        bomb.payload += [0x40] + entry.dropFirst() + [UInt8](repeating: 0xbe, count: 5000)
+        try client.send(bomb)
+      case .windowUpdates:
+        try repeated(HTTP2Frame(kind: .windowUpdate, payload: bigEndian(1)))
+      }
+    }
+  }
+
+  @Test(arguments: Flood.allCases) func cutsOffFloods(_ flood: Flood) async throws {
+    let gate = Gate()
+    try await withServer(
+      .secure(),
+      plan: { path, head in
+        guard path == "/held" else { return standardPlan(path, head) }
+        return .task(bodyLimit: 0) { _ in
+          await gate.wait()
+          return Response(.ok)
+        }
+      }
+    ) { server in
+      let client = try HTTP2Client(server)
+      // The end may come while there is still something to send.
+      try? flood.send(to: client)
+      try? client.readToEnd()
+      client.client.close()
+      #expect(server.eventually { $0.calmedConnections == 1 && $0.connections == 0 })
+      if let last = client.goaways.last { #expect(last.code == 11) }
+      gate.open()
+    }
+  }
+
+  @Test func tellsWhoFloodsToCalmDown() async throws {
+    try await withServer(.secure()) { server in
+      let client = try HTTP2Client(server)
+      for _ in 0..<900 {
+        try client.send(HTTP2Frame(kind: .ping, payload: [UInt8](repeating: 0, count: 8)))
+      }
+      try client.readToEnd()
+      #expect(client.goaways.map(\.code) == [11])
+    }
+  }
+
+  @Test func runsNoMoreTasksThanStreams() async throws {
+    let gate = Gate()
+    try await withServer(
+      .secure(),
+      plan: { _, _ in
+        .task(bodyLimit: 0) { _ in
+          await gate.wait()
+          return Response(.ok)
+        }
+      }
+    ) { server in
+      let client = try HTTP2Client(server)
+      // So few that nobody calls it a flood.
+      for index in 0..<100 {
+        let stream = UInt32(index * 2 + 1)
+        try client.ask(stream, "/")
+        try client.send(HTTP2Frame(kind: .reset, stream: stream, payload: bigEndian(8)))
+      }
+      try client.ask(201, "/")
+      #expect(try client.answer(201).resetCode == 7)
+      #expect(gate.waiting == 100)
+      gate.open()
+    }
+  }
+
+  @Test(arguments: [
+    "GET / HTTP/1.1\r\nHost: t\r\n\r\n", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\nxxxxxxxxx",
+  ])
+  func endsWhoSpeaksSomethingElse(_ sent: String) async throws {
+    try await withServer(.secure()) { server in
+      let client = try server.connectTLS(TLSOptions(protocols: ["h2"]))
+      try client.send(sent)
+      _ = try client.endsWithReset()
+      client.close()
+      #expect(server.eventually { $0.connections == 0 })
+    }
+  }
+
+  // MARK: - Time
+
+  @Test func endsAnIdleConnection() async throws {
+    try await withServer(.secure { $0.idleTimeout = .milliseconds(600) }) { server in
+      let client = try HTTP2Client(server)
+      try client.ask(1, "/n/1")
+      _ = try client.answer(1)
+      try client.readToEnd()
+      #expect(client.goaways.map(\.code) == [0])
+      #expect(client.client.wasShutInOrder)
+    }
+  }
+
+  @Test(arguments: [false, true]) func endsWhoNeverAsks(beginsHead: Bool) async throws {
+    try await withServer(.secure { $0.headerTimeout = .milliseconds(600) }) { server in
+      let client = try HTTP2Client(server)
+      // Its settings are to be acknowledged first: amid a head there may be nothing else.
+      while client.settings.isEmpty { try client.step() }
+      if beginsHead {
+        let head = HTTP2Client.block(HTTP2Client.request("/"))
+        try client.send(HTTP2Frame(kind: .headers, stream: 1, payload: head))
+      }
+      try client.readToEnd()
+      #expect(client.goaways.map(\.code) == [beginsHead ? 11 : 0])
+    }
+  }
+
+  @Test func refusesASlowBody() async throws {
+    try await withServer(
+      .secure {
+        $0.rateGrace = .milliseconds(400)
+        $0.minimumRate = 10_000
+      }
+    ) { server in
+      let client = try HTTP2Client(server)
+      try client.ask(1, "/echo", method: "POST", ends: false)
+      try client.sendBody(1, [1], ends: false)
+      #expect(try client.answer(1).status == "408")
+      try client.ask(3, "/n/1")
+      #expect(try client.answer(3).status == "200")
+    }
+  }
+
+  @Test func cutsAReaderWhoOpensNoWindow() async throws {
+    let body = Bytes([UInt8](repeating: 1, count: 1 << 20))
+    try await withServer(
+      .secure {
+        $0.rateGrace = .milliseconds(400)
+        $0.minimumRate = 1_000_000
+      }, plan: { _, _ in .respond(bodyLimit: 0) { _ in Response(.ok, body: .bytes(body)) } }
+    ) { server in
+      let client = try HTTP2Client(server, window: 10)
+      client.opensWindow = false
+      try client.ask(1, "/")
+      #expect(server.eventually { $0.cutConnections == 1 && $0.connections == 0 })
+    }
+  }
+
+  @Test func finishesStreamsWhenItDrains() async throws {
+    let gate = Gate()
+    try await withServer(
+      .secure(),
+      plan: { _, _ in
+        .task(bodyLimit: 0) { _ in
+          await gate.wait()
+          return Response(.ok, type: "text/plain", text: "done")
+        }
+      }
+    ) { server in
+      let client = try HTTP2Client(server)
+      let idle = try HTTP2Client(server)
+      try idle.step()
+      try client.ask(1, "/")
+      #expect(TestServer.eventually { gate.waiting == 1 })
+      let isOver = server.beginDrain()
+      while client.goaways.count < 1 { try client.step() }
+      // The first notice leaves time for what is on its way.
+      #expect(client.goaways[0].last == UInt32(Int32.max))
+      try client.ask(3, "/")
+      while client.goaways.count < 2 { try client.step() }
+      #expect(client.goaways[1].last == 3 && client.goaways[1].code == 0)
+      gate.open()
+      #expect(try client.answer(1).text == "done")
+      #expect(try client.answer(3).text == "done")
+      try client.readToEnd()
+      try idle.readToEnd()
+      #expect(idle.goaways.map(\.code) == [0])
+      #expect(TestServer.eventually { isOver.isSet })
+    }
+  }
+
+  // MARK: - Others
+
+  /// Another client than the one written for these tests.
+  @Test func servesCurl() async throws {
+    try await withServer(.secure("rsa")) { server in
+      let body = [UInt8](repeating: 0x61, count: 200_000)
+      let folder = try TestKeys.shared.get().folder
+      let file = "\(folder)/upload-\(server.port)"
+      try Data(body).write(to: URL(fileURLWithPath: file))
+      func curl(_ arguments: String...) throws -> String {
+        let process = Process()
+        let output = Pipe()
+        process.executableURL = URL(fileURLWithPath: "/usr/bin/curl")
+        process.arguments = ["-s", "--http2", "--cacert", "\(folder)/rsa.pem"] + arguments
+        process.standardOutput = output
+        try process.run()
+        let text = output.fileHandleForReading.readDataToEndOfFile()
+        process.waitUntilExit()
+        #expect(process.terminationStatus == 0)
+        return String(decoding: text, as: UTF8.self)
+      }
+      let base = "https://localhost:\(server.port)"
+      #expect(try curl("-w", " %{http_version}", "\(base)/n/x") == "/n/x 2")
+      let echo = try curl("--data-binary", "@\(file)", "\(base)/late")
+      #expect(Array(echo.utf8) == body)
+      #expect(try curl("-I", "\(base)/n/x").hasPrefix("HTTP/2 200"))
+      // A WebSocket's path makes it come again with HTTP/1.1, where it is told what is wanted.
+      #expect(try curl("-w", "%{http_version} %{http_code}", "\(base)/ws") == "1.1 426")
+    }
+  }
+}
+
+@Suite("HTTP/2 values") struct HTTP2ValueTests {
+  @Test func fieldsAreThoseOfHTTP2() {
+    var response = Response(.ok, type: "text/plain", text: "abc")
+    response.fields.append(FieldName("X-Mixed"), "Value: 1")
+    response.fields.append(FieldName("Connection"), "close")
+    response.fields.append(.upgrade, "websocket")
+    response.fields.append(FieldName("X-Empty"), "")
+    let date = Array("Date: now\r\n".utf8)
+    let pairs = HTTP2Fields(response, date: date, headOnly: false).pairs
+    #expect(
+      pairs.map { "\($0.name)=\($0.value)" } == [
+        ":status=200", "date=now", "content-type=text/plain", "x-mixed=Value: 1", "x-empty=",
+        "content-length=3",
+      ])
+    let empty = HTTP2Fields(Response(.noContent), date: [], headOnly: false).pairs
+    #expect(empty.map(\.name) == [":status"])
+    let head = HTTP2Fields(Response(.ok), date: [], headOnly: true).pairs
+    #expect(head.map(\.name) == [":status"])
+  }
+
+  @Test func anAllowanceIsUsedUpAndComesBack() {
+    var allowance = HTTP2Allowance(now: 0)
+    let resets = HTTP2Allowance.limit / HTTP2Allowance.Charge.lostRequest.rawValue
+    let answers = (0...resets).map { _ in allowance.charge(.lostRequest, now: 0) }
+    #expect(answers == Array(repeating: true, count: resets) + [false])
+    let later = allowance.charge(.lostRequest, now: 1000)
+    #expect(later)
+  }
+
+  @Test func whoTakesAnswersMayAskOn() {
+    var allowance = HTTP2Allowance(now: 0)
+    for _ in 0..<100_000 {
+      let goesOn = allowance.charge(.lostRequest, now: 0)
+      #expect(goesOn)
+      allowance.credit(.sentAnswer)
+    }
+  }
+}

@@ -1,0 +1,66 @@
+import Configuration
+import HTTPProtocol
+import HTTPServer
+import Observability
+import ServiceKit
+import Testing
+
+@Suite struct TrustedProxiesTests {
+  private static let ranges = ["10.0.0.0/8", "fd00::/8", "127.0.0.1"].compactMap {
+    AddressRange($0)
+  }
+
+  @Test(
+    arguments: [
+      // Who is no proxy is not believed.
+      ("192.0.2.1", ["1.2.3.4"], ["https"], "192.0.2.1", false),
+      ("10.0.0.1", [], [], "10.0.0.1", false),
+      ("10.0.0.1", ["1.2.3.4"], ["https"], "1.2.3.4", true),
+      ("10.0.0.1", ["1.2.3.4"], ["HTTPS"], "1.2.3.4", true),
+      ("10.0.0.1", ["1.2.3.4"], [], "1.2.3.4", false),
+      // What stands before the first stranger anyone may have written.
+      ("10.0.0.1", ["9.9.9.9, 1.2.3.4, 10.0.0.2"], ["https, http"], "1.2.3.4", false),
+      ("10.0.0.1", ["9.9.9.9", "1.2.3.4"], [], "1.2.3.4", false),
+      ("10.0.0.1", ["10.0.0.3, 10.0.0.2"], [], "10.0.0.3", false),
+      ("10.0.0.1", ["1.2.3.4, nonsense"], [], "10.0.0.1", false),
+      ("10.0.0.1", ["1.2.3.4, , 10.0.0.2"], [], "10.0.0.2", false),
+      ("fd00::1", ["2001:db8::1"], ["https"], "2001:db8::1", true),
+      ("10.0.0.1", ["[2001:db8::1]:443"], [], "2001:db8::1", false),
+      ("10.0.0.1", ["1.2.3.4:5678"], [], "1.2.3.4", false),
+      ("::ffff:10.0.0.1", ["1.2.3.4"], [], "1.2.3.4", false),
+      // Who comes by a Unix socket is on this machine.
+      ("", ["1.2.3.4"], ["https"], "1.2.3.4", true),
+    ] as [(String, [String], [String], String, Bool)])
+  func originIsToldByProxies(
+    _ peer: String, _ addresses: [String], _ schemes: [String], _ client: String,
+    _ isSecure: Bool
+  ) throws {
+    let fields =
+      addresses.map { (name: "X-Forwarded-For", value: $0) }
+      + schemes.map { (name: "X-Forwarded-Proto", value: $0) }
+    let head = try RequestHead(method: .get, path: "/", authority: "h", fields: fields)
+    let request = Request(head: head, body: [1], origin: RequestOrigin(peer: peer, id: 7))
+    let seen = TrustedProxies(Self.ranges).seenThrough(request)
+    #expect(seen.origin.peer == client && seen.origin.isSecure == isSecure)
+    #expect(seen.origin.id == 7 && seen.body == [1])
+    #expect(TrustedProxies([]).seenThrough(request).origin.peer == peer)
+  }
+
+  @Test func handlersGetTheOrigin() async throws {
+    var router = Router(service: "s")
+    router.get("/inline") { request, _ in
+      Response(.ok, type: "text/plain", text: request.origin.peer)
+    }
+    router.get("/task") { request, _ in
+      await Task.yield()
+      return Response(.ok, type: "text/plain", text: request.origin.peer)
+    }
+    let table = try RouteTable(
+      [router], proxies: TrustedProxies(Self.ranges), log: Log(level: .error, descriptor: -1))
+    for path in ["/inline", "/task"] {
+      let response = try await table.answer(
+        .get, path, fields: [("X-Forwarded-For", "1.2.3.4")], peer: "10.0.0.1")
+      #expect(response.text == "1.2.3.4")
+    }
+  }
+}
