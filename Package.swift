@@ -125,6 +125,12 @@ let tests: [Target] = [
     name: "HTTPServerTests",
     dependencies: ["CNghttp2", "COpenSSL", "HTTPProtocol", "HTTPServer"]),
   .testTarget(
+    name: "IntegrationTests",
+    dependencies: [
+      "ApptimistProtocol", "Cryptography", "HTTPClient", "HTTPProtocol", "Observability",
+      "WalletClient", "XMLSecurity", "awd",
+    ]),
+  .testTarget(
     name: "MsgrTests",
     dependencies: [
       "COpenSSL", "Configuration", "Cryptography", "HTTP2StandIn", "HTTPClient", "HTTPProtocol",

@@ -67,6 +67,23 @@ extension Daemon {
       Process.descriptorLimit
     }
   }
+
+  private func measureTLS() {
+    let metrics = workplace.metrics
+    metrics.gauge(
+      "awd_tls_certificate_expiry_timestamp_seconds",
+      "Until when the TLS certificate in use is valid, in seconds since 1970."
+    ) { [server] in Double(server.credentials?.notAfter ?? 0) }
+    metrics.counter("awd_tls_handshakes_total", "TLS handshakes completed.") { [server] in
+      Double(server.statistics.tlsHandshakes)
+    }
+    metrics.counter("awd_tls_failures_total", "TLS handshakes and connections that failed.") {
+      [server] in Double(server.statistics.tlsFailures)
+    }
+    metrics.counter("awd_http2_calmed_total", "HTTP/2 connections ended for a flood.") {
+      [server] in Double(server.statistics.calmedConnections)
+    }
+  }
 }
 
 extension Distribution {
@@ -100,21 +117,5 @@ private enum Process {
       return .nan
     }
     return Double(limit.rlim_cur)
-  }
-  private func measureTLS() {
-    let metrics = workplace.metrics
-    metrics.gauge(
-      "awd_tls_certificate_expiry_timestamp_seconds",
-      "Until when the TLS certificate in use is valid, in seconds since 1970."
-    ) { [server] in Double(server.credentials?.notAfter ?? 0) }
-    metrics.counter("awd_tls_handshakes_total", "TLS handshakes completed.") { [server] in
-      Double(server.statistics.tlsHandshakes)
-    }
-    metrics.counter("awd_tls_failures_total", "TLS handshakes and connections that failed.") {
-      [server] in Double(server.statistics.tlsFailures)
-    }
-    metrics.counter("awd_http2_calmed_total", "HTTP/2 connections ended for a flood.") {
-      [server] in Double(server.statistics.calmedConnections)
-    }
   }
 }
