@@ -75,7 +75,7 @@ struct ApptimistConfiguration: Sendable {
     store.reservedKeys = section.integer(
       "reserved_keys", default: store.reservedKeys, in: 1...1_000_000)
     store.vouchers = section.integer("vouchers", default: store.vouchers, in: 1...32_000)
-    store.found = section.integer("search_results", default: store.found, in: 1...65_536)
+    store.found = section.integer("search_results", default: store.found, in: 1...5000)
     session.ownEntries = store.queueEntries
   }
 

@@ -3,7 +3,8 @@ internal import Observability
 /// Counts what sessions do.
 final class ApptimistMetrics: Sendable {
   private let received: CounterTable
-  private let sent: CounterTable
+  private let sent: Counter
+  private let delivered: Counter
   private let unknown: Counter
   private let refused: Counter
   private let redirected: Counter
@@ -15,8 +16,9 @@ final class ApptimistMetrics: Sendable {
   init(_ metrics: Metrics, hub: Hub) {
     received = metrics.counters(
       "awd_apptimist_pdus_received_total", "PDUs that devices sent.", by: "type", 1...18)
-    sent = metrics.counters(
-      "awd_apptimist_pdus_sent_total", "PDUs that devices were sent.", by: "type", 1...18)
+    sent = metrics.counter("awd_apptimist_pdus_sent_total", "PDUs that devices were sent.")
+    delivered = metrics.counter(
+      "awd_apptimist_messages_delivered_total", "Messages that devices were sent.")
     unknown = metrics.counter(
       "awd_apptimist_pdus_ignored_total", "PDUs of a type that is unknown or not for devices.")
     refused = metrics.counter(
@@ -37,7 +39,8 @@ final class ApptimistMetrics: Sendable {
   func note(_ event: SessionEvent) {
     switch event {
     case .received(let type): received.add(Int(type))
-    case .sent(let type): sent.add(Int(type))
+    case .sent: sent.add()
+    case .delivered: delivered.add()
     case .unknownType: unknown.add()
     case .refused: refused.add()
     case .redirected: redirected.add()

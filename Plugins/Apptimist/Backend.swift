@@ -14,6 +14,7 @@ final class Backend: Sendable {
   let publicURI: String?
   let metrics: ApptimistMetrics
   private let accounts: AccountKinds
+  private let turns: Turns
   private let forums: ForumDesk
   private let identity: IdentityProvider
   private let configuration: ApptimistConfiguration
@@ -28,8 +29,9 @@ final class Backend: Sendable {
     store = ApptimistStore(store: context.store, limits: configuration.store)
     hub = Hub(limit: configuration.sessions)
     accounts = AccountKinds(store)
+    turns = Turns()
     files = FileDesk(
-      store, accounts, keys: keys,
+      store, accounts, turns, keys: keys,
       locks: LockTable(lease: configuration.lockLease, limit: configuration.locks))
     forums = ForumDesk(store, keys: keys)
     identity = try IdentityProvider(configuration, clock: context.clock)
@@ -105,7 +107,14 @@ final class Backend: Sendable {
     case .vouchers(let subject): return .vouchers(try await store.vouchers(of: subject))
     case .searchName(let name, let max):
       guard let name = name.text else { return .found([]) }
-      return .found(try await store.search(name: name, max: max))
+      guard name.utf8.contains(where: { [UInt8(ascii: "*"), UInt8(ascii: "?")].contains($0) })
+      else {
+        return .found(try await store.search(name: name, max: max))
+      }
+      // It looks at every name: one at a time, or nothing else could be read meanwhile.
+      return try await turns.take(.globSearch) {
+        .found(try await store.search(name: name, max: max))
+      }
     case .searchUid(let uid, let max):
       guard let uid = uid.text else { return .found([]) }
       return .found(try await store.search(uid: uid, max: max))
@@ -198,9 +207,10 @@ final class Backend: Sendable {
 
   /// Whether a device with this ephemeral key may connect.
   func mayServe(_ ephemeralKey: EncryptionPublicKey) async throws -> Bool {
-    guard !ephemeralKey.isLowOrder, ephemeralKey != keys.identity.encryptionKey else {
-      return false
-    }
+    // A second way to write a key would be a second use of it.
+    guard ephemeralKey.isCanonical, !ephemeralKey.isLowOrder,
+      ephemeralKey != keys.identity.encryptionKey
+    else { return false }
     return try await store.mayServe(ephemeral: ephemeralKey, hash: hash(of: ephemeralKey))
   }
 

@@ -93,30 +93,6 @@ public enum PDU: Hashable, Sendable {
     }
   }
 
-  /// The number of the type: the second byte of the header.
-  public var typeNumber: UInt8 {
-    switch self {
-    case .login: Login.type
-    case .redirect: Redirect.type
-    case .new: New.type
-    case .del: Del.type
-    case .message: Message.type
-    case .truncate: Truncate.type
-    case .pause: Pause.type
-    case .resume: Resume.type
-    case .vouch: Vouch.type
-    case .vouchers: Vouchers.type
-    case .searchByName: SearchByName.type
-    case .searchByUid: SearchByUid.type
-    case .searchByKey: SearchByKey.type
-    case .user: User.type
-    case .read: Read.type
-    case .lock: Lock.type
-    case .write: Write.type
-    case .remove: Remove.type
-    }
-  }
-
   /// The header in clear.
   public func encoded() -> [UInt8] {
     var writer = ByteWriter(capacity: 128)

@@ -19,6 +19,16 @@ public struct EncryptionPublicKey: FixedBytes, Comparable {
     return Self.lowOrder.contains(point)
   }
 
+  /// Whether this is the one way to write the point: below 2^255 - 19, and the highest bit zero.
+  ///
+  /// Other keys agree on the same secrets as a canonical one. No key pair has one of them.
+  public var isCanonical: Bool {
+    let bytes = bytes
+    let isPrimeOrMore =
+      bytes[31] == 0x7f && bytes[1..<31].allSatisfy { $0 == 0xff } && bytes[0] >= 0xed
+    return bytes[31] < 0x80 && !isPrimeOrMore
+  }
+
   /// The points whose order divides 8, and the other ways to write two of them.
   private static let lowOrder: Set<EncryptionPublicKey> = Set(
     [

@@ -87,7 +87,6 @@ internal import HTTPProtocol
     try setString(CURLOPT_PROXY, "")
     unsafe ccurl_set_long(handle, CURLOPT_DISALLOW_USERNAME_IN_URL, 1)
     unsafe ccurl_set_long(handle, CURLOPT_HTTP_VERSION, ccurl_http_2_over_tls)
-    unsafe ccurl_set_long(handle, CURLOPT_PIPEWAIT, 1)
     unsafe ccurl_set_long(handle, CURLOPT_SSLVERSION, ccurl_tls_1_2)
     unsafe ccurl_set_long(
       handle, CURLOPT_CONNECTTIMEOUT_MS, options.connectTimeout.atLeastOneMillisecond)
@@ -110,6 +109,9 @@ internal import HTTPProtocol
       throw HTTPClientError(.invalidRequest, "the URL's scheme is neither http nor https")
     }
     try setString(CURLOPT_URL, request.url)
+    // TLS tells at once whether a connection can be shared. Over plain HTTP the first answer would have to be awaited,
+    // and one server that takes long would hold up all other requests.
+    unsafe ccurl_set_long(handle, CURLOPT_PIPEWAIT, start == "https://" ? 1 : 0)
     let method = request.method.name
     guard !method.isEmpty, method.utf8.allSatisfy(\.isTokenCharacter) else {
       throw HTTPClientError(.invalidRequest, "the method is no token")

@@ -93,6 +93,9 @@ public struct WebSocketDecoder: Sendable {
     }
   }
 
+  /// How many bytes of memory the unfinished message takes.
+  public var unfinishedBytes: Int { message.capacity }
+
   private mutating func fail(_ code: UInt16) -> Event {
     stage = .over
     message = []

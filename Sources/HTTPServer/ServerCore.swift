@@ -10,6 +10,8 @@ final class ServerCore: Sendable {
   let openConnections = Atomic<Int>(0)
   /// Bytes of request bodies that are held, or promised by a `Content-Length`.
   private let bodyBytes = Atomic<Int>(0)
+  /// Bytes of WebSocket messages that are unfinished or wait to be taken.
+  private let messageBytes = Atomic<Int>(0)
   private let onReport: @Sendable (String) -> Void
   private let lastReport = Mutex<[String: Int]>([:])
 
@@ -42,6 +44,14 @@ final class ServerCore: Sendable {
   }
 
   func releaseBody(_ count: Int) { bodyBytes.subtract(count, ordering: .relaxed) }
+
+  /// Counts that messages of a connection take more memory than before, or less.
+  ///
+  /// - Returns: whether there was room for that.
+  func countMessages(_ change: Int) -> Bool {
+    let after = messageBytes.add(change, ordering: .relaxed).newValue
+    return change <= 0 || after <= options.messageMemory
+  }
 
   /// Tells of a trouble, each at most once a minute: a flood must not fill the log too.
   func report(_ message: String) {

@@ -18,6 +18,9 @@ public struct ServerOptions: Sendable {
   public var connections = 16_000
   /// How many bytes of request bodies are held at most, over all connections; beyond it a request gets 503.
   public var bodyMemory = 64 << 20
+  /// How many bytes of WebSocket messages that are unfinished or wait to be taken are held at most, over all
+  /// connections; beyond it a session whose message grows is closed with 1013.
+  public var messageMemory = 256 << 20
   /// How many bytes a second a body, or a response that waits to be read, must move on average.
   public var minimumRate = 512
   /// How long a transfer may stall before ``minimumRate`` is held against it.

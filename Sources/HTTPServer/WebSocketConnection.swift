@@ -24,6 +24,8 @@ final class WebSocketConnection: ConnectionProtocol {
   private var held: WebSocketMessage?
   /// What came behind it: at most what one read gives, for reading stops.
   private var undecoded: [UInt8] = []
+  /// How many bytes of messages were held when they were last counted.
+  private var countedBytes = 0
   /// When the handler's timer fires.
   private var timer: UInt64?
 
@@ -81,9 +83,24 @@ final class WebSocketConnection: ConnectionProtocol {
       case .violation(let code): fail(code)
       }
     }
-    guard held != nil else { return }
-    connection.pauseReading()
-    unsafe input.withUnsafeBytes { unsafe undecoded.append(contentsOf: $0[offset...]) }
+    if held != nil {
+      connection.pauseReading()
+      unsafe input.withUnsafeBytes { unsafe undecoded.append(contentsOf: $0[offset...]) }
+    }
+    countMessages()
+  }
+
+  /// Counts the memory of messages that aren't finished or taken; closes if there is no room for more.
+  private func countMessages() {
+    var bytes = decoder.unfinishedBytes + undecoded.count
+    switch held {
+    case .text(let message), .binary(let message): bytes += message.count
+    case nil: break
+    }
+    guard bytes != countedBytes, handler != nil else { return }
+    let hasRoom = connection.loop.server.countMessages(bytes - countedBytes)
+    countedBytes = bytes
+    if !hasRoom { fail(1013) }
   }
 
   /// Holds the next message back, and what is behind it; pings before it are still answered.
@@ -100,6 +117,7 @@ final class WebSocketConnection: ConnectionProtocol {
     undecoded = []
     unsafe received(input.span.bytes)
     if held == nil, connection.isOpen { connection.resumeReading() }
+    countMessages()
   }
 
   func peerEnded() { connection.finish() }
@@ -188,6 +206,7 @@ final class WebSocketConnection: ConnectionProtocol {
     guard let handler else { return }
     self.handler = nil
     connection.loop.statistics.webSockets.bump(-1)
+    _ = connection.loop.server.countMessages(-countedBytes)
     handler.closed(peerCode)
   }
 }

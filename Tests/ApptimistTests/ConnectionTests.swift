@@ -23,7 +23,8 @@ import Testing
   @Test func refusesOtherKeys() async throws {
     try await withServer { server in
       let registered = try await TestDevice.established(TestUser(), on: server)
-      let good = EncryptionKeyPair.generate(for: .session).publicKey.hex
+      let fresh = EncryptionKeyPair.generate(for: .session).publicKey
+      let good = fresh.hex
       let queries = [
         "", "?", "?key=", "?\(good.dropLast())", "?\(good)0", "?\(good.dropLast())g",
         "?\(good)&x=1", "?Key=\(good)", "?" + String(repeating: "0", count: 64),
@@ -31,6 +32,8 @@ import Testing
         "?ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff",
         "?\(server.identity.encryptionKey.hex)", "?\(registered.user.key.hex)",
         "?\(registered.ephemeral.publicKey.hex)",
+        // The same key, written otherwise.
+        "?\(Self.withHighestBit(registered.ephemeral.publicKey))", "?\(Self.withHighestBit(fresh))",
       ]
       for query in queries {
         let socket = try TestSocket(port: server.port, target: "/siren\(query)")
@@ -56,6 +59,15 @@ import Testing
       #expect(try ServiceDocument(json: json).identity == server.identity)
       #expect(try ServiceDocument(json: json).service == "siren")
     }
+  }
+
+  private static let notCanonical = EncryptionPublicKey(
+    hex: "f0ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f")
+
+  private static func withHighestBit(_ key: EncryptionPublicKey) -> String {
+    var bytes = key.bytes
+    bytes[31] |= 0x80
+    return Hex.encode(bytes)
   }
 
   // MARK: What breaks the protocol
@@ -216,6 +228,7 @@ import Testing
       let refused: [(String, PDU)] = [
         ("taken", try new(key: taken.user.key)), ("low order", try new(key: EncryptionPublicKey())),
         ("weak signatures", try new(authenticationKey: AuthenticationPublicKey())),
+        ("not canonical", try new(key: try #require(Self.notCanonical))),
         ("no name", try new(name: [])), ("bad name", try new(name: [0xff])),
         ("control character", try new(name: [65, 10])), ("bad uid", try new(uid: [0xff])),
         ("the service's", try new(key: server.identity.encryptionKey)),

@@ -5,20 +5,6 @@ import Testing
 
 @testable import Apptimist
 
-/// Random numbers that a seed gives again.
-private struct SeededGenerator: RandomNumberGenerator {
-  var state: UInt64
-
-  // SplitMix64.
-  mutating func next() -> UInt64 {
-    state &+= 0x9e37_79b9_7f4a_7c15
-    var mixed = state
-    mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
-    mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
-    return mixed ^ (mixed >> 31)
-  }
-}
-
 /// A device that does one thing after the other, and keeps what the stream gave it.
 private final class Actor: @unchecked Sendable {
   // Safe to share: one task at a time uses it.
@@ -38,7 +24,7 @@ private final class Actor: @unchecked Sendable {
     self.user = user
     self.server = server
     self.number = number
-    generator = SeededGenerator(state: seed &+ UInt64(number) &* 7919)
+    generator = SeededGenerator(seed: seed &+ UInt64(number) &* 7919)
     device = try TestDevice(user, to: server)
     try device.send(try user.new())
     try device.send(user.login())

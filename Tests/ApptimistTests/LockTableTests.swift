@@ -63,13 +63,13 @@ import Testing
   }
 
   @Test func takesTurns() async throws {
-    let turns = FileTurns()
+    let turns = Turns()
     let file = try file("f", of: TestUser())
     let order = Order()
     await withTaskGroup { group in
       for number in 0..<20 {
         group.addTask {
-          await turns.take(at: file) {
+          await turns.take(.file(file)) {
             await order.enter(number)
             for _ in 0..<10 { await Task.yield() }
             await order.leave(number)

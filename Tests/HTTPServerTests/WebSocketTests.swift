@@ -295,6 +295,36 @@ import Testing
     }
   }
 
+  @Test func boundsTheMemoryOfUnfinishedMessages() async throws {
+    var options = ServerOptions.local()
+    options.messageMemory = 1 << 20
+    try await withServer(options) { server in
+      let part = [UInt8](repeating: 0, count: 300_000)
+      let clients = try (0..<3).map { _ in try server.connect() }
+      for client in clients {
+        try client.upgrade()
+        try client.send(2, part, isFinal: false)
+        // It has been taken when the ping is answered, or the session is over.
+        try client.send(9, [1])
+      }
+      var answers = try clients.map { try $0.readFrame() }
+      for client in clients {
+        // The last one may be closed, and finds nobody.
+        try? client.send(0, part, isFinal: false)
+        try? client.send(9, [2])
+      }
+      for client in clients { if let frame = try? client.readFrame() { answers.append(frame) } }
+      #expect(answers.contains(.close(1013)))
+      for client in clients { client.close() }
+      #expect(server.eventually { $0.webSockets == 0 })
+      // What was held is free again.
+      let client = try server.connect()
+      try client.upgrade()
+      try client.send(2, part)
+      #expect(try client.readFrame() == Frame(opcode: 2, payload: part))
+    }
+  }
+
   // MARK: Time
 
   @Test func cutsWhoAnswersNoPings() async throws {

@@ -9,13 +9,15 @@ final class FileDesk: Sendable {
   private let accounts: AccountKinds
   private let keys: ServiceKeys
   private let locks: Mutex<LockTable>
-  private let turns = FileTurns()
+  private let turns: Turns
 
   init(
-    _ store: ApptimistStore, _ accounts: AccountKinds, keys: ServiceKeys, locks: LockTable
+    _ store: ApptimistStore, _ accounts: AccountKinds, _ turns: Turns, keys: ServiceKeys,
+    locks: LockTable
   ) {
     self.store = store
     self.accounts = accounts
+    self.turns = turns
     self.keys = keys
     self.locks = Mutex(locks)
   }
@@ -33,7 +35,7 @@ final class FileDesk: Sendable {
       return .refused(.notPermitted)
     }
     if case .read = request.act { return try await read(file) }
-    return try await turns.take(at: file) {
+    return try await turns.take(.file(file)) {
       guard locks.withLock({ $0.isFree(file, for: session, at: .now) }) else {
         return .refused(.locked)
       }

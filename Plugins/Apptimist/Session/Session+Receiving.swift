@@ -54,7 +54,7 @@ extension Session {
 
   /// Whether the keys of an account to be made are no others' here.
   func isFit(_ new: PDU.New) -> Bool {
-    !new.key.isLowOrder && !new.authenticationKey.isLowOrder
+    new.key.isCanonical && !new.key.isLowOrder && !new.authenticationKey.isLowOrder
       && new.key != setup.keys.identity.encryptionKey && new.key != setup.ephemeralKey
   }
 

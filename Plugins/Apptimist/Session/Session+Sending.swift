@@ -17,7 +17,8 @@ extension Session {
     stream?.pass(entry.position)
     switch entry.content {
     case .message(let header, let data):
-      send(try? channel.seal(header: header, data: data[...]), type: PDU.Message.type)
+      send(try? channel.seal(header: header, data: data[...]))
+      setup.note(.delivered)
     case .truncation: send(.truncate(PDU.Truncate(message: entry.id)))
     }
     return true
@@ -36,15 +37,15 @@ extension Session {
 
   mutating func send(_ pdu: PDU, _ data: [UInt8] = []) {
     guard isOpen else { return }
-    send(try? channel.seal(pdu, data: data[...]), type: pdu.typeNumber)
+    send(try? channel.seal(pdu, data: data[...]))
   }
 
   /// Sends a sealed PDU; ends the session if that took the last counter.
-  mutating func send(_ message: [UInt8]?, type: UInt8) {
+  mutating func send(_ message: [UInt8]?) {
     guard let message else { return close(1001) }
-    setup.note(.sent(type: type))
+    setup.note(.sent)
     actions.append(.send(message))
-    if channel.isWornOut, type != PDU.Redirect.type { redirect(to: setup.uri) }
+    if channel.isWornOut { redirect(to: setup.uri) }
   }
 
   /// Whether PDUs go in both directions.
@@ -57,9 +58,9 @@ extension Session {
   }
 
   mutating func redirect(to uri: String) {
-    if let pdu = PDU.Redirect(uri: uri) {
-      send(.redirect(pdu))
+    if let pdu = PDU.Redirect(uri: uri), let message = try? channel.seal(.redirect(pdu)) {
       setup.note(.redirected)
+      actions.append(.send(message))
     }
     close(1001)
   }

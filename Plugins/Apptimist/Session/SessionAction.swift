@@ -21,7 +21,9 @@ enum SessionEvent: Sendable {
   /// A PDU came whose type isn't known, or isn't for devices to send.
   case unknownType
   /// A PDU of the stream, or an answer, was sent.
-  case sent(type: UInt8)
+  case sent
+  /// It was a message.
+  case delivered
   /// The session was refused.
   case refused
   /// The session was sent elsewhere.

@@ -41,8 +41,8 @@ final class SessionGate: Sendable {
     }
     acceptance.maximumMessage = limits.frame.message
     acceptance.lowWaterMark = DeviceConnection.lowWaterMark
-    // Above the low-water mark nothing is added but the rest of one answer or page.
-    acceptance.highWaterMark = 4 * limits.frame.message
+    // Above the low-water mark nothing is added but one answer and one part of the stream.
+    acceptance.highWaterMark = max(4 << 20, 4 * limits.frame.message)
     acceptance.pingInterval = configuration.pingInterval
     return acceptance
   }

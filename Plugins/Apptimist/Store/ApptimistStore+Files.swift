@@ -161,7 +161,7 @@ extension ApptimistStore {
       name.rawValue
     ) { row in
       try row.withBytes(0) { content in
-        stride(from: 0, to: content.count, by: key.count).contains { start in
+        stride(from: 0, through: content.count - key.count, by: key.count).contains { start in
           key.indices.allSatisfy { content[start + $0] == key[$0] }
         }
       }

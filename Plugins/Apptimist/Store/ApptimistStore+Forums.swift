@@ -99,7 +99,7 @@ extension ApptimistStore {
   ) throws -> Set<EncryptionPublicKey> {
     let content = try content(of: name.rawValue, in: directory, snapshot) ?? []
     var keys = Set<EncryptionPublicKey>(minimumCapacity: content.count / 32)
-    for start in stride(from: 0, to: content.count, by: 32) {
+    for start in stride(from: 0, through: content.count - 32, by: 32) {
       if let key = EncryptionPublicKey(content[start..<start + 32]) { keys.insert(key) }
     }
     return keys

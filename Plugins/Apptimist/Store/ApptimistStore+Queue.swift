@@ -93,8 +93,6 @@ extension ApptimistStore {
       ) { try $0[0] }
       return .known(position ?? queue.last)
     }
-    let size = copy.header.count + copy.data.count
-    try makeRoom(for: size, in: &queue, transaction)
     if isShared, body == nil {
       try transaction.execute("INSERT INTO apptimist_bodies (data) VALUES (?)", copy.data)
       body = transaction.lastInsertRowID
@@ -102,9 +100,12 @@ extension ApptimistStore {
     try transaction.execute(
       "INSERT INTO apptimist_messages (message_id, header, body, data) VALUES (?, ?, ?, ?)",
       copy.id, copy.header, body, isShared ? nil : copy.data)
+    let message = transaction.lastInsertRowID
+    let size = copy.header.count + copy.data.count
+    // Only now: what is dropped may have shared the body, which goes with the last that refers to it.
+    try makeRoom(for: size, in: &queue, transaction)
     let position = try append(
-      .message, size: size, from: sender, message: transaction.lastInsertRowID, to: &queue,
-      transaction)
+      .message, size: size, from: sender, message: message, to: &queue, transaction)
     return .queued(position)
   }
 

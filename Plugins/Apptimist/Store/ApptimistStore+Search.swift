@@ -27,12 +27,10 @@ extension ApptimistStore {
     let limit = self.limit(max)
     return try await store.read { snapshot in
       let numbers =
-        if !pattern.isGlob {
-          try named(pattern.bytes, limit, snapshot)
-        } else if pattern.prefix
-          .isEmpty
-        { try matching(pattern, limit, snapshot) } else {
-          try matchingPrefix(pattern, limit, snapshot)
+        switch (pattern.isGlob, pattern.prefix.isEmpty) {
+        case (false, _): try named(pattern.bytes, limit, snapshot)
+        case (true, true): try matching(pattern, limit, snapshot)
+        case (true, false): try matchingPrefix(pattern, limit, snapshot)
         }
       return try numbers.compactMap { number in
         try snapshot.one("SELECT key, name, uid FROM apptimist_users WHERE id = ?", number) { row in

@@ -1,0 +1,171 @@
+import Observability
+import Storage
+import Testing
+
+@testable import Apptimist
+
+@Suite struct StoreAccountTests {
+  private let fixture: StoreFixture
+
+  init() throws { fixture = try StoreFixture() }
+
+  private func open(
+    _ limits: ApptimistStore.Limits = ApptimistStore.Limits()
+  ) async throws -> ApptimistStore {
+    try await fixture.open(limits)
+  }
+
+  @Test func `the same account again changes nothing`() async throws {
+    let store = try await open()
+    #expect(try await store.makeUser(1, name: "Anna", uid: "a") == .created)
+    #expect(try await store.makeUser(1, name: "Other", uid: "a") == .sameAgain)
+    #expect(try await store.makeUser(1, name: "Anna", uid: "b") == .taken)
+    let account = try #require(try await store.account(StoreFixture.key(1)))
+    #expect(account.name == "Anna" && account.uid == "a" && account.kind == .user)
+    let other = try await store.createUser(
+      StoreFixture.key(1), authenticationKey: StoreFixture.authenticationKey(2), name: "Anna",
+      uid: "a", at: ApptimistStore.now)
+    #expect(other == .taken)
+    #expect(try await store.makeUser(2, name: "Anna", uid: "a") == .created)
+  }
+
+  @Test func `a uid is compared by its bytes`() async throws {
+    let store = try await open()
+    #expect(try await store.makeUser(1, uid: "e\u{301}") == .created)
+    #expect(try await store.makeUser(1, uid: "\u{E9}") == .taken)
+    #expect(try await store.search(uid: "\u{E9}", max: 0).isEmpty)
+    #expect(try await store.search(uid: "e\u{301}", max: 0).count == 1)
+  }
+
+  @Test func `an invitation is used with the account's making`() async throws {
+    let store = try await open()
+    let hash = try #require(InvitationHash(Array(repeating: 7, count: 32)))
+    let end = Timestamp(milliseconds: ApptimistStore.now.milliseconds + 1000)
+    #expect(try await store.makeUser(1, invitation: hash) == .notInvited)
+    #expect(try await store.account(StoreFixture.key(1)) == nil)
+    try await store.addInvitation(hash, uid: nil, uses: 2, expires: end)
+    #expect(try await store.makeUser(1, invitation: hash, at: end) == .notInvited)
+    #expect(try await store.makeUser(1, invitation: hash) == .created)
+    #expect(try await store.makeUser(1, invitation: hash) == .sameAgain)
+    #expect(try await store.makeUser(2, invitation: hash) == .created)
+    #expect(try await store.makeUser(3, invitation: hash) == .notInvited)
+    // A retry needs none, even when it is used up.
+    #expect(try await store.makeUser(2, invitation: hash) == .sameAgain)
+  }
+
+  @Test func `an invitation can be for one uid`() async throws {
+    let store = try await open()
+    let hash = try #require(InvitationHash(Array(repeating: 7, count: 32)))
+    let end = Timestamp(milliseconds: ApptimistStore.now.milliseconds + 1000)
+    try await store.addInvitation(hash, uid: "anna", uses: 1, expires: end)
+    #expect(try await store.makeUser(1, uid: "bert", invitation: hash) == .notInvited)
+    #expect(try await store.makeUser(1, uid: "anna", invitation: hash) == .created)
+  }
+
+  @Test func `an invitation with one use makes one account of two at a time`() async throws {
+    let store = try await open()
+    let hash = try #require(InvitationHash(Array(repeating: 7, count: 32)))
+    let end = Timestamp(milliseconds: ApptimistStore.now.milliseconds + 1000)
+    try await store.addInvitation(hash, uid: nil, uses: 1, expires: end)
+    let made = try await withThrowingTaskGroup(of: NewUser.self) { group in
+      for number in 1...20 {
+        group.addTask { try await store.makeUser(number, invitation: hash) }
+      }
+      return try await group.reduce(into: 0) { $0 += $1 == .created ? 1 : 0 }
+    }
+    #expect(made == 1)
+  }
+
+  @Test func `a user makes so many forums`() async throws {
+    var limits = ApptimistStore.Limits()
+    limits.forums = 2
+    let store = try await open(limits)
+    try await store.makeUsers(1...2)
+    #expect(try await store.makeForum(10, author: 3) == .noAuthor)
+    #expect(try await store.makeForum(10, author: 1) == .created)
+    #expect(try await store.makeForum(10, author: 1) == .taken)
+    #expect(try await store.makeForum(2, author: 1) == .taken)
+    #expect(try await store.makeForum(11, author: 10) == .noAuthor)
+    #expect(try await store.makeForum(11, author: 1) == .created)
+    #expect(try await store.makeForum(12, author: 1) == .tooMany)
+    #expect(try await store.makeForum(12, author: 2) == .created)
+    #expect(try await store.deleteForum(StoreFixture.key(10), by: StoreFixture.key(1)))
+    #expect(try await store.makeForum(13, author: 1) == .created)
+  }
+
+  @Test func `a deleted forum leaves its key behind and nothing else`() async throws {
+    let store = try await open()
+    try await store.makeUsers(1...4)
+    #expect(try await store.makeForum(10, name: "Club", author: 1) == .created)
+    let key = StoreFixture.key(10)
+    #expect(try await store.account(key)?.kind == .forum(author: StoreFixture.key(1)))
+    #expect(try await store.write(keys: [2], to: "editors", of: 10, by: 1) == .done)
+    #expect(try await store.write(keys: [3], to: "subscribers", of: 10, by: 1) == .done)
+    #expect(try await store.escrow([1, 2], of: key, by: StoreFixture.key(2)) == .done)
+    #expect(try await store.vouch(for: key, by: StoreFixture.key(3)))
+    #expect(try await !store.deleteForum(key, by: StoreFixture.key(3)))
+    #expect(try await !store.deleteForum(StoreFixture.key(1), by: StoreFixture.key(1)))
+    #expect(try await !store.deleteForum(StoreFixture.key(99), by: StoreFixture.key(1)))
+    #expect(try await store.deleteForum(key, by: StoreFixture.key(2)))
+    #expect(try await !store.deleteForum(key, by: StoreFixture.key(1)))
+    #expect(try await store.account(key) == nil)
+    #expect(try await store.forum(key) == nil)
+    #expect(try await store.access(of: StoreFixture.key(1), to: key) == nil)
+    #expect(try await store.search(key: key) == nil)
+    #expect(try await store.search(name: "club", max: 0).isEmpty)
+    #expect(try await store.search(name: "*", max: 0).count == 4)
+    #expect(try await store.vouchers(of: key).isEmpty)
+    #expect(try await !store.vouch(for: key, by: StoreFixture.key(1)))
+    #expect(try await store.count("SELECT count(*) FROM apptimist_files") == 0)
+    #expect(try await store.count("SELECT count(*) FROM apptimist_secrets") == 0)
+    #expect(try await store.makeForum(10, author: 1) == .taken)
+    #expect(try await store.makeUser(10) == .taken)
+    let hash = try #require(EphemeralKeyHash(Array(repeating: 1, count: 16)))
+    #expect(try await !store.mayServe(ephemeral: key, hash: hash))
+  }
+
+  @Test func `an ephemeral key serves once, for its time`() async throws {
+    var store = try await fixture.open()
+    try await store.makeUsers(1...1)
+    let end = Timestamp(milliseconds: ApptimistStore.now.milliseconds + 90 * 86_400_000)
+    let hashes = (0..<3).compactMap { EphemeralKeyHash(Array(repeating: $0, count: 16)) }
+    let free = StoreFixture.key(50)
+    #expect(try await store.mayServe(ephemeral: free, hash: hashes[0]))
+    #expect(try await store.remember(hashes[0], until: end))
+    #expect(try await !store.remember(hashes[0], until: end))
+    await store.store.close()
+    store = try await fixture.open()
+    #expect(try await !store.mayServe(ephemeral: free, hash: hashes[0]))
+    #expect(try await store.mayServe(ephemeral: free, hash: hashes[1]))
+    #expect(try await !store.mayServe(ephemeral: StoreFixture.key(1), hash: hashes[1]))
+    #expect(try await !store.remember(hashes[0], until: end))
+    #expect(
+      try await !store.expire(at: Timestamp(milliseconds: end.milliseconds - 1)))
+    #expect(try await !store.remember(hashes[0], until: end))
+    #expect(try await !store.expire(at: end))
+    #expect(try await store.remember(hashes[0], until: end))
+    #expect(EphemeralKeyHash(Array(repeating: 0, count: 15)) == nil)
+    #expect(InvitationHash(Array(repeating: 0, count: 33)) == nil)
+  }
+
+  @Test func `vouchers stand in the order of their making`() async throws {
+    var limits = ApptimistStore.Limits()
+    limits.vouchers = 3
+    let store = try await open(limits)
+    try await store.makeUsers(1...5)
+    let keys = (0...5).map(StoreFixture.key)
+    for voucher in [3, 2, 4] { #expect(try await store.vouch(for: keys[1], by: keys[voucher])) }
+    #expect(try await store.vouch(for: keys[1], by: keys[3]))
+    #expect(try await store.vouchers(of: keys[1]) == [keys[3], keys[2], keys[4]])
+    #expect(try await store.vouch(for: keys[1], by: keys[5]))
+    #expect(try await store.vouchers(of: keys[1]) == [keys[3], keys[2], keys[4]])
+    try await store.revokeVouch(for: keys[1], by: keys[3])
+    try await store.revokeVouch(for: keys[1], by: keys[0])
+    #expect(try await store.vouchers(of: keys[1]) == [keys[2], keys[4], keys[5]])
+    #expect(try await store.vouch(for: keys[1], by: keys[3]))
+    try await store.revokeVouch(for: keys[1], by: keys[2])
+    #expect(try await store.vouchers(of: keys[1]) == [keys[4], keys[5], keys[3]])
+    #expect(try await !store.vouch(for: StoreFixture.key(99), by: keys[1]))
+    #expect(try await store.vouchers(of: StoreFixture.key(99)).isEmpty)
+  }
+}

@@ -1,0 +1,140 @@
+import ApptimistProtocol
+import Cryptography
+import Foundation
+import Observability
+import Storage
+
+@testable import Apptimist
+
+/// A database of its own, removed when the test is over.
+final class StoreFixture: Sendable {
+  private let folder = FileManager.default.temporaryDirectory
+    .appendingPathComponent("awd-apptimist-\(UUID().uuidString)").path
+
+  init() throws {
+    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+  }
+
+  deinit { try? FileManager.default.removeItem(atPath: folder) }
+
+  /// Opens the database, a new one or the same again.
+  func open(
+    _ limits: ApptimistStore.Limits = ApptimistStore.Limits()
+  ) async throws -> ApptimistStore {
+    let store = try await Store.open(
+      .file("\(folder)/awd.sqlite3"), migrations: ApptimistStore.migrations)
+    return ApptimistStore(store: store, limits: limits)
+  }
+
+  /// A key that is a number, and a name for it.
+  static func key(_ number: Int) -> EncryptionPublicKey { fixed(number) }
+
+  static func authenticationKey(_ number: Int) -> AuthenticationPublicKey { fixed(number) }
+
+  static func id(_ number: Int) -> MessageID { fixed(number) }
+
+  private static func fixed<Value: FixedBytes>(_ number: Int) -> Value {
+    let digits = withUnsafeBytes(of: number.bigEndian) { Array($0) }
+    return Value(Array(repeating: 0xA5, count: Value.byteCount - 8) + digits) ?? Value()
+  }
+}
+
+extension ApptimistStore {
+  static let now = Timestamp(milliseconds: 1_800_000_000_000)
+
+  /// Makes users whose keys are numbers.
+  func makeUsers(_ numbers: some Sequence<Int> & Sendable) async throws {
+    for number in numbers { _ = try await makeUser(number) }
+  }
+
+  func makeUser(
+    _ number: Int, name: String? = nil, uid: String? = nil, invitation: InvitationHash? = nil,
+    at now: Timestamp = now
+  ) async throws -> NewUser {
+    try await createUser(
+      StoreFixture.key(number), authenticationKey: StoreFixture.authenticationKey(number),
+      name: name ?? "user \(number)", uid: uid ?? "uid \(number)", invitation: invitation, at: now)
+  }
+
+  func makeForum(_ number: Int, name: String = "forum", author: Int) async throws -> NewForum {
+    try await createForum(
+      StoreFixture.key(number), authenticationKey: StoreFixture.authenticationKey(number),
+      name: name, author: StoreFixture.key(author))
+  }
+
+  /// Queues a message whose identifier is a number.
+  func send(
+    _ id: Int, from sender: Int, to recipient: Int, header: [UInt8] = [1], data: [UInt8] = [2]
+  ) async throws -> Enqueued? {
+    try await enqueue(
+      [
+        MessageCopy(
+          recipient: StoreFixture.key(recipient), id: StoreFixture.id(id), header: header,
+          data: data)
+      ], from: StoreFixture.key(sender)
+    ).first
+  }
+
+  func truncate(_ id: Int, of user: Int) async throws -> Truncation {
+    try await truncate(StoreFixture.id(id), of: StoreFixture.key(user))
+  }
+
+  /// All entries behind a position, read in pages.
+  func entries(
+    of user: Int, after start: StreamPosition = .zero, maxBytes: Int = .max, maxEntries: Int = 1000
+  ) async throws -> [StreamEntry] {
+    var entries: [StreamEntry] = []
+    var end = start
+    while true {
+      let page = try await page(
+        of: StoreFixture.key(user), after: end, maxBytes: maxBytes, maxEntries: maxEntries)
+      entries += page.entries
+      end = page.end
+      if page.isLast { return entries }
+    }
+  }
+
+  func count(_ sql: StaticString) async throws -> Int {
+    try await store.read { snapshot in try snapshot.one(sql) { try $0[0] } ?? -1 }
+  }
+
+  func file(_ name: String, of directory: Int) async throws -> [UInt8]? {
+    guard let name = Filename(name) else { return nil }
+    return try await file(name, in: StoreFixture.key(directory))
+  }
+
+  func write(
+    _ content: [UInt8], to name: String, of directory: Int, by user: Int
+  ) async throws -> FileChange? {
+    guard let name = Filename(name) else { return nil }
+    return try await write(
+      content, to: name, in: StoreFixture.key(directory), by: StoreFixture.key(user))
+  }
+
+  func remove(_ name: String, of directory: Int, by user: Int) async throws -> FileChange? {
+    guard let name = Filename(name) else { return nil }
+    return try await remove(name, in: StoreFixture.key(directory), by: StoreFixture.key(user))
+  }
+
+  func write(keys: [Int], to name: String, of directory: Int, by user: Int) async throws
+    -> FileChange?
+  {
+    try await write(
+      keys.flatMap { StoreFixture.key($0).bytes }, to: name, of: directory, by: user)
+  }
+}
+
+/// SplitMix64: the same numbers for the same seed.
+struct SeededGenerator: RandomNumberGenerator {
+  private var state: UInt64
+
+  init(seed: UInt64) { state = seed }
+
+  mutating func next() -> UInt64 {
+    state &+= 0x9E37_79B9_7F4A_7C15
+    var value = state
+    value = (value ^ (value >> 30)) &* 0xBF58_476D_1CE4_E5B9
+    value = (value ^ (value >> 27)) &* 0x94D0_49BB_1331_11EB
+    return value ^ (value >> 31)
+  }
+}
