@@ -93,6 +93,9 @@ public enum PDU: Hashable, Sendable {
     }
   }
 
+  /// The number of the type: the second byte of the header.
+  public var typeNumber: UInt8 { type(of: body).type }
+
   /// The header in clear.
   public func encoded() -> [UInt8] {
     var writer = ByteWriter(capacity: 128)
@@ -120,6 +123,29 @@ public enum PDU: Hashable, Sendable {
     case .lock(let body): body.writeHeader(to: &writer)
     case .write(let body): body.writeHeader(to: &writer)
     case .remove(let body): body.writeHeader(to: &writer)
+    }
+  }
+
+  private var body: any PDUBody {
+    switch self {
+    case .login(let body): body
+    case .redirect(let body): body
+    case .new(let body): body
+    case .del(let body): body
+    case .message(let body): body
+    case .truncate(let body): body
+    case .pause(let body): body
+    case .resume(let body): body
+    case .vouch(let body): body
+    case .vouchers(let body): body
+    case .searchByName(let body): body
+    case .searchByUid(let body): body
+    case .searchByKey(let body): body
+    case .user(let body): body
+    case .read(let body): body
+    case .lock(let body): body
+    case .write(let body): body
+    case .remove(let body): body
     }
   }
 }

@@ -64,7 +64,8 @@ import Testing
     try await with(service) { device in
       let name = try #require(Filename("notes"))
       await #expect(throws: DeviceError.interrupted) { try await device.write([1], to: name) }
-      #expect(try await device.user(other)?.key == other)
+      let found = try await device.user(other)
+      #expect(found?.key == other)
       #expect(service.received.filter { if case .write = $0 { true } else { false } }.count == 1)
     }
   }
@@ -87,7 +88,8 @@ import Testing
         }
       }
       try await with(service) { device in
-        #expect(try await device.user(other)?.key == other)
+        let found = try await device.user(other)
+        #expect(found?.key == other)
         #expect(service.ephemeralKeys.count == 1 && target.ephemeralKeys.count == 1)
         #expect(service.ephemeralKeys != target.ephemeralKeys)
       }
@@ -106,7 +108,8 @@ import Testing
       }
     }
     try await with(service) { device in
-      #expect(try await device.user(other)?.key == other)
+      let found = try await device.user(other)
+      #expect(found?.key == other)
       #expect(Set(service.ephemeralKeys).count == 2)
     }
   }
@@ -169,7 +172,8 @@ import Testing
       }
     }
     try await with(service) { device in
-      #expect(try await device.user(other)?.key == other)
+      let found = try await device.user(other)
+      #expect(found?.key == other)
       #expect(service.ephemeralKeys.count == 2)
     }
   }

@@ -41,7 +41,7 @@ final class ScriptedService: Responder {
         WebSocketAcceptance { socket in
           ScriptedSession(
             number: number, socket,
-            HeaderChannel(own: encryption, peer: key, dataNonce: identity.dataNonce)
+            HeaderChannel(own: self.encryption, peer: key, dataNonce: self.identity.dataNonce)
           ) { session, pdu, data in
             self.pdus.withLock { $0.append(pdu) }
             self.script(session, pdu, data)

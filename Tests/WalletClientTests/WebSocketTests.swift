@@ -3,7 +3,7 @@ import HTTPProtocol
 import HTTPServer
 import Synchronization
 import Testing
-import WalletClient
+@testable import WalletClient
 
 /// Over sockets, against the engine's server and against Python's `websockets`.
 @Suite struct WebSocketTests {
@@ -235,13 +235,56 @@ import WalletClient
   @Test func theConnectionBreaks() async throws {
     let server = try RawServer { connection in
       connection.acceptWebSocket()
-      connection.write("\u{05}")
+      connection.write("\u{02}")
     }
     let client = try WebSocketClient()
     let socket = try await client.connect(
       to: try #require(WebSocketURL("ws://localhost:\(server.port)/")))
     await #expect(throws: WebSocketError.self) { try await socket.next() }
     #expect(socket.end == .failed(try #require(socket.error)))
+  }
+
+  /// The certificate is for `localhost` and 127.0.0.1, and its own authority.
+  @Test func overTLS() async throws {
+    let folder = try Folder()
+    let openssl = Process()
+    openssl.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+    openssl.arguments =
+      "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=s"
+      .split(separator: " ").map(String.init) + [
+        "-addext", "subjectAltName=IP:127.0.0.1,DNS:localhost", "-keyout",
+        "\(folder.path)/server.key", "-out", "\(folder.path)/server.pem",
+      ]
+    openssl.standardError = FileHandle.nullDevice
+    try openssl.run()
+    openssl.waitUntilExit()
+    let python = try PythonWebSocketServer(folder)
+    var options = WebSocketOptions()
+    options.certificateAuthorities = "\(folder.path)/server.pem"
+    let client = try WebSocketClient(options)
+    let large = (0..<300_000).map { UInt8(truncatingIfNeeded: $0 &* 7) }
+    for host in ["127.0.0.1", "localhost"] {
+      let url = try #require(WebSocketURL("wss://\(host):\(python.port)/"))
+      let socket = try await client.connect(to: url)
+      for message in [WebSocketMessage.text(Array("grüße".utf8)), .binary(large)] {
+        try await socket.send(message)
+        #expect(try await socket.next() == message)
+      }
+      try await socket.send(.text(Array("close".utf8)))
+      #expect(try await socket.next() == nil)
+      #expect(socket.end == .closed(4001, reason: "as asked"))
+      // The system's certificates are others.
+      await #expect(throws: WebSocketError(.tls, "")) {
+        _ = try await WebSocketClient().connect(to: url)
+      }
+    }
+    // A name that the certificate isn't for leads to the same server.
+    let other = try #require(WebSocketURL("wss://127.0.0.2:\(python.port)/"))
+    await #expect(throws: WebSocketError.self) { _ = try await client.connect(to: other) }
+    // A server without TLS.
+    let plain = try PythonWebSocketServer()
+    let url = try #require(WebSocketURL("wss://127.0.0.1:\(plain.port)/"))
+    await #expect(throws: WebSocketError.self) { _ = try await client.connect(to: url) }
   }
 
   /// Another implementation's server: echo, its pings and fragments, its close.
@@ -281,10 +324,11 @@ final class PythonWebSocketServer: @unchecked Sendable {
   private let process = Process()
   let port: Int
 
-  init() throws {
+  /// - Parameter folder: where `server.pem` and `server.key` are; nil: without TLS.
+  init(_ folder: Folder? = nil) throws {
     let output = Pipe()
     process.executableURL = URL(fileURLWithPath: "/usr/bin/python3")
-    process.arguments = ["-c", Self.program]
+    process.arguments = ["-c", Self.program, folder?.path ?? ""]
     process.standardOutput = output
     process.standardError = FileHandle.nullDevice
     try process.run()
@@ -295,7 +339,7 @@ final class PythonWebSocketServer: @unchecked Sendable {
   deinit { process.terminate() }
 
   private static let program = """
-    import asyncio, websockets
+    import asyncio, ssl, sys, websockets
     async def serve(socket, path=None):
         async for message in socket:
             if message == "ping":
@@ -304,7 +348,11 @@ final class PythonWebSocketServer: @unchecked Sendable {
             elif message == "close": await socket.close(4001, "as asked")
             else: await socket.send(message)
     async def main():
-        server = await websockets.serve(serve, "127.0.0.1", 0)
+        context = None
+        if sys.argv[1]:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(sys.argv[1] + "/server.pem", sys.argv[1] + "/server.key")
+        server = await websockets.serve(serve, "127.0.0.1", 0, ssl=context)
         print(server.sockets[0].getsockname()[1], flush=True)
         await asyncio.Future()
     asyncio.run(main())

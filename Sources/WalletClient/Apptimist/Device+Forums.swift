@@ -31,9 +31,15 @@ extension Device {
     let new = PDU.New(
       key: keys.user, authenticationKey: keys.authentication.publicKey, name: name.bytes,
       uid: .empty, token: .empty)
-    guard try await author(of: keys.user, after: .new(new)) == user.bytes else {
+    let author: [UInt8]
+    do throws(DeviceError) {
+      author = try await self.author(of: keys.user, after: .new(new))
+    } catch {
+      // Another's forum as a rule lets nobody else read it.
+      guard case .file = error else { throw error }
       throw .forumRefused
     }
+    if author != user.bytes { throw .forumRefused }
   }
 
   /// Deletes a forum with its files; its key can't be used again.

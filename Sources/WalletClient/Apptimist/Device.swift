@@ -63,7 +63,7 @@ public actor Device {
   ///   - options: times and limits.
   ///   - client: carries the connection; nil: one of its own. Its messages must not be limited to less than
   ///     the default.
-  ///   - onState: told when the connection comes and goes.
+  ///   - onState: told when the connection comes and goes, but not when it is ended on request.
   /// - Throws: `.unsendable` if the service's key is the user's; ``WebSocketError`` `.outOfResources`.
   public init(
     keys: DeviceKeys, service: ServiceIdentity, url: WebSocketURL, account: NewAccount? = nil,
@@ -161,7 +161,7 @@ public actor Device {
     let wasEstablished = machine.isEstablished
     perform(machine.disconnected())
     guard wasEstablished else { return connection.closeCode == 1008 ? .refused : .failed }
-    onState(.offline)
+    if !Task.isCancelled { onState(.offline) }
     return redirection == nil ? .broken : .redirected
   }
 

@@ -11,7 +11,7 @@ public struct DeviceEntries: AsyncSequence, Sendable {
   public func makeAsyncIterator() -> Iterator { Iterator(device: device) }
 
   /// Takes entries one by one.
-  public struct Iterator: AsyncIteratorProtocol {
+  public struct Iterator: AsyncIteratorProtocol, Sendable {
     let device: Device
 
     /// Takes the next entry.

@@ -84,7 +84,7 @@ public final class WebSocket: AsyncSequence, Sendable {
   public func makeAsyncIterator() -> Iterator { Iterator(socket: self) }
 
   /// Takes messages one by one.
-  public struct Iterator: AsyncIteratorProtocol {
+  public struct Iterator: AsyncIteratorProtocol, Sendable {
     let socket: WebSocket
 
     /// Takes the next message.

@@ -32,6 +32,8 @@ final class WebSocketLink {
   private var resolution: UnsafeMutablePointer<uv_getaddrinfo_t>?
   private var socket: UnsafeMutablePointer<uv_tcp_t>?
   private var isReading = false
+  /// What lies between the socket and the WebSocket; nil without TLS.
+  private var tls: TLSClient?
   /// What the socket did not take at once.
   private var inFlight: Bytes?
 
@@ -151,6 +153,11 @@ final class WebSocketLink {
     guard life == .connecting else { return }
     guard status == 0 else { return tryNext() }
     attemptDeadline = .max
+    if url.isSecure {
+      do throws(WebSocketError) {
+        tls = try TLSClient(host: url.host, authorities: options.certificateAuthorities)
+      } catch { return abort(error) }
+    }
     life = .connected
     unsafe uv_tcp_nodelay(socket, 1)
     resume()
@@ -202,8 +209,13 @@ final class WebSocketLink {
       return closeSocket()
     }
     guard life == .connected, !bytes.isEmpty else { return }
-    take(machine.received(bytes, now: loop.now))
-    flush()
+    do throws(WebSocketError) {
+      let clear = try tls?.received(bytes) ?? bytes
+      if !clear.isEmpty { take(machine.received(clear, now: loop.now)) }
+      flush()
+    } catch {
+      finish(.failed(error))
+    }
   }
 
   private func take(_ events: [WebSocketMachine.Event]) {
@@ -240,9 +252,8 @@ final class WebSocketLink {
     guard let stream = unsafe stream, life == .connected || life == .finishing else { return }
     defer { state.wrote(unsent: machine.output.count + (inFlight?.count ?? 0)) }
     guard inFlight == nil else { return }
-    guard !machine.output.isEmpty else { return shutDownIfWritten() }
-    var output: [UInt8] = []
-    swap(&output, &machine.output)
+    var output = takeOutput()
+    guard !output.isEmpty else { return shutDownIfWritten() }
     let taken = unsafe output.withUnsafeMutableBytes { bytes in
       var buffer = unsafe uv_buf_t(
         base: bytes.baseAddress?.assumingMemoryBound(to: CChar.self), len: bytes.count)
@@ -251,6 +262,17 @@ final class WebSocketLink {
     guard taken >= 0 || taken == UV_EAGAIN.rawValue else { return writingFailed() }
     guard taken < output.count else { return shutDownIfWritten() }
     unsafe write(Bytes(output[max(0, Int(taken))...]), to: unsafe stream)
+  }
+
+  /// What the machine has put out, as the socket gets it.
+  private func takeOutput() -> [UInt8] {
+    var output: [UInt8] = []
+    swap(&output, &machine.output)
+    guard let tls else { return output }
+    // Bytes that TLS refuses are those of a session that has failed before.
+    try? tls.send(output)
+    if life == .finishing { tls.close() }
+    return tls.takeOutput()
   }
 
   private func write(_ bytes: Bytes, to stream: UnsafeMutablePointer<uv_stream_t>) {

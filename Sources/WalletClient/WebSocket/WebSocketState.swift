@@ -70,8 +70,10 @@ final class WebSocketState: Sendable {
   /// Waits for the handshake.
   nonisolated(nonsending) func opened() async throws(WebSocketError) {
     try await wait { values throws(WebSocketError) in
+      // Also if it has ended since: what came in between can be taken.
+      if values.isOpen { return () }
       if let end = values.end { throw Self.error(end) }
-      return values.isOpen ? () : nil
+      return nil
     }
   }
 
