@@ -37,6 +37,15 @@ private func register(_ name: String, on server: MsgrServer) async throws -> Msg
   try await server.register(name, password: "pw", device: "stream:\(name)-0001")
 }
 
+/// Answers every request the same.
+private struct FixedResponder: Responder {
+  let response: Response
+
+  func plan(for head: RequestHead) -> RequestPlan {
+    .respond(bodyLimit: 64 << 10) { _ in response }
+  }
+}
+
 /// The client against the real service, over sockets.
 @Suite struct MsgrClientTests {
   @Test func becomesFriendsAndWrites() async throws {
@@ -114,41 +123,46 @@ private func register(_ name: String, on server: MsgrServer) async throws -> Msg
       await #expect(throws: MsgrError.messageTooLong) {
         try await anna.send(String(repeating: "x", count: 5000), to: "anna")
       }
-      await #expect {
+      let error1 = await #expect(throws: MsgrError.self) {
         try await anna.send("", to: "anna")
-      } throws: {
-        guard case .invalid("Message", _) = $0 as? MsgrError else { return false }
-        return true
+      }
+      guard case .invalid("Message"?, _) = error1 else {
+        Issue.record("\(String(describing: error1))")
+        return
       }
       for _ in 0..<2 { try await anna.send("hi", to: "anna") }
-      await #expect {
+      let error2 = await #expect(throws: MsgrError.self) {
         try await anna.send("hi", to: "anna")
-      } throws: {
-        guard case .tooOften(let wait?) = $0 as? MsgrError else { return false }
-        return wait > .zero && wait <= .seconds(70)
       }
+      guard case .tooOften(let wait?) = error2 else {
+        Issue.record("\(String(describing: error2))")
+        return
+      }
+      #expect(wait > .zero && wait <= .seconds(70))
       let guess = server.session(name: "anna", password: "guess")
       await #expect(throws: MsgrError.forbidden) { try await guess.contacts() }
-      await #expect {
+      let error3 = await #expect(throws: MsgrError.self) {
         try await guess.contacts()
-      } throws: {
-        guard case .tooOften = $0 as? MsgrError else { return false }
-        return true
+      }
+      guard case .tooOften = error3 else {
+        Issue.record("\(String(describing: error3))")
+        return
       }
       #expect(!"\(anna)\(guess)".contains("guess"))
     }
   }
 
   /// Servers that are none, or lie.
-  @Test(arguments: [
-    (Response(.ok, body: .array(Array("{}".utf8))), MsgrError.unexpected(status: 200)),
-    (Response(.ok, body: .array(Array(#"{"Id":"xyz"}"#.utf8))), .unexpected(status: 200)),
-    (Response(.notFound), .unexpected(status: 404)),
-    (Response(.badRequest), .invalid(field: nil, message: "")),
-    (Response(.serviceUnavailable), .unavailable(retryAfter: nil)),
-  ])
+  @Test(
+    arguments: [
+      (Response(.ok, body: .array(Array("{}".utf8))), MsgrError.unexpected(status: 200)),
+      (Response(.ok, body: .array(Array(#"{"Id":"xyz"}"#.utf8))), .unexpected(status: 200)),
+      (Response(.notFound), .unexpected(status: 404)),
+      (Response(.badRequest), .invalid(field: nil, message: "")),
+      (Response(.serviceUnavailable), .unavailable(retryAfter: nil)),
+    ] as [(Response, MsgrError)])
   func otherAnswers(_ response: Response, _ error: MsgrError) async throws {
-    try await withServer(ScriptedResponder { _, _ in response }) { url in
+    try await withServer(FixedResponder(response: response)) { url in
       let session = try MsgrServer(url).session(token: "t")
       await #expect(throws: error) { try await session.send("hi", to: "bert") }
     }
@@ -158,7 +172,7 @@ private func register(_ name: String, on server: MsgrServer) async throws -> Msg
     let message =
       #"{"Id":"0000000000000001","UserFrom":"a","Message":"m","Time":"2026-01-01T00:00:00.000Z"}"#
     let page = "[\(Array(repeating: message, count: 100).joined(separator: ","))]"
-    let responder = ScriptedResponder { _, _ in Response(.ok, body: .array(Array(page.utf8))) }
+    let responder = FixedResponder(response: Response(.ok, body: .array(Array(page.utf8))))
     try await withServer(responder) { url in
       let session = try MsgrServer(url).session(token: "t")
       await #expect(throws: MsgrError.unexpected(status: 200)) { try await session.inbox() }
@@ -167,17 +181,20 @@ private func register(_ name: String, on server: MsgrServer) async throws -> Msg
 
   @Test func nobodyThere() async throws {
     let session = try MsgrServer("http://127.0.0.1:1").session(token: "t")
-    await #expect {
+    let error4 = await #expect(throws: MsgrError.self) {
       try await session.contacts()
-    } throws: {
-      guard case .noAnswer(let error) = $0 as? MsgrError else { return false }
-      return error.code == .notConnected
     }
-    await #expect {
+    guard case .noAnswer(let cause) = error4 else {
+      Issue.record("\(String(describing: error4))")
+      return
+    }
+    #expect(cause.code == .notConnected)
+    let error5 = await #expect(throws: MsgrError.self) {
       _ = try await session.stream()
-    } throws: {
-      guard case .disconnected = $0 as? MsgrError else { return false }
-      return true
+    }
+    guard case .disconnected = error5 else {
+      Issue.record("\(String(describing: error5))")
+      return
     }
   }
 }
@@ -210,11 +227,12 @@ private func register(_ name: String, on server: MsgrServer) async throws -> Msg
 
       annas.close()
       #expect(try await annas.next() == nil)
-      await #expect {
+      let error6 = await #expect(throws: MsgrError.self) {
         try await annas.send("late", to: "bert")
-      } throws: {
-        guard case .disconnected = $0 as? MsgrError else { return false }
-        return true
+      }
+      guard case .disconnected = error6 else {
+        Issue.record("\(String(describing: error6))")
+        return
       }
     }
   }

@@ -24,7 +24,7 @@ final class MsgrSockets: Sendable {
     guard url.hasPrefix("http"), let address = WebSocketURL("ws" + url.dropFirst(4)) else {
       throw WebSocketError(.unknownHost, "the server's URL is none with http or https")
     }
-    let client = try client.withLock { client throws(WebSocketError) in
+    let opener = try client.withLock { client throws(WebSocketError) in
       if let client { return client }
       let new = try WebSocketClient(options)
       client = new
@@ -32,6 +32,6 @@ final class MsgrSockets: Sendable {
     }
     var fields = HeaderFields()
     fields.append(.authorization, "Bearer \(token)")
-    return try await client.connect(to: address, fields: fields)
+    return try await opener.connect(to: address, fields: fields)
   }
 }

@@ -40,7 +40,10 @@ public final class MsgrStream: AsyncSequence, Sendable {
     Task { [socket, exchange] in await exchange.run(socket) }
   }
 
-  deinit { socket.close(1001) }
+  deinit {
+    socket.close(1001)
+    exchange.abandon()
+  }
 
   /// Takes the next message.
   ///

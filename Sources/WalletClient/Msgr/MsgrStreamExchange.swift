@@ -13,6 +13,8 @@ final class MsgrStreamExchange: Sendable {
     var reader: CheckedContinuation<Void, Never>?
     /// How it ended: nil in it for a close of the server's or of ours.
     var end: MsgrError??
+    /// Whether nobody takes messages any more.
+    var isAbandoned = false
   }
 
   /// How many messages wait to be taken before no more are read.
@@ -83,12 +85,26 @@ final class MsgrStreamExchange: Sendable {
   private func waitForRoom() async {
     await withCheckedContinuation { continuation in
       let hasRoom = state.withLock { state in
-        if state.messages.count < Self.longestQueue { return true }
+        if state.isAbandoned || state.messages.count < Self.longestQueue { return true }
         state.reader = continuation
         return false
       }
       if hasRoom { continuation.resume() }
     }
+  }
+
+  private func resumeReader() {
+    let reader = state.withLock { state in
+      defer { state.reader = nil }
+      return state.reader
+    }
+    reader?.resume()
+  }
+
+  /// Lets what comes go by, until the socket ends.
+  func abandon() {
+    state.withLock { $0.isAbandoned = true }
+    resumeReader()
   }
 
   private func finish(_ error: MsgrError?) {
@@ -109,15 +125,13 @@ final class MsgrStreamExchange: Sendable {
   /// The next message, once there is one; nil at the end.
   func next() async throws(MsgrError) -> MsgrMessage? {
     while true {
-      let (message, reader, end) = state.withLock { state in
-        guard !state.messages.isEmpty else {
-          return (nil as MsgrMessage?, nil as CheckedContinuation<Void, Never>?, state.end)
-        }
-        defer { state.reader = nil }
-        return (state.messages.removeFirst(), state.reader, nil)
+      let (message, end) = state.withLock { state -> (MsgrMessage?, MsgrError??) in
+        state.messages.isEmpty ? (nil, state.end) : (state.messages.removeFirst(), nil)
       }
-      reader?.resume()
-      if let message { return message }
+      if let message {
+        resumeReader()
+        return message
+      }
       if let end {
         if let error = end { throw error }
         return nil
