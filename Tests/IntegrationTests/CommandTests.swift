@@ -111,6 +111,26 @@ import Testing
     }
   }
 
+  /// What keeps the server from starting is wrong for `awd check`, and what is odd is doubtful.
+  @Test func theCheckTellsWhatTheServerWouldDo() async throws {
+    let site = try Site()
+    try site.configure(rest: "hosts = [\"a.example\"]")
+    #expect(try await site.run("check").code == 0)
+    #expect(!FileManager.default.fileExists(atPath: site.data))
+    try await site.serving { _ in }
+    let checked = try await site.run("check")
+    #expect(checked.code == 0 && checked.output.contains("# apptimist: good: keys \(site.data)/"))
+    try site.configure(server: "trusted_proxies = [\"127.0.0.1\"]")
+    #expect(try await site.run("check").output.contains("# apptimist: doubtful: identity: open"))
+    try FileManager.default.setAttributes(
+      [.posixPermissions: 0o644], ofItemAtPath: "\(site.data)/apptimist.keys")
+    for command in ["check", "serve"] {
+      let refused = try await site.run(command)
+      #expect(refused.code == 1, "\(command)")
+      #expect("\(refused.output)\(refused.errors)".contains("chmod 600"), "\(command)")
+    }
+  }
+
   @Test(arguments: [
     (["serve", "--config", "none.toml"], 1), (["check", "--config", "none.toml"], 1),
     (["user", "remove", "nobody"], 1), (["repo", "verify", "none.tsml"], 1),
