@@ -110,6 +110,12 @@ let tests: [Target] = [
   .executableTarget(
     name: "message-benchmark", dependencies: ["Msgr", "Storage"],
     path: "Tests/Benchmarks/Messages"),
+  .executableTarget(
+    name: "mixed-load",
+    dependencies: [
+      "ApptimistProtocol", "Cryptography", "HTTPClient", "HTTPProtocol", "WalletClient",
+    ],
+    path: "Tests/Benchmarks/MixedLoad"),
   .testTarget(
     name: "CompressionTests", dependencies: ["CBrotli", "CZlib", "Compression"],
     linkerSettings: [.linkedLibrary("brotlidec")]),

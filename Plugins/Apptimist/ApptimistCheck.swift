@@ -1,3 +1,5 @@
+internal import ApptimistProtocol
+internal import Cryptography
 internal import ServiceKit
 
 /// What `awd check` tells of Apptimist: its keys, and who may make an account.

@@ -59,8 +59,8 @@ import WalletClient
 
         let phone = try await copy.device(nil, keys: load.phone.keys)
         #expect(try await phone.device.read(try #require(Filename("note"))) == [4, 2])
-        // What comes behind a message of its own is all there is.
-        try await phone.send("last", to: phone.user)
+        // What comes before a message that is new is all there is.
+        try await copy.device("Other").send("last", to: phone.user)
         var texts: [String] = []
         while true {
           let text = try await phone.next().text

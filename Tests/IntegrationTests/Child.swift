@@ -33,7 +33,7 @@ final class Child: Sendable {
   private final class Shared: Sendable {
     let state = Mutex(State())
 
-    func change(_ body: (inout sending State) -> Void) {
+    func change(_ body: (inout State) -> Void) {
       let waiters = state.withLock { state in
         body(&state)
         state.version += 1
@@ -174,7 +174,7 @@ final class Child: Sendable {
   var errorCount: Int { shared.state.withLock { $0.errors.count } }
 
   private func wait<Value>(
-    for what: String, within limit: Duration, _ value: (borrowing State) -> Value?
+    for what: String, within limit: Duration, _ value: (State) -> Value?
   ) async throws -> Value {
     let alarm = Task { [self] in
       try await Task.sleep(for: limit)

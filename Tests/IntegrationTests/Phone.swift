@@ -8,7 +8,6 @@ final class Phone: Sendable {
   let device: Device
   let keys: DeviceKeys
   private let task: Task<Void, any Error>
-  private let iterator: DeviceEntries.Iterator
   private let states: Counter
 
   /// How often it was connected, and lost the connection.
@@ -35,7 +34,6 @@ final class Phone: Sendable {
     self.device = device
     self.keys = keys
     self.states = states
-    iterator = device.entries.makeAsyncIterator()
     task = Task { try await device.run() }
   }
 
@@ -53,6 +51,8 @@ final class Phone: Sendable {
 
   /// The next message, opened; other entries are passed over.
   func next() async throws -> (message: DeviceMessage, text: String) {
+    // Iterators of one device share its entries.
+    let iterator = device.entries.makeAsyncIterator()
     while let entry = await iterator.next() {
       guard case .message(let message) = entry else { continue }
       return (message, String(decoding: try device.open(message), as: UTF8.self))

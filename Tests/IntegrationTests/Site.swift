@@ -39,7 +39,7 @@ final class Site: Sendable {
       var address = sockaddr_in()
       address.sin_family = sa_family_t(AF_INET)
       address.sin_port = port.bigEndian
-      address.sin_addr.s_addr = INADDR_LOOPBACK.bigEndian
+      address.sin_addr.s_addr = inet_addr("127.0.0.1")
       let result = withUnsafePointer(to: &address) {
         $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
           bind(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))

@@ -74,18 +74,15 @@ import WalletClient
       let other = "0x00000000219ab540356cbb839cbe05303d7705fa"
       #expect(try await site.fetch(other).outcome == .absent(isGone: false))
       let repository = "\(site.data)/repository"
-      let path = "\(repository)/demo.awd.example/2020/03/DAI.tsml"
-      let text = try String(contentsOfFile: path, encoding: .utf8)
-      let start = try #require(text.range(of: "<ds:Signature"))
-      let end = try #require(text.range(of: "</ds:Signature>"))
-      let unsigned = text.replacingCharacters(in: start.lowerBound..<end.upperBound, with: "")
       let mine = "\(site.folder)/mine.tsml"
-      try Data(
-        unsigned.replacingOccurrences(
-          of: "0x6B175474E89094C44Da98b954EedeAC495271d0F",
-          with: "0x00000000219ab540356cBB839Cbe05303d7705Fa"
-        ).utf8
-      ).write(to: URL(filePath: mine))
+      let script = """
+        <?xml version="1.0" encoding="UTF-8"?>
+        <ts:token xmlns:ts="http://tokenscript.org/\(Site.namespace)/tokenscript">
+        <ts:contract interface="erc20" name="Coin">
+        <ts:address network="1">\(other)</ts:address></ts:contract>
+        <ts:origins><ts:ethereum contract="Coin"/></ts:origins></ts:token>
+        """
+      try Data(script.utf8).write(to: URL(filePath: mine))
       let keys = "\(site.data)/demo-keys"
       let signed = try await Child.run(
         [
