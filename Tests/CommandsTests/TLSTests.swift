@@ -125,7 +125,9 @@ struct SecretService: Service {
     let daemon = try await Daemon(in: workplace, services: [SampleService.self])
     try daemon.start()
     let (signals, continuation) = AsyncStream.makeStream(of: StopSignals.Request.self)
-    let running = Task { await daemon.run(until: signals, reloading: load) }
+    let running = Task {
+      await daemon.run(until: signals, telling: NotifySocket([:]), reloading: load)
+    }
     func reload() async throws {
       let before = log.count { $0.contains("reloaded") || $0.contains("refused") }
       continuation.yield(.reload)

@@ -1,3 +1,4 @@
+import ApptimistProtocol
 import Cryptography
 import Foundation
 import HTTPClient

@@ -101,7 +101,10 @@ final class Child: Sendable {
   /// A pipe, with a text in it and no writer left, or empty.
   private static func pipe(_ text: String? = nil) throws -> (read: Int32, write: Int32) {
     var ends: [Int32] = [0, 0]
-    guard pipe2(&ends, O_CLOEXEC) == 0 else { throw POSIXError(.EMFILE) }
+    guard Glibc.pipe(&ends) == 0 else { throw POSIXError(.EMFILE) }
+    // Between the two calls another test may start a process, which then has the ends too: that does no
+    // harm, as whoever waits here does so for a limited time.
+    for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
     if let text { _ = write(ends[1], text, text.utf8.count) }
     return (ends[0], ends[1])
   }

@@ -52,7 +52,7 @@ final class Load: Sendable {
   }
 
   private func send<Answer>(
-    _ name: String, _ list: WritableKeyPath<Record, [String]> & Sendable,
+    _ name: String, _ list: any WritableKeyPath<Record, [String]> & Sendable,
     _ send: @escaping @Sendable (String) async throws -> Answer
   ) {
     let task = Task {

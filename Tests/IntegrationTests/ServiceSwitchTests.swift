@@ -1,5 +1,6 @@
 import ApptimistProtocol
 import Foundation
+import HTTPProtocol
 import Testing
 import WalletClient
 
@@ -8,20 +9,18 @@ import WalletClient
   /// How each service is asked, and what its tables' names begin with.
   private struct Surface {
     let path: String
-    let method: String
     let tables: [String]
   }
 
   private static let surfaces = [
     "tokenscript": Surface(
-      path: "/\(Site.namespace)/\(Site.contract)", method: "GET", tables: ["tokenscript_"]),
-    "msgr": Surface(path: "/contacts", method: "POST", tables: ["msgr_", "push_outbox"]),
-    "apptimist": Surface(path: "/siren/service.json", method: "GET", tables: ["apptimist_"]),
+      path: "/\(Site.namespace)/\(Site.contract)", tables: ["tokenscript_"]),
+    "msgr": Surface(path: "/openapi.json", tables: ["msgr_", "push_outbox"]),
+    "apptimist": Surface(path: "/siren/service.json", tables: ["apptimist_"]),
   ]
 
   private func status(_ name: String, _ site: Site) async throws -> UInt16 {
-    let surface = try #require(Self.surfaces[name])
-    return try await site.status(surface.method == "GET" ? .get : .post, surface.path)
+    try await site.status(.get, try #require(Self.surfaces[name]).path)
   }
 
   /// Every row of a service's tables, as `sqlite3` prints them.
@@ -62,7 +61,8 @@ import WalletClient
     try site.configure(services: Site.services.filter { $0 != name })
     try await site.serving { _ in
       for service in Site.services {
-        #expect(try await (status(service, site) == 404) == (service == name), "\(service)")
+        let isOff = try await status(service, site) == 404
+        #expect(isOff == (service == name), "\(service)")
       }
       #expect(try await site.status(.get, "/readyz") == 200)
     }

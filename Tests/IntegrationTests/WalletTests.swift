@@ -19,9 +19,9 @@ import WalletClient
       let bert = try await site.msgr("bert", device: phone)
       let carl = try await site.msgr("carl")
       let ann = try await site.device("Ann")
-      let tablet = try await site.device(nil, keys: ann.keys)
       let bob = try await site.device("Bob")
       try await ann.settle()
+      let tablet = try await site.device(nil, keys: ann.keys)
       try await bob.settle()
       let stream = try await carl.stream()
 
