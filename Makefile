@@ -31,7 +31,7 @@ if [ $${#missing[@]} -gt 0 ]; then \
 fi
 endef
 
-.PHONY: help build run install deb test lint format bench fuzz sanitize clean deps test-deps
+.PHONY: help build run install deb test lint format bench load fuzz sanitize clean deps test-deps
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -132,6 +132,11 @@ bench: build ## measure against nginx and against the store's own limit; prints 
 	    $(BENCH_NODE)/node; }
 	@echo "awd: messages, against Node and against the store alone"
 	@python3 Tests/Benchmarks/msgr_benchmark.py $(AWD) .build/release/message-benchmark $(BENCH_NODE)/node
+
+LOAD_SECONDS ?= 600
+load: build ## serve LOAD_SECONDS (600) of mixed load at half speed; memory must stay level
+	@swift build -c release --product mixed-load --static-swift-stdlib
+	@.build/release/mixed-load $(AWD) $(LOAD_SECONDS)
 
 # libFuzzer with AddressSanitizer; FUZZ_SECONDS each. What is found stays in .build/fuzz.
 FUZZ := .build/fuzz

@@ -125,6 +125,12 @@ let tests: [Target] = [
   .executableTarget(
     name: "message-benchmark", dependencies: ["Msgr", "Storage"],
     path: "Tests/Benchmarks/Messages"),
+  .executableTarget(
+    name: "mixed-load",
+    dependencies: [
+      "ApptimistProtocol", "Cryptography", "HTTPClient", "HTTPProtocol", "WalletClient",
+    ],
+    path: "Tests/Benchmarks/MixedLoad"),
   .testTarget(
     name: "CompressionTests", dependencies: ["CBrotli", "CZlib", "Compression"],
     linkerSettings: [.linkedLibrary("brotlidec")]),
@@ -141,6 +147,12 @@ let tests: [Target] = [
     name: "HTTPServerTests",
     dependencies: [
       "BlockingTests", "CNghttp2", "COpenSSL", "HTTPProtocol", "HTTPServer", "Locking",
+    ]),
+  .testTarget(
+    name: "IntegrationTests",
+    dependencies: [
+      "ApptimistProtocol", "awd", "Cryptography", "HTTPClient", "HTTPProtocol", "Locking",
+      "Observability", "WalletClient", "XMLSecurity",
     ]),
   .testTarget(
     name: "MsgrTests",

@@ -31,6 +31,19 @@ public struct ApptimistService: Service {
     _ = ApptimistConfiguration(configuration)
   }
 
+  /// Looks at the keys, and at who may make an account.
+  ///
+  /// - Parameters:
+  ///   - configuration: the section `[apptimist]`.
+  ///   - isExposed: whether other machines reach the server.
+  public static func check(
+    _ configuration: ConfigurationSection, isExposed: Bool
+  ) async -> [ContentFinding] {
+    ApptimistCheck.findings(
+      ApptimistConfiguration(configuration), dataFolder: configuration.dataFolder,
+      isExposed: isExposed)
+  }
+
   /// Makes the service, and its keys if there are none.
   public init(_ context: ServiceContext) async throws {
     configuration = ApptimistConfiguration(context.configuration)

@@ -41,9 +41,13 @@ public struct TokenScriptService: Service {
 
   /// Looks at the repository as `awd serve` would, every file anew.
   ///
-  /// - Parameter configuration: the section `[tokenscript]`.
+  /// - Parameters:
+  ///   - configuration: the section `[tokenscript]`.
+  ///   - isExposed: whether other machines reach the server, which changes nothing.
   /// - Returns: the sum, refused files, and what is odd.
-  public static func check(_ configuration: ConfigurationSection) async -> [ContentFinding] {
+  public static func check(
+    _ configuration: ConfigurationSection, isExposed: Bool
+  ) async -> [ContentFinding] {
     await RepositoryCheck.findings(TokenScriptConfiguration(configuration))
   }
 

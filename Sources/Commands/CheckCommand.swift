@@ -61,7 +61,8 @@ struct CheckCommand: Command {
       }
     }
     for service in context.services where configuration.server.services.contains(service.name) {
-      for finding in await service.check(try configuration.section(of: service)) {
+      let section = try configuration.section(of: service)
+      for finding in await service.check(section, isExposed: configuration.server.isExposed) {
         content.append(
           Report.Finding(
             service: service.name, grade: finding.grade, message: finding.message))

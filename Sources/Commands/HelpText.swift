@@ -2,6 +2,9 @@ import ServiceKit
 
 /// Renders what `--help` shows.
 struct HelpText {
+  /// No line is longer, unless a single word is.
+  private static let width = 100
+
   let program: String
   let commands: [any Command.Type]
 
@@ -27,32 +30,52 @@ struct HelpText {
 
   /// The page of one command.
   func page(of command: any Command.Type) -> String {
-    var usage = "usage: \(program) \(command.name)"
+    var usage: [String] = []
     var rows: [(String, String)] = []
     for parameter in command.parameters {
       switch parameter {
       case .flag(let name, let help):
-        usage += " [--\(name)]"
+        usage.append("[--\(name)]")
         rows.append(("--\(name)", help))
       case .option(let name, let value, let help):
-        usage += " [--\(name) \(value)]"
+        usage.append("[--\(name) \(value)]")
         rows.append(("--\(name) \(value)", help))
       case .operand(let name, let help):
-        usage += " \(name)"
+        usage.append(name)
         rows.append((name, help))
       case .operands(let name, let least, let help):
-        usage += least > 0 ? " \(name)…" : " [\(name)…]"
+        usage.append(least > 0 ? "\(name)…" : "[\(name)…]")
         rows.append((name, help))
       }
     }
     rows.append(("--help", "print this"))
-    return "\(usage)\n\n\(command.summary)\n\n\(Self.columns(rows))"
+    let synopsis = Self.wrap(usage, behind: "usage: \(program) \(command.name) ")
+    let summary = Self.wrap(command.summary.split(separator: " "), behind: "")
+    return "\(synopsis)\n\n\(summary)\n\n\(Self.columns(rows))"
   }
 
   private static func columns(_ rows: [(String, String)]) -> String {
     let width = rows.map(\.0.count).max() ?? 0
     return rows.map { name, help in
-      "  \(name)\(String(repeating: " ", count: width - name.count))  \(help)"
+      let padding = String(repeating: " ", count: width - name.count)
+      return wrap(help.split(separator: " "), behind: "  \(name)\(padding)  ")
     }.joined(separator: "\n")
+  }
+
+  /// Puts words behind a beginning, in as many lines as they need, all from the same column on.
+  private static func wrap(_ words: [some StringProtocol], behind beginning: String) -> String {
+    var lines: [String] = []
+    var line = beginning
+    var isEmpty = true
+    for word in words {
+      if !isEmpty && line.count + 1 + word.count > width {
+        lines.append(line)
+        line = String(repeating: " ", count: beginning.count)
+        isEmpty = true
+      }
+      line += isEmpty ? "\(word)" : " \(word)"
+      isEmpty = false
+    }
+    return (lines + [line]).joined(separator: "\n")
   }
 }

@@ -91,6 +91,9 @@ struct LoadedConfiguration: Sendable {
 }
 
 extension ServerConfiguration {
+  /// Whether other machines reach the server, by a proxy or without.
+  var isExposed: Bool { !trustedProxies.isEmpty || listen.contains { !$0.isLocal } }
+
   /// An address that other machines reach, in plain HTTP, without a proxy in front; nil if there is none.
   fileprivate var firstExposedAddress: ListenAddress? {
     guard trustedProxies.isEmpty else { return nil }

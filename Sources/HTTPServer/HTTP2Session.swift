@@ -2,7 +2,8 @@ internal import CNghttp2
 
 /// nghttp2's side of an HTTP/2 connection: frames, header compression, streams' states and flow control.
 ///
-/// Its callbacks are passed on to the connection. They come only from within ``receive(_:)`` and ``nextOutput()``, which
+/// Its callbacks are passed on to the connection. They come only from within ``receive(_:)`` and
+/// ``withNextOutput(_:)``, which
 /// must not be called from a callback.
 @safe
 final class HTTP2Session {

@@ -10,7 +10,7 @@ public enum TLSError: Error, Equatable, CustomStringConvertible {
   case encryptedKey
   /// The key belongs to another certificate.
   case mismatch
-  /// OpenSSL takes the pair not, in its words.
+  /// OpenSSL does not take the pair; its words.
   case refused(String)
 
   /// What is wrong, and what to do.

@@ -28,9 +28,13 @@ public protocol Service: Sendable {
 
   /// Looks at the content that the service would work with, for `awd check`, and changes nothing.
   ///
-  /// - Parameter configuration: the service's own section, validated before.
+  /// - Parameters:
+  ///   - configuration: the service's own section, validated before.
+  ///   - isExposed: whether other machines reach the server, by a proxy or without.
   /// - Returns: what is good about the content, and all that is not.
-  static func check(_ configuration: ConfigurationSection) async -> [ContentFinding]
+  static func check(
+    _ configuration: ConfigurationSection, isExposed: Bool
+  ) async -> [ContentFinding]
 
   /// Makes the service, ready to answer requests.
   ///
@@ -69,7 +73,9 @@ extension Service {
   /// Requests may be read by anyone.
   public static var needsConfidentiality: Bool { false }
   /// No content to look at.
-  public static func check(_ configuration: ConfigurationSection) async -> [ContentFinding] { [] }
+  public static func check(
+    _ configuration: ConfigurationSection, isExposed: Bool
+  ) async -> [ContentFinding] { [] }
   /// Nothing to try.
   public func examples(at url: String) -> [ServiceExample] { [] }
   /// Nothing to do in the background.

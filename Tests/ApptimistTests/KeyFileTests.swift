@@ -31,6 +31,39 @@ import Testing
     #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["keys"])
   }
 
+  @Test func theCheckTellsOfKeysAndIdentity() throws {
+    let folder = try TestFolder()
+    func grades(_ toml: String = "", isExposed: Bool = false, data: String? = nil) throws
+      -> [String]
+    {
+      let document = try ConfigurationDocument(
+        parsing: Array("[apptimist]\n\(toml)".utf8), file: "/test.toml")
+      var configuration = ApptimistConfiguration(ConfigurationReader(document).section("apptimist"))
+      configuration.keys = "\(folder.path)/keys"
+      return ApptimistCheck.findings(
+        configuration, dataFolder: data ?? folder.path, isExposed: isExposed
+      ).map(\.grade.rawValue)
+    }
+    // Without a file there will be one.
+    #expect(try grades() == ["good", "good"])
+    let file = KeyFile(path: "\(folder.path)/keys")
+    _ = try file.open()
+    #expect(try grades() == ["good", "good"])
+    #expect(try grades(isExposed: true) == ["good", "doubtful"])
+    #expect(try grades("identity = \"invite\"", isExposed: true) == ["good", "good"])
+    #expect(try grades(data: "/elsewhere") == ["good", "doubtful", "good"])
+    let facebook = """
+      identity = "facebook"
+      facebook = { app_id = "1", app_secret = "s", graph_url = "http://127.0.0.1:1" }
+      """
+    #expect(try grades(facebook, isExposed: true) == ["good", "good", "doubtful"])
+    try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: file.path)
+    #expect(try grades() == ["wrong", "good"])
+    try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: file.path)
+    try Data("none\n".utf8).write(to: URL(filePath: file.path))
+    #expect(try grades() == ["wrong", "good"])
+  }
+
   @Test func refusesKeysThatOthersMayRead() throws {
     let folder = try TestFolder()
     let file = KeyFile(path: "\(folder.path)/keys")

@@ -28,7 +28,9 @@ struct SampleService: Service {
     }
   }
 
-  static func check(_ configuration: ConfigurationSection) async -> [ContentFinding] {
+  static func check(
+    _ configuration: ConfigurationSection, isExposed: Bool
+  ) async -> [ContentFinding] {
     switch configuration.string("greeting", default: "hello") {
     case "hello": []
     case "hi": [ContentFinding(.doubtful, "rather short")]

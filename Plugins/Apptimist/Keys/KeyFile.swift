@@ -102,7 +102,10 @@ struct KeyFile: Sendable {
 
   // MARK: - Disk
 
-  private func read() throws(Failure) -> ServiceKeys? {
+  /// The keys of the file, or nil without a file; blocks on the disk.
+  ///
+  /// - Throws: ``Failure``, also for a file that others may read.
+  func read() throws(Failure) -> ServiceKeys? {
     let file = unsafe Glibc.open(path, O_RDONLY | O_CLOEXEC)
     guard file >= 0 else {
       if errno == ENOENT { return nil }

@@ -1,0 +1,84 @@
+import ApptimistProtocol
+import Cryptography
+import Foundation
+import HTTPClient
+import HTTPProtocol
+import Testing
+import WalletClient
+
+/// `awd backup` beside a busy server, `awd restore` into an empty place, and a server over that.
+@Suite(.timeLimit(.minutes(2))) struct BackupTests {
+  private func modified(_ site: Site) async throws -> String? {
+    let answer = try await HTTPClient().send(
+      OutgoingRequest(.get, "\(site.url)/\(Site.namespace)/\(Site.contract)"))
+    return answer.fields.first(.lastModified)
+  }
+
+  /// That each sender's numbers go from 0 to somewhere, at least as far as was answered before, and no
+  /// further than was sent.
+  private func expectMoment(_ texts: [String], since before: [String], until after: [String]) {
+    let senders = Dictionary(grouping: texts) { $0.prefix { $0 != ":" } }
+    for (sender, texts) in senders {
+      #expect(texts == texts.indices.map { "\(sender):\($0)" })
+    }
+    #expect(Set(before).isSubset(of: texts))
+    // Of each sender one message was on its way.
+    #expect(Set(texts).subtracting(after).count <= senders.count)
+  }
+
+  @Test func aMomentOfABusyServerIsServedElsewhere() async throws {
+    let site = try Site()
+    let copy = try Site()
+    let file = "\(site.folder)/awd.backup"
+    try await site.serving { _ in
+      let load = try await Load.start(on: site)
+      try await load.phone.device.write([4, 2], to: try #require(Filename("note")))
+      let token = try #require(try await site.msgr("token").token)
+      try await load.advance(by: 10)
+      let before = load.progress
+      let backup = try await site.run("backup", file, "--json")
+      try #require(backup.code == 0, "\(backup)")
+      try await load.advance(by: 10)
+
+      // Nothing is overwritten.
+      #expect(try await site.run("backup", file).code == 1)
+      #expect(try await site.run("restore", file).code == 1)
+      let record = await load.finish()
+      #expect(record.failures == [])
+
+      try copy.configure(rest: "[tokenscript]\nrepository = \"\(site.data)/repository\"")
+      let restored = try await copy.run("restore", file)
+      try #require(restored.code == 0, "\(restored)")
+      #expect(restored.output.contains("apptimist.keys"))
+      #expect(try await copy.run("restore", file).code == 1)
+      try await copy.serving { _ in
+        #expect(try await copy.identity() == site.identity())
+        #expect(try await modified(copy) == modified(site))
+        #expect(try await MsgrServer(copy.url).session(token: token).contacts() == [])
+        let inbox = try await copy.msgr(Load.recipient, isNew: false).inbox()
+        expectMoment(inbox.map(\.text), since: before.msgr, until: record.msgr)
+
+        let phone = try await copy.device(nil, keys: load.phone.keys)
+        #expect(try await phone.device.read(try #require(Filename("note"))) == [4, 2])
+        // What comes before a message that is new is all there is.
+        try await copy.device("Other").send("last", to: phone.user)
+        var texts: [String] = []
+        while true {
+          let text = try await phone.next().text
+          if text == "last" { break }
+          texts.append(text)
+        }
+        expectMoment(texts, since: before.apptimist, until: record.apptimist)
+      }
+    }
+  }
+
+  @Test func whatIsNoBackupIsRefused() async throws {
+    let site = try Site()
+    let file = "\(site.folder)/none.backup"
+    try Data(repeating: 7, count: 10_000).write(to: URL(filePath: file))
+    let result = try await site.run("restore", file)
+    #expect(result.code == 1 && result.errors.contains("nothing is restored"))
+    #expect(!FileManager.default.fileExists(atPath: "\(site.data)/awd.sqlite3"))
+  }
+}

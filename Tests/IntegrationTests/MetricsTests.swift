@@ -1,0 +1,41 @@
+import Foundation
+import HTTPClient
+import HTTPProtocol
+import Testing
+import XMLSecurity
+
+/// What the example alerts and the dashboard ask for is there.
+@Suite(.timeLimit(.minutes(2))) struct MetricsTests {
+  /// All names of time series that a text in Prometheus's format may bring.
+  private func names(in exposition: String) -> Set<String> {
+    var names: Set<String> = []
+    for line in exposition.split(separator: "\n") where line.hasPrefix("# TYPE ") {
+      let words = line.split(separator: " ")
+      let endings = words[3] == "histogram" ? ["_bucket", "_sum", "_count"] : [""]
+      names.formUnion(endings.map { "\(words[2])\($0)" })
+    }
+    return names
+  }
+
+  @Test(arguments: ["alerts.yml", "grafana-dashboard.json"])
+  func whatIsNamedIsThere(_ file: String) async throws {
+    let site = try Site()
+    let key = try DevelopmentKey(.p256, commonName: "localhost", notBefore: 1_500_000_000)
+    let (certificate, secret) = ("\(site.folder)/cert.pem", "\(site.folder)/key.pem")
+    try Data(key.certificatePEM).write(to: URL(filePath: certificate))
+    try Data(key.keyPEM).write(to: URL(filePath: secret))
+    try site.configure(
+      listen: "https://127.0.0.1:0",
+      server: """
+        tls = { certificate = "\(certificate)", key = "\(secret)" }
+        admin_listen = "http://127.0.0.1:\(site.port)"
+        """)
+    let exposed = try await site.serving { _ in names(in: try await site.get("/metrics")) }
+
+    let config = URL(filePath: #filePath).appending(path: "../../../config").standardized
+    let text = try String(contentsOf: config.appending(path: file), encoding: .utf8)
+    let named = Set(text.matches(of: /\bawd_[a-z0-9_]+/).map { String($0.output) })
+    #expect(named.count > 10)
+    #expect(named.subtracting(exposed).sorted() == [])
+  }
+}

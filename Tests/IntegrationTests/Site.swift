@@ -1,0 +1,179 @@
+import ApptimistProtocol
+import Foundation
+import HTTPClient
+import HTTPProtocol
+import Observability
+import WalletClient
+
+/// A place for a server: a folder with a configuration and data, and a port.
+final class Site: Sendable {
+  static let services = ["tokenscript", "msgr", "apptimist"]
+  /// A contract of the demo that the server makes for itself.
+  static let contract = "0x6b175474e89094c44da98b954eedeac495271d0f"
+  static let namespace = "2020/03"
+
+  let folder: String
+  let port: UInt16
+
+  /// An empty place.
+  init() throws {
+    folder = "/tmp/awd-integration-\(UUID().uuidString)"
+    port = try Self.freePort()
+    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+    try configure()
+  }
+
+  deinit { try? FileManager.default.removeItem(atPath: folder) }
+
+  var configuration: String { "\(folder)/awd.toml" }
+  var data: String { "\(folder)/data" }
+  var url: String { "http://127.0.0.1:\(port)" }
+
+  /// Below the ports that the system gives to who doesn't ask for one: a restarted server finds it free.
+  private static func freePort() throws -> UInt16 {
+    while true {
+      let port = UInt16.random(in: 20_000..<32_000)
+      let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+      guard descriptor >= 0 else { throw POSIXError(.EMFILE) }
+      defer { close(descriptor) }
+      var address = sockaddr_in()
+      address.sin_family = sa_family_t(AF_INET)
+      address.sin_port = port.bigEndian
+      address.sin_addr.s_addr = inet_addr("127.0.0.1")
+      let result = withUnsafePointer(to: &address) {
+        $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+          bind(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+        }
+      }
+      if result == 0 { return port }
+    }
+  }
+
+  /// Writes the configuration.
+  ///
+  /// - Parameters:
+  ///   - services: those that are switched on.
+  ///   - server: further lines of `[server]`.
+  ///   - rest: further lines behind all sections.
+  func configure(
+    services: [String] = services, listen: String? = nil, server: String = "", rest: String = ""
+  ) throws {
+    let listen = listen ?? "127.0.0.1:\(port)"
+    let list = services.map { "\"\($0)\"" }.joined(separator: ", ")
+    let text = """
+      [server]
+      listen = ["\(listen)"]
+      services = [\(list)]
+      data = "data"
+      \(server)
+
+      [msgr]
+      push = "log"
+      debug_pushes = true
+      messages_per_minute = 1000000
+      inbox_messages = 100000
+      password_memory = "8KiB"
+      password_passes = 1
+
+      [apptimist]
+      refusal_min = "0s"
+      refusal_max = "0s"
+      \(rest)
+      """
+    try Data(text.utf8).write(to: URL(filePath: configuration))
+  }
+
+  /// Starts the server, and waits until it answers.
+  func serve() async throws -> Child {
+    let child = try Child(["serve", "--config", configuration], home: folder)
+    _ = try await child.line(with: "listening at=")
+    return child
+  }
+
+  /// Runs another command on the site.
+  func run(
+    _ words: String..., input: String = ""
+  ) async throws -> (code: Int32, output: String, errors: String) {
+    try await Child.run(words + ["--config", configuration], home: folder, input: input)
+  }
+
+  /// Starts the server for the time of a body, and has it stop.
+  func serving<Value>(_ body: (Child) async throws -> Value) async throws -> Value {
+    let child = try await serve()
+    let value = try await body(child)
+    try await child.stop()
+    return value
+  }
+
+  // MARK: - Clients
+
+  /// The status of a request.
+  func status(_ method: HTTPProtocol.Method = .get, _ path: String) async throws -> UInt16 {
+    try await HTTPClient().send(OutgoingRequest(method, url + path)).status.code
+  }
+
+  /// The body of an answer with 200.
+  func get(_ path: String) async throws -> String {
+    let answer = try await HTTPClient().send(OutgoingRequest(.get, url + path))
+    guard answer.status == .ok else { throw Unexpected("\(path): \(answer.status.code)") }
+    return String(decoding: answer.body, as: UTF8.self)
+  }
+
+  /// What a wallet gets of a contract.
+  func fetch(
+    _ contract: String = contract, cache: String = "cache", network: UInt64 = 1
+  ) async throws -> TokenScriptReport {
+    let agent = try TokenScriptAgent(
+      repository: url, cache: "\(folder)/\(cache)", log: Log(level: .error, descriptor: -1))
+    return try await agent.fetch(
+      TokenScriptRequest(
+        address: contract, network: network,
+        namespaces: [Self.namespace].compactMap { TokenScriptNamespace($0) }))
+  }
+
+  /// An account of Msgr, made or logged in to.
+  func msgr(_ name: String, device: String? = nil, isNew: Bool = true) async throws -> MsgrSession {
+    let server = try MsgrServer(url)
+    let device = device ?? "stream:\(name)-0001"
+    return isNew
+      ? try await server.register(name, password: "pw", device: device)
+      : try await server.login(name, password: "pw", device: device)
+  }
+
+  var siren: WebSocketURL {
+    get throws {
+      guard let url = WebSocketURL("ws://127.0.0.1:\(port)/siren") else {
+        throw Unexpected("no URL")
+      }
+      return url
+    }
+  }
+
+  func identity() async throws -> ServiceIdentity {
+    try await ServiceIdentity.fetch(from: siren, client: HTTPClient())
+  }
+
+  /// A device of Apptimist, running; with an account to be made if there is a name.
+  func device(
+    _ name: String?, keys: DeviceKeys = .generate(), head: MessageID? = nil
+  ) async throws -> Phone {
+    try await Phone(
+      name, keys: keys, head: head, service: identity(), url: siren)
+  }
+}
+
+/// What was not to be.
+struct Unexpected: Error, CustomStringConvertible {
+  let description: String
+
+  init(_ description: String) { self.description = description }
+}
+
+extension Child {
+  /// Has the server stop; what is not an exit with 0 in time is an error.
+  func stop() async throws {
+    signal(SIGTERM)
+    let ending = try await ended()
+    guard ending == .exited(0) else { throw Unexpected("\(ending)\n\(errors)") }
+  }
+}

@@ -1,0 +1,55 @@
+import ApptimistProtocol
+import Cryptography
+import HTTPProtocol
+import WalletClient
+
+/// A connection as a device makes it, in the words of the protocol, that watches how the service takes leave.
+final class Visitor {
+  /// How that was.
+  struct Farewell: Equatable {
+    var redirect: String?
+    var code: UInt16?
+  }
+
+  private let socket: WebSocket
+  private var channel: HeaderChannel
+
+  /// Connects, and logs in if there are keys.
+  init(_ site: Site, _ client: WebSocketClient, as keys: DeviceKeys?) async throws {
+    let identity = try await site.identity()
+    let ephemeral = EncryptionKeyPair.generate(for: .session)
+    var url = try site.siren
+    url.query = ephemeral.publicKey.hex
+    socket = try await client.connect(to: url)
+    let channel = HeaderChannel(
+      own: ephemeral, peer: identity.encryptionKey, dataNonce: identity.dataNonce)
+    guard let channel else { throw Unexpected("no channel") }
+    self.channel = channel
+    guard let keys, let nobody = ShortBytes("?") else { return }
+    let signature = keys.authentication.sign(keys.user)
+    try send(.login(PDU.Login(user: keys.user, signature: signature, max: 0, head: MessageID())))
+    // Its answer says that the session is established.
+    try send(.searchByUid(PDU.SearchByUid(maxUsers: 1, uid: nobody)))
+    while try await next() != .user(.nobody) {}
+  }
+
+  private func send(_ pdu: PDU) throws { try socket.enqueue(.binary(try channel.seal(pdu))) }
+
+  private func next() async throws -> PDU? {
+    guard let message = try await socket.next() else { return nil }
+    guard case .binary(let bytes) = message else { throw Unexpected("text") }
+    return try PDU(decoding: try channel.open(Frame(bytes, limits: Frame.Limits())))
+  }
+
+  /// Waits for the end.
+  func farewell() async throws -> Farewell {
+    var farewell = Farewell()
+    while let pdu = try await next() {
+      if case .redirect(let redirect) = pdu {
+        farewell.redirect = String(decoding: redirect.uri, as: UTF8.self)
+      }
+    }
+    if case .closed(let code, _) = socket.end { farewell.code = code }
+    return farewell
+  }
+}
