@@ -35,8 +35,9 @@ public struct Program: Sendable {
     if command(in: words)?.command == ServeCommand.self { StopSignals.block() }
     Task {
       let code = await run(
-        words, environment: ProcessInfo.processInfo.environment, print: { Swift.print($0) },
-        complain: Self.complain)
+        words, environment: ProcessInfo.processInfo.environment,
+        print: { Self.write($0, to: STDOUT_FILENO) },
+        complain: { Self.write($0, to: STDERR_FILENO) })
       exit(code.rawValue)
     }
     // Not `dispatchMain`, nor an asynchronous main: on Linux both end in `sigsuspend` with an empty
@@ -52,11 +53,18 @@ public struct Program: Sendable {
     }
   }
 
-  /// Writes a line to standard error.
-  @Sendable private static func complain(_ line: String) {
-    let bytes = Array("\(line)\n".utf8)
-    // Where it can't be written, nobody is left who could be told.
-    _ = unsafe bytes.withUnsafeBytes { unsafe write(STDERR_FILENO, $0.baseAddress, $0.count) }
+  /// Writes a line at once: whoever reads a pipe wants it when it comes.
+  private static func write(_ line: String, to descriptor: Int32) {
+    var rest = Array("\(line)\n".utf8)[...]
+    while !rest.isEmpty {
+      let count = unsafe rest.withUnsafeBytes { bytes in
+        unsafe Glibc.write(descriptor, bytes.baseAddress, bytes.count)
+      }
+      if count < 0 && errno == EINTR { continue }
+      // Where it can't be written, nobody is left who could be told.
+      guard count > 0 else { return }
+      rest = rest.dropFirst(count)
+    }
   }
 
   /// Does what arguments say.

@@ -1,7 +1,6 @@
 import ApptimistProtocol
 import Cryptography
 import Dispatch
-import Glibc
 import HTTPClient
 import ServiceKit
 import WalletClient
@@ -36,11 +35,7 @@ struct WalletChatCommand: Command {
       let path = arguments["folder"]
         ?? context.environment["HOME"].map({ "\($0)/.local/state/awd-chat" })
     else { throw CommandError.usage("--folder is missing, and so is HOME") }
-    let print: @Sendable (String) -> Void = { line in
-      context.print(line)
-      // Whoever reads a pipe wants each line when it comes.
-      fflush(nil)
-    }
+    let print = context.print
     let folder = ChatFolder(path)
     let head = try folder.head()
     let account = try account(arguments, isNew: head == nil)

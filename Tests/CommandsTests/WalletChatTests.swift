@@ -1,61 +1,8 @@
 import Foundation
-import Synchronization
 import Testing
 
 /// Two built programs that talk through a third.
 @Suite struct WalletChatTests {
-  /// A process whose lines can be waited for.
-  private final class Program: @unchecked Sendable {
-    // Safe to share: `Process` is started in `init` and only signalled later; the text has a lock.
-    private let process = Process()
-    private let input = Pipe()
-    private let text = Mutex("")
-
-    init(_ words: [String]) throws {
-      let tests = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
-      process.executableURL = URL(fileURLWithPath: tests).deletingLastPathComponent()
-        .appendingPathComponent("awd")
-      process.arguments = words
-      process.environment = ProcessInfo.processInfo.environment
-        .filter { $0.key.hasSuffix("SAN_OPTIONS") }
-      let output = Pipe()
-      process.standardInput = input
-      process.standardOutput = output
-      process.standardError = output
-      output.fileHandleForReading.readabilityHandler = { [weak self] handle in
-        let piece = String(decoding: handle.availableData, as: UTF8.self)
-        if piece.isEmpty { handle.readabilityHandler = nil }
-        self?.text.withLock { $0 += piece }
-      }
-      try process.run()
-    }
-
-    deinit { if process.isRunning { kill(process.processIdentifier, SIGKILL) } }
-
-    var output: String { text.withLock { $0 } }
-
-    func type(_ line: String) { input.fileHandleForWriting.write(Data("\(line)\n".utf8)) }
-
-    func endInput() throws { try input.fileHandleForWriting.close() }
-
-    /// Waits for a part of the output, as long as the program runs and not for ever.
-    func wait(for part: String) async throws {
-      for _ in 0..<3000 {
-        if output.contains(part) { return }
-        if !process.isRunning { break }
-        try await Task.sleep(for: .milliseconds(10))
-      }
-      if !output.contains(part) { Issue.record("no “\(part)” in: \(output)") }
-    }
-
-    func exitCode() async throws -> Int32 {
-      for _ in 0..<3000 where process.isRunning { try await Task.sleep(for: .milliseconds(10)) }
-      return process.isRunning ? -1 : process.terminationStatus
-    }
-
-    func terminate() { process.terminate() }
-  }
-
   @Test func twoOfThemTalk() async throws {
     let folder = try Folder([
       "awd.toml": """
@@ -65,13 +12,13 @@ import Testing
       data = "data"
       """
     ])
-    let server = try Program(["serve", "--config", "\(folder.path)/awd.toml"])
+    let server = try SpawnedProgram(["serve", "--config", "\(folder.path)/awd.toml"])
     defer { server.terminate() }
     try await server.wait(for: "listening at=http://127.0.0.1:")
     let line = server.output.split(separator: "listening at=http://127.0.0.1:").last ?? ""
     let url = "ws://127.0.0.1:\(line.prefix { $0.isNumber })/siren"
-    func chat(_ who: String, _ further: [String]) throws -> Program {
-      try Program(
+    func chat(_ who: String, _ further: [String]) throws -> SpawnedProgram {
+      try SpawnedProgram(
         ["wallet", "chat", "--server", url, "--folder", "\(folder.path)/\(who)"] + further)
     }
 
@@ -103,7 +50,7 @@ import Testing
     ann.type("/quit")
     #expect(try await ann.exitCode() == 0)
     bob.type("are you there?")
-    try bob.endInput()
+    bob.endInput()
     #expect(try await bob.exitCode() == 0)
     let again = try chat("ann", [])
     try await again.wait(for: "> are you there?")
@@ -129,7 +76,7 @@ import Testing
   @Test func usage() async throws {
     let folder = try Folder()
     for words in [["--server", "http://x"], ["--folder", folder.path], ["--nonsense"]] {
-      #expect(try await Program(["wallet", "chat"] + words).exitCode() == 2)
+      #expect(try await SpawnedProgram(["wallet", "chat"] + words).exitCode() == 2)
     }
   }
 }
