@@ -33,7 +33,8 @@ extension ErrorStyle {
 
   private static func json(_ error: HTTPError) -> Response {
     // Encoding text doesn't fail; if it did, the status alone would have to do.
-    (try? Response(error.status, json: error.members.merging(["error": error.message]) { $1 })) ?? Response(error.status)
+    (try? Response(error.status, json: error.members.merging(["error": error.message]) { $1 }))
+      ?? Response(error.status)
   }
 
   private static func html(_ error: HTTPError) -> Response {

@@ -39,7 +39,8 @@ def wait_for(port):
 class Server:
     def __init__(self, *command):
         # awd tells on stderr that nobody takes its pushes.
-        self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        quiet = subprocess.DEVNULL
+        self.process = subprocess.Popen(command, stdout=quiet, stderr=quiet)
 
     def __enter__(self):
         return self.process
@@ -78,7 +79,8 @@ def write_script(path, tokens):
 def load(port, tokens=None):
     write_script(f"{work}/wrk.lua", tokens)
     output = subprocess.run(
-        ["wrk", "-t1", f"-c{CLIENTS}", f"-d{SECONDS}s", "--latency", "-s", f"{work}/wrk.lua", f"http://127.0.0.1:{port}"],
+        ["wrk", "-t1", f"-c{CLIENTS}", f"-d{SECONDS}s", "--latency", "--timeout", "20s", "-s", f"{work}/wrk.lua",
+         f"http://127.0.0.1:{port}"],
         capture_output=True, text=True, check=True).stdout
     if "Non-2xx" in output or "Socket errors" in output:
         sys.exit(output)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""stream_memory.py AWD [STREAMS]: what streams cost awd in user-space memory (the growth of its resident set, read
-from /proc). First STREAMS idle ones (10,000), an account each: at most 8 KiB each, none dropped, and one that gets a message gets
-it. Then one that doesn't read while an inbox of 4 MB is sent to it: no more than its high-water mark, and the daemon stays well.
-Exit 0 if all holds."""
+"""stream_memory.py AWD [STREAMS]: what streams cost awd in user-space memory (the growth of its resident set, read from
+/proc). First STREAMS idle ones (10,000), an account each: at most 8 KiB each, none dropped, and one that gets a message
+gets it. Then 20 that don't read, each with an inbox of 15 MB to come: no more than the high-water mark each. Exit 0 if all
+holds."""
 import base64, contextlib, json, os, resource, select, shutil, signal, socket, subprocess, sys, tempfile, threading, time, http.client
 
 AWD = os.path.abspath(sys.argv[1])
