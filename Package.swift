@@ -25,22 +25,26 @@ let systemLibraries: [Target] = [
 let libraries: [Target] = [
   .target(name: "ApptimistProtocol", dependencies: ["Cryptography", "Wire"]),
   .target(name: "Compression", dependencies: ["CBrotli", "CZlib"]),
-  .target(name: "Configuration", dependencies: ["CTOML"]),
+  .target(name: "Configuration", dependencies: ["CTOML", "Locking"]),
   .target(name: "Cryptography", dependencies: ["CNettle", "COpenSSL", "CSodium"]),
-  .target(name: "HTTPClient", dependencies: ["CCurl", "CUV", "HTTPProtocol"]),
+  .target(name: "HTTPClient", dependencies: ["CCurl", "CUV", "HTTPProtocol", "Locking"]),
   .target(name: "HTTPProtocol"),
   .target(
-    name: "HTTPServer", dependencies: ["CNghttp2", "COpenSSL", "CUV", "HTTPProtocol"]),
-  .target(name: "Observability"),
+    name: "HTTPServer",
+    dependencies: ["CNghttp2", "COpenSSL", "CUV", "HTTPProtocol", "Locking"]),
+  .target(name: "Locking"),
+  .target(name: "Observability", dependencies: ["Locking"]),
   .target(
     name: "ServiceKit",
-    dependencies: ["Configuration", "HTTPProtocol", "HTTPServer", "Observability", "Storage"]),
-  .target(name: "Storage", dependencies: ["CSQLite"]),
+    dependencies: [
+      "Configuration", "HTTPProtocol", "HTTPServer", "Locking", "Observability", "Storage",
+    ]),
+  .target(name: "Storage", dependencies: ["CSQLite", "Locking"]),
   .target(
     name: "WalletClient",
     dependencies: [
       "ApptimistProtocol", "COpenSSL", "CUV", "Cryptography", "HTTPClient", "HTTPProtocol",
-      "Observability", "XMLSecurity",
+      "Locking", "Observability", "XMLSecurity",
     ]),
   .target(name: "Wire"),
   .target(
@@ -53,21 +57,21 @@ let plugins: [Target] = [
     name: "Apptimist",
     dependencies: [
       "ApptimistProtocol", "CICU", "Configuration", "Cryptography", "HTTPClient", "HTTPProtocol",
-      "HTTPServer", "Observability", "ServiceKit", "Storage",
+      "HTTPServer", "Locking", "Observability", "ServiceKit", "Storage",
     ],
     path: "Plugins/Apptimist"),
   .target(
     name: "Msgr",
     dependencies: [
       "CICU", "COpenSSL", "Configuration", "Cryptography", "HTTPClient", "HTTPProtocol",
-      "HTTPServer", "Observability", "ServiceKit", "Storage",
+      "HTTPServer", "Locking", "Observability", "ServiceKit", "Storage",
     ],
     path: "Plugins/Msgr",
     resources: [.embedInCode("openapi.json")]),
   .target(
     name: "TokenScriptRepo",
     dependencies: [
-      "Compression", "Configuration", "Cryptography", "HTTPProtocol", "Observability",
+      "Compression", "Configuration", "Cryptography", "HTTPProtocol", "Locking", "Observability",
       "ServiceKit", "Storage", "XMLSecurity",
     ],
     path: "Plugins/TokenScriptRepo"),
@@ -78,7 +82,8 @@ let programs: [Target] = [
     name: "Commands",
     dependencies: [
       "ApptimistProtocol", "Configuration", "Cryptography", "HTTPClient", "HTTPProtocol",
-      "HTTPServer", "Observability", "ServiceKit", "Storage", "WalletClient", "XMLSecurity",
+      "HTTPServer", "Locking", "Observability", "ServiceKit", "Storage", "WalletClient",
+      "XMLSecurity",
     ]),
   .executableTarget(
     name: "awd",
@@ -86,6 +91,10 @@ let programs: [Target] = [
 ]
 
 let tests: [Target] = [
+  // A trait for tests that block.
+  .target(name: "BlockingTests", dependencies: ["Locking"], path: "Tests/BlockingTests"),
+  // What the thread sanitizer is to leave out; linked into the one program that all tests are.
+  .target(name: "ThreadSanitizer", path: "Tests/ThreadSanitizer"),
   // Serves the routes that protocol probes, load and fault tests ask for; no part of the product.
   .executableTarget(
     name: "probe-server", dependencies: ["HTTPProtocol", "HTTPServer", "Storage"],
@@ -96,15 +105,21 @@ let tests: [Target] = [
   .testTarget(
     name: "ApptimistTests",
     dependencies: [
-      "Apptimist", "ApptimistProtocol", "CICU", "Configuration", "Cryptography", "HTTPClient",
-      "HTTPProtocol", "HTTPServer", "Observability", "ServiceKit", "Storage", "WalletClient",
-    ]),
+      "Apptimist", "ApptimistProtocol", "BlockingTests", "CICU", "Configuration", "Cryptography",
+      "HTTPClient", "HTTPProtocol", "HTTPServer", "Locking", "Observability", "ServiceKit",
+      "Storage", "WalletClient",
+    ],
+    exclude: ["Python"]),
   .testTarget(
     name: "CommandsTests",
     dependencies: [
-      "Commands", "Configuration", "HTTPProtocol", "HTTPServer", "Observability", "ServiceKit",
-      "Storage", "XMLSecurity", "awd",
+      "BlockingTests", "Commands", "Configuration", "HTTPProtocol", "HTTPServer", "Locking",
+      "Observability", "ServiceKit", "Storage", "XMLSecurity", "awd",
     ]),
+  .executableTarget(
+    name: "apptimist-benchmark",
+    dependencies: ["ApptimistProtocol", "Cryptography", "HTTPProtocol", "Storage"],
+    path: "Tests/Benchmarks/Apptimist"),
   .executableTarget(
     name: "store-benchmark", dependencies: ["Storage"], path: "Tests/Benchmarks/Store"),
   .executableTarget(
@@ -125,11 +140,14 @@ let tests: [Target] = [
   .target(
     name: "HTTP2StandIn", dependencies: ["CNghttp2", "COpenSSL"], path: "Tests/HTTP2StandIn"),
   .testTarget(
-    name: "HTTPClientTests", dependencies: ["HTTP2StandIn", "HTTPClient", "HTTPProtocol"]),
+    name: "HTTPClientTests",
+    dependencies: ["BlockingTests", "HTTP2StandIn", "HTTPClient", "HTTPProtocol", "Locking"]),
   .testTarget(name: "HTTPProtocolTests", dependencies: ["HTTPProtocol"]),
   .testTarget(
     name: "HTTPServerTests",
-    dependencies: ["CNghttp2", "COpenSSL", "HTTPProtocol", "HTTPServer"]),
+    dependencies: [
+      "BlockingTests", "CNghttp2", "COpenSSL", "HTTPProtocol", "HTTPServer", "Locking",
+    ]),
   .testTarget(
     name: "IntegrationTests",
     dependencies: [
@@ -139,31 +157,32 @@ let tests: [Target] = [
   .testTarget(
     name: "MsgrTests",
     dependencies: [
-      "COpenSSL", "Configuration", "Cryptography", "HTTP2StandIn", "HTTPClient", "HTTPProtocol",
-      "HTTPServer", "Msgr", "Observability", "ServiceKit", "Storage",
+      "BlockingTests", "COpenSSL", "Configuration", "Cryptography", "HTTP2StandIn", "HTTPClient",
+      "HTTPProtocol", "HTTPServer", "Locking", "Msgr", "Observability", "ServiceKit", "Storage",
     ]),
-  .testTarget(name: "ObservabilityTests", dependencies: ["Observability"]),
+  .testTarget(name: "ObservabilityTests", dependencies: ["BlockingTests", "Observability"]),
   .testTarget(
     name: "ServiceKitTests",
     dependencies: [
-      "Configuration", "HTTPProtocol", "HTTPServer", "Observability", "ServiceKit", "Storage",
+      "BlockingTests", "Configuration", "HTTPProtocol", "HTTPServer", "Locking", "Observability",
+      "ServiceKit", "Storage",
     ]),
-  .testTarget(name: "StorageTests", dependencies: ["Storage"]),
+  .testTarget(name: "StorageTests", dependencies: ["BlockingTests", "Storage", "ThreadSanitizer"]),
   .testTarget(
     name: "TokenScriptRepoTests",
     dependencies: [
-      "Configuration", "Cryptography", "HTTPProtocol", "HTTPServer", "Observability", "ServiceKit",
-      "Storage", "TokenScriptRepo", "XMLSecurity", "awd",
+      "BlockingTests", "Configuration", "Cryptography", "HTTPProtocol", "HTTPServer", "Locking",
+      "Observability", "ServiceKit", "Storage", "TokenScriptRepo", "XMLSecurity", "awd",
     ]),
   .testTarget(
     name: "WalletClientTests",
     dependencies: [
-      "Apptimist", "ApptimistProtocol", "Configuration", "Cryptography", "HTTPClient",
-      "HTTPProtocol", "HTTPServer", "Msgr", "Observability", "ServiceKit", "Storage",
-      "TokenScriptRepo", "WalletClient", "XMLSecurity",
+      "Apptimist", "ApptimistProtocol", "BlockingTests", "Configuration", "Cryptography",
+      "HTTPClient", "HTTPProtocol", "HTTPServer", "Locking", "Msgr", "Observability", "ServiceKit",
+      "Storage", "TokenScriptRepo", "WalletClient", "XMLSecurity",
     ]),
   .testTarget(name: "WireTests", dependencies: ["Wire"]),
-  .testTarget(name: "XMLSecurityTests", dependencies: ["XMLSecurity"]),
+  .testTarget(name: "XMLSecurityTests", dependencies: ["BlockingTests", "XMLSecurity"]),
 ]
 
 let package = Package(
@@ -174,7 +193,7 @@ let package = Package(
   cxxLanguageStandard: .cxx17
 )
 
-let inC = ["CICU", "CTOML"]
+let inC = ["CICU", "CTOML", "ThreadSanitizer"]
 for target in package.targets where target.type != .system && !inC.contains(target.name) {
   target.swiftSettings = [
     .treatAllWarnings(as: .error),

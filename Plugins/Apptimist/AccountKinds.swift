@@ -1,5 +1,5 @@
 internal import Cryptography
-internal import Synchronization
+internal import Locking
 
 /// Tells users from forums, mostly without asking the store: a user stays one for ever.
 final class AccountKinds: Sendable {
@@ -12,7 +12,7 @@ final class AccountKinds: Sendable {
   private static let capacity = 32_768
 
   private let store: ApptimistStore
-  private let users = Mutex<Set<EncryptionPublicKey>>([])
+  private let users = Lock<Set<EncryptionPublicKey>>([])
 
   init(_ store: ApptimistStore) {
     self.store = store

@@ -1,6 +1,6 @@
 internal import Cryptography
 internal import HTTPServer
-internal import Synchronization
+internal import Locking
 
 /// Tells sessions what comes to their users: the one place that knows who listens, keyed by user.
 final class Hub: Sendable {
@@ -23,7 +23,7 @@ final class Hub: Sendable {
   }
 
   private let limit: Int
-  private let state = Mutex(State())
+  private let state = Lock(State())
 
   /// A hub without sessions.
   ///

@@ -1,4 +1,4 @@
-internal import Synchronization
+internal import Locking
 
 /// Lets one after the other at something.
 final class Turns: Sendable {
@@ -12,7 +12,7 @@ final class Turns: Sendable {
   }
 
   /// Those who wait, for each place that somebody is at.
-  private let waiting = Mutex<[Place: [CheckedContinuation<Void, Never>]]>([:])
+  private let waiting = Lock<[Place: [CheckedContinuation<Void, Never>]]>([:])
 
   /// Runs a closure when it is its turn; turns come in the order in which they were asked for.
   nonisolated(nonsending) func take<Value, Failure: Error>(

@@ -1,4 +1,5 @@
 internal import Glibc
+internal import Locking
 internal import Synchronization
 
 /// Watches folders for changes (inotify), on a thread of its own that sleeps while there are none.
@@ -12,7 +13,7 @@ final class RepositoryWatch: Sendable {
   /// Nothing ever happens to it; it is there to be removed, which wakes the thread.
   private let sentinel: CInt
   private let isStopped = Atomic<Bool>(false)
-  private let watched = Mutex<[String: Watched]>([:])
+  private let watched = Lock<[String: Watched]>([:])
 
   /// A watch on a folder.
   private struct Watched {

@@ -1,4 +1,5 @@
 internal import Glibc
+internal import Locking
 internal import Synchronization
 
 /// Threads outside the cooperative pool and the event loops, for what blocks on the disk or keeps a
@@ -54,7 +55,7 @@ enum WorkerThreads {
     private let elements: [Element]
     private let transform: @Sendable (Element) -> Value
     private let next = Atomic<Int>(0)
-    private let done = Mutex<[(index: Int, value: Value)]>([])
+    private let done = Lock<[(index: Int, value: Value)]>([])
 
     init(elements: [Element], transform: @escaping @Sendable (Element) -> Value) {
       self.elements = elements

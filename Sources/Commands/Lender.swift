@@ -1,13 +1,13 @@
 import Configuration
+import Locking
 import Observability
 import ServiceKit
-import Synchronization
 
 /// Opens for a command what it asks for, and closes it when the command is done.
 final class Lender: Sendable {
   private let environment: [String: String]
   private let services: [any Service.Type]
-  private let opened = Mutex<[Workplace]>([])
+  private let opened = Lock<[Workplace]>([])
 
   init(environment: [String: String], services: [any Service.Type]) {
     self.environment = environment

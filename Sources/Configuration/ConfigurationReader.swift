@@ -1,4 +1,4 @@
-import Synchronization
+import Locking
 
 /// Gives a document its meaning: whoever needs a key asks for it, and what nobody asked for is wrong.
 ///
@@ -28,12 +28,12 @@ public final class ConfigurationReader: Sendable {
   }
 
   private let document: ConfigurationDocument
-  private let state: Mutex<State>
+  private let state: Lock<State>
 
   /// A reader that has read `[server] data` and nothing else.
   public init(_ document: ConfigurationDocument) {
     self.document = document
-    state = Mutex(State(problems: document.problems))
+    state = Lock(State(problems: document.problems))
     let server = section("server")
     let folder = server.path("data", default: document.defaultDataFolder ?? "")
     if folder.isEmpty {

@@ -4,8 +4,8 @@ internal import HTTPProtocol
 /// One request of libcurl and the answer as far as it has come. Lives on the loop's thread.
 @safe final class Transfer {
   let id: UInt64
-  /// When it was begun, in milliseconds of the loop's clock.
-  let startedAt: UInt64
+  /// How many answers its loop had when it was begun.
+  let answersBefore: UInt64
   let completion: @Sendable (Result<IncomingResponse, HTTPClientError>) -> Void
   let handle: UnsafeMutableRawPointer
   private var lines: UnsafeMutablePointer<curl_slist>?
@@ -16,14 +16,14 @@ internal import HTTPProtocol
   ///
   /// - Throws: `.invalidRequest`, `.outOfResources`.
   init(
-    _ id: UInt64, _ request: OutgoingRequest, _ options: HTTPClientOptions, startedAt: UInt64,
+    _ id: UInt64, _ request: OutgoingRequest, _ options: HTTPClientOptions, answersBefore: UInt64,
     completion: @escaping @Sendable (Result<IncomingResponse, HTTPClientError>) -> Void
   ) throws(HTTPClientError) {
     guard let handle = unsafe curl_easy_init() else {
       throw HTTPClientError(.outOfResources, "libcurl has no memory for a transfer")
     }
     self.id = id
-    self.startedAt = startedAt
+    self.answersBefore = answersBefore
     self.completion = completion
     unsafe self.handle = unsafe handle
     assembler = ResponseAssembler(options)

@@ -1,7 +1,7 @@
 internal import CCurl
 internal import CUV
 internal import Glibc
-internal import Synchronization
+internal import Locking
 
 /// One libuv loop on a thread of its own that drives libcurl's multi interface.
 ///
@@ -24,15 +24,17 @@ final class TransferLoop: @unchecked Sendable {
   }
 
   private let options: HTTPClientOptions
-  private let mailbox = Mutex<[Message]>([])
+  private let mailbox = Lock<[Message]>([])
   private let loop = UnsafeMutablePointer<uv_loop_t>.allocate(capacity: 1)
   private let wakeUp = UnsafeMutablePointer<uv_async_t>.allocate(capacity: 1)
   private let timer = UnsafeMutablePointer<uv_timer_t>.allocate(capacity: 1)
   private let multi: UnsafeMutableRawPointer
   private var transfers: [UInt64: Transfer] = [:]
   private var watches: [curl_socket_t: SocketWatch] = [:]
-  /// When the last answer on a socket was whole, in milliseconds of the loop's clock. What an older
-  /// socket with the same number leaves behind is too old to matter.
+  /// How many answers have been whole.
+  private var answers: UInt64 = 0
+  /// Which answer was the last on a socket, counted from 1. What an older socket with the same number leaves behind is
+  /// too old to matter.
   private var lastAnswers: [curl_socket_t: UInt64] = [:]
 
   /// Starts libcurl, once a process.
@@ -169,7 +171,7 @@ final class TransferLoop: @unchecked Sendable {
   ) {
     do throws(HTTPClientError) {
       let transfer = try Transfer(
-        id, request, options, startedAt: unsafe uv_now(loop), completion: completion)
+        id, request, options, answersBefore: answers, completion: completion)
       transfers[id] = transfer
       guard unsafe curl_multi_add_handle(multi, transfer.handle) == CURLM_OK else {
         transfers[id] = nil
@@ -207,9 +209,10 @@ final class TransferLoop: @unchecked Sendable {
   private func judgeConnection(of transfer: Transfer, _ code: CURLcode) {
     guard let socket = transfer.socket else { return }
     if code == CURLE_OK {
-      lastAnswers[socket] = unsafe uv_now(loop)
+      answers += 1
+      lastAnswers[socket] = answers
     } else if code == CURLE_OPERATION_TIMEDOUT,
-      lastAnswers[socket, default: 0] < transfer.startedAt
+      lastAnswers[socket, default: 0] <= transfer.answersBefore
     {
       shutdown(socket, Int32(SHUT_RDWR))
     }

@@ -1,6 +1,7 @@
 internal import CUV
 internal import Glibc
 internal import HTTPProtocol
+internal import Locking
 internal import Synchronization
 
 /// One libuv loop on a thread of its own: the connections that were accepted there live and die on it.
@@ -25,7 +26,7 @@ public final class EventLoop: TaskExecutor, @unchecked Sendable {
 
   let server: ServerCore
   let statistics = LoopStatistics()
-  private let mailbox = Mutex(Mailbox())
+  private let mailbox = Lock(Mailbox())
   private let threadID = Atomic<UInt>(0)
 
   private let loop = UnsafeMutablePointer<uv_loop_t>.allocate(capacity: 1)

@@ -1,12 +1,12 @@
 internal import Glibc
-internal import Synchronization
+internal import Locking
 
 /// An HTTP/1.1, HTTP/2 and WebSocket server: event loops, each with its own share of the connections.
 public final class HTTPServer: Sendable {
   private let core: ServerCore
   /// The loops, as executors for work that belongs to none of them in particular.
   public let loops: [EventLoop]
-  private let state = Mutex(State())
+  private let state = Lock(State())
 
   private struct State {
     var bound: [Endpoint] = []

@@ -1,4 +1,5 @@
 internal import Glibc
+internal import Locking
 internal import Synchronization
 
 /// What all loops of a server share.
@@ -13,7 +14,7 @@ final class ServerCore: Sendable {
   /// Bytes of WebSocket messages that are unfinished or wait to be taken.
   private let messageBytes = Atomic<Int>(0)
   private let onReport: @Sendable (String) -> Void
-  private let lastReport = Mutex<[String: Int]>([:])
+  private let lastReport = Lock<[String: Int]>([:])
 
   init(
     options: ServerOptions, responder: any Responder, report: @escaping @Sendable (String) -> Void

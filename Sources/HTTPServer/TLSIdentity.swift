@@ -1,5 +1,5 @@
 internal import Glibc
-internal import Synchronization
+internal import Locking
 
 /// What a server shows to its TLS clients, which can be replaced while it serves.
 final class TLSIdentity: Sendable {
@@ -13,10 +13,10 @@ final class TLSIdentity: Sendable {
   /// keys that a later thief finds.
   private static let lifetime = 12 * 3600
 
-  private let state: Mutex<State>
+  private let state: Lock<State>
 
   init(_ credentials: TLSCredentials) throws(TLSError) {
-    state = Mutex(
+    state = Lock(
       State(
         credentials: credentials, context: try TLSContext(credentials), madeAt: time(nil)))
   }

@@ -1,5 +1,6 @@
 import Dispatch
 import Glibc
+import Locking
 import Synchronization
 
 /// Writes finished lines from a queue of its own, so that whoever logs never waits for the reader.
@@ -20,7 +21,7 @@ final class LogWriter: Sendable {
   let rank: Atomic<UInt8>
   private let descriptor: Int32
   private let queue = DispatchQueue(label: "log")
-  private let waiting = Mutex(Waiting())
+  private let waiting = Lock(Waiting())
 
   init(descriptor: Int32, rank: UInt8) {
     self.descriptor = descriptor

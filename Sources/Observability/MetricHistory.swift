@@ -1,4 +1,4 @@
-import Synchronization
+import Locking
 
 /// What the metrics were in the last minutes, at even intervals.
 public final class MetricHistory: Sendable {
@@ -45,7 +45,7 @@ public final class MetricHistory: Sendable {
   public let interval: Duration
   private let capacity: Int
   private let kept: Set<String>
-  private let state = Mutex(State())
+  private let state = Lock(State())
 
   /// A history of nothing yet.
   ///

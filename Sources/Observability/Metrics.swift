@@ -1,4 +1,4 @@
-import Synchronization
+import Locking
 
 /// All that is counted and measured in the process, rendered for Prometheus.
 ///
@@ -40,7 +40,7 @@ public final class Metrics: Sendable {
     let source: Source
   }
 
-  private let families = Mutex<[String: Family]>([:])
+  private let families = Lock<[String: Family]>([:])
 
   /// No metrics yet.
   public init() {}

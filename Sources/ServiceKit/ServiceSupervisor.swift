@@ -1,5 +1,5 @@
+import Locking
 public import Observability
-import Synchronization
 
 /// Runs the background work of all services, and has them reload.
 ///
@@ -13,7 +13,7 @@ public final class ServiceSupervisor: Sendable {
   private let services: [(name: String, service: any Service)]
   private let log: Log
   private let sleep: @Sendable (Duration) async throws -> Void
-  private let failing = Mutex<[String: String]>([:])
+  private let failing = Lock<[String: String]>([:])
 
   /// A supervisor; nothing runs before ``run()``.
   ///

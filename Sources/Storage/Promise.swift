@@ -1,4 +1,4 @@
-internal import Synchronization
+internal import Locking
 
 /// A value that comes once, from a thread, and that any number of tasks await.
 final class Promise<Value: Sendable>: Sendable {
@@ -7,7 +7,7 @@ final class Promise<Value: Sendable>: Sendable {
     case kept(Value)
   }
 
-  private let state = Mutex(State.pending([]))
+  private let state = Lock(State.pending([]))
 
   /// Gives the value; a second one is ignored.
   func keep(_ value: Value) {

@@ -5,7 +5,7 @@ import Foundation
 import Observability
 import ServiceKit
 import Storage
-import Synchronization
+import Locking
 import Testing
 
 @testable import Apptimist
@@ -91,7 +91,7 @@ import Testing
   private func run(
     _ command: any Command.Type, _ words: [String], in folder: TestFolder, store: Store
   ) async throws -> String {
-    let lines = Mutex<[String]>([])
+    let lines = Lock<[String]>([])
     let context = CommandContext(
       arguments: try CommandArguments(words, for: command.parameters),
       services: [ApptimistService.self], environment: [:],

@@ -1,9 +1,9 @@
+import Locking
 import Configuration
 import Foundation
 import HTTPProtocol
 import ServiceKit
 import Storage
-import Synchronization
 import Testing
 
 @testable import Commands
@@ -67,7 +67,7 @@ struct GreetAllCommand: Command {
 
 /// A program in this process, and what it wrote.
 final class Session: Sendable {
-  private let lines = Mutex<(output: [String], errors: [String])>(([], []))
+  private let lines = Lock<(output: [String], errors: [String])>(([], []))
 
   var output: String { lines.withLock { $0.output.joined(separator: "\n") } }
   var errors: String { lines.withLock { $0.errors.joined(separator: "\n") } }

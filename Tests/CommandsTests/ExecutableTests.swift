@@ -1,8 +1,9 @@
+import BlockingTests
 import Foundation
 import Testing
 
 /// The built program as users run it: exit codes, streams, signals.
-@Suite struct ExecutableTests {
+@Suite(.ownThreads) struct ExecutableTests {
   /// Starts the program.
   ///
   /// - Parameters:

@@ -1,5 +1,5 @@
 import Glibc
-import Synchronization
+import Locking
 import Testing
 
 /// The built program as a process of its own, whose lines can be waited for and written.
@@ -15,7 +15,7 @@ final class SpawnedProgram: Sendable {
   private let pid: pid_t
   /// Our end of the process's standard input, output and error.
   private let input: Int32
-  private let state = Mutex(State())
+  private let state = Lock(State())
 
   struct NotStarted: Error {}
 

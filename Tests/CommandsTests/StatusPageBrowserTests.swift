@@ -1,8 +1,9 @@
+import BlockingTests
 import Foundation
 import Testing
 
 /// The status page as an operator finds it, in a browser.
-@Suite(.enabled(if: Browser.isThere)) struct StatusPageBrowserTests {
+@Suite(.ownThreads, .enabled(if: Browser.isThere)) struct StatusPageBrowserTests {
   @Test func isALinkAwayFromTheFirstPage() throws {
     let folder = try Folder(["awd.toml": "[server]\nlisten = [\"127.0.0.1:0\"]\n"])
     let (process, _, errors) = try ExecutableTests.start(

@@ -1,8 +1,9 @@
+import BlockingTests
 import Foundation
 import Testing
 
 /// What systemd would see of the built program, and of its unit.
-@Suite struct SystemdTests {
+@Suite(.ownThreads) struct SystemdTests {
   /// A socket as the service manager listens on.
   private final class Manager {
     let name: String

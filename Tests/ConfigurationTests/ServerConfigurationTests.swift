@@ -129,9 +129,9 @@ import Testing
     let reader = ConfigurationReader(
       try ConfigurationDocument.load(file: file, environment: [:]))
     let configuration = ServerConfiguration(reader, knownServices: Self.services)
-    #expect(configuration.services == ["tokenscript", "msgr"])
+    #expect(configuration.services == ["tokenscript", "msgr", "apptimist"])
     #expect(configuration.data.hasSuffix("/config/../var/dev"))
-    #expect(problems(reader, ignoring: ["tokenscript", "msgr"]) == "")
+    #expect(problems(reader, ignoring: ["tokenscript", "msgr", "apptimist"]) == "")
   }
 
   @Test func variables() throws {

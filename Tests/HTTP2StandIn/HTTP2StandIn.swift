@@ -107,6 +107,8 @@ public final class HTTP2StandIn: @unchecked Sendable {
     SSL_CTX_up_ref(context)
     let shared = UInt(bitPattern: context)
     startThread {
+      // Closed by the thread that accepts: its number may be another's socket as soon as it is closed.
+      defer { close(listener) }
       guard let context = OpaquePointer(bitPattern: shared) else { return }
       defer { SSL_CTX_free(context) }
       while case let socket = accept(listener, nil, nil), socket >= 0 {
@@ -127,7 +129,6 @@ public final class HTTP2StandIn: @unchecked Sendable {
 
   deinit {
     shutdown(listener, Int32(SHUT_RDWR))
-    close(listener)
     SSL_CTX_free(context)
   }
 

@@ -1,10 +1,11 @@
+import BlockingTests
 import Foundation
 import HTTPClient
 import HTTPProtocol
 import Testing
 
 /// Against Python's server: what is sent, and what is made of the answers.
-struct HTTPClientTests {
+@Suite(.ownThreads) struct HTTPClientTests {
   private struct Echo: Decodable {
     let method: String
     let path: String

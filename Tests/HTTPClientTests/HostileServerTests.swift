@@ -1,11 +1,12 @@
+import BlockingTests
+import Locking
 import HTTPClient
 import HTTPProtocol
-import Synchronization
 import Glibc
 import Testing
 
 /// Against raw sockets: answers that no honest server gives.
-struct HostileServerTests {
+@Suite(.ownThreads) struct HostileServerTests {
   private func failure(
     _ answer: String, _ change: (inout HTTPClientOptions) -> Void = { _ in }
   ) async throws -> HTTPClientError.Code? {
@@ -17,7 +18,7 @@ struct HostileServerTests {
     _ server: RawServer, _ change: (inout HTTPClientOptions) -> Void = { _ in }
   ) async throws -> HTTPClientError.Code? {
     var options = HTTPClientOptions()
-    options.timeout = .seconds(20)
+    options.timeout = .seconds(60)
     options.bodyLimit = 1000
     options.headLimit = 2000
     options.fieldLimit = 20
@@ -79,7 +80,7 @@ struct HostileServerTests {
   }
 
   @Test func `does not undo content codings, nor keeps cookies`() async throws {
-    let heads = Mutex<[String]>([])
+    let heads = Lock<[String]>([])
     let server = try RawServer { connection in
       while case let head = connection.readHead(), !head.isEmpty {
         heads.withLock { $0.append(head) }

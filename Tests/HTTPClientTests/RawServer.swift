@@ -30,6 +30,8 @@ final class RawServer: Sendable {
     guard bound else { throw Failure() }
     port = UInt16(bigEndian: address.sin_port)
     spawnThread { [self] in
+      // Closed by the thread that accepts: its number may be another's socket as soon as it is closed.
+      defer { close(listener) }
       while case let socket = accept(listener, nil, nil), socket >= 0 {
         accepted.add(1, ordering: .relaxed)
         spawnThread {
@@ -43,7 +45,6 @@ final class RawServer: Sendable {
   /// Takes no further connection.
   func stop() {
     shutdown(listener, Int32(SHUT_RDWR))
-    close(listener)
   }
 
   /// A server that reads one request's head and answers with the given bytes.

@@ -1,10 +1,11 @@
+import BlockingTests
 import HTTP2StandIn
 import HTTPClient
 import HTTPProtocol
 import Testing
 
 /// Whom the client trusts, and whom it tells who it is.
-struct TLSTests {
+@Suite(.ownThreads) struct TLSTests {
   private let certificates: TestCertificates
 
   init() throws { certificates = try TestCertificates.shared.get() }

@@ -8,7 +8,7 @@ enum ClientError: Error, Equatable {
   case reset
   /// The connection ended amid a response or frame.
   case ended
-  /// Nothing came for ten seconds.
+  /// Nothing came for a minute.
   case timedOut
   case malformed(String)
   case failed(Int32)
@@ -37,8 +37,8 @@ final class Client {
   /// - Parameter receiveBuffer: the size of the kernel's receive buffer, for a slow reader.
   init(port: UInt16, receiveBuffer: Int32? = nil) throws {
     descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
-    set(SOL_SOCKET, SO_RCVTIMEO, timeval(tv_sec: 10, tv_usec: 0))
-    set(SOL_SOCKET, SO_SNDTIMEO, timeval(tv_sec: 10, tv_usec: 0))
+    set(SOL_SOCKET, SO_RCVTIMEO, timeval(tv_sec: 60, tv_usec: 0))
+    set(SOL_SOCKET, SO_SNDTIMEO, timeval(tv_sec: 60, tv_usec: 0))
     set(Int32(IPPROTO_TCP), TCP_NODELAY, Int32(1))
     if let receiveBuffer { set(SOL_SOCKET, SO_RCVBUF, receiveBuffer) }
     var address = sockaddr_in()
@@ -51,7 +51,7 @@ final class Client {
   /// Connects to a Unix socket.
   init(path: String) throws {
     descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
-    set(SOL_SOCKET, SO_RCVTIMEO, timeval(tv_sec: 10, tv_usec: 0))
+    set(SOL_SOCKET, SO_RCVTIMEO, timeval(tv_sec: 60, tv_usec: 0))
     var address = sockaddr_un()
     address.sun_family = sa_family_t(AF_UNIX)
     withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }

@@ -1,9 +1,10 @@
+import BlockingTests
 import Foundation
 import HTTPProtocol
 import HTTPServer
 import Testing
 
-@Suite("Start and drain") struct DrainTests {
+@Suite("Start and drain", .ownThreads) struct DrainTests {
   private static func waiting(_ gate: Gate) -> @Sendable (String, RequestHead) -> RequestPlan {
     { path, head in
       guard path == "/wait" else { return standardPlan(path, head) }

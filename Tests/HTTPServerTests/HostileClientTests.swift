@@ -1,9 +1,10 @@
+import BlockingTests
 import Foundation
 import HTTPProtocol
 import HTTPServer
 import Testing
 
-@Suite("Hostile clients") struct HostileClientTests {
+@Suite("Hostile clients", .ownThreads) struct HostileClientTests {
   /// SplitMix64: the same seeds make the same clients.
   private struct Random: RandomNumberGenerator {
     var state: UInt64

@@ -1,10 +1,11 @@
+import BlockingTests
 import Glibc
 import HTTPProtocol
 import HTTPServer
 import Synchronization
 import Testing
 
-@Suite("Pipelining") struct PipeliningTests {
+@Suite("Pipelining", .ownThreads) struct PipeliningTests {
   private static func burst(_ count: Int, _ path: (Int) -> String) -> [UInt8] {
     Array((0..<count).map { "GET \(path($0)) HTTP/1.1\r\nHost: t\r\n\r\n" }.joined().utf8)
   }
@@ -116,7 +117,7 @@ import Testing
         break
       }
       #expect(server.server.statistics.bytesReceived <= 256 << 10)
-      #expect(gate.waiting == 1)
+      #expect(TestServer.eventually { gate.waiting == 1 })
       gate.open()
       for number in 0..<500 { #expect(try client.readAnswer().text == "/\(number)") }
       client.reset()

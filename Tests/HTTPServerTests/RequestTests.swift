@@ -1,8 +1,9 @@
+import BlockingTests
 import HTTPProtocol
 import HTTPServer
 import Testing
 
-@Suite("Requests over sockets") struct RequestTests {
+@Suite("Requests over sockets", .ownThreads) struct RequestTests {
   @Test func keepsTheConnection() async throws {
     try await withServer { server in
       let client = try server.connect()

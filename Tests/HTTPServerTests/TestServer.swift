@@ -1,7 +1,8 @@
+import Locking
+import BlockingTests
 import Foundation
 import HTTPProtocol
 import HTTPServer
-import Synchronization
 import Testing
 
 /// A server on a free port of 127.0.0.1.
@@ -9,13 +10,13 @@ struct TestServer: Sendable {
   let server: HTTPServer
   let port: UInt16
 
-  /// Waits until something has come about, ten seconds at most.
+  /// Waits until something has come about; a minute means never.
   func eventually(_ condition: (ServerStatistics) -> Bool) -> Bool {
     TestServer.eventually { condition(server.statistics) }
   }
 
   static func eventually(_ condition: () -> Bool) -> Bool {
-    for _ in 0..<2000 {
+    for _ in 0..<12_000 {
       if condition() { return true }
       usleep(5_000)
     }
@@ -29,9 +30,10 @@ struct TestServer: Sendable {
   /// Begins to drain on a task of its own.
   ///
   /// - Returns: whether the drain has returned, to be asked again and again.
-  func beginDrain(within limit: Duration = .seconds(8)) -> Flag {
+  func beginDrain(within limit: Duration = .seconds(60)) -> Flag {
     let isOver = Flag()
-    Task { [server] in
+    // Not in the pool, where it may wait behind the tests of other suites.
+    Task(executorPreference: BlockableExecutor.shared) { [server] in
       await server.drain(within: limit)
       isOver.set()
     }
@@ -136,7 +138,7 @@ final class Echo: WebSocketHandler {
 
 /// What threads tell each other: once set, set.
 final class Flag: Sendable {
-  private let state = Mutex(false)
+  private let state = Lock(false)
 
   var isSet: Bool { state.withLock { $0 } }
 
@@ -150,7 +152,7 @@ final class Gate: Sendable {
     var waiters: [CheckedContinuation<Void, Never>] = []
   }
 
-  private let state = Mutex(State())
+  private let state = Lock(State())
 
   /// How many tasks wait.
   var waiting: Int { state.withLock { $0.waiters.count } }
@@ -177,7 +179,7 @@ final class Gate: Sendable {
 
 /// Collects what handlers tell, from any thread.
 final class Journal<Entry: Sendable>: Sendable {
-  private let state = Mutex<[Entry]>([])
+  private let state = Lock<[Entry]>([])
 
   var entries: [Entry] { state.withLock { $0 } }
 

@@ -1,7 +1,7 @@
+import Locking
 import COpenSSL
 import Foundation
 import HTTP2StandIn
-import Synchronization
 
 /// What Apple's push service checks of a request, and a script of its answers.
 final class APNsStandIn: Sendable {
@@ -22,12 +22,12 @@ final class APNsStandIn: Sendable {
   }
 
   private final class Judge: Sendable {
-    let state: Mutex<State>
+    let state: Lock<State>
     let publicKey: String?
     let otherwise: StandInAnswer
 
     init(_ script: [StandInAnswer], otherwise: StandInAnswer, publicKey: String?) {
-      state = Mutex(State(script: script))
+      state = Lock(State(script: script))
       self.otherwise = otherwise
       self.publicKey = publicKey
     }

@@ -1,3 +1,4 @@
+import BlockingTests
 import Cryptography
 import Dispatch
 import HTTPProtocol
@@ -8,7 +9,7 @@ import Testing
 
 @testable import Msgr
 
-@Suite struct AuthenticationTests {
+@Suite(.ownThreads) struct AuthenticationTests {
   private func contacts(
     _ fixture: Fixture, _ name: String, _ password: String, from peer: String = "192.0.2.1"
   ) async throws -> Answer {
@@ -141,7 +142,7 @@ import Testing
   }
 }
 
-@Suite struct PairCacheTests {
+@Suite(.ownThreads) struct PairCacheTests {
   private func cache(_ clock: TestClock, limit: Int = 100) -> PairCache {
     PairCache(
       key: Array(0..<32), lifetime: .seconds(600), limit: limit, clock: { clock.now })
@@ -177,7 +178,7 @@ import Testing
   }
 }
 
-@Suite struct AttemptTableTests {
+@Suite(.ownThreads) struct AttemptTableTests {
   /// Steps of one second: an event leaves eight seconds after its own is over.
   @Test func eventsLeaveOneByOne() {
     let clock = TestClock()
@@ -235,7 +236,7 @@ import Testing
   }
 }
 
-@Suite struct PasswordThreadsTests {
+@Suite(.ownThreads) struct PasswordThreadsTests {
   /// Two at once can meet, a third waits for one of them, and a fourth is too many.
   @Test func runsAFewAtOnceAndQueuesAFew() async throws {
     let threads = PasswordThreads(threads: 2, queueLimit: 1)

@@ -1,3 +1,4 @@
+import Locking
 import Configuration
 import Cryptography
 import Foundation
@@ -5,7 +6,6 @@ import HTTPProtocol
 import Observability
 import ServiceKit
 import Storage
-import Synchronization
 import Testing
 
 @testable import Msgr
@@ -14,7 +14,7 @@ import Testing
 @Suite struct CommandTests {
   /// What a command prints.
   private final class Output: Sendable {
-    private let lines = Mutex<[String]>([])
+    private let lines = Lock<[String]>([])
     func add(_ line: String) { lines.withLock { $0.append(line) } }
     var text: String { lines.withLock { $0.joined(separator: "\n") } }
   }

@@ -1,3 +1,4 @@
+import Locking
 import Configuration
 import Foundation
 import HTTPProtocol
@@ -5,16 +6,15 @@ import HTTPServer
 import Observability
 import ServiceKit
 import Storage
-import Synchronization
 import Testing
 
 @testable import Msgr
 
 /// A clock that tests set.
 final class TestClock: Sendable {
-  private let milliseconds: Mutex<Int64>
+  private let milliseconds: Lock<Int64>
 
-  init(_ milliseconds: Int64 = 1_800_000_000_000) { self.milliseconds = Mutex(milliseconds) }
+  init(_ milliseconds: Int64 = 1_800_000_000_000) { self.milliseconds = Lock(milliseconds) }
 
   var now: Timestamp { Timestamp(milliseconds: milliseconds.withLock { $0 }) }
 

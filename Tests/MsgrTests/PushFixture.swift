@@ -1,14 +1,14 @@
+import Locking
 import Cryptography
 import Observability
 import Storage
-import Synchronization
 
 @testable import Msgr
 
 /// A store in memory with accounts, and a clock that is set by hand.
 struct PushFixture: Sendable {
   final class Clock: Sendable {
-    private let time = Mutex(Timestamp(seconds: 1_700_000_000))
+    private let time = Lock(Timestamp(seconds: 1_700_000_000))
 
     var now: Timestamp { time.withLock { $0 } }
     func advance(by duration: Duration) { time.withLock { $0 = $0 + duration } }
@@ -72,6 +72,16 @@ struct PushFixture: Sendable {
     _ push: Push, _ settlement: PushSettlement, owner: [UInt8] = PushFixture.owner
   ) async throws {
     try await store.settle(push, owner: owner, settlement, target: "target")
+  }
+
+  /// How many pushes an outbox has under way.
+  func leased(by owner: [UInt8]) async throws -> Int {
+    try await store.store.read { snapshot in
+      try snapshot.one("SELECT count(*) FROM push_outbox WHERE lease_owner = ?", owner) {
+        try $0[0]
+      }
+        ?? 0
+    }
   }
 
   func count(_ table: StaticString) async throws -> Int {

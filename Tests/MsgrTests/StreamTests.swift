@@ -1,3 +1,4 @@
+import BlockingTests
 import Foundation
 import HTTPProtocol
 import HTTPServer
@@ -9,7 +10,7 @@ import Testing
 @testable import Msgr
 
 /// Streams and the oldest clients, over sockets.
-@Suite(.serialized) struct StreamTests {
+@Suite(.ownThreads, .serialized) struct StreamTests {
   /// The service behind a server of its own.
   private final class Running: Sendable {
     let fixture: Fixture
@@ -170,7 +171,7 @@ import Testing
   }
 
   private func expectPushes(_ expected: [String], _ running: Running) async throws {
-    for _ in 0..<500 {
+    for _ in 0..<6_000 {
       if try await pushes(running) == expected { return }
       try await Task.sleep(for: .milliseconds(10))
     }

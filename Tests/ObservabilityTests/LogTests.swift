@@ -1,8 +1,9 @@
+import BlockingTests
 import Foundation
 import Observability
 import Testing
 
-@Suite struct LogTests {
+@Suite(.ownThreads) struct LogTests {
   /// Logs by a closure and gives what was written.
   private func written(
     _ format: Log.Format, level: Log.Level = .debug, _ body: (Log) -> Void
@@ -12,7 +13,7 @@ import Testing
       level: level, format: format, descriptor: pipe.fileHandleForWriting.fileDescriptor,
       clock: { Timestamp(milliseconds: 1_574_367_908_123) })
     body(log)
-    log.flush(within: .seconds(10))
+    log.flush(within: .seconds(60))
     pipe.fileHandleForWriting.closeFile()
     return String(decoding: pipe.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
   }
@@ -81,10 +82,10 @@ import Testing
     let line = String(repeating: "x", count: 1000)
     // Three times what the pipe and the buffer hold; nobody reads until all is logged.
     for _ in 0..<4000 { log.info(line) }
-    let reading = Task.detached { pipe.fileHandleForReading.readDataToEndOfFile() }
-    log.flush(within: .seconds(30))
+    async let reading = pipe.fileHandleForReading.readDataToEndOfFile()
+    log.flush(within: .seconds(120))
     pipe.fileHandleForWriting.closeFile()
-    let text = String(decoding: await reading.value, as: UTF8.self)
+    let text = String(decoding: await reading, as: UTF8.self)
     let lines = text.split(separator: "\n")
     let notes = lines.filter { $0.contains("log lines dropped") }
     let dropped = notes.compactMap { Int($0.split(separator: " ")[0]) }.reduce(0, +)

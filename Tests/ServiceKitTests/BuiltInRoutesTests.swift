@@ -1,12 +1,12 @@
+import Locking
 import HTTPProtocol
 import Observability
 import ServiceKit
-import Synchronization
 import Testing
 
 @Suite struct BuiltInRoutesTests {
   @Test func probes() async throws {
-    let missing = Mutex<String?>("no index yet")
+    let missing = Lock<String?>("no index yet")
     let box = Box(missing)
     var service = Router(service: "repo")
     service.readiness("index") { box.value.withLock { $0 } }

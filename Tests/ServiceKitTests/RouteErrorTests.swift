@@ -1,3 +1,4 @@
+import BlockingTests
 import Foundation
 import HTTPProtocol
 import Observability
@@ -5,7 +6,7 @@ import ServiceKit
 import Storage
 import Testing
 
-@Suite struct RouteErrorTests {
+@Suite(.ownThreads) struct RouteErrorTests {
   private struct Secretive: Error, CustomStringConvertible {
     var description: String { "detail that only the operator may read" }
   }
@@ -68,7 +69,7 @@ import Testing
     let log = Log(level: .error, descriptor: pipe.fileHandleForWriting.fileDescriptor)
     let table = try RouteTable([try await Self.router(.json)], log: log)
     let response = try await table.answer(.get, "/unknown?token=secret")
-    log.flush(within: .seconds(10))
+    log.flush(within: .seconds(60))
     pipe.fileHandleForWriting.closeFile()
     let text = String(decoding: pipe.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
     #expect(response.text == #"{"error":"Internal Server Error"}"#)

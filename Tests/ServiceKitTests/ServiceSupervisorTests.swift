@@ -1,7 +1,8 @@
+import BlockingTests
+import Locking
 import Configuration
 import Observability
 import ServiceKit
-import Synchronization
 import Testing
 
 /// Fails as often as its script says, then works until cancelled.
@@ -10,16 +11,16 @@ private final class Failing: Service {
   static func validate(_ configuration: ConfigurationSection) {}
 
   struct Failure: Error {}
-  private let failures: Mutex<Int>
+  private let failures: Lock<Int>
   private let working: AsyncStream<Void>.Continuation?
 
   init(_ context: ServiceContext) {
-    failures = Mutex(0)
+    failures = Lock(0)
     working = nil
   }
 
   init(failures: Int, working: AsyncStream<Void>.Continuation) {
-    self.failures = Mutex(failures)
+    self.failures = Lock(failures)
     self.working = working
   }
 
@@ -38,9 +39,9 @@ private final class Failing: Service {
   func reload() async throws { throw Failure() }
 }
 
-@Suite struct ServiceSupervisorTests {
+@Suite(.ownThreads) struct ServiceSupervisorTests {
   private final class Pauses: Sendable {
-    let taken = Mutex<[Duration]>([])
+    let taken = Lock<[Duration]>([])
   }
 
   @Test func failedWorkIsTakenUpAgainMoreAndMoreSlowly() async {

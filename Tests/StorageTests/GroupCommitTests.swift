@@ -1,8 +1,9 @@
+import BlockingTests
 import Testing
 
 @testable import Storage
 
-@Suite struct GroupCommitTests {
+@Suite(.ownThreads) struct GroupCommitTests {
   private let folder = TemporaryFolder()
 
   /// Queues closures behind a held writer, so that they come into one group, and gives the outcomes.

@@ -1,8 +1,9 @@
+import BlockingTests
 import Foundation
 @testable import Storage
 import Testing
 
-@Suite struct StoreTests {
+@Suite(.ownThreads) struct StoreTests {
   private let folder = TemporaryFolder()
 
   struct Refusal: Error {}

@@ -1,10 +1,11 @@
+import BlockingTests
 import Foundation
 import Testing
 
 @testable import TokenScriptRepo
 
 /// What `awd check` tells of the repository.
-@Suite struct CommandsCheckTests {
+@Suite(.ownThreads) struct CommandsCheckTests {
   @Test func goodDoubtfulAndWrong() throws {
     let fixture = try CommandsFixture([
       "a.xml": Signers.shop.sign(tokenScript(for: alice), at: 1_600_000_000)

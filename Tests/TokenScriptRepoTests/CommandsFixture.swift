@@ -1,9 +1,9 @@
+import Locking
 import Configuration
 import Foundation
 import Observability
 import ServiceKit
 import Storage
-import Synchronization
 
 @testable import TokenScriptRepo
 
@@ -54,7 +54,7 @@ final class CommandsFixture: Sendable {
     _ command: any Command.Type, _ words: [String], toml: String = "",
     environment: [String: String] = [:]
   ) async throws -> String {
-    let printed = Mutex<[String]>([])
+    let printed = Lock<[String]>([])
     let section = { @Sendable in
       let text =
         "[server]\ndata = \"\(self.folder)/data\"\n[tokenscript]\nrepository = \"\(self.root)\"\n"

@@ -1,10 +1,11 @@
+import BlockingTests
 import ServiceKit
 import Testing
 
 @testable import TokenScriptRepo
 
 /// `awd repo gone`.
-@Suite struct CommandsGoneTests {
+@Suite(.ownThreads) struct CommandsGoneTests {
   @Test func aFileOrAllOfAContract() async throws {
     let fixture = try CommandsFixture([
       "a.xml": Array(tokenScript(for: alice).utf8),

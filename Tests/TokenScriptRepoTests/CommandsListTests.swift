@@ -1,12 +1,13 @@
+import BlockingTests
+import Locking
 import Foundation
-import Synchronization
 import Testing
 import XMLSecurity
 
 @testable import TokenScriptRepo
 
 /// `awd repo list`.
-@Suite struct CommandsListTests {
+@Suite(.ownThreads) struct CommandsListTests {
   private func fixture() throws -> CommandsFixture {
     try CommandsFixture([
       "a/2019/05/Coin.tsml": Signers.shop.sign(tokenScript(for: alice), at: 1_570_665_600),
@@ -88,7 +89,7 @@ import XMLSecurity
     let scan = RepositoryScan(
       folder: folder, reader: reader, rules: RepositoryRules(), now: 1_700_000_000, readings: [:],
       known: [])
-    let told = Mutex<[(done: Int, total: Int)]>([])
+    let told = Lock<[(done: Int, total: Int)]>([])
     // Once is enough, if the machine is not too busy to tell.
     for _ in 0..<1000 where told.withLock({ $0.isEmpty }) {
       let files = try await scan.files(entries, every: .milliseconds(1)) { done, total in

@@ -1,3 +1,4 @@
+import BlockingTests
 import Foundation
 import Testing
 import XMLSecurity
@@ -5,7 +6,7 @@ import XMLSecurity
 @testable import TokenScriptRepo
 
 /// `awd repo sign`.
-@Suite struct CommandsSignTests {
+@Suite(.ownThreads) struct CommandsSignTests {
   /// The independent oracle: xmlsec1, with the certificate as its root, or the bare key.
   private func xmlsec1Accepts(
     _ path: String, _ signer: Signer, in fixture: CommandsFixture

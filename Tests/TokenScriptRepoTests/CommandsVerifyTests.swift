@@ -1,3 +1,4 @@
+import BlockingTests
 import Foundation
 import ServiceKit
 import Testing
@@ -5,7 +6,7 @@ import Testing
 @testable import TokenScriptRepo
 
 /// `awd repo verify`.
-@Suite struct CommandsVerifyTests {
+@Suite(.ownThreads) struct CommandsVerifyTests {
   @Test func whatHoldsAndWhatDoesNot() async throws {
     let fixture = try CommandsFixture()
     let good = try fixture.write(

@@ -1,3 +1,4 @@
+import BlockingTests
 import Compression
 import HTTPProtocol
 import Storage
@@ -6,7 +7,7 @@ import Testing
 @testable import TokenScriptRepo
 
 /// Compressed variants: which is sent, by what tag, and that they are made once.
-struct ContentCodingTests {
+@Suite(.ownThreads) struct ContentCodingTests {
   private static let rules = "signature = \"off\"\ntrust = \"off\""
   private let fixture: RepositoryFixture
   private let text = tokenScript(for: alice, note: String(repeating: "compress me ", count: 500))

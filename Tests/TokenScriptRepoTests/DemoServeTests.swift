@@ -1,3 +1,4 @@
+import BlockingTests
 import Foundation
 import Synchronization
 import Testing
@@ -5,7 +6,7 @@ import Testing
 @testable import TokenScriptRepo
 
 /// The demo as `awd serve` makes it and suggests to try it.
-@Suite struct DemoServeTests {
+@Suite(.ownThreads) struct DemoServeTests {
   private func start(_ fixture: CommandsFixture) throws -> (process: Process, output: Pipe) {
     let process = Process()
     process.executableURL = URL(fileURLWithPath: try CommandsFixture.program())
@@ -30,7 +31,7 @@ import Testing
     var text = ""
     // The last one is told by what comes of it.
     // Should it suggest nothing, its end ends the test.
-    DispatchQueue.global().asyncAfter(deadline: .now() + 30) { [pid = process.processIdentifier] in
+    DispatchQueue.global().asyncAfter(deadline: .now() + 120) { [pid = process.processIdentifier] in
       if !isDone.isSet { kill(pid, SIGKILL) }
     }
     while !(text.contains("  404, ") && text.hasSuffix("'\n\n")) {
@@ -74,7 +75,7 @@ import Testing
       process.waitUntilExit()
     }
     var listed = ""
-    for _ in 0..<200 where !listed.contains(whole) {
+    for _ in 0..<3_000 where !listed.contains(whole) {
       usleep(20_000)
       listed = try fixture.spawn(CommandsFixture.program(), ["repo", "list"]).output
     }

@@ -1,3 +1,4 @@
+import BlockingTests
 import Foundation
 import Observability
 import ServiceKit
@@ -5,7 +6,7 @@ import Testing
 
 @testable import TokenScriptRepo
 
-@Suite struct DemoTests {
+@Suite(.ownThreads) struct DemoTests {
   private let now = Timestamp.now().seconds
 
   /// A folder without a repository.

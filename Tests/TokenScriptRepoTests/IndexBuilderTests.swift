@@ -1,10 +1,11 @@
+import BlockingTests
 import Cryptography
 import HTTPProtocol
 import Testing
 
 @testable import TokenScriptRepo
 
-struct IndexBuilderTests {
+@Suite(.ownThreads) struct IndexBuilderTests {
   private static let now: Int64 = 1_700_000_000
   private let schema: SchemaVersion
   private let contract: EthereumAddress

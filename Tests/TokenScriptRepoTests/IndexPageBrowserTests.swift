@@ -1,3 +1,4 @@
+import BlockingTests
 import Foundation
 import ServiceKit
 import Testing
@@ -10,14 +11,16 @@ private let hasBrowser = ["/usr/bin", "/bin"].contains {
 }
 
 /// The page at `/` as a browser sees it.
-@Suite(.enabled(if: hasBrowser))
+@Suite(.ownThreads, .enabled(if: hasBrowser))
 struct IndexPageBrowserTests {
   /// The document after scripts have run, where any may.
   private func dump(_ url: String, in fixture: CommandsFixture) throws -> String {
     let result = try fixture.spawn(
       "timeout",
       [
-        "60", "chromium", "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run",
+        "300", "chromium", "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run",
+        // A container's /dev/shm may be too small.
+        "--disable-dev-shm-usage",
         "--disable-background-networking", "--user-data-dir=\(fixture.folder)/chromium",
         "--dump-dom", url,
       ])

@@ -1,3 +1,4 @@
+import BlockingTests
 import Cryptography
 import Foundation
 import HTTPProtocol
@@ -6,7 +7,7 @@ import Testing
 @testable import TokenScriptRepo
 
 /// The page at `/` for people.
-@Suite struct IndexPageTests {
+@Suite(.ownThreads) struct IndexPageTests {
   private static let hostile = "\"><script>alert('x')</script>&"
   private static let key = String(repeating: "0123456789abcdef", count: 4)
 

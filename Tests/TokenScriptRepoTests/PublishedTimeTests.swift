@@ -1,12 +1,13 @@
+import BlockingTests
 import HTTPProtocol
 import Storage
-import Synchronization
+import Locking
 import Testing
 
 @testable import TokenScriptRepo
 
 /// `modified = "published"`: the time is not before the file became the answer at the URL.
-struct PublishedTimeTests {
+@Suite(.ownThreads) struct PublishedTimeTests {
   private let fixture: RepositoryFixture
   private let store: Store
 

@@ -1,3 +1,4 @@
+import Locking
 import Configuration
 import FoundationEssentials
 import Glibc
@@ -6,14 +7,13 @@ import HTTPServer
 import Observability
 import ServiceKit
 import Storage
-import Synchronization
 
 @testable import TokenScriptRepo
 
 /// A repository in a folder of its own, which goes with it, and a service over it.
 final class RepositoryFixture: Sendable {
   let folder: String
-  let time = Mutex<Int64>(1_700_000_000)
+  let time = Lock<Int64>(1_700_000_000)
 
   var root: String { "\(folder)/repository" }
 

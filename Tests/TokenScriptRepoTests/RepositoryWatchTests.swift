@@ -1,10 +1,11 @@
+import BlockingTests
 import Glibc
 import HTTPProtocol
 import Testing
 
 @testable import TokenScriptRepo
 
-struct RepositoryWatchTests {
+@Suite(.ownThreads) struct RepositoryWatchTests {
   @Test func aChangeWaitsForQuietButNotForEver() {
     var period = QuietPeriod()
     let start = ContinuousClock.now

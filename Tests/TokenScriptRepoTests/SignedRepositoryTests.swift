@@ -1,15 +1,16 @@
+import BlockingTests
 import FoundationEssentials
 import Glibc
 import HTTPProtocol
 import Storage
-import Synchronization
+import Locking
 import Testing
 import XMLSecurity
 
 @testable import TokenScriptRepo
 
 /// Requests to a repository whose files are signed, by the default checks.
-struct SignedRepositoryTests {
+@Suite(.ownThreads) struct SignedRepositoryTests {
   let fixture: RepositoryFixture
 
   init() throws { fixture = try RepositoryFixture() }

@@ -4,7 +4,7 @@ import HTTPProtocol
 import Observability
 import ServiceKit
 import Storage
-import Synchronization
+import Locking
 import Testing
 
 @testable import TokenScriptRepo

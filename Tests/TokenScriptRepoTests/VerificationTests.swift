@@ -1,3 +1,4 @@
+import BlockingTests
 import Foundation
 import HTTPProtocol
 import HTTPServer
@@ -10,7 +11,7 @@ import XMLSecurity
 @testable import TokenScriptRepo
 
 /// `POST /api/v1/verifyXMLDSig`.
-struct VerificationTests {
+@Suite(.ownThreads) struct VerificationTests {
   private let fixture: RepositoryFixture
   private let signed: [UInt8]
   private let roots: String

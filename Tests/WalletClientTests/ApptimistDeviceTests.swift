@@ -2,7 +2,7 @@ import ApptimistProtocol
 import Cryptography
 import HTTPProtocol
 import HTTPServer
-import Synchronization
+import Locking
 import Testing
 
 @testable import WalletClient
@@ -34,7 +34,7 @@ import Testing
   }
 
   @Test func aMessageIsRepeatedUnchangedUntilItIsKnownToBeThere() async throws {
-    let copies = Mutex<[MessageID]>([])
+    let copies = Lock<[MessageID]>([])
     let service = ScriptedService { session, pdu, data in
       switch pdu {
       case .searchByKey(let search): session.find(search.key)
@@ -183,7 +183,7 @@ import Testing
     let count = 200
     let user = keys.user
     let sender = other
-    let progress = Mutex((next: 0, isPaused: false))
+    let progress = Lock((next: 0, isPaused: false))
     let service = ScriptedService { session, pdu, _ in
       func stream() {
         progress.withLock { progress in

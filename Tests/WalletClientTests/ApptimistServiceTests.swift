@@ -7,7 +7,7 @@ import HTTPServer
 import Observability
 import ServiceKit
 import Storage
-import Synchronization
+import Locking
 import Testing
 import WalletClient
 
@@ -269,8 +269,8 @@ import WalletClient
   /// The service goes away and comes back: devices find it again, and what was asked meanwhile is done.
   @Test func theServiceRestarts() async throws {
     let folder = try Folder()
-    let port = Mutex<UInt16>(0)
-    let devices = Mutex<[Running]>([])
+    let port = Lock<UInt16>(0)
+    let devices = Lock<[Running]>([])
     try await with(folder) { service in
       port.withLock { $0 = service.url.port }
       let ann = try service.device("Ann")

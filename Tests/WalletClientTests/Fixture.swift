@@ -1,3 +1,4 @@
+import Locking
 import Configuration
 import Foundation
 import HTTPClient
@@ -6,7 +7,6 @@ import HTTPServer
 import Observability
 import ServiceKit
 import Storage
-import Synchronization
 import TokenScriptRepo
 import WalletClient
 import XMLSecurity
@@ -156,7 +156,7 @@ func withServer(_ responder: any Responder, _ body: (String) async throws -> Voi
 
 /// Answers as a closure says, and remembers what it was asked.
 final class ScriptedResponder: Responder {
-  private let heads = Mutex<[RequestHead]>([])
+  private let heads = Lock<[RequestHead]>([])
   private let body: @Sendable (String, RequestHead) -> Response
 
   init(_ body: @escaping @Sendable (String, RequestHead) -> Response) { self.body = body }

@@ -1,3 +1,4 @@
+import BlockingTests
 import Foundation
 import HTTPClient
 import HTTPProtocol
@@ -6,7 +7,7 @@ import WalletClient
 import XMLSecurity
 
 /// The agent against servers that fail, lie, or mean harm.
-@Suite struct HostileRepositoryTests {
+@Suite(.ownThreads) struct HostileRepositoryTests {
   static let date = "Sun, 13 Sep 2020 12:26:40 GMT"
   let cache: Folder
 

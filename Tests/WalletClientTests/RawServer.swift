@@ -1,14 +1,14 @@
 import Glibc
 
 /// Listens on 127.0.0.1 and gives each connection a thread that runs a script.
+///
+/// It listens until the process ends: a test that has taken its URL may be done with the object before it is asked.
 final class RawServer: Sendable {
   let port: UInt16
-  private let listener: Int32
 
   /// - Parameter script: is given each connection, which is closed when it returns.
   init(_ script: @escaping @Sendable (RawConnection) -> Void) throws {
     let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-    self.listener = listener
     var address = sockaddr_in()
     address.sin_family = sa_family_t(AF_INET)
     address.sin_addr.s_addr = inet_addr("127.0.0.1")
@@ -30,11 +30,6 @@ final class RawServer: Sendable {
         }
       }
     }
-  }
-
-  deinit {
-    shutdown(listener, Int32(SHUT_RDWR))
-    close(listener)
   }
 
   var url: String { "http://127.0.0.1:\(port)" }

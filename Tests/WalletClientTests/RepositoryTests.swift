@@ -1,10 +1,11 @@
+import BlockingTests
 import Foundation
 import HTTPProtocol
 import Testing
 import WalletClient
 
 /// The agent against the repository of this project, over sockets, with real signatures.
-@Suite struct RepositoryTests {
+@Suite(.ownThreads) struct RepositoryTests {
   let files: Folder
   let cache: Folder
 

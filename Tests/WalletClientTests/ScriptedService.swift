@@ -2,7 +2,7 @@ import ApptimistProtocol
 import Cryptography
 import HTTPProtocol
 import HTTPServer
-import Synchronization
+import Locking
 
 /// A service that does what a test says, over real WebSockets and real boxes.
 final class ScriptedService: Responder {
@@ -11,8 +11,8 @@ final class ScriptedService: Responder {
   let encryption: EncryptionKeyPair
   let identity: ServiceIdentity
   private let script: Script
-  private let keys = Mutex<[EncryptionPublicKey]>([])
-  private let pdus = Mutex<[PDU]>([])
+  private let keys = Lock<[EncryptionPublicKey]>([])
+  private let pdus = Lock<[PDU]>([])
 
   init(
     _ encryption: EncryptionKeyPair = .generate(),

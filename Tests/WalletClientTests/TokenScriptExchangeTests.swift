@@ -1,3 +1,4 @@
+import BlockingTests
 import HTTPProtocol
 import Testing
 
@@ -73,7 +74,7 @@ private func run(
 }
 
 /// The decisions, without a server or a file.
-@Suite struct TokenScriptExchangeTests {
+@Suite(.ownThreads) struct TokenScriptExchangeTests {
   struct Case: Sendable, CustomTestStringConvertible {
     let name: String
     var namespaces = [may, april]

@@ -1,8 +1,9 @@
+import BlockingTests
 import Foundation
 import Testing
 import XMLSecurity
 
-@Suite struct SignatureVerifierTests {
+@Suite(.ownThreads) struct SignatureVerifierTests {
   private func code(_ document: String) throws -> SignatureError.Code? {
     do {
       _ = try SignatureVerifier().verify(XMLDocument(parsing: [UInt8](document.utf8)))

@@ -1,8 +1,9 @@
+import BlockingTests
 import Foundation
 import Testing
 import XMLSecurity
 
-@Suite struct SignatureWriterTests {
+@Suite(.ownThreads) struct SignatureWriterTests {
   @Test(arguments: SigningKey.Kind.allCases, [true, false])
   func ownVerifierAccepts(kind: SigningKey.Kind, withCertificate: Bool) throws {
     let signed = try Fixtures.signed(by: kind, withCertificate: withCertificate)

@@ -1,8 +1,9 @@
+import BlockingTests
 import Foundation
 import Testing
 import XMLSecurity
 
-@Suite struct TrustStoreTests {
+@Suite(.ownThreads) struct TrustStoreTests {
   /// A root, an intermediate and a leaf that the openssl command made.
   private struct Chain {
     let scratch: Scratch

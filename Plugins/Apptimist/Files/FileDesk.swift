@@ -1,6 +1,6 @@
 internal import ApptimistProtocol
 internal import Cryptography
-internal import Synchronization
+internal import Locking
 
 /// Does what users want done with files, and tells what went wrong by the first error that applies
 /// (page "Files").
@@ -8,7 +8,7 @@ final class FileDesk: Sendable {
   private let store: ApptimistStore
   private let accounts: AccountKinds
   private let keys: ServiceKeys
-  private let locks: Mutex<LockTable>
+  private let locks: Lock<LockTable>
   private let turns: Turns
 
   init(
@@ -19,7 +19,7 @@ final class FileDesk: Sendable {
     self.accounts = accounts
     self.turns = turns
     self.keys = keys
-    self.locks = Mutex(locks)
+    self.locks = Lock(locks)
   }
 
   /// Does what is wanted; a change is on disk when this returns.

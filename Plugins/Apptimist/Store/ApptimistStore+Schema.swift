@@ -36,7 +36,9 @@ extension ApptimistStore {
           dropped INTEGER NOT NULL DEFAULT 0
         ) STRICT;
 
-        -- The queues: small rows in the order of the stream, apart from what may be large.
+        -- The queues: small rows in the order of the stream, apart from what may be large. Without an
+        -- index by sender, which would cost every message a page; a full queue looks for a sender's
+        -- next entry behind the one that it drops.
         CREATE TABLE apptimist_entries (
           user INTEGER NOT NULL,
           position INTEGER NOT NULL,
@@ -47,7 +49,6 @@ extension ApptimistStore {
           message INTEGER NOT NULL,
           PRIMARY KEY (user, position)
         ) STRICT, WITHOUT ROWID;
-        CREATE INDEX apptimist_entries_by_sender ON apptimist_entries (user, sender, position);
 
         -- What entries have beside their place: of a message all; of a place and of a truncation
         -- the identifier only.
@@ -80,7 +81,8 @@ extension ApptimistStore {
           PRIMARY KEY (user, position)
         ) STRICT, WITHOUT ROWID;
 
-        -- What each sender holds of a queue, so that the one that holds most is found at once.
+        -- What each sender holds of a queue. Only a full queue looks for the one that holds most, among
+        -- few: an index would cost every message.
         CREATE TABLE apptimist_shares (
           user INTEGER NOT NULL,
           sender INTEGER NOT NULL,
@@ -89,9 +91,6 @@ extension ApptimistStore {
           oldest INTEGER NOT NULL,
           PRIMARY KEY (user, sender)
         ) STRICT, WITHOUT ROWID;
-        CREATE INDEX apptimist_shares_by_entries
-          ON apptimist_shares (user, entries DESC, oldest);
-        CREATE INDEX apptimist_shares_by_bytes ON apptimist_shares (user, bytes DESC, oldest);
 
         CREATE TABLE apptimist_vouchers (
           id INTEGER PRIMARY KEY,

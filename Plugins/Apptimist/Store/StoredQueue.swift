@@ -150,9 +150,9 @@ extension ApptimistStore {
     queue.bytes -= entry.size
     let next: StreamPosition? = try transaction.one(
       """
-      SELECT position FROM apptimist_entries WHERE user = ? AND sender = ?
+      SELECT position FROM apptimist_entries WHERE user = ? AND position > ? AND sender = ?
       ORDER BY position LIMIT 1
-      """, queue.user, sender
+      """, queue.user, position, sender
     ) { try $0[0] }
     if let next {
       try transaction.execute(

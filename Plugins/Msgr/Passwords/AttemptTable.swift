@@ -1,5 +1,5 @@
+import Locking
 import Observability
-import Synchronization
 
 /// Counts events by key within the last span of time, in a table of fixed size.
 ///
@@ -69,7 +69,7 @@ final class AttemptTable: Sendable {
   /// How long a step is, in milliseconds.
   private let step: Int64
   private let clock: @Sendable () -> Timestamp
-  private let entries: Mutex<[Entry]>
+  private let entries: Lock<[Entry]>
 
   /// An empty table.
   ///
@@ -80,7 +80,7 @@ final class AttemptTable: Sendable {
   init(span: Duration, size: Int = 1 << 15, clock: @escaping @Sendable () -> Timestamp) {
     step = max(1, Int64(span / .milliseconds(1)) / Int64(Self.steps))
     self.clock = clock
-    entries = Mutex(
+    entries = Lock(
       Array(repeating: Entry(), count: max(1, size / Self.ways) * Self.ways))
   }
 

@@ -1,6 +1,6 @@
 import Cryptography
+import Locking
 import Observability
-import Synchronization
 
 /// Finds out whether callers are who they say, and how often they may try.
 ///
@@ -30,7 +30,7 @@ final class Authenticator: Sendable {
   private let messages: AttemptTable
   /// Verified when there is no such account, so that it takes as long as when there is one.
   private let dummy: PasswordHash
-  private let running = Mutex<[PairCache.Proof: Task<Bool, any Error>]>([:])
+  private let running = Lock<[PairCache.Proof: Task<Bool, any Error>]>([:])
   private let duration: Histogram
 
   /// An authenticator that has verified nothing yet.

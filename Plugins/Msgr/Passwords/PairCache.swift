@@ -1,6 +1,6 @@
 import Cryptography
+import Locking
 import Observability
-import Synchronization
 
 /// Which pairs of name and password were verified lately, in memory only.
 ///
@@ -24,7 +24,7 @@ final class PairCache: Sendable {
   private let lifetime: Int64
   private let limit: Int
   private let clock: @Sendable () -> Timestamp
-  private let state = Mutex(State())
+  private let state = Lock(State())
 
   /// An empty cache.
   ///

@@ -1,5 +1,5 @@
 import Dispatch
-import Synchronization
+import Locking
 
 /// Runs what takes a core for a while, a few at once, others waiting in a short queue.
 final class PasswordThreads: Sendable {
@@ -11,7 +11,7 @@ final class PasswordThreads: Sendable {
   private let queue = DispatchQueue(label: "passwords", attributes: .concurrent)
   private let threads: Int
   private let queueLimit: Int
-  private let state = Mutex(State())
+  private let state = Lock(State())
 
   /// No threads yet: they are started when there is work.
   ///

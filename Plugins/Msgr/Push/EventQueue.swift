@@ -1,4 +1,4 @@
-import Synchronization
+import Locking
 
 /// Events from many tasks for one that takes them in order.
 final class EventQueue<Event: Sendable>: Sendable {
@@ -7,7 +7,7 @@ final class EventQueue<Event: Sendable>: Sendable {
     var waiter: CheckedContinuation<Void, Never>?
   }
 
-  private let state = Mutex(State())
+  private let state = Lock(State())
 
   /// Adds an event, and wakes the taker.
   func put(_ event: Event) {

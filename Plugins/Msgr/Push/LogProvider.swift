@@ -1,6 +1,6 @@
 import HTTPProtocol
+import Locking
 import Observability
-import Synchronization
 
 /// For development: pushes to nobody, writes each payload to the log, and keeps the last ones.
 ///
@@ -11,7 +11,7 @@ final class LogProvider: PushProvider {
 
   private let log: Log
   private let clock: @Sendable () -> Timestamp
-  private let entries = Mutex<[[UInt8]]>([])
+  private let entries = Lock<[[UInt8]]>([])
 
   /// A provider.
   ///

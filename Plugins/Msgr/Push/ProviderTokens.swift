@@ -1,6 +1,6 @@
 import FoundationEssentials
+import Locking
 import Observability
-import Synchronization
 
 /// The tokens that tell Apple who pushes: JSON Web Tokens (RFC 7519) signed with ES256.
 ///
@@ -16,7 +16,7 @@ final class ProviderTokens: Sendable {
   private let keyID: String
   private let teamID: String
   private let clock: @Sendable () -> Timestamp
-  private let current = Mutex<(text: String, issued: Int64)?>(nil)
+  private let current = Lock<(text: String, issued: Int64)?>(nil)
 
   /// Tokens of a team.
   ///

@@ -1,5 +1,5 @@
+import Locking
 import Observability
-import Synchronization
 
 /// Counts what becomes of pushes.
 final class PushMetrics: Sendable {
@@ -11,7 +11,7 @@ final class PushMetrics: Sendable {
   private let unbound: Counter
   private let latency: Histogram
   private let clock: @Sendable () -> Timestamp
-  private let queue = Mutex<(state: OutboxState, noted: Timestamp?)>((OutboxState(), nil))
+  private let queue = Lock<(state: OutboxState, noted: Timestamp?)>((OutboxState(), nil))
 
   /// Registers the metrics.
   init(_ metrics: Metrics, clock: @escaping @Sendable () -> Timestamp) {

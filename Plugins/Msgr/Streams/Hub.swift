@@ -1,4 +1,4 @@
-import Synchronization
+import Locking
 
 /// Tells streams what concerns them: the one place that knows who listens, keyed by user.
 final class Hub: Sendable {
@@ -26,7 +26,7 @@ final class Hub: Sendable {
     var devices: [DeviceID: Int] = [:]
   }
 
-  private let state = Mutex(State())
+  private let state = Lock(State())
 
   /// Adds a stream.
   func add(_ listener: Listener) -> ListenerID {

@@ -1,11 +1,11 @@
 internal import HTTPClient
 internal import HTTPProtocol
-internal import Synchronization
+internal import Locking
 
 /// Opens a server's streams, all on one thread, which an app that opens none goes without.
 final class MsgrSockets: Sendable {
   private let options: WebSocketOptions
-  private let client = Mutex<WebSocketClient?>(nil)
+  private let client = Lock<WebSocketClient?>(nil)
 
   /// - Parameter options: whose authorities and time to connect hold here too.
   init(_ options: HTTPClientOptions) {

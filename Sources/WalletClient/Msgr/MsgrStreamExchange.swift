@@ -1,5 +1,5 @@
 internal import HTTPProtocol
-internal import Synchronization
+internal import Locking
 
 /// What goes over a stream: messages that wait to be taken, and sends that wait for their answers.
 final class MsgrStreamExchange: Sendable {
@@ -22,7 +22,7 @@ final class MsgrStreamExchange: Sendable {
   /// How many sends may wait; the server closes with 1008 at 256.
   private static let mostSends = 200
 
-  private let state = Mutex(State())
+  private let state = Lock(State())
 
   // MARK: - In
 

@@ -1,7 +1,7 @@
 internal import CUV
 internal import Glibc
 internal import HTTPProtocol
-internal import Synchronization
+internal import Locking
 
 /// One libuv loop on a thread of its own that carries any number of WebSockets.
 @safe
@@ -25,7 +25,7 @@ final class WebSocketLoop: @unchecked Sendable {
     case stop
   }
 
-  private let mailbox = Mutex<[Message]>([])
+  private let mailbox = Lock<[Message]>([])
   private let loop = UnsafeMutablePointer<uv_loop_t>.allocate(capacity: 1)
   private let wakeUp = UnsafeMutablePointer<uv_async_t>.allocate(capacity: 1)
   private let clock = UnsafeMutablePointer<uv_timer_t>.allocate(capacity: 1)

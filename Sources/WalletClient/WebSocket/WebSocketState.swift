@@ -1,5 +1,5 @@
 internal import HTTPProtocol
-internal import Synchronization
+internal import Locking
 
 /// What the loop's thread and the tasks that use a ``WebSocket`` share.
 final class WebSocketState: Sendable {
@@ -23,7 +23,7 @@ final class WebSocketState: Sendable {
 
   private let receiveLimit: Int
   private let sendLimit: Int
-  private let values = Mutex(Values())
+  private let values = Lock(Values())
 
   init(_ options: WebSocketOptions) {
     receiveLimit = options.receiveLimit

@@ -1,0 +1,70 @@
+import Glibc
+
+/// A connection to a server on this machine; what its bytes mean is up to the class below it.
+class Client {
+  let descriptor: Int32
+  /// Where it runs; set once it is added.
+  unowned(unsafe) var loop: LoadLoop?
+  var awaitsFlush = false
+  /// Told of the data of each message that arrives.
+  var arrived: (ArraySlice<UInt8>) -> Void = { _ in }
+  /// Whether all is done that has to be before messages go.
+  var isReady = false
+  /// Bytes that a class below has appended and that wait to be written.
+  var outgoing: [UInt8] = []
+
+  /// Connects to a port.
+  ///
+  /// - Parameter receiveBuffer: the most that the kernel is to keep unread, in bytes; 0: as it likes.
+  init(port: UInt16, receiveBuffer: Int32 = 0) throws(LoadError) {
+    descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+    var on: Int32 = 1
+    setsockopt(
+      descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &on, socklen_t(MemoryLayout<Int32>.size))
+    if receiveBuffer > 0 {
+      var size = receiveBuffer
+      setsockopt(
+        descriptor, SOL_SOCKET, SO_RCVBUF, &size, socklen_t(MemoryLayout<Int32>.size))
+    }
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_port = port.bigEndian
+    address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
+    let connected = withUnsafePointer(to: &address) { address in
+      address.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+      }
+    }
+    guard connected == 0 else { throw LoadError("port \(port) refuses: errno \(errno)") }
+    _ = fcntl(descriptor, F_SETFL, O_NONBLOCK)
+  }
+
+  /// Takes bytes that came.
+  func received(_ bytes: ArraySlice<UInt8>) throws(LoadError) {}
+
+  /// Sends data of a message to whomever the client sends to.
+  func send(_ data: [UInt8]) {}
+
+  /// Has what was appended to ``outgoing`` written at the end of this turn.
+  func wasAppended() { loop?.needsFlush(self) }
+
+  /// Reads what there is.
+  func read(into buffer: inout [UInt8]) throws(LoadError) {
+    while true {
+      let count = Glibc.read(descriptor, &buffer, buffer.count)
+      if count < 0, errno == EAGAIN { return }
+      guard count > 0 else { throw LoadError("the server has closed a connection of \(self)") }
+      try received(buffer[..<count])
+      if count < buffer.count { return }
+    }
+  }
+
+  func flush() {
+    awaitsFlush = false
+    guard !outgoing.isEmpty else { return }
+    let count = Glibc.write(descriptor, outgoing, outgoing.count)
+    guard count < outgoing.count else { return outgoing.removeAll(keepingCapacity: true) }
+    outgoing.removeFirst(max(0, count))
+    loop?.needsFlush(self)
+  }
+}

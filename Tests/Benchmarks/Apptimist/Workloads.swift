@@ -1,0 +1,121 @@
+import Glibc
+
+/// What a measurement came to.
+struct Outcome {
+  /// Messages that arrived, per second.
+  let rate: Double
+  /// The times from sending to arrival; of a fan-out to the last arrival.
+  var times: Samples
+  /// CPU time of the server for each message that arrived, in microseconds.
+  let cost: Double
+
+  /// One line of JSON.
+  var line: String {
+    var times = times
+    let (middle, late) = (times.quantile(0.5), times.quantile(0.99))
+    return """
+      {"rate": \(rate), "p50": \(middle), "p99": \(late), "cost": \(cost), "samples": \(times.count)}
+      """
+  }
+}
+
+/// CPU time of a process so far, in seconds.
+func processorTime(of process: Int) -> Double {
+  guard let file = fopen("/proc/\(process)/stat", "r") else { return 0 }
+  defer { fclose(file) }
+  var text = [CChar](repeating: 0, count: 2048)
+  fgets(&text, Int32(text.count), file)
+  let line = String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+  let fields = line.split(separator: ")").last?.split(separator: " ") ?? []
+  guard fields.count > 12, let user = Double(fields[11]), let system = Double(fields[12]) else {
+    return 0
+  }
+  return (user + system) / Double(sysconf(Int32(_SC_CLK_TCK)))
+}
+
+/// The data of messages: the moment of sending, a number that makes it unlike others, and filling.
+struct Payload {
+  private var bytes: [UInt8]
+  private var number: UInt64 = 0
+
+  init(count: Int) { bytes = (0..<count).map { _ in UInt8.random(in: 0 ... .max) } }
+
+  mutating func next() -> [UInt8] {
+    number += 1
+    let (now, number) = (nanoseconds(), self.number)
+    bytes.withUnsafeMutableBytes { bytes in
+      bytes.storeBytes(of: now, as: UInt64.self)
+      bytes.storeBytes(of: number, toByteOffset: 8, as: UInt64.self)
+    }
+    return bytes
+  }
+
+  /// How long ago it was sent, in nanoseconds.
+  static func age(_ data: ArraySlice<UInt8>) -> UInt64 {
+    nanoseconds() - data.withUnsafeBytes { $0.loadUnaligned(as: UInt64.self) }
+  }
+}
+
+/// Messages in pairs: each sender has some on the way, and sends the next when one has arrived.
+///
+/// - Parameters:
+///   - window: how many messages of a pair are on the way.
+///   - server: the process whose CPU time is taken.
+func measurePairs(
+  _ broker: some Broker, count: Int, window: Int, seconds: Double, server: Int
+) throws -> Outcome {
+  let loop = LoadLoop()
+  let pairs = try broker.pairs(count, on: loop)
+  var payload = Payload(count: 1024)
+  var times = Samples()
+  var isMeasuring = false
+  for pair in pairs {
+    pair.receiver.arrived = { [unowned sender = pair.sender] data in
+      if isMeasuring { times.add(Payload.age(data)) }
+      sender.send(payload.next())
+    }
+    for _ in 0..<window { pair.sender.send(payload.next()) }
+  }
+  let warm = nanoseconds() + 1_000_000_000
+  try loop.run { nanoseconds() > warm }
+  isMeasuring = true
+  let (start, before) = (nanoseconds(), processorTime(of: server))
+  let end = start + UInt64(seconds * 1e9)
+  try loop.run { nanoseconds() > end }
+  isMeasuring = false
+  let taken = Double(nanoseconds() - start) / 1e9
+  return Outcome(
+    rate: Double(times.count) / taken, times: times,
+    cost: (processorTime(of: server) - before) * 1e6 / Double(max(1, times.count)))
+}
+
+/// A message to many: the next is sent when the last of them has it.
+func measureFanOut(
+  _ broker: some Broker, count: Int, seconds: Double, server: Int
+) throws -> Outcome {
+  let loop = LoadLoop()
+  let (sender, receivers) = try broker.audience(count, on: loop)
+  var payload = Payload(count: 1024)
+  var times = Samples()
+  var missing = 0
+  func arrived(_ data: ArraySlice<UInt8>) {
+    missing -= 1
+    if missing == 0 { times.add(Payload.age(data)) }
+  }
+  for receiver in receivers { receiver.arrived = arrived }
+  func post() throws {
+    missing = count
+    sender.send(payload.next())
+    try loop.run { missing == 0 }
+  }
+  let warm = nanoseconds() + 500_000_000
+  while nanoseconds() < warm { try post() }
+  times = Samples()
+  let (start, before) = (nanoseconds(), processorTime(of: server))
+  while nanoseconds() < start + UInt64(seconds * 1e9) { try post() }
+  let taken = Double(nanoseconds() - start) / 1e9
+  let arrivals = Double(times.count * count)
+  return Outcome(
+    rate: arrivals / taken, times: times,
+    cost: (processorTime(of: server) - before) * 1e6 / arrivals)
+}

@@ -1,0 +1,65 @@
+// The load generator of apptimist_benchmark.py, which tells what is measured. One thread.
+//
+//     apptimist-benchmark pairs SERVER PORT PROCESS PAIRS WINDOW SECONDS
+//     apptimist-benchmark fanout SERVER PORT PROCESS SUBSCRIBERS SECONDS
+//     apptimist-benchmark limit
+//     apptimist-benchmark idle PORT PROCESS DEVICES
+//     apptimist-benchmark stuck PORT PROCESS MESSAGES
+//     apptimist-benchmark sessions PORT PROCESS SESSIONS
+//
+// SERVER is apptimist, mqtt, nats, or nats-streams: each pair with a stream of its own.
+import Glibc
+
+signal(SIGPIPE, SIG_IGN)
+let arguments = Array(CommandLine.arguments.dropFirst())
+
+func number(_ index: Int) throws -> Int {
+  guard index < arguments.count, let number = Int(arguments[index]) else {
+    throw LoadError("argument \(index) is no number")
+  }
+  return number
+}
+
+func broker() throws -> any Broker {
+  let port = UInt16(clamping: try number(2))
+  switch arguments[1] {
+  case "apptimist": return try Apptimist(port: port)
+  case "mqtt": return MQTT(port: port)
+  case "nats": return NATS(port: port, streamPerPair: false)
+  case "nats-streams": return NATS(port: port, streamPerPair: true)
+  default: throw LoadError("no such server: \(arguments[1])")
+  }
+}
+
+do {
+  switch arguments.first {
+  case "pairs":
+    let outcome = try measurePairs(
+      broker(), count: number(4), window: number(5), seconds: Double(number(6)), server: number(3))
+    print(outcome.line)
+  case "fanout":
+    let outcome = try measureFanOut(
+      broker(), count: number(4), seconds: Double(number(5)), server: number(3))
+    print(outcome.line)
+  case "limit":
+    let limit = try await Limit.measure()
+    print(
+      """
+      {"boxes": \(limit.boxes * 1e6), "row": \(limit.row * 1e6), "sockets": \(limit.sockets * 1e6), \
+      "rate": \(limit.rate)}
+      """)
+  case "idle":
+    try measureIdle(port: UInt16(clamping: number(1)), server: number(2), devices: number(3))
+  case "stuck":
+    try measureStuckReader(
+      port: UInt16(clamping: number(1)), server: number(2), messages: number(3))
+  case "sessions":
+    try measureSessions(
+      port: UInt16(clamping: number(1)), server: number(2), sessions: number(3))
+  default: throw LoadError("what is to be measured?")
+  }
+} catch {
+  let message = "apptimist-benchmark: \(error)\n"
+  write(2, message, message.utf8.count)
+  exit(1)
+}
