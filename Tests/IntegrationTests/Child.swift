@@ -1,5 +1,5 @@
 import Foundation
-import Synchronization
+import Locking
 
 /// The built program or another one, running: what it prints as it comes, and how it ended.
 ///
@@ -31,7 +31,7 @@ final class Child: Sendable {
 
   /// All that is changed by the threads of one child.
   private final class Shared: Sendable {
-    let state = Mutex(State())
+    let state = Lock(State())
 
     func change(_ body: (inout State) -> Void) {
       let waiters = state.withLock { state in

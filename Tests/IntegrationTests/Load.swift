@@ -1,4 +1,5 @@
 import Cryptography
+import Locking
 import Synchronization
 import WalletClient
 
@@ -24,8 +25,8 @@ final class Load: Sendable {
   private let site: Site
   /// Who gets what is sent by Apptimist.
   let phone: Phone
-  private let record = Mutex(Record())
-  private let tasks = Mutex<[Task<Void, Never>]>([])
+  private let record = Lock(Record())
+  private let tasks = Lock<[Task<Void, Never>]>([])
   private let isOver = Atomic(false)
   private let senders = ["post", "stream", "device", "other"]
 

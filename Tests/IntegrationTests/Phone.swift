@@ -1,6 +1,6 @@
 import ApptimistProtocol
 import Cryptography
-import Synchronization
+import Locking
 import WalletClient
 
 /// A device of Apptimist that runs as long as this is held, and keeps what comes.
@@ -12,7 +12,7 @@ final class Phone: Sendable {
 
   /// How often it was connected, and lost the connection.
   private final class Counter: Sendable {
-    let values = Mutex((established: 0, lost: 0))
+    let values = Lock((established: 0, lost: 0))
   }
 
   init(

@@ -3,6 +3,7 @@ import Cryptography
 import Foundation
 import HTTPClient
 import HTTPProtocol
+import Locking
 import Synchronization
 import WalletClient
 
@@ -22,8 +23,8 @@ final class MixedLoad: Sendable {
 
   private let server: ServerUnderLoad
   private let works: [Work]
-  private let done: Mutex<[Int]>
-  private let failures = Mutex<[String]>([])
+  private let done: Lock<[Int]>
+  private let failures = Lock<[String]>([])
   /// Those who read what is sent.
   private let readers: [Task<Void, Never>]
 
@@ -74,7 +75,7 @@ final class MixedLoad: Sendable {
       client, script: script, modified: modified, users: users, streams: streams, msgr: msgr,
       devices: devices, file: file
     ) { try Device(keys: keys[7], service: identity, url: server.siren) }
-    done = Mutex(Array(repeating: 0, count: works.count))
+    done = Lock(Array(repeating: 0, count: works.count))
     self.readers = readers
   }
 
@@ -138,7 +139,7 @@ final class MixedLoad: Sendable {
   /// - Returns: whether memory stayed level.
   func run(for seconds: Int) async throws -> Bool {
     let rates = try await measure()
-    print("at full speed, a second: \(text(rates))")
+    tell("at full speed, a second: \(text(rates))")
     let intervals = zip(works, rates).map { work, rate in
       Duration.seconds(2 * Double(work.workers) / max(rate, 0.1))
     }
@@ -152,7 +153,7 @@ final class MixedLoad: Sendable {
       try await Task.sleep(until: start + .seconds(duration * Double(line)))
       let counts = zip(done.withLock { $0 }, before).map { Double($0 - $1) / duration }
       memory.append(Double(try server.residentBytes) / 1_048_576)
-      print(
+      tell(
         String(format: "%5.0f s  %6.1f MiB  ", duration * Double(line), memory[line - 1])
           + text(counts))
     }
@@ -195,6 +196,12 @@ final class MixedLoad: Sendable {
         }
       }
     }
+  }
+
+  /// Prints a line at once, whoever reads it.
+  private func tell(_ line: String) {
+    print(line)
+    fflush(nil)
   }
 
   private func text(_ rates: [Double]) -> String {
