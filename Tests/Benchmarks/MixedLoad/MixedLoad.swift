@@ -44,6 +44,8 @@ final class MixedLoad: Sendable {
       users.append(
         try await msgr.register("user\(number)", password: "pw", device: "stream:device-\(number)"))
     }
+    // Its devices come and go: beyond the limit the oldest loses its token.
+    _ = try await msgr.register("visitor", password: "pw", device: "stream:visitor-0")
     // Half of them listen; to the others is pushed.
     var readers: [Task<Void, Never>] = []
     var streams: [MsgrStream] = []
@@ -105,7 +107,7 @@ final class MixedLoad: Sendable {
       Work(name: "streams", workers: 1) { _ in
         // A device that comes, listens for a moment, and goes.
         let device = "stream:visitor-\(number.next() % 50)"
-        let user = try await msgr.login("user7", password: "pw", device: device)
+        let user = try await msgr.login("visitor", password: "pw", device: device)
         let stream = try await user.stream()
         stream.close()
       },
