@@ -128,7 +128,7 @@ let tests: [Target] = [
   .executableTarget(
     name: "mixed-load",
     dependencies: [
-      "ApptimistProtocol", "Cryptography", "HTTPClient", "HTTPProtocol", "WalletClient",
+      "ApptimistProtocol", "Cryptography", "HTTPClient", "HTTPProtocol", "Locking", "WalletClient",
     ],
     path: "Tests/Benchmarks/MixedLoad"),
   .testTarget(
@@ -151,8 +151,8 @@ let tests: [Target] = [
   .testTarget(
     name: "IntegrationTests",
     dependencies: [
-      "ApptimistProtocol", "awd", "Cryptography", "HTTPClient", "HTTPProtocol", "Locking",
-      "Observability", "WalletClient", "XMLSecurity",
+      "ApptimistProtocol", "Cryptography", "HTTPClient", "HTTPProtocol", "Locking",
+      "Observability", "WalletClient", "XMLSecurity", "awd",
     ]),
   .testTarget(
     name: "MsgrTests",

@@ -93,9 +93,6 @@ public enum PDU: Hashable, Sendable {
     }
   }
 
-  /// The number of the type: the second byte of the header.
-  public var typeNumber: UInt8 { type(of: body).type }
-
   /// The header in clear.
   public func encoded() -> [UInt8] {
     var writer = ByteWriter(capacity: 128)

@@ -1,7 +1,7 @@
 import Foundation
 import Locking
 
-/// The built program, running: what it prints as it comes, and how it ended.
+/// The built program or another one, running: what it prints as it comes, and how it ended.
 ///
 /// Who waits for something that doesn't happen gets an error, and the process is killed. Nothing here depends
 /// on who else has the pipes open.
@@ -47,18 +47,21 @@ final class Child: Sendable {
   private let shared = Shared()
   private let identifier: pid_t
 
-  /// Starts the program, which is linked beside the tests.
+  /// Starts the program.
   ///
   /// - Parameters:
+  ///   - program: its path; nil: the one that is linked beside the tests.
   ///   - words: its arguments.
   ///   - home: its user's home.
   ///   - environment: further variables.
   ///   - input: what it reads from standard input.
   init(
-    _ words: [String], home: String, _ environment: [String: String] = [:], input: String = ""
+    program: String? = nil, _ words: [String], home: String,
+    _ environment: [String: String] = [:], input: String = ""
   ) throws {
     let tests = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
-    let program = URL(filePath: tests).deletingLastPathComponent().appending(path: "awd").path
+    let program =
+      program ?? URL(filePath: tests).deletingLastPathComponent().appending(path: "awd").path
     // A sanitizer's options hold for what is started too.
     let variables = ProcessInfo.processInfo.environment
       .filter { $0.key.hasSuffix("SAN_OPTIONS") }
@@ -207,9 +210,10 @@ final class Child: Sendable {
   ///
   /// - Returns: the exit code, or minus the signal that ended it; and what it printed.
   static func run(
-    _ words: [String], home: String, _ environment: [String: String] = [:], input: String = ""
+    program: String? = nil, _ words: [String], home: String,
+    _ environment: [String: String] = [:], input: String = ""
   ) async throws -> (code: Int32, output: String, errors: String) {
-    let child = try Child(words, home: home, environment, input: input)
+    let child = try Child(program: program, words, home: home, environment, input: input)
     let code: Int32 =
       switch try await child.ended() {
       case .exited(let code): code

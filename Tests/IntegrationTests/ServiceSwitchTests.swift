@@ -24,19 +24,14 @@ import WalletClient
   }
 
   /// Every row of a service's tables, as `sqlite3` prints them.
-  private func rows(_ name: String, _ site: Site) throws -> [String] {
+  private func rows(_ name: String, _ site: Site) async throws -> [Substring] {
     let surface = try #require(Self.surfaces[name])
-    let process = Process()
-    process.executableURL = URL(filePath: "/usr/bin/sqlite3")
-    process.arguments = ["\(site.data)/awd.sqlite3", ".dump"]
-    let output = Pipe()
-    process.standardOutput = output
-    try process.run()
-    let data = output.fileHandleForReading.readDataToEndOfFile()
-    return String(decoding: data, as: UTF8.self).split(separator: "\n").map(String.init)
-      .filter { line in
-        surface.tables.contains { line.hasPrefix("INSERT INTO \($0)") }
-      }
+    let dump = try await Child.run(
+      program: "/usr/bin/sqlite3", ["\(site.data)/awd.sqlite3", ".dump"], home: site.folder)
+    try #require(dump.code == 0)
+    return dump.output.split(separator: "\n").filter { line in
+      surface.tables.contains { line.hasPrefix("INSERT INTO \($0)") }
+    }
   }
 
   @Test(arguments: Site.services)
@@ -55,7 +50,7 @@ import WalletClient
       try await ann.device.write([1, 2, 3], to: try #require(Filename("file")))
       return (try await bob.next().message.id, (ann.keys, bob.keys))
     }
-    let before = try rows(name, site)
+    let before = try await rows(name, site)
     #expect(!before.isEmpty)
 
     try site.configure(services: Site.services.filter { $0 != name })
@@ -66,7 +61,7 @@ import WalletClient
       }
       #expect(try await site.status(.get, "/readyz") == 200)
     }
-    #expect(try rows(name, site) == before)
+    #expect(try await rows(name, site) == before)
 
     try site.configure()
     try await site.serving { _ in

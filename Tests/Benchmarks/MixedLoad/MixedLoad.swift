@@ -44,6 +44,8 @@ final class MixedLoad: Sendable {
       users.append(
         try await msgr.register("user\(number)", password: "pw", device: "stream:device-\(number)"))
     }
+    // Its devices come and go: beyond the limit the oldest loses its token.
+    _ = try await msgr.register("visitor", password: "pw", device: "stream:visitor-0")
     // Half of them listen; to the others is pushed.
     var readers: [Task<Void, Never>] = []
     var streams: [MsgrStream] = []
@@ -105,7 +107,7 @@ final class MixedLoad: Sendable {
       Work(name: "streams", workers: 1) { _ in
         // A device that comes, listens for a moment, and goes.
         let device = "stream:visitor-\(number.next() % 50)"
-        let user = try await msgr.login("user7", password: "pw", device: device)
+        let user = try await msgr.login("visitor", password: "pw", device: device)
         let stream = try await user.stream()
         stream.close()
       },
@@ -139,7 +141,7 @@ final class MixedLoad: Sendable {
   /// - Returns: whether memory stayed level.
   func run(for seconds: Int) async throws -> Bool {
     let rates = try await measure()
-    print("at full speed, a second: \(text(rates))")
+    tell("at full speed, a second: \(text(rates))")
     let intervals = zip(works, rates).map { work, rate in
       Duration.seconds(2 * Double(work.workers) / max(rate, 0.1))
     }
@@ -153,7 +155,7 @@ final class MixedLoad: Sendable {
       try await Task.sleep(until: start + .seconds(duration * Double(line)))
       let counts = zip(done.withLock { $0 }, before).map { Double($0 - $1) / duration }
       memory.append(Double(try server.residentBytes) / 1_048_576)
-      print(
+      tell(
         String(format: "%5.0f s  %6.1f MiB  ", duration * Double(line), memory[line - 1])
           + text(counts))
     }
@@ -196,6 +198,12 @@ final class MixedLoad: Sendable {
         }
       }
     }
+  }
+
+  /// Prints a line at once, whoever reads it.
+  private func tell(_ line: String) {
+    print(line)
+    fflush(nil)
   }
 
   private func text(_ rates: [Double]) -> String {
