@@ -18,9 +18,12 @@ final class AccountKinds: Sendable {
     self.store = store
   }
 
+  /// Whether a user is known to have this key, without asking the store.
+  func isKnownUser(_ key: EncryptionPublicKey) -> Bool { users.withLock { $0.contains(key) } }
+
   /// What has this key; nil: nothing.
   func kind(of key: EncryptionPublicKey) async throws -> Kind? {
-    if users.withLock({ $0.contains(key) }) { return .user }
+    if isKnownUser(key) { return .user }
     guard let account = try await store.account(key) else { return nil }
     guard account.isUser else { return .forum }
     users.withLock { users in

@@ -152,25 +152,24 @@ final class Backend: Sendable {
   /// - Returns: its place in the sender's own queue, if it was queued there.
   private func pass(_ post: Post, from session: SessionID) async throws -> StreamPosition? {
     let message = post.message
-    switch try await accounts.kind(of: message.recipient) {
-    case nil: return nil
-    case .user:
-      if message.to != message.recipient, try await accounts.kind(of: message.to) == .forum {
-        return nil
-      }
-      let id = MessageID(header: post.header, data: post.data[...])
-      let copy = MessageCopy(
-        recipient: message.recipient, id: id, header: post.header, data: post.data)
-      return try await enqueue([copy], from: message.from, session)
-    case .forum:
-      guard message.to == message.recipient else { return nil }
+    if message.to == message.recipient, !accounts.isKnownUser(message.recipient) {
+      // Mostly a forum, then, which is so looked up only once.
       var own: StreamPosition?
-      for batch in try await forums.batches(of: post) {
+      let batches = try await forums.batches(of: post)
+      for batch in batches {
         let copies = await batch.copies()
         own = try await enqueue(copies, from: message.from, session) ?? own
       }
-      return own
+      if !batches.isEmpty { return own }
     }
+    guard try await accounts.kind(of: message.recipient) == .user else { return nil }
+    if message.to != message.recipient, try await accounts.kind(of: message.to) == .forum {
+      return nil
+    }
+    let id = MessageID(header: post.header, data: post.data[...])
+    let copy = MessageCopy(
+      recipient: message.recipient, id: id, header: post.header, data: post.data)
+    return try await enqueue([copy], from: message.from, session)
   }
 
   private func enqueue(

@@ -10,8 +10,21 @@ struct ForumDesk: Sendable {
     /// What seals the data anew for each reader; nil: it is passed on as it is.
     fileprivate let sealing: Sealing?
 
-    /// Makes the copies; not on an event loop, as it takes a while.
-    @concurrent func copies() async -> [MessageCopy] {
+    /// Up to how many readers get their copies from an event loop, which that keeps for some
+    /// microseconds each; a change of threads would take longer.
+    private static let fewReaders = 16
+
+    /// Makes the copies; many, or such as have to be sealed, not on an event loop.
+    nonisolated(nonsending) func copies() async -> [MessageCopy] {
+      guard sealing == nil, readers.count <= Self.fewReaders, post.data.count <= 4 << 10 else {
+        return await copiesElsewhere()
+      }
+      return makeCopies()
+    }
+
+    @concurrent private func copiesElsewhere() async -> [MessageCopy] { makeCopies() }
+
+    private func makeCopies() -> [MessageCopy] {
       readers.compactMap { reader in
         let message = PDU.Message(
           time: post.message.time, recipient: reader, to: post.message.to,
