@@ -48,7 +48,14 @@ internal import HTTPProtocol
     return unsafe Unmanaged<Transfer>.fromOpaque(data).takeUnretainedValue()
   }
 
-  /// The socket of the connection it goes over, if it has one.
+  /// The local port of the connection that it goes or went over, if it has had one.
+  var localPort: Int? {
+    var port = 0
+    guard unsafe ccurl_get_long(handle, CURLINFO_LOCAL_PORT, &port) == CURLE_OK else { return nil }
+    return port > 0 ? port : nil
+  }
+
+  /// The socket of the connection that it went over, if no other transfer uses that.
   var socket: curl_socket_t? {
     var socket = ccurl_no_socket
     guard unsafe ccurl_get_socket(handle, &socket) == CURLE_OK else { return nil }

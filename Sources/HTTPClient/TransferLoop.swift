@@ -33,9 +33,9 @@ final class TransferLoop: @unchecked Sendable {
   private var watches: [curl_socket_t: SocketWatch] = [:]
   /// How many answers have been whole.
   private var answers: UInt64 = 0
-  /// Which answer was the last on a socket, counted from 1. What an older socket with the same number leaves behind is
-  /// too old to matter.
-  private var lastAnswers: [curl_socket_t: UInt64] = [:]
+  /// Which answer was the last on a connection from a local port, counted from 1. What an older connection from the same
+  /// port leaves behind is too old to matter.
+  private var lastAnswers: [Int: UInt64] = [:]
 
   /// Starts libcurl, once a process.
   private static let isLibraryReady = curl_global_init(ccurl_global_all) == CURLE_OK
@@ -207,12 +207,12 @@ final class TransferLoop: @unchecked Sendable {
   ///
   /// libcurl ends the stream only, and would send the next requests into the same silence.
   private func judgeConnection(of transfer: Transfer, _ code: CURLcode) {
-    guard let socket = transfer.socket else { return }
+    guard let port = transfer.localPort else { return }
     if code == CURLE_OK {
       answers += 1
-      lastAnswers[socket] = answers
+      lastAnswers[port] = answers
     } else if code == CURLE_OPERATION_TIMEDOUT,
-      lastAnswers[socket, default: 0] <= transfer.answersBefore
+      lastAnswers[port, default: 0] <= transfer.answersBefore, let socket = transfer.socket
     {
       shutdown(socket, Int32(SHUT_RDWR))
     }
