@@ -201,11 +201,11 @@ fuzz: deps ## fuzz the parsers, FUZZ_SECONDS (60) each
 	  $(shell pkg-config --libs $(FUZZ_LIBRARIES)) -licuuc -o $(FUZZ)/Msgr
 	@$(FUZZ_SWIFT) $(FUZZ_INCLUDES) -ISources/CICU/include -module-name SessionFuzz \
 	  Tests/Fuzz/SessionFuzz.swift \
-	  $(wildcard Plugins/Apptimist/Session/Session*.swift) \
+	  $(filter-out %/SessionGate.swift,$(wildcard Plugins/Apptimist/Session/Session*.swift)) \
 	  $(addprefix Plugins/Apptimist/,Session/Question.swift Session/StreamProgress.swift \
 	    Keys/ServiceKeys.swift) $(wildcard Plugins/Apptimist/Store/*.swift) \
-	  $(addprefix $(FUZZ)/,ApptimistProtocol.o Cryptography.o HTTPProtocol.o Locking.o Storage.o \
-	    Wire.o cicu.o) $(shell pkg-config --libs $(FUZZ_LIBRARIES)) -licuuc -o $(FUZZ)/Session
+	  $(addprefix $(FUZZ)/,ApptimistProtocol.o Cryptography.o HTTPProtocol.o Locking.o Observability.o \
+	    Storage.o Wire.o cicu.o) $(shell pkg-config --libs $(FUZZ_LIBRARIES)) -licuuc -o $(FUZZ)/Session
 	@$(call run_fuzzer,HTTPParser,-max_len=4096)
 	@$(call run_fuzzer,WebSocket,-max_len=9000)
 	@$(call run_fuzzer,Configuration,-max_len=4096)
