@@ -77,8 +77,8 @@ public struct ApptimistService: Service {
   public func examples(at url: String) -> [ServiceExample] {
     [
       ServiceExample(
-        "the keys that Apptimist's devices need",
-        "curl \(url)\(configuration.path)/service.json")
+        "200, the keys that Apptimist's devices need",
+        "curl -i '\(url)\(configuration.path)/service.json'")
     ]
   }
 
