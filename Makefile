@@ -197,7 +197,7 @@ fuzz: deps ## fuzz the parsers, FUZZ_SECONDS (60) each
 	@$(FUZZ_SWIFT) $(FUZZ_INCLUDES) -ISources/CICU/include -module-name MsgrFuzz \
 	  Tests/Fuzz/MsgrFuzz.swift Plugins/Msgr/Fields/*.swift Plugins/Msgr/Values/*.swift \
 	  Plugins/Msgr/Push/Push.swift Plugins/Msgr/Push/PushPayload.swift \
-	  $(addprefix $(FUZZ)/,Cryptography.o HTTPProtocol.o Observability.o Storage.o cicu.o) \
+	  $(addprefix $(FUZZ)/,Cryptography.o HTTPProtocol.o Locking.o Observability.o Storage.o cicu.o) \
 	  $(shell pkg-config --libs $(FUZZ_LIBRARIES)) -licuuc -o $(FUZZ)/Msgr
 	@$(FUZZ_SWIFT) $(FUZZ_INCLUDES) -ISources/CICU/include -module-name SessionFuzz \
 	  Tests/Fuzz/SessionFuzz.swift \
