@@ -191,13 +191,15 @@ fuzz: deps ## fuzz the parsers, FUZZ_SECONDS (60) each
 	  $(shell pkg-config --libs $(FUZZ_LIBRARIES)) -o $(FUZZ)/PDU
 	@$(call fuzz_module,HTTPProtocol)
 	@$(call fuzz_module,Observability)
+	@$(call fuzz_module,SystemCalls)
 	@$(call fuzz_module,Storage)
 	@$(FUZZ_CXX) -x c -O1 -g -fsanitize=address,fuzzer-no-link -ISources/CICU/include \
 	  -c Sources/CICU/cicu.c -o $(FUZZ)/cicu.o
 	@$(FUZZ_SWIFT) $(FUZZ_INCLUDES) -ISources/CICU/include -module-name MsgrFuzz \
 	  Tests/Fuzz/MsgrFuzz.swift Plugins/Msgr/Fields/*.swift Plugins/Msgr/Values/*.swift \
 	  Plugins/Msgr/Push/Push.swift Plugins/Msgr/Push/PushPayload.swift \
-	  $(addprefix $(FUZZ)/,Cryptography.o HTTPProtocol.o Locking.o Observability.o Storage.o cicu.o) \
+	  $(addprefix $(FUZZ)/,Cryptography.o HTTPProtocol.o Locking.o Observability.o Storage.o SystemCalls.o \
+	    cicu.o) \
 	  $(shell pkg-config --libs $(FUZZ_LIBRARIES)) -licuuc -o $(FUZZ)/Msgr
 	@$(FUZZ_SWIFT) $(FUZZ_INCLUDES) -ISources/CICU/include -module-name SessionFuzz \
 	  Tests/Fuzz/SessionFuzz.swift \
@@ -205,7 +207,7 @@ fuzz: deps ## fuzz the parsers, FUZZ_SECONDS (60) each
 	  $(addprefix Plugins/Apptimist/,Session/Question.swift Session/StreamProgress.swift \
 	    Keys/ServiceKeys.swift) $(wildcard Plugins/Apptimist/Store/*.swift) \
 	  $(addprefix $(FUZZ)/,ApptimistProtocol.o Cryptography.o HTTPProtocol.o Locking.o Observability.o \
-	    Storage.o Wire.o cicu.o) $(shell pkg-config --libs $(FUZZ_LIBRARIES)) -licuuc -o $(FUZZ)/Session
+	    Storage.o SystemCalls.o Wire.o cicu.o) $(shell pkg-config --libs $(FUZZ_LIBRARIES)) -licuuc -o $(FUZZ)/Session
 	@$(call run_fuzzer,HTTPParser,-max_len=4096)
 	@$(call run_fuzzer,WebSocket,-max_len=9000)
 	@$(call run_fuzzer,Configuration,-max_len=4096)

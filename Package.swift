@@ -27,11 +27,13 @@ let libraries: [Target] = [
   .target(name: "Compression", dependencies: ["CBrotli", "CZlib"]),
   .target(name: "Configuration", dependencies: ["CTOML", "Locking"]),
   .target(name: "Cryptography", dependencies: ["CNettle", "COpenSSL", "CSodium"]),
-  .target(name: "HTTPClient", dependencies: ["CCurl", "CUV", "HTTPProtocol", "Locking"]),
+  .target(
+    name: "HTTPClient",
+    dependencies: ["CCurl", "CUV", "HTTPProtocol", "Locking", "SystemCalls"]),
   .target(name: "HTTPProtocol"),
   .target(
     name: "HTTPServer",
-    dependencies: ["CNghttp2", "COpenSSL", "CUV", "HTTPProtocol", "Locking"]),
+    dependencies: ["CNghttp2", "COpenSSL", "CUV", "HTTPProtocol", "Locking", "SystemCalls"]),
   .target(name: "Locking"),
   .target(name: "Observability", dependencies: ["Locking"]),
   .target(
@@ -39,12 +41,13 @@ let libraries: [Target] = [
     dependencies: [
       "Configuration", "HTTPProtocol", "HTTPServer", "Locking", "Observability", "Storage",
     ]),
-  .target(name: "Storage", dependencies: ["CSQLite", "Locking"]),
+  .target(name: "Storage", dependencies: ["CSQLite", "Locking", "SystemCalls"]),
+  .target(name: "SystemCalls"),
   .target(
     name: "WalletClient",
     dependencies: [
       "ApptimistProtocol", "COpenSSL", "CUV", "Cryptography", "HTTPClient", "HTTPProtocol",
-      "Locking", "Observability", "XMLSecurity",
+      "Locking", "Observability", "SystemCalls", "XMLSecurity",
     ]),
   .target(name: "Wire"),
   .target(
@@ -57,7 +60,7 @@ let plugins: [Target] = [
     name: "Apptimist",
     dependencies: [
       "ApptimistProtocol", "CICU", "Configuration", "Cryptography", "HTTPClient", "HTTPProtocol",
-      "HTTPServer", "Locking", "Observability", "ServiceKit", "Storage",
+      "HTTPServer", "Locking", "Observability", "ServiceKit", "Storage", "SystemCalls",
     ],
     path: "Plugins/Apptimist"),
   .target(
@@ -72,7 +75,7 @@ let plugins: [Target] = [
     name: "TokenScriptRepo",
     dependencies: [
       "Compression", "Configuration", "Cryptography", "HTTPProtocol", "Locking", "Observability",
-      "ServiceKit", "Storage", "XMLSecurity",
+      "ServiceKit", "Storage", "SystemCalls", "XMLSecurity",
     ],
     path: "Plugins/TokenScriptRepo"),
 ]
@@ -82,8 +85,8 @@ let programs: [Target] = [
     name: "Commands",
     dependencies: [
       "ApptimistProtocol", "Configuration", "Cryptography", "HTTPClient", "HTTPProtocol",
-      "HTTPServer", "Locking", "Observability", "ServiceKit", "Storage", "WalletClient",
-      "XMLSecurity",
+      "HTTPServer", "Locking", "Observability", "ServiceKit", "Storage", "SystemCalls",
+      "WalletClient", "XMLSecurity",
     ]),
   .executableTarget(
     name: "awd",
@@ -172,7 +175,8 @@ let tests: [Target] = [
     name: "TokenScriptRepoTests",
     dependencies: [
       "BlockingTests", "Configuration", "Cryptography", "HTTPProtocol", "HTTPServer", "Locking",
-      "Observability", "ServiceKit", "Storage", "TokenScriptRepo", "XMLSecurity", "awd",
+      "Observability", "ServiceKit", "Storage", "SystemCalls", "TokenScriptRepo", "XMLSecurity",
+      "awd",
     ]),
   .testTarget(
     name: "WalletClientTests",

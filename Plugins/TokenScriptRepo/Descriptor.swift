@@ -1,3 +1,4 @@
+import SystemCalls
 import Glibc
 
 /// An open file or folder, closed when it goes out of scope.
@@ -48,18 +49,6 @@ struct Descriptor: ~Copyable {
     let opened = unsafe openat(number, path, flags)
     guard opened >= 0 else { throw SystemError(errno) }
     return Descriptor(opened)
-  }
-
-  /// Follows all links of a path.
-  ///
-  /// - Parameter path: any path, without NUL.
-  /// - Returns: the absolute path of what it leads to.
-  /// - Throws: ``SystemError``; a circle of links gives `ELOOP`.
-  static func realPath(_ path: [UInt8]) throws(SystemError) -> [UInt8] {
-    let path = path.map { CChar(bitPattern: $0) } + [0]
-    guard let resolved = unsafe realpath(path, nil) else { throw SystemError(errno) }
-    defer { unsafe free(resolved) }
-    return unsafe Array(UnsafeRawBufferPointer(start: resolved, count: strlen(resolved)))
   }
 
   /// What the file is at this moment.
@@ -181,28 +170,5 @@ struct FileStatus: Equatable, Sendable {
     guard !overflow else { return time.tv_sec < 0 ? .min : .max }
     let (sum, carried) = seconds.addingReportingOverflow(Int64(time.tv_nsec))
     return carried ? .max : sum
-  }
-}
-
-/// A system call failed.
-struct SystemError: Error, Equatable, CustomStringConvertible {
-  /// The value of `errno`.
-  let code: CInt
-
-  /// An error for a value of `errno`.
-  ///
-  /// - Parameter code: the value.
-  init(_ code: CInt) { self.code = code }
-
-  /// The system's words for it.
-  var description: String {
-    unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: 128) { buffer in
-      guard let text = buffer.baseAddress,
-        unsafe strerror_r(code, text, buffer.count) == 0
-      else {
-        return "error \(code)"
-      }
-      return unsafe String(cString: text)
-    }
   }
 }

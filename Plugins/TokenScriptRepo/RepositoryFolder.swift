@@ -1,3 +1,4 @@
+import SystemCalls
 import Glibc
 
 /// The repository on disk: finds the files that may be TokenScripts and reads them.
@@ -65,7 +66,7 @@ final class RepositoryFolder: Sendable {
   /// - Throws: ``SystemError`` when there is no such folder or it may not be read.
   init(_ path: String, sizeLimit: Int = 8 << 20) throws(SystemError) {
     root = try Descriptor(folder: path)
-    let resolved = try Descriptor.realPath(Array(path.utf8))
+    let resolved = try SystemCalls.realPath(Array(path.utf8))
     realPath = resolved == [UInt8(ascii: "/")] ? [] : resolved
     self.sizeLimit = sizeLimit
   }
@@ -158,7 +159,7 @@ final class RepositoryFolder: Sendable {
   /// Looks where a link leads, and takes it for the file or the folder there.
   private func follow(_ link: RepositoryPath, _ walk: inout Walk) {
     do throws(SystemError) {
-      let target = try Descriptor.realPath(realPath + [UInt8(ascii: "/")] + link.bytes)
+      let target = try SystemCalls.realPath(realPath + [UInt8(ascii: "/")] + link.bytes)
       guard target.starts(with: realPath + [UInt8(ascii: "/")]) else {
         // A link to the root itself only leads to what is known already.
         if target != realPath {

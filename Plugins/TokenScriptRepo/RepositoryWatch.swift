@@ -1,3 +1,4 @@
+internal import SystemCalls
 internal import Glibc
 internal import Locking
 internal import Synchronization
@@ -38,7 +39,7 @@ final class RepositoryWatch: Sendable {
   ///
   /// - Throws: ``SystemError`` without room for a thread.
   func start() throws(SystemError) {
-    try WorkerThreads.start { self.run() }
+    _ = try WorkerThread { self.run() }
   }
 
   /// Ends the thread and ``changes``.

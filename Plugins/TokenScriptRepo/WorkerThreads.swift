@@ -1,6 +1,7 @@
 internal import Glibc
 internal import Locking
 internal import Synchronization
+internal import SystemCalls
 
 /// Threads outside the cooperative pool and the event loops, for what blocks on the disk or keeps a
 /// core busy for long.
@@ -15,7 +16,7 @@ enum WorkerThreads {
   ) async throws -> Result {
     try await withCheckedThrowingContinuation { continuation in
       do throws(SystemError) {
-        try start { continuation.resume(with: Swift.Result(catching: body)) }
+        _ = try WorkerThread { continuation.resume(with: Swift.Result(catching: body)) }
       } catch { continuation.resume(throwing: error) }
     }
   }
@@ -77,35 +78,4 @@ enum WorkerThreads {
 
   /// How many cores there are.
   static var cores: Int { max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))) }
-
-  /// Starts a thread that nobody waits for; signals are left to other threads.
-  ///
-  /// - Parameter body: may block.
-  /// - Throws: ``SystemError`` without room for a thread.
-  static func start(_ body: @escaping @Sendable () -> Void) throws(SystemError) {
-    final class Start {
-      let body: @Sendable () -> Void
-      init(_ body: @escaping @Sendable () -> Void) { self.body = body }
-    }
-    let start = unsafe Unmanaged.passRetained(Start(body))
-    var everySignal = sigset_t()
-    var previous = sigset_t()
-    unsafe sigfillset(&everySignal)
-    unsafe pthread_sigmask(SIG_SETMASK, &everySignal, &previous)
-    defer { unsafe pthread_sigmask(SIG_SETMASK, &previous, nil) }
-    var thread = pthread_t()
-    let result = unsafe pthread_create(
-      &thread, nil,
-      { argument in
-        if let argument = unsafe argument {
-          unsafe Unmanaged<Start>.fromOpaque(argument).takeRetainedValue().body()
-        }
-        return nil
-      }, start.toOpaque())
-    guard result == 0 else {
-      unsafe start.release()
-      throw SystemError(result)
-    }
-    pthread_detach(thread)
-  }
 }

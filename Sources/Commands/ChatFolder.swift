@@ -1,6 +1,7 @@
 import ApptimistProtocol
 import Cryptography
 import Glibc
+import SystemCalls
 import WalletClient
 
 /// What `awd wallet chat` keeps: the user's keys, the service's, and how far the stream was read. Readable by its
@@ -89,20 +90,9 @@ struct ChatFolder: Sendable {
   /// Replaces a file as a whole, durably.
   private func write(_ content: [UInt8], to name: String) throws(ChatFolderError) {
     try makeFolder()
-    let temporary = "\(path)/\(name).\(getpid()).new"
-    unsafe unlink(temporary)
-    let file = unsafe open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
-    guard file >= 0 else { throw failure(name) }
-    let written = unsafe content.withUnsafeBytes {
-      unsafe Glibc.write(file, $0.baseAddress, $0.count)
-    }
-    let isDurable = written == content.count && fsync(file) == 0
-    close(file)
-    guard isDurable, unsafe rename(temporary, "\(path)/\(name)") == 0 else {
-      let error = failure(name)
-      unsafe unlink(temporary)
-      throw error
-    }
+    do throws(SystemError) {
+      try DurableFile.replace("\(path)/\(name)", content, mode: 0o600)
+    } catch { throw .system("\(path)/\(name)", error) }
   }
 
   private func makeFolder() throws(ChatFolderError) {
@@ -114,7 +104,7 @@ struct ChatFolder: Sendable {
   }
 
   private func failure(_ name: String) -> ChatFolderError {
-    .system("\(path)/\(name)", unsafe String(cString: strerror(errno)))
+    .system("\(path)/\(name)", SystemError(errno))
   }
 }
 
@@ -123,13 +113,13 @@ enum ChatFolderError: Error, CustomStringConvertible {
   case malformed(String)
   /// Others may read it.
   case exposed(String)
-  case system(String, String)
+  case system(String, SystemError)
 
   var description: String {
     switch self {
     case .malformed(let path): "\(path): it isn't what was written there"
     case .exposed(let path): "\(path): others may read it; chmod 600 it"
-    case .system(let path, let reason): "\(path): \(reason)"
+    case .system(let path, let error): "\(path): \(error)"
     }
   }
 }

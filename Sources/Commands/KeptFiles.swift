@@ -2,6 +2,7 @@ import Configuration
 import FoundationEssentials
 import Glibc
 import Storage
+import SystemCalls
 
 /// The files of the data folder that belong to the store: keys above all.
 struct KeptFiles {
@@ -71,35 +72,15 @@ struct KeptFiles {
 
   private static func write(_ file: Backup.File, below root: String) throws(RestoreError) {
     var folder = root
-    for name in file.path.split(separator: "/").dropLast() {
-      let parent = folder
-      folder += "/\(name)"
-      guard unsafe mkdir(folder, 0o700) == 0 || errno == EEXIST, sync(parent) else {
-        throw RestoreError(systemErrorAt: folder)
+    do throws(SystemError) {
+      for name in file.path.split(separator: "/").dropLast() {
+        folder += "/\(name)"
+        guard unsafe mkdir(folder, 0o700) == 0 || errno == EEXIST else { throw SystemError(errno) }
+        try DurableFile.sync(folderOf: folder)
       }
-    }
-    let path = "\(root)/\(file.path)"
-    let descriptor = unsafe open(
-      path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
-    guard descriptor >= 0 else { throw RestoreError(systemErrorAt: path) }
-    defer { close(descriptor) }
-    var rest = file.content[...]
-    while !rest.isEmpty {
-      let count = unsafe rest.withUnsafeBytes {
-        unsafe Glibc.write(descriptor, $0.baseAddress, $0.count)
-      }
-      guard count > 0 else { throw RestoreError(systemErrorAt: path) }
-      rest = rest.dropFirst(count)
-    }
-    guard fsync(descriptor) == 0, sync(folder) else { throw RestoreError(systemErrorAt: path) }
-  }
-
-  /// Makes the names in a folder outlive a power loss.
-  private static func sync(_ folder: String) -> Bool {
-    let descriptor = unsafe open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-    guard descriptor >= 0 else { return false }
-    defer { close(descriptor) }
-    return fsync(descriptor) == 0
+      try DurableFile.create("\(root)/\(file.path)", file.content, mode: 0o600)
+      try DurableFile.sync(folder)
+    } catch { throw RestoreError("\(root)/\(file.path): \(error)") }
   }
 }
 
@@ -108,9 +89,4 @@ struct RestoreError: Error, CustomStringConvertible {
   let description: String
 
   init(_ description: String) { self.description = description }
-
-  /// What the system's last call says of a path.
-  fileprivate init(systemErrorAt path: String) {
-    description = "\(path): \(unsafe String(cString: strerror(errno)))"
-  }
 }

@@ -2,6 +2,7 @@ internal import CCurl
 internal import CUV
 internal import Glibc
 internal import Locking
+internal import SystemCalls
 
 /// One libuv loop on a thread of its own that drives libcurl's multi interface.
 ///
@@ -96,28 +97,11 @@ final class TransferLoop: @unchecked Sendable {
   /// Starts the thread, with all signals left to other threads: a write to a broken connection
   /// raises SIGPIPE here.
   func start() throws(HTTPClientError) {
-    var everySignal = sigset_t()
-    var previous = sigset_t()
-    unsafe sigfillset(&everySignal)
-    unsafe pthread_sigmask(SIG_SETMASK, &everySignal, &previous)
-    defer { unsafe pthread_sigmask(SIG_SETMASK, &previous, nil) }
-    let this = unsafe Unmanaged.passRetained(self)
-    var thread = pthread_t()
-    let failed = unsafe pthread_create(
-      &thread, nil,
-      { this in
-        guard let this = unsafe this else { return nil }
-        unsafe Unmanaged<TransferLoop>.fromOpaque(this).takeRetainedValue().run()
-        return nil
-      }, this.toOpaque())
-    guard failed == 0 else {
+    do throws(SystemError) { _ = try WorkerThread { self.run() } } catch {
       close()
-      unsafe uv_run(loop, UV_RUN_DEFAULT)
-      unsafe uv_loop_close(loop)
-      unsafe this.release()
+      run()
       throw HTTPClientError(.outOfResources, "the system has no room for a thread")
     }
-    pthread_detach(thread)
   }
 
   private func run() {

@@ -1,3 +1,4 @@
+internal import SystemCalls
 internal import CUV
 internal import Glibc
 internal import HTTPProtocol
@@ -102,7 +103,10 @@ public final class EventLoop: TaskExecutor, @unchecked Sendable {
   /// - Parameters:
   ///   - sockets: listening sockets that the loop owns from now on.
   ///   - onEnd: called on the loop's thread as its last act.
-  func start(sockets: [ListeningSocket], onEnd: @escaping @Sendable () -> Void) {
+  /// - Throws: `.noEventLoop` without room for a thread; then the sockets are closed, and the loop has ended.
+  func start(
+    sockets: [ListeningSocket], onEnd: @escaping @Sendable () -> Void
+  ) throws(ServerError) {
     self.onEnd = onEnd
     listeners = sockets.map { unsafe Listener($0, loop: self, on: loop) }
     unsafe uv_timer_start(
@@ -111,16 +115,11 @@ public final class EventLoop: TaskExecutor, @unchecked Sendable {
         guard let handle = unsafe handle else { return }
         unsafe EventLoop.of(handle.pointee.data).tick()
       }, EventLoop.tickMilliseconds, EventLoop.tickMilliseconds)
-    var thread = pthread_t()
-    let context = unsafe Unmanaged.passRetained(self).toOpaque()
-    unsafe pthread_create(
-      &thread, nil,
-      { context in
-        guard let context = unsafe context else { return nil }
-        unsafe Unmanaged<EventLoop>.fromOpaque(context).takeRetainedValue().run()
-        return nil
-      }, context)
-    pthread_detach(thread)
+    do throws(SystemError) { _ = try WorkerThread { self.run() } } catch {
+      drain(within: 0)
+      run()
+      throw .noEventLoop(-error.code)
+    }
   }
 
   private func run() {

@@ -60,7 +60,7 @@ public final class HTTPServer: Sendable {
 
   /// Opens the sockets and starts one thread a loop.
   ///
-  /// - Throws: ``ServerError`` when an address can't be listened on; then nothing runs.
+  /// - Throws: ``ServerError`` when an address can't be listened on or a thread is refused; then nothing runs.
   public func start() throws(ServerError) {
     // A peer that has gone must give an error, not a signal.
     signal(SIGPIPE, SIG_IGN)
@@ -83,9 +83,15 @@ public final class HTTPServer: Sendable {
       $0.secure = secure
       $0.running = loops.count
     }
+    var failure: ServerError?
     for (loop, sockets) in zip(loops, sockets) {
-      loop.start(sockets: sockets) { [self] in loopEnded() }
+      do throws(ServerError) {
+        try loop.start(sockets: sockets) { [self] in loopEnded() }
+      } catch { failure = error }
     }
+    guard let failure else { return }
+    for loop in loops { loop.execute { loop.drain(within: 0) } }
+    throw failure
   }
 
   /// Opens one socket a loop.

@@ -1,3 +1,5 @@
+internal import SystemCalls
+
 /// A SQLite database with one writer and several readers, each on a thread of its own.
 ///
 /// What `write` returns is durable. Nothing of the disk is ever touched on a caller's thread. After
@@ -41,7 +43,7 @@
     self.writes = writes
     self.reads = reads
     self.closed = closed
-    thread = try WorkerThread { [meter] in
+    thread = try Self.startThread { [meter] in
       do {
         try Self.work(location, migrations, configuration, writes, reads, meter, opened)
       } catch {
@@ -78,7 +80,7 @@
       let connection = try Connection(
         file, role: .reader, busyTimeout: configuration.busyTimeout)
       readers.append(
-        try WorkerThread {
+        try startThread {
           Reader(connection, meter: meter).run(reads)
         })
     }
@@ -86,6 +88,14 @@
     var writer = Writer(
       connection, queue: writes, groupLimit: configuration.groupLimit, meter: meter)
     writer.run()
+  }
+
+  private static func startThread(
+    _ body: @escaping @Sendable () -> Void
+  ) throws(StoreError) -> WorkerThread {
+    do throws(SystemError) { return try WorkerThread(body) } catch {
+      throw StoreError(.busy, "the system has no room for a thread of the store")
+    }
   }
 
   deinit {

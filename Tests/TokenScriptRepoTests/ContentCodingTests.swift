@@ -1,3 +1,4 @@
+import SystemCalls
 import BlockingTests
 import Compression
 import HTTPProtocol

@@ -1,3 +1,4 @@
+import SystemCalls
 import Locking
 import Configuration
 import FoundationEssentials

@@ -1,3 +1,4 @@
+import SystemCalls
 import BlockingTests
 import Foundation
 import HTTPProtocol

@@ -1,5 +1,6 @@
 internal import Cryptography
 internal import Glibc
+internal import SystemCalls
 
 /// The file with the service's secret keys: made once, never overwritten.
 struct KeyFile: Sendable {
@@ -41,14 +42,17 @@ struct KeyFile: Sendable {
     var text = Self.text(of: keys)
     defer { wipe(&text) }
     let temporary = "\(path).\(getpid()).new"
-    try write(text, to: temporary)
+    unsafe unlink(temporary)
     defer { unsafe unlink(temporary) }
-    // A link, unlike a new name, never takes the place of what is there.
-    guard unsafe link(temporary, path) == 0 else {
-      if errno == EEXIST { return false }
-      throw failure("cannot be made")
+    do throws(SystemError) {
+      try DurableFile.create(temporary, text, mode: 0o600)
+      // A link, unlike a new name, never takes the place of what is there.
+      guard unsafe link(temporary, path) == 0 else { throw SystemError(errno) }
+      try DurableFile.sync(folderOf: path)
+    } catch {
+      if error.code == EEXIST { return false }
+      throw failure("cannot be made", error)
     }
-    try syncFolder()
     return true
   }
 
@@ -109,11 +113,13 @@ struct KeyFile: Sendable {
     let file = unsafe Glibc.open(path, O_RDONLY | O_CLOEXEC)
     guard file >= 0 else {
       if errno == ENOENT { return nil }
-      throw failure("cannot be read")
+      throw failure("cannot be read", SystemError(errno))
     }
     defer { close(file) }
     var status = stat()
-    guard unsafe fstat(file, &status) == 0 else { throw failure("cannot be read") }
+    guard unsafe fstat(file, &status) == 0 else {
+      throw failure("cannot be read", SystemError(errno))
+    }
     guard status.st_mode & 0o077 == 0 else {
       throw Failure(
         description: "\(path): others may read these secret keys; chmod 600 it, "
@@ -127,7 +133,7 @@ struct KeyFile: Sendable {
         unsafe Glibc.read(file, $0.baseAddress?.advanced(by: count), $0.count - count)
       }
       if taken < 0 && errno == EINTR { continue }
-      guard taken >= 0 else { throw failure("cannot be read") }
+      guard taken >= 0 else { throw failure("cannot be read", SystemError(errno)) }
       if taken == 0 { break }
       count += taken
     }
@@ -135,33 +141,7 @@ struct KeyFile: Sendable {
     return try parse(text)
   }
 
-  private func write(_ text: [UInt8], to path: String) throws(Failure) {
-    unsafe unlink(path)
-    let file = unsafe Glibc.open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
-    guard file >= 0 else { throw failure("cannot be made") }
-    defer { close(file) }
-    var written = 0
-    while written < text.count {
-      let count = unsafe text.withUnsafeBytes {
-        unsafe Glibc.write(file, $0.baseAddress?.advanced(by: written), $0.count - written)
-      }
-      if count < 0 && errno == EINTR { continue }
-      guard count > 0 else { throw failure("cannot be written") }
-      written += count
-    }
-    guard fsync(file) == 0 else { throw failure("cannot be written") }
-  }
-
-  private func syncFolder() throws(Failure) {
-    let end = path.lastIndex(of: "/")
-    let folder = end.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
-    let descriptor = unsafe Glibc.open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-    guard descriptor >= 0 else { throw failure("cannot be made durable") }
-    defer { close(descriptor) }
-    guard fsync(descriptor) == 0 else { throw failure("cannot be made durable") }
-  }
-
-  private func failure(_ problem: String) -> Failure {
-    Failure(description: "\(path) \(problem): \(unsafe String(cString: strerror(errno)))")
+  private func failure(_ problem: String, _ error: SystemError) -> Failure {
+    Failure(description: "\(path) \(problem): \(error)")
   }
 }

@@ -1,3 +1,4 @@
+internal import SystemCalls
 internal import Observability
 internal import ServiceKit
 internal import XMLSecurity

@@ -1,3 +1,4 @@
+import SystemCalls
 import FoundationEssentials
 internal import Glibc
 internal import Observability

@@ -1,3 +1,4 @@
+internal import SystemCalls
 internal import XMLSecurity
 
 /// Who signs the demo: names of nobody, with keys made at the first start.

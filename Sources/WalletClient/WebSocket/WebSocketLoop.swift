@@ -2,6 +2,7 @@ internal import CUV
 internal import Glibc
 internal import HTTPProtocol
 internal import Locking
+internal import SystemCalls
 
 /// One libuv loop on a thread of its own that carries any number of WebSockets.
 @safe
@@ -74,27 +75,11 @@ final class WebSocketLoop: @unchecked Sendable {
   /// Starts the thread, with all signals left to other threads: a write to a broken connection
   /// raises SIGPIPE here.
   func start() throws(WebSocketError) {
-    var everySignal = sigset_t()
-    var previous = sigset_t()
-    unsafe sigfillset(&everySignal)
-    unsafe pthread_sigmask(SIG_SETMASK, &everySignal, &previous)
-    defer { unsafe pthread_sigmask(SIG_SETMASK, &previous, nil) }
-    let this = unsafe Unmanaged.passRetained(self)
-    var thread = pthread_t()
-    let failed = unsafe pthread_create(
-      &thread, nil,
-      { this in
-        guard let this = unsafe this else { return nil }
-        unsafe Unmanaged<WebSocketLoop>.fromOpaque(this).takeRetainedValue().run()
-        return nil
-      }, this.toOpaque())
-    guard failed == 0 else {
+    do throws(SystemError) { _ = try WorkerThread { self.run() } } catch {
       closeOwnHandles()
       run()
-      unsafe this.release()
       throw Self.exhausted
     }
-    pthread_detach(thread)
   }
 
   private func run() {

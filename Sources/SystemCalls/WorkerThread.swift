@@ -1,16 +1,18 @@
 internal import Glibc
 internal import Synchronization
 
-/// A thread outside the cooperative pool, which may block on the disk.
-@safe final class WorkerThread: Sendable {
+/// A thread outside the cooperative pool, which may block.
+///
+/// Who lets go of it without waiting for its end leaves it running.
+@safe public final class WorkerThread: Sendable {
   private let thread: pthread_t
   private let isJoined = Atomic(false)
 
   /// Starts a thread.
   ///
   /// - Parameter body: what it does, with all signals left to other threads.
-  /// - Throws: `.busy` if the system has no room for a thread.
-  init(_ body: @escaping @Sendable () -> Void) throws(StoreError) {
+  /// - Throws: ``SystemError`` without room for a thread.
+  public init(_ body: @escaping @Sendable () -> Void) throws(SystemError) {
     let start = unsafe Unmanaged.passRetained(Start(body))
     var everySignal = sigset_t()
     var previous = sigset_t()
@@ -28,13 +30,13 @@ internal import Synchronization
       }, start.toOpaque())
     guard result == 0 else {
       unsafe start.release()
-      throw StoreError(.busy, "the system has no room for a thread of the store")
+      throw SystemError(result)
     }
     self.thread = thread
   }
 
   /// Waits for the thread's end.
-  func join() {
+  public func join() {
     guard !isJoined.exchange(true, ordering: .relaxed) else { return }
     pthread_join(thread, nil)
   }

@@ -1,7 +1,7 @@
-import Glibc
+public import Glibc
 
 /// Writes files so that they outlast a power cut.
-enum DurableFile {
+public enum DurableFile {
   /// Makes a file that must not be there yet; blocks on the disk.
   ///
   /// - Parameters:
@@ -9,7 +9,7 @@ enum DurableFile {
   ///   - bytes: its content.
   ///   - mode: its permissions, whatever the umask says.
   /// - Throws: ``SystemError``; then the file may be there in part.
-  static func create(
+  public static func create(
     _ path: String, _ bytes: [UInt8], mode: mode_t = 0o644
   ) throws(SystemError) {
     let file = unsafe open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
@@ -32,7 +32,7 @@ enum DurableFile {
   ///   - bytes: the new content.
   ///   - fallback: the permissions of a file that isn't there yet; else they stay as they are.
   /// - Throws: ``SystemError``; then the file is as it was.
-  static func replace(
+  public static func replace(
     _ path: String, _ bytes: [UInt8], mode fallback: mode_t = 0o644
   ) throws(SystemError) {
     var target = path
@@ -40,7 +40,7 @@ enum DurableFile {
     var status = stat()
     let isThere = unsafe stat(path, &status) == 0
     if isThere {
-      target = String(decoding: try Descriptor.realPath(Array(path.utf8)), as: UTF8.self)
+      target = String(decoding: try realPath(Array(path.utf8)), as: UTF8.self)
       mode = status.st_mode & 0o7777
     }
     // Not `*.xml`, so that a repository takes no notice of it.
@@ -61,7 +61,7 @@ enum DurableFile {
   ///
   /// - Parameter path: a file or folder that was just made, renamed or removed.
   /// - Throws: ``SystemError``.
-  static func sync(folderOf path: String) throws(SystemError) {
+  public static func sync(folderOf path: String) throws(SystemError) {
     let end = path.lastIndex(of: "/")
     try sync(end.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? ".")
   }
@@ -70,7 +70,7 @@ enum DurableFile {
   ///
   /// - Parameter folder: its path.
   /// - Throws: ``SystemError``.
-  static func sync(_ folder: String) throws(SystemError) {
+  public static func sync(_ folder: String) throws(SystemError) {
     let descriptor = unsafe open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     guard descriptor >= 0 else { throw SystemError(errno) }
     defer { close(descriptor) }

@@ -1,0 +1,24 @@
+internal import Glibc
+
+/// A system call failed.
+public struct SystemError: Error, Equatable, CustomStringConvertible {
+  /// The value of `errno`.
+  public let code: CInt
+
+  /// An error for a value of `errno`.
+  ///
+  /// - Parameter code: the value.
+  public init(_ code: CInt) { self.code = code }
+
+  /// The system's words for it.
+  public var description: String {
+    unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: 128) { buffer in
+      guard let text = buffer.baseAddress,
+        unsafe strerror_r(code, text, buffer.count) == 0
+      else {
+        return "error \(code)"
+      }
+      return unsafe String(cString: text)
+    }
+  }
+}
