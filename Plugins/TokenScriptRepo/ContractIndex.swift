@@ -59,6 +59,11 @@ final class ContractIndex: Sendable {
   let files: [RepositoryFile]
   /// A row for each contract of each file.
   let rows: [IndexRow]
+  /// How many files there are in each state; one that is served for some contract counts as served.
+  let counts: [IndexRow.Summary: Int]
+  /// Until when the certificate is valid that expires first of all signers' of what is served, in
+  /// seconds since 1970; nil if there is none.
+  let firstExpiry: Int64?
 
   /// An index.
   ///
@@ -77,6 +82,17 @@ final class ContractIndex: Sendable {
     self.editions = editions
     self.files = files
     self.rows = rows
+    var states: [RepositoryPath: IndexRow.Summary] = [:]
+    for row in rows {
+      let state = row.state.summary
+      states[row.path] = states[row.path].map { $0 == .served ? $0 : state } ?? state
+    }
+    counts = Dictionary(grouping: states.values, by: \.self).mapValues(\.count)
+    firstExpiry =
+      files.compactMap { file in
+        guard file.content != nil, case .success(let content) = file.reading else { return nil }
+        return content.signer?.expires
+      }.min()
   }
 
   /// Before the first scan.
@@ -97,31 +113,11 @@ final class ContractIndex: Sendable {
     }
   }
 
-  /// How many files there are in each state; one that is served for some contract counts as served.
-  var counts: [IndexRow.Summary: Int] {
-    var states: [RepositoryPath: IndexRow.Summary] = [:]
-    for row in rows {
-      let state = row.state.summary
-      states[row.path] = states[row.path].map { $0 == .served ? $0 : state } ?? state
-    }
-    return Dictionary(grouping: states.values, by: \.self).mapValues(\.count)
-  }
-
-  /// Until when the certificate is valid that expires first of all signers' of what is served, in
-  /// seconds since 1970; nil if there is none.
-  var firstExpiry: Int64? {
-    files.compactMap { file in
-      guard file.content != nil, case .success(let content) = file.reading else { return nil }
-      return content.signer?.expires
-    }.min()
-  }
-
   /// The sum in words, with the number of the index.
   var summary: String { "index \(generation): \(sum)" }
 
   /// The sum in words.
   var sum: String {
-    let counts = counts
     let parts = IndexRow.Summary.allCases.compactMap { state in
       counts[state].map { "\($0) \(state.words)" }
     }

@@ -122,27 +122,4 @@ public enum PDU: Hashable, Sendable {
     case .remove(let body): body.writeHeader(to: &writer)
     }
   }
-
-  private var body: any PDUBody {
-    switch self {
-    case .login(let body): body
-    case .redirect(let body): body
-    case .new(let body): body
-    case .del(let body): body
-    case .message(let body): body
-    case .truncate(let body): body
-    case .pause(let body): body
-    case .resume(let body): body
-    case .vouch(let body): body
-    case .vouchers(let body): body
-    case .searchByName(let body): body
-    case .searchByUid(let body): body
-    case .searchByKey(let body): body
-    case .user(let body): body
-    case .read(let body): body
-    case .lock(let body): body
-    case .write(let body): body
-    case .remove(let body): body
-    }
-  }
 }
