@@ -279,7 +279,7 @@ import Testing
       }
       try client.ask(201, "/")
       #expect(try client.answer(201).resetCode == 7)
-      #expect(gate.waiting == 100)
+      #expect(TestServer.eventually { gate.waiting == 100 })
       gate.open()
     }
   }
