@@ -84,7 +84,7 @@
     }
     opened.keep(.success(()))
     var writer = Writer(
-      connection, queue: writes, groupLimit: configuration.groupLimit, meter: meter)
+      connection, queue: writes, configuration: configuration, meter: meter)
     writer.run()
   }
 
