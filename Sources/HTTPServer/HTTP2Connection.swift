@@ -321,6 +321,10 @@ final class HTTP2Connection: ConnectionProtocol {
 
   /// A frame was sent.
   func sent(_ header: nghttp2_frame_hd) {
+    if header.type == UInt8(NGHTTP2_GOAWAY.rawValue), leavingSince != nil, !isLastStreamSaid {
+      // Its answer tells that the peer knows. It would overtake what it were queued with.
+      session?.ping()
+    }
     let isEnd =
       header.type <= UInt8(NGHTTP2_HEADERS.rawValue)
       && header.flags & UInt8(NGHTTP2_FLAG_END_STREAM.rawValue) != 0
