@@ -16,7 +16,8 @@ final class HTTP2Connection: ConnectionProtocol {
   private var responding = 0
   private var hadRequest = false
   private var peerHasEnded = false
-  private var isLeaving = false
+  /// Since when the peer has been told that the end is near.
+  private var leavingSince: UInt64?
   private var isLastStreamSaid = false
   /// Since when there has been no stream.
   private var idleSince: UInt64
@@ -33,6 +34,8 @@ final class HTTP2Connection: ConnectionProtocol {
   private static let outputLimit = 40 << 10
   /// A header block within the limits needs no more CONTINUATION frames.
   private static let continuationLimit = 8
+  /// How long it is awaited that the peer answers the PING behind the notice of the end, in milliseconds.
+  private static let noticeTimeout: UInt64 = 1_000
 
   /// - Returns: nil when memory is short.
   init?(_ connection: Connection) {
@@ -162,6 +165,11 @@ final class HTTP2Connection: ConnectionProtocol {
   /// A frame came whole; with its CONTINUATIONs, if it was a head.
   func received(_ header: nghttp2_frame_hd, isHead: Bool) -> Bool {
     if header.type == UInt8(NGHTTP2_HEADERS.rawValue) { blockSince = nil }
+    if header.type == UInt8(NGHTTP2_PING.rawValue),
+      header.flags & UInt8(NGHTTP2_FLAG_ACK.rawValue) != 0
+    {
+      refuseFurtherStreams()
+    }
     guard let stream = streams[header.stream_id] else { return true }
     let isEnd = header.flags & UInt8(NGHTTP2_FLAG_END_STREAM.rawValue) != 0
     if isHead, !headCame(of: stream, hasBody: !isEnd) { return false }
@@ -313,6 +321,10 @@ final class HTTP2Connection: ConnectionProtocol {
 
   /// A frame was sent.
   func sent(_ header: nghttp2_frame_hd) {
+    if header.type == UInt8(NGHTTP2_GOAWAY.rawValue), leavingSince != nil, !isLastStreamSaid {
+      // Its answer tells that the peer knows. It would overtake what it were queued with.
+      session?.ping()
+    }
     let isEnd =
       header.type <= UInt8(NGHTTP2_HEADERS.rawValue)
       && header.flags & UInt8(NGHTTP2_FLAG_END_STREAM.rawValue) != 0
@@ -335,10 +347,8 @@ final class HTTP2Connection: ConnectionProtocol {
     if connection.isStalled { return connection.cut() }
     let options = loop.server.options
     let now = loop.now
-    if isLeaving, !isLastStreamSaid {
-      // The notice had a tick's time to arrive: what crossed it has been taken.
-      isLastStreamSaid = true
-      session?.refuseFurtherStreams()
+    if let leavingSince, !isLastStreamSaid, now - leavingSince > HTTP2Connection.noticeTimeout {
+      refuseFurtherStreams()
       return pump()
     }
     if let blockSince, now - blockSince > options.headerTimeout.milliseconds {
@@ -389,14 +399,21 @@ final class HTTP2Connection: ConnectionProtocol {
   }
 
   func drain() {
-    isLeaving = true
     if streams.isEmpty {
       isLastStreamSaid = true
       session?.terminate(NGHTTP2_NO_ERROR)
     } else {
+      leavingSince = loop.now
       session?.announceEnd()
     }
     pump()
+  }
+
+  /// Says which stream is the last, once the peer knows that the end is near: what crossed that notice has come.
+  private func refuseFurtherStreams() {
+    guard leavingSince != nil, !isLastStreamSaid else { return }
+    isLastStreamSaid = true
+    session?.refuseFurtherStreams()
   }
 
   func ended() {

@@ -120,6 +120,9 @@ final class HTTP2Session {
   /// Says that the end is near, while what comes is still taken (RFC 9113 section 6.8).
   func announceEnd() { unsafe nghttp2_submit_shutdown_notice(pointer) }
 
+  /// Asks the peer for a sign of life, before all else that waits to be said.
+  func ping() { unsafe nghttp2_submit_ping(pointer, HTTP2Session.noFlags, nil) }
+
   /// Says which stream is the last that is served.
   func refuseFurtherStreams() {
     let last = unsafe nghttp2_session_get_last_proc_stream_id(pointer)

@@ -86,7 +86,7 @@ internal import SystemCalls
     }
     opened.keep(.success(()))
     var writer = Writer(
-      connection, queue: writes, groupLimit: configuration.groupLimit, meter: meter)
+      connection, queue: writes, configuration: configuration, meter: meter)
     writer.run()
   }
 

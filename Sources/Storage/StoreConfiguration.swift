@@ -16,6 +16,8 @@ public struct StoreConfiguration: Sendable, Hashable {
   public var groupLimit: Int
   /// How long a lock of another process on the database is waited for.
   public var busyTimeout: Duration
+  /// After this long, a group commits what it has and leaves the rest to the next.
+  var longestTransaction = Duration.milliseconds(50)
 
   /// Makes a configuration; numbers below 1 count as 1.
   public init(

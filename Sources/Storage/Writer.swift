@@ -1,13 +1,12 @@
 /// The one thread's loop that writes: it commits what was queued in groups.
 struct Writer: ~Copyable {
-  /// After this long, a group commits what it has and leaves the rest to the next.
-  private static let longestTransaction = Duration.milliseconds(50)
   /// The growth of the write-ahead log that is worth a checkpoint: with pages of 4 KiB, 8 MiB.
   private static let checkpointPages = 2000
 
   private let connection: Connection
   private let queue: JobQueue<Job<Transaction>>
   private let groupLimit: Int
+  private let longestTransaction: Duration
   private let meter: Meter
   private let clock = ContinuousClock()
   /// What a commit costs, smoothed, in nanoseconds.
@@ -18,11 +17,13 @@ struct Writer: ~Copyable {
   private var pagesAtCheckpoint = 0
 
   init(
-    _ connection: Connection, queue: JobQueue<Job<Transaction>>, groupLimit: Int, meter: Meter
+    _ connection: Connection, queue: JobQueue<Job<Transaction>>,
+    configuration: StoreConfiguration, meter: Meter
   ) {
     self.connection = connection
     self.queue = queue
-    self.groupLimit = groupLimit
+    groupLimit = configuration.groupLimit
+    longestTransaction = configuration.longestTransaction
     self.meter = meter
   }
 
@@ -88,7 +89,7 @@ struct Writer: ~Copyable {
   private func run(
     _ waiting: inout ArraySlice<Job<Transaction>>, _ ran: inout [Job<Transaction>]
   ) throws(StoreError) {
-    let deadline = clock.now + Self.longestTransaction
+    let deadline = clock.now + longestTransaction
     let isAlone = waiting.count == 1 && expected == 1
     while true {
       while let job = waiting.popFirst() {

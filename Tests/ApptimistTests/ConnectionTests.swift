@@ -256,15 +256,23 @@ import Testing
   }
 
   @Test func closesWhoDoesNotLogIn() async throws {
-    try await withServer("login_timeout = \"1s\"") { server in
-      let silent = try TestDevice(TestUser(), to: server)
-      let busy = try TestDevice(TestUser(), to: server)
-      let logged = try await TestDevice.established(TestUser(), on: server)
-      try busy.send(try busy.user.new())
-      #expect(try await silent.next() == .closed(1008))
-      #expect(try await busy.next() == .closed(1008))
-      try await logged.settle()
+    // A machine that stands still for longer than the time-out has the next one tried.
+    for timeout in [1, 5, 25] {
+      var isInTime = false
+      try await withServer("login_timeout = \"\(timeout)s\"") { server in
+        let silent = try TestDevice(TestUser(), to: server)
+        let busy = try TestDevice(TestUser(), to: server)
+        try? busy.send(try busy.user.new())
+        let logged = try? await TestDevice.established(TestUser(), on: server)
+        #expect(try await silent.next() == .closed(1008))
+        #expect(try await busy.next() == .closed(1008))
+        guard let logged else { return }
+        isInTime = true
+        try await logged.settle()
+      }
+      if isInTime { return }
     }
+    Issue.record("nobody logs in in time")
   }
 
   @Test func closesTheOldestOfTooManySessions() async throws {

@@ -27,12 +27,16 @@ final class Browser {
       let data = output.fileHandleForReading.availableData
       guard !data.isEmpty else { break }
       told += String(decoding: data, as: UTF8.self)
-      port = told.firstMatch(of: /successfully on port ([0-9]+)/)?.1
+      port = told.firstMatch(of: /successfully on port ([0-9]+)\./)?.1
     }
     base = "http://127.0.0.1:\(try #require(port, "\(told)"))"
     output.fileHandleForReading.readabilityHandler = { _ = $0.availableData }
     let options: [String: Any] = [
-      "args": ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run"]
+      "args": [
+        "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run",
+        // A container's /dev/shm may be too small.
+        "--disable-dev-shm-usage",
+      ]
     ]
     let answer = try call(
       "POST", "/session",
@@ -56,7 +60,15 @@ final class Browser {
     let found = try call(
       "POST", "/session/\(session)/element", ["using": "link text", "value": text])
     let element = try #require((found as? [String: String])?.values.first, "no link \(text)")
+    let before = try evaluate("document.URL")
     _ = try call("POST", "/session/\(session)/element/\(element)/click", [:])
+    // The click may return before the navigation has begun.
+    for _ in 0..<600 {
+      let now = try evaluate("document.readyState + ' ' + document.URL")
+      if now.hasPrefix("complete "), now != "complete \(before)" { return }
+      usleep(50_000)
+    }
+    Issue.record("the link \(text) leads nowhere")
   }
 
   /// What a script finds out.

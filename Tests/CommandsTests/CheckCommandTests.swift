@@ -86,7 +86,7 @@ final class Folder: Sendable {
   let path: String
 
   init(_ files: [String: String] = [:]) throws {
-    path = "/tmp/awd-tests-\(UUID().uuidString)"
+    path = NSTemporaryDirectory() + "awd-tests-\(UUID().uuidString)"
     try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
     for (name, text) in files {
       try Data(text.utf8).write(to: URL(fileURLWithPath: "\(path)/\(name)"))

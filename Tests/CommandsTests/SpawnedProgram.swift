@@ -7,7 +7,9 @@ import Testing
 /// Not Foundation's `Process`: starting several at once with it has crashed.
 final class SpawnedProgram: Sendable {
   private struct State {
-    var output = ""
+    var output: [UInt8] = []
+    /// Whether nothing more can come.
+    var isWhole = false
     /// The status that `waitpid` gives, once the process has ended.
     var status: Int32?
   }
@@ -55,10 +57,10 @@ final class SpawnedProgram: Sendable {
     spawnThread { [weak self] in
       var piece = [UInt8](repeating: 0, count: 4096)
       while case let count = Glibc.read(read, &piece, piece.count), count > 0 {
-        let text = String(decoding: piece[..<count], as: UTF8.self)
-        self?.state.withLock { $0.output += text }
+        self?.state.withLock { $0.output += piece[..<count] }
       }
       close(read)
+      self?.state.withLock { $0.isWhole = true }
     }
   }
 
@@ -80,7 +82,7 @@ final class SpawnedProgram: Sendable {
   }
 
   /// All that it has written so far, to either stream.
-  var output: String { state.withLock { $0.output } }
+  var output: String { state.withLock { String(decoding: $0.output, as: UTF8.self) } }
 
   private var status: Int32? {
     state.withLock { state in
@@ -100,21 +102,29 @@ final class SpawnedProgram: Sendable {
 
   func terminate() { if status == nil { kill(pid, SIGTERM) } }
 
-  /// Waits for a part of the output, as long as the program runs and not for ever.
-  func wait(for part: String) async throws {
-    for _ in 0..<3000 where !output.contains(part) && status == nil {
+  /// Waits for a line of the output, as long as the program may write and not for ever.
+  ///
+  /// - Parameter part: is in the line or its end.
+  /// - Returns: the line, whole.
+  @discardableResult
+  func wait(for part: String) async throws -> Substring {
+    var line: Substring?
+    for _ in 0..<6000 {
+      let isWhole = state.withLock { $0.isWhole }
+      // The last one may still grow.
+      let lines = output.split(separator: "\n", omittingEmptySubsequences: false)
+      line = lines.dropLast().first { "\($0)\n".contains(part) }
+      if line != nil || isWhole { break }
       try await Task.sleep(for: .milliseconds(10))
     }
-    // What a process wrote last comes when it has ended.
-    if !output.contains(part) { try await Task.sleep(for: .milliseconds(100)) }
-    try #require(output.contains(part), "no “\(part)” in: \(output)")
+    return try #require(line, "no “\(part)” in: \(output)")
   }
 
   /// Waits for its end.
   ///
   /// - Returns: its exit code; -1 if it was killed, or does not end.
   func exitCode() async throws -> Int32 {
-    for _ in 0..<3000 where status == nil { try await Task.sleep(for: .milliseconds(10)) }
+    for _ in 0..<6000 where status == nil { try await Task.sleep(for: .milliseconds(10)) }
     guard let status, status & 0x7f == 0 else { return -1 }
     return status >> 8 & 0xff
   }

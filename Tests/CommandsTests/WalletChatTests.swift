@@ -14,9 +14,9 @@ import Testing
     ])
     let server = try SpawnedProgram(["serve", "--config", "\(folder.path)/awd.toml"])
     defer { server.terminate() }
-    try await server.wait(for: "listening at=http://127.0.0.1:")
-    let line = server.output.split(separator: "listening at=http://127.0.0.1:").last ?? ""
-    let url = "ws://127.0.0.1:\(line.prefix { $0.isNumber })/siren"
+    let line = try await server.wait(for: "listening at=http://127.0.0.1:")
+    let port = line.split(separator: "listening at=http://127.0.0.1:").last ?? ""
+    let url = "ws://127.0.0.1:\(port.prefix { $0.isNumber })/siren"
     func chat(_ who: String, _ further: [String]) throws -> SpawnedProgram {
       try SpawnedProgram(
         ["wallet", "chat", "--server", url, "--folder", "\(folder.path)/\(who)"] + further)

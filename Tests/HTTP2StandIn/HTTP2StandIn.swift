@@ -20,9 +20,11 @@ public struct StandInRequest: Sendable {
 
 /// What the stand-in does about a request.
 public enum StandInAnswer: Sendable {
-  /// Answers after some milliseconds; with `goesAway`, says at once that it takes no more requests.
+  /// Answers after some milliseconds, and not before so many requests have been under way at once; with `goesAway`, says
+  /// at once that it takes no more requests.
   case respond(
-    Int, fields: [String: String] = [:], body: String = "", after: Int = 0, goesAway: Bool = false)
+    Int, fields: [String: String] = [:], body: String = "", after: Int = 0, among: Int = 1,
+    goesAway: Bool = false)
   /// Says that it takes no more requests, nor has taken this one.
   case refuse
   /// Resets the stream.

@@ -11,8 +11,12 @@ final class StandInConnection {
   private var session: OpaquePointer?
   private var requests: [Int32: StandInRequest] = [:]
   private var whole: [Int32] = []
-  private var due: [(at: Int, stream: Int32, status: Int, fields: [String: String], body: String)] =
-    []
+  private var due:
+    [(
+      at: Int, among: Int, stream: Int32, status: Int, fields: [String: String], body: String
+    )] = []
+  /// How many requests have been under way at once, at most.
+  private var most = 0
   private var bodies: [Int32: [UInt8]] = [:]
   private var isLeaving = false
   private var isCut = false
@@ -38,18 +42,19 @@ final class StandInConnection {
       let count = SSL_read(tls, &buffer, Int32(buffer.count))
       if count > 0 {
         guard nghttp2_session_mem_recv(session, buffer, Int(count)) == count else { break }
-        progress(requests.count)
+        most = max(most, requests.count)
+        progress(most)
         for stream in whole { decide(stream) }
         whole = []
       } else {
         guard SSL_get_error(tls, count) == SSL_ERROR_WANT_READ else { break }
         var event = pollfd(fd: socket, events: Int16(POLLIN), revents: 0)
-        let wait = due.map(\.at).min().map { max(0, $0 - now) } ?? -1
+        let wait = due.filter { $0.among <= most }.map(\.at).min().map { max(0, $0 - now) } ?? -1
         guard poll(&event, 1, Int32(wait)) >= 0 || errno == EINTR else { break }
       }
       let time = now
-      let ripe = due.filter { $0.at <= time }
-      due.removeAll { $0.at <= time }
+      let ripe = due.filter { $0.at <= time && $0.among <= most }
+      due.removeAll { $0.at <= time && $0.among <= most }
       for answer in ripe { send(answer.stream, answer.status, answer.fields, answer.body) }
     }
     if isCut { return }
@@ -115,9 +120,9 @@ final class StandInConnection {
   private func decide(_ stream: Int32) {
     guard let request = requests[stream] else { return }
     switch script(request) {
-    case .respond(let status, let fields, let body, let delay, let goesAway):
+    case .respond(let status, let fields, let body, let delay, let among, let goesAway):
       if goesAway { leave(after: stream) }
-      due.append((now + delay, stream, status, fields, body))
+      due.append((now + delay, among, stream, status, fields, body))
     case .refuse:
       requests[stream] = nil
       leave(after: stream - 2)

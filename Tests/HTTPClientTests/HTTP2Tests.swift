@@ -56,12 +56,11 @@ import Testing
   }
 
   @Test func `many requests share one connection`() async throws {
-    let (server, options) = try standIn { _ in .respond(200, after: 1_000) }
+    // More than the hundred that libcurl opens of itself: else nobody is answered.
+    let (server, options) = try standIn { _ in .respond(200, among: 101) }
     let answers = await outcomes(300, try HTTPClient(options), server.url)
     #expect(answers == ["200": 300])
     #expect(server.connections == 1)
-    // More than the hundred that libcurl opens of itself.
-    #expect(server.mostStreams > 100)
   }
 
   @Test func `waits for what the server allows at once`() async throws {

@@ -28,7 +28,9 @@ final class PythonServer: @unchecked Sendable {
   deinit { process.terminate() }
 
   private static let program = """
-    import http.server, json, ssl, sys
+    import http.server, json, os, ssl, sys, threading
+    # Ends with who started it, whose end of the pipe closes then.
+    threading.Thread(target=lambda: (sys.stdin.read(), os._exit(0)), daemon=True).start()
     class Handler(http.server.BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
         def answer(self):

@@ -158,6 +158,8 @@ final class HTTP2Client {
         settings[UInt32(frame.payload[offset + 1])] = frame.number(at: offset + 2)
       }
       try send(HTTP2Frame(kind: .settings, flags: HTTP2Frame.acknowledges))
+    case .ping where frame.flags & HTTP2Frame.acknowledges == 0:
+      try send(HTTP2Frame(kind: .ping, flags: HTTP2Frame.acknowledges, payload: frame.payload))
     case .goaway: goaways.append((frame.number(at: 0), frame.number(at: 4)))
     default: break
     }

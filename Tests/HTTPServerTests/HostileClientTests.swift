@@ -141,7 +141,8 @@ import Testing
       .appendingPathComponent("awd-engine-\(UUID().uuidString)").path
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
     defer { try? FileManager.default.removeItem(atPath: folder) }
-    let port = try await freePort()
+    let (keeper, port) = try keptPort()
+    defer { close(keeper) }
     let process = Process()
     process.executableURL = URL(fileURLWithPath: "/bin/sh")
     process.arguments = [
@@ -176,14 +177,22 @@ import Testing
     }
   }
 
-  private func freePort() async throws -> UInt16 {
-    let server = try HTTPServer(
-      options: .local(), responder: ClosureResponder(body: standardPlan), report: { _ in })
-    try server.start()
-    let endpoint = server.endpoints.first
-    await server.drain(within: .zero)
-    guard case .tcp(_, let port)? = endpoint else { return 0 }
-    return port
+  /// A port that the system gives to nobody else while the socket, which doesn't listen, is open; a server can share it.
+  private func keptPort() throws -> (keeper: Int32, port: UInt16) {
+    let keeper = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+    var on: Int32 = 1
+    setsockopt(keeper, SOL_SOCKET, SO_REUSEADDR, &on, socklen_t(MemoryLayout<Int32>.size))
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
+    var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+    let isBound = withUnsafeMutablePointer(to: &address) {
+      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        bind(keeper, $0, length) == 0 && getsockname(keeper, $0, &length) == 0
+      }
+    }
+    try #require(isBound)
+    return (keeper, UInt16(bigEndian: address.sin_port))
   }
 }
 

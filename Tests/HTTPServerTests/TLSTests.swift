@@ -103,7 +103,8 @@ import Testing
   func endsWhoShakesNoHands(_ sent: String) async throws {
     try await withServer(.secure { $0.headerTimeout = .milliseconds(400) }) { server in
       let client = try server.connect()
-      try client.send(sent)
+      // Time may be over before it is sent.
+      try? client.send(sent)
       _ = try client.endsWithReset()
       client.close()
       #expect(server.eventually { $0.connections == 0 })

@@ -87,6 +87,27 @@ func withServer(
   #expect(server.statistics.webSockets == 0)
 }
 
+/// Runs a test that must have done its part before a deadline of the server: if it fails, again with a longer one, as the
+/// machine may have stood still for the first.
+///
+/// - Parameter test: is given the deadline, and fails by throwing.
+func patiently(_ test: (Duration) async throws -> Void) async throws {
+  for deadline in [Duration.milliseconds(600), .seconds(4)] {
+    if (try? await test(deadline)) != nil { return }
+  }
+  try await test(.seconds(20))
+}
+
+/// What a test asked for in vain.
+struct Unmet: Error {
+  let description: String
+}
+
+/// Throws unless something holds.
+func demand(_ isMet: Bool, _ description: String) throws {
+  if !isMet { throw Unmet(description: description) }
+}
+
 /// Runs a blocking closure on a thread of its own.
 func onThread<Result: Sendable>(
   _ body: @escaping @Sendable () throws -> Result

@@ -101,13 +101,11 @@ final class Child: Sendable {
 
   deinit { signal(SIGKILL) }
 
-  /// A pipe, with a text in it and no writer left, or empty.
+  /// Two connected sockets that no other process inherits, used as a pipe: with a text in it and no writer left, or empty.
   private static func pipe(_ text: String? = nil) throws -> (read: Int32, write: Int32) {
     var ends: [Int32] = [0, 0]
-    guard Glibc.pipe(&ends) == 0 else { throw POSIXError(.EMFILE) }
-    // Between the two calls another test may start a process, which then has the ends too: that does no
-    // harm, as whoever waits here does so for a limited time.
-    for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+    let kind = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue)
+    guard socketpair(AF_UNIX, kind, 0, &ends) == 0 else { throw POSIXError(.EMFILE) }
     if let text { _ = write(ends[1], text, text.utf8.count) }
     return (ends[0], ends[1])
   }

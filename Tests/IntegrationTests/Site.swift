@@ -14,39 +14,43 @@ final class Site: Sendable {
 
   let folder: String
   let port: UInt16
+  /// A socket that is bound to the port and doesn't listen: so the system gives the port to nobody else, however often
+  /// the server starts.
+  private let keeper: Int32
 
   /// An empty place.
   init() throws {
-    folder = "/tmp/awd-integration-\(UUID().uuidString)"
-    port = try Self.freePort()
+    folder = NSTemporaryDirectory() + "awd-integration-\(UUID().uuidString)"
+    (keeper, port) = try Self.keptPort()
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
     try configure()
   }
 
-  deinit { try? FileManager.default.removeItem(atPath: folder) }
+  deinit {
+    close(keeper)
+    try? FileManager.default.removeItem(atPath: folder)
+  }
 
   var configuration: String { "\(folder)/awd.toml" }
   var data: String { "\(folder)/data" }
   var url: String { "http://127.0.0.1:\(port)" }
 
-  /// Below the ports that the system gives to who doesn't ask for one: a restarted server finds it free.
-  private static func freePort() throws -> UInt16 {
-    while true {
-      let port = UInt16.random(in: 20_000..<32_000)
-      let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-      guard descriptor >= 0 else { throw POSIXError(.EMFILE) }
-      defer { close(descriptor) }
-      var address = sockaddr_in()
-      address.sin_family = sa_family_t(AF_INET)
-      address.sin_port = port.bigEndian
-      address.sin_addr.s_addr = inet_addr("127.0.0.1")
-      let result = withUnsafePointer(to: &address) {
-        $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-          bind(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
-        }
+  private static func keptPort() throws -> (keeper: Int32, port: UInt16) {
+    let keeper = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+    // What a server listens with allows it too, and so can share the port.
+    var on: Int32 = 1
+    setsockopt(keeper, SOL_SOCKET, SO_REUSEADDR, &on, socklen_t(MemoryLayout<Int32>.size))
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_addr.s_addr = inet_addr("127.0.0.1")
+    var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+    let isBound = withUnsafeMutablePointer(to: &address) {
+      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        bind(keeper, $0, length) == 0 && getsockname(keeper, $0, &length) == 0
       }
-      if result == 0 { return port }
     }
+    guard isBound else { throw Unexpected("no port: \(errno)") }
+    return (keeper, UInt16(bigEndian: address.sin_port))
   }
 
   /// Writes the configuration.

@@ -80,7 +80,7 @@ import Testing
     for text in ["1", "2", "3"] {
       for device in 0..<60 { try await fixture.send(text, to: "u\(device)") }
     }
-    let standIn = try APNsStandIn(otherwise: .respond(200, after: 20))
+    let standIn = try APNsStandIn(otherwise: .respond(200, after: 20, among: 2))
     let metrics = Metrics()
     try await runUntilEmpty(outbox(try provider(standIn), metrics: metrics))
     #expect(standIn.faults == [])

@@ -21,7 +21,10 @@ struct PushFixture: Sendable {
   init(_ location: StoreLocation = .memory, limits: MsgrStore.Limits = MsgrStore.Limits())
     async throws
   {
-    let store = try await Store.open(location, migrations: MsgrService.migrations)
+    // Two of them may share a file, on a slow disk.
+    let store = try await Store.open(
+      location, migrations: MsgrService.migrations,
+      configuration: StoreConfiguration(busyTimeout: .seconds(60)))
     self.store = MsgrStore(store: store, limits: limits) { [clock] in clock.now }
   }
 

@@ -153,7 +153,8 @@ import Testing
     let stream = try running.stream(try await running.fixture.register("anna"))
     async let stopped: Void = running.stop()
     #expect(try await stream.next() == .closed(1001))
-    try stream.sendClose(1001)
+    // It may have waited long enough already.
+    try? stream.sendClose(1001)
     await stopped
   }
 

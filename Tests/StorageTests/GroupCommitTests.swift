@@ -6,6 +6,13 @@ import Testing
 @Suite(.ownThreads) struct GroupCommitTests {
   private let folder = TemporaryFolder()
 
+  /// A group's transaction takes as long as it takes: a machine that stands still for a moment must not split it.
+  private static func patient(_ groupLimit: Int = 256) -> StoreConfiguration {
+    var configuration = StoreConfiguration(groupLimit: groupLimit)
+    configuration.longestTransaction = .seconds(60)
+    return configuration
+  }
+
   /// Queues closures behind a held writer, so that they come into one group, and gives the outcomes.
   private func group(
     _ store: Store, _ bodies: [@Sendable (borrowing Transaction) throws -> Void]
@@ -30,7 +37,7 @@ import Testing
   }
 
   @Test func whatIsQueuedIsCommittedTogetherAndLasts() async throws {
-    var store = try await folder.open()
+    var store = try await folder.open(notes, Self.patient())
     let bodies = (0..<50).map { number in
       { @Sendable (transaction: borrowing Transaction) in try add("\(number)", transaction) }
     }
@@ -48,7 +55,7 @@ import Testing
   }
 
   @Test func aGroupHasALimit() async throws {
-    let store = try await folder.open(notes, StoreConfiguration(groupLimit: 8))
+    let store = try await folder.open(notes, Self.patient(8))
     let bodies = (0..<20).map { number in
       { @Sendable (transaction: borrowing Transaction) in try add("\(number)", transaction) }
     }
@@ -85,7 +92,7 @@ import Testing
   }
 
   @Test func whenSQLiteRollsBackAllOnlyThoseThatRanFail() async throws {
-    let store = try await folder.open()
+    let store = try await folder.open(notes, Self.patient())
     let results = try await group(
       store,
       [
@@ -188,7 +195,11 @@ import Testing
   }
 
   @Test func twoStoresWriteToOneFile() async throws {
-    let stores = [try await folder.open(), try await folder.open()]
+    // On a slow disk one may hold the lock for many commits of the other.
+    let configuration = StoreConfiguration(busyTimeout: .seconds(60))
+    let stores = [
+      try await folder.open(notes, configuration), try await folder.open(notes, configuration),
+    ]
     try await withThrowingTaskGroup(of: Void.self) { group in
       for task in 0..<16 {
         group.addTask {

@@ -90,12 +90,18 @@ final class CommandsFixture: Sendable {
     process.standardOutput = output
     process.standardError = errors
     try process.run()
+    // Both at once: who waits for room in the one would never end the other.
+    let told = Lock("")
+    let telling = DispatchGroup()
+    DispatchQueue.global().async(group: telling) {
+      let bytes = errors.fileHandleForReading.readDataToEndOfFile()
+      told.withLock { $0 = String(decoding: bytes, as: UTF8.self) }
+    }
     let printed = output.fileHandleForReading.readDataToEndOfFile()
-    let told = errors.fileHandleForReading.readDataToEndOfFile()
+    telling.wait()
     process.waitUntilExit()
     return (
-      process.terminationStatus, String(decoding: printed, as: UTF8.self),
-      String(decoding: told, as: UTF8.self)
+      process.terminationStatus, String(decoding: printed, as: UTF8.self), told.withLock { $0 }
     )
   }
 

@@ -58,7 +58,7 @@ struct IndexPageBrowserTests {
     #expect(found.contains(">first.tsml<") && !found.contains(">second.tsml<"))
   }
 
-  /// The document in a frame as wide as a phone; the script around it measures.
+  /// The document in a frame as wide as a phone; the script around it, which is there before, measures.
   @Test(arguments: [320, 400, 1_200])
   func nothingSticksOutOfTheWindow(_ width: Int) throws {
     let fixture = try CommandsFixture()
@@ -78,10 +78,9 @@ struct IndexPageBrowserTests {
     let url = try fixture.write(
       "frame.html",
       """
-      <!doctype html><iframe width="\(width)" height="900" srcdoc="\(page.htmlEscaped)"></iframe>
+      <!doctype html>
       <script>
-      const frame = document.querySelector("iframe")
-      frame.onload = () => {
+      function measure(frame) {
         const inner = frame.contentDocument
         const root = inner.documentElement
         const outside = [...inner.body.querySelectorAll(":not(th)")]
@@ -92,6 +91,7 @@ struct IndexPageBrowserTests {
         document.title = `outside: [${outside}], cards: ${isCard}`
       }
       </script>
+      <iframe width="\(width)" height="900" onload="measure(this)" srcdoc="\(page.htmlEscaped)"></iframe>
       """)
     let shown = try dump("file://\(url)", in: fixture)
     #expect(

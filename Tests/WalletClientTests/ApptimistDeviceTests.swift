@@ -155,6 +155,8 @@ import Testing
     options.requestTimeout = .milliseconds(50)
     try await with(service, options) { device in
       await #expect(throws: DeviceError.timedOut) { _ = try await device.user(other) }
+    }
+    try await with(service) { device in
       let task = Task { try await device.user(other) }
       task.cancel()
       await #expect(throws: DeviceError.cancelled) { _ = try await task.value }

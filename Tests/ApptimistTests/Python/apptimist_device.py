@@ -8,6 +8,7 @@ import json
 import os
 import pathlib
 import sys
+import time
 import urllib.parse
 
 import websockets
@@ -161,6 +162,7 @@ class Device:
         self.channel = wire.HeaderChannel(ephemeral.secret, ephemeral.key, service.key,
                                           service.data_nonce)
         self.user: Identity | None = None
+        self.sent_at = time.monotonic()  # when it began to send what it sent last
         self.waiting: list[Received] = []  # stream PDUs that came while an answer was awaited
 
     @classmethod
@@ -192,7 +194,12 @@ class Device:
         await self.send_header(wire.encode(type_name, **fields), edata)
 
     async def send_header(self, header: bytes, edata: bytes = b""):
-        await self.socket.send(self.channel.seal(header, edata))
+        await self.send_frame(self.channel.seal(header, edata))
+
+    async def send_frame(self, frame: bytes):
+        """Sends a binary message, whatever is in it."""
+        self.sent_at = time.monotonic()
+        await self.socket.send(frame)
 
     async def new(self, user: Identity, uid: str | bytes = b"", token: str | bytes = b"",
                   name: str | bytes | None = None):

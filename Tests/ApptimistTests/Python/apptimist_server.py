@@ -11,10 +11,13 @@ import tempfile
 from apptimist_device import Missing, Service, http
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+def kept_port() -> socket.socket:
+    """A socket with a port that the system gives to nobody else: it is bound, and doesn't listen."""
+    keeper = socket.socket()
+    # What a server listens with allows it too, and so can share the port.
+    keeper.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    keeper.bind(("127.0.0.1", 0))
+    return keeper
 
 
 class Server:
@@ -24,7 +27,8 @@ class Server:
                  path: str = "/siren", level: str = "debug", public: bool = True):
         self.awd = awd
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="apptimist-"))
-        self.port = free_port()
+        self.keeper = kept_port()
+        self.port = self.keeper.getsockname()[1]
         self.url = f"ws://127.0.0.1:{self.port}{path}"
         self.process: subprocess.Popen | None = None
         self.service: Service | None = None
@@ -59,7 +63,7 @@ class Server:
             await asyncio.sleep(0.05)
         raise Missing(f"awd doesn't start:\n{(self.folder / 'log').read_text()[-2000:]}")
 
-    async def end(self, how=signal.SIGTERM, within: float = 15) -> int:
+    async def end(self, how=signal.SIGTERM, within: float = 60) -> int:
         """Sends the signal and gives the exit status."""
         self.process.send_signal(how)
         status = await asyncio.get_running_loop().run_in_executor(
@@ -76,4 +80,5 @@ class Server:
         if self.process and self.process.poll() is None:
             self.process.kill()
             self.process.wait()
+        self.keeper.close()
         shutil.rmtree(self.folder, ignore_errors=True)

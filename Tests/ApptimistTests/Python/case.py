@@ -138,9 +138,11 @@ async def error(request: Awaitable[Received], code: int) -> Received:
     return answer
 
 
-async def silent_close(device: Device):
-    """The service must fall silent for a random time, then close with 1008."""
-    start = time.monotonic()
+async def silent_close(device: Device, since: float | None = None):
+    """The service must fall silent for a random time, then close with 1008.
+
+    What it takes offence at was sent last, or not before `since`: this process may have stood still in between."""
+    start = since or device.sent_at
     same(await device.closed(), 1008, "close code")
     elapsed = time.monotonic() - start
     expect(elapsed > SILENCE * 0.9, f"closed after {elapsed:.2f} s, without the silence")

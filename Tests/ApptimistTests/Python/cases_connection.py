@@ -203,8 +203,9 @@ async def sizes(c: Context):
         same(await device.closed(), 1009, f"{what}, before login")
 
 
-@case("a connection that isn't logged in in time is closed with 1008", server="small")
+@case("a connection that isn't logged in in time is closed with 1008", server="own")
 async def login_timeout(c: Context):
+    await c.own({"login_timeout": "3s"})
     device = await c.device()
     same(await device.closed(), 1008, "without a word")
     device = await c.device()
@@ -247,8 +248,9 @@ async def close_wait(c: Context):
     expect(3 < elapsed < 12, f"ended after {elapsed:.1f} s")
 
 
-@case("a peer that answers no ping is closed after two", server="small", slow=True)
+@case("a peer that answers no ping is closed after two", server="own", slow=True)
 async def unanswered_pings(c: Context):
+    await c.own({"ping_interval": "1s"})
     user = await c.user()
     ephemeral = Identity()
     reader, writer = await asyncio.open_connection(c.service.host, c.service.port)

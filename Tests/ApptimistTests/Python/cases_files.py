@@ -194,7 +194,7 @@ async def lock(c: Context):
         await done((editor if end == editor.close else again).file("lock", key, "f"))
         await error(one.write(key, "f", b"x"), 3)
         await end()
-        for _ in range(100):
+        for _ in range(600):
             answer = await one.write(key, "f", b"after the other has gone")
             if answer.error == 0:
                 break

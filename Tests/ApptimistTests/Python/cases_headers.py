@@ -13,27 +13,26 @@ from vectors import vectors
 @case("before login, a header that doesn't open: silence, then 1008; pings are answered meanwhile")
 async def bad_box_before_login(c: Context):
     device = await c.device()
-    start = time.monotonic()
-    await device.socket.send(wire.frame(os.urandom(180)))
+    await device.send_frame(wire.frame(os.urandom(180)))
     await asyncio.wait_for(await device.socket.ping(b"alive?"), PATIENCE)
-    expect(time.monotonic() - start < 30, "the ping wasn't answered")
     await silent_close(device)
     device = await c.device()
-    await device.socket.send(wire.frame(os.urandom(15)))
+    await device.send_frame(wire.frame(os.urandom(15)))
     await silent_close(device)
     device = await c.device()
-    await device.socket.send(wire.frame(b""))
+    await device.send_frame(wire.frame(b""))
     await silent_close(device)
 
 
 @case("a silent session discards what still comes, and tells nothing")
 async def silent_discards(c: Context):
     device, user = await c.device(), Identity("late")
-    await device.socket.send(wire.frame(os.urandom(180)))
+    since = time.monotonic()
+    await device.send_frame(wire.frame(os.urandom(180)))
     await device.new(user)
     await device.login(user)
     await device.send("searchByKey", pubEncrKey=user.key)
-    await silent_close(device)
+    await silent_close(device, since)
     other = await c.online()
     same(await other.users("searchByKey", pubEncrKey=user.key), [], "the account")
 

@@ -4,7 +4,6 @@ import asyncio
 import os
 import random
 import signal
-import time
 import urllib.parse
 
 import apptimist_protocol as wire
@@ -109,7 +108,6 @@ async def drain(c: Context):
     paused = devices[0]
     await paused.send("pause")
     await paused.barrier()
-    start = time.monotonic()
     ending = asyncio.create_task(server.end())
     for device in devices:
         pdu = await device.next()
@@ -124,8 +122,7 @@ async def drain(c: Context):
                 await device.next()
         except Closed:
             pass
-    same(await ending, 0, "exit status")
-    expect(time.monotonic() - start < 10, "took 10 s")
+    same(await ending, 0, "exit status")  # 1 if it took 10 s
     await server.start()
     again = await Device.connect(server.service, url=pdu.uri.decode())
     await again.login(devices[1].user)
@@ -184,12 +181,9 @@ async def drain_under_load(c: Context):
 
     async def end():
         await asyncio.sleep(1)
-        start = time.monotonic()
-        status = await server.end()
-        expect(time.monotonic() - start < 10, f"took {time.monotonic() - start:.1f} s")
-        return status
+        return await server.end()
     ids, status, *_ = await together(receive(), end(), *(send(user) for user in users))
-    same(status, 0, "exit status")
+    same(status, 0, "exit status")  # 1 if it took 10 s
     await server.start()
     c.service = server.service
     device = await c.again(receiver.user)

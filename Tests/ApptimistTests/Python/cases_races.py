@@ -69,6 +69,7 @@ async def everything_at_once(c: Context):
     senders, first = [await c.online() for _ in range(6)], await c.online()
     user, each = first.user, 40
     total = len(senders) * each
+    arrived = asyncio.Semaphore(0)  # released by each other session that has got all messages
 
     async def send(device: Device):
         for number in range(each):
@@ -76,7 +77,7 @@ async def everything_at_once(c: Context):
             if number % 5 == 0:
                 await device.barrier()
 
-    async def entries(device: Device, head: list[bytes] | None = None):
+    async def entries(device: Device):
         """All messages and all truncations of every third message."""
         came, messages, truncations = [], 0, 0
         while messages < total or truncations < total // 3:
@@ -85,6 +86,8 @@ async def everything_at_once(c: Context):
                 truncations += 1
             else:
                 messages += 1
+                if messages == total:
+                    arrived.release()
         return came
 
     async def reader():
@@ -94,18 +97,25 @@ async def everything_at_once(c: Context):
         device = await c.again(user)
 
         async def toggle():
-            for _ in range(30):
+            while True:
                 await device.send("pause")
                 await asyncio.sleep(0.01)
                 await device.send("resume")
                 await asyncio.sleep(0.01)
-        return (await together(entries(device), toggle()))[0]
+        toggling = asyncio.create_task(toggle())
+        try:
+            return await entries(device)
+        finally:
+            toggling.cancel()
 
     async def truncator():
-        """Truncates every third message that it gets, once all sessions had time to get it."""
+        """Truncates every third message that it gets, once all sessions have got all: to one that has
+        not, a truncated message never comes."""
         device, waiting = first, []
         for _ in range(total):
             waiting.append(stream_id(await device.stream()))
+        for _ in range(4):
+            await arrived.acquire()
         for message in waiting[::3][:total // 3]:
             await device.send("truncate", messageID=message)
             await asyncio.sleep(0.001)

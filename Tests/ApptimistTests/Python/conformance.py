@@ -37,7 +37,7 @@ SETTINGS = {
     "main": {"refusal_min": "1s", "refusal_max": "1500ms"},
     "patient": {"refusal_min": "20s", "refusal_max": "21s"},
     "small": {
-        "refusal_min": "1s", "refusal_max": "1500ms", "login_timeout": "3s", "ping_interval": "1s",
+        "refusal_min": "1s", "refusal_max": "1500ms",
         "queue_messages": 10, "queue_size": "64KiB", "forums": 3, "files": 6,
         "directory_size": "32KiB", "lock_lease": "2s", "search_results": 7,
         "vouchers": 3,
