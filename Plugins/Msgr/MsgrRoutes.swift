@@ -5,8 +5,8 @@ import ServiceKit
 
 /// The service's requests: each takes its fields, has them acted upon, and writes the answer.
 struct MsgrRoutes: Sendable {
-  /// The longest body, in bytes.
-  private static let bodyLimit = 64 << 10
+  /// The longest message on a stream, in bytes. Of a request the configuration says it.
+  private static let messageLimit = 64 << 10
   private static let noStore = "no-store"
 
   let service: MessageService
@@ -93,7 +93,7 @@ struct MsgrRoutes: Sendable {
     _ path: String, on router: inout Router,
     _ act: @escaping @Sendable (Call) async throws -> [UInt8]
   ) {
-    router.post(path, bodyLimit: Self.bodyLimit) { request, _ in
+    router.post(path) { request, _ in
       do {
         return Self.answer(.ok, try await act(try Call(request)))
       } catch let error as FieldError {
@@ -125,7 +125,7 @@ struct MsgrRoutes: Sendable {
           session, service, identity, token: token, behind: start,
           lowWaterMark: 64 << 10)
       }
-      acceptance.maximumMessage = Self.bodyLimit
+      acceptance.maximumMessage = Self.messageLimit
       acceptance.lowWaterMark = 64 << 10
       acceptance.highWaterMark = 2 << 20
       acceptance.pingInterval = streamPing

@@ -85,10 +85,10 @@ actor RepositoryIndexer {
     }
     let files = Self.merge(found, listing, keeping: last)
 
-    // A few files are compressed by then; of many, none is kept back for the others' sake.
+    // Some hundred files are compressed by then; of many, none is kept back for the others' sake.
     compression?.stop()
     let compression = CompressionPass(
-      checks.documents.contents + files.served.compactMap(\.content))
+      files.served.compactMap(\.content) + checks.documents.contents)
     self.compression = compression
     await compression.wait(atMost: Self.patience)
 
@@ -115,7 +115,7 @@ actor RepositoryIndexer {
     tell(of: index, after: last, listing, verified: verified, took: .now - start)
   }
 
-  private static let patience = Duration.milliseconds(100)
+  private static let patience = Duration.seconds(1)
 
   /// Stores what was found out; nothing is published that would not be known after a restart.
   ///

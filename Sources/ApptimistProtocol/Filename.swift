@@ -43,6 +43,16 @@ public struct Filename: Hashable, Sendable {
   /// What the file means to the service; nil for any other file.
   public var reserved: Reserved? { Reserved(rawValue: text) }
 
+  /// Whether two names are the same bytes: Swift takes canonically equivalent texts for equal.
+  public static func == (left: Filename, right: Filename) -> Bool {
+    left.text.utf8.elementsEqual(right.text.utf8)
+  }
+
+  /// Mixes the bytes into a hash.
+  public func hash(into hasher: inout Hasher) {
+    for byte in text.utf8 { hasher.combine(byte) }
+  }
+
   /// Whether it starts with `.`: in a user's directory its author and editors alone read it.
   public var isHidden: Bool { text.utf8.first == UInt8(ascii: ".") }
 }

@@ -63,8 +63,9 @@ final class Connection {
   /// Bytes that came after the connection's end was decided.
   private var discarded = 0
 
-  /// How much a peer may still send while it has not taken notice of the end, in bytes.
-  private static let discardLimit = 2 << 20
+  /// How much a peer may still send while it has not taken notice of the end, in bytes. More than a
+  /// body may have anywhere: who sends one byte too many shall read the 413, not be reset.
+  private static let discardLimit = 16 << 20
 
   init?(
     id: ConnectionID, loop: EventLoop, on uvLoop: UnsafeMutablePointer<uv_loop_t>,

@@ -42,6 +42,13 @@ import Testing
     #expect(Filename(field) == nil)
   }
 
+  @Test func filenamesAreBytes() throws {
+    let composed = try #require(Filename("\u{e9}"))
+    let decomposed = try #require(Filename("e\u{301}"))
+    #expect(composed != decomposed)
+    #expect(Set([composed, decomposed, composed]).count == 2)
+  }
+
   @Test(arguments: Filename.Reserved.allCases)
   func reservedNames(reserved: Filename.Reserved) {
     #expect(Filename(reserved).reserved == reserved)

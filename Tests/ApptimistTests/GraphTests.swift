@@ -15,11 +15,15 @@ import Testing
   @Test func acceptsAGoodToken() {
     #expect(Self.confirms(Self.good))
     #expect(Self.confirms(Self.good.replacing("2000", with: "0")))
+    #expect(Self.confirms(Self.good.replacing(#","expires_at":2000"#, with: "")))
+    // So they stand in Graph's own documentation.
+    #expect(Self.confirms(Self.good.replacing(#""7""#, with: "7").replacing(#""1000""#, with: "1000")))
   }
 
   @Test(arguments: [
     ("1000", "9999"), ("\"7\"", "\"8\""), ("true", "false"), ("2000", "1999"), ("USER", "PAGE"),
-    ("\"user_id\":\"7\",", ""), ("}}", "}"), ("\"7\"", "7"),
+    ("\"user_id\":\"7\",", ""), ("}}", "}"), ("\"7\"", "8"),
+    ("\"7\"", "7.5"), ("\"7\"", "true"),
   ])
   func refuses(what: String, with other: String) {
     #expect(!Self.confirms(Self.good.replacing(what, with: other)))

@@ -161,21 +161,34 @@ struct PushOutboxStoreTests {
     let device = PushFixture.device(3)
     try await fixture.makeUser("cleo", device)
     let first = try await fixture.send("1", to: "cleo", streaming: true)
-    try await fixture.send("2", to: "cleo", streaming: true)
+    let second = try await fixture.send("2", to: "cleo", streaming: true)
     try await fixture.send("3", to: "cleo", streaming: true)
     #expect(try await fixture.lease().isEmpty)
     let store = fixture.store
     try await store.store.write { transaction in
       try store.settlePushes(
-        to: device, after: .zero, confirmed: first, releasing: false, transaction)
+        to: device, after: .zero, confirmed: first, releasedTo: nil, transaction)
     }
     #expect(try await fixture.lease().isEmpty)
     #expect(try await fixture.count("push_outbox") == 2)
     try await store.store.write { transaction in
       try store.settlePushes(
-        to: device, after: .zero, confirmed: first, releasing: true, transaction)
+        to: device, after: .zero, confirmed: first, releasedTo: first, transaction)
     }
-    #expect(try await fixture.lease().map(\.text.text) == ["2"])
+    #expect(try await fixture.lease().isEmpty)
+    try await store.store.write { transaction in
+      try store.settlePushes(
+        to: device, after: .zero, confirmed: first, releasedTo: second, transaction)
+    }
+    let pushes = try await fixture.lease()
+    #expect(pushes.map(\.text.text) == ["2"])
+    for push in pushes { try await fixture.settle(push, .delivered) }
+    #expect(try await fixture.lease().isEmpty)
+    try await store.store.write { transaction in
+      try store.settlePushes(
+        to: device, after: .zero, confirmed: first, releasedTo: .last, transaction)
+    }
+    #expect(try await fixture.lease().map(\.text.text) == ["3"])
   }
 
   @Test func `what is held too long is pushed`() async throws {

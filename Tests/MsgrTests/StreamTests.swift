@@ -243,6 +243,45 @@ import Testing
     }
   }
 
+  @Test func aDeviceThatIsBackAtOnceIsNotPushedTo() async throws {
+    try await running { running in
+      let fixture = running.fixture
+      let token = try await fixture.register("anna")
+      try await fixture.register("bert", device: "stream:bert-1234")
+      var stream = try running.stream(token)
+      for number in 0..<20 {
+        try await fixture.send("\(number)", from: "bert", to: "anna")
+        #expect(try await stream.nextObject()["Message"] as? String == "\(number)")
+        try stream.sendClose(1000)
+        #expect(try await stream.next() == .closed(1000))
+        stream = try running.stream(token)
+        try await fixture.send("\(number) again", from: "bert", to: "anna")
+        #expect(try await stream.nextObject()["Message"] as? String == "\(number) again")
+      }
+      #expect(try await pushes(running).allSatisfy { $0.hasSuffix("held") })
+      try stream.sendClose(1000)
+      #expect(try await stream.next() == .closed(1000))
+      try await expectPushes([], running)
+    }
+  }
+
+  @Test func whatABrokenStreamMayNotHaveDeliveredIsPushedBesideAnother() async throws {
+    try await running { running in
+      let fixture = running.fixture
+      let token = try await fixture.register("anna")
+      try await fixture.register("bert", device: "stream:bert-1234")
+      let stream = try running.stream(token)
+      try await fixture.send("one", from: "bert", to: "anna")
+      #expect(try await stream.nextObject()["Message"] as? String == "one")
+      let next = try running.stream(token)
+      try await fixture.send("two", from: "bert", to: "anna")
+      #expect(try await next.nextObject()["Message"] as? String == "two")
+      #expect(try await stream.nextObject()["Message"] as? String == "two")
+      stream.cut()
+      try await expectPushes(["one due", "two held"], running)
+    }
+  }
+
   /// What the clients of 2011 send: JSON under a form's content type, no token.
   @Test func theOldestClientsAreServed() async throws {
     try await running { running in

@@ -44,12 +44,26 @@ struct GraphClient: Sendable {
   /// What Graph says about a token.
   private struct Inspection: Decodable {
     struct Data: Decodable {
-      let app_id: String
+      let app_id: Identifier
       let type: String?
       let is_valid: Bool
-      let user_id: String
+      let user_id: Identifier
       /// Seconds since 1970; 0: never.
-      let expires_at: Int64
+      let expires_at: Int64?
+    }
+
+    /// A number, which Graph writes as a text or as a number.
+    struct Identifier: Decodable {
+      let text: String
+
+      init(from decoder: any Decoder) throws {
+        let value = try decoder.singleValueContainer()
+        if let text = try? value.decode(String.self) {
+          self.text = text
+        } else {
+          text = try value.decode(UInt64.self).description
+        }
+      }
     }
 
     let data: Data
@@ -61,8 +75,8 @@ struct GraphClient: Sendable {
       return false
     }
     let data = inspection.data
-    return data.is_valid && data.app_id == appID && data.user_id == uid
-      && data.type ?? "USER" == "USER"
-      && (data.expires_at == 0 || data.expires_at > now.seconds)
+    let end = data.expires_at ?? 0
+    return data.is_valid && data.app_id.text == appID && data.user_id.text == uid
+      && data.type ?? "USER" == "USER" && (end == 0 || end > now.seconds)
   }
 }

@@ -41,8 +41,9 @@ extension Session {
   mutating func join(_ pdu: PDU) {
     switch pdu {
     case .new(let new):
-      guard let name = AccountName(new.name), let uid = new.uid.text, isFit(new),
-        registered == nil || registered?.key == new.key
+      // Another form of somebody's key would have the service box data for them, known to others.
+      guard let name = AccountName(new.name), let uid = new.uid.text, isFit(new.key),
+        new.key.isCanonical, !new.authenticationKey.isLowOrder, registered == nil || registered?.key == new.key
       else { return refuse() }
       ask(.register(new, name: name, uid: uid), .new(new))
     case .login(let login):
@@ -52,10 +53,10 @@ extension Session {
     }
   }
 
-  /// Whether the keys of an account to be made are no others' here.
-  func isFit(_ new: PDU.New) -> Bool {
-    new.key.isCanonical && !new.key.isLowOrder && !new.authenticationKey.isLowOrder
-      && new.key != setup.keys.identity.encryptionKey && new.key != setup.ephemeralKey
+  /// Whether a user or a forum can have a key. A forum's needs no more: it can't log in, and only who
+  /// gives the service its secret has anything boxed with it.
+  func isFit(_ key: EncryptionPublicKey) -> Bool {
+    !key.isLowOrder && key != setup.keys.identity.encryptionKey && key != setup.ephemeralKey
   }
 
   func noteStray(_ pdu: PDU) {
@@ -75,7 +76,7 @@ extension Session {
     case .login: break
     case .redirect, .user: noteStray(pdu)
     case .new(let new):
-      guard let name = AccountName(new.name), isFit(new) else { return }
+      guard let name = AccountName(new.name), isFit(new.key) else { return }
       ask(.makeForum(new, name: name, author: user))
     case .del(let del): ask(.deleteForum(del.key, by: user))
     case .message(let message):

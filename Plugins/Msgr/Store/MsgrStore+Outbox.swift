@@ -54,19 +54,22 @@ extension MsgrStore {
   ///   - device: the device.
   ///   - start: the message behind which the stream began.
   ///   - confirmed: from there up to here no push is needed.
-  ///   - releasing: whether the device streams no more, so that what is left is pushed now.
+  ///   - released: up to here what is left is pushed now, as no stream of the device brings it; nil:
+  ///     nothing is.
   func settlePushes(
-    to device: DeviceID, after start: MessageID, confirmed: MessageID, releasing: Bool,
-    _ transaction: borrowing Transaction
+    to device: DeviceID, after start: MessageID, confirmed: MessageID,
+    releasedTo released: MessageID?, _ transaction: borrowing Transaction
   ) throws {
     try transaction.execute(
       "DELETE FROM push_outbox WHERE device_id = ? AND message_id > ? AND message_id <= ?",
       device, start, confirmed)
-    guard releasing else { return }
+    guard let released else { return }
     try transaction.execute(
       // Only what is held, not what waits after a failure.
-      "UPDATE push_outbox SET due_at = ?1 WHERE device_id = ?2 AND attempts = 0 AND due_at > ?1",
-      now, device)
+      """
+      UPDATE push_outbox SET due_at = ?1
+      WHERE device_id = ?2 AND message_id <= ?3 AND attempts = 0 AND due_at > ?1
+      """, now, device, released)
   }
 
   /// Lends the pushes that are due, those longest due first, of each device the oldest only.

@@ -6,6 +6,8 @@ final class Hub: Sendable {
   struct Listener: Sendable {
     let identity: Identity
     let token: TokenHash
+    /// The message that it began behind.
+    let start: MessageID
     /// Tells it that its user's inbox has news; from any thread.
     let wake: @Sendable () -> Void
     /// Closes it because its token has ended; from any thread.
@@ -22,8 +24,8 @@ final class Hub: Sendable {
     var lastNumber = 0
     var listeners: [UserName: [Int: Listener]] = [:]
     var byToken: [TokenHash: [Int: Listener]] = [:]
-    /// How many streams each device has.
-    var devices: [DeviceID: Int] = [:]
+    /// Where the streams of each device began.
+    var devices: [DeviceID: [Int: MessageID]] = [:]
   }
 
   private let state = Lock(State())
@@ -35,26 +37,23 @@ final class Hub: Sendable {
       let name = listener.identity.name
       state.listeners[name, default: [:]][state.lastNumber] = listener
       state.byToken[listener.token, default: [:]][state.lastNumber] = listener
-      if let device = listener.identity.device { state.devices[device, default: 0] += 1 }
+      if let device = listener.identity.device {
+        state.devices[device, default: [:]][state.lastNumber] = listener.start
+      }
       return ListenerID(number: state.lastNumber, name: name)
     }
   }
 
   /// Forgets a stream.
-  ///
-  /// - Returns: whether its device has no other.
-  func remove(_ id: ListenerID) -> Bool {
+  func remove(_ id: ListenerID) {
     state.withLock { state in
-      guard let listener = state.listeners[id.name]?.removeValue(forKey: id.number) else {
-        return false
-      }
+      guard let listener = state.listeners[id.name]?.removeValue(forKey: id.number) else { return }
       if state.listeners[id.name]?.isEmpty == true { state.listeners[id.name] = nil }
       state.byToken[listener.token]?[id.number] = nil
       if state.byToken[listener.token]?.isEmpty == true { state.byToken[listener.token] = nil }
-      guard let device = listener.identity.device else { return true }
-      let left = (state.devices[device] ?? 1) - 1
-      state.devices[device] = left > 0 ? left : nil
-      return left <= 0
+      guard let device = listener.identity.device else { return }
+      state.devices[device]?[id.number] = nil
+      if state.devices[device]?.isEmpty == true { state.devices[device] = nil }
     }
   }
 
@@ -75,8 +74,11 @@ final class Hub: Sendable {
   }
 
   /// Whether a device has a stream.
-  func isStreaming(_ device: DeviceID) -> Bool {
-    state.withLock { $0.devices[device] != nil }
+  func isStreaming(_ device: DeviceID) -> Bool { firstStart(of: device) != nil }
+
+  /// The message behind which a device's streams bring everything; nil: it has none.
+  func firstStart(of device: DeviceID) -> MessageID? {
+    state.withLock { $0.devices[device]?.values.min() }
   }
 
   /// The tokens of all streams.

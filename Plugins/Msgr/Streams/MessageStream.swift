@@ -47,7 +47,7 @@ final class MessageStream: WebSocketHandler, @unchecked Sendable {
     // The hub holds the stream until it is over.
     listener = service.hub.add(
       Hub.Listener(
-        identity: identity, token: token,
+        identity: identity, token: token, start: position,
         wake: { [self] in session.loop.execute { self.wake() } },
         end: { session.close(1008, reason: "the token has ended") }))
     readOn()
@@ -121,15 +121,17 @@ final class MessageStream: WebSocketHandler, @unchecked Sendable {
     sends = []
     progress.finish(inOrder: code != nil)
     guard let listener else { return }
-    settle(isLast: service.hub.remove(listener))
+    service.hub.remove(listener)
+    settle(isOver: true)
   }
 
   /// Tells the store which messages need no push any more, and at the end which do.
-  private func settle(isLast: Bool = false) {
+  private func settle(isOver: Bool = false) {
     Task { [service, identity, log, progress] in
       do {
-        try await service.store.settle(progress, of: identity, releasing: isLast)
-        if isLast { service.outbox.wake() }
+        try await service.store.settle(
+          progress, of: identity, isOver: isOver, streaming: service.hub.firstStart)
+        if isOver { service.outbox.wake() }
       } catch {
         // The pushes are held for a while only: at worst one is sent for what the peer has.
         log.warning("what a stream has delivered can't be noted", ["cause": "\(error)"])

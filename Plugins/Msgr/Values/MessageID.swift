@@ -20,6 +20,8 @@ struct MessageID: Hashable, Sendable, RawRepresentable {
 
   /// Before all messages.
   static let zero = MessageID(rawValue: 0)
+  /// Behind all messages.
+  static let last = MessageID(rawValue: .max)
 
   /// Reads 16 lower-case hexadecimal digits.
   ///

@@ -179,6 +179,15 @@ async def bad_forum(c: Context):
     await again.barrier()
 
 
+@case("a forum's key may be any other 32 bytes; its authentication key is looked at by nobody")
+async def odd_forum(c: Context):
+    owner, odd = await c.online(), Identity("odd")
+    odd.key = odd.key[:31] + b"\xff"
+    odd.authentication_key = bytes(32)
+    await owner.new(odd)
+    same(owner.opened(await done(owner.file("read", odd.key, "author"))), owner.user.key, "author")
+
+
 @case("at most so many forums a user", server="small")
 async def forum_limit(c: Context):
     owner = await c.online()
