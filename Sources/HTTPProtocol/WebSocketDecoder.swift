@@ -96,6 +96,12 @@ public struct WebSocketDecoder: Sendable {
   /// How many bytes of memory the unfinished message takes.
   public var unfinishedBytes: Int { message.capacity }
 
+  /// How many bytes of an unfinished message have come; nil: none has begun.
+  public var unfinishedCount: Int? {
+    let isWithinFrame = stage != .opcode && stage != .over && !opcode.isControl
+    return isFragmented || isWithinFrame ? message.count : nil
+  }
+
   private mutating func fail(_ code: UInt16) -> Event {
     stage = .over
     message = []

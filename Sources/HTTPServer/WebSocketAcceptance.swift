@@ -2,6 +2,14 @@
 public struct WebSocketAcceptance: Sendable {
   /// The longest message taken, in bytes; a longer one closes with 1009.
   public var maximumMessage = 1 << 20
+  /// How long a message may take; one that isn't finished by then closes with 1008.
+  ///
+  /// It gets as long again if it has grown by ``messageProgress`` meanwhile. So a connection holds memory for a
+  /// message only while it goes on sending, and not for ever, as ``maximumMessage`` comes nearer each time; and a
+  /// mobile link of 35 kbit/s is fast enough for any message.
+  public var messageTime: Duration = .seconds(60)
+  /// By how many bytes a message must grow in ``messageTime``, unless it is finished.
+  public var messageProgress = 256 << 10
   /// How many bytes may wait to be sent before the session is closed with 1013.
   public var highWaterMark = 4 << 20
   /// Below how many waiting bytes ``WebSocketHandler/drained()`` is called again.

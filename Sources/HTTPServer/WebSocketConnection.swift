@@ -9,6 +9,8 @@ final class WebSocketConnection: ConnectionProtocol {
   private let highWaterMark: Int
   private let lowWaterMark: Int
   private let pingInterval: UInt64
+  private let messageTime: UInt64
+  private let messageProgress: Int
   private var lastPing: UInt64
   private var unansweredPings = 0
   /// What stands in the last ping: a pong that says otherwise is not its answer (RFC 6455 section
@@ -26,6 +28,8 @@ final class WebSocketConnection: ConnectionProtocol {
   private var undecoded: [UInt8] = []
   /// How many bytes of messages were held when they were last counted.
   private var countedBytes = 0
+  /// While a message is unfinished, the moment by which it must have come to so many bytes.
+  private var messageDeadline: (time: UInt64, count: Int)?
   /// When the handler's timer fires.
   private var timer: UInt64?
 
@@ -38,6 +42,8 @@ final class WebSocketConnection: ConnectionProtocol {
     highWaterMark = acceptance.highWaterMark
     lowWaterMark = acceptance.lowWaterMark
     pingInterval = acceptance.pingInterval.milliseconds
+    messageTime = acceptance.messageTime.milliseconds
+    messageProgress = acceptance.messageProgress
     lastPing = connection.loop.now
   }
 
@@ -66,6 +72,7 @@ final class WebSocketConnection: ConnectionProtocol {
     while connection.isOpen, held == nil, let event = decoder.next(input, from: &offset) {
       switch event {
       case .message(let message):
+        messageDeadline = nil
         guard closeDeadline == nil else { continue }
         if isPaused { held = message } else { handler?.received(message) }
       case .ping(let payload):
@@ -87,7 +94,12 @@ final class WebSocketConnection: ConnectionProtocol {
       connection.pauseReading()
       unsafe input.withUnsafeBytes { unsafe undecoded.append(contentsOf: $0[offset...]) }
     }
+    if messageDeadline == nil, decoder.unfinishedCount != nil { awaitMessage(from: 0) }
     countMessages()
+  }
+
+  private func awaitMessage(from count: Int) {
+    messageDeadline = (connection.loop.now + messageTime, count + messageProgress)
   }
 
   /// Counts the memory of messages that aren't finished or taken; closes if there is no room for more.
@@ -184,7 +196,17 @@ final class WebSocketConnection: ConnectionProtocol {
       self.timer = nil
       handler?.timerFired()
     }
-    guard closeDeadline == nil, now - lastPing >= pingInterval else { return }
+    guard closeDeadline == nil else { return }
+    if let messageDeadline, let count = decoder.unfinishedCount {
+      if now >= messageDeadline.time {
+        guard count >= messageDeadline.count else { return fail(1008) }
+        awaitMessage(from: count)
+      }
+      // No pong can overtake the frame that the peer is sending: it is not asked meanwhile.
+      lastPing = now
+      return
+    }
+    guard now - lastPing >= pingInterval else { return }
     guard unansweredPings < 2 else { return connection.cut() }
     lastPing = now
     unansweredPings += 1

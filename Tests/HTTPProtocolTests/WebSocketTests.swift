@@ -36,6 +36,25 @@ private func frame(
 private let hello = Array("Hello".utf8)
 
 struct WebSocketDecoderTests {
+  @Test func tellsHowFarAMessageIs() {
+    var decoder = WebSocketDecoder(role: .server, maximumMessage: 100)
+    func take(_ bytes: [UInt8]) -> Int? {
+      var offset = 0
+      while decoder.next(bytes.span.bytes, from: &offset) != nil {}
+      return decoder.unfinishedCount
+    }
+    #expect(take([]) == nil)
+    #expect(take(Array(frame(0x89, hello).dropLast())) == nil)
+    #expect(take(Array(frame(0x89, hello).suffix(1))) == nil)
+    #expect(take([0x02]) == 0)
+    #expect(take(Array(frame(0x02, hello).dropFirst())) == 5)
+    #expect(take(frame(0x89, hello)) == 5)
+    #expect(take(Array(frame(0x80, hello).dropLast())) == 9)
+    #expect(take(Array(frame(0x80, hello).suffix(1))) == nil)
+    #expect(take([0x82, 0x80, 0, 0, 0]) == 0)
+    #expect(take([0]) == nil)
+  }
+
   /// The examples of RFC 6455 section 5.7.
   @Test func readsTheExamples() {
     #expect(

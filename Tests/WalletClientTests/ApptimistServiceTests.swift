@@ -126,6 +126,8 @@ import WalletClient
       let ann = try service.device("Ann")
       let bob = try service.device("Bob")
       let user = bob.device.user
+      // Before anything can be sent to it, the account must be made.
+      _ = try await bob.device.user(user)
       for number in 0..<3 { _ = try await ann.send("\(number)", to: user) }
       #expect(try await bob.next().1 == "0")
       let (head, _) = try await bob.next()
