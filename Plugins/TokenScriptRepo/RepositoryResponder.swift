@@ -49,11 +49,7 @@ struct RepositoryResponder: Sendable {
   ///
   /// - Throws: ``HTTPError``: 400, 404, 410.
   func versioned(_ request: Request, _ parameters: RouteParameters) throws(HTTPError) -> Response {
-    let segment = parameters["address"]
-    if segment.last == UInt8(ascii: "d"), segment.suffix(4).elementsEqual(".xsd".utf8) {
-      return try schema(request, parameters, name: segment)
-    }
-    let key = try key(segment)
+    let key = try key(parameters["address"])
     guard let schema = SchemaVersion(year: parameters["year"], month: parameters["month"]),
       let edition = published.value.edition(of: key, schema)
     else { throw HTTPError(.notFound) }
@@ -65,11 +61,9 @@ struct RepositoryResponder: Sendable {
   /// Answers `/<YYYY>/<MM>/…/*.xsd`: with a schema.
   ///
   /// - Throws: ``HTTPError``: 404.
-  func schema(
-    _ request: Request, _ parameters: RouteParameters, name: ArraySlice<UInt8>
-  ) throws(HTTPError) -> Response {
+  func schema(_ request: Request, _ parameters: RouteParameters) throws(HTTPError) -> Response {
     guard let version = SchemaVersion(year: parameters["year"], month: parameters["month"]),
-      let document = published.value.documents.document(version, name)
+      let document = published.value.documents.document(version, parameters["name"])
     else { throw HTTPError(.notFound) }
     return document.response(to: request.head, now: HTTPDate(clock().seconds))
   }
@@ -107,9 +101,6 @@ struct RepositoryResponder: Sendable {
           "wrong address checksum", ["address": String(decoding: segment, as: UTF8.self)])
       }
       return key
-    }
-    guard segment.starts(with: "0x".utf8) || segment.starts(with: "0X".utf8) else {
-      throw HTTPError(.notFound)
     }
     throw HTTPError(.badRequest, "an address is 0x and 40 hexadecimal digits")
   }

@@ -109,16 +109,20 @@ public struct TokenScriptService: Service {
   public func register(on router: inout Router) {
     router.errorFields = responder.fields.errors
     router.optionsFields = responder.fields.options
-    router.get("/{address}") { request, parameters in
+    router.get("/{address:prefix(0x)}") { request, parameters in
       try responder.bare(request, parameters)
     }
-    router.get("/{year:digits(4)}/{month:digits(2)}/{address}") { request, parameters in
+    let version = "/{year:digits(4)}/{month:digits(2)}"
+    router.get(version + "/{address:prefix(0x)}") { request, parameters in
       try responder.versioned(request, parameters)
     }
-    router.get("/{year:digits(4)}/{month:digits(2)}/tokenscript/{name}") { request, parameters in
-      try responder.schema(request, parameters, name: parameters["name"])
+    for pattern in ["/{name}", "/tokenscript/{name}"] {
+      router.get(version + pattern) { request, parameters in
+        try responder.schema(request, parameters)
+      }
     }
-    router.get("/tokenscript/{address}/chain/{network}/script-uri") { request, parameters in
+    router.get("/tokenscript/{address:prefix(0x)}/chain/{network}/script-uri") {
+      request, parameters in
       try responder.scriptURI(request, parameters)
     }
     router.get("/") { [listing, statusURL] request, _ in

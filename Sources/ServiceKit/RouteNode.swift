@@ -5,6 +5,8 @@ import HTTPProtocol
 final class RouteNode: Sendable {
   private let literals: [(bytes: [UInt8], node: RouteNode)]
   private let digits: [(count: Int, node: RouteNode)]
+  /// The longest prefix first.
+  private let prefixes: [(bytes: [UInt8], node: RouteNode)]
   private let any: RouteNode?
   private let rest: RouteTarget?
   private let target: RouteTarget?
@@ -22,17 +24,20 @@ final class RouteNode: Sendable {
     }
     var literals: [(bytes: [UInt8], node: RouteNode)] = []
     var digits: [(count: Int, node: RouteNode)] = []
+    var prefixes: [(bytes: [UInt8], node: RouteNode)] = []
     var any: RouteNode?
     for (segment, below) in deeper {
       switch segment {
       case .literal(let bytes): literals.append((bytes, RouteNode(below, depth: depth + 1)))
       case .digits(let count): digits.append((count, RouteNode(below, depth: depth + 1)))
+      case .prefix(let bytes): prefixes.append((bytes, RouteNode(below, depth: depth + 1)))
       case .any: any = RouteNode(below, depth: depth + 1)
       case .rest: break
       }
     }
     self.literals = literals
     self.digits = digits
+    self.prefixes = prefixes.sorted { $0.bytes.count > $1.bytes.count }
     self.any = any
   }
 
@@ -63,6 +68,11 @@ final class RouteNode: Sendable {
       if let found = node.target(of: behind, isEncoded: isEncoded, &matches) { return found }
       matches.removeLast()
     }
+    for (bytes, node) in prefixes where Self.begins(segment, with: bytes) {
+      matches.append(start..<end)
+      if let found = node.target(of: behind, isEncoded: isEncoded, &matches) { return found }
+      matches.removeLast()
+    }
     if let any {
       matches.append(start..<end)
       if let found = any.target(of: behind, isEncoded: isEncoded, &matches) { return found }
@@ -75,6 +85,13 @@ final class RouteNode: Sendable {
 
   private static func isDigit(_ byte: UInt8) -> Bool {
     (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
+  }
+
+  private static func begins(_ segment: ArraySlice<UInt8>, with prefix: [UInt8]) -> Bool {
+    segment.count >= prefix.count
+      && zip(segment, prefix).allSatisfy { byte, expected in
+        byte == expected || expected >= UInt8(ascii: "a") && byte | 0x20 == expected
+      }
   }
 
   /// Whether a segment is one that clients resolve before they send (RFC 3986 section 5.2.4): sent

@@ -4,6 +4,8 @@ struct RoutePattern: Sendable, Hashable {
   enum Segment: Sendable, Hashable {
     case literal([UInt8])
     case digits(Int)
+    /// Begins so, its letters in either case; in lower case here.
+    case prefix([UInt8])
     case any
     /// This segment and all behind it.
     case rest
@@ -37,10 +39,15 @@ struct RoutePattern: Sendable, Hashable {
       }
       names.append(String(inner[..<colon]))
       let constraint = inner[inner.index(after: colon)...]
-      guard constraint.hasPrefix("digits("), constraint.hasSuffix(")"),
+      if constraint.hasPrefix("digits("), constraint.hasSuffix(")"),
         let count = Int(constraint.dropFirst(7).dropLast()), count > 0
-      else { preconditionFailure("unknown constraint \(constraint) in \(text)") }
-      return .digits(count)
+      {
+        return .digits(count)
+      }
+      if constraint.hasPrefix("prefix("), constraint.hasSuffix(")"), constraint.utf8.count > 8 {
+        return .prefix(Array(constraint.dropFirst(7).dropLast().lowercased().utf8))
+      }
+      preconditionFailure("unknown constraint \(constraint) in \(text)")
     }
     precondition(!segments.dropLast().contains(.rest), "{…...} ends the pattern \(text)")
     precondition(names.count <= RouteParameters.limit, "too many parameters in \(text)")

@@ -8,19 +8,34 @@ import WalletClient
 @Suite(.timeLimit(.minutes(2))) struct ServiceSwitchTests {
   /// How each service is asked, and what its tables' names begin with.
   private struct Surface {
-    let path: String
+    let requests: [(method: HTTPProtocol.Method, path: String)]
     let tables: [String]
   }
 
   private static let surfaces = [
     "tokenscript": Surface(
-      path: "/\(Site.namespace)/\(Site.contract)", tables: ["tokenscript_"]),
-    "msgr": Surface(path: "/openapi.json", tables: ["msgr_", "push_outbox"]),
-    "apptimist": Surface(path: "/siren/service.json", tables: ["apptimist_"]),
+      requests: [
+        (.get, "/"), (.get, "/\(Site.contract)"), (.get, "/\(Site.namespace)/\(Site.contract)"),
+        (.post, "/api/v1/verifyXMLDSig"),
+      ], tables: ["tokenscript_"]),
+    "msgr": Surface(
+      requests: [
+        (.post, "/register"), (.post, "/message"), (.post, "/inbox"), (.get, "/stream"),
+        (.get, "/openapi.json"), (.get, "/debug/pushes"),
+      ], tables: ["msgr_", "push_outbox"]),
+    "apptimist": Surface(
+      requests: [(.get, "/siren"), (.get, "/siren/service.json")], tables: ["apptimist_"]),
   ]
 
-  private func status(_ name: String, _ site: Site) async throws -> UInt16 {
-    try await site.status(.get, try #require(Self.surfaces[name]).path)
+  /// Asks each service for all that it answers: 404 everywhere for the one that is off, and nowhere
+  /// for the others.
+  private func expect(_ off: String?, at site: Site) async throws {
+    for service in Site.services {
+      for (method, path) in try #require(Self.surfaces[service]).requests {
+        let status = try await site.status(method, path)
+        #expect((status == 404) == (service == off), "\(method.name) \(path): \(status)")
+      }
+    }
   }
 
   /// Every row of a service's tables, as `sqlite3` prints them.
@@ -38,7 +53,7 @@ import WalletClient
   func oneIsOff(_ name: String) async throws {
     let site = try Site()
     let (head, keys) = try await site.serving { _ in
-      for service in Site.services { #expect(try await status(service, site) != 404) }
+      try await expect(nil, at: site)
       let anna = try await site.msgr("anna")
       _ = try await site.msgr("bert")
       try await anna.send("hello", to: "bert")
@@ -55,17 +70,14 @@ import WalletClient
 
     try site.configure(services: Site.services.filter { $0 != name })
     try await site.serving { _ in
-      for service in Site.services {
-        let isOff = try await status(service, site) == 404
-        #expect(isOff == (service == name), "\(service)")
-      }
+      try await expect(name, at: site)
       #expect(try await site.status(.get, "/readyz") == 200)
     }
     #expect(try await rows(name, site) == before)
 
     try site.configure()
     try await site.serving { _ in
-      for service in Site.services { #expect(try await status(service, site) != 404) }
+      try await expect(nil, at: site)
       let bert = try await site.msgr("bert", isNew: false)
       #expect(try await bert.inbox().map(\.text) == ["hello"])
       let bob = try await site.device(nil, keys: keys.1, head: head)

@@ -41,6 +41,32 @@ import Testing
     #expect(response.text == expected ?? "")
   }
 
+  @Test(
+    arguments: [
+      ("/0xAB", "address 0xAB"), ("/0XAB", "address 0XAB"), ("/%30%58AB", "address 0XAB"),
+      ("/0x", "address 0x"), ("/0xab/tail", "address below 0xab"),
+      ("/0xff", "longer 0xff"), ("/0XFFf", "longer 0XFFf"), ("/0x1", "literal"),
+      ("/0", nil), ("/x0x", nil), ("/%10xAB", nil), ("/message", nil), ("/0xab/other", nil),
+      ("/7777", "digits 7777"), ("/any/0xab", "address 0xab"), ("/any/ab", "any ab"),
+    ] as [(String, String?)])
+  func whatAPrefixMatches(_ path: String, _ expected: String?) async throws {
+    var router = Router(service: "repository")
+    router.get("/{address:prefix(0x)}", echo("address", "address"))
+    router.get("/{address:prefix(0x)}/tail", echo("address below", "address"))
+    router.get("/{address:prefix(0XFF)}", echo("longer", "address"))
+    router.get("/0x1", echo("literal"))
+    router.get("/{number:digits(4)}", echo("digits", "number"))
+    router.get("/any/{address:prefix(0x)}", echo("address", "address"))
+    router.get("/any/{name}", echo("any", "name"))
+    let table = try table(router)
+    let response = try await table.answer(.get, path)
+    #expect(response.status == (expected == nil ? .notFound : .ok))
+    #expect(response.text == expected ?? "")
+    // Where no pattern matches, no method is allowed either.
+    let post = try await table.answer(.post, path)
+    #expect(post.status == (expected == nil ? .notFound : .methodNotAllowed))
+  }
+
   @Test(arguments: ["/%", "/%4", "/%zz", "/a/%4/c"])
   func malformedEncodingIsRefused(_ path: String) async throws {
     #expect(try await table(Self.repository()).answer(.get, path).status == .badRequest)

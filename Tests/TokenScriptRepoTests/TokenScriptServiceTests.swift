@@ -101,7 +101,8 @@ struct TokenScriptServiceTests {
 
   @Test(arguments: [
     ("/\(bob)", 404), ("/0x", 400), ("/0x12", 400), ("/\(alice)0", 400), ("/0xzz", 400),
-    ("/2019/05/0x12", 400), ("/hello", 404), ("/2019/05/hello", 404), ("/robots.txt", 404),
+    ("/2019/05/0x12", 400), ("/0X12", 400), ("/%30x12", 400), ("/hello", 404),
+    ("/2019/05/hello", 404), ("/robots.txt", 404),
     ("/2019/05", 404), ("/\(alice)/", 404), ("/\(alice.dropFirst(2))", 404),
   ])
   func whatIsUnknownIsAnEmptyError(path: String, status: Int) async throws {
@@ -130,6 +131,9 @@ struct TokenScriptServiceTests {
     let post = try await server.get("/\(alice)", method: .post)
     #expect(post.status == .methodNotAllowed)
     #expect(post[.allow]?.contains("GET") == true)
+    for path in ["/message", "/2019/05", "/tokenscript/message/chain/1/script-uri"] {
+      #expect(try await server.get(path, method: .post).status == .notFound, "\(path)")
+    }
     let head = try await server.get("/\(alice)", method: .head)
     #expect(head.status == .ok)
     #expect(head.bytes.isEmpty)
