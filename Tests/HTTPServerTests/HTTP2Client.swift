@@ -58,6 +58,8 @@ final class HTTP2Client {
   private(set) var settings: [UInt32: UInt32] = [:]
   /// Whether room is made for as much data as comes.
   var opensWindow = true
+  /// Whether pings are answered.
+  var answersPings = true
 
   /// - Parameter window: how much data a stream may get before it is given more room.
   init(_ server: TestServer, window: UInt32? = nil) throws {
@@ -158,7 +160,7 @@ final class HTTP2Client {
         settings[UInt32(frame.payload[offset + 1])] = frame.number(at: offset + 2)
       }
       try send(HTTP2Frame(kind: .settings, flags: HTTP2Frame.acknowledges))
-    case .ping where frame.flags & HTTP2Frame.acknowledges == 0:
+    case .ping where answersPings && frame.flags & HTTP2Frame.acknowledges == 0:
       try send(HTTP2Frame(kind: .ping, flags: HTTP2Frame.acknowledges, payload: frame.payload))
     case .goaway: goaways.append((frame.number(at: 0), frame.number(at: 4)))
     default: break

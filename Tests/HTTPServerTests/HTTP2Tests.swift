@@ -390,6 +390,31 @@ import Testing
     }
   }
 
+  @Test func awaitsNoAnswerToItsNoticeForEver() async throws {
+    let gate = Gate()
+    try await withServer(
+      .secure(),
+      plan: { _, _ in
+        .task(bodyLimit: 0) { _ in
+          await gate.wait()
+          return Response(.ok, type: "text/plain", text: "done")
+        }
+      }
+    ) { server in
+      let client = try HTTP2Client(server)
+      client.answersPings = false
+      try client.ask(1, "/")
+      #expect(TestServer.eventually { gate.waiting == 1 })
+      let isOver = server.beginDrain()
+      while client.goaways.count < 2 { try client.step() }
+      #expect(client.goaways.map(\.last) == [UInt32(Int32.max), 1])
+      gate.open()
+      #expect(try client.answer(1).text == "done")
+      try client.readToEnd()
+      #expect(TestServer.eventually { isOver.isSet })
+    }
+  }
+
   // MARK: - Others
 
   /// Another client than the one written for these tests.

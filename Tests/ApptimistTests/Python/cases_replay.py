@@ -3,7 +3,7 @@
 import asyncio
 
 import apptimist_protocol as wire
-from apptimist_device import Device, Identity
+from apptimist_device import PATIENCE, Device, Identity
 from case import SILENCE, Context, case, done, same, take, together, until
 
 
@@ -40,10 +40,10 @@ async def play(c: Context, recording: bytes) -> bytes:
     """Sends a recording to the service in one go; everything that it says to that."""
     reader, writer = await asyncio.open_connection(c.service.host, c.service.port)
     writer.write(recording)
-    came = b""
+    came, patience = b"", PATIENCE
     try:
-        while data := await asyncio.wait_for(reader.read(65536), SILENCE + 4):
-            came += data
+        while data := await asyncio.wait_for(reader.read(65536), patience):
+            came, patience = came + data, SILENCE + 4
     except (asyncio.TimeoutError, OSError):
         pass
     writer.close()

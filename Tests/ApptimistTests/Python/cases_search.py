@@ -3,7 +3,7 @@
 import asyncio
 import unicodedata
 
-from apptimist_device import Device, Identity
+from apptimist_device import PATIENCE, Device, Identity
 from case import Context, case, expect, same
 
 
@@ -69,7 +69,7 @@ async def search_glob_cost(c: Context):
     for number in range(20):
         await device.new(Identity("a" * 250 + f"{number}"))
     for pattern in ("*a" * 100 + "b", "a*" * 127, "?*" * 100 + "zzz"):
-        await asyncio.wait_for(names(device, pattern), 20)
+        await asyncio.wait_for(names(device, pattern), PATIENCE)
 
 
 @case("an empty name or uid matches nothing; no match is one user PDU with everything zero")
