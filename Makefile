@@ -141,19 +141,23 @@ load: build ## serve LOAD_SECONDS (600) of mixed load at half speed; memory must
 # libFuzzer with AddressSanitizer; FUZZ_SECONDS each. What is found stays in .build/fuzz.
 FUZZ := .build/fuzz
 FUZZ_SECONDS ?= 60
-FUZZ_SWIFT := swiftc -O -g -swift-version 6 -parse-as-library -sanitize=fuzzer,address -use-ld=lld \
+FUZZ_SWIFT := swiftc -O -g -swift-version 6 -package-name awd -parse-as-library -warnings-as-errors \
+  -sanitize=fuzzer,address -use-ld=lld \
   -enable-upcoming-feature ExistentialAny -enable-upcoming-feature InternalImportsByDefault \
   -enable-upcoming-feature MemberImportVisibility
 FUZZ_CXX = $(dir $(realpath $(shell command -v swiftc)))clang++
 
-# Runs $(1) from the corpus Tests/Fuzz/Corpus/$(1), with further options $(2).
+# Runs $(1) from the corpus Tests/Fuzz/Corpus/$(1) with the words of Tests/Fuzz/Dictionaries/$(1), if there are any, and
+# with further options $(2).
 define run_fuzzer
-echo "awd: fuzzing $(1) for $(FUZZ_SECONDS) s"; mkdir -p $(FUZZ)/corpus/$(1); \
+echo "awd: fuzzing $(1) for $(FUZZ_SECONDS) s"; mkdir -p $(FUZZ)/corpus/$(1); status=0; \
 SWIFT_BACKTRACE=enable=no $(FUZZ)/$(1) -max_total_time=$(FUZZ_SECONDS) -timeout=10 \
   -rss_limit_mb=2048 -print_final_stats=1 -artifact_prefix=$(FUZZ)/$(1)- $(2) \
-  $(FUZZ)/corpus/$(1) Tests/Fuzz/Corpus/$(1) 2>&1 | grep -E 'SUMMARY|ERROR|stat::number_of|artifact|BINGO' || true; \
-test $${PIPESTATUS[0]} = 0 && ! compgen -G '$(FUZZ)/$(1)-*' >/dev/null \
-  || { echo "awd: $(1) has a finding in $(FUZZ)"; exit 1; }
+  $(addprefix -dict=,$(wildcard Tests/Fuzz/Dictionaries/$(1))) \
+  $(FUZZ)/corpus/$(1) Tests/Fuzz/Corpus/$(1) >$(FUZZ)/$(1).log 2>&1 || status=$$?; \
+grep -aE 'SUMMARY|ERROR|DONE|stat::number_of|artifact' $(FUZZ)/$(1).log || true; \
+test $$status = 0 && ! compgen -G '$(FUZZ)/$(1)-*' >/dev/null \
+  || { echo "awd: $(1) has a finding in $(FUZZ), see also $(FUZZ)/$(1).log"; exit 1; }
 endef
 
 # Compiles the library $(1) with the fuzzer's instruments.
@@ -175,7 +179,7 @@ fuzz: deps ## fuzz the parsers, FUZZ_SECONDS (60) each
 	@$(FUZZ_SWIFT) -wmo -I$(FUZZ) -ISources/CTOML/include -module-name Configuration -emit-module \
 	  -emit-module-path $(FUZZ)/Configuration.swiftmodule -emit-object \
 	  -o $(FUZZ)/Configuration.o Sources/Configuration/*.swift
-	@$(FUZZ_SWIFT) -use-ld=lld -I$(FUZZ) -ISources/CTOML/include \
+	@$(FUZZ_SWIFT) -I$(FUZZ) -ISources/CTOML/include \
 	  -module-name ConfigurationFuzz Tests/Fuzz/ConfigurationFuzz.swift \
 	  $(FUZZ)/Configuration.o $(FUZZ)/Locking.o $(FUZZ)/ctoml.o -lstdc++ -o $(FUZZ)/Configuration
 	@$(call fuzz_module,Cryptography)
@@ -213,7 +217,7 @@ fuzz: deps ## fuzz the parsers, FUZZ_SECONDS (60) each
 	@$(call run_fuzzer,Configuration,-max_len=4096)
 	@$(call run_fuzzer,TokenScript,-max_len=8192)
 	@$(call run_fuzzer,PDU,-max_len=4096)
-	@$(call run_fuzzer,Session,-max_len=2048)
+	@$(call run_fuzzer,Session,-max_len=2048 -len_control=0)
 	@$(call run_fuzzer,Msgr,-max_len=4096)
 	@echo "awd: no findings"
 

@@ -34,10 +34,3 @@ final class AccountKinds: Sendable {
     return .user
   }
 }
-
-extension Account {
-  /// Whether it is a user's.
-  var isUser: Bool {
-    if case .user = kind { true } else { false }
-  }
-}

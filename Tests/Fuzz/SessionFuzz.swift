@@ -195,7 +195,7 @@ private struct SessionRun: ~Copyable {
           repeating: FoundAccount(key: Keys.other, name: "name", uid: "uid"), count: Int(choice % 4)
         ))
     case (.file, 0...9):
-      answer = .file(.refused(ErrorCode(rawValue: UInt16(choice % 9)) ?? .internalError))
+      answer = .file(.refused(ErrorCode(rawValue: UInt16(choice % 9))))
     case (.file, _): answer = .file(.done(bytes(Int(choice % 64))))
     default: answer = .done
     }

@@ -16,6 +16,11 @@ struct Account: Sendable {
   /// Empty for a forum.
   let uid: String
   let kind: Kind
+
+  /// Whether it is a user's.
+  var isUser: Bool {
+    if case .user = kind { true } else { false }
+  }
 }
 
 /// What became of a request for an account.
