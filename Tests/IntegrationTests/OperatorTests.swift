@@ -1,3 +1,4 @@
+import HTTPProtocol
 import Testing
 
 /// What is for the operator answers at `admin_listen` if there is one, and nowhere else then.
