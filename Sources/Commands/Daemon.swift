@@ -63,6 +63,7 @@ struct Daemon: Sendable {
     let status = StatusRoutes(
       services: running.map { type(of: $0).name }, metrics: workplace.metrics)
     let page = status.router(onlyLocal: address == nil) { await Router.reasons(against: checked) }
+    let operators = [metrics, page] + routers.map { $0.operatorRouter(onlyLocal: address == nil) }
 
     self.workplace = workplace
     self.services = running
@@ -79,12 +80,12 @@ struct Daemon: Sendable {
     }
     self.certificate = certificate
     server = try Self.server(
-      routers + (address == nil ? [probes, metrics, page] : [probes]),
+      routers + [probes] + (address == nil ? operators : []),
       at: configuration.server.listen, showing: certificate, threads: workplace.loops,
       in: workplace)
     adminServer = try address.map {
       try Self.server(
-        [probes, metrics, page], at: [$0], showing: certificate, threads: 1, in: workplace)
+        [probes] + operators, at: [$0], showing: certificate, threads: 1, in: workplace)
     }
     measure()
   }

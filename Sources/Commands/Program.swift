@@ -22,7 +22,7 @@ public struct Program: Sendable {
     commands =
       [
         ServeCommand.self, CheckCommand.self, BackupCommand.self, RestoreCommand.self,
-        VersionCommand.self,
+        BenchCommand.self, VersionCommand.self,
       ]
       + services.flatMap { $0.commands } + [WalletFetchCommand.self, WalletChatCommand.self]
   }

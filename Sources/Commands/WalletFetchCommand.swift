@@ -63,11 +63,7 @@ struct WalletFetchCommand: Command {
         address: arguments.operands[0], network: network, namespaces: namespaces,
         signer: arguments["signer"])
     } catch {
-      switch error {
-      case .malformed: throw .usage("ADDRESS: expected 0x and 40 hexadecimal digits")
-      case .wrongChecksum:
-        throw .usage("ADDRESS: its checksum is wrong: mistyped? (in one case it has none)")
-      }
+      throw .usage("ADDRESS: expected 0x and 40 hexadecimal digits")
     }
   }
 

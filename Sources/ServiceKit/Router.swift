@@ -38,6 +38,7 @@ public struct Router: Sendable {
   public var optionsFields: HeaderFields? = HeaderFields()
 
   private(set) var routes: [RouteDefinition] = []
+  private var operatorRoutes: [(pattern: String, handler: Handler)] = []
   private(set) var checks: [(name: String, check: ReadinessCheck)] = []
 
   /// No routes yet.
@@ -123,6 +124,29 @@ public struct Router: Sendable {
   ///   - accept: gives the session's handler and limits, or throws what it is refused with.
   public mutating func webSocket(_ pattern: String, _ accept: @escaping WebSocketRoute) {
     add([.get], pattern, nil, .webSocket(accept))
+  }
+
+  /// Answers the operator's `GET` and `HEAD`, inline on the event loop: a route not of this router, but
+  /// of its ``operatorRouter(onlyLocal:)``.
+  public mutating func getForOperator(_ pattern: String, _ handler: @escaping Handler) {
+    operatorRoutes.append((pattern, handler))
+  }
+
+  /// The routes that are for the operator, to be served where the metrics are, at any host.
+  ///
+  /// - Parameter onlyLocal: whether only peers on this machine are answered, and of these none that a
+  ///   proxy stands in front of: for a listener that the world reaches.
+  public func operatorRouter(onlyLocal: Bool) -> Router {
+    var router = Router(service: service)
+    router.errorStyle = errorStyle
+    router.errorFields = errorFields
+    for (pattern, handler) in operatorRoutes {
+      router.get(pattern) { request, parameters in
+        if onlyLocal { try request.requireLocal() }
+        return try handler(request, parameters)
+      }
+    }
+    return router
   }
 
   /// Adds a check to `/readyz`.

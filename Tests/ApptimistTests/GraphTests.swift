@@ -17,7 +17,8 @@ import Testing
     #expect(Self.confirms(Self.good.replacing("2000", with: "0")))
     #expect(Self.confirms(Self.good.replacing(#","expires_at":2000"#, with: "")))
     // So they stand in Graph's own documentation.
-    #expect(Self.confirms(Self.good.replacing(#""7""#, with: "7").replacing(#""1000""#, with: "1000")))
+    #expect(
+      Self.confirms(Self.good.replacing(#""7""#, with: "7").replacing(#""1000""#, with: "1000")))
   }
 
   @Test(arguments: [

@@ -28,8 +28,7 @@ import XMLSecurity
     arguments: [
       (tokenScript("2019/04"), .namespace), (tokenScript("2019/5"), .namespace),
       (tokenScript().replacing("tokenscript.org", with: "tokenscript.example"), .namespace),
-      (tokenScript(for: bob), .contract), (tokenScript(network: "4"), .contract),
-      (tokenScript(network: "one"), .contract), (tokenScript(origin: "Other"), .contract),
+      (tokenScript(for: bob), .contract), (tokenScript(origin: "Other"), .contract),
       (tokenScript(origin: "Missing"), .contract), (tokenScript(root: "action"), .contract),
       (tokenScript(for: "0x0"), .contract),
     ] as [(String, TokenScriptRejection.Code)])

@@ -41,9 +41,11 @@ extension Session {
   mutating func join(_ pdu: PDU) {
     switch pdu {
     case .new(let new):
-      // Another form of somebody's key would have the service box data for them, known to others.
+      // Under another form of a user's key a stranger could have the service box known text for that
+      // user, whose other files the same nonce protects.
       guard let name = AccountName(new.name), let uid = new.uid.text, isFit(new.key),
-        new.key.isCanonical, !new.authenticationKey.isLowOrder, registered == nil || registered?.key == new.key
+        new.key.isCanonical, !new.authenticationKey.isLowOrder,
+        registered == nil || registered?.key == new.key
       else { return refuse() }
       ask(.register(new, name: name, uid: uid), .new(new))
     case .login(let login):

@@ -1,3 +1,4 @@
+internal import Cryptography
 public import HTTPClient
 internal import HTTPProtocol
 public import Observability
@@ -72,6 +73,9 @@ public struct TokenScriptAgent: Sendable {
   /// - Throws: ``TokenScriptCacheError`` if the cache can't be read or written; `CancellationError`;
   ///   ``HTTPClientError`` with `.invalidRequest` if the repository's URL is none.
   public func fetch(_ request: TokenScriptRequest) async throws -> TokenScriptReport {
+    if EthereumAddress.checksum(of: request.spelling) == .wrong {
+      log.warning("wrong address checksum", ["address": request.spelling])
+    }
     let now = HTTPDate(clock().seconds)
     let entry = try cache.entry(for: request)
     var exchange = TokenScriptExchange(

@@ -86,10 +86,9 @@ struct TokenScriptInspector: Sendable {
       throw TokenScriptRejection(
         code: .namespace, message: "it is in the namespace \(found), which was not asked for")
     }
-    guard Self.describes(root, request) else {
+    guard Self.describes(root, request.address) else {
       throw TokenScriptRejection(
-        code: .contract,
-        message: "\(request.address) on network \(request.network) is not among its origins")
+        code: .contract, message: "\(request.address) is not among its origins")
     }
     let signatures: [VerifiedSignature]
     do throws(SignatureError) { signatures = try verifier.verify(document) } catch {
@@ -120,11 +119,12 @@ struct TokenScriptInspector: Sendable {
       key: signature.key.identifier, trust: trust, signingTime: time)
   }
 
-  /// Whether a file describes the tokens of the contract on the network.
+  /// Whether a file describes the tokens of the contract at an address.
   ///
-  /// Only a contract that `origins` names counts: the file merely uses the others. An address
-  /// without a network is meant on all of them.
-  private static func describes(_ root: XMLElement, _ request: TokenScriptRequest) -> Bool {
+  /// Only a contract that `origins` names counts: the file merely uses the others. Of the network
+  /// nothing is asked, as the server isn't told it: whoever deployed a contract there deployed those
+  /// with the same address (the specification of 2018).
+  private static func describes(_ root: XMLElement, _ address: EthereumAddress) -> Bool {
     guard root.name == "token" else { return false }
     let namespace = root.namespace
     let origins = root.children(named: "origins", in: namespace)
@@ -134,9 +134,7 @@ struct TokenScriptInspector: Sendable {
     return root.children(named: "contract", in: namespace).contains { contract in
       guard let name = contract.attribute("name"), names.contains(name) else { return false }
       return contract.children(named: "address", in: namespace).contains { element in
-        guard EthereumAddress(element.text.trimmed) == request.address else { return false }
-        guard let network = element.attribute("network") else { return true }
-        return UInt64(network.trimmed) == request.network
+        EthereumAddress(element.text.trimmed) == address
       }
     }
   }

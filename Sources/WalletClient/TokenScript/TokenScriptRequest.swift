@@ -8,8 +8,6 @@ public struct TokenScriptRequest: Sendable {
   public enum AddressError: Error, Sendable, Equatable {
     /// It is not `0x` and 40 hexadecimal digits.
     case malformed
-    /// Its case is not that of its checksum (EIP-55): probably it was mistyped.
-    case wrongChecksum
   }
 
   /// The contract.
@@ -18,7 +16,7 @@ public struct TokenScriptRequest: Sendable {
   /// URL and the cached file are named so.
   public let spelling: String
   /// The chain's number: 1 is Ethereum's main network. The repository isn't told; the cache is
-  /// divided by it, and a file must name the contract on it.
+  /// divided by it.
   public let network: UInt64
   /// The namespaces in the order in which they are asked for; none: the repository chooses.
   public let namespaces: [TokenScriptNamespace]
@@ -39,7 +37,6 @@ public struct TokenScriptRequest: Sendable {
     signer: String? = nil
   ) throws(AddressError) {
     guard let parsed = EthereumAddress(address) else { throw .malformed }
-    guard EthereumAddress.checksum(of: address) != .wrong else { throw .wrongChecksum }
     self.address = parsed
     spelling = address
     self.network = network

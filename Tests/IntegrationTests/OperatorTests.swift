@@ -1,0 +1,28 @@
+import HTTPProtocol
+import Testing
+
+/// What is for the operator answers at `admin_listen` if there is one, and nowhere else then.
+@Suite(.timeLimit(.minutes(2))) struct OperatorTests {
+  private static let paths = ["/metrics", "/status", "/debug/pushes", "/siren/service.json"]
+
+  private func codes(_ site: Site) async throws -> [UInt16] {
+    try await site.serving { _ in
+      var codes: [UInt16] = []
+      for path in Self.paths { codes.append(try await site.status(.get, path)) }
+      return codes
+    }
+  }
+
+  @Test func oneAddressForAll() async throws {
+    #expect(try await codes(try Site()) == [200, 200, 200, 200])
+  }
+
+  @Test func anAddressOfItsOwn() async throws {
+    let site = try Site()
+    try site.configure(server: "admin_listen = \"127.0.0.1:0\"")
+    #expect(try await codes(site) == [404, 404, 404, 200])
+    try site.configure(
+      listen: "127.0.0.1:0", server: "admin_listen = \"127.0.0.1:\(site.port)\"")
+    #expect(try await codes(site) == [200, 200, 200, 404])
+  }
+}
