@@ -30,10 +30,11 @@ final class Backend: Sendable {
     hub = Hub(limit: configuration.sessions)
     accounts = AccountKinds(store)
     turns = Turns()
+    let cache = ForumCache(store)
     files = FileDesk(
-      store, accounts, turns, keys: keys,
+      store, accounts, cache, turns, keys: keys,
       locks: LockTable(lease: configuration.lockLease, limit: configuration.locks))
-    forums = ForumDesk(store, keys: keys)
+    forums = ForumDesk(cache, keys: keys)
     identity = try IdentityProvider(configuration, clock: context.clock)
     metrics = ApptimistMetrics(context.metrics, hub: hub)
     publicURI = context.publicURL.map { Self.uri(ofServer: $0, path: configuration.path) }
