@@ -2,6 +2,7 @@ internal import ApptimistProtocol
 internal import Cryptography
 internal import Observability
 internal import ServiceKit
+internal import Storage
 
 /// Answers what sessions ask: all that is done with the store, the other sessions, and the
 /// identity provider.
@@ -30,10 +31,11 @@ final class Backend: Sendable {
     hub = Hub(limit: configuration.sessions)
     accounts = AccountKinds(store)
     turns = Turns()
+    let cache = ForumCache(store)
     files = FileDesk(
-      store, accounts, turns, keys: keys,
+      store, accounts, cache, turns, keys: keys,
       locks: LockTable(lease: configuration.lockLease, limit: configuration.locks))
-    forums = ForumDesk(store, keys: keys)
+    forums = ForumDesk(cache, keys: keys)
     identity = try IdentityProvider(configuration, clock: context.clock)
     metrics = ApptimistMetrics(context.metrics, hub: hub)
     publicURI = context.publicURL.map { Self.uri(ofServer: $0, path: configuration.path) }
@@ -61,8 +63,11 @@ final class Backend: Sendable {
     do {
       return try await tryToAnswer(question, of: ephemeralKey, in: session)
     } catch {
-      log.error("request failed", ["request": question.name, "cause": "\(error)"])
-      metrics.noteFailure()
+      // The store is closed once all sessions are; what is left of them is no failure.
+      if (error as? StoreError)?.code != .closed {
+        log.error("request failed", ["request": question.name, "cause": "\(error)"])
+        metrics.noteFailure()
+      }
       if case .file = question { return .file(.refused(.internalError)) }
       return .failed
     }
@@ -90,7 +95,7 @@ final class Backend: Sendable {
     case .deleteForum(let key, let user):
       if try await store.deleteForum(key, by: user) { files.forget(key) }
       return .done
-    case .post(let post): return .posted(try await pass(post, from: session))
+    case .post(let posts): return .posted(try await pass(posts, from: session))
     case .truncate(let id, let user):
       let truncation = try await store.truncate(id, of: user)
       if case .first(let position) = truncation {
@@ -147,39 +152,62 @@ final class Backend: Sendable {
 
   // MARK: - Messages
 
-  /// Queues a message for all who get it, on disk, and then tells their sessions.
+  /// At how many bytes of copies for forums they are queued before those of further posts are made.
+  private static let groupBytes = 1 << 20
+
+  /// Queues a user's messages for all who get them, on disk, and then tells their sessions.
   ///
-  /// - Returns: its place in the sender's own queue, if it was queued there.
-  private func pass(_ post: Post, from session: SessionID) async throws -> StreamPosition? {
-    let message = post.message
-    if message.to == message.recipient, !accounts.isKnownUser(message.recipient) {
-      // Mostly a forum, then, which is so looked up only once.
-      var own: StreamPosition?
-      let batches = try await forums.batches(of: post)
+  /// - Returns: the places in the sender's own queue, of those that were queued there.
+  private func pass(_ posts: [Post], from session: SessionID) async throws -> [StreamPosition] {
+    var own: [StreamPosition] = []
+    var group: [MessageCopy] = []
+    var bytes = 0
+    for post in posts {
+      let batches = try await forumBatches(of: post)
       for batch in batches {
         let copies = await batch.copies()
-        own = try await enqueue(copies, from: message.from, session) ?? own
+        group += copies
+        bytes += copies.reduce(0) { $0 + $1.data.count }
+        guard bytes >= Self.groupBytes else { continue }
+        own += try await enqueue(group, from: post.message.from, session)
+        (group, bytes) = ([], 0)
       }
-      if !batches.isEmpty { return own }
+      if batches.isEmpty, let copy = try await directCopy(of: post) { group.append(copy) }
     }
+    guard let sender = posts.first?.message.from, !group.isEmpty else { return own }
+    return own + (try await enqueue(group, from: sender, session))
+  }
+
+  /// What the readers of a forum get; nothing if there is none.
+  private func forumBatches(of post: Post) async throws -> [ForumDesk.Batch] {
+    let message = post.message
+    // What is no known user's is mostly a forum's, which is so looked up only once.
+    guard message.to == message.recipient, !accounts.isKnownUser(message.recipient) else {
+      return []
+    }
+    return try await forums.batches(of: post)
+  }
+
+  /// What a user gets; nil if there is none.
+  private func directCopy(of post: Post) async throws -> MessageCopy? {
+    let message = post.message
     guard try await accounts.kind(of: message.recipient) == .user else { return nil }
     if message.to != message.recipient, try await accounts.kind(of: message.to) == .forum {
       return nil
     }
-    let id = MessageID(header: post.header, data: post.data[...])
-    let copy = MessageCopy(
-      recipient: message.recipient, id: id, header: post.header, data: post.data)
-    return try await enqueue([copy], from: message.from, session)
+    return MessageCopy(
+      recipient: message.recipient, id: MessageID(header: post.header, data: post.data[...]),
+      header: post.header, data: post.data)
   }
 
   private func enqueue(
     _ copies: [MessageCopy], from sender: EncryptionPublicKey, _ session: SessionID
-  ) async throws -> StreamPosition? {
-    var own: StreamPosition?
+  ) async throws -> [StreamPosition] {
+    var own: [StreamPosition] = []
     var news: [Hub.News] = []
     for (copy, result) in zip(copies, try await store.enqueue(copies, from: sender)) {
       guard case .queued(let position) = result else { continue }
-      if copy.recipient == sender { own = position }
+      if copy.recipient == sender { own.append(position) }
       let entry = StreamEntry(
         position: position, id: copy.id, content: .message(header: copy.header, data: copy.data))
       news.append(Hub.News(user: copy.recipient, entry: entry))

@@ -57,6 +57,24 @@ import Testing
     }
   }
 
+  @Test func changesBetweenPosts() async throws {
+    try await withServer { server in
+      let scene = try await Scene(server)
+      try await scene.escrow(server)
+      var (reader, next) = (scene.reader, scene.other)
+      for round in 0..<20 {
+        try scene.author.send("before \(round)", to: scene.forum.key)
+        #expect(
+          try await scene.author.write(
+            bytes: next.user.key.bytes, to: "subscribers", in: scene.forum.key) == .done)
+        try scene.author.send("after \(round)", to: scene.forum.key)
+        #expect(try await reader.nextText() == "before \(round)")
+        #expect(try await next.nextText() == "after \(round)")
+        (reader, next) = (next, reader)
+      }
+    }
+  }
+
   @Test func sealsForEachReader() async throws {
     try await withServer { server in
       let scene = try await Scene(server)

@@ -57,6 +57,31 @@ import Testing
     }
   }
 
+  @Test func queuesAllThatCameBeforeTheEnd() async throws {
+    try await withServer { server in
+      let bob = try await TestDevice.established(TestUser("bob"), on: server)
+      let alice = try await TestDevice.established(TestUser("alice"), on: server)
+      let second = try TestDevice(alice.user, to: server)
+      try second.send(alice.user.login())
+      try await second.settle()
+      // They come faster than they are queued, and the device doesn't wait.
+      var own: [MessageID] = []
+      for number in 0..<500 {
+        try alice.send("\(number)", to: bob.user.key)
+        if number % 100 == 0 {
+          own.append(try alice.send("\(number)", to: alice.user.key))
+          try alice.send(.truncate(PDU.Truncate(message: own[own.count - 1])))
+        }
+      }
+      try alice.socket.sendClose(1000)
+      for number in 0..<500 { #expect(try await bob.nextText() == "\(number)") }
+      for (index, id) in own.enumerated() {
+        #expect(try await second.nextText() == "\(index * 100)")
+        #expect(try await second.nextPDU().pdu == .truncate(PDU.Truncate(message: id)))
+      }
+    }
+  }
+
   @Test func reachesEverySessionButTheSenders() async throws {
     try await withServer { server in
       let user = TestUser()

@@ -7,16 +7,18 @@ internal import Locking
 final class FileDesk: Sendable {
   private let store: ApptimistStore
   private let accounts: AccountKinds
+  private let forums: ForumCache
   private let keys: ServiceKeys
   private let locks: Lock<LockTable>
   private let turns: Turns
 
   init(
-    _ store: ApptimistStore, _ accounts: AccountKinds, _ turns: Turns, keys: ServiceKeys,
-    locks: LockTable
+    _ store: ApptimistStore, _ accounts: AccountKinds, _ forums: ForumCache, _ turns: Turns,
+    keys: ServiceKeys, locks: LockTable
   ) {
     self.store = store
     self.accounts = accounts
+    self.forums = forums
     self.turns = turns
     self.keys = keys
     self.locks = Lock(locks)
@@ -53,8 +55,9 @@ final class FileDesk: Sendable {
     locks.withLock { $0.releaseAll(of: session) }
   }
 
-  /// Ends the locks in a directory that is no more.
+  /// Forgets a directory that is no more, with its locks.
   func forget(_ directory: EncryptionPublicKey) {
+    forums.forget(directory)
     locks.withLock { $0.removeDirectory(directory) }
   }
 
@@ -83,6 +86,7 @@ final class FileDesk: Sendable {
     _ content: [UInt8]?, to file: FileAddress, _ user: EncryptionPublicKey, _ session: SessionID
   ) async throws -> FileAnswer {
     guard let content else { return .refused(.dataDoesNotOpen) }
+    defer { changed(file) }
     guard file.name.reserved == .secret else {
       return finish(
         try await store.write(content, to: file.name, in: file.directory, by: user), file, session)
@@ -98,8 +102,14 @@ final class FileDesk: Sendable {
   private func remove(
     _ file: FileAddress, _ user: EncryptionPublicKey, _ session: SessionID
   ) async throws -> FileAnswer {
-    finish(
+    defer { changed(file) }
+    return finish(
       try await store.remove(file.name, in: file.directory, by: user), file, session)
+  }
+
+  /// The reserved files say who is what in a forum.
+  private func changed(_ file: FileAddress) {
+    if file.name.reserved != nil { forums.forget(file.directory) }
   }
 
   /// What success frees is free for the next in turn.

@@ -52,11 +52,11 @@ struct ForumDesk: Sendable {
   /// How many bytes of sealed data are held at once, if one copy isn't more.
   private static let batchBytes = 16 << 20
 
-  private let store: ApptimistStore
+  private let forums: ForumCache
   private let keys: ServiceKeys
 
-  init(_ store: ApptimistStore, keys: ServiceKeys) {
-    self.store = store
+  init(_ forums: ForumCache, keys: ServiceKeys) {
+    self.forums = forums
     self.keys = keys
   }
 
@@ -66,7 +66,7 @@ struct ForumDesk: Sendable {
   /// - Returns: nothing if the sender may not post, or if the data doesn't open with the forum's
   ///   secret, which the service was given.
   func batches(of post: Post) async throws -> [Batch] {
-    guard let forum = try await store.forum(post.message.recipient),
+    guard let forum = try await forums.forum(post.message.recipient),
       let readers = ForumRouting.readers(of: forum, for: post.message.from), !readers.isEmpty
     else { return [] }
     let sorted = readers.sorted()

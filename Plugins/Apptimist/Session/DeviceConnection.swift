@@ -83,10 +83,8 @@ final class DeviceConnection: WebSocketHandler, @unchecked Sendable {
   private func ask(_ question: Question) {
     Task(executorPreference: loop) { [self] in
       let answer = await backend.answer(question, of: session.setup.ephemeralKey, in: id)
-      guard !isOver else {
-        // It may have locked a file after the end.
-        return backend.files.ended(id)
-      }
+      // It may have locked a file after the end.
+      if isOver { backend.files.ended(id) }
       perform(session.answered(answer))
     }
   }

@@ -16,8 +16,8 @@ enum Question: Sendable {
   case makeForum(PDU.New, name: AccountName, author: EncryptionPublicKey)
   /// Delete a forum.
   case deleteForum(EncryptionPublicKey, by: EncryptionPublicKey)
-  /// Pass a message on.
-  case post(Post)
+  /// Pass messages on, in this order.
+  case post([Post])
   /// Delete the content of a message.
   case truncate(MessageID, user: EncryptionPublicKey)
   /// Note that a user vouches for another; the signature is verified.
@@ -46,8 +46,8 @@ enum Answer: Sendable {
   case account(Account?)
   /// The entry of the queue after which the stream begins.
   case started(StreamPosition)
-  /// The place in the sender's own queue, if the message was queued there.
-  case posted(StreamPosition?)
+  /// The places in the sender's own queue, of the messages that were queued there.
+  case posted([StreamPosition])
   /// What came of a truncation.
   case truncated(Truncation)
   /// Who vouches.
@@ -69,6 +69,13 @@ struct Post: Sendable {
   let header: [UInt8]
   /// As it came, boxed for somebody else.
   let data: [UInt8]
+
+  /// A message as it came.
+  init(message: PDU.Message, _ received: Session.Received) {
+    self.message = message
+    header = received.header
+    data = received.data
+  }
 }
 
 /// Something that a user wants done with a file.

@@ -15,8 +15,8 @@ extension Session {
     case (.login, .account(let account)): logIn(account)
     case (.start, .started(let position)):
       stream = StreamProgress(after: position, ownLimit: setup.limits.ownEntries)
-    case (.post, .posted(let position)):
-      if let position { stream?.noteOwn(position) }
+    case (.posts, .posted(let positions)):
+      for position in positions { stream?.noteOwn(position) }
       stream?.release()
     case (.truncate(let id), .truncated(let truncation)):
       if case .first(let position) = truncation { stream?.noteOwn(position) }

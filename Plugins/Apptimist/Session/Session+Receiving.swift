@@ -31,9 +31,31 @@ extension Session {
     setup.note(.received(type: header[1]))
     switch phase {
     case .joining: join(pdu)
-    case .established:
-      if let account { handle(pdu, header, data, of: account) }
-    case .open, .refused, .closed: break
+    case .established: takeInTurn(Received(pdu: pdu, header: header, data: data))
+    case .open, .left, .refused, .closed: break
+    }
+  }
+
+  /// Handles a PDU of a user, or puts it behind the posts that are being queued.
+  mutating func takeInTurn(_ received: Received) {
+    guard let account else { return }
+    guard request != nil else { return handle(received, of: account) }
+    if case .message(let message) = received.pdu, message.from == account.key,
+      gathered.add(Post(message: message, received), setup.limits)
+    {
+      return
+    }
+    postponed = received
+  }
+
+  /// Goes on with what came while posts were being queued.
+  mutating func goOn() {
+    guard request == nil, phase == .established || phase == .left, let account else { return }
+    if !gathered.isEmpty {
+      ask(gathered.take())
+    } else if let received = postponed {
+      postponed = nil
+      handle(received, of: account)
     }
   }
 
@@ -70,20 +92,18 @@ extension Session {
   }
 
   /// Takes a PDU of a user.
-  mutating func handle(
-    _ pdu: PDU, _ header: [UInt8], _ data: [UInt8], of account: Account
-  ) {
+  mutating func handle(_ received: Received, of account: Account) {
     let user = account.key
-    switch pdu {
+    switch received.pdu {
     case .login: break
-    case .redirect, .user: noteStray(pdu)
+    case .redirect, .user: noteStray(received.pdu)
     case .new(let new):
       guard let name = AccountName(new.name), isFit(new.key) else { return }
       ask(.makeForum(new, name: name, author: user))
     case .del(let del): ask(.deleteForum(del.key, by: user))
     case .message(let message):
       guard message.from == user else { return }
-      ask(.post(Post(message: message, header: header, data: data)), .post)
+      ask([Post(message: message, received)])
     case .truncate(let truncate):
       ask(.truncate(truncate.message, user: user), .truncate(truncate.message))
     case .pause: stream?.pause()
@@ -96,7 +116,7 @@ extension Session {
         ask(.vouch(for: vouch.subject, by: user))
       }
     case .vouchers(let vouchers):
-      guard vouchers.vouchers.isEmpty else { return noteStray(pdu) }
+      guard vouchers.vouchers.isEmpty else { return noteStray(received.pdu) }
       ask(.vouchers(of: vouchers.subject), .vouchers(of: vouchers.subject))
     case .searchByName(let search):
       ask(.searchName(search.name, max: Int(search.maxUsers)), .search)
@@ -107,7 +127,7 @@ extension Session {
     case .lock(let lock): ask(.file(request(.lock, lock, user)), .lock(lock))
     case .remove(let remove): ask(.file(request(.remove, remove, user)), .remove(remove))
     case .write(let write):
-      let content = fileKey(of: user)?.open(data, nonce: setup.keys.identity.dataNonce)
+      let content = fileKey(of: user)?.open(received.data, nonce: setup.keys.identity.dataNonce)
       ask(.file(request(.write(content), write, user)), .write(write))
     }
   }
@@ -117,6 +137,8 @@ extension Session {
   ) -> FileRequest {
     FileRequest(act: act, directory: pdu.directory, filename: pdu.filename, user: user)
   }
+
+  mutating func ask(_ posts: [Post]) { ask(.post(posts), .posts(posts.map(\.message))) }
 
   mutating func ask(_ question: Question, _ request: Request = .other) {
     self.request = request

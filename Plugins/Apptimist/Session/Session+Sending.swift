@@ -27,9 +27,12 @@ extension Session {
   /// Whether the entry may be what the open question is making.
   func mayBeOwn(_ entry: StreamEntry) -> Bool {
     switch (request, entry.content) {
-    case (.post, .message(let header, _)):
+    case (.posts(let posts), .message(let header, _)):
       guard case .message(let message)? = try? PDU(decoding: header) else { return false }
-      return message.from == account?.key
+      // A copy from a forum differs in its recipient.
+      return posts.contains {
+        $0.from == message.from && $0.to == message.to && $0.time == message.time
+      }
     case (.truncate(let id), .truncation): return entry.id == id
     default: return false
     }
@@ -76,9 +79,19 @@ extension Session {
   }
 
   mutating func close(_ code: UInt16) {
-    phase = .closed
-    request = nil
+    postponed = nil
+    end()
     actions.append(.close(code))
+  }
+
+  /// Nothing more is received or sent; the posts that came before are still queued.
+  mutating func end() {
+    if case .posts = request {
+      phase = .left
+    } else {
+      phase = .closed
+      request = nil
+    }
   }
 
   mutating func takeActions() -> [SessionAction] {

@@ -4,8 +4,10 @@ internal import HTTPProtocol
 
 /// A device's connection, without I/O: takes what comes, and says what to do.
 ///
-/// It asks one question at a time, and receives nothing while one is open: so everything is done in
-/// the order in which it came. It can't be copied, as its boxes can't.
+/// It asks one question at a time, and receives nothing while one is open, so that everything is done
+/// in the order in which it came. Only while posts are being queued it goes on receiving: further
+/// posts are gathered, to be asked together next, and anything else waits until all of them are
+/// queued. It can't be copied, as its boxes can't.
 struct Session: ~Copyable {
   /// What a session is made for.
   struct Setup: Sendable {
@@ -30,6 +32,8 @@ struct Session: ~Copyable {
     case joining
     /// Logged in.
     case established
+    /// Closed, or the device is gone; what came before is still being queued.
+    case left
     /// Refused, and silent for a while.
     case refused
     /// Closed, or about to be.
@@ -49,9 +53,20 @@ struct Session: ~Copyable {
   var stream: StreamProgress?
   /// What the open question is about; nil: none is open.
   var request: Request?
+  /// Posts that came while others are being queued.
+  var gathered = PostBatch()
+  /// What came behind them, and waits for all of them.
+  var postponed: Received?
   var actions: [SessionAction] = []
   /// Whether the socket is slow to take what was sent.
   var isBackedUp = false
+
+  /// A PDU that came, with its header in clear and its data as it is boxed.
+  struct Received {
+    let pdu: PDU
+    let header: [UInt8]
+    let data: [UInt8]
+  }
 
   /// What the open question is about.
   enum Request {
@@ -60,7 +75,7 @@ struct Session: ~Copyable {
     case new(PDU.New)
     case login
     case start
-    case post
+    case posts([PDU.Message])
     case truncate(MessageID)
     case vouchers(of: EncryptionPublicKey)
     case search
@@ -86,11 +101,14 @@ struct Session: ~Copyable {
 
   // MARK: - What the driver asks
 
-  /// Whether a question is open.
-  var isWaiting: Bool { request != nil }
+  /// Whether nothing can be received until an answer comes.
+  var isWaiting: Bool {
+    guard case .posts = request else { return request != nil }
+    return postponed != nil || channel.isWornOut
+  }
 
   /// Whether nothing more is to come.
-  var isOver: Bool { phase == .closed }
+  var isOver: Bool { phase == .closed || phase == .left }
 
   /// Who is logged in.
   var user: EncryptionPublicKey? { phase == .established ? account?.key : nil }
@@ -113,7 +131,7 @@ struct Session: ~Copyable {
 
   /// A message came.
   mutating func received(_ message: WebSocketMessage) -> [SessionAction] {
-    guard phase != .refused, phase != .closed else { return [] }
+    guard phase == .open || isOpen else { return [] }
     switch message {
     case .text: close(1003)
     case .binary(let bytes): receive(bytes)
@@ -127,6 +145,7 @@ struct Session: ~Copyable {
     self.request = nil
     guard let request, phase != .refused, phase != .closed else { return [] }
     take(answer, to: request)
+    goOn()
     endIfWornOut()
     return takeActions()
   }
@@ -168,14 +187,14 @@ struct Session: ~Copyable {
       setup.note(.refused)
       close(1008)
     case .refused: close(1008)
-    case .established, .closed: break
+    case .established, .left, .closed: break
     }
     return takeActions()
   }
 
   /// The user has opened too many sessions after this one.
   mutating func evicted() -> [SessionAction] {
-    if phase != .closed { close(1008) }
+    if !isOver { close(1008) }
     return takeActions()
   }
 
@@ -185,16 +204,15 @@ struct Session: ~Copyable {
   mutating func draining(to uri: String?) -> [SessionAction] {
     // Before the key is claimed, another connection may use the same nonces.
     if let uri, isOpen { redirect(to: uri) }
-    phase = .closed
+    end()
     return takeActions()
   }
 
-  /// The connection is over.
+  /// The connection is over; what came behind posts that are being queued is still done.
   mutating func ended() {
-    phase = .closed
-    fileKey = nil
-    account = nil
+    end()
     stream = nil
-    request = nil
+    fileKey = nil
+    if phase == .closed { account = nil }
   }
 }

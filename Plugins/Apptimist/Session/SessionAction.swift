@@ -4,7 +4,7 @@ internal import Cryptography
 enum SessionAction: Sendable {
   /// Send a WebSocket message.
   case send([UInt8])
-  /// Find out an answer; until it comes, nothing is received.
+  /// Find out an answer.
   case ask(Question)
   /// Tell the session what comes to its user.
   case join(EncryptionPublicKey)

@@ -12,6 +12,10 @@ struct SessionLimits: Sendable {
   var refusal = Duration.seconds(1)...(.seconds(5))
   /// The most entries that a queue has, and so the most of its own that a session must leave out.
   var ownEntries = 10_000
+  /// How many posts that come while others are being queued are queued together next.
+  var batchPosts = 128
+  /// How many bytes they have.
+  var batchBytes = 256 << 10
   /// How many bytes of the stream are read at once; one longer entry is read nevertheless.
   var pageBytes = 64 << 10
   /// How many entries of the stream are read at once.
