@@ -171,12 +171,19 @@ final class Client {
   private func fill() throws -> Bool {
     var room = [UInt8](repeating: 0, count: 65536)
     if let tls {
-      let count = SSL_read(tls, &room, Int32(room.count))
+      errno = 0
+      var count = SSL_read(tls, &room, Int32(room.count))
+      while count <= 0, errno == EINTR {
+        errno = 0
+        count = SSL_read(tls, &room, Int32(room.count))
+      }
       if count > 0 { input += room[..<Int(count)] }
       if count <= 0, SSL_get_error(tls, count) == SSL_ERROR_SYSCALL { throw error() }
       return count > 0
     }
-    let count = recv(descriptor, &room, room.count, 0)
+    var count = recv(descriptor, &room, room.count, 0)
+    // With a time-out, a wait that the process was stopped in is not taken up again by itself.
+    while count < 0, errno == EINTR { count = recv(descriptor, &room, room.count, 0) }
     guard count >= 0 else { throw error() }
     input += room[..<count]
     return count > 0

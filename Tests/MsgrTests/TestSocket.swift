@@ -66,7 +66,9 @@ final class TestSocket: @unchecked Sendable {
   /// False at the end.
   private func read() throws -> Bool {
     var buffer = [UInt8](repeating: 0, count: 65536)
-    let count = recv(descriptor, &buffer, buffer.count, 0)
+    var count = recv(descriptor, &buffer, buffer.count, 0)
+    // With a time-out, a wait that the process was stopped in is not taken up again by itself.
+    while count < 0, errno == EINTR { count = recv(descriptor, &buffer, buffer.count, 0) }
     guard count >= 0 else {
       if errno == ECONNRESET { return false }
       throw Failure(message: "nothing came: \(errno)")
