@@ -6,7 +6,8 @@ public struct WebSocketAcceptance: Sendable {
   ///
   /// It gets as long again if it has grown by ``messageProgress`` meanwhile. So a connection holds memory for a
   /// message only while it goes on sending, and not for ever, as ``maximumMessage`` comes nearer each time; and a
-  /// mobile link of 35 kbit/s is fast enough for any message.
+  /// mobile link of 35 kbit/s is fast enough for any message. Who sends all but the end at once is closed after
+  /// twice this time.
   public var messageTime: Duration = .seconds(60)
   /// By how many bytes a message must grow in ``messageTime``, unless it is finished.
   public var messageProgress = 256 << 10
