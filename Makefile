@@ -50,20 +50,23 @@ run: build ## build, then serve on http://127.0.0.1:8080 with config/dev.toml
 	@echo "awd: serving with config/dev.toml; stop with Ctrl-C"
 	@exec $(AWD) serve --config config/dev.toml
 
-# What is installed below DESTDIR: the program in BINDIR, its unit in UNITDIR, its configuration unless
-# there is one.
+# What is installed below DESTDIR: the program in BINDIR, its unit in UNITDIR, the README that the unit
+# names in DOCDIR, its configuration unless there is one.
 DESTDIR ?=
 BINDIR ?= /usr/local/bin
 UNITDIR ?= /etc/systemd/system
+DOCDIR ?= /usr/local/share/doc/awd
 define install_files
 install -D -m 0755 $(AWD) $(1)$(2)/awd; \
-install -d $(1)$(3); sed 's|/usr/bin/awd|$(2)/awd|' config/awd.service > $(1)$(3)/awd.service; \
+install -D -m 0644 README.md $(1)$(4)/README.md; \
+install -d $(1)$(3); sed -e 's|/usr/bin/awd|$(2)/awd|' -e 's|/usr/share/doc/awd|$(4)|' \
+  config/awd.service > $(1)$(3)/awd.service; \
 chmod 0644 $(1)$(3)/awd.service; \
 [ -e $(1)/etc/awd/awd.toml ] || install -D -m 0644 config/production.toml $(1)/etc/awd/awd.toml
 endef
 
-install: build ## install the program, its unit and its configuration (DESTDIR, BINDIR, UNITDIR); as root
-	@$(call install_files,$(DESTDIR),$(BINDIR),$(UNITDIR))
+install: build ## install the program, its unit and its configuration (DESTDIR, BINDIR, UNITDIR, DOCDIR); as root
+	@$(call install_files,$(DESTDIR),$(BINDIR),$(UNITDIR),$(DOCDIR))
 	@if [ -z "$(DESTDIR)" ]; then \
 	  getent passwd awd >/dev/null || useradd --system --user-group --no-create-home \
 	    --home-dir /var/lib/awd --shell /usr/sbin/nologin awd; \
@@ -76,8 +79,7 @@ VERSION = $(shell sed -n 's/.*number = "\(.*\)"/\1/p' Sources/Commands/Version.s
 deb: build ## make a Debian package, .build/awd_VERSION_ARCHITECTURE.deb
 	@$(call install,dpkg-dev)
 	@rm -rf $(DEB); mkdir -p $(DEB)/root/DEBIAN $(DEB)/debian
-	@$(call install_files,$(DEB)/root,/usr/bin,/lib/systemd/system)
-	@install -D -m 0644 README.md $(DEB)/root/usr/share/doc/awd/README.md
+	@$(call install_files,$(DEB)/root,/usr/bin,/lib/systemd/system,/usr/share/doc/awd)
 	@install -D -m 0644 LICENSE $(DEB)/root/usr/share/doc/awd/copyright
 	@install -m 0755 config/debian/p* $(DEB)/root/DEBIAN/
 	@echo /etc/awd/awd.toml > $(DEB)/root/DEBIAN/conffiles

@@ -8,20 +8,14 @@ enum ApptimistCheck {
   ///
   /// - Parameters:
   ///   - configuration: what is checked.
-  ///   - dataFolder: what a backup is made of.
   ///   - isExposed: whether other machines reach the server.
   /// - Returns: a line for each.
   static func findings(
-    _ configuration: ApptimistConfiguration, dataFolder: String, isExposed: Bool
+    _ configuration: ApptimistConfiguration, isExposed: Bool
   ) -> [ContentFinding] {
-    var findings = [keys(configuration.keys)]
-    if !configuration.keys.hasPrefix("\(dataFolder)/") {
-      findings.append(
-        ContentFinding(
-          .doubtful,
-          "keys \(configuration.keys): not below \(dataFolder), so `awd backup` leaves them out"))
-    }
-    findings.append(identity(configuration.identity, isExposed: isExposed))
+    var findings = [
+      keys(configuration.keys), identity(configuration.identity, isExposed: isExposed),
+    ]
     if let url = configuration.facebook?.graphURL, !url.hasPrefix("https://") {
       findings.append(
         ContentFinding(.doubtful, "facebook: to \(url) the app's secret goes as it is, without TLS")

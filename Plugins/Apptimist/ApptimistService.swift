@@ -39,9 +39,15 @@ public struct ApptimistService: Service {
   public static func check(
     _ configuration: ConfigurationSection, isExposed: Bool
   ) async -> [ContentFinding] {
-    ApptimistCheck.findings(
-      ApptimistConfiguration(configuration), dataFolder: configuration.dataFolder,
-      isExposed: isExposed)
+    ApptimistCheck.findings(ApptimistConfiguration(configuration), isExposed: isExposed)
+  }
+
+  /// The file of the service's keys.
+  ///
+  /// - Parameter configuration: the section `[apptimist]`.
+  /// - Returns: its path, as `keys`.
+  public static func keyFiles(_ configuration: ConfigurationSection) -> [String: String] {
+    ["keys": ApptimistConfiguration(configuration).keys]
   }
 
   /// Makes the service, and its keys if there are none.

@@ -42,6 +42,6 @@ final class Lender: Sendable {
     for service: any Service.Type, _ arguments: CommandArguments
   ) throws(ConfigurationError) -> LoadedConfiguration {
     try LoadedConfiguration(
-      file: arguments["config"], environment: environment, services: services, including: service)
+      file: arguments["config"], environment: environment, services: services, including: [service])
   }
 }

@@ -16,11 +16,11 @@ struct LoadedConfiguration: Sendable {
   ///   - file: the configuration file; nil: the development setting.
   ///   - environment: the environment variables, which override keys.
   ///   - services: all services that are built in.
-  ///   - included: a service whose section is read even if it is switched off.
+  ///   - included: services whose sections are read even if they are switched off.
   /// - Throws: all that is wrong.
   init(
     file: String?, environment: [String: String], services: [any Service.Type],
-    including included: (any Service.Type)? = nil
+    including included: [any Service.Type] = []
   ) throws(ConfigurationError) {
     let document = try ConfigurationDocument.load(file: file, environment: environment)
     let reader = ConfigurationReader(document)
@@ -28,7 +28,10 @@ struct LoadedConfiguration: Sendable {
     var sections: [String: (section: ConfigurationSection, hosts: [String])] = [:]
     var ignored: Set<String> = []
     for service in services {
-      guard server.services.contains(service.name) || service.name == included?.name else {
+      guard
+        server.services.contains(service.name)
+          || included.contains(where: { $0.name == service.name })
+      else {
         ignored.insert(service.name)
         continue
       }
@@ -65,6 +68,19 @@ struct LoadedConfiguration: Sendable {
 
   /// The hosts that a service answers to; none: any.
   func hosts(of service: any Service.Type) -> [String] { sections[service.name]?.hosts ?? [] }
+
+  /// The files of keys that services name, wherever they lie: their paths by their keys in full, such
+  /// as `apptimist.keys`.
+  ///
+  /// - Parameter services: services that are switched on or included.
+  func keyFiles(of services: [any Service.Type]) -> [String: String] {
+    var files: [String: String] = [:]
+    for service in services {
+      guard let section = sections[service.name]?.section else { continue }
+      for (key, path) in service.keyFiles(section) { files["\(service.name).\(key)"] = path }
+    }
+    return files
+  }
 
   /// Compares with an older state.
   ///

@@ -20,7 +20,7 @@ struct RestoreCommand: Command {
   }
 
   static func run(_ context: CommandContext) async throws {
-    let configuration = try LoadedConfiguration(of: context)
+    let configuration = try LoadedConfiguration(ofAllServices: context)
     let store = configuration.storePath
     let data = configuration.server.data
     try DataFolder.prepare(data)
@@ -37,7 +37,9 @@ struct RestoreCommand: Command {
       let backup = try Backup(
         opening: context.arguments.operands[0],
         migrations: context.services.flatMap { $0.migrations })
-      try KeptFiles.restore(backup.files, below: data)
+      let files = KeptFiles.destinations(
+        of: backup.files, below: data, keyFiles: configuration.keyFiles(of: context.services))
+      try KeptFiles.restore(files)
       try backup.restore(to: store) { progress.tell($0, of: $1) }
       Terminal.clearProgress()
       let made = Timestamp(seconds: backup.seconds)
@@ -49,7 +51,7 @@ struct RestoreCommand: Command {
         return
       }
       context.print("\(store): as of \(made), from awd \(backup.version)")
-      for file in backup.files { context.print("  with \(data)/\(file.path)") }
+      for file in files { context.print("  with \(file.path)") }
     } catch {
       throw CommandError.refused("nothing is restored: \(error)")
     }

@@ -48,6 +48,15 @@ extension Connection {
       }
       return life == .open
     case .needsInput: return false
+    case .plainRequest:
+      // It goes out as it is: nothing of this session is sealed any more.
+      let text = "The plain HTTP request was sent to the HTTPS port.\n"
+      let answer = Response(.badRequest, type: "text/plain", text: text)
+      answer.serializeHead(
+        into: &tls.output, date: loop.dateLine, keepAlive: false, version10: false,
+        headOnly: false)
+      tls.output += text.utf8
+      fallthrough
     case .failed:
       loop.statistics.tlsFailures.bump()
       finish()

@@ -10,6 +10,8 @@ final class TLSSession {
   enum Handshake {
     case established
     case needsInput
+    /// What came is a request in plain HTTP; ``output`` is empty, as there is no alert for that.
+    case plainRequest
     case failed
   }
 
@@ -71,7 +73,7 @@ final class TLSSession {
     }
     if unsafe SSL_get_error(ssl, result) == SSL_ERROR_WANT_READ { return .needsInput }
     isShut = true
-    return .failed
+    return ERR_GET_REASON(ERR_peek_error()) == SSL_R_HTTP_REQUEST ? .plainRequest : .failed
   }
 
   /// Opens what has come, as much as fits into the room.

@@ -36,6 +36,13 @@ public protocol Service: Sendable {
     _ configuration: ConfigurationSection, isExposed: Bool
   ) async -> [ContentFinding]
 
+  /// The files without which the store is of no use, such as those of keys: `awd backup` holds them
+  /// wherever they lie, and `awd restore` puts them where the configuration says then.
+  ///
+  /// - Parameter configuration: the service's own section, validated before.
+  /// - Returns: their paths, by the section's keys that name them.
+  static func keyFiles(_ configuration: ConfigurationSection) -> [String: String]
+
   /// Makes the service, ready to answer requests.
   ///
   /// - Parameter context: what the program lends it.
@@ -76,6 +83,8 @@ extension Service {
   public static func check(
     _ configuration: ConfigurationSection, isExposed: Bool
   ) async -> [ContentFinding] { [] }
+  /// No files of keys.
+  public static func keyFiles(_ configuration: ConfigurationSection) -> [String: String] { [:] }
   /// Nothing to try.
   public func examples(at url: String) -> [ServiceExample] { [] }
   /// Nothing to do in the background.

@@ -6,7 +6,8 @@ internal import Glibc
 @safe public struct Backup: ~Copyable {
   /// A file that is kept with the database.
   public struct File: Sendable, Equatable {
-    /// Where it lies below the data folder, in segments without `.` and `..`.
+    /// What the backup knows it by: where it lies below the data folder, in segments without `.` and
+    /// `..`, or the key of the configuration that says where it lies.
     public let path: String
     /// What is in it.
     public let content: [UInt8]
@@ -14,7 +15,7 @@ internal import Glibc
     /// A file.
     ///
     /// - Parameters:
-    ///   - path: where it lies below the data folder.
+    ///   - path: what the backup knows it by.
     ///   - content: what is in it.
     public init(path: String, content: [UInt8]) {
       self.path = path

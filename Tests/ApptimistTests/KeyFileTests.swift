@@ -33,16 +33,12 @@ import Testing
 
   @Test func theCheckTellsOfKeysAndIdentity() throws {
     let folder = try TestFolder()
-    func grades(_ toml: String = "", isExposed: Bool = false, data: String? = nil) throws
-      -> [String]
-    {
+    func grades(_ toml: String = "", isExposed: Bool = false) throws -> [String] {
       let document = try ConfigurationDocument(
         parsing: Array("[apptimist]\n\(toml)".utf8), file: "/test.toml")
       var configuration = ApptimistConfiguration(ConfigurationReader(document).section("apptimist"))
       configuration.keys = "\(folder.path)/keys"
-      return ApptimistCheck.findings(
-        configuration, dataFolder: data ?? folder.path, isExposed: isExposed
-      ).map(\.grade.rawValue)
+      return ApptimistCheck.findings(configuration, isExposed: isExposed).map(\.grade.rawValue)
     }
     // Without a file there will be one.
     #expect(try grades() == ["good", "good"])
@@ -51,7 +47,6 @@ import Testing
     #expect(try grades() == ["good", "good"])
     #expect(try grades(isExposed: true) == ["good", "doubtful"])
     #expect(try grades("identity = \"invite\"", isExposed: true) == ["good", "good"])
-    #expect(try grades(data: "/elsewhere") == ["good", "doubtful", "good"])
     let facebook = """
       identity = "facebook"
       facebook = { app_id = "1", app_secret = "s", graph_url = "http://127.0.0.1:1" }

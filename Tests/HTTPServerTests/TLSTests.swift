@@ -174,6 +174,19 @@ import Testing
     }
   }
 
+  @Test(arguments: ["GET", "POST"])
+  func tellsWhoSpeaksPlainHTTP(_ method: String) async throws {
+    try await withServer(.secure()) { server in
+      let client = try server.connect()
+      try client.send("\(method) / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nbody")
+      let answer = try client.readAnswer()
+      #expect(answer.status == 400)
+      #expect(answer.text.contains("HTTPS"))
+      #expect(try client.readToEnd() == [])
+      #expect(server.eventually { $0.tlsFailures == 1 && $0.connections == 0 })
+    }
+  }
+
   @Test func servesPlainBesideTLS() async throws {
     try await withServer(
       .secure { $0.endpoints = [.tcp(host: "127.0.0.1", port: 0)] }

@@ -73,6 +73,48 @@ import WalletClient
     }
   }
 
+  @Test func keysThatLieElsewhereAreKept() async throws {
+    let site = try Site()
+    let copy = try Site()
+    let file = "\(site.folder)/awd.backup"
+    let keys = "\(copy.folder)/secrets/of/siren.keys"
+    try site.configure(rest: #"keys = "\#(site.folder)/siren.keys""#)
+    try copy.configure(rest: #"keys = "\#(keys)""#)
+    let identity = try await site.serving { _ in try await site.identity() }
+    // Its tables are there, though the service is not.
+    try site.configure(services: ["msgr"], rest: #"keys = "\#(site.folder)/siren.keys""#)
+    // What the configuration doesn't mean is not to be taken for the keys.
+    try Data("old".utf8).write(to: URL(filePath: "\(site.data)/apptimist.keys"))
+    let backup = try await site.run("backup", file)
+    try #require(backup.code == 0, "\(backup)")
+    #expect(backup.output.contains("without apptimist.keys"))
+
+    try FileManager.default.createDirectory(
+      atPath: "\(copy.folder)/secrets/of", withIntermediateDirectories: true)
+    try Data("others".utf8).write(to: URL(filePath: keys))
+    let refused = try await copy.run("restore", file)
+    #expect(refused.code == 1 && refused.errors.contains("\(keys) is there already"))
+    #expect(try Data(contentsOf: URL(filePath: keys)) == Data("others".utf8))
+    #expect(!FileManager.default.fileExists(atPath: "\(copy.data)/awd.sqlite3"))
+
+    try FileManager.default.removeItem(atPath: "\(copy.folder)/secrets")
+    let restored = try await copy.run("restore", file)
+    try #require(restored.code == 0, "\(restored)")
+    #expect(restored.output.contains("with \(keys)"))
+    #expect(!FileManager.default.fileExists(atPath: "\(copy.data)/apptimist.keys"))
+    let attributes = try FileManager.default.attributesOfItem(atPath: keys)
+    #expect(attributes[.posixPermissions] as? Int == 0o600)
+    let served = try await copy.serving { _ in try await copy.identity() }
+    #expect(served == identity)
+
+    let bare = "\(site.folder)/bare.backup"
+    try #require(try await site.run("backup", bare, "--no-keys").code == 0)
+    try FileManager.default.removeItem(atPath: copy.data)
+    try FileManager.default.removeItem(atPath: keys)
+    try #require(try await copy.run("restore", bare).code == 0)
+    #expect(!FileManager.default.fileExists(atPath: keys))
+  }
+
   @Test func whatIsNoBackupIsRefused() async throws {
     let site = try Site()
     let file = "\(site.folder)/none.backup"

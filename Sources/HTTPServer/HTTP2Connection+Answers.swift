@@ -1,0 +1,109 @@
+internal import CNghttp2
+internal import HTTPProtocol
+
+/// What a peer is answered: handlers called, and nghttp2's callbacks for frames that are sent.
+extension HTTP2Connection {
+  /// A whole request is there: answers it, or starts the task that will.
+  func answer(_ stream: HTTP2Stream) {
+    guard let (head, plan) = stream.exchange else { return }
+    let request = Request(
+      head: head, body: stream.body,
+      origin: RequestOrigin(
+        peer: connection.peer, isSecure: connection.tls != nil, id: loop.nextRequestID()))
+    stream.body = []
+    switch plan {
+    case .respond(_, let handler): respond(handler(request), to: stream)
+    case .task(_, let handler):
+      stream.state = .answering
+      runningTasks += 1
+      let (connectionID, id) = (connection.id, stream.id)
+      // The task holds the body, also when the stream ends before it does.
+      let held = stream.reserved
+      stream.reserved = 0
+      Task(executorPreference: loop) { [loop] in
+        let response = await handler(request)
+        loop.server.releaseBody(held)
+        loop.connection(connectionID)?.deliver(response, to: id)
+      }
+    case .refuse, .webSocket: break
+    }
+  }
+
+  /// Sends the answer of a task.
+  func deliver(_ response: Response, to id: Int32) {
+    runningTasks -= 1
+    if let stream = streams[id] { respond(response, to: stream) }
+    pump()
+  }
+
+  func refuse(_ failure: RequestFailure, _ stream: HTTP2Stream) {
+    loop.statistics.refusedRequests.bump()
+    var response = Response(failure.status)
+    if failure.status == .serviceUnavailable { response.fields.append(.retryAfter, "1") }
+    respond(response, to: stream)
+  }
+
+  func respond(_ response: Response, to stream: HTTP2Stream) {
+    release(stream)
+    stream.body = []
+    stream.state = .answered
+    // Its `Upgrade` can't be said in HTTP/2, but that HTTP/1.1 is needed can (RFC 9113 section 7).
+    guard response.status != .upgradeRequired else {
+      session?.reset(stream.id, NGHTTP2_HTTP_1_1_REQUIRED)
+      return
+    }
+    var fields = HTTP2Fields(response, date: loop.dateLine, headOnly: stream.isHead)
+    let hasBody = !stream.isHead && !response.status.forbidsBody && response.body.count > 0
+    if hasBody {
+      stream.payload = response.body
+      if responding == 0 { beginWindow() }
+      responding += 1
+    }
+    guard session?.submit(&fields, hasBody: hasBody, to: stream.id) == true else {
+      session?.reset(stream.id, NGHTTP2_INTERNAL_ERROR)
+      return
+    }
+  }
+
+  /// Bytes of a stream's answer that wait to be sent.
+  func remaining(of id: Int32) -> Int { streams[id]?.remaining ?? 0 }
+
+  /// Writes a DATA frame whose header nghttp2 made.
+  func sendBody(_ count: Int, of id: Int32, behind header: UnsafeBufferPointer<UInt8>) {
+    allowance.credit(.sentData)
+    windowSent += count
+    connection.stage { output in
+      unsafe output.append(contentsOf: header)
+      streams[id]?.takePayload(count, into: &output)
+    }
+  }
+
+  /// A frame was sent.
+  func sent(_ header: nghttp2_frame_hd) {
+    if header.type == UInt8(NGHTTP2_GOAWAY.rawValue), leavingSince != nil, !isLastStreamSaid {
+      // Its answer tells that the peer knows. It would overtake what it were queued with.
+      session?.ping()
+    }
+    let isEnd =
+      header.type <= UInt8(NGHTTP2_HEADERS.rawValue)
+      && header.flags & UInt8(NGHTTP2_FLAG_END_STREAM.rawValue) != 0
+    guard isEnd, let stream = streams[header.stream_id] else { return }
+    allowance.credit(.sentAnswer)
+    // Nobody wants the rest of a request that is answered (RFC 9113 section 8.1).
+    if let session, !session.hasEnded(stream.id) { session.reset(stream.id, NGHTTP2_NO_ERROR) }
+  }
+
+  func closed(_ id: Int32) {
+    guard let stream = streams.removeValue(forKey: id) else { return }
+    release(stream)
+    if stream.payload.count > 0 { responding -= 1 }
+    if streams.isEmpty { idleSince = loop.now }
+  }
+}
+
+extension Connection {
+  /// Sends the answer of a task on one stream of HTTP/2.
+  func deliver(_ response: Response, to stream: Int32) {
+    (protocolHandler as? HTTP2Connection)?.deliver(response, to: stream)
+  }
+}

@@ -1,0 +1,147 @@
+internal import CNghttp2
+internal import HTTPProtocol
+
+/// What a peer asks: nghttp2's callbacks for frames that come, and what they may cost.
+extension HTTP2Connection {
+  /// A header block within the limits needs no more CONTINUATION frames.
+  private static let continuationLimit = 8
+
+  /// The peer gives more work than it takes answers: it is told so, and the connection ends.
+  ///
+  /// - Returns: false, for callbacks that don't go on.
+  @discardableResult
+  func calm() -> Bool {
+    loop.statistics.calmedConnections.bump()
+    session?.terminate(NGHTTP2_ENHANCE_YOUR_CALM)
+    return false
+  }
+
+  private func charge(_ charge: HTTP2Allowance.Charge) -> Bool {
+    allowance.charge(charge, now: loop.now) || calm()
+  }
+
+  /// The header of a frame came.
+  ///
+  /// - Returns: whether to go on, as all callbacks for what comes.
+  func began(_ header: nghttp2_frame_hd) -> Bool {
+    switch nghttp2_frame_type(UInt32(header.type)) {
+    case NGHTTP2_HEADERS:
+      blockSince = loop.now
+      continuations = 0
+      trailerSize = 0
+      return true
+    case NGHTTP2_CONTINUATION:
+      continuations += 1
+      return continuations <= HTTP2Connection.continuationLimit || calm()
+    case NGHTTP2_DATA:
+      let isEnd = header.flags & UInt8(NGHTTP2_FLAG_END_STREAM.rawValue) != 0
+      return header.length > 0 || isEnd || charge(.idleFrame)
+    case NGHTTP2_RST_STREAM: return charge(.lostRequest)
+    default: return charge(.idleFrame)
+    }
+  }
+
+  func beganRequest(_ id: Int32) {
+    hadRequest = true
+    streams[id] = HTTP2Stream(id, limits: limits, now: loop.now)
+  }
+
+  /// A header field came, or a trailer field, which is dropped.
+  func tookField(_ name: RawSpan, _ value: RawSpan, of id: Int32, isTrailer: Bool) -> Bool {
+    let size: Int
+    if isTrailer {
+      trailerSize += name.byteCount + value.byteCount + 32
+      size = trailerSize
+    } else {
+      guard let stream = streams[id] else { return true }
+      stream.collector.take(name: name, value: value)
+      size = stream.collector.size
+    }
+    // What is somewhat too large gets 431; what is many times too large was made to be.
+    return size <= 4 * max(limits.head, 16 << 10) || calm()
+  }
+
+  /// A frame came that nghttp2 doesn't take.
+  func receivedFault(_ price: HTTP2Allowance.Charge) -> Bool {
+    blockSince = nil
+    return charge(price)
+  }
+
+  /// A frame came whole; with its CONTINUATIONs, if it was a head.
+  func received(_ header: nghttp2_frame_hd, isHead: Bool) -> Bool {
+    if header.type == UInt8(NGHTTP2_HEADERS.rawValue) { blockSince = nil }
+    if header.type == UInt8(NGHTTP2_PING.rawValue),
+      header.flags & UInt8(NGHTTP2_FLAG_ACK.rawValue) != 0
+    {
+      refuseFurtherStreams()
+    }
+    guard let stream = streams[header.stream_id] else { return true }
+    let isEnd = header.flags & UInt8(NGHTTP2_FLAG_END_STREAM.rawValue) != 0
+    if isHead, !headCame(of: stream, hasBody: !isEnd) { return false }
+    if isEnd, case .body = stream.state { answer(stream) }
+    return true
+  }
+
+  private func headCame(of stream: HTTP2Stream, hasBody: Bool) -> Bool {
+    // Who cancels requests faster than they are answered doesn't get more of them answered at a time.
+    guard runningTasks < HTTP2Session.concurrentStreams else {
+      session?.reset(stream.id, NGHTTP2_REFUSED_STREAM)
+      return charge(.lostRequest)
+    }
+    stream.state = .body
+    stream.windowStart = loop.now
+    let head: RequestHead
+    do throws(RequestFailure) {
+      head = try stream.collector.finish(hasBody: hasBody)
+    } catch {
+      refuse(error, stream)
+      return charge(.fault)
+    }
+    stream.collector = RequestHeadCollector(limits: limits)
+    let plan = loop.server.responder.plan(for: head)
+    stream.exchange = (head, plan)
+    switch plan {
+    case .refuse(let response): respond(response, to: stream)
+    // WebSockets are for HTTP/1.1 here (RFC 9113 section 7).
+    case .webSocket: respond(Response(.upgradeRequired), to: stream)
+    case .respond(let limit, _), .task(let limit, _):
+      stream.bodyLimit = limit
+      guard hasBody else { break }
+      do throws(RequestFailure) {
+        if case .length(let length) = head.framing { try reserve(length, for: stream) }
+        if head.expectsContinue { session?.submitContinue(to: stream.id) }
+      } catch {
+        refuse(error, stream)
+      }
+    }
+    return true
+  }
+
+  func receivedBody(_ bytes: UnsafeBufferPointer<UInt8>, of id: Int32) {
+    guard let stream = streams[id], case .body = stream.state else { return }
+    do throws(RequestFailure) {
+      try reserve(stream.body.count + bytes.count, for: stream)
+      unsafe stream.body.append(contentsOf: bytes)
+    } catch {
+      refuse(error, stream)
+    }
+  }
+
+  /// Makes sure that a body of so many bytes may come.
+  private func reserve(_ count: Int, for stream: HTTP2Stream) throws(RequestFailure) {
+    guard count <= stream.bodyLimit else {
+      throw RequestFailure(.contentTooLarge, "the body is longer than the limit")
+    }
+    guard count > stream.reserved else { return }
+    guard loop.server.reserveBody(count - stream.reserved) else {
+      throw RequestFailure(.serviceUnavailable, "too many request bodies are held")
+    }
+    stream.reserved = count
+  }
+
+  func release(_ stream: HTTP2Stream) {
+    guard stream.reserved > 0 else { return }
+    loop.server.releaseBody(stream.reserved)
+    stream.reserved = 0
+  }
+}
