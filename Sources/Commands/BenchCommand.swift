@@ -25,27 +25,28 @@ struct BenchCommand: Command {
     }
   }
 
-  /// What is printed; times in milliseconds.
+  /// What is printed.
   private struct Report: Encodable {
     let requests: Int
     /// Requests that were answered with 400 or more, or not at all.
     let failures: Int
     let seconds: Double
     let perSecond: Double
-    let median, p99, longest: Double
+    let medianMilliseconds, p99Milliseconds, longestMilliseconds: Double
 
     init(_ sample: Sample, took: Duration) {
       let sorted = sample.durations.sorted()
       func milliseconds(at share: Double) -> Double {
-        sorted[min(sorted.count - 1, Int(Double(sorted.count) * share))] / .milliseconds(1)
+        let duration = sorted[min(sorted.count - 1, Int(Double(sorted.count) * share))]
+        return (duration / .microseconds(1)).rounded() / 1000
       }
       requests = sorted.count + sample.failures
       failures = sample.failures
       seconds = took / .seconds(1)
       perSecond = Double(sorted.count) / seconds
-      median = milliseconds(at: 0.5)
-      p99 = milliseconds(at: 0.99)
-      longest = milliseconds(at: 1)
+      medianMilliseconds = milliseconds(at: 0.5)
+      p99Milliseconds = milliseconds(at: 0.99)
+      longestMilliseconds = milliseconds(at: 1)
     }
   }
 
@@ -76,7 +77,8 @@ struct BenchCommand: Command {
       context.print("requests    \(report.requests), failed \(report.failures)")
       context.print("per second  \(Int(report.perSecond))")
       context.print(
-        "answered in \(report.median) ms (half), \(report.p99) ms (99 %), \(report.longest) ms (all)"
+        "answered in \(report.medianMilliseconds) ms (half), \(report.p99Milliseconds) ms (99 %), "
+          + "\(report.longestMilliseconds) ms (all)"
       )
     }
   }

@@ -162,7 +162,7 @@ public struct SignatureVerifier: Sendable {
     switch outcome {
     case .holds: break
     case .changed:
-      throw SignatureError(.changed, "the document was changed after it was signed")
+      throw SignatureError(.changed, "what it covers has another digest")
     case .forged:
       throw SignatureError(.forged, "the signature was not made by the key that it names")
     case .failed:
