@@ -8,7 +8,7 @@ import Testing
 @testable import Apptimist
 
 /// A device that talks at random until its connection ends.
-private final class Talker: @unchecked Sendable {
+private final class Chatter: @unchecked Sendable {
   // Safe to share: one task at a time uses it.
   let user: TestUser
   private let server: TestServer
@@ -102,21 +102,21 @@ private final class Talker: @unchecked Sendable {
     let seed = UInt64.random(in: 0..<1 << 32)
     let folder = try TestFolder()
     let users = (0..<25).map { TestUser("user \($0)") }
-    let talkers = try await Self.talk(users, in: folder, seed: seed)
-    for talker in talkers {
-      #expect(talker.isRedirected && talker.end == .closed(1001), "seed \(seed)")
+    let chatters = try await Self.talk(users, in: folder, seed: seed)
+    for chatter in chatters {
+      #expect(chatter.isRedirected && chatter.end == .closed(1001), "seed \(seed)")
     }
-    let truncated = talkers.reduce(into: Set<MessageID>()) { $0.formUnion($1.truncated) }
+    let truncated = chatters.reduce(into: Set<MessageID>()) { $0.formUnion($1.truncated) }
     try await withServer(in: folder) { server in
       let judge = try await TestDevice.established(TestUser("judge"), on: server)
       for user in users {
         let last = try judge.send("the last", to: user.key)
         let messages = try await Self.stream(of: user, on: server, until: last)
         #expect(Set(messages).count == messages.count, "seed \(seed)")
-        for talker in talkers {
-          let sent = talker.sent[user.key] ?? []
+        for chatter in chatters {
+          let sent = chatter.sent[user.key] ?? []
           let kept = messages.filter { sent.contains($0) && !truncated.contains($0) }
-          let promised = sent.prefix(talker.acknowledged[user.key] ?? 0)
+          let promised = sent.prefix(chatter.acknowledged[user.key] ?? 0)
             .filter { !truncated.contains($0) }
           #expect(Array(kept.prefix(promised.count)) == promised, "seed \(seed)")
           // What was under way may be there too, but nothing is left out before it.
@@ -130,16 +130,16 @@ private final class Talker: @unchecked Sendable {
   /// Has two devices of each user talk, and drains the server while they do.
   private static func talk(
     _ users: [TestUser], in folder: TestFolder, seed: UInt64
-  ) async throws -> [Talker] {
+  ) async throws -> [Chatter] {
     let server = try await TestServer.start(in: folder, publicURL: "https://example.com/")
-    var talkers: [Talker] = []
+    var chatters: [Chatter] = []
     for (number, user) in (users + users).enumerated() {
-      talkers.append(try await Talker(user, on: server, number: number, seed: seed))
+      chatters.append(try await Chatter(user, on: server, number: number, seed: seed))
     }
     let answers = Answers()
-    try await withThrowingTaskGroup { [talkers] group in
-      for talker in talkers {
-        group.addTask { try await talker.talk(with: users.map(\.key), counting: answers.count) }
+    try await withThrowingTaskGroup { [chatters] group in
+      for chatter in chatters {
+        group.addTask { try await chatter.talk(with: users.map(\.key), counting: answers.count) }
       }
       while answers.count.load(ordering: .relaxed) < 500 {
         try await Task.sleep(for: .milliseconds(2))
@@ -148,7 +148,7 @@ private final class Talker: @unchecked Sendable {
       try await group.waitForAll()
     }
     await server.store.close()
-    return talkers
+    return chatters
   }
 
   private final class Answers: Sendable {
