@@ -210,7 +210,7 @@ fuzz: deps ## fuzz the parsers, FUZZ_SECONDS (60) each
 	@$(FUZZ_SWIFT) $(FUZZ_INCLUDES) -ISources/CICU/include -module-name SessionFuzz \
 	  Tests/Fuzz/SessionFuzz.swift \
 	  $(filter-out %/SessionGate.swift,$(wildcard Plugins/Apptimist/Session/Session*.swift)) \
-	  $(addprefix Plugins/Apptimist/,Session/Question.swift Session/StreamProgress.swift \
+	  $(addprefix Plugins/Apptimist/,Session/PostBatch.swift Session/Question.swift Session/StreamProgress.swift \
 	    Keys/ServiceKeys.swift) $(wildcard Plugins/Apptimist/Store/*.swift) \
 	  $(addprefix $(FUZZ)/,ApptimistProtocol.o Cryptography.o HTTPProtocol.o Locking.o Observability.o \
 	    Storage.o SystemCalls.o Wire.o cicu.o) $(shell pkg-config --libs $(FUZZ_LIBRARIES)) -licuuc -o $(FUZZ)/Session

@@ -96,8 +96,8 @@ let programs: [Target] = [
 let tests: [Target] = [
   // A trait for tests that block.
   .target(name: "BlockingTests", dependencies: ["Locking"], path: "Tests/BlockingTests"),
-  // What the thread sanitizer is to leave out; linked into the one program that all tests are.
-  .target(name: "ThreadSanitizer", path: "Tests/ThreadSanitizer"),
+  // What the sanitizers are to leave out; linked into the one program that all tests are.
+  .target(name: "Sanitizers", path: "Tests/Sanitizers"),
   // Serves the routes that protocol probes, load and fault tests ask for; no part of the product.
   .executableTarget(
     name: "probe-server", dependencies: ["HTTPProtocol", "HTTPServer", "Storage"],
@@ -154,7 +154,7 @@ let tests: [Target] = [
   .testTarget(
     name: "IntegrationTests",
     dependencies: [
-      "ApptimistProtocol", "Cryptography", "HTTPClient", "HTTPProtocol", "Locking",
+      "ApptimistProtocol", "BlockingTests", "Cryptography", "HTTPClient", "HTTPProtocol", "Locking",
       "Observability", "WalletClient", "XMLSecurity", "awd",
     ]),
   .testTarget(
@@ -170,7 +170,7 @@ let tests: [Target] = [
       "BlockingTests", "Configuration", "HTTPProtocol", "HTTPServer", "Locking", "Observability",
       "ServiceKit", "Storage",
     ]),
-  .testTarget(name: "StorageTests", dependencies: ["BlockingTests", "Storage", "ThreadSanitizer"]),
+  .testTarget(name: "StorageTests", dependencies: ["BlockingTests", "Sanitizers", "Storage"]),
   .testTarget(
     name: "TokenScriptRepoTests",
     dependencies: [
@@ -197,7 +197,7 @@ let package = Package(
   cxxLanguageStandard: .cxx17
 )
 
-let inC = ["CICU", "CTOML", "ThreadSanitizer"]
+let inC = ["CICU", "CTOML", "Sanitizers"]
 for target in package.targets where target.type != .system && !inC.contains(target.name) {
   target.swiftSettings = [
     .treatAllWarnings(as: .error),

@@ -9,8 +9,6 @@ import Storage
 struct Daemon: Sendable {
   /// How long requests and sessions may take to finish after SIGTERM.
   private static let drainLimit = Duration.seconds(7)
-  /// After how long the process ends in any case.
-  private static let stopLimit = Duration.milliseconds(9500)
 
   let workplace: Workplace
   private let services: [any Service]
@@ -110,9 +108,11 @@ struct Daemon: Sendable {
   ///   - signals: what is asked for.
   ///   - manager: is told how that goes.
   ///   - load: reads the configuration anew.
+  ///   - limit: after how long the process ends in any case.
   func run(
     until signals: AsyncStream<StopSignals.Request>, telling manager: NotifySocket,
-    reloading load: @escaping @Sendable () throws(ConfigurationError) -> LoadedConfiguration
+    reloading load: @escaping @Sendable () throws(ConfigurationError) -> LoadedConfiguration,
+    within limit: Duration
   ) async {
     await withTaskGroup { group in
       group.addTask { await supervisor.run() }
@@ -134,7 +134,7 @@ struct Daemon: Sendable {
       manager.tellStopping()
       log.info("stopping: no further connections, open ones are finished")
       let deadline = Task {
-        try await Task.sleep(for: Self.stopLimit)
+        try await Task.sleep(for: limit)
         log.error("stopped by force: something did not finish in time")
         log.flush()
         _exit(1)

@@ -9,6 +9,9 @@ struct ServeCommand: Command {
   static let summary = "Serve all that is switched on, until SIGTERM; SIGHUP reloads"
   static let parameters = [CommandParameter.configuration]
 
+  /// After how long a stop ends the process in any case: what starts it again waits 10 s at most.
+  private static let stopLimit = Duration.milliseconds(9500)
+
   static func run(_ context: CommandContext) async throws {
     let load = { @Sendable () throws(ConfigurationError) in
       try LoadedConfiguration(
@@ -35,7 +38,8 @@ struct ServeCommand: Command {
       log.flush()
       suggest(daemon.examples, context.print)
       await daemon.run(
-        until: signals, telling: NotifySocket(context.environment), reloading: load)
+        until: signals, telling: NotifySocket(context.environment), reloading: load,
+        within: stopLimit)
     } catch {
       await workplace.close()
       throw error

@@ -122,27 +122,6 @@ private final class Actor: @unchecked Sendable {
     }
   }
 
-  /// Worth running under the thread sanitizer.
-  @Test func stopsWhileAllTalk() async throws {
-    let server = try await TestServer.start(publicURL: "http://localhost")
-    let users = (0..<25).map { TestUser("user \($0)") }
-    let talkers = try (0..<50).map { try Talker(users[$0 / 2], on: server, number: $0) }
-    let keys = users.map(\.key)
-    await withTaskGroup { group in
-      for talker in talkers { group.addTask { await talker.talk(to: keys) } }
-      while talkers.count(where: \.hasTalked) < 40 {
-        try? await Task.sleep(for: .milliseconds(5))
-      }
-      await server.stop()
-    }
-    for talker in talkers {
-      for times in talker.times.values {
-        #expect(zip(times, times.dropFirst()).allSatisfy { $0 < $1 })
-      }
-    }
-    #expect(talkers.contains { $0.wasRedirected })
-  }
-
   /// What a device that has nothing is given.
   private static func stream(
     of user: TestUser, on server: TestServer, until last: MessageID

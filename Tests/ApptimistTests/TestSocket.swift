@@ -1,7 +1,7 @@
 import Foundation
 import HTTPProtocol
 
-/// The client's end of a WebSocket over a blocking socket; nothing is awaited longer than a minute.
+/// The client's end of a WebSocket over a blocking socket; nothing is awaited longer than 2 minutes.
 final class TestSocket: @unchecked Sendable {
   // Safe to share: each test uses its own, from one task at a time.
   private let descriptor: Int32
@@ -31,7 +31,7 @@ final class TestSocket: @unchecked Sendable {
     address.sin_family = sa_family_t(AF_INET)
     address.sin_port = port.bigEndian
     address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
-    var limit = timeval(tv_sec: 60, tv_usec: 0)
+    var limit = timeval(tv_sec: 120, tv_usec: 0)
     setsockopt(
       descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
     let result = withUnsafePointer(to: &address) {

@@ -23,9 +23,10 @@ import Testing
     try daemon.start()
     let (signals, continuation) = AsyncStream.makeStream(of: StopSignals.Request.self)
     let running = Task {
-      await daemon.run(until: signals, telling: NotifySocket([:])) {
-        () throws(ConfigurationError) in workplace.configuration
-      }
+      await daemon.run(
+        until: signals, telling: NotifySocket([:]),
+        reloading: { () throws(ConfigurationError) in workplace.configuration },
+        within: .seconds(600))
     }
     let base = "http://\(try #require(daemon.server.endpoints.first))"
     for (path, text) in [("greeting", "hello"), ("healthz", "ok\n"), ("readyz", "ready\n")] {

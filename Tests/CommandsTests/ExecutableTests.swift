@@ -20,10 +20,7 @@ import Testing
     process.executableURL = URL(fileURLWithPath: tests).deletingLastPathComponent()
       .appendingPathComponent("awd")
     process.arguments = words
-    // A sanitizer's options hold for what is started too.
-    process.environment = ProcessInfo.processInfo.environment
-      .filter { $0.key.hasSuffix("SAN_OPTIONS") }
-      .merging(["HOME": folder.path]) { $1 }
+    process.environment = ChildEnvironment.inherited.merging(["HOME": folder.path]) { $1 }
       .merging(environment) { $1 }
     let (output, errors) = (Pipe(), Pipe())
     process.standardOutput = output

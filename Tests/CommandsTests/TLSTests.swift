@@ -126,7 +126,8 @@ struct SecretService: Service {
     try daemon.start()
     let (signals, continuation) = AsyncStream.makeStream(of: StopSignals.Request.self)
     let running = Task {
-      await daemon.run(until: signals, telling: NotifySocket([:]), reloading: load)
+      await daemon.run(
+        until: signals, telling: NotifySocket([:]), reloading: load, within: .seconds(600))
     }
     func reload() async throws {
       let before = log.count { $0.contains("reloaded") || $0.contains("refused") }

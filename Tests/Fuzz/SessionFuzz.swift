@@ -5,7 +5,7 @@ import HTTPProtocol
 /// Takes these bytes as what happens to a session: PDUs in valid boxes, answers, news, pages, timers.
 /// Whatever it is, the session asks one question at a time, sends what opens at the device with the
 /// next counter, delivers its stream in order with nothing twice and nothing left out, and does
-/// nothing after its end.
+/// nothing after its end but to have queued what came before.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzzSession(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
   let bytes = unsafe Array(UnsafeBufferPointer(start: start, count: count))
@@ -50,6 +50,8 @@ private struct SessionRun: ~Copyable {
   private var delivered: [Int64] = []
   private var start: Int64?
   private var question: Question?
+  /// What the open question has put into the user's own queue already; nil: it wasn't dealt with yet.
+  private var made: [StreamPosition]?
   /// The position behind which a page is being read.
   private var reading: StreamPosition?
   private var isClosed = false
@@ -84,19 +86,20 @@ private struct SessionRun: ~Copyable {
   /// - Returns: false if the script has ended.
   mutating func step() -> Bool {
     guard !script.isEmpty else { return false }
-    switch byte() % 16 {
+    switch byte() % 17 {
     case 0, 1: receive(header: bytes(Int(byte())), data: bytes(Int(byte() % 32)))
     case 2: receive(typical())
     case 3: receive(.login(login))
     case 4: receive(message)
     case 5: receive(PDU.truncate(PDU.Truncate(message: queue.last?.entry.id ?? MessageID())))
     case 6, 7, 8: answer()
-    case 9: append(isOwn: false)
+    case 9: append()
     case 10: readPage()
     case 11: session.isBackedUp.toggle()
     case 12: if !session.isWaiting { perform(session.received(.binary(bytes(Int(byte()))))) }
     case 13: receive(byte() % 2 == 0 ? .pause(PDU.Pause()) : .resume(PDU.Resume()))
     case 14: if byte() == 0 { perform(session.timeIsOver()) }
+    case 16: deal()
     default: endIfAsked(byte())
     }
     return true
@@ -160,11 +163,29 @@ private struct SessionRun: ~Copyable {
     perform(session.received(.binary(frame)))
   }
 
+  /// The store does what is asked; the answer is still on its way.
+  private mutating func deal() {
+    guard made == nil else { return }
+    switch question {
+    case .post(let posts):
+      made = posts.filter { $0.message.recipient == Keys.user.publicKey }.map { post in
+        queue(
+          .message(header: post.header, data: post.data),
+          MessageID(header: post.header, data: post.data[...]), isOwn: true)
+      }
+    case .truncate(let id, _): made = [queue(.truncation, id, isOwn: true)]
+    default: break
+    }
+  }
+
   /// Answers the open question: mostly as the store would, else in some other way.
   private mutating func answer() {
-    guard let question else { return }
-    self.question = nil
     let choice = byte()
+    if choice > 1 { deal() }
+    guard let question else { return }
+    let made = made ?? []
+    self.question = nil
+    self.made = nil
     let answer: Answer
     switch (question, choice) {
     case (_, 255): answer = .failed
@@ -183,10 +204,9 @@ private struct SessionRun: ~Copyable {
       let position = Int64(choice) % Int64(queue.count + 1)
       start = position
       answer = .started(StreamPosition(rawValue: position))
-    case (.post, _): answer = .posted(choice == 0 ? nil : append(isOwn: true))
-    case (.truncate(let id, _), _):
-      answer = .truncated(
-        choice == 0 ? .never : choice == 1 ? .again : .first(append(isOwn: true, truncated: id)))
+    case (.post, _): answer = .posted(made)
+    case (.truncate, _):
+      answer = .truncated(made.first.map { .first($0) } ?? (choice == 0 ? .never : .again))
     case (.vouchers, _):
       answer = .vouchers([EncryptionPublicKey](repeating: Keys.other, count: Int(choice)))
     case (.searchName, _), (.searchUid, _), (.searchKey, _):
@@ -202,22 +222,25 @@ private struct SessionRun: ~Copyable {
     perform(session.answered(answer))
   }
 
-  /// Something is queued; sessions that didn't make it are told.
-  @discardableResult
-  private mutating func append(isOwn: Bool, truncated: MessageID? = nil) -> StreamPosition {
-    let position = StreamPosition(rawValue: Int64(queue.count + 1))
+  /// Another session's message is queued, and this one is told.
+  private mutating func append() {
     let header =
       PDU.message(
         PDU.Message(
-          time: UInt64(position.rawValue), recipient: Keys.user.publicKey, to: Keys.user.publicKey,
+          time: UInt64(queue.count + 1), recipient: Keys.user.publicKey, to: Keys.user.publicKey,
           from: byte() % 2 == 0 ? Keys.user.publicKey : Keys.other)
       ).encoded()
-    let id = truncated ?? MessageID(header: header, data: [])
-    let entry = StreamEntry(
-      position: position, id: id,
-      content: truncated == nil ? .message(header: header, data: []) : .truncation)
+    queue(.message(header: header, data: []), MessageID(header: header, data: []), isOwn: false)
+    if let entry = queue.last?.entry, session.user != nil { perform(session.queued(entry)) }
+  }
+
+  @discardableResult
+  private mutating func queue(
+    _ content: StreamEntry.Content, _ id: MessageID, isOwn: Bool
+  ) -> StreamPosition {
+    let position = StreamPosition(rawValue: Int64(queue.count + 1))
+    let entry = StreamEntry(position: position, id: id, content: content)
     queue.append(Queued(entry: entry, isOwn: isOwn))
-    if !isOwn, session.user != nil { perform(session.queued(entry)) }
     return position
   }
 
@@ -239,20 +262,18 @@ private struct SessionRun: ~Copyable {
 
   private mutating func perform(_ actions: [SessionAction]) {
     for action in actions {
-      precondition(!isClosed, "something is done after the close")
       switch action {
-      case .send(let message): check(message)
       case .ask(let next):
-        precondition(question == nil && session.isWaiting, "two questions are open")
+        precondition(question == nil, "two questions are open")
         question = next
-      case .close:
-        isClosed = true
+      case .close: isClosed = true
+      case _ where isClosed: preconditionFailure("something is sent after the close")
+      case .send(let message): check(message)
       case .join: precondition(session.user != nil)
       case .wait: break
       }
     }
-    if isClosed || session.isOver { question = nil }
-    if !session.isWaiting { question = nil }
+    if session.request == nil { (question, made) = (nil, nil) }
     if reading == nil, !isClosed, let position = session.nextRead() { reading = position }
   }
 
@@ -298,6 +319,8 @@ private struct SessionRun: ~Copyable {
 
   private mutating func end() {
     session.ended()
+    isClosed = true
+    while question != nil { answer() }
     precondition(session.isOver && session.nextRead() == nil)
   }
 }

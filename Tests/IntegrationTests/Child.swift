@@ -1,3 +1,4 @@
+import BlockingTests
 import Foundation
 import Locking
 
@@ -62,10 +63,8 @@ final class Child: Sendable {
     let tests = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
     let program =
       program ?? URL(filePath: tests).deletingLastPathComponent().appending(path: "awd").path
-    // A sanitizer's options hold for what is started too.
-    let variables = ProcessInfo.processInfo.environment
-      .filter { $0.key.hasSuffix("SAN_OPTIONS") }
-      .merging(["HOME": home]) { $1 }.merging(environment) { $1 }
+    let variables = ChildEnvironment.inherited.merging(["HOME": home]) { $1 }
+      .merging(environment) { $1 }
     let (input, output, errors) = (try Self.pipe(input), try Self.pipe(), try Self.pipe())
     var actions = posix_spawn_file_actions_t()
     posix_spawn_file_actions_init(&actions)

@@ -1,6 +1,7 @@
-import Locking
+import BlockingTests
 import Configuration
 import Foundation
+import Locking
 import Observability
 import ServiceKit
 import Storage
@@ -85,7 +86,7 @@ final class CommandsFixture: Sendable {
     process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
     process.arguments = [program] + words
     process.currentDirectoryURL = URL(fileURLWithPath: folder)
-    process.environment = ["HOME": folder, "PATH": "/usr/bin:/bin"]
+    process.environment = ChildEnvironment.inherited.merging(["HOME": folder]) { $1 }
     let (output, errors) = (Pipe(), Pipe())
     process.standardOutput = output
     process.standardError = errors

@@ -11,7 +11,9 @@ import Testing
     let process = Process()
     process.executableURL = URL(fileURLWithPath: try CommandsFixture.program())
     process.arguments = ["serve"]
-    process.environment = ["HOME": fixture.folder, "AWD_SERVER_LISTEN": "127.0.0.1:0"]
+    process.environment = ChildEnvironment.inherited.merging([
+      "HOME": fixture.folder, "AWD_SERVER_LISTEN": "127.0.0.1:0",
+    ]) { $1 }
     let output = Pipe()
     process.standardOutput = output
     process.standardError = FileHandle.nullDevice

@@ -34,7 +34,9 @@ struct IndexPageBrowserTests {
     let process = Process()
     process.executableURL = URL(fileURLWithPath: try CommandsFixture.program())
     process.arguments = ["serve", "--config", "\(fixture.folder)/awd.toml"]
-    process.environment = ["HOME": fixture.folder, "AWD_SERVER_LISTEN": "127.0.0.1:0"]
+    process.environment = ChildEnvironment.inherited.merging([
+      "HOME": fixture.folder, "AWD_SERVER_LISTEN": "127.0.0.1:0",
+    ]) { $1 }
     let output = Pipe()
     process.standardOutput = output
     process.standardError = output

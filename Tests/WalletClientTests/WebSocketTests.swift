@@ -28,12 +28,14 @@ import Testing
       let isWelcome = token == nil || token == "Bearer good"
       return .webSocket { [self] _ in
         guard isWelcome else { return .refuse(Response(.unauthorized)) }
-        return .accept(
-          WebSocketAcceptance { session in
-            self.sessions.withLock { $0.append(session) }
-            self.opened(session)
-            return Handler(session: session, peer: self)
-          })
+        var acceptance = WebSocketAcceptance { session in
+          self.sessions.withLock { $0.append(session) }
+          self.opened(session)
+          return Handler(session: session, peer: self)
+        }
+        // A client that takes its time while others' tests have their turn is not gone.
+        acceptance.pingInterval = .seconds(600)
+        return .accept(acceptance)
       }
     }
 
