@@ -22,6 +22,8 @@ import pathlib
 import sys
 import time
 
+import websockets
+
 sys.dont_write_bytecode = True
 sys.path.append(str(pathlib.Path(__file__).parents[1] / "ApptimistTests" / "Python"))
 
@@ -31,7 +33,7 @@ WRITER = Identity("writer", secret=b"\x11" * 32, seed=b"\x12" * 32)
 READER = Identity("reader", secret=b"\x21" * 32, seed=b"\x22" * 32)
 TIME_LIMIT = 4  # seconds for a value, less than fault tests wait for an answer
 BURST = 200  # files that are asked for at once
-FAILURES = (Closed, Missing, OSError, EOFError, asyncio.TimeoutError)
+FAILURES = (Closed, Missing, OSError, EOFError, asyncio.TimeoutError, websockets.WebSocketException)
 
 
 async def logged_in(service: Service, user: Identity, newest: int = 0) -> Device:
