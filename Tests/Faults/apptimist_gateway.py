@@ -19,6 +19,7 @@ import contextlib
 import json
 import os
 import pathlib
+import socket
 import sys
 import time
 
@@ -195,11 +196,14 @@ class Gateway:
 
 
 async def main(port: int, service: str, process: int):
-    # The moment it ends, the port is free for the next one.
-    asyncio.get_running_loop().add_reader(os.pidfd_open(process), os._exit, 0)
+    listener = socket.create_server(("127.0.0.1", port))
+
+    def end():
+        listener.close()  # first of all: the next one is started as soon as awd has ended
+        os._exit(0)
+    asyncio.get_running_loop().add_reader(os.pidfd_open(process), end)
     host, _, service_port = service.rpartition(":")
-    server = await asyncio.start_server(
-        Gateway(host, int(service_port)).serve, "127.0.0.1", port)
+    server = await asyncio.start_server(Gateway(host, int(service_port)).serve, sock=listener)
     await server.serve_forever()
 
 
