@@ -13,7 +13,8 @@ public struct WebSocketAcceptance: Sendable {
   public var messageProgress = 256 << 10
   /// How many bytes may wait to be sent before the session is closed with 1013.
   public var highWaterMark = 4 << 20
-  /// Below how many waiting bytes ``WebSocketHandler/drained()`` is called again.
+  /// Above how many waiting bytes ``WebSocketHandler/drained()`` is called once they are sent, and only the last of
+  /// the peer's pings is answered, then.
   public var lowWaterMark = 64 << 10
   /// How often the server pings; it closes after two unanswered pings.
   public var pingInterval: Duration = .seconds(30)

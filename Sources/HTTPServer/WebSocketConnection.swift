@@ -17,6 +17,9 @@ final class WebSocketConnection: ConnectionProtocol {
   /// 5.5.3 allows pongs that nobody asked for).
   private var pingPayload: [UInt8] = []
   private var isAboveLowWater = false
+  /// The last ping of a peer that doesn't read: it gets no more pongs than it takes (RFC 6455 section 5.5.3
+  /// lets the last one answer for all).
+  private var unansweredPing: [UInt8]?
   /// When a close frame was sent, the moment at which the peer's answer is no longer awaited.
   private var closeDeadline: UInt64?
   private var peerCode: UInt16?
@@ -77,7 +80,7 @@ final class WebSocketConnection: ConnectionProtocol {
         if isPaused { held = message } else { handler?.received(message) }
       case .ping(let payload):
         // Also while closing: the peer may still ask whether we live.
-        send(.pong, payload)
+        if isAboveLowWater { unansweredPing = payload } else { send(.pong, payload) }
       case .pong(let payload):
         unansweredPings = 0
         guard !pingPayload.isEmpty, payload == pingPayload else { continue }
@@ -180,6 +183,7 @@ final class WebSocketConnection: ConnectionProtocol {
   func drained() {
     guard isAboveLowWater else { return }
     isAboveLowWater = false
+    if let payload = unansweredPing.take() { send(.pong, payload) }
     if closeDeadline == nil { handler?.drained() }
   }
 

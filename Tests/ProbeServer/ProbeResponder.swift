@@ -59,9 +59,16 @@ struct ProbeResponder: Responder {
     }
   }
 
+  /// As strict as an API may be: text is UTF-8 without a byte order mark or U+0000, nothing is encoded.
   @Sendable private func answerPost(_ request: Request) -> Response {
-    let isJSON = (try? JSONDecoder().decode([String: String].self, from: Data(request.body))) != nil
-    return Response(isJSON ? .ok : .badRequest)
+    guard request.head.value(.contentEncoding) == nil else { return Response(Status(415)) }
+    let pairs = try? JSONDecoder().decode([String: String].self, from: Data(request.body))
+    let isTaken =
+      !request.body.starts(with: "\u{feff}".utf8)
+      && pairs?.allSatisfy { !($0.key + $0.value).utf8.contains(0) } == true
+    var response = Response(isTaken ? .ok : .badRequest)
+    response.fields.append(.cacheControl, "no-store")
+    return response
   }
 
   @Sendable private func answerPut(_ request: Request) async -> Response {
