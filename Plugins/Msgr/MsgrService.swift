@@ -1,4 +1,5 @@
 public import Configuration
+import Observability
 public import ServiceKit
 public import Storage
 
@@ -27,6 +28,19 @@ public struct MsgrService: Service {
   /// Asks for every key of `[msgr]`.
   public static func validate(_ configuration: ConfigurationSection) {
     _ = MsgrConfiguration(configuration)
+  }
+
+  /// Looks at what pushes are made with.
+  ///
+  /// - Parameters:
+  ///   - configuration: the section `[msgr]`, validated before.
+  ///   - isExposed: whether other machines reach the server.
+  /// - Returns: a line for each.
+  public static func check(
+    _ configuration: ConfigurationSection, isExposed: Bool
+  ) async -> [ContentFinding] {
+    let push = MsgrConfiguration(configuration).push
+    return MsgrCheck(push, isExposed: isExposed, now: .now()).findings
   }
 
   /// Makes the service.

@@ -2,7 +2,7 @@ import Cryptography
 import FoundationEssentials
 
 /// What a service publishes as `service.json` (page "Keys and nonces").
-public struct ServiceDocument: Hashable, Sendable {
+public struct ServiceDocument: Hashable, Sendable, Encodable {
   /// The service's name, `siren` for example.
   public let service: String
   /// The keys.
@@ -39,12 +39,18 @@ public struct ServiceDocument: Hashable, Sendable {
   public func json() throws -> [UInt8] {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    return [UInt8](
-      try encoder.encode(
-        Members(
-          service: service, encryptionKey: identity.encryptionKey.hex,
-          authenticationKey: identity.authenticationKey.hex, signature: identity.signature.hex,
-          versions: versions)))
+    return [UInt8](try encoder.encode(self))
+  }
+
+  /// Writes the members of version 1.
+  ///
+  /// - Throws: what the encoder throws.
+  public func encode(to encoder: any Encoder) throws {
+    try Members(
+      service: service, encryptionKey: identity.encryptionKey.hex,
+      authenticationKey: identity.authenticationKey.hex, signature: identity.signature.hex,
+      versions: versions
+    ).encode(to: encoder)
   }
 
   private struct Members: Codable {

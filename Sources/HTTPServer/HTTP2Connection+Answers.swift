@@ -89,15 +89,37 @@ extension HTTP2Connection {
       && header.flags & UInt8(NGHTTP2_FLAG_END_STREAM.rawValue) != 0
     guard isEnd, let stream = streams[header.stream_id] else { return }
     allowance.credit(.sentAnswer)
-    // Nobody wants the rest of a request that is answered (RFC 9113 section 8.1).
-    if let session, !session.hasEnded(stream.id) { session.reset(stream.id, NGHTTP2_NO_ERROR) }
+    if let session, !session.hasEnded(stream.id) {
+      stream.lingerDeadline = loop.now + HTTP2Connection.lingerTimeout
+    }
+  }
+
+  /// Drops what comes of a request that is answered already.
+  ///
+  /// It need not be taken (RFC 9113 section 8.1), but many clients don't look at the answer when the stream is reset
+  /// while they send. The stream stays one of those that a peer may have under way.
+  func discard(_ count: Int, of stream: HTTP2Stream) {
+    discarded += count
+    if discarded > HTTP2Connection.discardLimit, stream.lingerDeadline != nil {
+      session?.reset(stream.id, NGHTTP2_NO_ERROR)
+    }
+  }
+
+  /// Ends the streams whose requests don't end although they have been answered.
+  func endLingeringStreams() {
+    for (id, stream) in streams {
+      guard let deadline = stream.lingerDeadline, loop.now > deadline else { continue }
+      session?.reset(id, NGHTTP2_NO_ERROR)
+    }
   }
 
   func closed(_ id: Int32) {
     guard let stream = streams.removeValue(forKey: id) else { return }
     release(stream)
     if stream.payload.count > 0 { responding -= 1 }
-    if streams.isEmpty { idleSince = loop.now }
+    guard streams.isEmpty else { return }
+    idleSince = loop.now
+    discarded = 0
   }
 }
 

@@ -118,7 +118,8 @@ extension HTTP2Connection {
   }
 
   func receivedBody(_ bytes: UnsafeBufferPointer<UInt8>, of id: Int32) {
-    guard let stream = streams[id], case .body = stream.state else { return }
+    guard let stream = streams[id] else { return }
+    guard case .body = stream.state else { return discard(bytes.count, of: stream) }
     do throws(RequestFailure) {
       try reserve(stream.body.count + bytes.count, for: stream)
       unsafe stream.body.append(contentsOf: bytes)

@@ -15,6 +15,8 @@ final class HTTP2Connection: ConnectionProtocol {
   /// Streams whose answer's body is not sent whole.
   var responding = 0
   var hadRequest = false
+  /// How much has come of requests that were answered already since there was no stream, in bytes.
+  var discarded = 0
   private var peerHasEnded = false
   /// Since when the peer has been told that the end is near.
   private(set) var leavingSince: UInt64?
@@ -34,6 +36,10 @@ final class HTTP2Connection: ConnectionProtocol {
   private static let outputLimit = 40 << 10
   /// How long it is awaited that the peer answers the PING behind the notice of the end, in milliseconds.
   private static let noticeTimeout: UInt64 = 1_000
+  /// How long the rest of a request may come after its answer, in milliseconds.
+  static let lingerTimeout: UInt64 = 2_000
+  /// How much may come of requests that are answered already until there is no stream, in bytes.
+  static let discardLimit = 16 << 20
 
   /// - Returns: nil when memory is short.
   init?(_ connection: Connection) {
@@ -103,6 +109,7 @@ final class HTTP2Connection: ConnectionProtocol {
     if connection.isStalled { return connection.cut() }
     let options = loop.server.options
     let now = loop.now
+    endLingeringStreams()
     if let leavingSince, !isLastStreamSaid, now - leavingSince > HTTP2Connection.noticeTimeout {
       refuseFurtherStreams()
       return pump()

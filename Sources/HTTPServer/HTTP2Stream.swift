@@ -25,6 +25,8 @@ final class HTTP2Stream {
   /// When the present window of the body's rate began, and how much of it had come by then.
   var windowStart: UInt64
   var windowReceived = 0
+  /// Until when the rest of the request may come, once the answer has been sent before it; in milliseconds.
+  var lingerDeadline: UInt64?
   /// The body of the answer, and how much of it has been sent.
   var payload = Response.Body.none
   var offset = 0

@@ -1,7 +1,7 @@
 import FoundationEssentials
 
 extension CommandContext {
-  /// Prints a value as JSON, with its keys sorted.
+  /// Prints a value as JSON, indented and with its keys sorted: how every command does.
   ///
   /// - Parameter value: what is printed.
   /// - Throws: what the value's encoding throws.

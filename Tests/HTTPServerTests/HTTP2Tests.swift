@@ -102,16 +102,72 @@ import Testing
       .secure(), plan: { _, _ in .task(bodyLimit: 1000) { _ in Response(.ok) } }
     ) { server in
       let client = try HTTP2Client(server)
-      let fields = isAnnounced ? [("content-length", "1001")] : []
+      let rest = Array(repeating: [UInt8](repeating: 1, count: 16 << 10), count: 100)
+      let fields = isAnnounced ? [("content-length", "\(rest.joined().count)")] : []
       try client.ask(1, "/", method: "POST", fields: fields, ends: false)
       if !isAnnounced { try client.sendBody(1, [UInt8](repeating: 1, count: 1001), ends: false) }
       let answer = try client.answer(1)
       #expect(answer.status == "413")
-      // What of the body is still to come nobody wants.
-      while client.answers[1]?.resetCode == nil { try client.step() }
-      #expect(client.answers[1]?.resetCode == 0)
+      // The rest is dropped, however much larger than the windows it is.
+      for piece in rest { try client.sendBody(1, piece, ends: false) }
+      try client.sendBody(1, [])
       try client.ask(3, "/")
       #expect(try client.answer(3).status == "200")
+      #expect(client.answers[1]?.resetCode == nil && client.goaways.isEmpty)
+    }
+  }
+
+  @Test func dropsNoMoreThanItsLimit() async throws {
+    try await withServer(.secure()) { server in
+      let client = try HTTP2Client(server)
+      try client.ask(1, "/nothing", method: "POST", ends: false)
+      #expect(try client.answer(1).status == "404")
+      let piece = HTTP2Frame(
+        kind: .data, stream: 1, payload: [UInt8](repeating: 1, count: 16 << 10)
+      ).bytes
+      for _ in 0...1024 { try client.client.send(piece) }
+      while client.answers[1]?.resetCode == nil { try client.step() }
+      #expect(client.answers[1]?.resetCode == 0)
+      // With nothing under way the peer starts anew.
+      try client.ask(3, "/nothing", method: "POST", ends: false)
+      #expect(try client.answer(3).status == "404")
+      try client.sendBody(3, [1])
+      try client.ask(5, "/n/1")
+      #expect(try client.answer(5).status == "200")
+      #expect(client.answers[3]?.resetCode == nil && client.goaways.isEmpty)
+    }
+  }
+
+  @Test func awaitsNoRequestForEverThatIsAnswered() async throws {
+    try await withServer(.secure()) { server in
+      let client = try HTTP2Client(server)
+      let streams = (0..<100).map { UInt32($0 * 2 + 1) }
+      for stream in streams {
+        try client.ask(stream, "/nothing", method: "POST", ends: false)
+        #expect(try client.answer(stream).status == "404")
+      }
+      // A byte now and then puts nothing off.
+      for _ in 0..<10 {
+        for stream in streams { try client.sendBody(stream, [1], ends: false) }
+        pause(milliseconds: 100)
+      }
+      while streams.contains(where: { client.answers[$0]?.resetCode == nil }) { try client.step() }
+      #expect(streams.allSatisfy { client.answers[$0]?.resetCode == 0 })
+      try client.ask(201, "/n/1")
+      #expect(try client.answer(201).status == "200")
+    }
+  }
+
+  @Test func countsRequestsThatAreAnsweredEarly() async throws {
+    try await withServer(.secure()) { server in
+      let client = try HTTP2Client(server)
+      for stream in (0...100).map({ UInt32($0 * 2 + 1) }) {
+        try client.ask(stream, "/nothing", method: "POST", ends: false)
+        if stream < 201 { #expect(try client.answer(stream).status == "404") }
+      }
+      // One more than it was told that it may have (RFC 9113 section 5.1.2).
+      try client.readToEnd()
+      #expect(client.answers[201] == nil && client.goaways.map(\.code) == [1])
     }
   }
 
@@ -441,6 +497,10 @@ import Testing
       let echo = try curl("--data-binary", "@\(file)", "\(base)/late")
       #expect(Array(echo.utf8) == body)
       #expect(try curl("-I", "\(base)/n/x").hasPrefix("HTTP/2 200"))
+      // It sends what it has before it shows the answer.
+      let early = try curl(
+        "--data-binary", "@\(file)", "-H", "Expect:", "-w", "%{http_code}", "\(base)/nothing")
+      #expect(early.hasSuffix("404"))
       // A WebSocket's path makes it come again with HTTP/1.1, where it is told what is wanted.
       #expect(try curl("-w", "%{http_version} %{http_code}", "\(base)/ws") == "1.1 426")
     }

@@ -106,6 +106,8 @@ import WalletClient
         #expect(result.code == 0 && result.errors.isEmpty, "\(words): \(result)")
         let json = try? JSONSerialization.jsonObject(with: Data(result.output.utf8))
         #expect(json != nil, "\(words): \(result.output)")
+        // All in the same way: indented.
+        #expect(result.output.dropFirst().first == "\n", "\(words): \(result.output)")
       }
       let copy = try Site()
       let restored = try await copy.run("restore", "\(site.folder)/json.backup", "--json")

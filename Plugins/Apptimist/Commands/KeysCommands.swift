@@ -19,7 +19,7 @@ struct KeysShowCommand: Command {
     }
     let document = ServiceDocument(service: configuration.name, identity: keys.identity)
     if context.arguments.has("json") {
-      context.print(String(decoding: try document.json(), as: UTF8.self))
+      try context.print(json: document)
     } else {
       context.print("service             \(configuration.name)")
       context.print("encryption key      \(keys.identity.encryptionKey.hex)")

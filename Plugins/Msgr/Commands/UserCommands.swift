@@ -11,7 +11,7 @@ struct UserListCommand: Command {
   static func run(_ context: CommandContext) async throws {
     let accounts = try await MsgrStore.open(context).accounts()
     if context.arguments.has("json") {
-      context.print(String(decoding: try JSONText.of(accounts), as: UTF8.self))
+      try context.print(json: accounts)
     } else {
       for account in accounts {
         context.print(

@@ -36,10 +36,8 @@ final class APNsProvider: PushProvider {
     if !configuration.roots.isEmpty { options.certificateAuthorities = configuration.roots }
     switch configuration.credentials {
     case .token(let path, let keyID, let teamID):
-      guard let pem = try? Data(contentsOf: URL(filePath: path)),
-        let key = try? SigningKey(pem: Array(pem))
-      else { throw PushSetupError(message: "\(path) is no readable PEM key on P-256") }
-      tokens = ProviderTokens(key: key, keyID: keyID, teamID: teamID, clock: clock)
+      tokens = ProviderTokens(
+        key: try SigningKey(file: path), keyID: keyID, teamID: teamID, clock: clock)
     case .certificate(let certificate, let key):
       tokens = nil
       options.clientCertificate = .init(certificate: certificate, key: key)

@@ -1,4 +1,5 @@
 import COpenSSL
+import Configuration
 
 /// A private key on the curve P-256, for ES256 (RFC 7518 section 3.4).
 @safe final class SigningKey: @unchecked Sendable {
@@ -7,7 +8,28 @@ import COpenSSL
   /// A key can't be read.
   struct Unreadable: Error {}
 
+  /// The longest file of a key, in bytes.
+  private static let sizeLimit = 64 << 10
+
   private let key: OpaquePointer
+
+  /// Reads a key from a file; blocks on the disk.
+  ///
+  /// - Parameter path: the file, as ``init(pem:)`` takes it.
+  /// - Throws: ``PushSetupError`` that names the file and what is wrong with it.
+  convenience init(file path: String) throws(PushSetupError) {
+    let pem: [UInt8]
+    do throws(FileError) {
+      pem = try contents(ofFile: path, limit: Self.sizeLimit)
+    } catch {
+      throw PushSetupError(message: "\(path): \(error.message)")
+    }
+    do throws(Unreadable) {
+      try self.init(pem: pem)
+    } catch {
+      throw PushSetupError(message: "\(path): no PEM key on P-256 without a password")
+    }
+  }
 
   /// Reads a key.
   ///

@@ -1,0 +1,112 @@
+import Configuration
+import Foundation
+import HTTP2StandIn
+import Observability
+import ServiceKit
+import Testing
+
+@testable import Msgr
+
+/// What `awd check` tells of pushes.
+@Suite struct CheckTests {
+  private let folder: TestFolder
+  private let certificates: TestCertificates
+
+  init() throws {
+    folder = try TestFolder()
+    certificates = try TestCertificates.shared.get()
+  }
+
+  private func check(
+    _ toml: String, isExposed: Bool = true, after: Int64 = 0
+  ) throws -> [ContentFinding] {
+    let document = try ConfigurationDocument(
+      parsing: Array("[msgr]\n\(toml)".utf8), file: "\(folder.path)/awd.toml")
+    let section = ConfigurationReader(document).section("msgr")
+    let now = Timestamp(seconds: Timestamp.now().seconds + after)
+    return MsgrCheck(PushConfiguration(section), isExposed: isExposed, now: now).findings
+  }
+
+  /// What is told of APNs with these credentials, but for the first line.
+  private func check(apns credentials: String, after: Int64 = 0) throws -> [String] {
+    let findings = try check(
+      "push = \"apns\"\n[msgr.apns]\ntopic = \"com.example.app\"\n\(credentials)", after: after)
+    #expect(
+      findings.first
+        == ContentFinding(
+          .good, "push: apns, to https://api.push.apple.com for com.example.app"))
+    return findings.dropFirst().map { "\($0.grade) \($0.message)" }
+  }
+
+  private func check(key path: String) throws -> [String] {
+    try check(apns: "key = \"\(path)\"\nkey_id = \"KEYID12345\"\nteam_id = \"TEAMID1234\"")
+  }
+
+  /// A copy of a file with the given permissions.
+  private func copy(_ path: String, mode: Int = 0o600) throws -> String {
+    let copy = "\(folder.path)/\(UUID().uuidString)"
+    try FileManager.default.copyItem(atPath: path, toPath: copy)
+    try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: copy)
+    return copy
+  }
+
+  @Test func `the log is for development`() throws {
+    #expect(try check("", isExposed: false).map(\.grade) == [.good])
+    #expect(try check("").map(\.grade) == [.doubtful])
+  }
+
+  @Test func `the service passes on whether it is exposed`() async throws {
+    let document = try ConfigurationDocument(parsing: Array("[msgr]\n".utf8), file: "/awd.toml")
+    let section = ConfigurationReader(document).section("msgr")
+    #expect(await MsgrService.check(section, isExposed: true).map(\.grade) == [.doubtful])
+    #expect(await MsgrService.check(section, isExposed: false).map(\.grade) == [.good])
+  }
+
+  @Test func `a token's key is read`() throws {
+    let key = try copy(certificates.tokenKey)
+    #expect(try check(key: key) == ["good push key \(key): a key on P-256"])
+    let open = try copy(certificates.tokenKey, mode: 0o640)
+    #expect(
+      try check(key: open) == [
+        "good push key \(open): a key on P-256",
+        "doubtful push key \(open): other users may read it; chmod 600",
+      ])
+    let missing = "\(folder.path)/none"
+    #expect(
+      try check(key: missing) == [
+        "wrong push key \(missing): No such file or directory; the service does not start"
+      ])
+    for file in [certificates.otherCurveKey, certificates.authority] {
+      let other = try copy(file)
+      #expect(
+        try check(key: other) == [
+          "wrong push key \(other): no PEM key on P-256 without a password; "
+            + "the service does not start"
+        ])
+    }
+  }
+
+  @Test func `a certificate fits its key and is valid`() throws {
+    let certificate = certificates.client.certificate
+    let key = try copy(certificates.client.key)
+    func grades(_ certificate: String, _ key: String, after: Int64 = 0) throws -> [String] {
+      try check(apns: "certificate = \"\(certificate)\"\nkey = \"\(key)\"", after: after)
+        .map { String($0.prefix { $0 != " " }) }
+    }
+    // It is made for two days.
+    #expect(try grades(certificate, key) == ["doubtful"])
+    #expect(try grades(certificate, key, after: -86_400) == ["wrong"])
+    #expect(try grades(certificate, key, after: 3 * 86_400) == ["wrong"])
+    #expect(try grades(certificate, copy(certificates.tokenKey)) == ["wrong"])
+    #expect(try grades(certificate, "\(folder.path)/none") == ["wrong"])
+    #expect(try grades(key, key) == ["wrong"])
+    #expect(
+      try grades(certificate, copy(certificates.client.key, mode: 0o644))
+        == ["doubtful", "doubtful"])
+    let missing = "\(folder.path)/none"
+    #expect(
+      try check(
+        apns: "certificate = \"\(certificate)\"\nkey = \"\(key)\"\nroots = \"\(missing)\""
+      ).last == "wrong push roots \(missing): No such file or directory")
+  }
+}
