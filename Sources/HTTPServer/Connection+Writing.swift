@@ -1,0 +1,173 @@
+internal import CUV
+internal import HTTPProtocol
+
+/// What a connection writes: in order, as fast as the socket takes it.
+extension Connection {
+  /// Bytes that wait to be taken by the socket.
+  var backlog: Int { staged.count + queuedBytes + (tls?.output.count ?? 0) + unsent }
+
+  /// Bytes that libuv holds.
+  var unsent: Int {
+    inFlight.isEmpty ? 0 : unsafe uv_stream_get_write_queue_size(stream)
+  }
+
+  /// Appends bytes to what is written at the end of this turn.
+  func stage(_ body: (inout [UInt8]) -> Void) {
+    guard life == .open else { return }
+    if staged.capacity == 0 { staged = loop.takeBuffer() }
+    body(&staged)
+    guard !isAwaitingFlush else { return }
+    isAwaitingFlush = true
+    loop.needsFlush(self)
+  }
+
+  /// Writes shared bytes behind what is staged, without a copy.
+  func write(_ bytes: Bytes) {
+    guard life == .open else { return }
+    if let tls { return write(bytes, through: tls) }
+    guard queue.isEmpty, inFlight.isEmpty else {
+      queueStaged(from: 0)
+      append(bytes, from: 0)
+      return
+    }
+    let head = staged.count
+    let result = unsafe staged.withUnsafeBytes { staged in
+      unsafe tryWrite(staged, bytes.buffer)
+    }
+    guard let written = accept(result) else { return }
+    queueStaged(from: min(written, head))
+    if written < head + bytes.count { append(bytes, from: max(0, written - head)) }
+    writeQueue()
+  }
+
+  /// Writes what this turn staged.
+  func flush() {
+    isAwaitingFlush = false
+    defer { giveBackStaged() }
+    if let tls { return flush(through: tls) }
+    guard !staged.isEmpty, life == .open || life == .finishing else { return finishIfWritten() }
+    // While a write is under way small pieces gather here: a queue entry for each would cost far more than its bytes.
+    guard inFlight.isEmpty else { return }
+    let result = unsafe staged.withUnsafeBytes { staged in unsafe tryWrite(staged, nil) }
+    guard let written = accept(result) else { return }
+    queueStaged(from: written)
+    writeQueue()
+    // What the socket took at once calls nobody back.
+    if life == .open, inFlight.isEmpty { protocolHandler?.drained() }
+    finishIfWritten()
+  }
+
+  private func giveBackStaged() {
+    guard staged.isEmpty, staged.capacity > 0, !isAwaitingFlush else { return }
+    // Out of the property first: a shared buffer would be allocated anew to be emptied.
+    var buffer: [UInt8] = []
+    swap(&buffer, &staged)
+    loop.giveBack(consume buffer)
+  }
+
+  /// Offers bytes to the socket.
+  ///
+  /// - Returns: how many it took, or libuv's error.
+  func tryWrite(
+    _ first: UnsafeRawBufferPointer, _ second: UnsafeRawBufferPointer?
+  ) -> Int32 {
+    unsafe withUnsafeTemporaryAllocation(of: uv_buf_t.self, capacity: 2) { buffers in
+      var count = 0
+      if unsafe !first.isEmpty {
+        unsafe buffers[count] = Connection.buffer(first)
+        count += 1
+      }
+      if let second = unsafe second, unsafe !second.isEmpty {
+        unsafe buffers[count] = Connection.buffer(second)
+        count += 1
+      }
+      return unsafe uv_try_write(stream, buffers.baseAddress, UInt32(count))
+    }
+  }
+
+  /// Takes the result of a write: a full socket took nothing, a broken one ends the connection.
+  ///
+  /// - Returns: how many bytes the socket took, or nil when the connection has ended.
+  func accept(_ result: Int32) -> Int? {
+    if result == UV_EAGAIN.rawValue { return 0 }
+    guard result >= 0 else {
+      close()
+      return nil
+    }
+    loop.statistics.bytesSent.bump(Int(result))
+    given += Int(result)
+    return Int(result)
+  }
+
+  private static func buffer(_ bytes: UnsafeRawBufferPointer) -> uv_buf_t {
+    let base = unsafe UnsafeMutableRawPointer(mutating: bytes.baseAddress)
+    return unsafe uv_buf_t(
+      base: base?.assumingMemoryBound(to: CChar.self), len: bytes.count)
+  }
+
+  func queueStaged(from offset: Int) {
+    if offset < staged.count { append(Bytes(staged[offset...]), from: 0) }
+    staged.removeAll(keepingCapacity: true)
+  }
+
+  func append(_ bytes: Bytes, from offset: Int) {
+    if queue.isEmpty, inFlight.isEmpty { beginWindow() }
+    queue.append((bytes, offset))
+    queuedBytes += bytes.count - offset
+  }
+
+  /// Gives the queue to libuv, which waits until the socket takes it.
+  private func writeQueue() {
+    guard inFlight.isEmpty, !queue.isEmpty, life != .closed else { return }
+    var chunks: [(bytes: Bytes, offset: Int)] = []
+    swap(&chunks, &queue)
+    queuedBytes = 0
+    send(chunks)
+  }
+
+  /// Gives bytes to libuv, which has none.
+  func send(_ chunks: [(bytes: Bytes, offset: Int)]) {
+    inFlight = chunks
+    given += chunks.reduce(0) { $0 + $1.bytes.count - $1.offset }
+    let request = UnsafeMutablePointer<uv_write_t>.allocate(capacity: 1)
+    unsafe request.pointee.data = Unmanaged.passUnretained(self).toOpaque()
+    let failed: Int32 = unsafe withUnsafeTemporaryAllocation(
+      of: uv_buf_t.self, capacity: inFlight.count
+    ) { buffers in
+      for (index, chunk) in inFlight.enumerated() {
+        unsafe buffers[index] = Connection.buffer(
+          UnsafeRawBufferPointer(rebasing: chunk.bytes.buffer[chunk.offset...]))
+      }
+      return unsafe uv_write(request, stream, buffers.baseAddress, UInt32(inFlight.count)) {
+        request, status in
+        guard let request = unsafe request else { return }
+        let connection = unsafe Connection.of(request.pointee.data)
+        unsafe request.deallocate()
+        connection.didWrite(status)
+        connection.loop.settle()
+      }
+    }
+    if failed != 0 {
+      unsafe request.deallocate()
+      close()
+    }
+  }
+
+  private func didWrite(_ status: Int32) {
+    let sent = inFlight.reduce(0) { $0 + $1.bytes.count - $1.offset }
+    inFlight = []
+    guard status == 0 else { return close() }
+    loop.statistics.bytesSent.bump(sent)
+    if let tls {
+      flush(through: tls, isAfterWrite: true)
+      return giveBackStaged()
+    }
+    queueStaged(from: 0)
+    giveBackStaged()
+    writeQueue()
+    guard inFlight.isEmpty else { return }
+    queue = []
+    if life == .open { protocolHandler?.drained() }
+    finishIfWritten()
+  }
+}
