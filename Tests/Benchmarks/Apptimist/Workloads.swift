@@ -50,6 +50,11 @@ struct Payload {
     return bytes
   }
 
+  /// Which message it is.
+  static func number(_ data: ArraySlice<UInt8>) -> UInt64 {
+    data.withUnsafeBytes { $0.loadUnaligned(fromByteOffset: 8, as: UInt64.self) }
+  }
+
   /// How long ago it was sent, in nanoseconds.
   static func age(_ data: ArraySlice<UInt8>) -> UInt64 {
     nanoseconds() - data.withUnsafeBytes { $0.loadUnaligned(as: UInt64.self) }
@@ -89,33 +94,41 @@ func measurePairs(
     cost: (processorTime(of: server) - before) * 1e6 / Double(max(1, times.count)))
 }
 
-/// A message to many: the next is sent when the last of them has it.
+/// Messages to many: some are on the way, and the next is sent when all have one of them.
+///
+/// - Parameters:
+///   - window: how many messages are on the way.
+///   - server: the process whose CPU time is taken.
 func measureFanOut(
-  _ broker: some Broker, count: Int, seconds: Double, server: Int
+  _ broker: some Broker, count: Int, window: Int, seconds: Double, server: Int
 ) throws -> Outcome {
   let loop = LoadLoop()
   let (sender, receivers) = try broker.audience(count, on: loop)
   var payload = Payload(count: 1024)
   var times = Samples()
-  var missing = 0
+  var isMeasuring = false
+  var arrivals = 0
+  /// How many have each message that is on the way.
+  var had: [UInt64: Int] = [:]
   func arrived(_ data: ArraySlice<UInt8>) {
-    missing -= 1
-    if missing == 0 { times.add(Payload.age(data)) }
+    if isMeasuring { arrivals += 1 }
+    let number = Payload.number(data)
+    had[number, default: 0] += 1
+    guard had[number] == count else { return }
+    had[number] = nil
+    if isMeasuring { times.add(Payload.age(data)) }
+    sender.send(payload.next())
   }
   for receiver in receivers { receiver.arrived = arrived }
-  func post() throws {
-    missing = count
-    sender.send(payload.next())
-    try loop.run { missing == 0 }
-  }
+  for _ in 0..<window { sender.send(payload.next()) }
   let warm = nanoseconds() + 500_000_000
-  while nanoseconds() < warm { try post() }
-  times = Samples()
+  try loop.run { nanoseconds() > warm }
+  isMeasuring = true
   let (start, before) = (nanoseconds(), processorTime(of: server))
-  while nanoseconds() < start + UInt64(seconds * 1e9) { try post() }
+  let end = start + UInt64(seconds * 1e9)
+  try loop.run { nanoseconds() > end }
   let taken = Double(nanoseconds() - start) / 1e9
-  let arrivals = Double(times.count * count)
   return Outcome(
-    rate: arrivals / taken, times: times,
-    cost: (processorTime(of: server) - before) * 1e6 / arrivals)
+    rate: Double(arrivals) / taken, times: times,
+    cost: (processorTime(of: server) - before) * 1e6 / Double(max(1, arrivals)))
 }

@@ -1,7 +1,7 @@
 // The load generator of apptimist_benchmark.py, which tells what is measured. One thread.
 //
 //     apptimist-benchmark pairs SERVER PORT PROCESS PAIRS WINDOW SECONDS
-//     apptimist-benchmark fanout SERVER PORT PROCESS SUBSCRIBERS SECONDS
+//     apptimist-benchmark fanout SERVER PORT PROCESS SUBSCRIBERS WINDOW SECONDS
 //     apptimist-benchmark limit
 //     apptimist-benchmark idle PORT PROCESS DEVICES
 //     apptimist-benchmark stuck PORT PROCESS MESSAGES
@@ -39,7 +39,7 @@ do {
     print(outcome.line)
   case "fanout":
     let outcome = try measureFanOut(
-      broker(), count: number(4), seconds: Double(number(5)), server: number(3))
+      broker(), count: number(4), window: number(5), seconds: Double(number(6)), server: number(3))
     print(outcome.line)
   case "limit":
     let limit = try await Limit.measure()
