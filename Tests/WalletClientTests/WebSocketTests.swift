@@ -332,6 +332,7 @@ final class PythonWebSocketServer: @unchecked Sendable {
     let output = Pipe()
     process.executableURL = URL(fileURLWithPath: "/usr/bin/python3")
     process.arguments = ["-c", Self.program, folder?.path ?? ""]
+    process.standardInput = Pipe()
     process.standardOutput = output
     process.standardError = FileHandle.nullDevice
     try process.run()
@@ -357,7 +358,8 @@ final class PythonWebSocketServer: @unchecked Sendable {
             context.load_cert_chain(sys.argv[1] + "/server.pem", sys.argv[1] + "/server.key")
         server = await websockets.serve(serve, "127.0.0.1", 0, ssl=context)
         print(server.sockets[0].getsockname()[1], flush=True)
-        await asyncio.Future()
+        # Until who started it has ended, whose end of the pipe closes then.
+        await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
     asyncio.run(main())
     """
 }
