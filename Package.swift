@@ -117,7 +117,7 @@ let tests: [Target] = [
     name: "CommandsTests",
     dependencies: [
       "BlockingTests", "Commands", "Configuration", "HTTPProtocol", "HTTPServer", "Locking",
-      "Observability", "ServiceKit", "Storage", "XMLSecurity", "awd",
+      "Observability", "ServiceKit", "Storage", "SystemCalls", "XMLSecurity", "awd",
     ]),
   .executableTarget(
     name: "apptimist-benchmark",
@@ -141,10 +141,13 @@ let tests: [Target] = [
   .testTarget(name: "CryptographyTests", dependencies: ["Cryptography"]),
   // An HTTP/2 server that answers what a test says.
   .target(
-    name: "HTTP2StandIn", dependencies: ["CNghttp2", "COpenSSL"], path: "Tests/HTTP2StandIn"),
+    name: "HTTP2StandIn", dependencies: ["CNghttp2", "COpenSSL", "SystemCalls"],
+    path: "Tests/HTTP2StandIn"),
   .testTarget(
     name: "HTTPClientTests",
-    dependencies: ["BlockingTests", "HTTP2StandIn", "HTTPClient", "HTTPProtocol", "Locking"]),
+    dependencies: [
+      "BlockingTests", "HTTP2StandIn", "HTTPClient", "HTTPProtocol", "Locking", "SystemCalls",
+    ]),
   .testTarget(name: "HTTPProtocolTests", dependencies: ["HTTPProtocol"]),
   .testTarget(
     name: "HTTPServerTests",
@@ -183,7 +186,7 @@ let tests: [Target] = [
     dependencies: [
       "Apptimist", "ApptimistProtocol", "BlockingTests", "Configuration", "Cryptography",
       "HTTPClient", "HTTPProtocol", "HTTPServer", "Locking", "Msgr", "Observability", "ServiceKit",
-      "Storage", "TokenScriptRepo", "WalletClient", "XMLSecurity",
+      "Storage", "SystemCalls", "TokenScriptRepo", "WalletClient", "XMLSecurity",
     ]),
   .testTarget(name: "WireTests", dependencies: ["Wire"]),
   .testTarget(name: "XMLSecurityTests", dependencies: ["BlockingTests", "XMLSecurity"]),

@@ -1,3 +1,4 @@
+import SystemCalls
 import Glibc
 import Locking
 import Testing
@@ -54,7 +55,7 @@ final class SpawnedProgram: Sendable {
     }
     self.pid = pid
     input = ours
-    spawnThread { [weak self] in
+    _ = try WorkerThread { [weak self] in
       var piece = [UInt8](repeating: 0, count: 4096)
       while case let count = Glibc.read(read, &piece, piece.count), count > 0 {
         self?.state.withLock { $0.output += piece[..<count] }
@@ -128,21 +129,4 @@ final class SpawnedProgram: Sendable {
     guard let status, status & 0x7f == 0 else { return -1 }
     return status >> 8 & 0xff
   }
-}
-
-/// Runs a blocking closure on a thread of its own.
-private func spawnThread(_ body: @escaping @Sendable () -> Void) {
-  final class Box {
-    let body: @Sendable () -> Void
-    init(_ body: @escaping @Sendable () -> Void) { self.body = body }
-  }
-  var thread = pthread_t()
-  pthread_create(
-    &thread, nil,
-    { box in
-      guard let box else { return nil }
-      Unmanaged<Box>.fromOpaque(box).takeRetainedValue().body()
-      return nil
-    }, Unmanaged.passRetained(Box(body)).toOpaque())
-  pthread_detach(thread)
 }

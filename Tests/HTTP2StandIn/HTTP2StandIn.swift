@@ -1,3 +1,4 @@
+import SystemCalls
 import COpenSSL
 import Glibc
 import Synchronization
@@ -108,7 +109,7 @@ public final class HTTP2StandIn: @unchecked Sendable {
     let counts = self.counts
     SSL_CTX_up_ref(context)
     let shared = UInt(bitPattern: context)
-    startThread {
+    _ = try WorkerThread {
       // Closed by the thread that accepts: its number may be another's socket as soon as it is closed.
       defer { close(listener) }
       guard let context = OpaquePointer(bitPattern: shared) else { return }
@@ -117,7 +118,7 @@ public final class HTTP2StandIn: @unchecked Sendable {
         guard let tls = SSL_new(context) else { break }
         let number = counts.connections.add(1, ordering: .relaxed).newValue
         let handle = UInt(bitPattern: tls)
-        startThread {
+        _ = try? WorkerThread {
           guard let tls = OpaquePointer(bitPattern: handle) else { return }
           StandInConnection(number, tls, socket, script).serve(streams: streams) { open in
             counts.mostStreams.max(open, ordering: .relaxed)
@@ -140,25 +141,4 @@ public final class HTTP2StandIn: @unchecked Sendable {
   public var mostStreams: Int { counts.mostStreams.load(ordering: .relaxed) }
   /// Where it listens.
   public var url: String { "https://127.0.0.1:\(port)" }
-}
-
-func startThread(_ body: @escaping @Sendable () -> Void) {
-  final class Box {
-    let body: @Sendable () -> Void
-    init(_ body: @escaping @Sendable () -> Void) { self.body = body }
-  }
-  var thread = pthread_t()
-  pthread_create(
-    &thread, nil,
-    { box in
-      guard let box else { return nil }
-      // A client that is gone is found out by the write's result.
-      var pipeSignal = sigset_t()
-      sigemptyset(&pipeSignal)
-      sigaddset(&pipeSignal, SIGPIPE)
-      pthread_sigmask(SIG_BLOCK, &pipeSignal, nil)
-      Unmanaged<Box>.fromOpaque(box).takeRetainedValue().body()
-      return nil
-    }, Unmanaged.passRetained(Box(body)).toOpaque())
-  pthread_detach(thread)
 }

@@ -1,3 +1,4 @@
+import SystemCalls
 import Glibc
 import Synchronization
 
@@ -29,12 +30,12 @@ final class RawServer: Sendable {
     }
     guard bound else { throw Failure() }
     port = UInt16(bigEndian: address.sin_port)
-    spawnThread { [self] in
+    _ = try WorkerThread { [self] in
       // Closed by the thread that accepts: its number may be another's socket as soon as it is closed.
       defer { close(listener) }
       while case let socket = accept(listener, nil, nil), socket >= 0 {
         accepted.add(1, ordering: .relaxed)
-        spawnThread {
+        _ = try? WorkerThread {
           script(RawConnection(socket: socket))
           close(socket)
         }
@@ -93,20 +94,4 @@ struct RawConnection: Sendable {
     }
     return true
   }
-}
-
-func spawnThread(_ body: @escaping @Sendable () -> Void) {
-  final class Box {
-    let body: @Sendable () -> Void
-    init(_ body: @escaping @Sendable () -> Void) { self.body = body }
-  }
-  var thread = pthread_t()
-  pthread_create(
-    &thread, nil,
-    { box in
-      guard let box else { return nil }
-      Unmanaged<Box>.fromOpaque(box).takeRetainedValue().body()
-      return nil
-    }, Unmanaged.passRetained(Box(body)).toOpaque())
-  pthread_detach(thread)
 }

@@ -1,3 +1,4 @@
+import SystemCalls
 import Glibc
 
 /// Listens on 127.0.0.1 and gives each connection a thread that runs a script.
@@ -22,9 +23,9 @@ final class RawServer: Sendable {
     }
     guard bound else { throw Failure() }
     port = UInt16(bigEndian: address.sin_port)
-    spawnThread {
+    _ = try WorkerThread {
       while case let socket = accept(listener, nil, nil), socket >= 0 {
-        spawnThread {
+        _ = try? WorkerThread {
           script(RawConnection(socket: socket))
           close(socket)
         }
@@ -69,20 +70,4 @@ struct RawConnection: Sendable {
     }
     return true
   }
-}
-
-func spawnThread(_ body: @escaping @Sendable () -> Void) {
-  final class Box {
-    let body: @Sendable () -> Void
-    init(_ body: @escaping @Sendable () -> Void) { self.body = body }
-  }
-  var thread = pthread_t()
-  pthread_create(
-    &thread, nil,
-    { box in
-      guard let box else { return nil }
-      Unmanaged<Box>.fromOpaque(box).takeRetainedValue().body()
-      return nil
-    }, Unmanaged.passRetained(Box(body)).toOpaque())
-  pthread_detach(thread)
 }
