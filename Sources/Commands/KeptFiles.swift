@@ -101,23 +101,10 @@ struct KeptFiles {
 
   private static func write(_ file: Backup.File) throws(RestoreError) {
     do throws(SystemError) {
-      try makeFolder(parent(of: file.path))
+      try DurableFile.makeFolder(DurableFile.folder(of: file.path))
       try DurableFile.create(file.path, file.content, mode: 0o600)
       try DurableFile.sync(folderOf: file.path)
     } catch { throw RestoreError("\(file.path): \(error)") }
-  }
-
-  /// Makes a folder and those above it that are missing, for this user alone.
-  private static func makeFolder(_ folder: String) throws(SystemError) {
-    guard unsafe access(folder, F_OK) != 0 else { return }
-    try makeFolder(parent(of: folder))
-    guard unsafe mkdir(folder, 0o700) == 0 || errno == EEXIST else { throw SystemError(errno) }
-    try DurableFile.sync(folderOf: folder)
-  }
-
-  private static func parent(of path: String) -> String {
-    guard let slash = path.lastIndex(of: "/") else { return "." }
-    return slash == path.startIndex ? "/" : String(path[..<slash])
   }
 }
 

@@ -1,3 +1,4 @@
+internal import SystemCalls
 internal import Glibc
 internal import Synchronization
 
@@ -38,36 +39,23 @@ struct DatabaseFile: Sendable {
   }
 
   private static func makeFolder(of path: String) throws(StoreError) {
-    let folder = parent(of: path)
-    guard unsafe access(folder, F_OK) != 0 else { return }
-    try makeFolder(of: folder)
-    if unsafe mkdir(folder, 0o700) == 0 {
-      try syncFolder(of: folder)
-    } else if errno != EEXIST {
-      throw systemError("create the database's folder")
-    }
+    do throws(SystemError) {
+      try DurableFile.makeFolder(DurableFile.folder(of: path))
+    } catch { throw storeError("create the database's folder", error) }
   }
 
   /// Makes the names in the folder of a file outlive a power loss.
   static func syncFolder(of path: String) throws(StoreError) {
-    let descriptor = unsafe open(parent(of: path), O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-    guard descriptor >= 0 else { throw systemError("open the database's folder") }
-    let result = fsync(descriptor)
-    close(descriptor)
-    guard result == 0 else { throw systemError("sync the database's folder") }
-  }
-
-  /// The folder of an absolute path or of one that begins with `./`.
-  private static func parent(of path: String) -> String {
-    let end = path.lastIndex(of: "/") ?? path.startIndex
-    return end == path.startIndex ? "/" : String(path[..<end])
+    do throws(SystemError) { try DurableFile.sync(folderOf: path) } catch {
+      throw storeError("sync the database's folder", error)
+    }
   }
 
   /// What the system's last call says.
-  static func systemError(_ doing: String) -> StoreError {
-    let number = errno
-    let reason = unsafe strerror(number).map { unsafe String(cString: $0) } ?? "error \(number)"
-    let isFull = number == ENOSPC || number == EDQUOT
-    return StoreError(isFull ? .full : .ioError, "cannot \(doing): \(reason)")
+  static func systemError(_ doing: String) -> StoreError { storeError(doing, SystemError(errno)) }
+
+  private static func storeError(_ doing: String, _ error: SystemError) -> StoreError {
+    let isFull = error.code == ENOSPC || error.code == EDQUOT
+    return StoreError(isFull ? .full : .ioError, "cannot \(doing): \(error)")
   }
 }

@@ -57,13 +57,32 @@ public enum DurableFile {
     try sync(folderOf: target)
   }
 
+  /// Makes a folder and those above it that are missing, for this user alone; blocks on the disk.
+  ///
+  /// - Parameter folder: its path.
+  /// - Throws: ``SystemError``.
+  public static func makeFolder(_ folder: String) throws(SystemError) {
+    guard unsafe access(folder, F_OK) != 0 else { return }
+    try makeFolder(self.folder(of: folder))
+    guard unsafe mkdir(folder, 0o700) == 0 || errno == EEXIST else { throw SystemError(errno) }
+    try sync(folderOf: folder)
+  }
+
+  /// The folder that a path is in.
+  ///
+  /// - Parameter path: any path, without a slash at its end.
+  /// - Returns: the folder's path; `.` for a mere name.
+  public static func folder(of path: String) -> String {
+    guard let slash = path.lastIndex(of: "/") else { return "." }
+    return slash == path.startIndex ? "/" : String(path[..<slash])
+  }
+
   /// Makes the names in a path's folder durable.
   ///
   /// - Parameter path: a file or folder that was just made, renamed or removed.
   /// - Throws: ``SystemError``.
   public static func sync(folderOf path: String) throws(SystemError) {
-    let end = path.lastIndex(of: "/")
-    try sync(end.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? ".")
+    try sync(folder(of: path))
   }
 
   /// Makes the names in a folder durable.
