@@ -89,18 +89,10 @@ struct ChatFolder: Sendable {
 
   /// Replaces a file as a whole, durably.
   private func write(_ content: [UInt8], to name: String) throws(ChatFolderError) {
-    try makeFolder()
+    do throws(SystemError) { try DurableFile.makeFolder(path) } catch { throw .system(path, error) }
     do throws(SystemError) {
       try DurableFile.replace("\(path)/\(name)", content, mode: 0o600)
     } catch { throw .system("\(path)/\(name)", error) }
-  }
-
-  private func makeFolder() throws(ChatFolderError) {
-    var made = path.hasPrefix("/") ? "" : "."
-    for part in path.split(separator: "/") {
-      made += "/\(part)"
-      guard unsafe mkdir(made, 0o700) == 0 || errno == EEXIST else { throw failure("") }
-    }
   }
 
   private func failure(_ name: String) -> ChatFolderError {
