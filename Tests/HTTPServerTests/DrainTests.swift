@@ -5,7 +5,7 @@ import HTTPServer
 import Testing
 
 @Suite("Start and drain", .ownThreads) struct DrainTests {
-  private static func waiting(_ gate: Gate) -> @Sendable (String, RequestHead) -> RequestPlan {
+  static func waiting(_ gate: Gate) -> @Sendable (String, RequestHead) -> RequestPlan {
     { path, head in
       guard path == "/wait" else { return standardPlan(path, head) }
       return .task(bodyLimit: 1 << 20) { _ in

@@ -415,25 +415,17 @@ import Testing
 
   @Test func finishesStreamsWhenItDrains() async throws {
     let gate = Gate()
-    try await withServer(
-      .secure(),
-      plan: { _, _ in
-        .task(bodyLimit: 0) { _ in
-          await gate.wait()
-          return Response(.ok, type: "text/plain", text: "done")
-        }
-      }
-    ) { server in
+    try await withServer(.secure(), plan: DrainTests.waiting(gate)) { server in
       let client = try HTTP2Client(server)
       let idle = try HTTP2Client(server)
       try idle.step()
-      try client.ask(1, "/")
+      try client.ask(1, "/wait")
       #expect(TestServer.eventually { gate.waiting == 1 })
       let isOver = server.beginDrain()
       while client.goaways.count < 1 { try client.step() }
       // The first notice leaves time for what is on its way: until the PING behind it is answered.
       #expect(client.goaways[0].last == UInt32(Int32.max))
-      try client.ask(3, "/")
+      try client.ask(3, "/wait")
       while client.goaways.count < 2 { try client.step() }
       #expect(client.goaways[1].last == 3 && client.goaways[1].code == 0)
       gate.open()
@@ -448,18 +440,10 @@ import Testing
 
   @Test func awaitsNoAnswerToItsNoticeForEver() async throws {
     let gate = Gate()
-    try await withServer(
-      .secure(),
-      plan: { _, _ in
-        .task(bodyLimit: 0) { _ in
-          await gate.wait()
-          return Response(.ok, type: "text/plain", text: "done")
-        }
-      }
-    ) { server in
+    try await withServer(.secure(), plan: DrainTests.waiting(gate)) { server in
       let client = try HTTP2Client(server)
       client.answersPings = false
-      try client.ask(1, "/")
+      try client.ask(1, "/wait")
       #expect(TestServer.eventually { gate.waiting == 1 })
       let isOver = server.beginDrain()
       while client.goaways.count < 2 { try client.step() }
