@@ -14,7 +14,7 @@ import Testing
   }
 
   /// Notes what it is told, and does what it is given to do.
-  private final class Witness: WebSocketHandler {
+  final class Witness: WebSocketHandler {
     let journal: Journal<Told>
     let onMessage: (WebSocketMessage) -> Void
     let onEnd: () -> Void
@@ -41,14 +41,14 @@ import Testing
     }
   }
 
-  private static func plan(
+  static func plan(
     _ acceptance: WebSocketAcceptance
   ) -> @Sendable (String, RequestHead) -> RequestPlan {
     { _, _ in .webSocket { _ in .accept(acceptance) } }
   }
 
   /// A plan whose sessions note what happens and, if asked to, do something else.
-  private static func plan(
+  static func plan(
     _ journal: Journal<Told>, _ sessions: Journal<WebSocketSession> = Journal(),
     _ configure: (inout WebSocketAcceptance) -> Void = { _ in }
   ) -> @Sendable (String, RequestHead) -> RequestPlan {
@@ -331,170 +331,6 @@ import Testing
       try client.upgrade()
       try client.send(2, part)
       #expect(try client.readFrame() == Frame(opcode: 2, payload: part))
-    }
-  }
-
-  // MARK: Time
-
-  @Test func cutsWhoAnswersNoPings() async throws {
-    let journal = Journal<Told>()
-    let plan = WebSocketTests.plan(journal) { $0.pingInterval = .milliseconds(100) }
-    try await withServer(plan: plan) { server in
-      let client = try server.connect()
-      try client.upgrade()
-      let first = try client.readFrame()
-      let second = try client.readFrame()
-      #expect(first.opcode == 9 && second.opcode == 9)
-      #expect(first.payload != second.payload)
-      #expect(try client.endsWithReset())
-      #expect(server.eventually { $0.cutConnections == 1 })
-      #expect(journal.entries == [.closed(nil)])
-    }
-  }
-
-  @Test func keepsWhoAnswersPings() async throws {
-    let plan = WebSocketTests.plan(Journal()) { $0.pingInterval = .milliseconds(750) }
-    try await withServer(plan: plan) { server in
-      let client = try server.connect()
-      try client.upgrade()
-      // One more than are sent to who answers none.
-      for _ in 0..<3 {
-        #expect(try client.readFrame().opcode == 9)
-        try client.send(10, [])
-      }
-      #expect(server.server.statistics.webSockets == 1)
-    }
-  }
-
-  @Test(
-    arguments: [
-      [0x82], [0x82, 0xfe, 1], Client.frame(2, [], isFinal: false),
-      Client.frame(2, [UInt8](repeating: 0, count: 999), isFinal: false),
-      Client.frame(2, [1]) + Client.frame(2, [1, 2, 3]).dropLast(),
-      Client.frame(2, [1], isFinal: false) + Client.frame(9, [2]),
-    ] as [[UInt8]])
-  func closesOnAMessageThatIsNeverFinished(beginning: [UInt8]) async throws {
-    let journal = Journal<Told>()
-    let plan = WebSocketTests.plan(journal) {
-      $0.messageTime = .milliseconds(100)
-      $0.messageProgress = 1000
-    }
-    try await withServer(plan: plan) { server in
-      let client = try server.connect()
-      try client.upgrade()
-      try client.send(beginning)
-      var last = try client.readFrame()
-      if last.opcode == 10 { last = try client.readFrame() }
-      #expect(last == .close(1008))
-      #expect(try client.readToEnd() == [])
-      #expect(journal.entries.last == .closed(nil))
-    }
-  }
-
-  @Test func givesMoreTimeToAMessageThatGrows() async throws {
-    let journal = Journal<Told>()
-    let sessions = Journal<WebSocketSession>()
-    // At each tick the time is over, and a ping is due that is never answered.
-    let plan = WebSocketTests.plan(journal, sessions) {
-      $0.messageTime = .zero
-      $0.messageProgress = 0
-      $0.pingInterval = .milliseconds(1)
-    }
-    try await withServer(plan: plan) { server in
-      let client = try server.connect()
-      try client.send(
-        Array(Client.handshake.utf8) + Client.frame(1, Array("slow".utf8), isFinal: false)
-          + Client.frame(9, [1]))
-      #expect(try client.readHead().status == 101)
-      while try client.readFrame().opcode != 10 {}
-      for count in 1...4 {
-        sessions.entries[0].setTimer(after: .zero)
-        #expect(TestServer.eventually { journal.entries.count == count })
-      }
-      try client.send(0, Array("ly".utf8))
-      #expect(
-        TestServer.eventually {
-          journal.entries.contains(.message(.text(Array("slowly".utf8))))
-        })
-      // Only now it is asked whether it lives.
-      #expect(try client.readFrame().opcode == 9)
-    }
-  }
-
-  // MARK: Back-pressure
-
-  @Test func closesAboveTheHighWaterMark() async throws {
-    let journal = Journal<Told>()
-    let sessions = Journal<WebSocketSession>()
-    let plan = WebSocketTests.plan(journal, sessions) { $0.highWaterMark = 100_000 }
-    try await withServer(plan: plan) { server in
-      let stuck = try server.connect(receiveBuffer: 4096)
-      try stuck.upgrade()
-      #expect(TestServer.eventually { sessions.entries.count == 1 })
-      let other = try server.connect()
-      try other.upgrade()
-      #expect(TestServer.eventually { sessions.entries.count == 2 })
-      let message = [UInt8](repeating: 0x61, count: 50_000)
-      // Twice as much and more as waits for the stuck one anywhere. It has five seconds from the mark on to take it.
-      for _ in 0..<40 {
-        for session in sessions.entries { session.send(.binary(message)) }
-        #expect(try other.readFrame().payload == message)
-      }
-      // The stuck one gets what was sent before the mark was reached, and then the reason.
-      var last = try stuck.readFrame()
-      while last.opcode == 2 {
-        #expect(last.payload == message)
-        last = try stuck.readFrame()
-      }
-      #expect(last == .close(1013))
-      other.close()
-      try stuck.send(8, [0x03, 0xf5])
-      #expect(try stuck.readToEnd() == [])
-    }
-  }
-
-  @Test func cutsAStuckReaderAboveTheHighWaterMark() async throws {
-    let sessions = Journal<WebSocketSession>()
-    let plan = WebSocketTests.plan(Journal(), sessions) { $0.highWaterMark = 100_000 }
-    try await withServer(plan: plan) { server in
-      let stuck = try server.connect(receiveBuffer: 4096)
-      try stuck.upgrade()
-      #expect(TestServer.eventually { sessions.entries.count == 1 })
-      let message = [UInt8](repeating: 0x61, count: 50_000)
-      for _ in 0..<500 {
-        sessions.entries[0].send(.binary(message))
-        // A turn of its own for each, so that the socket is full and not only the turn.
-        pause(milliseconds: 1)
-      }
-      #expect(server.eventually { $0.cutConnections == 1 && $0.connections == 0 })
-    }
-  }
-
-  @Test func refusesAMessageAboveTheHighWaterMark() async throws {
-    let sessions = Journal<WebSocketSession>()
-    let plan = WebSocketTests.plan(Journal(), sessions) { $0.highWaterMark = 1000 }
-    try await withServer(plan: plan) { server in
-      let client = try server.connect()
-      try client.upgrade()
-      #expect(TestServer.eventually { sessions.entries.count == 1 })
-      sessions.entries[0].send(.binary([UInt8](repeating: 0, count: 1001)))
-      #expect(try client.readFrame() == .close(1013))
-    }
-  }
-
-  /// Whether the socket takes all at once or not.
-  @Test(arguments: [100_000, 8 << 20])
-  func tellsWhenDrained(count: Int) async throws {
-    let journal = Journal<Told>()
-    let sessions = Journal<WebSocketSession>()
-    let plan = WebSocketTests.plan(journal, sessions) { $0.highWaterMark = 16 << 20 }
-    try await withServer(plan: plan) { server in
-      let client = try server.connect(receiveBuffer: 65536)
-      try client.upgrade()
-      #expect(TestServer.eventually { sessions.entries.count == 1 })
-      sessions.entries[0].send(.binary([UInt8](repeating: 0, count: count)))
-      #expect(try client.readFrame().payload.count == count)
-      #expect(TestServer.eventually { journal.entries == [.drained] })
     }
   }
 
