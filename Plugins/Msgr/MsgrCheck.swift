@@ -1,5 +1,4 @@
 import Configuration
-import Glibc
 import HTTPProtocol
 import HTTPServer
 import Observability
@@ -54,7 +53,7 @@ struct MsgrCheck {
     } catch {
       tell(.wrong, "push key \(error); the service does not start")
     }
-    check(readersOf: path)
+    findings += [ContentFinding.readersOfKey("push key", path)].compactMap(\.self)
   }
 
   private mutating func check(certificate: String, key: String, now: Timestamp) {
@@ -74,7 +73,7 @@ struct MsgrCheck {
       tell(
         .wrong, "push \(error.concernsKey ? "key \(key)" : "certificate \(certificate)"): \(error)")
     }
-    check(readersOf: key)
+    findings += [ContentFinding.readersOfKey("push key", key)].compactMap(\.self)
   }
 
   private mutating func check(roots path: String) {
@@ -89,11 +88,5 @@ struct MsgrCheck {
       tell(.wrong, "\(kind) \(path): \(error.message)")
       return nil
     }
-  }
-
-  private mutating func check(readersOf path: String) {
-    var status = stat()
-    guard unsafe stat(path, &status) == 0, status.st_mode & 0o077 != 0 else { return }
-    tell(.doubtful, "push key \(path): other users may read it; chmod 600")
   }
 }

@@ -81,11 +81,6 @@ struct ServerCertificate: Sendable {
     } catch {
       findings.append(ContentFinding(.wrong, error.message))
     }
-    var status = stat()
-    if unsafe stat(tls.key, &status) == 0, status.st_mode & 0o077 != 0 {
-      findings.append(
-        ContentFinding(.doubtful, "TLS key \(tls.key): other users may read it; chmod 600"))
-    }
-    return findings
+    return findings + [ContentFinding.readersOfKey("TLS key", tls.key)].compactMap(\.self)
   }
 }
