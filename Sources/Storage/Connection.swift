@@ -4,7 +4,7 @@ internal import CSQLite
 ///
 /// Opened without SQLite's own mutex: it is unchecked because each connection is used by one thread
 /// at a time. The thread that opens it either keeps it or hands it to a worker before that starts.
-@safe final class Connection: @unchecked Sendable {
+@safe @usableFromInline final class Connection: @unchecked Sendable {
   /// What a connection is for.
   enum Role {
     case writer, reader
@@ -121,7 +121,7 @@ extension Connection {
     }
   }
 
-  private func statement(_ sql: StaticString) throws(StoreError) -> Statement {
+  @usableFromInline func statement(_ sql: StaticString) throws(StoreError) -> Statement {
     let key = StatementKey(sql)
     if let cached = statements[key] {
       // A query inside its own row closure needs a second statement.
@@ -133,7 +133,7 @@ extension Connection {
   }
 
   /// Runs a statement to its end.
-  func execute<each Value: DatabaseValueConvertible>(
+  @inlinable func execute<each Value: DatabaseValueConvertible>(
     _ sql: StaticString, _ values: repeat each Value
   ) throws(StoreError) {
     let statement = try statement(sql)
@@ -143,7 +143,7 @@ extension Connection {
   }
 
   /// Runs a query and lends each row.
-  func forEach<each Value: DatabaseValueConvertible>(
+  @inlinable func forEach<each Value: DatabaseValueConvertible>(
     _ sql: StaticString, _ values: repeat each Value, body: (borrowing Row) throws -> Void
   ) throws {
     let statement = try statement(sql)
@@ -180,7 +180,7 @@ extension Connection {
   var isInTransaction: Bool { unsafe sqlite3_get_autocommit(database) == 0 }
 
   /// Keeps a closure that overlooked such a failure from going on, each statement by itself.
-  func requireTransaction() throws(StoreError) {
+  @usableFromInline func requireTransaction() throws(StoreError) {
     guard isInTransaction else {
       throw StoreError(.ioError, "SQLite has rolled back the transaction")
     }

@@ -25,9 +25,9 @@ public protocol DatabaseValueConvertible {
 extension DatabaseValueConvertible
 where Self: RawRepresentable, RawValue: DatabaseValueConvertible {
   /// The raw value, to store.
-  public var databaseValue: DatabaseValue { rawValue.databaseValue }
+  @inlinable public var databaseValue: DatabaseValue { rawValue.databaseValue }
   /// Makes a value from a stored raw value.
-  public init?(databaseValue: DatabaseValue) {
+  @inlinable public init?(databaseValue: DatabaseValue) {
     guard let rawValue = RawValue(databaseValue: databaseValue) else { return nil }
     self.init(rawValue: rawValue)
   }
@@ -35,16 +35,16 @@ where Self: RawRepresentable, RawValue: DatabaseValueConvertible {
 
 extension DatabaseValue: DatabaseValueConvertible {
   /// Itself.
-  public var databaseValue: DatabaseValue { self }
+  @inlinable public var databaseValue: DatabaseValue { self }
   /// Takes any value as it is.
-  public init(databaseValue: DatabaseValue) { self = databaseValue }
+  @inlinable public init(databaseValue: DatabaseValue) { self = databaseValue }
 }
 
 extension Int64: DatabaseValueConvertible {
   /// An INTEGER.
-  public var databaseValue: DatabaseValue { .integer(self) }
+  @inlinable public var databaseValue: DatabaseValue { .integer(self) }
   /// Reads an INTEGER.
-  public init?(databaseValue: DatabaseValue) {
+  @inlinable public init?(databaseValue: DatabaseValue) {
     guard case .integer(let value) = databaseValue else { return nil }
     self = value
   }
@@ -52,9 +52,9 @@ extension Int64: DatabaseValueConvertible {
 
 extension Int: DatabaseValueConvertible {
   /// An INTEGER.
-  public var databaseValue: DatabaseValue { .integer(Int64(self)) }
+  @inlinable public var databaseValue: DatabaseValue { .integer(Int64(self)) }
   /// Reads an INTEGER.
-  public init?(databaseValue: DatabaseValue) {
+  @inlinable public init?(databaseValue: DatabaseValue) {
     guard case .integer(let value) = databaseValue else { return nil }
     self.init(exactly: value)
   }
@@ -62,9 +62,9 @@ extension Int: DatabaseValueConvertible {
 
 extension UInt32: DatabaseValueConvertible {
   /// An INTEGER.
-  public var databaseValue: DatabaseValue { .integer(Int64(self)) }
+  @inlinable public var databaseValue: DatabaseValue { .integer(Int64(self)) }
   /// Reads an INTEGER that fits.
-  public init?(databaseValue: DatabaseValue) {
+  @inlinable public init?(databaseValue: DatabaseValue) {
     guard case .integer(let value) = databaseValue else { return nil }
     self.init(exactly: value)
   }
@@ -72,9 +72,9 @@ extension UInt32: DatabaseValueConvertible {
 
 extension Bool: DatabaseValueConvertible {
   /// The INTEGER 0 or 1.
-  public var databaseValue: DatabaseValue { .integer(self ? 1 : 0) }
+  @inlinable public var databaseValue: DatabaseValue { .integer(self ? 1 : 0) }
   /// Reads the INTEGER 0 or 1.
-  public init?(databaseValue: DatabaseValue) {
+  @inlinable public init?(databaseValue: DatabaseValue) {
     switch databaseValue {
     case .integer(0): self = false
     case .integer(1): self = true
@@ -85,9 +85,9 @@ extension Bool: DatabaseValueConvertible {
 
 extension Double: DatabaseValueConvertible {
   /// A REAL.
-  public var databaseValue: DatabaseValue { .real(self) }
+  @inlinable public var databaseValue: DatabaseValue { .real(self) }
   /// Reads a REAL or an INTEGER that a double holds exactly.
-  public init?(databaseValue: DatabaseValue) {
+  @inlinable public init?(databaseValue: DatabaseValue) {
     switch databaseValue {
     case .real(let value): self = value
     case .integer(let value): self.init(exactly: value)
@@ -98,9 +98,9 @@ extension Double: DatabaseValueConvertible {
 
 extension String: DatabaseValueConvertible {
   /// A TEXT.
-  public var databaseValue: DatabaseValue { .text(self) }
+  @inlinable public var databaseValue: DatabaseValue { .text(self) }
   /// Reads a TEXT.
-  public init?(databaseValue: DatabaseValue) {
+  @inlinable public init?(databaseValue: DatabaseValue) {
     guard case .text(let value) = databaseValue else { return nil }
     self = value
   }
@@ -108,9 +108,9 @@ extension String: DatabaseValueConvertible {
 
 extension [UInt8]: DatabaseValueConvertible {
   /// A BLOB.
-  public var databaseValue: DatabaseValue { .blob(self) }
+  @inlinable public var databaseValue: DatabaseValue { .blob(self) }
   /// Reads a BLOB.
-  public init?(databaseValue: DatabaseValue) {
+  @inlinable public init?(databaseValue: DatabaseValue) {
     guard case .blob(let value) = databaseValue else { return nil }
     self = value
   }
@@ -118,10 +118,10 @@ extension [UInt8]: DatabaseValueConvertible {
 
 extension Optional: DatabaseValueConvertible where Wrapped: DatabaseValueConvertible {
   /// NULL for nil.
-  public var databaseValue: DatabaseValue { self?.databaseValue ?? .null }
+  @inlinable public var databaseValue: DatabaseValue { self?.databaseValue ?? .null }
   /// Reads NULL as nil, and anything else as the wrapped type.
-  public init?(databaseValue: DatabaseValue) {
-    if databaseValue == .null {
+  @inlinable public init?(databaseValue: DatabaseValue) {
+    if case .null = databaseValue {
       self = .none
       return
     }

@@ -1,21 +1,19 @@
 /// The current row of a query, lent to a closure.
 @safe public struct Row: ~Copyable {
-  private let statement: Statement
+  @usableFromInline let statement: Statement
 
-  init(_ statement: Statement) { self.statement = statement }
+  @inlinable init(_ statement: Statement) { self.statement = statement }
 
   /// The value in a column, counted from 0.
   ///
   /// NULL can be read as an optional only; no type is converted to another.
   ///
   /// - Throws: ``StoreError`` `.unexpectedValue` if the column does not exist or holds another type.
-  public subscript<Value: DatabaseValueConvertible>(index: Int) -> Value {
+  @inlinable public subscript<Value: DatabaseValueConvertible>(index: Int) -> Value {
     get throws(StoreError) {
       try check(index)
       guard let stored = statement.column(index), let value = Value(databaseValue: stored) else {
-        throw StoreError(
-          .unexpectedValue,
-          "column \(index) (\(statement.columnName(index))) holds no \(Value.self)")
+        throw unexpectedValue(index, Value.self)
       }
       return value
     }
@@ -25,14 +23,21 @@
   ///
   /// - Parameter body: takes a blob's bytes, a text's bytes in UTF-8, or nothing for NULL.
   /// - Throws: ``StoreError`` `.unexpectedValue` if the column does not exist, or what `body` throws.
-  public func withBytes<Result>(
+  @inlinable public func withBytes<Result>(
     _ index: Int, _ body: (Span<UInt8>) throws -> Result
   ) throws -> Result {
     try check(index)
     return try statement.withColumnBytes(index, body)
   }
 
-  private func check(_ index: Int) throws(StoreError) {
+  @usableFromInline func unexpectedValue(
+    _ index: Int, _ type: any DatabaseValueConvertible.Type
+  ) -> StoreError {
+    StoreError(
+      .unexpectedValue, "column \(index) (\(statement.columnName(index))) holds no \(type)")
+  }
+
+  @usableFromInline func check(_ index: Int) throws(StoreError) {
     guard index >= 0, index < statement.columnCount else {
       throw StoreError(.unexpectedValue, "the row has no column \(index)")
     }

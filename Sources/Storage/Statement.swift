@@ -4,8 +4,13 @@ internal import CSQLite
 ///
 /// A class, because the cache and the code that steps it hold it at the same time; finalized once,
 /// when the last of them lets go.
-@safe final class Statement {
+///
+/// What is generic over the values is made for each caller's types, down to what knows a
+/// ``DatabaseValue`` only: shared code would ask for their metadata at every statement.
+@safe @usableFromInline final class Statement {
   private let handle: OpaquePointer
+  /// How many values it takes.
+  @usableFromInline let parameterCount: Int32
 
   /// Prepares the only statement in `sql`.
   ///
@@ -35,6 +40,7 @@ internal import CSQLite
       throw StoreError(.other(SQLITE_MISUSE), "no statement in the SQL text")
     }
     unsafe self.handle = handle
+    parameterCount = unsafe sqlite3_bind_parameter_count(handle)
     if hasRest {
       throw StoreError(.other(SQLITE_MISUSE), "more than one statement in the SQL text")
     }
@@ -48,7 +54,7 @@ internal import CSQLite
   /// Binds every parameter, in order.
   ///
   /// - Throws: `.other(SQLITE_RANGE)` unless there are as many values as parameters.
-  func bind<each Value: DatabaseValueConvertible>(
+  @inlinable func bind<each Value: DatabaseValueConvertible>(
     _ values: repeat each Value
   ) throws(StoreError) {
     var count: Int32 = 0
@@ -56,38 +62,41 @@ internal import CSQLite
       count += 1
       try bind(value.databaseValue, at: count)
     }
-    let expected = unsafe sqlite3_bind_parameter_count(handle)
-    guard count == expected else {
-      throw StoreError(
-        .other(SQLITE_RANGE), "the statement takes \(expected) values, not \(count)")
-    }
+    guard count == parameterCount else { throw wrongCount(count) }
   }
 
-  private func bind(_ value: DatabaseValue, at index: Int32) throws(StoreError) {
-    let result =
-      switch value {
-      case .null: unsafe sqlite3_bind_null(handle, index)
-      case .integer(let value): unsafe sqlite3_bind_int64(handle, index, value)
-      case .real(let value): unsafe sqlite3_bind_double(handle, index, value)
-      case .text(var value):
-        value.withUTF8 { text in
-          unsafe text.withMemoryRebound(to: CChar.self) { text in
-            unsafe csqlite_bind_text(handle, index, text.baseAddress, UInt64(text.count))
-          }
-        }
-      case .blob(let value):
-        unsafe value.withUnsafeBytes { bytes in
-          // A null pointer would bind NULL, not the empty blob.
-          unsafe bytes.isEmpty
-            ? sqlite3_bind_zeroblob(handle, index, 0)
-            : csqlite_bind_blob(handle, index, bytes.baseAddress, UInt64(bytes.count))
+  /// The error for a number of values that is not that of the parameters.
+  @usableFromInline func wrongCount(_ count: Int32) -> StoreError {
+    StoreError(
+      .other(SQLITE_RANGE), "the statement takes \(parameterCount) values, not \(count)")
+  }
+
+  /// Binds a value to a parameter, counted from 1.
+  @usableFromInline func bind(_ value: DatabaseValue, at index: Int32) throws(StoreError) {
+    let result: Int32
+    switch value {
+    case .null: result = unsafe sqlite3_bind_null(handle, index)
+    case .integer(let value): result = unsafe sqlite3_bind_int64(handle, index, value)
+    case .real(let value): result = unsafe sqlite3_bind_double(handle, index, value)
+    case .text(var value):
+      result = value.withUTF8 { text in
+        unsafe text.withMemoryRebound(to: CChar.self) { text in
+          unsafe csqlite_bind_text(handle, index, text.baseAddress, UInt64(text.count))
         }
       }
+    case .blob(let value):
+      result = unsafe value.withUnsafeBytes { bytes in
+        // A null pointer would bind NULL, not the empty blob.
+        unsafe bytes.isEmpty
+          ? sqlite3_bind_zeroblob(handle, index, 0)
+          : csqlite_bind_blob(handle, index, bytes.baseAddress, UInt64(bytes.count))
+      }
+    }
     guard result == SQLITE_OK else { throw StoreError(resultCode: result) }
   }
 
   /// Goes to the next row; false if there is none.
-  func step() throws(StoreError) -> Bool {
+  @usableFromInline func step() throws(StoreError) -> Bool {
     let result = unsafe sqlite3_step(handle)
     switch result {
     case SQLITE_ROW: return true
@@ -104,7 +113,7 @@ internal import CSQLite
   }
 
   /// Makes it ready for its next use, and drops what was bound.
-  func reset() {
+  @usableFromInline func reset() {
     // The result repeats the error that `step` has thrown already.
     unsafe sqlite3_reset(handle)
     unsafe sqlite3_clear_bindings(handle)
@@ -120,7 +129,7 @@ internal import CSQLite
   }
 
   /// What a column of the current row holds; nil if it is text that is not UTF-8.
-  func column(_ index: Int) -> DatabaseValue? {
+  @usableFromInline func column(_ index: Int) -> DatabaseValue? {
     let column = Int32(index)
     return switch unsafe sqlite3_column_type(handle, column) {
     case SQLITE_INTEGER: .integer(unsafe sqlite3_column_int64(handle, column))
@@ -135,15 +144,19 @@ internal import CSQLite
   }
 
   /// Lends the bytes of a column of the current row: a blob's, or a text's in UTF-8.
-  func withColumnBytes<Result, Failure: Error>(
+  @inlinable func withColumnBytes<Result, Failure: Error>(
     _ index: Int, _ body: (Span<UInt8>) throws(Failure) -> Result
   ) throws(Failure) -> Result {
+    try unsafe body(Span(_unsafeBytes: columnBytes(index)))
+  }
+
+  /// The bytes of a column of the current row, which SQLite may move or free at the next call.
+  @usableFromInline func columnBytes(_ index: Int) -> UnsafeRawBufferPointer {
     let column = Int32(index)
     // The pointer first, then the length: the first call may convert the value.
     let start = unsafe sqlite3_column_blob(handle, column)
     let count = Int(unsafe sqlite3_column_bytes(handle, column))
-    let bytes = unsafe UnsafeRawBufferPointer(start: start, count: start == nil ? 0 : count)
-    return try unsafe body(Span(_unsafeBytes: bytes))
+    return unsafe UnsafeRawBufferPointer(start: start, count: start == nil ? 0 : count)
   }
 }
 

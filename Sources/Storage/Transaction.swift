@@ -20,7 +20,7 @@ extension Queryable where Self: ~Copyable {
   ///   - values: one for each parameter, in order.
   ///   - transform: makes an element of a row.
   /// - Throws: ``StoreError``, or what `transform` throws.
-  public borrowing func all<each Value: DatabaseValueConvertible, Element>(
+  @inlinable public borrowing func all<each Value: DatabaseValueConvertible, Element>(
     _ sql: StaticString, _ values: repeat each Value,
     transform: (borrowing Row) throws -> Element
   ) throws -> [Element] {
@@ -37,7 +37,7 @@ extension Queryable where Self: ~Copyable {
   ///   - transform: makes an element of the row.
   /// - Returns: nil if there is no row.
   /// - Throws: ``StoreError``, or what `transform` throws.
-  public borrowing func one<each Value: DatabaseValueConvertible, Element>(
+  @inlinable public borrowing func one<each Value: DatabaseValueConvertible, Element>(
     _ sql: StaticString, _ values: repeat each Value,
     transform: (borrowing Row) throws -> Element
   ) throws -> Element? {
@@ -49,12 +49,12 @@ extension Queryable where Self: ~Copyable {
 
 /// A consistent view of the database, valid within one closure of ``Store/read(_:)``.
 @safe public struct Snapshot: ~Copyable, Queryable {
-  private let connection: Connection
+  @usableFromInline let connection: Connection
 
   init(_ connection: Connection) { self.connection = connection }
 
   /// Runs a query and lends each row to a closure, in order. See ``Queryable``.
-  public borrowing func forEach<each Value: DatabaseValueConvertible>(
+  @inlinable public borrowing func forEach<each Value: DatabaseValueConvertible>(
     _ sql: StaticString, _ values: repeat each Value, body: (borrowing Row) throws -> Void
   ) throws {
     try connection.forEach(sql, repeat each values, body: body)
@@ -63,13 +63,13 @@ extension Queryable where Self: ~Copyable {
 
 /// The right to change the database, valid within one closure of ``Store/write(_:)``.
 @safe public struct Transaction: ~Copyable, Queryable {
-  private let connection: Connection
+  @usableFromInline let connection: Connection
 
   init(_ connection: Connection) { self.connection = connection }
 
   /// Runs a query, or a statement with RETURNING, and lends each row to a closure, in order.
   /// See ``Queryable``.
-  public borrowing func forEach<each Value: DatabaseValueConvertible>(
+  @inlinable public borrowing func forEach<each Value: DatabaseValueConvertible>(
     _ sql: StaticString, _ values: repeat each Value, body: (borrowing Row) throws -> Void
   ) throws {
     try connection.requireTransaction()
@@ -82,7 +82,7 @@ extension Queryable where Self: ~Copyable {
   ///   - sql: one statement, prepared once a connection.
   ///   - values: one for each parameter, in order.
   /// - Throws: ``StoreError``; the statement has then changed nothing.
-  public borrowing func execute<each Value: DatabaseValueConvertible>(
+  @inlinable public borrowing func execute<each Value: DatabaseValueConvertible>(
     _ sql: StaticString, _ values: repeat each Value
   ) throws(StoreError) {
     try connection.requireTransaction()
