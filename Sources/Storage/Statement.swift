@@ -135,9 +135,10 @@ internal import CSQLite
     case SQLITE_INTEGER: .integer(unsafe sqlite3_column_int64(handle, column))
     case SQLITE_FLOAT: .real(unsafe sqlite3_column_double(handle, column))
     case SQLITE_TEXT:
-      withColumnBytes(index) { bytes in
-        unsafe bytes.withUnsafeBufferPointer { unsafe String(validating: $0, as: UTF8.self) }
-      }.map { .text($0) }
+      withColumnBytes(index) { bytes -> DatabaseValue? in
+        guard let text = try? UTF8Span(validating: bytes) else { return nil }
+        return .text(String(copying: text))
+      }
     case SQLITE_BLOB: .blob(withColumnBytes(index) { bytes in Array(copying: bytes) })
     default: .null
     }

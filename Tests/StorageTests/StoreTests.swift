@@ -82,6 +82,17 @@ import Testing
     await store.close()
   }
 
+  @Test func textThatIsNotUTF8() async throws {
+    let store = try await Store.open(.memory)
+    try await store.write { transaction in
+      try transaction.forEach("SELECT CAST(? AS TEXT)", [0x61, 0xff] as [UInt8]) { row in
+        #expect(throws: StoreError(.unexpectedValue, "")) { let _: String = try row[0] }
+        try #expect(row.withBytes(0) { $0.count } == 2)
+      }
+    }
+    await store.close()
+  }
+
   @Test func mistakesInSQL() async throws {
     let store = try await folder.open()
     try await store.write { transaction in
