@@ -11,6 +11,8 @@ internal import CSQLite
   private let handle: OpaquePointer
   /// How many values it takes.
   @usableFromInline let parameterCount: Int32
+  /// Whether SQLite keeps copies of bytes that were bound.
+  private var holdsBytes = false
 
   /// Prepares the only statement in `sql`.
   ///
@@ -79,12 +81,14 @@ internal import CSQLite
     case .integer(let value): result = unsafe sqlite3_bind_int64(handle, index, value)
     case .real(let value): result = unsafe sqlite3_bind_double(handle, index, value)
     case .text(var value):
+      holdsBytes = true
       result = value.withUTF8 { text in
         unsafe text.withMemoryRebound(to: CChar.self) { text in
           unsafe csqlite_bind_text(handle, index, text.baseAddress, UInt64(text.count))
         }
       }
     case .blob(let value):
+      holdsBytes = true
       result = unsafe value.withUnsafeBytes { bytes in
         // A null pointer would bind NULL, not the empty blob.
         unsafe bytes.isEmpty
@@ -112,11 +116,14 @@ internal import CSQLite
     }
   }
 
-  /// Makes it ready for its next use, and drops what was bound.
+  /// Makes it ready for its next use, and drops the bytes that were bound, which may be many or
+  /// secret. A number may stay until the next use, which binds every parameter anew.
   @usableFromInline func reset() {
     // The result repeats the error that `step` has thrown already.
     unsafe sqlite3_reset(handle)
+    guard holdsBytes else { return }
     unsafe sqlite3_clear_bindings(handle)
+    holdsBytes = false
   }
 
   /// The number of columns of a row.

@@ -93,6 +93,20 @@ import Testing
     await store.close()
   }
 
+  @Test func theNextUseOfAStatementBindsAllAnew() async throws {
+    let store = try await Store.open(.memory)
+    try await store.write { transaction in
+      let text: StaticString = "SELECT quote(?) || ' ' || quote(?)"
+      func read(_ row: borrowing Row) throws -> String { try row[0] }
+      try #expect(transaction.one(text, 1, "a", transform: read) == "1 'a'")
+      #expect(throws: StoreError.self) { try transaction.execute(text, 2) }
+      #expect(throws: StoreError.self) { try transaction.execute(text, 2, 3, 4) }
+      try #expect(transaction.one(text, Int?.none, 0.5, transform: read) == "NULL 0.5")
+      try #expect(transaction.one(text, [7] as [UInt8], false, transform: read) == "X'07' 0")
+    }
+    await store.close()
+  }
+
   @Test func mistakesInSQL() async throws {
     let store = try await folder.open()
     try await store.write { transaction in
