@@ -17,7 +17,7 @@ internal import CSQLite
   private static let countsNoMemory = csqlite_count_no_memory() == SQLITE_OK
 
   private let database: OpaquePointer
-  private var statements: [StatementKey: Statement] = [:]
+  private var statements = StatementCache()
   private let observer: Observer
 
   /// What SQLite's callbacks read and leave behind; apart from `Connection`, so that they can be
@@ -110,25 +110,13 @@ internal import CSQLite
 // MARK: - Statements
 
 extension Connection {
-  /// Two literals with the same address and length are the same text, and literals live forever.
-  private struct StatementKey: Hashable {
-    let address: UInt
-    let count: Int
-
-    init(_ sql: StaticString) {
-      address = sql.withUTF8Buffer { UInt(bitPattern: $0.baseAddress) }
-      count = sql.utf8CodeUnitCount
-    }
-  }
-
   @usableFromInline func statement(_ sql: StaticString) throws(StoreError) -> Statement {
-    let key = StatementKey(sql)
-    if let cached = statements[key] {
+    if let cached = statements.statement(of: sql) {
       // A query inside its own row closure needs a second statement.
       return cached.isBusy ? try unsafe Statement(sql, on: database) : cached
     }
     let statement = try unsafe Statement(sql, on: database)
-    statements[key] = statement
+    statements.insert(statement)
     return statement
   }
 

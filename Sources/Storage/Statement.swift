@@ -8,6 +8,8 @@ internal import CSQLite
 /// What is generic over the values is made for each caller's types, down to what knows a
 /// ``DatabaseValue`` only: shared code would ask for their metadata at every statement.
 @safe @usableFromInline final class Statement {
+  /// What it was made of.
+  let sql: StaticString
   private let handle: OpaquePointer
   /// How many values it takes.
   @usableFromInline let parameterCount: Int32
@@ -41,6 +43,7 @@ internal import CSQLite
     guard let handle = unsafe handle else {
       throw StoreError(.other(SQLITE_MISUSE), "no statement in the SQL text")
     }
+    self.sql = sql
     unsafe self.handle = handle
     parameterCount = unsafe sqlite3_bind_parameter_count(handle)
     if hasRest {

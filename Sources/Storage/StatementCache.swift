@@ -1,0 +1,44 @@
+/// The prepared statements of a connection, found by where their text lies in the program.
+///
+/// Two literals with the same address and length are the same text, and literals live forever. A
+/// dictionary would spend a fifth of a short statement's time on a hash that nobody can foresee.
+struct StatementCache {
+  /// A power of two, at most half of them taken.
+  private var slots: [Statement?] = Array(repeating: nil, count: 128)
+  private var count = 0
+
+  /// The statement that was made of this text, if there is one.
+  func statement(of sql: StaticString) -> Statement? { slots[slot(of: sql)] }
+
+  /// Keeps a statement in the place of another of the same text.
+  mutating func insert(_ statement: Statement) {
+    count += 1
+    if count > slots.count / 2 {
+      let smaller = slots
+      slots = Array(repeating: nil, count: 2 * smaller.count)
+      for case let statement? in smaller { slots[slot(of: statement.sql)] = statement }
+    }
+    slots[slot(of: statement.sql)] = statement
+  }
+
+  /// Lets go of all statements.
+  mutating func removeAll() { self = StatementCache() }
+
+  /// The slot of this text's statement, or the free one where that belongs.
+  private func slot(of sql: StaticString) -> Int {
+    // The product's middle depends on all bits in which the addresses of a program differ.
+    var slot = Int(truncatingIfNeeded: (sql.address &* 0x9e37_79b9_7f4a_7c15) >> 32)
+    while true {
+      slot &= slots.count - 1
+      guard let other = slots[slot]?.sql else { return slot }
+      if other.address == sql.address, other.utf8CodeUnitCount == sql.utf8CodeUnitCount {
+        return slot
+      }
+      slot += 1
+    }
+  }
+}
+
+extension StaticString {
+  fileprivate var address: UInt { withUTF8Buffer { UInt(bitPattern: $0.baseAddress) } }
+}
