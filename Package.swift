@@ -173,7 +173,8 @@ let tests: [Target] = [
       "BlockingTests", "Configuration", "HTTPProtocol", "HTTPServer", "Locking", "Observability",
       "ServiceKit", "Storage",
     ]),
-  .testTarget(name: "StorageTests", dependencies: ["BlockingTests", "Sanitizers", "Storage"]),
+  .testTarget(
+    name: "StorageTests", dependencies: ["BlockingTests", "Locking", "Sanitizers", "Storage"]),
   .testTarget(
     name: "TokenScriptRepoTests",
     dependencies: [

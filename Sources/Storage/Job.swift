@@ -13,7 +13,7 @@
   func finish() {}
 
   /// Makes it a failure, whatever its closure returned: that did not come to last.
-  final func fail(_ error: any Error) { failure = error }
+  func fail(_ error: any Error) { failure = error }
 }
 
 /// A ``Job`` with the type of its result.
@@ -24,26 +24,37 @@
   private let body: @Sendable (borrowing Context) throws -> Value
   // Unsafe, so unchecked: a worker finishes each job that it takes, exactly once, and takes all.
   private let continuation: UnsafeContinuation<Value, any Error>
+  private let outcome: (@Sendable (Bool) -> Void)?
+  private var hasRun = false
   private var value: Value?
 
   init(
     _ body: @escaping @Sendable (borrowing Context) throws -> Value,
-    _ continuation: UnsafeContinuation<Value, any Error>
+    _ continuation: UnsafeContinuation<Value, any Error>,
+    outcome: (@Sendable (Bool) -> Void)? = nil
   ) {
     self.body = body
     unsafe self.continuation = continuation
+    self.outcome = outcome
   }
 
   override func run(in context: borrowing Context) {
+    hasRun = true
     do {
       value = try body(context)
     } catch {
-      failure = error
+      fail(error)
     }
+  }
+
+  override func fail(_ error: any Error) {
+    super.fail(error)
+    if hasRun { outcome?(false) }
   }
 
   override func finish() {
     if failure == nil, let value {
+      outcome?(true)
       unsafe continuation.resume(returning: value)
     } else {
       unsafe continuation.resume(throwing: failure ?? StoreError.closed)

@@ -110,16 +110,21 @@ internal import SystemCalls
   /// were queued at the same time, but isolated from their failures. Whatever it throws, or a
   /// failure of the store, leaves none of its changes.
   ///
-  /// - Parameter body: changes the database and doesn't wait for anything: others are behind it.
+  /// - Parameters:
+  ///   - outcome: is told what became of the changes once `body` has run: true when they are on the
+  ///     disk, false when they are undone. For those who remember what the database holds: it runs on
+  ///     the writer's thread, before any other closure sees the database without the changes.
+  ///   - body: changes the database and doesn't wait for anything: others are behind it.
   /// - Returns: what `body` returns, once its changes are on the disk.
   /// - Throws: what `body` throws, or ``StoreError``: `.busy` if too many closures are queued or
   ///   another process kept the database locked, `.closed` after ``close()``. After an `.ioError`
   ///   and a crash before the next write, the changes may turn out to be there nevertheless.
   public nonisolated(nonsending) func write<Value: Sendable>(
+    outcome: (@Sendable (Bool) -> Void)? = nil,
     _ body: @escaping @Sendable (borrowing Transaction) throws -> Value
   ) async throws -> Value {
     try await unsafe withUnsafeThrowingContinuation { continuation in
-      let job = unsafe Operation(body, continuation)
+      let job = unsafe Operation(body, continuation, outcome: outcome)
       do throws(StoreError) {
         try writes.append(job)
       } catch {

@@ -1,0 +1,158 @@
+import BlockingTests
+import Foundation
+import Locking
+import Testing
+
+@testable import Storage
+
+/// What those are told who remember what they have written.
+@Suite(.ownThreads) struct OutcomeTests {
+  private struct Refusal: Error {}
+
+  /// What happens, in order.
+  private final class Events: Sendable {
+    private let events = Lock<[String]>([])
+
+    func add(_ event: String) { events.withLock { $0.append(event) } }
+
+    var all: [String] { events.withLock(\.self) }
+  }
+
+  /// A way in which a closure ends.
+  private enum End {
+    case well
+    case throwing
+    case breakingForeignKeys
+    /// Takes the whole transaction along, as a full disk may.
+    case rollingBack
+  }
+
+  private let folder = TemporaryFolder()
+  private let events = Events()
+
+  /// Writes in one group, and gives the events: a closure's number when it runs, and what its outcome
+  /// is when that is told.
+  private func write(_ ends: [End], to store: Store) async throws -> [String] {
+    let gate = Gate()
+    let held = gate.hold(store)
+    await gate.waitUntilHeld()
+    var tasks: [Task<Bool, Never>] = []
+    for (number, end) in ends.enumerated() {
+      tasks.append(
+        Task { [events] in
+          do {
+            try await store.write(outcome: { events.add("\(number) \($0)") }) { transaction in
+              events.add("\(number)")
+              try add("\(number)", transaction)
+              switch end {
+              case .well: break
+              case .throwing: throw Refusal()
+              case .breakingForeignKeys:
+                try transaction.execute("INSERT INTO tags VALUES (99, 'refers to nothing')")
+              case .rollingBack:
+                try transaction.execute(
+                  "INSERT OR ROLLBACK INTO notes (text) VALUES (?)", "\(number)")
+              }
+            }
+            return true
+          } catch {
+            return false
+          }
+        })
+      try await gate.wait(for: tasks.count, store)
+    }
+    gate.open()
+    try await held.value
+    for (number, task) in tasks.enumerated() {
+      // Who waits hears the same, later.
+      let isWritten = await task.value
+      #expect(events.all.contains("\(number) \(isWritten)"))
+    }
+    return events.all
+  }
+
+  private func patient() async throws -> Store {
+    var configuration = StoreConfiguration()
+    configuration.longestTransaction = .seconds(60)
+    return try await folder.open(notes, configuration)
+  }
+
+  @Test func successIsToldOfAllAfterTheCommit() async throws {
+    let store = try await patient()
+    #expect(
+      try await write([.well, .well, .well], to: store)
+        == ["0", "1", "2", "0 true", "1 true", "2 true"])
+    await store.close()
+  }
+
+  @Test(arguments: [false, true])
+  func failureIsToldBeforeAnotherRuns(_ isOfForeignKeys: Bool) async throws {
+    let store = try await patient()
+    let end = isOfForeignKeys ? End.breakingForeignKeys : .throwing
+    #expect(
+      try await write([.well, end, .well], to: store)
+        == ["0", "1", "1 false", "2", "0 true", "2 true"])
+    await store.close()
+  }
+
+  @Test func failureOfAllIsToldOnceEachBeforeAnotherRuns() async throws {
+    let store = try await patient()
+    #expect(
+      try await write([.well, .throwing, .rollingBack, .well], to: store)
+        == ["0", "1", "1 false", "2", "2 false", "0 false", "3", "3 true"])
+    #expect(try await store.read { try $0.all("SELECT text FROM notes") { try $0[0] } } == ["3"])
+    await store.close()
+  }
+
+  @Test func aCommitThatFailsIsAFailureOfAll() async throws {
+    let store = try await patient()
+    let log = try OpenLog(of: folder.database)
+    log.refuseWrites(true)
+    #expect(
+      try await write([.well, .throwing, .well], to: store)
+        == ["0", "1", "1 false", "2", "0 false", "2 false"])
+    log.refuseWrites(false)
+    #expect(try await store.read { try count($0) } == 0)
+    try await store.write { try add("healed", $0) }
+    #expect(try await store.read { try count($0) } == 1)
+    await store.close()
+  }
+
+  @Test func whatNeverRanHasNoOutcome() async throws {
+    let store = try await folder.open()
+    await store.close()
+    await #expect(throws: StoreError(.closed, "")) {
+      try await store.write(outcome: { [events] in events.add("\($0)") }) { try add("a", $0) }
+    }
+    #expect(events.all == [])
+  }
+}
+
+/// The write-ahead log as the writer has it open.
+private final class OpenLog {
+  private struct NotFound: Error {}
+
+  private let path: String
+  private let descriptor: Int32
+  private let original: Int32
+
+  /// Finds the descriptor, before a reader has one too.
+  init(of database: String) throws {
+    path = try #require(realpath(database + "-wal", nil).map { String(cString: $0) })
+    let found = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").first {
+      [path] in
+      (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\($0)")) == path
+    }
+    descriptor = try #require(found.flatMap(Int32.init))
+    original = dup(descriptor)
+  }
+
+  deinit { close(original) }
+
+  /// Makes each write fail as on a broken disk; reading goes on.
+  func refuseWrites(_ isRefusing: Bool) {
+    let readOnly = open(path, O_RDONLY)
+    dup2(isRefusing ? readOnly : original, descriptor)
+    close(readOnly)
+  }
+}
