@@ -60,7 +60,7 @@ let plugins: [Target] = [
     name: "Apptimist",
     dependencies: [
       "ApptimistProtocol", "CICU", "Configuration", "Cryptography", "HTTPClient", "HTTPProtocol",
-      "HTTPServer", "Locking", "Observability", "ServiceKit", "Storage", "SystemCalls",
+      "HTTPServer", "Locking", "Observability", "ServiceKit", "Storage", "SystemCalls", "Wire",
     ],
     path: "Plugins/Apptimist"),
   .target(

@@ -42,6 +42,32 @@ extension PDU {
       writer.write(to)
       writer.write(from)
     }
+
+    /// Where the recipient is in a header.
+    private static let recipientField = 10..<42
+
+    /// A message's header for another recipient.
+    ///
+    /// - Parameters:
+    ///   - header: as ``PDU/encoded()`` gives it; what is too short for one stays as it is.
+    ///   - recipient: who gets it.
+    public static func header(
+      _ header: [UInt8], for recipient: EncryptionPublicKey
+    ) -> [UInt8] {
+      guard header.count >= recipientField.upperBound else { return header }
+      var header = header
+      header.replaceSubrange(recipientField, with: recipient.bytes)
+      return header
+    }
+
+    /// Whether two messages' headers are the same, or would be with the same recipient.
+    public static func isSame(_ header: [UInt8], _ other: [UInt8]) -> Bool {
+      guard header.count == other.count, header.count >= recipientField.upperBound else {
+        return header == other
+      }
+      return header[..<recipientField.lowerBound] == other[..<recipientField.lowerBound]
+        && header[recipientField.upperBound...] == other[recipientField.upperBound...]
+    }
   }
 
   /// From a device: delete a message's content; from the service: it was deleted (RFC

@@ -1,21 +1,23 @@
+import ApptimistProtocol
+
 @testable import Apptimist
 
 /// What a queue should be, in the simplest words: arrays, gone through from the start each time.
 struct QueueModel {
   struct Entry {
     let position: Int64
-    let id: Int
+    let id: MessageID
     let sender: Int
     var kind: EntryKind
-    var content: [UInt8]
+    var copy: MessageCopy?
     var size: Int
   }
 
   private(set) var entries: [Entry] = []
   private(set) var last: Int64 = 0
-  private var known: [Int: (position: Int64, isTruncated: Bool)] = [:]
-  private var dropped: [(position: Int64, id: Int)] = []
-  private let owner: Int
+  private(set) var known: [MessageID: (position: Int64, isTruncated: Bool)] = [:]
+  private(set) var dropped: [(position: Int64, id: MessageID)] = []
+  let owner: Int
   private let limits: ApptimistStore.Limits
 
   init(owner: Int, limits: ApptimistStore.Limits) {
@@ -23,29 +25,40 @@ struct QueueModel {
     self.limits = limits
   }
 
-  mutating func enqueue(_ id: Int, from sender: Int, content: [UInt8]) -> Enqueued {
-    if let known = known[id] { return .known(StreamPosition(rawValue: known.position)) }
+  /// A message as a user gets it: headers differ in the recipient only.
+  static func copy(of number: Int, _ data: [UInt8], for user: Int) -> MessageCopy {
+    let message = PDU.Message(
+      time: UInt64(number), recipient: StoreFixture.key(user), to: StoreFixture.key(10),
+      from: StoreFixture.key(1))
+    let header = PDU.message(message).encoded()
+    return MessageCopy(
+      recipient: StoreFixture.key(user), id: MessageID(header: header, data: data[...]),
+      header: header, data: data)
+  }
+
+  mutating func enqueue(_ copy: MessageCopy, from sender: Int) -> Enqueued {
+    if let known = known[copy.id] { return .known(StreamPosition(rawValue: known.position)) }
     // Known before room is made: it is the newest, and never the one that is forgotten.
-    known[id] = (last + 1, false)
-    append(id, from: sender, .message, content, size: content.count)
+    known[copy.id] = (last + 1, false)
+    append(copy.id, from: sender, .message, copy, size: copy.header.count + copy.data.count)
     return .queued(StreamPosition(rawValue: last))
   }
 
-  mutating func truncate(_ id: Int) -> Truncation {
+  mutating func truncate(_ id: MessageID) -> Truncation {
     guard let message = known[id] else { return .never }
     guard !message.isTruncated else { return .again }
     known[id] = (message.position, true)
     if let index = entries.firstIndex(where: { $0.position == message.position }) {
       entries[index].kind = .place
-      entries[index].content = []
+      entries[index].copy = nil
       entries[index].size = 0
     }
-    append(id, from: owner, .truncation, [], size: 66)
+    append(id, from: owner, .truncation, nil, size: 66)
     return .first(StreamPosition(rawValue: last))
   }
 
   private mutating func append(
-    _ id: Int, from sender: Int, _ kind: EntryKind, _ content: [UInt8], size: Int
+    _ id: MessageID, from sender: Int, _ kind: EntryKind, _ copy: MessageCopy?, size: Int
   ) {
     while !entries.isEmpty {
       let isCrowded = entries.count >= limits.queueEntries
@@ -63,11 +76,11 @@ struct QueueModel {
     }
     last += 1
     entries.append(
-      Entry(position: last, id: id, sender: sender, kind: kind, content: content, size: size))
+      Entry(position: last, id: id, sender: sender, kind: kind, copy: copy, size: size))
   }
 
-  func start(head: Int?, max: Int) -> Int64 {
-    let start = head.flatMap { known[$0]?.position } ?? 0
+  func start(head: MessageID, max: Int) -> Int64 {
+    let start = known[head]?.position ?? 0
     let places = entries.filter { $0.kind != .truncation }
     guard max > 0, places.count >= max else { return start }
     return Swift.max(start, places[places.count - max].position - 1)
@@ -77,11 +90,8 @@ struct QueueModel {
   func stream(after position: Int64) -> [StreamEntry] {
     entries.filter { $0.position > position && $0.kind != .place }.map { entry in
       StreamEntry(
-        position: StreamPosition(rawValue: entry.position), id: StoreFixture.id(entry.id),
-        content: entry.kind == .truncation
-          ? .truncation
-          : .message(header: Array(entry.content.prefix(1)), data: Array(entry.content.dropFirst()))
-      )
+        position: StreamPosition(rawValue: entry.position), id: entry.id,
+        content: entry.copy.map { .message(header: $0.header, data: $0.data) } ?? .truncation)
     }
   }
 }

@@ -18,12 +18,26 @@ final class StoreFixture: Sendable {
   deinit { try? FileManager.default.removeItem(atPath: folder) }
 
   /// Opens the database, a new one or the same again.
+  ///
+  /// - Parameter version: how many of the migrations it has.
   func open(
-    _ limits: ApptimistStore.Limits = ApptimistStore.Limits()
+    _ limits: ApptimistStore.Limits = ApptimistStore.Limits(), version: Int = .max
   ) async throws -> ApptimistStore {
     let store = try await Store.open(
-      .file("\(folder)/awd.sqlite3"), migrations: ApptimistStore.migrations)
+      .file("\(folder)/awd.sqlite3"), migrations: Array(ApptimistStore.migrations.prefix(version)))
     return ApptimistStore(store: store, limits: limits)
+  }
+
+  /// The database as a crash at this moment would leave it.
+  func copy() throws -> StoreFixture {
+    let copy = try StoreFixture()
+    // Copied in this order, the log has all that the file lacks: no test writes so much that it is
+    // emptied meanwhile.
+    for file in ["awd.sqlite3", "awd.sqlite3-wal"] {
+      try FileManager.default.copyItem(
+        atPath: "\(folder)/\(file)", toPath: "\(copy.folder)/\(file)")
+    }
+    return copy
   }
 
   /// A key that is a number, and a name for it.
@@ -35,7 +49,7 @@ final class StoreFixture: Sendable {
 
   private static func fixed<Value: FixedBytes>(_ number: Int) -> Value {
     let digits = withUnsafeBytes(of: number.bigEndian) { Array($0) }
-    return Value(Array(repeating: 0xA5, count: Value.byteCount - 8) + digits) ?? Value()
+    return Value(digits + Array(repeating: 0xA5, count: Value.byteCount - 8)) ?? Value()
   }
 }
 
@@ -92,6 +106,11 @@ extension ApptimistStore {
       end = page.end
       if page.isLast { return entries }
     }
+  }
+
+  /// The last position that a user's queue has given away.
+  func lastPosition(of user: EncryptionPublicKey) async throws -> StreamPosition {
+    try await readQueue(of: user) { user, snapshot in try queue(of: user, snapshot).last } ?? .zero
   }
 
   func count(_ sql: StaticString) async throws -> Int {

@@ -7,108 +7,159 @@ import Testing
 
 /// The queues against a model, by what is told of them.
 @Suite struct StoreModelTests {
-  private let fixture: StoreFixture
-
-  init() throws { fixture = try StoreFixture() }
-
   @Test(arguments: (0..<8).map { _ in UInt64.random(in: 0...UInt64.max) } + [1, 2])
   func `queues are what the model says`(_ seed: UInt64) async throws {
     print("StoreModelTests seed \(seed)")
-    var generator = SeededGenerator(seed: seed)
-    var limits = ApptimistStore.Limits()
-    limits.queueEntries = generator.pick(1...15)
-    limits.queueBytes = generator.pick(100...900)
-    limits.rememberedMessages = generator.pick(0...20)
-    var store = try await fixture.open(limits)
-    try await store.makeUsers(1...4)
-    var models = (1...4).map { QueueModel(owner: $0, limits: limits) }
-    var newest = 0
-
-    for step in 0..<400 {
-      switch generator.pick(0...99) {
-      case 0..<60:
-        let sender = generator.pick(1...4)
-        var data = Array(
-          repeating: UInt8.random(in: 0...255, using: &generator), count: generator.pick(0...150))
-        let recipients = (0..<generator.pick(1...4)).map { _ in generator.pick(1...4) }
-        var copies: [MessageCopy] = []
-        var expected: [Enqueued] = []
-        for recipient in recipients {
-          let isRetry = generator.pick(0...3) == 0
-          if !isRetry { newest += 1 }
-          let id = isRetry ? generator.pick(0...newest) : newest
-          if generator.pick(0...2) == 0 { data.append(1) }
-          let header = [UInt8(truncatingIfNeeded: recipient &* 37)]
-          copies.append(
-            MessageCopy(
-              recipient: StoreFixture.key(recipient), id: StoreFixture.id(id), header: header,
-              data: data))
-          expected.append(
-            models[recipient - 1].enqueue(id, from: sender, content: header + data))
-        }
-        #expect(
-          try await store.enqueue(copies, from: StoreFixture.key(sender)) == expected,
-          "seed \(seed), step \(step)")
-      case 60..<78:
-        let user = generator.pick(1...4)
-        let id = generator.pick(Swift.max(0, newest - 30)...newest)
-        let expected = models[user - 1].truncate(id)
-        #expect(try await store.truncate(id, of: user) == expected, "seed \(seed), step \(step)")
-      case 78..<98:
-        let user = generator.pick(1...4)
-        let head = generator.pick(0...4) == 0 ? nil : generator.pick(0...newest)
-        let max = generator.pick(0...2) == 0 ? 0 : generator.pick(1...20)
-        let start = try await store.start(
-          of: StoreFixture.key(user), head: head.map(StoreFixture.id) ?? MessageID(), max: max)
-        #expect(
-          start.rawValue == models[user - 1].start(head: head, max: max),
-          "seed \(seed), step \(step)")
-        let told = try await store.entries(
-          of: user, after: start, maxBytes: generator.pick(0...400),
-          maxEntries: generator.pick(1...6))
-        #expect(
-          told == models[user - 1].stream(after: start.rawValue), "seed \(seed), step \(step)")
-      default:
-        await store.store.close()
-        store = try await fixture.open(limits)
-      }
-    }
-
-    for user in 1...4 {
-      #expect(try await store.entries(of: user) == models[user - 1].stream(after: 0))
-      let last = try await store.lastPosition(of: StoreFixture.key(user))
-      #expect(last.rawValue == models[user - 1].last)
-    }
-    try await expectConsistency(of: store)
+    var play = Play(seed: seed)
+    try await play.open(StoreFixture())
+    try await play.store?.makeUsers(1...4)
+    for _ in 0..<400 { try await play.go() }
+    try await play.end()
   }
 
-  /// No row is left over, and all sums are right.
-  private func expectConsistency(of store: ApptimistStore) async throws {
-    let wrong = try await store.count(
-      """
-      SELECT
-        (SELECT count(*) FROM apptimist_messages
-         WHERE id NOT IN (SELECT message FROM apptimist_entries)) +
-        (SELECT count(*) FROM apptimist_bodies
-         WHERE id NOT IN (SELECT body FROM apptimist_messages WHERE body IS NOT NULL)) +
-        (SELECT count(*) FROM apptimist_queues q WHERE
-          (entries, bytes) IS NOT
-            (SELECT count(*), coalesce(sum(size), 0) FROM apptimist_entries e
-             WHERE e.user = q.user)
-          OR dropped IS NOT (SELECT count(*) FROM apptimist_dropped d WHERE d.user = q.user)) +
-        (SELECT count(*) FROM apptimist_shares s WHERE (entries, bytes, oldest) IS NOT
-          (SELECT count(*), sum(size), min(position) FROM apptimist_entries e
-           WHERE e.user = s.user AND e.sender = s.sender)) +
-        (SELECT count(*) FROM (SELECT DISTINCT user, sender FROM apptimist_entries)) -
-        (SELECT count(*) FROM apptimist_shares)
-      """)
-    #expect(wrong == 0)
-    let ids = try await store.count(
-      """
-      SELECT (SELECT count(*) FROM apptimist_message_ids) -
-        (SELECT count(*) FROM apptimist_entries WHERE kind <> 2) -
-        (SELECT count(*) FROM apptimist_dropped)
-      """)
-    #expect(ids == 0)
+  @Test(arguments: (0..<4).map { _ in UInt64.random(in: 0...UInt64.max) } + [3])
+  func `queues of the first version go on`(_ seed: UInt64) async throws {
+    print("StoreModelTests seed \(seed)")
+    var play = Play(seed: seed)
+    for _ in 0..<200 { try await play.go() }
+    let fixture = try StoreFixture()
+    let first = try await fixture.open(version: 1)
+    try await first.makeUsers(1...4)
+    try await FirstVersion.write(play.models, to: first)
+    await first.store.close()
+    try await play.open(fixture)
+    try await play.store?.expectConsistency()
+    for user in 1...4 { try await play.read(user, max: 0, head: MessageID()) }
+    for _ in 0..<200 { try await play.go() }
+    try await play.end()
+  }
+}
+
+/// Random steps of a model and of a store, if there is one yet.
+private struct Play {
+  let seed: UInt64
+  private var generator: SeededGenerator
+  private var limits = ApptimistStore.Limits()
+  private(set) var models: [QueueModel] = []
+  /// The data of each message; each is known to a user by what its header makes of that.
+  private var contents: [[UInt8]] = []
+  private var step = 0
+  private var fixture: StoreFixture?
+  private(set) var store: ApptimistStore?
+
+  init(seed: UInt64) {
+    self.seed = seed
+    generator = SeededGenerator(seed: seed)
+    limits.queueEntries = generator.pick(1...15)
+    limits.queueBytes = generator.pick(200...2500)
+    limits.rememberedMessages = generator.pick(0...20)
+    limits.arrivals = generator.pick(0...40)
+    limits.arrivalsEach = generator.pick(1...10)
+    limits.arrivalBytes = generator.pick(0...3000)
+    models = (1...4).map { [limits] in QueueModel(owner: $0, limits: limits) }
+  }
+
+  mutating func open(_ fixture: StoreFixture) async throws {
+    store = try await fixture.open(limits)
+    self.fixture = fixture
+  }
+
+  private var place: Comment { "seed \(seed), step \(step)" }
+
+  mutating func go() async throws {
+    step += 1
+    switch generator.pick(0...99) {
+    case 0..<60: try await enqueue()
+    case 60..<78:
+      let user = generator.pick(1...4)
+      let number = generator.pick(Swift.max(0, contents.count - 30)...contents.count)
+      let id = id(of: number, for: user)
+      let expected = models[user - 1].truncate(id)
+      guard let store else { return }
+      #expect(try await store.truncate(id, of: StoreFixture.key(user)) == expected, place)
+    case 78..<97:
+      let user = generator.pick(1...4)
+      let head =
+        generator.pick(0...4) == 0
+        ? MessageID() : id(of: generator.pick(0...contents.count), for: user)
+      try await read(user, max: generator.pick(0...2) == 0 ? 0 : generator.pick(1...20), head: head)
+    case 97: try await crash()
+    case 98: try await undo()
+    default: try await restart()
+    }
+  }
+
+  private mutating func enqueue() async throws {
+    let sender = generator.pick(1...4)
+    var copies: [MessageCopy] = []
+    var expected: [Enqueued] = []
+    for _ in 0..<generator.pick(1...2) {
+      if contents.isEmpty || generator.pick(0...3) > 0 {
+        let byte = UInt8.random(in: 0...255, using: &generator)
+        contents.append(Array(repeating: byte, count: generator.pick(0...150)))
+      }
+      let isRetry = generator.pick(0...3) == 0
+      let number = isRetry ? generator.pick(0...contents.count - 1) : contents.count - 1
+      for _ in 0..<generator.pick(1...4) {
+        let recipient = generator.pick(1...4)
+        let copy = QueueModel.copy(of: number, contents[number], for: recipient)
+        copies.append(copy)
+        expected.append(models[recipient - 1].enqueue(copy, from: sender))
+      }
+    }
+    guard let store else { return }
+    #expect(
+      try await store.enqueue(copies, from: StoreFixture.key(sender)) == expected, place)
+  }
+
+  mutating func read(_ user: Int, max: Int, head: MessageID) async throws {
+    guard let store else { return }
+    let start = try await store.start(of: StoreFixture.key(user), head: head, max: max)
+    #expect(start.rawValue == models[user - 1].start(head: head, max: max), place)
+    let told = try await store.entries(
+      of: user, after: start, maxBytes: generator.pick(0...400), maxEntries: generator.pick(1...6))
+    #expect(told == models[user - 1].stream(after: start.rawValue), place)
+  }
+
+  /// A transaction that has touched what is remembered leaves nothing.
+  private func undo() async throws {
+    struct Refusal: Error {}
+    guard let store else { return }
+    await #expect(throws: Refusal.self) {
+      try await store.writeQueues { arrivals, transaction in
+        for user in 1...4 {
+          try store.settle(StoreFixture.key(user), &arrivals, transaction)
+        }
+        throw Refusal()
+      }
+    }
+  }
+
+  private mutating func restart() async throws {
+    await store?.store.close()
+    store = try await fixture?.open(limits)
+  }
+
+  /// Goes on with what the disk has at this moment.
+  private mutating func crash() async throws {
+    guard let copy = try fixture?.copy() else { return }
+    await store?.store.close()
+    try await open(copy)
+  }
+
+  func end() async throws {
+    guard let store else { return }
+    for user in 1...4 {
+      #expect(try await store.entries(of: user) == models[user - 1].stream(after: 0), place)
+      let last = try await store.lastPosition(of: StoreFixture.key(user))
+      #expect(last.rawValue == models[user - 1].last, place)
+    }
+    try await store.expectConsistency()
+  }
+
+  /// What a user knows a message by; that of no message if there is none with this number.
+  private func id(of number: Int, for user: Int) -> MessageID {
+    guard number < contents.count else { return StoreFixture.id(number) }
+    return QueueModel.copy(of: number, contents[number], for: user).id
   }
 }

@@ -132,6 +132,80 @@ extension ApptimistStore {
           expires_at INTEGER NOT NULL
         ) STRICT, WITHOUT ROWID;
         CREATE INDEX apptimist_invitations_by_end ON apptimist_invitations (expires_at);
-        """)
+        """),
+    // A message is written down when it comes, once for all who get it; only the queues' entries are
+    // made for each of them, and many at a time.
+    Migration(
+      owner: "apptimist", number: 2,
+      sql: """
+        -- What messages have beside their places in queues, in the order in which they came: a new one
+        -- gets a number above all that are there and not before those in apptimist_settled.
+        CREATE TABLE apptimist_contents (
+          id INTEGER PRIMARY KEY,
+          -- How many of its recipients have or will have it in their queues.
+          holders INTEGER NOT NULL,
+          sender INTEGER NOT NULL,
+          -- Who gets it: the user's number and the position, each in 8 bytes, big-endian.
+          recipients BLOB NOT NULL,
+          -- As one of the recipients gets it: the others' headers differ in the recipient.
+          header BLOB NOT NULL,
+          data BLOB NOT NULL
+        ) STRICT;
+        INSERT INTO apptimist_contents
+          SELECT id, 1, 0, x'', header, data FROM apptimist_messages
+          WHERE header IS NOT NULL AND body IS NULL;
+        INSERT INTO apptimist_contents
+          SELECT min(m.id), count(*), 0, x'', m.header, b.data
+          FROM apptimist_messages m JOIN apptimist_bodies b ON b.id = m.body
+          GROUP BY m.body, substr(m.header, 1, 10), substr(m.header, 43);
+
+        -- One row: all recipients of the contents before this one have them in their queues. Those of
+        -- later ones have them if their queues have got that far.
+        CREATE TABLE apptimist_settled (before INTEGER NOT NULL) STRICT;
+        INSERT INTO apptimist_settled SELECT coalesce(max(id), 0) + 1 FROM apptimist_contents;
+
+        -- The queues: small rows in the order of the stream, apart from what may be large.
+        CREATE TABLE apptimist_places (
+          user INTEGER NOT NULL,
+          position INTEGER NOT NULL,
+          -- 0: message, 1: place of a truncated message, 2: truncation.
+          kind INTEGER NOT NULL,
+          sender INTEGER NOT NULL,
+          size INTEGER NOT NULL,
+          -- A message's only.
+          content INTEGER,
+          -- The message's; of a truncation that of the message that was truncated.
+          message_id BLOB NOT NULL,
+          PRIMARY KEY (user, position)
+        ) STRICT, WITHOUT ROWID;
+        INSERT INTO apptimist_places
+          SELECT e.user, e.position, e.kind, e.sender, e.size, m.content, m.message_id
+          FROM apptimist_entries e JOIN (
+            SELECT id, message_id, CASE WHEN header IS NULL THEN NULL WHEN body IS NULL THEN id
+              ELSE min(id) OVER (PARTITION BY body, substr(header, 1, 10), substr(header, 43))
+              END AS content
+            FROM apptimist_messages) m ON m.id = e.message;
+
+        -- The messages that are or were in a queue, by the first 16 bytes of their identifiers:
+        -- nobody can make a message that shares them with one of somebody else.
+        CREATE TABLE apptimist_known (
+          user INTEGER NOT NULL,
+          message_id BLOB NOT NULL,
+          position INTEGER NOT NULL,
+          is_truncated INTEGER NOT NULL DEFAULT 0,
+          PRIMARY KEY (user, message_id)
+        ) STRICT, WITHOUT ROWID;
+        INSERT INTO apptimist_known
+          SELECT user, substr(message_id, 1, 16), position, is_truncated
+          FROM apptimist_message_ids;
+        UPDATE apptimist_dropped SET message_id = substr(message_id, 1, 16);
+
+        DROP TABLE apptimist_message_ids;
+        DROP TABLE apptimist_entries;
+        DROP TABLE apptimist_messages;
+        DROP TABLE apptimist_bodies;
+        ALTER TABLE apptimist_places RENAME TO apptimist_entries;
+        ALTER TABLE apptimist_known RENAME TO apptimist_message_ids;
+        """),
   ]
 }

@@ -36,15 +36,10 @@ extension ApptimistStore {
   func start(
     of user: EncryptionPublicKey, head: MessageID, max: Int
   ) async throws -> StreamPosition {
-    try await store.read { snapshot in
-      guard let user = try userNumber(of: user, snapshot) else { return .zero }
+    try await readQueue(of: user) { user, snapshot in
       var start = StreamPosition.zero
       if !head.isZero {
-        start =
-          try snapshot.one(
-            "SELECT position FROM apptimist_message_ids WHERE user = ? AND message_id = ?", user,
-            head
-          ) { try $0[0] } ?? .zero
+        start = try position(of: head, in: user, snapshot) ?? .zero
       }
       if max > 0 {
         let earliest: StreamPosition? = try snapshot.one(
@@ -56,7 +51,7 @@ extension ApptimistStore {
         if let earliest { start = Swift.max(start, earliest.previous) }
       }
       return start
-    }
+    } ?? .zero
   }
 
   /// Reads the entries behind a position: one, if there is any, and as many more as fit.
@@ -69,20 +64,18 @@ extension ApptimistStore {
   func page(
     of user: EncryptionPublicKey, after position: StreamPosition, maxBytes: Int, maxEntries: Int
   ) async throws -> StreamPage {
-    try await store.read { snapshot in
-      guard let queue = try queue(of: user, snapshot) else {
-        return StreamPage(entries: [], end: position, isLast: true)
-      }
+    try await readQueue(of: user) { number, snapshot in
+      let queue = try queue(of: number, snapshot)
       let limit = Swift.max(1, maxEntries)
       let rows = try snapshot.all(
         """
-        SELECT position, size, message FROM apptimist_entries
+        SELECT position, size, content, message_id FROM apptimist_entries
         WHERE user = ? AND position > ? AND kind <> ? ORDER BY position LIMIT ?
-        """, queue.user, position, EntryKind.place, limit
+        """, number, position, EntryKind.place, limit
       ) { row in
         (
           position: try row[0] as StreamPosition, size: try row[1] as Int,
-          message: try row[2] as Int64
+          content: try row[2] as Int64?, id: try row[3] as MessageID
         )
       }
       var entries: [StreamEntry] = []
@@ -90,35 +83,24 @@ extension ApptimistStore {
       for row in rows {
         bytes += row.size
         guard entries.isEmpty || bytes <= maxBytes else { break }
-        guard let entry = try self.entry(row.message, at: row.position, snapshot) else { break }
-        entries.append(entry)
+        guard let content = try content(row.content, for: user, snapshot) else { break }
+        entries.append(StreamEntry(position: row.position, id: row.id, content: content))
       }
       guard entries.count == rows.count, rows.count < limit else {
         return StreamPage(
           entries: entries, end: entries.last?.position ?? position, isLast: false)
       }
       return StreamPage(entries: entries, end: Swift.max(position, queue.last), isLast: true)
-    }
+    } ?? StreamPage(entries: [], end: position, isLast: true)
   }
 
-  private func entry(
-    _ message: Int64, at position: StreamPosition, _ snapshot: borrowing Snapshot
-  ) throws -> StreamEntry? {
-    try snapshot.one(
-      """
-      SELECT m.message_id, m.header, coalesce(m.data, b.data)
-      FROM apptimist_messages m LEFT JOIN apptimist_bodies b ON b.id = m.body WHERE m.id = ?
-      """, message
-    ) { row in
-      let header: [UInt8]? = try row[1]
-      let data: [UInt8]? = try row[2]
-      let content = header.map { StreamEntry.Content.message(header: $0, data: data ?? []) }
-      return StreamEntry(position: position, id: try row[0], content: content ?? .truncation)
+  /// What an entry tells its user.
+  private func content(
+    _ content: Int64?, for user: EncryptionPublicKey, _ snapshot: borrowing Snapshot
+  ) throws -> StreamEntry.Content? {
+    guard let content else { return .truncation }
+    return try snapshot.one("SELECT header, data FROM apptimist_contents WHERE id = ?", content) {
+      row in .message(header: PDU.Message.header(try row[0], for: user), data: try row[1])
     }
-  }
-
-  /// The last position that a user's queue has given away.
-  func lastPosition(of user: EncryptionPublicKey) async throws -> StreamPosition {
-    try await store.read { snapshot in try queue(of: user, snapshot)?.last ?? .zero }
   }
 }

@@ -12,6 +12,13 @@ struct ApptimistStore: Sendable {
     var queueEntries = 10_000
     /// How many bytes the messages and truncations of a queue have.
     var queueBytes = 256 << 20
+    /// How many messages may have arrived, and be in no queue yet.
+    var arrivals = 8_192
+    /// How many of these each queue gets at once, on the average.
+    var arrivalsEach = 128
+    /// How many bytes the copies of arrivals may have: what is to be hashed after a restart, or when
+    /// a transaction was undone, to know them again.
+    var arrivalBytes = 16 << 20
     /// Of how many messages that a queue has dropped the identifiers are still known.
     var rememberedMessages = 100_000
     /// How many forums a user has.
@@ -30,6 +37,12 @@ struct ApptimistStore: Sendable {
 
   let store: Store
   let limits: Limits
+  let arrivalMemory = ArrivalMemory()
+
+  init(store: Store, limits: Limits) {
+    self.store = store
+    self.limits = limits
+  }
 }
 
 /// What a row of `apptimist_users` stands for.

@@ -16,3 +16,21 @@ extension DatabaseValueConvertible where Self: FixedBytes {
 extension EncryptionPublicKey: DatabaseValueConvertible {}
 extension AuthenticationPublicKey: DatabaseValueConvertible {}
 extension MessageID: DatabaseValueConvertible {}
+
+/// What queues know a message by: the first 16 bytes of its identifier. Nobody can make a message that
+/// shares them with one of somebody else, and two of one's own that do only hurt oneself.
+struct KnownID: FixedBytes {
+  private var first: UInt64 = 0
+  private var second: UInt64 = 0
+
+  init() {}
+
+  init(_ id: MessageID) {
+    unsafe withUnsafeBytes(of: id) { id in
+      first = unsafe id.load(as: UInt64.self)
+      second = unsafe id.load(fromByteOffset: 8, as: UInt64.self)
+    }
+  }
+}
+
+extension KnownID: DatabaseValueConvertible {}

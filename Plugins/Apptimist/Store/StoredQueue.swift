@@ -1,4 +1,4 @@
-import Cryptography
+import ApptimistProtocol
 import Storage
 
 /// What an entry of a queue is.
@@ -9,7 +9,7 @@ enum EntryKind: Int, DatabaseValueConvertible {
   case truncation = 2
 }
 
-/// A user's queue as it is while a transaction changes it; its row is written with each new entry.
+/// A user's queue as it is while a transaction changes it.
 struct StoredQueue {
   let user: Int64
   /// The last position that was given away.
@@ -18,60 +18,86 @@ struct StoredQueue {
   var bytes: Int
   /// Of how many dropped messages the identifiers are still known.
   var dropped: Int
+  /// What a sender's newest entries add to the sender's share, and the table lacks.
+  var addition: ShareAddition?
+}
+
+/// Entries of one sender, one after the other, that the sender's share doesn't count yet.
+struct ShareAddition {
+  let sender: Int64
+  let oldest: StreamPosition
+  var entries = 0
+  var bytes = 0
 }
 
 extension ApptimistStore {
   /// What a truncation counts, in bytes: its header.
   static let truncationSize = 66
 
-  /// A user's queue; nil if there is no such user.
+  /// A user's queue.
   func queue(
-    of user: EncryptionPublicKey, _ database: borrowing some Queryable & ~Copyable
-  ) throws -> StoredQueue? {
-    try database.one(
-      """
-      SELECT q.user, q.last_position, q.entries, q.bytes, q.dropped
-      FROM apptimist_users u JOIN apptimist_queues q ON q.user = u.id WHERE u.key = ?
-      """, user
+    of user: Int64, _ database: borrowing some Queryable & ~Copyable
+  ) throws -> StoredQueue {
+    let queue = try database.one(
+      "SELECT last_position, entries, bytes, dropped FROM apptimist_queues WHERE user = ?", user
     ) { row in
       StoredQueue(
-        user: try row[0], last: try row[1], entries: try row[2], bytes: try row[3],
-        dropped: try row[4])
+        user: user, last: try row[0], entries: try row[1], bytes: try row[2], dropped: try row[3])
     }
+    guard let queue else { throw InconsistentQueue() }
+    return queue
+  }
+
+  /// Stores what a transaction has made of a queue.
+  func save(_ queue: inout StoredQueue, _ transaction: borrowing Transaction) throws {
+    try saveShare(of: &queue, transaction)
+    try transaction.execute(
+      """
+      UPDATE apptimist_queues SET last_position = ?, entries = ?, bytes = ?, dropped = ?
+      WHERE user = ?
+      """, queue.last, queue.entries, queue.bytes, queue.dropped, queue.user)
   }
 
   /// Puts an entry behind all others.
   ///
   /// - Parameters:
   ///   - kind: what it is.
+  ///   - id: the message that it is, or that it truncates.
   ///   - size: what it counts, in bytes.
   ///   - sender: whose share it belongs to.
-  ///   - message: the row with its content.
+  ///   - content: a message's.
   ///   - queue: has room for it.
   func append(
-    _ kind: EntryKind, size: Int, from sender: Int64, message: Int64, to queue: inout StoredQueue,
-    _ transaction: borrowing Transaction
-  ) throws -> StreamPosition {
+    _ kind: EntryKind, _ id: MessageID, size: Int, from sender: Int64, content: Int64?,
+    to queue: inout StoredQueue, _ transaction: borrowing Transaction
+  ) throws {
     queue.last = queue.last.next
     queue.entries += 1
     queue.bytes += size
     try transaction.execute(
       """
-      INSERT INTO apptimist_entries (user, position, kind, sender, size, message)
-      VALUES (?, ?, ?, ?, ?, ?)
-      """, queue.user, queue.last, kind, sender, size, message)
+      INSERT INTO apptimist_entries (user, position, kind, sender, size, content, message_id)
+      VALUES (?, ?, ?, ?, ?, ?, ?)
+      """, queue.user, queue.last, kind, sender, size, content, id)
+    if queue.addition?.sender != sender {
+      try saveShare(of: &queue, transaction)
+      queue.addition = ShareAddition(sender: sender, oldest: queue.last)
+    }
+    queue.addition?.entries += 1
+    queue.addition?.bytes += size
+  }
+
+  private func saveShare(
+    of queue: inout StoredQueue, _ transaction: borrowing Transaction
+  ) throws {
+    guard let addition = queue.addition else { return }
+    queue.addition = nil
     try transaction.execute(
       """
-      INSERT INTO apptimist_shares (user, sender, entries, bytes, oldest) VALUES (?, ?, 1, ?, ?)
+      INSERT INTO apptimist_shares (user, sender, entries, bytes, oldest) VALUES (?, ?, ?, ?, ?)
       ON CONFLICT (user, sender)
-      DO UPDATE SET entries = entries + 1, bytes = bytes + excluded.bytes
-      """, queue.user, sender, size, queue.last)
-    try transaction.execute(
-      """
-      UPDATE apptimist_queues SET last_position = ?, entries = ?, bytes = ?, dropped = ?
-      WHERE user = ?
-      """, queue.last, queue.entries, queue.bytes, queue.dropped, queue.user)
-    return queue.last
+      DO UPDATE SET entries = entries + excluded.entries, bytes = bytes + excluded.bytes
+      """, queue.user, addition.sender, addition.entries, addition.bytes, addition.oldest)
   }
 
   /// Deletes a message's content and leaves its place, if the queue hasn't dropped it.
@@ -79,25 +105,18 @@ extension ApptimistStore {
     _ position: StreamPosition, in queue: inout StoredQueue, _ transaction: borrowing Transaction
   ) throws {
     let entry = try transaction.one(
-      """
-      SELECT e.sender, e.size, e.message, m.body
-      FROM apptimist_entries e JOIN apptimist_messages m ON m.id = e.message
-      WHERE e.user = ? AND e.position = ?
-      """, queue.user, position
+      "SELECT sender, size, content FROM apptimist_entries WHERE user = ? AND position = ?",
+      queue.user, position
     ) { row in
-      (
-        sender: try row[0] as Int64, size: try row[1] as Int, message: try row[2] as Int64,
-        body: try row[3] as Int64?
-      )
+      (sender: try row[0] as Int64, size: try row[1] as Int, content: try row[2] as Int64?)
     }
     guard let entry else { return }
+    try release(entry.content, transaction)
     try transaction.execute(
-      "UPDATE apptimist_messages SET header = NULL, body = NULL, data = NULL WHERE id = ?",
-      entry.message)
-    try release(entry.body, transaction)
-    try transaction.execute(
-      "UPDATE apptimist_entries SET kind = ?, size = 0 WHERE user = ? AND position = ?",
-      EntryKind.place, queue.user, position)
+      """
+      UPDATE apptimist_entries SET kind = ?, size = 0, content = NULL
+      WHERE user = ? AND position = ?
+      """, EntryKind.place, queue.user, position)
     try transaction.execute(
       "UPDATE apptimist_shares SET bytes = bytes - ? WHERE user = ? AND sender = ?", entry.size,
       queue.user, entry.sender)
@@ -110,27 +129,28 @@ extension ApptimistStore {
     for size: Int, in queue: inout StoredQueue, _ transaction: borrowing Transaction
   ) throws {
     while queue.entries > 0 {
-      let oldest: (Int64, StreamPosition)?
-      if queue.entries >= limits.queueEntries {
-        oldest = try transaction.one(
+      let isFull = queue.entries >= limits.queueEntries
+      guard isFull || queue.bytes + size > limits.queueBytes else { return }
+      try saveShare(of: &queue, transaction)
+      let oldest =
+        isFull
+        ? try transaction.one(
           """
           SELECT sender, oldest FROM apptimist_shares WHERE user = ?
           ORDER BY entries DESC, oldest LIMIT 1
-          """, queue.user
-        ) { row in (try row[0], try row[1]) }
-      } else if queue.bytes + size > limits.queueBytes {
-        oldest = try transaction.one(
+          """, queue.user, transform: Self.oldest)
+        : try transaction.one(
           """
           SELECT sender, oldest FROM apptimist_shares WHERE user = ?
           ORDER BY bytes DESC, oldest LIMIT 1
-          """, queue.user
-        ) { row in (try row[0], try row[1]) }
-      } else {
-        return
-      }
+          """, queue.user, transform: Self.oldest)
       guard let (sender, position) = oldest else { return }
       try drop(position, of: sender, from: &queue, transaction)
     }
+  }
+
+  private static func oldest(_ row: borrowing Row) throws -> (Int64, StreamPosition) {
+    (try row[0], try row[1])
   }
 
   /// Drops a sender's oldest entry; a message stays known.
@@ -140,10 +160,14 @@ extension ApptimistStore {
   ) throws {
     let entry = try transaction.one(
       """
-      DELETE FROM apptimist_entries WHERE user = ? AND position = ? RETURNING kind, size, message
+      DELETE FROM apptimist_entries WHERE user = ? AND position = ?
+      RETURNING kind, size, content, message_id
       """, queue.user, position
     ) { row in
-      (kind: try row[0] as EntryKind, size: try row[1] as Int, message: try row[2] as Int64)
+      (
+        kind: try row[0] as EntryKind, size: try row[1] as Int, content: try row[2] as Int64?,
+        id: try row[3] as MessageID
+      )
     }
     guard let entry else { throw InconsistentQueue() }
     queue.entries -= 1
@@ -164,24 +188,20 @@ extension ApptimistStore {
       try transaction.execute(
         "DELETE FROM apptimist_shares WHERE user = ? AND sender = ?", queue.user, sender)
     }
-    let message = try transaction.one(
-      "DELETE FROM apptimist_messages WHERE id = ? RETURNING message_id, body", entry.message
-    ) { row in (id: try row[0] as [UInt8], body: try row[1] as Int64?) }
-    guard let message else { throw InconsistentQueue() }
-    try release(message.body, transaction)
+    try release(entry.content, transaction)
     if entry.kind != .truncation {
-      try remember(message.id, droppedFrom: position, in: &queue, transaction)
+      try remember(entry.id, droppedFrom: position, in: &queue, transaction)
     }
   }
 
   /// Notes that a known message has lost its place, and forgets the oldest such if they are many.
   private func remember(
-    _ id: [UInt8], droppedFrom position: StreamPosition, in queue: inout StoredQueue,
+    _ id: MessageID, droppedFrom position: StreamPosition, in queue: inout StoredQueue,
     _ transaction: borrowing Transaction
   ) throws {
     try transaction.execute(
       "INSERT INTO apptimist_dropped (user, position, message_id) VALUES (?, ?, ?)", queue.user,
-      position, id)
+      position, KnownID(id))
     queue.dropped += 1
     while queue.dropped > limits.rememberedMessages {
       let forgotten: [UInt8]? = try transaction.one(
@@ -198,16 +218,16 @@ extension ApptimistStore {
     }
   }
 
-  /// Deletes data that messages shared, once none of them is left.
-  private func release(_ body: Int64?, _ transaction: borrowing Transaction) throws {
-    guard let body else { return }
+  /// Lets go of a message's content, which goes with the last entry that has it.
+  private func release(_ content: Int64?, _ transaction: borrowing Transaction) throws {
+    guard let content else { return }
     try transaction.execute(
-      """
-      DELETE FROM apptimist_bodies WHERE id = ?1
-        AND NOT EXISTS (SELECT 1 FROM apptimist_messages WHERE body = ?1)
-      """, body)
+      "DELETE FROM apptimist_contents WHERE id = ? AND holders = 1", content)
+    guard transaction.changes == 0 else { return }
+    try transaction.execute(
+      "UPDATE apptimist_contents SET holders = holders - 1 WHERE id = ?", content)
   }
-
-  /// The tables of a queue contradict each other: somebody else has changed the file.
-  private struct InconsistentQueue: Error {}
 }
+
+/// The tables of a queue contradict each other: somebody else has changed the file.
+struct InconsistentQueue: Error {}

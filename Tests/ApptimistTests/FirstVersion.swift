@@ -1,0 +1,60 @@
+import ApptimistProtocol
+import Storage
+
+@testable import Apptimist
+
+/// The queues' tables before the second migration.
+enum FirstVersion {
+  /// Writes queues down as the first version did; their users are there, and have the owners' numbers.
+  static func write(_ models: [QueueModel], to store: ApptimistStore) async throws {
+    try await store.store.write { transaction in
+      let entries = models.flatMap { model in model.entries.map { (user: model.owner, entry: $0) } }
+      // Neighbours in a post that had the same data shared it, whether their headers differed in the
+      // recipient only or not.
+      var bodies: [[UInt8]: Int64] = [:]
+      for data in Dictionary(grouping: entries.compactMap(\.entry.copy?.data), by: \.self).values
+      where data.count > 1 {
+        try transaction.execute("INSERT INTO apptimist_bodies (data) VALUES (?)", data[0])
+        bodies[data[0]] = transaction.lastInsertRowID
+      }
+      for (user, entry) in entries.sorted(by: { $0.entry.position < $1.entry.position }) {
+        let body = entry.copy.flatMap { bodies[$0.data] }
+        try transaction.execute(
+          "INSERT INTO apptimist_messages (message_id, header, body, data) VALUES (?, ?, ?, ?)",
+          entry.id, entry.copy?.header, body, body == nil ? entry.copy?.data : nil)
+        try transaction.execute(
+          """
+          INSERT INTO apptimist_entries (user, position, kind, sender, size, message)
+          VALUES (?, ?, ?, ?, ?, ?)
+          """, user, entry.position, entry.kind, entry.sender, entry.size,
+          transaction.lastInsertRowID)
+      }
+      for model in models {
+        for (id, known) in model.known {
+          try transaction.execute(
+            """
+            INSERT INTO apptimist_message_ids (user, message_id, position, is_truncated)
+            VALUES (?, ?, ?, ?)
+            """, model.owner, id, known.position, known.isTruncated)
+        }
+        for (position, id) in model.dropped {
+          try transaction.execute(
+            "INSERT INTO apptimist_dropped (user, position, message_id) VALUES (?, ?, ?)",
+            model.owner, position, id)
+        }
+        try transaction.execute(
+          """
+          UPDATE apptimist_queues SET last_position = ?, entries = ?, bytes = ?, dropped = ?
+          WHERE user = ?
+          """, model.last, model.entries.count, model.entries.reduce(0) { $0 + $1.size },
+          model.dropped.count, model.owner)
+      }
+      try transaction.execute(
+        """
+        INSERT INTO apptimist_shares (user, sender, entries, bytes, oldest)
+        SELECT user, sender, count(*), sum(size), min(position) FROM apptimist_entries
+        GROUP BY user, sender
+        """)
+    }
+  }
+}

@@ -1,0 +1,36 @@
+import Testing
+
+@testable import Apptimist
+
+extension ApptimistStore {
+  /// No row is left over, and all sums are right; for when all queues have all that has arrived.
+  func expectConsistency() async throws {
+    let wrong = try await count(
+      """
+      SELECT
+        (SELECT count(*) FROM apptimist_contents c WHERE holders IS NOT
+          (SELECT count(*) FROM apptimist_entries WHERE content = c.id)) +
+        (SELECT count(*) FROM apptimist_entries WHERE kind = 0
+         AND content NOT IN (SELECT id FROM apptimist_contents)) +
+        (SELECT count(*) FROM apptimist_entries WHERE (kind = 0) IS NOT (content IS NOT NULL)) +
+        (SELECT count(*) FROM apptimist_queues q WHERE
+          (entries, bytes) IS NOT
+            (SELECT count(*), coalesce(sum(size), 0) FROM apptimist_entries e
+             WHERE e.user = q.user)
+          OR dropped IS NOT (SELECT count(*) FROM apptimist_dropped d WHERE d.user = q.user)) +
+        (SELECT count(*) FROM apptimist_shares s WHERE (entries, bytes, oldest) IS NOT
+          (SELECT count(*), sum(size), min(position) FROM apptimist_entries e
+           WHERE e.user = s.user AND e.sender = s.sender)) +
+        (SELECT count(*) FROM (SELECT DISTINCT user, sender FROM apptimist_entries)) -
+        (SELECT count(*) FROM apptimist_shares)
+      """)
+    #expect(wrong == 0)
+    let ids = try await count(
+      """
+      SELECT (SELECT count(*) FROM apptimist_message_ids) -
+        (SELECT count(*) FROM apptimist_entries WHERE kind <> 2) -
+        (SELECT count(*) FROM apptimist_dropped)
+      """)
+    #expect(ids == 0)
+  }
+}
