@@ -16,10 +16,22 @@ final class Hub: Sendable {
     let entry: StreamEntry
   }
 
+  /// What the sessions of one loop are still to be told, in order.
+  private struct Outbox {
+    var entries: [(connection: DeviceConnection, entry: StreamEntry)] = []
+
+    /// Adds an entry, and tells whether it is the first.
+    mutating func add(_ entry: StreamEntry, for connection: DeviceConnection) -> Bool {
+      entries.append((connection, entry))
+      return entries.count == 1
+    }
+  }
+
   private struct State {
     /// The sessions of each user, the oldest first.
     var members: [EncryptionPublicKey: [Member]] = [:]
     var count = 0
+    var outboxes: [ObjectIdentifier: Outbox] = [:]
   }
 
   private let limit: Int
@@ -57,24 +69,35 @@ final class Hub: Sendable {
 
   /// Tells users' sessions of what is new, each on its loop, in the order given.
   ///
+  /// What is published in one turn of a loop is told together, to one session after the other.
+  ///
   /// - Parameters:
   ///   - news: what is new; it must be on disk.
   ///   - origin: the session that made it, which is not told.
   func publish(_ news: [News], from origin: SessionID) {
-    var loops: [ObjectIdentifier: (loop: EventLoop, told: [(DeviceConnection, StreamEntry)])] = [:]
-    state.withLock { state in
+    let loops = state.withLock { state in
+      var loops: [EventLoop] = []
       for item in news {
         for member in state.members[item.user] ?? [] where member.id != origin {
           let loop = member.connection.loop
-          loops[ObjectIdentifier(loop), default: (loop, [])].told
-            .append((member.connection, item.entry))
+          let isFirst =
+            state.outboxes[ObjectIdentifier(loop), default: Outbox()]
+            .add(item.entry, for: member.connection)
+          if isFirst { loops.append(loop) }
         }
       }
+      return loops
     }
-    for (loop, told) in loops.values {
-      loop.execute {
-        for (connection, entry) in told { connection.queued(entry) }
-      }
+    for loop in loops {
+      loop.execute { [self] in deliver(on: loop) }
+    }
+  }
+
+  private func deliver(on loop: EventLoop) {
+    let outbox = state.withLock { $0.outboxes.removeValue(forKey: ObjectIdentifier(loop)) }
+    let entries = Dictionary(grouping: outbox?.entries ?? []) { ObjectIdentifier($0.connection) }
+    for entries in entries.values {
+      entries.first?.connection.queued(entries.map(\.entry))
     }
   }
 

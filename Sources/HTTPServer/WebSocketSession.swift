@@ -27,6 +27,13 @@ public final class WebSocketSession: Sendable {
     withConnection { $0.close(code, reason: reason) }
   }
 
+  /// Writes what was sent, rather than at the end of the turn; to be called on the session's loop.
+  ///
+  /// For those who send to many in one turn: nobody waits until all others have been sent theirs.
+  public func flush() {
+    if loop.isCurrent { loop.connection(id)?.flush() }
+  }
+
   /// Takes no further messages for now; to be called on the session's loop.
   ///
   /// One message and at most what one read gives are held back, the rest waits in the kernel. Pings

@@ -45,11 +45,13 @@ final class DeviceConnection: WebSocketHandler, @unchecked Sendable {
     session.ended()
   }
 
-  /// The user's queue has a further entry, which this session didn't make; called on its loop.
-  func queued(_ entry: StreamEntry) {
-    guard !isOver else { return }
-    session.isBackedUp = socket.backlog > Self.lowWaterMark
-    perform(session.queued(entry))
+  /// The user's queue has further entries, which this session didn't make; called on its loop.
+  func queued(_ entries: [StreamEntry]) {
+    for entry in entries where !isOver {
+      session.isBackedUp = socket.backlog > Self.lowWaterMark
+      perform(session.queued(entry))
+    }
+    socket.flush()
   }
 
   /// The user has too many sessions that were opened later; from any thread.
