@@ -32,6 +32,25 @@ import Wire
     }
   }
 
+  private static func message(_ recipient: UInt8, time: UInt64 = 1, from: UInt8 = 9) -> [UInt8] {
+    PDU.message(
+      PDU.Message(time: time, recipient: key(recipient), to: key(7), from: key(from))
+    ).encoded()
+  }
+
+  @Test func messageForAnotherRecipient() {
+    #expect(PDU.Message.header(Self.message(1), for: key(2)) == Self.message(2))
+    #expect(PDU.Message.header([1, 5, 0], for: key(2)) == [1, 5, 0])
+  }
+
+  @Test func messagesThatDifferInTheRecipientOnly() {
+    #expect(PDU.Message.isSame(Self.message(1), Self.message(2)))
+    #expect(!PDU.Message.isSame(Self.message(1), Self.message(2, time: 2)))
+    #expect(!PDU.Message.isSame(Self.message(1), Self.message(1, from: 8)))
+    #expect(!PDU.Message.isSame(Self.message(1), Self.message(1) + [0]))
+    #expect(PDU.Message.isSame([1], [1]) && !PDU.Message.isSame([1], [2]))
+  }
+
   /// The samples have every type that there is.
   @Test func everyTypeHasASample() {
     #expect(Set(Sample.all.map { $0.header[1] }) == Set(1...18))

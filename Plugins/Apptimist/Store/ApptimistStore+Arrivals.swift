@@ -38,17 +38,18 @@ extension ApptimistStore {
 
   /// What has arrived, as the file has it.
   private func loadArrivals(_ transaction: borrowing Transaction) throws -> Arrivals {
-    let next: (newest: Int64, settled: Int64)? = try transaction.one(
+    let numbers: (newest: Int64, settled: Int64)? = try transaction.one(
       """
       SELECT before, (SELECT coalesce(max(id), 0) FROM apptimist_contents) FROM apptimist_settled
       """
     ) { row in (try row[1], try row[0]) }
-    guard let next else { throw InconsistentQueue() }
-    var arrivals = Arrivals(next: max(next.newest + 1, next.settled), recorded: next.settled)
+    guard let numbers else { throw InconsistentQueue() }
+    var arrivals = Arrivals(
+      next: max(numbers.newest + 1, numbers.settled), recorded: numbers.settled)
     try transaction.forEach(
       """
       SELECT id, sender, recipients, header, data FROM apptimist_contents WHERE id >= ? ORDER BY id
-      """, next.settled
+      """, numbers.settled
     ) { row in
       let (content, sender): (Int64, Int64) = (try row[0], try row[1])
       let (header, data): ([UInt8], [UInt8]) = (try row[3], try row[4])
