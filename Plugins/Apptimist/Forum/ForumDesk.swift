@@ -26,10 +26,7 @@ struct ForumDesk: Sendable {
 
     private func makeCopies() -> [MessageCopy] {
       readers.compactMap { reader in
-        let message = PDU.Message(
-          time: post.message.time, recipient: reader, to: post.message.to,
-          from: post.message.from)
-        let header = PDU.message(message).encoded()
+        let header = PDU.Message.header(post.header, for: reader)
         guard let data = sealing.map({ $0.seal(for: reader) }) ?? post.data else { return nil }
         return MessageCopy(
           recipient: reader, id: MessageID(header: header, data: data[...]), header: header,
