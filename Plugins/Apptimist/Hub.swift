@@ -16,22 +16,12 @@ final class Hub: Sendable {
     let entry: StreamEntry
   }
 
-  /// What the sessions of one loop are still to be told, in order.
-  private struct Outbox {
-    var entries: [(connection: DeviceConnection, entry: StreamEntry)] = []
-
-    /// Adds an entry, and tells whether it is the first.
-    mutating func add(_ entry: StreamEntry, for connection: DeviceConnection) -> Bool {
-      entries.append((connection, entry))
-      return entries.count == 1
-    }
-  }
-
   private struct State {
     /// The sessions of each user, the oldest first.
     var members: [EncryptionPublicKey: [Member]] = [:]
     var count = 0
-    var outboxes: [ObjectIdentifier: Outbox] = [:]
+    /// What the sessions of each loop are still to be told, in order.
+    var outboxes: [ObjectIdentifier: [(connection: DeviceConnection, entry: StreamEntry)]] = [:]
   }
 
   private let limit: Int
@@ -80,10 +70,9 @@ final class Hub: Sendable {
       for item in news {
         for member in state.members[item.user] ?? [] where member.id != origin {
           let loop = member.connection.loop
-          let isFirst =
-            state.outboxes[ObjectIdentifier(loop), default: Outbox()]
-            .add(item.entry, for: member.connection)
-          if isFirst { loops.append(loop) }
+          if state.outboxes[ObjectIdentifier(loop)] == nil { loops.append(loop) }
+          state.outboxes[ObjectIdentifier(loop), default: []]
+            .append((member.connection, item.entry))
         }
       }
       return loops
@@ -95,7 +84,7 @@ final class Hub: Sendable {
 
   private func deliver(on loop: EventLoop) {
     let outbox = state.withLock { $0.outboxes.removeValue(forKey: ObjectIdentifier(loop)) }
-    let entries = Dictionary(grouping: outbox?.entries ?? []) { ObjectIdentifier($0.connection) }
+    let entries = Dictionary(grouping: outbox ?? []) { ObjectIdentifier($0.connection) }
     for entries in entries.values {
       entries.first?.connection.queued(entries.map(\.entry))
     }

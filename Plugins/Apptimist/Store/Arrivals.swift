@@ -157,6 +157,7 @@ struct Arrivals {
 
   /// For whom something has been added since this was asked last.
   mutating func takeAdded() -> Set<EncryptionPublicKey> {
+    // Only now: a queue whose position is taken must stay until the message is added.
     if queues.count > Self.capacity { queues = queues.filter { copies[$0.key] != nil } }
     defer { added = [] }
     return added
