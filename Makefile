@@ -177,13 +177,13 @@ fuzz: deps ## fuzz the parsers, FUZZ_SECONDS (60) each
 	@$(FUZZ_SWIFT) Sources/HTTPProtocol/*.swift Tests/Fuzz/WebSocketFuzz.swift -o $(FUZZ)/WebSocket
 	@$(FUZZ_CXX) -std=c++17 -O1 -g -fsanitize=address,fuzzer-no-link -ISources/CTOML/include \
 	  -c Sources/CTOML/ctoml.cpp -o $(FUZZ)/ctoml.o
-	@$(call fuzz_module,Locking)
+	@$(call fuzz_module,Threading)
 	@$(FUZZ_SWIFT) -wmo -I$(FUZZ) -ISources/CTOML/include -module-name Configuration -emit-module \
 	  -emit-module-path $(FUZZ)/Configuration.swiftmodule -emit-object \
 	  -o $(FUZZ)/Configuration.o Sources/Configuration/*.swift
 	@$(FUZZ_SWIFT) -I$(FUZZ) -ISources/CTOML/include \
 	  -module-name ConfigurationFuzz Tests/Fuzz/ConfigurationFuzz.swift \
-	  $(FUZZ)/Configuration.o $(FUZZ)/Locking.o $(FUZZ)/ctoml.o -lstdc++ -o $(FUZZ)/Configuration
+	  $(FUZZ)/Configuration.o $(FUZZ)/Threading.o $(FUZZ)/ctoml.o -lstdc++ -o $(FUZZ)/Configuration
 	@$(call fuzz_module,Cryptography)
 	@$(call fuzz_module,XMLSecurity)
 	@$(FUZZ_SWIFT) $(FUZZ_INCLUDES) -module-name TokenScriptFuzz Tests/Fuzz/TokenScriptFuzz.swift \
@@ -204,7 +204,7 @@ fuzz: deps ## fuzz the parsers, FUZZ_SECONDS (60) each
 	@$(FUZZ_SWIFT) $(FUZZ_INCLUDES) -ISources/CICU/include -module-name MsgrFuzz \
 	  Tests/Fuzz/MsgrFuzz.swift Plugins/Msgr/Fields/*.swift Plugins/Msgr/Values/*.swift \
 	  Plugins/Msgr/Push/Push.swift Plugins/Msgr/Push/PushPayload.swift \
-	  $(addprefix $(FUZZ)/,Cryptography.o HTTPProtocol.o Locking.o Observability.o Storage.o SystemCalls.o \
+	  $(addprefix $(FUZZ)/,Cryptography.o HTTPProtocol.o Threading.o Observability.o Storage.o SystemCalls.o \
 	    cicu.o) \
 	  $(shell pkg-config --libs $(FUZZ_LIBRARIES)) -licuuc -o $(FUZZ)/Msgr
 	@$(FUZZ_SWIFT) $(FUZZ_INCLUDES) -ISources/CICU/include -module-name SessionFuzz \
@@ -212,7 +212,7 @@ fuzz: deps ## fuzz the parsers, FUZZ_SECONDS (60) each
 	  $(filter-out %/SessionGate.swift,$(wildcard Plugins/Apptimist/Session/Session*.swift)) \
 	  $(addprefix Plugins/Apptimist/,Session/PostBatch.swift Session/Question.swift Session/StreamProgress.swift \
 	    Keys/ServiceKeys.swift) $(wildcard Plugins/Apptimist/Store/*.swift) \
-	  $(addprefix $(FUZZ)/,ApptimistProtocol.o Cryptography.o HTTPProtocol.o Locking.o Observability.o \
+	  $(addprefix $(FUZZ)/,ApptimistProtocol.o Cryptography.o HTTPProtocol.o Threading.o Observability.o \
 	    Storage.o SystemCalls.o Wire.o cicu.o) $(shell pkg-config --libs $(FUZZ_LIBRARIES)) -licuuc -o $(FUZZ)/Session
 	@$(call run_fuzzer,HTTPParser,-max_len=4096)
 	@$(call run_fuzzer,WebSocket,-max_len=9000)

@@ -25,29 +25,31 @@ let systemLibraries: [Target] = [
 let libraries: [Target] = [
   .target(name: "ApptimistProtocol", dependencies: ["Cryptography", "Wire"]),
   .target(name: "Compression", dependencies: ["CBrotli", "CZlib"]),
-  .target(name: "Configuration", dependencies: ["CTOML", "Locking"]),
+  .target(name: "Configuration", dependencies: ["CTOML", "Threading"]),
   .target(name: "Cryptography", dependencies: ["CNettle", "COpenSSL", "CSodium"]),
   .target(
     name: "HTTPClient",
-    dependencies: ["CCurl", "CUV", "HTTPProtocol", "Locking", "SystemCalls"]),
+    dependencies: ["CCurl", "CUV", "HTTPProtocol", "Threading", "SystemCalls"]),
   .target(name: "HTTPProtocol"),
   .target(
     name: "HTTPServer",
-    dependencies: ["CNghttp2", "COpenSSL", "CUV", "HTTPProtocol", "Locking", "SystemCalls"]),
-  .target(name: "Locking"),
-  .target(name: "Observability", dependencies: ["Locking"]),
+    dependencies: ["CNghttp2", "COpenSSL", "CUV", "HTTPProtocol", "Threading", "SystemCalls"]),
+  .target(name: "Observability", dependencies: ["Threading", "Time"]),
   .target(
     name: "ServiceKit",
     dependencies: [
-      "Configuration", "HTTPProtocol", "HTTPServer", "Locking", "Observability", "Storage",
+      "Configuration", "HTTPProtocol", "HTTPServer", "Observability", "Storage", "Threading",
+      "Time",
     ]),
-  .target(name: "Storage", dependencies: ["CSQLite", "Locking", "SystemCalls"]),
+  .target(name: "Storage", dependencies: ["CSQLite", "Threading", "SystemCalls"]),
   .target(name: "SystemCalls"),
+  .target(name: "Threading", dependencies: ["SystemCalls"]),
+  .target(name: "Time"),
   .target(
     name: "WalletClient",
     dependencies: [
       "ApptimistProtocol", "COpenSSL", "CUV", "Cryptography", "HTTPClient", "HTTPProtocol",
-      "Locking", "Observability", "SystemCalls", "XMLSecurity",
+      "Observability", "SystemCalls", "Threading", "Time", "XMLSecurity",
     ]),
   .target(name: "Wire"),
   .target(
@@ -60,22 +62,23 @@ let plugins: [Target] = [
     name: "Apptimist",
     dependencies: [
       "ApptimistProtocol", "CICU", "Configuration", "Cryptography", "HTTPClient", "HTTPProtocol",
-      "HTTPServer", "Locking", "Observability", "ServiceKit", "Storage", "SystemCalls", "Wire",
+      "HTTPServer", "Observability", "ServiceKit", "Storage", "SystemCalls", "Threading", "Time",
+      "Wire",
     ],
     path: "Plugins/Apptimist"),
   .target(
     name: "Msgr",
     dependencies: [
       "CICU", "COpenSSL", "Configuration", "Cryptography", "HTTPClient", "HTTPProtocol",
-      "HTTPServer", "Locking", "Observability", "ServiceKit", "Storage",
+      "HTTPServer", "Observability", "ServiceKit", "Storage", "Threading", "Time",
     ],
     path: "Plugins/Msgr",
     resources: [.embedInCode("openapi.json")]),
   .target(
     name: "TokenScriptRepo",
     dependencies: [
-      "Compression", "Configuration", "Cryptography", "HTTPProtocol", "Locking", "Observability",
-      "ServiceKit", "Storage", "SystemCalls", "XMLSecurity",
+      "Compression", "Configuration", "Cryptography", "HTTPProtocol", "Observability", "ServiceKit",
+      "Storage", "SystemCalls", "Threading", "Time", "XMLSecurity",
     ],
     path: "Plugins/TokenScriptRepo"),
 ]
@@ -85,7 +88,7 @@ let programs: [Target] = [
     name: "Commands",
     dependencies: [
       "ApptimistProtocol", "Configuration", "Cryptography", "HTTPClient", "HTTPProtocol",
-      "HTTPServer", "Locking", "Observability", "ServiceKit", "Storage", "SystemCalls",
+      "HTTPServer", "Observability", "ServiceKit", "Storage", "SystemCalls", "Threading", "Time",
       "WalletClient", "XMLSecurity",
     ]),
   .executableTarget(
@@ -94,8 +97,8 @@ let programs: [Target] = [
 ]
 
 let tests: [Target] = [
-  // A trait for tests that block.
-  .target(name: "BlockingTests", dependencies: ["Locking"], path: "Tests/BlockingTests"),
+  // What the tests of several targets need.
+  .target(name: "TestSupport", dependencies: ["Threading"], path: "Tests/TestSupport"),
   // What the sanitizers are to leave out; linked into the one program that all tests are.
   .target(name: "Sanitizers", path: "Tests/Sanitizers"),
   // Serves the routes that protocol probes, load and fault tests ask for; no part of the product.
@@ -108,16 +111,16 @@ let tests: [Target] = [
   .testTarget(
     name: "ApptimistTests",
     dependencies: [
-      "Apptimist", "ApptimistProtocol", "BlockingTests", "CICU", "Configuration", "Cryptography",
-      "HTTPClient", "HTTPProtocol", "HTTPServer", "Locking", "Observability", "ServiceKit",
-      "Storage", "WalletClient",
+      "Apptimist", "ApptimistProtocol", "CICU", "Configuration", "Cryptography", "HTTPClient",
+      "HTTPProtocol", "HTTPServer", "Observability", "ServiceKit", "Storage", "TestSupport",
+      "Threading", "Time", "WalletClient",
     ],
     exclude: ["Python"]),
   .testTarget(
     name: "CommandsTests",
     dependencies: [
-      "BlockingTests", "Commands", "Configuration", "HTTPProtocol", "HTTPServer", "Locking",
-      "Observability", "ServiceKit", "Storage", "SystemCalls", "XMLSecurity", "awd",
+      "Commands", "Configuration", "HTTPProtocol", "HTTPServer", "Observability", "ServiceKit",
+      "Storage", "SystemCalls", "TestSupport", "Threading", "Time", "XMLSecurity", "awd",
     ]),
   .executableTarget(
     name: "apptimist-benchmark",
@@ -131,7 +134,8 @@ let tests: [Target] = [
   .executableTarget(
     name: "mixed-load",
     dependencies: [
-      "ApptimistProtocol", "Cryptography", "HTTPClient", "HTTPProtocol", "Locking", "WalletClient",
+      "ApptimistProtocol", "Cryptography", "HTTPClient", "HTTPProtocol", "Threading",
+      "WalletClient",
     ],
     path: "Tests/Benchmarks/MixedLoad"),
   .testTarget(
@@ -146,51 +150,55 @@ let tests: [Target] = [
   .testTarget(
     name: "HTTPClientTests",
     dependencies: [
-      "BlockingTests", "HTTP2StandIn", "HTTPClient", "HTTPProtocol", "Locking", "SystemCalls",
+      "TestSupport", "HTTP2StandIn", "HTTPClient", "HTTPProtocol", "Threading", "SystemCalls",
     ]),
   .testTarget(name: "HTTPProtocolTests", dependencies: ["HTTPProtocol"]),
   .testTarget(
     name: "HTTPServerTests",
     dependencies: [
-      "BlockingTests", "CNghttp2", "COpenSSL", "HTTPProtocol", "HTTPServer", "Locking",
+      "TestSupport", "CNghttp2", "COpenSSL", "HTTPProtocol", "HTTPServer", "Threading",
     ]),
   .testTarget(
     name: "IntegrationTests",
     dependencies: [
-      "ApptimistProtocol", "BlockingTests", "Cryptography", "HTTPClient", "HTTPProtocol", "Locking",
+      "ApptimistProtocol", "TestSupport", "Cryptography", "HTTPClient", "HTTPProtocol", "Threading",
       "Observability", "WalletClient", "XMLSecurity", "awd",
     ]),
   .testTarget(
     name: "MsgrTests",
     dependencies: [
-      "BlockingTests", "COpenSSL", "Configuration", "Cryptography", "HTTP2StandIn", "HTTPClient",
-      "HTTPProtocol", "HTTPServer", "Locking", "Msgr", "Observability", "ServiceKit", "Storage",
+      "COpenSSL", "Configuration", "Cryptography", "HTTP2StandIn", "HTTPClient", "HTTPProtocol",
+      "HTTPServer", "Msgr", "Observability", "ServiceKit", "Storage", "TestSupport", "Threading",
+      "Time",
     ]),
-  .testTarget(name: "ObservabilityTests", dependencies: ["BlockingTests", "Observability"]),
+  .testTarget(name: "ObservabilityTests", dependencies: ["Observability", "TestSupport", "Time"]),
   .testTarget(
     name: "ServiceKitTests",
     dependencies: [
-      "BlockingTests", "Configuration", "HTTPProtocol", "HTTPServer", "Locking", "Observability",
+      "TestSupport", "Configuration", "HTTPProtocol", "HTTPServer", "Threading", "Observability",
       "ServiceKit", "Storage",
     ]),
   .testTarget(
-    name: "StorageTests", dependencies: ["BlockingTests", "Locking", "Sanitizers", "Storage"]),
+    name: "StorageTests", dependencies: ["TestSupport", "Threading", "Sanitizers", "Storage"]),
   .testTarget(
     name: "TokenScriptRepoTests",
     dependencies: [
-      "BlockingTests", "Configuration", "Cryptography", "HTTPProtocol", "HTTPServer", "Locking",
-      "Observability", "ServiceKit", "Storage", "SystemCalls", "TokenScriptRepo", "XMLSecurity",
-      "awd",
+      "Configuration", "Cryptography", "HTTPProtocol", "HTTPServer", "Observability", "ServiceKit",
+      "Storage", "SystemCalls", "TestSupport", "Threading", "Time", "TokenScriptRepo",
+      "XMLSecurity", "awd",
     ]),
   .testTarget(
     name: "WalletClientTests",
     dependencies: [
-      "Apptimist", "ApptimistProtocol", "BlockingTests", "Configuration", "Cryptography",
-      "HTTPClient", "HTTPProtocol", "HTTPServer", "Locking", "Msgr", "Observability", "ServiceKit",
+      "Apptimist", "ApptimistProtocol", "TestSupport", "Configuration", "Cryptography",
+      "HTTPClient", "HTTPProtocol", "HTTPServer", "Threading", "Msgr", "Observability",
+      "ServiceKit",
       "Storage", "SystemCalls", "TokenScriptRepo", "WalletClient", "XMLSecurity",
     ]),
+  .testTarget(name: "ThreadingTests", dependencies: ["TestSupport", "Threading"]),
+  .testTarget(name: "TimeTests", dependencies: ["Time"]),
   .testTarget(name: "WireTests", dependencies: ["Wire"]),
-  .testTarget(name: "XMLSecurityTests", dependencies: ["BlockingTests", "XMLSecurity"]),
+  .testTarget(name: "XMLSecurityTests", dependencies: ["TestSupport", "XMLSecurity"]),
 ]
 
 let package = Package(

@@ -1,5 +1,5 @@
 internal import Cryptography
-internal import Locking
+internal import Threading
 
 /// Tells users from forums, mostly without asking the store: a user stays one for ever.
 final class AccountKinds: Sendable {

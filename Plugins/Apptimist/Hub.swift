@@ -1,6 +1,6 @@
 internal import Cryptography
 internal import HTTPServer
-internal import Locking
+internal import Threading
 
 /// Tells sessions what comes to their users: the one place that knows who listens, keyed by user.
 final class Hub: Sendable {

@@ -1,4 +1,4 @@
-internal import Locking
+internal import Threading
 
 /// Lets one after the other at something.
 final class Turns: Sendable {

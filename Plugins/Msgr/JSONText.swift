@@ -1,4 +1,4 @@
-import FoundationEssentials
+internal import FoundationEssentials
 
 /// JSON as the service writes it.
 enum JSONText {

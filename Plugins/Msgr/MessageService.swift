@@ -1,7 +1,7 @@
-import HTTPProtocol
-import Observability
-import ServiceKit
-import Storage
+internal import HTTPProtocol
+internal import Observability
+internal import ServiceKit
+internal import Storage
 
 /// What the service does, whoever asks for it: requests, streams and commands end up here.
 final class MessageService: Sendable {

@@ -1,8 +1,9 @@
-import Configuration
-import HTTPProtocol
-import HTTPServer
-import Observability
-import ServiceKit
+internal import Time
+internal import Configuration
+internal import HTTPProtocol
+internal import HTTPServer
+internal import Observability
+internal import ServiceKit
 
 /// What `awd check` tells of Msgr: where it pushes, and whether it has what it needs for that.
 struct MsgrCheck {

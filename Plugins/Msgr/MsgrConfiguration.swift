@@ -1,7 +1,8 @@
-import Configuration
-import Cryptography
-import FoundationEssentials
-import ServiceKit
+internal import Time
+internal import Configuration
+internal import Cryptography
+internal import FoundationEssentials
+internal import ServiceKit
 
 /// The section `[msgr]`.
 struct MsgrConfiguration: Sendable {

@@ -1,7 +1,7 @@
-import HTTPProtocol
-import HTTPServer
-import Observability
-import ServiceKit
+internal import HTTPProtocol
+internal import HTTPServer
+internal import Observability
+internal import ServiceKit
 
 /// The service's requests: each takes its fields, has them acted upon, and writes the answer.
 struct MsgrRoutes: Sendable {

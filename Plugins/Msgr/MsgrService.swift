@@ -1,5 +1,5 @@
 public import Configuration
-import Observability
+internal import Observability
 public import ServiceKit
 public import Storage
 

@@ -1,7 +1,8 @@
-import Cryptography
-import HTTPProtocol
-import Observability
-import ServiceKit
+internal import Time
+internal import Cryptography
+internal import HTTPProtocol
+internal import Observability
+internal import ServiceKit
 
 /// The OpenAPI description of the service, as `GET /openapi.json` serves it.
 struct ServiceDescription: Sendable {

@@ -1,5 +1,5 @@
-import SystemCalls
-import Glibc
+internal import SystemCalls
+internal import Glibc
 
 /// An open file or folder, closed when it goes out of scope.
 ///

@@ -1,5 +1,5 @@
-import Glibc
-import Synchronization
+internal import Glibc
+internal import Synchronization
 
 /// A reference that many threads read without a lock while one replaces it.
 ///

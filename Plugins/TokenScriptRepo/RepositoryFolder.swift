@@ -1,5 +1,5 @@
-import SystemCalls
-import Glibc
+internal import SystemCalls
+internal import Glibc
 
 /// The repository on disk: finds the files that may be TokenScripts and reads them.
 ///

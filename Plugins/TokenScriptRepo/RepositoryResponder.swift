@@ -1,3 +1,4 @@
+internal import Time
 internal import Cryptography
 internal import HTTPProtocol
 internal import Observability

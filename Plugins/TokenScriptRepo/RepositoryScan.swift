@@ -1,6 +1,6 @@
 internal import Cryptography
 internal import HTTPProtocol
-import Synchronization
+internal import Synchronization
 
 /// What all threads of one scan share: how a file is read, and what is known of its bytes already.
 struct RepositoryScan: Sendable {

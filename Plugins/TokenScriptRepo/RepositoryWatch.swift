@@ -1,6 +1,6 @@
 internal import SystemCalls
 internal import Glibc
-internal import Locking
+internal import Threading
 internal import Synchronization
 
 /// Watches folders for changes (inotify), on a thread of its own that sleeps while there are none.
@@ -39,7 +39,7 @@ final class RepositoryWatch: Sendable {
   ///
   /// - Throws: ``SystemError`` without room for a thread.
   func start() throws(SystemError) {
-    _ = try WorkerThread { self.run() }
+    _ = try WorkerThread(named: "awd-watch") { self.run() }
   }
 
   /// Ends the thread and ``changes``.

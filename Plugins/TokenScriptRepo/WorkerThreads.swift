@@ -1,5 +1,5 @@
 internal import Glibc
-internal import Locking
+internal import Threading
 internal import Synchronization
 internal import SystemCalls
 
@@ -16,7 +16,9 @@ enum WorkerThreads {
   ) async throws -> Result {
     try await withCheckedThrowingContinuation { continuation in
       do throws(SystemError) {
-        _ = try WorkerThread { continuation.resume(with: Swift.Result(catching: body)) }
+        _ = try WorkerThread(named: "awd-work") {
+          continuation.resume(with: Swift.Result(catching: body))
+        }
       } catch { continuation.resume(throwing: error) }
     }
   }

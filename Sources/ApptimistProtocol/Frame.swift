@@ -1,4 +1,4 @@
-import Wire
+internal import Wire
 
 /// One WebSocket message in its two parts: `headerLen(u32) dataLen(u32) eHeader eData` (RFC "PDU").
 public struct Frame: Sendable {

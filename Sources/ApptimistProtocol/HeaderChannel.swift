@@ -1,5 +1,5 @@
 public import Cryptography
-import Wire
+internal import Wire
 
 /// The boxes around the headers of one connection, in both directions (page "Keys and nonces").
 ///

@@ -1,5 +1,5 @@
 public import Cryptography
-import Wire
+internal import Wire
 
 extension PDU {
   /// From a device: makes an account, or, logged in, an event or a forum (RFC "new").

@@ -1,5 +1,5 @@
 public import Cryptography
-import Wire
+internal import Wire
 
 extension PDU {
   /// A request about a file, or the answer to one, which has the same type and names the same file.

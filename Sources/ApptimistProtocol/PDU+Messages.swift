@@ -1,5 +1,5 @@
 public import Cryptography
-import Wire
+internal import Wire
 
 extension PDU {
   /// A message: from a device to be passed on, or from the service to its reader (RFC "message").

@@ -1,5 +1,5 @@
 public import Cryptography
-import Wire
+internal import Wire
 
 extension PDU {
   /// From a device: who has this name (RFC "searchByName").

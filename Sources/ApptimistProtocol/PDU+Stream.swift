@@ -1,5 +1,5 @@
 public import Cryptography
-import Wire
+internal import Wire
 
 extension PDU {
   /// From a device: resumes the service for a user (RFC "login").

@@ -1,5 +1,5 @@
 public import Cryptography
-import Wire
+internal import Wire
 
 extension PDU {
   /// From a device: vouches for a user, or takes that back (RFC "vouch").

@@ -1,4 +1,4 @@
-import Wire
+internal import Wire
 
 /// What one side tells the other: the header of a protocol data unit, in clear.
 ///

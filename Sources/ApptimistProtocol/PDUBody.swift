@@ -1,5 +1,5 @@
-import Cryptography
-import Wire
+internal import Cryptography
+internal import Wire
 
 /// What follows version and type in a header.
 protocol PDUBody: Hashable, Sendable {

@@ -1,5 +1,5 @@
-import Cryptography
-import FoundationEssentials
+internal import Cryptography
+internal import FoundationEssentials
 
 /// What a service publishes as `service.json` (page "Keys and nonces").
 public struct ServiceDocument: Hashable, Sendable, Encodable {

@@ -1,7 +1,8 @@
-import Configuration
-import Observability
-import ServiceKit
-import Storage
+internal import Time
+internal import Configuration
+internal import Observability
+internal import ServiceKit
+internal import Storage
 
 /// `awd backup`: a checked copy of the store and the keys in one file, made beside a running server.
 struct BackupCommand: Command {

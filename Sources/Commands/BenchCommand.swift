@@ -1,6 +1,6 @@
-import HTTPClient
-import HTTPProtocol
-import ServiceKit
+internal import HTTPClient
+internal import HTTPProtocol
+internal import ServiceKit
 
 /// `awd bench`: measures how fast a server answers one request, again and again.
 struct BenchCommand: Command {

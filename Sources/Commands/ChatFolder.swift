@@ -1,8 +1,8 @@
-import ApptimistProtocol
-import Cryptography
-import Glibc
-import SystemCalls
-import WalletClient
+internal import ApptimistProtocol
+internal import Cryptography
+internal import Glibc
+internal import SystemCalls
+internal import WalletClient
 
 /// What `awd wallet chat` keeps: the user's keys, the service's, and how far the stream was read. Readable by its
 /// owner only.

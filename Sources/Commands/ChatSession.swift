@@ -1,7 +1,7 @@
-import ApptimistProtocol
-import Cryptography
-import FoundationEssentials
-import WalletClient
+internal import ApptimistProtocol
+internal import Cryptography
+internal import FoundationEssentials
+internal import WalletClient
 
 /// What a line means that was typed, and how what comes is shown.
 actor ChatSession {

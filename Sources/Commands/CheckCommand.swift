@@ -1,5 +1,5 @@
-import Configuration
-import ServiceKit
+internal import Configuration
+internal import ServiceKit
 
 /// `awd check`: reads the configuration and the content as `awd serve` would, and changes nothing.
 struct CheckCommand: Command {

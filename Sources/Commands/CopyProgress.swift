@@ -1,4 +1,4 @@
-import ServiceKit
+internal import ServiceKit
 
 /// Shows how far a copy has come, once a person has begun to wait.
 struct CopyProgress {

@@ -1,9 +1,9 @@
-import FoundationEssentials
-import Glibc
-import HTTPServer
-import Observability
-import ServiceKit
-import Storage
+internal import FoundationEssentials
+internal import Glibc
+internal import HTTPServer
+internal import Observability
+internal import ServiceKit
+internal import Storage
 
 extension Daemon {
   /// Registers what the server and the store count by themselves.

@@ -1,9 +1,9 @@
-import Configuration
-import Glibc
-import HTTPServer
-import Observability
-import ServiceKit
-import Storage
+internal import Configuration
+internal import Glibc
+internal import HTTPServer
+internal import Observability
+internal import ServiceKit
+internal import Storage
 
 /// All that runs in `awd serve`: the services, and the servers that carry their requests.
 struct Daemon: Sendable {

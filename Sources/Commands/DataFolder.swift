@@ -1,5 +1,5 @@
-import Glibc
-import ServiceKit
+internal import Glibc
+internal import ServiceKit
 
 /// The folder of all that the daemon keeps.
 enum DataFolder {

@@ -1,5 +1,5 @@
-import Glibc
-import ServiceKit
+internal import Glibc
+internal import ServiceKit
 
 /// Keeps a second daemon off a data folder: each would miss what the other's sessions are told.
 ///

@@ -1,4 +1,4 @@
-import ServiceKit
+internal import ServiceKit
 
 /// Renders what `--help` shows.
 struct HelpText {

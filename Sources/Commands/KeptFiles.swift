@@ -1,8 +1,8 @@
-import Configuration
-import FoundationEssentials
-import Glibc
-import Storage
-import SystemCalls
+internal import Configuration
+internal import FoundationEssentials
+internal import Glibc
+internal import Storage
+internal import SystemCalls
 
 /// The files that belong to the store: keys above all, and what else lies in the data folder.
 ///

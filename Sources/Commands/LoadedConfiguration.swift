@@ -1,5 +1,5 @@
-import Configuration
-import ServiceKit
+internal import Configuration
+internal import ServiceKit
 
 /// The whole configuration, read and found right; nothing is opened yet.
 struct LoadedConfiguration: Sendable {

@@ -1,5 +1,5 @@
-import Glibc
-import Synchronization
+internal import Glibc
+internal import Synchronization
 
 /// Tells the service manager how the daemon fares, as sd_notify(3) describes it; without one,
 /// nothing.

@@ -1,5 +1,5 @@
-import FoundationEssentials
-import Glibc
+internal import FoundationEssentials
+internal import Glibc
 public import ServiceKit
 
 /// The program: its subcommands, and those that the services bring.

@@ -1,8 +1,9 @@
-import Configuration
-import Glibc
-import Observability
-import ServiceKit
-import Storage
+internal import Time
+internal import Configuration
+internal import Glibc
+internal import Observability
+internal import ServiceKit
+internal import Storage
 
 /// `awd restore`: puts a backup where a server will find it; never over anything.
 struct RestoreCommand: Command {

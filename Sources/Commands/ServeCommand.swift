@@ -1,7 +1,7 @@
-import Configuration
-import Glibc
-import Observability
-import ServiceKit
+internal import Configuration
+internal import Glibc
+internal import Observability
+internal import ServiceKit
 
 /// `awd serve`: the daemon.
 struct ServeCommand: Command {

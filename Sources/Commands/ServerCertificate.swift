@@ -1,8 +1,8 @@
-import Configuration
-import Glibc
-import HTTPProtocol
-import HTTPServer
-import ServiceKit
+internal import Configuration
+internal import Glibc
+internal import HTTPProtocol
+internal import HTTPServer
+internal import ServiceKit
 
 /// The certificate and key of `[server] tls`, read from their files.
 struct ServerCertificate: Sendable {

@@ -1,5 +1,5 @@
-import Dispatch
-import Glibc
+internal import Dispatch
+internal import Glibc
 
 /// The signals that a daemon acts on, taken by a thread that waits for them: no code ever runs in
 /// a signal handler.

@@ -1,7 +1,8 @@
-import Configuration
-import Glibc
-import Observability
-import ServiceKit
+internal import Time
+internal import Configuration
+internal import Glibc
+internal import Observability
+internal import ServiceKit
 
 /// What `awd check` tells of the machine: the data folder, the descriptors, the clock.
 enum SystemCheck {

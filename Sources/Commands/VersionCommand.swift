@@ -1,4 +1,4 @@
-import ServiceKit
+internal import ServiceKit
 
 /// `awd version`.
 struct VersionCommand: Command {

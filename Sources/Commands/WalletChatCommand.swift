@@ -1,9 +1,9 @@
-import ApptimistProtocol
-import Cryptography
-import Dispatch
-import HTTPClient
-import ServiceKit
-import WalletClient
+internal import ApptimistProtocol
+internal import Cryptography
+internal import Dispatch
+internal import HTTPClient
+internal import ServiceKit
+internal import WalletClient
 
 /// `awd wallet chat`: talks to another user through an Apptimist service, end-to-end encrypted.
 struct WalletChatCommand: Command {

@@ -1,9 +1,9 @@
-import Configuration
-import HTTPProtocol
-import Observability
-import ServiceKit
-import WalletClient
-import XMLSecurity
+internal import Configuration
+internal import HTTPProtocol
+internal import Observability
+internal import ServiceKit
+internal import WalletClient
+internal import XMLSecurity
 
 /// `awd wallet fetch`: downloads or updates the TokenScript of a contract as a wallet does.
 struct WalletFetchCommand: Command {

@@ -1,6 +1,6 @@
-import Cryptography
-import HTTPProtocol
-import WalletClient
+internal import Cryptography
+internal import HTTPProtocol
+internal import WalletClient
 
 /// What `awd wallet fetch` says of a report.
 struct WalletFetchText {

@@ -1,9 +1,9 @@
-import Configuration
-import FoundationEssentials
-import HTTPServer
-import Observability
-import ServiceKit
-import Storage
+internal import Configuration
+internal import FoundationEssentials
+internal import HTTPServer
+internal import Observability
+internal import ServiceKit
+internal import Storage
 
 /// What services work with: the store, opened and brought up to date, and all they are lent.
 struct Workplace: Sendable {

@@ -1,5 +1,5 @@
-import CBrotli
-import CZlib
+internal import CBrotli
+internal import CZlib
 
 /// Compresses whole contents, once and for many readers: thoroughly rather than quickly.
 ///

@@ -1,4 +1,4 @@
-import Locking
+internal import Threading
 
 /// Gives a document its meaning: whoever needs a key asks for it, and what nobody asked for is wrong.
 ///

@@ -1,4 +1,4 @@
-import Glibc
+internal import Glibc
 
 /// Why a file couldn't be read: the system's words for it.
 public struct FileError: Error {

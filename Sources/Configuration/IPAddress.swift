@@ -1,4 +1,4 @@
-import Glibc
+internal import Glibc
 
 /// An IPv4 or IPv6 address. An IPv4 address mapped into IPv6 (`::ffff:192.0.2.1`, RFC 4291 section
 /// 2.5.5.2) is the IPv4 address, so that both spellings are equal.

@@ -1,4 +1,4 @@
-import CTOML
+internal import CTOML
 
 /// A value of a TOML document with its place.
 struct TOMLNode: Sendable {

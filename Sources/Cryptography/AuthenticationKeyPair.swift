@@ -1,4 +1,4 @@
-import CSodium
+internal import CSodium
 
 /// An Ed25519 key pair for signatures.
 public struct AuthenticationKeyPair: Sendable {

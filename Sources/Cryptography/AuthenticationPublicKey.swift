@@ -1,4 +1,4 @@
-import CSodium
+internal import CSodium
 
 /// An Ed25519 public key (RFC 8032): 32 bytes.
 public struct AuthenticationPublicKey: FixedBytes {

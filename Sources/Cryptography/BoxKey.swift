@@ -1,4 +1,4 @@
-import CSodium
+internal import CSodium
 
 /// What two key pairs agree on, to seal and open boxes with (NaCl's `crypto_box_beforenm`): the
 /// expensive half of a box, done once.

@@ -1,4 +1,4 @@
-import CSodium
+internal import CSodium
 
 /// Compares two secrets in a time that does not depend on where they differ.
 ///

@@ -1,4 +1,4 @@
-import CSodium
+internal import CSodium
 
 /// An X25519 key pair for ``BoxKey`` and ``SealedBox``.
 public struct EncryptionKeyPair: Sendable {

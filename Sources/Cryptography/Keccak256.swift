@@ -1,4 +1,4 @@
-import CNettle
+internal import CNettle
 
 /// Keccak-256 as Ethereum uses it: the sponge of SHA-3 with the padding it had before FIPS 202.
 ///

@@ -1,4 +1,4 @@
-import CSodium
+internal import CSodium
 
 /// BLAKE2b with a secret key (RFC 7693), 32 bytes long: a message authentication code.
 public struct KeyedHash: Sendable {

@@ -1,5 +1,5 @@
-import CSodium
-import Glibc
+internal import CSodium
+internal import Glibc
 
 /// An Argon2id hash of a password with its salt and cost, in the text form that is stored
 /// (`$argon2id$v=19$m=…,t=…,p=1$salt$hash`, RFC 9106).

@@ -1,4 +1,4 @@
-import COpenSSL
+internal import COpenSSL
 
 /// SHA-256 (FIPS 180-4); OpenSSL's, which uses the processor's instructions for it.
 public enum SHA256 {

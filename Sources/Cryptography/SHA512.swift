@@ -1,4 +1,4 @@
-import CSodium
+internal import CSodium
 
 /// SHA-512 (FIPS 180-4).
 public enum SHA512 {

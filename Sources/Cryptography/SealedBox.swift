@@ -1,4 +1,4 @@
-import CSodium
+internal import CSodium
 
 /// Boxes from nobody in particular (libsodium's `crypto_box_seal`): an ephemeral key of the sender's
 /// and a nonce that follows from it.

@@ -1,4 +1,4 @@
-import CSodium
+internal import CSodium
 
 /// Seals secrets that are stored, under a key that is stored elsewhere (libsodium's
 /// `crypto_secretbox_easy`), each with a random nonce in front.

@@ -1,4 +1,4 @@
-import CSodium
+internal import CSodium
 
 /// Memory with a secret in it, written once, wiped when its last user lets go of it.
 ///

@@ -1,4 +1,4 @@
-import CSodium
+internal import CSodium
 
 /// Random bytes from the system's generator, fit for keys.
 public enum SecureRandom {

@@ -1,4 +1,4 @@
-import CSodium
+internal import CSodium
 
 /// Starts libsodium, once.
 enum Sodium {

@@ -1,4 +1,4 @@
-import CSodium
+internal import CSodium
 
 /// Overwrites a secret with zeros, which no optimizer leaves out, and empties the array.
 ///

@@ -1,7 +1,7 @@
 internal import CCurl
 internal import CUV
 internal import Glibc
-internal import Locking
+internal import Threading
 internal import SystemCalls
 
 /// One libuv loop on a thread of its own that drives libcurl's multi interface.
@@ -97,7 +97,7 @@ final class TransferLoop: @unchecked Sendable {
   /// Starts the thread, with all signals left to other threads: a write to a broken connection
   /// raises SIGPIPE here.
   func start() throws(HTTPClientError) {
-    do throws(SystemError) { _ = try WorkerThread { self.run() } } catch {
+    do throws(SystemError) { _ = try WorkerThread(named: "awd-client") { self.run() } } catch {
       close()
       run()
       throw HTTPClientError(.outOfResources, "the system has no room for a thread")

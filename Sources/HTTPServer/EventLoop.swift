@@ -2,7 +2,7 @@ internal import SystemCalls
 internal import CUV
 internal import Glibc
 internal import HTTPProtocol
-internal import Locking
+internal import Threading
 internal import Synchronization
 
 /// One libuv loop on a thread of its own: the connections that were accepted there live and die on it.
@@ -48,6 +48,7 @@ public final class EventLoop: TaskExecutor, @unchecked Sendable {
   private var flushing: [Connection] = []
   private var spareBuffers: [[UInt8]] = []
   private var requestCount: UInt64 = 0
+  private let index: Int
   private let requestBase: UInt64
 
   /// What sockets are read into; shared by all connections of the loop, valid for one callback.
@@ -68,6 +69,7 @@ public final class EventLoop: TaskExecutor, @unchecked Sendable {
     let failed = unsafe uv_loop_init(loop)
     guard failed == 0 else { throw .noEventLoop(failed) }
     self.server = server
+    self.index = index
     requestBase = UInt64(index) << 48
     unsafe uv_async_init(loop, wakeUp) { handle in
       guard let handle = unsafe handle else { return }
@@ -115,7 +117,8 @@ public final class EventLoop: TaskExecutor, @unchecked Sendable {
         guard let handle = unsafe handle else { return }
         unsafe EventLoop.of(handle.pointee.data).tick()
       }, EventLoop.tickMilliseconds, EventLoop.tickMilliseconds)
-    do throws(SystemError) { _ = try WorkerThread { self.run() } } catch {
+    do throws(SystemError) { _ = try WorkerThread(named: "awd-loop-\(index)") { self.run() } } catch
+    {
       drain(within: 0)
       run()
       throw .noEventLoop(-error.code)

@@ -1,5 +1,5 @@
 internal import Glibc
-internal import Locking
+internal import Threading
 
 /// An HTTP/1.1, HTTP/2 and WebSocket server: event loops, each with its own share of the connections.
 public final class HTTPServer: Sendable {

@@ -1,5 +1,5 @@
 internal import Glibc
-internal import Locking
+internal import Threading
 internal import Synchronization
 
 /// What all loops of a server share.

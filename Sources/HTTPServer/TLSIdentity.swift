@@ -1,5 +1,5 @@
 internal import Glibc
-internal import Locking
+internal import Threading
 
 /// What a server shows to its TLS clients, which can be replaced while it serves.
 final class TLSIdentity: Sendable {

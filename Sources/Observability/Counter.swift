@@ -1,4 +1,4 @@
-import Synchronization
+internal import Synchronization
 
 /// A number that only grows, counted from any thread.
 public final class Counter: Sendable {

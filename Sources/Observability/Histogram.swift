@@ -1,4 +1,4 @@
-import Synchronization
+internal import Synchronization
 
 /// How long something takes: counts of durations in buckets, recorded from any thread.
 public final class Histogram: Sendable {

@@ -1,4 +1,5 @@
-import Synchronization
+internal import Time
+internal import Synchronization
 
 /// Where events are told, one line each, to standard error or another descriptor.
 ///

@@ -1,7 +1,7 @@
-import Dispatch
-import Glibc
-import Locking
-import Synchronization
+internal import Dispatch
+internal import Glibc
+internal import Threading
+internal import Synchronization
 
 /// Writes finished lines from a queue of its own, so that whoever logs never waits for the reader.
 ///

@@ -1,4 +1,4 @@
-import Locking
+internal import Threading
 
 /// What the metrics were in the last minutes, at even intervals.
 public final class MetricHistory: Sendable {

@@ -1,4 +1,4 @@
-import Locking
+internal import Threading
 
 /// All that is counted and measured in the process, rendered for Prometheus.
 ///

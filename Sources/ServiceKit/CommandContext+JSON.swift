@@ -1,4 +1,4 @@
-import FoundationEssentials
+internal import FoundationEssentials
 
 extension CommandContext {
   /// Prints a value as JSON, indented and with its keys sorted: how every command does.

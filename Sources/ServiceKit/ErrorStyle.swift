@@ -1,4 +1,4 @@
-import HTTPProtocol
+internal import HTTPProtocol
 
 /// How the errors that the router answers for a service look.
 public enum ErrorStyle: Sendable {

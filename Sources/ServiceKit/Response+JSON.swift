@@ -1,4 +1,4 @@
-import FoundationEssentials
+internal import FoundationEssentials
 public import HTTPProtocol
 
 extension Response {

@@ -1,7 +1,7 @@
-import HTTPProtocol
-import HTTPServer
-import Observability
-import Storage
+internal import HTTPProtocol
+internal import HTTPServer
+internal import Observability
+internal import Storage
 
 /// A handler with all that is needed to call it, count it and tell of it, made once.
 final class Route: Sendable {

@@ -1,4 +1,4 @@
-import HTTPProtocol
+internal import HTTPProtocol
 
 /// A segment of all patterns that begin alike; an immutable tree of these is what paths are
 /// looked up in.

@@ -1,4 +1,4 @@
-import HTTPProtocol
+internal import HTTPProtocol
 
 /// The parts of a request's path that the parameters of its route's pattern matched.
 ///

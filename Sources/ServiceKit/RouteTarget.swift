@@ -1,4 +1,4 @@
-import HTTPProtocol
+internal import HTTPProtocol
 
 /// All routes of one service for one pattern: what a path leads to, before the method is looked at.
 final class RouteTarget: Sendable {

@@ -1,5 +1,5 @@
-import HTTPProtocol
-import Observability
+internal import HTTPProtocol
+internal import Observability
 
 /// What all routes of a service have in common.
 struct RoutedService: Sendable {

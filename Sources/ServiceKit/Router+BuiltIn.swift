@@ -1,4 +1,4 @@
-import HTTPProtocol
+internal import HTTPProtocol
 public import Observability
 
 extension Router {

@@ -1,3 +1,4 @@
+internal import Time
 public import Configuration
 public import Observability
 public import Storage

@@ -1,4 +1,4 @@
-import Locking
+internal import Threading
 public import Observability
 
 /// Runs the background work of all services, and has them reload.

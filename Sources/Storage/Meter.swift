@@ -1,4 +1,4 @@
-internal import Locking
+internal import Threading
 
 /// The statistics, shared by the store and its threads.
 ///

@@ -1,4 +1,4 @@
-internal import Locking
+internal import Threading
 
 /// A value that comes once, from a thread, and that any number of tasks await.
 final class Promise<Value: Sendable>: Sendable {

@@ -43,7 +43,7 @@ internal import SystemCalls
     self.writes = writes
     self.reads = reads
     self.closed = closed
-    thread = try Self.startThread { [meter] in
+    thread = try Self.startThread(named: "awd-writer") { [meter] in
       do {
         try Self.work(location, migrations, configuration, writes, reads, meter, opened)
       } catch {
@@ -80,7 +80,7 @@ internal import SystemCalls
       let connection = try Connection(
         file, role: .reader, busyTimeout: configuration.busyTimeout)
       readers.append(
-        try startThread {
+        try startThread(named: "awd-reader") {
           Reader(connection, meter: meter).run(reads)
         })
     }
@@ -91,9 +91,9 @@ internal import SystemCalls
   }
 
   private static func startThread(
-    _ body: @escaping @Sendable () -> Void
+    named name: String, _ body: @escaping @Sendable () -> Void
   ) throws(StoreError) -> WorkerThread {
-    do throws(SystemError) { return try WorkerThread(body) } catch {
+    do throws(SystemError) { return try WorkerThread(named: name, body) } catch {
       throw StoreError(.busy, "the system has no room for a thread of the store")
     }
   }

@@ -1,5 +1,5 @@
-import COpenSSL
-import CXML
+internal import COpenSSL
+internal import CXML
 
 /// What a certificate states (RFC 5280). Two are equal if their bytes are.
 public struct Certificate: Sendable {

@@ -1,6 +1,6 @@
-import COpenSSL
-import Cryptography
-import Glibc
+internal import COpenSSL
+internal import Cryptography
+internal import Glibc
 
 /// A new key with a certificate that it signed itself, to try things with.
 public struct DevelopmentKey: Sendable {

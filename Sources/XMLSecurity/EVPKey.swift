@@ -1,4 +1,4 @@
-import COpenSSL
+internal import COpenSSL
 
 /// A key of OpenSSL, freed with its last reference.
 @safe final class EVPKey {

@@ -1,4 +1,4 @@
-import Glibc
+internal import Glibc
 
 /// A look at the bytes of a document before libxml2 parses them.
 ///

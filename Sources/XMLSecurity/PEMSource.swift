@@ -1,4 +1,4 @@
-import COpenSSL
+internal import COpenSSL
 
 /// A PEM text as OpenSSL reads it.
 enum PEMSource {

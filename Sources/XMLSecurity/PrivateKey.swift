@@ -1,4 +1,4 @@
-import COpenSSL
+internal import COpenSSL
 
 /// A key that signs: RSA of 2048 bits or more, P-256, P-384, P-521 or secp256k1.
 public final class PrivateKey {

@@ -1,4 +1,4 @@
-import CXML
+internal import CXML
 
 /// A compiled XML schema.
 @safe final class Schema: Sendable {

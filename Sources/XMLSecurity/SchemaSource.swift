@@ -1,5 +1,5 @@
-import CXML
-import Glibc
+internal import CXML
+internal import Glibc
 
 /// Where libxml2 gets the schemas from that a schema imports: the folder of that schema, by the last
 /// part of the address, whatever comes before it. Nothing else is ever opened.

@@ -1,4 +1,4 @@
-import Glibc
+internal import Glibc
 
 /// Checks documents against the schemas of a folder (W3C XML Schema 1.0).
 ///

@@ -1,6 +1,6 @@
-import COpenSSL
-import CXML
-import CXMLSec
+internal import COpenSSL
+internal import CXML
+internal import CXMLSec
 
 /// One use of libxmlsec1: one Signature and one key.
 @safe struct SignatureContext: ~Copyable {

@@ -1,4 +1,4 @@
-import CXML
+internal import CXML
 
 /// One Signature element whose shape is checked: what it refers to, by which algorithms.
 ///

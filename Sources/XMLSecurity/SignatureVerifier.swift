@@ -1,4 +1,4 @@
-import CXML
+internal import CXML
 
 /// Checks the XML signatures of a document (XML Signature 1.1), and says who made them.
 ///

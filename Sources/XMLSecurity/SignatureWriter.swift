@@ -1,5 +1,5 @@
-import COpenSSL
-import Cryptography
+internal import COpenSSL
+internal import Cryptography
 
 /// Adds enveloped signatures with a signing time to documents (XML Signature 1.1, XAdES).
 ///

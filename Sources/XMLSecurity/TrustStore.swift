@@ -1,4 +1,4 @@
-import COpenSSL
+internal import COpenSSL
 
 /// The roots that certificate chains must end at (RFC 5280, section 6).
 ///

@@ -1,5 +1,5 @@
-import COpenSSL
-import Glibc
+internal import COpenSSL
+internal import Glibc
 
 /// A certificate of OpenSSL, freed with its last reference.
 @safe final class X509Certificate {

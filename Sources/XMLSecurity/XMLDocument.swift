@@ -1,4 +1,4 @@
-import CXML
+internal import CXML
 
 /// A document in memory, read from bytes under limits.
 ///

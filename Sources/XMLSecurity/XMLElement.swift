@@ -1,5 +1,5 @@
-import CXML
-import CXMLSec
+internal import CXML
+internal import CXMLSec
 
 /// An element of a document; it keeps the document alive.
 @safe public struct XMLElement {

@@ -1,6 +1,6 @@
-import COpenSSL
-import CXML
-import CXMLSec
+internal import COpenSSL
+internal import CXML
+internal import CXMLSec
 
 /// The process-wide state of libxml2 and libxmlsec1, set up once.
 ///

@@ -1,7 +1,7 @@
-import Apptimist
-import Msgr
-import ServiceKit
-import TokenScriptRepo
+internal import Apptimist
+internal import Msgr
+internal import ServiceKit
+internal import TokenScriptRepo
 
 /// All services that are built in: the only list of plug-ins.
 let services: [any Service.Type] = [

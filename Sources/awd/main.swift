@@ -1,3 +1,3 @@
-import Commands
+internal import Commands
 
 Program(services: services).main()

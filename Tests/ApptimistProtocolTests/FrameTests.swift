@@ -1,5 +1,5 @@
-import ApptimistProtocol
-import Testing
+internal import ApptimistProtocol
+internal import Testing
 
 @Suite struct FrameTests {
   private static let limits = Frame.Limits(header: 4, data: 8)

@@ -1,5 +1,5 @@
-import ApptimistProtocol
-import Testing
+internal import ApptimistProtocol
+internal import Testing
 
 @Suite struct NameTests {
   private static let longest = String(repeating: "é", count: 127) + "e"

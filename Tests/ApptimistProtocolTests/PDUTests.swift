@@ -1,6 +1,6 @@
-import ApptimistProtocol
-import Testing
-import Wire
+internal import ApptimistProtocol
+internal import Testing
+internal import Wire
 
 @Suite struct PDUTests {
   @Test(arguments: Sample.all)

@@ -1,6 +1,6 @@
-import ApptimistProtocol
-import Cryptography
-import Testing
+internal import ApptimistProtocol
+internal import Cryptography
+internal import Testing
 
 /// A PDU, and its header as the page's formula writes it.
 struct Sample: Sendable, CustomTestStringConvertible {

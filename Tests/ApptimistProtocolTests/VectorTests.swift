@@ -1,8 +1,8 @@
-import ApptimistProtocol
-import Cryptography
-import FoundationEssentials
-import Testing
-import Wire
+internal import ApptimistProtocol
+internal import Cryptography
+internal import FoundationEssentials
+internal import Testing
+internal import Wire
 
 /// Holds this implementation to the vectors that another one made (`Vectors/README.md`).
 @Suite struct VectorTests {

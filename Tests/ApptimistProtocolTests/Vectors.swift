@@ -1,7 +1,7 @@
-import ApptimistProtocol
-import Cryptography
-import FoundationEssentials
-import Testing
+internal import ApptimistProtocol
+internal import Cryptography
+internal import FoundationEssentials
+internal import Testing
 
 /// The published vectors, as they are in the files of the folder `Vectors`.
 enum Vectors {

@@ -1,5 +1,5 @@
-import Foundation
-import Testing
+internal import Foundation
+internal import Testing
 
 /// The built program held to the specification by an implementation of others: Python's PyNaCl and
 /// websockets. `Python/conformance.py --help` says how to run it by hand.

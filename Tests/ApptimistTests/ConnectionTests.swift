@@ -1,9 +1,9 @@
-import ApptimistProtocol
-import Cryptography
-import HTTPProtocol
-import Observability
-import ServiceKit
-import Testing
+internal import ApptimistProtocol
+internal import Cryptography
+internal import HTTPProtocol
+internal import Observability
+internal import ServiceKit
+internal import Testing
 
 @testable import Apptimist
 

@@ -1,9 +1,9 @@
-import ApptimistProtocol
-import Cryptography
-import HTTPServer
-import Storage
-import Synchronization
-import Testing
+internal import ApptimistProtocol
+internal import Cryptography
+internal import HTTPServer
+internal import Storage
+internal import Synchronization
+internal import Testing
 
 @testable import Apptimist
 

@@ -1,5 +1,5 @@
-import ApptimistProtocol
-import Storage
+internal import ApptimistProtocol
+internal import Storage
 
 @testable import Apptimist
 

@@ -1,7 +1,7 @@
-import ApptimistProtocol
-import Cryptography
-import Foundation
-import Testing
+internal import ApptimistProtocol
+internal import Cryptography
+internal import Foundation
+internal import Testing
 
 @testable import Apptimist
 

@@ -1,12 +1,12 @@
-import ApptimistProtocol
-import Configuration
-import Cryptography
-import Foundation
-import Observability
-import ServiceKit
-import Storage
-import Locking
-import Testing
+internal import ApptimistProtocol
+internal import Configuration
+internal import Cryptography
+internal import Foundation
+internal import Observability
+internal import ServiceKit
+internal import Storage
+internal import Threading
+internal import Testing
 
 @testable import Apptimist
 

@@ -1,5 +1,5 @@
-import ApptimistProtocol
-import Testing
+internal import ApptimistProtocol
+internal import Testing
 
 @testable import Apptimist
 

@@ -1,4 +1,4 @@
-import ApptimistProtocol
+internal import ApptimistProtocol
 
 @testable import Apptimist
 

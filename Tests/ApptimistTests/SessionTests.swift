@@ -1,7 +1,7 @@
-import ApptimistProtocol
-import Cryptography
-import HTTPProtocol
-import Testing
+internal import ApptimistProtocol
+internal import Cryptography
+internal import HTTPProtocol
+internal import Testing
 
 @testable import Apptimist
 

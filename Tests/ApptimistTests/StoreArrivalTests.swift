@@ -1,9 +1,9 @@
-import ApptimistProtocol
-import Cryptography
-import Foundation
-import Storage
-import Synchronization
-import Testing
+internal import ApptimistProtocol
+internal import Cryptography
+internal import Foundation
+internal import Storage
+internal import Synchronization
+internal import Testing
 
 @testable import Apptimist
 

@@ -1,6 +1,6 @@
-import ApptimistProtocol
-import Cryptography
-import Testing
+internal import ApptimistProtocol
+internal import Cryptography
+internal import Testing
 
 @testable import Apptimist
 

@@ -1,8 +1,9 @@
-import ApptimistProtocol
-import Cryptography
-import Foundation
-import Observability
-import Storage
+internal import Time
+internal import ApptimistProtocol
+internal import Cryptography
+internal import Foundation
+internal import Observability
+internal import Storage
 
 @testable import Apptimist
 

@@ -1,7 +1,7 @@
-import ApptimistProtocol
-import Cryptography
-import Storage
-import Testing
+internal import ApptimistProtocol
+internal import Cryptography
+internal import Storage
+internal import Testing
 
 @testable import Apptimist
 

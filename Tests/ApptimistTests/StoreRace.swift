@@ -1,8 +1,8 @@
-import ApptimistProtocol
-import Cryptography
-import Locking
-import Storage
-import Testing
+internal import ApptimistProtocol
+internal import Cryptography
+internal import Threading
+internal import Storage
+internal import Testing
 
 @testable import Apptimist
 

@@ -1,8 +1,8 @@
-import ApptimistProtocol
-import Cryptography
-import Foundation
-import HTTPProtocol
-import Testing
+internal import ApptimistProtocol
+internal import Cryptography
+internal import Foundation
+internal import HTTPProtocol
+internal import Testing
 
 /// A user's keys.
 struct TestUser: Sendable {

@@ -1,14 +1,14 @@
-import ApptimistProtocol
-import Configuration
-import Cryptography
-import Foundation
-import HTTPProtocol
-import HTTPServer
-import Observability
-import ServiceKit
-import Storage
-import Synchronization
-import Testing
+internal import ApptimistProtocol
+internal import Configuration
+internal import Cryptography
+internal import Foundation
+internal import HTTPProtocol
+internal import HTTPServer
+internal import Observability
+internal import ServiceKit
+internal import Storage
+internal import Synchronization
+internal import Testing
 
 @testable import Apptimist
 

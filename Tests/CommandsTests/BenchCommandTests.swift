@@ -1,7 +1,7 @@
-import Foundation
-import HTTPProtocol
-import HTTPServer
-import Testing
+internal import Foundation
+internal import HTTPProtocol
+internal import HTTPServer
+internal import Testing
 
 @testable import Commands
 

@@ -1,5 +1,5 @@
-import Foundation
-import Testing
+internal import Foundation
+internal import Testing
 
 /// A headless Chromium, driven as a person would (W3C WebDriver).
 final class Browser {

@@ -1,10 +1,10 @@
-import Locking
-import Configuration
-import Foundation
-import HTTPProtocol
-import ServiceKit
-import Storage
-import Testing
+internal import Threading
+internal import Configuration
+internal import Foundation
+internal import HTTPProtocol
+internal import ServiceKit
+internal import Storage
+internal import Testing
 
 @testable import Commands
 

@@ -1,11 +1,11 @@
-import Configuration
-import Foundation
-import FoundationNetworking
-import HTTPServer
-import Observability
-import ServiceKit
-import Storage
-import Testing
+internal import Configuration
+internal import Foundation
+internal import FoundationNetworking
+internal import HTTPServer
+internal import Observability
+internal import ServiceKit
+internal import Storage
+internal import Testing
 
 @testable import Commands
 

@@ -1,6 +1,6 @@
-import BlockingTests
-import Foundation
-import Testing
+internal import TestSupport
+internal import Foundation
+internal import Testing
 
 /// The built program as users run it: exit codes, streams, signals.
 @Suite(.ownThreads) struct ExecutableTests {

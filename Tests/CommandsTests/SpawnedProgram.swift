@@ -1,7 +1,7 @@
-import SystemCalls
-import Glibc
-import Locking
-import Testing
+internal import SystemCalls
+internal import Glibc
+internal import Threading
+internal import Testing
 
 /// The built program as a process of its own, whose lines can be waited for and written.
 ///
@@ -55,7 +55,7 @@ final class SpawnedProgram: Sendable {
     }
     self.pid = pid
     input = ours
-    _ = try WorkerThread { [weak self] in
+    _ = try WorkerThread(named: "test") { [weak self] in
       var piece = [UInt8](repeating: 0, count: 4096)
       while case let count = Glibc.read(read, &piece, piece.count), count > 0 {
         self?.state.withLock { $0.output += piece[..<count] }

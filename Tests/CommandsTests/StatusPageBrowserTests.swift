@@ -1,6 +1,6 @@
-import BlockingTests
-import Foundation
-import Testing
+internal import TestSupport
+internal import Foundation
+internal import Testing
 
 /// The status page as an operator finds it, in a browser.
 @Suite(.ownThreads, .enabled(if: Browser.isThere)) struct StatusPageBrowserTests {

@@ -1,5 +1,5 @@
-import Observability
-import Testing
+internal import Observability
+internal import Testing
 
 @testable import Commands
 

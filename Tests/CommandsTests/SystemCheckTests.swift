@@ -1,7 +1,8 @@
-import Foundation
-import Observability
-import ServiceKit
-import Testing
+internal import Time
+internal import Foundation
+internal import Observability
+internal import ServiceKit
+internal import Testing
 
 @testable import Commands
 

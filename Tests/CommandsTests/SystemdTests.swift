@@ -1,6 +1,6 @@
-import BlockingTests
-import Foundation
-import Testing
+internal import TestSupport
+internal import Foundation
+internal import Testing
 
 /// What systemd would see of the built program, and of its unit.
 @Suite(.ownThreads) struct SystemdTests {

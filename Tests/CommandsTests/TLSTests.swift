@@ -1,11 +1,11 @@
-import Configuration
-import Foundation
-import Glibc
-import HTTPServer
-import Observability
-import ServiceKit
-import Testing
-import XMLSecurity
+internal import Configuration
+internal import Foundation
+internal import Glibc
+internal import HTTPServer
+internal import Observability
+internal import ServiceKit
+internal import Testing
+internal import XMLSecurity
 
 @testable import Commands
 

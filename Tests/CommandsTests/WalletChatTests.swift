@@ -1,5 +1,5 @@
-import Foundation
-import Testing
+internal import Foundation
+internal import Testing
 
 /// Two built programs that talk through a third.
 @Suite struct WalletChatTests {

@@ -1,8 +1,8 @@
-import Foundation
-import HTTPProtocol
-import HTTPServer
-import Testing
-import XMLSecurity
+internal import Foundation
+internal import HTTPProtocol
+internal import HTTPServer
+internal import Testing
+internal import XMLSecurity
 
 @testable import Commands
 

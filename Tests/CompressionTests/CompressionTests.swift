@@ -1,7 +1,7 @@
-import CBrotli
-import CZlib
-import Compression
-import Testing
+internal import CBrotli
+internal import CZlib
+internal import Compression
+internal import Testing
 
 struct CompressionTests {
   private static let text = Array(

@@ -1,5 +1,5 @@
-import Configuration
-import Testing
+internal import Configuration
+internal import Testing
 
 @Suite struct ConfigurationDocumentTests {
   @Test(arguments: [

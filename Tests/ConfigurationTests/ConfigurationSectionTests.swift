@@ -1,5 +1,5 @@
-import Configuration
-import Testing
+internal import Configuration
+internal import Testing
 
 private enum Policy: String, CaseIterable, Sendable {
   case require, warn, off

@@ -1,5 +1,5 @@
-import Configuration
-import Glibc
+internal import Configuration
+internal import Glibc
 
 /// A reader over the text of a file named `awd.toml`, and what its environment overrides.
 func reader(

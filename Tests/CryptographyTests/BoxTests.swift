@@ -1,5 +1,5 @@
-import Cryptography
-import Testing
+internal import Cryptography
+internal import Testing
 
 /// With the pairs of RFC 7748, section 6.1, which NaCl's own tests use too.
 @Suite struct BoxTests {

@@ -1,5 +1,5 @@
-import Cryptography
-import Testing
+internal import Cryptography
+internal import Testing
 
 @Suite struct KeccakTests {
   /// Vectors of the Keccak team's original submission and of Ethereum (empty code, empty list).

@@ -1,5 +1,5 @@
-import Cryptography
-import Testing
+internal import Cryptography
+internal import Testing
 
 @Suite struct EthereumAddressTests {
   /// The examples of EIP-55.

@@ -1,5 +1,5 @@
-import Cryptography
-import Testing
+internal import Cryptography
+internal import Testing
 
 @Suite struct FixedBytesTests {
   private static let digits = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1eff"

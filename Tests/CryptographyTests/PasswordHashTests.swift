@@ -1,5 +1,5 @@
-import Cryptography
-import Testing
+internal import Cryptography
+internal import Testing
 
 @Suite struct PasswordHashTests {
   private let cheap = PasswordHash.Cost(passes: 1, memory: 8 << 10)

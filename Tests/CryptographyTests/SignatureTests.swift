@@ -1,5 +1,5 @@
-import Cryptography
-import Testing
+internal import Cryptography
+internal import Testing
 
 @Suite struct SignatureTests {
   /// RFC 8032, section 7.1.

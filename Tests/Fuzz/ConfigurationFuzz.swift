@@ -1,4 +1,4 @@
-import Configuration
+internal import Configuration
 
 /// A choice as a service has it.
 private enum Policy: String, CaseIterable {

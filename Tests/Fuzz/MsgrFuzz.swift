@@ -1,4 +1,4 @@
-import HTTPProtocol
+internal import HTTPProtocol
 
 /// Reads the fields of a request whose body or header is these bytes, by every rule that fields
 /// have: whatever stands there, it is taken or refused by name, and what was taken keeps its rules.

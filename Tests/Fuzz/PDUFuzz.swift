@@ -1,5 +1,5 @@
-import ApptimistProtocol
-import Wire
+internal import ApptimistProtocol
+internal import Wire
 
 /// Takes these bytes as a header in clear and as a WebSocket message: nothing that a peer sends may
 /// crash, overrun or hang, and what is taken is written again as it was.

@@ -1,6 +1,6 @@
-import ApptimistProtocol
-import Cryptography
-import HTTPProtocol
+internal import ApptimistProtocol
+internal import Cryptography
+internal import HTTPProtocol
 
 /// Takes these bytes as what happens to a session: PDUs in valid boxes, answers, news, pages, timers.
 /// Whatever it is, the session asks one question at a time, sends what opens at the device with the

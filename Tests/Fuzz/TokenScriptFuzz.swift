@@ -1,5 +1,5 @@
-import Cryptography
-import XMLSecurity
+internal import Cryptography
+internal import XMLSecurity
 
 /// Reads a file of the repository of these bytes with the checks of signature and chain, and judges
 /// it by every rule: nothing a file holds may crash, overrun or hang.

@@ -1,7 +1,7 @@
-import SystemCalls
-import COpenSSL
-import Glibc
-import Synchronization
+internal import SystemCalls
+internal import COpenSSL
+internal import Glibc
+internal import Synchronization
 
 /// A request as the stand-in got it.
 public struct StandInRequest: Sendable {
@@ -109,7 +109,7 @@ public final class HTTP2StandIn: @unchecked Sendable {
     let counts = self.counts
     SSL_CTX_up_ref(context)
     let shared = UInt(bitPattern: context)
-    _ = try WorkerThread {
+    _ = try WorkerThread(named: "test") {
       // Closed by the thread that accepts: its number may be another's socket as soon as it is closed.
       defer { close(listener) }
       guard let context = OpaquePointer(bitPattern: shared) else { return }
@@ -118,7 +118,7 @@ public final class HTTP2StandIn: @unchecked Sendable {
         guard let tls = SSL_new(context) else { break }
         let number = counts.connections.add(1, ordering: .relaxed).newValue
         let handle = UInt(bitPattern: tls)
-        _ = try? WorkerThread {
+        _ = try? WorkerThread(named: "test") {
           guard let tls = OpaquePointer(bitPattern: handle) else { return }
           StandInConnection(number, tls, socket, script).serve(streams: streams) { open in
             counts.mostStreams.max(open, ordering: .relaxed)

@@ -1,6 +1,6 @@
-import CNghttp2
-import COpenSSL
-import Glibc
+internal import CNghttp2
+internal import COpenSSL
+internal import Glibc
 
 /// One connection of the stand-in, on a thread of its own.
 final class StandInConnection {

@@ -1,4 +1,4 @@
-import Foundation
+internal import Foundation
 
 /// Keys and certificates of one test run, made by openssl: an authority, a server at 127.0.0.1, a
 /// client, and a key that signs tokens.

@@ -1,9 +1,9 @@
-import BlockingTests
-import HTTP2StandIn
-import HTTPClient
-import HTTPProtocol
-import Synchronization
-import Testing
+internal import TestSupport
+internal import HTTP2StandIn
+internal import HTTPClient
+internal import HTTPProtocol
+internal import Synchronization
+internal import Testing
 
 /// Against a scripted HTTP/2 server.
 @Suite(.ownThreads) struct HTTP2Tests {

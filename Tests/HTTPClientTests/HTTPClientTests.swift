@@ -1,8 +1,8 @@
-import BlockingTests
-import Foundation
-import HTTPClient
-import HTTPProtocol
-import Testing
+internal import TestSupport
+internal import Foundation
+internal import HTTPClient
+internal import HTTPProtocol
+internal import Testing
 
 /// Against Python's server: what is sent, and what is made of the answers.
 @Suite(.ownThreads) struct HTTPClientTests {

@@ -1,9 +1,9 @@
-import BlockingTests
-import Locking
-import HTTPClient
-import HTTPProtocol
-import Glibc
-import Testing
+internal import TestSupport
+internal import Threading
+internal import HTTPClient
+internal import HTTPProtocol
+internal import Glibc
+internal import Testing
 
 /// Against raw sockets: answers that no honest server gives.
 @Suite(.ownThreads) struct HostileServerTests {

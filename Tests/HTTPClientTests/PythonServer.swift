@@ -1,5 +1,5 @@
-import Foundation
-import Testing
+internal import Foundation
+internal import Testing
 
 /// Python's `http.server`: an HTTP/1.1 server by others.
 final class PythonServer: @unchecked Sendable {

@@ -1,6 +1,6 @@
-import SystemCalls
-import Glibc
-import Synchronization
+internal import SystemCalls
+internal import Glibc
+internal import Synchronization
 
 /// Listens on 127.0.0.1 and gives each connection a thread that runs a script.
 ///
@@ -30,12 +30,12 @@ final class RawServer: Sendable {
     }
     guard bound else { throw Failure() }
     port = UInt16(bigEndian: address.sin_port)
-    _ = try WorkerThread { [self] in
+    _ = try WorkerThread(named: "test") { [self] in
       // Closed by the thread that accepts: its number may be another's socket as soon as it is closed.
       defer { close(listener) }
       while case let socket = accept(listener, nil, nil), socket >= 0 {
         accepted.add(1, ordering: .relaxed)
-        _ = try? WorkerThread {
+        _ = try? WorkerThread(named: "test") {
           script(RawConnection(socket: socket))
           close(socket)
         }

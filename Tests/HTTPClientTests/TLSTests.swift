@@ -1,8 +1,8 @@
-import BlockingTests
-import HTTP2StandIn
-import HTTPClient
-import HTTPProtocol
-import Testing
+internal import TestSupport
+internal import HTTP2StandIn
+internal import HTTPClient
+internal import HTTPProtocol
+internal import Testing
 
 /// Whom the client trusts, and whom it tells who it is.
 @Suite(.ownThreads) struct TLSTests {

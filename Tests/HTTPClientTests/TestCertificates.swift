@@ -1,5 +1,5 @@
-import Foundation
-import Testing
+internal import Foundation
+internal import Testing
 
 /// A certificate authority of one test run, made by openssl: a server at 127.0.0.1, and a client.
 struct TestCertificates: Sendable {

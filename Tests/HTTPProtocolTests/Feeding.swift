@@ -1,4 +1,4 @@
-import HTTPProtocol
+internal import HTTPProtocol
 
 /// What a stream of bytes comes to: the events, with body runs joined.
 enum Outcome: Equatable, CustomStringConvertible {

@@ -1,5 +1,5 @@
-import HTTPProtocol
-import Testing
+internal import HTTPProtocol
+internal import Testing
 
 struct HTTPDateTests {
   static let now = HTTPDate(1_780_000_000)  // in 2026

@@ -1,5 +1,5 @@
-import HTTPProtocol
-import Testing
+internal import HTTPProtocol
+internal import Testing
 
 struct MultipartFormTests {
   private static let type = "multipart/form-data; boundary=xyz"

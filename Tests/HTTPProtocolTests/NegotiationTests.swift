@@ -1,5 +1,5 @@
-import HTTPProtocol
-import Testing
+internal import HTTPProtocol
+internal import Testing
 
 struct NegotiationTests {
   private func list(_ name: FieldName, _ values: [String]) throws -> AcceptList {

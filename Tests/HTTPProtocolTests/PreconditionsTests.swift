@@ -1,5 +1,5 @@
-import HTTPProtocol
-import Testing
+internal import HTTPProtocol
+internal import Testing
 
 struct PreconditionsTests {
   static let modified = HTTPDate(784_111_777)

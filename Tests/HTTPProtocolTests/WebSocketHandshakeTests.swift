@@ -1,5 +1,5 @@
-import HTTPProtocol
-import Testing
+internal import HTTPProtocol
+internal import Testing
 
 struct WebSocketHandshakeTests {
   static let key = Array("dGhlIHNhbXBsZSBub25jZQ==".utf8)

@@ -1,5 +1,5 @@
-import COpenSSL
-import Glibc
+internal import COpenSSL
+internal import Glibc
 
 /// Why a test client could not go on.
 enum ClientError: Error, Equatable {

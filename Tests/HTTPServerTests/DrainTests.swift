@@ -1,8 +1,8 @@
-import BlockingTests
-import Foundation
-import HTTPProtocol
-import HTTPServer
-import Testing
+internal import TestSupport
+internal import Foundation
+internal import HTTPProtocol
+internal import HTTPServer
+internal import Testing
 
 @Suite("Start and drain", .ownThreads) struct DrainTests {
   static func waiting(_ gate: Gate) -> @Sendable (String, RequestHead) -> RequestPlan {

@@ -1,6 +1,6 @@
-import CNghttp2
-import HTTPServer
-import Testing
+internal import CNghttp2
+internal import HTTPServer
+internal import Testing
 
 /// A frame of HTTP/2 (RFC 9113 section 4.1).
 struct HTTP2Frame: Equatable {

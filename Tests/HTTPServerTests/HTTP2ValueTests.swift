@@ -1,6 +1,6 @@
-import Foundation
-import HTTPProtocol
-import Testing
+internal import Foundation
+internal import HTTPProtocol
+internal import Testing
 
 @testable import HTTPServer
 

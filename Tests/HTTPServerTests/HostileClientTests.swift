@@ -1,8 +1,8 @@
-import BlockingTests
-import Foundation
-import HTTPProtocol
-import HTTPServer
-import Testing
+internal import TestSupport
+internal import Foundation
+internal import HTTPProtocol
+internal import HTTPServer
+internal import Testing
 
 @Suite("Hostile clients", .ownThreads) struct HostileClientTests {
   /// SplitMix64: the same seeds make the same clients.

@@ -1,9 +1,9 @@
-import BlockingTests
-import Glibc
-import HTTPProtocol
-import HTTPServer
-import Synchronization
-import Testing
+internal import TestSupport
+internal import Glibc
+internal import HTTPProtocol
+internal import HTTPServer
+internal import Synchronization
+internal import Testing
 
 @Suite("Pipelining", .ownThreads) struct PipeliningTests {
   private static func burst(_ count: Int, _ path: (Int) -> String) -> [UInt8] {

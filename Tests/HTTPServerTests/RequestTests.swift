@@ -1,7 +1,7 @@
-import BlockingTests
-import HTTPProtocol
-import HTTPServer
-import Testing
+internal import TestSupport
+internal import HTTPProtocol
+internal import HTTPServer
+internal import Testing
 
 @Suite("Requests over sockets", .ownThreads) struct RequestTests {
   @Test func keepsTheConnection() async throws {

@@ -1,7 +1,7 @@
-import COpenSSL
-import Foundation
-import HTTPServer
-import Testing
+internal import COpenSSL
+internal import Foundation
+internal import HTTPServer
+internal import Testing
 
 /// Keys and certificates of one test run, made by openssl.
 struct TestKeys: Sendable {

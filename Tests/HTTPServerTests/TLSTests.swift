@@ -1,8 +1,8 @@
-import COpenSSL
-import Glibc
-import HTTPProtocol
-import HTTPServer
-import Testing
+internal import COpenSSL
+internal import Glibc
+internal import HTTPProtocol
+internal import HTTPServer
+internal import Testing
 
 @Suite("TLS") struct TLSTests {
   @Test(arguments: [TLS1_2_VERSION, TLS1_3_VERSION], ["first", "rsa"])

@@ -1,9 +1,9 @@
-import Locking
-import BlockingTests
-import Foundation
-import HTTPProtocol
-import HTTPServer
-import Testing
+internal import Threading
+internal import TestSupport
+internal import Foundation
+internal import HTTPProtocol
+internal import HTTPServer
+internal import Testing
 
 /// A server on a free port of 127.0.0.1.
 struct TestServer: Sendable {

@@ -1,9 +1,9 @@
-import BlockingTests
-import Foundation
-import HTTPProtocol
-import HTTPServer
-import Synchronization
-import Testing
+internal import TestSupport
+internal import Foundation
+internal import HTTPProtocol
+internal import HTTPServer
+internal import Synchronization
+internal import Testing
 
 // Pings, and messages that take too long.
 extension WebSocketTests {

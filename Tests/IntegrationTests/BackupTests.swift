@@ -1,10 +1,10 @@
-import ApptimistProtocol
-import Cryptography
-import Foundation
-import HTTPClient
-import HTTPProtocol
-import Testing
-import WalletClient
+internal import ApptimistProtocol
+internal import Cryptography
+internal import Foundation
+internal import HTTPClient
+internal import HTTPProtocol
+internal import Testing
+internal import WalletClient
 
 /// `awd backup` beside a busy server, `awd restore` into an empty place, and a server over that.
 @Suite(.timeLimit(.minutes(2))) struct BackupTests {

@@ -1,6 +1,6 @@
-import BlockingTests
-import Foundation
-import Locking
+internal import TestSupport
+internal import Foundation
+internal import Threading
 
 /// The built program or another one, running: what it prints as it comes, and how it ended.
 ///

@@ -1,10 +1,10 @@
-import ApptimistProtocol
-import Cryptography
-import Foundation
-import HTTPClient
-import HTTPProtocol
-import Testing
-import WalletClient
+internal import ApptimistProtocol
+internal import Cryptography
+internal import Foundation
+internal import HTTPClient
+internal import HTTPProtocol
+internal import Testing
+internal import WalletClient
 
 /// The built program as a person in front of it meets it.
 @Suite(.timeLimit(.minutes(2))) struct CommandTests {

@@ -1,6 +1,6 @@
-import HTTPClient
-import HTTPProtocol
-import Testing
+internal import HTTPClient
+internal import HTTPProtocol
+internal import Testing
 
 /// What `[server]` limits holds for every service, but where a protocol has a limit of its own.
 @Suite(.timeLimit(.minutes(2))) struct LimitTests {

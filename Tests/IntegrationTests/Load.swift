@@ -1,7 +1,7 @@
-import Cryptography
-import Locking
-import Synchronization
-import WalletClient
+internal import Cryptography
+internal import Threading
+internal import Synchronization
+internal import WalletClient
 
 /// Users that write to one recipient of each messenger as fast as they are answered.
 final class Load: Sendable {

@@ -1,8 +1,8 @@
-import Foundation
-import HTTPClient
-import HTTPProtocol
-import Testing
-import XMLSecurity
+internal import Foundation
+internal import HTTPClient
+internal import HTTPProtocol
+internal import Testing
+internal import XMLSecurity
 
 /// What the example alerts and the dashboard ask for is there.
 @Suite(.timeLimit(.minutes(2))) struct MetricsTests {

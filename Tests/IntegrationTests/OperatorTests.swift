@@ -1,5 +1,5 @@
-import HTTPProtocol
-import Testing
+internal import HTTPProtocol
+internal import Testing
 
 /// What is for the operator answers at `admin_listen` if there is one, and nowhere else then.
 @Suite(.timeLimit(.minutes(2))) struct OperatorTests {

@@ -1,7 +1,7 @@
-import ApptimistProtocol
-import Cryptography
-import Locking
-import WalletClient
+internal import ApptimistProtocol
+internal import Cryptography
+internal import Threading
+internal import WalletClient
 
 /// A device of Apptimist that runs as long as this is held, and keeps what comes.
 final class Phone: Sendable {

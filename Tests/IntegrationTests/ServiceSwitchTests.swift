@@ -1,8 +1,8 @@
-import ApptimistProtocol
-import Foundation
-import HTTPProtocol
-import Testing
-import WalletClient
+internal import ApptimistProtocol
+internal import Foundation
+internal import HTTPProtocol
+internal import Testing
+internal import WalletClient
 
 /// Services are switched off one by one: the others don't notice, and what it had stays.
 @Suite(.timeLimit(.minutes(2))) struct ServiceSwitchTests {

@@ -1,8 +1,8 @@
-import Cryptography
-import Foundation
-import HTTPProtocol
-import Testing
-import WalletClient
+internal import Cryptography
+internal import Foundation
+internal import HTTPProtocol
+internal import Testing
+internal import WalletClient
 
 /// Signals in the middle of work.
 @Suite(.timeLimit(.minutes(2))) struct SignalTests {

@@ -1,9 +1,9 @@
-import ApptimistProtocol
-import Foundation
-import HTTPClient
-import HTTPProtocol
-import Observability
-import WalletClient
+internal import ApptimistProtocol
+internal import Foundation
+internal import HTTPClient
+internal import HTTPProtocol
+internal import Observability
+internal import WalletClient
 
 /// A place for a server: a folder with a configuration and data, and a port.
 final class Site: Sendable {

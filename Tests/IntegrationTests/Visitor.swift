@@ -1,7 +1,7 @@
-import ApptimistProtocol
-import Cryptography
-import HTTPProtocol
-import WalletClient
+internal import ApptimistProtocol
+internal import Cryptography
+internal import HTTPProtocol
+internal import WalletClient
 
 /// A connection as a device makes it, in the words of the protocol, that watches how the service takes leave.
 final class Visitor {

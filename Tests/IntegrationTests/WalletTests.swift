@@ -1,7 +1,7 @@
-import ApptimistProtocol
-import Foundation
-import Testing
-import WalletClient
+internal import ApptimistProtocol
+internal import Foundation
+internal import Testing
+internal import WalletClient
 
 /// A wallet with all that it uses of one server, at the same time.
 @Suite(.timeLimit(.minutes(2))) struct WalletTests {

@@ -1,7 +1,7 @@
-import Locking
-import COpenSSL
-import Foundation
-import HTTP2StandIn
+internal import Threading
+internal import COpenSSL
+internal import Foundation
+internal import HTTP2StandIn
 
 /// What Apple's push service checks of a request, and a script of its answers.
 final class APNsStandIn: Sendable {

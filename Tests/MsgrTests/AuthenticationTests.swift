@@ -1,11 +1,12 @@
-import BlockingTests
-import Cryptography
-import Dispatch
-import HTTPProtocol
-import Observability
-import ServiceKit
-import Storage
-import Testing
+internal import Time
+internal import TestSupport
+internal import Cryptography
+internal import Dispatch
+internal import HTTPProtocol
+internal import Observability
+internal import ServiceKit
+internal import Storage
+internal import Testing
 
 @testable import Msgr
 

@@ -1,9 +1,10 @@
-import Configuration
-import Foundation
-import HTTP2StandIn
-import Observability
-import ServiceKit
-import Testing
+internal import Time
+internal import Configuration
+internal import Foundation
+internal import HTTP2StandIn
+internal import Observability
+internal import ServiceKit
+internal import Testing
 
 @testable import Msgr
 

@@ -1,12 +1,12 @@
-import Locking
-import Configuration
-import Cryptography
-import Foundation
-import HTTPProtocol
-import Observability
-import ServiceKit
-import Storage
-import Testing
+internal import Threading
+internal import Configuration
+internal import Cryptography
+internal import Foundation
+internal import HTTPProtocol
+internal import Observability
+internal import ServiceKit
+internal import Storage
+internal import Testing
 
 @testable import Msgr
 

@@ -1,7 +1,7 @@
-import Foundation
-import HTTPProtocol
-import ServiceKit
-import Testing
+internal import Foundation
+internal import HTTPProtocol
+internal import ServiceKit
+internal import Testing
 
 @testable import Msgr
 

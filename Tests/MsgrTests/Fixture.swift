@@ -1,12 +1,13 @@
-import Locking
-import Configuration
-import Foundation
-import HTTPProtocol
-import HTTPServer
-import Observability
-import ServiceKit
-import Storage
-import Testing
+internal import Time
+internal import Threading
+internal import Configuration
+internal import Foundation
+internal import HTTPProtocol
+internal import HTTPServer
+internal import Observability
+internal import ServiceKit
+internal import Storage
+internal import Testing
 
 @testable import Msgr
 

@@ -1,11 +1,11 @@
-import BlockingTests
-import Foundation
-import HTTP2StandIn
-import HTTPProtocol
-import Observability
-import ServiceKit
-import Storage
-import Testing
+internal import TestSupport
+internal import Foundation
+internal import HTTP2StandIn
+internal import HTTPProtocol
+internal import Observability
+internal import ServiceKit
+internal import Storage
+internal import Testing
 
 @testable import Msgr
 

@@ -1,7 +1,8 @@
-import Locking
-import Cryptography
-import Observability
-import Storage
+internal import Time
+internal import Threading
+internal import Cryptography
+internal import Observability
+internal import Storage
 
 @testable import Msgr
 

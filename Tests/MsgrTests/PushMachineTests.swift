@@ -1,5 +1,6 @@
-import Observability
-import Testing
+internal import Time
+internal import Observability
+internal import Testing
 
 @testable import Msgr
 

@@ -1,6 +1,7 @@
-import Observability
-import Storage
-import Testing
+internal import Time
+internal import Observability
+internal import Storage
+internal import Testing
 
 @testable import Msgr
 

@@ -1,6 +1,6 @@
-import HTTPProtocol
-import Storage
-import Testing
+internal import HTTPProtocol
+internal import Storage
+internal import Testing
 
 @testable import Msgr
 

@@ -1,11 +1,11 @@
-import BlockingTests
-import Foundation
-import HTTPProtocol
-import HTTPServer
-import Observability
-import ServiceKit
-import Storage
-import Testing
+internal import TestSupport
+internal import Foundation
+internal import HTTPProtocol
+internal import HTTPServer
+internal import Observability
+internal import ServiceKit
+internal import Storage
+internal import Testing
 
 @testable import Msgr
 

@@ -1,5 +1,5 @@
-import Foundation
-import HTTPProtocol
+internal import Foundation
+internal import HTTPProtocol
 
 /// The client's end of a WebSocket over a blocking socket; nothing is awaited longer than a minute.
 final class TestSocket: @unchecked Sendable {

@@ -1,7 +1,8 @@
-import BlockingTests
-import Foundation
-import Observability
-import Testing
+internal import Time
+internal import TestSupport
+internal import Foundation
+internal import Observability
+internal import Testing
 
 @Suite(.ownThreads) struct LogTests {
   /// Logs by a closure and gives what was written.

@@ -1,8 +1,8 @@
-import FoundationEssentials
-import Glibc
-import HTTPProtocol
-import HTTPServer
-import Storage
+internal import FoundationEssentials
+internal import Glibc
+internal import HTTPProtocol
+internal import HTTPServer
+internal import Storage
 
 /// The routes of the probe server.
 struct ProbeResponder: Responder {

@@ -1,6 +1,6 @@
-import FoundationEssentials
-import HTTPServer
-import Storage
+internal import FoundationEssentials
+internal import HTTPServer
+internal import Storage
 
 /// The server and its store.
 struct ProbeServer: Sendable {

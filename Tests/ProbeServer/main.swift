@@ -7,7 +7,7 @@
 // POST /api/x     takes a JSON object            GET /get?id=I   the value that was put, or 404
 // POST /put       {"id","v"}, answered once it is durable in DIR/kv.sqlite3
 // /ws             a WebSocket that sends every message back
-import Glibc
+internal import Glibc
 
 // Before any other thread exists: threads inherit what is blocked. The main thread waits for the signal itself, as an
 // asynchronous main would wait with all signals let through.

@@ -1,8 +1,8 @@
-import Locking
-import HTTPProtocol
-import Observability
-import ServiceKit
-import Testing
+internal import Threading
+internal import HTTPProtocol
+internal import Observability
+internal import ServiceKit
+internal import Testing
 
 @Suite struct BuiltInRoutesTests {
   @Test func probes() async throws {

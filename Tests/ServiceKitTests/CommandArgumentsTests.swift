@@ -1,5 +1,5 @@
-import ServiceKit
-import Testing
+internal import ServiceKit
+internal import Testing
 
 @Suite struct CommandArgumentsTests {
   static let parameters: [CommandParameter] = [

@@ -1,10 +1,10 @@
-import BlockingTests
-import Foundation
-import HTTPProtocol
-import Observability
-import ServiceKit
-import Storage
-import Testing
+internal import TestSupport
+internal import Foundation
+internal import HTTPProtocol
+internal import Observability
+internal import ServiceKit
+internal import Storage
+internal import Testing
 
 @Suite(.ownThreads) struct RouteErrorTests {
   private struct Secretive: Error, CustomStringConvertible {

@@ -1,8 +1,8 @@
-import HTTPProtocol
-import HTTPServer
-import Observability
-import ServiceKit
-import Testing
+internal import HTTPProtocol
+internal import HTTPServer
+internal import Observability
+internal import ServiceKit
+internal import Testing
 
 @Suite struct RouteTableTests {
   private static func repository() -> Router {

@@ -1,9 +1,9 @@
-import BlockingTests
-import Locking
-import Configuration
-import Observability
-import ServiceKit
-import Testing
+internal import TestSupport
+internal import Threading
+internal import Configuration
+internal import Observability
+internal import ServiceKit
+internal import Testing
 
 /// Fails as often as its script says, then works until cancelled.
 private final class Failing: Service {

@@ -1,7 +1,7 @@
-import Foundation
-import HTTPProtocol
-import Observability
-import ServiceKit
+internal import Foundation
+internal import HTTPProtocol
+internal import Observability
+internal import ServiceKit
 
 /// A table of routers with a log that nobody reads.
 func table(_ routers: Router..., metrics: Metrics = Metrics()) throws -> RouteTable {

@@ -1,9 +1,9 @@
-import Configuration
-import HTTPProtocol
-import HTTPServer
-import Observability
-import ServiceKit
-import Testing
+internal import Configuration
+internal import HTTPProtocol
+internal import HTTPServer
+internal import Observability
+internal import ServiceKit
+internal import Testing
 
 @Suite struct TrustedProxiesTests {
   private static let ranges = ["10.0.0.0/8", "fd00::/8", "127.0.0.1"].compactMap {

@@ -1,6 +1,6 @@
-import Foundation
-import Storage
-import Testing
+internal import Foundation
+internal import Storage
+internal import Testing
 
 @Suite struct BackupTests {
   private let folder = TemporaryFolder()

@@ -1,5 +1,5 @@
-import BlockingTests
-import Testing
+internal import TestSupport
+internal import Testing
 
 @testable import Storage
 

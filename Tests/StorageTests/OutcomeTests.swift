@@ -1,7 +1,7 @@
-import BlockingTests
-import Foundation
-import Locking
-import Testing
+internal import TestSupport
+internal import Foundation
+internal import Threading
+internal import Testing
 
 @testable import Storage
 

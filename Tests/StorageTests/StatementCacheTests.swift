@@ -1,5 +1,5 @@
 @testable import Storage
-import Testing
+internal import Testing
 
 @Suite struct StatementCacheTests {
   /// Texts of which each result tells which it is; more than the cache has room for at first.

@@ -1,7 +1,7 @@
-import BlockingTests
-import Foundation
+internal import TestSupport
+internal import Foundation
 @testable import Storage
-import Testing
+internal import Testing
 
 @Suite(.ownThreads) struct StoreTests {
   private let folder = TemporaryFolder()

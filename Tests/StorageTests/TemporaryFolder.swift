@@ -1,5 +1,5 @@
-import Foundation
-import Storage
+internal import Foundation
+internal import Storage
 
 /// A folder that is removed with its contents when the test is over.
 final class TemporaryFolder: Sendable {

@@ -1,6 +1,6 @@
-import BlockingTests
-import Foundation
-import Testing
+internal import TestSupport
+internal import Foundation
+internal import Testing
 
 @testable import TokenScriptRepo
 

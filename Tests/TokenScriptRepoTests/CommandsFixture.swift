@@ -1,10 +1,10 @@
-import BlockingTests
-import Configuration
-import Foundation
-import Locking
-import Observability
-import ServiceKit
-import Storage
+internal import TestSupport
+internal import Configuration
+internal import Foundation
+internal import Threading
+internal import Observability
+internal import ServiceKit
+internal import Storage
 
 @testable import TokenScriptRepo
 

@@ -1,6 +1,6 @@
-import BlockingTests
-import ServiceKit
-import Testing
+internal import TestSupport
+internal import ServiceKit
+internal import Testing
 
 @testable import TokenScriptRepo
 

@@ -1,8 +1,8 @@
-import BlockingTests
-import Locking
-import Foundation
-import Testing
-import XMLSecurity
+internal import TestSupport
+internal import Threading
+internal import Foundation
+internal import Testing
+internal import XMLSecurity
 
 @testable import TokenScriptRepo
 

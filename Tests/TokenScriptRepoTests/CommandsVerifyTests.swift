@@ -1,7 +1,7 @@
-import BlockingTests
-import Foundation
-import ServiceKit
-import Testing
+internal import TestSupport
+internal import Foundation
+internal import ServiceKit
+internal import Testing
 
 @testable import TokenScriptRepo
 

@@ -1,9 +1,9 @@
-import SystemCalls
-import BlockingTests
-import Compression
-import HTTPProtocol
-import Storage
-import Testing
+internal import SystemCalls
+internal import TestSupport
+internal import Compression
+internal import HTTPProtocol
+internal import Storage
+internal import Testing
 
 @testable import TokenScriptRepo
 

@@ -1,6 +1,6 @@
-import Cryptography
-import Storage
-import Testing
+internal import Cryptography
+internal import Storage
+internal import Testing
 
 @testable import TokenScriptRepo
 

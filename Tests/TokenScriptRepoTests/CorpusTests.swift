@@ -1,6 +1,6 @@
-import FoundationEssentials
-import HTTPProtocol
-import Testing
+internal import FoundationEssentials
+internal import HTTPProtocol
+internal import Testing
 
 @testable import TokenScriptRepo
 

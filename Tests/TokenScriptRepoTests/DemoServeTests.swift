@@ -1,7 +1,7 @@
-import BlockingTests
-import Foundation
-import Synchronization
-import Testing
+internal import TestSupport
+internal import Foundation
+internal import Synchronization
+internal import Testing
 
 @testable import TokenScriptRepo
 

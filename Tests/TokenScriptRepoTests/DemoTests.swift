@@ -1,8 +1,9 @@
-import BlockingTests
-import Foundation
-import Observability
-import ServiceKit
-import Testing
+internal import Time
+internal import TestSupport
+internal import Foundation
+internal import Observability
+internal import ServiceKit
+internal import Testing
 
 @testable import TokenScriptRepo
 

@@ -1,10 +1,10 @@
-import BlockingTests
-import Foundation
-import HTTPProtocol
-import Observability
-import Synchronization
-import Testing
-import XMLSecurity
+internal import TestSupport
+internal import Foundation
+internal import HTTPProtocol
+internal import Observability
+internal import Synchronization
+internal import Testing
+internal import XMLSecurity
 
 @testable import TokenScriptRepo
 

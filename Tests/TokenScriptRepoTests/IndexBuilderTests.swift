@@ -1,7 +1,7 @@
-import BlockingTests
-import Cryptography
-import HTTPProtocol
-import Testing
+internal import TestSupport
+internal import Cryptography
+internal import HTTPProtocol
+internal import Testing
 
 @testable import TokenScriptRepo
 

@@ -1,8 +1,8 @@
-import BlockingTests
-import Cryptography
-import Foundation
-import HTTPProtocol
-import Testing
+internal import TestSupport
+internal import Cryptography
+internal import Foundation
+internal import HTTPProtocol
+internal import Testing
 
 @testable import TokenScriptRepo
 

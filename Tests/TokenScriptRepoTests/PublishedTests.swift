@@ -1,5 +1,5 @@
-import Synchronization
-import Testing
+internal import Synchronization
+internal import Testing
 
 @testable import TokenScriptRepo
 

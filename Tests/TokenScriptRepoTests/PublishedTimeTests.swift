@@ -1,8 +1,8 @@
-import BlockingTests
-import HTTPProtocol
-import Storage
-import Locking
-import Testing
+internal import TestSupport
+internal import HTTPProtocol
+internal import Storage
+internal import Threading
+internal import Testing
 
 @testable import TokenScriptRepo
 

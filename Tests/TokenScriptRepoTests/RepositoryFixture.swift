@@ -1,13 +1,14 @@
-import SystemCalls
-import Locking
-import Configuration
-import FoundationEssentials
-import Glibc
-import HTTPProtocol
-import HTTPServer
-import Observability
-import ServiceKit
-import Storage
+internal import Time
+internal import SystemCalls
+internal import Threading
+internal import Configuration
+internal import FoundationEssentials
+internal import Glibc
+internal import HTTPProtocol
+internal import HTTPServer
+internal import Observability
+internal import ServiceKit
+internal import Storage
 
 @testable import TokenScriptRepo
 

@@ -1,7 +1,7 @@
-import SystemCalls
-import FoundationEssentials
-import Glibc
-import Testing
+internal import SystemCalls
+internal import FoundationEssentials
+internal import Glibc
+internal import Testing
 
 @testable import TokenScriptRepo
 

@@ -1,7 +1,7 @@
-import BlockingTests
-import Glibc
-import HTTPProtocol
-import Testing
+internal import TestSupport
+internal import Glibc
+internal import HTTPProtocol
+internal import Testing
 
 @testable import TokenScriptRepo
 

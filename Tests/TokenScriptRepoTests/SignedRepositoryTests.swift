@@ -1,11 +1,11 @@
-import BlockingTests
-import FoundationEssentials
-import Glibc
-import HTTPProtocol
-import Storage
-import Locking
-import Testing
-import XMLSecurity
+internal import TestSupport
+internal import FoundationEssentials
+internal import Glibc
+internal import HTTPProtocol
+internal import Storage
+internal import Threading
+internal import Testing
+internal import XMLSecurity
 
 @testable import TokenScriptRepo
 

@@ -1,4 +1,4 @@
-import XMLSecurity
+internal import XMLSecurity
 
 /// Keys that tests sign with, made once.
 enum Signers {

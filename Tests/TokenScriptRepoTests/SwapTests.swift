@@ -1,9 +1,9 @@
-import SystemCalls
-import FoundationEssentials
-import Glibc
-import HTTPProtocol
-import Synchronization
-import Testing
+internal import SystemCalls
+internal import FoundationEssentials
+internal import Glibc
+internal import HTTPProtocol
+internal import Synchronization
+internal import Testing
 
 @testable import TokenScriptRepo
 

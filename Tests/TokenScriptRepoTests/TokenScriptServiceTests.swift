@@ -1,11 +1,11 @@
-import Configuration
-import Glibc
-import HTTPProtocol
-import Observability
-import ServiceKit
-import Storage
-import Locking
-import Testing
+internal import Configuration
+internal import Glibc
+internal import HTTPProtocol
+internal import Observability
+internal import ServiceKit
+internal import Storage
+internal import Threading
+internal import Testing
 
 @testable import TokenScriptRepo
 

@@ -1,13 +1,13 @@
-import SystemCalls
-import BlockingTests
-import Foundation
-import HTTPProtocol
-import HTTPServer
-import Observability
-import ServiceKit
-import Synchronization
-import Testing
-import XMLSecurity
+internal import SystemCalls
+internal import TestSupport
+internal import Foundation
+internal import HTTPProtocol
+internal import HTTPServer
+internal import Observability
+internal import ServiceKit
+internal import Synchronization
+internal import Testing
+internal import XMLSecurity
 
 @testable import TokenScriptRepo
 

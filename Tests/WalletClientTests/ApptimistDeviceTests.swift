@@ -1,9 +1,9 @@
-import ApptimistProtocol
-import Cryptography
-import HTTPProtocol
-import HTTPServer
-import Locking
-import Testing
+internal import ApptimistProtocol
+internal import Cryptography
+internal import HTTPProtocol
+internal import HTTPServer
+internal import Threading
+internal import Testing
 
 @testable import WalletClient
 

@@ -1,15 +1,15 @@
-import Apptimist
-import ApptimistProtocol
-import Configuration
-import Cryptography
-import HTTPClient
-import HTTPServer
-import Observability
-import ServiceKit
-import Storage
-import Locking
-import Testing
-import WalletClient
+internal import Apptimist
+internal import ApptimistProtocol
+internal import Configuration
+internal import Cryptography
+internal import HTTPClient
+internal import HTTPServer
+internal import Observability
+internal import ServiceKit
+internal import Storage
+internal import Threading
+internal import Testing
+internal import WalletClient
 
 /// The device against the service itself, over sockets and a database of its own.
 @Suite struct ApptimistServiceTests {

@@ -1,15 +1,15 @@
-import Locking
-import Configuration
-import Foundation
-import HTTPClient
-import HTTPProtocol
-import HTTPServer
-import Observability
-import ServiceKit
-import Storage
-import TokenScriptRepo
-import WalletClient
-import XMLSecurity
+internal import Threading
+internal import Configuration
+internal import Foundation
+internal import HTTPClient
+internal import HTTPProtocol
+internal import HTTPServer
+internal import Observability
+internal import ServiceKit
+internal import Storage
+internal import TokenScriptRepo
+internal import WalletClient
+internal import XMLSecurity
 
 let alice = "0x6b175474e89094c44da98b954eedeac495271d0f"
 let bob = "0x4f9254c83eb525f9fcf346490bbb3ed28a81c667"

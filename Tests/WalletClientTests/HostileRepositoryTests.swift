@@ -1,10 +1,10 @@
-import BlockingTests
-import Foundation
-import HTTPClient
-import HTTPProtocol
-import Testing
-import WalletClient
-import XMLSecurity
+internal import TestSupport
+internal import Foundation
+internal import HTTPClient
+internal import HTTPProtocol
+internal import Testing
+internal import WalletClient
+internal import XMLSecurity
 
 /// The agent against servers that fail, lie, or mean harm.
 @Suite(.ownThreads) struct HostileRepositoryTests {

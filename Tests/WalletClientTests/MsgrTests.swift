@@ -1,13 +1,13 @@
-import Configuration
-import Foundation
-import HTTPClient
-import HTTPProtocol
-import HTTPServer
-import Msgr
-import Observability
-import ServiceKit
-import Storage
-import Testing
+internal import Configuration
+internal import Foundation
+internal import HTTPClient
+internal import HTTPProtocol
+internal import HTTPServer
+internal import Msgr
+internal import Observability
+internal import ServiceKit
+internal import Storage
+internal import Testing
 
 @testable import WalletClient
 

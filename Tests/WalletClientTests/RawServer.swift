@@ -1,5 +1,5 @@
-import SystemCalls
-import Glibc
+internal import SystemCalls
+internal import Glibc
 
 /// Listens on 127.0.0.1 and gives each connection a thread that runs a script.
 ///
@@ -23,9 +23,9 @@ final class RawServer: Sendable {
     }
     guard bound else { throw Failure() }
     port = UInt16(bigEndian: address.sin_port)
-    _ = try WorkerThread {
+    _ = try WorkerThread(named: "test") {
       while case let socket = accept(listener, nil, nil), socket >= 0 {
-        _ = try? WorkerThread {
+        _ = try? WorkerThread(named: "test") {
           script(RawConnection(socket: socket))
           close(socket)
         }

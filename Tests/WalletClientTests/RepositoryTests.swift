@@ -1,8 +1,8 @@
-import BlockingTests
-import Foundation
-import HTTPProtocol
-import Testing
-import WalletClient
+internal import TestSupport
+internal import Foundation
+internal import HTTPProtocol
+internal import Testing
+internal import WalletClient
 
 /// The agent against the repository of this project, over sockets, with real signatures.
 @Suite(.ownThreads) struct RepositoryTests {

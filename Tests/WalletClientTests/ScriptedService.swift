@@ -1,8 +1,8 @@
-import ApptimistProtocol
-import Cryptography
-import HTTPProtocol
-import HTTPServer
-import Locking
+internal import ApptimistProtocol
+internal import Cryptography
+internal import HTTPProtocol
+internal import HTTPServer
+internal import Threading
 
 /// A service that does what a test says, over real WebSockets and real boxes.
 final class ScriptedService: Responder {

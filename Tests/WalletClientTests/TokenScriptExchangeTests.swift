@@ -1,6 +1,6 @@
-import BlockingTests
-import HTTPProtocol
-import Testing
+internal import TestSupport
+internal import HTTPProtocol
+internal import Testing
 
 @testable import WalletClient
 

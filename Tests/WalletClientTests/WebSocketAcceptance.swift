@@ -1,4 +1,4 @@
-import HTTPProtocol
+internal import HTTPProtocol
 
 /// A server's answer to a client's handshake.
 func acceptance(of request: String) -> String {

@@ -1,5 +1,5 @@
-import HTTPProtocol
-import Testing
+internal import HTTPProtocol
+internal import Testing
 
 @testable import WalletClient
 

@@ -1,8 +1,8 @@
-import Foundation
-import HTTPProtocol
-import HTTPServer
-import Locking
-import Testing
+internal import Foundation
+internal import HTTPProtocol
+internal import HTTPServer
+internal import Threading
+internal import Testing
 @testable import WalletClient
 
 /// Over sockets, against the engine's server and against Python's `websockets`.

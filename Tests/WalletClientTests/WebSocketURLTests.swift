@@ -1,5 +1,5 @@
-import Testing
-import WalletClient
+internal import Testing
+internal import WalletClient
 
 @Suite struct WebSocketURLTests {
   @Test(

@@ -1,5 +1,5 @@
-import Testing
-import Wire
+internal import Testing
+internal import Wire
 
 @Suite struct ByteReaderTests {
   /// One, two, four and eight bytes, and bytes by number.

@@ -1,5 +1,5 @@
-import Testing
-import Wire
+internal import Testing
+internal import Wire
 
 @Suite struct ByteWriterTests {
   @Test func appendsBigEndian() {

@@ -1,6 +1,6 @@
-import Foundation
-import Testing
-import XMLSecurity
+internal import Foundation
+internal import Testing
+internal import XMLSecurity
 
 /// Runs over a folder of signed files if `AWD_CORPUS` names one: every file there must verify.
 @Suite struct CorpusTests {

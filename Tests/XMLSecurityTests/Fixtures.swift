@@ -1,5 +1,5 @@
-import Foundation
-import XMLSecurity
+internal import Foundation
+internal import XMLSecurity
 
 /// Keys and signed documents, made once a run.
 enum Fixtures {

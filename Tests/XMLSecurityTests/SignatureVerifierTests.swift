@@ -1,7 +1,7 @@
-import BlockingTests
-import Foundation
-import Testing
-import XMLSecurity
+internal import TestSupport
+internal import Foundation
+internal import Testing
+internal import XMLSecurity
 
 @Suite(.ownThreads) struct SignatureVerifierTests {
   private func code(_ document: String) throws -> SignatureError.Code? {

@@ -1,7 +1,7 @@
-import BlockingTests
-import Foundation
-import Testing
-import XMLSecurity
+internal import TestSupport
+internal import Foundation
+internal import Testing
+internal import XMLSecurity
 
 @Suite(.ownThreads) struct SignatureWriterTests {
   @Test(arguments: SigningKey.Kind.allCases, [true, false])

@@ -1,6 +1,6 @@
-import Foundation
-import Testing
-import XMLSecurity
+internal import Foundation
+internal import Testing
+internal import XMLSecurity
 
 @Suite struct XMLDocumentTests {
   private func error(_ text: String) -> XMLError? {

@@ -1,6 +1,6 @@
 internal import ApptimistProtocol
 internal import Cryptography
-internal import Locking
+internal import Threading
 
 /// Does what users want done with files, and tells what went wrong by the first error that applies
 /// (page "Files").

@@ -1,5 +1,5 @@
 internal import Cryptography
-internal import Locking
+internal import Threading
 
 /// Who is what in the forums that were posted to lately: a post needn't ask the store, which would
 /// take it longer than to be queued for a few readers.

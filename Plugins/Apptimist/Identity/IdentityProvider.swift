@@ -1,3 +1,4 @@
+internal import Time
 internal import ApptimistProtocol
 internal import Cryptography
 internal import Observability

@@ -1,7 +1,7 @@
-import ApptimistProtocol
-import Cryptography
-import Storage
-import Wire
+internal import ApptimistProtocol
+internal import Cryptography
+internal import Storage
+internal import Wire
 
 extension ApptimistStore {
   /// Changes queues, or what has arrived for them, in a transaction.

@@ -1,6 +1,6 @@
-import ApptimistProtocol
-import Cryptography
-import Storage
+internal import ApptimistProtocol
+internal import Cryptography
+internal import Storage
 
 /// A forum or event: who is what in it.
 struct Forum: Sendable {

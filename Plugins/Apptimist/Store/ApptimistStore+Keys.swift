@@ -1,6 +1,7 @@
-import Cryptography
-import Observability
-import Storage
+internal import Time
+internal import Cryptography
+internal import Observability
+internal import Storage
 
 /// A keyed hash of an ephemeral key.
 struct EphemeralKeyHash: Hashable, Sendable {

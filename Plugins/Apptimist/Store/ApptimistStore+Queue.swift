@@ -1,6 +1,6 @@
-import ApptimistProtocol
-import Cryptography
-import Storage
+internal import ApptimistProtocol
+internal import Cryptography
+internal import Storage
 
 /// A place in a user's queue. Those of a queue follow each other without a gap: 1, 2, 3.
 struct StreamPosition: RawRepresentable, Hashable, Comparable, Sendable {

@@ -1,4 +1,4 @@
-import Storage
+internal import Storage
 
 extension ApptimistStore {
   /// The history of the service's tables. Times are milliseconds since 1970.

@@ -1,5 +1,5 @@
-import Cryptography
-import Storage
+internal import Cryptography
+internal import Storage
 
 /// An account as a search finds it.
 struct FoundAccount: Hashable, Sendable {

@@ -1,6 +1,6 @@
-import ApptimistProtocol
-import Cryptography
-import Storage
+internal import ApptimistProtocol
+internal import Cryptography
+internal import Storage
 
 /// What a stream tells: a message or a truncation.
 struct StreamEntry: Hashable, Sendable {

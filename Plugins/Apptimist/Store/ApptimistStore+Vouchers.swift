@@ -1,5 +1,5 @@
-import Cryptography
-import Storage
+internal import Cryptography
+internal import Storage
 
 extension ApptimistStore {
   /// Notes that a user vouches for another account; again changes nothing.

@@ -1,4 +1,4 @@
-import Storage
+internal import Storage
 
 /// All that the service keeps: users and forums, queues of messages, vouchers, files, and the
 /// ephemeral keys that were used.

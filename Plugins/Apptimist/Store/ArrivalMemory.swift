@@ -1,6 +1,6 @@
-import ApptimistProtocol
-import Cryptography
-import Locking
+internal import ApptimistProtocol
+internal import Cryptography
+internal import Threading
 
 /// What is on disk but not in its queues yet, as those who write and read queues must know it.
 ///

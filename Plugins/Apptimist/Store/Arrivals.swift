@@ -1,5 +1,5 @@
-import ApptimistProtocol
-import Cryptography
+internal import ApptimistProtocol
+internal import Cryptography
 
 /// Messages that are written down but not in all their queues yet, in the order in which they came.
 struct Arrivals {

@@ -1,4 +1,4 @@
-import CICU
+internal import CICU
 
 /// A name as it is searched for: in NFC, its case folded (page "Users and vouchers").
 struct SearchText: Sendable {

@@ -1,5 +1,5 @@
-import ApptimistProtocol
-import Storage
+internal import ApptimistProtocol
+internal import Storage
 
 /// What an entry of a queue is.
 enum EntryKind: Int, DatabaseValueConvertible {

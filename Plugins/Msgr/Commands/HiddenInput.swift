@@ -1,4 +1,4 @@
-import Glibc
+internal import Glibc
 
 /// Standard input, for what nobody shall see.
 enum HiddenInput {

@@ -1,6 +1,6 @@
-import Cryptography
-import FoundationEssentials
-import ServiceKit
+internal import Cryptography
+internal import FoundationEssentials
+internal import ServiceKit
 
 /// `awd user list`.
 struct UserListCommand: Command {

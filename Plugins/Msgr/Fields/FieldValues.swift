@@ -1,4 +1,4 @@
-import HTTPProtocol
+internal import HTTPProtocol
 
 /// The fields of a request, whichever of the three ways they came.
 ///

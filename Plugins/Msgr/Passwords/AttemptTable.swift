@@ -1,5 +1,6 @@
-import Locking
-import Observability
+internal import Time
+internal import Threading
+internal import Observability
 
 /// Counts events by key within the last span of time, in a table of fixed size.
 ///

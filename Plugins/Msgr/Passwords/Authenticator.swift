@@ -1,6 +1,7 @@
-import Cryptography
-import Locking
-import Observability
+internal import Time
+internal import Cryptography
+internal import Threading
+internal import Observability
 
 /// Finds out whether callers are who they say, and how often they may try.
 ///

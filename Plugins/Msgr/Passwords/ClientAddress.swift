@@ -1,4 +1,4 @@
-import Configuration
+internal import Configuration
 
 /// Where a caller comes from, as failed logins are counted: an IPv4 address, or the /64 network of
 /// an IPv6 address, of which a single customer has all.

@@ -1,6 +1,7 @@
-import Cryptography
-import Locking
-import Observability
+internal import Time
+internal import Cryptography
+internal import Threading
+internal import Observability
 
 /// Which pairs of name and password were verified lately, in memory only.
 ///

@@ -1,5 +1,5 @@
-import Dispatch
-import Locking
+internal import Dispatch
+internal import Threading
 
 /// Runs what takes a core for a while, a few at once, others waiting in a short queue.
 final class PasswordThreads: Sendable {

@@ -1,7 +1,8 @@
-import FoundationEssentials
-import HTTPClient
-import HTTPProtocol
-import Observability
+internal import Time
+internal import FoundationEssentials
+internal import HTTPClient
+internal import HTTPProtocol
+internal import Observability
 
 /// Apple's push service, over HTTP/2.
 final class APNsProvider: PushProvider {

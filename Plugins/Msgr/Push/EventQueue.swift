@@ -1,4 +1,4 @@
-import Locking
+internal import Threading
 
 /// Events from many tasks for one that takes them in order.
 final class EventQueue<Event: Sendable>: Sendable {

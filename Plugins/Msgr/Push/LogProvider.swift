@@ -1,6 +1,7 @@
-import HTTPProtocol
-import Locking
-import Observability
+internal import Time
+internal import HTTPProtocol
+internal import Threading
+internal import Observability
 
 /// For development: pushes to nobody, writes each payload to the log, and keeps the last ones.
 ///

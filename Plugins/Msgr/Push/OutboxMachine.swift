@@ -1,4 +1,5 @@
-import Observability
+internal import Time
+internal import Observability
 
 /// Decides what to push when, and what an answer means. It does nothing itself.
 struct OutboxMachine: Sendable {

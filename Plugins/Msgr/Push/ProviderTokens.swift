@@ -1,6 +1,7 @@
-import FoundationEssentials
-import Locking
-import Observability
+internal import Time
+internal import FoundationEssentials
+internal import Threading
+internal import Observability
 
 /// The tokens that tell Apple who pushes: JSON Web Tokens (RFC 7519) signed with ES256.
 ///

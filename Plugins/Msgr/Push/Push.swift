@@ -1,4 +1,5 @@
-import Observability
+internal import Time
+internal import Observability
 
 /// A message on its way to a device's push service: a row of the outbox.
 struct Push: Sendable, Hashable, Identifiable {

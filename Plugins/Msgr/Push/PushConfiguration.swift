@@ -1,4 +1,4 @@
-import Configuration
+internal import Configuration
 
 /// Why pushes can't be made; in words, without a secret.
 struct PushSetupError: Error, CustomStringConvertible {

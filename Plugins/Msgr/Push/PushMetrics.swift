@@ -1,5 +1,6 @@
-import Locking
-import Observability
+internal import Time
+internal import Threading
+internal import Observability
 
 /// Counts what becomes of pushes.
 final class PushMetrics: Sendable {

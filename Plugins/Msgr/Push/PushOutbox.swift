@@ -1,9 +1,10 @@
-import Configuration
-import HTTPProtocol
-import Observability
-import ServiceKit
-import Storage
-import Synchronization
+internal import Time
+internal import Configuration
+internal import HTTPProtocol
+internal import Observability
+internal import ServiceKit
+internal import Storage
+internal import Synchronization
 
 /// Carries the outbox to the push service: does what ``OutboxMachine`` decides.
 final class PushOutbox: Sendable {

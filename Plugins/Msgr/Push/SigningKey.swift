@@ -1,5 +1,5 @@
-import COpenSSL
-import Configuration
+internal import COpenSSL
+internal import Configuration
 
 /// A private key on the curve P-256, for ES256 (RFC 7518 section 3.4).
 @safe final class SigningKey: @unchecked Sendable {

@@ -1,4 +1,4 @@
-import Storage
+internal import Storage
 
 /// What two users are to each other after one has added the other.
 enum Friendship: String, Sendable {

@@ -1,5 +1,6 @@
-import Observability
-import Storage
+internal import Time
+internal import Observability
+internal import Storage
 
 extension MsgrStore {
   /// How many messages are read at a time.

@@ -1,6 +1,7 @@
-import Cryptography
-import Observability
-import Storage
+internal import Time
+internal import Cryptography
+internal import Observability
+internal import Storage
 
 /// How the outbox stands.
 struct OutboxState: Sendable {

@@ -1,4 +1,4 @@
-import Storage
+internal import Storage
 
 extension MsgrStore {
   /// The history of the service's tables. Times are milliseconds since 1970.

@@ -1,4 +1,4 @@
-import Storage
+internal import Storage
 
 extension MsgrStore {
   /// Notes what a stream has delivered.

@@ -1,4 +1,4 @@
-import Storage
+internal import Storage
 
 extension MsgrStore {
   /// The tables of what is to be pushed. Times are milliseconds since 1970.

@@ -1,4 +1,4 @@
-import Locking
+internal import Threading
 
 /// Tells streams what concerns them: the one place that knows who listens, keyed by user.
 final class Hub: Sendable {

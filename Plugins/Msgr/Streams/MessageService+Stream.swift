@@ -1,7 +1,7 @@
-import HTTPProtocol
-import Observability
-import ServiceKit
-import Storage
+internal import HTTPProtocol
+internal import Observability
+internal import ServiceKit
+internal import Storage
 
 extension MessageService {
   private struct Sent: Encodable {

@@ -1,7 +1,7 @@
-import HTTPProtocol
-import HTTPServer
-import Observability
-import ServiceKit
+internal import HTTPProtocol
+internal import HTTPServer
+internal import Observability
+internal import ServiceKit
 
 /// A device's open connection: what comes to its user goes out, and what it sends is sent.
 ///

@@ -1,5 +1,5 @@
-import Cryptography
-import Storage
+internal import Cryptography
+internal import Storage
 
 /// What a device shows instead of its account's name and password: 32 random bytes.
 ///

@@ -1,4 +1,5 @@
-import Observability
+internal import Time
+internal import Observability
 
 /// A message as it stands in its recipient's inbox.
 struct Message: Hashable, Sendable {

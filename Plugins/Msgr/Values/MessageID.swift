@@ -1,4 +1,4 @@
-import Storage
+internal import Storage
 
 /// A message's identifier: each is higher than all that were made before.
 ///

@@ -1,4 +1,4 @@
-import Storage
+internal import Storage
 
 /// What a message says: some text, without control characters but tab, CR and LF.
 ///

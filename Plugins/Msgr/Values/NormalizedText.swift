@@ -1,4 +1,4 @@
-import CICU
+internal import CICU
 
 /// Unicode's Normalization Form C (UAX #15).
 enum NormalizedText {

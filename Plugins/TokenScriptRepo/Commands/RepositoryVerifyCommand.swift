@@ -1,3 +1,4 @@
+internal import Time
 internal import Observability
 internal import ServiceKit
 

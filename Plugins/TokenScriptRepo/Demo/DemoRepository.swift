@@ -1,5 +1,5 @@
-import SystemCalls
-import FoundationEssentials
+internal import SystemCalls
+internal import FoundationEssentials
 internal import Glibc
 internal import Observability
 internal import XMLSecurity

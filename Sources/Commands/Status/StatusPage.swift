@@ -1,5 +1,5 @@
-import Observability
-import ServiceKit
+internal import Observability
+internal import ServiceKit
 
 /// How the server fares, as an HTML document for its operator; it needs no script.
 struct StatusPage {

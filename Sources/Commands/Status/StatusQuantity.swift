@@ -1,4 +1,5 @@
-import Observability
+internal import Time
+internal import Observability
 
 /// A number with its unit, as people read it.
 enum StatusQuantity {

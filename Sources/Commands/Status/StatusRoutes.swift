@@ -1,6 +1,6 @@
-import HTTPProtocol
-import Observability
-import ServiceKit
+internal import HTTPProtocol
+internal import Observability
+internal import ServiceKit
 
 /// The routes of the status page.
 struct StatusRoutes: Sendable {

@@ -1,6 +1,6 @@
-import Cryptography
-import FoundationEssentials
-import ServiceKit
+internal import Cryptography
+internal import FoundationEssentials
+internal import ServiceKit
 
 /// How the status page looks, and the policy that allows this style and nothing else.
 enum StatusStyle {

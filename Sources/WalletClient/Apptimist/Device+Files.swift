@@ -19,7 +19,7 @@ extension Device {
   }
 
   /// Locks a file and reads it: until this device writes or removes it, disconnects, or the lease ends, nobody else
-  /// can lock, write or remove it. Locking again renews the lease.
+  /// can lock, write or remove it. Threading again renews the lease.
   ///
   /// - Parameters:
   ///   - name: the file, which need not exist.

@@ -1,6 +1,6 @@
 internal import HTTPClient
 internal import HTTPProtocol
-internal import Locking
+internal import Threading
 
 /// Opens a server's streams, all on one thread, which an app that opens none goes without.
 final class MsgrSockets: Sendable {

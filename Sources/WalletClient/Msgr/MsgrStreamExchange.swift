@@ -1,5 +1,5 @@
 internal import HTTPProtocol
-internal import Locking
+internal import Threading
 
 /// What goes over a stream: messages that wait to be taken, and sends that wait for their answers.
 final class MsgrStreamExchange: Sendable {

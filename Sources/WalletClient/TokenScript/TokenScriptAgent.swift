@@ -1,3 +1,4 @@
+internal import Time
 internal import Cryptography
 public import HTTPClient
 internal import HTTPProtocol

@@ -1,7 +1,7 @@
 internal import CUV
 internal import Glibc
 internal import HTTPProtocol
-internal import Locking
+internal import Threading
 internal import SystemCalls
 
 /// One libuv loop on a thread of its own that carries any number of WebSockets.
@@ -75,7 +75,7 @@ final class WebSocketLoop: @unchecked Sendable {
   /// Starts the thread, with all signals left to other threads: a write to a broken connection
   /// raises SIGPIPE here.
   func start() throws(WebSocketError) {
-    do throws(SystemError) { _ = try WorkerThread { self.run() } } catch {
+    do throws(SystemError) { _ = try WorkerThread(named: "awd-websocket") { self.run() } } catch {
       closeOwnHandles()
       run()
       throw Self.exhausted

@@ -1,5 +1,5 @@
 internal import HTTPProtocol
-internal import Locking
+internal import Threading
 
 /// What the loop's thread and the tasks that use a ``WebSocket`` share.
 final class WebSocketState: Sendable {

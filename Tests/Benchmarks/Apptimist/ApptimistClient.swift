@@ -1,7 +1,7 @@
-import ApptimistProtocol
-import Cryptography
-import Glibc
-import HTTPProtocol
+internal import ApptimistProtocol
+internal import Cryptography
+internal import Glibc
+internal import HTTPProtocol
 
 /// A user's keys.
 struct UserKeys {

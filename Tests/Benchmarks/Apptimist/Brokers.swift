@@ -1,5 +1,5 @@
-import ApptimistProtocol
-import Cryptography
+internal import ApptimistProtocol
+internal import Cryptography
 
 /// One of the servers that are compared: makes clients that are connected and ready.
 protocol Broker {

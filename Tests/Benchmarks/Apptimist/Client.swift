@@ -1,4 +1,4 @@
-import Glibc
+internal import Glibc
 
 /// A connection to a server on this machine; what its bytes mean is up to the class below it.
 class Client {

@@ -1,6 +1,6 @@
-import Cryptography
-import Glibc
-import Storage
+internal import Cryptography
+internal import Glibc
+internal import Storage
 
 /// What no server of this kind could beat on one core: the work that each message needs, and none
 /// beside it.

@@ -1,4 +1,4 @@
-import Glibc
+internal import Glibc
 
 /// Runs clients on one thread: reads what came, and writes what a turn made, once a client.
 final class LoadLoop {

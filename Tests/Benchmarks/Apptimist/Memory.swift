@@ -1,5 +1,5 @@
-import Cryptography
-import Glibc
+internal import Cryptography
+internal import Glibc
 
 /// User-space memory of a process: its own pages, in KiB.
 func privateMemory(of process: Int) -> Int {

@@ -1,4 +1,4 @@
-import Glibc
+internal import Glibc
 
 /// What a measurement came to.
 struct Outcome {

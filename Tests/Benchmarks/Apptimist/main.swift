@@ -8,7 +8,7 @@
 //     apptimist-benchmark sessions PORT PROCESS SESSIONS
 //
 // SERVER is apptimist, mqtt, nats, or nats-streams: each pair with a stream of its own.
-import Glibc
+internal import Glibc
 
 signal(SIGPIPE, SIG_IGN)
 let arguments = Array(CommandLine.arguments.dropFirst())

@@ -4,9 +4,9 @@
 //
 //     message-benchmark SECONDS RECIPIENTS    prints rows/s, and the median and the 99th percentile
 //     of the wait in ms
-import Glibc
-import Msgr
-import Storage
+internal import Glibc
+internal import Msgr
+internal import Storage
 
 let tasks = 64
 let seconds = CommandLine.arguments.dropFirst().first.flatMap(Int.init) ?? 4

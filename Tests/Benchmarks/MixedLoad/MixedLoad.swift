@@ -1,11 +1,11 @@
-import ApptimistProtocol
-import Cryptography
-import Foundation
-import HTTPClient
-import HTTPProtocol
-import Locking
-import Synchronization
-import WalletClient
+internal import ApptimistProtocol
+internal import Cryptography
+internal import Foundation
+internal import HTTPClient
+internal import HTTPProtocol
+internal import Threading
+internal import Synchronization
+internal import WalletClient
 
 /// Users of all three services at once: first as fast as they are answered, then at half that speed.
 final class MixedLoad: Sendable {

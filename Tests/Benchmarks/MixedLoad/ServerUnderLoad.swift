@@ -1,8 +1,8 @@
-import ApptimistProtocol
-import Foundation
-import HTTPClient
-import HTTPProtocol
-import WalletClient
+internal import ApptimistProtocol
+internal import Foundation
+internal import HTTPClient
+internal import HTTPProtocol
+internal import WalletClient
 
 /// The program with all services, on data of its own, which is gone with it.
 final class ServerUnderLoad: Sendable {

@@ -1,4 +1,4 @@
-import Foundation
+internal import Foundation
 
 // mixed-load AWD [SECONDS]: ten minutes of all three services at half of their speed; memory must stay level.
 

@@ -2,8 +2,8 @@
 // against transactions that hold the same rows.
 //
 //     store-benchmark [ROWS]
-import Glibc
-import Storage
+internal import Glibc
+internal import Storage
 
 let tasks = 64
 let rows = (CommandLine.arguments.dropFirst().first.flatMap(Int.init) ?? 64_000) / tasks * tasks

@@ -1,5 +1,5 @@
 private import Foundation
-private import Locking
+private import Threading
 public import Testing
 
 /// Runs tests that block on threads of their own, a few at a time.

@@ -1,4 +1,4 @@
-import Glibc
+internal import Glibc
 
 /// A moment of wall-clock time, in milliseconds since 1970 (UTC).
 public struct Timestamp: Hashable, Comparable, Sendable {
@@ -13,12 +13,12 @@ public struct Timestamp: Hashable, Comparable, Sendable {
   /// A moment at a whole second.
   ///
   /// - Parameter seconds: seconds since 1970-01-01T00:00:00Z.
-  public init(seconds: Int64) { self.milliseconds = seconds * 1000 }
+  public init(seconds: Int64) { milliseconds = seconds * 1000 }
 
   /// Whole seconds since 1970-01-01T00:00:00Z, rounded down.
   public var seconds: Int64 { (milliseconds - milliseconds.modulo(1000)) / 1000 }
 
-  /// What the system's clock shows.
+  /// The moment that the system's clock shows.
   public static func now() -> Timestamp {
     var time = timespec()
     unsafe clock_gettime(CLOCK_REALTIME, &time)
@@ -28,6 +28,26 @@ public struct Timestamp: Hashable, Comparable, Sendable {
   /// Whether one moment is before another.
   public static func < (left: Timestamp, right: Timestamp) -> Bool {
     left.milliseconds < right.milliseconds
+  }
+
+  /// The moment that comes a duration later, or the last one that can be written.
+  public static func + (moment: Timestamp, duration: Duration) -> Timestamp {
+    let (sum, overflows) = moment.milliseconds.addingReportingOverflow(duration.milliseconds)
+    guard overflows else { return Timestamp(milliseconds: sum) }
+    return Timestamp(milliseconds: duration < .zero ? .min : .max)
+  }
+
+  /// The moment that comes a duration earlier, or the first one that can be written.
+  public static func - (moment: Timestamp, duration: Duration) -> Timestamp {
+    let (difference, overflows) = moment.milliseconds.subtractingReportingOverflow(
+      duration.milliseconds)
+    guard overflows else { return Timestamp(milliseconds: difference) }
+    return Timestamp(milliseconds: duration < .zero ? .max : .min)
+  }
+
+  /// The duration from one moment to another; negative if the other one is earlier.
+  public func duration(to other: Timestamp) -> Duration {
+    .milliseconds(Int128(other.milliseconds) - Int128(milliseconds))
   }
 }
 

@@ -1,6 +1,7 @@
-import Foundation
-import Observability
-import Testing
+internal import Time
+internal import Foundation
+internal import Observability
+internal import Testing
 
 @Suite struct TimestampTests {
   @Test(arguments: [

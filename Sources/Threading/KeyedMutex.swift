@@ -1,0 +1,47 @@
+/// A mutual exclusion for each key, for tasks: critical sections of one key run one after the other, those of different
+/// keys at once.
+///
+/// Waiting tasks get their turn in the order in which they asked, and hold no thread meanwhile.
+public final class KeyedMutex<Key: Hashable & Sendable>: Sendable {
+  /// The tasks that wait for each key that is held.
+  private let waiting = Lock<[Key: [CheckedContinuation<Void, Never>]]>([:])
+
+  /// Makes a mutex that holds no key.
+  public init() {}
+
+  /// Runs a closure while no other closure runs for the same key.
+  ///
+  /// - Parameters:
+  ///   - key: names what must not be used twice at once.
+  ///   - body: the critical section. It must not ask for the same key again.
+  /// - Returns: the closure's result.
+  /// - Throws: the closure's error.
+  public nonisolated(nonsending) func withLock<Value, Failure: Error>(
+    _ key: Key, _ body: nonisolated(nonsending) () async throws(Failure) -> Value
+  ) async throws(Failure) -> Value {
+    await withCheckedContinuation { continuation in
+      let isFree = waiting.withLock { waiting in
+        guard waiting[key] != nil else {
+          waiting[key] = []
+          return true
+        }
+        waiting[key]?.append(continuation)
+        return false
+      }
+      if isFree { continuation.resume() }
+    }
+    defer { unlock(key) }
+    return try await body()
+  }
+
+  private func unlock(_ key: Key) {
+    let next = waiting.withLock { waiting -> CheckedContinuation<Void, Never>? in
+      guard waiting[key]?.isEmpty == false else {
+        waiting[key] = nil
+        return nil
+      }
+      return waiting[key]?.removeFirst()
+    }
+    next?.resume()
+  }
+}

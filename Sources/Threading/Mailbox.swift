@@ -1,0 +1,72 @@
+/// Collects elements from any thread for one task, which takes them in order and can wait for them with a deadline.
+public final class Mailbox<Element: Sendable>: Sendable {
+  private struct State {
+    var elements: [Element] = []
+    var waiter: CheckedContinuation<Void, Never>?
+  }
+
+  private let state = Lock(State())
+
+  /// Makes an empty mailbox.
+  public init() {}
+
+  /// Adds an element, and wakes the task that waits.
+  ///
+  /// - Parameter element: goes behind all others.
+  public func put(_ element: Element) {
+    wake { $0.elements.append(element) }
+  }
+
+  /// Waits until there are elements, and removes them.
+  ///
+  /// Only one task at a time may wait.
+  ///
+  /// - Parameter limit: how long to wait at most.
+  /// - Returns: the elements in order; none if the time is over or the task is cancelled.
+  public func take(within limit: Duration) async -> [Element] {
+    await withTaskCancellationHandler {
+      await withDiscardingTaskGroup { group in
+        group.addTask { [self] in
+          guard (try? await Task.sleep(for: limit)) != nil else { return }
+          wake { _ in }
+        }
+        await wait()
+        group.cancelAll()
+      }
+    } onCancel: {
+      wake { _ in }
+    }
+    return takeNow()
+  }
+
+  /// Removes the elements that are there, without waiting.
+  ///
+  /// - Returns: the elements in order.
+  public func takeNow() -> [Element] {
+    state.withLock { state in
+      defer { state.elements = [] }
+      return state.elements
+    }
+  }
+
+  private func wait() async {
+    await withCheckedContinuation { continuation in
+      let isReady = state.withLock { state in
+        // The handler wakes a task that is cancelled after this.
+        if !state.elements.isEmpty || Task.isCancelled { return true }
+        state.waiter = continuation
+        return false
+      }
+      if isReady { continuation.resume() }
+    }
+  }
+
+  private func wake(_ change: (inout sending State) -> Void) {
+    let waiter = state.withLock { state in
+      change(&state)
+      defer { state.waiter = nil }
+      return state.waiter
+    }
+    waiter?.resume()
+  }
+}

@@ -1,0 +1,45 @@
+internal import Testing
+internal import Threading
+
+@Suite struct KeyedMutexTests {
+  @Test func `runs the sections of a key one after the other`() async {
+    let mutex = KeyedMutex<String>()
+    let visitors = Visitors()
+    await withTaskGroup { group in
+      for number in 0..<20 {
+        group.addTask {
+          await mutex.withLock("a") {
+            await visitors.enter(number)
+            for _ in 0..<10 { await Task.yield() }
+            await visitors.leave(number)
+          }
+        }
+      }
+      await group.waitForAll()
+    }
+    #expect(await visitors.wereAlone)
+    #expect(await visitors.count == 20)
+  }
+
+  @Test func `lets sections of different keys run at once`() async {
+    let mutex = KeyedMutex<String>()
+    await mutex.withLock("a") { await mutex.withLock("b") {} }
+  }
+
+  private actor Visitors {
+    private var inside: Int?
+    private(set) var wereAlone = true
+    private(set) var count = 0
+
+    func enter(_ number: Int) {
+      if inside != nil { wereAlone = false }
+      inside = number
+    }
+
+    func leave(_ number: Int) {
+      if inside != number { wereAlone = false }
+      inside = nil
+      count += 1
+    }
+  }
+}

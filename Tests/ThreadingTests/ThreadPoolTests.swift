@@ -1,0 +1,66 @@
+internal import Dispatch
+internal import Glibc
+internal import TestSupport
+internal import Testing
+internal import Threading
+
+@Suite(.ownThreads) struct ThreadPoolTests {
+  private struct Failure: Error {}
+
+  /// Two pieces of work run at once, a third waits, and a fourth is refused.
+  @Test func `runs as many as it has threads, and queues up to its limit`() async throws {
+    let pool = ThreadPool(named: "test", width: 2, queue: 1)
+    let started = DispatchSemaphore(value: 0)
+    let mayEnd = DispatchSemaphore(value: 0)
+    let work = { @Sendable () -> Int in
+      started.signal()
+      mayEnd.wait()
+      return 1
+    }
+    async let first = pool.run(work)
+    async let second = pool.run(work)
+    await waitUntil { started.wait(timeout: .now()) == .success }
+    await waitUntil { started.wait(timeout: .now()) == .success }
+    async let third = pool.run(work)
+    await waitUntil { pool.waiting == 1 }
+    await #expect(throws: ThreadPool.Busy.self) { _ = try await pool.run(work) }
+    #expect(started.wait(timeout: .now()) == .timedOut)
+    for _ in 0..<3 { mayEnd.signal() }
+    #expect(try await first + second + third == 3)
+    #expect(pool.waiting == 0)
+  }
+
+  @Test func `throws the error of the work, and goes on`() async throws {
+    let pool = ThreadPool(named: "test", width: 1, queue: 0)
+    for _ in 0..<5 {
+      await #expect(throws: Failure.self) {
+        while true {
+          do { return try await pool.run { throw Failure() } } catch is ThreadPool.Busy {
+            // The thread of the last piece has not ended yet.
+            await Task.yield()
+          }
+        }
+      }
+    }
+  }
+
+  @Test func `maps in the order of the elements`() async throws {
+    let pool = ThreadPool(named: "test", width: 3)
+    let elements = Array(0..<1000)
+    #expect(try await pool.map(elements) { $0 * 2 } == elements.map { $0 * 2 })
+    #expect(try await pool.map([Int]()) { $0 } == [])
+  }
+
+  @Test func `names its threads`() async throws {
+    let name = try await ThreadPool(named: "a-name-that-is-too-long", width: 1).run {
+      var buffer = [CChar](repeating: 0, count: 16)
+      pthread_getname_np(pthread_self(), &buffer, buffer.count)
+      return String(decoding: buffer.prefix { $0 != 0 }.map(UInt8.init), as: UTF8.self)
+    }
+    #expect(name == "a-name-that-is-")
+  }
+
+  private func waitUntil(_ condition: () -> Bool) async {
+    while !condition() { try? await Task.sleep(for: .milliseconds(1)) }
+  }
+}
