@@ -1,9 +1,9 @@
-internal import Time
 internal import ApptimistProtocol
 internal import Cryptography
 internal import Observability
 internal import ServiceKit
 internal import Storage
+internal import Time
 
 /// Answers what sessions ask: all that is done with the store, the other sessions, and the
 /// identity provider.

@@ -1,9 +1,9 @@
-internal import Time
 internal import Configuration
 internal import HTTPProtocol
 internal import HTTPServer
 internal import Observability
 internal import ServiceKit
+internal import Time
 
 /// What `awd check` tells of Msgr: where it pushes, and whether it has what it needs for that.
 struct MsgrCheck {

@@ -1,8 +1,8 @@
-internal import Time
 internal import Configuration
 internal import Cryptography
 internal import FoundationEssentials
 internal import ServiceKit
+internal import Time
 
 /// The section `[msgr]`.
 struct MsgrConfiguration: Sendable {

@@ -1,8 +1,8 @@
-internal import Time
 internal import Cryptography
 internal import HTTPProtocol
 internal import Observability
 internal import ServiceKit
+internal import Time
 
 /// The OpenAPI description of the service, as `GET /openapi.json` serves it.
 struct ServiceDescription: Sendable {

@@ -1,5 +1,5 @@
-internal import SystemCalls
 internal import Glibc
+internal import SystemCalls
 
 /// An open file or folder, closed when it goes out of scope.
 ///

@@ -1,8 +1,8 @@
-internal import Time
 internal import Cryptography
 internal import HTTPProtocol
 internal import Observability
 internal import ServiceKit
+internal import Time
 
 /// Answers `/`: the index as a page for people or as JSON for programs, made on request.
 actor IndexListing {

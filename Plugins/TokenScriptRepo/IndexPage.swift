@@ -1,8 +1,8 @@
-internal import Time
 internal import Cryptography
 internal import HTTPProtocol
 internal import Observability
 internal import ServiceKit
+internal import Time
 
 /// One page of the index as an HTML document for people; it needs no script.
 ///

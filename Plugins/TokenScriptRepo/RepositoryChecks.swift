@@ -1,5 +1,5 @@
-internal import SystemCalls
 internal import Cryptography
+internal import SystemCalls
 internal import XMLSecurity
 
 /// The checks as the configuration wants them, with what they need from the disk.

@@ -1,5 +1,5 @@
-internal import SystemCalls
 internal import Glibc
+internal import SystemCalls
 
 /// The repository on disk: finds the files that may be TokenScripts and reads them.
 ///

@@ -1,8 +1,8 @@
-internal import Time
-internal import SystemCalls
 internal import Cryptography
 internal import HTTPProtocol
 internal import Observability
+internal import SystemCalls
+internal import Time
 
 /// Makes each index out of the folder and of what is remembered, one at a time.
 actor RepositoryIndexer {

@@ -1,8 +1,8 @@
-internal import Time
 internal import Cryptography
 internal import HTTPProtocol
 internal import Observability
 internal import ServiceKit
+internal import Time
 
 /// Answers the requests of wallets from the index, on the event loop: it never waits.
 struct RepositoryResponder: Sendable {

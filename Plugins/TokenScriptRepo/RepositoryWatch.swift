@@ -1,7 +1,7 @@
-internal import SystemCalls
 internal import Glibc
-internal import Threading
 internal import Synchronization
+internal import SystemCalls
+internal import Threading
 
 /// Watches folders for changes (inotify), on a thread of its own that sleeps while there are none.
 ///

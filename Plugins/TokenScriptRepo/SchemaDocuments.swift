@@ -1,6 +1,6 @@
-internal import SystemCalls
 internal import Cryptography
 internal import HTTPProtocol
+internal import SystemCalls
 
 /// The schemas themselves, for whoever asks for them by the address that TokenScripts name.
 struct SchemaDocuments: Sendable {

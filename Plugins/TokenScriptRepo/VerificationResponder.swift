@@ -1,7 +1,7 @@
-internal import Time
 internal import HTTPProtocol
 internal import Observability
 internal import ServiceKit
+internal import Time
 
 /// Answers `POST /api/v1/verifyXMLDSig`, by which old wallets have a file verified.
 struct VerificationResponder: Sendable {

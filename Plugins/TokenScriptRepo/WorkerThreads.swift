@@ -1,7 +1,7 @@
 internal import Glibc
-internal import Threading
 internal import Synchronization
 internal import SystemCalls
+internal import Threading
 
 /// Threads outside the cooperative pool and the event loops, for what blocks on the disk or keeps a
 /// core busy for long.

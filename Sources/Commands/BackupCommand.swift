@@ -1,8 +1,8 @@
-internal import Time
 internal import Configuration
 internal import Observability
 internal import ServiceKit
 internal import Storage
+internal import Time
 
 /// `awd backup`: a checked copy of the store and the keys in one file, made beside a running server.
 struct BackupCommand: Command {

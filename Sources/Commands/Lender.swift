@@ -1,7 +1,7 @@
 internal import Configuration
-internal import Threading
 internal import Observability
 internal import ServiceKit
+internal import Threading
 
 /// Opens for a command what it asks for, and closes it when the command is done.
 final class Lender: Sendable {

@@ -1,9 +1,9 @@
-internal import Time
 internal import Configuration
 internal import Glibc
 internal import Observability
 internal import ServiceKit
 internal import Storage
+internal import Time
 
 /// `awd restore`: puts a backup where a server will find it; never over anything.
 struct RestoreCommand: Command {

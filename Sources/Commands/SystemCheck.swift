@@ -1,8 +1,8 @@
-internal import Time
 internal import Configuration
 internal import Glibc
 internal import Observability
 internal import ServiceKit
+internal import Time
 
 /// What `awd check` tells of the machine: the data folder, the descriptors, the clock.
 enum SystemCheck {

@@ -1,8 +1,8 @@
 internal import CCurl
 internal import CUV
 internal import Glibc
-internal import Threading
 internal import SystemCalls
+internal import Threading
 
 /// One libuv loop on a thread of its own that drives libcurl's multi interface.
 ///

@@ -1,9 +1,9 @@
-internal import SystemCalls
 internal import CUV
 internal import Glibc
 internal import HTTPProtocol
-internal import Threading
 internal import Synchronization
+internal import SystemCalls
+internal import Threading
 
 /// One libuv loop on a thread of its own: the connections that were accepted there live and die on it.
 ///

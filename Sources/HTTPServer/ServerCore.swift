@@ -1,6 +1,6 @@
 internal import Glibc
-internal import Threading
 internal import Synchronization
+internal import Threading
 
 /// What all loops of a server share.
 final class ServerCore: Sendable {

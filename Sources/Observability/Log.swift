@@ -1,5 +1,5 @@
-internal import Time
 internal import Synchronization
+public import Time
 
 /// Where events are told, one line each, to standard error or another descriptor.
 ///

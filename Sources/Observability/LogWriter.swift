@@ -1,7 +1,7 @@
 internal import Dispatch
 internal import Glibc
-internal import Threading
 internal import Synchronization
+internal import Threading
 
 /// Writes finished lines from a queue of its own, so that whoever logs never waits for the reader.
 ///

@@ -1,7 +1,7 @@
-internal import Time
 public import Configuration
 public import Observability
 public import Storage
+public import Time
 
 /// What the program lends a service.
 public struct ServiceContext: Sendable {

@@ -1,5 +1,5 @@
-internal import Threading
 public import Observability
+internal import Threading
 
 /// Runs the background work of all services, and has them reload.
 ///

@@ -1,6 +1,6 @@
-internal import SystemCalls
 internal import Glibc
 internal import Synchronization
+internal import SystemCalls
 
 /// The file that all connections of a store open.
 struct DatabaseFile: Sendable {

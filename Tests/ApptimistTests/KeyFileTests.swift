@@ -5,8 +5,8 @@ internal import Foundation
 internal import Observability
 internal import ServiceKit
 internal import Storage
-internal import Threading
 internal import Testing
+internal import Threading
 
 @testable import Apptimist
 

@@ -1,9 +1,9 @@
-internal import Time
 internal import ApptimistProtocol
 internal import Cryptography
 internal import Foundation
 internal import Observability
 internal import Storage
+internal import Time
 
 @testable import Apptimist
 

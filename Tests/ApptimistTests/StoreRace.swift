@@ -1,8 +1,8 @@
 internal import ApptimistProtocol
 internal import Cryptography
-internal import Threading
 internal import Storage
 internal import Testing
+internal import Threading
 
 @testable import Apptimist
 

@@ -1,10 +1,10 @@
-internal import Threading
 internal import Configuration
 internal import Foundation
 internal import HTTPProtocol
 internal import ServiceKit
 internal import Storage
 internal import Testing
+internal import Threading
 
 @testable import Commands
 

@@ -1,7 +1,7 @@
-internal import SystemCalls
 internal import Glibc
-internal import Threading
+internal import SystemCalls
 internal import Testing
+internal import Threading
 
 /// The built program as a process of its own, whose lines can be waited for and written.
 ///

@@ -1,5 +1,5 @@
-internal import TestSupport
 internal import Foundation
+internal import TestSupport
 internal import Testing
 
 /// The status page as an operator finds it, in a browser.

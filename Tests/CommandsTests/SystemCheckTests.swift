@@ -1,8 +1,8 @@
-internal import Time
 internal import Foundation
 internal import Observability
 internal import ServiceKit
 internal import Testing
+internal import Time
 
 @testable import Commands
 

@@ -1,5 +1,5 @@
-internal import TestSupport
 internal import Foundation
+internal import TestSupport
 internal import Testing
 
 /// What systemd would see of the built program, and of its unit.

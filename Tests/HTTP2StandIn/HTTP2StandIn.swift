@@ -1,7 +1,7 @@
-internal import SystemCalls
 internal import COpenSSL
 internal import Glibc
 internal import Synchronization
+internal import SystemCalls
 
 /// A request as the stand-in got it.
 public struct StandInRequest: Sendable {

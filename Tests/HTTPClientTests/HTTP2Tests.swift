@@ -1,8 +1,8 @@
-internal import TestSupport
 internal import HTTP2StandIn
 internal import HTTPClient
 internal import HTTPProtocol
 internal import Synchronization
+internal import TestSupport
 internal import Testing
 
 /// Against a scripted HTTP/2 server.

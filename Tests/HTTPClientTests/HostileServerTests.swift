@@ -1,9 +1,9 @@
-internal import TestSupport
-internal import Threading
+internal import Glibc
 internal import HTTPClient
 internal import HTTPProtocol
-internal import Glibc
+internal import TestSupport
 internal import Testing
+internal import Threading
 
 /// Against raw sockets: answers that no honest server gives.
 @Suite(.ownThreads) struct HostileServerTests {

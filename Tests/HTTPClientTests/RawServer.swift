@@ -1,6 +1,6 @@
-internal import SystemCalls
 internal import Glibc
 internal import Synchronization
+internal import SystemCalls
 
 /// Listens on 127.0.0.1 and gives each connection a thread that runs a script.
 ///

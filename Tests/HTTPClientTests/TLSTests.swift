@@ -1,7 +1,7 @@
-internal import TestSupport
 internal import HTTP2StandIn
 internal import HTTPClient
 internal import HTTPProtocol
+internal import TestSupport
 internal import Testing
 
 /// Whom the client trusts, and whom it tells who it is.

@@ -1,7 +1,7 @@
-internal import TestSupport
 internal import Foundation
 internal import HTTPProtocol
 internal import HTTPServer
+internal import TestSupport
 internal import Testing
 
 @Suite("Hostile clients", .ownThreads) struct HostileClientTests {

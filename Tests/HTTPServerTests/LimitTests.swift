@@ -1,6 +1,6 @@
-internal import TestSupport
 internal import HTTPProtocol
 internal import HTTPServer
+internal import TestSupport
 internal import Testing
 
 @Suite("Limits and deadlines", .ownThreads) struct LimitTests {

@@ -1,8 +1,8 @@
-internal import TestSupport
 internal import Glibc
 internal import HTTPProtocol
 internal import HTTPServer
 internal import Synchronization
+internal import TestSupport
 internal import Testing
 
 @Suite("Pipelining", .ownThreads) struct PipeliningTests {

@@ -1,6 +1,6 @@
-internal import TestSupport
 internal import HTTPProtocol
 internal import HTTPServer
+internal import TestSupport
 internal import Testing
 
 @Suite("Requests over sockets", .ownThreads) struct RequestTests {

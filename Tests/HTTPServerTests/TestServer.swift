@@ -1,9 +1,9 @@
-internal import Threading
-internal import TestSupport
 internal import Foundation
 internal import HTTPProtocol
 internal import HTTPServer
+internal import TestSupport
 internal import Testing
+internal import Threading
 
 /// A server on a free port of 127.0.0.1.
 struct TestServer: Sendable {

@@ -1,8 +1,8 @@
-internal import TestSupport
 internal import Foundation
 internal import HTTPProtocol
 internal import HTTPServer
 internal import Synchronization
+internal import TestSupport
 internal import Testing
 
 // Pings, and messages that take too long.

@@ -1,8 +1,8 @@
-internal import TestSupport
 internal import Foundation
 internal import HTTPProtocol
 internal import HTTPServer
 internal import Synchronization
+internal import TestSupport
 internal import Testing
 
 @Suite("WebSocket over sockets", .ownThreads) struct WebSocketTests {

@@ -1,5 +1,5 @@
-internal import TestSupport
 internal import Foundation
+internal import TestSupport
 internal import Threading
 
 /// The built program or another one, running: what it prints as it comes, and how it ended.

@@ -1,6 +1,6 @@
 internal import Cryptography
-internal import Threading
 internal import Synchronization
+internal import Threading
 internal import WalletClient
 
 /// Users that write to one recipient of each messenger as fast as they are answered.

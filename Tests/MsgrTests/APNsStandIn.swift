@@ -1,7 +1,7 @@
-internal import Threading
 internal import COpenSSL
 internal import Foundation
 internal import HTTP2StandIn
+internal import Threading
 
 /// What Apple's push service checks of a request, and a script of its answers.
 final class APNsStandIn: Sendable {

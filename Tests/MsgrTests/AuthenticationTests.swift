@@ -1,12 +1,12 @@
-internal import Time
-internal import TestSupport
 internal import Cryptography
 internal import Dispatch
 internal import HTTPProtocol
 internal import Observability
 internal import ServiceKit
 internal import Storage
+internal import TestSupport
 internal import Testing
+internal import Time
 
 @testable import Msgr
 

@@ -1,10 +1,10 @@
-internal import Time
 internal import Configuration
 internal import Foundation
 internal import HTTP2StandIn
 internal import Observability
 internal import ServiceKit
 internal import Testing
+internal import Time
 
 @testable import Msgr
 

@@ -1,4 +1,3 @@
-internal import Threading
 internal import Configuration
 internal import Cryptography
 internal import Foundation
@@ -7,6 +6,7 @@ internal import Observability
 internal import ServiceKit
 internal import Storage
 internal import Testing
+internal import Threading
 
 @testable import Msgr
 

@@ -1,5 +1,3 @@
-internal import Time
-internal import Threading
 internal import Configuration
 internal import Foundation
 internal import HTTPProtocol
@@ -8,6 +6,8 @@ internal import Observability
 internal import ServiceKit
 internal import Storage
 internal import Testing
+internal import Threading
+internal import Time
 
 @testable import Msgr
 

@@ -1,10 +1,10 @@
-internal import TestSupport
 internal import Foundation
 internal import HTTP2StandIn
 internal import HTTPProtocol
 internal import Observability
 internal import ServiceKit
 internal import Storage
+internal import TestSupport
 internal import Testing
 
 @testable import Msgr

@@ -1,8 +1,8 @@
-internal import Time
-internal import Threading
 internal import Cryptography
 internal import Observability
 internal import Storage
+internal import Threading
+internal import Time
 
 @testable import Msgr
 

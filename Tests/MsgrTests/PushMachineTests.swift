@@ -1,6 +1,6 @@
-internal import Time
 internal import Observability
 internal import Testing
+internal import Time
 
 @testable import Msgr
 

@@ -1,7 +1,7 @@
-internal import Time
 internal import Observability
 internal import Storage
 internal import Testing
+internal import Time
 
 @testable import Msgr
 

@@ -1,10 +1,10 @@
-internal import TestSupport
 internal import Foundation
 internal import HTTPProtocol
 internal import HTTPServer
 internal import Observability
 internal import ServiceKit
 internal import Storage
+internal import TestSupport
 internal import Testing
 
 @testable import Msgr

@@ -1,8 +1,8 @@
-internal import Time
-internal import TestSupport
 internal import Foundation
 internal import Observability
+internal import TestSupport
 internal import Testing
+internal import Time
 
 @Suite(.ownThreads) struct LogTests {
   /// Logs by a closure and gives what was written.

@@ -1,8 +1,8 @@
-internal import Threading
 internal import HTTPProtocol
 internal import Observability
 internal import ServiceKit
 internal import Testing
+internal import Threading
 
 @Suite struct BuiltInRoutesTests {
   @Test func probes() async throws {

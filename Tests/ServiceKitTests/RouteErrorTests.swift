@@ -1,9 +1,9 @@
-internal import TestSupport
 internal import Foundation
 internal import HTTPProtocol
 internal import Observability
 internal import ServiceKit
 internal import Storage
+internal import TestSupport
 internal import Testing
 
 @Suite(.ownThreads) struct RouteErrorTests {

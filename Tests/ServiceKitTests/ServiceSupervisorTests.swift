@@ -1,9 +1,9 @@
-internal import TestSupport
-internal import Threading
 internal import Configuration
 internal import Observability
 internal import ServiceKit
+internal import TestSupport
 internal import Testing
+internal import Threading
 
 /// Fails as often as its script says, then works until cancelled.
 private final class Failing: Service {

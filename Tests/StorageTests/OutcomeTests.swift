@@ -1,7 +1,7 @@
-internal import TestSupport
 internal import Foundation
-internal import Threading
+internal import TestSupport
 internal import Testing
+internal import Threading
 
 @testable import Storage
 

@@ -1,5 +1,5 @@
-internal import TestSupport
 internal import Foundation
+internal import TestSupport
 @testable import Storage
 internal import Testing
 

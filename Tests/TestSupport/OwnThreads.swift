@@ -1,6 +1,6 @@
 private import Foundation
-private import Threading
 public import Testing
+private import Threading
 
 /// Runs tests that block on threads of their own, a few at a time.
 ///

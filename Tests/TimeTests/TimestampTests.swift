@@ -1,7 +1,7 @@
-internal import Time
 internal import Foundation
 internal import Observability
 internal import Testing
+internal import Time
 
 @Suite struct TimestampTests {
   @Test(arguments: [

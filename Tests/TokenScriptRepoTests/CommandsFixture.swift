@@ -1,10 +1,10 @@
-internal import TestSupport
 internal import Configuration
 internal import Foundation
-internal import Threading
 internal import Observability
 internal import ServiceKit
 internal import Storage
+internal import TestSupport
+internal import Threading
 
 @testable import TokenScriptRepo
 

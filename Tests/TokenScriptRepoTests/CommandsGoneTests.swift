@@ -1,5 +1,5 @@
-internal import TestSupport
 internal import ServiceKit
+internal import TestSupport
 internal import Testing
 
 @testable import TokenScriptRepo

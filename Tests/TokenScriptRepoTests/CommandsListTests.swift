@@ -1,7 +1,7 @@
-internal import TestSupport
-internal import Threading
 internal import Foundation
+internal import TestSupport
 internal import Testing
+internal import Threading
 internal import XMLSecurity
 
 @testable import TokenScriptRepo

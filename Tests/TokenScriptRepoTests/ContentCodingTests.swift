@@ -1,8 +1,8 @@
-internal import SystemCalls
-internal import TestSupport
 internal import Compression
 internal import HTTPProtocol
 internal import Storage
+internal import SystemCalls
+internal import TestSupport
 internal import Testing
 
 @testable import TokenScriptRepo

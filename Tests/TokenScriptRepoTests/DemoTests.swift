@@ -1,9 +1,9 @@
-internal import Time
-internal import TestSupport
 internal import Foundation
 internal import Observability
 internal import ServiceKit
+internal import TestSupport
 internal import Testing
+internal import Time
 
 @testable import TokenScriptRepo
 

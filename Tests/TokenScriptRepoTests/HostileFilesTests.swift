@@ -1,8 +1,8 @@
-internal import TestSupport
 internal import Foundation
 internal import HTTPProtocol
 internal import Observability
 internal import Synchronization
+internal import TestSupport
 internal import Testing
 internal import XMLSecurity
 

@@ -1,6 +1,6 @@
-internal import TestSupport
 internal import Cryptography
 internal import HTTPProtocol
+internal import TestSupport
 internal import Testing
 
 @testable import TokenScriptRepo

@@ -1,6 +1,6 @@
-internal import TestSupport
 internal import Foundation
 internal import ServiceKit
+internal import TestSupport
 internal import Testing
 
 @testable import TokenScriptRepo

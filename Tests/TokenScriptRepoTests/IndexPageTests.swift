@@ -1,7 +1,7 @@
-internal import TestSupport
 internal import Cryptography
 internal import Foundation
 internal import HTTPProtocol
+internal import TestSupport
 internal import Testing
 
 @testable import TokenScriptRepo

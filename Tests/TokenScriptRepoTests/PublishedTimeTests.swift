@@ -1,8 +1,8 @@
-internal import TestSupport
 internal import HTTPProtocol
 internal import Storage
-internal import Threading
+internal import TestSupport
 internal import Testing
+internal import Threading
 
 @testable import TokenScriptRepo
 

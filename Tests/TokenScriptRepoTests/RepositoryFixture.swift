@@ -1,6 +1,3 @@
-internal import Time
-internal import SystemCalls
-internal import Threading
 internal import Configuration
 internal import FoundationEssentials
 internal import Glibc
@@ -9,6 +6,9 @@ internal import HTTPServer
 internal import Observability
 internal import ServiceKit
 internal import Storage
+internal import SystemCalls
+internal import Threading
+internal import Time
 
 @testable import TokenScriptRepo
 

@@ -1,6 +1,6 @@
-internal import SystemCalls
 internal import FoundationEssentials
 internal import Glibc
+internal import SystemCalls
 internal import Testing
 
 @testable import TokenScriptRepo

@@ -1,6 +1,6 @@
-internal import TestSupport
 internal import Glibc
 internal import HTTPProtocol
+internal import TestSupport
 internal import Testing
 
 @testable import TokenScriptRepo

@@ -1,10 +1,10 @@
-internal import TestSupport
 internal import FoundationEssentials
 internal import Glibc
 internal import HTTPProtocol
 internal import Storage
-internal import Threading
+internal import TestSupport
 internal import Testing
+internal import Threading
 internal import XMLSecurity
 
 @testable import TokenScriptRepo

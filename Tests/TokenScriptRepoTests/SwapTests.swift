@@ -1,8 +1,8 @@
-internal import SystemCalls
 internal import FoundationEssentials
 internal import Glibc
 internal import HTTPProtocol
 internal import Synchronization
+internal import SystemCalls
 internal import Testing
 
 @testable import TokenScriptRepo

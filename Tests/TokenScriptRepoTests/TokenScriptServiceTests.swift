@@ -4,8 +4,8 @@ internal import HTTPProtocol
 internal import Observability
 internal import ServiceKit
 internal import Storage
-internal import Threading
 internal import Testing
+internal import Threading
 
 @testable import TokenScriptRepo
 

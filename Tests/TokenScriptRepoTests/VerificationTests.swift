@@ -1,11 +1,11 @@
-internal import SystemCalls
-internal import TestSupport
 internal import Foundation
 internal import HTTPProtocol
 internal import HTTPServer
 internal import Observability
 internal import ServiceKit
 internal import Synchronization
+internal import SystemCalls
+internal import TestSupport
 internal import Testing
 internal import XMLSecurity
 

@@ -2,8 +2,8 @@ internal import ApptimistProtocol
 internal import Cryptography
 internal import HTTPProtocol
 internal import HTTPServer
-internal import Threading
 internal import Testing
+internal import Threading
 
 @testable import WalletClient
 

@@ -7,8 +7,8 @@ internal import HTTPServer
 internal import Observability
 internal import ServiceKit
 internal import Storage
-internal import Threading
 internal import Testing
+internal import Threading
 internal import WalletClient
 
 /// The device against the service itself, over sockets and a database of its own.

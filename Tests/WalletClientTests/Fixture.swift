@@ -1,4 +1,3 @@
-internal import Threading
 internal import Configuration
 internal import Foundation
 internal import HTTPClient
@@ -7,6 +6,7 @@ internal import HTTPServer
 internal import Observability
 internal import ServiceKit
 internal import Storage
+internal import Threading
 internal import TokenScriptRepo
 internal import WalletClient
 internal import XMLSecurity

@@ -1,7 +1,7 @@
-internal import TestSupport
 internal import Foundation
 internal import HTTPClient
 internal import HTTPProtocol
+internal import TestSupport
 internal import Testing
 internal import WalletClient
 internal import XMLSecurity

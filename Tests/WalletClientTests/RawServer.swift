@@ -1,5 +1,5 @@
-internal import SystemCalls
 internal import Glibc
+internal import SystemCalls
 
 /// Listens on 127.0.0.1 and gives each connection a thread that runs a script.
 ///

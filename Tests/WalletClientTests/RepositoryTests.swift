@@ -1,6 +1,6 @@
-internal import TestSupport
 internal import Foundation
 internal import HTTPProtocol
+internal import TestSupport
 internal import Testing
 internal import WalletClient
 

@@ -1,5 +1,5 @@
-internal import TestSupport
 internal import HTTPProtocol
+internal import TestSupport
 internal import Testing
 
 @testable import WalletClient

@@ -1,8 +1,8 @@
 internal import Foundation
 internal import HTTPProtocol
 internal import HTTPServer
-internal import Threading
 internal import Testing
+internal import Threading
 @testable import WalletClient
 
 /// Over sockets, against the engine's server and against Python's `websockets`.

@@ -1,5 +1,5 @@
-internal import TestSupport
 internal import Foundation
+internal import TestSupport
 internal import Testing
 internal import XMLSecurity
 

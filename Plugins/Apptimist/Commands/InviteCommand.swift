@@ -1,7 +1,7 @@
-internal import Time
 internal import Configuration
 internal import Observability
 internal import ServiceKit
+internal import Time
 
 /// `awd invite new`.
 struct InviteNewCommand: Command {

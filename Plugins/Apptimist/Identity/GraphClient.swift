@@ -1,10 +1,10 @@
-internal import Time
 internal import ApptimistProtocol
 internal import Configuration
 internal import FoundationEssentials
 internal import HTTPClient
 internal import HTTPProtocol
 internal import Observability
+internal import Time
 
 /// Asks Facebook's Graph whether a token is good.
 struct GraphClient: Sendable {

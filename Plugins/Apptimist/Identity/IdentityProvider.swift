@@ -1,7 +1,7 @@
-internal import Time
 internal import ApptimistProtocol
 internal import Cryptography
 internal import Observability
+internal import Time
 
 /// Decides who may make an account.
 enum IdentityProvider: Sendable {

@@ -1,10 +1,10 @@
-internal import Time
 internal import ApptimistProtocol
 internal import Cryptography
 internal import HTTPProtocol
 internal import HTTPServer
 internal import ServiceKit
 internal import Synchronization
+internal import Time
 
 /// Lets devices in: looks at the handshake, and begins the session (page "Connection").
 final class SessionGate: Sendable {

@@ -1,7 +1,7 @@
-internal import Time
 internal import Cryptography
 internal import Observability
 internal import Storage
+internal import Time
 
 /// A keyed hash of an ephemeral key.
 struct EphemeralKeyHash: Hashable, Sendable {

@@ -1,6 +1,6 @@
-internal import Time
-internal import Threading
 internal import Observability
+internal import Threading
+internal import Time
 
 /// Counts events by key within the last span of time, in a table of fixed size.
 ///

@@ -1,7 +1,7 @@
-internal import Time
 internal import Cryptography
-internal import Threading
 internal import Observability
+internal import Threading
+internal import Time
 
 /// Finds out whether callers are who they say, and how often they may try.
 ///

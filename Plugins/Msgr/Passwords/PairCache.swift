@@ -1,7 +1,7 @@
-internal import Time
 internal import Cryptography
-internal import Threading
 internal import Observability
+internal import Threading
+internal import Time
 
 /// Which pairs of name and password were verified lately, in memory only.
 ///

@@ -1,8 +1,8 @@
-internal import Time
 internal import FoundationEssentials
 internal import HTTPClient
 internal import HTTPProtocol
 internal import Observability
+internal import Time
 
 /// Apple's push service, over HTTP/2.
 final class APNsProvider: PushProvider {

@@ -1,7 +1,7 @@
-internal import Time
 internal import HTTPProtocol
-internal import Threading
 internal import Observability
+internal import Threading
+internal import Time
 
 /// For development: pushes to nobody, writes each payload to the log, and keeps the last ones.
 ///

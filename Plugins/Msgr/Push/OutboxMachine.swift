@@ -1,5 +1,5 @@
-internal import Time
 internal import Observability
+internal import Time
 
 /// Decides what to push when, and what an answer means. It does nothing itself.
 struct OutboxMachine: Sendable {

@@ -1,7 +1,7 @@
-internal import Time
 internal import FoundationEssentials
-internal import Threading
 internal import Observability
+internal import Threading
+internal import Time
 
 /// The tokens that tell Apple who pushes: JSON Web Tokens (RFC 7519) signed with ES256.
 ///

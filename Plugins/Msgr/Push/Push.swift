@@ -1,5 +1,5 @@
-internal import Time
 internal import Observability
+internal import Time
 
 /// A message on its way to a device's push service: a row of the outbox.
 struct Push: Sendable, Hashable, Identifiable {

@@ -1,6 +1,6 @@
-internal import Time
-internal import Threading
 internal import Observability
+internal import Threading
+internal import Time
 
 /// Counts what becomes of pushes.
 final class PushMetrics: Sendable {

@@ -1,10 +1,10 @@
-internal import Time
 internal import Configuration
 internal import HTTPProtocol
 internal import Observability
 internal import ServiceKit
 internal import Storage
 internal import Synchronization
+internal import Time
 
 /// Carries the outbox to the push service: does what ``OutboxMachine`` decides.
 final class PushOutbox: Sendable {

@@ -1,7 +1,7 @@
-internal import Time
 internal import Cryptography
 internal import Observability
 internal import Storage
+internal import Time
 
 /// An account as operators see it.
 struct AccountSummary: Sendable, Encodable {

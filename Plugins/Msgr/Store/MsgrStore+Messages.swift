@@ -1,6 +1,6 @@
-internal import Time
 internal import Observability
 internal import Storage
+internal import Time
 
 extension MsgrStore {
   /// How many messages are read at a time.

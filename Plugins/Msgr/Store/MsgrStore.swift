@@ -1,7 +1,7 @@
-internal import Time
 internal import Cryptography
 internal import Observability
 internal import Storage
+internal import Time
 
 /// All that the service keeps: accounts, contacts, devices, tokens and messages.
 ///

@@ -1,5 +1,5 @@
-internal import Time
 internal import Observability
+internal import Time
 
 /// A message as it stands in its recipient's inbox.
 struct Message: Hashable, Sendable {

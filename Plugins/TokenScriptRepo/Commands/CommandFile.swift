@@ -1,5 +1,5 @@
-internal import SystemCalls
 internal import Glibc
+internal import SystemCalls
 internal import XMLSecurity
 
 /// A file that a command was told to work on.

@@ -1,6 +1,6 @@
-internal import Time
 internal import Cryptography
 internal import Observability
+internal import Time
 
 /// What the checks find in one file.
 struct FileReport: Encodable, Sendable {

@@ -1,6 +1,6 @@
-internal import Time
 internal import Observability
 internal import ServiceKit
+internal import Time
 
 /// What `awd check` tells of the repository.
 enum RepositoryCheck {

@@ -1,7 +1,7 @@
-internal import SystemCalls
 internal import Cryptography
 internal import Glibc
 internal import ServiceKit
+internal import SystemCalls
 
 /// `awd repo gone`: marks what files served as gone, by renaming them.
 struct RepositoryGoneCommand: Command {

@@ -1,6 +1,6 @@
-internal import SystemCalls
 internal import Glibc
 internal import ServiceKit
+internal import SystemCalls
 
 /// The index as a server would make it now, made without one or beside one: nothing is written.
 struct RepositoryInspection {

@@ -1,7 +1,7 @@
-internal import Time
-internal import SystemCalls
 internal import Observability
 internal import ServiceKit
+internal import SystemCalls
+internal import Time
 internal import XMLSecurity
 
 /// `awd repo sign`: adds a signature to a TokenScript.

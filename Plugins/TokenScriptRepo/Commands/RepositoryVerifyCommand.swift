@@ -1,6 +1,6 @@
-internal import Time
 internal import Observability
 internal import ServiceKit
+internal import Time
 
 /// `awd repo verify`: what a server would think of files, wherever they lie.
 struct RepositoryVerifyCommand: Command {

@@ -1,7 +1,7 @@
-internal import SystemCalls
 internal import FoundationEssentials
 internal import Glibc
 internal import Observability
+internal import SystemCalls
 internal import XMLSecurity
 
 /// A small repository to try the service with, made where none was configured and none is.

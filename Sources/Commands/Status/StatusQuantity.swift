@@ -1,5 +1,5 @@
-internal import Time
 internal import Observability
+internal import Time
 
 /// A number with its unit, as people read it.
 enum StatusQuantity {

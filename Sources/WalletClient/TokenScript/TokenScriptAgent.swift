@@ -1,8 +1,8 @@
-internal import Time
 internal import Cryptography
 public import HTTPClient
 internal import HTTPProtocol
 public import Observability
+public import Time
 public import XMLSecurity
 
 /// The TokenScript user agent: downloads the TokenScripts of contracts, verifies them, keeps them in

@@ -1,8 +1,8 @@
 internal import CUV
 internal import Glibc
 internal import HTTPProtocol
-internal import Threading
 internal import SystemCalls
+internal import Threading
 
 /// One libuv loop on a thread of its own that carries any number of WebSockets.
 @safe

@@ -3,8 +3,8 @@ internal import Cryptography
 internal import Foundation
 internal import HTTPClient
 internal import HTTPProtocol
-internal import Threading
 internal import Synchronization
+internal import Threading
 internal import WalletClient
 
 /// Users of all three services at once: first as fast as they are answered, then at half that speed.
