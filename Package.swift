@@ -145,12 +145,12 @@ let tests: [Target] = [
   .testTarget(name: "CryptographyTests", dependencies: ["Cryptography"]),
   // An HTTP/2 server that answers what a test says.
   .target(
-    name: "HTTP2StandIn", dependencies: ["CNghttp2", "COpenSSL", "SystemCalls"],
+    name: "HTTP2StandIn", dependencies: ["CNghttp2", "COpenSSL", "SystemCalls", "Threading"],
     path: "Tests/HTTP2StandIn"),
   .testTarget(
     name: "HTTPClientTests",
     dependencies: [
-      "TestSupport", "HTTP2StandIn", "HTTPClient", "HTTPProtocol", "Threading", "SystemCalls",
+      "HTTP2StandIn", "HTTPClient", "HTTPProtocol", "SystemCalls", "TestSupport", "Threading",
     ]),
   .testTarget(name: "HTTPProtocolTests", dependencies: ["HTTPProtocol"]),
   .testTarget(
@@ -190,10 +190,9 @@ let tests: [Target] = [
   .testTarget(
     name: "WalletClientTests",
     dependencies: [
-      "Apptimist", "ApptimistProtocol", "TestSupport", "Configuration", "Cryptography",
-      "HTTPClient", "HTTPProtocol", "HTTPServer", "Threading", "Msgr", "Observability",
-      "ServiceKit",
-      "Storage", "SystemCalls", "TokenScriptRepo", "WalletClient", "XMLSecurity",
+      "Apptimist", "ApptimistProtocol", "Configuration", "Cryptography", "HTTPClient",
+      "HTTPProtocol", "HTTPServer", "Msgr", "Observability", "ServiceKit", "Storage", "SystemCalls",
+      "TestSupport", "Threading", "TokenScriptRepo", "WalletClient", "XMLSecurity",
     ]),
   .testTarget(name: "ThreadingTests", dependencies: ["TestSupport", "Threading"]),
   .testTarget(name: "TimeTests", dependencies: ["Time"]),

@@ -2,6 +2,7 @@ public import Configuration
 internal import Observability
 public import ServiceKit
 public import Storage
+internal import Time
 
 /// Msgr: accounts, contacts and messages between them, pushed to phones or streamed.
 public struct MsgrService: Service {

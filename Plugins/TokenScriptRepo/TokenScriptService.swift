@@ -4,6 +4,7 @@ internal import HTTPProtocol
 internal import Observability
 public import ServiceKit
 public import Storage
+internal import Time
 
 /// Serves signed TokenScripts to wallets: a repository of files, indexed by the contracts that they
 /// describe.

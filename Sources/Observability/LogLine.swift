@@ -1,3 +1,5 @@
+internal import Time
+
 /// Builds one line of a log. Whatever a value holds, the line has one line feed, at its end.
 struct LogLine {
   private let format: Log.Format

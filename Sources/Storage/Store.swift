@@ -1,4 +1,5 @@
 internal import SystemCalls
+internal import Threading
 
 /// A SQLite database with one writer and several readers, each on a thread of its own.
 ///

@@ -21,8 +21,7 @@ public import SystemCalls
   ) throws(SystemError) {
     let start = unsafe Unmanaged.passRetained(
       Start {
-        unsafe pthread_setname_np(
-          pthread_self(), String(decoding: name.utf8.prefix(15), as: UTF8.self))
+        Self.rename(name)
         // Linux counts niceness by thread; a system that refuses it does no harm.
         if niceness > 0 { _ = setpriority(CInt(PRIO_PROCESS.rawValue), 0, niceness) }
         body()
@@ -52,6 +51,15 @@ public import SystemCalls
   public func join() {
     guard !isJoined.exchange(true, ordering: .relaxed) else { return }
     pthread_join(thread, nil)
+  }
+
+  /// Names the calling thread, by the file that Linux has for it: the C function is hidden from Swift.
+  private static func rename(_ name: String) {
+    let file = unsafe open("/proc/thread-self/comm", O_WRONLY | O_CLOEXEC)
+    guard file >= 0 else { return }
+    let bytes = [UInt8](name.utf8.prefix(15))
+    _ = unsafe write(file, bytes, bytes.count)
+    close(file)
   }
 
   deinit {

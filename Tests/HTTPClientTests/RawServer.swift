@@ -1,6 +1,7 @@
 internal import Glibc
 internal import Synchronization
 internal import SystemCalls
+internal import Threading
 
 /// Listens on 127.0.0.1 and gives each connection a thread that runs a script.
 ///

@@ -6,6 +6,7 @@ internal import ServiceKit
 internal import Storage
 internal import TestSupport
 internal import Testing
+internal import Time
 
 @testable import Msgr
 

@@ -2,11 +2,12 @@ internal import Testing
 internal import Time
 
 @Suite struct DurationTests {
-  @Test(arguments: [
-    (Duration.zero, 0), (.milliseconds(1999), 1999), (.microseconds(1999), 1),
-    (.microseconds(-1999), -1),
-    (.seconds(Int64.max), Int64.max), (.seconds(Int64.min), .min),
-  ])
+  private static let table: [(duration: Duration, milliseconds: Int64)] = [
+    (.zero, 0), (.milliseconds(1999), 1999), (.microseconds(1999), 1), (.microseconds(-1999), -1),
+    (.seconds(Int64.max), .max), (.seconds(Int64.min), .min),
+  ]
+
+  @Test(arguments: table)
   func milliseconds(_ duration: Duration, _ expected: Int64) {
     #expect(duration.milliseconds == expected)
   }

@@ -1,5 +1,4 @@
 internal import Foundation
-internal import Observability
 internal import Testing
 internal import Time
 

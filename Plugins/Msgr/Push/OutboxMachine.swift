@@ -252,9 +252,3 @@ struct OutboxMachine: Sendable {
     min(first * (1 << min(max(times, 0), 30)), longest)
   }
 }
-
-extension Timestamp {
-  static func + (time: Timestamp, wait: Duration) -> Timestamp {
-    Timestamp(milliseconds: time.milliseconds + Int64((wait / .milliseconds(1)).rounded(.up)))
-  }
-}

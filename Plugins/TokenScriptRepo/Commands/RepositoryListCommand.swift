@@ -1,5 +1,6 @@
 internal import Observability
 internal import ServiceKit
+internal import Time
 
 /// `awd repo list`: the table that the specification draws, with a row for each contract of each
 /// file.
