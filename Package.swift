@@ -129,7 +129,7 @@ let tests: [Target] = [
   .executableTarget(
     name: "store-benchmark", dependencies: ["Storage"], path: "Tests/Benchmarks/Store"),
   .executableTarget(
-    name: "message-benchmark", dependencies: ["Msgr", "Storage"],
+    name: "message-benchmark", dependencies: ["Msgr", "Storage", "Time"],
     path: "Tests/Benchmarks/Messages"),
   .executableTarget(
     name: "mixed-load",

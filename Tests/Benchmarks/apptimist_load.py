@@ -1,9 +1,9 @@
 #!/usr/bin/python3
-"""apptimist_load.py AWD [PART...]: what devices cost the service. Parts, all without any:
-  idle    N logged-in devices that do nothing: memory each, pings answered, a canary's latency
-  slow    a reader that stops reading with N messages of 1 KiB waiting: what the service holds for it
-  live    the same for messages that come in after it has stopped reading
-  unread  a device that asks and never reads: files of 1 MiB, searches, pings
+"""apptimist_load.py AWD [PART...]: what devices cost Apptimist. Without a PART all are measured:
+  idle    N logged-in devices that do nothing: memory of each, pings answered, latency of another device
+  slow    a device that stops reading while N messages of 1 KiB wait: the memory that the service holds for it
+  live    the same for messages that arrive after it has stopped reading
+  unread  a device that sends requests and never reads: files of 1 MiB, searches, pings
   fanout  one post of SIZE bytes to a forum of N subscribers, in escrow: time and peak memory
 Options: --devices N (10000), --messages N (100000), --subscribers N (1000), --post BYTES (1048576).
 Memory is that of /proc/PID/smaps_rollup. Needs python3-nacl and python3-websockets."""
@@ -24,7 +24,7 @@ from apptimist_server import Server
 
 
 class RawDevice:
-    """A device on a plain socket, so that ten thousand fit and reading can stop."""
+    """A device on a plain socket, so that there can be ten thousand, and reading can stop."""
 
     def __init__(self, service: Service, user: Identity):
         self.service, self.user = service, user
@@ -61,7 +61,7 @@ class RawDevice:
         self.send("login", userPubEncrKey=self.user.key, signature=self.user.signature)
 
     async def receive(self) -> tuple[int, bytes]:
-        """The next frame: opcode and payload."""
+        """Returns the opcode and the payload of the next frame."""
         first, size = await self.reader.readexactly(2)
         if size == 126:
             size = struct.unpack(">H", await self.reader.readexactly(2))[0]
@@ -84,7 +84,7 @@ class RawDevice:
         await self.pdu()
 
     async def idle(self, pings: list[int]):
-        """Answers pings; ends with the connection."""
+        """Answers pings until the connection ends."""
         try:
             while True:
                 opcode, payload = await self.receive()
@@ -99,7 +99,7 @@ class RawDevice:
 
 
 def memory(server: Server) -> dict[str, int]:
-    """KiB by smaps_rollup's names, and the peak as `Peak`."""
+    """Returns sizes in KiB by the names of smaps_rollup, and the peak as `Peak`."""
     sizes = {}
     for line in open(f"/proc/{server.process.pid}/smaps_rollup").readlines()[1:]:
         name, size = line.split()[:2]
@@ -114,8 +114,8 @@ def reset_peak(server: Server):
     pathlib.Path(f"/proc/{server.process.pid}/clear_refs").write_text("5")
 
 
-async def settled(server: Server, seconds: float) -> int:
-    """The most that is resident in the seconds to come, in KiB."""
+async def peak_resident(server: Server, seconds: float) -> int:
+    """Returns the largest resident size during the next seconds, in KiB."""
     most, end = 0, time.monotonic() + seconds
     while time.monotonic() < end:
         most = max(most, memory(server)["Rss"])
@@ -187,7 +187,7 @@ async def idle(server: Server, options):
 
 
 async def fill(server: Server, receiver: Identity, count: int) -> None:
-    """So many messages of 1 KiB to the receiver, from 20 senders."""
+    """Sends this many messages of 1 KiB to the receiver, from 20 senders."""
     data, times = os.urandom(1024), iter(range(10**9))
 
     async def send(share: int):
@@ -222,14 +222,14 @@ async def slow(server: Server, options, live: bool = False):
         device.writer.transport.pause_reading()
         readers.append(device)
         if len(readers) in (1, 20) and not live:
-            most = await settled(server, 4)
+            most = await peak_resident(server, 4)
             print(f"{name}: {options.messages} messages of 1 KiB waiting, {len(readers)} sessions that "
                   f"don't read: {most - before} KiB more than the {before} KiB before")
     if live:
         start = time.monotonic()
         await fill(server, receiver, options.messages)
         took = time.monotonic() - start
-        most = await settled(server, 3)
+        most = await peak_resident(server, 3)
         print(f"{name}: {options.messages} messages in {took:.1f} s while 20 sessions didn't read: "
               f"{most - before} KiB more than the {before} KiB before")
     start = time.monotonic()
@@ -275,7 +275,7 @@ async def unread(server: Server, options):
                     device.frame(9, bytes(125))
                 await asyncio.wait_for(device.writer.drain(), 3)
         asking = asyncio.gather(*(ask(device) for device in devices), return_exceptions=True)
-        most = await settled(server, 6)
+        most = await peak_resident(server, 6)
         print(f"unread: 10 sessions that ask for {what} and don't read: {most - before} KiB more")
         await asking
         for device in devices:

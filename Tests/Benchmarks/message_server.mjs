@@ -1,9 +1,9 @@
-// node message_server.mjs DATABASE PORT each|group: /message as a Node server does it, for message_benchmark.
+// node message_server.mjs DATABASE PORT each|group: a Node server for /message, for msgr_benchmark.py.
 //
 // The database has awd's tables, and a message becomes awd's rows: the last identifier, the message, a push for each
-// device. WAL and synchronous=FULL, as in awd: an answer of 200 stands behind an fsync. `each` commits every message by
-// itself, which is what a server does that answers a request where it arrives; `group` commits in one transaction
-// whatever arrived in a turn of the event loop, and answers then.
+// device. WAL and synchronous=FULL are set as in awd, so that a 200 is sent after an fsync. `each` commits every message
+// by itself, as a server does that responds to each request where it arrives; `group` commits what arrived in a turn of
+// the event loop in one transaction, and responds then.
 import { createHmac, randomBytes, randomUUID, scryptSync } from "node:crypto";
 import { createServer } from "node:http";
 import { DatabaseSync } from "node:sqlite";
@@ -39,7 +39,7 @@ const addPush = database.prepare(
 nextID.setReadBigInts(true);
 
 const week = 7 * 86_400_000;
-// Paid once for each sender: what is measured comes after.
+// A sender's password is hashed once, before the measurement.
 const cost = { N: 1024 };
 const key = randomBytes(32);
 const verified = new Map();
@@ -68,7 +68,7 @@ function register({ Username, Password, DeviceID }) {
   return [200, {}];
 }
 
-/** Within a transaction. */
+/** Stores a message within a transaction. */
 function store({ UserFrom, Password, UserTo, Message }) {
   for (const field of [UserFrom, Password, UserTo, Message]) {
     if (typeof field !== "string" || field === "") return [400, { error: "a field is missing" }];
@@ -86,7 +86,7 @@ function store({ UserFrom, Password, UserTo, Message }) {
   return [200, { Id: id.toString(16).padStart(16, "0") }];
 }
 
-function answer(response, [status, value]) {
+function respond(response, [status, value]) {
   const body = JSON.stringify(value);
   response.writeHead(status, {
     "Content-Type": "application/json", "Content-Length": Buffer.byteLength(body),
@@ -95,18 +95,18 @@ function answer(response, [status, value]) {
   response.end(body);
 }
 
-/** Stores some messages in one transaction, and answers once that is on the disk. */
+/** Stores some messages in one transaction, and responds once they are on disk. */
 function storeAll(requests) {
-  let answers;
+  let results;
   try {
     begin.run();
-    answers = requests.map(({ fields }) => store(fields));
+    results = requests.map(({ fields }) => store(fields));
     commit.run();
   } catch {
     if (database.isTransaction) rollback.run();
-    answers = requests.map(() => [503, { error: "Service Unavailable" }]);
+    results = requests.map(() => [503, { error: "Service Unavailable" }]);
   }
-  requests.forEach(({ response }, index) => answer(response, answers[index]));
+  requests.forEach(({ response }, index) => respond(response, results[index]));
 }
 
 let waiting = [];
@@ -131,11 +131,11 @@ const server = createServer((request, response) => {
     try {
       fields = JSON.parse(chunks.length === 1 ? chunks[0] : Buffer.concat(chunks));
     } catch {
-      return answer(response, [400, { error: "no JSON" }]);
+      return respond(response, [400, { error: "no JSON" }]);
     }
     if (request.url === "/message") take(fields, response);
-    else if (request.url === "/register") answer(response, register(fields));
-    else answer(response, [404, { error: "Not Found" }]);
+    else if (request.url === "/register") respond(response, register(fields));
+    else respond(response, [404, { error: "Not Found" }]);
   });
 });
 server.keepAliveTimeout = 60_000;

@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
-"""repository_benchmark.py AWD [PART...]: the TokenScript repository's own costs. Parts, all without any:
-  cold     a first index of 1,000 signed files against `xmlsec1 --verify`, file by file on all cores
-  restart  a start over 10,000 files that are known already, until the server is ready
-  gzip     the gzip variant of a file of 2.4 MB, from one event loop against one nginx worker with gzip_static"""
-import gzip, os, re, shutil, signal, socket, statistics, subprocess, sys, tempfile, time, urllib.request
+"""repository_benchmark.py AWD [PART...]: the costs of the TokenScript repository itself. Without a PART all are measured:
+  cold     a first index of 1,000 signed files of 32 KB, from the start of awd until it is ready, against `xmlsec1 --verify`
+           of the same files on all cores: once with a process for each file, as a script does it, and once with a process
+           for each core that is given its share of the files
+  restart  a start over 10,000 known files of 32 KB, until the server is ready
+  gzip     the gzip variant of a file of 2.4 MB, from one event loop against one nginx worker with gzip_static
+All figures are medians."""
+import gzip, os, re, shutil, signal, statistics, subprocess, sys, time, urllib.request
+from support import CORES, SERVER_CORE, awd_command, free_port, nginx_command, running, temporary_folder, wrk
 
 AWD = os.path.abspath(sys.argv[1])
 PARTS = sys.argv[2:] or ["cold", "restart", "gzip"]
-CORES = os.cpu_count() or 1
 IDS = ["--id-attr:Id", "http://uri.etsi.org/01903/v1.3.2#:SignedProperties"]
 NAMESPACE = "http://tokenscript.org/2020/06/tokenscript"
 SIGNATURE = """<ds:Signature xmlns:ds="http://www.w3.org/2000/09/xmldsig#"><ds:SignedInfo>\
@@ -24,7 +27,7 @@ def address(number):
 
 
 def script(number, size, signature=""):
-    """A TokenScript of about so many bytes, of words as they stand in such files."""
+    """A TokenScript of about this many bytes, made of words that are usual in such files."""
     words = "attribute-type select ethereum function as bool origins cards view-iframe label string plurals".split()
     lines = []
     length = 0
@@ -38,14 +41,8 @@ def script(number, size, signature=""):
             f'<ts:origins><ts:ethereum contract="Coin"/></ts:origins>\n{body}\n{signature}</ts:token>\n')
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
 def in_parallel(commands):
-    """Runs commands, one a core at a time; gives the seconds until the last one ends."""
+    """Runs commands, one on each core at a time, and returns the seconds until the last one ends."""
     start = time.monotonic()
     running = []
     for command in commands:
@@ -63,17 +60,14 @@ def finish(process):
 
 
 class Server:
-    """awd over a folder; `with` it runs, and is ready."""
+    """awd over a folder; inside `with` it is ready."""
 
-    def __init__(self, folder, settings="", threads=0, cores=None):
-        self.port = free_port()
-        self.url = f"http://127.0.0.1:{self.port}"
+    def __init__(self, folder, settings="", threads=0, prefix=()):
+        port = free_port()
+        self.url = f"http://127.0.0.1:{port}"
         self.log = f"{folder}/awd.log"
-        self.command = (["taskset", "-c", cores] if cores else []) + [AWD, "serve", "--config", f"{folder}/awd.toml"]
-        with open(f"{folder}/awd.toml", "w") as file:
-            file.write(
-                f'[server]\nlisten = ["127.0.0.1:{self.port}"]\nservices = ["tokenscript"]\nthreads = {threads}\n'
-                f'data = "{folder}/data"\n[tokenscript]\nrepository = "{folder}/repository"\n{settings}')
+        settings = f'[tokenscript]\nrepository = "{folder}/repository"\n{settings}'
+        self.command = [*prefix, *awd_command(AWD, folder, port, "tokenscript", settings, threads, level="info")]
 
     def __enter__(self):
         start = time.monotonic()
@@ -81,8 +75,8 @@ class Server:
             self.process = subprocess.Popen(self.command, stderr=log)
         while True:
             try:
-                with urllib.request.urlopen(f"{self.url}/readyz", timeout=5) as answer:
-                    assert answer.status == 200
+                with urllib.request.urlopen(f"{self.url}/readyz", timeout=5) as response:
+                    assert response.status == 200
                     break
             except OSError:
                 if self.process.poll() is not None:
@@ -96,7 +90,7 @@ class Server:
         self.process.wait(30)
 
     def verified(self):
-        """How many files the log says were looked into that nothing was known of."""
+        """The number of files that were verified, according to the log."""
         return int(re.search(r"verified=(\d+)", open(self.log).read()).group(1))
 
     def served(self):
@@ -118,18 +112,20 @@ def cold(folder):
         files.append(f"{folder}/repository/{number}.tsml")
     in_parallel(["xmlsec1", "--sign", "--privkey-pem", f"{folder}/key.pem,{folder}/certificate.pem", "--output", file,
                  f"{folder}/template{number}.xml"] for number, file in enumerate(files))
-    theirs, ours = [], []
+    verify = ["xmlsec1", "--verify", "--enabled-key-data", "x509", "--trusted-pem", f"{folder}/certificate.pem", *IDS]
+    each, shares, ours = [], [], []
     for _ in range(3):
-        theirs.append(in_parallel(
-            ["xmlsec1", "--verify", "--enabled-key-data", "x509", "--trusted-pem", f"{folder}/certificate.pem", *IDS, file]
-            for file in files))
+        each.append(in_parallel([*verify, file] for file in files))
+        shares.append(in_parallel([*verify, *files[core::CORES]] for core in range(CORES)))
         shutil.rmtree(f"{folder}/data", ignore_errors=True)
         with Server(folder, f'roots = "{folder}/certificate.pem"\ntrust = "require"\n') as server:
             assert (server.served(), server.verified()) == (count, count)
             ours.append(server.seconds)
     middle = statistics.median
-    print(f"cold index of {count} signed files: xmlsec1 {middle(theirs):.2f} s, awd {middle(ours):.2f} s from start to ready, "
-          f"ratio {statistics.median(t / o for t, o in zip(theirs, ours)):.1f}")
+    print(f"first index of {count} signed files: awd {middle(ours):.2f} s from start to ready")
+    for name, theirs in {"a process for each file": each, "a process for each core": shares}.items():
+        ratio = middle(t / o for t, o in zip(theirs, ours))
+        print(f"  xmlsec1, {name}: {middle(theirs):.2f} s, {ratio:.2f} times as long", flush=True)
 
 
 def restart(folder):
@@ -141,7 +137,7 @@ def restart(folder):
         subprocess.run(["xmlsec1", "--sign", "--privkey-pem", f"{folder}/key.pem,{folder}/certificate.pem", "--output",
                         f"{folder}/signed{number}.xml", f"{folder}/template.xml"], check=True, capture_output=True)
     for number in range(count):
-        # A comment is not signed: so many files of different bytes from few signatures.
+        # A comment is not signed, so a few signatures make many different files.
         text = open(f"{folder}/signed{number % distinct}.xml").read().replace("<ts:origins>", f"<!--{number}--><ts:origins>")
         os.makedirs(f"{folder}/repository/{number % 100}", exist_ok=True)
         with open(f"{folder}/repository/{number % 100}/{number}.tsml", "w") as file:
@@ -154,23 +150,14 @@ def restart(folder):
         with Server(folder) as server:
             assert server.verified() == 0
             again.append(server.seconds)
-    print(f"start over {count} files: the first {first:.2f} s; again {statistics.median(again):.2f} s "
-          f"(from {min(again):.2f} to {max(again):.2f}) until ready, none verified")
-
-
-def requests_per_second(url):
-    command = ["wrk", "-t1", "-c32", "-d3s", "-H", "Accept-Encoding: gzip", url]
-    if CORES > 1:
-        command = ["taskset", "-c", f"1-{CORES - 1}"] + command
-    output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    assert "Non-2xx" not in output, output
-    return float(output.split("Requests/sec:")[1].split()[0])
+    print(f"start over {count} files until ready: the first time {first:.2f} s; again {statistics.median(again):.2f} s "
+          f"({min(again):.2f} to {max(again):.2f}), none verified", flush=True)
 
 
 def fetch(url):
     request = urllib.request.Request(url, headers={"Accept-Encoding": "gzip"})
-    with urllib.request.urlopen(request, timeout=5) as answer:
-        return answer.headers.get("Content-Encoding"), answer.read()
+    with urllib.request.urlopen(request, timeout=5) as response:
+        return response.headers.get("Content-Encoding"), response.read()
 
 
 def gzip_variant(folder):
@@ -179,24 +166,13 @@ def gzip_variant(folder):
     for path in (f"{folder}/repository/a.tsml", f"{folder}/www/a.xml"):
         with open(path, "wb") as file:
             file.write(content)
-    os.chmod(folder, 0o755)
     subprocess.run(["gzip", "-9", "-k", f"{folder}/www/a.xml"], check=True)
     port = free_port()
-    with open(f"{folder}/nginx.conf", "w") as file:
-        file.write(
-            f"worker_processes 1; daemon off; pid {folder}/nginx.pid; error_log {folder}/error.log;\n"
-            "events { worker_connections 4096; }\n"
-            "http { access_log off; sendfile on; tcp_nopush on; keepalive_requests 100000000; default_type text/xml;\n"
-            "  open_file_cache max=100; open_file_cache_valid 60s; gzip_static on;\n"
-            + "".join(f"  {kind}_temp_path {folder}/{kind};\n" for kind in
-                      ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
-            + f"  server {{ listen 127.0.0.1:{port}; root {folder}/www; }} }}\n")
-    nginx = subprocess.Popen(["taskset", "-c", "0", "nginx", "-p", folder, "-c", f"{folder}/nginx.conf"],
-                             stderr=subprocess.DEVNULL)
-    try:
-        with Server(folder, 'signature = "off"\ntrust = "off"\n', threads=1, cores="0") as server:
+    tuning = "sendfile on; tcp_nopush on; open_file_cache max=100; open_file_cache_valid 60s; gzip_static on;"
+    with running(nginx_command(folder, "nginx", port, tuning), stderr=subprocess.DEVNULL):
+        with Server(folder, 'signature = "off"\ntrust = "off"\n', threads=1, prefix=SERVER_CORE) as server:
             urls = {"nginx": f"http://127.0.0.1:{port}/a.xml", "awd": f"{server.url}/{address(1)}"}
-            for _ in range(100):
+            for _ in range(400):
                 if all(fetch(url)[0] == "gzip" for url in urls.values()):
                     break
                 time.sleep(0.05)
@@ -208,20 +184,14 @@ def gzip_variant(folder):
             rates = {"nginx": [], "awd": []}
             for _ in range(5):
                 for name, url in urls.items():
-                    rates[name].append(requests_per_second(url))
+                    rates[name].append(wrk(url, 3, 32, "-H", "Accept-Encoding: gzip")[1])
             ratio = statistics.median(a / n for a, n in zip(rates["awd"], rates["nginx"]))
-            print(f"gzip variant of {len(content)} bytes ({sizes['awd']}, nginx {sizes['nginx']}): "
+            print(f"gzip variant of {len(content)} bytes ({sizes['awd']} from awd, {sizes['nginx']} from nginx): "
                   f"nginx {statistics.median(rates['nginx']):.0f} req/s, awd {statistics.median(rates['awd']):.0f} req/s, "
-                  f"ratio {ratio:.2f}")
-    finally:
-        nginx.send_signal(signal.SIGTERM)
-        nginx.wait(15)
+                  f"awd: speed {ratio:.2f} x", flush=True)
 
 
 for part in PARTS:
-    folder = tempfile.mkdtemp(prefix="awd-benchmark-", dir=os.environ.get("TMPDIR", "/var/tmp"))
-    try:
+    with temporary_folder() as folder:
         os.makedirs(f"{folder}/repository")
         {"cold": cold, "restart": restart, "gzip": gzip_variant}[part](folder)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)

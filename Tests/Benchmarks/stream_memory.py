@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""stream_memory.py AWD [STREAMS]: what streams cost awd in user-space memory (the growth of its resident set, read from
-/proc). First STREAMS idle ones (10,000), an account each: at most 8 KiB each, none dropped, and one that gets a message
-gets it. Then 20 that don't read, each with an inbox of 15 MB to come: no more than the high-water mark each. Exit 0 if all
-holds."""
-import base64, contextlib, json, os, resource, select, shutil, signal, socket, subprocess, sys, tempfile, threading, time, http.client
+"""stream_memory.py AWD [STREAMS]: the user-space memory of Msgr's streams, measured as the growth of awd's resident set.
+First STREAMS (10,000) idle streams, each of an account of its own: at most 8 KiB each, none is dropped, and a message to
+one of them arrives. Then 20 streams whose peers don't read, each with an inbox of 15 MB to come: at most the high-water
+mark each. Exits with 0 if all holds."""
+import base64, contextlib, http.client, json, os, resource, select, socket, sys, threading, time
+from support import awd_command, free_port, running, temporary_folder, wait_for_port
 
 AWD = os.path.abspath(sys.argv[1])
 STREAMS = int(sys.argv[2]) if len(sys.argv) > 2 else 10000
@@ -18,12 +19,6 @@ def check(holds, text):
         failures.append(text)
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
 def resident(pid):
     with open(f"/proc/{pid}/status") as file:
         return next(int(line.split()[1]) << 10 for line in file if line.startswith("VmRSS"))
@@ -36,9 +31,9 @@ class Client:
     def post(self, path, fields, token=None):
         header = {"Authorization": f"Bearer {token}"} if token else {}
         self.connection.request("POST", path, json.dumps(fields), header)
-        answer = self.connection.getresponse()
-        body = answer.read()
-        assert answer.status == 200, (path, answer.status, body)
+        response = self.connection.getresponse()
+        body = response.read()
+        assert response.status == 200, (path, response.status, body)
         return json.loads(body)
 
 
@@ -67,28 +62,17 @@ def accept(stream):
 
 @contextlib.contextmanager
 def daemon():
-    """A fresh one, so that nothing is served from memory that an earlier part has let go."""
+    """Starts a fresh awd, so that nothing is served from memory that an earlier part has freed."""
     global port
-    folder = tempfile.mkdtemp(prefix="awd-streams-", dir=os.environ.get("TMPDIR", "/var/tmp"))
-    port = free_port()
-    with open(f"{folder}/awd.toml", "w") as file:
-        file.write(
-            f'[server]\nlisten = ["127.0.0.1:{port}"]\nservices = ["msgr"]\ndata = "{folder}"\n[log]\nlevel = "error"\n'
+    with temporary_folder() as folder:
+        port = free_port()
+        command = awd_command(
+            AWD, folder, port, "msgr",
             '[msgr]\nmessages_per_minute = 1000000\npassword_memory = "8KiB"\npassword_passes = 1\n'
-            'password_queue = 1000\ninbox_messages = 10000\nstream_ping = "10m"\n')
-    awd = subprocess.Popen([AWD, "serve", "--config", f"{folder}/awd.toml"])
-    try:
-        for _ in range(100):
-            try:
-                socket.create_connection(("127.0.0.1", port), 1).close()
-                break
-            except OSError:
-                time.sleep(0.1)
-        yield awd.pid
-    finally:
-        awd.send_signal(signal.SIGTERM)
-        awd.wait(20)
-        shutil.rmtree(folder, ignore_errors=True)
+            'password_queue = 1000\ninbox_messages = 10000\nstream_ping = "10m"\n', threads=0, level="error")
+        with running(command) as process:
+            wait_for_port(port, process)
+            yield process.pid
 
 
 def idle_streams(pid):
@@ -98,7 +82,7 @@ def idle_streams(pid):
         thread.start()
     for thread in threads:
         thread.join()
-    # What the first streams set up once doesn't count.
+    # The first streams set up what is set up once.
     for name in names[:50]:
         with open_stream(tokens[name]) as stream:
             accept(stream)

@@ -11,7 +11,7 @@ struct UserKeys {
   var key: EncryptionPublicKey { encryption.publicKey }
 }
 
-/// A device: one session of a user, who sends to one recipient.
+/// A device: one session of a user who sends to one recipient.
 final class ApptimistClient: Client {
   private let user: UserKeys
   private let identity: ServiceIdentity
@@ -26,9 +26,12 @@ final class ApptimistClient: Client {
   /// Connects and logs in.
   ///
   /// - Parameters:
-  ///   - user: whose device it is.
-  ///   - recipient: whom it sends to.
+  ///   - port: the server's TCP port on this machine.
+  ///   - identity: the service's public keys.
+  ///   - user: the user's keys.
+  ///   - recipient: the key that it sends to.
   ///   - registers: whether it makes the account first.
+  ///   - receiveBuffer: the kernel's receive buffer in bytes, or 0 for its default.
   init(
     port: UInt16, identity: ServiceIdentity, user: UserKeys, recipient: EncryptionPublicKey,
     registers: Bool = true, receiveBuffer: Int32 = 0
@@ -61,7 +64,9 @@ final class ApptimistClient: Client {
 
   /// Sends a PDU.
   ///
-  /// - Parameter data: as it is to be on the wire.
+  /// - Parameters:
+  ///   - pdu: the header.
+  ///   - data: the data as it stands on the wire.
   func send(_ pdu: PDU, _ data: [UInt8] = []) {
     guard let frame = try? channel.seal(pdu, data: data[...]) else { return }
     mask = mask &* 1_664_525 &+ 1_013_904_223
@@ -69,9 +74,9 @@ final class ApptimistClient: Client {
     wasAppended()
   }
 
-  /// Makes a forum of the user's with the given subscribers, and sends to it from now on.
+  /// Makes a forum with these subscribers, and sends to it from now on.
   ///
-  /// - Returns: nothing; it is done when a ``PDU/write(_:)`` has been answered.
+  /// The client is ready when the write of the list of subscribers has been answered.
   func makeForum(_ forum: UserKeys, subscribers: [EncryptionPublicKey]) {
     guard let name = ShortBytes("benchmark"),
       let key = BoxKey(own: user.encryption, peer: identity.encryptionKey)
@@ -87,7 +92,7 @@ final class ApptimistClient: Client {
     send(.write(PDU.Write(directory: forum.key, filename: Filename(.subscribers).bytes)), list)
   }
 
-  /// Asks for something: the client is ready once that is answered, and all before it is done.
+  /// Sends a search. The client is ready when it is answered, as all requests before it are done then.
   func askWhetherReady() {
     isReady = false
     send(.searchByKey(PDU.SearchByKey(key: user.key)))
@@ -106,7 +111,7 @@ final class ApptimistClient: Client {
         PDU.Login(
           user: user.key, signature: user.authentication.sign(user.key), max: 0, head: MessageID()))
     )
-    // Nothing answers a login.
+    // A login is not answered.
     askWhetherReady()
   }
 
@@ -157,7 +162,7 @@ final class ApptimistClient: Client {
 }
 
 extension ServiceIdentity {
-  /// Asks a service for its public half.
+  /// Fetches the public keys of a service on this machine.
   init(ofServiceAt port: UInt16) throws {
     let client = try Client(port: port)
     defer { close(client.descriptor) }

@@ -1,11 +1,13 @@
 internal import ApptimistProtocol
 internal import Cryptography
 
-/// One of the servers that are compared: makes clients that are connected and ready.
+/// One of the servers that are compared.
+///
+/// It makes clients that are connected and ready.
 protocol Broker {
-  /// One that sends and one that gets it, for each pair.
+  /// Makes pairs of a client that sends and one that receives what it sends.
   func pairs(_ count: Int, on loop: LoadLoop) throws -> [(sender: Client, receiver: Client)]
-  /// One that sends, and those that all get it.
+  /// Makes a client that sends and clients that all receive what it sends.
   func audience(_ count: Int, on loop: LoadLoop) throws -> (sender: Client, receivers: [Client])
 }
 
@@ -56,7 +58,7 @@ struct Apptimist: Broker {
 
 struct MQTT: Broker {
   let port: UInt16
-  /// Unlike that of other runs, as sessions persist.
+  /// Distinguishes this run from others, as sessions persist.
   private let run = String(UInt32.random(in: 0 ... .max), radix: 16)
 
   init(port: UInt16) { self.port = port }
@@ -89,13 +91,16 @@ struct MQTT: Broker {
 
 struct NATS: Broker {
   let port: UInt16
-  /// Whether each pair has a stream of its own, rather than all one.
+  /// Whether each pair has a stream of its own, instead of one stream for all pairs.
   let streamPerPair: Bool
+  /// Whether readers are durable consumers, instead of ephemeral ones.
+  let isDurable: Bool
   private let run = String(UInt32.random(in: 0 ... .max), radix: 16)
 
-  init(port: UInt16, streamPerPair: Bool) {
+  init(port: UInt16, streamPerPair: Bool = false, isDurable: Bool = true) {
     self.port = port
     self.streamPerPair = streamPerPair
+    self.isDurable = isDurable
   }
 
   private func client(_ subject: String) throws -> Client {
@@ -113,7 +118,8 @@ struct NATS: Broker {
     return try NATSClient(
       port: port, subject: subject, deliverySubject: delivery,
       requests: [
-        NATSClient.consumer("c\(index)", of: stream, subject: subject, deliverTo: delivery)
+        NATSClient.consumer(
+          isDurable ? "c\(index)" : nil, of: stream, subject: subject, deliverTo: delivery)
       ])
   }
 

@@ -1,21 +1,23 @@
 internal import Glibc
 
-/// A connection to a server on this machine; what its bytes mean is up to the class below it.
+/// A connection to a server on this machine. Subclasses give its bytes a meaning.
 class Client {
   let descriptor: Int32
-  /// Where it runs; set once it is added.
+  /// The loop that runs it, set when the loop takes it.
   unowned(unsafe) var loop: LoadLoop?
   var awaitsFlush = false
-  /// Told of the data of each message that arrives.
+  /// Is called with the data of each message that arrives.
   var arrived: (ArraySlice<UInt8>) -> Void = { _ in }
-  /// Whether all is done that has to be before messages go.
+  /// Whether messages may be sent.
   var isReady = false
-  /// Bytes that a class below has appended and that wait to be written.
+  /// Bytes that a subclass has appended and that wait to be written.
   var outgoing: [UInt8] = []
 
   /// Connects to a port.
   ///
-  /// - Parameter receiveBuffer: the most that the kernel is to keep unread, in bytes; 0: as it likes.
+  /// - Parameters:
+  ///   - port: the server's TCP port on this machine.
+  ///   - receiveBuffer: the kernel's receive buffer in bytes, or 0 for its default.
   init(port: UInt16, receiveBuffer: Int32 = 0) throws(LoadError) {
     descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
     var on: Int32 = 1
@@ -39,16 +41,16 @@ class Client {
     _ = fcntl(descriptor, F_SETFL, O_NONBLOCK)
   }
 
-  /// Takes bytes that came.
+  /// Handles received bytes.
   func received(_ bytes: ArraySlice<UInt8>) throws(LoadError) {}
 
-  /// Sends data of a message to whomever the client sends to.
+  /// Sends a message with this data to the client's recipient.
   func send(_ data: [UInt8]) {}
 
-  /// Has what was appended to ``outgoing`` written at the end of this turn.
+  /// Schedules ``outgoing`` to be written at the end of this turn.
   func wasAppended() { loop?.needsFlush(self) }
 
-  /// Reads what there is.
+  /// Reads all that the kernel holds.
   func read(into buffer: inout [UInt8]) throws(LoadError) {
     while true {
       let count = Glibc.read(descriptor, &buffer, buffer.count)

@@ -2,14 +2,16 @@ internal import Cryptography
 internal import Glibc
 internal import Storage
 
-/// What no server of this kind could beat on one core: the work that each message needs, and none
-/// beside it.
+/// The rate that no server of this kind could exceed on one core: the work that each message needs and
+/// nothing else.
 struct Limit {
-  /// Opening the header's box and sealing one, in seconds.
+  /// The time to open the header's box and to seal one, in seconds.
   let boxes: Double
-  /// A row of one message's size, durable, written by one of 64 tasks that each await theirs.
+  /// The time for a durable row of one message's size, written by one of 64 tasks that each await their
+  /// row, in seconds.
   let row: Double
-  /// Four system calls: a message of one kilobyte into one socket and out of it, twice.
+  /// The time of four system calls that pass a message of one kilobyte through a socket twice, in
+  /// seconds.
   let sockets: Double
 
   var rate: Double { 1 / (boxes + row + sockets) }

@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// Runs clients on one thread: reads what came, and writes what a turn made, once a client.
+/// Runs clients on one thread. Each turn reads what came, then writes once for each client.
 final class LoadLoop {
   private var clients: [Client] = []
   private var unflushed: [Client] = []
@@ -8,7 +8,7 @@ final class LoadLoop {
   private var buffer = [UInt8](repeating: 0, count: 256 << 10)
   private var polled: [pollfd] = []
 
-  /// Takes a client, which stays until the program's end.
+  /// Adds a client for the rest of the program's life.
   func add(_ client: Client) {
     polled.append(pollfd(fd: client.descriptor, events: Int16(POLLIN), revents: 0))
     clients.append(client)
@@ -16,7 +16,7 @@ final class LoadLoop {
     needsFlush(client)
   }
 
-  /// Listens no more to a client, whose bytes stay in the kernel.
+  /// Stops reading from a client, so that its bytes stay in the kernel.
   func remove(_ client: Client) {
     // poll(2) passes over negative descriptors.
     for index in polled.indices where polled[index].fd == client.descriptor {
@@ -30,9 +30,11 @@ final class LoadLoop {
     unflushed.append(client)
   }
 
-  /// Runs until a condition holds, which is asked after each turn.
+  /// Runs until a condition holds, which is tested after each turn.
   ///
-  /// - Parameter seconds: after which it is an error that it doesn't.
+  /// - Parameters:
+  ///   - seconds: the time after which it fails.
+  ///   - isDone: the condition.
   func run(within seconds: Double = 60, until isDone: () -> Bool) throws(LoadError) {
     let deadline = nanoseconds() + UInt64(seconds * 1e9)
     flush()
@@ -55,13 +57,13 @@ final class LoadLoop {
   }
 }
 
-/// Why a measurement can't be made.
+/// A reason that a measurement can't be made.
 struct LoadError: Error, CustomStringConvertible {
   let description: String
   init(_ description: String) { self.description = description }
 }
 
-/// The monotonic clock, which all processes of a machine share.
+/// Returns the monotonic clock's time in nanoseconds, which all processes of a machine share.
 func nanoseconds() -> UInt64 {
   var time = timespec()
   clock_gettime(CLOCK_MONOTONIC, &time)

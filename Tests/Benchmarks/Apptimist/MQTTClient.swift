@@ -5,10 +5,13 @@ final class MQTTClient: Client {
   private var input: [UInt8] = []
   private var lastPacket: UInt16 = 0
 
+  /// Connects to a server.
+  ///
   /// - Parameters:
+  ///   - port: the server's TCP port on this machine.
   ///   - name: the client identifier, under which the server keeps the session.
-  ///   - topic: what it sends to, or gets.
-  ///   - subscribes: whether it gets.
+  ///   - topic: the topic that it publishes or subscribes to.
+  ///   - subscribes: whether it subscribes.
   init(port: UInt16, name: String, topic: String, subscribes: Bool) throws(LoadError) {
     self.topic = Array(topic.utf8)
     self.subscribes = subscribes
@@ -51,7 +54,7 @@ final class MQTTClient: Client {
     input.removeFirst(offset)
   }
 
-  /// The next whole packet: its first byte, and what follows its length.
+  /// Returns the first byte of the next whole packet and the bytes behind its length.
   private func packet(from offset: inout Int) -> (UInt8, ArraySlice<UInt8>)? {
     guard offset + 2 <= input.count else { return nil }
     var length = 0

@@ -1,7 +1,7 @@
 internal import Cryptography
 internal import Glibc
 
-/// User-space memory of a process: its own pages, in KiB.
+/// Returns the size of a process's own pages in KiB.
 func privateMemory(of process: Int) -> Int {
   guard let file = fopen("/proc/\(process)/smaps_rollup", "r") else { return 0 }
   defer { fclose(file) }
@@ -18,7 +18,12 @@ func privateMemory(of process: Int) -> Int {
   return sum
 }
 
-/// Devices that are logged in and do nothing: what each costs the server.
+/// Measures the server's memory for each logged-in device that does nothing.
+///
+/// - Parameters:
+///   - port: the server's TCP port.
+///   - server: its process.
+///   - count: the number of devices, more than 1,000.
 func measureIdle(port: UInt16, server: Int, devices count: Int) throws {
   let service = try Apptimist(port: port)
   let loop = LoadLoop()
@@ -30,7 +35,7 @@ func measureIdle(port: UInt16, server: Int, devices count: Int) throws {
     }
     try service.wait(for: devices, on: loop)
   }
-  // What the server takes once: caches, threads, the store's pages.
+  // The first devices make the server set up what it sets up once: caches, threads, the store's pages.
   for _ in 0..<4 { try connect() }
   let before = privateMemory(of: server)
   var connected = 4 * batch
@@ -48,8 +53,9 @@ func measureIdle(port: UInt16, server: Int, devices count: Int) throws {
     """)
 }
 
-/// A device that stops reading while messages come in for it. The same number comes in before for a
-/// user who isn't there, so that what the store and the senders cost is not counted.
+/// Measures the server's memory for a device that stops reading while messages arrive for it.
+///
+/// As many messages for an absent user are measured before, to tell what the store and the senders cost.
 func measureStuckReader(port: UInt16, server: Int, messages count: Int) throws {
   let service = try Apptimist(port: port)
   let loop = LoadLoop()
@@ -62,7 +68,7 @@ func measureStuckReader(port: UInt16, server: Int, messages count: Int) throws {
     for _ in 0..<(count / (64 * 50)) {
       for sender in senders {
         for _ in 0..<50 { sender.send(payload.next()) }
-        // It is answered behind its messages: they are in the queue then.
+        // The answer comes behind its messages: they are in the mailbox then.
         sender.askWhetherReady()
       }
       try loop.run(within: 120) { senders.allSatisfy(\.isReady) }
@@ -91,7 +97,7 @@ func measureStuckReader(port: UInt16, server: Int, messages count: Int) throws {
     """)
 }
 
-/// Sessions of one user, which all get each message.
+/// Measures the delivery of messages to sessions of one user, who all receive each.
 func measureSessions(port: UInt16, server: Int, sessions count: Int) throws {
   let service = try Apptimist(port: port)
   let loop = LoadLoop()

@@ -1,4 +1,4 @@
-/// A client of NATS that sends to a stream of JetStream, or gets what a durable consumer delivers.
+/// A client of NATS that publishes to a stream of JetStream, or receives what a consumer delivers.
 final class NATSClient: Client {
   private let subject: String
   private var input: [UInt8] = []
@@ -7,9 +7,10 @@ final class NATSClient: Client {
   /// Makes a client.
   ///
   /// - Parameters:
-  ///   - subject: what it sends to.
-  ///   - deliverySubject: what it gets; nil: nothing.
-  ///   - requests: to the server's interface, done one after the other before it is ready.
+  ///   - port: the server's TCP port on this machine.
+  ///   - subject: the subject that it publishes to.
+  ///   - deliverySubject: the subject that it receives, or nil if it only publishes.
+  ///   - requests: requests to JetStream's interface, made one after the other before it is ready.
   init(
     port: UInt16, subject: String, deliverySubject: String? = nil,
     requests: [(subject: String, body: String)] = []
@@ -79,7 +80,7 @@ final class NATSClient: Client {
     )
   }
 
-  /// Makes a stream in files.
+  /// Returns the request that makes a stream in files.
   static func stream(_ name: String, subjects: String) -> (subject: String, body: String) {
     (
       "$JS.API.STREAM.CREATE.\(name)",
@@ -90,14 +91,25 @@ final class NATSClient: Client {
     )
   }
 
-  /// Makes a durable consumer, whose deliveries need no acknowledgement: what costs the server least.
+  /// Returns the request that makes a consumer.
+  ///
+  /// Deliveries need no acknowledgement, which costs the server least.
+  ///
+  /// - Parameters:
+  ///   - name: the name of a durable consumer, whose state is kept in files and synced like the stream,
+  ///     or nil for an ephemeral one, whose state is kept in memory.
+  ///   - stream: the stream that it reads.
+  ///   - subject: the subject that it reads.
+  ///   - delivery: the subject that it delivers to.
   static func consumer(
-    _ name: String, of stream: String, subject: String, deliverTo delivery: String
+    _ name: String?, of stream: String, subject: String, deliverTo delivery: String
   ) -> (subject: String, body: String) {
-    (
-      "$JS.API.CONSUMER.DURABLE.CREATE.\(stream).\(name)",
+    let path = name.map { "DURABLE.CREATE.\(stream).\($0)" } ?? "CREATE.\(stream)"
+    let kind = name.map { #""durable_name":"\#($0)""# } ?? #""mem_storage":true"#
+    return (
+      "$JS.API.CONSUMER.\(path)",
       """
-      {"stream_name":"\(stream)","config":{"durable_name":"\(name)","deliver_subject":"\(delivery)",\
+      {"stream_name":"\(stream)","config":{\(kind),"deliver_subject":"\(delivery)",\
       "ack_policy":"none","deliver_policy":"new","filter_subject":"\(subject)"}}
       """
     )

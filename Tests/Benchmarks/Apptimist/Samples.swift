@@ -1,4 +1,4 @@
-/// Times of many events, in nanoseconds.
+/// The times of many events, in nanoseconds.
 struct Samples {
   private var values: [UInt64] = []
   private var isSorted = false
@@ -10,7 +10,7 @@ struct Samples {
     isSorted = false
   }
 
-  /// The time below which a share of the events stays, in milliseconds.
+  /// Returns the time that a share of the events does not exceed, in milliseconds.
   mutating func quantile(_ share: Double) -> Double {
     guard !values.isEmpty else { return 0 }
     if !isSorted {

@@ -1,15 +1,15 @@
 internal import Glibc
 
-/// What a measurement came to.
+/// The result of a measurement.
 struct Outcome {
-  /// Messages that arrived, per second.
+  /// The number of messages that arrived per second.
   let rate: Double
-  /// The times from sending to arrival; of a fan-out to the last arrival.
+  /// The times from sending to arrival, or of a fan-out to the last arrival.
   var times: Samples
-  /// CPU time of the server for each message that arrived, in microseconds.
+  /// The server's CPU time for each message that arrived, in microseconds.
   let cost: Double
 
-  /// One line of JSON.
+  /// The result as one line of JSON.
   var line: String {
     var times = times
     let (middle, late) = (times.quantile(0.5), times.quantile(0.99))
@@ -19,7 +19,7 @@ struct Outcome {
   }
 }
 
-/// CPU time of a process so far, in seconds.
+/// Returns the CPU time that a process has used, in seconds.
 func processorTime(of process: Int) -> Double {
   guard let file = fopen("/proc/\(process)/stat", "r") else { return 0 }
   defer { fclose(file) }
@@ -33,7 +33,7 @@ func processorTime(of process: Int) -> Double {
   return (user + system) / Double(sysconf(Int32(_SC_CLK_TCK)))
 }
 
-/// The data of messages: the moment of sending, a number that makes it unlike others, and filling.
+/// The data of messages: the time of sending, a number that makes it unique, and filling.
 struct Payload {
   private var bytes: [UInt8]
   private var number: UInt64 = 0
@@ -50,22 +50,25 @@ struct Payload {
     return bytes
   }
 
-  /// Which message it is.
+  /// Returns the number of a message.
   static func number(_ data: ArraySlice<UInt8>) -> UInt64 {
     data.withUnsafeBytes { $0.loadUnaligned(fromByteOffset: 8, as: UInt64.self) }
   }
 
-  /// How long ago it was sent, in nanoseconds.
+  /// Returns the time since a message was sent, in nanoseconds.
   static func age(_ data: ArraySlice<UInt8>) -> UInt64 {
     nanoseconds() - data.withUnsafeBytes { $0.loadUnaligned(as: UInt64.self) }
   }
 }
 
-/// Messages in pairs: each sender has some on the way, and sends the next when one has arrived.
+/// Measures messages in pairs. A sender sends the next message when one has arrived.
 ///
 /// - Parameters:
-///   - window: how many messages of a pair are on the way.
-///   - server: the process whose CPU time is taken.
+///   - broker: the server.
+///   - count: the number of pairs.
+///   - window: the number of messages of a pair that are on the way.
+///   - seconds: the duration.
+///   - server: the process whose CPU time is measured.
 func measurePairs(
   _ broker: some Broker, count: Int, window: Int, seconds: Double, server: Int
 ) throws -> Outcome {
@@ -94,11 +97,14 @@ func measurePairs(
     cost: (processorTime(of: server) - before) * 1e6 / Double(max(1, times.count)))
 }
 
-/// Messages to many: some are on the way, and the next is sent when all have one of them.
+/// Measures messages to many receivers. The next is sent when all have received one.
 ///
 /// - Parameters:
-///   - window: how many messages are on the way.
-///   - server: the process whose CPU time is taken.
+///   - broker: the server.
+///   - count: the number of receivers.
+///   - window: the number of messages that are on the way.
+///   - seconds: the duration.
+///   - server: the process whose CPU time is measured.
 func measureFanOut(
   _ broker: some Broker, count: Int, window: Int, seconds: Double, server: Int
 ) throws -> Outcome {
@@ -108,7 +114,7 @@ func measureFanOut(
   var times = Samples()
   var isMeasuring = false
   var arrivals = 0
-  /// How many have each message that is on the way.
+  /// The number of receivers that have each message on the way.
   var had: [UInt64: Int] = [:]
   func arrived(_ data: ArraySlice<UInt8>) {
     if isMeasuring { arrivals += 1 }

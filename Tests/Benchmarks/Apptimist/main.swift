@@ -1,4 +1,4 @@
-// The load generator of apptimist_benchmark.py, which tells what is measured. One thread.
+// The load generator of apptimist_benchmark.py, which says what is measured. It has one thread.
 //
 //     apptimist-benchmark pairs SERVER PORT PROCESS PAIRS WINDOW SECONDS
 //     apptimist-benchmark fanout SERVER PORT PROCESS SUBSCRIBERS WINDOW SECONDS
@@ -7,7 +7,8 @@
 //     apptimist-benchmark stuck PORT PROCESS MESSAGES
 //     apptimist-benchmark sessions PORT PROCESS SESSIONS
 //
-// SERVER is apptimist, mqtt, nats, or nats-streams: each pair with a stream of its own.
+// SERVER is apptimist, mqtt, nats (one stream for all pairs) or nats-streams (a stream for each pair). With
+// "-ephemeral" behind them the last two have ephemeral consumers in place of durable ones.
 internal import Glibc
 
 signal(SIGPIPE, SIG_IGN)
@@ -15,7 +16,7 @@ let arguments = Array(CommandLine.arguments.dropFirst())
 
 func number(_ index: Int) throws -> Int {
   guard index < arguments.count, let number = Int(arguments[index]) else {
-    throw LoadError("argument \(index) is no number")
+    throw LoadError("argument \(index) is not a number")
   }
   return number
 }
@@ -25,8 +26,10 @@ func broker() throws -> any Broker {
   switch arguments[1] {
   case "apptimist": return try Apptimist(port: port)
   case "mqtt": return MQTT(port: port)
-  case "nats": return NATS(port: port, streamPerPair: false)
+  case "nats": return NATS(port: port)
+  case "nats-ephemeral": return NATS(port: port, isDurable: false)
   case "nats-streams": return NATS(port: port, streamPerPair: true)
+  case "nats-streams-ephemeral": return NATS(port: port, streamPerPair: true, isDurable: false)
   default: throw LoadError("no such server: \(arguments[1])")
   }
 }
@@ -56,7 +59,7 @@ do {
   case "sessions":
     try measureSessions(
       port: UInt16(clamping: number(1)), server: number(2), sessions: number(3))
-  default: throw LoadError("what is to be measured?")
+  default: throw LoadError("usage: see main.swift")
   }
 } catch {
   let message = "apptimist-benchmark: \(error)\n"

@@ -1,12 +1,13 @@
-// What the store alone makes of messages: the rows that Msgr writes for each, from 64 tasks, each
-// awaited and durable before the task's next, without HTTP, passwords, or anything that has to be
-// looked up.
+// Measures what the store alone makes of messages. 64 tasks write the rows that Msgr writes for each message,
+// and each awaits that they are durable before it writes the next, without HTTP, passwords or look-ups.
 //
-//     message-benchmark SECONDS RECIPIENTS    prints rows/s, and the median and the 99th percentile
-//     of the wait in ms
+//     message-benchmark SECONDS RECIPIENTS
+//
+// It prints messages per second, and the median and the 99th percentile of the wait in milliseconds.
 internal import Glibc
 internal import Msgr
 internal import Storage
+internal import Time
 
 let tasks = 64
 let seconds = CommandLine.arguments.dropFirst().first.flatMap(Int.init) ?? 4
@@ -20,20 +21,14 @@ func temporaryFolder() -> String {
   return mkdtemp(&path).map { String(cString: $0) } ?? "."
 }
 
-func milliseconds() -> Int64 {
-  var time = timespec()
-  clock_gettime(CLOCK_REALTIME, &time)
-  return Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000
-}
-
 func digits(_ number: Int, _ count: Int) -> String {
   let text = String(number, radix: 16)
   return String(repeating: "0", count: count - text.utf8.count) + text
 }
 
-/// The rows of a message: the last identifier, the recipient's counts, the message, and its push.
+/// Writes the rows of a message: the last identifier, the recipient's counts, the message, and its push.
 @Sendable func insert(_ number: Int, _ transaction: borrowing Transaction) throws {
-  let now = milliseconds()
+  let now = Timestamp.now().milliseconds
   let recipient = "user\(number % recipients)"
   let id: Int64 =
     try transaction.one(

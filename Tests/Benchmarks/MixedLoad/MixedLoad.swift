@@ -7,25 +7,25 @@ internal import Synchronization
 internal import Threading
 internal import WalletClient
 
-/// Users of all three services at once: first as fast as they are answered, then at half that speed.
+/// Users of all three services at once, first as fast as they are served, then at half that speed.
 final class MixedLoad: Sendable {
-  /// What is done, and how many do it at once.
+  /// A kind of work, and how many workers do it at once.
   private struct Work: Sendable {
     let name: String
     let workers: Int
     let step: @Sendable (Int) async throws -> Void
   }
 
-  /// How long the full speed is measured, in seconds.
+  /// The duration of the measurement at full speed, in seconds.
   private static let measuring = 10
-  /// How many lines are printed of the time at half speed.
+  /// The number of lines that are printed during the time at half speed.
   private static let lines = 20
 
   private let server: ServerUnderLoad
   private let works: [Work]
   private let done: Lock<[Int]>
   private let failures = Lock<[String]>([])
-  /// Those who read what is sent.
+  /// The tasks that read what is sent.
   private let readers: [Task<Void, Never>]
 
   /// Makes the accounts.
@@ -46,7 +46,7 @@ final class MixedLoad: Sendable {
     }
     // Its devices come and go: beyond the limit the oldest loses its token.
     _ = try await msgr.register("visitor", password: "pw", device: "stream:visitor-0")
-    // Half of them listen; to the others is pushed.
+    // Half of them listen; the others are pushed to.
     var readers: [Task<Void, Never>] = []
     var streams: [MsgrStream] = []
     for user in users.prefix(4) {
@@ -105,7 +105,7 @@ final class MixedLoad: Sendable {
         _ = try await users[number.next() % 8].inboxPage()
       },
       Work(name: "streams", workers: 1) { _ in
-        // A device that comes, listens for a moment, and goes.
+        // A device connects, listens for a moment, and leaves.
         let device = "stream:visitor-\(number.next() % 50)"
         let user = try await msgr.login("visitor", password: "pw", device: device)
         let stream = try await user.stream()
@@ -125,7 +125,7 @@ final class MixedLoad: Sendable {
         _ = try await device.read(file)
       },
       Work(name: "sessions", workers: 1) { _ in
-        // Another device of a user comes, asks, and goes.
+        // Another device of a user connects, searches, and leaves.
         let device = try visitor()
         let running = Task { try await device.run() }
         _ = try await device.user(devices[0].user)
@@ -135,13 +135,13 @@ final class MixedLoad: Sendable {
     ]
   }
 
-  /// Works, and prints how memory fares.
+  /// Runs the load, and prints the rates and the server's memory.
   ///
-  /// - Parameter seconds: how long at half speed.
+  /// - Parameter seconds: the duration at half speed.
   /// - Returns: whether memory stayed level.
   func run(for seconds: Int) async throws -> Bool {
     let rates = try await measure()
-    tell("at full speed, a second: \(text(rates))")
+    tell("at full speed, per second: \(text(rates))")
     let intervals = zip(works, rates).map { work, rate in
       Duration.seconds(2 * Double(work.workers) / max(rate, 0.1))
     }
@@ -190,7 +190,7 @@ final class MixedLoad: Sendable {
                 return
               }
               self.done.withLock { $0[index] += 1 }
-              // Who is late goes on from now, and does not make up for it.
+              // A late worker continues from now and does not catch up.
               next = max(next + intervals[index], .now)
               if next > .now { try? await Task.sleep(until: next) }
             }
@@ -200,7 +200,7 @@ final class MixedLoad: Sendable {
     }
   }
 
-  /// Prints a line at once, whoever reads it.
+  /// Prints a line at once, also into a pipe.
   private func tell(_ line: String) {
     print(line)
     fflush(nil)
@@ -215,7 +215,7 @@ final class MixedLoad: Sendable {
   }
 }
 
-/// Counts up, in any number of tasks.
+/// A counter that many tasks share.
 private final class Counter: Sendable {
   private let value = Atomic(0)
 

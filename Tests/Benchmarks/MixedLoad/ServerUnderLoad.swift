@@ -4,7 +4,7 @@ internal import HTTPClient
 internal import HTTPProtocol
 internal import WalletClient
 
-/// The program with all services, on data of its own, which is gone with it.
+/// The program with all services, on data of its own that is removed with it.
 final class ServerUnderLoad: Sendable {
   struct Failure: Error, CustomStringConvertible {
     let description: String
@@ -47,7 +47,7 @@ final class ServerUnderLoad: Sendable {
     try process.run()
   }
 
-  /// Waits until it answers.
+  /// Waits until the program is ready.
   func waitUntilReady() async throws {
     let client = try HTTPClient()
     while (try? await client.send(OutgoingRequest(.get, "\(url)/readyz")).status) != .ok {
@@ -56,7 +56,7 @@ final class ServerUnderLoad: Sendable {
     }
   }
 
-  /// Its resident memory, in bytes (proc(5), `statm`).
+  /// The program's resident memory in bytes (proc(5), `statm`).
   var residentBytes: Int {
     get throws {
       let text = try String(
@@ -66,7 +66,7 @@ final class ServerUnderLoad: Sendable {
     }
   }
 
-  /// Ends it, and removes its data.
+  /// Ends the program, and removes its data.
   func stop() {
     guard process.isRunning else { return }
     process.terminate()

@@ -1,6 +1,7 @@
 internal import Foundation
 
-// mixed-load AWD [SECONDS]: ten minutes of all three services at half of their speed; memory must stay level.
+// mixed-load AWD [SECONDS]: runs all three services at half of their full speed for SECONDS (600). Memory must stay
+// level.
 
 let arguments = CommandLine.arguments.dropFirst()
 guard let program = arguments.first, let seconds = Int(arguments.dropFirst().first ?? "600"),

@@ -1,5 +1,5 @@
-// What group commit costs: single awaited writes from 64 tasks, each durable before the next,
-// against transactions that hold the same rows.
+// Compares group commit with larger transactions: single awaited writes from 64 tasks, each durable before the
+// task's next, against transactions that hold the same rows.
 //
 //     store-benchmark [ROWS]
 internal import Glibc
@@ -15,7 +15,7 @@ func temporaryFolder() -> String {
   return mkdtemp(&path).map { String(cString: $0) } ?? "."
 }
 
-/// Runs `body` on a fresh store and tells the rows per second.
+/// Runs `body` on a fresh store and returns the rows per second.
 func measure(_ body: (Store) async throws -> Void) async throws -> Double {
   let folder = temporaryFolder()
   let store = try await Store.open(
@@ -45,7 +45,7 @@ let text = String(repeating: "a message of about a thousand bytes; ", count: 27)
   try transaction.execute("INSERT INTO message (recipient, body) VALUES (?, ?)", recipient, text)
 }
 
-/// Each task waits for its row before it writes the next.
+/// Writes rows from 64 tasks, each of which waits for its row before it writes the next.
 func writeSingly(to store: Store) async throws {
   try await withThrowingTaskGroup(of: Void.self) { group in
     for task in 0..<tasks {
@@ -57,7 +57,7 @@ func writeSingly(to store: Store) async throws {
   }
 }
 
-/// The rows that 64 tasks write at once, in one transaction after the other.
+/// Writes as many rows as there are tasks in each transaction, one transaction after the other.
 func writeGrouped(to store: Store) async throws {
   for _ in 0..<(rows / tasks) {
     try await store.write { transaction in
@@ -66,7 +66,7 @@ func writeGrouped(to store: Store) async throws {
   }
 }
 
-/// All rows in one transaction.
+/// Writes all rows in one transaction.
 func writeAtOnce(to store: Store) async throws {
   try await store.write { transaction in
     for row in 0..<rows { try insert(row % tasks, transaction) }

@@ -1,0 +1,93 @@
+"""Shared by the benchmarks: cores, ports, folders, processes, nginx and wrk.
+
+With two cores or more the measured server runs alone on core 0, and whatever loads it on the others."""
+import contextlib, os, shutil, signal, socket, subprocess, sys, tempfile, time
+
+CORES = os.cpu_count() or 1
+SERVER_CORE = ["taskset", "-c", "0"] if CORES > 1 else []
+OTHER_CORES = ["taskset", "-c", f"1-{CORES - 1}"] if CORES > 1 else []
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+@contextlib.contextmanager
+def temporary_folder():
+    folder = tempfile.mkdtemp(prefix="awd-benchmark-", dir=os.environ.get("TMPDIR", "/var/tmp"))
+    os.chmod(folder, 0o755)  # nginx's workers have another user.
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def running(command, **options):
+    """Runs a process while the block lasts, then ends it by SIGTERM."""
+    process = subprocess.Popen(list(map(str, command)), **options)
+    try:
+        yield process
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait(60)
+
+
+def wait_for_port(port, process):
+    for _ in range(400):
+        if process.poll() is not None:
+            sys.exit(f"{process.args} has ended")
+        try:
+            socket.create_connection(("127.0.0.1", port), 1).close()
+            return
+        except OSError:
+            time.sleep(0.025)
+    sys.exit(f"nothing listens on port {port}")
+
+
+def awd_command(awd, folder, port, services, settings="", threads=1, level="warning"):
+    """Writes a configuration below the folder, and returns the command that serves it."""
+    with open(f"{folder}/awd.toml", "w") as file:
+        file.write(f'[server]\nlisten = ["127.0.0.1:{port}"]\nservices = ["{services}"]\nthreads = {threads}\n'
+                   f'data = "{folder}/data"\n[log]\nlevel = "{level}"\n{settings}')
+    return [awd, "serve", "--config", f"{folder}/awd.toml"]
+
+
+def nginx_command(folder, name, port, settings):
+    """Writes a configuration that serves folder/www with one worker, and returns the command."""
+    temporary = "".join(f"{kind}_temp_path {folder}/{kind}; "
+                        for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
+    with open(f"{folder}/{name}.conf", "w") as file:
+        file.write(
+            f"worker_processes 1; daemon off; pid {folder}/{name}.pid; error_log {folder}/error.log;\n"
+            "events { worker_connections 4096; }\n"
+            f"http {{ access_log off; keepalive_requests 100000000; default_type text/xml; {settings}\n{temporary}\n"
+            f"  server {{ listen 127.0.0.1:{port}; root {folder}/www; }} }}\n")
+    return [*SERVER_CORE, "nginx", "-p", folder, "-c", f"{folder}/{name}.conf"]
+
+
+def wrk(url, seconds, connections, *options, prefix=OTHER_CORES):
+    """Loads a URL, and returns the number of requests, requests per second, and the p50 and p99 in milliseconds."""
+    command = [*prefix, "wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--latency", *options, url]
+    output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    # wrk counts every status above 399 as "Non-2xx".
+    if "Non-2xx" in output or "Socket errors" in output:
+        sys.exit(output)
+    units = {"us": 1e-3, "ms": 1, "s": 1e3}
+
+    def milliseconds(name):
+        text = output.split("Latency Distribution")[1].split(name)[1].split()[0]
+        unit = text.lstrip("0123456789.")
+        return float(text[:-len(unit)]) * units[unit]
+
+    requests = int(output.split(" requests in")[0].split()[-1])
+    rate = float(output.split("Requests/sec:")[1].split()[0])
+    return requests, rate, milliseconds("50%"), milliseconds("99%")
+
+
+def cpu_seconds(pid):
+    """The CPU time that a process has used (proc(5), `stat`)."""
+    fields = open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
