@@ -56,7 +56,8 @@ internal import Threading
       let file = open("/proc/thread-self/comm", O_RDONLY)
       defer { close(file) }
       var buffer = [UInt8](repeating: 0, count: 32)
-      return String(decoding: buffer.prefix(read(file, &buffer, buffer.count)), as: UTF8.self)
+      let count = read(file, &buffer, buffer.count)
+      return String(decoding: buffer.prefix(count), as: UTF8.self)
     }
     #expect(name == "a-name-that-is-\n")
   }
