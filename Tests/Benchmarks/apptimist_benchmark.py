@@ -65,8 +65,9 @@ def table(title, servers, work, *arguments):
         middle = {key: statistics.median(result[key] for result in results[server]) for key in results[server][0]}
         ratio = statistics.median(a / result["rate"] for a, result in zip(own, results[server]))
         against = f"{ratio:10.2f} x" if server != "apptimist" else ""
-        print(f"{title:26}{SERVERS[server][0]:28}{middle['rate']:12.0f}{middle['p50']:10.2f}{middle['p99']:10.2f}"
-              f"{middle['cost']:12.1f}{against}", flush=True)
+        # A server may be too slow for a single post to reach all its readers.
+        times = f"{middle['p50']:10.2f}{middle['p99']:10.2f}" if middle["samples"] else f"{'none':>10}{'none':>10}"
+        print(f"{title:26}{SERVERS[server][0]:28}{middle['rate']:12.0f}{times}{middle['cost']:12.1f}{against}", flush=True)
     return statistics.median(own)
 
 
