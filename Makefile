@@ -155,7 +155,7 @@ endef
 
 # Compiles the library $(1) with the fuzzer's instruments.
 FUZZ_LIBRARIES := libxml-2.0 xmlsec1-openssl openssl nettle libsodium sqlite3
-FUZZ_INCLUDES = -I$(FUZZ) $(foreach name,CNettle COpenSSL CSodium CSQLite CXML CXMLSec,-ISources/$(name)) \
+FUZZ_INCLUDES = -I$(FUZZ) $(foreach name,CNettle COpenSSL CSodium CSQLite CXML CXMLSec,-ISources/$(name)) -ISources/CICU/include \
   $(addprefix -Xcc ,$(shell pkg-config --cflags-only-I $(FUZZ_LIBRARIES)))
 define fuzz_module
 $(FUZZ_SWIFT) -wmo $(FUZZ_INCLUDES) -module-name $(1) -emit-module \
@@ -175,16 +175,17 @@ fuzz: deps ## fuzz the parsers, FUZZ_SECONDS (60) each
 	@$(FUZZ_SWIFT) -I$(FUZZ) -ISources/CTOML/include \
 	  -module-name ConfigurationFuzz Tests/Fuzz/ConfigurationFuzz.swift \
 	  $(FUZZ)/Configuration.o $(FUZZ)/Threading.o $(FUZZ)/ctoml.o -lstdc++ -o $(FUZZ)/Configuration
+	@$(call fuzz_module,Time)
 	@$(call fuzz_module,Cryptography)
 	@$(call fuzz_module,XMLSecurity)
 	@$(FUZZ_SWIFT) $(FUZZ_INCLUDES) -module-name TokenScriptFuzz Tests/Fuzz/TokenScriptFuzz.swift \
 	  $(addprefix Plugins/TokenScriptRepo/,$(addsuffix .swift,TokenScriptReader TokenScriptFile \
-	    RepositoryRules Refusal SchemaVersion)) $(FUZZ)/Cryptography.o $(FUZZ)/XMLSecurity.o \
+	    RepositoryRules Refusal SchemaVersion)) $(addprefix $(FUZZ)/,Cryptography.o XMLSecurity.o Time.o) \
 	  $(shell pkg-config --libs $(FUZZ_LIBRARIES)) -o $(FUZZ)/TokenScript
 	@$(call fuzz_module,Wire)
 	@$(call fuzz_module,ApptimistProtocol)
 	@$(FUZZ_SWIFT) $(FUZZ_INCLUDES) -module-name PDUFuzz Tests/Fuzz/PDUFuzz.swift \
-	  $(addprefix $(FUZZ)/,ApptimistProtocol.o Cryptography.o Wire.o) \
+	  $(addprefix $(FUZZ)/,ApptimistProtocol.o Cryptography.o Time.o Wire.o) \
 	  $(shell pkg-config --libs $(FUZZ_LIBRARIES)) -o $(FUZZ)/PDU
 	@$(call fuzz_module,HTTPProtocol)
 	@$(call fuzz_module,Observability)
@@ -192,19 +193,20 @@ fuzz: deps ## fuzz the parsers, FUZZ_SECONDS (60) each
 	@$(call fuzz_module,Storage)
 	@$(FUZZ_CXX) -x c -O1 -g -fsanitize=address,fuzzer-no-link -ISources/CICU/include \
 	  -c Sources/CICU/cicu.c -o $(FUZZ)/cicu.o
-	@$(FUZZ_SWIFT) $(FUZZ_INCLUDES) -ISources/CICU/include -module-name MsgrFuzz \
+	@$(call fuzz_module,Text)
+	@$(FUZZ_SWIFT) $(FUZZ_INCLUDES) -module-name MsgrFuzz \
 	  Tests/Fuzz/MsgrFuzz.swift Plugins/Msgr/Fields/*.swift Plugins/Msgr/Values/*.swift \
 	  Plugins/Msgr/Push/Push.swift Plugins/Msgr/Push/PushPayload.swift \
 	  $(addprefix $(FUZZ)/,Cryptography.o HTTPProtocol.o Threading.o Observability.o Storage.o SystemCalls.o \
-	    cicu.o) \
+	    Text.o Time.o cicu.o) \
 	  $(shell pkg-config --libs $(FUZZ_LIBRARIES)) -licuuc -o $(FUZZ)/Msgr
-	@$(FUZZ_SWIFT) $(FUZZ_INCLUDES) -ISources/CICU/include -module-name SessionFuzz \
+	@$(FUZZ_SWIFT) $(FUZZ_INCLUDES) -module-name SessionFuzz \
 	  Tests/Fuzz/SessionFuzz.swift \
 	  $(filter-out %/SessionGate.swift,$(wildcard Plugins/Apptimist/Session/Session*.swift)) \
 	  $(addprefix Plugins/Apptimist/,Session/PostBatch.swift Session/Question.swift Session/StreamProgress.swift \
 	    Keys/ServiceKeys.swift) $(wildcard Plugins/Apptimist/Store/*.swift) \
 	  $(addprefix $(FUZZ)/,ApptimistProtocol.o Cryptography.o HTTPProtocol.o Threading.o Observability.o \
-	    Storage.o SystemCalls.o Wire.o cicu.o) $(shell pkg-config --libs $(FUZZ_LIBRARIES)) -licuuc -o $(FUZZ)/Session
+	    Storage.o SystemCalls.o Text.o Time.o Wire.o cicu.o) $(shell pkg-config --libs $(FUZZ_LIBRARIES)) -licuuc -o $(FUZZ)/Session
 	@$(call run_fuzzer,HTTPParser,-max_len=4096)
 	@$(call run_fuzzer,WebSocket,-max_len=9000)
 	@$(call run_fuzzer,Configuration,-max_len=4096)

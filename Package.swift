@@ -26,14 +26,16 @@ let libraries: [Target] = [
   .target(name: "ApptimistProtocol", dependencies: ["Cryptography", "Wire"]),
   .target(name: "Compression", dependencies: ["CBrotli", "CZlib"]),
   .target(name: "Configuration", dependencies: ["CTOML", "Threading"]),
-  .target(name: "Cryptography", dependencies: ["CNettle", "COpenSSL", "CSodium"]),
+  .target(name: "Cryptography", dependencies: ["CNettle", "COpenSSL", "CSodium", "Time"]),
   .target(
     name: "HTTPClient",
     dependencies: ["CCurl", "CUV", "HTTPProtocol", "Threading", "SystemCalls"]),
   .target(name: "HTTPProtocol"),
   .target(
     name: "HTTPServer",
-    dependencies: ["CNghttp2", "COpenSSL", "CUV", "HTTPProtocol", "Threading", "SystemCalls"]),
+    dependencies: [
+      "CNghttp2", "COpenSSL", "CUV", "Cryptography", "HTTPProtocol", "SystemCalls", "Threading",
+    ]),
   .target(name: "Observability", dependencies: ["Threading", "Time"]),
   .target(
     name: "ServiceKit",
@@ -43,6 +45,7 @@ let libraries: [Target] = [
     ]),
   .target(name: "Storage", dependencies: ["CSQLite", "Threading", "SystemCalls"]),
   .target(name: "SystemCalls"),
+  .target(name: "Text", dependencies: ["CICU"]),
   .target(name: "Threading", dependencies: ["SystemCalls"]),
   .target(name: "Time"),
   .target(
@@ -53,7 +56,7 @@ let libraries: [Target] = [
     ]),
   .target(name: "Wire"),
   .target(
-    name: "XMLSecurity", dependencies: ["COpenSSL", "CXML", "CXMLSec", "Cryptography"]),
+    name: "XMLSecurity", dependencies: ["COpenSSL", "CXML", "CXMLSec", "Cryptography", "Time"]),
 ]
 
 // A service is a folder below Plugins, two entries here, and a name in Sources/awd/Services.swift.
@@ -61,16 +64,16 @@ let plugins: [Target] = [
   .target(
     name: "Apptimist",
     dependencies: [
-      "ApptimistProtocol", "CICU", "Configuration", "Cryptography", "HTTPClient", "HTTPProtocol",
-      "HTTPServer", "Observability", "ServiceKit", "Storage", "SystemCalls", "Threading", "Time",
-      "Wire",
+      "ApptimistProtocol", "Configuration", "Cryptography", "HTTPClient", "HTTPProtocol",
+      "HTTPServer", "Observability", "ServiceKit", "Storage", "SystemCalls", "Text", "Threading",
+      "Time", "Wire",
     ],
     path: "Plugins/Apptimist"),
   .target(
     name: "Msgr",
     dependencies: [
-      "CICU", "COpenSSL", "Configuration", "Cryptography", "HTTPClient", "HTTPProtocol",
-      "HTTPServer", "Observability", "ServiceKit", "Storage", "Threading", "Time",
+      "Configuration", "Cryptography", "HTTPClient", "HTTPProtocol", "HTTPServer", "Observability",
+      "ServiceKit", "Storage", "Text", "Threading", "Time",
     ],
     path: "Plugins/Msgr",
     resources: [.embedInCode("openapi.json")]),
@@ -103,7 +106,8 @@ let tests: [Target] = [
   .target(name: "Sanitizers", path: "Tests/Sanitizers"),
   // Serves the routes that protocol probes, load and fault tests ask for; no part of the product.
   .executableTarget(
-    name: "probe-server", dependencies: ["HTTPProtocol", "HTTPServer", "Storage"],
+    name: "probe-server",
+    dependencies: ["Cryptography", "HTTPProtocol", "HTTPServer", "Storage"],
     path: "Tests/ProbeServer"),
   .testTarget(
     name: "ApptimistProtocolTests", dependencies: ["ApptimistProtocol", "Cryptography", "Wire"],
@@ -111,7 +115,7 @@ let tests: [Target] = [
   .testTarget(
     name: "ApptimistTests",
     dependencies: [
-      "Apptimist", "ApptimistProtocol", "CICU", "Configuration", "Cryptography", "HTTPClient",
+      "Apptimist", "ApptimistProtocol", "Configuration", "Cryptography", "HTTPClient",
       "HTTPProtocol", "HTTPServer", "Observability", "ServiceKit", "Storage", "TestSupport",
       "Threading", "Time", "WalletClient",
     ],
@@ -142,7 +146,7 @@ let tests: [Target] = [
     name: "CompressionTests", dependencies: ["CBrotli", "CZlib", "Compression"],
     linkerSettings: [.linkedLibrary("brotlidec")]),
   .testTarget(name: "ConfigurationTests", dependencies: ["Configuration"]),
-  .testTarget(name: "CryptographyTests", dependencies: ["Cryptography"]),
+  .testTarget(name: "CryptographyTests", dependencies: ["COpenSSL", "Cryptography"]),
   // An HTTP/2 server that answers what a test says.
   .target(
     name: "HTTP2StandIn", dependencies: ["CNghttp2", "COpenSSL", "SystemCalls", "Threading"],
@@ -156,7 +160,8 @@ let tests: [Target] = [
   .testTarget(
     name: "HTTPServerTests",
     dependencies: [
-      "TestSupport", "CNghttp2", "COpenSSL", "HTTPProtocol", "HTTPServer", "Threading",
+      "TestSupport", "CNghttp2", "COpenSSL", "Cryptography", "HTTPProtocol", "HTTPServer",
+      "Threading", "Time",
     ]),
   .testTarget(
     name: "IntegrationTests",
@@ -194,6 +199,7 @@ let tests: [Target] = [
       "HTTPProtocol", "HTTPServer", "Msgr", "Observability", "ServiceKit", "Storage", "SystemCalls",
       "TestSupport", "Threading", "TokenScriptRepo", "WalletClient", "XMLSecurity",
     ]),
+  .testTarget(name: "TextTests", dependencies: ["Text"]),
   .testTarget(name: "ThreadingTests", dependencies: ["TestSupport", "Threading"]),
   .testTarget(name: "TimeTests", dependencies: ["Time"]),
   .testTarget(name: "WireTests", dependencies: ["Wire"]),

@@ -1,14 +1,14 @@
+internal import Cryptography
 internal import Configuration
 internal import HTTPProtocol
-internal import HTTPServer
 internal import Observability
 internal import ServiceKit
 internal import Time
 
 /// What `awd check` tells of Msgr: where it pushes, and whether it has what it needs for that.
 struct MsgrCheck {
-  /// How long before its end a certificate is worth a word, in seconds.
-  private static let notice: Int64 = 14 * 86_400
+  /// How long before its end a certificate is worth a word.
+  private static let notice = Duration.seconds(14 * 86_400)
   /// The longest file of certificates, in bytes.
   private static let sizeLimit = 1 << 20
 
@@ -49,7 +49,7 @@ struct MsgrCheck {
 
   private mutating func check(tokenKey path: String) {
     do throws(PushSetupError) {
-      _ = try SigningKey(file: path)
+      _ = try ES256Key(file: path)
       tell(.good, "push key \(path): a key on P-256")
     } catch {
       tell(.wrong, "push key \(error); the service does not start")
@@ -62,10 +62,10 @@ struct MsgrCheck {
     else { return }
     do throws(TLSError) {
       let credentials = try TLSCredentials(certificate: first, key: second)
-      let isSoonOver = credentials.notAfter - now.seconds < Self.notice
-      let end = HTTPDate(credentials.notAfter).text
-      if !credentials.isValid(at: now.seconds) {
-        let start = HTTPDate(credentials.notBefore).text
+      let isSoonOver = now.duration(to: credentials.notAfter) < Self.notice
+      let end = HTTPDate(credentials.notAfter.seconds).text
+      if !credentials.isValid(at: now) {
+        let start = HTTPDate(credentials.notBefore.seconds).text
         tell(.wrong, "push certificate \(certificate): only valid from \(start) to \(end)")
       } else {
         tell(isSoonOver ? .doubtful : .good, "push certificate \(certificate): valid until \(end)")

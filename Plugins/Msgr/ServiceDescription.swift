@@ -17,7 +17,7 @@ struct ServiceDescription: Sendable {
   ///   the program may have been.
   init(clock: @escaping @Sendable () -> Timestamp) {
     let digest = SHA256.hash(PackageResources.openapi_json)
-    let tag = EntityTag(Hex.encode(digest.prefix(16)))
+    let tag = EntityTag(Hex.encode(digest.bytes.prefix(16)))
     let modified = HTTPDate(clock().seconds)
     validators = Validators(entityTag: tag, lastModified: modified)
     var fields = HeaderFields()

@@ -7,7 +7,7 @@ enum IndexPageStyle {
   /// The value of `Content-Security-Policy` (CSP level 3): the style by its hash, the search form,
   /// and nothing else.
   static let contentSecurityPolicy = {
-    let digest = Data(SHA256.hash(Array(text.utf8))).base64EncodedString()
+    let digest = Data(SHA256.hash(Array(text.utf8)).bytes).base64EncodedString()
     return "default-src 'none'; style-src 'sha256-\(digest)'; form-action 'self'; "
       + "base-uri 'none'; frame-ancestors 'none'"
   }()

@@ -68,8 +68,8 @@ struct Publications: Sendable {
       URL(contract: contract, schema: schema, isBare: isBare, signer: signer)
     }
     return Since(
-      versioned: since(url(isBare: false), SHA256.hash(answer)),
-      bare: since(url(isBare: true), SHA256.hash(answer + Array(choices.utf8) + choice)))
+      versioned: since(url(isBare: false), SHA256.hash(answer).bytes),
+      bare: since(url(isBare: true), SHA256.hash(answer + Array(choices.utf8) + choice).bytes))
   }
 
   private mutating func since(_ url: URL, _ fingerprint: [UInt8]) -> Int64 {

@@ -52,7 +52,7 @@ struct RepositoryChecks: Sendable {
       reader.roots = try TrustStore(rootsFile: path)
       do throws(SystemError) {
         let bytes = try Descriptor.contents(ofFile: path, limit: Self.rootsLimit)
-        parts.append("roots \(Hex.encode(SHA256.hash(bytes)))")
+        parts.append("roots \(SHA256.hash(bytes).hex)")
       } catch { throw RepositoryError(folder: path, reason: "\(error)") }
     }
     problems = reader.schemas?.problems ?? []

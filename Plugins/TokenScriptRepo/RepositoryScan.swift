@@ -80,7 +80,7 @@ struct RepositoryScan: Sendable {
       return RepositoryFile(
         path: entry.path, reading: .failure(Refusal(reason: error.message, detail: "")))
     }
-    let digest = SHA256.hash(contents.bytes)
+    let digest = SHA256.hash(contents.bytes).bytes
     let reading =
       readings[ContractStore.Key(path: entry.path, digest: digest)]
       ?? self.reading(contents.bytes, isGone: entry.path.kind == .gone)

@@ -38,14 +38,14 @@ struct SchemaDocuments: Sendable {
     var all: [Content] = []
     for entry in try folder.list(where: { $0.bytes.suffix(4) == Array(".xsd".utf8)[...] }).entries {
       guard let contents = try? folder.read(entry) else { continue }
-      let digest = SHA256.hash(contents.bytes)
-      digests += SHA256.hash(entry.path.bytes) + digest
+      let digest = SHA256.hash(contents.bytes).bytes
+      digests += SHA256.hash(entry.path.bytes).bytes + digest
       let content = known[digest] ?? Content(Bytes(contents.bytes), digest: digest)
       all.append(content)
       files[entry.path.bytes] = PreparedFile(
         content, modified: min(max(contents.modified, 0), now), fields, isTokenScript: false)
     }
-    self.init(digest: SHA256.hash(digests), files: files, contents: all)
+    self.init(digest: SHA256.hash(digests).bytes, files: files, contents: all)
   }
 
   /// A schema of a version, by either of the two addresses that are in use: beside the version's

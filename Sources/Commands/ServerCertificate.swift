@@ -1,13 +1,14 @@
+internal import Time
+internal import Cryptography
 internal import Configuration
-internal import Glibc
 internal import HTTPProtocol
 internal import HTTPServer
 internal import ServiceKit
 
 /// The certificate and key of `[server] tls`, read from their files.
 struct ServerCertificate: Sendable {
-  /// How long before its end a certificate is worth a word, in seconds.
-  private static let notice: Int64 = 14 * 86400
+  /// How long before its end a certificate is worth a word.
+  private static let notice = Duration.seconds(14 * 86_400)
   /// The longest file, in bytes.
   private static let limit = 1 << 20
 
@@ -18,14 +19,14 @@ struct ServerCertificate: Sendable {
 
   let credentials: TLSCredentials
   private let path: String
-  private let now: Int64
+  private let now: Timestamp
 
   /// Reads both files; that the certificate isn't valid now is no reason to refuse it.
   ///
   /// - Throws: ``Failure`` that names the file and what is wrong with it.
   init(_ tls: ServerConfiguration.TLS) throws(Failure) {
     path = tls.certificate
-    now = Int64(time(nil))
+    now = .now()
     let certificate = try Self.read(tls.certificate, "certificate")
     let key = try Self.read(tls.key, "key")
     do throws(TLSError) {
@@ -57,19 +58,22 @@ struct ServerCertificate: Sendable {
   /// Until when it is valid, in words.
   var finding: ContentFinding {
     let end = credentials.notAfter
-    let days = (end - now) / 86400
+    let remaining = now.duration(to: end)
+    let days = remaining.components.seconds / 86_400
     return if now < credentials.notBefore {
       ContentFinding(
         .wrong,
-        "TLS certificate \(path): not valid before \(HTTPDate(credentials.notBefore).text)")
+        "TLS certificate \(path): not valid before \(HTTPDate(credentials.notBefore.seconds).text)")
     } else if now > end {
-      ContentFinding(.wrong, "TLS certificate \(path): expired on \(HTTPDate(end).text)")
-    } else if end - now < Self.notice {
+      ContentFinding(.wrong, "TLS certificate \(path): expired on \(HTTPDate(end.seconds).text)")
+    } else if remaining < Self.notice {
       ContentFinding(
-        .doubtful, "TLS certificate \(path): expires in \(days) days, on \(HTTPDate(end).text)")
+        .doubtful,
+        "TLS certificate \(path): expires in \(days) days, on \(HTTPDate(end.seconds).text)")
     } else {
       ContentFinding(
-        .good, "TLS certificate \(path): valid for \(days) days, until \(HTTPDate(end).text)")
+        .good,
+        "TLS certificate \(path): valid for \(days) days, until \(HTTPDate(end.seconds).text)")
     }
   }
 

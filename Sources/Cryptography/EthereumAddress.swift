@@ -50,7 +50,7 @@ public struct EthereumAddress: Hashable, Sendable {
     case 65 where publicKey[0] == 0x04: point = [UInt8](publicKey[1...])
     default: return nil
     }
-    self.init(bytes: [UInt8](Keccak256.hash(point).suffix(20)))
+    self.init(bytes: [UInt8](Keccak256.hash(point).bytes.suffix(20)))
   }
 
   /// The 20 bytes.
@@ -69,7 +69,7 @@ public struct EthereumAddress: Hashable, Sendable {
   /// `0x` and 40 digits with the checksum in their case (EIP-55).
   public var checksummed: String {
     let digits = [UInt8](Hex.encode(bytes).utf8)
-    let hash = Keccak256.hash(digits)
+    let hash = Keccak256.hash(digits).bytes
     let cased = digits.enumerated().map { index, digit in
       let nibble = index.isMultiple(of: 2) ? hash[index / 2] >> 4 : hash[index / 2] & 0x0f
       return digit >= UInt8(ascii: "a") && nibble >= 8 ? digit & ~0x20 : digit

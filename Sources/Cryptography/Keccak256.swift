@@ -2,17 +2,27 @@ internal import CNettle
 
 /// Keccak-256 as Ethereum uses it: the sponge of SHA-3 with the padding it had before FIPS 202.
 ///
-/// FIPS 202 appends the bits `01` to the message, the original Keccak nothing, so the first padding
-/// byte is `0x01` here and `0x06` in `SHA3-256`: the two never agree.
+/// FIPS 202 appends the bits `01` to the message and the original Keccak nothing, so the first padding byte is `0x01`
+/// here and `0x06` in `SHA3-256`: the two never agree.
 public enum Keccak256 {
+  /// A digest: 32 bytes.
+  public struct Digest: FixedBytes {
+    fileprivate var first: UInt64 = 0
+    fileprivate var second: UInt64 = 0
+    fileprivate var third: UInt64 = 0
+    fileprivate var fourth: UInt64 = 0
+
+    /// 32 zero bytes.
+    public init() {}
+  }
+
   /// The sponge's rate in bytes: 1600 bits of state less twice the 256 bits of output.
   private static let rate = 136
 
   /// Hashes a message.
   ///
   /// - Parameter message: any number of bytes.
-  /// - Returns: 32 bytes.
-  public static func hash(_ message: [UInt8]) -> [UInt8] {
+  public static func hash(_ message: [UInt8]) -> Digest {
     var state = sha3_state()
     var offset = 0
     while message.count - offset >= rate {
@@ -24,12 +34,13 @@ public enum Keccak256 {
     last.append(contentsOf: repeatElement(0, count: rate - last.count))
     last[rate - 1] |= 0x80
     state.absorb(last[...])
-    return unsafe withUnsafeBytes(of: state.a) { lanes in
-      (0..<32).map { index in
-        let lane = unsafe lanes.load(fromByteOffset: index / 8 * 8, as: UInt64.self)
-        return UInt8(truncatingIfNeeded: lane >> (8 * UInt64(index % 8)))
-      }
-    }
+    // The output is the first lanes, each little-endian.
+    var digest = Digest()
+    digest.first = state.a.0.littleEndian
+    digest.second = state.a.1.littleEndian
+    digest.third = state.a.2.littleEndian
+    digest.fourth = state.a.3.littleEndian
+    return digest
   }
 }
 

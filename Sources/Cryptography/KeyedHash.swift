@@ -2,9 +2,20 @@ internal import CSodium
 
 /// BLAKE2b with a secret key (RFC 7693), 32 bytes long: a message authentication code.
 public struct KeyedHash: Sendable {
+  /// A digest: 32 bytes.
+  public struct Digest: FixedBytes {
+    private var first: UInt64 = 0
+    private var second: UInt64 = 0
+    private var third: UInt64 = 0
+    private var fourth: UInt64 = 0
+
+    /// 32 zero bytes.
+    public init() {}
+  }
+
   private let key: [UInt8]
 
-  /// A function of its own.
+  /// Makes the function of a key.
   ///
   /// - Parameter key: 16 to 64 secret bytes.
   public init(key: [UInt8]) {
@@ -12,11 +23,11 @@ public struct KeyedHash: Sendable {
     self.key = key
   }
 
-  /// Hashes parts such that no other division of the same bytes gives the same hash.
+  /// Hashes parts such that no other division of the same bytes gives the same digest.
   ///
-  /// - Parameter parts: each is preceded by its length, eight bytes little-endian.
-  /// - Returns: 32 bytes.
-  public func hash(_ parts: [UInt8]...) -> [UInt8] {
+  /// - Parameter parts: any number of byte strings, each of which is hashed behind its length in eight bytes,
+  ///   little-endian.
+  public func hash(_ parts: [UInt8]...) -> Digest {
     var message: [UInt8] = []
     message.reserveCapacity(parts.reduce(0) { $0 + $1.count + 8 })
     for part in parts {
@@ -25,11 +36,13 @@ public struct KeyedHash: Sendable {
       }
       message += part
     }
-    var digest = [UInt8](repeating: 0, count: Int(crypto_generichash_BYTES))
+    defer { wipe(&message) }
+    var digest = Digest()
     // It fails for sizes out of range only.
-    _ = unsafe crypto_generichash(
-      &digest, digest.count, message, UInt64(message.count), key, key.count)
-    unsafe message.withUnsafeMutableBytes { unsafe sodium_memzero($0.baseAddress, $0.count) }
+    unsafe digest.withMutablePointer {
+      _ = unsafe crypto_generichash(
+        $0, Digest.byteCount, message, UInt64(message.count), key, key.count)
+    }
     return digest
   }
 }

@@ -1,15 +1,24 @@
 internal import COpenSSL
 
-/// SHA-256 (FIPS 180-4); OpenSSL's, which uses the processor's instructions for it.
+/// SHA-256 (FIPS 180-4), from OpenSSL, which uses the processor's instructions for it.
 public enum SHA256 {
+  /// A digest: 32 bytes.
+  public struct Digest: FixedBytes {
+    private var first: UInt64 = 0
+    private var second: UInt64 = 0
+    private var third: UInt64 = 0
+    private var fourth: UInt64 = 0
+
+    /// 32 zero bytes.
+    public init() {}
+  }
+
   /// Hashes a message.
   ///
   /// - Parameter message: any number of bytes.
-  /// - Returns: 32 bytes.
-  public static func hash(_ message: [UInt8]) -> [UInt8] {
-    unsafe [UInt8](unsafeUninitializedCapacity: Int(SHA256_DIGEST_LENGTH)) { digest, count in
-      unsafe COpenSSL.SHA256(message, message.count, digest.baseAddress)
-      count = Int(SHA256_DIGEST_LENGTH)
-    }
+  public static func hash(_ message: [UInt8]) -> Digest {
+    var digest = Digest()
+    unsafe digest.withMutablePointer { _ = unsafe COpenSSL.SHA256(message, message.count, $0) }
+    return digest
   }
 }

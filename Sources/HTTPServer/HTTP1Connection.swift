@@ -1,3 +1,4 @@
+internal import Cryptography
 internal import HTTPProtocol
 
 /// HTTP/1.1 on a connection: parses requests, has them answered one after the other, and keeps their order.

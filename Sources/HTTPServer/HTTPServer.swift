@@ -1,3 +1,4 @@
+public import Cryptography
 internal import Glibc
 internal import Threading
 

@@ -1,3 +1,4 @@
+public import Cryptography
 internal import Glibc
 
 /// Why a server can't run.

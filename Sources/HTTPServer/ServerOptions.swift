@@ -1,3 +1,5 @@
+public import Cryptography
+
 /// Where a server listens, and what it grants its peers.
 public struct ServerOptions: Sendable {
   /// Where connections are taken that speak HTTP as it is.

@@ -1,4 +1,5 @@
 internal import COpenSSL
+internal import Cryptography
 
 /// What all TLS sessions of a server share while its credentials last: OpenSSL's `SSL_CTX`.
 @safe

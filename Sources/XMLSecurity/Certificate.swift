@@ -1,5 +1,6 @@
 internal import COpenSSL
-internal import CXML
+internal import Cryptography
+internal import Time
 
 /// What a certificate states (RFC 5280). Two are equal if their bytes are.
 public struct Certificate: Sendable {
@@ -32,16 +33,10 @@ public struct Certificate: Sendable {
 
   /// Reads all certificates of a PEM text, in their order; other blocks are skipped.
   public static func certificates(pem: [UInt8]) throws(CertificateError) -> [Certificate] {
-    defer { ERR_clear_error() }
-    let found = unsafe PEMSource.withSource(pem) { source in
-      var found: [X509Certificate] = []
-      while let x509 = unsafe X509Certificate(adopting: PEM_read_bio_X509(source, nil, nil, nil)) {
-        found.append(x509)
-      }
-      return found
-    }
     var certificates: [Certificate] = []
-    for x509 in found { certificates.append(try Certificate(x509)) }
+    for x509 in PEM.certificates(in: pem).certificates {
+      certificates.append(try Certificate(x509))
+    }
     guard !certificates.isEmpty else { throw CertificateError("no certificate in the PEM text") }
     return certificates
   }
@@ -51,8 +46,8 @@ public struct Certificate: Sendable {
       throw CertificateError("the certificate's validity is no time")
     }
     self.der = der
-    self.notBefore = notBefore
-    self.notAfter = notAfter
+    self.notBefore = notBefore.seconds
+    self.notAfter = notAfter.seconds
     subject = x509.subject
     issuer = x509.issuer
     commonName = x509.commonName

@@ -1,17 +1,7 @@
 internal import COpenSSL
+internal import Cryptography
 
-/// A key of OpenSSL, freed with its last reference.
-@safe final class EVPKey {
-  let pointer: OpaquePointer
-
-  /// Takes over a reference; nil if there is none.
-  init?(adopting pointer: OpaquePointer?) {
-    guard let pointer = unsafe pointer else { return nil }
-    unsafe self.pointer = pointer
-  }
-
-  deinit { unsafe EVP_PKEY_free(pointer) }
-
+extension EVPKey {
   /// Reads a DER-encoded SubjectPublicKeyInfo.
   convenience init?(subjectPublicKeyInfo der: [UInt8]) {
     unsafe self.init(
@@ -32,13 +22,6 @@ internal import COpenSSL
 
   /// The length of an RSA modulus, or of a curve's order.
   var bits: Int { unsafe Int(EVP_PKEY_get_bits(pointer)) }
-
-  /// OpenSSL's name of the curve.
-  private var group: String? {
-    var name = [CChar](repeating: 0, count: 80)
-    guard unsafe EVP_PKEY_get_group_name(pointer, &name, name.count, nil) == 1 else { return nil }
-    return String(decoding: name.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
-  }
 
   /// The uncompressed point of an elliptic-curve key: `0x04`, X, Y.
   var point: [UInt8]? {

@@ -1,3 +1,5 @@
+internal import Cryptography
+
 /// The keys and certificates that a KeyInfo names.
 ///
 /// libxmlsec1 1.2 reads neither ECKeyValue nor ECDSAKeyValue, and what it makes of several

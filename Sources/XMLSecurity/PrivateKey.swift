@@ -1,4 +1,4 @@
-internal import COpenSSL
+internal import Cryptography
 
 /// A key that signs: RSA of 2048 bits or more, P-256, P-384, P-521 or secp256k1.
 public final class PrivateKey {
@@ -10,13 +10,9 @@ public final class PrivateKey {
   ///
   /// - Parameter pem: a PEM text with one private key, not encrypted.
   public init(pem: [UInt8]) throws(SigningError) {
-    defer { ERR_clear_error() }
-    // Without a function that gives a passphrase OpenSSL would ask for one on the terminal.
-    let key = unsafe PEMSource.withSource(pem) { source in
-      unsafe EVPKey(adopting: PEM_read_bio_PrivateKey(source, nil, { _, _, _, _ in -1 }, nil))
+    guard let key = try? PEM.privateKey(in: pem) else {
+      throw SigningError("no private key in the PEM text, or an encrypted one")
     }
-    guard let key
-    else { throw SigningError("no private key in the PEM text, or an encrypted one") }
     guard let publicKey = SigningKey(key) else {
       throw SigningError(
         "the key must be RSA of at least 2048 bits, P-256, P-384, P-521 or secp256k1")

@@ -58,7 +58,7 @@ public struct SigningKey: Sendable, Hashable {
   /// A name for the key: its Ethereum address with the checksum in its case, or else the SHA-256 of
   /// the SubjectPublicKeyInfo in 64 lower-case hexadecimal digits.
   public var identifier: String {
-    address?.checksummed ?? Hex.encode(SHA256.hash(subjectPublicKeyInfo))
+    address?.checksummed ?? SHA256.hash(subjectPublicKeyInfo).hex
   }
 
   /// Takes the public half of a key; nil for a kind or size that is not accepted.

@@ -1,4 +1,5 @@
 internal import COpenSSL
+internal import Cryptography
 
 /// The roots that certificate chains must end at (RFC 5280, section 6).
 ///

@@ -1,3 +1,5 @@
+internal import Cryptography
+
 /// A public key in both its forms: the value that names it, and what OpenSSL verifies with.
 struct VerificationKey {
   let name: SigningKey

@@ -1,30 +1,7 @@
 internal import COpenSSL
-internal import Glibc
+internal import Cryptography
 
-/// A certificate of OpenSSL, freed with its last reference.
-@safe final class X509Certificate {
-  let pointer: OpaquePointer
-
-  /// Takes over a reference; nil if there is none.
-  init?(adopting pointer: OpaquePointer?) {
-    guard let pointer = unsafe pointer else { return nil }
-    unsafe self.pointer = pointer
-  }
-
-  deinit { unsafe X509_free(pointer) }
-
-  /// Reads DER; nil if it is no certificate, or has bytes behind it.
-  convenience init?(der: [UInt8]) {
-    unsafe self.init(
-      adopting: der.withUnsafeBufferPointer { buffer in
-        var next = buffer.baseAddress
-        guard let x509 = unsafe d2i_X509(nil, &next, buffer.count) else { return nil }
-        if unsafe next == buffer.baseAddress?.advanced(by: buffer.count) { return unsafe x509 }
-        unsafe X509_free(x509)
-        return nil
-      })
-  }
-
+extension X509Certificate {
   var der: [UInt8]? { unsafe derEncoded { unsafe i2d_X509(pointer, $0) } }
 
   var publicKey: EVPKey? { unsafe EVPKey(adopting: X509_get_pubkey(pointer)) }
@@ -47,10 +24,6 @@ internal import Glibc
     return unsafe String(
       decoding: UnsafeBufferPointer(start: start, count: Int(length)), as: UTF8.self)
   }
-
-  var notBefore: Int64? { unsafe Self.seconds(of: X509_get0_notBefore(pointer)) }
-
-  var notAfter: Int64? { unsafe Self.seconds(of: X509_get0_notAfter(pointer)) }
 
   /// The algorithm in the form of the Java Security standard names.
   var signatureAlgorithm: String {
@@ -79,12 +52,6 @@ internal import Glibc
     let flags = copenssl_rfc2253 & ~UInt(ASN1_STRFLGS_ESC_MSB)
     guard unsafe X509_NAME_print_ex(sink, name, 0, flags) >= 0 else { return "" }
     return String(decoding: unsafe contents(of: sink), as: UTF8.self)
-  }
-
-  private static func seconds(of time: UnsafePointer<ASN1_TIME>?) -> Int64? {
-    var parts = unsafe tm()
-    guard unsafe ASN1_TIME_to_tm(time, &parts) == 1 else { return nil }
-    return unsafe Int64(timegm(&parts))
   }
 }
 

@@ -1,3 +1,4 @@
+internal import Cryptography
 internal import COpenSSL
 internal import Foundation
 internal import HTTPServer

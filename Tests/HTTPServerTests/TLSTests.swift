@@ -1,3 +1,5 @@
+internal import Time
+internal import Cryptography
 internal import COpenSSL
 internal import Glibc
 internal import HTTPProtocol
@@ -218,10 +220,12 @@ internal import Testing
     let keys = try TestKeys.shared.get()
     let credentials = try TLSCredentials(
       certificate: keys.read("chain.pem"), key: keys.read("first.key"))
-    let now = Int64(time(nil))
-    #expect(credentials.isValid(at: now) && abs(credentials.notAfter - now - 2 * 86400) < 600)
-    #expect(!credentials.isValid(at: credentials.notAfter + 1))
-    #expect(!credentials.isValid(at: credentials.notBefore - 1))
+    let now = Timestamp.now()
+    let remaining = now.duration(to: credentials.notAfter)
+    #expect(credentials.isValid(at: now))
+    #expect(abs(remaining.components.seconds - 2 * 86_400) < 600)
+    #expect(!credentials.isValid(at: credentials.notAfter + .seconds(1)))
+    #expect(!credentials.isValid(at: credentials.notBefore - .seconds(1)))
   }
 
   @Test func needsCredentials() throws {

@@ -1,3 +1,4 @@
+internal import Cryptography
 internal import FoundationEssentials
 internal import HTTPServer
 internal import Storage

@@ -10,7 +10,7 @@ struct ContractStoreTests {
   }
 
   private func key(_ path: [UInt8], _ content: UInt8) -> ContractStore.Key {
-    ContractStore.Key(path: RepositoryPath(bytes: path), digest: SHA256.hash([content]))
+    ContractStore.Key(path: RepositoryPath(bytes: path), digest: SHA256.hash([content]).bytes)
   }
 
   private func full() throws -> TokenScriptFile {

@@ -30,8 +30,8 @@ internal import Testing
     if trusted { meaning.trust = .passed }
     let bytes = Array(content.utf8)
     return RepositoryFile(
-      path: RepositoryPath(path), digest: SHA256.hash(bytes),
-      content: Content(Bytes(bytes), digest: SHA256.hash(bytes)),
+      path: RepositoryPath(path), digest: SHA256.hash(bytes).bytes,
+      content: Content(Bytes(bytes), digest: SHA256.hash(bytes).bytes),
       size: bytes.count, modified: modified, reading: .success(meaning))
   }
 
@@ -138,7 +138,7 @@ internal import Testing
   }
 
   @Test func sightingsAreRememberedOncePerBytes() throws {
-    let digest = SHA256.hash(Array("1".utf8))
+    let digest = SHA256.hash(Array("1".utf8)).bytes
     let sighting = IndexBuilder.Sighting(schema: schema, contract: contract, digest: digest)
     func build(_ known: [IndexBuilder.Sighting: Int64], _ modified: Int64) -> IndexBuilder {
       var builder = IndexBuilder(

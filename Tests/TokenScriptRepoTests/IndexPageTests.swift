@@ -22,7 +22,7 @@ internal import Testing
     row.time = 1_795_301_108
     row.signer = TokenScriptFile.Signer(
       commonName: signer, key: Self.key, kind: "P-256", time: row.time)
-    row.digest = SHA256.hash([])
+    row.digest = SHA256.hash([]).bytes
     return row
   }
 
@@ -122,7 +122,7 @@ internal import Testing
     #expect(page.text.contains("alpha beta.tsml") && !page.text.contains("gamma.tsml"))
     let policy = try #require(page[.contentSecurityPolicy])
     let style = try #require(page.text.firstMatch(of: /<style>((?s).*?)<\/style>/)).1
-    let digest = Data(SHA256.hash(Array(style.utf8))).base64EncodedString()
+    let digest = Data(SHA256.hash(Array(style.utf8)).bytes).base64EncodedString()
     #expect(policy.contains("default-src 'none'; style-src 'sha256-\(digest)';"))
     #expect(policy.contains("form-action 'self'"))
     #expect(page[.contentTypeOptions] == "nosniff")

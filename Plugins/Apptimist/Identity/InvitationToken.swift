@@ -17,6 +17,6 @@ struct InvitationToken: Sendable {
 
   /// What a token is looked up by. It has too many values to be guessed, so the hash needs no salt.
   static func hash(of token: [UInt8]) -> InvitationHash? {
-    InvitationHash(SHA256.hash(token))
+    InvitationHash(SHA256.hash(token).bytes)
   }
 }

@@ -28,12 +28,12 @@ struct ServiceKeys: Sendable {
     self.storage = storage
     identity = ServiceIdentity(encryption: encryption, authentication: authentication)
     ephemeralHash = storage.withKey { key in
-      KeyedHash(key: KeyedHash(key: key).hash([UInt8]("ephemeral keys".utf8)))
+      KeyedHash(key: KeyedHash(key: key).hash([UInt8]("ephemeral keys".utf8)).bytes)
     }
   }
 
   /// What an ephemeral key is remembered by: 16 bytes that tell nobody else which key it was.
   func hash(ofEphemeral key: EncryptionPublicKey) -> [UInt8] {
-    [UInt8](ephemeralHash.hash(key.bytes).prefix(16))
+    [UInt8](ephemeralHash.hash(key.bytes).bytes.prefix(16))
   }
 }

@@ -11,7 +11,7 @@ internal import Time
 final class PairCache: Sendable {
   /// What stands for a pair and the hash that it was verified against.
   struct Proof: Hashable, Sendable {
-    fileprivate let bytes: [UInt8]
+    fileprivate let digest: KeyedHash.Digest
   }
 
   private struct State {
@@ -45,7 +45,7 @@ final class PairCache: Sendable {
 
   /// What stands for a pair.
   func proof(_ name: UserName, _ password: Password, _ hash: PasswordHash) -> Proof {
-    Proof(bytes: function.hash(Array(name.text.utf8), password.bytes, Array(hash.text.utf8)))
+    Proof(digest: function.hash(Array(name.text.utf8), password.bytes, Array(hash.text.utf8)))
   }
 
   /// Whether a pair was verified not longer ago than the lifetime.

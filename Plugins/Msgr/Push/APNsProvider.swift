@@ -1,3 +1,4 @@
+internal import Cryptography
 internal import FoundationEssentials
 internal import HTTPClient
 internal import HTTPProtocol
@@ -38,7 +39,7 @@ final class APNsProvider: PushProvider {
     switch configuration.credentials {
     case .token(let path, let keyID, let teamID):
       tokens = ProviderTokens(
-        key: try SigningKey(file: path), keyID: keyID, teamID: teamID, clock: clock)
+        key: try ES256Key(file: path), keyID: keyID, teamID: teamID, clock: clock)
     case .certificate(let certificate, let key):
       tokens = nil
       options.clientCertificate = .init(certificate: certificate, key: key)

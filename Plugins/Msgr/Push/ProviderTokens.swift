@@ -1,3 +1,4 @@
+internal import Cryptography
 internal import FoundationEssentials
 internal import Observability
 internal import Threading
@@ -13,7 +14,7 @@ final class ProviderTokens: Sendable {
   /// way with the one before it come to hear that late.
   private static let settlingTime: Int64 = 60_000
 
-  private let key: SigningKey
+  private let key: ES256Key
   private let keyID: String
   private let teamID: String
   private let clock: @Sendable () -> Timestamp
@@ -26,7 +27,7 @@ final class ProviderTokens: Sendable {
   ///   - keyID: its name, letters and digits.
   ///   - teamID: the team's name, letters and digits.
   ///   - clock: tells the time.
-  init(key: SigningKey, keyID: String, teamID: String, clock: @escaping @Sendable () -> Timestamp) {
+  init(key: ES256Key, keyID: String, teamID: String, clock: @escaping @Sendable () -> Timestamp) {
     self.key = key
     self.keyID = keyID
     self.teamID = teamID
@@ -57,7 +58,7 @@ final class ProviderTokens: Sendable {
   private func make(at now: Int64) -> String? {
     let head = Self.encoded(Array(#"{"alg":"ES256","kid":"\#(keyID)"}"#.utf8))
     let claims = Self.encoded(Array(#"{"iss":"\#(teamID)","iat":\#(now / 1000)}"#.utf8))
-    let signature = key.signature(of: Array("\(head).\(claims)".utf8))
+    let signature = key.sign(Array("\(head).\(claims)".utf8))
     return signature.map { "\(head).\(claims).\(Self.encoded($0))" }
   }
 

@@ -15,7 +15,7 @@ struct BearerToken: Sendable {
   /// - Parameter randomBytes: 32 of them.
   init(_ randomBytes: [UInt8]) {
     text = Hex.encode(randomBytes)
-    hash = TokenHash(bytes: SHA256.hash(randomBytes))
+    hash = TokenHash(bytes: SHA256.hash(randomBytes).bytes)
   }
 
   /// Reads the credentials of an `Authorization` field (RFC 6750 section 2.1).
@@ -27,7 +27,7 @@ struct BearerToken: Sendable {
     guard scheme.elementsEqual("bearer".utf8, by: { $0 | 0x20 == $1 }) else { return nil }
     let digits = value.dropFirst(scheme.count).drop { $0 == UInt8(ascii: " ") }
     guard digits.count == 64, let bytes = Hex.decode(digits) else { return TokenHash(bytes: []) }
-    return TokenHash(bytes: SHA256.hash(bytes))
+    return TokenHash(bytes: SHA256.hash(bytes).bytes)
   }
 }
 

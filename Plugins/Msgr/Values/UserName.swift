@@ -1,4 +1,5 @@
 internal import Storage
+internal import Text
 
 /// The name of an account: 1 to 64 bytes of UTF-8 in NFC, without control, format or
 /// line-separator characters.
@@ -19,7 +20,7 @@ struct UserName: Hashable, Sendable {
   /// - Throws: ``FieldError`` that says which rule it breaks.
   init(_ text: String, in field: FieldID) throws(FieldError) {
     guard !text.isEmpty else { throw FieldError(field, "is empty") }
-    guard let text = NormalizedText.nfc(text), text.utf8.count <= Self.longest else {
+    guard let text = UnicodeText.normalized(text), text.utf8.count <= Self.longest else {
       throw FieldError(field, "is longer than \(Self.longest) bytes")
     }
     guard text.unicodeScalars.allSatisfy(Self.allows) else {

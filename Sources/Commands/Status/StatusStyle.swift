@@ -6,7 +6,7 @@ internal import ServiceKit
 enum StatusStyle {
   /// The value of `Content-Security-Policy` (CSP level 3).
   static let contentSecurityPolicy = {
-    let digest = Data(SHA256.hash(Array(text.utf8))).base64EncodedString()
+    let digest = Data(SHA256.hash(Array(text.utf8)).bytes).base64EncodedString()
     return "default-src 'none'; style-src 'sha256-\(digest)'; base-uri 'none'; "
       + "form-action 'none'; frame-ancestors 'none'"
   }()

@@ -1,4 +1,4 @@
-/// Why a certificate and its key can't be used.
+/// The reasons for which a certificate and its key can't be used.
 public enum TLSError: Error, Equatable, CustomStringConvertible {
   /// The file has no certificate in PEM.
   case noCertificate
@@ -6,14 +6,14 @@ public enum TLSError: Error, Equatable, CustomStringConvertible {
   case malformedCertificate(Int)
   /// The file has no private key in PEM.
   case noKey
-  /// The key is encrypted.
+  /// The key needs a passphrase.
   case encryptedKey
   /// The key belongs to another certificate.
   case mismatch
-  /// OpenSSL does not take the pair; its words.
+  /// OpenSSL refuses the pair, for the reason that it states.
   case refused(String)
 
-  /// What is wrong, and what to do.
+  /// A description of the mistake, and of the remedy where that isn't obvious.
   public var description: String {
     switch self {
     case .noCertificate: "there is no certificate in PEM (BEGIN CERTIFICATE)"
