@@ -58,7 +58,7 @@ internal import Testing
     let account = try #require(NewAccount(name: "Ann", uid: "u", token: "t"))
     var machine = machine(account: account)
     #expect(types(machine.connected()) == [PDU.New.type, PDU.Login.type, PDU.SearchByKey.type])
-    // Not known to have been made: again.
+    // The service may not have made it: it is asked again.
     _ = machine.disconnected()
     #expect(types(machine.connected()) == [PDU.New.type, PDU.Login.type, PDU.SearchByKey.type])
     #expect(receive(&machine, found(keys.user)) == [.established])
@@ -89,7 +89,7 @@ internal import Testing
     #expect(login.head == id(message(3), [9]))
   }
 
-  @Test func requestsWaitForTheLoginAndAreAnsweredInOrder() {
+  @Test func requestsWaitForTheLoginAndEndInOrder() {
     var machine = machine()
     #expect(machine.submit(1, DeviceRequest([.init(pdu: search(other))], expecting: .users)) == [])
     _ = machine.connected()
@@ -129,7 +129,7 @@ internal import Testing
     _ = machine.submit(3, DeviceRequest([.init(pdu: search(other))], expecting: .users))
     machine.abandon(3)
     #expect(machine.disconnected() == [.complete(2, .failure(.interrupted))])
-    // Asked meanwhile: behind what was.
+    // This is asked meanwhile, and goes behind the repeated ones.
     #expect(
       machine.submit(4, DeviceRequest([.init(pdu: search(keys.user))], expecting: .users)) == [])
     _ = machine.connected()
@@ -146,7 +146,7 @@ internal import Testing
     _ = machine.submit(1, DeviceRequest([.init(pdu: search(other))], expecting: .users))
     _ = machine.submit(2, DeviceRequest([.init(pdu: search(other))], expecting: .users))
     machine.abandon(1)
-    #expect(receive(&machine, found(other)).count == 1)
+    #expect(receive(&machine, found(other)) == [])
     let second = receive(&machine, .user(.nobody))
     #expect(second == [.complete(2, .success(.users([])))])
   }
@@ -161,13 +161,13 @@ internal import Testing
     _ = machine.submit(1, request)
     #expect(receive(&machine, echo) == [])
     #expect(receive(&machine, found(keys.user)) == [.complete(1, .success(.truncated(true)))])
-    // From another device: a part of the stream.
+    // Another device's truncation is a part of the stream.
     #expect(receive(&machine, echo) == [.deliver(.truncation(mine))])
     _ = machine.submit(2, request)
     #expect(receive(&machine, found(keys.user)) == [.complete(2, .success(.truncated(false)))])
   }
 
-  @Test func answersThatWereNotAskedForEndTheConnection() {
+  @Test func repliesThatWereNotAskedForEndTheConnection() {
     var machine = established()
     #expect(receive(&machine, found(other)) == [.disconnect])
     _ = machine.submit(1, DeviceRequest([.init(pdu: search(other))], expecting: .user(other)))
@@ -210,11 +210,13 @@ internal import Testing
       }
     }
     #expect(pauses == 1 && entries.count == 40)
-    // It didn't listen.
-    #expect(machine.isOverfull)
+    // The service didn't listen.
+    let wasOverfull = machine.isOverfull
+    #expect(wasOverfull)
     let resumes = entries.map { machine.taken($0) }.joined()
     #expect(Array(resumes) == [.send(.resume(PDU.Resume()), data: [])])
-    #expect(!machine.isOverfull)
+    let isOverfull = machine.isOverfull
+    #expect(!isOverfull)
   }
 
   @Test func aPauseThatTheAppWantsSurvivesAReconnection() {
@@ -224,6 +226,54 @@ internal import Testing
     _ = machine.disconnected()
     #expect(types(machine.connected()) == [PDU.Login.type, PDU.Pause.type, PDU.SearchByKey.type])
     #expect(machine.setPaused(false) == [.send(.resume(PDU.Resume()), data: [])])
+  }
+
+  @Test func aPauseLastsAsLongAsOneOfItsReasons() {
+    var machine = established { $0.streamBuffer = 1000 }
+    let data = [UInt8](repeating: 0, count: 2000)
+    let pause = DeviceMachine.Action.send(.pause(PDU.Pause()), data: [])
+    let resume = DeviceMachine.Action.send(.resume(PDU.Resume()), data: [])
+    let actions = receive(&machine, message(1), data)
+    guard case .deliver(let entry)? = actions.first else {
+      Issue.record("\(actions)")
+      return
+    }
+    #expect(actions.last == pause)
+    #expect(machine.setPaused(true) == [])
+    #expect(machine.taken(entry) == [])
+    #expect(machine.setPaused(false) == [resume])
+    #expect(machine.setPaused(true) == [pause])
+    _ = receive(&machine, message(2), data)
+    #expect(machine.setPaused(false) == [])
+    #expect(machine.taken(entry) == [resume])
+  }
+
+  @Test func aLoginThatBreaksEndsNoRequest() {
+    var machine = machine()
+    _ = machine.submit(
+      1, DeviceRequest([.init(pdu: search(other))], expecting: .users, isRepeatable: false))
+    _ = machine.connected()
+    #expect(machine.disconnected() == [])
+    _ = machine.connected()
+    #expect(
+      receive(&machine, found(keys.user)) == [.established, .send(search(other), data: [])])
+    #expect(machine.stopped(.closed) == [.complete(1, .failure(.interrupted))])
+    #expect(machine.stopped(.closed) == [])
+  }
+
+  @Test func aRequestThatWasNotSentFailsWithTheDevice() {
+    var machine = machine()
+    _ = machine.submit(1, DeviceRequest([.init(pdu: search(other))], expecting: .users))
+    _ = machine.submit(2, DeviceRequest([.init(pdu: search(other))], expecting: .users))
+    machine.abandon(1)
+    #expect(machine.stopped(.refused) == [.complete(2, .failure(.refused))])
+  }
+
+  @Test func leavesForAnotherPlace() throws {
+    var machine = machine()
+    _ = machine.connected()
+    let redirect = try #require(PDU.Redirect(uri: "wss://elsewhere/"))
+    #expect(receive(&machine, .redirect(redirect)) == [.redirect("wss://elsewhere/")])
   }
 
   @Test func doesNotSendMoreThanItsWindow() {

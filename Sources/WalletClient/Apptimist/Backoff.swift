@@ -1,4 +1,4 @@
-/// How long to wait before the next attempt: longer each time, and never the same for all devices.
+/// The pauses between attempts to connect, each longer than the last, and never the same for all devices.
 struct Backoff {
   private let shortest: Duration
   private let longest: Duration
@@ -9,13 +9,13 @@ struct Backoff {
     longest = options.longestRetryDelay
   }
 
-  /// The next pause: between half of what has doubled with every attempt, and the whole.
+  /// Returns the next pause, which lies between one half and the whole of a duration that doubles with each attempt.
   mutating func next(_ random: (ClosedRange<Double>) -> Double = { .random(in: $0) }) -> Duration {
     let whole = min(longest, shortest * Double(1 << min(attempts, 20)))
     attempts += 1
     return whole * random(0.5...1)
   }
 
-  /// A connection was good: the next pause is a short one.
+  /// Begins with short pauses again, after a connection that was good.
   mutating func reset() { attempts = 0 }
 }

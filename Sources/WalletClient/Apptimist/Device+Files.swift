@@ -1,15 +1,15 @@
 public import ApptimistProtocol
 public import Cryptography
 
-/// The files that the service keeps for users and forums. They are boxed on the way, and not from the service:
-/// what it is not to read, the app encrypts before.
+/// The files that the service keeps for users and forums. They are boxed on the way, and not from the service: an app
+/// encrypts first what the service is not to read.
 extension Device {
   /// Reads a file.
   ///
   /// - Parameters:
   ///   - name: the file.
-  ///   - directory: the user or forum that it belongs to; nil: the user's own.
-  /// - Returns: its content.
+  ///   - directory: the user or forum that the file belongs to, or nil for the user.
+  /// - Returns: the content.
   /// - Throws: `.file` with the service's code, `.doesNotOpen`.
   public func read(
     _ name: Filename, of directory: EncryptionPublicKey? = nil
@@ -18,14 +18,14 @@ extension Device {
     return try content(try await ask(DeviceRequest(file: pdu, isRepeatable: true)))
   }
 
-  /// Locks a file and reads it: until this device writes or removes it, disconnects, or the lease ends, nobody else
-  /// can lock, write or remove it. Threading again renews the lease.
+  /// Locks a file and reads it. Nobody else can lock, write or remove the file until this device writes or removes it,
+  /// disconnects, or the lease ends. Locking it again renews the lease.
   ///
   /// - Parameters:
   ///   - name: the file, which need not exist.
-  ///   - directory: the user or forum that it belongs to; nil: the user's own.
-  /// - Returns: its content, empty if there is none.
-  /// - Throws: `.file` with the service's code, `.locked` for one; `.interrupted`: then nothing is locked.
+  ///   - directory: the user or forum that the file belongs to, or nil for the user.
+  /// - Returns: the content, empty if there is no file.
+  /// - Throws: `.file` with the service's code, such as `.locked`; `.interrupted`, after which nothing is locked.
   public func lock(
     _ name: Filename, of directory: EncryptionPublicKey? = nil
   ) async throws(DeviceError) -> [UInt8] {
@@ -36,11 +36,11 @@ extension Device {
   /// Writes a file, and waits until it is on the service's disk.
   ///
   /// - Parameters:
-  ///   - content: all of it.
-  ///   - name: the file; made if it isn't there.
-  ///   - directory: the user or forum that it belongs to; nil: the user's own.
-  /// - Throws: `.file` with the service's code; `.interrupted` if it may have been written or not;
-  ///   `.unsendable` if it is too long.
+  ///   - content: the whole content.
+  ///   - name: the file, which is made if it doesn't exist.
+  ///   - directory: the user or forum that the file belongs to, or nil for the user.
+  /// - Throws: `.file` with the service's code; `.interrupted` if the file may have been written or not;
+  ///   `.unsendable` if the content is too long.
   public func write(
     _ content: [UInt8], to name: Filename, of directory: EncryptionPublicKey? = nil
   ) async throws(DeviceError) {
@@ -54,8 +54,8 @@ extension Device {
   ///
   /// - Parameters:
   ///   - name: the file.
-  ///   - directory: the user or forum that it belongs to; nil: the user's own.
-  /// - Throws: `.file` with the service's code; `.interrupted` if it may have been removed or not.
+  ///   - directory: the user or forum that the file belongs to, or nil for the user.
+  /// - Throws: `.file` with the service's code; `.interrupted` if the file may have been removed or not.
   public func remove(
     _ name: Filename, of directory: EncryptionPublicKey? = nil
   ) async throws(DeviceError) {
@@ -63,17 +63,17 @@ extension Device {
     try check(try await ask(DeviceRequest(file: pdu, isRepeatable: false)))
   }
 
-  /// The content that an answer brings.
-  func content(_ answer: DeviceRequest.Answer) throws(DeviceError) -> [UInt8] {
-    let box = try check(answer)
+  /// Returns the content in a reply.
+  func content(_ reply: DeviceReply) throws(DeviceError) -> [UInt8] {
+    let box = try check(reply)
     guard let content = serviceBox.open(box, nonce: service.dataNonce) else { throw .doesNotOpen }
     return content
   }
 
-  /// The boxed data of an answer that says that all is well.
+  /// Returns the boxed data of a reply, unless that reports an error.
   @discardableResult
-  private func check(_ answer: DeviceRequest.Answer) throws(DeviceError) -> [UInt8] {
-    guard case .file(let code, let box) = answer else { throw .doesNotOpen }
+  private func check(_ reply: DeviceReply) throws(DeviceError) -> [UInt8] {
+    guard case .file(let code, let box) = reply else { throw .doesNotOpen }
     guard code != .done else { return box }
     let words = serviceBox.open(box, nonce: service.dataNonce) ?? []
     throw .file(code, String(decoding: words, as: UTF8.self))

@@ -3,13 +3,13 @@ public import Cryptography
 
 /// Forums and events: keys like a user's, made by their author's device.
 extension Device {
-  /// What users are to a forum, beside its author.
+  /// The roles of users in a forum, beside that of its author.
   public enum ForumRole: Sendable {
-    /// They write the forum's files as its author does.
+    /// Editors write the forum's files as its author does.
     case editors
-    /// What others post goes to them; what they post goes to the subscribers.
+    /// Moderators get the posts of others, and their own posts go to the subscribers.
     case moderators
-    /// They get what is posted.
+    /// Subscribers get the moderators' posts.
     case subscribers
 
     var filename: Filename {
@@ -24,8 +24,8 @@ extension Device {
   /// Makes a forum or event, of which the user is the author.
   ///
   /// - Parameters:
-  ///   - name: what others find it by.
-  ///   - keys: its pairs. Who gets its messages needs them, unless the service does (``escrow(_:)``).
+  ///   - name: the name that others find the forum by.
+  ///   - keys: the forum's pairs. Its readers need them, unless the service has them (``escrow(_:)``).
   /// - Throws: `.forumRefused` if the key is another's, or the user has too many.
   public func makeForum(_ name: AccountName, keys: DeviceKeys) async throws(DeviceError) {
     let new = PDU.New(
@@ -56,7 +56,7 @@ extension Device {
     throw .forumRefused
   }
 
-  /// Has something without an answer done, and then reads who a forum's author is.
+  /// Sends a PDU that has no reply, and then reads who a forum's author is.
   private func author(
     of forum: EncryptionPublicKey, after pdu: PDU
   ) async throws(DeviceError) -> [UInt8] {
@@ -65,10 +65,10 @@ extension Device {
     return try content(try await ask(DeviceRequest(parts, expecting: .file(read))))
   }
 
-  /// Who has a role in a forum.
+  /// Returns the users with a role in a forum.
   ///
   /// - Parameters:
-  ///   - role: which.
+  ///   - role: the role.
   ///   - forum: a forum that the user may read.
   /// - Returns: users' keys; empty if the role was never given.
   /// - Throws: `.file` with the service's code, `.doesNotOpen`.
@@ -79,7 +79,7 @@ extension Device {
     do throws(DeviceError) {
       bytes = try await read(role.filename, of: forum)
     } catch {
-      // Without this file; a forum that isn't there has no author either.
+      // A forum without this file has an author; a forum that doesn't exist has none.
       guard case .file(.notFound, _) = error else { throw error }
       _ = try await read(Filename(.author), of: forum)
       return []
@@ -93,21 +93,21 @@ extension Device {
   /// Gives a role in a forum to exactly these users.
   ///
   /// - Parameters:
-  ///   - role: which.
+  ///   - role: the role.
   ///   - forum: a forum whose author or editor the user is.
   ///   - users: at most 4,096.
-  /// - Throws: `.file` with the service's code; `.interrupted` if it may have been done or not.
+  /// - Throws: `.file` with the service's code; `.interrupted` if the service may have done it or not.
   public func setMembers(
     _ role: ForumRole, of forum: EncryptionPublicKey, to users: [EncryptionPublicKey]
   ) async throws(DeviceError) {
     try await write(users.flatMap(\.bytes), to: role.filename, of: forum)
   }
 
-  /// Gives the service a forum's secret key: it then opens what is posted, and boxes it for each reader, who need not
-  /// have that key. It can read the forum from then on.
+  /// Gives the service a forum's secret key. From then on the service can read the forum: it opens each post, and boxes
+  /// it for each reader, who need not have that key.
   ///
   /// - Parameter forum: the pair of a forum whose author or editor the user is.
-  /// - Throws: `.file` with the service's code; `.interrupted` if it may have been done or not.
+  /// - Throws: `.file` with the service's code; `.interrupted` if the service may have done it or not.
   public func escrow(_ forum: EncryptionKeyPair) async throws(DeviceError) {
     let sealed = forum.withSecret { SealedBox.seal($0, to: service.encryptionKey) }
     guard let sealed else { throw .unsendable }
@@ -117,7 +117,7 @@ extension Device {
   /// Has the service forget a forum's secret key.
   ///
   /// - Parameter forum: a forum whose author or editor the user is.
-  /// - Throws: `.file` with the service's code; `.interrupted` if it may have been done or not.
+  /// - Throws: `.file` with the service's code; `.interrupted` if the service may have done it or not.
   public func endEscrow(of forum: EncryptionPublicKey) async throws(DeviceError) {
     try await write([], to: Filename(.secret), of: forum)
   }

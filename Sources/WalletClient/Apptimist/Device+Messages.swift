@@ -5,15 +5,15 @@ internal import Glibc
 extension Device {
   /// Boxes a message for a user or a forum, to be sent now or later.
   ///
-  /// An app keeps it until it was sent: to send it again is safe, as often as need be. Two messages with the same
-  /// data to the same recipient in the same second are one for the service: put something into the data that tells
+  /// An app keeps the message until it was sent: sending it again is safe, any number of times. Two messages with the
+  /// same data to the same recipient in the same second are one for the service: put something into the data that tells
   /// them apart.
   ///
   /// - Parameters:
-  ///   - data: any content, the app's own format.
+  ///   - data: any content, in the app's own format.
   ///   - recipient: a user or a forum.
-  ///   - time: seconds since 1970; nil: now.
-  /// - Throws: `.unsendable` if it is longer than ``DeviceOptions/dataLimit`` or the key is of low order.
+  ///   - time: seconds since 1970, or nil for now.
+  /// - Throws: `.unsendable` if the data is longer than ``DeviceOptions/dataLimit`` or the key is of low order.
   public nonisolated func seal(
     _ data: [UInt8], to recipient: EncryptionPublicKey, time seconds: UInt64? = nil
   ) throws(DeviceError) -> OutgoingMessage {
@@ -27,25 +27,26 @@ extension Device {
 
   /// Sends a message, and waits until the service has it on disk.
   ///
-  /// It survives reconnections: sent twice it is queued once. For a forum that says nothing of whether the user may
-  /// post there: what the service ignores it ignores silently.
+  /// The message survives reconnections: sent twice it is queued once. For a forum, success doesn't tell that the user
+  /// may post there: the service ignores other posts silently.
   ///
-  /// - Parameter message: made by ``seal(_:to:time:)``.
-  /// - Throws: `.unknownUser`; `.timedOut` or `.cancelled`, after which it may be delivered or not: send it again.
+  /// - Parameter message: a message that ``seal(_:to:time:)`` made.
+  /// - Throws: `.unknownUser`; `.timedOut` or `.cancelled`, after which the message may be delivered or not: send it
+  ///   again.
   public func send(_ message: OutgoingMessage) async throws(DeviceError) {
-    let answer = try await ask(
+    let reply = try await ask(
       DeviceRequest(.message(message.header), data: message.box, then: message.to))
-    if answer == .users([]) { throw .unknownUser }
+    if reply == .users([]) { throw .unknownUser }
   }
 
   /// Opens a message that came.
   ///
-  /// What the service could open, as it holds the forum's secret, it has boxed for the user. What it couldn't
-  /// comes as its author boxed it for the forum: then the forum's keys are needed.
+  /// If the service holds the forum's secret, it has boxed the message for the user. Otherwise the message comes as its
+  /// author boxed it for the forum: then the forum's keys are needed.
   ///
   /// - Parameters:
   ///   - message: one of ``entries``.
-  ///   - forum: the pair of the forum that it was written to, if the user has it.
+  ///   - forum: the pair of the forum that the message was written to, if the user has it.
   /// - Returns: the data.
   /// - Throws: `.doesNotOpen`.
   public nonisolated func open(
@@ -64,13 +65,13 @@ extension Device {
   /// Has a message's content deleted from the user's queue, and the user's other devices told.
   ///
   /// - Parameter message: a message of the user's stream.
-  /// - Throws: `.unknownMessage` if it was never there.
+  /// - Throws: `.unknownMessage` if the message was never there.
   public func truncate(_ message: MessageID) async throws(DeviceError) {
     let parts = [
       DeviceRequest.Part(pdu: .truncate(PDU.Truncate(message: message))),
       DeviceRequest.Part(pdu: .searchByKey(PDU.SearchByKey(key: user))),
     ]
-    let answer = try await ask(DeviceRequest(parts, expecting: .truncation(message, user)))
-    if answer != .truncated(true) { throw .unknownMessage }
+    let reply = try await ask(DeviceRequest(parts, expecting: .truncation(message, user)))
+    if reply != .truncated(true) { throw .unknownMessage }
   }
 }

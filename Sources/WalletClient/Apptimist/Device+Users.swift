@@ -6,7 +6,7 @@ extension Device {
   ///
   /// - Parameters:
   ///   - name: at most 255 bytes; with `*` or `?` a pattern for the whole name.
-  ///   - limit: how many at most; zero: as many as the service likes.
+  ///   - limit: the most results, or zero for as many as the service likes.
   /// - Throws: `.unsendable` if the name is too long.
   public func search(
     name: String, limit: UInt16 = 0
@@ -15,11 +15,11 @@ extension Device {
     return try await users(.searchByName(PDU.SearchByName(maxUsers: limit, name: name)))
   }
 
-  /// Finds users by who they are at the identity provider.
+  /// Finds users by their identity at the identity provider.
   ///
   /// - Parameters:
-  ///   - uid: exactly so; at most 255 bytes.
-  ///   - limit: how many at most; zero: as many as the service likes.
+  ///   - uid: the exact identity, at most 255 bytes.
+  ///   - limit: the most results, or zero for as many as the service likes.
   /// - Throws: `.unsendable` if the identity is too long.
   public func search(uid: String, limit: UInt16 = 0) async throws(DeviceError) -> [DeviceUser] {
     guard let uid = ShortBytes(uid) else { throw .unsendable }
@@ -28,19 +28,19 @@ extension Device {
 
   /// Looks a user or a forum up.
   ///
-  /// - Parameter key: who it is.
-  /// - Returns: nil if nobody has this key.
+  /// - Parameter key: the key of the user or forum.
+  /// - Returns: the user or forum, or nil if nobody has this key.
   public func user(_ key: EncryptionPublicKey) async throws(DeviceError) -> DeviceUser? {
     try await users(.searchByKey(PDU.SearchByKey(key: key))).first
   }
 
   private func users(_ search: PDU) async throws(DeviceError) -> [DeviceUser] {
-    let answer = try await ask(DeviceRequest([DeviceRequest.Part(pdu: search)], expecting: .users))
-    guard case .users(let users) = answer else { return [] }
+    let reply = try await ask(DeviceRequest([DeviceRequest.Part(pdu: search)], expecting: .users))
+    guard case .users(let users) = reply else { return [] }
     return users.compactMap { DeviceUser($0) }
   }
 
-  /// Vouches for a user: others are told that this user does.
+  /// Vouches for a user, which the service tells others.
   ///
   /// - Parameter subject: another user.
   /// - Throws: `.unknownUser`; `.unsendable` for oneself.
@@ -48,7 +48,7 @@ extension Device {
     try await vouch(subject, keys.authentication.sign(subject))
   }
 
-  /// Takes a voucher back.
+  /// Takes back a voucher.
   ///
   /// - Parameter subject: another user.
   /// - Throws: `.unknownUser`; `.unsendable` for oneself.
@@ -62,21 +62,21 @@ extension Device {
     // The signature of the own key is the login.
     guard subject != user else { throw .unsendable }
     let vouch = PDU.Vouch(subject: subject, signature: signature)
-    let answer = try await ask(DeviceRequest(.vouch(vouch), then: subject))
-    if answer == .users([]) { throw .unknownUser }
+    let reply = try await ask(DeviceRequest(.vouch(vouch), then: subject))
+    if reply == .users([]) { throw .unknownUser }
   }
 
-  /// Who vouches for a user at present, as the service says.
+  /// Returns the users who vouch for a user at present, as the service says.
   ///
   /// - Parameter subject: any key.
-  /// - Returns: the keys of those who do, the oldest voucher first; empty for a key that nobody has.
+  /// - Returns: their keys, the oldest voucher first; empty for a key that nobody has.
   public func vouchers(
     of subject: EncryptionPublicKey
   ) async throws(DeviceError) -> [EncryptionPublicKey] {
-    let question = PDU.vouchers(PDU.Vouchers(subject: subject, vouchers: []))
-    let answer = try await ask(
-      DeviceRequest([DeviceRequest.Part(pdu: question)], expecting: .vouchers(subject)))
-    guard case .vouchers(let vouchers) = answer else { return [] }
+    let query = PDU.vouchers(PDU.Vouchers(subject: subject, vouchers: []))
+    let reply = try await ask(
+      DeviceRequest([DeviceRequest.Part(pdu: query)], expecting: .vouchers(subject)))
+    guard case .vouchers(let vouchers) = reply else { return [] }
     return vouchers
   }
 }

@@ -4,7 +4,7 @@ internal import HTTPProtocol
 
 /// A user's device at an Apptimist service: one account, one connection that is made again whenever it breaks.
 ///
-/// Run it in a task of its own; everything else waits until it is connected, and survives reconnections.
+/// Run it in a task of its own. Everything else waits until it is connected, and survives reconnections.
 ///
 /// ```swift
 /// let device = try Device(keys: keys, service: identity, url: url, head: savedHead)
@@ -14,56 +14,62 @@ internal import HTTPProtocol
 ///
 /// The guide *An Apptimist device* tells the whole story.
 public actor Device {
-  /// Whether the device is connected at the moment.
+  /// The state of the connection.
   public enum State: Sendable, Hashable {
-    /// No connection; another attempt follows by itself.
+    /// There is no connection; another attempt follows by itself.
     case offline
     /// The service has let the device in.
     case established
   }
 
-  /// Who the user is.
+  /// The user's key, which is who the user is.
   public nonisolated let user: EncryptionPublicKey
   /// The service that the app trusts.
   public nonisolated let service: ServiceIdentity
 
   let keys: DeviceKeys
-  /// Between the user and the service: for the content of files.
+  /// The box key between the user and the service, for the content of files.
   let serviceBox: BoxKey
   let options: DeviceOptions
   private let url: WebSocketURL
   private let client: WebSocketClient
   private let onState: @Sendable (State) -> Void
   private var machine: DeviceMachine
-  private var connection: DeviceConnection?
-
-  private var life = Life.notYet
-  /// Where the service sent the device, for the next attempt.
-  private var redirection: WebSocketURL?
+  private var stage = Stage.idle
   private var lastNumber: UInt64 = 0
-  private var answers: [UInt64: CheckedContinuation<Answer, Never>] = [:]
-  /// What of the stream nobody has taken yet.
+  private var replies: [UInt64: CheckedContinuation<Reply, Never>] = [:]
+  /// The part of the stream that nobody has taken yet.
   private var waitingEntries = Queue<StreamEntry>()
   private var entryWaiters: [UInt64: CheckedContinuation<Void, Never>] = [:]
   /// Waits for entries to be taken before it reads on.
   private var reader: CheckedContinuation<Void, Never>?
 
-  private typealias Answer = Result<DeviceRequest.Answer, DeviceError>
+  private typealias Reply = Result<DeviceReply, DeviceError>
 
-  private enum Life { case notYet, running, over }
+  private enum Stage {
+    /// ``run()`` was not called yet.
+    case idle
+    /// ``run()`` is between two connections.
+    case connecting
+    case connected(DeviceConnection)
+    /// The connection was given up, for another place if the service named one.
+    case leaving(to: WebSocketURL?)
+    /// ``run()`` has ended.
+    case over
+  }
 
-  /// A device that isn't connected yet.
+  /// Makes a device that isn't connected yet.
   ///
   /// - Parameters:
   ///   - keys: the user's pairs.
   ///   - service: the service's keys, as they came with the app.
-  ///   - url: where the service is; a query is replaced.
-  ///   - account: the account to be made first; nil if there is one already. To name it again does no harm.
-  ///   - head: the identifier of the last message that the app has; nil: none.
+  ///   - url: the service's address; a query is replaced.
+  ///   - account: the account to be made first, or nil if there is one already. Naming it again does no harm.
+  ///   - head: the identifier of the last message that the app has, or nil if it has none.
   ///   - options: times and limits.
-  ///   - client: carries the connection; nil: one of its own. Its messages must not be limited to less than
-  ///     the default.
-  ///   - onState: told when the connection comes and goes, but not when it is ended on request.
+  ///   - client: carries the connection, or nil for a client of the device's own. Its messages must not be limited to less
+  ///     than the default.
+  ///   - onState: is called when the connection comes and goes, but not when it is ended on request.
   /// - Throws: `.unsendable` if the service's key is the user's; ``WebSocketError`` `.outOfResources`.
   public init(
     keys: DeviceKeys, service: ServiceIdentity, url: WebSocketURL, account: NewAccount? = nil,
@@ -86,30 +92,41 @@ public actor Device {
 
   // MARK: - Running
 
-  /// Connects, and again whenever the connection breaks, until the task is cancelled or the service refuses.
+  /// Connects, again whenever the connection breaks, until the task is cancelled or the service refuses.
   ///
-  /// When it ends, all that is asked of the device fails, and ``entries`` ends. It may be called again.
+  /// When it ends, all requests fail, and ``entries`` ends. It may be called again.
   ///
   /// - Throws: `.refused`, `.cancelled`, `.runsAlready`.
   public func run() async throws(DeviceError) {
-    guard life != .running else { throw .runsAlready }
-    life = .running
+    switch stage {
+    case .idle, .over: stage = .connecting
+    case .connecting, .connected, .leaving: throw .runsAlready
+    }
+    var target = url
     var backoff = Backoff(options)
     var refusals = 0
     var wasEstablished = false
     while !Task.isCancelled {
       let start = ContinuousClock.now
-      let outcome = await attempt()
+      let attempt = await attempt(at: target)
       let duration = ContinuousClock.now - start
-      wasEstablished = wasEstablished || outcome.wasEstablished
-      refusals = outcome == .refused ? refusals + 1 : 0
-      // Who was let in before may have met a moment of trouble.
-      if refusals > (wasEstablished ? 2 : 0) {
-        stop(.refused)
-        throw .refused
+      wasEstablished = wasEstablished || attempt.wasEstablished
+      target = url
+      switch attempt.end {
+      case .refused:
+        refusals += 1
+        // A service that let the device in before may have met a moment of trouble.
+        if refusals > (wasEstablished ? 2 : 0) {
+          stop(.refused)
+          throw .refused
+        }
+      case .redirected(let next):
+        refusals = 0
+        target = next
+        if attempt.wasEstablished, duration >= .seconds(1) { continue }
+      case .broken: refusals = 0
       }
-      if outcome == .redirected, duration >= .seconds(1) { continue }
-      if outcome.wasEstablished, duration >= options.longestRetryDelay { backoff.reset() }
+      if attempt.wasEstablished, duration >= options.longestRetryDelay { backoff.reset() }
       try? await Task.sleep(for: backoff.next())
     }
     stop(.closed)
@@ -117,38 +134,40 @@ public actor Device {
   }
 
   private func stop(_ error: DeviceError) {
-    life = .over
+    stage = .over
     perform(machine.stopped(error))
     wakeEntryWaiters()
   }
 
-  /// How an attempt ended.
-  private enum Outcome {
-    /// The service let the device in, and sent it elsewhere later.
-    case redirected
-    /// The service let the device in, and the connection broke later.
-    case broken
-    /// The service does not let the device in.
-    case refused
-    /// It didn't come that far.
-    case failed
+  /// An attempt to connect, with the connection that came of it.
+  private struct Attempt {
+    enum End {
+      /// The service sent the device elsewhere.
+      case redirected(WebSocketURL)
+      /// The service does not let the device in.
+      case refused
+      /// There was no connection, or it broke.
+      case broken
+    }
 
-    var wasEstablished: Bool { self == .redirected || self == .broken }
+    let end: End
+    /// Whether the service had let the device in.
+    var wasEstablished = false
   }
 
-  /// Connects once, and stays as long as it goes.
-  private func attempt() async -> Outcome {
-    let target = redirection ?? url
-    redirection = nil
+  /// Connects once, and stays connected for as long as possible.
+  private func attempt(at target: WebSocketURL) async -> Attempt {
     let limits = Frame.Limits(header: DeviceConnection.headerLimit, data: options.dataLimit)
     let connection: DeviceConnection
     do throws(WebSocketError) {
       connection = try await DeviceConnection.open(target, service, client, limits)
     } catch {
-      guard case .refused(let status) = error.code, target == url else { return .failed }
-      return (400..<500).contains(status.code) ? .refused : .failed
+      guard case .refused(let status) = error.code, target == url,
+        (400..<500).contains(status.code)
+      else { return Attempt(end: .broken) }
+      return Attempt(end: .refused)
     }
-    self.connection = connection
+    stage = .connected(connection)
     let impatience = Task {
       try await Task.sleep(for: options.joinTimeout)
       giveUpJoining()
@@ -157,17 +176,20 @@ public actor Device {
     await receive(from: connection)
     impatience.cancel()
     connection.close(1000)
-    self.connection = nil
+    let redirection: WebSocketURL? =
+      if case .leaving(let target) = stage { target } else { nil }
+    stage = .connecting
     let wasEstablished = machine.isEstablished
     perform(machine.disconnected())
-    guard wasEstablished else { return connection.closeCode == 1008 ? .refused : .failed }
-    if !Task.isCancelled { onState(.offline) }
-    return redirection == nil ? .broken : .redirected
+    if wasEstablished, !Task.isCancelled { onState(.offline) }
+    let isRefused = !wasEstablished && connection.closeCode == 1008
+    let end = isRefused ? .refused : redirection.map(Attempt.End.redirected) ?? .broken
+    return Attempt(end: end, wasEstablished: wasEstablished)
   }
 
   /// Takes what the service sends until the connection is over, or not wanted any more.
   private func receive(from connection: DeviceConnection) async {
-    while self.connection != nil {
+    while case .connected = stage {
       guard let received = try? await connection.receive() else { return }
       perform(machine.received(received.pdu, header: received.header, data: received.data))
       while machine.isOverfull, !Task.isCancelled { await entriesTaken() }
@@ -175,52 +197,52 @@ public actor Device {
   }
 
   private func giveUpJoining() {
-    if !machine.isEstablished { connection?.close(1000) }
+    if case .connected(let connection) = stage, !machine.isEstablished { connection.close(1000) }
   }
 
-  /// Carries out what the machine decides; nothing here waits, so the order stays.
+  /// Carries out the machine's actions. Nothing here waits, so the order stays.
   private func perform(_ actions: [DeviceMachine.Action]) {
     for action in actions {
       switch action {
       case .send(let pdu, let data):
-        do { try connection?.send(pdu, data: data) } catch { connection?.close(1000) }
+        guard case .connected(let connection) = stage else { break }
+        do { try connection.send(pdu, data: data) } catch { connection.close(1000) }
       case .complete(let number, let result):
-        answers.removeValue(forKey: number)?.resume(returning: result)
+        replies.removeValue(forKey: number)?.resume(returning: result)
       case .deliver(let entry):
         waitingEntries.append(entry)
         wakeEntryWaiters()
       case .established: onState(.established)
-      case .disconnect: drop(1002)
+      case .disconnect: leave(1002)
       case .redirect(let text):
         // The service's headers are genuine, but TLS is not given up for its word.
-        if let target = WebSocketURL(text), target.isSecure || !url.isSecure {
-          redirection = target
-        }
-        drop(1000)
+        let target = WebSocketURL(text).flatMap { $0.isSecure || !url.isSecure ? $0 : nil }
+        leave(1000, for: target)
       }
     }
   }
 
-  private func drop(_ code: UInt16) {
-    connection?.close(code)
-    connection = nil
+  private func leave(_ code: UInt16, for target: WebSocketURL? = nil) {
+    guard case .connected(let connection) = stage else { return }
+    connection.close(code)
+    stage = .leaving(to: target)
   }
 
   // MARK: - Requests
 
-  /// Asks something of the service, as soon as there is a connection.
-  func ask(_ request: DeviceRequest) async throws(DeviceError) -> DeviceRequest.Answer {
-    guard life != .over else { throw .closed }
+  /// Sends a request as soon as there is a connection, and waits for the reply.
+  func ask(_ request: DeviceRequest) async throws(DeviceError) -> DeviceReply {
+    if case .over = stage { throw .closed }
     let number = nextNumber()
     let impatience = Task {
       try await Task.sleep(for: options.requestTimeout)
       abandon(number, .timedOut)
     }
     defer { impatience.cancel() }
-    let result: Answer = await withTaskCancellationHandler {
+    let result: Reply = await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
         guard !Task.isCancelled else { return continuation.resume(returning: .failure(.cancelled)) }
-        answers[number] = continuation
+        replies[number] = continuation
         perform(machine.submit(number, request))
       }
     } onCancel: {
@@ -230,7 +252,7 @@ public actor Device {
   }
 
   private func abandon(_ number: UInt64, _ error: DeviceError) {
-    guard let continuation = answers.removeValue(forKey: number) else { return }
+    guard let continuation = replies.removeValue(forKey: number) else { return }
     machine.abandon(number)
     continuation.resume(returning: .failure(error))
   }
@@ -244,13 +266,13 @@ public actor Device {
 
   /// The messages for the user, and truncations, in the service's order, from the head on.
   ///
-  /// It ends when ``run()`` does. Several loops over it share the entries. Who takes them slowly lets the service
-  /// pause.
+  /// It ends when ``run()`` does. Several loops over it share the entries. The service pauses while they are taken too
+  /// slowly.
   public nonisolated var entries: DeviceEntries { DeviceEntries(device: self) }
 
-  /// Lets the service pause the stream, or go on with it; answers are not affected.
+  /// Has the service pause the stream, or go on with it. Replies are not affected.
   ///
-  /// - Parameter isPaused: whether it is to pause. Entries that are on their way still come.
+  /// - Parameter isPaused: whether the stream is to pause. Entries that are on their way still come.
   public func setStreamPaused(_ isPaused: Bool) { perform(machine.setPaused(isPaused)) }
 
   func nextEntry() async -> StreamEntry? {
@@ -260,7 +282,8 @@ public actor Device {
         if !machine.isOverfull { wakeReader() }
         return entry
       }
-      guard life != .over, !Task.isCancelled else { return nil }
+      if case .over = stage { return nil }
+      guard !Task.isCancelled else { return nil }
       await entryCame()
     }
   }

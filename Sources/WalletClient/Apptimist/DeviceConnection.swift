@@ -4,16 +4,16 @@ internal import HTTPProtocol
 
 /// One WebSocket to the service, and the boxes around its headers.
 final class DeviceConnection {
-  /// What the service told.
+  /// A PDU from the service.
   struct Received {
     let pdu: PDU
-    /// In clear.
+    /// The header in clear.
     let header: [UInt8]
-    /// Boxed.
+    /// The data, boxed.
     let data: ArraySlice<UInt8>
   }
 
-  /// Something is wrong with a frame, so that the connection can't go on.
+  /// A frame violates the protocol, so that the connection can't go on.
   struct Violation: Error {}
 
   private let socket: WebSocket
@@ -32,10 +32,10 @@ final class DeviceConnection {
   /// Connects with a fresh ephemeral key.
   ///
   /// - Parameters:
-  ///   - url: where to; its query is replaced.
-  ///   - service: whose headers are taken.
+  ///   - url: the service's address; its query is replaced.
+  ///   - service: the service whose headers are taken.
   ///   - client: makes the WebSocket.
-  ///   - limits: how much is taken.
+  ///   - limits: the most bytes of a header and of data.
   /// - Throws: ``WebSocketError``.
   static nonisolated(nonsending) func open(
     _ url: WebSocketURL, _ service: ServiceIdentity, _ client: WebSocketClient,
@@ -52,16 +52,16 @@ final class DeviceConnection {
     return DeviceConnection(socket, channel, limits)
   }
 
-  /// Sends a PDU behind all others; does not wait.
+  /// Sends a PDU behind all others, without waiting.
   ///
-  /// - Throws: if the connection is over, or its counters are.
+  /// - Throws: an error if the connection is over, or its counters are used up.
   func send(_ pdu: PDU, data: [UInt8]) throws {
     try socket.enqueue(.binary(try channel.seal(pdu, data: data[...])))
   }
 
-  /// Waits for the next PDU; those of types that aren't known are passed over.
+  /// Waits for the next PDU, and skips those of unknown types.
   ///
-  /// - Returns: nil once the service has closed.
+  /// - Returns: the PDU, or nil once the service has closed.
   /// - Throws: ``WebSocketError``, ``Violation``.
   nonisolated(nonsending) func receive() async throws -> Received? {
     while let message = try await socket.next() {
@@ -79,7 +79,7 @@ final class DeviceConnection {
 
   func close(_ code: UInt16) { socket.close(code) }
 
-  /// The service's close code, once it has closed.
+  /// The service's close code, or nil if the service hasn't closed.
   var closeCode: UInt16? {
     if case .closed(let code, _) = socket.end { code } else { nil }
   }

@@ -1,16 +1,16 @@
 public import ApptimistProtocol
 
-/// Why something that was asked of a ``Device`` was not done. No key, name or content is in its text.
+/// A reason for which a ``Device`` didn't do what it was asked. Its text contains no key, name or content.
 public enum DeviceError: Error, Sendable, Hashable {
-  /// The service lets the device not in: no such account, the account can't be made, or it is another
-  /// service than the one whose keys the app has. To try again by itself is useless.
+  /// The service refuses the device: there is no such account, the account can't be made, or the service is another one
+  /// than the one whose keys the app has. Trying again is useless.
   case refused
-  /// The connection broke before the answer came: it was done, or it wasn't. Only what may safely be
-  /// done twice is repeated without being asked.
+  /// The connection broke before the reply came: the request was done or not. Only requests that may safely be done twice
+  /// are repeated by themselves.
   case interrupted
-  /// It took longer than it may; a message may still be delivered.
+  /// The request took too long. A message may still be delivered.
   case timedOut
-  /// The task was cancelled; what had been sent may still be done.
+  /// The task was cancelled. A request that had been sent may still be done.
   case cancelled
   /// The device does not run any more.
   case closed
@@ -20,18 +20,18 @@ public enum DeviceError: Error, Sendable, Hashable {
   case unknownUser
   /// The message was never in the user's queue.
   case unknownMessage
-  /// The service did not do what was asked with a file: the code, and its description in words.
+  /// The service refused a request about a file, with this code and its description in words.
   case file(ErrorCode, String)
-  /// The service didn't make the forum, or didn't delete it: the key is taken, or the user may not.
+  /// The service didn't make or delete the forum: the key is taken, or the user may not.
   case forumRefused
-  /// What is to be sent is longer than can be, or for a key that nothing can be boxed for.
+  /// The data to be sent is too long, or is for a key that nothing can be boxed for.
   case unsendable
-  /// What came can't be opened with the keys at hand.
+  /// The data can't be opened with the keys at hand.
   case doesNotOpen
 }
 
 extension DeviceError: CustomStringConvertible {
-  /// What failed, for people.
+  /// The reason, for people.
   public var description: String {
     switch self {
     case .refused: "the service refuses: no such account, or none can be made, or its keys differ"

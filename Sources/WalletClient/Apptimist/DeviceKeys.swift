@@ -1,20 +1,20 @@
 public import Cryptography
 
-/// The two key pairs of a user, or of a forum. The public encryption key is who they are.
+/// The two key pairs of a user or a forum, whose identity is the public encryption key.
 ///
-/// The pairs are made on the device and never leave it; an app keeps them where the system keeps
-/// secrets. Who loses them loses the account.
+/// The pairs are made on the device and never leave it. An app keeps them where the system keeps secrets. A user who
+/// loses them loses the account.
 public struct DeviceKeys: Sendable {
-  /// For boxes (X25519).
+  /// The pair for boxes (X25519).
   public let encryption: EncryptionKeyPair
-  /// For signatures (Ed25519).
+  /// The pair for signatures (Ed25519).
   public let authentication: AuthenticationKeyPair
 
-  /// Pairs that were made before.
+  /// Takes pairs that were made before.
   ///
   /// - Parameters:
-  ///   - encryption: for boxes.
-  ///   - authentication: for signatures.
+  ///   - encryption: the pair for boxes.
+  ///   - authentication: the pair for signatures.
   public init(encryption: EncryptionKeyPair, authentication: AuthenticationKeyPair) {
     self.encryption = encryption
     self.authentication = authentication
@@ -25,6 +25,6 @@ public struct DeviceKeys: Sendable {
     DeviceKeys(encryption: .generate(), authentication: .generate())
   }
 
-  /// Who they belong to.
+  /// The user or forum that the pairs belong to.
   public var user: EncryptionPublicKey { encryption.publicKey }
 }

@@ -1,61 +1,63 @@
 internal import ApptimistProtocol
 internal import Cryptography
 
-/// What a ``Device`` does, without I/O: logging in, requests and their answers in order, the stream, and what
-/// becomes of it all when the connection breaks.
+/// A ``Device``'s decisions, without I/O: logging in, requests and their replies in order, the stream, and the ends of
+/// connections.
 struct DeviceMachine {
-  /// What is to be done, in order.
+  /// An action that the device carries out, in order.
   enum Action: Equatable {
     case send(PDU, data: [UInt8])
-    /// A request has come to its end.
-    case complete(UInt64, Result<DeviceRequest.Answer, DeviceError>)
-    /// Something of the stream, to be kept until it is taken.
+    /// End a request.
+    case complete(UInt64, Result<DeviceReply, DeviceError>)
+    /// Keep an entry of the stream until it is taken.
     case deliver(StreamEntry)
-    /// The service has let the device in.
+    /// Report that the service has let the device in.
     case established
-    /// The connection must be ended, and another made.
+    /// End the connection, and make another.
     case disconnect
-    /// Likewise, to the place that the service says.
+    /// End the connection, and make another to this address.
     case redirect(String)
   }
 
-  private enum Phase { case offline, joining, established }
+  private enum State {
+    case offline
+    /// The device logs in: the reply says whether the service knows the user.
+    case joining(PartialReply)
+    case established(RequestsInFlight)
 
-  private struct Pending {
-    let id: UInt64
-    var request: DeviceRequest
-    /// Whether nobody waits for it any more.
-    var isAbandoned = false
+    /// Changes the requests in flight in place.
+    ///
+    /// - Returns: the closure's result, or nil if the device isn't logged in.
+    mutating func withRequests<Result>(_ body: (inout RequestsInFlight) -> Result) -> Result? {
+      guard case .established(var requests) = self else { return nil }
+      // Otherwise the requests would be copied.
+      self = .offline
+      defer { self = .established(requests) }
+      return body(&requests)
+    }
   }
 
-  /// The number of the search that ends the login; requests have others.
-  private static let login: UInt64 = 0
-  /// How many requests, and bytes of them, are on their way at once; a single one may be larger.
-  private static let window = (requests: 32, bytes: 1 << 20)
+  /// A request that was not sent on this connection.
+  private struct Waiting {
+    let id: UInt64
+    let request: DeviceRequest
+  }
 
   private let keys: DeviceKeys
   private let history: UInt16
-  private let streamBuffer: Int
+  /// The account to be made at the next login, until the service has let the device in.
   private var account: NewAccount?
-  private var phase = Phase.offline
-  /// Not sent on this connection.
-  private var waiting: [Pending] = []
-  /// Sent, in order, and not answered.
-  private var inFlight: [Pending] = []
   /// The last message that came.
   private var head: MessageID
-  /// How many bytes of the stream wait to be taken.
-  private var buffered = 0
-  /// Whether the stream is paused because too much of it waits.
-  private var isFull = false
-  /// Whether it is paused because that was asked for.
-  private var isPaused = false
+  private var stream: StreamFlow
+  private var waiting: [Waiting] = []
+  private var state = State.offline
 
-  /// A machine without a connection.
+  /// Makes a machine without a connection.
   ///
   /// - Parameters:
-  ///   - keys: who logs in.
-  ///   - account: the account to be made before; nil if there is one.
+  ///   - keys: the user's.
+  ///   - account: the account to be made first, or nil if there is one.
   ///   - head: the last message that the app has; zero: none.
   ///   - options: limits.
   init(_ keys: DeviceKeys, account: NewAccount?, head: MessageID, _ options: DeviceOptions) {
@@ -63,58 +65,49 @@ struct DeviceMachine {
     self.account = account
     self.head = head
     history = options.history
-    streamBuffer = options.streamBuffer
+    stream = StreamFlow(limit: options.streamBuffer)
   }
 
-  var isEstablished: Bool { phase == .established }
+  var isEstablished: Bool {
+    if case .established = state { true } else { false }
+  }
 
   /// Whether the service sends on although it was told to pause: then nothing more is read.
-  var isOverfull: Bool { buffered > streamBuffer * 16 }
+  var isOverfull: Bool { stream.isOverfull }
 
   // MARK: - Connection
 
-  /// A connection was made: logs in.
+  /// Logs in on a connection that was made.
   mutating func connected() -> [Action] {
-    phase = .joining
-    let own = keys.user
-    var parts: [DeviceRequest.Part] = []
+    let user = keys.user
+    var pdus: [PDU] = []
     if let account {
-      parts.append(
-        DeviceRequest.Part(
-          pdu: .new(
-            PDU.New(
-              key: own, authenticationKey: keys.authentication.publicKey,
-              name: account.name.bytes, uid: account.uid, token: account.token))))
+      let new = PDU.New(
+        key: user, authenticationKey: keys.authentication.publicKey, name: account.name.bytes,
+        uid: account.uid, token: account.token)
+      pdus.append(.new(new))
     }
-    let login = PDU.Login(
-      user: own, signature: keys.authentication.sign(own), max: history, head: head)
-    parts.append(DeviceRequest.Part(pdu: .login(login)))
-    if isPaused || isFull { parts.append(DeviceRequest.Part(pdu: .pause(PDU.Pause()))) }
-    // Only who is logged in gets an answer.
-    parts.append(DeviceRequest.Part(pdu: .searchByKey(PDU.SearchByKey(key: own))))
-    let request = DeviceRequest(parts, expecting: .user(own))
-    inFlight = [Pending(id: Self.login, request: request)]
-    return parts.map { .send($0.pdu, data: $0.data) }
+    let signature = keys.authentication.sign(user)
+    pdus.append(.login(PDU.Login(user: user, signature: signature, max: history, head: head)))
+    if stream.isPaused { pdus.append(.pause(PDU.Pause())) }
+    // The service replies only to a device that is logged in.
+    pdus.append(.searchByKey(PDU.SearchByKey(key: user)))
+    state = .joining(.user(user))
+    return pdus.map { .send($0, data: []) }
   }
 
-  /// The connection is gone: what may be repeated will be, behind the next login.
+  /// Notes that the connection is gone. Requests that may be repeated will be, behind the next login.
   mutating func disconnected() -> [Action] {
-    phase = .offline
-    var actions: [Action] = []
-    var repeated: [Pending] = []
-    for pending in inFlight where pending.id != Self.login && !pending.isAbandoned {
-      if pending.request.isRepeatable {
-        repeated.append(Pending(id: pending.id, request: pending.request.renewed))
-      } else {
-        actions.append(.complete(pending.id, .failure(.interrupted)))
-      }
-    }
-    inFlight = []
-    waiting = repeated + waiting
-    return actions
+    defer { state = .offline }
+    guard case .established(let requests) = state else { return [] }
+    let awaited = requests.awaited
+    let repeated = awaited.filter { $0.request.isRepeatable }
+    waiting.insert(contentsOf: repeated.map { Waiting(id: $0.id, request: $0.request) }, at: 0)
+    return awaited.filter { !$0.request.isRepeatable }
+      .map { .complete($0.id, .failure(.interrupted)) }
   }
 
-  /// There will be no further connection: nothing that was asked will be done.
+  /// Fails all requests, as there will be no further connection.
   mutating func stopped(_ error: DeviceError) -> [Action] {
     let actions = disconnected()
     defer { waiting = [] }
@@ -123,49 +116,41 @@ struct DeviceMachine {
 
   // MARK: - Requests
 
-  /// Something is asked of the service.
+  /// Sends a request as soon as possible.
   ///
   /// - Parameters:
-  ///   - id: its number, not zero.
-  ///   - request: what is asked.
+  ///   - id: its number.
+  ///   - request: the request.
   mutating func submit(_ id: UInt64, _ request: DeviceRequest) -> [Action] {
-    waiting.append(Pending(id: id, request: request))
+    waiting.append(Waiting(id: id, request: request))
     return sendWaiting()
   }
 
-  /// Nobody waits for a request any more. If it has been sent, its answer is still awaited: others stand
-  /// behind it.
+  /// Notes that nobody waits for a request any more.
   mutating func abandon(_ id: UInt64) {
     waiting.removeAll { $0.id == id }
-    for index in inFlight.indices where inFlight[index].id == id {
-      inFlight[index].isAbandoned = true
-    }
+    _ = state.withRequests { $0.abandon(id) }
   }
 
   private mutating func sendWaiting() -> [Action] {
-    guard phase == .established else { return [] }
     var actions: [Action] = []
-    var bytes = inFlight.reduce(0) { $0 + $1.request.cost }
     var sent = 0
-    for pending in waiting {
-      guard inFlight.count < Self.window.requests,
-        inFlight.isEmpty || bytes + pending.request.cost <= Self.window.bytes
-      else { break }
-      bytes += pending.request.cost
+    while sent < waiting.count {
+      let next = waiting[sent]
+      guard state.withRequests({ $0.append(next.id, next.request) }) == true else { break }
+      actions += next.request.parts.map { .send($0.pdu, data: $0.data) }
       sent += 1
-      inFlight.append(pending)
-      actions += pending.request.parts.map { .send($0.pdu, data: $0.data) }
     }
     waiting.removeFirst(sent)
     return actions
   }
 
-  // MARK: - What comes
+  // MARK: - PDUs
 
-  /// A PDU came.
+  /// Takes a PDU that came.
   ///
   /// - Parameters:
-  ///   - pdu: what it is.
+  ///   - pdu: the PDU.
   ///   - header: its header in clear.
   ///   - data: its data, boxed.
   mutating func received(_ pdu: PDU, header: [UInt8], data: ArraySlice<UInt8>) -> [Action] {
@@ -176,63 +161,51 @@ struct DeviceMachine {
       head = message.id
       return deliver(.message(message))
     case .truncate(let truncation):
-      for index in inFlight.indices where inFlight[index].request.takeEcho(truncation.message) {
-        return []
-      }
-      return deliver(.truncation(truncation.message))
+      let isEcho = state.withRequests { $0.takeEcho(truncation.message) } ?? false
+      return isEcho ? [] : deliver(.truncation(truncation.message))
     case .redirect(let redirect): return [.redirect(String(decoding: redirect.uri, as: UTF8.self))]
-    case .user, .vouchers, .read, .lock, .write, .remove: return takeAnswer(pdu, data)
+    case .user, .vouchers, .read, .lock, .write, .remove: return takeReply(pdu, data)
     case .login, .new, .del, .pause, .resume, .vouch, .searchByName, .searchByUid, .searchByKey:
       // No service sends these today.
       return []
     }
   }
 
-  private mutating func takeAnswer(_ pdu: PDU, _ data: ArraySlice<UInt8>) -> [Action] {
-    guard !inFlight.isEmpty else { return [.disconnect] }
-    switch inFlight[0].request.take(pdu, data) {
-    case .incomplete: return []
-    case .mismatch: return [.disconnect]
-    case .complete(let answer):
-      let id = inFlight.removeFirst().id
-      guard id == Self.login else { return [.complete(id, .success(answer))] + sendWaiting() }
-      // Logged in under a key that nobody has: that can't be.
-      guard answer != .users([]) else { return [.disconnect] }
-      phase = .established
+  private mutating func takeReply(_ pdu: PDU, _ data: ArraySlice<UInt8>) -> [Action] {
+    if case .joining(var reply) = state {
+      // Nothing else has been asked, and the login was under a key that somebody has.
+      guard case .complete(let found) = reply.take(pdu, data), found != .users([]) else {
+        return [.disconnect]
+      }
+      state = .established(RequestsInFlight())
       account = nil
       return [.established] + sendWaiting()
+    }
+    switch state.withRequests({ $0.take(pdu, data) }) {
+    case .incomplete: return []
+    case .mismatch, nil: return [.disconnect]
+    case .complete(let id, let reply):
+      let completion = id.map { [Action.complete($0, .success(reply))] } ?? []
+      return completion + sendWaiting()
     }
   }
 
   // MARK: - The stream
 
   private mutating func deliver(_ entry: StreamEntry) -> [Action] {
-    buffered += Self.cost(entry)
-    guard !isFull, buffered > streamBuffer else { return [.deliver(entry)] }
-    isFull = true
-    return [.deliver(entry)] + (isPaused ? [] : [.send(.pause(PDU.Pause()), data: [])])
+    [.deliver(entry)] + tell(stream.came(entry))
   }
 
-  /// An entry was taken by the app.
-  mutating func taken(_ entry: StreamEntry) -> [Action] {
-    buffered -= Self.cost(entry)
-    guard isFull, buffered <= streamBuffer / 2 else { return [] }
-    isFull = false
-    return isPaused || phase == .offline ? [] : [.send(.resume(PDU.Resume()), data: [])]
-  }
+  /// Notes that the app took an entry.
+  mutating func taken(_ entry: StreamEntry) -> [Action] { tell(stream.taken(entry)) }
 
-  /// The app wants the stream to pause, or to go on.
-  mutating func setPaused(_ isPaused: Bool) -> [Action] {
-    guard isPaused != self.isPaused else { return [] }
-    self.isPaused = isPaused
-    guard phase != .offline, !isFull else { return [] }
-    return [.send(isPaused ? .pause(PDU.Pause()) : .resume(PDU.Resume()), data: [])]
-  }
+  /// Pauses the stream, or goes on with it, as the app wants.
+  mutating func setPaused(_ isPaused: Bool) -> [Action] { tell(stream.setPaused(isPaused)) }
 
-  private static func cost(_ entry: StreamEntry) -> Int {
-    switch entry {
-    case .message(let message): message.box.count + 256
-    case .truncation: 64
-    }
+  /// Sends a pause or its end, unless the next login will tell.
+  private func tell(_ pdu: PDU?) -> [Action] {
+    guard let pdu else { return [] }
+    if case .offline = state { return [] }
+    return [.send(pdu, data: [])]
   }
 }

@@ -5,11 +5,11 @@ internal import HTTPProtocol
 extension ServiceIdentity {
   /// Asks a service for its keys, at `service.json` below its path.
   ///
-  /// For development, and to look at them once: an app is shipped with the keys, for whoever answers here could be
-  /// anyone unless TLS says who.
+  /// This is for development, and to look at the keys once. An app is shipped with them: only TLS tells who responds
+  /// here.
   ///
   /// - Parameters:
-  ///   - url: where the service's WebSocket is.
+  ///   - url: the address of the service's WebSocket.
   ///   - client: sends the request.
   /// - Throws: `HTTPClientError`, ``ServiceIdentityError``.
   public static func fetch(from url: WebSocketURL, client: HTTPClient) async throws
@@ -17,13 +17,13 @@ extension ServiceIdentity {
   {
     var path = url.path
     while path.hasSuffix("/") { path.removeLast() }
-    let answer = try await client.send(
+    let response = try await client.send(
       OutgoingRequest(
         .get, "\(url.isSecure ? "https" : "http")://\(url.authority)\(path)/service.json"))
-    guard answer.status == .ok else { throw ServiceIdentityError.notThere(answer.status.code) }
+    guard response.status == .ok else { throw ServiceIdentityError.notThere(response.status.code) }
     let document: ServiceDocument
     do throws(ServiceDocumentError) {
-      document = try ServiceDocument(json: answer.body)
+      document = try ServiceDocument(json: response.body)
     } catch { throw ServiceIdentityError.malformed }
     guard document.versions.contains(Int(PDU.version)) else {
       throw ServiceIdentityError.otherVersions
@@ -32,22 +32,22 @@ extension ServiceIdentity {
   }
 }
 
-/// Why a service's keys could not be had.
+/// A reason for which a service's keys could not be fetched.
 public enum ServiceIdentityError: Error, Sendable, Hashable {
-  /// The server answered with this status.
+  /// The server responded with this status.
   case notThere(UInt16)
-  /// What it gives are no keys, or they don't belong together.
+  /// The response has no keys, or keys that don't belong together.
   case malformed
-  /// It speaks versions of the protocol that this library doesn't.
+  /// The service speaks no version of the protocol that this library knows.
   case otherVersions
 }
 
 extension ServiceIdentityError: CustomStringConvertible {
-  /// What failed, for people.
+  /// The reason, for people.
   public var description: String {
     switch self {
     case .notThere(let status): "the service does not show its keys (status \(status))"
-    case .malformed: "what the service shows are no keys"
+    case .malformed: "the service shows no valid keys"
     case .otherVersions: "the service speaks other versions of the protocol"
     }
   }

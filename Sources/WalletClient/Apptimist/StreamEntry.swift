@@ -1,25 +1,25 @@
 public import ApptimistProtocol
 public import Cryptography
 
-/// What the message stream consists of.
+/// An entry of the message stream.
 public enum StreamEntry: Sendable, Hashable {
   /// A message for the user.
   case message(DeviceMessage)
-  /// The user's devices shall forget the content of a message: another device asked for it. It may be told
-  /// again after a reconnection.
+  /// The user's devices are to forget the content of a message, as another device has asked. The entry may come again
+  /// after a reconnection.
   case truncation(MessageID)
 }
 
 /// A message as it came, with its data still boxed.
 public struct DeviceMessage: Sendable, Hashable {
-  /// What it is known by everywhere. The last one that the app has dealt with is its head: keep it, and give it
-  /// to the next ``Device``.
+  /// The message's identifier. The last one that the app has dealt with is its head: keep it, and give it to the next
+  /// ``Device``.
   public let id: MessageID
-  /// When it was written, as its sender says: seconds since 1970.
+  /// The time of writing, as the sender states it, in seconds since 1970.
   public let time: UInt64
-  /// Whom it was written to: the user, or a forum.
+  /// The recipient: the user, or a forum.
   public let to: EncryptionPublicKey
-  /// Who wrote it. For what came through a forum that is the service's word only.
+  /// The author. In a message that came through a forum, only the service vouches for it.
   public let from: EncryptionPublicKey
   /// The boxed data; ``Device/open(_:forum:)`` opens it.
   public let box: [UInt8]
@@ -33,10 +33,9 @@ public struct DeviceMessage: Sendable, Hashable {
   }
 }
 
-/// A message that is ready to be sent, as often as need be: its identifier stays, so that the service queues
-/// it once.
+/// A message that is ready to be sent, any number of times: its identifier stays, so that the service queues it once.
 public struct OutgoingMessage: Sendable, Hashable {
-  /// What it is known by everywhere.
+  /// The message's identifier.
   public let id: MessageID
   let header: PDU.Message
   let box: [UInt8]
@@ -51,13 +50,13 @@ public struct OutgoingMessage: Sendable, Hashable {
   }
 }
 
-/// A user or a forum, as a search finds them.
+/// A user or a forum that a search found.
 public struct DeviceUser: Sendable, Hashable {
-  /// Who they are.
+  /// The key, which is the identity.
   public let key: EncryptionPublicKey
-  /// The name that they chose.
+  /// The name that the user or the forum's author chose.
   public let name: String
-  /// Who they are at the service's identity provider.
+  /// The identity at the service's identity provider.
   public let uid: String
 
   init?(_ user: PDU.User) {

@@ -1,0 +1,68 @@
+internal import ApptimistProtocol
+
+/// The flow of a device's message stream: how much of it waits to be taken, and why it is paused.
+struct StreamFlow {
+  private struct PauseReasons: OptionSet {
+    let rawValue: UInt8
+
+    /// Too much waits to be taken.
+    static let full = PauseReasons(rawValue: 1)
+    /// The app asked for it.
+    static let requested = PauseReasons(rawValue: 2)
+  }
+
+  /// The bytes that may wait before the service is told to pause.
+  private let limit: Int
+  private var buffered = 0
+  private var reasons: PauseReasons = []
+
+  init(limit: Int) { self.limit = limit }
+
+  /// Whether the stream is paused.
+  var isPaused: Bool { !reasons.isEmpty }
+
+  /// Whether the service goes on sending although it was told to pause; then nothing more is read.
+  var isOverfull: Bool { buffered > limit * 16 }
+
+  /// Counts an entry that came.
+  ///
+  /// - Returns: the PDU that pauses or resumes the stream, or nil if nothing changes.
+  mutating func came(_ entry: StreamEntry) -> PDU? {
+    buffered += Self.cost(entry)
+    return buffered > limit ? insert(.full) : nil
+  }
+
+  /// Counts an entry that the app took.
+  ///
+  /// - Returns: the PDU that pauses or resumes the stream, or nil if nothing changes.
+  mutating func taken(_ entry: StreamEntry) -> PDU? {
+    buffered -= Self.cost(entry)
+    return buffered <= limit / 2 ? remove(.full) : nil
+  }
+
+  /// Notes whether the app wants the stream to pause.
+  ///
+  /// - Returns: the PDU that pauses or resumes the stream, or nil if nothing changes.
+  mutating func setPaused(_ isPaused: Bool) -> PDU? {
+    isPaused ? insert(.requested) : remove(.requested)
+  }
+
+  private mutating func insert(_ reason: PauseReasons) -> PDU? {
+    let wasPaused = isPaused
+    reasons.insert(reason)
+    return wasPaused ? nil : .pause(PDU.Pause())
+  }
+
+  private mutating func remove(_ reason: PauseReasons) -> PDU? {
+    let wasPaused = isPaused
+    reasons.remove(reason)
+    return wasPaused && !isPaused ? .resume(PDU.Resume()) : nil
+  }
+
+  private static func cost(_ entry: StreamEntry) -> Int {
+    switch entry {
+    case .message(let message): message.box.count + 256
+    case .truncation: 64
+    }
+  }
+}
