@@ -208,7 +208,11 @@ let tests: [Target] = [
 
 let package = Package(
   name: "awd",
-  products: [.executable(name: "awd", targets: ["awd"])],
+  products: [
+    .executable(name: "awd", targets: ["awd"]),
+    // What an app needs to speak to the three services.
+    .library(name: "WalletClient", targets: ["WalletClient"]),
+  ],
   targets: systemLibraries + libraries + plugins + programs + tests,
   swiftLanguageModes: [.v6],
   cxxLanguageStandard: .cxx17
