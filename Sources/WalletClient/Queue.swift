@@ -1,4 +1,4 @@
-/// First in, first out, both in constant time.
+/// A first-in, first-out queue with constant-time operations.
 struct Queue<Element> {
   private var elements: [Element?] = []
   private var first = 0
@@ -7,7 +7,7 @@ struct Queue<Element> {
 
   mutating func append(_ element: Element) { elements.append(element) }
 
-  /// Takes the oldest element; nil if there is none.
+  /// Takes the oldest element, or returns nil if there is none.
   mutating func popFirst() -> Element? {
     guard first < elements.count else { return nil }
     let element = elements[first]

@@ -7,7 +7,7 @@ internal import Threading
 
 @testable import WalletClient
 
-/// The device against a service that misbehaves as a test says.
+/// The device against a service that misbehaves.
 @Suite struct ApptimistDeviceTests {
   private let keys = DeviceKeys.generate()
   private let other = DeviceKeys.generate().user
@@ -19,7 +19,7 @@ internal import Threading
     return options
   }
 
-  /// Runs a device while a test goes on.
+  /// Runs a device for the time of a closure.
   private func with(
     _ service: ScriptedService, _ options: DeviceOptions = quick,
     _ body: (Device) async throws -> Void
@@ -40,7 +40,7 @@ internal import Threading
       case .searchByKey(let search): session.find(search.key)
       case .message:
         copies.withLock { $0.append(MessageID(header: pdu.encoded(), data: data[...])) }
-        // Taken, perhaps; the device can't know.
+        // The device can't know whether the service took it.
         if session.number < 3 { session.socket.close(1001) }
       default: break
       }
@@ -163,7 +163,7 @@ internal import Threading
     }
   }
 
-  /// The service answers out of turn: nothing is taken from it, and the next connection is good.
+  /// The device drops a connection on which a reply comes out of turn, and makes another.
   @Test func aConfusedServiceIsLeft() async throws {
     let service = ScriptedService { session, pdu, _ in
       guard case .searchByKey(let search) = pdu else { return }
@@ -180,7 +180,7 @@ internal import Threading
     }
   }
 
-  /// More comes than the app takes: the service is told to pause and to go on, and nothing is lost.
+  /// The device pauses the stream while the app takes too little of it, and loses nothing.
   @Test func theStreamHasBackPressure() async throws {
     let count = 200
     let user = keys.user
@@ -218,7 +218,7 @@ internal import Threading
         guard case .message(let message) = entry else { continue }
         times.append(message.time)
         if times.count == count { break }
-        // Answers come although the stream is paused.
+        // Replies come although the stream is paused.
         _ = try await device.user(other)
       }
       #expect(times == (0..<UInt64(count)).map { $0 })

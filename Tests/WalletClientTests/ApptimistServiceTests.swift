@@ -18,7 +18,7 @@ internal import WalletClient
     let url: WebSocketURL
     let identity: ServiceIdentity
 
-    /// A device that runs, with an account unless it has one.
+    /// Starts a device, with a new account unless there is one.
     func device(
       _ name: String?, _ keys: DeviceKeys = .generate(), head: MessageID? = nil,
       options: DeviceOptions = ApptimistDeviceTests.quick
@@ -30,7 +30,7 @@ internal import WalletClient
     }
   }
 
-  /// A device, running as long as this is held.
+  /// A device that runs until the last reference goes.
   private final class Running: Sendable {
     let device: Device
     let keys: DeviceKeys
@@ -51,7 +51,7 @@ internal import WalletClient
       _ = await task.result
     }
 
-    /// The next message's text.
+    /// Waits for the next message and returns its text.
     func next(forum: EncryptionKeyPair? = nil) async throws -> (DeviceMessage, String) {
       guard case .message(let message)? = await iterator.next() else { throw Nothing() }
       return (message, String(decoding: try device.open(message, forum: forum), as: UTF8.self))
@@ -68,7 +68,7 @@ internal import WalletClient
 
   private struct Nothing: Error {}
 
-  /// Runs the service on a folder; `port` of an earlier run, so that devices find it again.
+  /// Runs the service on a folder, at the port of an earlier run if there is one, so that devices find it again.
   private func with(
     _ folder: Folder? = nil, port: UInt16 = 0, _ body: (Service) async throws -> Void
   ) async throws {
@@ -126,7 +126,7 @@ internal import WalletClient
       let ann = try service.device("Ann")
       let bob = try service.device("Bob")
       let user = bob.device.user
-      // Before anything can be sent to it, the account must be made.
+      // Messages can be sent to it once the account exists.
       _ = try await bob.device.user(user)
       for number in 0..<3 { _ = try await ann.send("\(number)", to: user) }
       #expect(try await bob.next().1 == "0")
@@ -168,7 +168,7 @@ internal import WalletClient
       await bob.device.setStreamPaused(true)
       _ = try await bob.device.user(ann.device.user)
       _ = try await ann.send("1", to: bob.device.user)
-      // An answer behind the message, and no message before it.
+      // The reply comes behind the message, and no message before it.
       let next = Task { try await bob.next().1 }
       _ = try await bob.device.user(ann.device.user)
       await bob.device.setStreamPaused(false)
@@ -255,7 +255,7 @@ internal import WalletClient
       let secret = isEscrowed ? nil : forum.encryption
       let (message, text) = try await bob.next(forum: secret)
       #expect(text == "who plays?" && message.to == forum.user && message.from == ann.device.user)
-      // Without moderators those who aren't subscribed can't post; with one, he gets it.
+      // Without moderators only subscribers can post; with one, the moderator gets it.
       try await ann.device.setMembers(.moderators, of: forum.user, to: [ann.device.user])
       _ = try await eve.send("I do", to: forum.user)
       #expect(try await ann.next(forum: secret).1 == "I do")
@@ -268,7 +268,7 @@ internal import WalletClient
     }
   }
 
-  /// The service goes away and comes back: devices find it again, and what was asked meanwhile is done.
+  /// Devices find a service again that went away, and requests made meanwhile are done.
   @Test func theServiceRestarts() async throws {
     let folder = try Folder()
     let port = Lock<UInt16>(0)

@@ -21,7 +21,7 @@ func namespace(_ text: String) -> TokenScriptNamespace {
   return namespace
 }
 
-/// A folder of its own for a test; gone with the object.
+/// A folder of a test's own, removed with the object.
 final class Folder: Sendable {
   let path: String
 
@@ -56,7 +56,7 @@ final class Folder: Sendable {
     return Int64((attributes[.modificationDate] as? Date)?.timeIntervalSince1970 ?? -1)
   }
 
-  /// Every file below, hidden ones too.
+  /// The paths of all files below, including hidden ones.
   var files: [String] {
     let found = FileManager.default.enumerator(atPath: path)?.compactMap { $0 as? String } ?? []
     return found.filter { name in
@@ -118,7 +118,7 @@ struct Repository: Sendable {
   func reload() async throws { try await service.reload() }
 }
 
-/// Runs a repository over a folder, and drains it.
+/// Runs a repository over a folder for the time of a closure, and drains it.
 func withRepository(
   _ toml: String = "", _ files: Folder, _ body: (Repository) async throws -> Void
 ) async throws {
@@ -139,7 +139,7 @@ func withRepository(
   }
 }
 
-/// Runs a server on a free port of 127.0.0.1, and drains it.
+/// Runs a server on a free port of 127.0.0.1 for the time of a closure, and drains it.
 func withServer(_ responder: any Responder, _ body: (String) async throws -> Void) async throws {
   let server = try HTTPServer(
     options: ServerOptions(endpoints: [.tcp(host: "127.0.0.1", port: 0)]), responder: responder,
@@ -154,7 +154,7 @@ func withServer(_ responder: any Responder, _ body: (String) async throws -> Voi
   await server.drain(within: .zero)
 }
 
-/// Answers as a closure says, and remembers what it was asked.
+/// A responder that calls a closure, and records the requests.
 final class ScriptedResponder: Responder {
   private let heads = Lock<[RequestHead]>([])
   private let body: @Sendable (String, RequestHead) -> Response
@@ -171,7 +171,7 @@ final class ScriptedResponder: Responder {
 }
 
 extension Response {
-  /// A file as a repository serves it.
+  /// Makes a response with a file, as a repository serves it.
   static func file(_ bytes: [UInt8], modified: String? = nil) -> Response {
     var response = Response(.ok, body: .array(bytes))
     if let modified { response.fields.append(.lastModified, modified) }
@@ -179,7 +179,7 @@ extension Response {
   }
 }
 
-/// An agent that tells nobody of what it rejects.
+/// Makes an agent that logs no rejections.
 func agent(
   _ url: String, _ cache: Folder, roots: TrustStore? = nil, timeout: Duration = .seconds(30)
 ) throws -> TokenScriptAgent {

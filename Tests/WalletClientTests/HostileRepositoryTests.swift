@@ -6,14 +6,14 @@ internal import Testing
 internal import WalletClient
 internal import XMLSecurity
 
-/// The agent against servers that fail, lie, or mean harm.
+/// The agent against servers that fail, lie or attack.
 @Suite(.ownThreads) struct HostileRepositoryTests {
   static let date = "Sun, 13 Sep 2020 12:26:40 GMT"
   let cache: Folder
 
   init() throws { cache = try Folder() }
 
-  /// Asks a server that always gives one answer.
+  /// Asks a server that always gives one response.
   private func fetch(
     _ response: Response, _ request: TokenScriptRequest? = nil
   ) async throws -> TokenScriptReport {
@@ -83,7 +83,7 @@ internal import XMLSecurity
       Issue.record("not stored")
       return
     }
-    // That of the signature counts; the same again is no update.
+    // The time of the signature counts; the same again is no update.
     #expect(try cache.modified("1/\(alice).xml") == 1_600_000_000)
     #expect(try await fetch(.file(bytes, modified: date)).outcome == .unchanged)
   }
@@ -142,10 +142,10 @@ internal import XMLSecurity
   }
 
   @Test(arguments: [204, 206, 301, 302, 307, 308, 400, 401, 403, 406, 429, 500, 503])
-  func otherAnswersAreFailures(_ status: UInt16) async throws {
+  func otherResponsesAreFailures(_ status: UInt16) async throws {
     let bytes = try Signer.shop.sign(tokenScript(), at: 1_600_000_000)
     let responder = ScriptedResponder { path, _ in
-      // Where the redirect leads there is a good file.
+      // The redirect leads to a good file.
       guard path != "/elsewhere" else { return .file(bytes) }
       var response = Response(Status(status), body: status == 204 ? .none : .array(bytes))
       response.fields.append(.location, "/elsewhere")
@@ -226,7 +226,7 @@ internal import XMLSecurity
     "HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n<ts:token", "", "SSH-2.0-x\r\n",
     "HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n",
   ])
-  func brokenAnswers(_ text: String) async throws {
+  func brokenResponses(_ text: String) async throws {
     let own = Array("own".utf8)
     try cache.write("1/\(alice).xml", own, modified: 1)
     let server = try RawServer { $0.write(text) }

@@ -11,7 +11,7 @@ internal import Testing
 
 @testable import WalletClient
 
-/// Runs the service of this project over sockets, with passwords that cost next to nothing, and
+/// Runs the service of this project over sockets for the time of a closure, with passwords that cost next to nothing, and
 /// drains it.
 private func withMsgr(
   _ toml: String = "", _ body: (MsgrServer, String) async throws -> Void
@@ -37,7 +37,7 @@ private func register(_ name: String, on server: MsgrServer) async throws -> Msg
   try await server.register(name, password: "pw", device: "stream:\(name)-0001")
 }
 
-/// Answers every request the same.
+/// A responder that gives every request the same response.
 private struct FixedResponder: Responder {
   let response: Response
 
@@ -152,7 +152,7 @@ private struct FixedResponder: Responder {
     }
   }
 
-  /// Servers that are none, or lie.
+  /// Servers that speak another protocol, or lie.
   @Test(
     arguments: [
       (Response(.ok, body: .array(Array("{}".utf8))), MsgrError.unexpected(status: 200)),
@@ -161,7 +161,7 @@ private struct FixedResponder: Responder {
       (Response(.badRequest), .invalid(field: nil, message: "")),
       (Response(.serviceUnavailable), .unavailable(retryAfter: nil)),
     ] as [(Response, MsgrError)])
-  func otherAnswers(_ response: Response, _ error: MsgrError) async throws {
+  func otherResponses(_ response: Response, _ error: MsgrError) async throws {
     try await withServer(FixedResponder(response: response)) { url in
       let session = try MsgrServer(url).session(token: "t")
       await #expect(throws: error) { try await session.send("hi", to: "bert") }
@@ -184,7 +184,7 @@ private struct FixedResponder: Responder {
     let error4 = await #expect(throws: MsgrError.self) {
       try await session.contacts()
     }
-    guard case .noAnswer(let cause) = error4 else {
+    guard case .noResponse(let cause) = error4 else {
       Issue.record("\(String(describing: error4))")
       return
     }
@@ -216,7 +216,7 @@ private struct FixedResponder: Responder {
       await #expect(throws: MsgrError.messageTooLong) {
         try await annas.send(String(repeating: "x", count: 5000), to: "bert")
       }
-      // More at once than wait to be taken, each answered.
+      // More are sent at once than may wait to be taken, and each gets its reply.
       let ids = try await withThrowingTaskGroup(of: MsgrMessageID.self) { group in
         for number in 0..<150 { group.addTask { try await annas.send("\(number)", to: "bert") } }
         return try await group.reduce(into: Set()) { $0.insert($1) }

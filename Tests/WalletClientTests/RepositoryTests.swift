@@ -87,7 +87,7 @@ internal import WalletClient
       let report = try await agent.fetch(request(in: [may, april]))
       #expect(report.attempts.map(\.result) == ["not found", "accepted"])
       #expect(cache.bytes("1/\(alice).xml") == old)
-      // The wallet's first preference appears, and is not newer.
+      // The file of the preferred namespace appears, and is not newer.
       let new = try Signer.shop.sign(tokenScript("2019/05"), at: 1_600_000_000)
       try files.write("05.tsml", new)
       try await repository.reload()
@@ -127,7 +127,7 @@ internal import WalletClient
       #expect(choices.map(\.title) == ["rival.example", "shop.example"])
       #expect(choices[0].url == "/2019/05/\(alice)?signer=rival.example")
       #expect(cache.files.isEmpty)
-      // The choice counts, not which is the newer.
+      // The choice counts, not the time.
       for (signer, bytes) in [
         ("SHOP.example", shop), (try Signer.rival.identifier(), rival), ("shop.example", shop),
       ] {
@@ -135,7 +135,7 @@ internal import WalletClient
         #expect(cache.bytes("1/\(alice).xml") == bytes)
         #expect(try await agent.fetch(request(signer: signer)).outcome == .unchanged)
       }
-      // What its author has not signed yet is nobody else's.
+      // A file that its author has not signed yet is nobody else's.
       try cache.write("1/\(alice).xml", Array(tokenScript().utf8))
       guard case .ownFile = try await agent.fetch(request(signer: "shop.example")).outcome else {
         Issue.record("not kept")
@@ -184,7 +184,7 @@ internal import WalletClient
 
   @Test(arguments: [nil, "4", "one"])
   func eachSpellingAndNetworkHasItsFile(named network: String?) async throws {
-    // Whatever network the file names: the server isn't told which one is meant.
+    // The file may name any network, as the server isn't told one.
     let bytes = try Signer.shop.sign(tokenScript(network: network), at: 1_600_000_000)
     try files.write("a.tsml", bytes)
     let spellings = [

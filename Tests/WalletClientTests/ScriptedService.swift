@@ -4,7 +4,7 @@ internal import HTTPProtocol
 internal import HTTPServer
 internal import Threading
 
-/// A service that does what a test says, over real WebSockets and real boxes.
+/// A service that runs a test's script, over real WebSockets and real boxes.
 final class ScriptedService: Responder {
   typealias Script = @Sendable (ScriptedSession, PDU, [UInt8]) -> Void
 
@@ -25,7 +25,7 @@ final class ScriptedService: Responder {
 
   /// The ephemeral keys of all connections, in order.
   var ephemeralKeys: [EncryptionPublicKey] { keys.withLock { $0 } }
-  /// All that came.
+  /// All PDUs that came.
   var received: [PDU] { pdus.withLock { $0 } }
 
   func plan(for head: RequestHead) -> RequestPlan {
@@ -53,9 +53,9 @@ final class ScriptedService: Responder {
 
 /// A connection to a ``ScriptedService``, on its loop.
 final class ScriptedSession: WebSocketHandler, @unchecked Sendable {
-  // Safe to share: only ever used on its loop.
+  // Safe to share: it is used on its loop only.
 
-  /// The first connection is 1.
+  /// The number of the connection, from 1 on.
   let number: Int
   let socket: WebSocketSession
   private var channel: HeaderChannel?
@@ -87,7 +87,7 @@ final class ScriptedSession: WebSocketHandler, @unchecked Sendable {
     if let bytes = try? channel?.seal(pdu, data: data[...]) { socket.send(.binary(bytes)) }
   }
 
-  /// Answers a search for a key.
+  /// Replies to a search for a key.
   func find(_ key: EncryptionPublicKey) {
     send(.user(PDU.User(count: 0, key: key, name: .empty, uid: .empty)))
   }

@@ -19,7 +19,7 @@ private func script(_ namespace: TokenScriptNamespace, time: HTTPDate? = nil) ->
     signingTime: time?.seconds)
 }
 
-/// What came back: an answer, and for a file what its inspection finds.
+/// A response, with the result of inspecting its file.
 enum Step: Sendable {
   case file(HTTPDate?)
   case good(signed: HTTPDate?)
@@ -31,7 +31,7 @@ enum Step: Sendable {
   case failure
 }
 
-/// What the exchange did, in short.
+/// The exchange's actions, in short.
 private func run(
   _ namespaces: [TokenScriptNamespace], local: TokenScriptExchange.LocalFile?, _ steps: [Step]
 ) -> (actions: [String], report: TokenScriptReport?) {
@@ -58,16 +58,16 @@ private func run(
       break
     }
     switch step {
-    case .file(let date): report = note(exchange.answered(.file(lastModified: date)))
+    case .file(let date): report = note(exchange.received(.file(lastModified: date)))
     case .good(let time):
       let found = namespaces.first ?? may
       report = note(exchange.inspected(.success(script(found, time: time))))
     case .bad: report = note(exchange.inspected(.failure(rejection)))
-    case .notModified(let date): report = note(exchange.answered(.notModified(lastModified: date)))
-    case .absent: report = note(exchange.answered(.absent(isGone: false)))
-    case .gone: report = note(exchange.answered(.absent(isGone: true)))
-    case .choices: report = note(exchange.answered(.choices([])))
-    case .failure: report = note(exchange.answered(.failure("broken")))
+    case .notModified(let date): report = note(exchange.received(.notModified(lastModified: date)))
+    case .absent: report = note(exchange.received(.absent(isGone: false)))
+    case .gone: report = note(exchange.received(.absent(isGone: true)))
+    case .choices: report = note(exchange.received(.choices([])))
+    case .failure: report = note(exchange.received(.failure("broken")))
     }
   }
   return (actions, report)

@@ -2,7 +2,7 @@ internal import Testing
 
 @testable import WalletClient
 
-/// `Link` fields, as RFC 8288 has them and as nobody should send them.
+/// `Link` fields, well-formed as in RFC 8288 and malformed.
 @Suite struct WebLinkTests {
   @Test(arguments: [
     ("</a>; rel=\"alternate\"; title=\"A\"", ["/a|alternate|A"]),

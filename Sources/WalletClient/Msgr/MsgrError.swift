@@ -1,37 +1,38 @@
 public import HTTPClient
 internal import HTTPProtocol
 
-/// Why the server didn't do what it was asked. No password, token or message stands in it.
+/// A reason for which the server didn't do what it was asked. It contains no password, token or message.
 public enum MsgrError: Error, Hashable, Sendable {
-  /// A field is missing, empty, too long, or has characters that aren't allowed (400); which one,
-  /// and what is wrong with it, in words for developers.
+  /// A field is missing, empty, too long, or has characters that aren't allowed (400). The message says so in words for
+  /// developers.
   case invalid(field: String?, message: String)
-  /// The name, the password or the token is wrong, the other user isn't known, or the act isn't
-  /// allowed (403). The server doesn't tell which.
+  /// The name, the password or the token is wrong, the other user isn't known, or the act isn't allowed (403). The
+  /// server doesn't tell which.
   case forbidden
   /// The message is too long for a push of 4,096 bytes (413).
   case messageTooLong
-  /// Too many failed logins, or too many messages in a minute (429); how long to wait, if the
-  /// server says.
+  /// There were too many failed logins, or too many messages in a minute (429). The time to wait is nil if the server
+  /// states none.
   case tooOften(retryAfter: Duration?)
-  /// The server can't do it now (503); how long to wait, if it says. Nothing was done.
+  /// The server can't do it now (503), and has done nothing. The time to wait is nil if it states none.
   case unavailable(retryAfter: Duration?)
-  /// An answer that the protocol doesn't have: another status, or a body that can't be read.
+  /// The response is none of the protocol's: another status, or a body that can't be read.
   case unexpected(status: Int)
-  /// No answer came. Unless nobody was reached, the server may have done what it was asked.
-  case noAnswer(HTTPClientError)
+  /// No response came. Unless nobody was reached, the server may have done what it was asked.
+  case noResponse(HTTPClientError)
   /// A stream isn't there, or no longer.
   case disconnected(WebSocketError)
 }
 
 extension MsgrError {
-  /// The error that an answer stands for; nil for 200.
-  init?(_ answer: IncomingResponse) {
-    guard answer.status != .ok else { return nil }
-    let fault = MsgrJSON.decode(Fault.self, answer.body)
+  /// Makes the error of a response, or returns nil for status 200.
+  init?(_ response: IncomingResponse) {
+    guard response.status != .ok else { return nil }
+    let fault = MsgrJSON.decode(Fault.self, response.body)
     self.init(
-      status: Int(answer.status.code), field: fault?.field, message: fault?.error ?? "",
-      retryAfter: answer.fields.first(.retryAfter).flatMap { UInt16($0) }.map { .seconds(Int($0)) })
+      status: Int(response.status.code), field: fault?.field, message: fault?.error ?? "",
+      retryAfter: response.fields.first(.retryAfter).flatMap { UInt16($0) }
+        .map { .seconds(Int($0)) })
   }
 
   private struct Fault: Decodable {
@@ -39,7 +40,7 @@ extension MsgrError {
     let field: String?
   }
 
-  /// The error that a status stands for.
+  /// Makes the error of a status.
   init(status: Int, field: String? = nil, message: String, retryAfter: Duration? = nil) {
     switch status {
     case 400: self = .invalid(field: field, message: message)

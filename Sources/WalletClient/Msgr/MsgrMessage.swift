@@ -2,16 +2,15 @@ public import FoundationEssentials
 
 /// A message as it stands in its recipient's inbox.
 public struct MsgrMessage: Hashable, Sendable {
-  /// What it is known by; the same in the inbox, on the stream, and in a push's payload (`Id`).
+  /// The message's identifier, the same in the inbox, on the stream, and in a push's payload (`Id`).
   public let id: MsgrMessageID
-  /// Who sent it.
+  /// The sender's name.
   public let sender: String
-  /// What it says.
+  /// The content.
   public let text: String
-  /// When the server took it.
+  /// The time at which the server took the message.
   public let time: Date
-  /// Whether it asks the recipient to become a friend: ``MsgrSession/add(_:)`` with its sender
-  /// agrees.
+  /// Whether the message asks the recipient to become a friend; ``MsgrSession/add(_:)`` with its sender agrees.
   public let isAddRequest: Bool
 }
 

@@ -1,12 +1,13 @@
-/// What a message is known by: each is higher than all that the server made before, so the highest
-/// that a device has is also the place in the inbox up to which it has read.
+/// The identifier of a message. Each is higher than all that the server made before, so the highest that a device has is
+/// also its position in the inbox.
 public struct MsgrMessageID: Hashable, Comparable, Sendable {
   /// 16 lower-case hexadecimal digits, as the protocol writes them.
   public let text: String
 
   /// Reads an identifier that was kept as text.
   ///
-  /// - Parameter text: 16 lower-case hexadecimal digits; anything else gives nil.
+  /// - Parameter text: 16 lower-case hexadecimal digits.
+  /// - Returns: the identifier, or nil for anything else.
   public init?(_ text: String) {
     let isDigit: (UInt8) -> Bool = {
       (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0)
@@ -16,7 +17,7 @@ public struct MsgrMessageID: Hashable, Comparable, Sendable {
     self.text = text
   }
 
-  /// In the order they were made.
+  /// Returns whether one message was made before another.
   public static func < (left: Self, right: Self) -> Bool {
     left.text.utf8.lexicographicallyPrecedes(right.text.utf8)
   }

@@ -1,10 +1,10 @@
 public import HTTPClient
 internal import HTTPProtocol
 
-/// A Msgr server: where an app registers and logs in.
+/// A Msgr server, at which an app registers and logs in.
 ///
-/// An app asks once for name and password, and keeps the token that it gets for them (in the
-/// keychain, not the password); from then on a ``MsgrSession`` with the token is all it needs:
+/// An app asks once for name and password, and keeps the token that it gets for them (in the keychain; not the
+/// password). From then on a ``MsgrSession`` with the token is all it needs:
 ///
 /// ```swift
 /// let server = try MsgrServer("https://msgr.example.org")
@@ -13,19 +13,18 @@ internal import HTTPProtocol
 /// try await anna.send("Hello", to: "bert")
 /// ```
 ///
-/// `device` is what the push service knows the app on this device by: on iOS the bytes that
-/// `application(_:didRegisterForRemoteNotificationsWithDeviceToken:)` is given, as hexadecimal
-/// digits. It may change: log in again when it does. An app that isn't pushed to makes up a name
-/// once, `stream:` and a UUID.
+/// `device` is the push service's name for the app on this device: on iOS the bytes that
+/// `application(_:didRegisterForRemoteNotificationsWithDeviceToken:)` is given, as hexadecimal digits. It may change: log
+/// in again when it does. An app that isn't pushed to makes up a name once, `stream:` and a UUID.
 ///
-/// Any number of tasks may use a server and its sessions at once. A request that fails isn't
-/// repeated: after a `.noAnswer` the server may have done what it was asked.
+/// Any number of tasks may use a server and its sessions at once. A request that fails isn't repeated: after a
+/// `.noResponse` the server may have done what it was asked.
 public struct MsgrServer: Sendable {
   private let url: String
   private let client: HTTPClient
   private let sockets: MsgrSockets
 
-  /// A server, with connections of its own.
+  /// Makes a server with connections of its own.
   ///
   /// - Parameters:
   ///   - url: the server's URL, `https` or, on the same machine, `http`.
@@ -48,7 +47,7 @@ public struct MsgrServer: Sendable {
   ///   - password: 1 to 128 bytes.
   ///   - device: the push token, 64 to 200 hexadecimal digits; or `stream:` and 8 to 64 letters,
   ///     digits and hyphens.
-  /// - Returns: the account, by a token of the device's.
+  /// - Returns: a session with a token of the device's.
   /// - Throws: `.forbidden` if the name is taken, or another ``MsgrError``.
   public func register(
     _ name: String, password: String, device: String
@@ -56,13 +55,13 @@ public struct MsgrServer: Sendable {
     try await open("/register", name, password, device)
   }
 
-  /// Logs in, and binds the device to the account: it leaves any other, and its earlier token ends.
+  /// Logs in, and binds the device to the account. The device leaves any other account, and its earlier token ends.
   ///
   /// - Parameters:
   ///   - name: the account's name.
   ///   - password: its password.
   ///   - device: as for ``register(_:password:device:)``.
-  /// - Returns: the account, by a token of the device's.
+  /// - Returns: a session with a token of the device's.
   /// - Throws: `.forbidden` if name or password is wrong, or another ``MsgrError``.
   public func login(
     _ name: String, password: String, device: String
@@ -70,16 +69,16 @@ public struct MsgrServer: Sendable {
     try await open("/login", name, password, device)
   }
 
-  /// An account by a token that was kept; nothing is sent.
+  /// Makes a session with a token that was kept. Nothing is sent.
   ///
-  /// - Parameter token: what ``MsgrSession/token`` was. It ends after 90 days without use: then
-  ///   requests throw `.forbidden`, and the user has to log in again.
+  /// - Parameter token: the value of ``MsgrSession/token``. It ends after 90 days without use: then requests throw
+  ///   `.forbidden`, and the user has to log in again.
   public func session(token: String) -> MsgrSession {
     MsgrSession(server: self, credentials: .token(token))
   }
 
-  /// An account by its name and password, which go with each request, as the first clients did it;
-  /// nothing is sent.
+  /// Makes a session with a name and a password, which go with each request, as the first clients did it. Nothing is
+  /// sent.
   ///
   /// - Parameters:
   ///   - name: the account's name.
@@ -111,30 +110,30 @@ public struct MsgrServer: Sendable {
     }
   }
 
-  /// Sends a request, and reads its answer.
+  /// Sends a request, and reads its response.
   ///
   /// - Parameters:
   ///   - path: the path, with a slash in front.
   ///   - fields: the fields.
-  ///   - token: a token, if the fields have no credentials.
-  ///   - type: what the answer is read as.
+  ///   - token: a token, or nil if the fields have credentials.
+  ///   - type: the type that the response is read as.
   /// - Throws: ``MsgrError``.
-  func post<Answer: Decodable>(
-    _ path: String, _ fields: [String: String], token: String?, _ type: Answer.Type
-  ) async throws(MsgrError) -> Answer {
+  func post<Value: Decodable>(
+    _ path: String, _ fields: [String: String], token: String?, _ type: Value.Type
+  ) async throws(MsgrError) -> Value {
     var header = HeaderFields()
     header.append(.contentType, "application/json")
     if let token { header.append(.authorization, "Bearer \(token)") }
-    let answer: IncomingResponse
+    let response: IncomingResponse
     do throws(HTTPClientError) {
-      answer = try await client.send(
+      response = try await client.send(
         OutgoingRequest(.post, url + path, fields: header, body: MsgrJSON.object(fields)))
     } catch {
-      throw .noAnswer(error)
+      throw .noResponse(error)
     }
-    if let error = MsgrError(answer) { throw error }
-    guard let value = MsgrJSON.decode(type, answer.body) else {
-      throw .unexpected(status: Int(answer.status.code))
+    if let error = MsgrError(response) { throw error }
+    guard let value = MsgrJSON.decode(type, response.body) else {
+      throw .unexpected(status: Int(response.status.code))
     }
     return value
   }

@@ -2,12 +2,12 @@ internal import HTTPClient
 internal import HTTPProtocol
 internal import Threading
 
-/// Opens a server's streams, all on one thread, which an app that opens none goes without.
+/// The WebSockets of a server's streams, all on one thread, which starts with the first of them.
 final class MsgrSockets: Sendable {
   private let options: WebSocketOptions
   private let client = Lock<WebSocketClient?>(nil)
 
-  /// - Parameter options: whose authorities and time to connect hold here too.
+  /// - Parameter options: give the certificate authorities and the time to connect.
   init(_ options: HTTPClientOptions) {
     var own = WebSocketOptions()
     own.connectTimeout = options.connectTimeout
@@ -17,7 +17,9 @@ final class MsgrSockets: Sendable {
 
   /// Opens a WebSocket with a token.
   ///
-  /// - Parameter url: where to, with the scheme `http` or `https`.
+  /// - Parameters:
+  ///   - url: the stream's URL, with the scheme `http` or `https`.
+  ///   - token: the device's token.
   /// - Throws: ``WebSocketError``.
   func connect(_ url: String, token: String) async throws(WebSocketError) -> WebSocket {
     // http becomes ws, https wss.

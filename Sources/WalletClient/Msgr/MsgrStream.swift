@@ -1,11 +1,10 @@
 internal import HTTPProtocol
 internal import Synchronization
 
-/// What comes to an account, as it comes: an asynchronous sequence of messages for one task at a
-/// time.
+/// The messages to an account as they come: an asynchronous sequence for one task at a time.
 ///
-/// While it is open, nothing is pushed to the device. When it ends, or throws because the network
-/// went away, the app opens another one from the last message that it has, and misses nothing:
+/// While it is open, nothing is pushed to the device. When it ends, or throws because the network went away, the app
+/// opens another one from the last message that it has, and misses nothing:
 ///
 /// ```swift
 /// while !Task.isCancelled {
@@ -22,13 +21,12 @@ internal import Synchronization
 /// }
 /// ```
 ///
-/// Messages can be sent on it too, which spares each a request. Who takes messages slowly makes the
-/// server wait, and with it the answers to what is sent. A stream that nobody holds any more closes
-/// itself.
+/// Messages can be sent on it too, which spares each a request. An app that takes messages slowly makes the server wait,
+/// and with it the replies to sent messages. A stream closes when its last reference goes.
 public final class MsgrStream: AsyncSequence, Sendable {
-  /// What the sequence consists of.
+  /// The element of the sequence: a message.
   public typealias Element = MsgrMessage
-  /// What it throws: `.forbidden` if the token has ended, `.disconnected` if the connection broke.
+  /// The errors: `.forbidden` if the token has ended, `.disconnected` if the connection broke.
   public typealias Failure = MsgrError
 
   private let socket: WebSocket
@@ -36,7 +34,7 @@ public final class MsgrStream: AsyncSequence, Sendable {
 
   init(_ socket: WebSocket) {
     self.socket = socket
-    // It holds the stream's parts and not the stream, which may so be let go.
+    // The task holds the stream's parts and not the stream, whose last reference may so go.
     Task { [socket, exchange] in await exchange.run(socket) }
   }
 
@@ -47,42 +45,41 @@ public final class MsgrStream: AsyncSequence, Sendable {
 
   /// Takes the next message.
   ///
-  /// - Returns: the message; nil once the server has closed, as it does when it restarts.
-  /// - Throws: ``MsgrError``, also later ones.
+  /// - Returns: the message, or nil once the server has closed, as it does when it restarts.
+  /// - Throws: ``MsgrError``, in every later call too.
   public func next() async throws(MsgrError) -> MsgrMessage? {
     try await exchange.next()
   }
 
-  /// Sends a message to a user. When this returns, it is on the server's disk. Messages go in the
-  /// order of the calls.
+  /// Sends a message to a user. When this returns, the message is on the server's disk. Messages go in the order of the
+  /// calls.
   ///
   /// - Parameters:
   ///   - text: as for ``MsgrSession/send(_:to:)``.
   ///   - name: the user.
-  /// - Returns: what the message is known by.
-  /// - Throws: what ``MsgrSession/send(_:to:)`` throws; `.tooOften` if 200 others wait for their
-  ///   answers; `.disconnected` if no answer came: the server may have taken the message
-  ///   nevertheless.
+  /// - Returns: the message's identifier.
+  /// - Throws: the errors of ``MsgrSession/send(_:to:)``; `.tooOften` if 200 others wait for their replies;
+  ///   `.disconnected` if no reply came: the server may have taken the message nevertheless.
   @discardableResult
   public func send(_ text: String, to name: String) async throws(MsgrError) -> MsgrMessageID {
     try await exchange.send(MsgrJSON.object(["UserTo": name, "Message": text]), on: socket)
   }
 
-  /// Closes the stream; the sequence ends.
+  /// Closes the stream, which ends the sequence.
   public func close() { socket.close() }
 
-  /// An iterator over the messages; those of one stream share them.
+  /// Makes an iterator over the messages. The iterators of one stream share them.
   public func makeAsyncIterator() -> Iterator { Iterator(stream: self) }
 
-  /// Takes messages one by one.
+  /// An iterator that takes messages one by one.
   public struct Iterator: AsyncIteratorProtocol {
     let stream: MsgrStream
 
     /// Takes the next message.
     ///
-    /// - Parameter actor: whose executor is kept.
-    /// - Returns: the message; nil once the server has closed.
-    /// - Throws: what ``MsgrStream/next()`` throws.
+    /// - Parameter actor: the actor on which the call runs.
+    /// - Returns: the message, or nil once the server has closed.
+    /// - Throws: the errors of ``MsgrStream/next()``.
     public func next(
       isolation actor: isolated (any Actor)? = #isolation
     ) async throws(MsgrError) -> MsgrMessage? {
@@ -94,8 +91,8 @@ public final class MsgrStream: AsyncSequence, Sendable {
 extension MsgrSession {
   /// Opens a stream.
   ///
-  /// - Parameter position: the last message that the app has: those behind it come first; nil: only
-  ///   what is new.
+  /// - Parameter position: the last message that the app has, behind which the stream begins, or nil for new messages
+  ///   only.
   /// - Returns: the stream, after the server accepted it.
   /// - Throws: `.forbidden` if the token has ended or the account is used by name and password;
   ///   `.disconnected`.

@@ -1,25 +1,32 @@
 internal import HTTPProtocol
 internal import Threading
 
-/// What goes over a stream: messages that wait to be taken, and sends that wait for their answers.
+/// The traffic of a stream: messages that wait to be taken, and sends that wait for their replies.
 final class MsgrStreamExchange: Sendable {
-  private typealias Answer = Result<MsgrMessageID, MsgrError>
+  private typealias Reply = Result<MsgrMessageID, MsgrError>
+
+  private enum Phase {
+    case open
+    /// Nobody takes messages any more.
+    case abandoned
+    /// The socket has ended, without an error if either side closed it.
+    case ended(MsgrError?)
+
+    var isOpen: Bool { if case .open = self { true } else { false } }
+  }
 
   private struct State {
     var messages: [MsgrMessage] = []
-    /// In the order they were sent, which is that of the answers.
-    var sends: [CheckedContinuation<Answer, Never>] = []
+    /// The sends in their order, which is that of the replies.
+    var sends: [CheckedContinuation<Reply, Never>] = []
     var taker: CheckedContinuation<Void, Never>?
     var reader: CheckedContinuation<Void, Never>?
-    /// How it ended: nil in it for a close of the server's or of ours.
-    var end: MsgrError??
-    /// Whether nobody takes messages any more.
-    var isAbandoned = false
+    var phase = Phase.open
   }
 
-  /// How many messages wait to be taken before no more are read.
+  /// The number of waiting messages from which on no more are read.
   private static let longestQueue = 100
-  /// How many sends may wait; the server closes with 1008 at 256.
+  /// The most sends that may wait; the server closes with 1008 at 256.
   private static let mostSends = 200
 
   private let state = Lock(State())
@@ -55,9 +62,9 @@ final class MsgrStreamExchange: Sendable {
     let Id: String
   }
 
-  /// Takes a message, or the answer to a send.
+  /// Takes a message, or the reply to a send.
   ///
-  /// - Returns: whether it is either.
+  /// - Returns: whether the text is either.
   private func take(_ text: [UInt8]) -> Bool {
     if let message = MsgrJSON.decode(MsgrMessage.self, text) {
       let taker = state.withLock { state in
@@ -68,24 +75,24 @@ final class MsgrStreamExchange: Sendable {
       taker?.resume()
       return true
     }
-    let answer: Answer
+    let reply: Reply
     if let refused = MsgrJSON.decode(Refused.self, text) {
-      answer = .failure(
+      reply = .failure(
         MsgrError(status: refused.status, field: refused.field, message: refused.error))
     } else if let sent = MsgrJSON.decode(Sent.self, text), let id = MsgrMessageID(sent.Id) {
-      answer = .success(id)
+      reply = .success(id)
     } else {
       return false
     }
     let send = state.withLock { state in state.sends.isEmpty ? nil : state.sends.removeFirst() }
-    send?.resume(returning: answer)
+    send?.resume(returning: reply)
     return send != nil
   }
 
   private func waitForRoom() async {
     await withCheckedContinuation { continuation in
       let hasRoom = state.withLock { state in
-        if state.isAbandoned || state.messages.count < Self.longestQueue { return true }
+        if !state.phase.isOpen || state.messages.count < Self.longestQueue { return true }
         state.reader = continuation
         return false
       }
@@ -101,15 +108,15 @@ final class MsgrStreamExchange: Sendable {
     reader?.resume()
   }
 
-  /// Lets what comes go by, until the socket ends.
+  /// Drops what comes, until the socket ends.
   func abandon() {
-    state.withLock { $0.isAbandoned = true }
+    state.withLock { if $0.phase.isOpen { $0.phase = .abandoned } }
     resumeReader()
   }
 
   private func finish(_ error: MsgrError?) {
     let (sends, taker) = state.withLock { state in
-      state.end = .some(error)
+      state.phase = .ended(error)
       defer {
         state.sends = []
         state.taker = nil
@@ -122,18 +129,20 @@ final class MsgrStreamExchange: Sendable {
 
   // MARK: - Out
 
-  /// The next message, once there is one; nil at the end.
+  /// Waits for the next message.
+  ///
+  /// - Returns: the message, or nil at the end.
   func next() async throws(MsgrError) -> MsgrMessage? {
     while true {
-      let (message, end) = state.withLock { state -> (MsgrMessage?, MsgrError??) in
-        state.messages.isEmpty ? (nil, state.end) : (state.messages.removeFirst(), nil)
+      let (message, phase) = state.withLock { state in
+        (state.messages.isEmpty ? nil : state.messages.removeFirst(), state.phase)
       }
       if let message {
         resumeReader()
         return message
       }
-      if let end {
-        if let error = end { throw error }
+      if case .ended(let error) = phase {
+        if let error { throw error }
         return nil
       }
       await waitForNews()
@@ -143,7 +152,8 @@ final class MsgrStreamExchange: Sendable {
   private func waitForNews() async {
     await withCheckedContinuation { continuation in
       let isReady = state.withLock { state in
-        if !state.messages.isEmpty || state.end != nil { return true }
+        if case .ended = state.phase { return true }
+        guard state.messages.isEmpty else { return true }
         state.taker = continuation
         return false
       }
@@ -151,11 +161,11 @@ final class MsgrStreamExchange: Sendable {
     }
   }
 
-  /// Sends a text, and waits for its answer.
+  /// Sends a text, and waits for its reply.
   func send(_ text: [UInt8], on socket: WebSocket) async throws(MsgrError) -> MsgrMessageID {
-    let answer: Answer = await withCheckedContinuation { continuation in
+    let reply: Reply = await withCheckedContinuation { continuation in
       let refusal = state.withLock { state -> MsgrError? in
-        if let end = state.end { return end ?? .disconnected(.closed) }
+        if case .ended(let error) = state.phase { return error ?? .disconnected(.closed) }
         guard state.sends.count < Self.mostSends else { return .tooOften(retryAfter: nil) }
         do throws(WebSocketError) {
           // Under the lock, so that sends wait in the order in which they go.
@@ -168,6 +178,6 @@ final class MsgrStreamExchange: Sendable {
       }
       if let refusal { continuation.resume(returning: .failure(refusal)) }
     }
-    return try answer.get()
+    return try reply.get()
   }
 }

@@ -5,12 +5,11 @@ public import Observability
 public import Time
 public import XMLSecurity
 
-/// The TokenScript user agent: downloads the TokenScripts of contracts, verifies them, keeps them in
-/// files, and updates them.
+/// The TokenScript user agent, which downloads the TokenScripts of contracts, verifies them, keeps them in files, and
+/// updates them.
 ///
-/// Call ``fetch(_:)`` whenever the user comes to a contract: when the wallet starts, finds tokens,
-/// scans an address or is handed a link. The file at the report's path is then the newest that
-/// can be had and verified.
+/// Call ``fetch(_:)`` whenever the user comes to a contract: when the wallet starts, finds tokens, scans an address or
+/// is handed a link. The file at the report's path is then the newest verified one.
 ///
 /// ```swift
 /// let agent = try TokenScriptAgent(repository: "https://repo.tokenscript.org", cache: "scripts")
@@ -21,10 +20,9 @@ public import XMLSecurity
 ///     namespaces: namespaces))
 /// ```
 ///
-/// The cache is `<cache>/<network>/<address>.xml`, a file for each contract even where one
-/// TokenScript describes several. A file's time is the repository's `Last-Modified`. Nothing gets
-/// there that isn't signed, isn't in the namespace asked for, or doesn't name the contract as an
-/// origin on the network; the decisions are ``TokenScriptExchange``'s.
+/// The cache is `<cache>/<network>/<address>.xml`, a file for each contract even if one TokenScript describes several. A
+/// file's time is the repository's `Last-Modified`. A file gets there only if it is signed, is in the namespace asked
+/// for, and names the contract as an origin on the network. ``TokenScriptExchange`` makes the decisions.
 public struct TokenScriptAgent: Sendable {
   /// The longest file that is taken, in bytes.
   public static let sizeLimit = 8 << 20
@@ -37,16 +35,16 @@ public struct TokenScriptAgent: Sendable {
   private let log: Log
   private let clock: @Sendable () -> Timestamp
 
-  /// An agent, with connections of its own.
+  /// Makes an agent with connections of its own.
   ///
   /// - Parameters:
   ///   - repository: the repository's URL, `http` or `https`.
-  ///   - cache: the folder of the files; made with the first one.
-  ///   - identity: what the repository is told of the wallet.
-  ///   - roots: what signers' certificates are checked against; nil: they are not checked. An
-  ///     untrusted certificate is told and no reason to reject a file.
-  ///   - options: times and certificates; the limit of the body is ``sizeLimit`` whatever they say.
-  ///   - log: told of updates that were rejected.
+  ///   - cache: the folder of the files, made with the first one.
+  ///   - identity: the wallet's name and version for the repository.
+  ///   - roots: the roots that signers' certificates are checked against, or nil to check none. An untrusted
+  ///     certificate is reported and no reason to reject a file.
+  ///   - options: times and certificates. The limit of the body is always ``sizeLimit``.
+  ///   - log: gets a line for each update that was rejected.
   ///   - clock: tells the time.
   /// - Throws: `.outOfResources`.
   public init(
@@ -70,7 +68,7 @@ public struct TokenScriptAgent: Sendable {
   /// Downloads or updates the TokenScript of a contract.
   ///
   /// - Parameter request: the contract, and the namespaces that the wallet understands.
-  /// - Returns: what came of it. A server that fails or lies is an outcome, not an error.
+  /// - Returns: the outcome. A server that fails or lies is an outcome, not an error.
   /// - Throws: ``TokenScriptCacheError`` if the cache can't be read or written; `CancellationError`;
   ///   ``HTTPClientError`` with `.invalidRequest` if the repository's URL is none.
   public func fetch(_ request: TokenScriptRequest) async throws -> TokenScriptReport {
@@ -86,9 +84,10 @@ public struct TokenScriptAgent: Sendable {
     while true {
       switch action {
       case .ask(let namespace, let date):
-        let (answer, body) = try await ask(request, in: namespace, modifiedSince: date, now: now)
+        let (response, body) = try await ask(
+          request, in: namespace, modifiedSince: date, now: now)
         file = body
-        action = exchange.answered(answer)
+        action = exchange.received(response)
       case .inspect(let namespace):
         let result = Result { () throws(TokenScriptRejection) in
           try inspector.inspect(file, for: request, in: namespace, now: now.seconds)
@@ -118,14 +117,14 @@ public struct TokenScriptAgent: Sendable {
   private func ask(
     _ request: TokenScriptRequest, in namespace: TokenScriptNamespace?,
     modifiedSince date: HTTPDate?, now: HTTPDate
-  ) async throws -> (TokenScriptAnswer, body: [UInt8]) {
+  ) async throws -> (TokenScriptResponse, body: [UInt8]) {
     var fields = identity.fields
     if let date { fields.append(.ifModifiedSince, date.text) }
     let outgoing = OutgoingRequest(
       .get, request.url(in: namespace, of: repository), fields: fields)
     do throws(HTTPClientError) {
       let response = try await client.send(outgoing)
-      return (TokenScriptAnswer(response, now: now), response.body)
+      return (TokenScriptResponse(response, now: now), response.body)
     } catch {
       switch error.code {
       case .cancelled: throw CancellationError()

@@ -5,7 +5,7 @@ internal import XMLSecurity
 
 /// The cache can't be read or written.
 public struct TokenScriptCacheError: Error, Sendable, Equatable, CustomStringConvertible {
-  /// The file or folder concerned, and what is wrong with it.
+  /// The path of the file or folder, and its problem in words.
   public let description: String
 
   init(_ path: String, _ problem: String) { description = "\(path): \(problem)" }
@@ -17,14 +17,14 @@ public struct TokenScriptCacheError: Error, Sendable, Equatable, CustomStringCon
 
 /// The files that a wallet keeps: `FOLDER/<network>/<address as the wallet spells it>.xml`.
 ///
-/// A file's time is the repository's `Last-Modified`, in UTC as file systems keep it, wherever the
-/// phone is. An author replaces a file here by his own to test it.
+/// A file's time is the repository's `Last-Modified`, in UTC as file systems keep it, wherever the phone is. Authors
+/// replace a file here by their own to test it.
 struct TokenScriptCache: Sendable {
   /// A cached file as it was found.
   struct Entry {
-    /// What the decisions need of it.
+    /// The facts on which the exchange decides.
     let file: TokenScriptExchange.LocalFile
-    /// What tells it from another that takes its place.
+    /// The identity of the file, which differs for another in its place.
     fileprivate let stamp: Stamp
   }
 
@@ -40,11 +40,10 @@ struct TokenScriptCache: Sendable {
     }
   }
 
-  /// The cache's folder, which is made where it is missing.
+  /// The path of the cache's folder, which is made if it is missing.
   let folder: String
 
-  /// Where a contract's file lies. Nothing but a number, `0x` and hexadecimal digits is added to the
-  /// folder.
+  /// Returns the path of a contract's file. Nothing but a number, `0x` and hexadecimal digits is added to the folder.
   func path(for request: TokenScriptRequest) -> String {
     "\(folder)/\(request.network)/\(request.spelling).xml"
   }
@@ -52,8 +51,8 @@ struct TokenScriptCache: Sendable {
   /// Looks for a contract's file.
   ///
   /// - Parameter request: the contract.
-  /// - Returns: nil: there is none.
-  /// - Throws: ``TokenScriptCacheError`` if there is something else, or it can't be read.
+  /// - Returns: the file, or nil if there is none.
+  /// - Throws: ``TokenScriptCacheError`` if there is something else, or the file can't be read.
   func entry(for request: TokenScriptRequest) throws(TokenScriptCacheError) -> Entry? {
     let path = path(for: request)
     let descriptor = unsafe open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
@@ -78,7 +77,7 @@ struct TokenScriptCache: Sendable {
       stamp: Stamp(status))
   }
 
-  /// Whether a local file is certainly another signer's; an author may not have signed his own yet.
+  /// Returns whether a local file is certainly another signer's. An author may not have signed the own file yet.
   private static func isSigned(_ document: XMLDocument?, byOtherThan signer: String?) -> Bool {
     guard let signer, let document, let last = try? SignatureVerifier().verify(document).last else {
       return false
@@ -86,14 +85,14 @@ struct TokenScriptCache: Sendable {
     return !last.isSigned(by: signer)
   }
 
-  /// Puts a file in its place, whole or not at all, also through a loss of power.
+  /// Puts a file in its place, whole or not at all, even if the power fails.
   ///
   /// - Parameters:
   ///   - bytes: the file, verified.
   ///   - request: the contract.
   ///   - modified: the file's time.
-  ///   - entry: what was found before; something else by now is somebody's work, and stays.
-  /// - Throws: ``TokenScriptCacheError``; what was there is there still.
+  ///   - entry: the file that was found before. A different file by now is somebody's work, and stays.
+  /// - Throws: ``TokenScriptCacheError``; then the cache is unchanged.
   func store(
     _ bytes: [UInt8], for request: TokenScriptRequest, modified: HTTPDate, replacing entry: Entry?
   ) throws(TokenScriptCacheError) {
@@ -156,7 +155,7 @@ struct TokenScriptCache: Sendable {
     }
   }
 
-  /// Reads a file up to the size that a wallet takes; what can't be read is missing at the end.
+  /// Reads a file up to the size that a wallet takes, or up to the first byte that can't be read.
   private static func read(_ descriptor: Int32, _ size: Int) -> [UInt8] {
     let count = max(0, min(size, TokenScriptAgent.sizeLimit))
     return unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in

@@ -6,24 +6,24 @@ internal import HTTPProtocol
 ///
 /// Everything in it is the server's word: it helps the user to choose, and proves nothing.
 public struct TokenScriptChoice: Sendable, Equatable {
-  /// Where the file is, as the server wrote it; it may be relative to the URL asked.
+  /// The file's URL as the server wrote it, which may be relative to the URL asked.
   public let url: String
-  /// What to ask for by ``TokenScriptRequest/signer``; nil: the server didn't say.
+  /// The value for ``TokenScriptRequest/signer``, or nil if the server states none.
   public let signer: String?
-  /// What people call the file or its signer.
+  /// The name of the file or its signer for people, if the server states one.
   public let title: String?
-  /// The key identifier of the signer, where the server tells it.
+  /// The key identifier of the signer, if the server states one.
   public let key: String?
-  /// When the file was modified, as the server wrote it, where it tells it.
+  /// The time of the last modification as the server wrote it, if it states one.
   public let modified: String?
 
-  /// More than a user could choose among.
+  /// The most choices that are read; a user could not choose among more.
   private static let limit = 100
 
-  /// Reads the list that comes with 300 (RFC 9110 section 15.4.1): its JSON form where that is what
-  /// came, else the `Link` fields.
+  /// Reads the list of a response with status 300 (RFC 9110 section 15.4.1): the body if that is JSON, else the `Link`
+  /// fields.
   ///
-  /// - Parameter response: the answer.
+  /// - Parameter response: the response.
   /// - Returns: at most 100 choices.
   static func list(of response: IncomingResponse) -> [TokenScriptChoice] {
     let type = response.fields.first(.contentType)?.prefix { $0 != ";" } ?? ""

@@ -1,36 +1,36 @@
 public import HTTPProtocol
 
-/// What a wallet does with a repository's answers: decisions only, no input or output.
+/// A wallet's decisions on a repository's responses, without input or output.
 ///
-/// Make one for each contract, do what ``start()`` says, and hand back what came of it until the
-/// action is ``Action/finish(_:)``. ``TokenScriptAgent`` does so over HTTP and files; a wallet that
-/// has its own of both can do the same.
+/// Make one for each contract, carry out the action that ``start()`` returns, and hand back the result until the action
+/// is ``Action/finish(_:)``. ``TokenScriptAgent`` does so over HTTP and files; a wallet that has its own of both can do
+/// the same.
 ///
-/// - The namespaces are asked in order. The next one is asked where a repository has no file (404,
-///   410), and where its file is rejected; an update that is rejected makes way for no namespace
-///   that the wallet likes less than that of the local file, which is good.
-/// - A request is conditional where the local file is in the namespace asked for, or in none. That of
-///   another namespace says nothing of when this one's was published: files of one age are common,
-///   and the wallet would never come to a namespace that it has just learned.
-/// - A local file that is newer than the repository's is its author's own, and stays, whatever its
-///   namespace: what an author loses can't be downloaded again.
-/// - Who asks for a certain signer's file gets it in the place of another signer's of whatever age.
-/// - Whatever else comes ends the exchange, and the local file stays.
+/// - The namespaces are asked in order. The next one is asked if the repository has no file (404, 410) or its file is
+///   rejected. After a rejected update no namespace is asked that the wallet prefers less than the local file's, which
+///   is good.
+/// - A request is conditional if the local file is in the namespace asked for, or in none. The time of a file in another
+///   namespace says nothing about this one: files of one age are common, and the wallet would never come to a namespace
+///   that it has just learned.
+/// - A local file that is newer than the repository's is its author's own, and stays, whatever its namespace: an author
+///   couldn't download it again.
+/// - If a certain signer's file is asked for, it replaces another signer's of any age.
+/// - Any other response ends the exchange, and the local file stays.
 public struct TokenScriptExchange: Sendable {
   /// The file in the cache.
   public struct LocalFile: Sendable, Equatable {
-    /// When it was modified: for a download, the repository's `Last-Modified`.
+    /// The time of the last modification; for a download, the repository's `Last-Modified`.
     public let modified: HTTPDate
-    /// Its namespace; nil: it is no TokenScript.
+    /// The file's namespace, or nil if it is no TokenScript.
     public let namespace: TokenScriptNamespace?
-    /// Whether somebody else signed it than the user asks for now: then its time says nothing.
+    /// Whether the file is signed by another signer than the user asks for now; then its time says nothing.
     public let isOtherSigners: Bool
 
-    /// A local file.
+    /// Makes the description of a local file.
     ///
     /// - Parameters:
     ///   - modified: the file's time, in UTC.
-    ///   - namespace: its root element's namespace; nil if that is none of TokenScript's.
+    ///   - namespace: the root element's namespace, or nil if that is none of TokenScript's.
     ///   - isOtherSigners: whether a certain signer's file is asked for, and this one holds another's
     ///     signature.
     public init(
@@ -42,16 +42,16 @@ public struct TokenScriptExchange: Sendable {
     }
   }
 
-  /// What is to be done.
+  /// An action that the caller carries out.
   public enum Action: Sendable, Equatable {
-    /// Ask for the file in a namespace, nil: in the one that the repository chooses; with
-    /// `If-Modified-Since` where a date is given. Go on with ``TokenScriptExchange/answered(_:)``.
+    /// Ask for the file in a namespace, or in one that the repository chooses if there is none, with
+    /// `If-Modified-Since` if there is a date. Go on with ``TokenScriptExchange/received(_:)``.
     case ask(TokenScriptNamespace?, modifiedSince: HTTPDate?)
-    /// Inspect the file that came. Go on with ``TokenScriptExchange/inspected(_:)``.
+    /// Inspect the file that was received. Go on with ``TokenScriptExchange/inspected(_:)``.
     case inspect(TokenScriptNamespace?)
-    /// Put the file that came into the cache, give it this time, and finish.
+    /// Put the file that was received into the cache, give it this time, and finish.
     case store(modified: HTTPDate, TokenScriptReport)
-    /// Nothing more. A file that came and was not to be stored is dropped.
+    /// Finish, and drop a file that was received and was not to be stored.
     case finish(TokenScriptReport)
   }
 
@@ -63,11 +63,11 @@ public struct TokenScriptExchange: Sendable {
   private var attempts: [TokenScriptReport.Attempt] = []
   private var hasGone = false
 
-  /// An exchange.
+  /// Makes an exchange.
   ///
   /// - Parameters:
-  ///   - namespaces: those to ask for, in order; none: the repository chooses.
-  ///   - local: the file in the cache, if there is one.
+  ///   - namespaces: the namespaces to ask for, in order; if there are none, the repository chooses.
+  ///   - local: the file in the cache, or nil if there is none.
   ///   - now: the wallet's clock.
   public init(namespaces: [TokenScriptNamespace], local: LocalFile?, now: HTTPDate) {
     self.namespaces = namespaces.isEmpty ? [nil] : namespaces
@@ -75,15 +75,15 @@ public struct TokenScriptExchange: Sendable {
     self.now = now
   }
 
-  /// The first thing to do.
+  /// Returns the first action.
   public func start() -> Action { ask() }
 
-  /// Decides on an answer.
+  /// Decides on a response.
   ///
-  /// - Parameter answer: the repository's answer to the last ``Action/ask(_:modifiedSince:)``.
-  /// - Returns: what is to be done.
-  public mutating func answered(_ answer: TokenScriptAnswer) -> Action {
-    switch answer {
+  /// - Parameter response: the repository's response to the last ``Action/ask(_:modifiedSince:)``.
+  /// - Returns: the next action.
+  public mutating func received(_ response: TokenScriptResponse) -> Action {
+    switch response {
     case .file(let lastModified):
       self.lastModified = lastModified
       if let settled = settle(lastModified) { return settled }
@@ -102,15 +102,15 @@ public struct TokenScriptExchange: Sendable {
 
   /// Decides on a file.
   ///
-  /// - Parameter result: what the inspection of the file that came last has found.
-  /// - Returns: what is to be done.
+  /// - Parameter result: the result of inspecting the file that was received last.
+  /// - Returns: the next action.
   public mutating func inspected(
     _ result: Result<SignedTokenScript, TokenScriptRejection>
   ) -> Action {
     switch result {
     case .success(let script):
-      // The time of the signature is what Last-Modified ought to be. Without either the file counts
-      // as old, so that whatever comes next is newer.
+      // Last-Modified ought to be the time of the signature. Without either the file counts as old, so that any later
+      // one is newer.
       let signed = script.signingTime.map { HTTPDate($0) }
       if lastModified == nil, let settled = settle(signed) { return settled }
       let modified = min(max(lastModified ?? signed ?? HTTPDate(0), HTTPDate(0)), now)
@@ -142,7 +142,7 @@ public struct TokenScriptExchange: Sendable {
 
   /// Compares the repository's file with the local one.
   ///
-  /// - Returns: the end; nil: the repository's is to be had instead.
+  /// - Returns: the end of the exchange, or nil if the repository's file is wanted instead.
   private mutating func settle(_ date: HTTPDate?) -> Action? {
     guard let local, !local.isOtherSigners, let date else { return nil }
     if date < local.modified {
@@ -151,7 +151,7 @@ public struct TokenScriptExchange: Sendable {
     return date == local.modified && isConditional ? finish(.unchanged, "not modified") : nil
   }
 
-  /// Asks in the next namespace, or ends where there is none before `end`.
+  /// Asks in the next namespace, or ends if there is none before `end`.
   private mutating func goOn(
     to end: Int, after result: String, _ rejection: TokenScriptRejection? = nil
   ) -> Action {

@@ -1,13 +1,13 @@
 internal import Cryptography
 internal import XMLSecurity
 
-/// A TokenScript that was verified: what it says of itself, and who signed it.
+/// A TokenScript that was verified, with its signer.
 public struct SignedTokenScript: Sendable, Equatable {
   /// Whether the signer's name can be believed.
   public enum Trust: Sendable, Equatable {
     /// Its certificate leads to a root.
     case trusted
-    /// It does not, for a reason in words: the name is a mere claim, the key is not.
+    /// Its certificate leads to none, for a reason in words: the name is a mere claim, the key is not.
     case untrusted(reason: String)
     /// No roots were given to check it against.
     case unchecked
@@ -17,46 +17,44 @@ public struct SignedTokenScript: Sendable, Equatable {
   public let namespace: TokenScriptNamespace
   /// The common name of the last signer's certificate; nil for a bare key.
   public let signer: String?
-  /// The last signer's key: an Ethereum address, or the SHA-256 of the SubjectPublicKeyInfo in
-  /// hexadecimal digits.
+  /// The last signer's key: an Ethereum address, or the SHA-256 of the SubjectPublicKeyInfo in hexadecimal digits.
   public let key: String
   /// Whether ``signer`` can be believed.
   public let trust: Trust
-  /// When it was signed, in seconds since 1970 UTC; nil if the signature doesn't say, or names a
-  /// moment that is still to come.
+  /// The time of the signature in seconds since 1970 UTC, or nil if the signature states none or one in the future.
   public let signingTime: Int64?
 }
 
-/// Why a wallet doesn't take a file.
+/// A reason for which a wallet doesn't take a file.
 public struct TokenScriptRejection: Error, Sendable, Equatable, CustomStringConvertible {
-  /// What is wrong, for programs.
+  /// The reason, for programs.
   public enum Code: String, Sendable {
-    /// It is no XML, or more of it than a wallet reads.
+    /// The file is no XML, or more of it than a wallet reads.
     case malformed
-    /// It is no TokenScript, or in another namespace than the one asked for.
+    /// The file is no TokenScript, or is in another namespace than the one asked for.
     case namespace
-    /// It doesn't describe the contract's tokens on the network.
+    /// The file doesn't describe the contract's tokens on the network.
     case contract
-    /// It isn't signed, or a signature doesn't hold.
+    /// The file isn't signed, or a signature doesn't hold.
     case signature
-    /// Somebody else signed it than was asked for.
+    /// The file is signed by another signer than was asked for.
     case signer
   }
 
-  /// What is wrong, for programs.
+  /// The reason, for programs.
   public let code: Code
-  /// What is wrong, for people; may quote the file.
+  /// The reason, for people; it may quote the file.
   public let message: String
-  /// The message.
+  /// The reason, for people.
   public var description: String { message }
 }
 
 /// Decides whether bytes are the TokenScript that was asked for.
 ///
-/// Whoever serves the bytes is not believed in anything: the namespace, the contract, the network,
-/// the signature and, where one was asked for, the signer are read from the file itself.
+/// The server is trusted in nothing: the namespace, the contract, the network, the signature and, if one was asked for,
+/// the signer are read from the file itself.
 struct TokenScriptInspector: Sendable {
-  /// What certificates are checked against; nil: they are not.
+  /// The roots that certificates are checked against, or nil if they are not checked.
   let roots: TrustStore?
   private let verifier = SignatureVerifier()
 
@@ -64,10 +62,10 @@ struct TokenScriptInspector: Sendable {
   ///
   /// - Parameters:
   ///   - bytes: the whole file, at most 8 MiB.
-  ///   - request: what was asked for.
-  ///   - namespace: the namespace asked for; nil: any.
+  ///   - request: the request.
+  ///   - namespace: the namespace asked for, or nil for any.
   ///   - now: the time, in seconds since 1970 UTC.
-  /// - Returns: what it says of itself, and who signed it.
+  /// - Returns: the verified file.
   /// - Throws: ``TokenScriptRejection``.
   func inspect(
     _ bytes: [UInt8], for request: TokenScriptRequest, in namespace: TokenScriptNamespace?,
@@ -119,11 +117,10 @@ struct TokenScriptInspector: Sendable {
       key: signature.key.identifier, trust: trust, signingTime: time)
   }
 
-  /// Whether a file describes the tokens of the contract at an address.
+  /// Returns whether a file describes the tokens of the contract at an address.
   ///
-  /// Only a contract that `origins` names counts: the file merely uses the others. Of the network
-  /// nothing is asked, as the server isn't told it: whoever deployed a contract there deployed those
-  /// with the same address (the specification of 2018).
+  /// Only a contract that `origins` names counts: the file merely uses the others. The network isn't checked, as the
+  /// server isn't told it: contracts of one address on several networks have one deployer (the specification of 2018).
   private static func describes(_ root: XMLElement, _ address: EthereumAddress) -> Bool {
     guard root.name == "token" else { return false }
     let namespace = root.namespace
@@ -141,9 +138,9 @@ struct TokenScriptInspector: Sendable {
 }
 
 extension VerifiedSignature {
-  /// Whether it is a certain signer's.
+  /// Returns whether the signature is a certain signer's.
   ///
-  /// - Parameter signer: the common name of a certificate or a key identifier; its case says nothing.
+  /// - Parameter signer: the common name of a certificate or a key identifier, in any case.
   func isSigned(by signer: String) -> Bool {
     let wanted = signer.lowercased()
     return certificate?.commonName?.lowercased() == wanted

@@ -1,11 +1,11 @@
 /// A version of the TokenScript language: the year and month that its XML namespace names.
 ///
-/// A wallet lists those that it understands, its first preference first.
+/// A wallet lists the versions that it understands, the preferred one first.
 public struct TokenScriptNamespace: Hashable, Sendable, CustomStringConvertible {
   /// `YYYY/MM`, as it stands in the repository's URLs.
   public let path: String
 
-  /// The URI that the root element of such a file is in.
+  /// The URI of the root element's namespace.
   public var uri: String { Self.prefix + path + Self.suffix }
 
   /// The same as ``path``.
@@ -14,7 +14,7 @@ public struct TokenScriptNamespace: Hashable, Sendable, CustomStringConvertible 
   /// Reads a version as people write it.
   ///
   /// - Parameter text: `YYYY/MM`, with a month from 01 to 12.
-  /// - Returns: nil for anything else.
+  /// - Returns: the version, or nil for anything else.
   public init?(_ text: some StringProtocol) {
     let bytes = Array(text.utf8)
     let isDigit = bytes.map { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
@@ -27,7 +27,7 @@ public struct TokenScriptNamespace: Hashable, Sendable, CustomStringConvertible 
   /// Reads a version from the namespace of a root element.
   ///
   /// - Parameter uri: `http://tokenscript.org/<YYYY>/<MM>/tokenscript`.
-  /// - Returns: nil for any other URI.
+  /// - Returns: the version, or nil for any other URI.
   public init?(uri: String) {
     guard uri.hasPrefix(Self.prefix), uri.hasSuffix(Self.suffix),
       uri.utf8.count == Self.prefix.utf8.count + 7 + Self.suffix.utf8.count

@@ -1,43 +1,43 @@
 public import HTTPProtocol
 
-/// What came of asking a repository for a TokenScript.
+/// The result of asking a repository for a TokenScript.
 public struct TokenScriptReport: Sendable, Equatable {
-  /// One answer of the repository, or its failure to give one.
+  /// One response of the repository, or its failure to give one.
   public struct Attempt: Sendable, Equatable {
-    /// The namespace asked for; nil: the repository chose.
+    /// The namespace asked for, or nil if the repository chose.
     public let namespace: TokenScriptNamespace?
-    /// What came of it, in a few words; may quote the file.
+    /// The result in a few words; it may quote the file.
     public let result: String
-    /// Why the file that came was not taken; nil: another result.
+    /// The reason for which the received file was not taken, or nil for another result.
     public let rejection: TokenScriptRejection?
   }
 
-  /// How it ended.
+  /// The end of an exchange.
   public enum Outcome: Sendable, Equatable {
-    /// A verified file is in the cache now; `isUpdate`: in place of an older one.
+    /// A verified file is in the cache now, in place of an older one if `isUpdate`.
     case stored(SignedTokenScript, modified: HTTPDate, isUpdate: Bool)
     /// The repository has nothing newer than the local file.
     case unchanged
-    /// The local file is newer than the repository's, of the date given: its author's own, who
-    /// tests it. It stays.
+    /// The local file is newer than the repository's, which is of the date given: it is an author's own, for a test, and
+    /// stays.
     case ownFile(repository: HTTPDate)
     /// Several signers have published a file: the user must choose one, and ask for it by
     /// ``TokenScriptRequest/signer``.
     case choices([TokenScriptChoice])
-    /// The repository has no file; `isGone`: it had one.
+    /// The repository has no file; it had one if `isGone`.
     case absent(isGone: Bool)
-    /// No file that the repository has can be taken; the attempts say why.
+    /// The repository's files are all rejected, for reasons that the attempts state.
     case invalid
-    /// The repository gave no answer that is of use; the reason in words.
+    /// The repository gave no useful response, for a reason in words.
     case failed(String)
   }
 
-  /// How it ended.
+  /// The end of the exchange.
   public let outcome: Outcome
-  /// Every answer, in order.
+  /// Every attempt, in order.
   public let attempts: [Attempt]
   /// Whether a file lies in the cache now, new or old.
   public let hasFile: Bool
-  /// Where it lies, or would lie.
+  /// The file's path, whether there is a file or not.
   public var path = ""
 }

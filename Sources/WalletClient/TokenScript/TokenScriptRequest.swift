@@ -1,36 +1,34 @@
 public import Cryptography
 internal import HTTPProtocol
 
-/// What a wallet wants: the TokenScript of one contract on one network, in a namespace that it
-/// understands.
+/// A wallet's request for the TokenScript of one contract on one network, in a namespace that it understands.
 public struct TokenScriptRequest: Sendable {
-  /// Why a text is not taken for a contract's address.
+  /// A reason for which a text is not taken for a contract's address.
   public enum AddressError: Error, Sendable, Equatable {
-    /// It is not `0x` and 40 hexadecimal digits.
+    /// The text is not `0x` and 40 hexadecimal digits.
     case malformed
   }
 
-  /// The contract.
+  /// The address of the contract.
   public let address: EthereumAddress
-  /// The contract as the wallet spells it: `0x` and 40 digits of any case, and nothing else. The
-  /// URL and the cached file are named so.
+  /// The address as the wallet spells it: `0x` and 40 digits of any case, and nothing else. The URL and the cached file
+  /// are named so.
   public let spelling: String
-  /// The chain's number: 1 is Ethereum's main network. The repository isn't told; the cache is
-  /// divided by it.
+  /// The chain's number: 1 is Ethereum's main network. The repository isn't told; the cache has a folder for each.
   public let network: UInt64
-  /// The namespaces in the order in which they are asked for; none: the repository chooses.
+  /// The namespaces in the order in which they are asked for. If there are none, the repository chooses.
   public let namespaces: [TokenScriptNamespace]
-  /// Whose file is wanted: the common name of a certificate, or a key identifier; nil: anybody's.
+  /// The wanted file's signer, as the common name of a certificate or a key identifier, or nil for anybody.
   public let signer: String?
 
-  /// A request.
+  /// Makes a request.
   ///
   /// - Parameters:
   ///   - address: the contract: `0x` and 40 hexadecimal digits.
   ///   - network: the chain's number.
-  ///   - namespaces: those that the wallet understands, the preferred one first; none: the
-  ///     repository chooses.
-  ///   - signer: a certificate's common name or a key identifier; nil: anybody's file will do.
+  ///   - namespaces: those that the wallet understands, the preferred one first; if there are none, the repository
+  ///     chooses.
+  ///   - signer: a certificate's common name or a key identifier, or nil if anybody's file will do.
   /// - Throws: ``AddressError``.
   public init(
     address: String, network: UInt64, namespaces: [TokenScriptNamespace] = [],
@@ -44,10 +42,10 @@ public struct TokenScriptRequest: Sendable {
     self.signer = signer
   }
 
-  /// Where the file is asked for.
+  /// Returns the URL of the file.
   ///
   /// - Parameters:
-  ///   - namespace: the namespace; nil: the repository chooses.
+  ///   - namespace: the namespace, or nil to let the repository choose.
   ///   - repository: the repository's URL, without a slash at its end.
   func url(in namespace: TokenScriptNamespace?, of repository: String) -> String {
     let folder = namespace.map { "\($0.path)/" } ?? ""

@@ -1,7 +1,6 @@
 internal import HTTPProtocol
 
-/// What a wallet tells a repository of itself with every request, so that the repository can choose
-/// a file that this wallet reads.
+/// A wallet's description of itself in every request, from which a repository can choose a file that this wallet reads.
 public struct WalletIdentity: Sendable, Equatable {
   /// The platforms that the specification knows.
   public enum Platform: String, Sendable, CaseIterable {
@@ -11,14 +10,14 @@ public struct WalletIdentity: Sendable, Equatable {
 
   /// `X-Client-Name`: the wallet's name.
   public var name: String
-  /// `X-Client-Version`: the wallet's version, `1.0.3`.
+  /// `X-Client-Version`: the wallet's version, such as `1.0.3`.
   public var version: String
-  /// `X-Platform-Name`.
+  /// `X-Platform-Name`: the system that the wallet runs on.
   public var platform: Platform
-  /// `X-Platform-Version`: the version of the phone's system, `11.1.2`.
+  /// `X-Platform-Version`: the version of that system, such as `11.1.2`.
   public var platformVersion: String
 
-  /// An identity.
+  /// Makes an identity.
   ///
   /// - Parameters:
   ///   - name: the wallet's name.

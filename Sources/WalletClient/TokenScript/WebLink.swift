@@ -1,18 +1,18 @@
 internal import HTTPProtocol
 
 /// A link in a header (RFC 8288 section 3).
-struct WebLink: Equatable {
+package struct WebLink: Equatable {
   /// The URI, as it was written.
-  let target: String
+  package let target: String
   private var parameters: [String: String] = [:]
 
   /// The kinds of the link, in lower case.
-  var relations: [String] {
+  package var relations: [String] {
     parameters["rel"]?.lowercased().split(separator: " ").map(String.init) ?? []
   }
 
-  /// What people call the target: `title*` (RFC 8187) where it can be read, else `title`.
-  var title: String? {
+  /// The target's name for people: `title*` (RFC 8187) if that can be read, else `title`.
+  package var title: String? {
     if let extended = parameters["title*"] {
       let parts = extended.split(separator: "'", maxSplits: 2, omittingEmptySubsequences: false)
       if parts.count == 3, parts[0].lowercased() == "utf-8",
@@ -24,11 +24,11 @@ struct WebLink: Equatable {
     return parameters["title"]
   }
 
-  /// Reads the value of `Link` fields.
+  /// Reads the values of `Link` fields, whatever they are.
   ///
   /// - Parameter text: the values, joined by commas.
-  /// - Returns: the links up to the first that is malformed.
-  static func list(_ text: String) -> [WebLink] {
+  /// - Returns: the links before the first malformed one.
+  package static func list(_ text: String) -> [WebLink] {
     var rest = Array(text.utf8)[...]
     var links: [WebLink] = []
     while true {

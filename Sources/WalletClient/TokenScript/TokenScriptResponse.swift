@@ -1,11 +1,11 @@
 internal import HTTPClient
 public import HTTPProtocol
 
-/// A repository's answer, as far as a wallet cares.
-public enum TokenScriptAnswer: Sendable, Equatable {
-  /// 200: a file, modified then; nil: no date, or none that can be read.
+/// A repository's response, as far as a wallet cares.
+public enum TokenScriptResponse: Sendable, Equatable {
+  /// 200: a file, with its `Last-Modified` if that can be read.
   case file(lastModified: HTTPDate?)
-  /// 304: the file that the wallet has will do; with the date of the repository's, if it is told.
+  /// 304: the file that the wallet has will do; with the date of the repository's, if that is stated.
   case notModified(lastModified: HTTPDate?)
   /// 300: the files of several signers.
   case choices([TokenScriptChoice])
@@ -14,10 +14,10 @@ public enum TokenScriptAnswer: Sendable, Equatable {
   /// Anything else, in words.
   case failure(String)
 
-  /// Reads an answer.
+  /// Reads a response.
   ///
   /// - Parameters:
-  ///   - response: the answer.
+  ///   - response: the response.
   ///   - now: the wallet's clock, for dates with a year of two digits.
   init(_ response: IncomingResponse, now: HTTPDate) {
     let lastModified = response.fields.first(.lastModified)
@@ -36,7 +36,7 @@ public enum TokenScriptAnswer: Sendable, Equatable {
       let code = response.status.code
       let words =
         switch code {
-        case 200..<300: "an answer without a file"
+        case 200..<300: "a response without a file"
         case 300..<400: "a redirect, which is not followed"
         case 429: "too many requests, ask again later"
         case 500...: "the server failed, ask again later"
