@@ -2,14 +2,14 @@ internal import CSodium
 
 /// An Ed25519 key pair for signatures.
 public struct AuthenticationKeyPair: Sendable {
-  /// The half that everyone may know.
+  /// The public half.
   public let publicKey: AuthenticationPublicKey
   /// The seed, and the public key after it.
   private let secret: SecretMemory
 
   /// Makes a new pair.
   ///
-  /// - Parameter lifetime: where the secret half is kept.
+  /// - Parameter lifetime: decides in what memory the secret half is kept.
   public static func generate(for lifetime: KeyLifetime = .longTerm) -> AuthenticationKeyPair {
     let seed = unsafe SecretMemory(count: Int(crypto_sign_SEEDBYTES), for: .session) { memory in
       unsafe randombytes_buf(memory, Int(crypto_sign_SEEDBYTES))
@@ -17,11 +17,12 @@ public struct AuthenticationKeyPair: Sendable {
     return unsafe seed.withPointer { unsafe AuthenticationKeyPair(seed: $0, for: lifetime) }
   }
 
-  /// Takes the seed from which both halves follow.
+  /// Makes the pair of a seed, from which both halves follow.
   ///
   /// - Parameters:
-  ///   - seed: exactly 32 secret bytes; nil for any other number. Copied: ``wipe(_:)`` the original.
-  ///   - lifetime: where the copy is kept.
+  ///   - seed: 32 secret bytes. They are copied: ``wipe(_:)`` the original.
+  ///   - lifetime: decides in what memory the copy is kept.
+  /// - Returns: the pair, or nil for any other number of bytes.
   public init?(seed: [UInt8], for lifetime: KeyLifetime = .longTerm) {
     guard seed.count == Int(crypto_sign_SEEDBYTES) else { return nil }
     self = unsafe AuthenticationKeyPair(seed: seed, for: lifetime)
@@ -59,9 +60,10 @@ public struct AuthenticationKeyPair: Sendable {
     return signature
   }
 
-  /// Lends the seed, to be written to a file that only its owner reads.
+  /// Calls a closure with the seed, to be written to a file that only its owner reads.
   ///
   /// - Parameter body: gets 32 bytes, which are wiped when it returns unless it keeps them.
+  /// - Returns: the closure's result.
   public func withSeed<Result, Failure: Error>(
     _ body: ([UInt8]) throws(Failure) -> Result
   ) throws(Failure) -> Result {

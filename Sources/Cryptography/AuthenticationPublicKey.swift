@@ -7,10 +7,10 @@ public struct AuthenticationPublicKey: FixedBytes {
   private var third: UInt64 = 0
   private var fourth: UInt64 = 0
 
-  /// 32 zero bytes, which are of low order.
+  /// Makes a key of 32 zero bytes, which is of low order.
   public init() {}
 
-  /// Whether the point is of low order: no signature is valid under such a key.
+  /// Whether the point is of low order; no signature is valid under such a key.
   public var isLowOrder: Bool {
     var point = self
     point.fourth = (fourth.bigEndian & ~0x80).bigEndian
@@ -29,7 +29,7 @@ public struct AuthenticationPublicKey: FixedBytes {
       "eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
     ].compactMap { AuthenticationPublicKey(hex: $0) })
 
-  /// Whether a signature was made over a message with this key's secret half.
+  /// Returns whether a signature was made over a message with this key's secret half.
   ///
   /// - Parameters:
   ///   - signature: detached, 64 bytes.
@@ -38,7 +38,7 @@ public struct AuthenticationPublicKey: FixedBytes {
     unsafe verifies(signature, over: message, count: message.count)
   }
 
-  /// Whether a signature was made over a value's bytes with this key's secret half.
+  /// Returns whether a signature was made over a value's bytes with this key's secret half.
   public func verifies(_ signature: Signature, over value: some FixedBytes) -> Bool {
     unsafe value.withPointer {
       unsafe verifies(signature, over: $0, count: type(of: value).byteCount)

@@ -1,21 +1,22 @@
 internal import CSodium
 
-/// What two key pairs agree on, to seal and open boxes with (NaCl's `crypto_box_beforenm`): the
-/// expensive half of a box, done once.
+/// The key on which two key pairs agree, for sealing and opening boxes (NaCl's `crypto_box_beforenm`). Agreeing is the
+/// expensive half of a box, and is done once.
 ///
-/// It lasts as long as a connection and there are many, so it lies in ordinary memory that is wiped on
-/// release (``KeyLifetime/session``).
+/// A key lasts as long as a connection and there are many, so it lies in ordinary memory that is wiped on release
+/// (``KeyLifetime/session``).
 public struct BoxKey: Sendable {
-  /// How much longer a box is than its message, in bytes: the Poly1305 tag in front.
+  /// The bytes by which a box is longer than its message: the Poly1305 tag in front.
   public static let tagLength = 16
 
   private let key: SecretMemory
 
-  /// Agrees on a key; either side comes to the same.
+  /// Agrees on a key, which is the same on either side.
   ///
   /// - Parameters:
   ///   - own: the own pair.
-  ///   - peer: the other side's public key; nil if it is of low order.
+  ///   - peer: the other side's public key.
+  /// - Returns: the key, or nil if the other side's is of low order.
   public init?(own: EncryptionKeyPair, peer: EncryptionPublicKey) {
     var isAgreed = false
     key = unsafe SecretMemory(count: Int(crypto_box_BEFORENMBYTES), for: .session) { memory in
@@ -31,7 +32,7 @@ public struct BoxKey: Sendable {
   ///
   /// - Parameters:
   ///   - message: any number of bytes.
-  ///   - nonce: never used with this key before.
+  ///   - nonce: a nonce that was never used with this key before.
   /// - Returns: the tag and the ciphertext, ``tagLength`` bytes longer than the message.
   public func seal(_ message: ArraySlice<UInt8>, nonce: BoxNonce) -> [UInt8] {
     unsafe [UInt8](unsafeUninitializedCapacity: message.count + Self.tagLength) { box, count in
@@ -44,18 +45,18 @@ public struct BoxKey: Sendable {
     }
   }
 
-  /// Seals a message.
+  /// Seals a message, as ``seal(_:nonce:)`` seals a slice.
   public func seal(_ message: [UInt8], nonce: BoxNonce) -> [UInt8] {
     seal(message[...], nonce: nonce)
   }
 
-  /// Seals a message where it stands, in a larger buffer.
+  /// Seals a message in place, within a larger buffer.
   ///
   /// - Parameters:
-  ///   - range: the places in `buffer` that the box takes: ``tagLength`` bytes of any content for the
-  ///     tag, and behind them the message.
-  ///   - buffer: all else in it stays as it is.
-  ///   - nonce: never used with this key before.
+  ///   - range: the place of the box in `buffer`: ``tagLength`` bytes of any content for the tag, and behind them the
+  ///     message.
+  ///   - buffer: the buffer, which stays as it is outside the range.
+  ///   - nonce: a nonce that was never used with this key before.
   public func seal(_ range: Range<Int>, of buffer: inout [UInt8], nonce: BoxNonce) {
     precondition(
       range.count >= Self.tagLength && range.lowerBound >= 0 && range.upperBound <= buffer.count,
@@ -84,8 +85,8 @@ public struct BoxKey: Sendable {
   ///
   /// - Parameters:
   ///   - box: the tag and the ciphertext.
-  ///   - nonce: what it was sealed with.
-  /// - Returns: the message; nil if the box is none of this key and nonce, or was changed.
+  ///   - nonce: the nonce that the box was sealed with.
+  /// - Returns: the message, or nil if the box is none of this key and nonce, or was changed.
   public func open(_ box: ArraySlice<UInt8>, nonce: BoxNonce) -> [UInt8]? {
     guard box.count >= Self.tagLength else { return nil }
     var isGenuine = false
@@ -107,7 +108,7 @@ public struct BoxKey: Sendable {
     return isGenuine ? message : nil
   }
 
-  /// Opens a box.
+  /// Opens a box, as ``open(_:nonce:)`` opens a slice.
   public func open(_ box: [UInt8], nonce: BoxNonce) -> [UInt8]? {
     open(box[...], nonce: nonce)
   }

@@ -2,13 +2,13 @@ internal import CSodium
 
 /// An X25519 key pair for ``BoxKey`` and ``SealedBox``.
 public struct EncryptionKeyPair: Sendable {
-  /// The half that everyone may know.
+  /// The public half.
   public let publicKey: EncryptionPublicKey
   let secret: SecretMemory
 
   /// Makes a new pair.
   ///
-  /// - Parameter lifetime: where the secret half is kept.
+  /// - Parameter lifetime: decides in what memory the secret half is kept.
   public static func generate(for lifetime: KeyLifetime = .longTerm) -> EncryptionKeyPair {
     EncryptionKeyPair(
       unsafe SecretMemory(count: Int(crypto_box_SECRETKEYBYTES), for: lifetime) { memory in
@@ -16,11 +16,12 @@ public struct EncryptionKeyPair: Sendable {
       })
   }
 
-  /// Takes the secret half; the public one follows from it.
+  /// Makes the pair of a secret half, from which the public one follows.
   ///
   /// - Parameters:
-  ///   - secret: exactly 32 bytes; nil for any other number. Copied: ``wipe(_:)`` the original.
-  ///   - lifetime: where the copy is kept.
+  ///   - secret: 32 bytes. They are copied: ``wipe(_:)`` the original.
+  ///   - lifetime: decides in what memory the copy is kept.
+  /// - Returns: the pair, or nil for any other number of bytes.
   public init?(secret: [UInt8], for lifetime: KeyLifetime = .longTerm) {
     guard secret.count == Int(crypto_box_SECRETKEYBYTES) else { return nil }
     self.init(SecretMemory(secret, for: lifetime))
@@ -36,9 +37,10 @@ public struct EncryptionKeyPair: Sendable {
     self.secret = secret
   }
 
-  /// Lends the secret half, to be written to a file that only its owner reads.
+  /// Calls a closure with the secret half, to be written to a file that only its owner reads.
   ///
   /// - Parameter body: gets 32 bytes, which are wiped when it returns unless it keeps them.
+  /// - Returns: the closure's result.
   public func withSecret<Result, Failure: Error>(
     _ body: ([UInt8]) throws(Failure) -> Result
   ) throws(Failure) -> Result {

@@ -1,16 +1,16 @@
 /// An X25519 public key (RFC 7748): 32 bytes, ordered as unsigned bytes.
 ///
-/// Any 32 bytes are a key; ``isLowOrder`` tells those with which no secret can be agreed on.
+/// Any 32 bytes are a key; no secret can be agreed on with those that are ``isLowOrder``.
 public struct EncryptionPublicKey: FixedBytes, Comparable {
   private var first: UInt64 = 0
   private var second: UInt64 = 0
   private var third: UInt64 = 0
   private var fourth: UInt64 = 0
 
-  /// 32 zero bytes, which are of low order.
+  /// Makes a key of 32 zero bytes, which is of low order.
   public init() {}
 
-  /// Whether the point is of low order: what is agreed on with it would be known to everyone.
+  /// Whether the point is of low order; everyone would know a secret that is agreed on with it.
   ///
   /// The highest bit is no part of the point. A public key is no secret, so the time may differ.
   public var isLowOrder: Bool {
@@ -19,7 +19,7 @@ public struct EncryptionPublicKey: FixedBytes, Comparable {
     return Self.lowOrder.contains(point)
   }
 
-  /// Whether this is the one way to write the point: below 2^255 - 19, and the highest bit zero.
+  /// Whether this is the canonical form of the point: below 2^255 - 19, and the highest bit zero.
   ///
   /// Other keys agree on the same secrets as a canonical one. No key pair has one of them.
   public var isCanonical: Bool {
@@ -41,7 +41,7 @@ public struct EncryptionPublicKey: FixedBytes, Comparable {
       "eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
     ].compactMap { EncryptionPublicKey(hex: $0) })
 
-  /// Whether the bytes of one key come before those of another, each byte unsigned.
+  /// Returns whether the bytes of one key come before those of another, each byte unsigned.
   public static func < (left: EncryptionPublicKey, right: EncryptionPublicKey) -> Bool {
     (
       left.first.bigEndian, left.second.bigEndian, left.third.bigEndian, left.fourth.bigEndian

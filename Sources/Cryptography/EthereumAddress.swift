@@ -1,14 +1,14 @@
 /// An Ethereum address: 20 bytes, written as `0x` and 40 hexadecimal digits.
 ///
-/// The bytes are kept inline, so that an address is a cheap key of a dictionary.
+/// The bytes lie inline, so that an address is a cheap key of a dictionary.
 public struct EthereumAddress: Hashable, Sendable {
-  /// What the case of an address's letters says (EIP-55).
+  /// The meaning of the case of an address's letters (EIP-55).
   public enum Checksum: Sendable, Hashable {
     /// The case is the checksum of the digits.
     case valid
     /// All letters are of one case, or there are none: no checksum was given.
     case absent
-    /// The case is mixed, and not that of the checksum: probably a mistyped address.
+    /// The case is mixed, and not that of the checksum; the address is probably mistyped.
     case wrong
   }
 
@@ -16,7 +16,7 @@ public struct EthereumAddress: Hashable, Sendable {
   private let middle: UInt64
   private let tail: UInt32
 
-  /// Takes the 20 bytes of an address; nil if there are not 20.
+  /// Takes the bytes of an address, or returns nil if they are not 20.
   public init?(bytes: [UInt8]) {
     guard bytes.count == 20 else { return nil }
     head = bytes[0..<8].reduce(0) { $0 << 8 | UInt64($1) }
@@ -24,7 +24,7 @@ public struct EthereumAddress: Hashable, Sendable {
     tail = bytes[16..<20].reduce(0) { $0 << 8 | UInt32($1) }
   }
 
-  /// Reads `0x` and 40 digits of any case, whatever their checksum says; nil for anything else.
+  /// Reads `0x` and 40 digits of any case, whatever their checksum; returns nil for anything else.
   public init?(utf8 text: some Collection<UInt8>) {
     guard text.count == 42, text.first == UInt8(ascii: "0"),
       let mark = text.dropFirst().first, mark | 0x20 == UInt8(ascii: "x"),
@@ -33,16 +33,16 @@ public struct EthereumAddress: Hashable, Sendable {
     self.init(bytes: bytes)
   }
 
-  /// Reads `0x` and 40 digits of any case, whatever their checksum says; nil for anything else.
+  /// Reads `0x` and 40 digits of any case, whatever their checksum; returns nil for anything else.
   public init?(_ text: String) {
     self.init(utf8: text.utf8)
   }
 
   /// Derives the address of a secp256k1 key: the last 20 bytes of the Keccak-256 of X and Y.
   ///
-  /// - Parameter publicKey: X and Y, 32 bytes big-endian each, with or without the `0x04` of the
-  ///   uncompressed form in front; nil for any other length. That the point lies on the curve is
-  ///   the caller's to know.
+  /// - Parameter publicKey: X and Y, 32 bytes big-endian each, with or without the `0x04` of the uncompressed form in
+  ///   front. It isn't checked that the point lies on the curve.
+  /// - Returns: the address, or nil for any other length.
   public init?(publicKey: [UInt8]) {
     let point: [UInt8]
     switch publicKey.count {
@@ -77,7 +77,7 @@ public struct EthereumAddress: Hashable, Sendable {
     return "0x" + String(decoding: cased, as: UTF8.self)
   }
 
-  /// Says what the case of an address's letters says; nil if the text is no address.
+  /// Returns the meaning of the case of an address's letters, or nil if the text is no address.
   public static func checksum(of text: some Collection<UInt8>) -> Checksum? {
     guard let address = EthereumAddress(utf8: text) else { return nil }
     let digits = text.dropFirst(2)
@@ -87,7 +87,7 @@ public struct EthereumAddress: Hashable, Sendable {
     return digits.elementsEqual(address.checksummed.utf8.dropFirst(2)) ? .valid : .wrong
   }
 
-  /// Says what the case of an address's letters says; nil if the text is no address.
+  /// Returns the meaning of the case of an address's letters, or nil if the text is no address.
   public static func checksum(of text: String) -> Checksum? {
     checksum(of: text.utf8)
   }

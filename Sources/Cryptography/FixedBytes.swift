@@ -1,20 +1,21 @@
-/// A value of a fixed number of bytes that is kept inline: a public key, a signature, a nonce.
+/// A value of a fixed number of bytes that lie inline, such as a public key, a signature, a nonce or a digest.
 ///
-/// Whoever conforms is a struct of nothing but integers without padding; its bytes in memory are the
-/// bytes of the value, in the order in which they are written. Keys of dictionaries and arguments of
-/// C functions are then made without memory from the heap.
+/// A conforming type is a struct of nothing but integers without padding. Its bytes in memory are the bytes of the
+/// value, in the order in which they are written. Keys of dictionaries and arguments of C functions are then made
+/// without memory from the heap.
 public protocol FixedBytes: BitwiseCopyable, Hashable, Sendable {
-  /// All bytes zero.
+  /// Makes a value of zero bytes.
   init()
 }
 
 extension FixedBytes {
-  /// How many bytes a value has.
+  /// The number of bytes of a value.
   @inlinable public static var byteCount: Int { MemoryLayout<Self>.size }
 
   /// Takes the bytes of a value.
   ///
-  /// - Parameter bytes: exactly ``byteCount`` bytes; nil for any other number.
+  /// - Parameter bytes: ``byteCount`` bytes.
+  /// - Returns: the value, or nil for any other number of bytes.
   @inlinable public init?(_ bytes: some Collection<UInt8>) {
     guard bytes.count == Self.byteCount else { return nil }
     self.init()
@@ -23,7 +24,8 @@ extension FixedBytes {
 
   /// Reads a value as hexadecimal digits of either case.
   ///
-  /// - Parameter text: exactly two digits a byte; nil for anything else.
+  /// - Parameter text: two digits for each byte.
+  /// - Returns: the value, or nil for anything else.
   public init?(hex text: some StringProtocol) {
     guard text.utf8.count == 2 * Self.byteCount, let bytes = Hex.decode(text.utf8) else {
       return nil
@@ -49,14 +51,14 @@ extension FixedBytes {
     unsafe Swift.withUnsafeBytes(of: self) { unsafe array.append(contentsOf: $0) }
   }
 
-  /// Lends the bytes to a C function.
+  /// Calls a C function with the bytes.
   func withPointer<Result>(_ body: (UnsafePointer<UInt8>) -> Result) -> Result {
     unsafe withUnsafePointer(to: self) { value in
       unsafe value.withMemoryRebound(to: UInt8.self, capacity: Self.byteCount, body)
     }
   }
 
-  /// Lends room for the bytes to a C function.
+  /// Calls a C function with room for the bytes.
   mutating func withMutablePointer<Result>(
     _ body: (UnsafeMutablePointer<UInt8>) -> Result
   ) -> Result {

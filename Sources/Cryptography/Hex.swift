@@ -2,7 +2,7 @@
 public enum Hex {
   private static let digits = [UInt8]("0123456789abcdef".utf8)
 
-  /// Writes bytes as lower-case digits, two a byte.
+  /// Returns bytes as lower-case digits, two for each byte.
   public static func encode(_ bytes: some Sequence<UInt8>) -> String {
     var text: [UInt8] = []
     for byte in bytes {
@@ -14,8 +14,8 @@ public enum Hex {
 
   /// Reads digits of either case.
   ///
-  /// - Parameter text: ASCII digits, two a byte.
-  /// - Returns: the bytes, or nil if the number of digits is odd or one is none.
+  /// - Parameter text: ASCII digits, two for each byte.
+  /// - Returns: the bytes, or nil if the number of digits is odd or a character is no digit.
   public static func decode(_ text: some Collection<UInt8>) -> [UInt8]? {
     guard text.count.isMultiple(of: 2) else { return nil }
     var bytes: [UInt8] = []

@@ -12,7 +12,7 @@ public enum Keccak256 {
     fileprivate var third: UInt64 = 0
     fileprivate var fourth: UInt64 = 0
 
-    /// 32 zero bytes.
+    /// Makes a digest of 32 zero bytes.
     public init() {}
   }
 

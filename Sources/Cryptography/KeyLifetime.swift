@@ -1,10 +1,10 @@
-/// How long a secret is kept, which decides in what memory.
+/// The time for which a secret is kept, which decides in what memory it lies.
 public enum KeyLifetime: Sendable, Hashable {
-  /// For years: locked in memory between guard pages, read-only, wiped on release.
+  /// The secret is kept for years, in locked memory between guard pages, read-only, wiped on release.
   ///
-  /// libsodium takes four pages (16 KiB) for each, so this is for the few keys of a service or a
-  /// user, not for what each of ten thousand sessions has.
+  /// libsodium takes four pages (16 KiB) for each, so this is for the few keys of a service or a user, not for those of
+  /// each of ten thousand sessions.
   case longTerm
-  /// For one connection: ordinary memory, wiped on release.
+  /// The secret is kept for one connection, in ordinary memory, wiped on release.
   case session
 }

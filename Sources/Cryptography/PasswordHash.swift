@@ -4,34 +4,33 @@ internal import Glibc
 /// An Argon2id hash of a password with its salt and cost, in the text form that is stored
 /// (`$argon2id$v=19$m=…,t=…,p=1$salt$hash`, RFC 9106).
 ///
-/// Both making and verifying one take the memory and the time that its cost says: never on an
-/// event loop's thread.
+/// Making or verifying one takes the memory and the time of its cost, so do neither on an event loop's thread.
 public struct PasswordHash: Sendable, Hashable {
-  /// What a guess costs.
+  /// The cost of a guess.
   public struct Cost: Sendable, Hashable {
-    /// How often the memory is passed over, at least once.
+    /// The number of passes over the memory.
     public let passes: Int
-    /// How much memory is filled, in bytes, at least 8 KiB.
+    /// The memory that is filled, in bytes.
     public let memory: Int
 
-    /// A cost.
+    /// Makes a cost within the limits.
     ///
     /// - Parameters:
     ///   - passes: 1 to 1,000.
-    ///   - memory: 8 KiB to 4 GiB, in bytes; rounded down to whole KiB.
+    ///   - memory: 8 KiB to 4 GiB, in bytes; it is rounded down to whole KiB.
     public init(passes: Int, memory: Int) {
       self.passes = min(max(passes, 1), 1000)
       self.memory = min(max(memory, 8 << 10), 4 << 30)
     }
   }
 
-  /// The stored form.
+  /// The form that is stored.
   public let text: String
 
   /// Takes a stored form.
   ///
-  /// - Parameter text: what ``text`` of another hash was.
-  /// - Returns: nil unless it is Argon2id's and not longer than libsodium's.
+  /// - Parameter text: the ``text`` of another hash.
+  /// - Returns: the hash, or nil unless the text is Argon2id's and not longer than libsodium's.
   public init?(stored text: String) {
     guard text.hasPrefix("$argon2id$"), text.utf8.count < Int(crypto_pwhash_STRBYTES),
       !text.utf8.contains(0)
@@ -42,9 +41,9 @@ public struct PasswordHash: Sendable, Hashable {
   /// Hashes a password with a new random salt.
   ///
   /// - Parameters:
-  ///   - password: its bytes.
-  ///   - cost: what each later guess shall cost.
-  /// - Throws: `.outOfMemory` if the system hasn't the memory for it.
+  ///   - password: the bytes of the password.
+  ///   - cost: the cost of each later guess.
+  /// - Throws: `.outOfMemory` if the system doesn't have the memory for it.
   public init(of password: [UInt8], cost: Cost) throws(PasswordHashError) {
     precondition(Sodium.isStarted, "the system has no source of randomness")
     var stored = [CChar](repeating: 0, count: Int(crypto_pwhash_STRBYTES))
@@ -55,10 +54,10 @@ public struct PasswordHash: Sendable, Hashable {
     text = String(decoding: stored.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
   }
 
-  /// Whether a password is the one that was hashed.
+  /// Returns whether a password is the one that was hashed.
   ///
-  /// - Parameter password: its bytes.
-  /// - Throws: `.outOfMemory` if the system hasn't the memory to tell.
+  /// - Parameter password: the bytes of the password.
+  /// - Throws: `.outOfMemory` if the system doesn't have the memory to tell.
   public func verifies(_ password: [UInt8]) throws(PasswordHashError) -> Bool {
     errno = 0
     let result = unsafe crypto_pwhash_str_verify(
@@ -68,7 +67,7 @@ public struct PasswordHash: Sendable, Hashable {
     return result == 0
   }
 
-  /// Whether it was made with another cost.
+  /// Returns whether the hash was made with another cost.
   ///
   /// - Parameter cost: the cost that is wanted.
   public func differs(from cost: Cost) -> Bool {
@@ -76,8 +75,8 @@ public struct PasswordHash: Sendable, Hashable {
   }
 }
 
-/// Why a password couldn't be hashed.
+/// A reason for which a password couldn't be hashed.
 public enum PasswordHashError: Error, Sendable, Hashable {
-  /// The system hasn't the memory that the cost says.
+  /// The system doesn't have the memory of the cost.
   case outOfMemory
 }

@@ -9,7 +9,7 @@ public enum SHA256 {
     private var third: UInt64 = 0
     private var fourth: UInt64 = 0
 
-    /// 32 zero bytes.
+    /// Makes a digest of 32 zero bytes.
     public init() {}
   }
 

@@ -2,7 +2,7 @@ internal import CSodium
 
 /// SHA-512 (FIPS 180-4).
 public enum SHA512 {
-  /// A hash: 64 bytes.
+  /// A digest: 64 bytes.
   public struct Digest: FixedBytes {
     private var first: UInt64 = 0
     private var second: UInt64 = 0
@@ -13,7 +13,7 @@ public enum SHA512 {
     private var seventh: UInt64 = 0
     private var eighth: UInt64 = 0
 
-    /// 64 zero bytes.
+    /// Makes a digest of 64 zero bytes.
     public init() {}
   }
 
@@ -21,7 +21,7 @@ public enum SHA512 {
   ///
   /// - Parameters:
   ///   - head: any number of bytes.
-  ///   - tail: those after them.
+  ///   - tail: the bytes behind them.
   public static func hash(_ head: [UInt8], _ tail: ArraySlice<UInt8> = []) -> Digest {
     var state = crypto_hash_sha512_state()
     var digest = Digest()

@@ -1,14 +1,16 @@
 internal import CSodium
 
-/// Boxes from nobody in particular (libsodium's `crypto_box_seal`): an ephemeral key of the sender's
-/// and a nonce that follows from it.
+/// Boxes from an anonymous sender (libsodium's `crypto_box_seal`), with an ephemeral key and a nonce that follows from it.
 public enum SealedBox {
-  /// How much longer a box is than its message, in bytes: the ephemeral key and the tag.
+  /// The bytes by which a box is longer than its message: the ephemeral key and the tag.
   public static let overhead = Int(crypto_box_PUBLICKEYBYTES + crypto_box_MACBYTES)
 
   /// Seals a message.
   ///
-  /// - Returns: a box ``overhead`` bytes longer; nil if the key is of low order.
+  /// - Parameters:
+  ///   - message: any number of bytes.
+  ///   - key: the recipient's public key.
+  /// - Returns: a box that is ``overhead`` bytes longer, or nil if the key is of low order.
   public static func seal(_ message: [UInt8], to key: EncryptionPublicKey) -> [UInt8]? {
     precondition(Sodium.isStarted, "the system has no source of randomness")
     var box = [UInt8](repeating: 0, count: message.count + overhead)
@@ -20,7 +22,10 @@ public enum SealedBox {
 
   /// Opens a box.
   ///
-  /// - Returns: the message; nil if it wasn't sealed to this pair, or was changed.
+  /// - Parameters:
+  ///   - box: the box.
+  ///   - pair: the recipient's pair.
+  /// - Returns: the message, or nil if the box wasn't sealed to this pair, or was changed.
   public static func open(_ box: [UInt8], with pair: EncryptionKeyPair) -> [UInt8]? {
     guard box.count >= overhead else { return nil }
     var message = [UInt8](repeating: 0, count: box.count - overhead)

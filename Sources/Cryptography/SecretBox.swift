@@ -1,9 +1,9 @@
 internal import CSodium
 
-/// Seals secrets that are stored, under a key that is stored elsewhere (libsodium's
-/// `crypto_secretbox_easy`), each with a random nonce in front.
+/// A key that seals secrets for storage (libsodium's `crypto_secretbox_easy`), each with a random nonce in front. The key
+/// itself is stored elsewhere.
 public struct SecretBox: Sendable {
-  /// How much longer a box is than its message, in bytes: the nonce and the tag.
+  /// The bytes by which a box is longer than its message: the nonce and the tag.
   public static let overhead = Int(crypto_secretbox_NONCEBYTES + crypto_secretbox_MACBYTES)
 
   private let key: SecretMemory
@@ -17,16 +17,17 @@ public struct SecretBox: Sendable {
 
   /// Takes a key.
   ///
-  /// - Parameter key: exactly 32 secret bytes; nil for any other number. Copied: ``wipe(_:)`` the
-  ///   original.
+  /// - Parameter key: 32 secret bytes. They are copied: ``wipe(_:)`` the original.
+  /// - Returns: the key, or nil for any other number of bytes.
   public init?(key: [UInt8]) {
     guard key.count == Int(crypto_secretbox_KEYBYTES) else { return nil }
     self.key = SecretMemory(key, for: .longTerm)
   }
 
-  /// Lends the key, to be written to a file that only its owner reads.
+  /// Calls a closure with the key, to be written to a file that only its owner reads.
   ///
   /// - Parameter body: gets 32 bytes, which are wiped when it returns unless it keeps them.
+  /// - Returns: the closure's result.
   public func withKey<Result, Failure: Error>(
     _ body: ([UInt8]) throws(Failure) -> Result
   ) throws(Failure) -> Result {
@@ -53,7 +54,7 @@ public struct SecretBox: Sendable {
 
   /// Opens a box.
   ///
-  /// - Returns: the message; nil if it wasn't sealed with this key, or was changed.
+  /// - Returns: the message, or nil if the box wasn't sealed with this key, or was changed.
   public func open(_ box: [UInt8]) -> [UInt8]? {
     guard box.count >= Self.overhead else { return nil }
     let nonceLength = Int(crypto_secretbox_NONCEBYTES)

@@ -1,26 +1,25 @@
 internal import CSodium
 
-/// Memory with a secret in it, written once, wiped when its last user lets go of it.
+/// Memory with a secret in it, written once, and wiped with its last reference.
 ///
-/// A class, because a value that moves leaves its bytes behind.
+/// It is a class, because a value that moves leaves its bytes behind.
 ///
-/// `@unchecked Sendable`: the bytes are written in `init` only, and freed by the last reference.
+/// It is safe to share: the bytes are written in `init` only, and freed by the last reference.
 @safe final class SecretMemory: @unchecked Sendable {
   let count: Int
   private let bytes: UnsafeMutablePointer<UInt8>
   private let isGuarded: Bool
 
-  /// Takes memory and has it filled.
+  /// Allocates memory and fills it.
   ///
   /// - Parameters:
-  ///   - count: how many bytes, at least one.
-  ///   - lifetime: where they are kept.
+  ///   - count: the number of bytes, at least one.
+  ///   - lifetime: decides in what memory they are kept.
   ///   - fill: writes all of them.
   init(count: Int, for lifetime: KeyLifetime, fill: (UnsafeMutablePointer<UInt8>) -> Void) {
     precondition(Sodium.isStarted, "the system has no source of randomness")
     self.count = count
-    // Guarded memory needs three mappings of the process's limited number; a secret is worth having
-    // without them too.
+    // Guarded memory takes three of a limited number of mappings; without them a secret is kept all the same.
     if lifetime == .longTerm, let memory = unsafe sodium_malloc(count) {
       isGuarded = true
       unsafe bytes = memory.assumingMemoryBound(to: UInt8.self)
@@ -51,12 +50,12 @@ internal import CSodium
     }
   }
 
-  /// Lends the bytes to a C function.
+  /// Calls a C function with the bytes.
   func withPointer<Result>(_ body: (UnsafePointer<UInt8>) -> Result) -> Result {
     unsafe body(bytes)
   }
 
-  /// Lends a copy that is wiped afterwards.
+  /// Calls a closure with a copy that is wiped afterwards.
   func withCopy<Result, Failure: Error>(
     _ body: ([UInt8]) throws(Failure) -> Result
   ) throws(Failure) -> Result {

@@ -4,8 +4,8 @@ internal import CSodium
 public enum SecureRandom {
   /// Makes random bytes.
   ///
-  /// - Parameter count: how many bytes.
-  /// - Returns: `count` bytes, each uniform and independent.
+  /// - Parameter count: the number of bytes.
+  /// - Returns: uniform and independent bytes.
   public static func bytes(_ count: Int) -> [UInt8] {
     precondition(Sodium.isStarted, "the system has no source of randomness")
     var bytes = [UInt8](repeating: 0, count: count)

@@ -9,6 +9,6 @@ public struct Signature: FixedBytes {
   private var seventh: UInt64 = 0
   private var eighth: UInt64 = 0
 
-  /// 64 zero bytes, which are valid over nothing.
+  /// Makes a signature of 64 zero bytes, which is valid over nothing.
   public init() {}
 }

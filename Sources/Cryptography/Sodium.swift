@@ -1,7 +1,7 @@
 internal import CSodium
 
-/// Starts libsodium, once.
+/// The start of libsodium, once in a process.
 enum Sodium {
-  /// Whether it works; before it is started its generator is not safe to share between threads.
+  /// Whether libsodium works. Before it is started its generator is not safe to share between threads.
   static let isStarted: Bool = sodium_init() >= 0
 }

@@ -1,30 +1,30 @@
-/// Takes fields from bytes, one after the other, and knows where it is.
+/// A cursor that takes fields from bytes, one after the other.
 ///
-/// The bytes are a whole message: what is missing is an error, not late.
+/// The bytes are a whole message: missing ones are an error, not late.
 public struct ByteReader: Sendable {
   @usableFromInline let bytes: ArraySlice<UInt8>
   @usableFromInline var index: Int
 
-  /// A reader before the first byte.
+  /// Makes a reader that stands before the first byte.
   @inlinable public init(_ bytes: ArraySlice<UInt8>) {
     self.bytes = bytes
     index = bytes.startIndex
   }
 
-  /// A reader before the first byte.
+  /// Makes a reader that stands before the first byte.
   @inlinable public init(_ bytes: [UInt8]) {
     self.init(bytes[...])
   }
 
-  /// How many bytes were taken.
+  /// The number of bytes that were taken.
   @inlinable public var position: Int { index - bytes.startIndex }
 
-  /// How many bytes are left.
+  /// The number of bytes that are left.
   @inlinable public var remaining: Int { bytes.endIndex - index }
 
   /// Takes an unsigned integer, big-endian.
   ///
-  /// - Throws: `.truncated` at the field's first byte; nothing is taken then.
+  /// - Throws: `.truncated` at the field's first byte; then nothing is taken.
   @inlinable public mutating func read<Value: FixedWidthInteger & UnsignedInteger>(
     _: Value.Type
   ) throws(WireError) -> Value {
@@ -41,17 +41,17 @@ public struct ByteReader: Sendable {
 
   /// Takes bytes, without copying them.
   ///
-  /// - Parameter count: how many, not negative.
-  /// - Throws: `.truncated` at the field's first byte; nothing is taken then.
+  /// - Parameter count: the number of bytes, not negative.
+  /// - Throws: `.truncated` at the field's first byte; then nothing is taken.
   @inlinable public mutating func read(count: Int) throws(WireError) -> ArraySlice<UInt8> {
     guard count <= remaining else { throw WireError(.truncated, at: position) }
     defer { index += count }
     return bytes[index..<index + count]
   }
 
-  /// Says that nothing may follow.
+  /// Ends the reading.
   ///
-  /// - Throws: `.leftOver` at the first byte that was not taken.
+  /// - Throws: `.leftOver` at the first byte that was not taken, if there is one.
   @inlinable public func finish() throws(WireError) {
     guard remaining == 0 else { throw WireError(.leftOver, at: position) }
   }

@@ -1,11 +1,11 @@
-/// Appends fields to bytes.
+/// A message to which fields are appended.
 public struct ByteWriter: Sendable {
-  /// What was written.
+  /// The bytes that were written.
   public var bytes: [UInt8] = []
 
-  /// A writer of nothing yet.
+  /// Makes an empty message.
   ///
-  /// - Parameter capacity: how many bytes to have room for at once.
+  /// - Parameter capacity: the number of bytes for which there is room at once.
   @inlinable public init(capacity: Int = 0) {
     bytes.reserveCapacity(capacity)
   }
@@ -29,9 +29,11 @@ public struct ByteWriter: Sendable {
     bytes.append(contentsOf: more)
   }
 
-  /// Writes an unsigned integer, big-endian, over what stands there.
+  /// Overwrites bytes with an unsigned integer, big-endian.
   ///
-  /// - Parameter offset: of its first byte; all its bytes were written before.
+  /// - Parameters:
+  ///   - value: the integer.
+  ///   - offset: the offset of its first byte; all of its bytes were written before.
   @inlinable public mutating func overwrite<Value: FixedWidthInteger & UnsignedInteger>(
     _ value: Value, at offset: Int
   ) {

@@ -1,6 +1,6 @@
-/// Why bytes don't have the form that was asked of them.
+/// A reason for which bytes don't have the expected form.
 public struct WireError: Error, Hashable, Sendable {
-  /// What is wrong.
+  /// The kind of the error.
   public enum Reason: Hashable, Sendable {
     /// A field ends after the last byte.
     case truncated
@@ -8,12 +8,12 @@ public struct WireError: Error, Hashable, Sendable {
     case leftOver
   }
 
-  /// What is wrong.
+  /// The kind of the error.
   public let reason: Reason
-  /// Where: how many bytes come before the field that is cut short, or before the first left over.
+  /// The number of bytes before the field that is cut short, or before the first one left over.
   public let offset: Int
 
-  /// An error.
+  /// Makes an error.
   public init(_ reason: Reason, at offset: Int) {
     self.reason = reason
     self.offset = offset

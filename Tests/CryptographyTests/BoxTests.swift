@@ -1,7 +1,7 @@
 internal import Cryptography
 internal import Testing
 
-/// With the pairs of RFC 7748, section 6.1, which NaCl's own tests use too.
+/// Tests with the pairs of RFC 7748, section 6.1, which NaCl's own tests use too.
 @Suite struct BoxTests {
   private static let aliceSecret =
     "77076d0a7318a57d3c16c17251b26645df4c2f87ebc0992ab177fba51db92c2a"
@@ -38,7 +38,7 @@ internal import Testing
       generated.withSecret { EncryptionKeyPair(secret: $0)?.publicKey } == generated.publicKey)
   }
 
-  /// NaCl's published box, made and opened by either side.
+  /// NaCl's published box is made and opened by either side.
   @Test func knownAnswer() throws {
     let alice = try pair(Self.aliceSecret)
     let bob = try pair(Self.bobSecret)
@@ -51,7 +51,7 @@ internal import Testing
     #expect(fromAlice.open(fromBob.seal(message, nonce: nonce), nonce: nonce) == message)
   }
 
-  /// In place, with a byte before and after it, also when there is nothing but the tag.
+  /// Seals in place, with a byte before and after the box, even if that is nothing but the tag.
   @Test(arguments: [0, 1, 15, 16, 17, 63, 64, 65, 1000])
   func sealsWhereItStands(length: Int) throws {
     let key = try #require(
@@ -65,7 +65,7 @@ internal import Testing
     #expect(key.open(buffer[1..<(buffer.count - 1)], nonce: nonce) == message)
   }
 
-  /// Any bit changed, any byte missing or more, another nonce, another key.
+  /// Changes any bit, takes or adds any byte, and uses another nonce and another key.
   @Test func opensNothingElse() throws {
     let alice = try pair(Self.aliceSecret)
     let key = try #require(BoxKey(own: alice, peer: try pair(Self.bobSecret).publicKey))
@@ -85,7 +85,7 @@ internal import Testing
     #expect(key.open(box, nonce: nonce) == [1, 2, 3, 4])
   }
 
-  /// What libsodium itself refuses to agree with, and nothing near it.
+  /// The points with which libsodium itself refuses to agree, and none near them.
   @Test(arguments: [
     "0000000000000000000000000000000000000000000000000000000000000000",
     "0100000000000000000000000000000000000000000000000000000000000000",

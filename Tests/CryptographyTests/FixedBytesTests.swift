@@ -50,7 +50,7 @@ internal import Testing
     var larger = smaller
     smaller[index] = 0x7f
     larger[index] = 0x80
-    // What comes after is of no weight.
+    // Later bytes don't matter.
     for later in (index + 1)..<32 {
       smaller[later] = 0xff
       larger[later] = 0

@@ -2,7 +2,7 @@ internal import Testing
 internal import Wire
 
 @Suite struct ByteReaderTests {
-  /// One, two, four and eight bytes, and bytes by number.
+  /// Takes integers of one, two, four and eight bytes, and a number of bytes.
   @Test func takesFieldsInOrder() throws {
     var reader = ByteReader([UInt8](1...18))
     #expect(try reader.read(UInt8.self) == 0x01)
@@ -25,7 +25,7 @@ internal import Wire
     #expect(try reader.read(UInt8.self) == 3)
   }
 
-  /// A field that doesn't fit is told with its place, and leaves the reader where it was.
+  /// A field that doesn't fit is reported with its place, and leaves the reader where it was.
   @Test(arguments: [0, 1, 3, 7])
   func tellsWhereItIsCutShort(count: Int) throws {
     let bytes = [UInt8](repeating: 0xff, count: count + 1)

@@ -20,7 +20,7 @@ internal import Wire
     #expect(writer.bytes == [0xaa, 1, 2, 3, 4, 0xaa])
   }
 
-  /// What is written is read back.
+  /// Reads back the integers that were written.
   @Test(arguments: [0, 1, 0x7fff_ffff_ffff_ffff, 0x8000_0000_0000_0000, UInt64.max])
   func roundTrip(value: UInt64) throws {
     var writer = ByteWriter()
