@@ -61,11 +61,16 @@ let plugins: [Target] = [
   .target(
     name: "Apptimist",
     dependencies: [
-      "ApptimistProtocol", "CICU", "Configuration", "Cryptography", "HTTPClient", "HTTPProtocol",
-      "HTTPServer", "Observability", "ServiceKit", "Storage", "SystemCalls", "Threading", "Time",
-      "Wire",
+      "ApptimistProtocol", "ApptimistSession", "CICU", "Configuration", "Cryptography",
+      "HTTPClient", "HTTPProtocol", "HTTPServer", "Observability", "ServiceKit", "Storage",
+      "SystemCalls", "Threading", "Time", "Wire",
     ],
-    path: "Plugins/Apptimist"),
+    path: "Plugins/Apptimist",
+    exclude: ["Session"]),
+  // The sessions without I/O, apart so that a fuzzer needs nothing else.
+  .target(
+    name: "ApptimistSession", dependencies: ["ApptimistProtocol", "Cryptography", "HTTPProtocol"],
+    path: "Plugins/Apptimist/Session"),
   .target(
     name: "Msgr",
     dependencies: [
@@ -111,9 +116,9 @@ let tests: [Target] = [
   .testTarget(
     name: "ApptimistTests",
     dependencies: [
-      "Apptimist", "ApptimistProtocol", "CICU", "Configuration", "Cryptography", "HTTPClient",
-      "HTTPProtocol", "HTTPServer", "Observability", "ServiceKit", "Storage", "TestSupport",
-      "Threading", "Time", "WalletClient",
+      "Apptimist", "ApptimistProtocol", "ApptimistSession", "CICU", "Configuration",
+      "Cryptography", "HTTPClient", "HTTPProtocol", "HTTPServer", "Observability", "ServiceKit",
+      "Storage", "TestSupport", "Threading", "Time", "WalletClient",
     ],
     exclude: ["Python"]),
   .testTarget(

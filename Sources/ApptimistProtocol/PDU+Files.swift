@@ -109,8 +109,10 @@ extension PDU {
 }
 
 extension PDU.FileRequest {
-  /// The answer to this request.
-  public func answer(_ error: ErrorCode) -> Self {
+  /// Makes the reply to this request.
+  ///
+  /// - Parameter error: the result of the request.
+  public func reply(_ error: ErrorCode) -> Self {
     Self(directory: directory, error: error, filename: filename)
   }
 
@@ -126,5 +128,21 @@ extension PDU.FileRequest {
     writer.write(error.rawValue)
     writer.write(filename.count)
     writer.write(filename)
+  }
+}
+
+extension PDU {
+  /// Makes the reply to a request about a file.
+  ///
+  /// - Parameter error: the result of the request.
+  /// - Returns: a PDU of the same type, or nil if this is no request about a file.
+  public func fileReply(_ error: ErrorCode) -> PDU? {
+    switch self {
+    case .read(let request): .read(request.reply(error))
+    case .lock(let request): .lock(request.reply(error))
+    case .write(let request): .write(request.reply(error))
+    case .remove(let request): .remove(request.reply(error))
+    default: nil
+    }
   }
 }

@@ -123,6 +123,6 @@ struct DeviceRequest {
   private static func check<Question: PDU.FileRequest>(
     _ asked: Question, _ done: Question, _ data: ArraySlice<UInt8>
   ) -> Progress {
-    done == asked.answer(done.error) ? .complete(.file(done.error, box: Array(data))) : .mismatch
+    done == asked.reply(done.error) ? .complete(.file(done.error, box: Array(data))) : .mismatch
   }
 }
