@@ -74,8 +74,8 @@ struct SessionUser {
     }
   }
 
-  private func file(
-    _ act: FileRequest.Act, _ request: some PDU.FileRequest, _ pdu: PDU
+  private func file<let type: Int>(
+    _ act: FileRequest.Act, _ request: PDU.FileRequest<type>, _ pdu: PDU
   ) -> (Query, UserRequest) {
     let request = FileRequest(
       act: act, directory: request.directory, filename: request.filename, user: key)

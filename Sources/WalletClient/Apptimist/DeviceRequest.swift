@@ -120,8 +120,8 @@ struct DeviceRequest {
     }
   }
 
-  private static func check<Question: PDU.FileRequest>(
-    _ asked: Question, _ done: Question, _ data: ArraySlice<UInt8>
+  private static func check<let type: Int>(
+    _ asked: PDU.FileRequest<type>, _ done: PDU.FileRequest<type>, _ data: ArraySlice<UInt8>
   ) -> Progress {
     done == asked.reply(done.error) ? .complete(.file(done.error, box: Array(data))) : .mismatch
   }
