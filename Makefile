@@ -200,13 +200,12 @@ fuzz: deps ## fuzz the parsers, FUZZ_SECONDS (60) each
 	  $(addprefix $(FUZZ)/,Cryptography.o HTTPProtocol.o Threading.o Observability.o Storage.o SystemCalls.o \
 	    Text.o Time.o cicu.o) \
 	  $(shell pkg-config --libs $(FUZZ_LIBRARIES)) -licuuc -o $(FUZZ)/Msgr
-	@$(FUZZ_SWIFT) $(FUZZ_INCLUDES) -module-name SessionFuzz \
-	  Tests/Fuzz/SessionFuzz.swift \
-	  $(filter-out %/SessionGate.swift,$(wildcard Plugins/Apptimist/Session/Session*.swift)) \
-	  $(addprefix Plugins/Apptimist/,Session/PostBatch.swift Session/Question.swift Session/StreamProgress.swift \
-	    Keys/ServiceKeys.swift) $(wildcard Plugins/Apptimist/Store/*.swift) \
-	  $(addprefix $(FUZZ)/,ApptimistProtocol.o Cryptography.o HTTPProtocol.o Threading.o Observability.o \
-	    Storage.o SystemCalls.o Text.o Time.o Wire.o cicu.o) $(shell pkg-config --libs $(FUZZ_LIBRARIES)) -licuuc -o $(FUZZ)/Session
+	@$(FUZZ_SWIFT) -wmo $(FUZZ_INCLUDES) -module-name ApptimistSession -emit-module \
+	  -emit-module-path $(FUZZ)/ApptimistSession.swiftmodule -emit-object -o $(FUZZ)/ApptimistSession.o \
+	  $(wildcard Plugins/Apptimist/Session/*.swift Plugins/Apptimist/Session/*/*.swift)
+	@$(FUZZ_SWIFT) $(FUZZ_INCLUDES) -module-name SessionFuzz Tests/Fuzz/SessionFuzz.swift \
+	  $(addprefix $(FUZZ)/,ApptimistSession.o ApptimistProtocol.o Cryptography.o HTTPProtocol.o Wire.o) \
+	  $(shell pkg-config --libs $(FUZZ_LIBRARIES)) -o $(FUZZ)/Session
 	@$(call run_fuzzer,HTTPParser,-max_len=4096)
 	@$(call run_fuzzer,WebSocket,-max_len=9000)
 	@$(call run_fuzzer,Configuration,-max_len=4096)

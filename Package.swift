@@ -64,11 +64,16 @@ let plugins: [Target] = [
   .target(
     name: "Apptimist",
     dependencies: [
-      "ApptimistProtocol", "Configuration", "Cryptography", "HTTPClient", "HTTPProtocol",
-      "HTTPServer", "Observability", "ServiceKit", "Storage", "SystemCalls", "Text", "Threading",
-      "Time", "Wire",
+      "ApptimistProtocol", "ApptimistSession", "Configuration", "Cryptography",
+      "HTTPClient", "HTTPProtocol", "HTTPServer", "Observability", "ServiceKit", "Storage",
+      "SystemCalls", "Text", "Threading", "Time", "Wire",
     ],
-    path: "Plugins/Apptimist"),
+    path: "Plugins/Apptimist",
+    exclude: ["Session"]),
+  // The sessions without I/O, apart so that a fuzzer needs nothing else.
+  .target(
+    name: "ApptimistSession", dependencies: ["ApptimistProtocol", "Cryptography", "HTTPProtocol"],
+    path: "Plugins/Apptimist/Session"),
   .target(
     name: "Msgr",
     dependencies: [
@@ -115,9 +120,9 @@ let tests: [Target] = [
   .testTarget(
     name: "ApptimistTests",
     dependencies: [
-      "Apptimist", "ApptimistProtocol", "Configuration", "Cryptography", "HTTPClient",
-      "HTTPProtocol", "HTTPServer", "Observability", "ServiceKit", "Storage", "TestSupport",
-      "Threading", "Time", "WalletClient",
+      "Apptimist", "ApptimistProtocol", "ApptimistSession", "Configuration",
+      "Cryptography", "HTTPClient", "HTTPProtocol", "HTTPServer", "Observability", "ServiceKit",
+      "Storage", "TestSupport", "Threading", "Time", "WalletClient",
     ],
     exclude: ["Python"]),
   .testTarget(

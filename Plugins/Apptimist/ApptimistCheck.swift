@@ -2,14 +2,14 @@ internal import ApptimistProtocol
 internal import Cryptography
 internal import ServiceKit
 
-/// What `awd check` tells of Apptimist: its keys, and who may make an account.
+/// The findings of `awd check` about Apptimist: its keys, and who may make an account.
 enum ApptimistCheck {
-  /// Looks, and changes nothing; blocks on the disk.
+  /// Checks the configuration and changes nothing; blocks on the disk.
   ///
   /// - Parameters:
-  ///   - configuration: what is checked.
+  ///   - configuration: the configuration to check.
   ///   - isExposed: whether other machines reach the server.
-  /// - Returns: a line for each.
+  /// - Returns: a finding for each thing that was checked.
   static func findings(
     _ configuration: ApptimistConfiguration, isExposed: Bool
   ) -> [ContentFinding] {
@@ -18,7 +18,7 @@ enum ApptimistCheck {
     ]
     if let url = configuration.facebook?.graphURL, !url.hasPrefix("https://") {
       findings.append(
-        ContentFinding(.doubtful, "facebook: to \(url) the app's secret goes as it is, without TLS")
+        ContentFinding(.doubtful, "facebook: the app's secret is sent to \(url) without TLS")
       )
     }
     return findings
@@ -36,8 +36,8 @@ enum ApptimistCheck {
   private static func missingKeys(_ path: String) -> ContentFinding {
     ContentFinding(
       .good,
-      "keys \(path): `awd serve` or `awd keys new` makes them; restore them first if devices know "
-        + "others")
+      "keys \(path): `awd serve` or `awd keys new` will make them; if devices know others, restore "
+        + "those first")
   }
 
   private static func identity(
@@ -47,8 +47,8 @@ enum ApptimistCheck {
     return isExposed
       ? ContentFinding(
         .doubtful,
-        #"identity: open lets anyone who reaches the server make accounts, any number; "invite" "#
-          + "lets those in whom you ask")
+        #"identity: open lets anyone who reaches the server make any number of accounts; "invite" "#
+          + "admits only those who are invited")
       : ContentFinding(.good, "identity: open, for this machine alone")
   }
 }

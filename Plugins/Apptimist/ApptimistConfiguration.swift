@@ -1,24 +1,27 @@
+internal import ApptimistSession
 internal import Configuration
 
 /// The section `[apptimist]`.
 struct ApptimistConfiguration: Sendable {
-  /// Who may make an account.
+  /// The identity providers, which say who may make an account.
   enum Provider: String, CaseIterable, Sendable {
     case open, invite, facebook
   }
 
-  /// Where sessions are opened, with a slash in front and none at the end.
+  /// The path at which sessions are opened, with a slash in front and none at the end.
   var path = "/siren"
   var identity = Provider.open
-  /// Facebook's app; nil: another provider is used.
+  /// The app at Facebook, or nil if another provider is used.
   var facebook: FacebookConfiguration?
   /// The path of the file with the service's keys.
   var keys: String
   var store = ApptimistStore.Limits()
   var session = SessionLimits()
+  /// The range of the random time for which a refused session is silent before it is closed.
+  var refusal = Duration.seconds(1)...(.seconds(5))
   /// The most sessions of one user; with one more, the oldest is closed.
   var sessions = 64
-  /// How often a session is pinged.
+  /// The time between two pings of a session.
   var pingInterval = Duration.seconds(30)
   /// How long a used ephemeral key is remembered.
   var ephemeralKeyAge = Duration.seconds(90 * 86_400)
@@ -29,7 +32,7 @@ struct ApptimistConfiguration: Sendable {
 
   /// The defaults.
   ///
-  /// - Parameter dataFolder: where the keys are kept.
+  /// - Parameter dataFolder: the folder in which the keys are kept.
   init(dataFolder: String) {
     keys = "\(dataFolder)/apptimist.keys"
   }
@@ -49,11 +52,11 @@ struct ApptimistConfiguration: Sendable {
     session.loginTime = section.duration(
       "login_timeout", default: session.loginTime, in: .seconds(1)...day)
     let least = section.duration(
-      "refusal_min", default: session.refusal.lowerBound, in: .zero ... .seconds(3600))
+      "refusal_min", default: refusal.lowerBound, in: .zero ... .seconds(3600))
     let most = section.duration(
-      "refusal_max", default: session.refusal.upperBound, in: .zero ... .seconds(3600))
+      "refusal_max", default: refusal.upperBound, in: .zero ... .seconds(3600))
     if least <= most {
-      session.refusal = least...most
+      refusal = least...most
     } else {
       section.reject("refusal_max", "expected no less than refusal_min")
     }
@@ -65,9 +68,10 @@ struct ApptimistConfiguration: Sendable {
     lockLease = section.duration("lock_lease", default: lockLease, in: .milliseconds(100)...day)
     locks = section.integer("locks", default: locks, in: 1...100_000)
 
-    store.queueEntries = section.integer(
-      "queue_messages", default: store.queueEntries, in: 1...10_000_000)
-    store.queueBytes = section.size("queue_size", default: store.queueBytes, in: 1024...(1 << 40))
+    store.mailboxEntries = section.integer(
+      "queue_messages", default: store.mailboxEntries, in: 1...10_000_000)
+    store.mailboxBytes = section.size(
+      "queue_size", default: store.mailboxBytes, in: 1024...(1 << 40))
     store.forums = section.integer("forums", default: store.forums, in: 0...1_000_000)
     store.files = section.integer("files", default: store.files, in: 0...1_000_000)
     store.directoryBytes = section.size(
@@ -76,7 +80,7 @@ struct ApptimistConfiguration: Sendable {
       "reserved_keys", default: store.reservedKeys, in: 1...1_000_000)
     store.vouchers = section.integer("vouchers", default: store.vouchers, in: 1...32_000)
     store.found = section.integer("search_results", default: store.found, in: 1...5000)
-    session.ownEntries = store.queueEntries
+    session.ownEntries = store.mailboxEntries
   }
 
   /// The service's name: the last segment of the path.
@@ -107,12 +111,12 @@ struct ApptimistConfiguration: Sendable {
 struct FacebookConfiguration: Sendable {
   let appID: String
   let appSecret: Secret
-  /// Where Graph is, without a slash at the end.
+  /// The URL of Graph, without a slash at the end.
   let graphURL: String
-  /// How long an answer may take.
+  /// How long a response may take.
   let timeout: Duration
 
-  /// An app, without a file of configuration.
+  /// Describes an app.
   init(appID: String, appSecret: Secret, graphURL: String, timeout: Duration = .seconds(10)) {
     self.appID = appID
     self.appSecret = appSecret
@@ -124,8 +128,8 @@ struct FacebookConfiguration: Sendable {
   ///
   /// - Parameters:
   ///   - section: `[apptimist.facebook]`.
-  ///   - isUsed: whether something must be there.
-  /// - Returns: nil if it isn't used, or lacks something, which is recorded.
+  ///   - isUsed: whether the section must name an app.
+  /// - Returns: nil if it is not used, or lacks something, which is recorded.
   init?(_ section: ConfigurationSection, isUsed: Bool) {
     appID = section.string("app_id", default: "")
     appSecret = section.secret("app_secret")

@@ -1,3 +1,4 @@
+internal import ApptimistSession
 internal import Observability
 
 /// Counts what sessions do.
@@ -5,7 +6,7 @@ final class ApptimistMetrics: Sendable {
   private let received: CounterTable
   private let sent: Counter
   private let delivered: Counter
-  private let unknown: Counter
+  private let ignored: Counter
   private let refused: Counter
   private let redirected: Counter
   private let queued: Counter
@@ -13,46 +14,53 @@ final class ApptimistMetrics: Sendable {
   private let handshakesRefused: Counter
 
   /// Registers the metrics.
-  init(_ metrics: Metrics, hub: Hub) {
+  init(_ metrics: Metrics, hub: SessionHub) {
     received = metrics.counters(
-      "awd_apptimist_pdus_received_total", "PDUs that devices sent.", by: "type", 1...18)
-    sent = metrics.counter("awd_apptimist_pdus_sent_total", "PDUs that devices were sent.")
-    delivered = metrics.counter(
-      "awd_apptimist_messages_delivered_total", "Messages that devices were sent.")
-    unknown = metrics.counter(
+      "awd_apptimist_pdus_received_total", "PDUs from devices.", by: "type", 1...18)
+    sent = metrics.counter("awd_apptimist_pdus_sent_total", "PDUs to devices.")
+    delivered = metrics.counter("awd_apptimist_messages_delivered_total", "Messages to devices.")
+    ignored = metrics.counter(
       "awd_apptimist_pdus_ignored_total", "PDUs of a type that is unknown or not for devices.")
     refused = metrics.counter(
       "awd_apptimist_sessions_refused_total", "Sessions ended because a device broke a rule.")
     redirected = metrics.counter(
-      "awd_apptimist_sessions_redirected_total", "Sessions that were sent elsewhere.")
+      "awd_apptimist_sessions_redirected_total", "Sessions redirected to another URI.")
     queued = metrics.counter(
-      "awd_apptimist_messages_queued_total", "Messages queued, one for each that gets it.")
+      "awd_apptimist_messages_queued_total", "Messages queued, one for each recipient.")
     failed = metrics.counter(
       "awd_apptimist_requests_failed_total", "Requests that failed in the store.")
     handshakesRefused = metrics.counter(
       "awd_apptimist_handshakes_refused_total",
-      "Handshakes with a key that is malformed, weak or used.")
-    metrics.gauge("awd_apptimist_sessions", "Sessions that are logged in.") { Double(hub.count) }
+      "Handshakes with a malformed, weak or used key.")
+    metrics.gauge("awd_apptimist_sessions", "Sessions with a user.") { Double(hub.count) }
   }
 
-  /// Counts what happened in a session.
-  func note(_ event: SessionEvent) {
-    switch event {
+  /// Counts something that a session tells.
+  func count(_ counted: SessionAction.Counted) {
+    switch counted {
     case .received(let type): received.add(Int(type))
-    case .sent: sent.add()
-    case .delivered: delivered.add()
-    case .unknownType: unknown.add()
+    case .ignored: ignored.add()
     case .refused: refused.add()
-    case .redirected: redirected.add()
+    }
+  }
+
+  /// Counts something that was sent.
+  func count(_ kind: SessionAction.Sent) {
+    switch kind {
+    case .message:
+      sent.add()
+      delivered.add()
+    case .redirect: redirected.add()
+    case .other: sent.add()
     }
   }
 
   /// Counts queued messages.
-  func noteQueued(_ count: Int) { queued.add(UInt64(count)) }
+  func countQueued(_ count: Int) { queued.add(UInt64(count)) }
 
   /// Counts a request that failed.
-  func noteFailure() { failed.add() }
+  func countFailure() { failed.add() }
 
   /// Counts a handshake that was refused.
-  func noteHandshakeRefused() { handshakesRefused.add() }
+  func countRefusedHandshake() { handshakesRefused.add() }
 }

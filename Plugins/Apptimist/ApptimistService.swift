@@ -12,26 +12,26 @@ internal import Synchronization
 public struct ApptimistService: Service {
   /// `apptimist`.
   public static let name = "apptimist"
-  /// The history of its tables.
+  /// The migrations of its tables.
   public static let migrations = ApptimistStore.migrations
   /// `awd keys …` and `awd invite new`.
   public static let commands: [any Command.Type] = [
     KeysShowCommand.self, KeysNewCommand.self, InviteNewCommand.self,
   ]
 
-  /// How often what is too old is looked for.
-  private static let tidyInterval = Duration.seconds(60)
+  /// The time between two deletions of expired keys and invitations.
+  private static let expiryInterval = Duration.seconds(60)
 
   private let configuration: ApptimistConfiguration
   private let backend: Backend
-  private let gate: SessionGate
+  private let handshake: SessionHandshake
 
-  /// Asks for every key of `[apptimist]`.
+  /// Reads every key of `[apptimist]`, and records what is wrong with it.
   public static func validate(_ configuration: ConfigurationSection) {
     _ = ApptimistConfiguration(configuration)
   }
 
-  /// Looks at the keys, and at who may make an account.
+  /// Checks the keys, and who may make an account.
   ///
   /// - Parameters:
   ///   - configuration: the section `[apptimist]`.
@@ -51,12 +51,16 @@ public struct ApptimistService: Service {
   }
 
   /// Makes the service, and its keys if there are none.
+  ///
+  /// - Parameter context: the store, the configuration and all else that the service uses.
+  /// - Throws: ``KeyFile/Failure`` if the keys can be neither read nor made.
   public init(_ context: ServiceContext) async throws {
     configuration = ApptimistConfiguration(context.configuration)
     let (keys, isNew) = try KeyFile(path: configuration.keys).open()
     if isNew { context.log.info("made the service's keys", ["file": configuration.keys]) }
     backend = try Backend(context, configuration, keys: keys)
-    gate = SessionGate(backend, configuration, publicURL: context.publicURL)
+    handshake = SessionHandshake(
+      backend, configuration, publicURL: context.publicURL, randomBytes: context.randomBytes)
     context.log.info(
       "the service's key",
       [
@@ -67,7 +71,9 @@ public struct ApptimistService: Service {
 
   /// Registers the sessions' WebSocket, and the document with the service's public keys.
   public func register(on router: inout Router) {
-    router.webSocket(configuration.path) { [gate] request, _ in try await gate.accept(request) }
+    router.webSocket(configuration.path) { [handshake] request, _ in
+      try await handshake.accept(request)
+    }
     let document = ServiceDocument(
       service: configuration.name, identity: backend.keys.identity)
     router.get("\(configuration.path)/service.json") { _, _ in
@@ -79,7 +85,7 @@ public struct ApptimistService: Service {
     }
   }
 
-  /// What shows that it is there.
+  /// An example that shows that the service is there.
   public func examples(at url: String) -> [ServiceExample] {
     [
       ServiceExample(
@@ -88,11 +94,11 @@ public struct ApptimistService: Service {
     ]
   }
 
-  /// Deletes what is too old, until cancelled.
+  /// Deletes expired ephemeral keys and invitations, until cancelled.
   public func run() async throws {
     while !Task.isCancelled {
-      try await backend.tidy()
-      try? await Task.sleep(for: Self.tidyInterval)
+      try await backend.deleteExpired()
+      try? await Task.sleep(for: Self.expiryInterval)
     }
   }
 }

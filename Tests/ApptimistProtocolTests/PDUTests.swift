@@ -101,11 +101,11 @@ internal import Wire
     }
   }
 
-  @Test func answersNameTheSameFile() {
+  @Test func repliesNameTheSameFile() {
     let request = PDU.Write(
       directory: key(1), error: ErrorCode(rawValue: 77), filename: short("notes"))
     #expect(
-      request.answer(.overQuota)
+      request.reply(.overQuota)
         == PDU.Write(directory: key(1), error: .overQuota, filename: short("notes")))
   }
 

@@ -6,7 +6,7 @@ internal import Storage
 /// The queues' tables before the second migration.
 enum FirstVersion {
   /// Writes queues down as the first version did; their users are there, and have the owners' numbers.
-  static func write(_ models: [QueueModel], to store: ApptimistStore) async throws {
+  static func write(_ models: [MailboxModel], to store: ApptimistStore) async throws {
     try await store.store.write { transaction in
       let entries = models.flatMap { model in model.entries.map { (user: model.owner, entry: $0) } }
       // Neighbours in a post that had the same data shared it, whether their headers differed in the

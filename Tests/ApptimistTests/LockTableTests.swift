@@ -61,41 +61,4 @@ internal import Testing
     table.releaseAll(of: first)
     #expect(table.count == 0)
   }
-
-  @Test func takesTurns() async throws {
-    let turns = Turns()
-    let file = try file("f", of: TestUser())
-    let order = Order()
-    await withTaskGroup { group in
-      for number in 0..<20 {
-        group.addTask {
-          await turns.take(.file(file)) {
-            await order.enter(number)
-            for _ in 0..<10 { await Task.yield() }
-            await order.leave(number)
-          }
-        }
-      }
-      await group.waitForAll()
-    }
-    #expect(await order.isInTurns)
-    #expect(await order.count == 20)
-  }
-
-  private actor Order {
-    private var inside: Int?
-    private(set) var isInTurns = true
-    private(set) var count = 0
-
-    func enter(_ number: Int) {
-      if inside != nil { isInTurns = false }
-      inside = number
-    }
-
-    func leave(_ number: Int) {
-      if inside != number { isInTurns = false }
-      inside = nil
-      count += 1
-    }
-  }
 }

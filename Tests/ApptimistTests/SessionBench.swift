@@ -1,4 +1,5 @@
 internal import ApptimistProtocol
+internal import ApptimistSession
 internal import Cryptography
 internal import HTTPProtocol
 internal import Testing
@@ -15,15 +16,16 @@ final class Bench {
   private(set) var posted: [Int] = []
   /// The same with the numbers that were searched for as names.
   private(set) var done: [Int] = []
-  /// The questions that are open, and how many were open at once.
-  private var open: [Question] = []
+  /// The queries that are open.
+  private var open: [Query] = []
+  /// The most queries that were open at once.
   private(set) var mostAtOnce = 0
 
   init() throws {
     let ephemeral = EncryptionKeyPair.generate(for: .session)
-    let setup = Session.Setup(
-      keys: keys, ephemeralKey: ephemeral.publicKey, uri: "ws://h/siren", limits: SessionLimits(),
-      silence: .seconds(3), note: { _ in })
+    let setup = SessionSetup(
+      encryption: keys.encryption, identity: keys.identity, ephemeralKey: ephemeral.publicKey,
+      uri: "ws://h/siren", limits: SessionLimits(), silence: .seconds(3))
     guard let session = Session(setup),
       let channel = HeaderChannel(
         own: ephemeral, peer: keys.identity.encryptionKey, dataNonce: keys.identity.dataNonce)
@@ -34,7 +36,7 @@ final class Bench {
 
   var isWaiting: Bool { session.isWaiting }
 
-  /// What the session wants done, with what it sends opened.
+  /// Something that the session wants done, with what it sends opened.
   enum Did: Equatable {
     case sent(PDU)
     case asked(String)
@@ -43,19 +45,27 @@ final class Bench {
     case closed(UInt16)
   }
 
-  private func read(_ actions: [SessionAction]) throws -> [Did] {
+  /// The things that were counted, in words.
+  private(set) var counted: [String] = []
+  /// Whether the socket is slow to take what was sent.
+  var isBackedUp = false
+
+  @discardableResult
+  func handle(_ event: SessionEvent) throws -> [Did] {
     var did: [Did] = []
-    for action in actions {
+    for action in session.handle(event) {
       switch action {
-      case .send(let message):
+      case .send(let message, let kind):
+        counted.append("\(kind)")
         let frame = try Frame(message, limits: Frame.Limits())
         did.append(.sent(try PDU(decoding: try channel.open(frame))))
-      case .ask(let question):
-        note(question)
-        did.append(.asked("\(Mirror(reflecting: question).children.first?.label ?? "\(question)")"))
+      case .ask(let query):
+        note(query)
+        did.append(.asked("\(Mirror(reflecting: query).children.first?.label ?? "\(query)")"))
       case .join(let user): did.append(.joined(user))
       case .wait(let duration): did.append(.waits(duration))
       case .close(let code): did.append(.closed(code))
+      case .count(let thing): counted.append("\(thing)")
       }
     }
     return did
@@ -67,13 +77,13 @@ final class Bench {
 
   func send(header: [UInt8], data: [UInt8] = []) throws -> [Did] {
     let message = try channel.seal(header: header, data: data[...])
-    return try read(session.received(.binary(message)))
+    return try handle(.received(.binary(message)))
   }
 
-  private func note(_ question: Question) {
-    open.append(question)
+  private func note(_ query: Query) {
+    open.append(query)
     mostAtOnce = max(mostAtOnce, open.count)
-    switch question {
+    switch query {
     case .post(let posts):
       posted += posts.map { Int($0.message.time) }
       done += posts.map { Int($0.message.time) }
@@ -82,40 +92,32 @@ final class Bench {
     }
   }
 
-  func answer(_ answer: Answer) throws -> [Did] {
+  func reply(_ reply: Reply) throws -> [Did] {
     if isAsking { open.removeFirst() }
-    return try read(session.answered(answer))
+    return try handle(.replied(reply))
   }
 
-  /// Whether a question is open.
+  /// Whether a query is open.
   var isAsking: Bool { !open.isEmpty }
 
-  /// Answers a post or a search with nothing.
-  func answerAny() throws -> [Did] {
-    if case .post? = open.first { try answer(.posted([])) } else { try answer(.found([])) }
+  /// Replies to a post or a search with nothing.
+  func replyToAny() throws -> [Did] {
+    if case .post? = open.first { try reply(.posted([])) } else { try reply(.found([])) }
   }
 
-  func evict() throws -> [Did] { try read(session.evicted()) }
-
   func queue(_ position: Int64, from sender: EncryptionPublicKey) throws -> [Did] {
-    try read(session.queued(Self.entry(position, from: sender, to: user.key)))
+    let entry = Self.entry(position, from: sender, to: user.key)
+    return try handle(.queued(entry, isBackedUp: isBackedUp))
   }
 
   func page(
     _ entries: [StreamEntry], end: Int64, isLast: Bool = true
   ) throws -> [Did] {
-    try read(
-      session.read(
-        StreamPage(entries: entries, end: StreamPosition(rawValue: end), isLast: isLast)))
+    try handle(
+      .read(StreamPage(entries: entries, end: StreamPosition(rawValue: end), isLast: isLast)))
   }
 
-  func timeIsOver() throws -> [Did] { try read(session.timeIsOver()) }
-
-  func draining(to uri: String?) throws -> [Did] { try read(session.draining(to: uri)) }
-
-  func begin() throws -> [Did] { try read(session.opened()) }
-
-  func nextRead() -> Int64? { session.nextRead()?.rawValue }
+  func nextRead() -> Int64? { isBackedUp ? nil : session.nextRead()?.rawValue }
 
   static func message(
     _ position: Int64, from sender: EncryptionPublicKey, to user: EncryptionPublicKey
@@ -134,16 +136,15 @@ final class Bench {
 
   var account: Account {
     Account(
-      key: user.key, authenticationKey: user.authentication.publicKey, name: "alice", uid: "",
-      kind: .user)
+      key: user.key, authenticationKey: user.authentication.publicKey, kind: .user)
   }
 
   /// Goes through the login.
   func establish(after position: Int64 = 0) throws {
     _ = try send(user.login())
-    _ = try answer(.claimed(true))
-    let did = try answer(.account(account))
+    _ = try reply(.claimed(true))
+    let did = try reply(.account(account))
     #expect(did == [.joined(user.key), .asked("start")])
-    _ = try answer(.started(StreamPosition(rawValue: position)))
+    _ = try reply(.started(StreamPosition(rawValue: position)))
   }
 }

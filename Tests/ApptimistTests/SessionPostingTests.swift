@@ -1,4 +1,5 @@
 internal import ApptimistProtocol
+internal import ApptimistSession
 internal import Cryptography
 internal import HTTPProtocol
 internal import Testing
@@ -21,9 +22,9 @@ internal import Testing
     for time in 2...4 { #expect(try bench.send(post(time, of: bench)) == []) }
     #expect(!bench.isWaiting)
     #expect(bench.posted == [1])
-    #expect(try bench.answer(.posted([])) == [.asked("post")])
+    #expect(try bench.reply(.posted([])) == [.asked("post")])
     #expect(bench.posted == [1, 2, 3, 4])
-    #expect(try bench.answer(.posted([])) == [])
+    #expect(try bench.reply(.posted([])) == [])
     #expect(try bench.send(post(5, of: bench)) == [.asked("post")])
   }
 
@@ -34,11 +35,11 @@ internal import Testing
     _ = try bench.send(post(2, of: bench))
     #expect(try bench.send(.searchByKey(PDU.SearchByKey(key: other))) == [])
     #expect(bench.isWaiting)
-    #expect(try bench.answer(.posted([])) == [.asked("post")])
+    #expect(try bench.reply(.posted([])) == [.asked("post")])
     #expect(bench.isWaiting)
-    #expect(try bench.answer(.posted([])) == [.asked("searchKey")])
+    #expect(try bench.reply(.posted([])) == [.asked("searchKey")])
     #expect(bench.isWaiting)
-    #expect(try bench.answer(.found([])) == [.sent(.user(.nobody))])
+    #expect(try bench.reply(.found([])) == [.sent(.user(.nobody))])
     #expect(!bench.isWaiting)
   }
 
@@ -57,7 +58,7 @@ internal import Testing
       #expect(count - 1 == min(limits.batchPosts, limits.batchBytes / (size + 106)))
       // The one that was too much for them comes behind them.
       while bench.posted.count <= count {
-        #expect(try bench.answer(.posted([])) == [.asked("post")])
+        #expect(try bench.reply(.posted([])) == [.asked("post")])
       }
       #expect(bench.posted == Array(0...count))
     }
@@ -73,12 +74,12 @@ internal import Testing
     #expect(
       try bench.page([entry(7)], end: 7)
         == [.sent(Bench.message(7, from: bench.user.key, to: bench.user.key))])
-    #expect(try bench.answer(.posted([StreamPosition(rawValue: 8)])) == [.asked("post")])
+    #expect(try bench.reply(.posted([StreamPosition(rawValue: 8)])) == [.asked("post")])
     _ = try bench.queue(12, from: other)
     #expect(bench.nextRead() == 8)
     #expect(try bench.page([entry(2), entry(3)].map { $0.moved(by: 7) }, end: 10) == [])
     let own = [9, 10].map { StreamPosition(rawValue: $0) }
-    #expect(try bench.answer(.posted(own)) == [])
+    #expect(try bench.reply(.posted(own)) == [])
     #expect(bench.nextRead() == 10)
   }
 
@@ -87,13 +88,13 @@ internal import Testing
     try bench.establish()
     for time in 1...3 { _ = try bench.send(post(time, of: bench)) }
     _ = try bench.send(.truncate(PDU.Truncate(message: MessageID())))
-    bench.session.ended()
+    try bench.handle(.ended)
     let isOver = bench.session.isOver
     #expect(isOver)
-    #expect(try bench.answer(.posted([])) == [.asked("post")])
+    #expect(try bench.reply(.posted([])) == [.asked("post")])
     #expect(bench.posted == [1, 2, 3])
-    #expect(try bench.answer(.posted([])) == [.asked("truncate")])
-    #expect(try bench.answer(.truncated(.again)) == [])
+    #expect(try bench.reply(.posted([])) == [.asked("truncate")])
+    #expect(try bench.reply(.truncated(.again)) == [])
   }
 
   @Test func areQueuedWhenTheSessionIsClosed() throws {
@@ -104,14 +105,14 @@ internal import Testing
       let last =
         switch close {
         case 0: try bench.send(header: [2, 1])
-        case 1: try bench.evict()
-        default: try bench.draining(to: nil) + [.closed(1008)]
+        case 1: try bench.handle(.evicted)
+        default: try bench.handle(.draining(to: nil)) + [.closed(1008)]
         }
       #expect(last == [.closed(1008)])
       #expect(try bench.send(post(4, of: bench)) == [])
-      #expect(try bench.answer(.posted([])) == [.asked("post")])
-      bench.session.ended()
-      #expect(try bench.answer(.posted([])) == [])
+      #expect(try bench.reply(.posted([])) == [.asked("post")])
+      try bench.handle(.ended)
+      #expect(try bench.reply(.posted([])) == [])
       #expect(bench.posted == [1, 2, 3])
     }
   }
@@ -120,8 +121,8 @@ internal import Testing
     let bench = try Bench()
     try bench.establish()
     for time in 1...3 { _ = try bench.send(post(time, of: bench)) }
-    #expect(try bench.answer(.failed) == [.closed(1011)])
-    #expect(try bench.answer(.posted([])) == [])
+    #expect(try bench.reply(.failed) == [.closed(1011)])
+    #expect(try bench.reply(.posted([])) == [])
     #expect(bench.posted == [1])
   }
 
@@ -132,7 +133,7 @@ internal import Testing
     var last: [Bench.Did] = []
     for time in 0..<40_000 where !bench.session.isOver {
       _ = try bench.send(post(time, of: bench))
-      if bench.isWaiting { while bench.isAsking { last = try bench.answerAny() } }
+      if bench.isWaiting { while bench.isAsking { last = try bench.replyToAny() } }
     }
     #expect(
       last == [.sent(.redirect(try #require(PDU.Redirect(uri: "ws://h/siren")))), .closed(1001)])
@@ -149,7 +150,7 @@ internal import Testing
     var sent: [Int] = []
     for time in 0..<400 {
       while bench.isAsking, bench.isWaiting || Int.random(in: 0..<4, using: &generator) == 0 {
-        _ = try bench.answerAny()
+        _ = try bench.replyToAny()
       }
       sent.append(time)
       switch Int.random(in: 0..<10, using: &generator) {
@@ -163,7 +164,7 @@ internal import Testing
       default: _ = try bench.send(post(time, of: bench))
       }
     }
-    while bench.isAsking { _ = try bench.answerAny() }
+    while bench.isAsking { _ = try bench.replyToAny() }
     #expect(bench.done == sent, "seed \(seed)")
     #expect(bench.mostAtOnce == 1)
   }

@@ -1,4 +1,5 @@
 internal import ApptimistProtocol
+internal import ApptimistSession
 internal import Cryptography
 internal import HTTPProtocol
 internal import Testing
@@ -10,36 +11,36 @@ internal import Testing
 
   @Test func claimsTheKeyBeforeAnythingElse() throws {
     let bench = try Bench()
-    #expect(try bench.begin() == [.waits(.seconds(30))])
+    #expect(try bench.handle(.opened) == [.waits(.seconds(30))])
     #expect(try bench.send(try bench.user.new()) == [.asked("claim")])
     #expect(bench.isWaiting)
-    #expect(try bench.answer(.claimed(true)) == [.asked("register")])
-    #expect(try bench.answer(.registered(true)) == [])
+    #expect(try bench.reply(.claimed(true)) == [.asked("register")])
+    #expect(try bench.reply(.registered(true)) == [])
     #expect(try bench.send(bench.user.login()) == [.asked("account")])
     #expect(
-      try bench.answer(.account(bench.account)) == [.joined(bench.user.key), .asked("start")])
+      try bench.reply(.account(bench.account)) == [.joined(bench.user.key), .asked("start")])
     #expect(bench.nextRead() == nil)
-    #expect(try bench.answer(.started(.zero)) == [])
+    #expect(try bench.reply(.started(.zero)) == [])
     #expect(bench.nextRead() == 0)
-    #expect(try bench.timeIsOver() == [])
+    #expect(try bench.handle(.timedOut) == [])
   }
 
   @Test func closesAReplay() throws {
     let bench = try Bench()
     _ = try bench.send(bench.user.login())
-    #expect(try bench.answer(.claimed(false)) == [.closed(1008)])
+    #expect(try bench.reply(.claimed(false)) == [.closed(1008)])
     #expect(try bench.send(.pause(PDU.Pause())) == [])
   }
 
   @Test func isSilentBeforeItRefuses() throws {
     let bench = try Bench()
     _ = try bench.send(try bench.user.new())
-    _ = try bench.answer(.claimed(true))
-    #expect(try bench.answer(.registered(false)) == [.waits(.seconds(3))])
+    _ = try bench.reply(.claimed(true))
+    #expect(try bench.reply(.registered(false)) == [.waits(.seconds(3))])
     #expect(try bench.send(bench.user.login()) == [])
     #expect(!bench.isWaiting)
-    #expect(try bench.timeIsOver() == [.closed(1008)])
-    #expect(try bench.timeIsOver() == [])
+    #expect(try bench.handle(.timedOut) == [.closed(1008)])
+    #expect(try bench.handle(.timedOut) == [])
   }
 
   @Test func tellsWhatItCannotDo() throws {
@@ -47,17 +48,17 @@ internal import Testing
     try bench.establish()
     _ = try bench.send(
       .truncate(PDU.Truncate(message: MessageID())))
-    #expect(try bench.answer(.failed) == [.closed(1011)])
+    #expect(try bench.reply(.failed) == [.closed(1011)])
   }
 
   @Test func sendsBeforeTheKeyIsClaimedNothingAtAll() throws {
     let bench = try Bench()
-    #expect(try bench.draining(to: "ws://elsewhere/") == [])
+    #expect(try bench.handle(.draining(to: "ws://elsewhere/")) == [])
     let claimed = try Bench()
     _ = try claimed.send(.pause(PDU.Pause()))
-    _ = try claimed.answer(.claimed(true))
+    _ = try claimed.reply(.claimed(true))
     #expect(
-      try claimed.draining(to: "ws://elsewhere/")
+      try claimed.handle(.draining(to: "ws://elsewhere/"))
         == [.sent(.redirect(try #require(PDU.Redirect(uri: "ws://elsewhere/")))), .closed(1001)])
   }
 
@@ -95,7 +96,7 @@ internal import Testing
       try bench.page(entries, end: 3)
         == [.sent(Bench.message(1, from: other, to: bench.user.key))])
     #expect(bench.nextRead() == nil)
-    #expect(try bench.answer(.posted([StreamPosition(rawValue: 2)])) == [])
+    #expect(try bench.reply(.posted([StreamPosition(rawValue: 2)])) == [])
     #expect(bench.nextRead() == 2)
     #expect(
       try bench.page([entries[2]], end: 3)
@@ -105,14 +106,14 @@ internal import Testing
   @Test func readsNothingForASlowReader() throws {
     let bench = try Bench()
     try bench.establish()
-    bench.session.isBackedUp = true
+    bench.isBackedUp = true
     #expect(bench.nextRead() == nil)
     #expect(try bench.queue(1, from: other) == [])
-    bench.session.isBackedUp = false
+    bench.isBackedUp = false
     #expect(bench.nextRead() == 0)
   }
 
-  @Test func redirectsInTheMiddleOfAnAnswer() throws {
+  @Test func redirectsInTheMiddleOfAReply() throws {
     let bench = try Bench()
     try bench.establish()
     let found = [FoundAccount](
@@ -121,7 +122,7 @@ internal import Testing
     var last: [Bench.Did] = []
     while last.last != .closed(1001), sent < 40_000 {
       _ = try bench.send(.searchByKey(PDU.SearchByKey(key: other)))
-      last = try bench.answer(.found(found))
+      last = try bench.reply(.found(found))
       sent += last.count
     }
     #expect(last.count < 1000)
@@ -132,14 +133,54 @@ internal import Testing
     #expect((32_500...32_504).contains(sent))
   }
 
-  @Test func isNotDisturbedByAnswersAfterTheEnd() throws {
+  @Test func isNotDisturbedByRepliesAfterTheEnd() throws {
     let bench = try Bench()
     try bench.establish()
     _ = try bench.send(.searchByKey(PDU.SearchByKey(key: other)))
-    bench.session.ended()
-    #expect(try bench.answer(.found([])) == [])
+    try bench.handle(.ended)
+    #expect(try bench.reply(.found([])) == [])
     #expect(try bench.queue(1, from: other) == [])
     #expect(bench.nextRead() == nil)
+  }
+
+  @Test func countsWhatComesAndIsSent() throws {
+    let bench = try Bench()
+    try bench.establish()
+    _ = try bench.send(header: [1, 99])
+    _ = try bench.send(.user(.nobody))
+    _ = try bench.queue(1, from: other)
+    _ = try bench.send(.searchByKey(PDU.SearchByKey(key: other)))
+    _ = try bench.reply(.found([]))
+    _ = try bench.send(
+      .message(
+        PDU.Message(time: 1, recipient: other, to: other, from: bench.user.key)))
+    _ = try bench.send(.redirect(try #require(PDU.Redirect(uri: "ws://x/"))))
+    _ = try bench.reply(.posted([]))
+    _ = try bench.handle(.draining(to: "ws://elsewhere/"))
+    #expect(
+      bench.counted == [
+        "received(type: 1)", "ignored", "received(type: 14)", "ignored", "message",
+        "received(type: 13)", "other", "received(type: 5)", "received(type: 2)", "ignored",
+        "redirect",
+      ])
+    let refused = try Bench()
+    _ = try refused.send(header: [2])
+    _ = try refused.reply(.claimed(true))
+    #expect(refused.counted == ["refused"])
+  }
+
+  @Test func asksForThePostponedWhenTheServerStopsWithoutSayingWhereTo() throws {
+    for isRedirected in [false, true] {
+      let bench = try Bench()
+      try bench.establish()
+      _ = try bench.send(
+        .message(PDU.Message(time: 1, recipient: other, to: other, from: bench.user.key)))
+      _ = try bench.send(.searchByKey(PDU.SearchByKey(key: other)))
+      _ = try bench.handle(.draining(to: isRedirected ? "ws://elsewhere/" : nil))
+      try bench.handle(.ended)
+      #expect(try bench.reply(.posted([])) == (isRedirected ? [] : [.asked("searchKey")]))
+      #expect(try bench.reply(.found([])) == [])
+    }
   }
 
   @Test func takesRandomMessages() throws {
@@ -151,10 +192,10 @@ internal import Testing
         let type = UInt8.random(in: 0...20, using: &generator)
         let rest = SecureRandom.bytes(Int.random(in: 0...200, using: &generator))
         _ = try bench.send(header: [1, type] + rest, data: Array(rest.prefix(20)))
-        if bench.session.isWaiting { _ = try bench.answer(.claimed(true)) }
+        if bench.session.isWaiting { _ = try bench.reply(.claimed(true)) }
       }
       let noise = SecureRandom.bytes(Int.random(in: 0...64, using: &generator))
-      _ = bench.session.received(.binary(noise))
+      if !bench.isWaiting { try bench.handle(.received(.binary(noise))) }
     }
   }
 }

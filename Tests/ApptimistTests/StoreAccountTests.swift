@@ -1,3 +1,5 @@
+internal import Cryptography
+internal import ApptimistSession
 internal import Observability
 internal import Storage
 internal import Testing
@@ -22,7 +24,8 @@ internal import Time
     #expect(try await store.makeUser(1, name: "Other", uid: "a") == .sameAgain)
     #expect(try await store.makeUser(1, name: "Anna", uid: "b") == .taken)
     let account = try #require(try await store.account(StoreFixture.key(1)))
-    #expect(account.name == "Anna" && account.uid == "a" && account.kind == .user)
+    let found = try #require(try await store.search(key: StoreFixture.key(1)))
+    #expect(found.name == "Anna" && found.uid == "a" && account.kind == .user)
     let other = try await store.createUser(
       StoreFixture.key(1), authenticationKey: StoreFixture.authenticationKey(2), name: "Anna",
       uid: "a", at: ApptimistStore.now)
@@ -99,7 +102,8 @@ internal import Time
     try await store.makeUsers(1...4)
     #expect(try await store.makeForum(10, name: "Club", author: 1) == .created)
     let key = StoreFixture.key(10)
-    #expect(try await store.account(key)?.kind == .forum(author: StoreFixture.key(1)))
+    #expect(try await store.account(key)?.kind == .forum)
+    #expect(try await store.forum(key)?.author == StoreFixture.key(1))
     #expect(try await store.write(keys: [2], to: "editors", of: 10, by: 1) == .done)
     #expect(try await store.write(keys: [3], to: "subscribers", of: 10, by: 1) == .done)
     #expect(try await store.escrow([1, 2], of: key, by: StoreFixture.key(2)) == .done)

@@ -1,3 +1,4 @@
+internal import ApptimistSession
 internal import ApptimistProtocol
 internal import Cryptography
 internal import Testing
@@ -56,13 +57,17 @@ internal import Testing
     #expect(try await store.remove("a", of: directory, by: 4) == .notPermitted)
     #expect(try await store.remove("none", of: directory, by: 4) == .notPermitted)
     #expect(try await store.remove("a", of: directory, by: 3) == .done)
-    let expected: [Access] = [.author, [.editor, .moderator], .editor, .moderator, .subscriber]
-    for (index, access) in expected.enumerated() {
+    let expected: [DirectoryAccess.Roles] = [
+      .author, [.editor, .moderator], .editor, .moderator, .subscriber,
+    ]
+    for (index, roles) in expected.enumerated() {
       let user = StoreFixture.key(index + 1)
-      #expect(try await store.access(of: user, to: StoreFixture.key(directory)) == access)
+      let access = try await store.access(of: user, to: StoreFixture.key(directory))
+      #expect(access?.roles == roles && access?.kind == (directory == 1 ? .user : .forum))
     }
     #expect(
-      try await store.access(of: StoreFixture.key(77), to: StoreFixture.key(directory)) == [])
+      try await store.access(of: StoreFixture.key(77), to: StoreFixture.key(directory))?.roles
+        == [])
     #expect(try await store.access(of: StoreFixture.key(1), to: StoreFixture.key(77)) == nil)
     // An editor may even remove the list of editors.
     #expect(try await store.remove("editors", of: directory, by: 2) == .done)

@@ -1,4 +1,5 @@
 internal import ApptimistProtocol
+internal import ApptimistSession
 internal import Cryptography
 internal import Foundation
 internal import Observability
@@ -77,11 +78,11 @@ extension ApptimistStore {
       name: name, author: StoreFixture.key(author))
   }
 
-  /// Queues a message whose identifier is a number.
+  /// Delivers a message whose identifier is a number.
   func send(
     _ id: Int, from sender: Int, to recipient: Int, header: [UInt8] = [1], data: [UInt8] = [2]
-  ) async throws -> Enqueued? {
-    try await enqueue(
+  ) async throws -> Delivered? {
+    try await deliver(
       [
         MessageCopy(
           recipient: StoreFixture.key(recipient), id: StoreFixture.id(id), header: header,
@@ -109,13 +110,20 @@ extension ApptimistStore {
     }
   }
 
-  /// The last position that a user's queue has given away.
+  /// The last position that a user's mailbox has given away.
   func lastPosition(of user: EncryptionPublicKey) async throws -> StreamPosition {
-    try await readQueue(of: user) { user, snapshot in try queue(of: user, snapshot).last } ?? .zero
+    try await readMailbox(of: user) { user, snapshot in try mailbox(of: user, snapshot).last }
+      ?? .zero
   }
 
   func count(_ sql: StaticString) async throws -> Int {
     try await store.read { snapshot in try snapshot.one(sql) { try $0[0] } ?? -1 }
+  }
+
+  /// The forum with a key.
+  func forum(_ key: EncryptionPublicKey) async throws -> Forum? {
+    guard case .forum(let forum) = try await recipient(key) else { return nil }
+    return forum
   }
 
   func file(_ name: String, of directory: Int) async throws -> [UInt8]? {

@@ -1,14 +1,15 @@
 internal import ApptimistProtocol
+internal import ApptimistSession
 internal import Cryptography
 internal import Storage
 internal import Testing
 
 @testable import Apptimist
 
-/// The queues against a model, by what is told of them.
+/// The mailboxes against a model, by what is told of them.
 @Suite struct StoreModelTests {
   @Test(arguments: (0..<8).map { _ in UInt64.random(in: 0...UInt64.max) } + [1, 2])
-  func `queues are what the model says`(_ seed: UInt64) async throws {
+  func `mailboxes are what the model says`(_ seed: UInt64) async throws {
     print("StoreModelTests seed \(seed)")
     var play = Play(seed: seed)
     try await play.open(StoreFixture())
@@ -18,7 +19,7 @@ internal import Testing
   }
 
   @Test(arguments: (0..<4).map { _ in UInt64.random(in: 0...UInt64.max) } + [3])
-  func `queues of the first version go on`(_ seed: UInt64) async throws {
+  func `mailboxes of the first version go on`(_ seed: UInt64) async throws {
     print("StoreModelTests seed \(seed)")
     var play = Play(seed: seed)
     for _ in 0..<200 { try await play.go() }
@@ -40,7 +41,7 @@ private struct Play {
   let seed: UInt64
   private var generator: SeededGenerator
   private var limits = ApptimistStore.Limits()
-  private(set) var models: [QueueModel] = []
+  private(set) var models: [MailboxModel] = []
   /// The data of each message; each is known to a user by what its header makes of that.
   private var contents: [[UInt8]] = []
   private var step = 0
@@ -50,13 +51,13 @@ private struct Play {
   init(seed: UInt64) {
     self.seed = seed
     generator = SeededGenerator(seed: seed)
-    limits.queueEntries = generator.pick(1...15)
-    limits.queueBytes = generator.pick(200...2500)
+    limits.mailboxEntries = generator.pick(1...15)
+    limits.mailboxBytes = generator.pick(200...2500)
     limits.rememberedMessages = generator.pick(0...20)
-    limits.arrivals = generator.pick(0...40)
-    limits.arrivalsEach = generator.pick(1...10)
-    limits.arrivalBytes = generator.pick(0...3000)
-    models = (1...4).map { [limits] in QueueModel(owner: $0, limits: limits) }
+    limits.pendingDeliveries = generator.pick(0...40)
+    limits.pendingPerMailbox = generator.pick(1...10)
+    limits.pendingBytes = generator.pick(0...3000)
+    models = (1...4).map { [limits] in MailboxModel(owner: $0, limits: limits) }
   }
 
   mutating func open(_ fixture: StoreFixture) async throws {
@@ -69,7 +70,7 @@ private struct Play {
   mutating func go() async throws {
     step += 1
     switch generator.pick(0...99) {
-    case 0..<60: try await enqueue()
+    case 0..<60: try await deliver()
     case 60..<78:
       let user = generator.pick(1...4)
       let number = generator.pick(Swift.max(0, contents.count - 30)...contents.count)
@@ -89,10 +90,10 @@ private struct Play {
     }
   }
 
-  private mutating func enqueue() async throws {
+  private mutating func deliver() async throws {
     let sender = generator.pick(1...4)
     var copies: [MessageCopy] = []
-    var expected: [Enqueued] = []
+    var expected: [Delivered] = []
     for _ in 0..<generator.pick(1...2) {
       if contents.isEmpty || generator.pick(0...3) > 0 {
         let byte = UInt8.random(in: 0...255, using: &generator)
@@ -102,14 +103,14 @@ private struct Play {
       let number = isRetry ? generator.pick(0...contents.count - 1) : contents.count - 1
       for _ in 0..<generator.pick(1...4) {
         let recipient = generator.pick(1...4)
-        let copy = QueueModel.copy(of: number, contents[number], for: recipient)
+        let copy = MailboxModel.copy(of: number, contents[number], for: recipient)
         copies.append(copy)
-        expected.append(models[recipient - 1].enqueue(copy, from: sender))
+        expected.append(models[recipient - 1].deliver(copy, from: sender))
       }
     }
     guard let store else { return }
     #expect(
-      try await store.enqueue(copies, from: StoreFixture.key(sender)) == expected, place)
+      try await store.deliver(copies, from: StoreFixture.key(sender)) == expected, place)
   }
 
   mutating func read(_ user: Int, max: Int, head: MessageID) async throws {
@@ -126,9 +127,9 @@ private struct Play {
     struct Refusal: Error {}
     guard let store else { return }
     await #expect(throws: Refusal.self) {
-      try await store.writeQueues { arrivals, transaction in
+      try await store.writeMailboxes { deliveries, transaction in
         for user in 1...4 {
-          try store.settle(StoreFixture.key(user), &arrivals, transaction)
+          try store.flush(StoreFixture.key(user), &deliveries, transaction)
         }
         throw Refusal()
       }
@@ -160,6 +161,6 @@ private struct Play {
   /// What a user knows a message by; that of no message if there is none with this number.
   private func id(of number: Int, for user: Int) -> MessageID {
     guard number < contents.count else { return StoreFixture.id(number) }
-    return QueueModel.copy(of: number, contents[number], for: user).id
+    return MailboxModel.copy(of: number, contents[number], for: user).id
   }
 }

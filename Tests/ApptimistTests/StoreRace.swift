@@ -1,4 +1,5 @@
 internal import ApptimistProtocol
+internal import ApptimistSession
 internal import Cryptography
 internal import Storage
 internal import Testing
@@ -69,13 +70,13 @@ final class StoreRace: Sendable {
     for number in 0..<count {
       let data = Array(repeating: UInt8(sender), count: generator.pick(0...200))
       let users = (1...3).filter { _ in generator.pick(0...1) == 0 }
-      let copies = users.map { QueueModel.copy(of: sender * 1000 + number, data, for: $0) }
+      let copies = users.map { MailboxModel.copy(of: sender * 1000 + number, data, for: $0) }
       let queued = try await persist {
-        try await store.enqueue(copies, from: StoreFixture.key(sender % 3 + 1))
+        try await store.deliver(copies, from: StoreFixture.key(sender % 3 + 1))
       }
       var positions: [StreamPosition] = []
       for result in queued {
-        guard case .queued(let position) = result else {
+        guard case .delivered(let position) = result else {
           Issue.record("\(result) instead of a position, seed \(seed)")
           return
         }
@@ -96,9 +97,9 @@ final class StoreRace: Sendable {
       }
       if generator.pick(0...3) == 0, let old = sent.randomElement(using: &generator) {
         let again = try await persist {
-          try await store.enqueue(old.copies, from: StoreFixture.key(sender % 3 + 1))
+          try await store.deliver(old.copies, from: StoreFixture.key(sender % 3 + 1))
         }
-        #expect(again == old.positions.map(Enqueued.known), place)
+        #expect(again == old.positions.map(Delivered.known), place)
       }
     }
   }
@@ -180,8 +181,8 @@ final class StoreRace: Sendable {
         }
       default:
         await #expect(throws: (any Error).self) {
-          try await store.writeQueues { [store] arrivals, transaction in
-            try store.settle(user, &arrivals, transaction)
+          try await store.writeMailboxes { [store] deliveries, transaction in
+            try store.flush(user, &deliveries, transaction)
             throw Refusal()
           }
         }
@@ -192,7 +193,7 @@ final class StoreRace: Sendable {
 
   // MARK: - Afterwards
 
-  /// Each queue is 1, 2, 3 and so on, and has what was acknowledged.
+  /// Expects each mailbox to be 1, 2, 3 and so on, and to have what was acknowledged.
   ///
   /// - Parameter isEnd: whether it has nothing else.
   func expect(

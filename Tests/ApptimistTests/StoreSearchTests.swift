@@ -1,3 +1,4 @@
+internal import ApptimistSession
 internal import Testing
 
 @testable import Apptimist

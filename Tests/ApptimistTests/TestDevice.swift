@@ -159,16 +159,16 @@ final class TestDevice: @unchecked Sendable {
     switch (request, pdu) {
     case (.read(let asked), .read(let answer)):
       error = answer.error
-      #expect(answer == asked.answer(error))
+      #expect(answer == asked.reply(error))
     case (.lock(let asked), .lock(let answer)):
       error = answer.error
-      #expect(answer == asked.answer(error))
+      #expect(answer == asked.reply(error))
     case (.write(let asked), .write(let answer)):
       error = answer.error
-      #expect(answer == asked.answer(error))
+      #expect(answer == asked.reply(error))
     case (.remove(let asked), .remove(let answer)):
       error = answer.error
-      #expect(answer == asked.answer(error))
+      #expect(answer == asked.reply(error))
     default: throw Failure(message: "\(pdu)")
     }
     let text = data.isEmpty ? [] : try #require(box.open(data, nonce: identity.dataNonce))

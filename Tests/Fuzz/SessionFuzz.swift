@@ -1,9 +1,10 @@
 internal import ApptimistProtocol
+internal import ApptimistSession
 internal import Cryptography
 internal import HTTPProtocol
 
-/// Takes these bytes as what happens to a session: PDUs in valid boxes, answers, news, pages, timers.
-/// Whatever it is, the session asks one question at a time, sends what opens at the device with the
+/// Takes these bytes as events of a session: PDUs in valid boxes, replies, news, pages, timers.
+/// Whatever they are, the session asks one query at a time, sends what opens at the device with the
 /// next counter, delivers its stream in order with nothing twice and nothing left out, and does
 /// nothing after its end but to have queued what came before.
 @_cdecl("LLVMFuzzerTestOneInput")
@@ -17,8 +18,8 @@ public func fuzzSession(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
 
 /// Keys that are the same in each run.
 private enum Keys {
-  static let service = ServiceKeys(
-    encryption: encryption(1), authentication: authentication(2), storage: SecretBox())
+  static let service = encryption(1)
+  static let identity = ServiceIdentity(encryption: service, authentication: authentication(2))
   static let ephemeral = encryption(3)
   static let user = encryption(4)
   static let userAuthentication = authentication(5)
@@ -33,9 +34,9 @@ private enum Keys {
   }
 }
 
-/// A session, the device at its other end, and a queue in memory.
+/// A session, the device at its other end, and a mailbox in memory.
 private struct SessionRun: ~Copyable {
-  /// An entry of the queue.
+  /// An entry of the mailbox.
   private struct Queued {
     let entry: StreamEntry
     /// Whether this session made it.
@@ -46,30 +47,32 @@ private struct SessionRun: ~Copyable {
   private var session: Session
   private var device: HeaderChannel
   private var queue: [Queued] = []
-  /// Which entries of the queue the device got, by position.
+  /// The entries of the mailbox that the device got, by position.
   private var delivered: [Int64] = []
   private var start: Int64?
-  private var question: Question?
-  /// What the open question has put into the user's own queue already; nil: it wasn't dealt with yet.
+  private var query: Query?
+  private var isBackedUp = false
+  /// The positions that the open query has put into the user's own mailbox already, or nil if it was
+  /// not dealt with yet.
   private var made: [StreamPosition]?
-  /// The position behind which a page is being read.
+  /// The position behind which a page is being read, or nil if none is.
   private var reading: StreamPosition?
   private var isClosed = false
   private var isRedirected = false
 
   init?(_ bytes: [UInt8]) {
     script = bytes[...]
-    let setup = Session.Setup(
-      keys: Keys.service, ephemeralKey: Keys.ephemeral.publicKey, uri: "ws://localhost/siren",
-      limits: SessionLimits(), silence: .seconds(1), note: { _ in })
+    let setup = SessionSetup(
+      encryption: Keys.service, identity: Keys.identity, ephemeralKey: Keys.ephemeral.publicKey,
+      uri: "ws://localhost/siren", limits: SessionLimits(), silence: .seconds(1))
     guard let session = Session(setup),
       let device = HeaderChannel(
-        own: Keys.ephemeral, peer: Keys.service.identity.encryptionKey,
-        dataNonce: Keys.service.identity.dataNonce)
+        own: Keys.ephemeral, peer: Keys.identity.encryptionKey,
+        dataNonce: Keys.identity.dataNonce)
     else { return nil }
     self.session = session
     self.device = device
-    perform(self.session.opened())
+    handle(.opened)
   }
 
   private mutating func byte() -> UInt8 { script.popFirst() ?? 0 }
@@ -81,7 +84,7 @@ private struct SessionRun: ~Copyable {
 
   // MARK: - What happens
 
-  /// Has the next thing happen.
+  /// Makes the next thing happen.
   ///
   /// - Returns: false if the script has ended.
   mutating func step() -> Bool {
@@ -92,13 +95,13 @@ private struct SessionRun: ~Copyable {
     case 3: receive(.login(login))
     case 4: receive(message)
     case 5: receive(PDU.truncate(PDU.Truncate(message: queue.last?.entry.id ?? MessageID())))
-    case 6, 7, 8: answer()
+    case 6, 7, 8: reply()
     case 9: append()
     case 10: readPage()
-    case 11: session.isBackedUp.toggle()
-    case 12: if !session.isWaiting { perform(session.received(.binary(bytes(Int(byte()))))) }
+    case 11: isBackedUp.toggle()
+    case 12: if !session.isWaiting { handle(.received(.binary(bytes(Int(byte()))))) }
     case 13: receive(byte() % 2 == 0 ? .pause(PDU.Pause()) : .resume(PDU.Resume()))
-    case 14: if byte() == 0 { perform(session.timeIsOver()) }
+    case 14: if byte() == 0 { handle(.timedOut) }
     case 16: deal()
     default: endIfAsked(byte())
     }
@@ -107,11 +110,11 @@ private struct SessionRun: ~Copyable {
 
   private mutating func endIfAsked(_ byte: UInt8) {
     switch byte {
-    case 0: perform(session.evicted())
+    case 0: handle(.evicted)
     case 1:
-      perform(session.draining(to: "ws://elsewhere/siren"))
+      handle(.draining(to: "ws://elsewhere/siren"))
       isClosed = true
-    case 2: if !session.isWaiting { perform(session.received(.text([]))) }
+    case 2: if !session.isWaiting { handle(.received(.text([]))) }
     default: break
     }
   }
@@ -155,18 +158,18 @@ private struct SessionRun: ~Copyable {
 
   private mutating func receive(_ pdu: PDU) { receive(header: pdu.encoded(), data: []) }
 
-  /// The device sends something; not while a question is open, for then nothing is received.
+  /// The device sends something; not while the session waits, for then nothing is received.
   private mutating func receive(header: [UInt8], data: [UInt8]) {
     guard !session.isWaiting, !isClosed,
       let frame = try? device.seal(header: header, data: data[...])
     else { return }
-    perform(session.received(.binary(frame)))
+    handle(.received(.binary(frame)))
   }
 
-  /// The store does what is asked; the answer is still on its way.
+  /// The store does what is asked; the reply is still on its way.
   private mutating func deal() {
     guard made == nil else { return }
-    switch question {
+    switch query {
     case .post(let posts):
       made = posts.filter { $0.message.recipient == Keys.user.publicKey }.map { post in
         queue(
@@ -178,48 +181,48 @@ private struct SessionRun: ~Copyable {
     }
   }
 
-  /// Answers the open question: mostly as the store would, else in some other way.
-  private mutating func answer() {
+  /// Replies to the open query: mostly as the store would, else in some other way.
+  private mutating func reply() {
     let choice = byte()
     if choice > 1 { deal() }
-    guard let question else { return }
+    guard let query else { return }
     let made = made ?? []
-    self.question = nil
+    self.query = nil
     self.made = nil
-    let answer: Answer
-    switch (question, choice) {
-    case (_, 255): answer = .failed
-    case (_, 254): answer = .done
-    case (_, 253): answer = .found([])
-    case (.claim, _): answer = .claimed(choice != 0)
-    case (.register, _): answer = .registered(choice != 0)
+    let reply: Reply
+    switch (query, choice) {
+    case (_, 255): reply = .failed
+    case (_, 254): reply = .done
+    case (_, 253): reply = .found([])
+    case (.claim, _): reply = .claimed(choice != 0)
+    case (.register, _): reply = .registered(choice != 0)
     case (.account(let key), _):
-      answer = .account(
+      reply = .account(
         choice == 0
           ? nil
           : Account(
-            key: key, authenticationKey: Keys.userAuthentication.publicKey, name: "name", uid: "",
-            kind: choice == 1 ? .forum(author: Keys.other) : .user))
+            key: key, authenticationKey: Keys.userAuthentication.publicKey,
+            kind: choice == 1 ? .forum : .user))
     case (.start, _):
       let position = Int64(choice) % Int64(queue.count + 1)
       start = position
-      answer = .started(StreamPosition(rawValue: position))
-    case (.post, _): answer = .posted(made)
+      reply = .started(StreamPosition(rawValue: position))
+    case (.post, _): reply = .posted(made)
     case (.truncate, _):
-      answer = .truncated(made.first.map { .first($0) } ?? (choice == 0 ? .never : .again))
+      reply = .truncated(made.first.map { .first($0) } ?? (choice == 0 ? .never : .again))
     case (.vouchers, _):
-      answer = .vouchers([EncryptionPublicKey](repeating: Keys.other, count: Int(choice)))
+      reply = .vouchers([EncryptionPublicKey](repeating: Keys.other, count: Int(choice)))
     case (.searchName, _), (.searchUid, _), (.searchKey, _):
-      answer = .found(
+      reply = .found(
         [FoundAccount](
           repeating: FoundAccount(key: Keys.other, name: "name", uid: "uid"), count: Int(choice % 4)
         ))
     case (.file, 0...9):
-      answer = .file(.refused(ErrorCode(rawValue: UInt16(choice % 9))))
-    case (.file, _): answer = .file(.done(bytes(Int(choice % 64))))
-    default: answer = .done
+      reply = .file(.refused(ErrorCode(rawValue: UInt16(choice % 9))))
+    case (.file, _): reply = .file(.done(bytes(Int(choice % 64))))
+    default: reply = .done
     }
-    perform(session.answered(answer))
+    handle(.replied(reply))
   }
 
   /// Another session's message is queued, and this one is told.
@@ -231,7 +234,9 @@ private struct SessionRun: ~Copyable {
           from: byte() % 2 == 0 ? Keys.user.publicKey : Keys.other)
       ).encoded()
     queue(.message(header: header, data: []), MessageID(header: header, data: []), isOwn: false)
-    if let entry = queue.last?.entry, session.user != nil { perform(session.queued(entry)) }
+    if let entry = queue.last?.entry, session.user != nil {
+      handle(.queued(entry, isBackedUp: isBackedUp))
+    }
   }
 
   @discardableResult
@@ -251,8 +256,8 @@ private struct SessionRun: ~Copyable {
     let most = Int(byte() % 8) + 1
     let rest = queue.dropFirst(Int(position.rawValue)).map(\.entry)
     let entries = Array(rest.prefix(most))
-    perform(
-      session.read(
+    handle(
+      .read(
         StreamPage(
           entries: entries, end: entries.last?.position ?? position,
           isLast: entries.count == rest.count)))
@@ -260,21 +265,26 @@ private struct SessionRun: ~Copyable {
 
   // MARK: - What must hold
 
-  private mutating func perform(_ actions: [SessionAction]) {
-    for action in actions {
+  private mutating func handle(_ event: SessionEvent) {
+    for action in session.handle(event) {
       switch action {
       case .ask(let next):
-        precondition(question == nil, "two questions are open")
-        question = next
+        precondition(query == nil, "two queries are open")
+        query = next
       case .close: isClosed = true
+      case .count: break
       case _ where isClosed: preconditionFailure("something is sent after the close")
-      case .send(let message): check(message)
+      case .send(let message, _): check(message)
       case .join: precondition(session.user != nil)
       case .wait: break
       }
     }
-    if session.request == nil { (question, made) = (nil, nil) }
-    if reading == nil, !isClosed, let position = session.nextRead() { reading = position }
+    readOn()
+  }
+
+  private mutating func readOn() {
+    guard reading == nil, !isClosed, !isBackedUp else { return }
+    reading = session.nextRead()
   }
 
   /// The device takes what it gets.
@@ -298,13 +308,13 @@ private struct SessionRun: ~Copyable {
   /// Lets the device have what is left, and looks whether it got all that is for it.
   mutating func finish() {
     guard !isClosed, session.user != nil else { return end() }
-    session.isBackedUp = false
-    while question != nil, !isClosed { answer() }
+    isBackedUp = false
+    while query != nil, !isClosed { reply() }
     receive(.resume(PDU.Resume()))
-    while question != nil, !isClosed { answer() }
+    while query != nil, !isClosed { reply() }
     var turns = 0
     repeat {
-      perform([])
+      readOn()
       readPage()
       turns += 1
     } while reading != nil && turns < 10_000
@@ -318,9 +328,9 @@ private struct SessionRun: ~Copyable {
   }
 
   private mutating func end() {
-    session.ended()
+    handle(.ended)
     isClosed = true
-    while question != nil { answer() }
+    while query != nil { reply() }
     precondition(session.isOver && session.nextRead() == nil)
   }
 }

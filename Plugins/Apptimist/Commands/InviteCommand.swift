@@ -6,12 +6,12 @@ internal import Time
 /// `awd invite new`.
 struct InviteNewCommand: Command {
   static let name = "invite new"
-  static let summary = "Make an invitation; its token is printed, and stored as a hash only"
+  static let summary = "Make an invitation and print its token, of which only a hash is stored"
   static let parameters = [
     CommandParameter.configuration, .json,
-    .option("uid", value: "UID", "whom it is for; without it, for anyone"),
-    .option("uses", value: "N", "how many accounts it is good for; 1 without it"),
-    .option("expires", value: "TIME", "for how long it is good, such as 12h; 7d without it"),
+    .option("uid", value: "UID", "only for this uid (default: for any)"),
+    .option("uses", value: "N", "accounts that can be made with it (default: 1)"),
+    .option("expires", value: "TIME", "time until it expires, such as 12h (default: 7d)"),
   ]
 
   private struct Invitation: Encodable {
@@ -32,13 +32,12 @@ struct InviteNewCommand: Command {
     guard let time = TimeSpan.parse(context.arguments["expires"] ?? "7d"), time > .zero,
       time <= .seconds(3650 * 86_400)
     else { throw CommandError.usage("--expires takes a duration such as 12h or 7d") }
-    let lent = try await context.serviceContext(for: ApptimistService.self)
-    let configuration = ApptimistConfiguration(lent.configuration)
-    let store = ApptimistStore(store: lent.store, limits: configuration.store)
-    let token = InvitationToken(randomBytes: lent.randomBytes)
-    let expires = Timestamp(milliseconds: lent.clock().milliseconds + time.wholeMilliseconds)
-    guard let hash = token.hash else { throw CommandError.refused("no token could be made") }
-    try await store.addInvitation(hash, uid: uid, uses: uses, expires: expires)
+    let service = try await context.serviceContext(for: ApptimistService.self)
+    let configuration = ApptimistConfiguration(service.configuration)
+    let store = ApptimistStore(store: service.store, limits: configuration.store)
+    let token = InvitationToken(randomBytes: service.randomBytes)
+    let expires = service.clock() + time
+    try await store.addInvitation(token.hash, uid: uid, uses: uses, expires: expires)
     if context.arguments.has("json") {
       try context.print(
         json: Invitation(

@@ -36,9 +36,9 @@ struct KeysNewCommand: Command {
   static let parameters = [CommandParameter.configuration]
 
   static func run(_ context: CommandContext) async throws {
-    // Lent for the data folder, which is made if it isn't there.
-    let lent = try await context.serviceContext(for: ApptimistService.self)
-    let file = KeyFile(path: ApptimistConfiguration(lent.configuration).keys)
+    // Made for the data folder, which is created if it isn't there.
+    let service = try await context.serviceContext(for: ApptimistService.self)
+    let file = KeyFile(path: ApptimistConfiguration(service.configuration).keys)
     guard try file.make() else {
       throw CommandError.refused(
         "\(file.path) exists: devices are bound to these keys, so they are never overwritten")

@@ -1,9 +1,10 @@
 internal import ApptimistProtocol
 internal import Cryptography
 
-/// Which file: whose directory, and its name there.
+/// The address of a file.
 struct FileAddress: Hashable, Sendable {
-  /// A user's or a forum's key.
+  /// The key of the user or forum in whose directory it is.
   let directory: EncryptionPublicKey
+  /// The file's name in the directory.
   let name: Filename
 }

@@ -1,14 +1,14 @@
 internal import Cryptography
 
-/// Who has locked which files, and until when (page "Files").
+/// The locks on files, with the sessions that hold them and the ends of their leases (page "Files").
 struct LockTable: Sendable {
-  /// What comes of asking for a lock.
+  /// The result of a request for a lock.
   enum Outcome: Hashable, Sendable {
-    /// The session has it; whether it had it before.
+    /// The session holds it; new if it did not hold it before.
     case held(isNew: Bool)
-    /// Another session has it.
+    /// Another session holds it.
     case taken
-    /// The session has too many.
+    /// The session holds too many.
     case tooMany
   }
 
@@ -22,11 +22,11 @@ struct LockTable: Sendable {
   private var leases: [FileAddress: Lease] = [:]
   private var files: [SessionID: Set<FileAddress>] = [:]
 
-  /// No locks yet.
+  /// Makes a table without locks.
   ///
   /// - Parameters:
-  ///   - lease: how long a lock lasts that is not renewed.
-  ///   - limit: how many a session may have.
+  ///   - lease: the time after which a lock ends that is not renewed.
+  ///   - limit: the most locks of a session.
   init(lease: Duration, limit: Int) {
     self.lease = lease
     self.limit = limit
@@ -74,7 +74,7 @@ struct LockTable: Sendable {
     for file in leases.keys where file.directory == directory { forget(file) }
   }
 
-  /// How many locks are kept, those among them whose lease has ended unnoticed.
+  /// The number of locks, with those whose lease has ended unnoticed.
   var count: Int { leases.count }
 
   private mutating func expire(_ session: SessionID, at now: ContinuousClock.Instant) {

@@ -12,7 +12,7 @@ struct GraphClient: Sendable {
   private let app: FacebookConfiguration
   private let clock: @Sendable () -> Timestamp
 
-  /// A client for an app.
+  /// Makes a client for an app.
   ///
   /// - Throws: ``HTTPClientError``.
   init(_ app: FacebookConfiguration, clock: @escaping @Sendable () -> Timestamp) throws {
@@ -28,8 +28,8 @@ struct GraphClient: Sendable {
   ///
   /// - Parameters:
   ///   - uid: the user's number.
-  ///   - token: what the device got from Facebook.
-  /// - Returns: also false if Facebook doesn't answer, or not as documented.
+  ///   - token: the token that the device got from Facebook.
+  /// - Returns: false also if Facebook does not respond, or not as documented.
   func confirms(uid: String, token: ShortBytes) async -> Bool {
     guard let token = token.text, !token.isEmpty, !uid.isEmpty else { return false }
     let access = PercentEncoding.encode("\(app.appID)|\(app.appSecret.value)")
@@ -42,7 +42,7 @@ struct GraphClient: Sendable {
     return Self.confirms(response.body, uid: uid, appID: app.appID, now: clock())
   }
 
-  /// What Graph says about a token.
+  /// Graph's response about a token.
   private struct Inspection: Decodable {
     struct Data: Decodable {
       let app_id: Identifier
@@ -53,7 +53,7 @@ struct GraphClient: Sendable {
       let expires_at: Int64?
     }
 
-    /// A number, which Graph writes as a text or as a number.
+    /// A number that Graph writes as a text or as a number.
     struct Identifier: Decodable {
       let text: String
 
@@ -70,7 +70,7 @@ struct GraphClient: Sendable {
     let data: Data
   }
 
-  /// Whether an answer says what is wanted.
+  /// Whether the body of a response confirms a token.
   static func confirms(_ body: [UInt8], uid: String, appID: String, now: Timestamp) -> Bool {
     guard let inspection = try? JSONDecoder().decode(Inspection.self, from: Data(body)) else {
       return false

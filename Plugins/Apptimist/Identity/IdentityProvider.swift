@@ -1,18 +1,16 @@
 internal import ApptimistProtocol
-internal import Cryptography
-internal import Observability
 internal import Time
 
 /// Decides who may make an account.
 enum IdentityProvider: Sendable {
-  /// Everyone; an identity proves nothing.
+  /// Everyone may; an identity proves nothing.
   case open
-  /// Who has the token of an invitation.
+  /// Those may who have the token of an invitation.
   case invite
-  /// Who has a token that Facebook gave to this user of this app.
+  /// Those may who have a token that Facebook gave to this user of this app.
   case facebook(GraphClient)
 
-  /// What is said about somebody.
+  /// A provider's verdict on somebody.
   enum Verdict: Hashable, Sendable {
     case accepted
     case refused
@@ -20,7 +18,7 @@ enum IdentityProvider: Sendable {
     case invited(InvitationHash)
   }
 
-  /// The provider that the configuration names.
+  /// Makes the provider that the configuration names.
   ///
   /// - Throws: ``HTTPClientError`` if no client can be made.
   init(_ configuration: ApptimistConfiguration, clock: @escaping @Sendable () -> Timestamp) throws {
@@ -34,20 +32,20 @@ enum IdentityProvider: Sendable {
     }
   }
 
-  /// The configuration names no app.
+  /// The error of a configuration that names no app.
   struct MissingApp: Error, CustomStringConvertible {
     var description: String { "expected app_id and app_secret in [apptimist.facebook]" }
   }
 
-  /// Judges somebody; a provider that doesn't answer refuses.
+  /// Judges somebody; a provider that does not respond refuses.
   ///
   /// - Parameters:
-  ///   - uid: who it is said to be.
-  ///   - token: what is to prove it.
+  ///   - uid: the identity at the provider.
+  ///   - token: the proof of it.
   func judge(uid: String, token: ShortBytes) async -> Verdict {
     switch self {
     case .open: .accepted
-    case .invite: InvitationToken.hash(of: token.bytes).map { .invited($0) } ?? .refused
+    case .invite: .invited(InvitationHash(ofToken: token.bytes))
     case .facebook(let graph): await graph.confirms(uid: uid, token: token) ? .accepted : .refused
     }
   }

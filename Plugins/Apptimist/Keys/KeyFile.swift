@@ -4,7 +4,7 @@ internal import SystemCalls
 
 /// The file with the service's secret keys: made once, never overwritten.
 struct KeyFile: Sendable {
-  /// Why the keys can't be read or made; in words, without a key.
+  /// The reason for which the keys cannot be read or made, in words and without a key.
   struct Failure: Error, Hashable, CustomStringConvertible {
     let description: String
   }
@@ -14,7 +14,7 @@ struct KeyFile: Sendable {
   /// The longest file that is read, in bytes.
   private static let sizeLimit = 4096
 
-  /// The keys of the file, made if there is none; blocks on the disk.
+  /// Reads the keys of the file, which is made if there is none; blocks on the disk.
   ///
   /// - Returns: the keys, and whether they were made now.
   /// - Throws: ``Failure``.
@@ -25,7 +25,7 @@ struct KeyFile: Sendable {
     return (try existing(), false)
   }
 
-  /// The keys of the file; blocks on the disk.
+  /// Reads the keys of the file; blocks on the disk.
   ///
   /// - Throws: ``Failure``, also if there is no file.
   func existing() throws(Failure) -> ServiceKeys {
@@ -35,7 +35,7 @@ struct KeyFile: Sendable {
 
   /// Makes the file with new keys, durably; blocks on the disk.
   ///
-  /// - Returns: whether it was made; if not, there is one.
+  /// - Returns: whether it was made; otherwise there is one.
   /// - Throws: ``Failure``; then there is no file, or the whole one.
   func make() throws(Failure) -> Bool {
     let keys = ServiceKeys.generate()
@@ -106,8 +106,9 @@ struct KeyFile: Sendable {
 
   // MARK: - Disk
 
-  /// The keys of the file, or nil without a file; blocks on the disk.
+  /// Reads the keys of the file; blocks on the disk.
   ///
+  /// - Returns: nil if there is no file.
   /// - Throws: ``Failure``, also for a file that others may read.
   func read() throws(Failure) -> ServiceKeys? {
     let file = unsafe Glibc.open(path, O_RDONLY | O_CLOEXEC)
@@ -123,7 +124,7 @@ struct KeyFile: Sendable {
     guard status.st_mode & 0o077 == 0 else {
       throw Failure(
         description: "\(path): others may read these secret keys; chmod 600 it, "
-          + "and think about who has read it")
+          + "and consider who may have read it")
     }
     var text = [UInt8](repeating: 0, count: Self.sizeLimit)
     defer { wipe(&text) }

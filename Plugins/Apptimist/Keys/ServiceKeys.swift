@@ -3,23 +3,23 @@ internal import Cryptography
 
 /// The service's keys, the secret halves among them.
 struct ServiceKeys: Sendable {
-  /// What headers and the data of files are boxed with.
+  /// Boxes headers and the data of files.
   let encryption: EncryptionKeyPair
-  /// What signs ``encryption``'s public half.
+  /// Signs the public half of ``encryption``.
   let authentication: AuthenticationKeyPair
-  /// What forums' secrets are boxed with in the database.
+  /// Boxes forums' secrets in the database.
   let storage: SecretBox
-  /// What ephemeral keys are hashed with before they are noted.
-  let ephemeralHash: KeyedHash
-  /// The public half.
+  /// Hashes ephemeral keys before they are noted.
+  private let ephemeralHash: KeyedHash
+  /// The public half of the keys.
   let identity: ServiceIdentity
 
-  /// New keys.
+  /// Makes new keys.
   static func generate() -> ServiceKeys {
     ServiceKeys(encryption: .generate(), authentication: .generate(), storage: SecretBox())
   }
 
-  /// Keys that are kept.
+  /// Takes keys that are kept.
   init(
     encryption: EncryptionKeyPair, authentication: AuthenticationKeyPair, storage: SecretBox
   ) {
@@ -32,8 +32,8 @@ struct ServiceKeys: Sendable {
     }
   }
 
-  /// What an ephemeral key is remembered by: 16 bytes that tell nobody else which key it was.
-  func hash(ofEphemeral key: EncryptionPublicKey) -> [UInt8] {
-    [UInt8](ephemeralHash.hash(key.bytes).bytes.prefix(16))
+  /// The hash by which an ephemeral key is remembered.
+  func hash(ofEphemeral key: EncryptionPublicKey) -> EphemeralKeyHash {
+    EphemeralKeyHash(of: key, with: ephemeralHash)
   }
 }

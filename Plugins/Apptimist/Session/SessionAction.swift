@@ -1,31 +1,72 @@
-internal import Cryptography
+package import Cryptography
 
-/// What a session wants done, in this order.
-enum SessionAction: Sendable {
+/// Something that a session wants done.
+package enum SessionAction: Sendable {
   /// Send a WebSocket message.
-  case send([UInt8])
-  /// Find out an answer.
-  case ask(Question)
-  /// Tell the session what comes to its user.
+  case send([UInt8], Sent)
+  /// Find out the reply to a query.
+  case ask(Query)
+  /// Tell the session of further entries in the mailbox of this user, who has logged in.
   case join(EncryptionPublicKey)
-  /// Tell the session when some time is over.
+  /// Tell the session when some time is over; an earlier such time is forgotten.
   case wait(Duration)
-  /// Begin the close handshake.
+  /// Begin the close handshake with a code.
   case close(UInt16)
+  /// Count something.
+  case count(Counted)
+
+  /// A kind of message that devices are sent.
+  package enum Sent: Sendable {
+    /// A message of the stream.
+    case message
+    /// A redirect to another URI.
+    case redirect
+    /// Anything else.
+    case other
+  }
+
+  /// Something that is counted beside what is sent.
+  package enum Counted: Sendable {
+    /// A PDU of a known type came.
+    case received(type: UInt8)
+    /// A PDU came whose type is unknown, or not for devices to send.
+    case ignored
+    /// The session was refused.
+    case refused
+  }
 }
 
-/// What becomes of what devices send, for those who count it.
-enum SessionEvent: Sendable {
-  /// A PDU of a known type came.
-  case received(type: UInt8)
-  /// A PDU came whose type isn't known, or isn't for devices to send.
-  case unknownType
-  /// A PDU of the stream, or an answer, was sent.
-  case sent
-  /// It was a message.
-  case delivered
-  /// The session was refused.
-  case refused
-  /// The session was sent elsewhere.
-  case redirected
+/// Actions in the order in which they are to be done.
+///
+/// Most events lead to one action, and the first one needs no memory of its own.
+package struct SessionActions: Sequence, Sendable {
+  private var first: SessionAction?
+  private var rest: [SessionAction] = []
+
+  mutating func append(_ action: SessionAction) {
+    if first == nil { first = action } else { rest.append(action) }
+  }
+
+  /// Goes through the actions.
+  package func makeIterator() -> Iterator { Iterator(first: first, rest: rest) }
+
+  /// Goes through actions.
+  package struct Iterator: IteratorProtocol {
+    fileprivate var first: SessionAction?
+    fileprivate let rest: [SessionAction]
+    private var index = 0
+
+    fileprivate init(first: SessionAction?, rest: [SessionAction]) {
+      self.first = first
+      self.rest = rest
+    }
+
+    /// The next action, or nil if there is none.
+    package mutating func next() -> SessionAction? {
+      if let action = first.take() { return action }
+      guard index < rest.count else { return nil }
+      defer { index += 1 }
+      return rest[index]
+    }
+  }
 }

@@ -1,26 +1,23 @@
-internal import ApptimistProtocol
+package import ApptimistProtocol
 
-/// What a session takes, and how long it waits.
-struct SessionLimits: Sendable {
+/// The limits of what a session takes, and of the time that it waits.
+package struct SessionLimits: Sendable {
   /// The longest data of a PDU, in bytes, without the box around it.
-  var data = 1 << 20
+  package var data = 1 << 20
   /// The longest header, in bytes, without the box around it.
-  var header = 4 << 10
-  /// How long a device has to log in after the upgrade.
-  var loginTime = Duration.seconds(30)
-  /// How long the silence lasts before a refused session is closed: a random time of these.
-  var refusal = Duration.seconds(1)...(.seconds(5))
-  /// The most entries that a queue has, and so the most of its own that a session must leave out.
-  var ownEntries = 10_000
-  /// How many posts that come while others are being queued are queued together next.
-  var batchPosts = 128
-  /// How many bytes they have.
-  var batchBytes = 256 << 10
-  /// How many bytes of the stream are read at once; one longer entry is read nevertheless.
-  var pageBytes = 64 << 10
-  /// How many entries of the stream are read at once.
-  var pageEntries = 256
+  package var header = 4 << 10
+  /// The time in which a device has to log in after the upgrade.
+  package var loginTime = Duration.seconds(30)
+  /// The most entries that a mailbox has, and so the most of its own that a session leaves out.
+  package var ownEntries = 10_000
+  /// The most posts that are gathered while others are being queued.
+  package var batchPosts = 128
+  /// The most bytes that they have.
+  package var batchBytes = 256 << 10
 
-  /// What a frame may have.
-  var frame: Frame.Limits { Frame.Limits(header: header, data: data) }
+  /// The default limits.
+  package init() {}
+
+  /// The limits of a frame.
+  package var frame: Frame.Limits { Frame.Limits(header: header, data: data) }
 }

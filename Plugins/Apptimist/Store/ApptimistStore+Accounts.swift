@@ -1,30 +1,9 @@
+internal import ApptimistSession
 internal import Cryptography
-internal import Observability
 internal import Storage
 internal import Time
 
-/// A user or a forum.
-struct Account: Sendable {
-  /// What an account is.
-  enum Kind: Hashable, Sendable {
-    case user
-    case forum(author: EncryptionPublicKey)
-  }
-
-  let key: EncryptionPublicKey
-  let authenticationKey: AuthenticationPublicKey
-  let name: String
-  /// Empty for a forum.
-  let uid: String
-  let kind: Kind
-
-  /// Whether it is a user's.
-  var isUser: Bool {
-    if case .user = kind { true } else { false }
-  }
-}
-
-/// What became of a request for an account.
+/// The result of a request for an account.
 enum NewUser: Hashable, Sendable {
   case created
   /// The account is there with the same keys and uid, and stays as it is.
@@ -36,20 +15,18 @@ enum NewUser: Hashable, Sendable {
 }
 
 extension ApptimistStore {
-  /// The user or forum with a key; nil if there is none (any more).
+  /// Looks up the account with a key.
+  ///
+  /// - Returns: the user or forum, or nil if there is none (any more).
   func account(_ key: EncryptionPublicKey) async throws -> Account? {
     try await store.read { snapshot in
       try snapshot.one(
-        """
-        SELECT u.authentication_key, u.name, u.uid, a.key FROM apptimist_users u
-        LEFT JOIN apptimist_users a ON a.id = u.author WHERE u.key = ? AND u.kind <> ?
-        """, key, StoredKind.deletedForum
+        "SELECT authentication_key, kind FROM apptimist_users WHERE key = ? AND kind <> ?", key,
+        StoredKind.deletedForum
       ) { row in
-        let uid: String? = try row[2]
-        let author: EncryptionPublicKey? = try row[3]
+        let kind: StoredKind = try row[1]
         return Account(
-          key: key, authenticationKey: try row[0], name: try row[1], uid: uid ?? "",
-          kind: author.map(Account.Kind.forum) ?? .user)
+          key: key, authenticationKey: try row[0], kind: kind == .user ? .user : .forum)
       }
     }
   }
@@ -58,10 +35,11 @@ extension ApptimistStore {
   ///
   /// - Parameters:
   ///   - key: the user's identity.
-  ///   - authenticationKey: what the user's signatures are checked with.
+  ///   - authenticationKey: the key of the user's signatures.
   ///   - name: 1 to 255 bytes.
   ///   - uid: the identity provider's name for the user, at most 255 bytes.
-  ///   - invitation: used once with the account's making, if one is needed. A retry needs none.
+  ///   - invitation: an invitation that is used once to make the account, if one is needed. A retry
+  ///     needs none.
   ///   - now: the time, for the invitation's end.
   func createUser(
     _ key: EncryptionPublicKey, authenticationKey: AuthenticationPublicKey, name: String,
@@ -93,19 +71,19 @@ extension ApptimistStore {
     }
   }
 
-  /// The number of a user or forum.
+  /// Looks up the number of a user or forum.
   func number(
     of key: EncryptionPublicKey, _ database: borrowing some Queryable & ~Copyable
-  ) throws -> Int64? {
+  ) throws -> AccountNumber? {
     try database.one(
       "SELECT id FROM apptimist_users WHERE key = ? AND kind <> ?", key, StoredKind.deletedForum
     ) { try $0[0] }
   }
 
-  /// The number of a user.
+  /// Looks up the number of a user.
   func userNumber(
     of key: EncryptionPublicKey, _ database: borrowing some Queryable & ~Copyable
-  ) throws -> Int64? {
+  ) throws -> AccountNumber? {
     try database.one(
       "SELECT id FROM apptimist_users WHERE key = ? AND kind = ?", key, StoredKind.user
     ) { try $0[0] }

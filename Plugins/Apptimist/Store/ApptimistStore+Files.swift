@@ -1,18 +1,9 @@
 internal import ApptimistProtocol
+internal import ApptimistSession
 internal import Cryptography
 internal import Storage
 
-/// What a user is to a directory.
-struct Access: OptionSet, Sendable {
-  let rawValue: UInt8
-
-  static let author = Access(rawValue: 1)
-  static let editor = Access(rawValue: 2)
-  static let moderator = Access(rawValue: 4)
-  static let subscriber = Access(rawValue: 8)
-}
-
-/// What became of a change to a file.
+/// The result of a change to a file.
 enum FileChange: Hashable, Sendable {
   case done
   /// There is no such user or forum.
@@ -24,41 +15,44 @@ enum FileChange: Hashable, Sendable {
   case badContent
 }
 
-/// A user's or a forum's directory.
-struct Directory {
-  let number: Int64
-  let isForum: Bool
-  /// Of a user's directory, that user.
+/// The directory of a user or a forum.
+struct StoredDirectory {
+  let number: AccountNumber
+  let kind: Account.Kind
+  /// The forum's author; of a user's directory, that user.
   let author: EncryptionPublicKey
 }
 
 extension ApptimistStore {
-  /// What a user is to a directory; nil if there is no such directory.
+  /// Looks up what a user may do in a directory.
   ///
   /// - Parameters:
   ///   - user: the user.
   ///   - directory: the key of a user or forum.
+  /// - Returns: nil if there is no such directory.
   func access(
     of user: EncryptionPublicKey, to directory: EncryptionPublicKey
-  ) async throws -> Access? {
+  ) async throws -> DirectoryAccess? {
     try await store.read { snapshot in
       guard let directory = try self.directory(directory, snapshot) else { return nil }
-      var access: Access = directory.author == user ? .author : []
-      let roles: [(Filename.Reserved, Access)] = [
+      var roles: DirectoryAccess.Roles = directory.author == user ? .author : []
+      let lists: [(Filename.Reserved, DirectoryAccess.Roles)] = [
         (.editors, .editor), (.moderators, .moderator), (.subscribers, .subscriber),
       ]
-      for (name, role) in roles where try isListed(user, in: name, of: directory, snapshot) {
-        access.insert(role)
+      for (name, role) in lists where try isListed(user, in: name, of: directory, snapshot) {
+        roles.insert(role)
       }
-      return access
+      return DirectoryAccess(kind: directory.kind, roles: roles)
     }
   }
 
-  /// A file's content; nil if there is none.
+  /// Reads a file.
   ///
   /// - Parameters:
-  ///   - name: of `author` the content is the author's key; `secret` is never there.
+  ///   - name: the file's name. The content of `author` is the author's key; there never is a
+  ///     `secret`.
   ///   - directory: the key of a user or forum.
+  /// - Returns: the content, or nil if there is no such file.
   func file(
     _ name: Filename, in directory: EncryptionPublicKey
   ) async throws -> [UInt8]? {
@@ -69,13 +63,13 @@ extension ApptimistStore {
     }
   }
 
-  /// Writes a file, a new one or in the place of the old one.
+  /// Writes a new file, or one in the place of the old one.
   ///
   /// - Parameters:
-  ///   - content: what to write.
-  ///   - name: not `author`, and not `secret`, for which there is ``escrow(_:of:by:)``.
+  ///   - content: the new content.
+  ///   - name: any name but `author` and `secret`, for which there is ``escrow(_:of:by:)``.
   ///   - directory: the key of a user or forum.
-  ///   - user: who writes it.
+  ///   - user: the user who writes it.
   func write(
     _ content: [UInt8], to name: Filename, in directory: EncryptionPublicKey,
     by user: EncryptionPublicKey
@@ -111,9 +105,9 @@ extension ApptimistStore {
   /// Removes a file.
   ///
   /// - Parameters:
-  ///   - name: not `author`, and not `secret`.
+  ///   - name: any name but `author` and `secret`.
   ///   - directory: the key of a user or forum.
-  ///   - user: who removes it.
+  ///   - user: the user who removes it.
   func remove(
     _ name: Filename, in directory: EncryptionPublicKey, by user: EncryptionPublicKey
   ) async throws -> FileChange {
@@ -128,10 +122,10 @@ extension ApptimistStore {
     }
   }
 
-  /// The directory of a user or forum.
+  /// Looks up the directory of a user or forum.
   func directory(
     _ key: EncryptionPublicKey, _ database: borrowing some Queryable & ~Copyable
-  ) throws -> Directory? {
+  ) throws -> StoredDirectory? {
     try database.one(
       """
       SELECT u.id, a.key FROM apptimist_users u LEFT JOIN apptimist_users a ON a.id = u.author
@@ -139,20 +133,21 @@ extension ApptimistStore {
       """, key, StoredKind.deletedForum
     ) { row in
       let author: EncryptionPublicKey? = try row[1]
-      return Directory(number: try row[0], isForum: author != nil, author: author ?? key)
+      return StoredDirectory(
+        number: try row[0], kind: author == nil ? .user : .forum, author: author ?? key)
     }
   }
 
   /// Whether a user is the author or an editor.
   func mayWrite(
-    in directory: Directory, _ user: EncryptionPublicKey,
+    in directory: StoredDirectory, _ user: EncryptionPublicKey,
     _ database: borrowing some Queryable & ~Copyable
   ) throws -> Bool {
     try directory.author == user || isListed(user, in: .editors, of: directory, database)
   }
 
   private func isListed(
-    _ user: EncryptionPublicKey, in name: Filename.Reserved, of directory: Directory,
+    _ user: EncryptionPublicKey, in name: Filename.Reserved, of directory: StoredDirectory,
     _ database: borrowing some Queryable & ~Copyable
   ) throws -> Bool {
     let key = user.bytes
@@ -168,9 +163,9 @@ extension ApptimistStore {
     } ?? false
   }
 
-  /// A file's content.
+  /// Reads a file's content.
   func content(
-    of name: String, in directory: Int64, _ database: borrowing some Queryable & ~Copyable
+    of name: String, in directory: AccountNumber, _ database: borrowing some Queryable & ~Copyable
   ) throws -> [UInt8]? {
     try database.one(
       "SELECT content FROM apptimist_files WHERE directory = ? AND name = ?", directory, name
@@ -179,6 +174,7 @@ extension ApptimistStore {
 }
 
 extension Filename {
-  /// Whether it is no row of its table: what the service knows by itself, or keeps apart.
+  /// Whether the file is no row of its table, because the service knows it by itself or keeps it
+  /// apart.
   fileprivate var isKeptByService: Bool { reserved == .author || reserved == .secret }
 }

@@ -1,10 +1,11 @@
 internal import ApptimistProtocol
+internal import ApptimistSession
 internal import Cryptography
 internal import Storage
 
-/// A forum or event: who is what in it.
+/// A forum or event, with the roles that users have in it.
 struct Forum: Sendable {
-  /// The user who has made it.
+  /// The user who made it.
   let author: EncryptionPublicKey
   let editors: Set<EncryptionPublicKey>
   let moderators: Set<EncryptionPublicKey>
@@ -14,7 +15,13 @@ struct Forum: Sendable {
   let boxedSecret: [UInt8]?
 }
 
-/// What became of a request for a forum.
+/// A user or forum to which a message is addressed.
+enum MessageRecipient: Sendable {
+  case user
+  case forum(Forum)
+}
+
+/// The result of a request for a forum.
 enum NewForum: Hashable, Sendable {
   case created
   /// The key belongs, or did belong, to somebody.
@@ -30,7 +37,7 @@ extension ApptimistStore {
   ///
   /// - Parameters:
   ///   - key: the forum's identity.
-  ///   - authenticationKey: what came with it.
+  ///   - authenticationKey: the key that came with it.
   ///   - name: 1 to 255 bytes.
   ///   - author: the user who makes it.
   func createForum(
@@ -60,12 +67,12 @@ extension ApptimistStore {
   /// Removes a forum with its files and its escrowed secret; its key stays taken.
   ///
   /// - Parameters:
-  ///   - key: the forum's.
-  ///   - user: who asks for it.
-  /// - Returns: false, with nothing changed, unless that is the author or an editor of a forum.
+  ///   - key: the forum's key.
+  ///   - user: the user who asks for it.
+  /// - Returns: false, with nothing changed, unless the user is the author or an editor of a forum.
   func deleteForum(_ key: EncryptionPublicKey, by user: EncryptionPublicKey) async throws -> Bool {
     try await store.write { transaction in
-      guard let forum = try directory(key, transaction), forum.isForum,
+      guard let forum = try directory(key, transaction), forum.kind == .forum,
         try mayWrite(in: forum, user, transaction)
       else { return false }
       try transaction.execute("DELETE FROM apptimist_files WHERE directory = ?", forum.number)
@@ -80,22 +87,26 @@ extension ApptimistStore {
     }
   }
 
-  /// Who is what in a forum; nil if there is no such forum.
-  func forum(_ key: EncryptionPublicKey) async throws -> Forum? {
+  /// Looks up the user or forum with a key.
+  ///
+  /// - Returns: nil if there is none.
+  func recipient(_ key: EncryptionPublicKey) async throws -> MessageRecipient? {
     try await store.read { snapshot in
-      guard let forum = try directory(key, snapshot), forum.isForum else { return nil }
-      return Forum(
-        author: forum.author, editors: try keys(in: .editors, of: forum.number, snapshot),
-        moderators: try keys(in: .moderators, of: forum.number, snapshot),
-        subscribers: try keys(in: .subscribers, of: forum.number, snapshot),
+      guard let directory = try directory(key, snapshot) else { return nil }
+      guard directory.kind == .forum else { return .user }
+      let forum = Forum(
+        author: directory.author, editors: try keys(in: .editors, of: directory.number, snapshot),
+        moderators: try keys(in: .moderators, of: directory.number, snapshot),
+        subscribers: try keys(in: .subscribers, of: directory.number, snapshot),
         boxedSecret: try snapshot.one(
-          "SELECT boxed FROM apptimist_secrets WHERE forum = ?", forum.number
+          "SELECT boxed FROM apptimist_secrets WHERE forum = ?", directory.number
         ) { try $0[0] })
+      return .forum(forum)
     }
   }
 
   private func keys(
-    in name: Filename.Reserved, of directory: Int64, _ snapshot: borrowing Snapshot
+    in name: Filename.Reserved, of directory: AccountNumber, _ snapshot: borrowing Snapshot
   ) throws -> Set<EncryptionPublicKey> {
     let content = try content(of: name.rawValue, in: directory, snapshot) ?? []
     var keys = Set<EncryptionPublicKey>(minimumCapacity: content.count / 32)
@@ -108,16 +119,18 @@ extension ApptimistStore {
   /// Keeps a forum's secret key.
   ///
   /// - Parameters:
-  ///   - boxed: the secret, boxed with a key that isn't in the database; nil ends the escrow.
+  ///   - boxed: the secret, boxed with a key that is not in the database, or nil to end the escrow.
   ///   - forum: the forum.
-  ///   - user: who asks for it.
+  ///   - user: the user who asks for it.
   /// - Returns: `.notPermitted` also for a user's directory.
   func escrow(
     _ boxed: [UInt8]?, of forum: EncryptionPublicKey, by user: EncryptionPublicKey
   ) async throws -> FileChange {
     try await store.write { transaction in
       guard let forum = try directory(forum, transaction) else { return .noDirectory }
-      guard forum.isForum, try mayWrite(in: forum, user, transaction) else { return .notPermitted }
+      guard forum.kind == .forum, try mayWrite(in: forum, user, transaction) else {
+        return .notPermitted
+      }
       if let boxed {
         try transaction.execute(
           """

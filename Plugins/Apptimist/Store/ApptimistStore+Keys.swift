@@ -1,32 +1,9 @@
 internal import Cryptography
-internal import Observability
 internal import Storage
 internal import Time
 
-/// A keyed hash of an ephemeral key.
-struct EphemeralKeyHash: Hashable, Sendable {
-  let bytes: [UInt8]
-
-  /// Takes the 16 bytes of a hash; nil for any other number.
-  init?(_ bytes: [UInt8]) {
-    guard bytes.count == 16 else { return nil }
-    self.bytes = bytes
-  }
-}
-
-/// A hash of an invitation's token.
-struct InvitationHash: Hashable, Sendable {
-  let bytes: [UInt8]
-
-  /// Takes the 32 bytes of a hash; nil for any other number.
-  init?(_ bytes: [UInt8]) {
-    guard bytes.count == 32 else { return nil }
-    self.bytes = bytes
-  }
-}
-
 extension ApptimistStore {
-  /// How many rows ``expire(at:)`` deletes of each kind.
+  /// The most rows of each kind that ``expire(at:)`` deletes.
   private static let expired = 1_000
 
   /// Whether a connection may use an ephemeral key: it hasn't been used, and is no account's.
@@ -38,7 +15,7 @@ extension ApptimistStore {
         """
         SELECT 1 WHERE EXISTS (SELECT 1 FROM apptimist_ephemeral_keys WHERE hash = ?)
           OR EXISTS (SELECT 1 FROM apptimist_users WHERE key = ?)
-        """, hash.bytes, key
+        """, hash, key
       ) { _ in false } ?? true
     }
   }
@@ -46,14 +23,14 @@ extension ApptimistStore {
   /// Notes that a connection has used an ephemeral key.
   ///
   /// - Parameters:
-  ///   - hash: of the key.
-  ///   - end: until when it is remembered.
+  ///   - hash: the hash of the key.
+  ///   - end: the time until which it is remembered.
   /// - Returns: false if it had been used before.
   func remember(_ hash: EphemeralKeyHash, until end: Timestamp) async throws -> Bool {
     try await store.write { transaction in
       try transaction.execute(
         "INSERT OR IGNORE INTO apptimist_ephemeral_keys (hash, expires_at) VALUES (?, ?)",
-        hash.bytes, end.milliseconds)
+        hash, end.milliseconds)
       return transaction.changes == 1
     }
   }
@@ -61,21 +38,23 @@ extension ApptimistStore {
   /// Keeps an invitation.
   ///
   /// - Parameters:
-  ///   - hash: of its token.
-  ///   - uid: whom it is for; nil: anybody.
-  ///   - uses: how many accounts can be made with it.
-  ///   - end: from when on it isn't good any more.
+  ///   - hash: the hash of its token.
+  ///   - uid: the uid that it is for, or nil for anybody's.
+  ///   - uses: the number of accounts that can be made with it.
+  ///   - end: the time from which it is not good any more.
   func addInvitation(
     _ hash: InvitationHash, uid: String?, uses: Int, expires end: Timestamp
   ) async throws {
     try await store.write { transaction in
       try transaction.execute(
         "INSERT INTO apptimist_invitations (hash, uid, uses, expires_at) VALUES (?, ?, ?, ?)",
-        hash.bytes, uid, uses, end.milliseconds)
+        hash, uid, uses, end.milliseconds)
     }
   }
 
-  /// Uses an invitation once; false if it isn't good.
+  /// Uses an invitation once.
+  ///
+  /// - Returns: false if it is not good.
   func use(
     _ invitation: InvitationHash, uid: String, at now: Timestamp,
     _ transaction: borrowing Transaction
@@ -84,11 +63,11 @@ extension ApptimistStore {
       """
       UPDATE apptimist_invitations SET uses = uses - 1
       WHERE hash = ? AND uses > 0 AND expires_at > ? AND (uid IS NULL OR uid = ?)
-      """, invitation.bytes, now.milliseconds, uid)
+      """, invitation, now.milliseconds, uid)
     return transaction.changes == 1
   }
 
-  /// Deletes ephemeral keys and invitations whose time has come, some at a time.
+  /// Deletes expired ephemeral keys and invitations, some at a time.
   ///
   /// - Returns: whether there may be more.
   func expire(at now: Timestamp) async throws -> Bool {

@@ -1,17 +1,11 @@
+internal import ApptimistSession
 internal import Cryptography
 internal import Storage
 
-/// An account as a search finds it.
-struct FoundAccount: Hashable, Sendable {
-  let key: EncryptionPublicKey
-  let name: String
-  let uid: String
-}
-
 extension ApptimistStore {
-  /// How much one search by name may cost, in compared bytes: some hundredths of a second.
+  /// The cost that one search by name may have, in compared bytes: some hundredths of a second.
   private static let searchSteps = 32_000_000
-  /// What it costs to look at a name before any byte is compared.
+  /// The cost of looking at a name before any byte is compared.
   private static let nameSteps = 64
 
   /// Finds users and forums by name: those with the whole name, then those whose name starts so;
@@ -19,7 +13,7 @@ extension ApptimistStore {
   ///
   /// - Parameters:
   ///   - name: the name or glob; an empty one matches nothing.
-  ///   - max: how many are wanted; 0: as many as the limits allow.
+  ///   - max: the number of accounts that are wanted, or 0 for as many as the limits allow.
   /// - Returns: no more than is found among half a million names that start like the pattern.
   func search(name: String, max: Int) async throws -> [FoundAccount] {
     guard let text = SearchText(name), !text.bytes.isEmpty else { return [] }
@@ -43,8 +37,8 @@ extension ApptimistStore {
   /// Finds users by their identity provider's name for them, oldest first.
   ///
   /// - Parameters:
-  ///   - uid: exactly; an empty one matches nothing.
-  ///   - max: how many are wanted; 0: as many as the limits allow.
+  ///   - uid: the exact name; an empty one matches nothing.
+  ///   - max: the number of users that are wanted, or 0 for as many as the limits allow.
   func search(uid: String, max: Int) async throws -> [FoundAccount] {
     guard !uid.isEmpty else { return [] }
     return try await store.read { snapshot in
@@ -81,14 +75,14 @@ extension ApptimistStore {
   /// Ends a query before its last row.
   private struct Enough: Error {}
 
-  /// The accounts with a name, then those whose name starts with it.
+  /// Finds the accounts with a name, then those whose name starts with it.
   private func named(
     _ name: [UInt8], _ limit: Int, _ snapshot: borrowing Snapshot
-  ) throws -> [Int64] {
-    let whole: [Int64] = try snapshot.all(
+  ) throws -> [AccountNumber] {
+    let whole: [AccountNumber] = try snapshot.all(
       "SELECT id FROM apptimist_users WHERE search_name = ? ORDER BY id LIMIT ?", name, limit
     ) { try $0[0] }
-    var others: [Int64] = []
+    var others: [AccountNumber] = []
     var steps = Self.searchSteps
     if whole.count < limit {
       try upToEnough {
@@ -106,11 +100,11 @@ extension ApptimistStore {
     return whole + others.sorted().prefix(limit - whole.count)
   }
 
-  /// The accounts whose name a glob matches that starts with something else than a wildcard.
+  /// Finds the accounts whose name matches a glob that starts with something else than a wildcard.
   private func matchingPrefix(
     _ pattern: NamePattern, _ limit: Int, _ snapshot: borrowing Snapshot
-  ) throws -> [Int64] {
-    var numbers: [Int64] = []
+  ) throws -> [AccountNumber] {
+    var numbers: [AccountNumber] = []
     var steps = Self.searchSteps
     try upToEnough {
       try snapshot.forEach(
@@ -121,11 +115,11 @@ extension ApptimistStore {
     return Array(numbers.sorted().prefix(limit))
   }
 
-  /// The accounts whose name a glob matches that starts with a wildcard.
+  /// Finds the accounts whose name matches a glob that starts with a wildcard.
   private func matching(
     _ pattern: NamePattern, _ limit: Int, _ snapshot: borrowing Snapshot
-  ) throws -> [Int64] {
-    var numbers: [Int64] = []
+  ) throws -> [AccountNumber] {
+    var numbers: [AccountNumber] = []
     var steps = Self.searchSteps
     try upToEnough {
       // By age and not by the index: where many match, the first of them are enough.
@@ -140,7 +134,8 @@ extension ApptimistStore {
   }
 
   private func take(
-    _ row: borrowing Row, by pattern: NamePattern, _ steps: inout Int, _ numbers: inout [Int64]
+    _ row: borrowing Row, by pattern: NamePattern, _ steps: inout Int,
+    _ numbers: inout [AccountNumber]
   ) throws {
     steps -= Self.nameSteps
     if try row.withBytes(1, { pattern.matches($0, steps: &steps) }) { numbers.append(try row[0]) }

@@ -1,42 +1,22 @@
 internal import ApptimistProtocol
+internal import ApptimistSession
 internal import Cryptography
 internal import Storage
 
-/// What a stream tells: a message or a truncation.
-struct StreamEntry: Hashable, Sendable {
-  enum Content: Hashable, Sendable {
-    /// The header in clear, and the data as it is boxed.
-    case message(header: [UInt8], data: [UInt8])
-    case truncation
-  }
-
-  let position: StreamPosition
-  let id: MessageID
-  let content: Content
-}
-
-/// Some of a queue's entries, in order.
-struct StreamPage: Hashable, Sendable {
-  let entries: [StreamEntry]
-  /// Behind which to go on.
-  let end: StreamPosition
-  /// Whether the queue had nothing more.
-  let isLast: Bool
-}
-
 extension ApptimistStore {
-  /// Behind which position a stream starts (page "Messages").
+  /// Looks up where a stream starts (page "Messages").
   ///
   /// A message that has lost its content, or even its place, is known still.
   ///
   /// - Parameters:
-  ///   - user: whose stream it is.
-  ///   - head: the last message that the device has; zero: none.
-  ///   - max: not to look back further than so many places; 0: no limit.
+  ///   - user: the user whose stream it is.
+  ///   - head: the last message that the device has, or zero if it has none.
+  ///   - max: the number of places to look back at most, or 0 for no limit.
+  /// - Returns: the position behind which the stream starts.
   func start(
     of user: EncryptionPublicKey, head: MessageID, max: Int
   ) async throws -> StreamPosition {
-    try await readQueue(of: user) { user, snapshot in
+    try await readMailbox(of: user) { user, snapshot in
       var start = StreamPosition.zero
       if !head.isZero {
         start = try position(of: head, in: user, snapshot) ?? .zero
@@ -57,15 +37,15 @@ extension ApptimistStore {
   /// Reads the entries behind a position: one, if there is any, and as many more as fit.
   ///
   /// - Parameters:
-  ///   - user: whose queue it is.
+  ///   - user: the user whose mailbox it is.
   ///   - position: the start or another page's end.
-  ///   - maxBytes: how many bytes of headers and data are read, unless the first entry has more.
-  ///   - maxEntries: how many entries are read, at least 1.
+  ///   - maxBytes: the most bytes of headers and data that are read, unless the first entry has more.
+  ///   - maxEntries: the most entries that are read, at least 1.
   func page(
     of user: EncryptionPublicKey, after position: StreamPosition, maxBytes: Int, maxEntries: Int
   ) async throws -> StreamPage {
-    try await readQueue(of: user) { number, snapshot in
-      let queue = try queue(of: number, snapshot)
+    try await readMailbox(of: user) { number, snapshot in
+      let mailbox = try mailbox(of: number, snapshot)
       let limit = Swift.max(1, maxEntries)
       let rows = try snapshot.all(
         """
@@ -75,7 +55,7 @@ extension ApptimistStore {
       ) { row in
         (
           position: try row[0] as StreamPosition, size: try row[1] as Int,
-          content: try row[2] as Int64?, id: try row[3] as MessageID
+          message: try row[2] as LogNumber?, id: try row[3] as MessageID
         )
       }
       var entries: [StreamEntry] = []
@@ -83,23 +63,23 @@ extension ApptimistStore {
       for row in rows {
         bytes += row.size
         guard entries.isEmpty || bytes <= maxBytes else { break }
-        guard let content = try content(row.content, for: user, snapshot) else { break }
+        guard let content = try content(row.message, for: user, snapshot) else { break }
         entries.append(StreamEntry(position: row.position, id: row.id, content: content))
       }
       guard entries.count == rows.count, rows.count < limit else {
         return StreamPage(
           entries: entries, end: entries.last?.position ?? position, isLast: false)
       }
-      return StreamPage(entries: entries, end: Swift.max(position, queue.last), isLast: true)
+      return StreamPage(entries: entries, end: Swift.max(position, mailbox.last), isLast: true)
     } ?? StreamPage(entries: [], end: position, isLast: true)
   }
 
-  /// What an entry tells its user.
+  /// Reads the content of an entry, as its user gets it.
   private func content(
-    _ content: Int64?, for user: EncryptionPublicKey, _ snapshot: borrowing Snapshot
+    _ message: LogNumber?, for user: EncryptionPublicKey, _ snapshot: borrowing Snapshot
   ) throws -> StreamEntry.Content? {
-    guard let content else { return .truncation }
-    return try snapshot.one("SELECT header, data FROM apptimist_contents WHERE id = ?", content) {
+    guard let message else { return .truncation }
+    return try snapshot.one("SELECT header, data FROM apptimist_contents WHERE id = ?", message) {
       row in .message(header: PDU.Message.header(try row[0], for: user), data: try row[1])
     }
   }

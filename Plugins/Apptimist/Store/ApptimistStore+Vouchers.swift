@@ -2,12 +2,12 @@ internal import Cryptography
 internal import Storage
 
 extension ApptimistStore {
-  /// Notes that a user vouches for another account; again changes nothing.
+  /// Notes that a user vouches for another account; doing so again changes nothing.
   ///
   /// - Parameters:
   ///   - subject: a user or forum.
   ///   - voucher: the user, whose signature has been checked.
-  /// - Returns: false if one of the two doesn't exist.
+  /// - Returns: false if one of the two does not exist.
   func vouch(
     for subject: EncryptionPublicKey, by voucher: EncryptionPublicKey
   ) async throws -> Bool {
@@ -22,7 +22,7 @@ extension ApptimistStore {
     }
   }
 
-  /// Notes that a user doesn't vouch for another account any more.
+  /// Notes that a user no longer vouches for another account.
   func revokeVouch(
     for subject: EncryptionPublicKey, by voucher: EncryptionPublicKey
   ) async throws {
@@ -36,7 +36,7 @@ extension ApptimistStore {
     }
   }
 
-  /// Who vouches for an account, oldest first.
+  /// Lists the users who vouch for an account, the oldest first.
   func vouchers(of subject: EncryptionPublicKey) async throws -> [EncryptionPublicKey] {
     try await store.read { snapshot in
       try snapshot.all(

@@ -1,43 +1,47 @@
 internal import Storage
 
-/// All that the service keeps: users and forums, queues of messages, vouchers, files, and the
-/// ephemeral keys that were used.
+/// All that the service keeps: users and forums, mailboxes, vouchers, files, and the ephemeral keys
+/// that were used.
 ///
-/// What a write returns is on the disk. Accounts are known by their encryption key outside, and by
-/// a number inside: numbers ascend with the accounts' age, and none is ever given twice.
+/// A write that has returned is on the disk. Accounts are known by their encryption key outside, and by
+/// an ``AccountNumber`` inside.
 struct ApptimistStore: Sendable {
-  /// What holds for what is stored.
+  /// The limits of what is stored.
   struct Limits: Sendable {
-    /// How many entries a queue holds: messages, places of truncated ones, and truncations.
-    var queueEntries = 10_000
-    /// How many bytes the messages and truncations of a queue have.
-    var queueBytes = 256 << 20
-    /// How many messages may have arrived, and be in no queue yet.
-    var arrivals = 8_192
-    /// How many of these each queue gets at once, on the average.
-    var arrivalsEach = 128
-    /// How many bytes the copies of arrivals may have: what is to be hashed after a restart, or when
-    /// a transaction was undone, to know them again.
-    var arrivalBytes = 16 << 20
-    /// Of how many messages that a queue has dropped the identifiers are still known.
+    /// The most entries of a mailbox: messages, places of truncated ones, and truncations.
+    var mailboxEntries = 10_000
+    /// The most bytes of the messages and truncations in a mailbox.
+    var mailboxBytes = 256 << 20
+    /// The most deliveries that are pending.
+    var pendingDeliveries = 8_192
+    /// The number of deliveries that are flushed to each mailbox at once, on the average.
+    var pendingPerMailbox = 128
+    /// The most bytes of the copies whose delivery is pending: after a restart, or when a transaction
+    /// was undone, they are hashed to know them again.
+    var pendingBytes = 16 << 20
+    /// The number of messages that a mailbox has dropped and whose identifiers are still known.
     var rememberedMessages = 100_000
-    /// How many forums a user has.
+    /// The most forums of a user.
     var forums = 1_000
-    /// How many files a directory has.
+    /// The most files of a directory.
     var files = 1_024
-    /// How many bytes the files of a directory have.
+    /// The most bytes of the files of a directory.
     var directoryBytes = 64 << 20
-    /// How many keys a reserved file has.
+    /// The most keys of a reserved file.
     var reservedKeys = 4_096
-    /// How many keys are listed as vouching.
+    /// The most keys that are listed as vouching.
     var vouchers = 32_000
-    /// How many accounts a search finds.
+    /// The most accounts that a search finds.
     var found = 1_000
+    /// The bytes of a stream that are read at once; one longer entry is read nevertheless.
+    var pageBytes = 64 << 10
+    /// The entries of a stream that are read at once.
+    var pageEntries = 256
   }
 
   let store: Store
   let limits: Limits
-  let arrivalMemory = ArrivalMemory()
+  let pending = PendingDeliveryCache()
 
   init(store: Store, limits: Limits) {
     self.store = store
@@ -45,7 +49,7 @@ struct ApptimistStore: Sendable {
   }
 }
 
-/// What a row of `apptimist_users` stands for.
+/// The kinds of rows of `apptimist_users`.
 enum StoredKind: Int, DatabaseValueConvertible {
   case user = 0
   case forum = 1

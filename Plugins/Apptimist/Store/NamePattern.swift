@@ -1,5 +1,5 @@
-/// What a search by name looks for: a text, or a glob over the whole name, in which `*` stands for
-/// any number of scalars and `?` for one (page "Users and vouchers").
+/// The pattern of a search by name: a text, or a glob over the whole name, in which `*` stands for any
+/// number of scalars and `?` for one (page "Users and vouchers").
 struct NamePattern: Sendable {
   private static let star = UInt8(ascii: "*")
   private static let questionMark = UInt8(ascii: "?")
@@ -8,7 +8,7 @@ struct NamePattern: Sendable {
   let bytes: [UInt8]
   /// Whether it is a glob.
   let isGlob: Bool
-  /// What all names start with that it matches.
+  /// The bytes with which all names start that it matches.
   let prefix: [UInt8]
 
   init(_ text: SearchText) {
@@ -24,8 +24,8 @@ struct NamePattern: Sendable {
   ///
   /// - Parameters:
   ///   - name: valid UTF-8, normalized and folded.
-  ///   - steps: how many bytes may be compared; loses those that were. When it comes to 0, the answer
-  ///     is false.
+  ///   - steps: the number of bytes that may be compared; loses those that were. When it comes to 0,
+  ///     the result is false.
   func matches(_ name: Span<UInt8>, steps: inout Int) -> Bool {
     var (place, next) = (0, 0)
     var retry: (place: Int, next: Int)?

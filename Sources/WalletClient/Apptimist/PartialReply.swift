@@ -80,10 +80,10 @@ enum PartialReply {
     user.count == 0 && (user.key == key || user.key.isZero)
   }
 
-  private static func check<File: PDU.FileRequest>(
-    _ query: File, _ reply: File, _ data: ArraySlice<UInt8>
+  private static func check<let type: Int>(
+    _ query: PDU.FileRequest<type>, _ reply: PDU.FileRequest<type>, _ data: ArraySlice<UInt8>
   ) -> Progress {
-    reply == query.answer(reply.error)
+    reply == query.reply(reply.error)
       ? .complete(.file(reply.error, box: Array(data))) : .mismatch
   }
 }

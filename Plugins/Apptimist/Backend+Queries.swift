@@ -1,0 +1,69 @@
+internal import ApptimistProtocol
+internal import ApptimistSession
+internal import Observability
+internal import Storage
+
+extension Backend {
+  /// Finds out the reply to a query of a session.
+  func reply(to query: Query, in session: SessionID) async -> Reply {
+    do {
+      return try await attempt(query, in: session)
+    } catch {
+      // The store is closed once all sessions are; what is left of them is no failure.
+      if (error as? StoreError)?.code != .closed {
+        log.error("request failed", ["request": query.name, "cause": "\(error)"])
+        metrics.countFailure()
+      }
+      if case .file = query { return .file(.refused(.internalError)) }
+      return .failed
+    }
+  }
+
+  private func attempt(_ query: Query, in session: SessionID) async throws -> Reply {
+    switch query {
+    case .claim(let key): return .claimed(try await ephemeralKeys.claim(key))
+    case .register(let new, let name, let uid):
+      return .registered(try await accounts.register(new, name: name, uid: uid))
+    case .account(let key): return .account(try await store.account(key))
+    case .start(let user, let head, let max):
+      return .started(try await store.start(of: user, head: head, max: max))
+    case .post(let posts): return .posted(try await messages.deliver(posts, from: session))
+    case .truncate(let id, let user):
+      return .truncated(try await messages.truncate(id, of: user, from: session))
+    case .vouchers(let subject): return .vouchers(try await store.vouchers(of: subject))
+    case .searchName(let name, let max):
+      return .found(try await accounts.search(name: name, max: max))
+    case .searchUid(let uid, let max):
+      return .found(try await accounts.search(uid: uid, max: max))
+    case .searchKey(let key): return .found(try await store.search(key: key).map { [$0] } ?? [])
+    case .file(let request): return .file(try await files.reply(to: request, in: session))
+    case .makeForum(let new, let name, let author):
+      _ = try await store.createForum(
+        new.key, authenticationKey: new.authenticationKey, name: name.text, author: author)
+    case .deleteForum(let key, let user): try await files.deleteForum(key, by: user)
+    case .vouch(let subject, let voucher): _ = try await store.vouch(for: subject, by: voucher)
+    case .revoke(let subject, let voucher): try await store.revokeVouch(for: subject, by: voucher)
+    }
+    return .done
+  }
+}
+
+extension Query {
+  /// The kind of query, for the log: nothing of what a device sent.
+  fileprivate var name: String {
+    switch self {
+    case .claim: "claim"
+    case .register: "new"
+    case .account: "login"
+    case .start: "stream"
+    case .makeForum: "new forum"
+    case .deleteForum: "del"
+    case .post: "message"
+    case .truncate: "truncate"
+    case .vouch, .revoke: "vouch"
+    case .vouchers: "vouchers"
+    case .searchName, .searchUid, .searchKey: "search"
+    case .file: "file"
+    }
+  }
+}

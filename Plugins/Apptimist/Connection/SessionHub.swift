@@ -1,0 +1,97 @@
+internal import ApptimistSession
+internal import Cryptography
+internal import HTTPServer
+internal import Threading
+
+/// Tells sessions what comes to their users; it alone knows the sessions of each user.
+final class SessionHub: Sendable {
+  /// A session as others see it.
+  struct Member: Sendable {
+    let id: SessionID
+    let connection: SessionConnection
+  }
+
+  /// An entry of a user's mailbox that is on disk.
+  struct News: Sendable {
+    let user: EncryptionPublicKey
+    let entry: StreamEntry
+  }
+
+  private struct State {
+    /// The sessions of each user, the oldest first.
+    var members: [EncryptionPublicKey: [Member]] = [:]
+    var count = 0
+    /// The entries of which the sessions of each loop are still to be told, in order.
+    var outboxes: [ObjectIdentifier: [(connection: SessionConnection, entry: StreamEntry)]] = [:]
+  }
+
+  private let limit: Int
+  private let state = Lock(State())
+
+  /// A hub without sessions.
+  ///
+  /// - Parameter limit: the most sessions of one user.
+  init(limit: Int) {
+    self.limit = limit
+  }
+
+  /// Adds a session; if its user has too many with it, the oldest is removed.
+  ///
+  /// - Returns: the session that was removed, to be closed.
+  func join(_ member: Member, of user: EncryptionPublicKey) -> Member? {
+    state.withLock { state in
+      state.members[user, default: []].append(member)
+      state.count += 1
+      guard state.members[user]?.count ?? 0 > limit else { return nil }
+      state.count -= 1
+      return state.members[user]?.removeFirst()
+    }
+  }
+
+  /// Forgets a session, if it is there.
+  func leave(_ id: SessionID, of user: EncryptionPublicKey) {
+    state.withLock { state in
+      guard let index = state.members[user]?.firstIndex(where: { $0.id == id }) else { return }
+      state.members[user]?.remove(at: index)
+      state.count -= 1
+      if state.members[user]?.isEmpty == true { state.members[user] = nil }
+    }
+  }
+
+  /// Tells users' sessions of new entries, each on its loop, in the order given.
+  ///
+  /// Entries that are published in one turn of a loop are told together, to one session after the
+  /// other.
+  ///
+  /// - Parameters:
+  ///   - news: the new entries, which must be on disk.
+  ///   - origin: the session that made them, which is not told.
+  func publish(_ news: [News], from origin: SessionID) {
+    let loops = state.withLock { state in
+      var loops: [EventLoop] = []
+      for item in news {
+        for member in state.members[item.user] ?? [] where member.id != origin {
+          let loop = member.connection.loop
+          if state.outboxes[ObjectIdentifier(loop)] == nil { loops.append(loop) }
+          state.outboxes[ObjectIdentifier(loop), default: []]
+            .append((member.connection, item.entry))
+        }
+      }
+      return loops
+    }
+    for loop in loops {
+      loop.execute { [self] in deliver(on: loop) }
+    }
+  }
+
+  private func deliver(on loop: EventLoop) {
+    let outbox = state.withLock { $0.outboxes.removeValue(forKey: ObjectIdentifier(loop)) }
+    let entries = Dictionary(grouping: outbox ?? []) { ObjectIdentifier($0.connection) }
+    for entries in entries.values {
+      entries.first?.connection.queued(entries.map(\.entry))
+    }
+  }
+
+  /// The number of sessions that are logged in.
+  var count: Int { state.withLock(\.count) }
+}

@@ -1,0 +1,77 @@
+internal import Cryptography
+internal import Threading
+
+/// Resolves recipients, mostly without asking the store, which would take a post longer than to be
+/// delivered to a few readers.
+///
+/// A user stays one for ever. All changes of forums go through this process: one that is on disk is
+/// told here before it is replied to, so that whoever has the reply finds the forum changed.
+final class AccountDirectory: Sendable {
+  private struct State {
+    var users: Set<EncryptionPublicKey> = []
+    var forums: [EncryptionPublicKey: Forum] = [:]
+    /// The number of keys that the forums have.
+    var forumKeys = 0
+    /// The number of changes of forums that there were.
+    var changes = 0
+  }
+
+  /// The most users that are remembered, of 32 bytes each.
+  private static let userCapacity = 32_768
+  /// The most keys of forums that are remembered, of 32 bytes each.
+  private static let forumKeyCapacity = 65_536
+
+  private let store: ApptimistStore
+  private let state = Lock(State())
+
+  init(_ store: ApptimistStore) {
+    self.store = store
+  }
+
+  /// Resolves a key.
+  ///
+  /// - Returns: the user or forum with this key, or nil if there is none.
+  func recipient(_ key: EncryptionPublicKey) async throws -> MessageRecipient? {
+    let (known, changes) = state.withLock { state in
+      (
+        state.users.contains(key) ? .user : state.forums[key].map(MessageRecipient.forum),
+        state.changes
+      )
+    }
+    if let known { return known }
+    guard let recipient = try await store.recipient(key) else { return nil }
+    state.withLock { state in
+      switch recipient {
+      case .user:
+        // A user who is asked for often is soon here again.
+        if state.users.count >= Self.userCapacity { state.users.removeAll(keepingCapacity: true) }
+        state.users.insert(key)
+      case .forum(let forum):
+        // A forum that was read while something changed may be what it was before.
+        guard state.changes == changes, state.forums[key] == nil else { return }
+        if state.forumKeys + forum.keyCount > Self.forumKeyCapacity {
+          state.forums = [:]
+          state.forumKeys = 0
+        }
+        state.forums[key] = forum
+        state.forumKeys += forum.keyCount
+      }
+    }
+    return recipient
+  }
+
+  /// Forgets a forum that may have changed.
+  func forget(_ forum: EncryptionPublicKey) {
+    state.withLock { state in
+      state.changes += 1
+      state.forumKeys -= state.forums.removeValue(forKey: forum)?.keyCount ?? 0
+    }
+  }
+}
+
+extension Forum {
+  /// The number of keys by which it is known, its author's and its own among them.
+  fileprivate var keyCount: Int {
+    2 + editors.count + moderators.count + subscribers.count
+  }
+}

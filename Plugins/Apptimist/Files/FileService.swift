@@ -1,0 +1,151 @@
+internal import ApptimistProtocol
+internal import ApptimistSession
+internal import Cryptography
+internal import Threading
+
+/// Reads, locks, writes and removes files, and replies with the first error that applies (page
+/// "Files").
+final class FileService: Sendable {
+  private let store: ApptimistStore
+  private let directory: AccountDirectory
+  private let keys: ServiceKeys
+  private let locks: Lock<LockTable>
+  /// Files that are being locked or changed: whoever locks a file sees all that was written before, and
+  /// nobody who asked before the lock writes after it.
+  private let changes = KeyedMutex<FileAddress>()
+  private let clock: @Sendable () -> ContinuousClock.Instant
+
+  /// A service without locks.
+  ///
+  /// - Parameters:
+  ///   - store: keeps the files.
+  ///   - directory: is told of forums that change.
+  ///   - keys: the service's keys.
+  ///   - locks: an empty table, with its limits.
+  ///   - clock: tells the time by which leases end.
+  init(
+    _ store: ApptimistStore, _ directory: AccountDirectory, keys: ServiceKeys, locks: LockTable,
+    clock: @escaping @Sendable () -> ContinuousClock.Instant = { .now }
+  ) {
+    self.store = store
+    self.directory = directory
+    self.keys = keys
+    self.locks = Lock(locks)
+    self.clock = clock
+  }
+
+  /// Does what a request wants; a change is on disk when this returns.
+  ///
+  /// - Throws: ``StoreError``; then nothing was changed.
+  func reply(to request: FileRequest, in session: SessionID) async throws -> FileReply {
+    guard let name = Filename(request.filename) else { return .refused(.badFilename) }
+    let file = FileAddress(directory: request.directory, name: name)
+    guard let access = try await store.access(of: request.user, to: file.directory) else {
+      return .refused(.notFound)
+    }
+    guard access.permits(request.act, name) else { return .refused(.notPermitted) }
+    if case .read = request.act { return try await read(file) }
+    return try await changes.withLock(file) {
+      guard locks.withLock({ $0.isFree(file, for: session, at: clock()) }) else {
+        return .refused(.locked)
+      }
+      switch request.act {
+      case .read: return try await read(file)
+      case .lock: return try await lock(file, for: session)
+      case .write(let content): return try await write(content, to: file, request.user, session)
+      case .remove: return try await remove(file, request.user, session)
+      }
+    }
+  }
+
+  /// Ends the locks of a session that is over.
+  func ended(_ session: SessionID) {
+    locks.withLock { $0.releaseAll(of: session) }
+  }
+
+  /// Deletes a forum with its files and its locks, if the user may.
+  func deleteForum(_ forum: EncryptionPublicKey, by user: EncryptionPublicKey) async throws {
+    guard try await store.deleteForum(forum, by: user) else { return }
+    directory.forget(forum)
+    locks.withLock { $0.removeDirectory(forum) }
+  }
+
+  private func read(_ file: FileAddress) async throws -> FileReply {
+    guard let content = try await store.file(file.name, in: file.directory) else {
+      return .refused(.notFound)
+    }
+    return .done(content)
+  }
+
+  private func lock(_ file: FileAddress, for session: SessionID) async throws -> FileReply {
+    switch locks.withLock({ $0.lock(file, for: session, at: clock()) }) {
+    case .taken: return .refused(.locked)
+    case .tooMany: return .refused(.overQuota)
+    case .held(let isNew):
+      do {
+        return .done(try await store.file(file.name, in: file.directory) ?? [])
+      } catch {
+        if isNew { locks.withLock { $0.release(file, by: session) } }
+        throw error
+      }
+    }
+  }
+
+  private func write(
+    _ content: [UInt8]?, to file: FileAddress, _ user: EncryptionPublicKey, _ session: SessionID
+  ) async throws -> FileReply {
+    guard let content else { return .refused(.dataDoesNotOpen) }
+    defer { changed(file) }
+    guard file.name.reserved == .secret else {
+      return finish(
+        try await store.write(content, to: file.name, in: file.directory, by: user), file, session)
+    }
+    guard content.isEmpty || isSecret(content, of: file.directory) else {
+      return .refused(.badContent)
+    }
+    let boxed = content.isEmpty ? nil : keys.storage.seal(content)
+    return finish(
+      try await store.escrow(boxed, of: file.directory, by: user), file, session)
+  }
+
+  private func remove(
+    _ file: FileAddress, _ user: EncryptionPublicKey, _ session: SessionID
+  ) async throws -> FileReply {
+    defer { changed(file) }
+    return finish(
+      try await store.remove(file.name, in: file.directory, by: user), file, session)
+  }
+
+  /// Forgets what the directory knows of a forum whose reserved files may have changed.
+  private func changed(_ file: FileAddress) {
+    if file.name.reserved != nil { directory.forget(file.directory) }
+  }
+
+  /// Ends the lock of a file that was changed.
+  private func finish(
+    _ change: FileChange, _ file: FileAddress, _ session: SessionID
+  ) -> FileReply {
+    if change == .done { locks.withLock { $0.release(file, by: session) } }
+    return FileReply(change)
+  }
+
+  /// Whether the content, which was sealed to the service, is the secret half of a forum's key.
+  private func isSecret(_ sealed: [UInt8], of forum: EncryptionPublicKey) -> Bool {
+    guard var secret = SealedBox.open(sealed, with: keys.encryption) else { return false }
+    defer { wipe(&secret) }
+    return EncryptionKeyPair(secret: secret, for: .session)?.publicKey == forum
+  }
+}
+
+extension FileReply {
+  /// Makes the reply to a request for a change.
+  fileprivate init(_ change: FileChange) {
+    switch change {
+    case .done: self = .done(nil)
+    case .noDirectory, .noFile: self = .refused(.notFound)
+    case .notPermitted: self = .refused(.notPermitted)
+    case .overQuota: self = .refused(.overQuota)
+    case .badContent: self = .refused(.badContent)
+    }
+  }
+}

@@ -1,0 +1,62 @@
+package import ApptimistProtocol
+package import Cryptography
+
+/// Something that a session needs to know, or to have done, before it goes on.
+package enum Query: Sendable {
+  /// Claims the connection's ephemeral key for it alone.
+  case claim(EncryptionPublicKey)
+  /// Makes an account, if the identity provider permits it.
+  case register(PDU.New, name: AccountName, uid: String)
+  /// Looks up the account with a key.
+  case account(EncryptionPublicKey)
+  /// Looks up where the stream begins.
+  case start(user: EncryptionPublicKey, head: MessageID, max: Int)
+  /// Makes a forum.
+  case makeForum(PDU.New, name: AccountName, author: EncryptionPublicKey)
+  /// Deletes a forum.
+  case deleteForum(EncryptionPublicKey, by: EncryptionPublicKey)
+  /// Delivers posts to their recipients' mailboxes, in this order.
+  case post([Post])
+  /// Deletes the content of a message.
+  case truncate(MessageID, user: EncryptionPublicKey)
+  /// Notes that a user vouches for another; the signature is verified.
+  case vouch(for: EncryptionPublicKey, by: EncryptionPublicKey)
+  /// Notes that a user vouches no more.
+  case revoke(for: EncryptionPublicKey, by: EncryptionPublicKey)
+  /// Lists the users who vouch for an account.
+  case vouchers(of: EncryptionPublicKey)
+  /// Finds accounts by name.
+  case searchName(ShortBytes, max: Int)
+  /// Finds users by identity.
+  case searchUid(ShortBytes, max: Int)
+  /// Finds an account by key.
+  case searchKey(EncryptionPublicKey)
+  /// Does something with a file.
+  case file(FileRequest)
+}
+
+/// The result of a query.
+package enum Reply: Sendable {
+  /// Whether the key is this connection's.
+  case claimed(Bool)
+  /// Whether there is such an account now.
+  case registered(Bool)
+  /// The account, or nil if there is none.
+  case account(Account?)
+  /// The entry of the mailbox after which the stream begins.
+  case started(StreamPosition)
+  /// The positions in the sender's own mailbox, of the messages that were delivered there.
+  case posted([StreamPosition])
+  /// The result of a truncation.
+  case truncated(Truncation)
+  /// The users who vouch.
+  case vouchers([EncryptionPublicKey])
+  /// The accounts that were found.
+  case found([FoundAccount])
+  /// The result of a request about a file.
+  case file(FileReply)
+  /// The query is dealt with, and nobody is told how.
+  case done
+  /// The store failed; nothing was changed.
+  case failed
+}

@@ -1,0 +1,63 @@
+package import ApptimistProtocol
+package import Cryptography
+
+/// The keys and limits of one session.
+package struct SessionSetup: Sendable {
+  /// The service's key pair for headers and files.
+  let encryption: EncryptionKeyPair
+  /// The service's public keys.
+  let identity: ServiceIdentity
+  /// The device's key for this connection, from the query of its URI.
+  let ephemeralKey: EncryptionPublicKey
+  /// The URI to which the device connected, without a query.
+  let uri: String
+  let limits: SessionLimits
+  /// How long the session is silent before it is closed if it is refused.
+  let silence: Duration
+
+  /// Describes a session.
+  ///
+  /// - Parameters:
+  ///   - encryption: the service's key pair for headers and files.
+  ///   - identity: the service's public keys.
+  ///   - ephemeralKey: the device's key for this connection.
+  ///   - uri: the URI to which the device connected, without a query.
+  ///   - limits: the limits of what devices send, and of time.
+  ///   - silence: how long the session is silent before it is closed if it is refused.
+  package init(
+    encryption: EncryptionKeyPair, identity: ServiceIdentity, ephemeralKey: EncryptionPublicKey,
+    uri: String, limits: SessionLimits, silence: Duration
+  ) {
+    self.encryption = encryption
+    self.identity = identity
+    self.ephemeralKey = ephemeralKey
+    self.uri = uri
+    self.limits = limits
+    self.silence = silence
+  }
+
+  /// Whether a user or a forum can have a key. A forum's key needs no more: it cannot log in, and only
+  /// those who give the service its secret have anything boxed with it.
+  func isFit(_ key: EncryptionPublicKey) -> Bool {
+    !key.isLowOrder && key != identity.encryptionKey && key != ephemeralKey
+  }
+}
+
+/// What all states of a session share: its setup, and the actions of the present event.
+struct SessionContext {
+  let setup: SessionSetup
+  var actions = SessionActions()
+
+  init(_ setup: SessionSetup) { self.setup = setup }
+
+  /// Asks a query.
+  mutating func ask(_ query: Query) { actions.append(.ask(query)) }
+
+  /// Counts something.
+  mutating func count(_ counted: SessionAction.Counted) { actions.append(.count(counted)) }
+
+  mutating func takeActions() -> SessionActions {
+    defer { actions = SessionActions() }
+    return actions
+  }
+}

@@ -1,0 +1,171 @@
+internal import ApptimistProtocol
+internal import Cryptography
+internal import HTTPProtocol
+
+/// The user is logged in, and the stream goes on from its cursor.
+struct EstablishedState: ~Copyable {
+  var channel: SessionChannel
+  var user: SessionUser
+  var cursor: StreamCursor
+  /// The subject of the open query, or nil if none is open.
+  var request: UserRequest?
+
+  init(_ starting: consuming StartingState, after start: StreamPosition, _ limits: SessionLimits) {
+    user = starting.user
+    channel = starting.channel
+    cursor = StreamCursor(after: start, ownLimit: limits.ownEntries)
+  }
+
+  var isWaiting: Bool {
+    switch request {
+    case nil: false
+    case .posts(let posting): posting.postponed != nil || channel.isWornOut
+    default: true
+    }
+  }
+
+  consuming func handle(
+    _ event: SessionEvent, _ context: inout SessionContext
+  ) -> SessionState {
+    do throws(SessionEnd) {
+      switch event {
+      case .received(let message) where !isWaiting: try take(message, &context)
+      case .replied(let reply): try take(reply, &context)
+      case .queued(let entry, let isBackedUp):
+        if cursor.note(entry.position, isReady: !isBackedUp) { _ = try deliver(entry, &context) }
+      case .read(let page): try take(page, &context)
+      case .evicted: throw .close(1008)
+      case .draining(let uri?):
+        channel.redirect(to: uri, &context)
+        throw .close(1001)
+      case .draining, .ended: return left()
+      case .opened, .received, .timedOut: break
+      }
+      return .established(self)
+    } catch {
+      return closed(error, &context)
+    }
+  }
+
+  /// Goes on after what came has been dealt with, unless the counters are used up.
+  consuming func resumed(_ context: inout SessionContext) -> SessionState {
+    do throws(SessionEnd) {
+      try channel.endIfWornOut(&context)
+      return .established(self)
+    } catch {
+      return closed(error, &context)
+    }
+  }
+
+  /// Closes the connection. Posts that came before are still queued, but nothing behind them is done.
+  private consuming func closed(
+    _ end: SessionEnd, _ context: inout SessionContext
+  ) -> SessionState {
+    switch end {
+    case .close(let code): context.actions.append(.close(code))
+    case .refuse:
+      context.count(.refused)
+      context.actions.append(.close(1008))
+    }
+    if case .posts(var posting) = request {
+      posting.postponed = nil
+      request = .posts(posting)
+    }
+    return left()
+  }
+
+  /// Leaves what is to be done when nothing more can be received or sent.
+  private consuming func left() -> SessionState {
+    guard case .posts(let posting) = request else { return .closed }
+    return .leaving(LeavingState(user: user, posting: posting))
+  }
+}
+
+// MARK: - What the device sends
+
+extension EstablishedState {
+  private mutating func take(
+    _ message: WebSocketMessage, _ context: inout SessionContext
+  ) throws(SessionEnd) {
+    let frame = try channel.open(message, context.setup.limits)
+    if let received = try frame.decoded(&context) {
+      if case .posts(var posting) = request {
+        // Not shared while it is changed, or it would be copied.
+        request = nil
+        posting.add(received, of: user.key, context.setup.limits)
+        request = .posts(posting)
+      } else {
+        begin(received, &context)
+      }
+    }
+    if request == nil { try channel.endIfWornOut(&context) }
+  }
+
+  private mutating func begin(_ received: ReceivedPDU, _ context: inout SessionContext) {
+    switch received.pdu {
+    case .pause: cursor.pause()
+    case .resume: cursor.resume()
+    default: request = user.ask(for: received, &context)
+    }
+  }
+}
+
+// MARK: - What queries come to
+
+extension EstablishedState {
+  private mutating func take(
+    _ reply: Reply, _ context: inout SessionContext
+  ) throws(SessionEnd) {
+    switch (request.take(), reply) {
+    case (nil, _): return
+    case (.posts(let posting), .posted(let positions)):
+      for position in positions { cursor.noteOwn(position) }
+      cursor.release()
+      if let next = posting.next(&context) {
+        request = .posts(next)
+      } else if let postponed = posting.postponed {
+        begin(postponed, &context)
+      }
+    case (.truncation(let id), .truncated(let truncation)):
+      if case .first(let position) = truncation { cursor.noteOwn(position) }
+      cursor.release()
+      if truncation != .never {
+        try channel.send(.truncate(PDU.Truncate(message: id)), &context)
+      }
+    case (.vouchers(let subject), .vouchers(let keys)):
+      try channel.send(.vouchers(PDU.Vouchers(subject: subject, vouchers: keys)), &context)
+    case (.search, .found(let accounts)): try send(accounts, &context)
+    case (.file(let pdu), .file(let reply)): try send(reply, to: pdu, &context)
+    case (.other, .done): break
+    // The device must send again, on another connection, what it isn't told of.
+    default: throw .close(1011)
+    }
+    if request == nil { try channel.endIfWornOut(&context) }
+  }
+
+  private mutating func send(
+    _ accounts: [FoundAccount], _ context: inout SessionContext
+  ) throws(SessionEnd) {
+    if accounts.isEmpty { try channel.send(.user(.nobody), &context) }
+    for (index, account) in accounts.enumerated() {
+      // Both were fields of one byte's length when they came.
+      let user = PDU.User(
+        count: UInt16(clamping: accounts.count - 1 - index), key: account.key,
+        name: ShortBytes(account.name) ?? .empty, uid: ShortBytes(account.uid) ?? .empty)
+      try channel.send(.user(user), &context)
+    }
+  }
+
+  private mutating func send(
+    _ reply: FileReply, to request: PDU, _ context: inout SessionContext
+  ) throws(SessionEnd) {
+    let content: [UInt8]?
+    let error: ErrorCode
+    switch reply {
+    case .done(let file): (content, error) = (file, .done)
+    case .refused(let code): (content, error) = ([UInt8](code.description.utf8), code)
+    }
+    guard let pdu = request.fileReply(error) else { throw .close(1011) }
+    try channel.send(pdu, data: content.map { user.seal($0, context.setup) } ?? [], &context)
+  }
+}

@@ -1,0 +1,72 @@
+/// The stage of a session, with all that exists in it and nothing else.
+enum SessionState: ~Copyable {
+  case open(OpenState)
+  case claiming(ClaimingState)
+  case joining(JoiningState)
+  case starting(StartingState)
+  case established(EstablishedState)
+  case leaving(LeavingState)
+  /// The device broke the protocol before it had logged in. Nothing is sent for a while, so that
+  /// nobody learns anything by trying; then the connection is closed.
+  case refused
+  /// The connection is closed, or about to be, and nothing is left to be done.
+  case closed
+
+  mutating func handle(_ event: SessionEvent, _ context: inout SessionContext) {
+    self =
+      switch consume self {
+      case .open(let state): state.handle(event, &context)
+      case .claiming(let state): state.handle(event, &context)
+      case .joining(let state): state.handle(event, &context)
+      case .starting(let state): state.handle(event, &context)
+      case .established(let state): state.handle(event, &context)
+      case .leaving(let state): state.handle(event, &context)
+      case .refused: .whileRefused(event, &context)
+      case .closed: .closed
+      }
+  }
+
+  private static func whileRefused(
+    _ event: SessionEvent, _ context: inout SessionContext
+  ) -> SessionState {
+    switch event {
+    case .timedOut, .evicted: .closed(with: 1008, &context)
+    case .draining, .ended: .closed
+    case .opened, .received, .replied, .queued, .read: .refused
+    }
+  }
+
+  /// Ends a session in which nobody has logged in.
+  static func ended(_ end: SessionEnd, _ context: inout SessionContext) -> SessionState {
+    switch end {
+    case .close(let code): return .closed(with: code, &context)
+    case .refuse:
+      context.count(.refused)
+      context.actions.append(.wait(context.setup.silence))
+      return .refused
+    }
+  }
+
+  /// Closes a session whose device has not logged in within the time that it had.
+  static func late(_ context: inout SessionContext) -> SessionState {
+    context.count(.refused)
+    return .closed(with: 1008, &context)
+  }
+
+  static func closed(with code: UInt16, _ context: inout SessionContext) -> SessionState {
+    context.actions.append(.close(code))
+    return .closed
+  }
+
+  mutating func nextRead() -> StreamPosition? {
+    switch consume self {
+    case .established(var state):
+      let position = state.cursor.nextRead()
+      self = .established(state)
+      return position
+    case let state:
+      self = state
+      return nil
+    }
+  }
+}

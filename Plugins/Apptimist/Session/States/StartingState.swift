@@ -1,0 +1,34 @@
+internal import ApptimistProtocol
+
+/// The user is logged in; the position at which the stream begins is being looked up.
+struct StartingState: ~Copyable {
+  var channel: SessionChannel
+  let user: SessionUser
+
+  init(
+    _ joining: consuming JoiningState, _ user: SessionUser, _ login: PDU.Login,
+    _ context: inout SessionContext
+  ) {
+    channel = joining.channel
+    self.user = user
+    context.actions.append(.join(user.key))
+    context.ask(.start(user: user.key, head: login.head, max: Int(login.max)))
+  }
+
+  consuming func handle(
+    _ event: SessionEvent, _ context: inout SessionContext
+  ) -> SessionState {
+    switch event {
+    case .replied(.started(let position)):
+      return EstablishedState(self, after: position, context.setup.limits).resumed(&context)
+    case .replied: return .closed(with: 1011, &context)
+    case .evicted: return .closed(with: 1008, &context)
+    case .draining(let uri?):
+      channel.redirect(to: uri, &context)
+      return .closed(with: 1001, &context)
+    case .draining, .ended: return .closed
+    // The entries that are queued meanwhile are read with all others.
+    case .opened, .received, .queued, .read, .timedOut: return .starting(self)
+    }
+  }
+}

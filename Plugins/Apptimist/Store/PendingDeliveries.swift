@@ -1,0 +1,185 @@
+internal import ApptimistProtocol
+internal import ApptimistSession
+internal import Cryptography
+
+/// Messages that are in the message log but not in all of their recipients' mailboxes yet, in the order
+/// in which they came.
+struct PendingDeliveries {
+  /// A message that one user is still to get.
+  struct Delivery {
+    let user: AccountNumber
+    let position: StreamPosition
+    let id: MessageID
+    let sender: AccountNumber
+    /// The message in the message log.
+    let message: LogNumber
+    /// The bytes that it counts.
+    let size: Int
+  }
+
+  /// A user's mailbox with all deliveries to it.
+  struct Mailbox {
+    let user: AccountNumber
+    /// The last position that is given away.
+    var last: StreamPosition
+  }
+
+  /// A message as the mailbox of a user knows it.
+  private struct Known: Hashable {
+    let user: AccountNumber
+    let id: KnownID
+  }
+
+  /// A message in the message log, and those who were to get it when it came.
+  private struct Logged {
+    let message: LogNumber
+    let recipients: [EncryptionPublicKey]
+    /// The recipients before this one have got it.
+    var next = 0
+    /// The bytes of its copies, here and when they are hashed. Each counts in full, though the message
+    /// is stored once: each has an identifier of its own, a hash of all of it.
+    let bytes: Int
+  }
+
+  /// The most mailboxes that are remembered beside those with pending deliveries.
+  private static let capacity = 32_768
+
+  /// The deliveries that are pending for each user.
+  private var deliveries: [EncryptionPublicKey: [Delivery]] = [:]
+  private var known: Set<Known> = []
+  private var mailboxes: [EncryptionPublicKey: Mailbox] = [:]
+  /// The oldest first. Those before `first` are delivered.
+  private var logged: [Logged] = []
+  private var first = 0
+  private var recorded: LogNumber
+  private var added: Set<EncryptionPublicKey> = []
+  private var flushed: Set<EncryptionPublicKey> = []
+
+  /// The number of the next message.
+  private(set) var next: LogNumber
+  /// The number of deliveries.
+  private(set) var count = 0
+  /// The bytes of the copies of messages that somebody is still to get.
+  private(set) var bytes = 0
+
+  /// Nothing is pending.
+  ///
+  /// - Parameters:
+  ///   - next: the number of the next message.
+  ///   - recorded: the oldest message that somebody is still to get, as far as the file says.
+  init(next: LogNumber, recorded: LogNumber) {
+    self.next = next
+    self.recorded = recorded
+  }
+
+  /// The users for whom deliveries are pending.
+  var recipients: some Collection<EncryptionPublicKey> { deliveries.keys }
+
+  /// The oldest message that somebody is still to get, or else the next, if the file is to be told of
+  /// it.
+  ///
+  /// Not each time: if the file says an older one, some messages more are read that all have got.
+  mutating func oldestToRecord() -> LogNumber? {
+    let oldest = first < logged.count ? logged[first].message : next
+    guard oldest.rawValue - recorded.rawValue >= 64 else { return nil }
+    recorded = oldest
+    return oldest
+  }
+
+  /// Whether the delivery of a message to a user is pending, or about to be added.
+  func knows(_ id: MessageID, for user: AccountNumber) -> Bool {
+    known.contains(Known(user: user, id: KnownID(id)))
+  }
+
+  /// Returns a user's mailbox, or nil if it must be looked up; then no delivery to it is pending.
+  func mailbox(of user: EncryptionPublicKey) -> Mailbox? { mailboxes[user] }
+
+  /// Remembers a mailbox that was looked up.
+  mutating func note(_ mailbox: Mailbox, of user: EncryptionPublicKey) {
+    mailboxes[user] = mailbox
+  }
+
+  /// Gives the next position of a mailbox to a message that is about to be added.
+  mutating func takePosition(
+    in mailbox: Mailbox, of recipient: EncryptionPublicKey, for id: MessageID
+  ) -> StreamPosition {
+    mailboxes[recipient] = Mailbox(user: mailbox.user, last: mailbox.last.next)
+    known.insert(Known(user: mailbox.user, id: KnownID(id)))
+    return mailbox.last.next
+  }
+
+  /// Adds a message, for all who are to get it.
+  ///
+  /// - Parameters:
+  ///   - message: the message in the message log, a later one than all before.
+  ///   - size: the bytes that it counts.
+  ///   - sender: the user who sent it.
+  ///   - recipients: the users who are to get it, with the positions that were taken.
+  mutating func add(
+    _ message: LogNumber, size: Int, from sender: AccountNumber, for recipients: [Addressee]
+  ) {
+    next = message.next
+    let entry = Logged(
+      message: message, recipients: recipients.map(\.key), bytes: (size + 32) * recipients.count)
+    logged.append(entry)
+    bytes += entry.bytes
+    count += recipients.count
+    for recipient in recipients {
+      let delivery = Delivery(
+        user: recipient.user, position: recipient.position, id: recipient.id, sender: sender,
+        message: message, size: size)
+      deliveries[recipient.key, default: []].append(delivery)
+      added.insert(recipient.key)
+    }
+  }
+
+  /// Removes the deliveries to a user, to be put into the mailbox.
+  mutating func take(for recipient: EncryptionPublicKey) -> [Delivery] {
+    guard let taken = deliveries.removeValue(forKey: recipient) else { return [] }
+    for delivery in taken {
+      known.remove(Known(user: delivery.user, id: KnownID(delivery.id)))
+    }
+    count -= taken.count
+    flushed.insert(recipient)
+    return taken
+  }
+
+  /// Returns a user who is still to get the oldest message that somebody is still to get, or nil if
+  /// nothing is pending.
+  ///
+  /// It passes over what all have got, and so is to be called whenever something has been added.
+  mutating func nextRecipient() -> EncryptionPublicKey? {
+    while first < logged.count {
+      while logged[first].next < logged[first].recipients.count {
+        let recipient = logged[first].recipients[logged[first].next]
+        if deliveries[recipient]?.first?.message == logged[first].message { return recipient }
+        logged[first].next += 1
+      }
+      bytes -= logged[first].bytes
+      first += 1
+      guard first > logged.count / 2 else { continue }
+      logged.removeFirst(first)
+      first = 0
+    }
+    return nil
+  }
+
+  /// Returns the users for whom something was added since the last call.
+  mutating func takeAdded() -> Set<EncryptionPublicKey> {
+    // Only now: a mailbox whose position is taken must stay until the message is added.
+    if mailboxes.count > Self.capacity {
+      mailboxes = mailboxes.filter { deliveries[$0.key] != nil }
+    }
+    defer { added = [] }
+    return added
+  }
+
+  /// Returns the users to whose mailboxes all was flushed since the last call.
+  mutating func takeFlushed() -> Set<EncryptionPublicKey> {
+    defer { flushed = [] }
+    return flushed.filter { deliveries[$0] == nil }
+  }
+
+  /// Forgets a mailbox that is about to get an entry in another way.
+  mutating func forget(_ recipient: EncryptionPublicKey) { mailboxes[recipient] = nil }
+}

@@ -1,0 +1,239 @@
+internal import ApptimistProtocol
+internal import ApptimistSession
+internal import Storage
+
+/// The kinds of entries of a mailbox.
+enum EntryKind: Int, DatabaseValueConvertible {
+  case message = 0
+  /// The place of a truncated message.
+  case place = 1
+  case truncation = 2
+}
+
+/// A user's mailbox as it is while a transaction changes it.
+struct StoredMailbox {
+  let user: AccountNumber
+  /// The last position that was given away.
+  var last: StreamPosition
+  var entries: Int
+  var bytes: Int
+  /// The number of dropped messages whose identifiers are still known.
+  var dropped: Int
+  /// The part of a sender's share that the table lacks.
+  var addition: ShareAddition?
+}
+
+/// Entries of one sender, one after the other, that the sender's share does not count yet.
+struct ShareAddition {
+  let sender: AccountNumber
+  let oldest: StreamPosition
+  var entries = 0
+  var bytes = 0
+}
+
+extension ApptimistStore {
+  /// The bytes that a truncation counts: its header.
+  static let truncationSize = 66
+
+  /// Reads the state of a user's mailbox.
+  func mailbox(
+    of user: AccountNumber, _ database: borrowing some Queryable & ~Copyable
+  ) throws -> StoredMailbox {
+    let mailbox = try database.one(
+      "SELECT last_position, entries, bytes, dropped FROM apptimist_queues WHERE user = ?", user
+    ) { row in
+      StoredMailbox(
+        user: user, last: try row[0], entries: try row[1], bytes: try row[2], dropped: try row[3])
+    }
+    guard let mailbox else { throw InconsistentMailbox() }
+    return mailbox
+  }
+
+  /// Stores the state of a mailbox that a transaction has changed.
+  func save(_ mailbox: inout StoredMailbox, _ transaction: borrowing Transaction) throws {
+    try saveShare(of: &mailbox, transaction)
+    try transaction.execute(
+      """
+      UPDATE apptimist_queues SET last_position = ?, entries = ?, bytes = ?, dropped = ?
+      WHERE user = ?
+      """, mailbox.last, mailbox.entries, mailbox.bytes, mailbox.dropped, mailbox.user)
+  }
+
+  /// Puts an entry behind all others.
+  ///
+  /// - Parameters:
+  ///   - kind: the entry's kind.
+  ///   - id: the message that it is, or that it truncates.
+  ///   - size: the bytes that it counts.
+  ///   - sender: the user to whose share it belongs.
+  ///   - message: a message's number in the message log.
+  ///   - mailbox: the mailbox, which has room for it.
+  func append(
+    _ kind: EntryKind, _ id: MessageID, size: Int, from sender: AccountNumber, message: LogNumber?,
+    to mailbox: inout StoredMailbox, _ transaction: borrowing Transaction
+  ) throws {
+    mailbox.last = mailbox.last.next
+    mailbox.entries += 1
+    mailbox.bytes += size
+    try transaction.execute(
+      """
+      INSERT INTO apptimist_entries (user, position, kind, sender, size, content, message_id)
+      VALUES (?, ?, ?, ?, ?, ?, ?)
+      """, mailbox.user, mailbox.last, kind, sender, size, message, id)
+    if mailbox.addition?.sender != sender {
+      try saveShare(of: &mailbox, transaction)
+      mailbox.addition = ShareAddition(sender: sender, oldest: mailbox.last)
+    }
+    mailbox.addition?.entries += 1
+    mailbox.addition?.bytes += size
+  }
+
+  private func saveShare(
+    of mailbox: inout StoredMailbox, _ transaction: borrowing Transaction
+  ) throws {
+    guard let addition = mailbox.addition else { return }
+    mailbox.addition = nil
+    try transaction.execute(
+      """
+      INSERT INTO apptimist_shares (user, sender, entries, bytes, oldest) VALUES (?, ?, ?, ?, ?)
+      ON CONFLICT (user, sender)
+      DO UPDATE SET entries = entries + excluded.entries, bytes = bytes + excluded.bytes
+      """, mailbox.user, addition.sender, addition.entries, addition.bytes, addition.oldest)
+  }
+
+  /// Deletes a message's content and leaves its place, if the mailbox has not dropped it.
+  func clear(
+    _ position: StreamPosition, in mailbox: inout StoredMailbox,
+    _ transaction: borrowing Transaction
+  ) throws {
+    let entry = try transaction.one(
+      "SELECT sender, size, content FROM apptimist_entries WHERE user = ? AND position = ?",
+      mailbox.user, position
+    ) { row in
+      (
+        sender: try row[0] as AccountNumber, size: try row[1] as Int,
+        message: try row[2] as LogNumber?
+      )
+    }
+    guard let entry else { return }
+    try release(entry.message, transaction)
+    try transaction.execute(
+      """
+      UPDATE apptimist_entries SET kind = ?, size = 0, content = NULL
+      WHERE user = ? AND position = ?
+      """, EntryKind.place, mailbox.user, position)
+    try transaction.execute(
+      "UPDATE apptimist_shares SET bytes = bytes - ? WHERE user = ? AND sender = ?", entry.size,
+      mailbox.user, entry.sender)
+    mailbox.bytes -= entry.size
+  }
+
+  /// Drops entries until one more fits: each time the oldest of the sender who holds most, so that
+  /// nobody can push out what others have sent.
+  func makeRoom(
+    for size: Int, in mailbox: inout StoredMailbox, _ transaction: borrowing Transaction
+  ) throws {
+    while mailbox.entries > 0 {
+      let isFull = mailbox.entries >= limits.mailboxEntries
+      guard isFull || mailbox.bytes + size > limits.mailboxBytes else { return }
+      try saveShare(of: &mailbox, transaction)
+      let oldest =
+        isFull
+        ? try transaction.one(
+          """
+          SELECT sender, oldest FROM apptimist_shares WHERE user = ?
+          ORDER BY entries DESC, oldest LIMIT 1
+          """, mailbox.user, transform: Self.oldest)
+        : try transaction.one(
+          """
+          SELECT sender, oldest FROM apptimist_shares WHERE user = ?
+          ORDER BY bytes DESC, oldest LIMIT 1
+          """, mailbox.user, transform: Self.oldest)
+      guard let (sender, position) = oldest else { return }
+      try drop(position, of: sender, from: &mailbox, transaction)
+    }
+  }
+
+  private static func oldest(_ row: borrowing Row) throws -> (AccountNumber, StreamPosition) {
+    (try row[0], try row[1])
+  }
+
+  /// Drops a sender's oldest entry; a message stays known.
+  private func drop(
+    _ position: StreamPosition, of sender: AccountNumber, from mailbox: inout StoredMailbox,
+    _ transaction: borrowing Transaction
+  ) throws {
+    let entry = try transaction.one(
+      """
+      DELETE FROM apptimist_entries WHERE user = ? AND position = ?
+      RETURNING kind, size, content, message_id
+      """, mailbox.user, position
+    ) { row in
+      (
+        kind: try row[0] as EntryKind, size: try row[1] as Int,
+        message: try row[2] as LogNumber?, id: try row[3] as MessageID
+      )
+    }
+    guard let entry else { throw InconsistentMailbox() }
+    mailbox.entries -= 1
+    mailbox.bytes -= entry.size
+    let next: StreamPosition? = try transaction.one(
+      """
+      SELECT position FROM apptimist_entries WHERE user = ? AND position > ? AND sender = ?
+      ORDER BY position LIMIT 1
+      """, mailbox.user, position, sender
+    ) { try $0[0] }
+    if let next {
+      try transaction.execute(
+        """
+        UPDATE apptimist_shares SET entries = entries - 1, bytes = bytes - ?, oldest = ?
+        WHERE user = ? AND sender = ?
+        """, entry.size, next, mailbox.user, sender)
+    } else {
+      try transaction.execute(
+        "DELETE FROM apptimist_shares WHERE user = ? AND sender = ?", mailbox.user, sender)
+    }
+    try release(entry.message, transaction)
+    if entry.kind != .truncation {
+      try remember(entry.id, droppedFrom: position, in: &mailbox, transaction)
+    }
+  }
+
+  /// Notes that a known message has lost its place, and forgets the oldest such if they are many.
+  private func remember(
+    _ id: MessageID, droppedFrom position: StreamPosition, in mailbox: inout StoredMailbox,
+    _ transaction: borrowing Transaction
+  ) throws {
+    try transaction.execute(
+      "INSERT INTO apptimist_dropped (user, position, message_id) VALUES (?, ?, ?)", mailbox.user,
+      position, KnownID(id))
+    mailbox.dropped += 1
+    while mailbox.dropped > limits.rememberedMessages {
+      let forgotten: [UInt8]? = try transaction.one(
+        """
+        DELETE FROM apptimist_dropped WHERE user = ?1 AND position =
+          (SELECT min(position) FROM apptimist_dropped WHERE user = ?1) RETURNING message_id
+        """, mailbox.user
+      ) { try $0[0] }
+      guard let forgotten else { throw InconsistentMailbox() }
+      try transaction.execute(
+        "DELETE FROM apptimist_message_ids WHERE user = ? AND message_id = ?", mailbox.user,
+        forgotten
+      )
+      mailbox.dropped -= 1
+    }
+  }
+
+  /// Deletes a message from the message log with the last entry that has it.
+  private func release(_ message: LogNumber?, _ transaction: borrowing Transaction) throws {
+    guard let message else { return }
+    try transaction.execute(
+      "DELETE FROM apptimist_contents WHERE id = ? AND holders = 1", message)
+    guard transaction.changes == 0 else { return }
+    try transaction.execute(
+      "UPDATE apptimist_contents SET holders = holders - 1 WHERE id = ?", message)
+  }
+}
+
+/// The tables of a mailbox contradict each other: somebody else has changed the file.
+struct InconsistentMailbox: Error {}

@@ -1,0 +1,93 @@
+public import ApptimistProtocol
+internal import ApptimistSession
+public import Cryptography
+public import Storage
+
+/// The number of a user or a forum: its row in `apptimist_users`. Numbers ascend with the accounts'
+/// age, and none is ever given twice.
+struct AccountNumber: RawRepresentable, Hashable, Comparable, Sendable, DatabaseValueConvertible {
+  let rawValue: Int64
+
+  static func < (left: AccountNumber, right: AccountNumber) -> Bool {
+    left.rawValue < right.rawValue
+  }
+}
+
+/// The number of a message in the message log: its row in `apptimist_contents`. Numbers ascend in the
+/// order in which messages came.
+struct LogNumber: RawRepresentable, Hashable, Comparable, Sendable, DatabaseValueConvertible {
+  let rawValue: Int64
+
+  /// The number of the message right behind this one.
+  var next: LogNumber { LogNumber(rawValue: rawValue + 1) }
+
+  static func < (left: LogNumber, right: LogNumber) -> Bool { left.rawValue < right.rawValue }
+}
+
+extension StreamPosition: DatabaseValueConvertible {}
+
+// MARK: - Keys and digests
+
+extension DatabaseValueConvertible where Self: FixedBytes {
+  /// The bytes, as a BLOB.
+  public var databaseValue: DatabaseValue { .blob(bytes) }
+
+  /// Reads a BLOB of as many bytes.
+  public init?(databaseValue: DatabaseValue) {
+    guard case .blob(let bytes) = databaseValue else { return nil }
+    self.init(bytes)
+  }
+}
+
+extension EncryptionPublicKey: DatabaseValueConvertible {}
+extension AuthenticationPublicKey: DatabaseValueConvertible {}
+extension MessageID: DatabaseValueConvertible {}
+
+/// The first 16 bytes of a message's identifier, by which mailboxes know it. Nobody can make a message
+/// that shares them with one of somebody else, and two of one's own that do only hurt oneself.
+struct KnownID: FixedBytes, DatabaseValueConvertible {
+  private var first: UInt64 = 0
+  private var second: UInt64 = 0
+
+  init() {}
+
+  init(_ id: MessageID) {
+    unsafe withUnsafeBytes(of: id) { id in
+      first = unsafe id.load(as: UInt64.self)
+      second = unsafe id.load(fromByteOffset: 8, as: UInt64.self)
+    }
+  }
+}
+
+/// A keyed hash of an ephemeral key, which tells nobody else which key it was.
+struct EphemeralKeyHash: FixedBytes, DatabaseValueConvertible {
+  private var first: UInt64 = 0
+  private var second: UInt64 = 0
+
+  init() {}
+
+  /// Hashes a key.
+  init(of key: EncryptionPublicKey, with hash: KeyedHash) {
+    unsafe withUnsafeMutableBytes(of: &self) {
+      unsafe $0.copyBytes(from: hash.hash(key.bytes).bytes.prefix(Self.byteCount))
+    }
+  }
+}
+
+/// The hash of an invitation's token. A token has too many values to be guessed, so the hash needs no
+/// salt.
+struct InvitationHash: FixedBytes, DatabaseValueConvertible {
+  private var first: UInt64 = 0
+  private var second: UInt64 = 0
+  private var third: UInt64 = 0
+  private var fourth: UInt64 = 0
+
+  init() {}
+
+  /// Hashes a token.
+  init(ofToken token: [UInt8]) {
+    unsafe withUnsafeMutableBytes(of: &self) {
+      unsafe $0.copyBytes(from: SHA256.hash(token).bytes.prefix(Self.byteCount))
+    }
+  }
+}

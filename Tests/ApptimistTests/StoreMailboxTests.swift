@@ -1,0 +1,320 @@
+internal import ApptimistProtocol
+internal import ApptimistSession
+internal import Cryptography
+internal import Storage
+internal import Testing
+
+@testable import Apptimist
+
+@Suite struct StoreMailboxTests {
+  private let fixture: StoreFixture
+
+  init() throws { fixture = try StoreFixture() }
+
+  private static func at(_ position: Int64) -> StreamPosition { StreamPosition(rawValue: position) }
+
+  private static func message(
+    _ id: Int, at position: Int64, header: [UInt8] = [1], data: [UInt8] = [2]
+  ) -> StreamEntry {
+    StreamEntry(
+      position: at(position), id: StoreFixture.id(id),
+      content: .message(header: header, data: data))
+  }
+
+  private static func truncation(_ id: Int, at position: Int64) -> StreamEntry {
+    StreamEntry(position: at(position), id: StoreFixture.id(id), content: .truncation)
+  }
+
+  @Test func `messages keep their order and bytes, also after a restart`() async throws {
+    var store = try await fixture.open()
+    try await store.makeUsers(1...2)
+    let empty: [UInt8] = []
+    #expect(
+      try await store.send(7, from: 1, to: 2, header: [0, 255], data: empty)
+        == .delivered(Self.at(1)))
+    #expect(try await store.send(5, from: 2, to: 2) == .delivered(Self.at(2)))
+    #expect(try await store.send(5, from: 2, to: 1) == .delivered(Self.at(1)))
+    let expected = [
+      Self.message(7, at: 1, header: [0, 255], data: empty), Self.message(5, at: 2),
+    ]
+    #expect(try await store.entries(of: 2) == expected)
+    await store.store.close()
+    store = try await fixture.open()
+    #expect(try await store.entries(of: 2) == expected)
+    #expect(try await store.lastPosition(of: StoreFixture.key(2)) == Self.at(2))
+    #expect(try await store.send(8, from: 1, to: 2) == .delivered(Self.at(3)))
+  }
+
+  @Test func `only users have mailboxes`() async throws {
+    let store = try await fixture.open()
+    try await store.makeUsers(1...1)
+    #expect(try await store.makeForum(10, author: 1) == .created)
+    #expect(try await store.send(1, from: 1, to: 10) == .unknownRecipient)
+    #expect(try await store.send(1, from: 1, to: 99) == .unknownRecipient)
+    #expect(try await store.send(1, from: 10, to: 1) == .unknownRecipient)
+    #expect(try await store.entries(of: 10).isEmpty)
+    #expect(try await store.truncate(1, of: 99) == .never)
+    #expect(try await store.start(of: StoreFixture.key(99), head: .init(), max: 1) == .zero)
+    #expect(try await store.count("SELECT count(*) FROM apptimist_contents") == 0)
+  }
+
+  @Test func `a message is delivered once`() async throws {
+    let store = try await fixture.open()
+    try await store.makeUsers(1...2)
+    #expect(try await store.send(1, from: 1, to: 2) == .delivered(Self.at(1)))
+    #expect(try await store.send(2, from: 1, to: 2) == .delivered(Self.at(2)))
+    #expect(try await store.send(1, from: 1, to: 2) == .known(Self.at(1)))
+    #expect(try await store.truncate(1, of: 2) == .first(Self.at(3)))
+    #expect(try await store.send(1, from: 1, to: 2) == .known(Self.at(1)))
+    let expected = [Self.message(2, at: 2), Self.truncation(1, at: 3)]
+    #expect(try await store.entries(of: 2) == expected)
+    // Twice in one transaction.
+    let copy = MessageCopy(
+      recipient: StoreFixture.key(2), id: StoreFixture.id(9), header: [1], data: [2])
+    #expect(
+      try await store.deliver([copy, copy], from: StoreFixture.key(1))
+        == [.delivered(Self.at(4)), .known(Self.at(4))])
+    #expect(try await store.entries(of: 2, after: Self.at(3)) == [Self.message(9, at: 4)])
+  }
+
+  @Test func `a truncation is told once, and leaves nothing of the content`() async throws {
+    let store = try await fixture.open()
+    try await store.makeUsers(1...2)
+    for id in 1...3 { _ = try await store.send(id, from: 1, to: 2) }
+    #expect(try await store.truncate(2, of: 2) == .first(Self.at(4)))
+    #expect(try await store.truncate(2, of: 2) == .again)
+    #expect(try await store.truncate(9, of: 2) == .never)
+    #expect(try await store.truncate(2, of: 1) == .never)
+    let expected = [Self.message(1, at: 1), Self.message(3, at: 3), Self.truncation(2, at: 4)]
+    #expect(try await store.entries(of: 2) == expected)
+    #expect(try await store.entries(of: 2, after: Self.at(3)) == [Self.truncation(2, at: 4)])
+    #expect(try await store.count("SELECT count(*) FROM apptimist_contents") == 2)
+  }
+
+  /// Messages 1 to 5; 2 and 5 are truncated, behind 3 and behind 5.
+  @Test(arguments: [
+    (head: 0, max: 0, start: 0),
+    (head: 1, max: 0, start: 1),
+    (head: 2, max: 0, start: 2),
+    (head: 5, max: 0, start: 6),
+    (head: 9, max: 0, start: 0),
+    (head: 0, max: 1, start: 5),
+    (head: 0, max: 2, start: 4),
+    (head: 0, max: 3, start: 2),
+    (head: 0, max: 5, start: 0),
+    (head: 0, max: 6, start: 0),
+    (head: 9, max: 2, start: 4),
+    (head: 1, max: 2, start: 4),
+    (head: 2, max: 3, start: 2),
+    (head: 2, max: 4, start: 2),
+    (head: 3, max: 3, start: 3),
+    (head: 4, max: 2, start: 5),
+    (head: 5, max: 1, start: 6),
+    (head: 1, max: 65_535, start: 1),
+  ])
+  func `a stream starts behind its head, not further back than max`(
+    _ head: Int, _ max: Int, _ start: Int64
+  ) async throws {
+    let store = try await fixture.open()
+    try await store.makeUsers(1...2)
+    for id in 1...3 { _ = try await store.send(id, from: 1, to: 2) }
+    #expect(try await store.truncate(2, of: 2) == .first(Self.at(4)))
+    for id in 4...5 { _ = try await store.send(id, from: 1, to: 2) }
+    #expect(try await store.truncate(5, of: 2) == .first(Self.at(7)))
+    let user = StoreFixture.key(2)
+    let id = head == 0 ? MessageID() : StoreFixture.id(head)
+    #expect(try await store.start(of: user, head: id, max: max) == Self.at(start))
+  }
+
+  @Test(arguments: [
+    (maxBytes: Int.max, maxEntries: 1), (.max, 2), (.max, 5), (.max, 6), (.max, 100), (0, 100),
+    (8, 100), (9, 3), (15, 100), (20, 0),
+  ])
+  func `pages are no larger than asked`(_ maxBytes: Int, _ maxEntries: Int) async throws {
+    let store = try await fixture.open()
+    try await store.makeUsers(1...2)
+    for id in 1...7 {
+      let data = Array(repeating: UInt8(id), count: id)
+      _ = try await store.send(id, from: 1, to: 2, data: data)
+    }
+    for id in [1, 4, 7] { _ = try await store.truncate(id, of: 2) }
+    var ids: [MessageID] = []
+    var end = StreamPosition.zero
+    while true {
+      let page = try await store.page(
+        of: StoreFixture.key(2), after: end, maxBytes: maxBytes, maxEntries: maxEntries)
+      let bytes = page.entries.reduce(0) { sum, entry in
+        guard case .message(let header, let data) = entry.content else { return sum + 66 }
+        return sum + header.count + data.count
+      }
+      #expect(bytes <= maxBytes || page.entries.count == 1)
+      #expect(page.entries.count <= Swift.max(1, maxEntries))
+      ids += page.entries.map(\.id)
+      end = page.end
+      if page.isLast { break }
+      #expect(!page.entries.isEmpty)
+    }
+    #expect(ids == [2, 3, 5, 6, 1, 4, 7].map(StoreFixture.id))
+    #expect(end == Self.at(10))
+    let beyond = try await store.page(
+      of: StoreFixture.key(2), after: Self.at(50), maxBytes: 1, maxEntries: 1)
+    #expect(beyond == StreamPage(entries: [], end: Self.at(50), isLast: true))
+  }
+
+  /// Messages of a sender that differ in the recipient only, but for the last, whose data differs.
+  private static func copies(
+    _ recipients: ClosedRange<Int>, time: UInt64
+  ) -> [MessageCopy] {
+    recipients.map { recipient in
+      let message = PDU.Message(
+        time: time, recipient: StoreFixture.key(recipient), to: StoreFixture.key(10),
+        from: StoreFixture.key(1))
+      let header = PDU.message(message).encoded()
+      let data: [UInt8] = recipient == recipients.upperBound ? [9] : [1, 2, 3]
+      return MessageCopy(
+        recipient: StoreFixture.key(recipient), id: MessageID(header: header, data: data[...]),
+        header: header, data: data)
+    }
+  }
+
+  private static func entry(_ copy: MessageCopy, at position: Int64) -> StreamEntry {
+    StreamEntry(
+      position: at(position), id: copy.id,
+      content: .message(header: copy.header, data: copy.data))
+  }
+
+  @Test(arguments: [0, 100])
+  func `copies of a message share its content until the last is gone`(_ pending: Int) async throws {
+    var limits = ApptimistStore.Limits()
+    limits.mailboxEntries = 2
+    limits.pendingDeliveries = pending
+    let store = try await fixture.open(limits)
+    try await store.makeUsers(1...5)
+    let (first, second) = (Self.copies(2...5, time: 1), Self.copies(2...5, time: 2))
+    for (copies, position) in [(first, Int64(1)), (second, 2)] {
+      let queued = try await store.deliver(copies, from: StoreFixture.key(1))
+      #expect(queued == Array(repeating: .delivered(Self.at(position)), count: 4))
+    }
+    // A retry makes nothing.
+    let again = try await store.deliver(first, from: StoreFixture.key(1))
+    #expect(again == Array(repeating: .known(Self.at(1)), count: 4))
+    #expect(try await store.count("SELECT count(*) FROM apptimist_contents") == 4)
+    for user in 2...5 {
+      let expected = [Self.entry(first[user - 2], at: 1), Self.entry(second[user - 2], at: 2)]
+      #expect(try await store.entries(of: user) == expected)
+    }
+    let truncation = try await store.truncate(first[0].id, of: StoreFixture.key(2))
+    #expect(truncation == .first(Self.at(3)))
+    #expect(try await store.send(1, from: 1, to: 3) == .delivered(Self.at(3)))
+    #expect(try await store.entries(of: 3).count == 2)
+    #expect(try await store.count("SELECT count(*) FROM apptimist_contents") == 5)
+    #expect(try await store.send(1, from: 1, to: 4) == .delivered(Self.at(3)))
+    #expect(try await store.entries(of: 4).first == Self.entry(second[2], at: 2))
+    // The two of `send`, both of `second`, and that of user 5.
+    #expect(try await store.count("SELECT count(*) FROM apptimist_contents") == 5)
+  }
+
+  @Test func `data stays while copies drop each other`() async throws {
+    var limits = ApptimistStore.Limits()
+    limits.mailboxEntries = 1
+    let store = try await fixture.open(limits)
+    try await store.makeUsers(1...1)
+    let copies = (1...4).map {
+      MessageCopy(
+        recipient: StoreFixture.key(1), id: StoreFixture.id($0), header: [], data: [1, 2, 3])
+    }
+    _ = try await store.deliver(copies, from: StoreFixture.key(1))
+    let expected = Self.message(4, at: 4, header: [], data: [1, 2, 3])
+    #expect(try await store.entries(of: 1) == [expected])
+    #expect(try await store.count("SELECT holders FROM apptimist_contents") == 1)
+  }
+
+  @Test func `a full mailbox drops the oldest of the sender who holds most`() async throws {
+    var limits = ApptimistStore.Limits()
+    limits.mailboxEntries = 4
+    let store = try await fixture.open(limits)
+    try await store.makeUsers(1...3)
+    func ids() async throws -> [MessageID] { try await store.entries(of: 3).map(\.id) }
+    _ = try await store.send(20, from: 2, to: 3)
+    for id in 10...12 { _ = try await store.send(id, from: 1, to: 3) }
+    #expect(try await store.send(13, from: 1, to: 3) == .delivered(Self.at(5)))
+    #expect(try await ids() == [20, 11, 12, 13].map(StoreFixture.id))
+    _ = try await store.send(21, from: 2, to: 3)
+    #expect(try await ids() == [20, 12, 13, 21].map(StoreFixture.id))
+    // Both hold two: the oldest of all goes.
+    _ = try await store.send(14, from: 1, to: 3)
+    #expect(try await ids() == [12, 13, 21, 14].map(StoreFixture.id))
+    // What was dropped is known.
+    #expect(try await store.send(10, from: 1, to: 3) == .known(Self.at(2)))
+    #expect(
+      try await store.start(of: StoreFixture.key(3), head: StoreFixture.id(11), max: 0)
+        == Self.at(3))
+    // A truncation is the user's own entry; that of a dropped message is told too.
+    #expect(try await store.truncate(10, of: 3) == .first(Self.at(8)))
+    #expect(try await ids() == [13, 21, 14, 10].map(StoreFixture.id))
+    #expect(try await store.truncate(10, of: 3) == .again)
+  }
+
+  @Test func `bytes count as they are delivered, and no more once truncated`() async throws {
+    var limits = ApptimistStore.Limits()
+    limits.mailboxBytes = 300
+    let store = try await fixture.open(limits)
+    try await store.makeUsers(1...3)
+    func ids() async throws -> [MessageID] { try await store.entries(of: 3).map(\.id) }
+    let hundred = Array(repeating: UInt8(0), count: 99)
+    _ = try await store.send(20, from: 2, to: 3, data: hundred)
+    for id in 10...11 { _ = try await store.send(id, from: 1, to: 3, data: hundred) }
+    #expect(try await ids() == [20, 10, 11].map(StoreFixture.id))
+    // 200 bytes are of sender 1, 100 of sender 2.
+    _ = try await store.send(21, from: 2, to: 3, data: [])
+    #expect(try await ids() == [20, 11, 21].map(StoreFixture.id))
+    #expect(try await store.truncate(11, of: 3) == .first(Self.at(5)))
+    #expect(try await ids() == [20, 21, 11].map(StoreFixture.id))
+    // 101 of sender 2, 66 of the truncation, 100 new.
+    _ = try await store.send(12, from: 1, to: 3, data: hundred)
+    #expect(try await ids() == [20, 21, 11, 12].map(StoreFixture.id))
+    // One that is larger than the queue stands alone in it.
+    _ = try await store.send(13, from: 1, to: 3, data: Array(repeating: 0, count: 1000))
+    #expect(try await ids() == [13].map(StoreFixture.id))
+  }
+
+  @Test func `what was dropped long ago is forgotten`() async throws {
+    var limits = ApptimistStore.Limits()
+    limits.mailboxEntries = 2
+    limits.rememberedMessages = 3
+    // Each message is in its queue at once, as the tables are looked at.
+    limits.pendingDeliveries = 0
+    let store = try await fixture.open(limits)
+    try await store.makeUsers(1...2)
+    for id in 1...6 { _ = try await store.send(id, from: 1, to: 2) }
+    #expect(try await store.count("SELECT count(*) FROM apptimist_message_ids") == 5)
+    #expect(try await store.send(2, from: 1, to: 2) == .known(Self.at(2)))
+    #expect(try await store.send(1, from: 1, to: 2) == .delivered(Self.at(7)))
+    #expect(try await store.truncate(2, of: 2) == .never)
+    #expect(try await store.count("SELECT count(*) FROM apptimist_message_ids") == 5)
+    #expect(try await store.count("SELECT count(*) FROM apptimist_dropped") == 3)
+  }
+
+  @Test func `sixty-four senders at once leave no gap`() async throws {
+    let store = try await fixture.open()
+    try await store.makeUsers(1...64)
+    let positions = try await withThrowingTaskGroup(of: [StreamPosition].self) { group in
+      for sender in 1...64 {
+        group.addTask {
+          var positions: [StreamPosition] = []
+          for number in 0..<5 {
+            let queued = try await store.send(sender * 100 + number, from: sender, to: 1)
+            if case .delivered(let position) = queued { positions.append(position) }
+          }
+          return positions
+        }
+      }
+      return try await group.reduce(into: [StreamPosition]()) { all, some in
+        #expect(some == some.sorted())
+        all += some
+      }
+    }
+    #expect(positions.sorted() == (1...320).map(Self.at))
+    #expect(try await store.entries(of: 1, maxEntries: 7).map(\.position) == (1...320).map(Self.at))
+  }
+}
