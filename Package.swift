@@ -63,7 +63,7 @@ let plugins: [Target] = [
     dependencies: [
       "ApptimistProtocol", "CICU", "Configuration", "Cryptography", "HTTPClient", "HTTPProtocol",
       "HTTPServer", "Observability", "ServiceKit", "Storage", "SystemCalls", "Threading", "Time",
-      "Wire",
+      "WalletClient", "Wire",
     ],
     path: "Plugins/Apptimist"),
   .target(
@@ -78,7 +78,7 @@ let plugins: [Target] = [
     name: "TokenScriptRepo",
     dependencies: [
       "Compression", "Configuration", "Cryptography", "HTTPProtocol", "Observability", "ServiceKit",
-      "Storage", "SystemCalls", "Threading", "Time", "XMLSecurity",
+      "Storage", "SystemCalls", "Threading", "Time", "WalletClient", "XMLSecurity",
     ],
     path: "Plugins/TokenScriptRepo"),
 ]
@@ -87,13 +87,11 @@ let programs: [Target] = [
   .target(
     name: "Commands",
     dependencies: [
-      "ApptimistProtocol", "Configuration", "Cryptography", "HTTPClient", "HTTPProtocol",
-      "HTTPServer", "Observability", "ServiceKit", "Storage", "SystemCalls", "Threading", "Time",
-      "WalletClient", "XMLSecurity",
+      "Configuration", "Cryptography", "HTTPClient", "HTTPProtocol", "HTTPServer", "Observability",
+      "ServiceKit", "Storage", "SystemCalls", "Threading", "Time",
     ]),
   .executableTarget(
-    name: "awd",
-    dependencies: ["Apptimist", "Commands", "Msgr", "ServiceKit", "TokenScriptRepo"]),
+    name: "awd", dependencies: ["Commands", "ServiceKit"] + plugins.map { .byName(name: $0.name) }),
 ]
 
 let tests: [Target] = [

@@ -11,11 +11,11 @@ internal import Time
 public struct TokenScriptService: Service {
   /// `tokenscript`.
   public static let name = "tokenscript"
-  /// `repo list`, `repo verify`, `repo sign`, `repo gone`.
+  /// `awd repo …` and `awd wallet fetch`.
   public static var commands: [any Command.Type] {
     [
       RepositoryListCommand.self, RepositoryVerifyCommand.self, RepositorySignCommand.self,
-      RepositoryGoneCommand.self,
+      RepositoryGoneCommand.self, WalletFetchCommand.self,
     ]
   }
   /// The tables of the index and of what is remembered.

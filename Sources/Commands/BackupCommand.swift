@@ -33,7 +33,7 @@ struct BackupCommand: Command {
     defer { Terminal.clearProgress() }
     do {
       try Backup.make(
-        of: store, at: path, with: files, version: Version.number,
+        of: store, at: path, with: files, version: Product.version,
         seconds: Timestamp.now().seconds
       ) { progress.tell($0, of: $1) }
     } catch {

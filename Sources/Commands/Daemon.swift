@@ -54,10 +54,10 @@ struct Daemon: Sendable {
     }
     let checked = routers + [store]
     let probes = Router.probes(
-      name: Version.name, version: Version.number, checking: checked)
+      name: Product.name, version: Product.version, checking: checked)
     let address = configuration.server.adminListen
     let metrics = Router.metrics(
-      name: Version.name, of: workplace.metrics, onlyLocal: address == nil)
+      name: Product.name, of: workplace.metrics, onlyLocal: address == nil)
     let status = StatusRoutes(
       services: running.map { type(of: $0).name }, metrics: workplace.metrics)
     let page = status.router(onlyLocal: address == nil) { await Router.reasons(against: checked) }
@@ -204,7 +204,7 @@ struct Daemon: Sendable {
       log.info("no configuration file was given: this is the development setting")
     }
     log.info(
-      "\(Version.name) \(Version.number) is running",
+      "\(Product.name) \(Product.version) is running",
       [
         "configuration": configuration.file ?? "defaults", "data": configuration.server.data,
         "store": "\(configuration.server.store)", "loops": workplace.loops,

@@ -23,8 +23,22 @@ public struct Program: Sendable {
       [
         ServeCommand.self, CheckCommand.self, BackupCommand.self, RestoreCommand.self,
         BenchCommand.self, VersionCommand.self,
-      ]
-      + services.flatMap { $0.commands } + [WalletFetchCommand.self, WalletChatCommand.self]
+      ] + Self.commands(of: services)
+  }
+
+  /// The commands of all services. A group that several services share, such as `wallet`, stands in one piece at the
+  /// end.
+  private static func commands(of services: [any Service.Type]) -> [any Command.Type] {
+    let groups = services.flatMap { Set($0.commands.map(group)) }
+    let shared = Set(groups.filter { group in groups.count { $0 == group } > 1 })
+    let commands = services.flatMap { $0.commands }
+    return commands.filter { !shared.contains(group(of: $0)) }
+      + commands.filter { shared.contains(group(of: $0)) }
+  }
+
+  /// The first word of a command's name.
+  private static func group(of command: any Command.Type) -> Substring {
+    command.name.prefix { $0 != " " }
   }
 
   /// Does what the process's arguments say, and ends the process.
@@ -78,7 +92,7 @@ public struct Program: Sendable {
     _ words: [String], environment: [String: String],
     print: @escaping @Sendable (String) -> Void, complain: @escaping @Sendable (String) -> Void
   ) async -> ExitCode {
-    let help = HelpText(program: Version.name, commands: commands)
+    let help = HelpText(program: Product.name, commands: commands)
     guard let (command, rest) = command(in: words) else {
       return explain(words, help, print: print, complain: complain)
     }
@@ -101,14 +115,14 @@ public struct Program: Sendable {
       await lender.close()
       return .done
     } catch CommandError.usage(let problem) {
-      complain("\(Version.name) \(command.name): \(problem)")
-      complain("try: \(Version.name) \(command.name) --help")
+      complain("\(Product.name) \(command.name): \(problem)")
+      complain("try: \(Product.name) \(command.name) --help")
       return .usage
     } catch CommandError.refused(let reason) {
-      complain("\(Version.name) \(command.name): \(reason)")
+      complain("\(Product.name) \(command.name): \(reason)")
       return .refused
     } catch {
-      complain("\(Version.name) \(command.name): \(error)")
+      complain("\(Product.name) \(command.name): \(error)")
       return .refused
     }
   }
@@ -142,8 +156,8 @@ public struct Program: Sendable {
     let problem =
       group.isEmpty
       ? "unknown option \(words[0])" : "unknown command \(group.joined(separator: " "))"
-    complain("\(Version.name): \(problem)")
-    complain("try: \(Version.name) --help")
+    complain("\(Product.name): \(problem)")
+    complain("try: \(Product.name) --help")
     return .usage
   }
 }

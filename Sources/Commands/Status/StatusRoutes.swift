@@ -40,11 +40,11 @@ struct StatusRoutes: Sendable {
   func router(
     onlyLocal: Bool, reasons: @escaping @Sendable () async -> [String]
   ) -> Router {
-    var router = Router(service: Version.name)
+    var router = Router(service: Product.name)
     router.get(StatusPage.path) { request, _ in
       if onlyLocal { try request.requireLocal() }
       let page = StatusPage(
-        version: Version.number, uptime: ContinuousClock.now - start, services: services,
+        version: Product.version, uptime: ContinuousClock.now - start, services: services,
         reasons: await reasons(), history: history.series, capacity: Self.capacity,
         span: min(ContinuousClock.now - start, Self.interval * Self.capacity))
       var response = Response(.ok, type: "text/html; charset=utf-8", text: page.html)

@@ -70,7 +70,7 @@ struct WalletFetchCommand: Command {
   private static func identity(
     _ arguments: CommandArguments
   ) throws(CommandError) -> WalletIdentity {
-    var identity = WalletIdentity(name: Version.name, version: Version.number)
+    var identity = WalletIdentity(name: Product.name, version: Product.version)
     if let text = arguments["client"] {
       guard let (name, version) = halves(text) else {
         throw .usage("--client: expected NAME/VERSION, such as AlphaWallet/1.0.3")

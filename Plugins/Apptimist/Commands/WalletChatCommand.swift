@@ -1,8 +1,8 @@
 internal import ApptimistProtocol
 internal import Cryptography
-internal import Dispatch
 internal import HTTPClient
 internal import ServiceKit
+internal import Threading
 internal import WalletClient
 
 /// `awd wallet chat`: talks to another user through an Apptimist service, end-to-end encrypted.
@@ -77,7 +77,7 @@ struct WalletChatCommand: Command {
         for await _ in established { break }
         if isNew { try chat.accountMade() }
         if let partner { await chat.turn(to: partner) }
-        for await line in lines() {
+        for await line in try lines() {
           guard await chat.take(line) else { return }
         }
       }
@@ -86,10 +86,12 @@ struct WalletChatCommand: Command {
     }
   }
 
-  /// What is typed, line by line, read by a thread that may block.
-  private static func lines() -> AsyncStream<String> {
+  /// Reads standard input on a thread of its own, as reading blocks.
+  ///
+  /// - Returns: the lines as they are typed.
+  private static func lines() throws -> AsyncStream<String> {
     let (stream, continuation) = AsyncStream.makeStream(of: String.self)
-    DispatchQueue(label: "keyboard").async {
+    _ = try WorkerThread(named: "awd-keyboard") {
       while let line = readLine() { continuation.yield(line) }
       continuation.finish()
     }
