@@ -1,4 +1,5 @@
 internal import TestSupport
+internal import Observability
 internal import Testing
 
 @testable import Storage
@@ -45,7 +46,8 @@ internal import Testing
     let statistics = store.statistics
     // The gate's closure, and the fifty.
     #expect(statistics.groupsCommitted == 2)
-    #expect(statistics.groupSize.highest == 50)
+    #expect(statistics.groupSize.counts == [1, 0, 0, 0, 0, 0, 1, 0, 0, 0])
+    #expect(statistics.groupSize.sum == 51)
     #expect(statistics.writesCommitted == 51)
     #expect(statistics.commitSeconds.count == 2)
     await store.close()
@@ -60,7 +62,9 @@ internal import Testing
       { @Sendable (transaction: borrowing Transaction) in try add("\(number)", transaction) }
     }
     for result in try await group(store, bodies) { try result.get() }
-    #expect(store.statistics.groupSize.highest == 8)
+    // The gate's closure, four closures, and twice eight.
+    #expect(store.statistics.groupSize.counts == [1, 0, 1, 2, 0, 0, 0, 0, 0, 0])
+    #expect(store.statistics.groupSize.sum == 21)
     #expect(try await texts(store).count == 20)
     await store.close()
   }

@@ -1,6 +1,7 @@
 internal import ApptimistProtocol
 internal import Cryptography
 internal import FoundationEssentials
+internal import ServiceKit
 internal import WalletClient
 
 /// What a line means that was typed, and how what comes is shown.
@@ -40,7 +41,7 @@ actor ChatSession {
   // MARK: - What comes
 
   /// Shows something of the stream, and remembers that it was shown.
-  func show(_ entry: StreamEntry) async throws {
+  func show(_ entry: WalletClient.StreamEntry) async throws {
     guard case .message(let message) = entry else { return }
     let name = await name(of: message.from)
     let content = (try? device.open(message)).flatMap {
