@@ -25,7 +25,7 @@ let systemLibraries: [Target] = [
 let libraries: [Target] = [
   .target(name: "ApptimistProtocol", dependencies: ["Cryptography", "Wire"]),
   .target(name: "Compression", dependencies: ["CBrotli", "CZlib"]),
-  .target(name: "Configuration", dependencies: ["CTOML", "Threading"]),
+  .target(name: "Configuration", dependencies: ["CTOML", "Observability", "Threading", "Time"]),
   .target(name: "Cryptography", dependencies: ["CNettle", "COpenSSL", "CSodium"]),
   .target(
     name: "HTTPClient",
@@ -41,9 +41,10 @@ let libraries: [Target] = [
       "Configuration", "HTTPProtocol", "HTTPServer", "Observability", "Storage", "Threading",
       "Time",
     ]),
-  .target(name: "Storage", dependencies: ["CSQLite", "Threading", "SystemCalls"]),
+  .target(
+    name: "Storage", dependencies: ["CSQLite", "Observability", "SystemCalls", "Threading", "Time"]),
   .target(name: "SystemCalls"),
-  .target(name: "Threading", dependencies: ["SystemCalls"]),
+  .target(name: "Threading", dependencies: ["SystemCalls", "Time"]),
   .target(name: "Time"),
   .target(
     name: "WalletClient",
@@ -139,7 +140,7 @@ let tests: [Target] = [
   .testTarget(
     name: "CompressionTests", dependencies: ["CBrotli", "CZlib", "Compression"],
     linkerSettings: [.linkedLibrary("brotlidec")]),
-  .testTarget(name: "ConfigurationTests", dependencies: ["Configuration"]),
+  .testTarget(name: "ConfigurationTests", dependencies: ["Configuration", "Observability"]),
   .testTarget(name: "CryptographyTests", dependencies: ["Cryptography"]),
   // An HTTP/2 server that answers what a test says.
   .target(
@@ -177,7 +178,8 @@ let tests: [Target] = [
       "ServiceKit", "Storage",
     ]),
   .testTarget(
-    name: "StorageTests", dependencies: ["TestSupport", "Threading", "Sanitizers", "Storage"]),
+    name: "StorageTests",
+    dependencies: ["Observability", "TestSupport", "Threading", "Time", "Sanitizers", "Storage"]),
   .testTarget(
     name: "TokenScriptRepoTests",
     dependencies: [

@@ -15,24 +15,24 @@ final class ApptimistMetrics: Sendable {
   /// Registers the metrics.
   init(_ metrics: Metrics, hub: Hub) {
     received = metrics.counters(
-      "awd_apptimist_pdus_received_total", "PDUs that devices sent.", by: "type", 1...18)
-    sent = metrics.counter("awd_apptimist_pdus_sent_total", "PDUs that devices were sent.")
+      "awd_apptimist_pdus_received_total", "PDUs received from devices", by: "type", 1...18)
+    sent = metrics.counter("awd_apptimist_pdus_sent_total", "PDUs sent to devices")
     delivered = metrics.counter(
-      "awd_apptimist_messages_delivered_total", "Messages that devices were sent.")
+      "awd_apptimist_messages_delivered_total", "Messages sent to devices")
     unknown = metrics.counter(
-      "awd_apptimist_pdus_ignored_total", "PDUs of a type that is unknown or not for devices.")
+      "awd_apptimist_pdus_ignored_total", "Ignored PDUs, of an unknown or unexpected type")
     refused = metrics.counter(
-      "awd_apptimist_sessions_refused_total", "Sessions ended because a device broke a rule.")
+      "awd_apptimist_sessions_refused_total", "Sessions ended for a protocol violation")
     redirected = metrics.counter(
-      "awd_apptimist_sessions_redirected_total", "Sessions that were sent elsewhere.")
+      "awd_apptimist_sessions_redirected_total", "Redirected sessions")
     queued = metrics.counter(
-      "awd_apptimist_messages_queued_total", "Messages queued, one for each that gets it.")
+      "awd_apptimist_messages_queued_total", "Queued messages, one per recipient")
     failed = metrics.counter(
-      "awd_apptimist_requests_failed_total", "Requests that failed in the store.")
+      "awd_apptimist_requests_failed_total", "Requests that failed in the store")
     handshakesRefused = metrics.counter(
       "awd_apptimist_handshakes_refused_total",
-      "Handshakes with a key that is malformed, weak or used.")
-    metrics.gauge("awd_apptimist_sessions", "Sessions that are logged in.") { Double(hub.count) }
+      "Handshakes with a malformed, weak or used key")
+    metrics.gauge("awd_apptimist_sessions", "Established sessions") { Double(hub.count) }
   }
 
   /// Counts what happened in a session.

@@ -2,7 +2,7 @@ internal import FoundationEssentials
 internal import Glibc
 public import ServiceKit
 
-/// The program: its subcommands, and those that the services bring.
+/// The program with its own subcommands and those of the services.
 public struct Program: Sendable {
   /// The exit codes of every command.
   enum ExitCode: Int32 {
@@ -14,7 +14,7 @@ public struct Program: Sendable {
   private let services: [any Service.Type]
   private let commands: [any Command.Type]
 
-  /// A program.
+  /// Makes a program.
   ///
   /// - Parameter services: all services that are built in.
   public init(services: [any Service.Type]) {
@@ -41,7 +41,7 @@ public struct Program: Sendable {
     command.name.prefix { $0 != " " }
   }
 
-  /// Does what the process's arguments say, and ends the process.
+  /// Runs the command that the process's arguments name, and ends the process.
   public func main() -> Never {
     Self.fillStandardDescriptors()
     let words = Array(CommandLine.arguments.dropFirst())
@@ -59,15 +59,15 @@ public struct Program: Sendable {
     while true { pause() }
   }
 
-  /// Opens `/dev/null` where a standard descriptor is closed: else the next file or socket that is
-  /// opened would get its number, and the log would be written into it.
+  /// Opens `/dev/null` in place of each closed standard descriptor. Otherwise the next file or socket would get its
+  /// number, and the log would be written into it.
   private static func fillStandardDescriptors() {
     for descriptor in STDIN_FILENO...STDERR_FILENO where fcntl(descriptor, F_GETFD) == -1 {
       _ = unsafe open("/dev/null", O_RDWR)
     }
   }
 
-  /// Writes a line at once: whoever reads a pipe wants it when it comes.
+  /// Writes a line at once, without a buffer, for programs that read a pipe.
   private static func write(_ line: String, to descriptor: Int32) {
     var rest = Array("\(line)\n".utf8)[...]
     while !rest.isEmpty {
@@ -75,13 +75,13 @@ public struct Program: Sendable {
         unsafe Glibc.write(descriptor, bytes.baseAddress, bytes.count)
       }
       if count < 0 && errno == EINTR { continue }
-      // Where it can't be written, nobody is left who could be told.
+      // Nobody is left who could be told.
       guard count > 0 else { return }
       rest = rest.dropFirst(count)
     }
   }
 
-  /// Does what arguments say.
+  /// Runs the command that arguments name.
   ///
   /// - Parameters:
   ///   - words: the arguments behind the program's name.
@@ -100,19 +100,20 @@ public struct Program: Sendable {
       print(help.page(of: command))
       return .done
     }
-    let lender = Lender(environment: environment, services: services)
+    let commandEnvironment = CommandEnvironment(variables: environment, services: services)
     do {
       let context = CommandContext(
         arguments: try CommandArguments(rest, for: command.parameters), services: services,
-        environment: environment, print: print, configure: lender.configuration(for:_:),
-        lend: lender.serviceContext(for:_:_:))
+        environment: environment, print: print,
+        readConfiguration: commandEnvironment.configuration(for:_:),
+        openService: commandEnvironment.serviceContext(for:_:_:))
       do {
         try await command.run(context)
       } catch {
-        await lender.close()
+        await commandEnvironment.close()
         throw error
       }
-      await lender.close()
+      await commandEnvironment.close()
       return .done
     } catch CommandError.usage(let problem) {
       complain("\(Product.name) \(command.name): \(problem)")
@@ -127,7 +128,9 @@ public struct Program: Sendable {
     }
   }
 
-  /// The command whose name the words begin with, the longest if there are several, and the rest.
+  /// Finds the command with the longest name that the words begin with.
+  ///
+  /// - Returns: the command and the words behind its name, or nil if there is none.
   private func command(
     in words: [String]
   ) -> (command: any Command.Type, rest: ArraySlice<String>)? {
@@ -138,7 +141,7 @@ public struct Program: Sendable {
     return (command, words.dropFirst(command.name.split(separator: " ").count))
   }
 
-  /// Answers words that call no command: help that was asked for, or what is wrong.
+  /// Prints help that was asked for, or complains of words that name no command.
   private func explain(
     _ words: [String], _ help: HelpText, print: (String) -> Void, complain: (String) -> Void
   ) -> ExitCode {

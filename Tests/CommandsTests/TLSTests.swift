@@ -73,7 +73,7 @@ struct SecretService: Service {
     chmod("\(folder.path)/good.key", 0o644)
     let session = Session()
     #expect(await session.run(["check", "--config", "\(folder.path)/awd.toml"]) == 0)
-    #expect(session.output.contains("doubtful: TLS key \(folder.path)/./good.key: other users"))
+    #expect(session.output.contains("doubtful: TLS key \(folder.path)/good.key: other users"))
   }
 
   /// The certificate that a server shows now, and what it answers.
@@ -120,9 +120,9 @@ struct SecretService: Service {
         file: "\(folder.path)/awd.toml", environment: [:], services: [SampleService.self])
     }
     let log = LogFile("\(folder.path)/log")
-    let workplace = try await Workplace.open(
+    let runtime = try await ServiceRuntime.open(
       try load(), services: [SampleService.self], log: log.log)
-    let daemon = try await Daemon(in: workplace, services: [SampleService.self])
+    let daemon = try await Daemon(in: runtime, services: [SampleService.self])
     try daemon.start()
     let (signals, continuation) = AsyncStream.makeStream(of: StopSignals.Request.self)
     let running = Task {
@@ -153,7 +153,7 @@ struct SecretService: Service {
     try await reload()
     #expect(try Self.ask(url, "\(folder.path)/other.pem") == "hello")
 
-    let metrics = workplace.metrics.render()
+    let metrics = runtime.metrics.render()
     let end = try #require(daemon.server.credentials?.notAfter)
     let gauge = "awd_tls_certificate_expiry_timestamp_seconds"
     #expect(
@@ -172,11 +172,11 @@ struct SecretService: Service {
 
   @Test(
     arguments: [
-      ("0.0.0.0:1", "", "", "secret takes passwords, which http://0.0.0.0:1 would let others read"),
+      ("0.0.0.0:1", "", "", "secret takes secrets, which http://0.0.0.0:1 would let others read"),
       ("0.0.0.0:1", "", "\"10.0.0.1\"", nil), ("127.0.0.1:1", "", "", nil),
       ("[::1]:1", "", "", nil),
       ("unix:awd.sock", "", "", nil), ("https://0.0.0.0:1", "", "", "expected `tls` with"),
-      ("0.0.0.0:1", "x", "", nil), ("http://0.0.0.0:1", "x", "", "secret takes passwords"),
+      ("0.0.0.0:1", "x", "", nil), ("http://0.0.0.0:1", "x", "", "secret takes secrets"),
     ] as [(String, String, String, String?)])
   func whatIsSecretNeedsTLSOffThisMachine(
     _ address: String, _ file: String, _ proxies: String, _ problem: String?

@@ -30,8 +30,8 @@ internal import XMLSecurity
       let context = CommandContext(
         arguments: try CommandArguments(words, for: WalletFetchCommand.parameters), services: [],
         environment: [:], print: { line in lines.withLock { $0.append(line) } },
-        configure: { _, _ in throw CommandError.refused("no configuration") },
-        lend: { _, _, _ in throw CommandError.refused("no store") })
+        readConfiguration: { _, _ in throw CommandError.refused("no configuration") },
+        openService: { _, _, _ in throw CommandError.refused("no store") })
       try await WalletFetchCommand.run(context)
     } catch let error as CommandError {
       outcome.error = error
