@@ -74,7 +74,7 @@ public struct TokenScriptService: Service {
       }
     }
     isDemo = demo?.isThere ?? false
-    host = context.hosts.first
+    host = context.hosts.first?.description
     operatorPages = context.operatorPages
     let fields = AnswerFields(dependsOnClient: !configuration.clients.isEmpty)
     let published = Published(ContractIndex.empty)
@@ -86,7 +86,8 @@ public struct TokenScriptService: Service {
     responder = RepositoryResponder(
       published: published, rules: configuration.rules, clients: configuration.clients,
       defaultSchema: configuration.defaultSchema, publicURL: context.publicURL,
-      hosts: context.hosts, fields: fields, log: context.log, clock: context.clock)
+      hosts: context.hosts.map(\.description), fields: fields, log: context.log,
+      clock: context.clock)
     listing = IndexListing(fields)
     self.verification = VerificationResponder(verification, fields, clock: context.clock)
     repository = configuration.repository

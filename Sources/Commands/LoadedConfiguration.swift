@@ -13,7 +13,7 @@ struct LoadedConfiguration: Sendable {
   let server: ServerConfiguration
   /// Every key with its value and origin.
   let settings: [ConfigurationSetting]
-  private let sections: [String: (section: ConfigurationSection, hosts: [String])]
+  private let sections: [String: (section: ConfigurationSection, hosts: [HostName])]
 
   /// Reads and validates the configuration.
   ///
@@ -30,7 +30,7 @@ struct LoadedConfiguration: Sendable {
     let document = try ConfigurationDocument.load(file: file, environment: environment)
     let reader = ConfigurationReader(document)
     let server = ServerConfiguration(reader, knownServices: services.map { $0.name })
-    var sections: [String: (section: ConfigurationSection, hosts: [String])] = [:]
+    var sections: [String: (section: ConfigurationSection, hosts: [HostName])] = [:]
     var ignored: Set<String> = []
     for service in services {
       guard
@@ -42,8 +42,8 @@ struct LoadedConfiguration: Sendable {
       }
       let section = reader.section(service.name)
       let hosts = section.values(
-        "hosts", default: [String](),
-        expected: #"a host name without port, such as "repo.example""#, parse: Self.hostName)
+        "hosts", default: [HostName](),
+        expected: #"a host name without port, such as "repo.example""#, parse: { HostName($0) })
       service.validate(section)
       if server.services.contains(service.name), service.needsConfidentiality,
         let exposed = server.firstExposedAddress
@@ -94,7 +94,7 @@ struct LoadedConfiguration: Sendable {
   }
 
   /// Returns the hosts that a service answers to. None means any.
-  func hosts(of service: any Service.Type) -> [String] { sections[service.name]?.hosts ?? [] }
+  func hosts(of service: any Service.Type) -> [HostName] { sections[service.name]?.hosts ?? [] }
 
   /// Returns the services' files of keys, wherever they lie.
   ///
@@ -125,15 +125,6 @@ struct LoadedConfiguration: Sendable {
     let before = Dictionary(old.settings.map { ($0.key, $0.value) }) { first, _ in first }
     let after = Dictionary(settings.map { ($0.key, $0.value) }) { first, _ in first }
     return Set(before.keys).union(after.keys).filter { before[$0] != after[$0] }.sorted()
-  }
-
-  /// Parses a host as the `Host` header has it, without the port: a name, or an IPv6 address in brackets.
-  private static func hostName(_ text: String) -> String? {
-    guard let url = PublicURL("http://\(text)"), url.path.isEmpty, !text.hasSuffix("/") else {
-      return nil
-    }
-    let hasPort = url.authority.split(separator: "]").last?.contains(":") == true
-    return hasPort && !url.authority.hasSuffix("]") ? nil : url.authority
   }
 }
 

@@ -14,8 +14,7 @@ struct ServiceRuntime: Sendable {
 
   /// The number of event loops.
   var loops: Int {
-    let threads = configuration.server.threads
-    return threads > 0 ? threads : ProcessInfo.processInfo.activeProcessorCount
+    configuration.server.threads ?? ProcessInfo.processInfo.activeProcessorCount
   }
 
   /// Makes the data folder, and opens the store.

@@ -35,10 +35,9 @@ public struct ConfigurationDocument: Sendable {
   ///   - environment: all environment variables. Those that start with `AWD_` override keys.
   ///     `AWD_X_FILE` names a file (relative to the working directory) whose content, without the
   ///     newline at its end, is the value of `AWD_X`.
-  ///   - reserved: variables that start with `AWD_` and have another use, such as `AWD_CONFIG`.
   /// - Throws: the one problem that keeps the file from being read, with its place.
   public static func load(
-    file: String?, environment: [String: String], reserved: Set<String> = []
+    file: String?, environment: [String: String]
   ) throws(ConfigurationError) -> ConfigurationDocument {
     var bytes: [UInt8] = []
     if let file {
@@ -51,13 +50,12 @@ public struct ConfigurationDocument: Sendable {
       }
     }
     return try ConfigurationDocument(
-      parsing: bytes, file: file, environment: environment, reserved: reserved)
+      parsing: bytes, file: file, environment: environment)
   }
 
-  /// Reads a configuration from the bytes of a file, as ``load(file:environment:reserved:)``.
+  /// Reads a configuration from the bytes of a file, as ``load(file:environment:)``.
   public init(
-    parsing bytes: [UInt8], file: String?, environment: [String: String] = [:],
-    reserved: Set<String> = []
+    parsing bytes: [UInt8], file: String?, environment: [String: String] = [:]
   ) throws(ConfigurationError) {
     do throws(TOMLError) {
       root = try TOMLNode(parsing: bytes)
@@ -69,8 +67,7 @@ public struct ConfigurationDocument: Sendable {
     }
     self.file = file
     var problems: [ConfigurationProblem] = []
-    variables = Self.variables(
-      environment.filter { !reserved.contains($0.key) }, problems: &problems)
+    variables = Self.variables(environment, problems: &problems)
     self.problems = problems
     if let file, let slash = file.lastIndex(of: "/") {
       folder = String(file[...slash])

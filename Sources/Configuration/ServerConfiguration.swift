@@ -41,8 +41,8 @@ public struct ServerConfiguration: Sendable {
   public let listen: [ListenAddress]
   /// The services that are switched on.
   public let services: [String]
-  /// The number of event loops, or 0 for one per core.
-  public let threads: Int
+  /// The number of event loops, or nil for one per core.
+  public let threads: Int?
   /// The folder of keys and database.
   public let data: String
   /// The proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` count.
@@ -86,7 +86,8 @@ public struct ServerConfiguration: Sendable {
       server.reject("listen", "expected `tls` with a certificate and a key, as \(first) needs them")
     }
     services = server.names("services", default: knownServices, among: knownServices)
-    threads = server.integer("threads", default: 0, in: 0...1024)
+    let threads = server.integer("threads", default: 0, in: 0...1024)
+    self.threads = threads > 0 ? threads : nil
     data = reader.dataFolder
     trustedProxies = server.values(
       "trusted_proxies", default: [],

@@ -1,4 +1,5 @@
 internal import Synchronization
+internal import Time
 
 /// A count of durations by buckets, which any thread may add to.
 public final class Histogram: Sendable {
@@ -27,7 +28,7 @@ public final class Histogram: Sendable {
   public func observe(_ duration: Duration) {
     let bucket = bounds.firstIndex { duration <= $0 } ?? bounds.count
     counts[bucket].add()
-    nanoseconds.add(UInt64(clamping: Int128(duration.attoseconds / 1_000_000_000)))
+    nanoseconds.add(UInt64(clamping: duration.nanoseconds))
   }
 
   /// The recorded durations, in seconds.

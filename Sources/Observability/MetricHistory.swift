@@ -41,8 +41,7 @@ public final class MetricHistory: Sendable {
     var tracks: [String: Track] = [:]
   }
 
-  /// The time between two moments.
-  public let interval: Duration
+  private let interval: Duration
   private let capacity: Int
   private let summed: Set<String>
   private let state = Lock(State())

@@ -1,3 +1,4 @@
+internal import Configuration
 public import HTTPProtocol
 public import HTTPServer
 public import Observability
@@ -38,11 +39,11 @@ public final class RouteTable: Responder {
     let general = Self.merge(
       services.filter { $0.router.hosts.isEmpty }.map(\.targets), host: nil, &conflicts)
     anyHost = RouteNode(general)
-    hosts = Set(routers.flatMap(\.hosts)).sorted().map { host in
+    hosts = Set(routers.flatMap(\.hosts)).map { host in
       let own = Self.merge(
         services.filter { $0.router.hosts.contains(host) }.map(\.targets), host: host, &conflicts)
       let taken = Set(own.map(\.segments))
-      return (host, RouteNode(own + general.filter { !taken.contains($0.segments) }))
+      return (host.description, RouteNode(own + general.filter { !taken.contains($0.segments) }))
     }
     guard conflicts.isEmpty else { throw RouteConflict(conflicts: conflicts) }
 
@@ -159,7 +160,7 @@ extension RouteTable {
 
   /// Merges the routes of several services. A pattern belongs to one service.
   private static func merge(
-    _ services: [[RouteTarget]], host: String?, _ conflicts: inout [String]
+    _ services: [[RouteTarget]], host: HostName?, _ conflicts: inout [String]
   ) -> [RouteTarget] {
     var merged: [[RoutePattern.Segment]: RouteTarget] = [:]
     for target in services.joined() {

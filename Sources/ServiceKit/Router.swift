@@ -1,3 +1,4 @@
+public import Configuration
 public import HTTPProtocol
 public import HTTPServer
 
@@ -27,8 +28,8 @@ public struct Router: Sendable {
 
   /// The name of the service, which labels metrics and log lines.
   public let service: String
-  /// The host names, in lower case, that the routes answer to. Empty means any.
-  public let hosts: [String]
+  /// The hosts that the routes answer to. Empty means any.
+  public let hosts: [HostName]
   /// The form of the error responses that the router makes for this service.
   public var errorStyle = ErrorStyle.negotiated
   /// Header fields of each such response, such as those of CORS.
@@ -45,10 +46,10 @@ public struct Router: Sendable {
   ///
   /// - Parameters:
   ///   - service: the name of the service.
-  ///   - hosts: the host names that the routes answer to, with or without port. Empty means any.
-  public init(service: String, hosts: [String] = []) {
+  ///   - hosts: the hosts that the routes answer to, at any port. Empty means any.
+  public init(service: String, hosts: [HostName] = []) {
     self.service = service
-    self.hosts = hosts.map { $0.lowercased() }
+    self.hosts = hosts
   }
 
   /// Adds a route for `GET` and `HEAD`, answered inline on the event loop.

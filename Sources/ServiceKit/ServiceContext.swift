@@ -23,8 +23,8 @@ public struct ServiceContext: Sendable {
   public var publicURL: String?
   /// The program's pages for its operator, to be linked from pages that are shown on this machine.
   public var operatorPages: [PageLink]
-  /// The host names, in lower case, that the service's routes answer to. Empty means any.
-  public var hosts: [String]
+  /// The hosts that the service's routes answer to. Empty means any.
+  public var hosts: [HostName]
   /// The number of event loops that serve requests.
   public var loops: Int
 
@@ -40,14 +40,14 @@ public struct ServiceContext: Sendable {
   ///   - dataFolder: the folder of all that the daemon keeps.
   ///   - publicURL: the server's URL as seen from outside.
   ///   - operatorPages: the program's pages for its operator.
-  ///   - hosts: the host names that the service's routes answer to.
+  ///   - hosts: the hosts that the service's routes answer to.
   ///   - loops: the number of event loops.
   public init(
     configuration: ConfigurationSection, store: Store, log: Log, metrics: Metrics = Metrics(),
     clock: @escaping @Sendable () -> Timestamp = Timestamp.now,
     randomBytes: @escaping @Sendable (_ count: Int) -> [UInt8] = ServiceContext.systemRandomBytes,
     dataFolder: String, publicURL: String? = nil, operatorPages: [PageLink] = [],
-    hosts: [String] = [], loops: Int = 1
+    hosts: [HostName] = [], loops: Int = 1
   ) {
     self.configuration = configuration
     self.store = store

@@ -1,4 +1,5 @@
 internal import CSQLite
+internal import Time
 
 /// One SQLite connection with its prepared statements.
 ///
@@ -46,7 +47,7 @@ internal import CSQLite
     }
     unsafe database = handle
     observer = Observer()
-    unsafe sqlite3_busy_timeout(database, Int32(busyTimeout / .milliseconds(1)))
+    unsafe sqlite3_busy_timeout(database, Int32(clamping: busyTimeout.milliseconds))
     unsafe csqlite_defensive(database)
     // No statement can reach another file.
     unsafe sqlite3_limit(database, SQLITE_LIMIT_ATTACHED, 0)

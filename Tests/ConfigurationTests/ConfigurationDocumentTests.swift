@@ -93,8 +93,7 @@ internal import Testing
 
   @Test func fileIsRead() throws {
     let file = try TemporaryFile(Array("[s]\na = 'x'".utf8))
-    let document = try ConfigurationDocument.load(
-      file: file.path, environment: ["AWD_CONFIG": file.path], reserved: ["AWD_CONFIG"])
+    let document = try ConfigurationDocument.load(file: file.path, environment: [:])
     let reader = ConfigurationReader(document)
     #expect(document.file == file.path)
     #expect(reader.section("s").string("a", default: "") == "x")

@@ -18,7 +18,7 @@ internal import Testing
     #expect(problems == "")
     #expect(configuration.listen.map(\.description) == ["http://127.0.0.1:8080"])
     #expect(configuration.services == Self.services)
-    #expect(configuration.threads == 0)
+    #expect(configuration.threads == nil)
     #expect(configuration.data == "etc/var")
     #expect(configuration.trustedProxies.isEmpty)
     #expect(configuration.publicURL == nil && configuration.adminListen == nil)

@@ -1,3 +1,4 @@
+internal import Configuration
 internal import HTTPProtocol
 internal import HTTPServer
 internal import Observability
@@ -126,7 +127,8 @@ internal import Testing
   }
 
   @Test func hosts() async throws {
-    var repository = Router(service: "repository", hosts: ["Repo.example", "[::1]"])
+    var repository = Router(
+      service: "repository", hosts: ["Repo.example", "[::1]"].compactMap { HostName($0) })
     repository.get("/{address}", echo("repository"))
     var general = Router(service: "general")
     general.get("/{page}", echo("general"))
@@ -144,7 +146,7 @@ internal import Testing
 
   @Test func conflictsNameServicesAndPatterns() throws {
     func router(_ service: String, _ pattern: String, hosts: [String] = []) -> Router {
-      var router = Router(service: service, hosts: hosts)
+      var router = Router(service: service, hosts: hosts.compactMap { HostName($0) })
       router.get(pattern, echo(service))
       return router
     }
