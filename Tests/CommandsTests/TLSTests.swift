@@ -9,7 +9,7 @@ internal import XMLSecurity
 
 @testable import Commands
 
-/// A service whose requests nobody may read on their way.
+/// A service whose requests are confidential.
 struct SecretService: Service {
   static let name = "secret"
   static let needsConfidentiality = true
@@ -20,7 +20,7 @@ struct SecretService: Service {
 }
 
 @Suite struct TLSTests {
-  /// Makes a certificate and key in a folder, valid for some days from some days ago on.
+  /// Makes a certificate and key in a folder, valid for some days since some days ago.
   private static func make(_ name: String, in folder: Folder, since: Int64 = 1, days: Int = 100)
     throws
   {
@@ -76,7 +76,7 @@ struct SecretService: Service {
     #expect(session.output.contains("doubtful: TLS key \(folder.path)/good.key: other users"))
   }
 
-  /// The certificate that a server shows now, and what it answers.
+  /// Requests a URL with curl, which accepts only one certificate, and returns the body or curl's exit code.
   private static func ask(_ url: String, _ certificate: String) throws -> String {
     let process = Process()
     let output = Pipe()
@@ -160,7 +160,7 @@ struct SecretService: Service {
       metrics.split(separator: "\n").contains {
         $0.hasPrefix("\(gauge) ") && Double($0.dropFirst(gauge.count + 1)) == Double(end)
       })
-    // What is for the operator answers at its own address only.
+    // The operator's routes answer at their own address only.
     let admin = try #require(daemon.adminServer?.endpoints.first)
     #expect(try Self.ask("http://\(admin)/metrics", "\(folder.path)/other.pem").contains(gauge))
     #expect(
@@ -208,7 +208,7 @@ struct SecretService: Service {
   }
 }
 
-/// A log whose lines can be looked at.
+/// A log whose lines can be read.
 private final class LogFile {
   private let path: String
   private let descriptor: Int32

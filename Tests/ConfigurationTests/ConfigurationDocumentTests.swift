@@ -40,7 +40,7 @@ internal import Testing
         == "awd.toml:2:64: nested too deeply: at most 32 levels")
   }
 
-  /// Dots in strings and comments aren't levels, however the strings are written.
+  /// Dots in strings and comments aren't levels of nesting, in any kind of string.
   @Test(arguments: [
     "a = '\(dots)'", "a = \"\(dots)\\\"\(dots)\"", "a = '''\n\(dots)'\(dots)'''''\nb = 1",
     "a = \"\"\"\(dots)\\\"\"\"\(dots)\"\"\"\"\"", "# \(dots)\na = 1", "a = [\(numbers)]",

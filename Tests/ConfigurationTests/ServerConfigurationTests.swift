@@ -31,7 +31,7 @@ internal import Testing
     #expect(configuration.store == .sqlite(path: "etc/var/awd.sqlite3"))
   }
 
-  /// Every key of the three sections, and those of the services read as they would.
+  /// Reads every key of the three sections, and those of the services as they would.
   @Test func everyKey() throws {
     let text = """
       [server]

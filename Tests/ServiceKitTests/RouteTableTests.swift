@@ -63,7 +63,7 @@ internal import Testing
     let response = try await table.answer(.get, path)
     #expect(response.status == (expected == nil ? .notFound : .ok))
     #expect(response.text == expected ?? "")
-    // Where no pattern matches, no method is allowed either.
+    // Without a matching pattern, no method is allowed either.
     let post = try await table.answer(.post, path)
     #expect(post.status == (expected == nil ? .notFound : .methodNotAllowed))
   }
@@ -79,7 +79,7 @@ internal import Testing
     let table = try table(Self.repository(), other)
     #expect(try await table.answer(.post, "/register").text == "register")
     #expect(try await table.answer(.get, "/registers").text == "bare registers")
-    // The exact path is known, so the pattern's GET isn't asked.
+    // The exact path is known, so the pattern's GET isn't used.
     let refused = try await table.answer(.get, "/register")
     #expect(refused.status == .methodNotAllowed)
     #expect(refused.fields.first(.allow) == "OPTIONS, POST")

@@ -41,7 +41,7 @@ internal import Time
     try backup.restore(to: restored) { told.append($1) }
     #expect(try await texts(restored) == ["one"])
     #expect(told.last ?? 0 > 0)
-    // Neither the tables of the backup nor the keys' bytes stay behind in the store.
+    // The store has neither the tables of the backup nor the keys' bytes.
     let bytes = try Data(contentsOf: URL(filePath: restored))
     #expect(bytes.range(of: Data("backup_files".utf8)) == nil)
     #expect(bytes.range(of: Data(key.path.utf8)) == nil)
@@ -52,7 +52,7 @@ internal import Time
     #expect(mode == 0o600)
   }
 
-  /// Each write adds two rows; whatever moment the copy catches, it holds both or none.
+  /// Each write adds two rows. A copy at any moment has both or none.
   @Test func catchesOneMomentOfAStoreThatIsWrittenTo() async throws {
     let store = try await folder.open()
     let writer = Task {
