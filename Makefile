@@ -75,7 +75,7 @@ install: build ## install the program, its unit and its configuration (DESTDIR, 
 	fi
 
 DEB := .build/deb
-VERSION = $(shell sed -n 's/.*number = "\(.*\)"/\1/p' Sources/Commands/Version.swift)
+VERSION = $(shell sed -n 's/.*version = "\(.*\)"/\1/p' Sources/ServiceKit/Product.swift)
 deb: build ## make a Debian package, .build/awd_VERSION_ARCHITECTURE.deb
 	@$(call install,dpkg-dev)
 	@rm -rf $(DEB); mkdir -p $(DEB)/root/DEBIAN $(DEB)/debian

@@ -25,7 +25,7 @@ let systemLibraries: [Target] = [
 let libraries: [Target] = [
   .target(name: "ApptimistProtocol", dependencies: ["Cryptography", "Wire"]),
   .target(name: "Compression", dependencies: ["CBrotli", "CZlib"]),
-  .target(name: "Configuration", dependencies: ["CTOML", "Threading"]),
+  .target(name: "Configuration", dependencies: ["CTOML", "Observability", "Threading", "Time"]),
   .target(name: "Cryptography", dependencies: ["CNettle", "COpenSSL", "CSodium", "Time"]),
   .target(
     name: "HTTPClient",
@@ -40,13 +40,15 @@ let libraries: [Target] = [
   .target(
     name: "ServiceKit",
     dependencies: [
-      "Configuration", "HTTPProtocol", "HTTPServer", "Observability", "Storage", "Threading",
+      "Configuration", "Cryptography", "HTTPProtocol", "HTTPServer", "Observability", "Storage",
+      "Threading",
       "Time",
     ]),
-  .target(name: "Storage", dependencies: ["CSQLite", "Threading", "SystemCalls"]),
+  .target(
+    name: "Storage", dependencies: ["CSQLite", "Observability", "SystemCalls", "Threading", "Time"]),
   .target(name: "SystemCalls"),
   .target(name: "Text", dependencies: ["CICU"]),
-  .target(name: "Threading", dependencies: ["SystemCalls"]),
+  .target(name: "Threading", dependencies: ["SystemCalls", "Time"]),
   .target(name: "Time"),
   .target(
     name: "WalletClient",
@@ -66,7 +68,7 @@ let plugins: [Target] = [
     dependencies: [
       "ApptimistProtocol", "ApptimistSession", "Configuration", "Cryptography",
       "HTTPClient", "HTTPProtocol", "HTTPServer", "Observability", "ServiceKit", "Storage",
-      "SystemCalls", "Text", "Threading", "Time", "Wire",
+      "SystemCalls", "Text", "Threading", "Time", "WalletClient", "Wire",
     ],
     path: "Plugins/Apptimist",
     exclude: ["Session"]),
@@ -86,7 +88,7 @@ let plugins: [Target] = [
     name: "TokenScriptRepo",
     dependencies: [
       "Compression", "Configuration", "Cryptography", "HTTPProtocol", "Observability", "ServiceKit",
-      "Storage", "SystemCalls", "Threading", "Time", "XMLSecurity",
+      "Storage", "SystemCalls", "Threading", "Time", "WalletClient", "XMLSecurity",
     ],
     path: "Plugins/TokenScriptRepo"),
 ]
@@ -95,13 +97,11 @@ let programs: [Target] = [
   .target(
     name: "Commands",
     dependencies: [
-      "ApptimistProtocol", "Configuration", "Cryptography", "HTTPClient", "HTTPProtocol",
-      "HTTPServer", "Observability", "ServiceKit", "Storage", "SystemCalls", "Threading", "Time",
-      "WalletClient", "XMLSecurity",
+      "Configuration", "Cryptography", "HTTPClient", "HTTPProtocol", "HTTPServer", "Observability",
+      "ServiceKit", "Storage", "SystemCalls", "Threading", "Time",
     ]),
   .executableTarget(
-    name: "awd",
-    dependencies: ["Apptimist", "Commands", "Msgr", "ServiceKit", "TokenScriptRepo"]),
+    name: "awd", dependencies: ["Commands", "ServiceKit"] + plugins.map { .byName(name: $0.name) }),
 ]
 
 let tests: [Target] = [
@@ -150,7 +150,7 @@ let tests: [Target] = [
   .testTarget(
     name: "CompressionTests", dependencies: ["CBrotli", "CZlib", "Compression"],
     linkerSettings: [.linkedLibrary("brotlidec")]),
-  .testTarget(name: "ConfigurationTests", dependencies: ["Configuration"]),
+  .testTarget(name: "ConfigurationTests", dependencies: ["Configuration", "Observability"]),
   .testTarget(name: "CryptographyTests", dependencies: ["COpenSSL", "Cryptography"]),
   // An HTTP/2 server that answers what a test says.
   .target(
@@ -189,7 +189,8 @@ let tests: [Target] = [
       "ServiceKit", "Storage",
     ]),
   .testTarget(
-    name: "StorageTests", dependencies: ["TestSupport", "Threading", "Sanitizers", "Storage"]),
+    name: "StorageTests",
+    dependencies: ["Observability", "TestSupport", "Threading", "Time", "Sanitizers", "Storage"]),
   .testTarget(
     name: "TokenScriptRepoTests",
     dependencies: [

@@ -16,23 +16,24 @@ final class ApptimistMetrics: Sendable {
   /// Registers the metrics.
   init(_ metrics: Metrics, hub: SessionHub) {
     received = metrics.counters(
-      "awd_apptimist_pdus_received_total", "PDUs from devices.", by: "type", 1...18)
-    sent = metrics.counter("awd_apptimist_pdus_sent_total", "PDUs to devices.")
-    delivered = metrics.counter("awd_apptimist_messages_delivered_total", "Messages to devices.")
+      "awd_apptimist_pdus_received_total", "PDUs received from devices", by: "type", 1...18)
+    sent = metrics.counter("awd_apptimist_pdus_sent_total", "PDUs sent to devices")
+    delivered = metrics.counter(
+      "awd_apptimist_messages_delivered_total", "Messages sent to devices")
     ignored = metrics.counter(
-      "awd_apptimist_pdus_ignored_total", "PDUs of a type that is unknown or not for devices.")
+      "awd_apptimist_pdus_ignored_total", "Ignored PDUs, of an unknown or unexpected type")
     refused = metrics.counter(
-      "awd_apptimist_sessions_refused_total", "Sessions ended because a device broke a rule.")
+      "awd_apptimist_sessions_refused_total", "Sessions ended for a protocol violation")
     redirected = metrics.counter(
-      "awd_apptimist_sessions_redirected_total", "Sessions redirected to another URI.")
+      "awd_apptimist_sessions_redirected_total", "Redirected sessions")
     queued = metrics.counter(
-      "awd_apptimist_messages_queued_total", "Messages queued, one for each recipient.")
+      "awd_apptimist_messages_queued_total", "Queued messages, one per recipient")
     failed = metrics.counter(
-      "awd_apptimist_requests_failed_total", "Requests that failed in the store.")
+      "awd_apptimist_requests_failed_total", "Requests that failed in the store")
     handshakesRefused = metrics.counter(
       "awd_apptimist_handshakes_refused_total",
-      "Handshakes with a malformed, weak or used key.")
-    metrics.gauge("awd_apptimist_sessions", "Sessions with a user.") { Double(hub.count) }
+      "Handshakes with a malformed, weak or used key")
+    metrics.gauge("awd_apptimist_sessions", "Established sessions") { Double(hub.count) }
   }
 
   /// Counts something that a session tells.

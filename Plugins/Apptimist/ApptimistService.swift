@@ -14,9 +14,9 @@ public struct ApptimistService: Service {
   public static let name = "apptimist"
   /// The migrations of its tables.
   public static let migrations = ApptimistStore.migrations
-  /// `awd keys …` and `awd invite new`.
+  /// `awd keys …`, `awd invite new` and `awd wallet chat`.
   public static let commands: [any Command.Type] = [
-    KeysShowCommand.self, KeysNewCommand.self, InviteNewCommand.self,
+    KeysShowCommand.self, KeysNewCommand.self, InviteNewCommand.self, WalletChatCommand.self,
   ]
 
   /// The time between two deletions of expired keys and invitations.

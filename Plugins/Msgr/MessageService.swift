@@ -24,8 +24,8 @@ final class MessageService: Sendable {
       metrics: context.metrics)
     randomBytes = context.randomBytes
     accepted = context.metrics.counter(
-      "awd_msgr_messages_total", "Messages stored, add requests included.")
-    context.metrics.gauge("awd_msgr_streams", "Open streams.") { Double(hub.count) }
+      "awd_msgr_messages_total", "Stored messages, including contact requests")
+    context.metrics.gauge("awd_msgr_streams", "Open streams") { Double(hub.count) }
   }
 
   // MARK: - Accounts

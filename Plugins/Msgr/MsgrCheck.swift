@@ -1,14 +1,11 @@
 internal import Cryptography
 internal import Configuration
-internal import HTTPProtocol
 internal import Observability
 internal import ServiceKit
 internal import Time
 
 /// What `awd check` tells of Msgr: where it pushes, and whether it has what it needs for that.
 struct MsgrCheck {
-  /// How long before its end a certificate is worth a word.
-  private static let notice = Duration.seconds(14 * 86_400)
   /// The longest file of certificates, in bytes.
   private static let sizeLimit = 1 << 20
 
@@ -37,7 +34,8 @@ struct MsgrCheck {
       switch apns.credentials {
       case .token(let key, _, _): check(tokenKey: key)
       case .certificate(let certificate, let key):
-        check(certificate: certificate, key: key, now: now)
+        findings += CertificateFiles.findings(
+          for: "push", certificate: certificate, key: key, at: now)
       }
       if !apns.roots.isEmpty { check(roots: apns.roots) }
     }
@@ -57,37 +55,12 @@ struct MsgrCheck {
     findings += [ContentFinding.readersOfKey("push key", path)].compactMap(\.self)
   }
 
-  private mutating func check(certificate: String, key: String, now: Timestamp) {
-    guard let first = read("push certificate", certificate), let second = read("push key", key)
-    else { return }
-    do throws(TLSError) {
-      let credentials = try TLSCredentials(certificate: first, key: second)
-      let isSoonOver = now.duration(to: credentials.notAfter) < Self.notice
-      let end = HTTPDate(credentials.notAfter.seconds).text
-      if !credentials.isValid(at: now) {
-        let start = HTTPDate(credentials.notBefore.seconds).text
-        tell(.wrong, "push certificate \(certificate): only valid from \(start) to \(end)")
-      } else {
-        tell(isSoonOver ? .doubtful : .good, "push certificate \(certificate): valid until \(end)")
-      }
-    } catch {
-      tell(
-        .wrong, "push \(error.concernsKey ? "key \(key)" : "certificate \(certificate)"): \(error)")
-    }
-    findings += [ContentFinding.readersOfKey("push key", key)].compactMap(\.self)
-  }
-
   private mutating func check(roots path: String) {
-    guard read("push roots", path) != nil else { return }
-    tell(.good, "push roots \(path): instead of the system's")
-  }
-
-  private mutating func read(_ kind: String, _ path: String) -> [UInt8]? {
     do throws(FileError) {
-      return try contents(ofFile: path, limit: Self.sizeLimit)
+      _ = try contents(ofFile: path, limit: Self.sizeLimit)
+      tell(.good, "push roots \(path): instead of the system's")
     } catch {
-      tell(.wrong, "\(kind) \(path): \(error.message)")
-      return nil
+      tell(.wrong, "push roots \(path): \(error.message)")
     }
   }
 }

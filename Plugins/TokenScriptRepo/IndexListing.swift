@@ -24,12 +24,12 @@ actor IndexListing {
   ///   - head: the request. Its `Accept`, or `format=json` in its query, decides between JSON and
   ///     HTML, which is the default; `q` and `page` choose the rows of the HTML.
   ///   - index: what is listed.
-  ///   - statusURL: where the status page is, if the client may see it.
+  ///   - links: further pages that the client may see.
   /// - Returns: 200 with all rows as JSON, or one page as HTML.
   /// - Throws: ``HTTPError``, 400 for a malformed query, 503 where too many are waiting;
   ///   ``SystemError`` without room for a thread.
   func response(
-    to head: RequestHead, for index: ContractIndex, statusURL: String? = nil
+    to head: RequestHead, for index: ContractIndex, links: [PageLink] = []
   ) async throws -> Response {
     guard let form = URLEncodedForm(head.query ?? []) else {
       throw HTTPError(.badRequest, "malformed percent-encoding in the query")
@@ -44,7 +44,7 @@ actor IndexListing {
     let number = form["page"].flatMap { Int($0) } ?? 1
     return try await queue.run { [fields] in
       var page = IndexPage(index, query: form["q"] ?? "", number: number)
-      page.statusURL = statusURL
+      page.links = links
       let response = Response(.ok, type: "text/html; charset=utf-8", text: page.html)
       return Self.shared(response, fields.common, AnswerFields.ofIndexPage)
     }

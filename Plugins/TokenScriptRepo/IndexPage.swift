@@ -26,8 +26,8 @@ struct IndexPage: Sendable {
   let refused: [IndexRow]
   /// The other rows of this page.
   let others: [IndexRow]
-  /// Where the status page is, for a reader who may see it.
-  var statusURL: String?
+  /// Further pages that the reader may see.
+  var links: [PageLink] = []
 
   /// A page of the rows that are searched for.
   ///
@@ -69,7 +69,7 @@ struct IndexPage: Sendable {
     <footer>
     <span>Index \(index.generation)</span>
     <a href="/?format=json">All rows as JSON</a>
-    \(statusURL.map { "<a href=\"\($0.htmlEscaped)\">Status of the server</a>" } ?? "")
+    \(links.map(\.html).joined(separator: "\n"))
     </footer>
     </div>
     </body>

@@ -11,11 +11,11 @@ internal import Time
 public struct TokenScriptService: Service {
   /// `tokenscript`.
   public static let name = "tokenscript"
-  /// `repo list`, `repo verify`, `repo sign`, `repo gone`.
+  /// `awd repo …` and `awd wallet fetch`.
   public static var commands: [any Command.Type] {
     [
       RepositoryListCommand.self, RepositoryVerifyCommand.self, RepositorySignCommand.self,
-      RepositoryGoneCommand.self,
+      RepositoryGoneCommand.self, WalletFetchCommand.self,
     ]
   }
   /// The tables of the index and of what is remembered.
@@ -31,7 +31,7 @@ public struct TokenScriptService: Service {
   private let durations: Observability.Histogram
   private let isDemo: Bool
   private let host: String?
-  private let statusURL: String?
+  private let operatorPages: [PageLink]
 
   /// Reads every key of the section.
   ///
@@ -52,6 +52,14 @@ public struct TokenScriptService: Service {
     await RepositoryCheck.findings(TokenScriptConfiguration(configuration))
   }
 
+  /// The repository and the schemas, which are kept as files beside the store.
+  ///
+  /// - Parameter configuration: the section `[tokenscript]`.
+  public static func contentFolders(_ configuration: ConfigurationSection) -> [String] {
+    let configuration = TokenScriptConfiguration(configuration)
+    return [configuration.repository, configuration.schemas]
+  }
+
   /// Indexes the repository for the first time.
   ///
   /// - Parameter context: the section `[tokenscript]`, the store, and where to tell what is refused.
@@ -66,8 +74,8 @@ public struct TokenScriptService: Service {
       }
     }
     isDemo = demo?.isThere ?? false
-    host = context.hosts.first
-    statusURL = context.statusURL
+    host = context.hosts.first?.description
+    operatorPages = context.operatorPages
     let fields = AnswerFields(dependsOnClient: !configuration.clients.isEmpty)
     let published = Published(ContractIndex.empty)
     let verification = Published(FileVerification())
@@ -78,27 +86,28 @@ public struct TokenScriptService: Service {
     responder = RepositoryResponder(
       published: published, rules: configuration.rules, clients: configuration.clients,
       defaultSchema: configuration.defaultSchema, publicURL: context.publicURL,
-      hosts: context.hosts, fields: fields, log: context.log, clock: context.clock)
+      hosts: context.hosts.map(\.description), fields: fields, log: context.log,
+      clock: context.clock)
     listing = IndexListing(fields)
     self.verification = VerificationResponder(verification, fields, clock: context.clock)
     repository = configuration.repository
     log = context.log
     durations = context.metrics.histogram(
-      "awd_tokenscript_index_duration_seconds", "Time that making an index took.",
+      "awd_tokenscript_index_duration_seconds", "Duration of an index build",
       bounds: [0.01, 0.1, 0.5, 1, 5, 10, 60].map { .seconds($0) })
     context.metrics.gauge(
-      "awd_tokenscript_index_generation", "How often an index was made since the start."
+      "awd_tokenscript_index_generation", "Index builds since the start"
     ) { Double(published.value.generation) }
     context.metrics.gauge(
-      "awd_tokenscript_contracts", "Contracts that something is served for or gone for."
+      "awd_tokenscript_contracts", "Contracts with served or withdrawn files"
     ) { Double(published.value.editions.count) }
     context.metrics.gauge(
       "awd_tokenscript_signer_expiry_timestamp_seconds",
-      "Until when the signer's certificate is valid that expires first; 0: there is none."
+      "Earliest expiry date of a signer's certificate"
     ) { Double(published.value.firstExpiry ?? 0) }
     for state in IndexRow.Summary.allCases {
       context.metrics.gauge(
-        "awd_tokenscript_files", "Files of the repository.", ["state": state.rawValue]
+        "awd_tokenscript_files", "Repository files", ["state": state.rawValue]
       ) { Double(published.value.counts[state] ?? 0) }
     }
     try await index()
@@ -126,10 +135,10 @@ public struct TokenScriptService: Service {
       request, parameters in
       try responder.scriptURI(request, parameters)
     }
-    router.get("/") { [listing, statusURL] request, _ in
+    router.get("/") { [listing, operatorPages] request, _ in
       try await listing.response(
         to: request.head, for: responder.published.value,
-        statusURL: request.isLocal ? statusURL : nil)
+        links: request.isLocal ? operatorPages : [])
     }
     router.post("/api/v1/verifyXMLDSig", bodyLimit: VerificationResponder.bodyLimit) {
       [verification] request, _ in

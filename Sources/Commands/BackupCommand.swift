@@ -1,17 +1,16 @@
 internal import Configuration
-internal import Observability
 internal import ServiceKit
 internal import Storage
 internal import Time
 
-/// `awd backup`: a checked copy of the store and the keys in one file, made beside a running server.
+/// `awd backup`: copies the store and the keys into one checked file, while a server may run.
 struct BackupCommand: Command {
   static let name = "backup"
-  static let summary = "Copy the store and the keys into one file, while it serves"
+  static let summary = "Copy the store and the keys into one file, while the server runs"
   static let parameters: [CommandParameter] = [
     .configuration, .flag("no-keys", "leave out the keys and the other files of the data folder"),
     .json,
-    .operand("FILE", "the file to make, which must not be there"),
+    .operand("FILE", "the file to make, which must not exist"),
   ]
 
   private struct Report: Encodable {
@@ -27,15 +26,14 @@ struct BackupCommand: Command {
     let path = context.arguments.operands[0]
     let kept =
       try context.arguments.has("no-keys")
-      ? nil : KeptFiles(of: configuration, keyFiles: configuration.keyFiles(of: context.services))
+      ? nil : BackupFiles(of: configuration, services: context.services)
     let files = kept?.files ?? []
     var progress = CopyProgress()
     defer { Terminal.clearProgress() }
     do {
       try Backup.make(
-        of: store, at: path, with: files, version: Version.number,
-        seconds: Timestamp.now().seconds
-      ) { progress.tell($0, of: $1) }
+        of: store, at: path, with: files, version: Product.version, madeAt: .now()
+      ) { progress.show($0, of: $1) }
     } catch {
       throw CommandError.refused("\(path) is not made: \(error)")
     }
@@ -52,28 +50,5 @@ struct BackupCommand: Command {
       context.print("  without \(path): too large for a key, or named like one that lies elsewhere")
     }
     if !files.isEmpty { context.print("It holds keys: keep it where nobody else can read it.") }
-  }
-}
-
-extension LoadedConfiguration {
-  /// The configuration that `--config` names, with the sections of services that are switched off,
-  /// too: the store holds their tables.
-  ///
-  /// - Throws: ``CommandError`` with all that is wrong.
-  init(ofAllServices context: CommandContext) throws(CommandError) {
-    do {
-      try self.init(
-        file: context.arguments["config"], environment: context.environment,
-        services: context.services, including: context.services)
-    } catch {
-      throw .refused("the configuration is not valid\n\(error)")
-    }
-  }
-
-  /// The file of the store.
-  var storePath: String {
-    switch server.store {
-    case .sqlite(let path): path
-    }
   }
 }

@@ -2,17 +2,17 @@ internal import HTTPClient
 internal import HTTPProtocol
 internal import ServiceKit
 
-/// `awd bench`: measures how fast a server answers one request, again and again.
+/// `awd bench`: measures how fast a server answers a request that is repeated.
 struct BenchCommand: Command {
   static let name = "bench"
   static let summary = "Measure how fast a server answers requests for a URL"
   static let parameters: [CommandParameter] = [
-    .option("connections", value: "N", "how many requests at once; 8 without it"),
-    .option("seconds", value: "N", "for how long; 5 without it"),
-    .json, .operand("URL", "what is asked for, such as http://127.0.0.1:8080/healthz"),
+    .option("connections", value: "N", "the number of concurrent requests; 8 by default"),
+    .option("seconds", value: "N", "the duration; 5 by default"),
+    .json, .operand("URL", "the URL, such as http://127.0.0.1:8080/healthz"),
   ]
 
-  /// What one connection, or all, have found.
+  /// The measurements of one connection, or of all.
   private struct Sample {
     var durations: [Duration] = []
     var failures = 0
@@ -25,10 +25,10 @@ struct BenchCommand: Command {
     }
   }
 
-  /// What is printed.
+  /// The printed result.
   private struct Report: Encodable {
     let requests: Int
-    /// Requests that were answered with 400 or more, or not at all.
+    /// The number of requests without a response, or with a status of 400 or more.
     let failures: Int
     let seconds: Double
     let perSecond: Double
@@ -68,7 +68,7 @@ struct BenchCommand: Command {
       return try await group.reduce(into: Sample()) { $0.add($1) }
     }
     guard !sample.durations.isEmpty else {
-      throw CommandError.refused(sample.problem ?? "every answer was an error")
+      throw CommandError.refused(sample.problem ?? "every response was an error")
     }
     let report = Report(sample, took: ContinuousClock.now - start)
     if arguments.has("json") {
@@ -94,7 +94,7 @@ struct BenchCommand: Command {
     return number
   }
 
-  /// Sends one request after the other, until the time is over or the server can't be reached.
+  /// Sends one request after the other until the time is over or the server can't be reached.
   private static func measure(
     _ request: OutgoingRequest, by client: HTTPClient, until end: ContinuousClock.Instant
   ) async throws -> Sample {
@@ -102,12 +102,12 @@ struct BenchCommand: Command {
     repeat {
       let start = ContinuousClock.now
       do throws(HTTPClientError) {
-        let answer = try await client.send(request)
-        if answer.status.code < 400 {
+        let response = try await client.send(request)
+        if response.status.code < 400 {
           sample.durations.append(ContinuousClock.now - start)
         } else {
           sample.failures += 1
-          sample.problem = "answered with \(answer.status.code)"
+          sample.problem = "answered with \(response.status.code)"
         }
       } catch {
         switch error.code {

@@ -1,5 +1,6 @@
 internal import Configuration
 internal import ServiceKit
+internal import Time
 
 /// `awd check`: reads the configuration and the content as `awd serve` would, and changes nothing.
 struct CheckCommand: Command {
@@ -49,25 +50,7 @@ struct CheckCommand: Command {
       }
       throw CommandError.refused("the configuration is not valid\n\(error)")
     }
-    var content: [Report.Finding] = []
-    for finding in SystemCheck.findings(configuration) {
-      content.append(
-        Report.Finding(service: "system", grade: finding.grade, message: finding.message))
-    }
-    if let tls = configuration.server.tls {
-      for finding in ServerCertificate.check(tls) {
-        content.append(
-          Report.Finding(service: "server", grade: finding.grade, message: finding.message))
-      }
-    }
-    for service in context.services where configuration.server.services.contains(service.name) {
-      let section = try configuration.section(of: service)
-      for finding in await service.check(section, isExposed: configuration.server.isExposed) {
-        content.append(
-          Report.Finding(
-            service: service.name, grade: finding.grade, message: finding.message))
-      }
-    }
+    let content = try await findings(configuration, context.services)
     let wrong = content.count { $0.grade == .wrong }
     if isJSON {
       let settings = configuration.settings.map {
@@ -84,6 +67,29 @@ struct CheckCommand: Command {
     }
     guard wrong == 0 else {
       throw CommandError.refused("\(wrong) of the content's findings are wrong")
+    }
+  }
+
+  /// Checks the machine, the certificate and the content of the services that are switched on.
+  private static func findings(
+    _ configuration: LoadedConfiguration, _ services: [any Service.Type]
+  ) async throws -> [Report.Finding] {
+    let server = configuration.server
+    var found = [("system", SystemCheck.findings(configuration))]
+    if let tls = server.tls {
+      found.append(
+        (
+          "server",
+          CertificateFiles.findings(
+            for: "TLS", certificate: tls.certificate, key: tls.key, at: .now())
+        ))
+    }
+    for service in services where server.services.contains(service.name) {
+      let section = try configuration.section(of: service)
+      found.append((service.name, await service.check(section, isExposed: server.isExposed)))
+    }
+    return found.flatMap { name, findings in
+      findings.map { Report.Finding(service: name, grade: $0.grade, message: $0.message) }
     }
   }
 }

@@ -5,38 +5,38 @@ internal import HTTPServer
 internal import Observability
 internal import ServiceKit
 internal import Storage
+internal import Time
 
-/// All that runs in `awd serve`: the services, and the servers that carry their requests.
+/// Everything that runs in `awd serve`: the services, and the servers that carry their requests.
 struct Daemon: Sendable {
-  /// How long requests and sessions may take to finish after SIGTERM.
+  /// The time that requests and sessions have to finish after SIGTERM.
   private static let drainLimit = Duration.seconds(7)
 
-  let workplace: Workplace
+  let runtime: ServiceRuntime
   private let services: [any Service]
   private let supervisor: ServiceSupervisor
   let server: HTTPServer
-  /// Answers what is for the operator alone; nil: the server does, for peers on this machine.
+  /// The server of the operator's routes, or nil if ``server`` answers them to peers on this machine.
   let adminServer: HTTPServer?
   private let status: StatusRoutes
   private let log: Log
-  /// The certificate for TLS, where some listener speaks it.
-  private let certificate: ServerCertificate?
+  /// The certificate at the start, if a listener speaks TLS.
+  private let certificate: CertificateFiles?
 
-  /// Makes the services that are switched on, and connects them.
+  /// Makes the services that are switched on, and connects them with the servers.
   ///
-  /// - Throws: ``CommandError`` that says what is wrong and what to do.
-  init(in workplace: Workplace, services: [any Service.Type]) async throws {
-    let configuration = workplace.configuration
-    let log = workplace.log
+  /// - Throws: ``CommandError`` that says what is wrong and how to mend it.
+  init(in runtime: ServiceRuntime, services: [any Service.Type]) async throws {
+    let configuration = runtime.configuration
     var running: [any Service] = []
     for service in services where configuration.server.services.contains(service.name) {
       do {
-        running.append(try await service.init(workplace.context(for: service)))
+        running.append(try await service.init(runtime.context(for: service)))
       } catch {
         throw CommandError.refused("the service \(service.name): \(error)")
       }
     }
-    let supervisor = ServiceSupervisor(running, log: log)
+    let supervisor = ServiceSupervisor(running, log: runtime.log)
     let routers = running.map { service in
       let name = type(of: service).name
       var router = Router(service: name, hosts: configuration.hosts(of: type(of: service)))
@@ -44,8 +44,44 @@ struct Daemon: Sendable {
       router.readiness("background") { supervisor.failure(of: name) }
       return router
     }
-    var store = Router(service: "store")
-    store.readiness("writable") { [store = workplace.store] in
+    let checked = routers + [Self.storeChecks(runtime.store)]
+    let probes = Router.probes(checking: checked)
+    let address = configuration.server.adminListen
+    let isShared = address == nil
+    let status = StatusRoutes(
+      services: running.map { type(of: $0).name }, metrics: runtime.metrics)
+    let operatorRouters =
+      [
+        Router.metrics(runtime.metrics, onlyLocal: isShared),
+        status.router(onlyLocal: isShared) { await Router.reasons(against: checked) },
+      ] + routers.map { $0.operatorRouter(onlyLocal: isShared) }
+    let certificate: CertificateFiles?
+    do throws(CertificateFiles.Failure) {
+      certificate = try configuration.server.tls.map(Self.certificate)
+    } catch {
+      throw CommandError.refused("\(error)")
+    }
+    self.runtime = runtime
+    self.services = running
+    self.supervisor = supervisor
+    self.status = status
+    self.certificate = certificate
+    log = runtime.log
+    server = try Self.server(
+      routers + [probes] + (isShared ? operatorRouters : []), at: configuration.server.listen,
+      with: certificate?.credentials, threads: runtime.loops, in: runtime)
+    adminServer = try address.map {
+      try Self.server(
+        [probes] + operatorRouters, at: [$0], with: certificate?.credentials, threads: 1,
+        in: runtime)
+    }
+    registerMetrics()
+  }
+
+  /// Makes a router that only checks whether the store is writable.
+  private static func storeChecks(_ store: Store) -> Router {
+    var router = Router(service: "store")
+    router.readiness("writable") {
       do {
         try await store.write { _ in }
         return nil
@@ -53,43 +89,16 @@ struct Daemon: Sendable {
         return "it can't be written to"
       }
     }
-    let checked = routers + [store]
-    let probes = Router.probes(
-      name: Version.name, version: Version.number, checking: checked)
-    let address = configuration.server.adminListen
-    let metrics = Router.metrics(
-      name: Version.name, of: workplace.metrics, onlyLocal: address == nil)
-    let status = StatusRoutes(
-      services: running.map { type(of: $0).name }, metrics: workplace.metrics)
-    let page = status.router(onlyLocal: address == nil) { await Router.reasons(against: checked) }
-    let operators = [metrics, page] + routers.map { $0.operatorRouter(onlyLocal: address == nil) }
-
-    self.workplace = workplace
-    self.services = running
-    self.supervisor = supervisor
-    self.status = status
-    self.log = log
-    var certificate: ServerCertificate?
-    if let tls = configuration.server.tls {
-      do throws(ServerCertificate.Failure) {
-        certificate = try ServerCertificate(tls)
-      } catch {
-        throw CommandError.refused(error.message)
-      }
-    }
-    self.certificate = certificate
-    server = try Self.server(
-      routers + [probes] + (address == nil ? operators : []),
-      at: configuration.server.listen, showing: certificate, threads: workplace.loops,
-      in: workplace)
-    adminServer = try address.map {
-      try Self.server(
-        [probes] + operators, at: [$0], showing: certificate, threads: 1, in: workplace)
-    }
-    measure()
+    return router
   }
 
-  /// Listens, and tells what is served where.
+  private static func certificate(
+    _ tls: ServerConfiguration.TLS
+  ) throws(CertificateFiles.Failure) -> CertificateFiles {
+    try CertificateFiles(for: "TLS", certificate: tls.certificate, key: tls.key)
+  }
+
+  /// Listens, and logs what is served where.
   ///
   /// - Throws: ``CommandError`` that names the address that can't be listened on.
   func start() throws(CommandError) {
@@ -103,13 +112,13 @@ struct Daemon: Sendable {
     announce()
   }
 
-  /// Works until asked to stop; returns when all is finished and committed.
+  /// Serves until asked to stop, and returns when all requests are finished and all writes committed.
   ///
   /// - Parameters:
-  ///   - signals: what is asked for.
-  ///   - manager: is told how that goes.
+  ///   - signals: the requests to reload and to stop.
+  ///   - manager: the service manager, which is notified of the daemon's state.
   ///   - load: reads the configuration anew.
-  ///   - limit: after how long the process ends in any case.
+  ///   - limit: the time after which a stop ends the process in any case.
   func run(
     until signals: AsyncStream<StopSignals.Request>, telling manager: NotifySocket,
     reloading load: @escaping @Sendable () throws(ConfigurationError) -> LoadedConfiguration,
@@ -119,21 +128,20 @@ struct Daemon: Sendable {
       group.addTask { await supervisor.run() }
       group.addTask { await status.run() }
       group.addTask { [loops = server.loops] in
-        await manager.keepAlive(
-          loops.map { loop in { answer in loop.execute(answer) } })
+        await manager.keepAlive(loops.map { loop in { reply in loop.execute(reply) } })
       }
-      manager.tellReady(summary)
+      manager.notifyReady(summary)
       serving: for await signal in signals {
         switch signal {
         case .reload:
-          manager.tellReloading()
+          manager.notifyReloading()
           await reload(load)
-          manager.tellReady(summary)
+          manager.notifyReady(summary)
         case .stop: break serving
         }
       }
-      manager.tellStopping()
-      log.info("stopping: no further connections, open ones are finished")
+      manager.notifyStopping()
+      log.info("stopping: no new connections, open ones are finished")
       let deadline = Task {
         try await Task.sleep(for: limit)
         log.error("stopped by force: something did not finish in time")
@@ -144,24 +152,24 @@ struct Daemon: Sendable {
       await adminServer?.drain(within: .seconds(1))
       group.cancelAll()
       await group.waitForAll()
-      await workplace.store.close()
+      await runtime.store.close()
       deadline.cancel()
       log.info("stopped")
     }
   }
 
-  /// Takes up what can be changed while running; what is wrong leaves the old state.
+  /// Takes up what can change while the daemon runs. What is wrong leaves the old state.
   private func reload(
     _ load: @Sendable () throws(ConfigurationError) -> LoadedConfiguration
   ) async {
     var isComplete = true
-    var tls = workplace.configuration.server.tls
+    var tls = runtime.configuration.server.tls
     do throws(ConfigurationError) {
       let new = try load()
-      log.setLevel(new.server.log.level.logged)
+      log.setLevel(new.server.logLevel)
       // Whether there is TLS at all is a matter of the listeners, which stay as they are.
       tls = tls.map { new.server.tls ?? $0 }
-      let waiting = new.changes(since: workplace.configuration)
+      let waiting = new.changes(since: runtime.configuration)
         .filter { !LoadedConfiguration.reloaded.contains($0) }
       if !waiting.isEmpty {
         log.warning(
@@ -178,37 +186,40 @@ struct Daemon: Sendable {
     if await supervisor.reload() && isComplete { log.info("reloaded") }
   }
 
-  /// What is served where, in a line.
-  private var summary: String {
-    let services = workplace.configuration.server.services.joined(separator: ", ")
-    return "\(services) at \(server.endpoints.map { "\($0)" }.joined(separator: ", "))"
-  }
-
-  /// Shows the certificate that the files have now to who connects from now on.
+  /// Shows the certificate that the files now hold to clients that connect from now on.
   private func reloadCertificate(_ tls: ServerConfiguration.TLS) -> Bool {
-    do throws(ServerCertificate.Failure) {
-      let certificate = try ServerCertificate(tls)
-      try certificate.use { credentials throws(TLSError) in
-        try server.use(credentials)
-        try adminServer?.use(credentials)
+    do {
+      let certificate = try Self.certificate(tls)
+      let now = Timestamp.now()
+      guard certificate.credentials.isValid(at: now.seconds) else {
+        throw CertificateFiles.Failure(certificate.validity(at: now).message)
+      }
+      for server in [server, adminServer].compactMap(\.self) {
+        try server.use(certificate.credentials)
       }
       return true
     } catch {
-      log.error("certificate refused, the old one stays", ["cause": error.message])
+      log.error("certificate refused, the old one stays", ["cause": "\(error)"])
       return false
     }
   }
 
+  /// What is served and where, in one line.
+  private var summary: String {
+    let services = runtime.configuration.server.services.joined(separator: ", ")
+    return "\(services) at \(server.endpoints.map { "\($0)" }.joined(separator: ", "))"
+  }
+
   private func announce() {
-    let configuration = workplace.configuration
+    let configuration = runtime.configuration
     if configuration.file == nil {
       log.info("no configuration file was given: this is the development setting")
     }
     log.info(
-      "\(Version.name) \(Version.number) is running",
+      "\(Product.name) \(Product.version) is running",
       [
         "configuration": configuration.file ?? "defaults", "data": configuration.server.data,
-        "store": "\(configuration.server.store)", "loops": workplace.loops,
+        "store": "\(configuration.server.store)", "loops": runtime.loops,
       ])
     for service in configuration.server.services {
       log.info("service is on", ["service": service])
@@ -218,19 +229,19 @@ struct Daemon: Sendable {
     }
     for url in server.urls { log.info("listening", ["at": url]) }
     for url in adminServer?.urls ?? [] { log.info("listening for the operator", ["at": url]) }
-    if let certificate {
-      switch certificate.finding.grade {
-      case .good: log.info(certificate.finding.message)
-      case .doubtful: log.warning(certificate.finding.message)
-      case .wrong: log.error(certificate.finding.message)
+    if let finding = certificate?.validity(at: .now()) {
+      switch finding.grade {
+      case .good: log.info(finding.message)
+      case .doubtful: log.warning(finding.message)
+      case .wrong: log.error(finding.message)
       }
     }
   }
 
-  /// What the services suggest to try, with an address that this machine reaches them by.
+  /// The services' examples, with an address that works on this machine.
   var examples: [ServiceExample] {
     for case .tcp(let host, let port) in server.endpoints {
-      // Every address of the machine: one of them is its own.
+      // The address that stands for all of the machine's: one of them is loopback.
       let host = host == "0.0.0.0" ? "127.0.0.1" : host == "::" ? "::1" : host
       let url = "http://\(Endpoint.tcp(host: host, port: port))"
       return services.flatMap { $0.examples(at: url) }
@@ -239,15 +250,15 @@ struct Daemon: Sendable {
   }
 
   private static func server(
-    _ routers: [Router], at addresses: [ListenAddress], showing certificate: ServerCertificate?,
-    threads: Int, in workplace: Workplace
+    _ routers: [Router], at addresses: [ListenAddress], with credentials: TLSCredentials?,
+    threads: Int, in runtime: ServiceRuntime
   ) throws(CommandError) -> HTTPServer {
-    let configuration = workplace.configuration.server
+    let configuration = runtime.configuration.server
     let limits = configuration.limits
     var options = ServerOptions(
       endpoints: addresses.filter { !$0.isSecure }.map { Endpoint($0) }, threads: threads)
     options.secureEndpoints = addresses.filter(\.isSecure).map { Endpoint($0) }
-    options.credentials = certificate?.credentials
+    options.credentials = credentials
     options.head = limits.header
     options.headerTimeout = limits.headerTimeout
     options.idleTimeout = limits.idleTimeout
@@ -256,12 +267,12 @@ struct Daemon: Sendable {
     do throws(RouteConflict) {
       table = try RouteTable(
         routers, bodyLimit: limits.body, proxies: TrustedProxies(configuration.trustedProxies),
-        log: workplace.log, metrics: workplace.metrics)
+        log: runtime.log, metrics: runtime.metrics)
     } catch {
       throw .refused("routes in conflict: \(error)")
     }
     do throws(ServerError) {
-      return try HTTPServer(options: options, responder: table) { [log = workplace.log] in
+      return try HTTPServer(options: options, responder: table) { [log = runtime.log] in
         log.warning($0)
       }
     } catch {
@@ -271,7 +282,7 @@ struct Daemon: Sendable {
 }
 
 extension Endpoint {
-  /// Where the configuration says to listen.
+  /// Makes the endpoint of a configured address.
   fileprivate init(_ address: ListenAddress) {
     self =
       switch address.endpoint {
@@ -282,7 +293,7 @@ extension Endpoint {
 }
 
 extension HTTPServer {
-  /// Where it really listens.
+  /// The URLs that the server listens at, with the ports that it got.
   fileprivate var urls: [String] {
     endpoints.map { "http://\($0)" } + secureEndpoints.map { "https://\($0)" }
   }

@@ -1,11 +1,11 @@
 internal import Glibc
 internal import ServiceKit
 
-/// The folder of all that the daemon keeps.
+/// The folder of everything that the daemon keeps.
 enum DataFolder {
-  /// Makes the folder and those above it that are missing, for this user alone.
+  /// Makes the folder and the missing ones above it, readable by this user alone.
   ///
-  /// - Throws: ``CommandError`` that says what is wrong with the folder and what to do.
+  /// - Throws: ``CommandError`` that says what is wrong with the folder and how to mend it.
   static func prepare(_ path: String) throws(CommandError) {
     var made = path.hasPrefix("/") ? "/" : ""
     for part in path.split(separator: "/") {
@@ -24,6 +24,6 @@ enum DataFolder {
     let reason = unsafe String(cString: strerror(code))
     return .refused(
       "data folder \(path): \(problem): \(reason); "
-        + "give it to this user, or choose another by `data` in [server]")
+        + "give it to this user, or choose another folder with `data` in [server]")
   }
 }

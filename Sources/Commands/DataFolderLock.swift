@@ -1,18 +1,24 @@
 internal import Glibc
 internal import ServiceKit
 
-/// Keeps a second daemon off a data folder: each would miss what the other's sessions are told.
+/// The right to serve from a data folder, which one daemon at a time has: a second one would not learn what the sessions
+/// of the first are told.
 ///
-/// The system lets go of the lock when the process ends, however it ends.
+/// The system releases the lock when the process ends, however it ends.
 struct DataFolderLock: ~Copyable {
   private let descriptor: Int32
 
+  /// The file that is locked.
+  ///
+  /// - Parameter folder: the data folder.
+  static func path(in folder: String) -> String { folder + "/awd.lock" }
+
   /// Takes the lock.
   ///
-  /// - Parameter folder: the data folder, which is there.
-  /// - Throws: ``CommandError`` if another daemon has it.
+  /// - Parameter folder: the data folder, which exists.
+  /// - Throws: ``CommandError`` if another daemon has the lock.
   init(_ folder: String) throws(CommandError) {
-    let path = folder + "/awd.lock"
+    let path = Self.path(in: folder)
     let descriptor = unsafe open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0o600)
     guard descriptor >= 0 else {
       throw .refused("cannot open \(path): \(unsafe String(cString: strerror(errno)))")
@@ -21,7 +27,7 @@ struct DataFolderLock: ~Copyable {
       close(descriptor)
       throw .refused(
         "another awd serves from the data folder \(folder); "
-          + "stop it, or choose another by `data` in [server]")
+          + "stop it, or choose another folder with `data` in [server]")
     }
     self.descriptor = descriptor
   }

@@ -1,17 +1,17 @@
 internal import ServiceKit
 
-/// Renders what `--help` shows.
+/// Renders the output of `--help`.
 struct HelpText {
-  /// No line is longer, unless a single word is.
+  /// The length of a line, which only a single word exceeds.
   private static let width = 100
 
   let program: String
   let commands: [any Command.Type]
 
-  /// The commands whose names begin with some words, one a line.
+  /// Lists the commands whose names begin with some words.
   ///
-  /// - Parameter group: the words; none: all commands.
-  /// - Returns: the text; nil if no command begins so.
+  /// - Parameter group: the words; none for all commands.
+  /// - Returns: the text, or nil if no command begins so.
   func overview(of group: [String]) -> String? {
     let members = commands.filter {
       $0.name.split(separator: " ").map(String.init).starts(with: group)
@@ -24,11 +24,11 @@ struct HelpText {
 
       \(Self.columns(rows))
 
-      \(program) COMMAND --help tells more.
+      See \(program) COMMAND --help for the options of a command.
       """
   }
 
-  /// The page of one command.
+  /// Returns the page of one command.
   func page(of command: any Command.Type) -> String {
     var usage: [String] = []
     var rows: [(String, String)] = []
@@ -48,7 +48,7 @@ struct HelpText {
         rows.append((name, help))
       }
     }
-    rows.append(("--help", "print this"))
+    rows.append(("--help", "print this help"))
     let synopsis = Self.wrap(usage, behind: "usage: \(program) \(command.name) ")
     let summary = Self.wrap(command.summary.split(separator: " "), behind: "")
     return "\(synopsis)\n\n\(summary)\n\n\(Self.columns(rows))"
@@ -62,7 +62,7 @@ struct HelpText {
     }.joined(separator: "\n")
   }
 
-  /// Puts words behind a beginning, in as many lines as they need, all from the same column on.
+  /// Appends words to a beginning, in as many lines as they need, all from the same column on.
   private static func wrap(_ words: [some StringProtocol], behind beginning: String) -> String {
     var lines: [String] = []
     var line = beginning

@@ -1,23 +1,28 @@
 internal import Configuration
 internal import ServiceKit
 
-/// The whole configuration, read and found right; nothing is opened yet.
+/// The whole configuration, read and found valid. Nothing is opened yet.
 struct LoadedConfiguration: Sendable {
-  /// The file it was read from; nil: the development setting.
+  /// The keys that take effect on a reload, without a restart.
+  static let reloaded: Set<String> = [
+    "log.level", "server.tls.certificate", "server.tls.key",
+  ]
+
+  /// The configuration file, or nil for the development setting.
   let file: String?
   let server: ServerConfiguration
   /// Every key with its value and origin.
   let settings: [ConfigurationSetting]
-  private let sections: [String: (section: ConfigurationSection, hosts: [String])]
+  private let sections: [String: (section: ConfigurationSection, hosts: [HostName])]
 
-  /// Reads and validates it.
+  /// Reads and validates the configuration.
   ///
   /// - Parameters:
-  ///   - file: the configuration file; nil: the development setting.
+  ///   - file: the configuration file, or nil for the development setting.
   ///   - environment: the environment variables, which override keys.
   ///   - services: all services that are built in.
   ///   - included: services whose sections are read even if they are switched off.
-  /// - Throws: all that is wrong.
+  /// - Throws: every problem of the configuration.
   init(
     file: String?, environment: [String: String], services: [any Service.Type],
     including included: [any Service.Type] = []
@@ -25,7 +30,7 @@ struct LoadedConfiguration: Sendable {
     let document = try ConfigurationDocument.load(file: file, environment: environment)
     let reader = ConfigurationReader(document)
     let server = ServerConfiguration(reader, knownServices: services.map { $0.name })
-    var sections: [String: (section: ConfigurationSection, hosts: [String])] = [:]
+    var sections: [String: (section: ConfigurationSection, hosts: [HostName])] = [:]
     var ignored: Set<String> = []
     for service in services {
       guard
@@ -37,15 +42,15 @@ struct LoadedConfiguration: Sendable {
       }
       let section = reader.section(service.name)
       let hosts = section.values(
-        "hosts", default: [String](),
-        expected: #"a host name without port, such as "repo.example""#, parse: Self.hostName)
+        "hosts", default: [HostName](),
+        expected: #"a host name without port, such as "repo.example""#, parse: { HostName($0) })
       service.validate(section)
       if server.services.contains(service.name), service.needsConfidentiality,
         let exposed = server.firstExposedAddress
       {
         reader.section("server").reject(
           "listen",
-          "\(service.name) takes passwords, which \(exposed) would let others read; "
+          "\(service.name) takes secrets, which \(exposed) would let others read; "
             + "expected `https://` with `tls`, a loopback address, or `trusted_proxies` that name "
             + "the proxy in front")
       }
@@ -58,7 +63,29 @@ struct LoadedConfiguration: Sendable {
     settings = reader.settings
   }
 
-  /// The section of a service that is switched on or included.
+  /// Reads the configuration that `--config` names, with the sections of services that are switched off too: the store
+  /// holds their tables.
+  ///
+  /// - Parameter context: the command's arguments.
+  /// - Throws: ``CommandError`` with every problem.
+  init(ofAllServices context: CommandContext) throws(CommandError) {
+    do {
+      try self.init(
+        file: context.arguments["config"], environment: context.environment,
+        services: context.services, including: context.services)
+    } catch {
+      throw .refused("the configuration is not valid\n\(error)")
+    }
+  }
+
+  /// The file of the store.
+  var storePath: String {
+    switch server.store {
+    case .sqlite(let path): path
+    }
+  }
+
+  /// Returns the section of a service that is switched on or included.
   func section(of service: any Service.Type) throws(CommandError) -> ConfigurationSection {
     guard let section = sections[service.name]?.section else {
       throw .refused("\(service.name) is switched off")
@@ -66,13 +93,13 @@ struct LoadedConfiguration: Sendable {
     return section
   }
 
-  /// The hosts that a service answers to; none: any.
-  func hosts(of service: any Service.Type) -> [String] { sections[service.name]?.hosts ?? [] }
+  /// Returns the hosts that a service answers to. None means any.
+  func hosts(of service: any Service.Type) -> [HostName] { sections[service.name]?.hosts ?? [] }
 
-  /// The files of keys that services name, wherever they lie: their paths by their keys in full, such
-  /// as `apptimist.keys`.
+  /// Returns the services' files of keys, wherever they lie.
   ///
   /// - Parameter services: services that are switched on or included.
+  /// - Returns: the paths by the full keys that name them, such as `apptimist.keys`.
   func keyFiles(of services: [any Service.Type]) -> [String: String] {
     var files: [String: String] = [:]
     for service in services {
@@ -82,7 +109,16 @@ struct LoadedConfiguration: Sendable {
     return files
   }
 
-  /// Compares with an older state.
+  /// Returns the paths of the services' folders of content.
+  ///
+  /// - Parameter services: services that are switched on or included.
+  func contentFolders(of services: [any Service.Type]) -> [String] {
+    services.flatMap { service in
+      sections[service.name].map { service.contentFolders($0.section) } ?? []
+    }
+  }
+
+  /// Compares the configuration with an older one.
   ///
   /// - Returns: the keys whose values differ.
   func changes(since old: LoadedConfiguration) -> [String] {
@@ -90,27 +126,13 @@ struct LoadedConfiguration: Sendable {
     let after = Dictionary(settings.map { ($0.key, $0.value) }) { first, _ in first }
     return Set(before.keys).union(after.keys).filter { before[$0] != after[$0] }.sorted()
   }
-
-  /// The keys that are taken up without a restart.
-  static let reloaded: Set<String> = [
-    "log.level", "server.tls.certificate", "server.tls.key",
-  ]
-
-  /// A host as `Host` has it, less the port: a name, or an IPv6 address in brackets.
-  private static func hostName(_ text: String) -> String? {
-    guard let url = PublicURL("http://\(text)"), url.path.isEmpty, !text.hasSuffix("/") else {
-      return nil
-    }
-    let hasPort = url.authority.split(separator: "]").last?.contains(":") == true
-    return hasPort && !url.authority.hasSuffix("]") ? nil : url.authority
-  }
 }
 
 extension ServerConfiguration {
-  /// Whether other machines reach the server, by a proxy or without.
+  /// Whether other machines reach the server, directly or through a proxy.
   var isExposed: Bool { !trustedProxies.isEmpty || listen.contains { !$0.isLocal } }
 
-  /// An address that other machines reach, in plain HTTP, without a proxy in front; nil if there is none.
+  /// An address that other machines reach in plain HTTP without a proxy in front, or nil if there is none.
   fileprivate var firstExposedAddress: ListenAddress? {
     guard trustedProxies.isEmpty else { return nil }
     return listen.first { !$0.isSecure && !$0.isLocal }

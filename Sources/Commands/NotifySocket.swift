@@ -1,16 +1,16 @@
 internal import Glibc
 internal import Synchronization
 
-/// Tells the service manager how the daemon fares, as sd_notify(3) describes it; without one,
-/// nothing.
+/// Notifies the service manager of the daemon's state, as sd_notify(3) describes it, if there is a service manager.
 struct NotifySocket: Sendable {
-  /// How often the service manager wants to hear that the daemon lives; nil: it doesn't.
+  /// The interval in which the service manager expects a sign of life, or nil if it expects none.
   let watchdog: Duration?
   private let path: String?
 
-  /// The socket that the environment names.
+  /// Finds the socket that the environment names.
   ///
-  /// - Parameter environment: `NOTIFY_SOCKET`, `WATCHDOG_USEC` and `WATCHDOG_PID` count.
+  /// - Parameter environment: the environment variables, of which `NOTIFY_SOCKET`, `WATCHDOG_USEC` and `WATCHDOG_PID`
+  ///   are used.
   init(_ environment: [String: String]) {
     let path = environment["NOTIFY_SOCKET"].flatMap { path in
       // `@` stands for the abstract name space.
@@ -23,38 +23,38 @@ struct NotifySocket: Sendable {
     }
   }
 
-  /// The daemon serves; also after a reload.
+  /// Notifies that the daemon serves, at the start and after a reload.
   ///
   /// - Parameter status: a line for people, which `systemctl status` shows.
-  func tellReady(_ status: String) { send("READY=1\nSTATUS=\(status)") }
+  func notifyReady(_ status: String) { send("READY=1\nSTATUS=\(status)") }
 
-  /// The daemon has begun to take up its configuration anew; ``tellReady(_:)`` follows.
-  func tellReloading() {
+  /// Notifies that the daemon reloads its configuration. ``notifyReady(_:)`` follows.
+  func notifyReloading() {
     var now = timespec()
     unsafe clock_gettime(CLOCK_MONOTONIC, &now)
     let microseconds = Int64(now.tv_sec) * 1_000_000 + Int64(now.tv_nsec) / 1000
     send("RELOADING=1\nMONOTONIC_USEC=\(microseconds)")
   }
 
-  /// The daemon has begun to stop.
-  func tellStopping() { send("STOPPING=1\nSTATUS=finishing what is open") }
+  /// Notifies that the daemon stops.
+  func notifyStopping() { send("STOPPING=1\nSTATUS=finishing what is open") }
 
-  /// Tells that the daemon lives, as long as it does, until cancelled.
+  /// Sends signs of life as long as all probes reply, until cancelled.
   ///
-  /// - Parameter probes: each is called again and again and has to call what it is given soon, from
-  ///   a thread whose standstill would be the daemon's.
+  /// - Parameter probes: closures that are called again and again. Each must call its argument soon, on a thread that
+  ///   the daemon can't do without.
   func keepAlive(_ probes: [@Sendable (@escaping @Sendable () -> Void) -> Void]) async {
     guard let watchdog else { return }
     while !Task.isCancelled {
-      let answers = Answers()
-      for probe in probes { probe { answers.count.add(1, ordering: .relaxed) } }
+      let replies = Replies()
+      for probe in probes { probe { replies.count.add(1, ordering: .relaxed) } }
       // Three times as often as needed: one that comes late does no harm.
       try? await Task.sleep(for: watchdog / 3)
-      if answers.count.load(ordering: .relaxed) == probes.count { send("WATCHDOG=1") }
+      if replies.count.load(ordering: .relaxed) == probes.count { send("WATCHDOG=1") }
     }
   }
 
-  private final class Answers: Sendable {
+  private final class Replies: Sendable {
     let count = Atomic(0)
   }
 
@@ -71,7 +71,7 @@ struct NotifySocket: Sendable {
     defer { close(descriptor) }
     let text = Array(message.utf8)
     let length = socklen_t(offset + bytes.count)
-    // Where the manager does not listen, nothing is lost by going on.
+    // If the manager does not listen, the daemon goes on.
     _ = unsafe withUnsafePointer(to: &address) { address in
       unsafe address.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
         unsafe sendto(descriptor, text, text.count, Int32(MSG_NOSIGNAL), address, length)

@@ -2,7 +2,7 @@ internal import FoundationEssentials
 internal import Glibc
 public import ServiceKit
 
-/// The program: its subcommands, and those that the services bring.
+/// The program with its own subcommands and those of the services.
 public struct Program: Sendable {
   /// The exit codes of every command.
   enum ExitCode: Int32 {
@@ -14,7 +14,7 @@ public struct Program: Sendable {
   private let services: [any Service.Type]
   private let commands: [any Command.Type]
 
-  /// A program.
+  /// Makes a program.
   ///
   /// - Parameter services: all services that are built in.
   public init(services: [any Service.Type]) {
@@ -23,11 +23,25 @@ public struct Program: Sendable {
       [
         ServeCommand.self, CheckCommand.self, BackupCommand.self, RestoreCommand.self,
         BenchCommand.self, VersionCommand.self,
-      ]
-      + services.flatMap { $0.commands } + [WalletFetchCommand.self, WalletChatCommand.self]
+      ] + Self.commands(of: services)
   }
 
-  /// Does what the process's arguments say, and ends the process.
+  /// The commands of all services. A group that several services share, such as `wallet`, stands in one piece at the
+  /// end.
+  private static func commands(of services: [any Service.Type]) -> [any Command.Type] {
+    let groups = services.flatMap { Set($0.commands.map(group)) }
+    let shared = Set(groups.filter { group in groups.count { $0 == group } > 1 })
+    let commands = services.flatMap { $0.commands }
+    return commands.filter { !shared.contains(group(of: $0)) }
+      + commands.filter { shared.contains(group(of: $0)) }
+  }
+
+  /// The first word of a command's name.
+  private static func group(of command: any Command.Type) -> Substring {
+    command.name.prefix { $0 != " " }
+  }
+
+  /// Runs the command that the process's arguments name, and ends the process.
   public func main() -> Never {
     Self.fillStandardDescriptors()
     let words = Array(CommandLine.arguments.dropFirst())
@@ -45,15 +59,15 @@ public struct Program: Sendable {
     while true { pause() }
   }
 
-  /// Opens `/dev/null` where a standard descriptor is closed: else the next file or socket that is
-  /// opened would get its number, and the log would be written into it.
+  /// Opens `/dev/null` in place of each closed standard descriptor. Otherwise the next file or socket would get its
+  /// number, and the log would be written into it.
   private static func fillStandardDescriptors() {
     for descriptor in STDIN_FILENO...STDERR_FILENO where fcntl(descriptor, F_GETFD) == -1 {
       _ = unsafe open("/dev/null", O_RDWR)
     }
   }
 
-  /// Writes a line at once: whoever reads a pipe wants it when it comes.
+  /// Writes a line at once, without a buffer, for programs that read a pipe.
   private static func write(_ line: String, to descriptor: Int32) {
     var rest = Array("\(line)\n".utf8)[...]
     while !rest.isEmpty {
@@ -61,13 +75,13 @@ public struct Program: Sendable {
         unsafe Glibc.write(descriptor, bytes.baseAddress, bytes.count)
       }
       if count < 0 && errno == EINTR { continue }
-      // Where it can't be written, nobody is left who could be told.
+      // Nobody is left who could be told.
       guard count > 0 else { return }
       rest = rest.dropFirst(count)
     }
   }
 
-  /// Does what arguments say.
+  /// Runs the command that arguments name.
   ///
   /// - Parameters:
   ///   - words: the arguments behind the program's name.
@@ -78,7 +92,7 @@ public struct Program: Sendable {
     _ words: [String], environment: [String: String],
     print: @escaping @Sendable (String) -> Void, complain: @escaping @Sendable (String) -> Void
   ) async -> ExitCode {
-    let help = HelpText(program: Version.name, commands: commands)
+    let help = HelpText(program: Product.name, commands: commands)
     guard let (command, rest) = command(in: words) else {
       return explain(words, help, print: print, complain: complain)
     }
@@ -86,34 +100,37 @@ public struct Program: Sendable {
       print(help.page(of: command))
       return .done
     }
-    let lender = Lender(environment: environment, services: services)
+    let commandEnvironment = CommandEnvironment(variables: environment, services: services)
     do {
       let context = CommandContext(
         arguments: try CommandArguments(rest, for: command.parameters), services: services,
-        environment: environment, print: print, configure: lender.configuration(for:_:),
-        lend: lender.serviceContext(for:_:_:))
+        environment: environment, print: print,
+        readConfiguration: commandEnvironment.configuration(for:_:),
+        openService: commandEnvironment.serviceContext(for:_:_:))
       do {
         try await command.run(context)
       } catch {
-        await lender.close()
+        await commandEnvironment.close()
         throw error
       }
-      await lender.close()
+      await commandEnvironment.close()
       return .done
     } catch CommandError.usage(let problem) {
-      complain("\(Version.name) \(command.name): \(problem)")
-      complain("try: \(Version.name) \(command.name) --help")
+      complain("\(Product.name) \(command.name): \(problem)")
+      complain("try: \(Product.name) \(command.name) --help")
       return .usage
     } catch CommandError.refused(let reason) {
-      complain("\(Version.name) \(command.name): \(reason)")
+      complain("\(Product.name) \(command.name): \(reason)")
       return .refused
     } catch {
-      complain("\(Version.name) \(command.name): \(error)")
+      complain("\(Product.name) \(command.name): \(error)")
       return .refused
     }
   }
 
-  /// The command whose name the words begin with, the longest if there are several, and the rest.
+  /// Finds the command with the longest name that the words begin with.
+  ///
+  /// - Returns: the command and the words behind its name, or nil if there is none.
   private func command(
     in words: [String]
   ) -> (command: any Command.Type, rest: ArraySlice<String>)? {
@@ -124,7 +141,7 @@ public struct Program: Sendable {
     return (command, words.dropFirst(command.name.split(separator: " ").count))
   }
 
-  /// Answers words that call no command: help that was asked for, or what is wrong.
+  /// Prints help that was asked for, or complains of words that name no command.
   private func explain(
     _ words: [String], _ help: HelpText, print: (String) -> Void, complain: (String) -> Void
   ) -> ExitCode {
@@ -142,8 +159,8 @@ public struct Program: Sendable {
     let problem =
       group.isEmpty
       ? "unknown option \(words[0])" : "unknown command \(group.joined(separator: " "))"
-    complain("\(Version.name): \(problem)")
-    complain("try: \(Version.name) --help")
+    complain("\(Product.name): \(problem)")
+    complain("try: \(Product.name) --help")
     return .usage
   }
 }

@@ -1,16 +1,14 @@
 internal import Configuration
 internal import Glibc
-internal import Observability
 internal import ServiceKit
 internal import Storage
-internal import Time
 
-/// `awd restore`: puts a backup where a server will find it; never over anything.
+/// `awd restore`: puts a backup where a server will find it, and never overwrites anything.
 struct RestoreCommand: Command {
   static let name = "restore"
-  static let summary = "Put a backup where no store is yet, for a server that is not running"
+  static let summary = "Restore a backup where no store is yet, while no server runs"
   static let parameters: [CommandParameter] = [
-    .configuration, .json, .operand("FILE", "what `awd backup` made"),
+    .configuration, .json, .operand("FILE", "a file that `awd backup` made"),
   ]
 
   private struct Report: Encodable {
@@ -38,20 +36,19 @@ struct RestoreCommand: Command {
       let backup = try Backup(
         opening: context.arguments.operands[0],
         migrations: context.services.flatMap { $0.migrations })
-      let files = KeptFiles.destinations(
+      let files = BackupFiles.destinations(
         of: backup.files, below: data, keyFiles: configuration.keyFiles(of: context.services))
-      try KeptFiles.restore(files)
-      try backup.restore(to: store) { progress.tell($0, of: $1) }
+      try BackupFiles.restore(files)
+      try backup.restore(to: store) { progress.show($0, of: $1) }
       Terminal.clearProgress()
-      let made = Timestamp(seconds: backup.seconds)
       if context.arguments.has("json") {
         try context.print(
           json: Report(
-            store: store, madeAt: "\(made)", madeBy: backup.version, keys: backup.files.map(\.path))
-        )
+            store: store, madeAt: "\(backup.madeAt)", madeBy: backup.version,
+            keys: backup.files.map(\.path)))
         return
       }
-      context.print("\(store): as of \(made), from awd \(backup.version)")
+      context.print("\(store): as of \(backup.madeAt), from awd \(backup.version)")
       for file in files { context.print("  with \(file.path)") }
     } catch {
       throw CommandError.refused("nothing is restored: \(error)")

@@ -6,10 +6,10 @@ internal import ServiceKit
 /// `awd serve`: the daemon.
 struct ServeCommand: Command {
   static let name = "serve"
-  static let summary = "Serve all that is switched on, until SIGTERM; SIGHUP reloads"
+  static let summary = "Serve all services that are switched on, until SIGTERM; SIGHUP reloads"
   static let parameters = [CommandParameter.configuration]
 
-  /// After how long a stop ends the process in any case: what starts it again waits 10 s at most.
+  /// The time after which a stop ends the process in any case. Service managers wait for 10 s or more.
   private static let stopLimit = Duration.milliseconds(9500)
 
   static func run(_ context: CommandContext) async throws {
@@ -24,16 +24,15 @@ struct ServeCommand: Command {
     } catch {
       throw CommandError.refused("the configuration is not valid\n\(error)")
     }
-    // Taken from here on, so that a signal during the start isn't lost.
-    let signals = StopSignals.requests()
-    let log = Log(
-      level: configuration.server.log.level.logged, format: configuration.server.log.format.logged)
+    // From here on, so that a signal during the start isn't lost.
+    let signals = try StopSignals.requests()
+    let log = Log(level: configuration.server.logLevel, format: configuration.server.logFormat)
     try DataFolder.prepare(configuration.server.data)
     let lock = try DataFolderLock(configuration.server.data)
     defer { extendLifetime(lock) }
-    let workplace = try await Workplace.open(configuration, services: context.services, log: log)
+    let runtime = try await ServiceRuntime.open(configuration, services: context.services, log: log)
     do {
-      let daemon = try await Daemon(in: workplace, services: context.services)
+      let daemon = try await Daemon(in: runtime, services: context.services)
       try daemon.start()
       log.flush()
       suggest(daemon.examples, context.print)
@@ -41,10 +40,10 @@ struct ServeCommand: Command {
         until: signals, telling: NotifySocket(context.environment), reloading: load,
         within: stopLimit)
     } catch {
-      await workplace.close()
+      await runtime.close()
       throw error
     }
-    await workplace.close()
+    await runtime.close()
   }
 }
 
@@ -53,29 +52,7 @@ extension ServeCommand {
     guard !examples.isEmpty else { return }
     print("\nTry, in another terminal:\n")
     for example in examples { print("  \(example.outcome):\n    \(example.command)\n") }
-    // They must not wait in a buffer for the daemon's end.
+    // Examples must not wait in a buffer for the daemon's end.
     fflush(nil)
-  }
-}
-
-extension ServerConfiguration.Log.Level {
-  /// The log's own word for it.
-  var logged: Log.Level {
-    switch self {
-    case .debug: .debug
-    case .info: .info
-    case .warning: .warning
-    case .error: .error
-    }
-  }
-}
-
-extension ServerConfiguration.Log.Format {
-  /// The log's own word for it.
-  fileprivate var logged: Log.Format {
-    switch self {
-    case .text: .text
-    case .json: .json
-    }
   }
 }

@@ -1,10 +1,11 @@
-internal import Dispatch
 internal import Glibc
+internal import Threading
 
-/// The signals that a daemon acts on, taken by a thread that waits for them: no code ever runs in
-/// a signal handler.
+/// The signals that the daemon acts on.
+///
+/// A thread waits for them, so no code ever runs in a signal handler.
 enum StopSignals {
-  /// What a signal asks for.
+  /// The meaning of a signal.
   enum Request: Sendable {
     /// SIGTERM or SIGINT.
     case stop
@@ -19,17 +20,20 @@ enum StopSignals {
     return set
   }
 
-  /// Keeps the signals from interrupting any thread; to be called before there are others.
+  /// Blocks the signals for this thread and those that it starts. Call it before there are others.
   static func block() {
     var set = set
     unsafe pthread_sigmask(SIG_BLOCK, &set, nil)
     signal(SIGPIPE, SIG_IGN)
   }
 
-  /// The requests as they come. The second one to stop ends the process at once.
-  static func requests() -> AsyncStream<Request> {
+  /// Starts to wait for signals. The second one that asks to stop ends the process at once.
+  ///
+  /// - Returns: the requests as they come.
+  /// - Throws: an error if the system has no room for a thread.
+  static func requests() throws -> AsyncStream<Request> {
     let (stream, continuation) = AsyncStream.makeStream(of: Request.self)
-    DispatchQueue(label: "signals").async {
+    _ = try WorkerThread(named: "awd-signals") {
       var set = set
       var isStopping = false
       while true {

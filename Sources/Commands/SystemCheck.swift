@@ -1,20 +1,19 @@
 internal import Configuration
 internal import Glibc
-internal import Observability
 internal import ServiceKit
 internal import Time
 
-/// What `awd check` tells of the machine: the data folder, the descriptors, the clock.
+/// Checks the machine for `awd check`: the data folder, the descriptors, the clock.
 enum SystemCheck {
-  /// The time when this program's first version was written: no right clock is behind it.
+  /// The time when this program's first version was written. No right clock is behind it.
   private static let earliest = Timestamp(seconds: 1_790_000_000)
-  /// Descriptors that are no connections: listeners, the store, the log, files being read.
+  /// The descriptors that are no connections: listeners, the store, the log, files being read.
   private static let ownDescriptors = 100
 
-  /// Looks, and changes nothing.
+  /// Checks everything, and changes nothing.
   ///
-  /// - Parameter configuration: what the machine is held against.
-  /// - Returns: a line for each.
+  /// - Parameter configuration: the demands on the machine.
+  /// - Returns: one finding for each thing.
   static func findings(_ configuration: LoadedConfiguration) -> [ContentFinding] {
     var limit = rlimit()
     unsafe getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
@@ -26,29 +25,29 @@ enum SystemCheck {
     ]
   }
 
-  /// What is to be said of the data folder.
+  /// Checks the data folder.
   static func dataFolder(_ path: String) -> ContentFinding {
     var status = stat()
     guard unsafe stat(path, &status) == 0 else {
       return errno == ENOENT
-        ? ContentFinding(.good, "data folder \(path): `awd serve` makes it")
+        ? ContentFinding(.good, "data folder \(path): `awd serve` will make it")
         : ContentFinding(
           .wrong, "data folder \(path): \(unsafe String(cString: strerror(errno)))")
     }
     guard status.st_mode & S_IFMT == S_IFDIR else {
-      return ContentFinding(.wrong, "data folder \(path): it is no folder")
+      return ContentFinding(.wrong, "data folder \(path): not a folder")
     }
     guard unsafe access(path, R_OK | W_OK | X_OK) == 0 else {
       return ContentFinding(.wrong, "data folder \(path): this user may not write there")
     }
     guard status.st_mode & 0o077 == 0 else {
       return ContentFinding(
-        .doubtful, "data folder \(path): others may look into it; chmod 700 \(path)")
+        .doubtful, "data folder \(path): other users may read it; chmod 700 \(path)")
     }
-    return ContentFinding(.good, "data folder \(path): for its owner alone")
+    return ContentFinding(.good, "data folder \(path): only its owner may read it")
   }
 
-  /// What is to be said of how many files and sockets may be open.
+  /// Checks whether enough files and sockets may be open.
   static func descriptors(_ limit: UInt64, connections: Int) -> ContentFinding {
     let needed = UInt64(connections + ownDescriptors)
     return limit >= needed
@@ -59,12 +58,13 @@ enum SystemCheck {
           + "or lower limits.connections")
   }
 
-  /// What is to be said of the clock.
+  /// Checks that the clock isn't far behind.
   static func clock(now: Timestamp) -> ContentFinding {
     now >= earliest
       ? ContentFinding(.good, "clock: \(now)")
       : ContentFinding(
-        .wrong, "clock: it says \(now), which is past; certificates and signing times need it right"
+        .wrong,
+        "clock: it shows \(now), which is in the past; certificates and signing times need the right time"
       )
   }
 }

@@ -8,9 +8,9 @@ struct VersionCommand: Command {
 
   static func run(_ context: CommandContext) async throws {
     if context.arguments.has("json") {
-      try context.print(json: ["name": Version.name, "version": Version.number])
+      try context.print(json: ["name": Product.name, "version": Product.version])
     } else {
-      context.print("\(Version.name) \(Version.number)")
+      context.print("\(Product.name) \(Product.version)")
     }
   }
 }

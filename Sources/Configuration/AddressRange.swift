@@ -1,15 +1,16 @@
 /// An address or a network in CIDR notation (RFC 4632), IPv4 or IPv6.
 ///
 /// A range of IPv4 addresses mapped into IPv6 is the range of the IPv4 addresses. No range has both
-/// kinds: `::/0` is every IPv6 address.
+/// kinds: `::/0` is every IPv6 address and no IPv4 address.
 public struct AddressRange: Sendable, Hashable {
-  /// The first address: the bits behind the prefix are 0.
+  /// The first address, whose bits behind the prefix are 0.
   public let first: IPAddress
-  /// How many leading bits all addresses share: 0 to 32 or 0 to 128.
+  /// The number of leading bits that all addresses share: 0 to 32 or 0 to 128.
   public let prefixLength: Int
 
-  /// A range from `10.1.2.3`, `10.0.0.0/8`, `fd00::/8`; nil for anything else. Bits behind the
-  /// prefix are ignored.
+  /// Parses a range such as `10.1.2.3`, `10.0.0.0/8` or `fd00::/8`. Bits behind the prefix are ignored.
+  ///
+  /// - Parameter text: the range. Anything else gives nil.
   public init?(_ text: String) {
     let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
     guard let written = IPAddress.parse(String(parts[0])),
@@ -32,7 +33,7 @@ public struct AddressRange: Sendable, Hashable {
     prefixLength = length
   }
 
-  /// Whether the address lies in the range.
+  /// Returns whether an address lies in the range.
   public func contains(_ address: IPAddress) -> Bool {
     address.bytes.count == first.bytes.count
       && address.bytes.indices.allSatisfy { index in
@@ -41,7 +42,7 @@ public struct AddressRange: Sendable, Hashable {
       }
   }
 
-  /// The bits of one byte that belong to the prefix.
+  /// Returns the bits of one byte that belong to the prefix.
   private static func mask(byte index: Int, prefixLength: Int) -> UInt8 {
     let bits = min(max(prefixLength - index * 8, 0), 8)
     return UInt8(truncatingIfNeeded: 0xFF00 >> bits)
@@ -49,7 +50,7 @@ public struct AddressRange: Sendable, Hashable {
 }
 
 extension AddressRange: CustomStringConvertible {
-  /// `10.0.0.0/8`, or the address alone if the range is one.
+  /// The range, such as `10.0.0.0/8`, or its only address.
   public var description: String {
     prefixLength == first.bytes.count * 8 ? "\(first)" : "\(first)/\(prefixLength)"
   }

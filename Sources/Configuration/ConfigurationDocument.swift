@@ -1,5 +1,5 @@
-/// What is configured, before its meaning is known: the tree of a TOML file with the place of each
-/// value, and the environment variables that override it.
+/// A configuration before its keys are interpreted: the tree of a TOML file with the place of each value, and the
+/// environment variables that override values.
 public struct ConfigurationDocument: Sendable {
   /// The start of every environment variable that is read.
   static let variablePrefix = "AWD_"
@@ -9,36 +9,35 @@ public struct ConfigurationDocument: Sendable {
   struct Variable: Sendable {
     /// The name in the environment, which may end in `_FILE`.
     let name: String
-    /// The value; nil if it couldn't be read, which is a problem already recorded.
+    /// The value, or nil if it couldn't be read. That problem is recorded already.
     let text: String?
-    /// Whether it came from a file and may therefore be a secret.
+    /// Whether the value came from a file and may therefore be a secret.
     var isFromFile: Bool { name.hasSuffix(ConfigurationDocument.fileSuffix) }
   }
 
-  /// The configuration file as it was named; nil if there is none.
+  /// The configuration file as it was named, or nil if there is none.
   public let file: String?
   let root: TOMLNode
-  /// By the name without `_FILE`.
+  /// The variables by their names without `_FILE`.
   let variables: [String: Variable]
-  /// What is wrong with the variables, whatever keys they are for.
+  /// The problems with the variables themselves.
   let problems: [ConfigurationProblem]
-  /// The folder that relative paths are relative to, with a slash at its end: that of the file; or
-  /// empty for the working directory.
+  /// The folder that relative paths are relative to: that of the file, with a slash at its end, or empty for the working
+  /// directory.
   let folder: String
-  /// The data folder when none is configured; nil if it can't be told.
+  /// The data folder if none is configured, or nil if there is no default.
   let defaultDataFolder: String?
 
   /// Reads the configuration file and the environment.
   ///
   /// - Parameters:
-  ///   - file: path of the TOML file, at most 1 MiB; nil: there is none, every key has its default.
-  ///   - environment: all environment variables. Those that start with `AWD_` override keys;
+  ///   - file: the path of the TOML file, at most 1 MiB, or nil to give every key its default.
+  ///   - environment: all environment variables. Those that start with `AWD_` override keys.
   ///     `AWD_X_FILE` names a file (relative to the working directory) whose content, without the
   ///     newline at its end, is the value of `AWD_X`.
-  ///   - reserved: variables that start with `AWD_` but are for somebody else, such as `AWD_CONFIG`.
   /// - Throws: the one problem that keeps the file from being read, with its place.
   public static func load(
-    file: String?, environment: [String: String], reserved: Set<String> = []
+    file: String?, environment: [String: String]
   ) throws(ConfigurationError) -> ConfigurationDocument {
     var bytes: [UInt8] = []
     if let file {
@@ -51,13 +50,12 @@ public struct ConfigurationDocument: Sendable {
       }
     }
     return try ConfigurationDocument(
-      parsing: bytes, file: file, environment: environment, reserved: reserved)
+      parsing: bytes, file: file, environment: environment)
   }
 
-  /// Reads a configuration from the bytes of a file; otherwise as `load`.
+  /// Reads a configuration from the bytes of a file, as ``load(file:environment:)``.
   public init(
-    parsing bytes: [UInt8], file: String?, environment: [String: String] = [:],
-    reserved: Set<String> = []
+    parsing bytes: [UInt8], file: String?, environment: [String: String] = [:]
   ) throws(ConfigurationError) {
     do throws(TOMLError) {
       root = try TOMLNode(parsing: bytes)
@@ -69,19 +67,22 @@ public struct ConfigurationDocument: Sendable {
     }
     self.file = file
     var problems: [ConfigurationProblem] = []
-    variables = Self.variables(
-      environment.filter { !reserved.contains($0.key) }, problems: &problems)
+    variables = Self.variables(environment, problems: &problems)
     self.problems = problems
     if let file, let slash = file.lastIndex(of: "/") {
       folder = String(file[...slash])
     } else {
       folder = ""
     }
-    defaultDataFolder = file == nil ? Self.stateFolder(environment: environment) : folder + "var"
+    defaultDataFolder =
+      file == nil ? Self.stateFolder(environment: environment) : (folder + "var").normalizedPath
   }
 
-  /// The folder for data where nothing is configured: `awd` in `XDG_STATE_HOME` if that is an
-  /// absolute path (XDG Base Directory Specification), else `~/.local/state/awd`; nil without a home.
+  /// Returns the folder for data if nothing is configured: `awd` in `XDG_STATE_HOME` if that is an absolute path (XDG
+  /// Base Directory Specification), else `~/.local/state/awd`.
+  ///
+  /// - Parameter environment: all environment variables.
+  /// - Returns: the folder, or nil without a home.
   public static func stateFolder(environment: [String: String]) -> String? {
     if let state = environment["XDG_STATE_HOME"], state.hasPrefix("/") { return state + "/awd" }
     guard let home = environment["HOME"], home.hasPrefix("/") else { return nil }
@@ -120,7 +121,7 @@ public struct ConfigurationDocument: Sendable {
     return variables
   }
 
-  /// A file's text without the newline at its end; nil if it isn't UTF-8.
+  /// Returns a file's text without the newline at its end, or nil if it isn't UTF-8.
   private static func textOfFile(_ bytes: [UInt8]) -> String? {
     var bytes = bytes[...]
     if bytes.last == UInt8(ascii: "\n") { bytes.removeLast() }

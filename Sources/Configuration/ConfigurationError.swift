@@ -1,10 +1,10 @@
-/// Where a value comes from.
+/// The origin of a value.
 public enum ConfigurationOrigin: Sendable, Equatable, CustomStringConvertible {
-  /// It was given nowhere.
+  /// The value is given nowhere.
   case `default`
-  /// A place in the configuration file: line and column count from 1, columns in code points.
+  /// A place in the configuration file. Lines and columns count from 1, columns in code points.
   case file(String, line: Int, column: Int)
-  /// An environment variable; the name ends in `_FILE` if the value was read from a file.
+  /// An environment variable. The name ends in `_FILE` if the value was read from a file.
   case environment(String)
 
   /// `file:line:column`, the variable's name, or `default`.
@@ -17,16 +17,16 @@ public enum ConfigurationOrigin: Sendable, Equatable, CustomStringConvertible {
   }
 }
 
-/// One thing that is wrong in the configuration.
+/// A problem of the configuration.
 public struct ConfigurationProblem: Sendable, Equatable, CustomStringConvertible {
-  /// Where the wrong value stands; `default` if it stands nowhere.
+  /// The place of the wrong value, or `default` if it is given nowhere.
   public let origin: ConfigurationOrigin
-  /// The key in full, such as `server.limits.body`; empty if it is about no key.
+  /// The full key, such as `server.limits.body`, or empty if the problem concerns no key.
   public let key: String
-  /// What was expected and what was found, or what else is wrong. Holds no secret.
+  /// The expected and the found value, or another description. It holds no secret.
   public let message: String
 
-  /// `file:line:column: key: message`.
+  /// The problem as `file:line:column: key: message`.
   public var description: String {
     let place = origin == .default ? "" : "\(origin): "
     return place + (key.isEmpty ? "" : "\(key): ") + message
@@ -34,13 +34,13 @@ public struct ConfigurationProblem: Sendable, Equatable, CustomStringConvertible
 }
 
 extension ConfigurationOrigin {
-  /// Another place of the same file.
+  /// Returns another place of the same file.
   func moved(to place: TOMLNode.Place) -> Self {
     guard case .file(let name, _, _) = self else { return self }
     return .file(name, line: place.line, column: place.column)
   }
 
-  /// The order of the file, then the variables by name, then what is written nowhere.
+  /// Orders places by line and column, then variables by name, then values that are given nowhere.
   static func precedes(_ left: Self, _ right: Self) -> Bool {
     switch (left, right) {
     case (.file(_, let line, let column), .file(_, let otherLine, let otherColumn)):
@@ -52,12 +52,12 @@ extension ConfigurationOrigin {
   }
 }
 
-/// Everything that is wrong in the configuration.
+/// All problems of the configuration.
 public struct ConfigurationError: Error, Equatable, CustomStringConvertible {
-  /// At least one problem, in the order of the file.
+  /// The problems, at least one, in the order of the file.
   public let problems: [ConfigurationProblem]
 
-  /// The problems, one a line.
+  /// The problems, one per line.
   public var description: String {
     problems.map(\.description).joined(separator: "\n")
   }

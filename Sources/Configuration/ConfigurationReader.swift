@@ -1,25 +1,24 @@
 internal import Threading
 
-/// Gives a document its meaning: whoever needs a key asks for it, and what nobody asked for is wrong.
+/// Interprets a document: its users ask for the keys that they know, and all other keys are wrong.
 ///
-/// Asking never fails: a problem is recorded, the default answered, and the reading goes on, so that
-/// `finish` can report all problems together. Asking is also the only declaration of a key, so
-/// `settings` lists all there are.
+/// Asking never fails. A problem is recorded and the default returned, so that ``finish(ignoring:)`` can report all
+/// problems together. Asking is also the only declaration of a key, so ``settings`` lists all that exist.
 public final class ConfigurationReader: Sendable {
-  /// At most so many problems are kept; a file may have as many as it has bytes.
+  /// The number of problems that are kept. A file may have as many as it has bytes.
   static let problemLimit = 100
 
   private struct State {
     var settings: [ConfigurationSetting] = []
     var problems: [ConfigurationProblem] = []
     var dataFolder = ""
-    /// The keys that were asked for, in full.
+    /// The full keys that were asked for.
     var keys: Set<String> = []
-    /// The sections that were opened, in full; elements of an array of tables among them.
+    /// The full names of the sections that were opened, including elements of arrays of tables.
     var sections: Set<String> = []
-    /// The names asked for in each section, to suggest from.
+    /// The names that were asked for in each section, for suggestions.
     var names: [String: Set<String>] = [:]
-    /// The key that each variable belongs to, and how deep its section is nested.
+    /// The key of each variable, and the depth of its section.
     var variables: [String: (key: String, depth: Int)] = [:]
 
     mutating func record(_ problem: ConfigurationProblem) {
@@ -30,7 +29,7 @@ public final class ConfigurationReader: Sendable {
   private let document: ConfigurationDocument
   private let state: Lock<State>
 
-  /// A reader that has read `[server] data` and nothing else.
+  /// Makes a reader that has read `[server] data` and nothing else.
   public init(_ document: ConfigurationDocument) {
     self.document = document
     state = Lock(State(problems: document.problems))
@@ -43,13 +42,13 @@ public final class ConfigurationReader: Sendable {
     state.withLock { $0.dataFolder = folder }
   }
 
-  /// The folder of all that the daemon keeps: `[server] data`.
+  /// The folder of everything that the daemon keeps: `[server] data`.
   public var dataFolder: String { state.withLock(\.dataFolder) }
 
   /// The folder that relative paths are relative to, with a slash at its end unless it is empty.
   var configurationFolder: String { document.folder }
 
-  /// The section of the given name: `server`, or a service's own.
+  /// Returns the section of the given name: `server`, or a service's own.
   public func section(_ name: String) -> ConfigurationSection {
     guard case .table(let table) = document.root.value else {
       return ConfigurationSection(reader: self, name: name, table: [:])
@@ -60,11 +59,12 @@ public final class ConfigurationReader: Sendable {
   /// Every key that was asked for so far, in the order of asking.
   public var settings: [ConfigurationSetting] { state.withLock(\.settings) }
 
-  /// Throws all problems if there are any: those met so far, keys of the file and variables of the
-  /// environment that nobody asked for. To be called when everybody has read.
+  /// Reports all problems, including keys of the file and variables of the environment that nobody asked for. Call it
+  /// after all keys are read.
   ///
-  /// - Parameter ignored: top-level sections that nobody reads now, such as those of services that
-  ///   are switched off; what is in them isn't looked at.
+  /// - Parameter ignored: top-level sections that nobody reads and that aren't checked, such as those of services that
+  ///   are switched off.
+  /// - Throws: ``ConfigurationError`` if there are problems.
   public func finish(ignoring ignored: Set<String> = []) throws(ConfigurationError) {
     let problems = state.withLock { state in
       state.problems + unreadKeys(state, ignoring: ignored)
@@ -73,7 +73,7 @@ public final class ConfigurationReader: Sendable {
     try Self.report(problems)
   }
 
-  /// As `finish`, for what is in one section only.
+  /// Reports the problems of one section only, as ``finish(ignoring:)``.
   func finish(_ section: ConfigurationSection) throws(ConfigurationError) {
     let problems = state.withLock { state in
       let all =
@@ -92,7 +92,8 @@ public final class ConfigurationReader: Sendable {
   }
 }
 
-// What sections do.
+// MARK: - For sections
+
 extension ConfigurationReader {
   func record(_ problem: ConfigurationProblem) {
     state.withLock { $0.record(problem) }
@@ -110,7 +111,9 @@ extension ConfigurationReader {
     .file(document.file ?? "", line: place.line, column: place.column)
   }
 
-  /// Notes that the section is asked for; false if it was before.
+  /// Records that a section is opened.
+  ///
+  /// - Returns: whether it was not opened before.
   func open(_ section: String, name: String, in parent: String) -> Bool {
     state.withLock { state in
       state.names[parent, default: []].insert(name)
@@ -118,8 +121,9 @@ extension ConfigurationReader {
     }
   }
 
-  /// Notes that the key is asked for and answers what is written for it: by the variable if there
-  /// is one, else in the file. `isFirst` is false if the key was asked for before.
+  /// Records that a key is asked for.
+  ///
+  /// - Returns: the value of the environment variable or else of the file, and whether the key was not asked for before.
   func claim(
     _ name: String, in section: ConfigurationSection
   ) -> (written: WrittenValue?, isFirst: Bool) {
@@ -137,9 +141,8 @@ extension ConfigurationReader {
     }
   }
 
-  /// Whether the variable is for this key: of two keys spelled alike, the one of the longer section
-  /// name has it. It must be asked for first; else both may have taken the value, and the variable
-  /// is refused.
+  /// Returns whether a variable is for this key. Of two keys that are spelled alike, the one of the longer section name
+  /// owns the variable. It must be asked for first: else both may have taken the value, and the variable is refused.
   private func owns(_ variable: String, _ key: String, _ depth: Int, _ state: inout State) -> Bool {
     let owner = state.variables[variable]
     if let owner, owner.key != key, owner.depth >= depth { return false }
@@ -153,7 +156,8 @@ extension ConfigurationReader {
   }
 }
 
-// What nobody asked for.
+// MARK: - Unread keys
+
 extension ConfigurationReader {
   private func unreadKeys(_ state: State, ignoring ignored: Set<String>) -> [ConfigurationProblem] {
     guard case .table(var table) = document.root.value else { return [] }

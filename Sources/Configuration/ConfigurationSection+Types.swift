@@ -1,12 +1,12 @@
 extension ConfigurationSection {
-  /// A string.
+  /// Reads a string.
   public func string(_ name: String, default fallback: String) -> String {
     read(name, default: fallback, text: \.quoted) { written throws(Mismatch) in
       try written.string("a string")
     }
   }
 
-  /// Text that is never shown. Empty: none.
+  /// Reads text that is never shown, which is empty by default.
   public func secret(_ name: String) -> Secret {
     read(name, default: Secret(""), isSecret: true, text: { $0.value.quoted }) {
       written throws(Mismatch) in
@@ -14,7 +14,7 @@ extension ConfigurationSection {
     }
   }
 
-  /// A truth value.
+  /// Reads true or false.
   public func bool(_ name: String, default fallback: Bool) -> Bool {
     read(name, default: fallback, text: \.description) { written throws(Mismatch) in
       switch written.value {
@@ -26,7 +26,7 @@ extension ConfigurationSection {
     }
   }
 
-  /// A whole number in a range.
+  /// Reads a whole number in a range.
   public func integer(
     _ name: String, default fallback: Int, in range: ClosedRange<Int>
   ) -> Int {
@@ -44,9 +44,12 @@ extension ConfigurationSection {
     }
   }
 
-  /// A span of time, written as a whole number with one of the units ms, s, m, h, d.
+  /// Reads a duration: a whole number with one of the units ms, s, m, h, d.
   ///
-  /// - Parameter range: what is allowed; if not given, up to ten years.
+  /// - Parameters:
+  ///   - name: the key.
+  ///   - fallback: the default.
+  ///   - range: the allowed durations, by default up to ten years.
   public func duration(
     _ name: String, default fallback: Duration,
     in range: ClosedRange<Duration> = .zero ... .seconds(315_360_000)
@@ -56,9 +59,12 @@ extension ConfigurationSection {
       kind: "a duration", parse: TimeSpan.parse, text: TimeSpan.text)
   }
 
-  /// A size in bytes, written as a whole number with one of the units B, KiB, MiB, GiB, TiB.
+  /// Reads a size in bytes: a whole number with one of the units B, KiB, MiB, GiB, TiB.
   ///
-  /// - Parameter range: what is allowed, in bytes.
+  /// - Parameters:
+  ///   - name: the key.
+  ///   - fallback: the default, in bytes.
+  ///   - range: the allowed sizes, in bytes.
   public func size(
     _ name: String, default fallback: Int, in range: ClosedRange<Int> = 0...(1 << 50)
   ) -> Int {
@@ -81,7 +87,7 @@ extension ConfigurationSection {
     }
   }
 
-  /// One of an enumeration's raw values.
+  /// Reads one of an enumeration's raw values.
   public func choice<Choice>(_ name: String, default fallback: Choice) -> Choice
   where Choice: CaseIterable & RawRepresentable, Choice.RawValue == String {
     read(name, default: fallback, text: \.rawValue.quoted) { written throws(Mismatch) in
@@ -95,8 +101,8 @@ extension ConfigurationSection {
     }
   }
 
-  /// The path of a file or folder. Empty: none, and it stays empty. A relative path that is
-  /// written is made one relative to the base; the default is taken as it is.
+  /// Reads the path of a file or folder. An empty one stays empty, and a relative one is put behind the base. The default
+  /// is taken as it is.
   public func path(
     _ name: String, default fallback: String, relativeTo base: PathBase = .configuration
   ) -> String {
@@ -105,20 +111,22 @@ extension ConfigurationSection {
     }
   }
 
-  /// A path as it is to be opened.
+  /// Returns a path as it is to be opened.
   func resolve(_ path: String, relativeTo base: PathBase) -> String {
-    if path.isEmpty || path.hasPrefix("/") { return path }
+    if path.isEmpty || path.hasPrefix("/") { return path.normalizedPath }
     return switch base {
-    case .configuration: reader.configurationFolder + path
-    case .data: "\(reader.dataFolder)/\(path)"
+    case .configuration: (reader.configurationFolder + path).normalizedPath
+    case .data: "\(reader.dataFolder)/\(path)".normalizedPath
     }
   }
 
-  /// A string that must have a form of its own.
+  /// Reads a string of a certain form.
   ///
   /// - Parameters:
-  ///   - expected: the form in words, as it follows "expected": `a network such as "10.0.0.0/8"`.
-  ///   - parse: the value of the string; nil if it hasn't the form.
+  ///   - name: the key.
+  ///   - fallback: the default.
+  ///   - expected: the form in words that follow "expected", such as `a network such as "10.0.0.0/8"`.
+  ///   - parse: makes the value of a string, or nil if it hasn't the form.
   public func value<Value: CustomStringConvertible>(
     _ name: String, default fallback: Value, expected: String, parse: (String) -> Value?
   ) -> Value {
@@ -130,7 +138,7 @@ extension ConfigurationSection {
     }
   }
 
-  /// A string that must have a form of its own, or be empty: none, which is the default.
+  /// Reads a string of a certain form, or nil for an empty string, which is the default.
   public func optionalValue<Value: CustomStringConvertible>(
     _ name: String, expected: String, parse: (String) -> Value?
   ) -> Value? {
@@ -143,16 +151,18 @@ extension ConfigurationSection {
     }
   }
 
-  /// A list of strings; in a variable separated by commas.
+  /// Reads a list of strings, which are separated by commas in a variable.
   public func strings(_ name: String, default fallback: [String]) -> [String] {
     values(name, default: fallback, expected: "a string") { $0 }
   }
 
-  /// A list of strings that must have a form of their own; in a variable separated by commas.
+  /// Reads a list of strings of a certain form, which are separated by commas in a variable.
   ///
   /// - Parameters:
-  ///   - expected: the form of one in words, as it follows "expected".
-  ///   - parse: the value of one string; nil if it hasn't the form.
+  ///   - name: the key.
+  ///   - fallback: the default.
+  ///   - expected: the form of one string in words that follow "expected".
+  ///   - parse: makes the value of one string, or nil if it hasn't the form.
   public func values<Value: CustomStringConvertible>(
     _ name: String, default fallback: [Value], expected: String, parse: (String) -> Value?
   ) -> [Value] {
@@ -164,7 +174,7 @@ extension ConfigurationSection {
     }
   }
 
-  /// A list of some of the given names, none twice; in a variable separated by commas.
+  /// Reads a list of some of the given names, none of them twice, which are separated by commas in a variable.
   public func names(
     _ name: String, default fallback: [String], among known: [String]
   ) -> [String] {
@@ -202,8 +212,7 @@ extension ConfigurationSection {
     }
   }
 
-  /// A table whose keys are free and whose values are strings; in a variable `key=value` pairs
-  /// separated by commas.
+  /// Reads a table of strings with any keys. In a variable, it is `key=value` pairs separated by commas.
   public func dictionary(_ name: String) -> [String: String] {
     let expected = "a table of strings"
     return read(
@@ -250,7 +259,7 @@ extension ConfigurationSection {
   }
 }
 
-/// What a relative path is relative to.
+/// The folder that a relative path is relative to.
 public enum PathBase: Sendable {
   /// The folder of the configuration file, or the working directory if there is none.
   case configuration

@@ -1,17 +1,16 @@
-/// A table of the configuration, from which its keys are read; each with the default that holds
-/// where nothing is written, and each named here only.
+/// A table of the configuration, whose keys are read one by one, each with its default.
 ///
-/// Reading never fails: what is wrong is recorded for `finish`, and the default is answered.
+/// Reading never fails: a problem is recorded for ``finish()``, and the default is returned.
 public struct ConfigurationSection: Sendable {
   let reader: ConfigurationReader
-  /// The section's name in full: `msgr.apns`, or `tokenscript.clients[0]`.
+  /// The section's full name: `msgr.apns`, or `tokenscript.clients[0]`.
   public let name: String
   let table: [String: TOMLNode]
-  /// The start of the variables that override its keys; nil if none can: in an array of tables.
+  /// The start of the variables that override keys, or nil in an array of tables, where none can.
   private let variablePrefix: String?
   let depth: Int
 
-  /// The root.
+  /// Makes the root.
   init(reader: ConfigurationReader, name: String, table: [String: TOMLNode]) {
     self.reader = reader
     self.name = name
@@ -31,17 +30,17 @@ public struct ConfigurationSection: Sendable {
     depth = parent.depth + 1
   }
 
-  /// A key of this section in full.
+  /// Returns the full name of a key of this section.
   func key(_ name: String) -> String {
     self.name.isEmpty ? name.asKey : "\(self.name).\(name.asKey)"
   }
 
-  /// The variable that overrides a key of this section.
+  /// Returns the variable that overrides a key of this section.
   func variable(_ name: String) -> String? {
     variablePrefix.map { $0 + name.uppercased() }
   }
 
-  /// Whether the problem is with something in this section.
+  /// Returns whether a problem concerns something in this section.
   func concerns(_ problem: ConfigurationProblem) -> Bool {
     if problem.key.hasPrefix(name) {
       let rest = problem.key.dropFirst(name.count)
@@ -53,13 +52,13 @@ public struct ConfigurationSection: Sendable {
     return variable.hasPrefix(variablePrefix)
   }
 
-  /// The folder of all that the daemon keeps, for defaults of paths.
+  /// The folder of everything that the daemon keeps, for defaults of paths.
   public var dataFolder: String { reader.dataFolder }
 
-  /// The section nested in this one under the given name, an inline table as well.
+  /// Returns the section of the given name that is nested in this one. It may be an inline table.
   ///
-  /// Where a key of this section and one of the nested section have the same environment variable,
-  /// it is for the latter; then the nested section must be read first.
+  /// If a key of this section and one of the nested section have the same environment variable, it is for the latter.
+  /// Then the nested section must be read first.
   public func section(_ name: String) -> ConfigurationSection {
     let key = key(name)
     let isFirst = reader.open(key, name: name, in: self.name)
@@ -75,8 +74,7 @@ public struct ConfigurationSection: Sendable {
       of: self, name: key, table: inner, variablePrefix: variable(name).map { $0 + "_" })
   }
 
-  /// The tables of an array of tables, `[[name]]`; none if nothing is written. No variable can
-  /// override it.
+  /// Returns the tables of an array of tables, `[[name]]`, or none if nothing is given. No variable can override it.
   public func tables(_ name: String) -> [ConfigurationSection] {
     let key = key(name)
     let (written, isFirst) = reader.claim(name, in: self)
@@ -102,23 +100,26 @@ public struct ConfigurationSection: Sendable {
     return sections
   }
 
-  /// Whether a key that was read before has its value from the file or the environment, and not
-  /// from a default.
+  /// Returns whether a key that was read before has its value from the file or the environment, not from the default.
   public func isGiven(_ name: String) -> Bool {
     reader.setting(key(name)).map { $0.origin != .default } ?? false
   }
 
   /// Records that a key's value, though of the right type, can't be used.
   ///
-  /// - Parameter message: what was expected; it is shown behind the place and the key.
+  /// - Parameters:
+  ///   - name: the key.
+  ///   - message: the expected value, shown behind the place and the key.
   public func reject(_ name: String, _ message: String) {
     let key = key(name)
     let origin = reader.setting(key)?.origin ?? .default
     reader.record(ConfigurationProblem(origin: origin, key: key, message: message))
   }
 
-  /// Throws the problems of this section and those nested in it, the keys that were not read among
-  /// them. To be called by whoever read the whole section and is about to use it.
+  /// Reports the problems of this section and the nested ones, including keys that were not read. Call it after the
+  /// whole section is read.
+  ///
+  /// - Throws: ``ConfigurationError`` if there are problems.
   public func finish() throws(ConfigurationError) {
     try reader.finish(self)
   }
@@ -126,8 +127,8 @@ public struct ConfigurationSection: Sendable {
   /// Reads one key.
   ///
   /// - Parameters:
-  ///   - text: a value as it is written in TOML.
-  ///   - parse: the value of what is written.
+  ///   - text: writes a value in TOML.
+  ///   - parse: makes a value of the written one.
   func read<Value>(
     _ name: String, default fallback: Value, isSecret: Bool = false, text: (Value) -> String,
     parse: (WrittenValue) throws(Mismatch) -> Value

@@ -1,12 +1,12 @@
 /// A key with the value that is in effect.
 public struct ConfigurationSetting: Sendable, Equatable, CustomStringConvertible {
-  /// The key in full, such as `server.limits.body`.
+  /// The full key, such as `server.limits.body`.
   public let key: String
-  /// The value as it would be written in TOML; `"***"` for a secret, `""` for none.
+  /// The value as it would be written in TOML: `"***"` for a secret, `""` for none.
   public let value: String
-  /// Where the value comes from.
+  /// The origin of the value.
   public let origin: ConfigurationOrigin
 
-  /// `key = value  # origin`.
+  /// The setting as `key = value  # origin`.
   public var description: String { "\(key) = \(value)  # \(origin)" }
 }

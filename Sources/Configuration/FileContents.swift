@@ -1,16 +1,17 @@
 internal import Glibc
 
-/// Why a file couldn't be read: the system's words for it.
+/// The reason why a file couldn't be read, in the system's words.
 public struct FileError: Error {
-  /// The words.
+  /// The reason.
   public let message: String
 }
 
-/// The bytes of a file.
+/// Reads a file.
 ///
 /// - Parameters:
-///   - path: where it is.
-///   - limit: how many bytes it may have.
+///   - path: the path of the file.
+///   - limit: the largest allowed size in bytes.
+/// - Returns: the content.
 /// - Throws: ``FileError``.
 public func contents(ofFile path: String, limit: Int) throws(FileError) -> [UInt8] {
   let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)

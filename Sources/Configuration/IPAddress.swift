@@ -1,12 +1,14 @@
 internal import Glibc
 
-/// An IPv4 or IPv6 address. An IPv4 address mapped into IPv6 (`::ffff:192.0.2.1`, RFC 4291 section
-/// 2.5.5.2) is the IPv4 address, so that both spellings are equal.
+/// An IPv4 or IPv6 address.
+///
+/// An IPv4 address mapped into IPv6 (`::ffff:192.0.2.1`, RFC 4291 section 2.5.5.2) is the IPv4 address, so that both
+/// spellings are equal.
 public struct IPAddress: Sendable, Hashable {
-  /// 4 or 16 bytes in network order.
+  /// The 4 or 16 bytes in network order.
   public let bytes: [UInt8]
 
-  /// The address of 4 or 16 bytes in network order; nil for any other number.
+  /// Makes an address of 4 or 16 bytes in network order, or nil of any other number.
   public init?(bytes: [UInt8]) {
     let mapped: [UInt8] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 255, 255]
     switch bytes.count {
@@ -16,13 +18,13 @@ public struct IPAddress: Sendable, Hashable {
     }
   }
 
-  /// An address in its usual text form, IPv6 without brackets and zone; nil for anything else.
+  /// Parses an address in its usual text form, IPv6 without brackets and zone. Anything else gives nil.
   public init?(_ text: String) {
     guard let bytes = Self.parse(text) else { return nil }
     self.init(bytes: bytes)
   }
 
-  /// The bytes as written: a mapped address is still 16 bytes long.
+  /// Returns the bytes as written: those of a mapped address are 16.
   static func parse(_ text: String) -> [UInt8]? {
     guard !text.utf8.contains(0) else { return nil }
     let isVersion6 = text.utf8.contains(UInt8(ascii: ":"))
@@ -33,17 +35,17 @@ public struct IPAddress: Sendable, Hashable {
     return result == 1 ? bytes : nil
   }
 
-  /// 127.0.0.1.
+  /// The address 127.0.0.1.
   public static let loopback = IPAddress(version4: [127, 0, 0, 1])
 
   private init(version4 bytes: [UInt8]) {
     self.bytes = bytes
   }
 
-  /// Whether it is an IPv4 address.
+  /// Whether this is an IPv4 address.
   public var isVersion4: Bool { bytes.count == 4 }
 
-  /// Whether it is of this machine: 127.0.0.0/8 or ::1.
+  /// Whether the address is one of 127.0.0.0/8 or ::1.
   public var isLoopback: Bool {
     isVersion4 ? bytes[0] == 127 : bytes.dropLast().allSatisfy { $0 == 0 } && bytes[15] == 1
   }

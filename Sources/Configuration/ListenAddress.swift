@@ -1,28 +1,28 @@
-/// Where the server listens, and whether it speaks TLS there.
+/// An address that the server listens at, with or without TLS.
 public struct ListenAddress: Sendable, Hashable {
   /// The socket's address.
   public enum Endpoint: Sendable, Hashable {
-    /// A TCP port; 0: any that is free.
+    /// A TCP port, or any free one for 0.
     case tcp(IPAddress, port: UInt16)
     /// The path of a Unix-domain socket, at most 107 bytes.
     case unix(path: String)
   }
 
-  /// The longest path of a socket in bytes: `sun_path` less its terminator.
+  /// The longest path of a socket in bytes: `sun_path` without its terminator.
   static let longestPath = 107
 
   /// The socket's address.
   public let endpoint: Endpoint
-  /// Whether TLS is spoken: `https://`.
+  /// Whether TLS is spoken (`https://`).
   public let isSecure: Bool
 
-  /// The address of its parts.
+  /// Makes an address of its parts.
   public init(_ endpoint: Endpoint, isSecure: Bool = false) {
     self.endpoint = endpoint
     self.isSecure = isSecure
   }
 
-  /// Whether only this machine can reach it: a loopback address or a Unix-domain socket.
+  /// Whether only this machine can reach the address: a loopback address or a Unix-domain socket.
   public var isLocal: Bool {
     switch endpoint {
     case .tcp(let address, _): address.isLoopback
@@ -30,12 +30,13 @@ public struct ListenAddress: Sendable, Hashable {
     }
   }
 
-  /// An address from `127.0.0.1:8080`, `[::1]:8080` or `unix:/run/awd.sock`, with `https://` or
-  /// `http://` in front or not; nil for anything else.
+  /// Parses an address.
   ///
   /// - Parameters:
+  ///   - text: `127.0.0.1:8080`, `[::1]:8080` or `unix:/run/awd.sock`, with or without `https://` or `http://` in front.
+  ///     Anything else gives nil.
   ///   - isSecure: whether TLS is spoken if the text doesn't say.
-  ///   - folder: put in front of a relative socket path; with a slash at its end, or empty.
+  ///   - folder: the folder of a relative socket path, with a slash at its end, or empty.
   public init?(_ text: String, isSecure: Bool = false, folder: String = "") {
     var rest = text[...]
     var isSecure = isSecure
@@ -51,7 +52,7 @@ public struct ListenAddress: Sendable, Hashable {
   }
 
   private static func unix(_ path: String, folder: String) -> Endpoint? {
-    let whole = path.hasPrefix("/") ? path : folder + path
+    let whole = (path.hasPrefix("/") ? path : folder + path).normalizedPath
     guard !path.isEmpty, !path.hasSuffix("/"), !path.utf8.contains(0),
       whole.utf8.count <= longestPath
     else { return nil }
@@ -73,7 +74,7 @@ public struct ListenAddress: Sendable, Hashable {
 }
 
 extension ListenAddress: CustomStringConvertible {
-  /// `http://127.0.0.1:8080`, `https://[::1]:8443`, `http://unix:/run/awd.sock`.
+  /// The address as a URL: `http://127.0.0.1:8080`, `https://[::1]:8443`, `http://unix:/run/awd.sock`.
   public var description: String {
     let scheme = isSecure ? "https://" : "http://"
     return switch endpoint {

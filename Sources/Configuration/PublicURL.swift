@@ -1,17 +1,17 @@
-/// The URL under which the server is reached from outside: absolute, `http` or `https`, without
-/// user, query and fragment. A path is allowed; slashes at its end are cut.
+/// The URL at which clients reach the server: absolute, `http` or `https`, without user, query and fragment. It may have
+/// a path, whose trailing slashes are cut.
 public struct PublicURL: Sendable, Hashable, CustomStringConvertible {
-  /// Whether it is `https`.
+  /// Whether the scheme is `https`.
   public let isSecure: Bool
-  /// Host and, if one is given, port.
+  /// The host, with the port if one is given.
   public let authority: String
-  /// The path: empty, or with a slash in front and none at its end.
+  /// The path, which is empty or has a slash in front and none at its end.
   public let path: String
 
   /// The URL without a slash at its end.
   public var description: String { (isSecure ? "https://" : "http://") + authority + path }
 
-  /// A URL of this kind (RFC 3986, in ASCII); nil for anything else.
+  /// Parses a URL of this kind (RFC 3986, in ASCII). Anything else gives nil.
   public init?(_ text: String) {
     let scheme = text.hasPrefix("https://") ? "https://" : "http://"
     guard text.hasPrefix(scheme) else { return nil }
@@ -44,7 +44,7 @@ public struct PublicURL: Sendable, Hashable, CustomStringConvertible {
       }
   }
 
-  /// Segments of `pchar` (RFC 3986, section 3.3), "%" only with two hexadecimal digits.
+  /// Returns whether a text consists of segments of `pchar` (RFC 3986 section 3.3).
   private static func isPath(_ text: Substring) -> Bool {
     var escapeDigits = 0
     for byte in text.utf8 {

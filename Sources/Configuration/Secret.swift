@@ -1,19 +1,19 @@
-/// A password, key or token: text that doesn't show in descriptions, logs and dumps.
+/// A password, key or token: text that doesn't appear in descriptions, logs and dumps.
 public struct Secret: Sendable {
-  /// The text itself, for its one use.
+  /// The text itself.
   public let value: String
 
-  /// A secret of the given text.
+  /// Makes a secret of a text.
   public init(_ value: String) {
     self.value = value
   }
 
-  /// Whether there is none.
+  /// Whether the text is empty.
   public var isEmpty: Bool { value.isEmpty }
 }
 
 extension Secret: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-  /// `***`, or nothing for an empty secret.
+  /// The text `***`, or nothing for an empty secret.
   public var description: String { isEmpty ? "" : "***" }
   /// The same as the description.
   public var debugDescription: String { description }

@@ -1,58 +1,32 @@
-/// What the sections `[server]`, `[log]` and `[store]` say: all that isn't a service's own.
+public import Observability
+
+/// The sections `[server]`, `[log]` and `[store]`: everything that isn't a service's own.
 public struct ServerConfiguration: Sendable {
   /// The certificate and key for TLS.
   public struct TLS: Sendable, Hashable {
-    /// Path of the certificate chain, PEM.
+    /// The path of the certificate chain, in PEM.
     public let certificate: String
-    /// Path of the private key, PEM.
+    /// The path of the private key, in PEM.
     public let key: String
   }
 
-  /// What a client may use up.
+  /// The limits on clients.
   public struct Limits: Sendable, Hashable {
-    /// Longest body of a request, in bytes.
+    /// The largest body of a request, in bytes.
     public let body: Int
-    /// Longest head of a request, in bytes.
+    /// The largest head of a request, in bytes.
     public let header: Int
-    /// How long the head of a request may take.
+    /// The time in which the head of a request must arrive.
     public let headerTimeout: Duration
-    /// How long a connection may be without traffic.
+    /// The time that a connection may be without traffic.
     public let idleTimeout: Duration
-    /// Most connections at a time.
+    /// The largest number of connections at a time.
     public let connections: Int
   }
 
-  /// What is logged, and how.
-  public struct Log: Sendable, Hashable {
-    /// The least that is logged.
-    public enum Level: String, Sendable, CaseIterable {
-      /// For whoever looks for a fault.
-      case debug
-      /// What happens.
-      case info
-      /// What should be looked at.
-      case warning
-      /// What failed.
-      case error
-    }
-
-    /// How a line looks.
-    public enum Format: String, Sendable, CaseIterable {
-      /// For people.
-      case text
-      /// A JSON object a line.
-      case json
-    }
-
-    /// `[log] level`.
-    public let level: Level
-    /// `[log] format`.
-    public let format: Format
-  }
-
-  /// Where the data is stored.
+  /// The place of the database.
   public enum Store: Sendable, Hashable, CustomStringConvertible {
-    /// In an SQLite file of the given path.
+    /// An SQLite file of the given path.
     case sqlite(path: String)
 
     /// The URL.
@@ -63,32 +37,36 @@ public struct ServerConfiguration: Sendable {
     }
   }
 
-  /// Where the server listens; at least one address.
+  /// The addresses that the server listens at, at least one.
   public let listen: [ListenAddress]
   /// The services that are switched on.
   public let services: [String]
-  /// How many event loops there are; 0: one a core.
-  public let threads: Int
+  /// The number of event loops, or nil for one per core.
+  public let threads: Int?
   /// The folder of keys and database.
   public let data: String
-  /// Whose `X-Forwarded-For` and `X-Forwarded-Proto` count.
+  /// The proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` count.
   public let trustedProxies: [AddressRange]
-  /// The server's URL as seen from outside; nil: taken from each request.
+  /// The server's URL as seen from outside, or nil to take it from each request.
   public let publicURL: PublicURL?
-  /// Where metrics and debug pages answer; nil: with everything else, for loopback only.
+  /// The address of metrics and debug pages, or nil to serve them with everything else, for loopback only.
   public let adminListen: ListenAddress?
-  /// nil: no TLS.
+  /// The certificate and key, or nil without TLS.
   public let tls: TLS?
   /// `[server] limits`.
   public let limits: Limits
-  /// `[log]`.
-  public let log: Log
+  /// `[log] level`.
+  public let logLevel: Log.Level
+  /// `[log] format`.
+  public let logFormat: Log.Format
   /// `[store] url`.
   public let store: Store
 
-  /// Reads the three sections; problems are recorded in the reader.
+  /// Reads the three sections. Problems are recorded in the reader.
   ///
-  /// - Parameter knownServices: the names of all services there are; all of them are the default.
+  /// - Parameters:
+  ///   - reader: the configuration.
+  ///   - knownServices: the names of all services. By default, all of them are switched on.
   public init(_ reader: ConfigurationReader, knownServices: [String]) {
     let server = reader.section("server")
     let tls = Self.tls(server.section("tls"))
@@ -108,7 +86,8 @@ public struct ServerConfiguration: Sendable {
       server.reject("listen", "expected `tls` with a certificate and a key, as \(first) needs them")
     }
     services = server.names("services", default: knownServices, among: knownServices)
-    threads = server.integer("threads", default: 0, in: 0...1024)
+    let threads = server.integer("threads", default: 0, in: 0...1024)
+    self.threads = threads > 0 ? threads : nil
     data = reader.dataFolder
     trustedProxies = server.values(
       "trusted_proxies", default: [],
@@ -128,8 +107,8 @@ public struct ServerConfiguration: Sendable {
       }
     }
     let log = reader.section("log")
-    self.log = Log(
-      level: log.choice("level", default: .info), format: log.choice("format", default: .text))
+    logLevel = log.choice("level", default: .info)
+    logFormat = log.choice("format", default: .text)
     store = Self.store(reader.section("store"))
   }
 
@@ -168,7 +147,7 @@ public struct ServerConfiguration: Sendable {
 }
 
 extension ListenAddress {
-  /// Whether both can't be listened on at once; each port 0 is another one.
+  /// Returns whether both addresses can't be listened at together. Each port 0 is another one.
   fileprivate func isSameSocket(as other: ListenAddress) -> Bool {
     if case .tcp(_, port: 0) = endpoint { return false }
     return endpoint == other.endpoint

@@ -1,5 +1,5 @@
 extension String {
-  /// The text in one line: characters that don't show stand as TOML's escapes.
+  /// The text in one line, with TOML's escapes for invisible characters.
   var singleLine: String {
     var text = ""
     for scalar in unicodeScalars {
@@ -21,7 +21,7 @@ extension String {
     return text
   }
 
-  /// As a TOML basic string in one line.
+  /// The text as a TOML basic string in one line.
   var quoted: String {
     var text = ""
     for scalar in unicodeScalars {
@@ -31,7 +31,7 @@ extension String {
     return "\"\(text.singleLine)\""
   }
 
-  /// As a TOML key: bare where that is possible.
+  /// The text as a TOML key, bare if possible.
   var asKey: String {
     let bare = utf8.allSatisfy { byte in
       switch byte {
@@ -44,7 +44,7 @@ extension String {
     return bare && !isEmpty ? self : quoted
   }
 
-  /// At most 64 characters of it.
+  /// The first 64 characters, with an ellipsis if there are more.
   var shortened: String {
     unicodeScalars.count <= 64 ? self : String(unicodeScalars.prefix(64)) + "…"
   }

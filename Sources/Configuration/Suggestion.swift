@@ -1,10 +1,10 @@
-/// Finds what somebody meant who mistyped a name.
+/// Finds the name that a mistyped one was meant to be.
 enum Suggestion {
   /// Longer names are not compared: the work grows with the square of their length.
   private static let longestName = 80
 
-  /// The candidate with the fewest edits from `name`, if these are few for its length: at most one
-  /// in three characters. Of two candidates alike, the first in the alphabet.
+  /// Returns the candidate with the fewest edits from a name if these are few: at most one in three characters. Of two
+  /// equal candidates it is the first in the alphabet.
   static func close(to name: String, among candidates: some Sequence<String>) -> String? {
     let length = name.unicodeScalars.count
     guard let nearest = nearest(to: name, among: candidates), nearest.edits < length,
@@ -13,7 +13,7 @@ enum Suggestion {
     return nearest.name
   }
 
-  /// The candidate with the fewest edits from `name`, however many.
+  /// Returns the candidate with the fewest edits from a name, however many.
   static func nearest(
     to name: String, among candidates: some Sequence<String>
   ) -> (name: String, edits: Int)? {
@@ -23,8 +23,8 @@ enum Suggestion {
       .min { $0.edits < $1.edits }
   }
 
-  /// The number of inserted, removed, replaced and swapped characters between two texts (optimal
-  /// string alignment distance).
+  /// Returns the number of inserted, removed, replaced and swapped characters between two texts (optimal string
+  /// alignment distance).
   static func edits(from: String, to: String) -> Int {
     let from = Array(from.unicodeScalars)
     let to = Array(to.unicodeScalars)

@@ -2,7 +2,7 @@ internal import CTOML
 
 /// A value of a TOML document with its place.
 struct TOMLNode: Sendable {
-  /// Line and column, from 1; columns count code points.
+  /// A line and a column, counted from 1. Columns count code points.
   struct Place: Sendable, Equatable, Comparable {
     let line: Int
     let column: Int
@@ -24,21 +24,24 @@ struct TOMLNode: Sendable {
 
   let value: Value
   let place: Place
-  /// Where its key stands; the value's own place for the root and for what stands in an array.
+  /// The place of the key, or of the value itself for the root and for elements of arrays.
   let keyPlace: Place
 }
 
-/// Why and where a document isn't one.
+/// The reason why a document is not TOML, with its place.
 struct TOMLError: Error {
   let place: TOMLNode.Place
   let message: String
 }
 
 extension TOMLNode {
-  /// The most bytes a document may have.
+  /// The largest size of a document, in bytes.
   static let maximumSize = Int(CTOML_MAX_SIZE)
 
-  /// The root table of a document.
+  /// Parses a document.
+  ///
+  /// - Parameter bytes: the document.
+  /// - Throws: ``TOMLError``.
   init(parsing bytes: [UInt8]) throws(TOMLError) {
     let parsed = unsafe bytes.withUnsafeBytes { unsafe ctoml_parse($0.baseAddress, $0.count) }
     guard let document = unsafe parsed else {
@@ -55,8 +58,8 @@ extension TOMLNode {
     unsafe try self.init(nodes, at: &index)
   }
 
-  /// The value at `index` with all that belongs to it; moves `index` behind. The recursion is as
-  /// deep as the document, which CTOML limits.
+  /// Takes the value at an index with everything in it, and moves the index behind. The recursion is as deep as the
+  /// document, which CTOML limits.
   private init(
     _ nodes: UnsafeBufferPointer<ctoml_node>, at index: inout Int
   ) throws(TOMLError) {
@@ -96,7 +99,7 @@ extension TOMLNode.Place {
 }
 
 extension String {
-  /// Text that isn't terminated; malformed UTF-8 is replaced.
+  /// Makes a string of text without a terminator. Malformed UTF-8 is replaced.
   fileprivate init(_ start: UnsafePointer<CChar>?, _ count: Int) {
     self = unsafe String(
       decoding: UnsafeRawBufferPointer(start: start, count: count), as: UTF8.self)

@@ -1,12 +1,12 @@
-/// What is written for a key, in the file or in a variable, before its type is known.
+/// The value of a key in the file or in a variable, before its type is known.
 struct WrittenValue {
   let value: TOMLNode.Value
   let origin: ConfigurationOrigin
-  /// Whether it is text that may stand for any type, as the environment gives it.
+  /// Whether the value is text that may stand for any type, as in the environment.
   let isText: Bool
-  /// Whether it may be a secret that must not be shown.
+  /// Whether the value may be a secret that must not be shown.
   let isHidden: Bool
-  /// `[1]` for the second value of an array; empty if it is the whole value.
+  /// The place in an array, such as `[1]` for the second value, or empty for a whole value.
   let index: String
 
   init(_ node: TOMLNode, at origin: ConfigurationOrigin, index: String = "") {
@@ -30,7 +30,7 @@ struct WrittenValue {
     self.index = index
   }
 
-  /// The value in a few words, for an error: what is long is cut, what may be secret is not shown.
+  /// Describes the value for an error: a long one is cut, and one that may be secret is not shown.
   func found(hidden: Bool = false) -> String {
     switch value {
     case .table: "a table"
@@ -44,7 +44,7 @@ struct WrittenValue {
     }
   }
 
-  /// The refusal of this value.
+  /// Makes the refusal of this value.
   func mismatch(_ expected: String, hint: String = "", hidden: Bool = false) -> Mismatch {
     Mismatch(complaints: [
       Mismatch.Complaint(
@@ -53,7 +53,7 @@ struct WrittenValue {
     ])
   }
 
-  /// The text of a string. NUL ends a string for the system's functions, so it is refused.
+  /// Returns the text of a string. NUL is refused, as it ends a string for the system's functions.
   func string(_ expected: String, hidden: Bool = false) throws(Mismatch) -> String {
     guard case .string(let text) = value else { throw mismatch(expected, hidden: hidden) }
     guard !text.utf8.contains(0) else {
@@ -62,8 +62,8 @@ struct WrittenValue {
     return text
   }
 
-  /// The values of an array, or of a comma-separated text, where spaces around the commas and an
-  /// empty text as the empty list are allowed.
+  /// Returns the values of an array, or of a comma-separated text. Spaces around the commas are ignored, and an empty
+  /// text is the empty list.
   func list(_ expected: String) throws(Mismatch) -> [WrittenValue] {
     if case .array(let nodes) = value {
       return nodes.enumerated().map { index, node in
@@ -80,7 +80,7 @@ struct WrittenValue {
   }
 }
 
-/// Why a written value isn't taken: for a list, every element that is wrong.
+/// The refusal of a written value. For a list, it names every wrong element.
 struct Mismatch: Error {
   struct Complaint {
     let origin: ConfigurationOrigin
@@ -92,7 +92,7 @@ struct Mismatch: Error {
 }
 
 extension Substring {
-  /// Without the spaces at both ends.
+  /// The text without the spaces at both ends.
   var trimmed: Substring {
     var text = drop { $0 == " " }
     while text.last == " " { text.removeLast() }

@@ -1,6 +1,6 @@
 internal import Synchronization
 
-/// A number that only grows, counted from any thread.
+/// A number that only grows, and that any thread may add to.
 public final class Counter: Sendable {
   private let count = Atomic<UInt64>(0)
 
@@ -8,7 +8,7 @@ public final class Counter: Sendable {
 
   /// Adds to the count.
   ///
-  /// - Parameter amount: how much more.
+  /// - Parameter amount: the number to add.
   public func add(_ amount: UInt64 = 1) {
     count.wrappingAdd(amount, ordering: .relaxed)
   }
@@ -17,7 +17,7 @@ public final class Counter: Sendable {
   public var value: UInt64 { count.load(ordering: .relaxed) }
 }
 
-/// Counters side by side, one for each number of a range: how often each status was answered.
+/// A counter for each number of a range, such as for each status of responses.
 @safe public final class CounterTable: @unchecked Sendable {
   // Safe to share: the memory lives as long as the object, and only atomics stand in it.
   private let counts: UnsafeMutableBufferPointer<Atomic<UInt64>>
@@ -34,9 +34,9 @@ public final class Counter: Sendable {
     unsafe counts.deallocate()
   }
 
-  /// Counts one.
+  /// Adds one to a number's count.
   ///
-  /// - Parameter number: whose count grows; outside the range nothing happens.
+  /// - Parameter number: the number. One outside the range is ignored.
   public func add(_ number: Int) {
     guard range.contains(number) else { return }
     unsafe counts[number - range.lowerBound].wrappingAdd(1, ordering: .relaxed)

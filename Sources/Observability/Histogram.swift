@@ -1,8 +1,9 @@
 internal import Synchronization
+internal import Time
 
-/// How long something takes: counts of durations in buckets, recorded from any thread.
+/// A count of durations by buckets, which any thread may add to.
 public final class Histogram: Sendable {
-  /// Upper bounds for what takes from half a millisecond to ten seconds.
+  /// Upper bounds from a tenth of a millisecond to ten seconds.
   public static let latencies: [Duration] = [
     .microseconds(100), .microseconds(250), .microseconds(500), .milliseconds(1),
     .microseconds(2500), .milliseconds(5), .milliseconds(10), .milliseconds(25), .milliseconds(50),
@@ -10,7 +11,7 @@ public final class Histogram: Sendable {
     .seconds(5), .seconds(10),
   ]
 
-  /// The upper bounds of the buckets, ascending; the last bucket has none.
+  /// The upper bounds of all buckets but the last, ascending.
   let bounds: [Duration]
   private let counts: [Counter]
   private let nanoseconds = Counter()
@@ -23,14 +24,14 @@ public final class Histogram: Sendable {
 
   /// Records a duration.
   ///
-  /// - Parameter duration: how long it took; a negative one counts as zero.
+  /// - Parameter duration: the duration. A negative one counts as zero.
   public func observe(_ duration: Duration) {
     let bucket = bounds.firstIndex { duration <= $0 } ?? bounds.count
     counts[bucket].add()
-    nanoseconds.add(UInt64(clamping: Int128(duration.attoseconds / 1_000_000_000)))
+    nanoseconds.add(UInt64(clamping: duration.nanoseconds))
   }
 
-  /// What was recorded so far, in seconds.
+  /// The recorded durations, in seconds.
   var distribution: Distribution {
     Distribution(
       bounds: bounds.map { $0 / .seconds(1) }, counts: counts.map(\.value),

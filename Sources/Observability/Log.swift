@@ -1,12 +1,12 @@
 internal import Synchronization
 public import Time
 
-/// Where events are told, one line each, to standard error or another descriptor.
+/// Writes events, one line each, to standard error or another descriptor.
 ///
-/// A value: ``with(_:)`` gives a log that adds fields to each line; all copies share the writer and
-/// the level. Nothing here blocks the caller on the descriptor, so it may be used on an event loop.
+/// A log is a value: ``with(_:)`` makes one that adds fields to each line. All copies share the writer and the level. No
+/// caller is blocked by the descriptor, so event loops may use it.
 public struct Log: Sendable {
-  /// How much an event matters.
+  /// The importance of an event.
   public enum Level: String, Sendable, CaseIterable {
     case debug, info, warning, error
 
@@ -20,15 +20,15 @@ public struct Log: Sendable {
     }
   }
 
-  /// How lines look.
-  public enum Format: String, Sendable {
+  /// The form of a line.
+  public enum Format: String, Sendable, CaseIterable {
     /// `2026-11-21T20:45:08.123Z info    message key=value key="other value"`.
     case text
-    /// One JSON object a line: `time`, `level`, `message`, then the fields.
+    /// A JSON object with `time`, `level`, `message`, and then the fields.
     case json
   }
 
-  /// Named values that belong to an event; the names are the program's own.
+  /// Named values of an event. The names are the program's own.
   public typealias Fields = KeyValuePairs<StaticString, any LogValue>
 
   private let writer: LogWriter
@@ -36,12 +36,13 @@ public struct Log: Sendable {
   private let clock: @Sendable () -> Timestamp
   private var context: [(name: StaticString, value: any LogValue)] = []
 
-  /// A log with a writer of its own.
+  /// Makes a log with a writer of its own.
   ///
   /// - Parameters:
-  ///   - level: events that matter less are not written.
-  ///   - format: how lines look.
-  ///   - descriptor: where lines are written, one `write` each; it stays open as long as the log.
+  ///   - level: the lowest level that is written.
+  ///   - format: the form of lines.
+  ///   - descriptor: the file or socket that lines are written to, one `write` each. It must stay open as long as the
+  ///     log.
   ///   - clock: tells the time of an event.
   public init(
     level: Level = .info, format: Format = .text, descriptor: Int32 = 2,
@@ -54,55 +55,55 @@ public struct Log: Sendable {
 
   /// Changes the level, for all copies of this log.
   ///
-  /// - Parameter level: events that matter less are not written.
+  /// - Parameter level: the lowest level that is written.
   public func setLevel(_ level: Level) {
     writer.rank.store(level.rank, ordering: .relaxed)
   }
 
-  /// Whether events of a level are written.
+  /// Returns whether events of a level are written.
   ///
-  /// - Parameter level: the level asked about.
+  /// - Parameter level: the level.
   public func writes(_ level: Level) -> Bool {
     level.rank >= writer.rank.load(ordering: .relaxed)
   }
 
-  /// A log that adds fields to each line.
+  /// Makes a log that adds fields to each line.
   ///
-  /// - Parameter fields: put between the message and an event's own fields.
+  /// - Parameter fields: the fields, which stand between the message and an event's own fields.
   public func with(_ fields: Fields) -> Log {
     var log = self
     for (name, value) in fields { log.context.append((name, value)) }
     return log
   }
 
-  /// Tells what only a developer wants to know.
+  /// Logs an event for developers.
   public func debug(_ message: @autoclosure () -> String, _ fields: @autoclosure () -> Fields = [:])
   {
     write(.debug, message, fields)
   }
 
-  /// Tells what an operator wants to know.
+  /// Logs an event for the operator.
   public func info(_ message: @autoclosure () -> String, _ fields: @autoclosure () -> Fields = [:])
   {
     write(.info, message, fields)
   }
 
-  /// Tells what an operator should look at.
+  /// Logs an event that the operator should look at.
   public func warning(
     _ message: @autoclosure () -> String, _ fields: @autoclosure () -> Fields = [:]
   ) {
     write(.warning, message, fields)
   }
 
-  /// Tells what failed.
+  /// Logs a failure.
   public func error(_ message: @autoclosure () -> String, _ fields: @autoclosure () -> Fields = [:])
   {
     write(.error, message, fields)
   }
 
-  /// Waits until what was told before is written; for the end of the process.
+  /// Waits until all earlier events are written, for the end of the process.
   ///
-  /// - Parameter limit: how long to wait for a reader that is stuck.
+  /// - Parameter limit: how long to wait at most, as a reader may be stuck.
   public func flush(within limit: Duration = .seconds(1)) {
     writer.flush(within: limit)
   }

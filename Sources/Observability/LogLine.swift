@@ -1,6 +1,6 @@
 internal import Time
 
-/// Builds one line of a log. Whatever a value holds, the line has one line feed, at its end.
+/// Builds one line of a log. It has one line feed, at its end, whatever its values hold.
 struct LogLine {
   private let format: Log.Format
   private var bytes: [UInt8] = []
@@ -48,7 +48,7 @@ struct LogLine {
     case .text(let text): bytes += text.utf8
     case .integer(let number): bytes += String(number).utf8
     case .number(let number) where number.isFinite: bytes += String(number).utf8
-    // JSON has no word for these.
+    // JSON has no NaN and no infinity.
     case .number: bytes += "null".utf8
     case .boolean(let flag): bytes += (flag ? "true" : "false").utf8
     }
@@ -60,8 +60,8 @@ struct LogLine {
     bytes.append(UInt8(ascii: "\""))
   }
 
-  /// Adds text with everything escaped that a terminal or a reader of lines could take for more
-  /// than text: controls, separators, and the invisible ones that change the direction.
+  /// Adds text, and escapes everything that a terminal or a reader of lines could take for more than text: controls,
+  /// separators, and invisible characters that change the direction.
   private mutating func escape(_ text: String, alsoQuotes: Bool) {
     for scalar in text.unicodeScalars {
       switch scalar {

@@ -1,10 +1,10 @@
-/// What can be the value of a log field.
+/// A type of values of log fields.
 public protocol LogValue: Sendable {
-  /// The value in a shape that a line can show.
+  /// The value in a form that a line can show.
   var logged: LogScalar { get }
 }
 
-/// The shapes of a value in a log line.
+/// The forms of a value in a log line.
 public enum LogScalar: Sendable {
   case text(String)
   case integer(Int64)
@@ -13,7 +13,7 @@ public enum LogScalar: Sendable {
 }
 
 extension String: LogValue {
-  /// The text; what could end or forge a line is escaped when it is written.
+  /// The text. Characters that could end or forge a line are escaped when it is written.
   public var logged: LogScalar { .text(self) }
 }
 

@@ -1,38 +1,38 @@
 internal import Threading
 
-/// What the metrics were in the last minutes, at even intervals.
+/// The metrics of the last minutes, at even intervals.
 public final class MetricHistory: Sendable {
-  /// How one metric went.
+  /// The course of one metric.
   public struct Series: Sendable {
-    /// What its values are.
+    /// The meaning of the values.
     public enum Kind: Sendable {
       /// A number that goes up and down.
       case level
-      /// How much a number grew in a second.
+      /// The growth of a number in a second.
       case rate
-      /// What 99 of 100 values of an interval did not exceed.
+      /// The value that 99 of 100 values of an interval did not exceed.
       case quantile
     }
 
     /// The metric's name.
     public let name: String
-    /// What it tells, in a few words.
+    /// The metric's title.
     public let help: String
-    /// What tells it from others of the name: the series of all others are summed up.
+    /// The labels that tell the series from others of the same name.
     public let labels: [(name: String, value: String)]
-    /// What its values are.
+    /// The meaning of the values.
     public let kind: Kind
-    /// The values, oldest first; nil where there was none.
+    /// The values, oldest first. Nil stands for a missing one.
     public fileprivate(set) var values: [Double?]
-    /// Since the start: the sum of a number that grows, or nil.
+    /// The number since the start, or nil for a level.
     public fileprivate(set) var total: Double?
-    /// All values of a distribution since the oldest interval.
+    /// The distribution of all values since the oldest interval.
     public fileprivate(set) var distribution: Distribution?
   }
 
   private struct Track {
     var series: Series
-    /// The distribution at each moment, oldest first.
+    /// The distributions at each moment, oldest first.
     var distributions: [Distribution] = []
   }
 
@@ -41,37 +41,36 @@ public final class MetricHistory: Sendable {
     var tracks: [String: Track] = [:]
   }
 
-  /// How far apart the moments are.
-  public let interval: Duration
+  private let interval: Duration
   private let capacity: Int
-  private let kept: Set<String>
+  private let summed: Set<String>
   private let state = Lock(State())
 
-  /// A history of nothing yet.
+  /// Makes an empty history.
   ///
   /// - Parameters:
-  ///   - interval: how far apart the moments are that ``record(_:)`` is called at.
-  ///   - capacity: how many values of each metric are kept.
-  ///   - kept: the labels that tell series apart; those that differ in others only are summed up.
-  public init(interval: Duration, capacity: Int, keeping kept: Set<String>) {
+  ///   - interval: the time between two calls of ``record(_:)``.
+  ///   - capacity: the number of values of each metric that are kept.
+  ///   - summed: the labels that don't tell series apart: series that differ in these only are added up.
+  public init(interval: Duration, capacity: Int, summingOver summed: Set<String>) {
     self.interval = interval
     self.capacity = capacity
-    self.kept = kept
+    self.summed = summed
   }
 
-  /// How each metric went, in the order of their names.
+  /// The course of each metric, in the order of names.
   public var series: [Series] {
     state.withLock { state in state.order.compactMap { state.tracks[$0]?.series } }
   }
 
-  /// Takes note of one moment.
+  /// Records the metrics of one moment.
   ///
-  /// - Parameter samples: all metrics as they are then.
+  /// - Parameter samples: all metrics at that moment.
   public func record(_ samples: [MetricSample]) {
     var sums: [(key: String, sample: MetricSample)] = []
     var places: [String: Int] = [:]
     for sample in samples {
-      let labels = sample.labels.filter { kept.contains($0.name) }
+      let labels = sample.labels.filter { !summed.contains($0.name) }
       let key = sample.name + labels.map { "\u{0}\($0.name)=\($0.value)" }.joined()
       if let place = places[key] {
         sums[place].sample = Self.sum(sums[place].sample, sample, labels)

@@ -1,21 +1,21 @@
-/// What a metric was at one moment.
+/// A metric at one moment.
 public struct MetricSample: Sendable {
-  /// What is known of it.
+  /// The value of a metric.
   public enum Value: Sendable {
     /// A number that goes up and down.
     case level(Double)
     /// A number that only grows.
     case total(Double)
-    /// Values in buckets.
+    /// Values by buckets.
     case distribution(Distribution)
   }
 
   /// The name, with the unit at its end.
   public let name: String
-  /// What it tells, in a few words.
+  /// The title.
   public let help: String
-  /// What tells it from others of the name.
+  /// The labels that tell it from others of the same name.
   public let labels: [(name: String, value: String)]
-  /// What it was.
+  /// The value.
   public let value: Value
 }

@@ -1,9 +1,9 @@
 internal import Threading
 
-/// All that is counted and measured in the process, rendered for Prometheus.
+/// The registry of everything that is counted and measured in the process, rendered for Prometheus.
 ///
-/// Counters and histograms are made once, when whatever they count is set up; recording into them
-/// takes no lock. Asking again for the same name and labels gives the same object.
+/// Counters and histograms are made once, when the counting part is set up. Recording takes no lock. A second request for
+/// the same name and labels gives the same object.
 public final class Metrics: Sendable {
   /// Names and values that tell the series of one metric apart.
   public typealias Labels = KeyValuePairs<StaticString, String>
@@ -29,40 +29,40 @@ public final class Metrics: Sendable {
     let name: String
     let help: String
     let type: String
-    /// In the order of registration.
+    /// The series in the order of registration.
     var series: [Registration] = []
   }
 
   private struct Registration {
     let pairs: [(name: String, value: String)]
-    /// The pairs as they are rendered.
+    /// The rendered pairs.
     let labels: String
     let source: Source
   }
 
   private let families = Lock<[String: Family]>([:])
 
-  /// No metrics yet.
+  /// Makes an empty registry.
   public init() {}
 
-  /// A number that only grows.
+  /// Registers a number that only grows.
   ///
   /// - Parameters:
-  ///   - name: its name, `awd_…_total`.
-  ///   - help: what it counts, in a few words.
-  ///   - labels: what tells it from others of the name.
+  ///   - name: the name, `awd_…_total`.
+  ///   - help: the title, such as “Committed writes”.
+  ///   - labels: the labels that tell it from others of the same name.
   public func counter(_ name: StaticString, _ help: String, _ labels: Labels = [:]) -> Counter {
     let source = register(name, help, labels) { .counter(Counter()) }
     guard case .counter(let counter) = source else { mismatch(name) }
     return counter
   }
 
-  /// Numbers that only grow, one for each integer of a range; those still zero are not rendered.
+  /// Registers a number that only grows for each integer of a range. Those that are zero are not rendered.
   ///
   /// - Parameters:
-  ///   - name: their name, `awd_…_total`.
-  ///   - help: what they count, in a few words.
-  ///   - labels: what tells them from others of the name.
+  ///   - name: the name, `awd_…_total`.
+  ///   - help: the title.
+  ///   - labels: the labels that tell them from others of the same name.
   ///   - label: the label that holds the integer.
   ///   - range: the integers.
   public func counters(
@@ -74,13 +74,13 @@ public final class Metrics: Sendable {
     return table
   }
 
-  /// A number that is looked up when the metrics are rendered.
+  /// Registers a number that is read when the metrics are rendered.
   ///
   /// - Parameters:
-  ///   - name: its name, with its unit at the end.
-  ///   - help: what it tells, in a few words.
-  ///   - labels: what tells it from others of the name.
-  ///   - read: gives the number; called from any thread.
+  ///   - name: the name, with the unit at its end.
+  ///   - help: the title.
+  ///   - labels: the labels that tell it from others of the same name.
+  ///   - read: returns the number, on any thread.
   public func gauge(
     _ name: StaticString, _ help: String, _ labels: Labels = [:],
     read: @escaping @Sendable () -> Double
@@ -88,13 +88,13 @@ public final class Metrics: Sendable {
     _ = register(name, help, labels) { .gauge(read) }
   }
 
-  /// A number that only grows, counted elsewhere and looked up when the metrics are rendered.
+  /// Registers a number that only grows, is counted elsewhere, and is read when the metrics are rendered.
   ///
   /// - Parameters:
-  ///   - name: its name, `awd_…_total`.
-  ///   - help: what it counts, in a few words.
-  ///   - labels: what tells it from others of the name.
-  ///   - read: gives the number; called from any thread.
+  ///   - name: the name, `awd_…_total`.
+  ///   - help: the title.
+  ///   - labels: the labels that tell it from others of the same name.
+  ///   - read: returns the number, on any thread.
   public func counter(
     _ name: StaticString, _ help: String, _ labels: Labels = [:],
     read: @escaping @Sendable () -> Double
@@ -102,12 +102,12 @@ public final class Metrics: Sendable {
     _ = register(name, help, labels) { .total(read) }
   }
 
-  /// Durations in buckets.
+  /// Registers a histogram of durations.
   ///
   /// - Parameters:
-  ///   - name: its name, `awd_…_seconds`.
-  ///   - help: what takes that long, in a few words.
-  ///   - labels: what tells it from others of the name.
+  ///   - name: the name, `awd_…_seconds`.
+  ///   - help: the title.
+  ///   - labels: the labels that tell it from others of the same name.
   ///   - bounds: the upper bounds of the buckets, ascending.
   public func histogram(
     _ name: StaticString, _ help: String, _ labels: Labels = [:],
@@ -118,13 +118,13 @@ public final class Metrics: Sendable {
     return histogram
   }
 
-  /// Values in buckets, counted elsewhere and looked up when the metrics are rendered.
+  /// Registers a distribution that is counted elsewhere, and is read when the metrics are rendered.
   ///
   /// - Parameters:
-  ///   - name: its name, with its unit at the end.
-  ///   - help: what the values are, in a few words.
-  ///   - labels: what tells it from others of the name.
-  ///   - read: gives the buckets; called from any thread.
+  ///   - name: the name, with the unit at its end.
+  ///   - help: the title.
+  ///   - labels: the labels that tell it from others of the same name.
+  ///   - read: returns the distribution, on any thread.
   public func histogram(
     _ name: StaticString, _ help: String, _ labels: Labels = [:],
     read: @escaping @Sendable () -> Distribution
@@ -132,7 +132,7 @@ public final class Metrics: Sendable {
     _ = register(name, help, labels) { .distribution(read) }
   }
 
-  /// Everything as it is now, sorted by name.
+  /// Returns all metrics as they are now, sorted by name.
   public func samples() -> [MetricSample] {
     let sorted = families.withLock { $0.values.sorted { $0.name < $1.name } }
     return sorted.flatMap { family in
@@ -155,7 +155,7 @@ public final class Metrics: Sendable {
     }
   }
 
-  /// Everything in Prometheus' text format 0.0.4, sorted by name.
+  /// Renders all metrics in Prometheus' text format 0.0.4, sorted by name.
   public func render() -> String {
     var text = ""
     let sorted = families.withLock { $0.values.sorted { $0.name < $1.name } }
@@ -187,7 +187,7 @@ public final class Metrics: Sendable {
     }
   }
 
-  /// Names are the program's own, so one name used for two kinds is a mistake in the program.
+  /// Ends the process: names are the program's own, so one name for two kinds is a programming error.
   private func mismatch(_ name: StaticString) -> Never {
     preconditionFailure("\(name) is already a metric of another kind")
   }

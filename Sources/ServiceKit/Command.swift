@@ -1,16 +1,16 @@
 /// A subcommand of the program.
 public protocol Command: Sendable {
-  /// The words that call it: `"repo verify"`.
+  /// The words that name the command: `"repo verify"`.
   static var name: String { get }
-  /// What it does, in one line without a period.
+  /// The purpose in one line without a period, for `--help`.
   static var summary: String { get }
-  /// The options and operands it takes; `--help` needs no mention.
+  /// The options and operands, without `--help`, which every command has.
   static var parameters: [CommandParameter] { get }
 
-  /// Does it.
+  /// Runs the command.
   ///
-  /// - Parameter context: its arguments, and what the program lends it.
-  /// - Throws: ``CommandError``, or anything else that describes why it was refused: exit code 1.
+  /// - Parameter context: the arguments, and the ways to reach the rest of the program.
+  /// - Throws: ``CommandError``, or another error that describes the reason of a refusal (exit code 1).
   static func run(_ context: CommandContext) async throws
 }
 
@@ -18,25 +18,24 @@ public protocol Command: Sendable {
 public enum CommandParameter: Sendable, Equatable {
   /// `--name`.
   case flag(_ name: String, _ help: String)
-  /// `--name VALUE`, or `--name=VALUE`; of several the last one counts, unless the command asks for
-  /// all.
+  /// `--name VALUE`, or `--name=VALUE`. Of several the last one counts, unless the command asks for all.
   case option(_ name: String, value: String, _ help: String)
-  /// One operand, which must be there.
+  /// One operand, which is required.
   case operand(_ name: String, _ help: String)
-  /// Further operands, at least so many.
+  /// Further operands, with their least number.
   case operands(_ name: String, atLeast: Int, _ help: String)
 
-  /// `--config FILE`, for every command that reads the configuration.
+  /// The option `--config FILE`, for every command that reads the configuration.
   public static let configuration = CommandParameter.option(
-    "config", value: "FILE", "the configuration file; without it, the development setting")
-  /// `--json`, for every command whose output a program might read.
+    "config", value: "FILE", "the configuration file; the development setting by default")
+  /// The flag `--json`, for every command whose output a program might read.
   public static let json = CommandParameter.flag("json", "print JSON")
 }
 
-/// Why a command didn't do what it was asked to.
+/// The reason why a command failed.
 public enum CommandError: Error, Sendable, Equatable {
-  /// It was refused or failed, for the reason given: exit code 1.
+  /// The command was refused or failed, for the given reason (exit code 1).
   case refused(String)
-  /// It was called wrongly: exit code 2.
+  /// The arguments are wrong (exit code 2).
   case usage(String)
 }

@@ -7,12 +7,12 @@ public struct CommandArguments: Sendable, Equatable {
 
   /// Sorts arguments.
   ///
-  /// Options may stand before, between and behind operands; `--` ends them. `-` is an operand.
+  /// Options may stand before, between and behind operands. `--` ends the options, and `-` is an operand.
   ///
   /// - Parameters:
   ///   - words: the arguments behind the command's name.
-  ///   - parameters: what the command takes.
-  /// - Throws: `.usage` with what is wrong.
+  ///   - parameters: the command's parameters.
+  /// - Throws: `.usage` that says what is wrong.
   public init(_ words: some Collection<String>, for parameters: [CommandParameter])
     throws(CommandError)
   {
@@ -36,13 +36,13 @@ public struct CommandArguments: Sendable, Equatable {
     try checkOperands(parameters)
   }
 
-  /// Whether a flag was given.
+  /// Returns whether a flag was given.
   public func has(_ flag: String) -> Bool { flags.contains(flag) }
 
-  /// The value of an option, the last of several; nil if it wasn't given.
+  /// The value of an option, the last of several, or nil if it wasn't given.
   public subscript(option: String) -> String? { values[option]?.last }
 
-  /// Every value of an option that may be given more than once, in order.
+  /// Returns every value of an option that may be given more than once, in order.
   public func all(_ option: String) -> [String] { values[option] ?? [] }
 
   private mutating func take(

@@ -1,10 +1,10 @@
 internal import FoundationEssentials
 
 extension CommandContext {
-  /// Prints a value as JSON, indented and with its keys sorted: how every command does.
+  /// Prints a value as JSON, indented and with sorted keys, in the style of every command.
   ///
-  /// - Parameter value: what is printed.
-  /// - Throws: what the value's encoding throws.
+  /// - Parameter value: the value to print.
+  /// - Throws: the error of the value's encoding.
   public func print(json value: some Encodable) throws {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes, .prettyPrinted]

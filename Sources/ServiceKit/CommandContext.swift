@@ -1,8 +1,16 @@
 public import Configuration
 
-/// What the program lends a command.
+/// The arguments of a command, and its ways to reach the rest of the program.
 public struct CommandContext: Sendable {
-  /// The arguments, as its parameters say.
+  /// Reads what ``configuration(for:)`` returns.
+  public typealias ReadConfiguration =
+    @Sendable (any Service.Type, CommandArguments) throws -> ConfigurationSection
+  /// Opens what ``serviceContext(for:onlyToRead:)`` returns; the last argument is `onlyToRead`.
+  public typealias OpenService =
+    @Sendable (any Service.Type, CommandArguments, _ onlyToRead: Bool) async throws
+    -> ServiceContext
+
+  /// The arguments, sorted by the command's parameters.
   public let arguments: CommandArguments
   /// All services that are built in, switched on or not.
   public let services: [any Service.Type]
@@ -10,57 +18,53 @@ public struct CommandContext: Sendable {
   public let environment: [String: String]
   /// Writes a line to standard output.
   public let print: @Sendable (String) -> Void
-  private let configure:
-    @Sendable (any Service.Type, CommandArguments) throws -> ConfigurationSection
-  private let lend: Lend
+  private let readConfiguration: ReadConfiguration
+  private let openService: OpenService
 
-  /// Opens what ``serviceContext(for:onlyToRead:)`` returns; the last argument is `onlyToRead`.
-  public typealias Lend =
-    @Sendable (any Service.Type, CommandArguments, Bool) async throws -> ServiceContext
-
-  /// A context.
+  /// Makes a context.
   ///
   /// - Parameters:
   ///   - arguments: the command's arguments.
   ///   - services: all services that are built in.
   ///   - environment: the environment variables.
   ///   - print: writes a line to standard output.
-  ///   - configure: makes what ``configuration(for:)`` returns.
-  ///   - lend: makes what ``serviceContext(for:onlyToRead:)`` returns.
+  ///   - readConfiguration: makes the result of ``configuration(for:)``.
+  ///   - openService: makes the result of ``serviceContext(for:onlyToRead:)``.
   public init(
     arguments: CommandArguments, services: [any Service.Type], environment: [String: String],
     print: @escaping @Sendable (String) -> Void,
-    configure:
-      @escaping @Sendable (any Service.Type, CommandArguments) throws -> ConfigurationSection,
-    lend: @escaping Lend
+    readConfiguration: @escaping ReadConfiguration, openService: @escaping OpenService
   ) {
     self.arguments = arguments
     self.services = services
     self.environment = environment
     self.print = print
-    self.configure = configure
-    self.lend = lend
+    self.readConfiguration = readConfiguration
+    self.openService = openService
   }
 
-  /// A service's section of the configuration that `--config` names, validated; nothing is opened.
+  /// Reads a service's section of the configuration that `--config` names, and opens nothing.
   ///
   /// - Parameter service: the service, switched on or not.
+  /// - Returns: the section, validated.
   /// - Throws: the configuration's problems.
   public func configuration(for service: any Service.Type) throws -> ConfigurationSection {
-    try configure(service, arguments)
+    try readConfiguration(service, arguments)
   }
 
-  /// What a service would be lent by `awd serve` with the same `--config`, with the store open:
-  /// for commands that work on the service's data, beside a running server or without one.
+  /// Opens what `awd serve` with the same `--config` would give to a service, the store included.
+  ///
+  /// For commands that work on the service's data, with a running server beside them or without one.
   ///
   /// - Parameters:
-  ///   - service: the service.
-  ///   - onlyToRead: whether a store that isn't there is to stay so: the command finds an empty one
-  ///     in memory, and no file is made that a server of another user could not open.
+  ///   - service: the service, switched on or not.
+  ///   - onlyToRead: whether a missing store is replaced by an empty one in memory. No file is made then that a
+  ///     server of another user could not open.
+  /// - Returns: the context, which is closed when the command ends.
   /// - Throws: the configuration's problems, or the store's.
   public func serviceContext(
     for service: any Service.Type, onlyToRead: Bool = false
   ) async throws -> ServiceContext {
-    try await lend(service, arguments, onlyToRead)
+    try await openService(service, arguments, onlyToRead)
   }
 }

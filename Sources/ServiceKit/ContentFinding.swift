@@ -1,38 +1,38 @@
 internal import Glibc
 
-/// What a look at a service's content found.
+/// A result of a check, good or bad, for the operator.
 public struct ContentFinding: Sendable, Equatable {
-  /// How bad it is.
+  /// The seriousness of a finding.
   public enum Grade: String, Sendable, Encodable {
-    /// As it should be.
+    /// All is as it should be.
     case good
-    /// It works, but perhaps not as it was meant.
+    /// It works, but perhaps not as intended.
     case doubtful
     /// Something will not be served, or the service will not start.
     case wrong
   }
 
-  /// How bad it is.
+  /// The seriousness.
   public let grade: Grade
-  /// What was found, and where, in one line.
+  /// The thing and its state, in one line.
   public let message: String
 
-  /// A finding.
+  /// Makes a finding.
   ///
   /// - Parameters:
-  ///   - grade: how bad it is.
-  ///   - message: what was found, and where.
+  ///   - grade: the seriousness.
+  ///   - message: the thing and its state, in one line.
   public init(_ grade: Grade, _ message: String) {
     self.grade = grade
     self.message = message
   }
 
-  /// A doubt about the file of a private key, if others than its owner may read it.
+  /// Doubts a private key's file if others than its owner may read it.
   ///
   /// - Parameters:
-  ///   - kind: what key it is, such as “TLS key”.
+  ///   - kind: the kind of key, such as “TLS key”.
   ///   - path: the file.
-  /// - Returns: nil if they may not, or there is no such file.
+  /// - Returns: the doubt, or nil if there is none or no such file.
   public static func readersOfKey(_ kind: String, _ path: String) -> ContentFinding? {
     var status = stat()
     guard unsafe stat(path, &status) == 0, status.st_mode & 0o077 != 0 else { return nil }

@@ -1,15 +1,15 @@
 internal import HTTPProtocol
 
-/// How the errors that the router answers for a service look.
+/// The form of the error responses that the router makes for a service.
 public enum ErrorStyle: Sendable {
-  /// An empty body, unless `Accept` names JSON or HTML: then a body of that type.
+  /// A body in JSON or HTML if `Accept` names one of them, else an empty body.
   case negotiated
-  /// Always `{"error":"…"}`.
+  /// A body `{"error":"…"}` in any case.
   case json
 }
 
 extension ErrorStyle {
-  /// The response to a failure.
+  /// Makes the response to a failure.
   func response(
     _ error: HTTPError, to head: RequestHead, adding fields: HeaderFields
   ) -> Response {
@@ -32,7 +32,7 @@ extension ErrorStyle {
   }
 
   private static func json(_ error: HTTPError) -> Response {
-    // Encoding text doesn't fail; if it did, the status alone would have to do.
+    // Encoding text doesn't fail. If it did, the status alone would have to do.
     (try? Response(error.status, json: error.members.merging(["error": error.message]) { $1 }))
       ?? Response(error.status)
   }

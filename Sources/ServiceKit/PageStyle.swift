@@ -1,7 +1,6 @@
-/// How the pages for people look, whichever part of the program they are of.
+/// The common style of all pages for people.
 public enum PageStyle {
-  /// What the content of every page's `style` element begins with: the colours of a light and of a
-  /// dark page, and the plain elements.
+  /// The first part of every page's `style` element: the colours of a light and of a dark page, and the plain elements.
   public static let base = """
     :root {
       color-scheme: light dark;

@@ -1,7 +1,7 @@
 public import HTTPProtocol
 
 extension Request {
-  /// Whether it was sent on this machine, and not through a proxy that says so.
+  /// Whether the request was sent on this machine, and not through a proxy that says so.
   public var isLocal: Bool {
     guard head.value(.xForwardedFor) == nil else { return false }
     let peer = origin.peer
@@ -9,7 +9,7 @@ extension Request {
     return peer.isEmpty || peer == "::1" || peer.hasPrefix("127.") || peer.hasPrefix("::ffff:127.")
   }
 
-  /// Refuses what was not sent on this machine.
+  /// Refuses requests that were not sent on this machine.
   ///
   /// - Throws: ``HTTPError``, 403.
   public func requireLocal() throws(HTTPError) {

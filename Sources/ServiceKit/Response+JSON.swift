@@ -2,12 +2,12 @@ internal import FoundationEssentials
 public import HTTPProtocol
 
 extension Response {
-  /// A response with a JSON body.
+  /// Makes a response with a JSON body.
   ///
   /// - Parameters:
   ///   - status: the status code.
-  ///   - value: what is encoded, with its keys sorted.
-  /// - Throws: what the value's encoding throws.
+  ///   - value: the body, which is encoded with sorted keys.
+  /// - Throws: the error of the value's encoding.
   public init(_ status: Status, json value: some Encodable) throws {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]

@@ -3,7 +3,7 @@ internal import HTTPServer
 internal import Observability
 internal import Storage
 
-/// A handler with all that is needed to call it, count it and tell of it, made once.
+/// A handler with everything that is needed to call it, to count requests and to log failures, made once.
 final class Route: Sendable {
   private let service: RoutedService
   private let parameterNames: [String]
@@ -22,12 +22,12 @@ final class Route: Sendable {
     self.bodyLimit = route.bodyLimit ?? bodyLimit
     self.proxies = proxies
     statuses = metrics.counters(
-      "awd_http_requests_total", "Requests answered.",
+      "awd_http_requests_total", "Requests",
       ["service": service.name, "route": route.pattern.text, "method": route.method.name],
       by: "status", 100...599)
   }
 
-  /// How a request to this route is answered.
+  /// Decides how a request to this route is answered.
   func plan(for head: RequestHead, _ matches: RouteMatches) -> RequestPlan {
     if case .length(let length) = head.framing, length > bodyLimit {
       return .refuse(refusal(HTTPError(.contentTooLarge), to: head))
@@ -74,7 +74,7 @@ final class Route: Sendable {
     }
   }
 
-  /// The response to a request that isn't let through to the handler.
+  /// Makes the response to a request that the handler doesn't get.
   func refusal(_ error: HTTPError, to head: RequestHead) -> Response {
     statuses.add(Int(error.status.code))
     return service.response(error, to: head)
@@ -105,31 +105,31 @@ final class Route: Sendable {
     return response
   }
 
-  /// Answers what a handler threw. What a caller isn't meant to know stays in the log.
+  /// Makes the response to an error of a handler. Internal details stay in the log.
   private func fail(
     _ request: Request, _ error: any Error, _ start: ContinuousClock.Instant
   ) -> Response {
-    var answer: HTTPError
+    var failure: HTTPError
     var cause: String?
     switch error {
     case let error as HTTPError:
-      answer = error
+      failure = error
     case let error as StoreError where error.isUnavailable:
-      answer = HTTPError(.serviceUnavailable, retryAfter: 1)
+      failure = HTTPError(.serviceUnavailable, retryAfter: 1)
       cause = "\(error)"
     case is CancellationError:
-      answer = HTTPError(.serviceUnavailable, retryAfter: 1)
+      failure = HTTPError(.serviceUnavailable, retryAfter: 1)
       cause = "cancelled"
     default:
-      answer = HTTPError(.internalServerError)
+      failure = HTTPError(.internalServerError)
       cause = "\(error)"
     }
-    if answer.status.code >= 500 { answer.fields.append(.requestID, request.origin.name) }
-    return finish(request, service.response(answer, to: request.head), start, cause: cause)
+    if failure.status.code >= 500 { failure.fields.append(.requestID, request.origin.name) }
+    return finish(request, service.response(failure, to: request.head), start, cause: cause)
   }
 }
 
 extension RequestOrigin {
-  /// The name that log lines and answers know a request by.
+  /// The request's name in log lines and responses.
   fileprivate var name: String { String(id, radix: 16) }
 }

@@ -1,6 +1,6 @@
 /// Routes that claim the same requests.
 public struct RouteConflict: Error, Equatable, CustomStringConvertible {
-  /// Each conflict in words, naming the services and patterns.
+  /// The conflicts in words that name the services and patterns.
   public let conflicts: [String]
 
   /// The conflicts, one a line.

@@ -1,11 +1,10 @@
 internal import HTTPProtocol
 
-/// A segment of all patterns that begin alike; an immutable tree of these is what paths are
-/// looked up in.
+/// A segment of all patterns that begin alike. Paths are looked up in an immutable tree of these.
 final class RouteNode: Sendable {
   private let literals: [(bytes: [UInt8], node: RouteNode)]
   private let digits: [(count: Int, node: RouteNode)]
-  /// The longest prefix first.
+  /// The longest prefix comes first.
   private let prefixes: [(bytes: [UInt8], node: RouteNode)]
   private let any: RouteNode?
   private let rest: RouteTarget?
@@ -14,8 +13,8 @@ final class RouteNode: Sendable {
   /// Builds the tree below a node.
   ///
   /// - Parameters:
-  ///   - targets: what the patterns lead to; no two have the same segments.
-  ///   - depth: how many segments lie above this node.
+  ///   - targets: the targets of the patterns. No two have the same segments.
+  ///   - depth: the number of segments above this node.
   init(_ targets: [RouteTarget], depth: Int = 0) {
     target = targets.first { $0.segments.count == depth }
     rest = targets.first { $0.segments.count == depth + 1 && $0.segments[depth] == .rest }
@@ -41,13 +40,13 @@ final class RouteNode: Sendable {
     self.any = any
   }
 
-  /// Finds what a path leads to.
+  /// Finds the target of a path.
   ///
   /// - Parameters:
-  ///   - path: what is left of the path; empty behind the last segment, else it begins with a slash.
-  ///   - isEncoded: whether the path holds a `%`; all of them are well-formed.
-  ///   - matches: takes where the parameters stand.
-  /// - Returns: the best match; nil if there is none.
+  ///   - path: the rest of the path: empty behind the last segment, else with a slash at its start.
+  ///   - isEncoded: whether the path holds a `%`. All of them are well-formed.
+  ///   - matches: takes the places of the parameters.
+  /// - Returns: the best match, or nil if there is none.
   func target(
     of path: ArraySlice<UInt8>, isEncoded: Bool, _ matches: inout RouteMatches
   ) -> RouteTarget? {
@@ -94,8 +93,8 @@ final class RouteNode: Sendable {
       }
   }
 
-  /// Whether a segment is one that clients resolve before they send (RFC 3986 section 5.2.4): sent
-  /// nevertheless, it is meant to lead somewhere it shouldn't.
+  /// Returns whether a segment is `.` or `..`. Clients resolve these before they send (RFC 3986 section 5.2.4): one that
+  /// is sent is meant to lead where it shouldn't.
   private static func isDots(_ segment: ArraySlice<UInt8>) -> Bool {
     segment.count <= 2 && segment.allSatisfy { $0 == UInt8(ascii: ".") }
   }

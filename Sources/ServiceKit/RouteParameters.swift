@@ -2,12 +2,12 @@ internal import HTTPProtocol
 
 /// The parts of a request's path that the parameters of its route's pattern matched.
 ///
-/// They are ranges of the path: looking one up allocates nothing unless it is percent-encoded.
+/// They are ranges of the path. Reading one allocates nothing unless it is percent-encoded.
 public struct RouteParameters: Sendable {
-  /// The most parameters that a pattern can have.
+  /// The largest number of parameters of a pattern.
   static let limit = 4
 
-  /// No parameters, for handlers called directly.
+  /// No parameters, for handlers that are called directly.
   public static let none = RouteParameters(path: [], names: [], matches: RouteMatches())
 
   private let path: ArraySlice<UInt8>
@@ -22,7 +22,7 @@ public struct RouteParameters: Sendable {
 
   /// The bytes that a parameter matched, percent-decoded.
   ///
-  /// - Parameter name: the parameter's name in the pattern; one that isn't there gives no bytes.
+  /// - Parameter name: the parameter's name in the pattern. An unknown name gives no bytes.
   public subscript(name: String) -> ArraySlice<UInt8> {
     guard let index = names.firstIndex(of: name) else { return [] }
     let bytes = path[matches[index]]
@@ -30,16 +30,16 @@ public struct RouteParameters: Sendable {
     return PercentEncoding.decode(bytes).map { $0[...] } ?? bytes
   }
 
-  /// The text that a parameter matched, percent-decoded.
+  /// Returns the text that a parameter matched, percent-decoded.
   ///
   /// - Parameter name: the parameter's name in the pattern.
-  /// - Returns: the text; nil if it is not UTF-8.
+  /// - Returns: the text, or nil if it is not UTF-8.
   public func text(_ name: String) -> String? {
     String(validating: self[name], as: UTF8.self)
   }
 }
 
-/// Where the parameters stand in a path, kept without an allocation.
+/// The places of the parameters in a path, kept without an allocation.
 struct RouteMatches: Sendable {
   private var starts: InlineArray<4, Int> = .init(repeating: 0)
   private var ends: InlineArray<4, Int> = .init(repeating: 0)

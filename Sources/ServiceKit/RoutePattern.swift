@@ -1,23 +1,23 @@
-/// A path with parameters, taken apart.
+/// A path with parameters, parsed.
 struct RoutePattern: Sendable, Hashable {
-  /// What one segment of a path must be, in the order in which alternatives are tried.
+  /// The demand on one segment of a path, in the order in which alternatives are tried.
   enum Segment: Sendable, Hashable {
     case literal([UInt8])
     case digits(Int)
-    /// Begins so, its letters in either case; in lower case here.
+    /// Begins with these bytes, which are in lower case; letters match in either case.
     case prefix([UInt8])
     case any
-    /// This segment and all behind it.
+    /// Matches this segment and all behind it.
     case rest
   }
 
-  /// As it was written.
+  /// The pattern as it was written.
   let text: String
   let segments: [Segment]
   /// The names of the parameters, in the order of the path.
   let names: [String]
 
-  /// Takes a pattern apart. Patterns are part of the program: a malformed one is a mistake in it.
+  /// Parses a pattern. Patterns are part of the program, so a malformed one is a programming error.
   init(_ text: String) {
     precondition(text.hasPrefix("/"), "the pattern \(text) begins with a slash")
     self.text = text

@@ -1,14 +1,15 @@
+internal import Configuration
 public import HTTPProtocol
 public import HTTPServer
 public import Observability
 
-/// The routes of all services, compiled: what answers the requests of a server.
+/// The compiled routes of all services, which answer the requests of a server.
 ///
-/// Immutable, so that event loops read it without a lock.
+/// The table is immutable, so that event loops read it without a lock.
 public final class RouteTable: Responder {
   private let hosts: [(name: String, root: RouteNode)]
   private let anyHost: RouteNode
-  /// The answer to `OPTIONS *`.
+  /// The response to `OPTIONS *`.
   private let options: Response
   private let unrouted: CounterTable
   private let log: Log
@@ -16,11 +17,11 @@ public final class RouteTable: Responder {
   /// Compiles routes.
   ///
   /// - Parameters:
-  ///   - routers: one a service. A service with hosts takes precedence there over one without.
-  ///   - bodyLimit: the longest body taken where a route doesn't say, in bytes.
-  ///   - proxies: whose word about where requests come from is believed.
-  ///   - log: where requests and failures are told.
-  ///   - metrics: where requests are counted.
+  ///   - routers: one for each service. On its hosts, a service takes precedence over one without hosts.
+  ///   - bodyLimit: the largest body in bytes, for routes without a limit of their own.
+  ///   - proxies: the proxies whose header fields about the origin of requests are believed.
+  ///   - log: takes requests (at the level debug) and failures.
+  ///   - metrics: counts requests.
   /// - Throws: ``RouteConflict`` if two routes claim the same requests.
   public init(
     _ routers: [Router], bodyLimit: Int = 64 << 10, proxies: TrustedProxies = TrustedProxies([]),
@@ -38,11 +39,11 @@ public final class RouteTable: Responder {
     let general = Self.merge(
       services.filter { $0.router.hosts.isEmpty }.map(\.targets), host: nil, &conflicts)
     anyHost = RouteNode(general)
-    hosts = Set(routers.flatMap(\.hosts)).sorted().map { host in
+    hosts = Set(routers.flatMap(\.hosts)).map { host in
       let own = Self.merge(
         services.filter { $0.router.hosts.contains(host) }.map(\.targets), host: host, &conflicts)
       let taken = Set(own.map(\.segments))
-      return (host, RouteNode(own + general.filter { !taken.contains($0.segments) }))
+      return (host.description, RouteNode(own + general.filter { !taken.contains($0.segments) }))
     }
     guard conflicts.isEmpty else { throw RouteConflict(conflicts: conflicts) }
 
@@ -51,15 +52,15 @@ public final class RouteTable: Responder {
     options.fields.append(.allow, Set(methods).sorted().joined(separator: ", "))
     self.options = options
     unrouted = metrics.counters(
-      "awd_http_requests_total", "Requests answered.",
+      "awd_http_requests_total", "Requests",
       ["service": "none", "route": "none", "method": "any"], by: "status", 100...599)
     self.log = log
   }
 
-  /// Decides what a request needs: its route, or an answer without one.
+  /// Finds the route of a request, or a response without one.
   ///
   /// - Parameter head: the request line and the header fields.
-  /// - Returns: how the request is to be answered.
+  /// - Returns: the way in which the request is to be answered.
   public func plan(for head: RequestHead) -> RequestPlan {
     let path = head.path
     if path.first == UInt8(ascii: "*") { return refuse(options, to: head) }
@@ -82,10 +83,10 @@ public final class RouteTable: Responder {
     return refuse(target.service.response(error, to: head), to: head)
   }
 
-  /// Answers a request as a server would, without one: for tests.
+  /// Answers a request as a server would, but without one, for tests.
   ///
   /// - Parameter request: the request with its whole body.
-  /// - Returns: the response; to `HEAD` without a body; 101 for a WebSocket that is accepted.
+  /// - Returns: the response: without a body to `HEAD`, 101 for a WebSocket that is accepted.
   public func respond(to request: Request) async -> Response {
     var response: Response
     switch plan(for: request.head) {
@@ -128,9 +129,10 @@ public final class RouteTable: Responder {
   }
 }
 
-// Compiling.
+// MARK: - Compiling
+
 extension RouteTable {
-  /// Gathers the routes of a service by their patterns' segments.
+  /// Groups the routes of a service by the segments of their patterns.
   private static func targets(
     of router: Router, bodyLimit: Int, proxies: TrustedProxies, log: Log, metrics: Metrics,
     _ conflicts: inout [String]
@@ -156,9 +158,9 @@ extension RouteTable {
     return targets
   }
 
-  /// Puts the routes of several services together; a pattern belongs to one service.
+  /// Merges the routes of several services. A pattern belongs to one service.
   private static func merge(
-    _ services: [[RouteTarget]], host: String?, _ conflicts: inout [String]
+    _ services: [[RouteTarget]], host: HostName?, _ conflicts: inout [String]
   ) -> [RouteTarget] {
     var merged: [[RoutePattern.Segment]: RouteTarget] = [:]
     for target in services.joined() {

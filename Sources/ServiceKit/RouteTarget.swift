@@ -1,13 +1,13 @@
 internal import HTTPProtocol
 
-/// All routes of one service for one pattern: what a path leads to, before the method is looked at.
+/// All routes of one service for one pattern, by method.
 final class RouteTarget: Sendable {
   let segments: [RoutePattern.Segment]
-  /// The pattern as one of the routes writes it.
+  /// The pattern, as one of the routes writes it.
   let pattern: String
   let service: RoutedService
   private let routes: [(method: Method, route: Route)]
-  /// The value of `Allow`: the methods, sorted, with those that are implied.
+  /// The value of `Allow`: the sorted methods, with those that are implied.
   let allow: String
 
   init(
@@ -24,7 +24,7 @@ final class RouteTarget: Sendable {
     allow = methods.map(\.name).sorted().joined(separator: ", ")
   }
 
-  /// The route for a method; `HEAD` is answered by the one for `GET` unless it has its own.
+  /// Returns the route for a method. The route for `GET` answers `HEAD` too, unless that has its own.
   func route(for method: Method) -> Route? {
     for (known, route) in routes where known == method { return route }
     guard method == .head else { return nil }

@@ -1,7 +1,7 @@
 internal import HTTPProtocol
 internal import Observability
 
-/// What all routes of a service have in common.
+/// The common properties of all routes of a service.
 struct RoutedService: Sendable {
   let name: String
   let errorStyle: ErrorStyle
@@ -17,11 +17,11 @@ struct RoutedService: Sendable {
     optionsFields = router.optionsFields
     self.log = log.with(["service": router.service])
     latency = metrics.histogram(
-      "awd_http_request_duration_seconds", "How long handlers took to answer.",
+      "awd_http_request_duration_seconds", "Duration of a request",
       ["service": router.service])
   }
 
-  /// The response to a failure, in the service's style.
+  /// Makes the response to a failure, in the service's style.
   func response(_ error: HTTPError, to head: RequestHead) -> Response {
     errorStyle.response(error, to: head, adding: errorFields)
   }

@@ -2,18 +2,15 @@ internal import HTTPProtocol
 public import Observability
 
 extension Router {
-  /// The routes of the program itself, for probes: `/healthz`, `/readyz` and `/version`.
+  /// Makes the program's own routes for probes: `/healthz`, `/readyz` and `/version`.
   ///
-  /// - Parameters:
-  ///   - name: the program's name; the routes' service, too.
-  ///   - version: the program's version.
-  ///   - routers: those of the services, whose readiness checks `/readyz` makes.
+  /// - Parameter routers: the services' routers, whose readiness checks `/readyz` makes.
   /// - Returns: a router for any host.
-  public static func probes(name: String, version: String, checking routers: [Router]) -> Router {
-    var router = Router(service: name)
+  public static func probes(checking routers: [Router]) -> Router {
+    var router = Router(service: Product.name)
     router.get("/healthz") { _, _ in Response(.ok, type: "text/plain", text: "ok\n") }
     router.get("/version") { _, _ in
-      try Response(.ok, json: ["name": name, "version": version])
+      try Response(.ok, json: ["name": Product.name, "version": Product.version])
     }
     router.get("/readyz") { request, _ in
       let reasons = await reasons(against: routers)
@@ -31,10 +28,10 @@ extension Router {
     return router
   }
 
-  /// Asks all readiness checks.
+  /// Makes all readiness checks.
   ///
-  /// - Parameter routers: those of the services.
-  /// - Returns: why the server isn't ready, in words; empty: it is.
+  /// - Parameter routers: the services' routers.
+  /// - Returns: the reasons why the server isn't ready; none if it is.
   public static func reasons(against routers: [Router]) async -> [String] {
     var reasons: [String] = []
     for router in routers {
@@ -45,15 +42,14 @@ extension Router {
     return reasons
   }
 
-  /// The route of the metrics, `/metrics`, in Prometheus' text format.
+  /// Makes the route of the metrics, `/metrics`, in Prometheus' text format.
   ///
   /// - Parameters:
-  ///   - name: the program's name; the route's service, too.
-  ///   - metrics: what is rendered.
-  ///   - onlyLocal: whether only peers on this machine are answered, and of these none that a proxy
-  ///     stands in front of: for a listener that the world reaches.
-  public static func metrics(name: String, of metrics: Metrics, onlyLocal: Bool) -> Router {
-    var router = Router(service: name)
+  ///   - metrics: the metrics to render.
+  ///   - onlyLocal: whether only peers on this machine that use no proxy are answered, for a listener that others reach
+  ///     too.
+  public static func metrics(_ metrics: Metrics, onlyLocal: Bool) -> Router {
+    var router = Router(service: Product.name)
     router.get("/metrics") { request, _ in
       if onlyLocal { try request.requireLocal() }
       return Response(.ok, type: "text/plain; version=0.0.4; charset=utf-8", text: metrics.render())
@@ -62,7 +58,7 @@ extension Router {
   }
 }
 
-/// What `/readyz` answers in JSON.
+/// The JSON response of `/readyz`.
 private struct Readiness: Encodable {
   let ready: Bool
   let reasons: [String]

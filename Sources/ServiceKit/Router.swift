@@ -1,17 +1,18 @@
+public import Configuration
 public import HTTPProtocol
 public import HTTPServer
 
-/// Takes the routes of one service.
+/// Collects the routes of one service.
 ///
 /// A pattern is a path whose segments are literal or, in braces, parameters: `{name}` is any
 /// segment, `{name:digits(4)}` one of exactly four digits, `{name:prefix(0x)}` one that begins with
 /// `0x` or `0X`, and `{name...}`, at the end, one or more segments. At each segment a literal one
 /// beats digits, digits beat a prefix, a prefix beats any, any beats the rest. A pattern has at most
-/// four parameters; `.` and `..` match none.
+/// four parameters. `.` and `..` match none.
 ///
 /// A handler that contains no `await` is synchronous: it runs inline on the connection's event
-/// loop and must not block. An asynchronous one runs as a task on the same loop. What a handler
-/// throws becomes a response: ``HTTPError`` its own, a store that can't answer 503, all else 500.
+/// loop and must not block. An asynchronous one runs as a task on the same loop. Errors of handlers
+/// become responses: ``HTTPError`` its own, an unavailable store 503, any other 500.
 ///
 /// `GET` implies `HEAD`. A known path with another method gives 405 with `Allow`.
 public struct Router: Sendable {
@@ -19,97 +20,97 @@ public struct Router: Sendable {
   public typealias Handler = @Sendable (Request, RouteParameters) throws -> Response
   /// Answers a request as a task on the event loop.
   public typealias AsyncHandler = @Sendable (Request, RouteParameters) async throws -> Response
-  /// Accepts a WebSocket, or throws what it is refused with.
+  /// Accepts a WebSocket, or throws the error that refuses it.
   public typealias WebSocketRoute =
     @Sendable (Request, RouteParameters) async throws -> WebSocketAcceptance
-  /// Tells what a service lacks to do its work; nil: nothing.
+  /// Returns the reason why a service is not ready, or nil if it is.
   public typealias ReadinessCheck = @Sendable () async -> String?
 
-  /// The name of the service: a label of metrics, a field of log lines.
+  /// The name of the service, which labels metrics and log lines.
   public let service: String
-  /// The host names, in lower case, that the routes answer to; empty: to any.
-  public let hosts: [String]
-  /// How errors look that the router answers for this service.
+  /// The hosts that the routes answer to. Empty means any.
+  public let hosts: [HostName]
+  /// The form of the error responses that the router makes for this service.
   public var errorStyle = ErrorStyle.negotiated
-  /// Header fields of each such answer, 405 and mapped errors: those of CORS, say.
+  /// Header fields of each such response, such as those of CORS.
   public var errorFields = HeaderFields()
-  /// Header fields, besides `Allow`, of the 204 that answers `OPTIONS`; nil: `OPTIONS` is a method
-  /// like any other, and not allowed where no route takes it.
+  /// Header fields, besides `Allow`, of the 204 that answers `OPTIONS`. With nil, `OPTIONS` is a method like any other,
+  /// and not allowed if no route takes it.
   public var optionsFields: HeaderFields? = HeaderFields()
 
   private(set) var routes: [RouteDefinition] = []
   private var operatorRoutes: [(pattern: String, handler: Handler)] = []
   private(set) var checks: [(name: String, check: ReadinessCheck)] = []
 
-  /// No routes yet.
+  /// Makes a router without routes.
   ///
   /// - Parameters:
   ///   - service: the name of the service.
-  ///   - hosts: the host names that the routes answer to, with or without port; empty: any.
-  public init(service: String, hosts: [String] = []) {
+  ///   - hosts: the hosts that the routes answer to, at any port. Empty means any.
+  public init(service: String, hosts: [HostName] = []) {
     self.service = service
-    self.hosts = hosts.map { $0.lowercased() }
+    self.hosts = hosts
   }
 
-  /// Answers `GET` and `HEAD`, inline on the event loop.
+  /// Adds a route for `GET` and `HEAD`, answered inline on the event loop.
   public mutating func get(_ pattern: String, _ handler: @escaping Handler) {
     on([.get], pattern, handler)
   }
 
-  /// Answers `GET` and `HEAD`, as a task.
+  /// Adds a route for `GET` and `HEAD`, answered by a task.
   public mutating func get(_ pattern: String, _ handler: @escaping AsyncHandler) {
     on([.get], pattern, handler)
   }
 
-  /// Answers `HEAD` otherwise than as `GET` without the body, inline on the event loop.
+  /// Adds a route for `HEAD` that differs from `GET` without the body, answered inline on the event loop.
   public mutating func head(_ pattern: String, _ handler: @escaping Handler) {
     on([.head], pattern, handler)
   }
 
-  /// Answers `POST`, inline on the event loop.
+  /// Adds a route for `POST`, answered inline on the event loop.
   ///
   /// - Parameters:
   ///   - pattern: the path.
-  ///   - bodyLimit: the longest body taken, in bytes; nil: what the configuration says.
-  ///   - handler: gives the response.
+  ///   - bodyLimit: the largest body in bytes, or nil for the configured one.
+  ///   - handler: makes the response.
   public mutating func post(
     _ pattern: String, bodyLimit: Int? = nil, _ handler: @escaping Handler
   ) {
     on([.post], pattern, bodyLimit: bodyLimit, handler)
   }
 
-  /// Answers `POST`, as a task.
+  /// Adds a route for `POST`, answered by a task.
   ///
   /// - Parameters:
   ///   - pattern: the path.
-  ///   - bodyLimit: the longest body taken, in bytes; nil: what the configuration says.
-  ///   - handler: gives the response.
+  ///   - bodyLimit: the largest body in bytes, or nil for the configured one.
+  ///   - handler: makes the response.
   public mutating func post(
     _ pattern: String, bodyLimit: Int? = nil, _ handler: @escaping AsyncHandler
   ) {
     on([.post], pattern, bodyLimit: bodyLimit, handler)
   }
 
-  /// Answers some methods, inline on the event loop.
+  /// Adds a route for some methods, answered inline on the event loop.
   ///
   /// - Parameters:
-  ///   - methods: which ones.
+  ///   - methods: the methods.
   ///   - pattern: the path.
-  ///   - bodyLimit: the longest body taken, in bytes; nil: what the configuration says.
-  ///   - handler: gives the response.
+  ///   - bodyLimit: the largest body in bytes, or nil for the configured one.
+  ///   - handler: makes the response.
   public mutating func on(
     _ methods: [Method], _ pattern: String, bodyLimit: Int? = nil, _ handler: @escaping Handler
   ) {
     add(methods, pattern, bodyLimit, .inline(handler))
   }
 
-  /// Answers some methods, as a task.
+  /// Adds a route for some methods, answered by a task.
   ///
   /// - Parameters:
-  ///   - methods: which ones.
+  ///   - methods: the methods.
   ///   - pattern: the path.
-  ///   - bodyLimit: the longest body taken, in bytes; nil: what the configuration says.
-  ///   - handler: gives the response.
+  ///   - bodyLimit: the largest body in bytes, or nil for the configured one.
+  ///   - handler: makes the response.
   public mutating func on(
     _ methods: [Method], _ pattern: String, bodyLimit: Int? = nil,
     _ handler: @escaping AsyncHandler
@@ -117,25 +118,25 @@ public struct Router: Sendable {
     add(methods, pattern, bodyLimit, .task(handler))
   }
 
-  /// Answers WebSocket handshakes (RFC 6455).
+  /// Adds a route for WebSocket handshakes (RFC 6455).
   ///
   /// - Parameters:
   ///   - pattern: the path.
-  ///   - accept: gives the session's handler and limits, or throws what it is refused with.
+  ///   - accept: gives the session's handler and limits, or throws the error that refuses the handshake.
   public mutating func webSocket(_ pattern: String, _ accept: @escaping WebSocketRoute) {
     add([.get], pattern, nil, .webSocket(accept))
   }
 
-  /// Answers the operator's `GET` and `HEAD`, inline on the event loop: a route not of this router, but
-  /// of its ``operatorRouter(onlyLocal:)``.
+  /// Adds a route for the operator's `GET` and `HEAD`, answered inline on the event loop. It belongs to
+  /// ``operatorRouter(onlyLocal:)``, not to this router.
   public mutating func getForOperator(_ pattern: String, _ handler: @escaping Handler) {
     operatorRoutes.append((pattern, handler))
   }
 
-  /// The routes that are for the operator, to be served where the metrics are, at any host.
+  /// Makes a router of the routes for the operator, which are served at any host, beside the metrics.
   ///
-  /// - Parameter onlyLocal: whether only peers on this machine are answered, and of these none that a
-  ///   proxy stands in front of: for a listener that the world reaches.
+  /// - Parameter onlyLocal: whether only peers on this machine that use no proxy are answered, for a listener that others
+  ///   reach too.
   public func operatorRouter(onlyLocal: Bool) -> Router {
     var router = Router(service: service)
     router.errorStyle = errorStyle
@@ -152,8 +153,8 @@ public struct Router: Sendable {
   /// Adds a check to `/readyz`.
   ///
   /// - Parameters:
-  ///   - name: what is checked, in a word.
-  ///   - check: gives what is missing, in words that anyone may read; nil when all is well.
+  ///   - name: the name of the check, in a word.
+  ///   - check: returns what is missing, in words that anyone may read, or nil if all is well.
   public mutating func readiness(_ name: String, _ check: @escaping ReadinessCheck) {
     checks.append((name, check))
   }
@@ -169,7 +170,7 @@ public struct Router: Sendable {
   }
 }
 
-/// A route as it was registered.
+/// A route that was registered.
 struct RouteDefinition: Sendable {
   let method: Method
   let pattern: RoutePattern

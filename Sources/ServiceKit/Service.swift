@@ -1,74 +1,84 @@
 public import Configuration
 public import Storage
 
-/// A part of the daemon that can be switched on: what a plug-in is.
+/// A part of the daemon that can be switched on and off, implemented by a plug-in.
 ///
-/// Its life: ``validate(_:)`` before anything is opened; `init`; ``register(on:)`` once; then
-/// ``run()`` beside the requests, with ``reload()`` on SIGHUP, until the process drains.
+/// The program calls ``validate(_:)`` before anything is opened, then the initializer, then ``register(on:)`` once. It
+/// calls ``run()`` while requests are served, and ``reload()`` on SIGHUP, until the process drains.
 public protocol Service: Sendable {
-  /// The name in lower case: configuration section, metrics label, start of its tables' names.
+  /// The name in lower case, which is also the configuration section, a label of metrics and the start of the tables'
+  /// names.
   static var name: String { get }
-  /// The history of its own tables.
+  /// The history of the service's own tables.
   static var migrations: [Migration] { get }
-  /// The subcommands it brings.
+  /// The subcommands of the service, for its operator and for its users (`wallet …`).
   static var commands: [any Command.Type] { get }
 
-  /// Whether requests carry what nobody on their way may read, such as passwords. Then the service isn't served in
-  /// plain HTTP on an address that other machines reach, unless there is a proxy that may have taken the TLS off.
+  /// Whether requests carry secrets such as passwords.
+  ///
+  /// Such a service isn't served in plain HTTP on an address that other machines reach, unless there is a proxy that may
+  /// have ended the TLS connection.
   static var needsConfidentiality: Bool { get }
 
-  /// Asks the configuration section for every key there is and rejects values that can't be.
+  /// Reads every key of the configuration section, and rejects values that can't be used.
   ///
-  /// Opens and writes nothing, so that all that is wrong in a configuration can be told at once,
-  /// before a service is made and by `awd check`. A key that isn't asked for here is unknown.
-  /// `hosts` is asked for by the program.
+  /// It opens and writes nothing, so that all problems of a configuration can be reported at once, by `awd check` too.
+  /// A key that isn't read here is unknown. The program reads `hosts` itself.
   ///
-  /// - Parameter configuration: the service's own section; records problems by itself.
+  /// - Parameter configuration: the service's own section, which records the problems.
   static func validate(_ configuration: ConfigurationSection)
 
-  /// Looks at the content that the service would work with, for `awd check`, and changes nothing.
+  /// Checks the content that the service would work with, for `awd check`, and changes nothing.
   ///
   /// - Parameters:
   ///   - configuration: the service's own section, validated before.
-  ///   - isExposed: whether other machines reach the server, by a proxy or without.
-  /// - Returns: what is good about the content, and all that is not.
+  ///   - isExposed: whether other machines reach the server, directly or through a proxy.
+  /// - Returns: the good and the bad about the content.
   static func check(
     _ configuration: ConfigurationSection, isExposed: Bool
   ) async -> [ContentFinding]
 
-  /// The files without which the store is of no use, such as those of keys: `awd backup` holds them
-  /// wherever they lie, and `awd restore` puts them where the configuration says then.
+  /// Returns the files without which the store is of no use, such as keys.
+  ///
+  /// `awd backup` copies them wherever they lie, and `awd restore` puts them where the configuration then says.
   ///
   /// - Parameter configuration: the service's own section, validated before.
-  /// - Returns: their paths, by the section's keys that name them.
+  /// - Returns: the files' paths, by the keys of the section that name them.
   static func keyFiles(_ configuration: ConfigurationSection) -> [String: String]
+
+  /// Returns the folders of content that may lie in the data folder, but are kept elsewhere too: `awd backup` leaves
+  /// them out.
+  ///
+  /// - Parameter configuration: the service's own section, validated before.
+  /// - Returns: the folders' paths; empty ones count for nothing.
+  static func contentFolders(_ configuration: ConfigurationSection) -> [String]
 
   /// Makes the service, ready to answer requests.
   ///
-  /// - Parameter context: what the program lends it.
-  /// - Throws: what keeps it from working; its text is shown to the operator.
+  /// - Parameter context: the service's configuration, and all that the program offers it.
+  /// - Throws: an error that keeps the service from working. The operator reads its text.
   init(_ context: ServiceContext) async throws
 
-  /// Registers its routes and readiness checks.
+  /// Registers the routes and readiness checks.
   ///
   /// - Parameter router: takes the routes of this service alone.
   func register(on router: inout Router)
 
-  /// What an operator may try in a terminal beside the running server, printed at the start.
+  /// Returns commands that an operator may try beside the running server, which are printed at the start.
   ///
   /// - Parameter url: the server's URL on this machine, without a slash at its end.
-  /// - Returns: examples that do what they say now.
+  /// - Returns: examples that work now.
   func examples(at url: String) -> [ServiceExample]
 
   /// Works in the background until its task is cancelled.
   ///
-  /// Returning means that there is nothing (more) to do. What it throws is logged, told by
-  /// `/readyz`, and followed by another call after a pause that grows from 1 s to 1 min.
+  /// It returns if there is nothing (more) to do. After an error, which is logged and shown by `/readyz`, it is called
+  /// again after a pause that grows from 1 s to 1 min.
   func run() async throws
 
   /// Takes up what changed outside: files, keys, lists.
   ///
-  /// - Throws: what is wrong; then all stays as it was.
+  /// - Throws: an error that leaves everything as it was.
   func reload() async throws
 }
 
@@ -77,33 +87,35 @@ extension Service {
   public static var migrations: [Migration] { [] }
   /// No subcommands.
   public static var commands: [any Command.Type] { [] }
-  /// Requests may be read by anyone.
+  /// False: no secrets.
   public static var needsConfidentiality: Bool { false }
-  /// No content to look at.
+  /// Finds nothing.
   public static func check(
     _ configuration: ConfigurationSection, isExposed: Bool
   ) async -> [ContentFinding] { [] }
-  /// No files of keys.
+  /// Returns no files.
   public static func keyFiles(_ configuration: ConfigurationSection) -> [String: String] { [:] }
-  /// Nothing to try.
+  /// Returns no folders.
+  public static func contentFolders(_ configuration: ConfigurationSection) -> [String] { [] }
+  /// Returns no examples.
   public func examples(at url: String) -> [ServiceExample] { [] }
-  /// Nothing to do in the background.
+  /// Does nothing in the background.
   public func run() async throws {}
-  /// Nothing to reload.
+  /// Reloads nothing.
   public func reload() async throws {}
 }
 
 /// A command that shows what a service does.
 public struct ServiceExample: Sendable, Equatable {
-  /// What comes of it, in a few words.
+  /// The outcome in a few words.
   public let outcome: String
   /// The command as it is typed into a shell.
   public let command: String
 
-  /// An example.
+  /// Makes an example.
   ///
   /// - Parameters:
-  ///   - outcome: what comes of it, in a few words.
+  ///   - outcome: the outcome in a few words.
   ///   - command: the command as it is typed into a shell.
   public init(_ outcome: String, _ command: String) {
     self.outcome = outcome

@@ -3,15 +3,15 @@ public import Observability
 public import Storage
 public import Time
 
-/// What the program lends a service.
+/// The configuration of one service, and all that the program offers it.
 public struct ServiceContext: Sendable {
   /// The service's section of the configuration, validated before.
   public var configuration: ConfigurationSection
   /// The database, with the tables of the service's migrations.
   public var store: Store
-  /// A log that names the service.
+  /// A log that names the service in each line.
   public var log: Log
-  /// Where the service registers what it counts.
+  /// The registry of the service's metrics.
   public var metrics: Metrics
   /// Tells the wall-clock time.
   public var clock: @Sendable () -> Timestamp
@@ -19,35 +19,35 @@ public struct ServiceContext: Sendable {
   public var randomBytes: @Sendable (_ count: Int) -> [UInt8]
   /// The folder of all that the daemon keeps, without a slash at its end.
   public var dataFolder: String
-  /// The server's URL as seen from outside, without a slash at its end; nil: taken from requests.
+  /// The server's URL as seen from outside, without a slash at its end, or nil to take it from each request.
   public var publicURL: String?
-  /// Where the operator sees how the server fares, for links on pages that are shown on this machine.
-  public var statusURL: String?
-  /// The host names, in lower case, that the service's routes answer to; empty: to any.
-  public var hosts: [String]
-  /// How many event loops serve requests.
+  /// The program's pages for its operator, to be linked from pages that are shown on this machine.
+  public var operatorPages: [PageLink]
+  /// The hosts that the service's routes answer to. Empty means any.
+  public var hosts: [HostName]
+  /// The number of event loops that serve requests.
   public var loops: Int
 
-  /// A context with the system's clock and random source, unless others are given.
+  /// Makes a context, with the system's clock and random source unless others are given.
   ///
   /// - Parameters:
   ///   - configuration: the service's section.
   ///   - store: the database.
-  ///   - log: where the service tells events.
-  ///   - metrics: where it registers what it counts.
+  ///   - log: a log that names the service.
+  ///   - metrics: the registry of the service's metrics.
   ///   - clock: tells the wall-clock time.
   ///   - randomBytes: gives random bytes.
   ///   - dataFolder: the folder of all that the daemon keeps.
   ///   - publicURL: the server's URL as seen from outside.
-  ///   - statusURL: where the operator sees how the server fares.
-  ///   - hosts: the host names that the service's routes answer to.
-  ///   - loops: how many event loops serve requests.
+  ///   - operatorPages: the program's pages for its operator.
+  ///   - hosts: the hosts that the service's routes answer to.
+  ///   - loops: the number of event loops.
   public init(
     configuration: ConfigurationSection, store: Store, log: Log, metrics: Metrics = Metrics(),
     clock: @escaping @Sendable () -> Timestamp = Timestamp.now,
     randomBytes: @escaping @Sendable (_ count: Int) -> [UInt8] = ServiceContext.systemRandomBytes,
-    dataFolder: String, publicURL: String? = nil, statusURL: String? = nil, hosts: [String] = [],
-    loops: Int = 1
+    dataFolder: String, publicURL: String? = nil, operatorPages: [PageLink] = [],
+    hosts: [HostName] = [], loops: Int = 1
   ) {
     self.configuration = configuration
     self.store = store
@@ -57,14 +57,14 @@ public struct ServiceContext: Sendable {
     self.randomBytes = randomBytes
     self.dataFolder = dataFolder
     self.publicURL = publicURL
-    self.statusURL = statusURL
+    self.operatorPages = operatorPages
     self.hosts = hosts
     self.loops = loops
   }
 
-  /// Random bytes of the system's generator.
+  /// Returns random bytes of the system's generator.
   ///
-  /// - Parameter count: how many.
+  /// - Parameter count: the number of bytes.
   public static func systemRandomBytes(_ count: Int) -> [UInt8] {
     var generator = SystemRandomNumberGenerator()
     return (0..<count).map { _ in UInt8.random(in: 0...255, using: &generator) }

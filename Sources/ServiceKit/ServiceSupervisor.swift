@@ -1,11 +1,11 @@
 public import Observability
 internal import Threading
 
-/// Runs the background work of all services, and has them reload.
+/// Runs the background work of all services, and reloads them.
 ///
-/// A service whose work fails is called again after a pause, 1 s at first and twice as long each
-/// time up to 1 min: the requests that need no background work go on being answered, and one
-/// service's failure isn't the others'. Who watches the process learns of it from `/readyz`.
+/// After a failure the work is started again after a pause of 1 s at first, which doubles each time up to 1 min.
+/// Meanwhile requests that need no background work are still answered, other services go on, and `/readyz` reports the
+/// failure.
 public final class ServiceSupervisor: Sendable {
   private static let firstPause = Duration.seconds(1)
   private static let longestPause = Duration.seconds(60)
@@ -15,12 +15,12 @@ public final class ServiceSupervisor: Sendable {
   private let sleep: @Sendable (Duration) async throws -> Void
   private let failing = Lock<[String: String]>([:])
 
-  /// A supervisor; nothing runs before ``run()``.
+  /// Makes a supervisor. Nothing runs before ``run()``.
   ///
   /// - Parameters:
   ///   - services: the services that are switched on.
-  ///   - log: where failures are told.
-  ///   - sleep: waits before a service is called again; throws when cancelled.
+  ///   - log: takes the failures.
+  ///   - sleep: waits before a service's work is started again, and throws when cancelled.
   public init(
     _ services: [any Service], log: Log,
     sleep: @escaping @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
@@ -30,7 +30,7 @@ public final class ServiceSupervisor: Sendable {
     self.sleep = sleep
   }
 
-  /// Works until cancelled, or until no service has anything left to do.
+  /// Runs the services until cancelled, or until none has anything left to do.
   public func run() async {
     await withTaskGroup { group in
       for (name, service) in services {
@@ -39,9 +39,9 @@ public final class ServiceSupervisor: Sendable {
     }
   }
 
-  /// Has each service reload; one that can't keeps its old state.
+  /// Reloads each service. One that fails keeps its old state.
   ///
-  /// - Returns: whether all could.
+  /// - Returns: whether all succeeded.
   public func reload() async -> Bool {
     var isComplete = true
     for (name, service) in services {
@@ -56,7 +56,7 @@ public final class ServiceSupervisor: Sendable {
     return isComplete
   }
 
-  /// Why a service's background work is at rest; nil if it isn't.
+  /// Returns the reason why a service's background work pauses, or nil if it doesn't.
   ///
   /// - Parameter service: the service's name.
   public func failure(of service: String) -> String? {
@@ -75,7 +75,7 @@ public final class ServiceSupervisor: Sendable {
         log.error(
           "background work failed",
           ["service": name, "cause": "\(error)", "again_in_ms": pause])
-        failing.withLock { $0[name] = "its background work failed and is called again" }
+        failing.withLock { $0[name] = "its background work failed and will be started again" }
         do { try await sleep(pause) } catch { return }
         _ = failing.withLock { $0.removeValue(forKey: name) }
         pause = min(pause * 2, Self.longestPause)

@@ -1,5 +1,5 @@
 extension String {
-  /// The text as it may stand in HTML, in an attribute's quotes too.
+  /// The text, escaped for HTML and for attributes in quotes.
   public var htmlEscaped: String {
     var escaped = ""
     for character in unicodeScalars {

@@ -1,10 +1,11 @@
 internal import Glibc
 
-/// What standard output and standard error are written to.
+/// The terminal of a command, if standard output and standard error are one.
 public enum Terminal {
-  /// How many characters a line has room for; nil where that does not matter.
+  /// Returns the number of characters in a line.
   ///
-  /// - Parameter environment: `COLUMNS` counts before what the terminal says.
+  /// - Parameter environment: the environment variables. `COLUMNS` counts before the terminal's own width.
+  /// - Returns: the width, or nil if standard output is no terminal.
   public static func width(_ environment: [String: String]) -> Int? {
     if let columns = environment["COLUMNS"].flatMap({ Int($0) }), columns > 0 { return columns }
     var size = winsize()
@@ -14,12 +15,12 @@ public enum Terminal {
     return Int(size.ws_col)
   }
 
-  /// Shows on standard error how far a long work has come: as a bar on a terminal, else as a line.
+  /// Shows the progress of long work on standard error: as a bar on a terminal, else as a line.
   ///
   /// - Parameters:
-  ///   - done: how many are done.
-  ///   - total: how many there are.
-  ///   - things: what they are, such as `files`.
+  ///   - done: the number of things that are done.
+  ///   - total: the number of all things.
+  ///   - things: the kind of things, such as `files`.
   public static func showProgress(_ done: Int, of total: Int, _ things: String) {
     let words = "\(done) of \(total) \(things)"
     guard isatty(STDERR_FILENO) == 1 else { return complain("\(words)\n") }
@@ -28,18 +29,18 @@ public enum Terminal {
     complain("\(startOfLine)[\(bar)] \(words)")
   }
 
-  /// Takes the bar away.
+  /// Removes the bar.
   public static func clearProgress() {
     if isatty(STDERR_FILENO) == 1 { complain(startOfLine) }
   }
 
   private static let barLength = 40
-  /// Back to its start, with all that stands there erased (ECMA-48, EL).
+  /// Returns to the start of the line and erases it (ECMA-48, EL).
   private static let startOfLine = "\r\u{1b}[K"
 
   private static func complain(_ text: String) {
     let bytes = Array(text.utf8)
-    // Where it can't be written, nobody looks.
+    // If standard error can't be written to, nobody looks.
     _ = unsafe bytes.withUnsafeBytes { unsafe write(STDERR_FILENO, $0.baseAddress, $0.count) }
   }
 }

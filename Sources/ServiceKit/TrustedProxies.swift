@@ -1,22 +1,23 @@
 public import Configuration
 public import HTTPProtocol
 
-/// The proxies whose word about where a request comes from is believed.
+/// The proxies whose header fields about the origin of a request are believed.
 public struct TrustedProxies: Sendable {
   private let ranges: [AddressRange]
 
-  /// Proxies at some addresses.
+  /// Trusts the proxies at some addresses.
   ///
-  /// - Parameter ranges: the addresses; none: nobody is believed.
+  /// - Parameter ranges: the addresses. With none, no proxy is trusted.
   public init(_ ranges: [AddressRange]) { self.ranges = ranges }
 
-  /// Gives a request the origin that the proxies in front of this server tell of.
+  /// Replaces the origin of a request by the one that the proxies in front of this server report.
   ///
-  /// `X-Forwarded-For` is read from its end, where the nearest proxy wrote: the first address that is no trusted proxy
-  /// is the client's; what stands before it anyone may have written. `X-Forwarded-Proto` says whether the client spoke
-  /// TLS; of several values the last counts.
+  /// `X-Forwarded-For` is read from its end, where the nearest proxy wrote. The first address that is no trusted proxy is
+  /// the client's: anyone may have written the part before it. `X-Forwarded-Proto` says whether the client spoke TLS. Of
+  /// several values the last counts.
   ///
-  /// - Parameter request: as it came; of a peer that is no trusted proxy it is returned as it is.
+  /// - Parameter request: the request as it came.
+  /// - Returns: the request with the client's origin, or the same one if its peer is no trusted proxy.
   public func seenThrough(_ request: Request) -> Request {
     guard !ranges.isEmpty, isTrusted(request.origin.peer) else { return request }
     var peer = request.origin.peer
@@ -32,7 +33,7 @@ public struct TrustedProxies: Sendable {
     return Request(head: request.head, body: request.body, origin: origin)
   }
 
-  /// Whether a peer is one of the proxies. Who comes by a Unix socket is on this machine: 127.0.0.1.
+  /// Returns whether a peer is one of the proxies. A peer at a Unix-domain socket counts as 127.0.0.1.
   private func isTrusted(_ peer: String) -> Bool {
     guard let address = peer.isEmpty ? .loopback : IPAddress(peer) else { return false }
     return ranges.contains { $0.contains(address) }
@@ -44,7 +45,7 @@ public struct TrustedProxies: Sendable {
     }
   }
 
-  /// Some proxies write `192.0.2.1:1234` or `[2001:db8::1]:1234`.
+  /// Removes the port, as some proxies write `192.0.2.1:1234` or `[2001:db8::1]:1234`.
   private static func withoutPort(_ text: Substring) -> String {
     if text.hasPrefix("[") { return String(text.dropFirst().prefix { $0 != "]" }) }
     guard let colon = text.lastIndex(of: ":"), text.firstIndex(of: ":") == colon else {

@@ -1,22 +1,23 @@
 internal import Glibc
+public import Time
 
-/// A copy of a store in one file, with files that belong to it: a SQLite database with two tables more.
+/// A copy of a store in one file together with other files: a SQLite database with two more tables.
 ///
-/// Everything here blocks on the disk.
+/// All its functions block on the disk.
 @safe public struct Backup: ~Copyable {
   /// A file that is kept with the database.
   public struct File: Sendable, Equatable {
-    /// What the backup knows it by: where it lies below the data folder, in segments without `.` and
-    /// `..`, or the key of the configuration that says where it lies.
+    /// The name in the backup: the path below the data folder, in segments without `.` and `..`, or the key of the
+    /// configuration that names the path.
     public let path: String
-    /// What is in it.
+    /// The content.
     public let content: [UInt8]
 
-    /// A file.
+    /// Makes a file.
     ///
     /// - Parameters:
-    ///   - path: what the backup knows it by.
-    ///   - content: what is in it.
+    ///   - path: the name in the backup.
+    ///   - content: the content.
     public init(path: String, content: [UInt8]) {
       self.path = path
       self.content = content
@@ -30,32 +31,32 @@ internal import Glibc
     }
   }
 
-  /// Is given how many pages are copied, and how many there are.
+  /// Takes the number of copied pages and the number of all pages.
   public typealias Progress = (_ done: Int, _ total: Int) -> Void
 
-  /// Where it lies.
+  /// The file of the backup.
   public let path: String
   /// The version of the program that made it.
   public let version: String
-  /// When it was made, in seconds since 1970.
-  public let seconds: Int64
+  /// The time when it was made, to the second.
+  public let madeAt: Timestamp
   /// The files that were kept with the database.
   public let files: [File]
   private let connection: Connection
 
-  /// Copies a store, which others may use meanwhile, and checks the copy.
+  /// Copies a store that others may use meanwhile, and checks the copy.
   ///
   /// - Parameters:
   ///   - database: the store's file.
-  ///   - path: the file to make, which must not be there; half-made ones never are.
-  ///   - files: what to keep with it.
+  ///   - path: the file to make, which must not exist. It appears only when it is complete.
+  ///   - files: the files to keep with the store.
   ///   - version: the program's version.
-  ///   - seconds: the time, in seconds since 1970.
-  ///   - tell: is given how far the copy has come.
+  ///   - madeAt: the time, which is kept to the second.
+  ///   - tell: takes the progress.
   /// - Throws: ``StoreError``; `.corrupt` if the store itself is damaged.
   public static func make(
-    of database: String, at path: String, with files: [File], version: String, seconds: Int64,
-    telling tell: Progress
+    of database: String, at path: String, with files: [File], version: String,
+    madeAt: Timestamp, telling tell: Progress
   ) throws {
     guard unsafe access(path, F_OK) != 0 else {
       throw StoreError(.constraint(.unique), "\(path) is there already")
@@ -77,7 +78,7 @@ internal import Glibc
         CREATE TABLE backup_origin (version TEXT NOT NULL, made_at INTEGER NOT NULL) STRICT;
         CREATE TABLE backup_files (path TEXT NOT NULL PRIMARY KEY, content BLOB NOT NULL) STRICT;
         """)
-      try copy.execute("INSERT INTO backup_origin VALUES (?, ?)", version, seconds)
+      try copy.execute("INSERT INTO backup_origin VALUES (?, ?)", version, madeAt.seconds)
       for file in files {
         try copy.execute("INSERT INTO backup_files VALUES (?, ?)", file.path, file.content)
       }
@@ -89,9 +90,9 @@ internal import Glibc
   ///
   /// - Parameters:
   ///   - path: the file.
-  ///   - migrations: all steps of all services in the program.
-  /// - Throws: ``StoreError``: `.corrupt` if it is damaged or no backup, `.incompatibleSchema` if
-  ///   it is of a newer or another program.
+  ///   - migrations: all migrations of all services in the program.
+  /// - Throws: ``StoreError``: `.corrupt` if the file is damaged or no backup, `.incompatibleSchema` if it is of a newer
+  ///   or another program.
   public init(opening path: String, migrations: [Migration]) throws {
     guard unsafe access(path, R_OK) == 0 else {
       throw DatabaseFile.systemError("read \(path)")
@@ -99,10 +100,10 @@ internal import Glibc
     let connection = try Connection(
       DatabaseFile(name: path.hasPrefix("/") ? path : "./" + path, isInMemory: false),
       role: .reader, busyTimeout: .zero)
-    var origin: (version: String, seconds: Int64)?
+    var origin: (version: String, madeAt: Timestamp)?
     do {
       try connection.forEach("SELECT version, made_at FROM backup_origin") { row in
-        origin = (try row[0], try row[1])
+        origin = (try row[0], Timestamp(seconds: try row[1]))
       }
     } catch let error as StoreError where error.code == .other(1) {
       // No such table (SQLITE_ERROR).
@@ -120,16 +121,16 @@ internal import Glibc
     }
     self.path = path
     self.connection = connection
-    (version, seconds) = origin
+    (version, madeAt) = origin
     self.files = files
   }
 
-  /// Puts the database where a store will look for it; the files are the caller's to put back.
+  /// Makes the store's file out of the backup. The caller puts the other files back.
   ///
   /// - Parameters:
-  ///   - database: the store's file, which must not be there.
-  ///   - tell: is given how far the copy has come.
-  /// - Throws: ``StoreError``; nothing is left then.
+  ///   - database: the store's file, which must not exist.
+  ///   - tell: takes the progress.
+  /// - Throws: ``StoreError``. Then no file is left.
   public func restore(to database: String, telling tell: Progress) throws {
     guard unsafe access(database, F_OK) != 0 else {
       throw StoreError(.constraint(.unique), "\(database) is there already")
@@ -137,14 +138,14 @@ internal import Glibc
     try Self.makeFile(database) { part in
       let copy = try Connection(part, role: .copier, busyTimeout: .zero)
       try copy.copyAll(from: connection, telling: tell)
-      // What the files held is not to stay in pages that are free.
+      // The files' content must not stay in free pages.
       try copy.run("PRAGMA secure_delete = ON")
       try copy.run("DROP TABLE backup_files; DROP TABLE backup_origin")
       try copy.checkIntegrity()
     }
   }
 
-  /// Makes a file of one piece: it has its name only once it is whole and on the disk.
+  /// Makes a file that gets its name only when it is complete and on the disk.
   private static func makeFile(_ path: String, _ body: (DatabaseFile) throws -> Void) throws {
     let path = path.hasPrefix("/") ? path : "./" + path
     let part = "\(path).\(getpid()).part"
@@ -152,7 +153,7 @@ internal import Glibc
       for name in [part, part + "-journal"] { unsafe unlink(name) }
     }
     try body(try DatabaseFile.at(part))
-    // Unlike a renaming, a link never takes the place of a file that appeared meanwhile.
+    // Unlike a renaming, a link never replaces a file that appeared meanwhile.
     guard unsafe link(part, path) == 0 else { throw DatabaseFile.systemError("name it \(path)") }
     try DatabaseFile.syncFolder(of: path)
   }

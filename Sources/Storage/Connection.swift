@@ -1,27 +1,28 @@
 internal import CSQLite
+internal import Time
 
 /// One SQLite connection with its prepared statements.
 ///
-/// Opened without SQLite's own mutex: it is unchecked because each connection is used by one thread
-/// at a time. The thread that opens it either keeps it or hands it to a worker before that starts.
+/// It has no mutex of SQLite's. It is unchecked because each connection is used by one thread at a time: the thread that
+/// opens it either keeps it or hands it to a worker before that starts.
 @safe @usableFromInline final class Connection: @unchecked Sendable {
-  /// What a connection is for.
+  /// The purpose of a connection.
   enum Role {
     case writer, reader
-    /// Writes a file that is not in use: it has no write-ahead log.
+    /// Writes a file that is not in use and has no write-ahead log.
     case copier
   }
 
-  /// Before the first connection: SQLite otherwise takes a lock of the whole process with each
-  /// piece of memory, to count what nobody asks for.
+  /// Switches SQLite's memory statistics off, before the first connection. They cost a lock of the whole process for each
+  /// allocation.
   private static let countsNoMemory = csqlite_count_no_memory() == SQLITE_OK
 
   private let database: OpaquePointer
   private var statements = StatementCache()
   private let observer: Observer
 
-  /// What SQLite's callbacks read and leave behind; apart from `Connection`, so that they can be
-  /// given its address while the connection is still being made.
+  /// The state of SQLite's callbacks. It is apart from `Connection`, so that they can have its address while the
+  /// connection is still being made.
   private final class Observer {
     var allowsTransactionControl = true
     var walPages = 0
@@ -30,9 +31,9 @@ internal import CSQLite
   /// Opens an existing file.
   ///
   /// - Parameters:
-  ///   - file: what to open.
-  ///   - role: readers cannot write, whatever they are told.
-  ///   - busyTimeout: how long a lock of another connection is waited for.
+  ///   - file: the file.
+  ///   - role: the purpose. Readers can't write, whatever the statements say.
+  ///   - busyTimeout: how long to wait for a lock of another connection.
   init(_ file: DatabaseFile, role: Role, busyTimeout: Duration) throws(StoreError) {
     _ = Self.countsNoMemory
     var flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE
@@ -46,7 +47,7 @@ internal import CSQLite
     }
     unsafe database = handle
     observer = Observer()
-    unsafe sqlite3_busy_timeout(database, Int32(busyTimeout / .milliseconds(1)))
+    unsafe sqlite3_busy_timeout(database, Int32(clamping: busyTimeout.milliseconds))
     unsafe csqlite_defensive(database)
     // No statement can reach another file.
     unsafe sqlite3_limit(database, SQLITE_LIMIT_ATTACHED, 0)
@@ -85,7 +86,7 @@ internal import CSQLite
   }
 
   private func configure(_ role: Role, _ file: DatabaseFile) throws(StoreError) {
-    // Readers find the file in this mode already; a file in memory has no log.
+    // Readers find the file in this mode already, and a file in memory has no log.
     if role == .writer && !file.isInMemory {
       let mode = try text("PRAGMA journal_mode = WAL")
       guard mode == "wal" else {
@@ -101,7 +102,7 @@ internal import CSQLite
     try run("PRAGMA mmap_size = 0")
     // 16 MiB. The writer reads nearly all pages that it changes from here.
     try run("PRAGMA cache_size = -16384")
-    // What users wrote stays out of /tmp.
+    // Users' data stays out of /tmp.
     try run("PRAGMA temp_store = MEMORY")
     if role == .reader { try run("PRAGMA query_only = ON") }
   }
@@ -130,7 +131,7 @@ extension Connection {
     while try statement.step() {}
   }
 
-  /// Runs a query and lends each row.
+  /// Runs a query, and passes each row to a closure.
   @inlinable func forEach<each Value: DatabaseValueConvertible>(
     _ sql: StaticString, _ values: repeat each Value, body: (borrowing Row) throws -> Void
   ) throws {
@@ -167,14 +168,15 @@ extension Connection {
   /// Whether a transaction is open. SQLite ends one by itself after some failures.
   var isInTransaction: Bool { unsafe sqlite3_get_autocommit(database) == 0 }
 
-  /// Keeps a closure that overlooked such a failure from going on, each statement by itself.
+  /// Throws if SQLite has ended the transaction, so that a closure that ignored the failure can't run statements
+  /// outside of it.
   @usableFromInline func requireTransaction() throws(StoreError) {
     guard isInTransaction else {
       throw StoreError(.ioError, "SQLite has rolled back the transaction")
     }
   }
 
-  /// Whether a deferred foreign key is broken at this moment, which would make COMMIT fail.
+  /// Whether a deferred foreign key is violated at this moment, which would make COMMIT fail.
   var hasBrokenForeignKeys: Bool {
     var current: Int32 = 0
     var highest: Int32 = 0
@@ -203,7 +205,7 @@ extension Connection {
   /// The length of the write-ahead log after the last commit, in pages.
   var walPages: Int { observer.walPages }
 
-  /// Copies what the write-ahead log holds into the database, as far as readers allow.
+  /// Copies the write-ahead log into the database, as far as readers allow.
   func checkpoint() throws(StoreError) {
     let result = unsafe sqlite3_wal_checkpoint_v2(
       database, nil, SQLITE_CHECKPOINT_PASSIVE, nil, nil)
@@ -224,8 +226,8 @@ extension Connection {
   /// Makes this connection's database the same as another's, which others may change meanwhile.
   ///
   /// - Parameters:
-  ///   - source: what is copied, in the state that it has when this begins.
-  ///   - tell: is given how many pages are copied, and how many there are.
+  ///   - source: the connection to copy from. Its state at the beginning counts.
+  ///   - tell: takes the number of copied pages and of all pages.
   func copyAll(
     from source: Connection, telling tell: (_ done: Int, _ total: Int) -> Void
   ) throws(StoreError) {
@@ -246,9 +248,9 @@ extension Connection {
     guard result == SQLITE_DONE else { throw StoreError(resultCode: result) }
   }
 
-  /// Reads every page and index, and every reference between rows.
+  /// Checks every page and index, and every reference between rows.
   ///
-  /// - Throws: `.corrupt` if anything is not as it should be.
+  /// - Throws: `.corrupt` if anything is damaged.
   func checkIntegrity() throws {
     try forEach("PRAGMA integrity_check(1)") { row in
       let finding: String = try row[0]

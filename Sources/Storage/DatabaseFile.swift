@@ -4,19 +4,19 @@ internal import SystemCalls
 
 /// The file that all connections of a store open.
 struct DatabaseFile: Sendable {
-  /// What SQLite is given: a path that it cannot take for a URI, or the URI of a memory file.
+  /// The name for SQLite: a path that it can't take for a URI, or the URI of a memory file.
   let name: String
   let isInMemory: Bool
 
   private static let memoryFiles = Atomic(0)
 
-  /// A new file in memory, which is gone when its last connection is.
+  /// Makes a new file in memory, which disappears with its last connection.
   static func memory() -> Self {
     let number = memoryFiles.add(1, ordering: .relaxed).newValue
     return Self(name: "file:/awd-\(number)?vfs=memdb", isInMemory: true)
   }
 
-  /// The file at a path, made if it is not there, for its owner's eyes only.
+  /// Opens the file at a path, or makes one that only its owner can read.
   ///
   /// SQLite gives the log and the index beside it the same mode.
   ///
@@ -51,7 +51,7 @@ struct DatabaseFile: Sendable {
     }
   }
 
-  /// What the system's last call says.
+  /// Makes an error of `errno`.
   static func systemError(_ doing: String) -> StoreError { storeError(doing, SystemError(errno)) }
 
   private static func storeError(_ doing: String, _ error: SystemError) -> StoreError {

@@ -1,3 +1,5 @@
+public import Time
+
 /// A value as SQLite stores it.
 public enum DatabaseValue: Sendable, Hashable {
   /// No value.
@@ -14,11 +16,11 @@ public enum DatabaseValue: Sendable, Hashable {
 
 /// A type whose values can be bound to a statement and read from a column.
 ///
-/// An enum or struct with a raw value of such a type needs no more than to declare the conformance.
+/// An enum or struct with a raw value of such a type needs only to declare the conformance.
 public protocol DatabaseValueConvertible {
   /// The value to store.
   var databaseValue: DatabaseValue { get }
-  /// Makes a value from what a column holds; nil if that has another type or breaks a rule.
+  /// Makes a value from a column's, or nil if that has another type or breaks a rule.
   init?(databaseValue: DatabaseValue)
 }
 
@@ -34,7 +36,7 @@ where Self: RawRepresentable, RawValue: DatabaseValueConvertible {
 }
 
 extension DatabaseValue: DatabaseValueConvertible {
-  /// Itself.
+  /// The value itself.
   @inlinable public var databaseValue: DatabaseValue { self }
   /// Takes any value as it is.
   @inlinable public init(databaseValue: DatabaseValue) { self = databaseValue }
@@ -93,6 +95,16 @@ extension Double: DatabaseValueConvertible {
     case .integer(let value): self.init(exactly: value)
     default: return nil
     }
+  }
+}
+
+extension Timestamp: DatabaseValueConvertible {
+  /// An INTEGER: the milliseconds since 1970.
+  @inlinable public var databaseValue: DatabaseValue { .integer(milliseconds) }
+  /// Reads an INTEGER as milliseconds since 1970.
+  @inlinable public init?(databaseValue: DatabaseValue) {
+    guard case .integer(let milliseconds) = databaseValue else { return nil }
+    self.init(milliseconds: milliseconds)
   }
 }
 

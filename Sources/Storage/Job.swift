@@ -1,9 +1,9 @@
-/// A closure of a task that waits, to be run by a worker thread.
+/// A closure that a worker thread runs for a waiting task.
 ///
-/// Unchecked because it is handed on, not shared: made by the task, then touched by one worker
-/// thread only, until that resumes the task.
+/// It is unchecked because it is handed on, not shared: the task makes it, and then only one worker thread uses it until
+/// that resumes the task.
 @safe class Job<Context: ~Copyable>: @unchecked Sendable {
-  /// What the job failed with, if it has.
+  /// The error of the job, if it has failed.
   fileprivate(set) final var failure: (any Error)?
 
   /// Runs the closure, once, and keeps its outcome.
@@ -12,17 +12,17 @@
   /// Resumes the task with the outcome, once.
   func finish() {}
 
-  /// Makes it a failure, whatever its closure returned: that did not come to last.
+  /// Makes the job a failure, whatever its closure returned, because its changes are undone.
   func fail(_ error: any Error) { failure = error }
 }
 
 /// A ``Job`` with the type of its result.
 ///
-/// Unchecked for its base class's reason.
+/// It is unchecked for the reason of its base class.
 @safe final class Operation<Context: ~Copyable, Value: Sendable>: Job<Context>, @unchecked Sendable
 {
   private let body: @Sendable (borrowing Context) throws -> Value
-  // Unsafe, so unchecked: a worker finishes each job that it takes, exactly once, and takes all.
+  // Unsafe, as a worker takes every job and finishes each exactly once.
   private let continuation: UnsafeContinuation<Value, any Error>
   private let outcome: (@Sendable (Bool) -> Void)?
   private var hasRun = false

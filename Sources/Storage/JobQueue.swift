@@ -1,125 +1,80 @@
-internal import Glibc
+internal import Threading
 
 /// A bounded queue between tasks, which never wait, and worker threads, which do.
-///
-/// Unchecked because the compiler cannot see that every access to the state is made under `mutex`.
-@safe final class JobQueue<Job: Sendable>: @unchecked Sendable {
-  private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
-  private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
+final class JobQueue<Job: Sendable>: Sendable {
+  private struct State {
+    // A queue of two stacks: `incoming` is reversed into `outgoing` when that is empty.
+    var incoming: [Job] = []
+    var outgoing: [Job] = []
+    var isClosed = false
+    /// The number of jobs at which a waiting worker is woken.
+    var threshold = 1
+
+    var count: Int { incoming.count + outgoing.count }
+
+    mutating func remove(atMost most: Int) -> [Job] {
+      if outgoing.isEmpty {
+        outgoing = incoming.reversed()
+        incoming.removeAll(keepingCapacity: true)
+      }
+      let taken = outgoing.suffix(most)
+      outgoing.removeLast(taken.count)
+      return taken.reversed()
+    }
+  }
+
   private let limit: Int
+  private let state = Monitor(State())
 
-  // A queue of two stacks: `incoming` is turned round when `outgoing` is empty.
-  private var incoming: [Job] = []
-  private var outgoing: [Job] = []
-  private var isClosed = false
-  private var waiting = 0
-  /// The number of jobs at which a waiting worker is woken.
-  private var threshold = 1
-
-  init(limit: Int) {
-    self.limit = limit
-    unsafe pthread_mutex_init(mutex, nil)
-    var attributes = pthread_condattr_t()
-    unsafe pthread_condattr_init(&attributes)
-    unsafe pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC)
-    unsafe pthread_cond_init(condition, &attributes)
-    unsafe pthread_condattr_destroy(&attributes)
-  }
-
-  deinit {
-    unsafe pthread_cond_destroy(condition)
-    unsafe pthread_mutex_destroy(mutex)
-    unsafe condition.deallocate()
-    unsafe mutex.deallocate()
-  }
-
-  private func withLock<Result, Failure: Error>(
-    _ body: () throws(Failure) -> Result
-  ) throws(Failure) -> Result {
-    unsafe pthread_mutex_lock(mutex)
-    defer { unsafe pthread_mutex_unlock(mutex) }
-    return try body()
-  }
+  init(limit: Int) { self.limit = limit }
 
   /// The number of jobs that no worker has taken yet.
-  var count: Int { withLock { incoming.count + outgoing.count } }
+  var count: Int { state.withLock { $0.count } }
 
   /// Adds a job at the end.
   ///
   /// - Throws: `.busy` if the queue is full, `.closed` after ``close()``.
   func append(_ job: Job) throws(StoreError) {
-    let wakes = try withLock { () throws(StoreError) in
-      if isClosed { throw .closed }
-      let count = incoming.count + outgoing.count
-      if count >= limit { throw StoreError(.busy, "the queue of the store is full") }
-      incoming.append(job)
-      return waiting > 0 && count + 1 >= threshold
+    let isDue = try state.withLock { state throws(StoreError) in
+      if state.isClosed { throw .closed }
+      if state.count >= limit { throw StoreError(.busy, "the queue of the store is full") }
+      state.incoming.append(job)
+      return state.count >= state.threshold
     }
-    // One wake for a whole group: until the worker returns, `waiting` stays, but a signal to a
-    // thread that is already awake costs no system call.
-    if wakes { unsafe pthread_cond_signal(condition) }
+    if isDue { state.wakeOne() }
   }
 
   /// Waits for a job, and takes those that are there from the front.
   ///
-  /// - Returns: at most that many jobs; none once the queue is closed and empty.
-  func take(atMost most: Int) -> [Job] {
-    withLock {
-      wait(for: 1, until: nil)
-      return remove(atMost: most)
-    }
-  }
+  /// - Parameter most: how many jobs to take at most.
+  /// - Returns: the jobs; none once the queue is closed and empty.
+  func take(atMost most: Int) -> [Job] { take(atMost: most, waitingFor: 1, within: nil) }
 
   /// Waits a short time for a number of jobs, and takes from the front what is there by then.
   ///
-  /// - Parameter patience: how long to wait, in nanoseconds.
-  func poll(atMost most: Int, patience: Int) -> [Job] {
-    withLock {
-      wait(for: most, until: timespec(fromNow: patience))
-      return remove(atMost: most)
+  /// - Parameters:
+  ///   - most: how many jobs to wait for, and to take at most.
+  ///   - patience: how long to wait.
+  func poll(atMost most: Int, within patience: Duration) -> [Job] {
+    take(atMost: most, waitingFor: most, within: patience)
+  }
+
+  private func take(atMost most: Int, waitingFor wanted: Int, within limit: Duration?) -> [Job] {
+    state.withLock(
+      when: { state in
+        // One wake-up for a whole group.
+        state.threshold = wanted
+        return state.isClosed || state.count >= wanted
+      }, within: limit
+    ) { state in
+      state.threshold = 1
+      return state.remove(atMost: most)
     }
   }
 
-  private func remove(atMost most: Int) -> [Job] {
-    if outgoing.isEmpty {
-      outgoing = incoming.reversed()
-      incoming.removeAll(keepingCapacity: true)
-    }
-    let taken = outgoing.suffix(most)
-    outgoing.removeLast(taken.count)
-    return taken.reversed()
-  }
-
-  private func wait(for wanted: Int, until deadline: timespec?) {
-    threshold = wanted
-    waiting += 1
-    defer {
-      waiting -= 1
-      threshold = 1
-    }
-    while !isClosed, incoming.count + outgoing.count < wanted {
-      guard var deadline = deadline else {
-        unsafe pthread_cond_wait(condition, mutex)
-        continue
-      }
-      if unsafe pthread_cond_timedwait(condition, mutex, &deadline) != 0 { return }
-    }
-  }
-
-  /// Refuses new jobs; those that are queued can still be taken.
+  /// Refuses new jobs. Those that are queued can still be taken.
   func close() {
-    withLock { isClosed = true }
-    unsafe pthread_cond_broadcast(condition)
-  }
-}
-
-extension timespec {
-  /// A moment of the monotonic clock, in nanoseconds from now.
-  fileprivate init(fromNow nanoseconds: Int) {
-    self.init()
-    unsafe clock_gettime(CLOCK_MONOTONIC, &self)
-    let (seconds, rest) = (tv_nsec + nanoseconds).quotientAndRemainder(dividingBy: 1_000_000_000)
-    tv_sec += seconds
-    tv_nsec = rest
+    state.withLock { $0.isClosed = true }
+    state.wakeAll()
   }
 }

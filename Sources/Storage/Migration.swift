@@ -7,7 +7,7 @@ public struct Migration: Sendable {
 
   /// The service that the step belongs to.
   public let owner: String
-  /// The place among its owner's steps: each is higher than the one before.
+  /// The place among its owner's steps. Each number is higher than the one before.
   public let number: Int
   let change: Change
 
@@ -28,7 +28,7 @@ public struct Migration: Sendable {
   /// - Parameters:
   ///   - owner: the service's name.
   ///   - number: higher than that of the owner's previous step.
-  ///   - change: runs within the step's transaction; if it throws, nothing is changed.
+  ///   - change: runs within the step's transaction. If it throws, nothing is changed.
   public init(
     owner: String, number: Int,
     change: @escaping @Sendable (borrowing Transaction) throws -> Void

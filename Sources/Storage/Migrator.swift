@@ -3,6 +3,8 @@ struct Migrator {
   private let connection: Connection
   private let migrations: [Migration]
 
+  /// Makes a migrator.
+  ///
   /// - Throws: `.incompatibleSchema` unless each owner's numbers ascend.
   init(_ connection: Connection, _ migrations: [Migration]) throws(StoreError) {
     var highest: [String: Int] = [:]
@@ -19,12 +21,11 @@ struct Migrator {
     self.migrations = migrations
   }
 
-  /// Applies those migrations that the file has not seen, in their order, each in a transaction.
+  /// Applies the migrations that the file doesn't have yet, in their order, each in a transaction.
   ///
-  /// On failure those before it stay applied, and the connection must not be used any more.
+  /// After a failure the earlier ones stay applied, and the connection must not be used any more.
   ///
-  /// - Throws: `.incompatibleSchema` if the file and the list contradict each other, else what a
-  ///   migration fails with.
+  /// - Throws: `.incompatibleSchema` if the file and the list contradict each other, or the error of a migration.
   func migrate() throws {
     try connection.run(
       """
@@ -37,21 +38,21 @@ struct Migrator {
       """)
     let pending = try pending()
     guard !pending.isEmpty else { return }
-    // To rebuild a table is to drop it, which would delete what refers to it. Switched off here,
-    // as it can't be in a transaction; `checkForeignKeys` makes good for it.
+    // To rebuild a table is to drop it, which would delete the rows that refer to it. This can't be switched off in a
+    // transaction. `checkForeignKeys` checks the result instead.
     try connection.run("PRAGMA foreign_keys = OFF")
     for migration in pending { try apply(migration) }
     try connection.run("PRAGMA foreign_keys = ON")
   }
 
-  /// Compares the file with the list, without a change.
+  /// Compares the file with the list, and changes nothing.
   ///
   /// - Throws: `.incompatibleSchema` if they contradict each other.
   func check() throws {
     _ = try pending()
   }
 
-  /// What is left to apply.
+  /// Returns the migrations that are left to apply.
   private func pending() throws -> [Migration] {
     var applied: [String: Set<Int>] = [:]
     try connection.forEach("SELECT owner, number FROM store_migrations") { row in
@@ -63,7 +64,7 @@ struct Migrator {
     return migrations.filter { applied[$0.owner]?.contains($0.number) != true }
   }
 
-  /// Compares what the file has seen of an owner's migrations with what is known of them.
+  /// Compares the applied migrations of an owner with the known ones.
   private func check(_ applied: Set<Int>, of owner: String) throws(StoreError) {
     let known = migrations.filter { $0.owner == owner }.map(\.number)
     guard let newest = known.last else {

@@ -1,31 +1,31 @@
 internal import Threading
 
-/// A value that comes once, from a thread, and that any number of tasks await.
+/// A value that a thread gives once, and that any number of tasks await.
 final class Promise<Value: Sendable>: Sendable {
   private enum State {
     case pending([CheckedContinuation<Value, Never>])
-    case kept(Value)
+    case fulfilled(Value)
   }
 
   private let state = Lock(State.pending([]))
 
-  /// Gives the value; a second one is ignored.
-  func keep(_ value: Value) {
+  /// Gives the value. A second one is ignored.
+  func fulfill(_ value: Value) {
     let waiters = state.withLock { state -> [CheckedContinuation<Value, Never>] in
       guard case .pending(let waiters) = state else { return [] }
-      state = .kept(value)
+      state = .fulfilled(value)
       return waiters
     }
     for waiter in waiters { waiter.resume(returning: value) }
   }
 
-  /// The value, once it is there.
+  /// The value. Reading waits until it is given.
   nonisolated(nonsending) var value: Value {
     get async {
       await withCheckedContinuation { continuation in
         let value = state.withLock { state -> Value? in
           switch state {
-          case .kept(let value): return value
+          case .fulfilled(let value): return value
           case .pending(let waiters):
             state = .pending(waiters + [continuation])
             return nil

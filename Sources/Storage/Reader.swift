@@ -1,11 +1,11 @@
-/// A thread's loop that reads: each closure sees one state of the database.
+/// The loop of a thread that reads. Each closure sees one state of the database.
 struct Reader: ~Copyable {
   private let connection: Connection
-  private let meter: Meter
+  private let recorder: StatisticsRecorder
 
-  init(_ connection: Connection, meter: Meter) {
+  init(_ connection: Connection, recorder: StatisticsRecorder) {
     self.connection = connection
-    self.meter = meter
+    self.recorder = recorder
   }
 
   /// Runs jobs until the queue is closed and empty.
@@ -18,9 +18,9 @@ struct Reader: ~Copyable {
       } catch {
         job.fail(error)
       }
-      // Nothing to keep, and so nothing that could fail.
+      // A reader has nothing to commit, and so nothing that could fail.
       connection.rollBack()
-      meter.record { $0.reads += 1 }
+      recorder.record { $0.reads += 1 }
       job.finish()
     }
   }

@@ -1,4 +1,4 @@
-/// The current row of a query, lent to a closure.
+/// The current row of a query, valid within a closure.
 @safe public struct Row: ~Copyable {
   @usableFromInline let statement: Statement
 
@@ -6,7 +6,7 @@
 
   /// The value in a column, counted from 0.
   ///
-  /// NULL can be read as an optional only; no type is converted to another.
+  /// NULL can only be read as an optional. No type is converted to another.
   ///
   /// - Throws: ``StoreError`` `.unexpectedValue` if the column does not exist or holds another type.
   @inlinable public subscript<Value: DatabaseValueConvertible>(index: Int) -> Value {
@@ -19,10 +19,13 @@
     }
   }
 
-  /// Lends the bytes of a column, counted from 0, without copying them.
+  /// Passes the bytes of a column to a closure without copying them.
   ///
-  /// - Parameter body: takes a blob's bytes, a text's bytes in UTF-8, or nothing for NULL.
-  /// - Throws: ``StoreError`` `.unexpectedValue` if the column does not exist, or what `body` throws.
+  /// - Parameters:
+  ///   - index: the column, counted from 0.
+  ///   - body: takes a blob's bytes, a text's bytes in UTF-8, or no bytes for NULL.
+  /// - Returns: the closure's result.
+  /// - Throws: ``StoreError`` `.unexpectedValue` if the column does not exist, or the closure's error.
   @inlinable public func withBytes<Result>(
     _ index: Int, _ body: (Span<UInt8>) throws -> Result
   ) throws -> Result {

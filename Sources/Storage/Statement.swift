@@ -2,24 +2,23 @@ internal import CSQLite
 
 /// One prepared statement of one connection.
 ///
-/// A class, because the cache and the code that steps it hold it at the same time; finalized once,
-/// when the last of them lets go.
+/// It is a class because the cache and the code that steps it hold it at the same time. The last of them finalizes it.
 ///
-/// What is generic over the values is made for each caller's types, down to what knows a
-/// ``DatabaseValue`` only: shared code would ask for their metadata at every statement.
+/// Functions that are generic over the values are specialized for each caller's types, down to those that take a
+/// ``DatabaseValue``: shared code would look up the types' metadata at every statement.
 @safe @usableFromInline final class Statement {
-  /// What it was made of.
+  /// The text.
   let sql: StaticString
   private let handle: OpaquePointer
-  /// How many values it takes.
+  /// The number of parameters.
   @usableFromInline let parameterCount: Int32
-  /// Whether SQLite keeps copies of bytes that were bound.
+  /// Whether SQLite holds copies of bytes that were bound.
   private var holdsBytes = false
 
   /// Prepares the only statement in `sql`.
   ///
-  /// - Throws: what SQLite says about the text; `.other(SQLITE_MISUSE)` if there is none or a
-  ///   second one, which would never run.
+  /// - Throws: SQLite's error, or `.other(SQLITE_MISUSE)` if there is no statement, or a second one, which would never
+  ///   run.
   init(_ sql: StaticString, on database: OpaquePointer) throws(StoreError) {
     var handle: OpaquePointer?
     var hasRest = false
@@ -53,7 +52,7 @@ internal import CSQLite
 
   deinit { unsafe sqlite3_finalize(handle) }
 
-  /// Whether it has been stepped and not yet reset.
+  /// Whether the statement has been stepped and not yet reset.
   var isBusy: Bool { unsafe sqlite3_stmt_busy(handle) != 0 }
 
   /// Binds every parameter, in order.
@@ -70,7 +69,7 @@ internal import CSQLite
     guard count == parameterCount else { throw wrongCount(count) }
   }
 
-  /// The error for a number of values that is not that of the parameters.
+  /// Makes the error for a number of values that differs from the number of parameters.
   @usableFromInline func wrongCount(_ count: Int32) -> StoreError {
     StoreError(
       .other(SQLITE_RANGE), "the statement takes \(parameterCount) values, not \(count)")
@@ -102,7 +101,9 @@ internal import CSQLite
     guard result == SQLITE_OK else { throw StoreError(resultCode: result) }
   }
 
-  /// Goes to the next row; false if there is none.
+  /// Goes to the next row.
+  ///
+  /// - Returns: false if there is none.
   @usableFromInline func step() throws(StoreError) -> Bool {
     let result = unsafe sqlite3_step(handle)
     switch result {
@@ -119,8 +120,8 @@ internal import CSQLite
     }
   }
 
-  /// Makes it ready for its next use, and drops the bytes that were bound, which may be many or
-  /// secret. A number may stay until the next use, which binds every parameter anew.
+  /// Prepares the next use, and drops the bytes that were bound, which may be many or secret. Numbers stay until the next
+  /// use, which binds every parameter anew.
   @usableFromInline func reset() {
     // The result repeats the error that `step` has thrown already.
     unsafe sqlite3_reset(handle)
@@ -132,13 +133,13 @@ internal import CSQLite
   /// The number of columns of a row.
   var columnCount: Int { Int(unsafe sqlite3_column_count(handle)) }
 
-  /// The name of a column, as the SQL text gives it.
+  /// Returns the name of a column, as the SQL text gives it.
   func columnName(_ index: Int) -> String {
     guard let name = unsafe sqlite3_column_name(handle, Int32(index)) else { return "" }
     return unsafe String(cString: name)
   }
 
-  /// What a column of the current row holds; nil if it is text that is not UTF-8.
+  /// Returns the value of a column of the current row, or nil for text that is not UTF-8.
   @usableFromInline func column(_ index: Int) -> DatabaseValue? {
     let column = Int32(index)
     return switch unsafe sqlite3_column_type(handle, column) {
@@ -154,14 +155,14 @@ internal import CSQLite
     }
   }
 
-  /// Lends the bytes of a column of the current row: a blob's, or a text's in UTF-8.
+  /// Passes the bytes of a column of the current row to a closure: a blob's, or a text's in UTF-8.
   @inlinable func withColumnBytes<Result, Failure: Error>(
     _ index: Int, _ body: (Span<UInt8>) throws(Failure) -> Result
   ) throws(Failure) -> Result {
     try unsafe body(Span(_unsafeBytes: columnBytes(index)))
   }
 
-  /// The bytes of a column of the current row, which SQLite may move or free at the next call.
+  /// Returns the bytes of a column of the current row, which SQLite may move or free at the next call.
   @usableFromInline func columnBytes(_ index: Int) -> UnsafeRawBufferPointer {
     let column = Int32(index)
     // The pointer first, then the length: the first call may convert the value.

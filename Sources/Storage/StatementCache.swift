@@ -1,16 +1,16 @@
-/// The prepared statements of a connection, found by where their text lies in the program.
+/// The prepared statements of a connection, found by the address of their text in the program.
 ///
-/// Two literals with the same address and length are the same text, and literals live forever. A
-/// dictionary would spend a fifth of a short statement's time on a hash that nobody can foresee.
+/// Literals of the same address and length are the same text, and literals live forever. A dictionary's hash, which
+/// resists attacks, would take a fifth of a short statement's time.
 struct StatementCache {
-  /// A power of two, at most half of them taken.
+  /// The slots, a power of two in number. At most half of them are taken.
   private var slots: [Statement?] = Array(repeating: nil, count: 128)
   private var count = 0
 
-  /// The statement that was made of this text, if there is one.
+  /// Returns the statement that was made of a text, if there is one.
   func statement(of sql: StaticString) -> Statement? { slots[slot(of: sql)] }
 
-  /// Keeps a statement in the place of another of the same text.
+  /// Adds a statement, in place of another of the same text.
   mutating func insert(_ statement: Statement) {
     count += 1
     if count > slots.count / 2 {
@@ -21,10 +21,10 @@ struct StatementCache {
     slots[slot(of: statement.sql)] = statement
   }
 
-  /// Lets go of all statements.
+  /// Releases all statements.
   mutating func removeAll() { self = StatementCache() }
 
-  /// The slot of this text's statement, or the free one where that belongs.
+  /// Returns the slot of a text's statement, or the free slot for it.
   private func slot(of sql: StaticString) -> Int {
     // The product's middle depends on all bits in which the addresses of a program differ.
     var slot = Int(truncatingIfNeeded: (sql.address &* 0x9e37_79b9_7f4a_7c15) >> 32)

@@ -3,27 +3,27 @@ internal import Threading
 
 /// A SQLite database with one writer and several readers, each on a thread of its own.
 ///
-/// What `write` returns is durable. Nothing of the disk is ever touched on a caller's thread. After
-/// an error with ``StoreError/isUnavailable`` no restart is needed: the next call tries again.
+/// When `write` returns, its changes are durable. The callers' threads never touch the disk. After an error with
+/// ``StoreError/isUnavailable`` no restart is needed: the next call tries again.
 ///
-/// A task that is cancelled while it waits goes on waiting for the outcome: its closure runs, and
-/// is committed or not, as if the task had not been cancelled.
+/// A task that is cancelled while it waits goes on waiting for the outcome. Its closure runs, and is committed or not, as
+/// if the task had not been cancelled.
 @safe public final class Store: Sendable {
   private let writes: JobQueue<Job<Transaction>>
   private let reads: JobQueue<Job<Snapshot>>
-  private let meter = Meter()
+  private let recorder = StatisticsRecorder()
   private let closed: Promise<Void>
   private let thread: WorkerThread
 
   /// Opens a database, and brings its schema up to date.
   ///
   /// - Parameters:
-  ///   - location: the file, made with mode 0600 if it is not there, or memory.
-  ///   - migrations: all steps of all services in the program, whether they are switched on or not:
-  ///     a file with a step that is not among them is refused.
+  ///   - location: the file, which is made with mode 0600 if it does not exist, or memory.
+  ///   - migrations: all migrations of all services in the program, switched on or not. A file with another one is
+  ///     refused.
   ///   - configuration: sizes and times.
-  /// - Throws: ``StoreError``; `.incompatibleSchema` for a file of a newer or another program, or
-  ///   what a migration's closure throws.
+  /// - Throws: ``StoreError``: `.incompatibleSchema` for a file of a newer or another program. Or the error of a
+  ///   migration's closure.
   public static func open(
     _ location: StoreLocation, migrations: [Migration] = [],
     configuration: StoreConfiguration = StoreConfiguration()
@@ -44,21 +44,22 @@ internal import Threading
     self.writes = writes
     self.reads = reads
     self.closed = closed
-    thread = try Self.startThread(named: "awd-writer") { [meter] in
+    thread = try Self.startThread(named: "awd-writer") { [recorder] in
       do {
-        try Self.work(location, migrations, configuration, writes, reads, meter, opened)
+        try Self.work(location, migrations, configuration, writes, reads, recorder, opened)
       } catch {
-        opened.keep(.failure(error))
+        opened.fulfill(.failure(error))
       }
-      // All connections are closed: they were `work`'s.
-      closed.keep(())
+      // `work` has closed all connections.
+      closed.fulfill(())
     }
   }
 
-  /// The writer's thread, from opening to closing.
+  /// Runs the writer's thread, from opening to closing.
   private static func work(
     _ location: StoreLocation, _ migrations: [Migration], _ configuration: StoreConfiguration,
-    _ writes: JobQueue<Job<Transaction>>, _ reads: JobQueue<Job<Snapshot>>, _ meter: Meter,
+    _ writes: JobQueue<Job<Transaction>>, _ reads: JobQueue<Job<Snapshot>>,
+    _ recorder: StatisticsRecorder,
     _ opened: Promise<Result<Void, any Error>>
   ) throws {
     let file =
@@ -82,12 +83,12 @@ internal import Threading
         file, role: .reader, busyTimeout: configuration.busyTimeout)
       readers.append(
         try startThread(named: "awd-reader") {
-          Reader(connection, meter: meter).run(reads)
+          Reader(connection, recorder: recorder).run(reads)
         })
     }
-    opened.keep(.success(()))
+    opened.fulfill(.success(()))
     var writer = Writer(
-      connection, queue: writes, configuration: configuration, meter: meter)
+      connection, queue: writes, configuration: configuration, recorder: recorder)
     writer.run()
   }
 
@@ -100,26 +101,25 @@ internal import Threading
   }
 
   deinit {
-    // Without `close()`: what is queued is still committed, but nobody waits for it.
+    // Without `close()`, queued writes are still committed, but nobody waits for them.
     writes.close()
     reads.close()
   }
 
   /// Changes the database.
   ///
-  /// The closure runs at most once, on the writer's thread, in one transaction with others that
-  /// were queued at the same time, but isolated from their failures. Whatever it throws, or a
-  /// failure of the store, leaves none of its changes.
+  /// The closure runs at most once, on the writer's thread, in one transaction with others that were queued at the same
+  /// time, but isolated from their failures. If it throws, or the store fails, none of its changes stay.
   ///
   /// - Parameters:
-  ///   - outcome: is told what became of the changes once `body` has run: true when they are on the
-  ///     disk, false when they are undone. For those who remember what the database holds: it runs on
-  ///     the writer's thread, before any other closure sees the database without the changes.
-  ///   - body: changes the database and doesn't wait for anything: others are behind it.
-  /// - Returns: what `body` returns, once its changes are on the disk.
-  /// - Throws: what `body` throws, or ``StoreError``: `.busy` if too many closures are queued or
-  ///   another process kept the database locked, `.closed` after ``close()``. After an `.ioError`
-  ///   and a crash before the next write, the changes may turn out to be there nevertheless.
+  ///   - outcome: takes true when the changes are on the disk, or false when they are undone, if `body` has run. It
+  ///     serves caches of the database: it runs on the writer's thread, before any other closure sees the database
+  ///     without the changes.
+  ///   - body: changes the database. It must not wait for anything, as others wait behind it.
+  /// - Returns: the closure's result, once its changes are on the disk.
+  /// - Throws: the closure's error, or ``StoreError``: `.busy` if too many closures are queued or another process keeps
+  ///   the database locked, `.closed` after ``close()``. After an `.ioError` and a crash before the next write, the
+  ///   changes may exist nevertheless.
   public nonisolated(nonsending) func write<Value: Sendable>(
     outcome: (@Sendable (Bool) -> Void)? = nil,
     _ body: @escaping @Sendable (borrowing Transaction) throws -> Value
@@ -129,20 +129,20 @@ internal import Threading
       do throws(StoreError) {
         try writes.append(job)
       } catch {
-        meter.record { $0.writesRefused += 1 }
+        recorder.record { $0.writesRefused += 1 }
         job.fail(error)
         job.finish()
       }
     }
   }
 
-  /// Reads the database, in the state that it has when the closure first asks.
+  /// Reads the database, in its state at the closure's first query.
   ///
-  /// - Parameter body: runs on a reader's thread, at most once; it sees all that was committed
-  ///   before, and no change while it runs.
-  /// - Returns: what `body` returns.
-  /// - Throws: what `body` throws, or ``StoreError``: `.busy` if too many closures are queued,
-  ///   `.closed` after ``close()``, `.readOnly` if `body` tries to write.
+  /// - Parameter body: runs on a reader's thread, at most once. It sees everything that was committed before, and no
+  ///   change while it runs.
+  /// - Returns: the closure's result.
+  /// - Throws: the closure's error, or ``StoreError``: `.busy` if too many closures are queued, `.closed` after
+  ///   ``close()``, `.readOnly` if the closure tries to write.
   public nonisolated(nonsending) func read<Value: Sendable>(
     _ body: @escaping @Sendable (borrowing Snapshot) throws -> Value
   ) async throws -> Value {
@@ -157,21 +157,21 @@ internal import Threading
     }
   }
 
-  /// Commits what is queued, empties the write-ahead log, and ends the threads.
+  /// Commits the queued writes, empties the write-ahead log, and ends the threads.
   ///
-  /// May be called more than once: each call returns when all is done. Later calls of `write` and
-  /// `read` throw `.closed`.
+  /// It may be called more than once. Each call returns when everything is done. Later calls of `write` and `read` throw
+  /// `.closed`.
   public nonisolated(nonsending) func close() async {
     reads.close()
     writes.close()
     await closed.value
-    // It has nothing left to do but to return.
+    // The thread has nothing left to do but to return.
     thread.join()
   }
 
-  /// What the store has done so far.
+  /// The statistics of the store since it was opened.
   public var statistics: StoreStatistics {
-    var statistics = meter.statistics
+    var statistics = recorder.statistics
     statistics.queuedWrites = writes.count
     statistics.queuedReads = reads.count
     return statistics

@@ -1,25 +1,25 @@
-/// Where a store keeps its data.
+/// The place of a store's data.
 public enum StoreLocation: Sendable, Hashable {
-  /// The file at a path; the log and its index lie beside it.
+  /// The file at a path. The log and its index lie beside it.
   case file(String)
-  /// Memory, for tests: gone when the store is closed. A reader and a commit exclude each other.
+  /// Memory, for tests. It is gone when the store is closed. A reader and a commit exclude each other.
   case memory
 }
 
 /// Sizes and times of a store.
 public struct StoreConfiguration: Sendable, Hashable {
-  /// How many connections, and threads, read: one for each event loop is enough.
+  /// The number of connections that read, each on a thread of its own. One for each event loop is enough.
   public var readers: Int
-  /// How many closures may wait, for the writer and for the readers each, before calls are refused.
+  /// The number of closures that may wait before calls are refused, for the writer and for the readers each.
   public var queueLimit: Int
-  /// How many closures one transaction takes at most.
+  /// The largest number of closures in one transaction.
   public var groupLimit: Int
-  /// How long a lock of another process on the database is waited for.
+  /// The time to wait for another process's lock on the database.
   public var busyTimeout: Duration
-  /// After this long, a group commits what it has and leaves the rest to the next.
+  /// The time after which a group is committed and leaves further closures to the next.
   var longestTransaction = Duration.milliseconds(50)
 
-  /// Makes a configuration; numbers below 1 count as 1.
+  /// Makes a configuration. Numbers below 1 count as 1.
   public init(
     readers: Int = 2, queueLimit: Int = 16_384, groupLimit: Int = 256,
     busyTimeout: Duration = .seconds(2)

@@ -2,7 +2,7 @@ internal import CSQLite
 
 /// A failure of the store, without any value of a row or of a statement's arguments in its text.
 public struct StoreError: Error, Sendable {
-  /// What failed, for programs.
+  /// The kind of failure.
   public enum Code: Sendable, Hashable {
     /// Another process holds the database, or the queue is full.
     case busy
@@ -22,7 +22,7 @@ public struct StoreError: Error, Sendable {
     case unexpectedValue
     /// The file's schema does not fit this program.
     case incompatibleSchema
-    /// Any other SQLite primary result code: as a rule a mistake in the SQL.
+    /// Any other primary result code of SQLite, usually a mistake in the SQL.
     case other(Int32)
   }
 
@@ -40,11 +40,11 @@ public struct StoreError: Error, Sendable {
     case other
   }
 
-  /// What failed, for programs.
+  /// The kind of failure, for programs.
   public let code: Code
-  /// SQLite's extended result code, or 0 where the failure is not SQLite's.
+  /// SQLite's extended result code, or 0 if the failure is not SQLite's.
   public let resultCode: Int32
-  /// What failed, for people: schema names may stand in it, values don't.
+  /// The failure in words. They may hold names of the schema, but no values.
   public let message: String
 
   /// Whether the same call may succeed later without a restart (over HTTP: 503).

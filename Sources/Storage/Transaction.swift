@@ -1,25 +1,26 @@
-/// What can be asked within a transaction, be it for reading or for writing.
+/// A transaction that can be queried, for reading or for writing.
 public protocol Queryable: ~Copyable {
-  /// Runs a query and lends each row to a closure, in order.
+  /// Runs a query, and passes each row to a closure, in order.
   ///
   /// - Parameters:
-  ///   - sql: one statement, prepared once a connection.
-  ///   - values: one for each parameter, in order.
-  ///   - body: takes a row; what it throws ends the query.
-  /// - Throws: ``StoreError``, or what `body` throws.
+  ///   - sql: one statement, which is prepared once for each connection.
+  ///   - values: one value for each parameter, in order.
+  ///   - body: takes a row. Its error ends the query.
+  /// - Throws: ``StoreError``, or the closure's error.
   borrowing func forEach<each Value: DatabaseValueConvertible>(
     _ sql: StaticString, _ values: repeat each Value, body: (borrowing Row) throws -> Void
   ) throws
 }
 
 extension Queryable where Self: ~Copyable {
-  /// Runs a query and returns what a closure makes of each row.
+  /// Runs a query, and makes an element of each row.
   ///
   /// - Parameters:
-  ///   - sql: one statement, prepared once a connection; it should limit the number of rows.
-  ///   - values: one for each parameter, in order.
+  ///   - sql: one statement, which is prepared once for each connection. It should limit the number of rows.
+  ///   - values: one value for each parameter, in order.
   ///   - transform: makes an element of a row.
-  /// - Throws: ``StoreError``, or what `transform` throws.
+  /// - Returns: the elements, in order.
+  /// - Throws: ``StoreError``, or the closure's error.
   @inlinable public borrowing func all<each Value: DatabaseValueConvertible, Element>(
     _ sql: StaticString, _ values: repeat each Value,
     transform: (borrowing Row) throws -> Element
@@ -29,14 +30,14 @@ extension Queryable where Self: ~Copyable {
     return elements
   }
 
-  /// Runs a query that gives at most one row, and returns what a closure makes of it.
+  /// Runs a query that gives at most one row, and makes an element of it.
   ///
   /// - Parameters:
-  ///   - sql: one statement, prepared once a connection; of several rows, the last counts.
-  ///   - values: one for each parameter, in order.
+  ///   - sql: one statement, which is prepared once for each connection. Of several rows, the last counts.
+  ///   - values: one value for each parameter, in order.
   ///   - transform: makes an element of the row.
-  /// - Returns: nil if there is no row.
-  /// - Throws: ``StoreError``, or what `transform` throws.
+  /// - Returns: the element, or nil if there is no row.
+  /// - Throws: ``StoreError``, or the closure's error.
   @inlinable public borrowing func one<each Value: DatabaseValueConvertible, Element>(
     _ sql: StaticString, _ values: repeat each Value,
     transform: (borrowing Row) throws -> Element
@@ -53,7 +54,7 @@ extension Queryable where Self: ~Copyable {
 
   init(_ connection: Connection) { self.connection = connection }
 
-  /// Runs a query and lends each row to a closure, in order. See ``Queryable``.
+  /// Runs a query, and passes each row to a closure, in order. See ``Queryable``.
   @inlinable public borrowing func forEach<each Value: DatabaseValueConvertible>(
     _ sql: StaticString, _ values: repeat each Value, body: (borrowing Row) throws -> Void
   ) throws {
@@ -67,8 +68,7 @@ extension Queryable where Self: ~Copyable {
 
   init(_ connection: Connection) { self.connection = connection }
 
-  /// Runs a query, or a statement with RETURNING, and lends each row to a closure, in order.
-  /// See ``Queryable``.
+  /// Runs a query or a statement with RETURNING, and passes each row to a closure, in order. See ``Queryable``.
   @inlinable public borrowing func forEach<each Value: DatabaseValueConvertible>(
     _ sql: StaticString, _ values: repeat each Value, body: (borrowing Row) throws -> Void
   ) throws {
@@ -79,9 +79,9 @@ extension Queryable where Self: ~Copyable {
   /// Runs a statement to its end.
   ///
   /// - Parameters:
-  ///   - sql: one statement, prepared once a connection.
-  ///   - values: one for each parameter, in order.
-  /// - Throws: ``StoreError``; the statement has then changed nothing.
+  ///   - sql: one statement, which is prepared once for each connection.
+  ///   - values: one value for each parameter, in order.
+  /// - Throws: ``StoreError``. Then the statement has changed nothing.
   @inlinable public borrowing func execute<each Value: DatabaseValueConvertible>(
     _ sql: StaticString, _ values: repeat each Value
   ) throws(StoreError) {
@@ -89,8 +89,7 @@ extension Queryable where Self: ~Copyable {
     try connection.execute(sql, repeat each values)
   }
 
-  /// The number of rows that the last INSERT, UPDATE or DELETE changed, without its triggers' and
-  /// foreign keys' effects.
+  /// The number of rows that the last INSERT, UPDATE or DELETE changed, without the effects of triggers and foreign keys.
   public var changes: Int { connection.changes }
 
   /// The identifier of the row that was inserted last.

@@ -1,30 +1,31 @@
-/// The one thread's loop that writes: it commits what was queued in groups.
+internal import Observability
+
+/// The loop of the thread that writes. It commits the queued closures in groups.
 struct Writer: ~Copyable {
-  /// The growth of the write-ahead log that is worth a checkpoint: with pages of 4 KiB, 8 MiB.
+  /// The growth of the write-ahead log that is worth a checkpoint: 8 MiB in pages of 4 KiB.
   private static let checkpointPages = 2000
 
   private let connection: Connection
   private let queue: JobQueue<Job<Transaction>>
   private let groupLimit: Int
   private let longestTransaction: Duration
-  private let meter: Meter
+  private let recorder: StatisticsRecorder
   private let clock = ContinuousClock()
-  /// What a commit costs, smoothed, in nanoseconds.
-  private var commitCost = 0
-  /// How many tasks may want to write next: those of the last group, and those that were queued
-  /// behind it.
+  /// The smoothed duration of a commit.
+  private var commitCost = Duration.zero
+  /// The number of tasks that may write next: those of the last group, and those that were queued behind it.
   private var expected = 1
   private var pagesAtCheckpoint = 0
 
   init(
     _ connection: Connection, queue: JobQueue<Job<Transaction>>,
-    configuration: StoreConfiguration, meter: Meter
+    configuration: StoreConfiguration, recorder: StatisticsRecorder
   ) {
     self.connection = connection
     self.queue = queue
     groupLimit = configuration.groupLimit
     longestTransaction = configuration.longestTransaction
-    self.meter = meter
+    self.recorder = recorder
   }
 
   /// Commits groups until the queue is closed and empty.
@@ -39,8 +40,7 @@ struct Writer: ~Copyable {
 
   /// Runs jobs in one transaction, commits it, and only then finishes them.
   ///
-  /// A failure that takes the transaction along fails those jobs that ran in it; those that did
-  /// not run yet get another transaction.
+  /// A failure of the whole transaction fails the jobs that ran in it. The others get another transaction.
   private mutating func commit(_ jobs: [Job<Transaction>]) {
     var waiting = jobs[...]
     repeat {
@@ -50,7 +50,7 @@ struct Writer: ~Copyable {
       do throws(StoreError) {
         try begin()
         try run(&waiting, &ran)
-        // When all have failed by themselves, nothing is left to commit.
+        // If all have failed by themselves, nothing is left to commit.
         if ran.contains(where: { $0.failure == nil }) {
           let start = clock.now
           try connection.control("COMMIT")
@@ -67,7 +67,7 @@ struct Writer: ~Copyable {
         }
         for job in ran where job.failure == nil { job.fail(error) }
       }
-      // Asked before they are resumed: they may be back at once.
+      // Before the tasks are resumed, as they may be back at once.
       expected = ran.count + waiting.count + queue.count
       record(ran, failure: failure, duration: duration)
       for job in ran { job.finish() }
@@ -80,12 +80,11 @@ struct Writer: ~Copyable {
     try connection.control("BEGIN IMMEDIATE")
   }
 
-  /// Runs the jobs that wait, and those that come in the meantime, until the group is large or old
-  /// enough.
+  /// Runs the jobs that wait, and those that come meanwhile, until the group is large or old enough.
   ///
   /// - Parameters:
-  ///   - waiting: loses each job before that runs.
-  ///   - ran: gets it.
+  ///   - waiting: the jobs to run, each of which is removed before it runs.
+  ///   - ran: takes the jobs that ran.
   private func run(
     _ waiting: inout ArraySlice<Job<Transaction>>, _ ran: inout [Job<Transaction>]
   ) throws(StoreError) {
@@ -97,18 +96,18 @@ struct Writer: ~Copyable {
         try run(job, alone: isAlone)
         if clock.now >= deadline { return }
       }
-      // Those whom the last group made go on often come straight back. Without this wait, the first
-      // of them would have a commit to themselves, and the others would wait for two.
+      // Tasks that the last group resumed often write again at once. Without this wait, the first of them would have a
+      // commit of its own, and the others would wait for two.
       let missing = min(expected, groupLimit) - ran.count
       guard missing > 0 else { return }
-      waiting = queue.poll(atMost: missing, patience: commitCost / 4)[...]
+      waiting = queue.poll(atMost: missing, within: commitCost / 4)[...]
       if waiting.isEmpty { return }
     }
   }
 
   /// Runs one job such that its failure undoes its own changes only.
   ///
-  /// - Throws: what took the whole transaction along.
+  /// - Throws: the failure of the whole transaction.
   private func run(_ job: Job<Transaction>, alone: Bool) throws(StoreError) {
     if !alone { try connection.control("SAVEPOINT job") }
     job.run(in: Transaction(connection))
@@ -130,10 +129,8 @@ struct Writer: ~Copyable {
     _ jobs: [Job<Transaction>], failure: StoreError?, duration: Duration?
   ) {
     let failed = jobs.count { $0.failure != nil }
-    if let duration {
-      commitCost = (commitCost * 7 + Int(duration / .nanoseconds(1))) / 8
-    }
-    meter.record { statistics in
+    if let duration { commitCost = (commitCost * 7 + duration) / 8 }
+    recorder.record { statistics in
       statistics.writesCommitted += jobs.count - failed
       statistics.writesFailed += failed
       statistics.walPages = connection.walPages
@@ -148,10 +145,9 @@ struct Writer: ~Copyable {
 
   /// Copies the write-ahead log into the database when it has grown enough.
   ///
-  /// Here and not in COMMIT, where SQLite would do it, so that those who wait for the commit don't
-  /// wait for this too. And not on a thread of its own: only while nobody writes can a checkpoint
-  /// reach the log's end, after which the next commit starts the log anew; beside a busy writer
-  /// the log would grow without bound. A passive checkpoint waits for no reader.
+  /// SQLite would do this within COMMIT, and the tasks that wait for the commit would wait for this too. On a thread of
+  /// its own, a checkpoint beside a busy writer would never reach the end of the log, which is when the next commit
+  /// starts the log anew, and the log would grow without bound. A passive checkpoint waits for no reader.
   private mutating func checkpointIfDue() {
     let pages = connection.walPages
     // The log was started anew.
@@ -162,7 +158,7 @@ struct Writer: ~Copyable {
       try connection.checkpoint()
     } catch {
       // What was committed is safe in the log.
-      meter.record { $0.checkpointsFailed += 1 }
+      recorder.record { $0.checkpointsFailed += 1 }
     }
   }
 }

@@ -91,8 +91,10 @@ internal import Threading
       arguments: try CommandArguments(words, for: command.parameters),
       services: [ApptimistService.self], environment: [:],
       print: { line in lines.withLock { $0.append(line) } },
-      configure: { _, _ in try TestServer.context("[apptimist]", folder, store).configuration },
-      lend: { _, _, _ in try TestServer.context("[apptimist]", folder, store) })
+      readConfiguration: { _, _ in
+        try TestServer.context("[apptimist]", folder, store).configuration
+      },
+      openService: { _, _, _ in try TestServer.context("[apptimist]", folder, store) })
     try await command.run(context)
     return lines.withLock { $0.joined(separator: "\n") }
   }

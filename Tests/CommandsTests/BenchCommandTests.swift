@@ -5,7 +5,7 @@ internal import Testing
 
 @testable import Commands
 
-/// `awd bench`: what it takes, prints, and exits with.
+/// `awd bench`: its arguments, output and exit codes.
 @Suite struct BenchCommandTests {
   @Test(arguments: [
     ([], "URL is missing"), (["ftp://127.0.0.1/"], "URL: "), (["x"], "URL: "),

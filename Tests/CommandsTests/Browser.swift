@@ -1,7 +1,7 @@
 internal import Foundation
 internal import Testing
 
-/// A headless Chromium, driven as a person would (W3C WebDriver).
+/// A headless Chromium, driven through W3C WebDriver.
 final class Browser {
   private static let driver = "/usr/bin/chromedriver"
   /// Whether there is one on this machine.
@@ -71,7 +71,7 @@ final class Browser {
     Issue.record("the link \(text) leads nowhere")
   }
 
-  /// What a script finds out.
+  /// Runs a script, and returns its result as text.
   func evaluate(_ expression: String) throws -> String {
     let value = try call(
       "POST", "/session/\(session)/execute/sync",

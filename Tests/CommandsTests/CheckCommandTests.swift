@@ -65,7 +65,7 @@ struct GreetAllCommand: Command {
   }
 }
 
-/// A program in this process, and what it wrote.
+/// A program that runs in this process, with its output.
 final class Session: Sendable {
   private let lines = Lock<(output: [String], errors: [String])>(([], []))
 
@@ -81,7 +81,7 @@ final class Session: Sendable {
   }
 }
 
-/// A folder of its own for a test; gone with the object.
+/// A folder for one test, which is removed with the object.
 final class Folder: Sendable {
   let path: String
 

@@ -10,22 +10,22 @@ internal import Testing
 @testable import Commands
 
 @Suite struct DaemonTests {
-  private func workplace(_ folder: Folder, _ log: Log) async throws -> Workplace {
+  private func runtime(_ folder: Folder, _ log: Log) async throws -> ServiceRuntime {
     let configuration = try LoadedConfiguration(
       file: "\(folder.path)/awd.toml", environment: [:], services: [SampleService.self])
-    return try await Workplace.open(configuration, services: [SampleService.self], log: log)
+    return try await ServiceRuntime.open(configuration, services: [SampleService.self], log: log)
   }
 
   @Test func servesAndStops() async throws {
     let folder = try Folder(["awd.toml": "[server]\nlisten = [\"127.0.0.1:0\"]\nthreads = 2\n"])
-    let workplace = try await workplace(folder, Log(level: .error))
-    let daemon = try await Daemon(in: workplace, services: [SampleService.self])
+    let runtime = try await runtime(folder, Log(level: .error))
+    let daemon = try await Daemon(in: runtime, services: [SampleService.self])
     try daemon.start()
     let (signals, continuation) = AsyncStream.makeStream(of: StopSignals.Request.self)
     let running = Task {
       await daemon.run(
         until: signals, telling: NotifySocket([:]),
-        reloading: { () throws(ConfigurationError) in workplace.configuration },
+        reloading: { () throws(ConfigurationError) in runtime.configuration },
         within: .seconds(600))
     }
     let base = "http://\(try #require(daemon.server.endpoints.first))"
@@ -37,18 +37,18 @@ internal import Testing
     continuation.yield(.reload)
     continuation.yield(.stop)
     await running.value
-    await #expect(throws: StoreError.self) { try await workplace.store.write { _ in } }
+    await #expect(throws: StoreError.self) { try await runtime.store.write { _ in } }
   }
 
   @Test func aServiceThatCannotBeMadeIsNamed() async throws {
     let folder = try Folder(["awd.toml": "[sample]\ngreeting = \"fail\"\n"])
-    let workplace = try await workplace(folder, Log(level: .error))
+    let runtime = try await runtime(folder, Log(level: .error))
     let error = await #expect(throws: CommandError.self) {
-      _ = try await Daemon(in: workplace, services: [SampleService.self])
+      _ = try await Daemon(in: runtime, services: [SampleService.self])
     }
     guard case .refused(let reason) = error else { return }
     #expect(reason.contains("the service sample: ") && reason.contains("told to fail"))
-    await workplace.close()
+    await runtime.close()
   }
 
   @Test func oneDaemonHasADataFolder() throws {

@@ -2,7 +2,7 @@ internal import Foundation
 internal import TestSupport
 internal import Testing
 
-/// The status page as an operator finds it, in a browser.
+/// The status page in a browser.
 @Suite(.ownThreads, .enabled(if: Browser.isThere)) struct StatusPageBrowserTests {
   @Test func isALinkAwayFromTheFirstPage() throws {
     let folder = try Folder(["awd.toml": "[server]\nlisten = [\"127.0.0.1:0\"]\n"])
@@ -29,11 +29,11 @@ internal import Testing
       "[...document.querySelectorAll('h2')].map(heading => heading.textContent)")
     #expect(headings.hasPrefix("Process,Connections,Store,tokenscript"))
     #expect(try browser.evaluate("document.querySelector('.state').textContent") == "ready")
-    // The plots are drawn, in the colours of the page's own style: the policy let it in.
+    // The plots have the colours of the page's own style, so the policy allows it.
     #expect(try browser.evaluate("document.querySelectorAll('svg polyline').length > 10") == "true")
     let stroke = "getComputedStyle(document.querySelector('polyline')).stroke"
     #expect(try browser.evaluate(stroke) == "rgb(10, 85, 196)")
-    // Nothing sticks out of the window.
+    // The page is not wider than the window.
     let root = "document.documentElement"
     #expect(try browser.evaluate("\(root).scrollWidth <= \(root).clientWidth") == "true")
     for (link, text) in [

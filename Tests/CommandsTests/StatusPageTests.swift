@@ -34,7 +34,7 @@ internal import Testing
 
   @Test func countsOfTroublesThereWereNoneOfAreLeftOut() {
     let metrics = Metrics()
-    let history = MetricHistory(interval: .seconds(1), capacity: 3, keeping: [])
+    let history = MetricHistory(interval: .seconds(1), capacity: 3, summingOver: [])
     metrics.counter("awd_store_failures_total", "Writes that failed.").add(0)
     metrics.counter("awd_store_writes_total", "Writes made durable.").add(1)
     history.record(metrics.samples())

@@ -2,9 +2,9 @@ internal import Foundation
 internal import TestSupport
 internal import Testing
 
-/// What systemd would see of the built program, and of its unit.
+/// The built program and its unit, from systemd's side.
 @Suite(.ownThreads) struct SystemdTests {
-  /// A socket as the service manager listens on.
+  /// A socket like the service manager's.
   private final class Manager {
     let name: String
     private let descriptor = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue), 0)
@@ -28,14 +28,14 @@ internal import Testing
 
     deinit { close(descriptor) }
 
-    /// The next message; nil if none comes.
+    /// Waits for the next message, or nil if none comes.
     func next() -> String? {
       var buffer = [UInt8](repeating: 0, count: 4096)
       let count = recv(descriptor, &buffer, buffer.count, 0)
       return count < 0 ? nil : String(decoding: buffer[..<count], as: UTF8.self)
     }
 
-    /// The next message that is no sign of life.
+    /// Waits for the next message that is no sign of life.
     func nextChange() -> String? {
       while let message = next() {
         if message != "WATCHDOG=1" { return message }

@@ -9,7 +9,7 @@ internal import XMLSecurity
 
 @testable import Commands
 
-/// A service whose requests nobody may read on their way.
+/// A service whose requests are confidential.
 struct SecretService: Service {
   static let name = "secret"
   static let needsConfidentiality = true
@@ -20,7 +20,7 @@ struct SecretService: Service {
 }
 
 @Suite struct TLSTests {
-  /// Makes a certificate and key in a folder, valid for some days from some days ago on.
+  /// Makes a certificate and key in a folder, valid for some days since some days ago.
   private static func make(_ name: String, in folder: Folder, since: Int64 = 1, days: Int = 100)
     throws
   {
@@ -73,10 +73,10 @@ struct SecretService: Service {
     chmod("\(folder.path)/good.key", 0o644)
     let session = Session()
     #expect(await session.run(["check", "--config", "\(folder.path)/awd.toml"]) == 0)
-    #expect(session.output.contains("doubtful: TLS key \(folder.path)/./good.key: other users"))
+    #expect(session.output.contains("doubtful: TLS key \(folder.path)/good.key: other users"))
   }
 
-  /// The certificate that a server shows now, and what it answers.
+  /// Requests a URL with curl, which accepts only one certificate, and returns the body or curl's exit code.
   private static func ask(_ url: String, _ certificate: String) throws -> String {
     let process = Process()
     let output = Pipe()
@@ -120,9 +120,9 @@ struct SecretService: Service {
         file: "\(folder.path)/awd.toml", environment: [:], services: [SampleService.self])
     }
     let log = LogFile("\(folder.path)/log")
-    let workplace = try await Workplace.open(
+    let runtime = try await ServiceRuntime.open(
       try load(), services: [SampleService.self], log: log.log)
-    let daemon = try await Daemon(in: workplace, services: [SampleService.self])
+    let daemon = try await Daemon(in: runtime, services: [SampleService.self])
     try daemon.start()
     let (signals, continuation) = AsyncStream.makeStream(of: StopSignals.Request.self)
     let running = Task {
@@ -153,14 +153,14 @@ struct SecretService: Service {
     try await reload()
     #expect(try Self.ask(url, "\(folder.path)/other.pem") == "hello")
 
-    let metrics = workplace.metrics.render()
+    let metrics = runtime.metrics.render()
     let end = try #require(daemon.server.credentials?.notAfter)
     let gauge = "awd_tls_certificate_expiry_timestamp_seconds"
     #expect(
       metrics.split(separator: "\n").contains {
         $0.hasPrefix("\(gauge) ") && Double($0.dropFirst(gauge.count + 1)) == Double(end)
       })
-    // What is for the operator answers at its own address only.
+    // The operator's routes answer at their own address only.
     let admin = try #require(daemon.adminServer?.endpoints.first)
     #expect(try Self.ask("http://\(admin)/metrics", "\(folder.path)/other.pem").contains(gauge))
     #expect(
@@ -172,11 +172,11 @@ struct SecretService: Service {
 
   @Test(
     arguments: [
-      ("0.0.0.0:1", "", "", "secret takes passwords, which http://0.0.0.0:1 would let others read"),
+      ("0.0.0.0:1", "", "", "secret takes secrets, which http://0.0.0.0:1 would let others read"),
       ("0.0.0.0:1", "", "\"10.0.0.1\"", nil), ("127.0.0.1:1", "", "", nil),
       ("[::1]:1", "", "", nil),
       ("unix:awd.sock", "", "", nil), ("https://0.0.0.0:1", "", "", "expected `tls` with"),
-      ("0.0.0.0:1", "x", "", nil), ("http://0.0.0.0:1", "x", "", "secret takes passwords"),
+      ("0.0.0.0:1", "x", "", nil), ("http://0.0.0.0:1", "x", "", "secret takes secrets"),
     ] as [(String, String, String, String?)])
   func whatIsSecretNeedsTLSOffThisMachine(
     _ address: String, _ file: String, _ proxies: String, _ problem: String?
@@ -208,7 +208,7 @@ struct SecretService: Service {
   }
 }
 
-/// A log whose lines can be looked at.
+/// A log whose lines can be read.
 private final class LogFile {
   private let path: String
   private let descriptor: Int32

@@ -46,7 +46,7 @@ internal import Testing
     bob.type("/to Carol")
     try await bob.wait(for: "* nobody has this name")
 
-    // What is said to somebody who is away is read later, once.
+    // A message to somebody who is away is read later, once.
     ann.type("/quit")
     #expect(try await ann.exitCode() == 0)
     bob.type("are you there?")
@@ -60,13 +60,13 @@ internal import Testing
 
     let attributes = try FileManager.default.attributesOfItem(atPath: "\(folder.path)/ann/keys")
     #expect(attributes[.posixPermissions] as? Int == 0o600)
-    // Keys that others could read are not used.
+    // Keys that other users can read are refused.
     try FileManager.default.setAttributes(
       [.posixPermissions: 0o644], ofItemAtPath: "\(folder.path)/ann/keys")
     let exposed = try chat("ann", [])
     #expect(try await exposed.exitCode() == 1)
     try await exposed.wait(for: "others may read it")
-    // Another service than the one that is wanted.
+    // The service has another key than the expected one.
     let wrong = try chat(
       "carol", ["--name", "Carol", "--identity", String(repeating: "0", count: 64)])
     #expect(try await wrong.exitCode() == 1)

@@ -6,7 +6,7 @@ private enum Policy: String, CaseIterable, Sendable {
 }
 
 @Suite struct ConfigurationSectionTests {
-  /// A kind of key, told by its name, and what of its value is shown.
+  /// Reads a key of a kind, and returns its value as text.
   static func read(_ kind: String, _ section: ConfigurationSection) -> String {
     switch kind {
     case "string": section.string("k", default: "-")

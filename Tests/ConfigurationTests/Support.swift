@@ -1,7 +1,7 @@
 internal import Configuration
 internal import Glibc
 
-/// A reader over the text of a file named `awd.toml`, and what its environment overrides.
+/// Makes a reader of the text of a file named `awd.toml` and of environment variables.
 func reader(
   _ text: String, _ environment: [String: String] = [:], file: String? = "awd.toml"
 ) throws -> ConfigurationReader {
@@ -9,7 +9,7 @@ func reader(
     try ConfigurationDocument(parsing: Array(text.utf8), file: file, environment: environment))
 }
 
-/// What `finish` reports, one problem a line; empty if all is well.
+/// Returns the problems that `finish` reports, one per line.
 func problems(_ reader: ConfigurationReader, ignoring: Set<String> = []) -> String {
   do throws(ConfigurationError) {
     try reader.finish(ignoring: ignoring)
@@ -19,7 +19,7 @@ func problems(_ reader: ConfigurationReader, ignoring: Set<String> = []) -> Stri
   }
 }
 
-/// The error of a document that can't be read at all.
+/// Returns the error of a document that can't be read at all.
 func refusal(_ bytes: [UInt8]) -> String {
   do throws(ConfigurationError) {
     _ = try ConfigurationDocument(parsing: bytes, file: "awd.toml")
@@ -29,7 +29,7 @@ func refusal(_ bytes: [UInt8]) -> String {
   }
 }
 
-/// A file that is removed with the value.
+/// A file that is removed with the object.
 final class TemporaryFile {
   let path: String
 

@@ -6,7 +6,7 @@ internal import HTTPProtocol
 internal import Testing
 internal import WalletClient
 
-/// `awd backup` beside a busy server, `awd restore` into an empty place, and a server over that.
+/// `awd backup` beside a busy server, `awd restore` into an empty site, and a server there.
 @Suite(.timeLimit(.minutes(2))) struct BackupTests {
   private func modified(_ site: Site) async throws -> String? {
     let answer = try await HTTPClient().send(
@@ -14,15 +14,15 @@ internal import WalletClient
     return answer.fields.first(.lastModified)
   }
 
-  /// That each sender's numbers go from 0 to somewhere, at least as far as was answered before, and no
-  /// further than was sent.
+  /// Expects that each sender's numbers count up from 0, at least to the last one that was acknowledged before, and to
+  /// none that was not sent.
   private func expectMoment(_ texts: [String], since before: [String], until after: [String]) {
     let senders = Dictionary(grouping: texts) { $0.prefix { $0 != ":" } }
     for (sender, texts) in senders {
       #expect(texts == texts.indices.map { "\(sender):\($0)" })
     }
     #expect(Set(before).isSubset(of: texts))
-    // Of each sender one message was on its way.
+    // One message of each sender was on its way.
     #expect(Set(texts).subtracting(after).count <= senders.count)
   }
 
@@ -60,7 +60,7 @@ internal import WalletClient
 
         let phone = try await copy.device(nil, keys: load.phone.keys)
         #expect(try await phone.device.read(try #require(Filename("note"))) == [4, 2])
-        // What comes before a message that is new is all there is.
+        // A new message comes after all older ones.
         try await copy.device("Other").send("last", to: phone.user)
         var texts: [String] = []
         while true {
@@ -81,9 +81,9 @@ internal import WalletClient
     try site.configure(rest: #"keys = "\#(site.folder)/siren.keys""#)
     try copy.configure(rest: #"keys = "\#(keys)""#)
     let identity = try await site.serving { _ in try await site.identity() }
-    // Its tables are there, though the service is not.
+    // The service's tables are there, though it is off.
     try site.configure(services: ["msgr"], rest: #"keys = "\#(site.folder)/siren.keys""#)
-    // What the configuration doesn't mean is not to be taken for the keys.
+    // A file that the configuration doesn't name must not be taken for the keys.
     try Data("old".utf8).write(to: URL(filePath: "\(site.data)/apptimist.keys"))
     let backup = try await site.run("backup", file)
     try #require(backup.code == 0, "\(backup)")

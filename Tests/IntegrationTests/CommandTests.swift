@@ -6,9 +6,9 @@ internal import HTTPProtocol
 internal import Testing
 internal import WalletClient
 
-/// The built program as a person in front of it meets it.
+/// The built program on a terminal.
 @Suite(.timeLimit(.minutes(2))) struct CommandTests {
-  /// The names of all commands, as `awd --help` lists them.
+  /// Returns the names of all commands that `awd --help` lists.
   private func commands(_ home: String) async throws -> [String] {
     let overview = try await Child.run(["--help"], home: home)
     #expect(overview.code == 0 && overview.errors.isEmpty)
@@ -36,7 +36,7 @@ internal import WalletClient
     }
   }
 
-  /// Without a file: the development setting, with its data below the user's home.
+  /// Without a file, the development setting applies, with its data in the user's home.
   @Test func startsWithoutConfiguration() async throws {
     let site = try Site()
     let environment = ["AWD_SERVER_LISTEN": "127.0.0.1:\(site.port)"]
@@ -50,7 +50,7 @@ internal import WalletClient
     try await server.stop()
     let store = "\(site.folder)/.local/state/awd/awd.sqlite3"
     #expect(FileManager.default.fileExists(atPath: store))
-    // The other commands work on the same.
+    // The other commands work on the same data.
     let users = try await Child.run(["user", "list", "--json"], home: site.folder)
     #expect(users.code == 0 && users.output.contains("\"anna\""))
     let keys = try await Child.run(["keys", "show", "--json"], home: site.folder)
@@ -85,7 +85,7 @@ internal import WalletClient
     }
   }
 
-  /// Commands that a program might read, beside a running server: JSON and nothing else.
+  /// Commands that a program might read print JSON and nothing else, beside a running server.
   @Test func printJSON() async throws {
     let site = try Site()
     try await site.serving { _ in
@@ -106,7 +106,7 @@ internal import WalletClient
         #expect(result.code == 0 && result.errors.isEmpty, "\(words): \(result)")
         let json = try? JSONSerialization.jsonObject(with: Data(result.output.utf8))
         #expect(json != nil, "\(words): \(result.output)")
-        // All in the same way: indented.
+        // All of them indent it.
         #expect(result.output.dropFirst().first == "\n", "\(words): \(result.output)")
       }
       let copy = try Site()
@@ -116,7 +116,7 @@ internal import WalletClient
     }
   }
 
-  /// What keeps the server from starting is wrong for `awd check`, and what is odd is doubtful.
+  /// Problems that keep the server from starting are wrong for `awd check`, others are doubtful.
   @Test func theCheckTellsWhatTheServerWouldDo() async throws {
     let site = try Site()
     try site.configure(rest: "hosts = [\"a.example\"]")

@@ -2,7 +2,7 @@ internal import HTTPClient
 internal import HTTPProtocol
 internal import Testing
 
-/// What `[server]` limits holds for every service, but where a protocol has a limit of its own.
+/// The limits of `[server]`, which hold for every service without limits of its own.
 @Suite(.timeLimit(.minutes(2))) struct LimitTests {
   private func post(_ count: Int, to url: String) async throws -> UInt16 {
     let request = OutgoingRequest(.post, url, body: [UInt8](repeating: 0x78, count: count))

@@ -3,17 +3,17 @@ internal import Synchronization
 internal import Threading
 internal import WalletClient
 
-/// Users that write to one recipient of each messenger as fast as they are answered.
+/// Users who write to one recipient of each messenger, each as soon as the last message is acknowledged.
 final class Load: Sendable {
-  /// What was sent: each text is its sender's name, a colon, and a number that counts up from 0.
+  /// The messages that were sent. Each text is its sender's name, a colon, and a number that counts up from 0.
   struct Record: Sendable {
-    /// What the server has answered for.
+    /// The messages that the server has acknowledged.
     var msgr: [String] = []
     var apptimist: [String] = []
-    /// Why senders ended before they were asked to.
+    /// The errors that ended senders early.
     var failures: [String] = []
 
-    /// How many messages the sender who has the fewest got through.
+    /// The number of acknowledged messages of the slowest sender.
     func least(of senders: [String]) -> Int {
       let all = msgr + apptimist
       return senders.map { sender in all.count { $0.hasPrefix("\(sender):") } }.min() ?? 0
@@ -23,7 +23,7 @@ final class Load: Sendable {
   static let recipient = "recipient"
 
   private let site: Site
-  /// Who gets what is sent by Apptimist.
+  /// The recipient of Apptimist's messages.
   let phone: Phone
   private let record = Lock(Record())
   private let tasks = Lock<[Task<Void, Never>]>([])
@@ -35,7 +35,7 @@ final class Load: Sendable {
     self.phone = phone
   }
 
-  /// Makes the accounts and begins.
+  /// Makes the accounts, and starts the senders.
   static func start(on site: Site) async throws -> Load {
     let phone = try await site.device("Recipient")
     try await phone.settle()
@@ -72,10 +72,10 @@ final class Load: Sendable {
     tasks.withLock { $0.append(task) }
   }
 
-  /// What was answered so far.
+  /// The acknowledged messages so far.
   var progress: Record { record.withLock { $0 } }
 
-  /// Waits until every sender has got so many more messages through.
+  /// Waits until so many more messages of every sender are acknowledged.
   func advance(by count: Int) async throws {
     let start = progress.least(of: senders)
     while progress.least(of: senders) < start + count {
@@ -85,7 +85,7 @@ final class Load: Sendable {
     }
   }
 
-  /// Has the senders finish what they are at.
+  /// Stops the senders after their present message.
   func finish() async -> Record {
     isOver.store(true, ordering: .relaxed)
     for task in tasks.withLock({ $0 }) { await task.value }

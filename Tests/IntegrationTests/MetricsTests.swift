@@ -4,9 +4,9 @@ internal import HTTPProtocol
 internal import Testing
 internal import XMLSecurity
 
-/// What the example alerts and the dashboard ask for is there.
+/// The metrics that the example alerts and the dashboard use exist.
 @Suite(.timeLimit(.minutes(2))) struct MetricsTests {
-  /// All names of time series that a text in Prometheus's format may bring.
+  /// Returns all names of time series of a text in Prometheus's format.
   private func names(in exposition: String) -> Set<String> {
     var names: Set<String> = []
     for line in exposition.split(separator: "\n") where line.hasPrefix("# TYPE ") {

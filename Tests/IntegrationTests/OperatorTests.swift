@@ -1,7 +1,7 @@
 internal import HTTPProtocol
 internal import Testing
 
-/// What is for the operator answers at `admin_listen` if there is one, and nowhere else then.
+/// The operator's routes answer at `admin_listen` if there is one, and then nowhere else.
 @Suite(.timeLimit(.minutes(2))) struct OperatorTests {
   private static let paths = ["/metrics", "/status", "/debug/pushes", "/siren/service.json"]
 

@@ -3,14 +3,14 @@ internal import Cryptography
 internal import Threading
 internal import WalletClient
 
-/// A device of Apptimist that runs as long as this is held, and keeps what comes.
+/// A device of Apptimist that runs as long as the object lives, and collects its entries.
 final class Phone: Sendable {
   let device: Device
   let keys: DeviceKeys
   private let task: Task<Void, any Error>
   private let states: Counter
 
-  /// How often it was connected, and lost the connection.
+  /// The numbers of connections that were made and lost.
   private final class Counter: Sendable {
     let values = Lock((established: 0, lost: 0))
   }
@@ -41,7 +41,7 @@ final class Phone: Sendable {
 
   var user: EncryptionPublicKey { device.user }
 
-  /// How often it lost its connection.
+  /// The number of connections that were lost.
   var losses: Int { states.values.withLock(\.lost) }
 
   /// Waits until the service knows the account.
@@ -49,7 +49,7 @@ final class Phone: Sendable {
     guard try await device.user(user) != nil else { throw Unexpected("no account") }
   }
 
-  /// The next message, opened; other entries are passed over.
+  /// Waits for the next message, and opens it. Other entries are skipped.
   func next() async throws -> (message: DeviceMessage, text: String) {
     // Iterators of one device share its entries.
     let iterator = device.entries.makeAsyncIterator()

@@ -4,9 +4,9 @@ internal import HTTPProtocol
 internal import Testing
 internal import WalletClient
 
-/// Services are switched off one by one: the others don't notice, and what it had stays.
+/// Services are switched off one by one: the others go on, and the data stays.
 @Suite(.timeLimit(.minutes(2))) struct ServiceSwitchTests {
-  /// How each service is asked, and what its tables' names begin with.
+  /// The requests of a service, and the prefixes of its tables' names.
   private struct Surface {
     let requests: [(method: HTTPProtocol.Method, path: String)]
     let tables: [String]
@@ -27,8 +27,7 @@ internal import WalletClient
       requests: [(.get, "/siren"), (.get, "/siren/service.json")], tables: ["apptimist_"]),
   ]
 
-  /// Asks each service for all that it answers: 404 everywhere for the one that is off, and nowhere
-  /// for the others.
+  /// Sends each service all its requests: the one that is off answers each with 404, the others none.
   private func expect(_ off: String?, at site: Site) async throws {
     for service in Site.services {
       for (method, path) in try #require(Self.surfaces[service]).requests {
@@ -38,7 +37,7 @@ internal import WalletClient
     }
   }
 
-  /// Every row of a service's tables, as `sqlite3` prints them.
+  /// Returns every row of a service's tables, as `sqlite3` prints them.
   private func rows(_ name: String, _ site: Site) async throws -> [Substring] {
     let surface = try #require(Self.surfaces[name])
     let dump = try await Child.run(

@@ -4,16 +4,16 @@ internal import HTTPProtocol
 internal import Testing
 internal import WalletClient
 
-/// Signals in the middle of work.
+/// Signals while the server is busy.
 @Suite(.timeLimit(.minutes(2))) struct SignalTests {
-  /// What a text that `Load` sent says of its sender.
+  /// Returns the sender's name in a text of `Load`.
   private static func bySender(_ texts: [String]) -> [String: [Int]] {
     Dictionary(grouping: texts) { String($0.prefix { $0 != ":" }) }.mapValues { texts in
       texts.compactMap { Int($0.drop { $0 != ":" }.dropFirst()) }
     }
   }
 
-  /// Reads on until all that was acknowledged has come, each once and in its sender's order.
+  /// Reads until all acknowledged messages have come, each once and in its sender's order.
   private func expectAll(_ acknowledged: [String], on phone: Phone, after read: [String])
     async throws
   {
@@ -29,7 +29,7 @@ internal import WalletClient
     }
   }
 
-  /// The service is ended, in peace or not, and comes back: what it answered for or delivered is there.
+  /// The server is stopped or killed, and started again. All that it acknowledged or delivered is there.
   @Test(arguments: [SIGTERM, SIGKILL])
   func nothingAcknowledgedIsLost(_ signal: Int32) async throws {
     let site = try Site()
@@ -49,7 +49,7 @@ internal import WalletClient
 
     server.signal(signal)
     let ending = try await server.ended()
-    // Who takes ten seconds exits with 1.
+    // A stop that takes ten seconds exits with 1.
     #expect(ending == (signal == SIGTERM ? .exited(0) : .killed(SIGKILL)))
     for socket in sockets.streams {
       let end = try await socket.ended()
@@ -61,7 +61,7 @@ internal import WalletClient
       #expect(farewell.code != nil)
     }
 
-    // Devices find it again by themselves; senders of Msgr have ended with an error.
+    // Devices reconnect by themselves, and senders of Msgr have ended with an error.
     try await site.serving { _ in
       let record = await load.finish()
       #expect(record.failures.count == 2 && record.failures.allSatisfy { !$0.hasPrefix("device") })
@@ -71,7 +71,7 @@ internal import WalletClient
       for (sender, numbers) in Self.bySender(inbox.map(\.text)) {
         #expect(numbers == Array(0..<numbers.count), "\(sender)")
       }
-      // What came over the stream is known to the inbox under the same name.
+      // The inbox has the messages of the stream under the same identifiers.
       #expect(Set(await delivered.value.map(\.id)).isSubset(of: inbox.map(\.id)))
       try await expectAll(record.apptimist, on: load.phone, after: received)
       let fresh = try await site.device(nil, keys: load.phone.keys)
@@ -80,7 +80,7 @@ internal import WalletClient
     }
   }
 
-  /// Streams, and connections of devices that are logged in and that are not.
+  /// Streams, and connections of devices, logged in or not.
   private func open(
     _ count: Int, on site: Site, as session: MsgrSession, and keys: DeviceKeys
   ) async throws -> (streams: [WebSocket], visitors: [Visitor]) {
@@ -109,7 +109,7 @@ internal import WalletClient
         server.signal(SIGHUP)
         _ = try await server.line(with: "reloaded", after: before)
       }
-      // A broken configuration leaves the old one.
+      // A broken configuration leaves the old one in effect.
       let whole = try String(contentsOfFile: site.configuration, encoding: .utf8)
       try Data("\(whole)\n[log]\nlevel = \"loud\"\n".utf8)
         .write(to: URL(filePath: site.configuration))

@@ -5,7 +5,7 @@ internal import HTTPProtocol
 internal import Observability
 internal import WalletClient
 
-/// A place for a server: a folder with a configuration and data, and a port.
+/// A folder with a configuration and data, and a port, for one server.
 final class Site: Sendable {
   static let services = ["tokenscript", "msgr", "apptimist"]
   /// A contract of the demo that the server makes for itself.
@@ -14,11 +14,11 @@ final class Site: Sendable {
 
   let folder: String
   let port: UInt16
-  /// A socket that is bound to the port and doesn't listen: so the system gives the port to nobody else, however often
-  /// the server starts.
+  /// A socket that is bound to the port and doesn't listen, so that the system gives the port to nobody else between
+  /// two starts of the server.
   private let keeper: Int32
 
-  /// An empty place.
+  /// Makes an empty site.
   init() throws {
     folder = NSTemporaryDirectory() + "awd-integration-\(UUID().uuidString)"
     (keeper, port) = try Self.keptPort()
@@ -37,7 +37,7 @@ final class Site: Sendable {
 
   private static func keptPort() throws -> (keeper: Int32, port: UInt16) {
     let keeper = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
-    // What a server listens with allows it too, and so can share the port.
+    // The server's socket allows it too, and so can share the port.
     var on: Int32 = 1
     setsockopt(keeper, SOL_SOCKET, SO_REUSEADDR, &on, socklen_t(MemoryLayout<Int32>.size))
     var address = sockaddr_in()
@@ -56,7 +56,7 @@ final class Site: Sendable {
   /// Writes the configuration.
   ///
   /// - Parameters:
-  ///   - services: those that are switched on.
+  ///   - services: the services that are switched on.
   ///   - server: further lines of `[server]`.
   ///   - rest: further lines behind all sections.
   func configure(
@@ -101,7 +101,7 @@ final class Site: Sendable {
     try await Child.run(words + ["--config", configuration], home: folder, input: input)
   }
 
-  /// Starts the server for the time of a body, and has it stop.
+  /// Starts the server, runs a closure, and stops the server.
   func serving<Value>(_ body: (Child) async throws -> Value) async throws -> Value {
     let child = try await serve()
     let value = try await body(child)
@@ -111,19 +111,19 @@ final class Site: Sendable {
 
   // MARK: - Clients
 
-  /// The status of a request.
+  /// Sends a request, and returns the status of the response.
   func status(_ method: HTTPProtocol.Method = .get, _ path: String) async throws -> UInt16 {
     try await HTTPClient().send(OutgoingRequest(method, url + path)).status.code
   }
 
-  /// The body of an answer with 200.
+  /// Sends a request that must be answered with 200, and returns the body.
   func get(_ path: String) async throws -> String {
     let answer = try await HTTPClient().send(OutgoingRequest(.get, url + path))
     guard answer.status == .ok else { throw Unexpected("\(path): \(answer.status.code)") }
     return String(decoding: answer.body, as: UTF8.self)
   }
 
-  /// What a wallet gets of a contract.
+  /// Fetches a contract's TokenScript, as a wallet does.
   func fetch(
     _ contract: String = contract, cache: String = "cache", network: UInt64 = 1
   ) async throws -> TokenScriptReport {
@@ -135,7 +135,7 @@ final class Site: Sendable {
         namespaces: [Self.namespace].compactMap { TokenScriptNamespace($0) }))
   }
 
-  /// An account of Msgr, made or logged in to.
+  /// Makes an account of Msgr, or logs in to it.
   func msgr(_ name: String, device: String? = nil, isNew: Bool = true) async throws -> MsgrSession {
     let server = try MsgrServer(url)
     let device = device ?? "stream:\(name)-0001"
@@ -157,7 +157,7 @@ final class Site: Sendable {
     try await ServiceIdentity.fetch(from: siren, client: HTTPClient())
   }
 
-  /// A device of Apptimist, running; with an account to be made if there is a name.
+  /// Runs a device of Apptimist. With a name, it makes an account.
   func device(
     _ name: String?, keys: DeviceKeys = .generate(), head: MessageID? = nil
   ) async throws -> Phone {
@@ -166,7 +166,7 @@ final class Site: Sendable {
   }
 }
 
-/// What was not to be.
+/// A failed expectation.
 struct Unexpected: Error, CustomStringConvertible {
   let description: String
 
@@ -174,7 +174,7 @@ struct Unexpected: Error, CustomStringConvertible {
 }
 
 extension Child {
-  /// Has the server stop; what is not an exit with 0 in time is an error.
+  /// Stops the server, which must exit with 0 in time.
   func stop() async throws {
     signal(SIGTERM)
     let ending = try await ended()

@@ -3,9 +3,9 @@ internal import Cryptography
 internal import HTTPProtocol
 internal import WalletClient
 
-/// A connection as a device makes it, in the words of the protocol, that watches how the service takes leave.
+/// A device's connection, made of protocol units, that records how the service ends it.
 final class Visitor {
-  /// How that was.
+  /// The way in which the connection ended.
   struct Farewell: Equatable {
     var redirect: String?
     var code: UInt16?

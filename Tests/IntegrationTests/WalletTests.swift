@@ -3,9 +3,9 @@ internal import Foundation
 internal import Testing
 internal import WalletClient
 
-/// A wallet with all that it uses of one server, at the same time.
+/// A wallet that uses all services of one server at the same time.
 @Suite(.timeLimit(.minutes(2))) struct WalletTests {
-  /// What `GET /debug/pushes` shows of a push.
+  /// A push in the response of `GET /debug/pushes`.
   private struct Push: Decodable {
     let Id: String
     let DeviceID: String
@@ -57,7 +57,7 @@ internal import WalletClient
 
       let ids = try await pushed.map(\.text)
       #expect(try await bert.inbox().map(\.id.text) == ids)
-      // The log tells of each push when it is done.
+      // Each push is listed when it is done.
       for id in ids { _ = try await server.line(with: id) }
       let pushes = try JSONDecoder().decode(
         [Push].self, from: Data(try await site.get("/debug/pushes").utf8))
@@ -67,7 +67,7 @@ internal import WalletClient
     }
   }
 
-  /// A script that is published while wallets are connected is there after a reload; nobody is cut off.
+  /// A script that is published while wallets are connected is served after a reload, and nobody is disconnected.
   @Test func whatIsPublishedIsFetched() async throws {
     let site = try Site()
     try await site.serving { server in

@@ -39,7 +39,7 @@ internal import Threading
         CommandContext(
           arguments: try CommandArguments(words, for: command.parameters),
           services: [MsgrService.self], environment: [:], print: output.add,
-          configure: { _, _ in section }, lend: { _, _, _ in context }))
+          readConfiguration: { _, _ in section }, openService: { _, _, _ in context }))
       result = .success(())
     } catch {
       result = .failure(error)

@@ -5,7 +5,7 @@ internal import Testing
 internal import Time
 
 @Suite(.ownThreads) struct LogTests {
-  /// Logs by a closure and gives what was written.
+  /// Runs a closure that logs, and returns the written text.
   private func written(
     _ format: Log.Format, level: Log.Level = .debug, _ body: (Log) -> Void
   ) -> String {
@@ -81,7 +81,7 @@ internal import Time
     let pipe = Pipe()
     let log = Log(descriptor: pipe.fileHandleForWriting.fileDescriptor)
     let line = String(repeating: "x", count: 1000)
-    // Three times what the pipe and the buffer hold; nobody reads until all is logged.
+    // Three times the capacity of the pipe and the buffer. Nobody reads until everything is logged.
     for _ in 0..<4000 { log.info(line) }
     async let reading = pipe.fileHandleForReading.readDataToEndOfFile()
     log.flush(within: .seconds(120))

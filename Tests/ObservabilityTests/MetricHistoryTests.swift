@@ -3,7 +3,7 @@ internal import Testing
 
 @Suite struct MetricHistoryTests {
   private let metrics = Metrics()
-  private let history = MetricHistory(interval: .seconds(2), capacity: 3, keeping: ["service"])
+  private let history = MetricHistory(interval: .seconds(2), capacity: 3, summingOver: ["cause"])
 
   private func series(_ name: String) -> MetricHistory.Series? {
     history.series.first { $0.name == name }
@@ -26,7 +26,7 @@ internal import Testing
     #expect(series("awd_y")?.values == [7, 7, 7])
   }
 
-  @Test func whatDiffersInOtherLabelsIsSummedUp() {
+  @Test func whatDiffersInThoseLabelsIsSummedUp() {
     for (service, cause) in [("a", "1"), ("a", "2"), ("b", "1")] {
       metrics.counter("awd_z_total", "Z.", ["service": service, "cause": cause]).add(1)
     }

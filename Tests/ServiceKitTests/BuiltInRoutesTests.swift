@@ -10,10 +10,10 @@ internal import Threading
     let box = Box(missing)
     var service = Router(service: "repo")
     service.readiness("index") { box.value.withLock { $0 } }
-    let table = try table(
-      service, .probes(name: "awd", version: "1.2.3", checking: [service]))
+    let table = try table(service, .probes(checking: [service]))
     #expect(try await table.answer(.get, "/healthz").text == "ok\n")
-    #expect(try await table.answer(.get, "/version").text == #"{"name":"awd","version":"1.2.3"}"#)
+    let version = #"{"name":"awd","version":"\#(Product.version)"}"#
+    #expect(try await table.answer(.get, "/version").text == version)
     let unready = try await table.answer(.get, "/readyz")
     #expect(unready.status == .serviceUnavailable && unready.text == "repo: index: no index yet\n")
     let json = try await table.answer(.get, "/readyz", fields: [("Accept", "application/json")])
@@ -33,7 +33,7 @@ internal import Threading
   {
     let fields = isForwarded ? [(name: "X-Forwarded-For", value: "127.0.0.1")] : []
     for (onlyLocal, expected) in [(true, isAnswered), (false, true)] {
-      let table = try table(.metrics(name: "awd", of: Metrics(), onlyLocal: onlyLocal))
+      let table = try table(.metrics(Metrics(), onlyLocal: onlyLocal))
       let response = try await table.answer(.get, "/metrics", fields: fields, peer: peer)
       #expect(response.status == (expected ? .ok : .forbidden))
     }

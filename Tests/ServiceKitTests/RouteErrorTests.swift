@@ -11,7 +11,7 @@ internal import Testing
     var description: String { "detail that only the operator may read" }
   }
 
-  /// A router whose handlers throw what the path says.
+  /// A router whose handlers throw the error that the path names.
   private static func router(_ style: ErrorStyle = .negotiated) async throws -> Router {
     let store = try await Store.open(.memory)
     await store.close()

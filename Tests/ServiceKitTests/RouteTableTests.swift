@@ -1,3 +1,4 @@
+internal import Configuration
 internal import HTTPProtocol
 internal import HTTPServer
 internal import Observability
@@ -62,7 +63,7 @@ internal import Testing
     let response = try await table.answer(.get, path)
     #expect(response.status == (expected == nil ? .notFound : .ok))
     #expect(response.text == expected ?? "")
-    // Where no pattern matches, no method is allowed either.
+    // Without a matching pattern, no method is allowed either.
     let post = try await table.answer(.post, path)
     #expect(post.status == (expected == nil ? .notFound : .methodNotAllowed))
   }
@@ -78,7 +79,7 @@ internal import Testing
     let table = try table(Self.repository(), other)
     #expect(try await table.answer(.post, "/register").text == "register")
     #expect(try await table.answer(.get, "/registers").text == "bare registers")
-    // The exact path is known, so the pattern's GET isn't asked.
+    // The exact path is known, so the pattern's GET isn't used.
     let refused = try await table.answer(.get, "/register")
     #expect(refused.status == .methodNotAllowed)
     #expect(refused.fields.first(.allow) == "OPTIONS, POST")
@@ -126,7 +127,8 @@ internal import Testing
   }
 
   @Test func hosts() async throws {
-    var repository = Router(service: "repository", hosts: ["Repo.example", "[::1]"])
+    var repository = Router(
+      service: "repository", hosts: ["Repo.example", "[::1]"].compactMap { HostName($0) })
     repository.get("/{address}", echo("repository"))
     var general = Router(service: "general")
     general.get("/{page}", echo("general"))
@@ -144,7 +146,7 @@ internal import Testing
 
   @Test func conflictsNameServicesAndPatterns() throws {
     func router(_ service: String, _ pattern: String, hosts: [String] = []) -> Router {
-      var router = Router(service: service, hosts: hosts)
+      var router = Router(service: service, hosts: hosts.compactMap { HostName($0) })
       router.get(pattern, echo(service))
       return router
     }

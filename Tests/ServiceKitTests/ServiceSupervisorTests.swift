@@ -5,7 +5,7 @@ internal import TestSupport
 internal import Testing
 internal import Threading
 
-/// Fails as often as its script says, then works until cancelled.
+/// A service that fails as often as its script says, and then works until cancelled.
 private final class Failing: Service {
   static let name = "failing"
   static func validate(_ configuration: ConfigurationSection) {}

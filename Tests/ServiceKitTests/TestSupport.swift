@@ -3,7 +3,7 @@ internal import HTTPProtocol
 internal import Observability
 internal import ServiceKit
 
-/// A table of routers with a log that nobody reads.
+/// Makes a table of routers, with a log that nobody reads.
 func table(_ routers: Router..., metrics: Metrics = Metrics()) throws -> RouteTable {
   try RouteTable(routers, bodyLimit: 100, log: Log(level: .error, descriptor: -1), metrics: metrics)
 }
@@ -31,7 +31,7 @@ extension Response {
   }
 }
 
-/// A handler that answers with a text and the parameters named.
+/// Makes a handler that answers with a text and some parameters.
 func echo(_ text: String, _ names: String...) -> Router.Handler {
   { _, parameters in
     let values = names.map { parameters.text($0) ?? "not UTF-8" }

@@ -12,13 +12,13 @@ internal import Testing
 
   @Test(
     arguments: [
-      // Who is no proxy is not believed.
+      // Only proxies are believed.
       ("192.0.2.1", ["1.2.3.4"], ["https"], "192.0.2.1", false),
       ("10.0.0.1", [], [], "10.0.0.1", false),
       ("10.0.0.1", ["1.2.3.4"], ["https"], "1.2.3.4", true),
       ("10.0.0.1", ["1.2.3.4"], ["HTTPS"], "1.2.3.4", true),
       ("10.0.0.1", ["1.2.3.4"], [], "1.2.3.4", false),
-      // What stands before the first stranger anyone may have written.
+      // Anyone may have written the part before the first stranger.
       ("10.0.0.1", ["9.9.9.9, 1.2.3.4, 10.0.0.2"], ["https, http"], "1.2.3.4", false),
       ("10.0.0.1", ["9.9.9.9", "1.2.3.4"], [], "1.2.3.4", false),
       ("10.0.0.1", ["10.0.0.3, 10.0.0.2"], [], "10.0.0.3", false),
@@ -28,7 +28,7 @@ internal import Testing
       ("10.0.0.1", ["[2001:db8::1]:443"], [], "2001:db8::1", false),
       ("10.0.0.1", ["1.2.3.4:5678"], [], "1.2.3.4", false),
       ("::ffff:10.0.0.1", ["1.2.3.4"], [], "1.2.3.4", false),
-      // Who comes by a Unix socket is on this machine.
+      // A peer at a Unix-domain socket is on this machine.
       ("", ["1.2.3.4"], ["https"], "1.2.3.4", true),
     ] as [(String, [String], [String], String, Bool)])
   func originIsToldByProxies(

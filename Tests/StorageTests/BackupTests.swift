@@ -1,6 +1,7 @@
 internal import Foundation
 internal import Storage
 internal import Testing
+internal import Time
 
 @Suite struct BackupTests {
   private let folder = TemporaryFolder()
@@ -10,7 +11,8 @@ internal import Testing
 
   private func back(up files: [Backup.File] = []) throws {
     try Backup.make(
-      of: folder.database, at: path, with: files, version: "1.2.3", seconds: 1_700_000_000
+      of: folder.database, at: path, with: files, version: "1.2.3",
+      madeAt: Timestamp(seconds: 1_700_000_000)
     ) { _, _ in }
   }
 
@@ -32,13 +34,14 @@ internal import Testing
     try await store.write { try add("two", $0) }
     await store.close()
     let backup = try Backup(opening: path, migrations: notes)
-    #expect(backup.version == "1.2.3" && backup.seconds == 1_700_000_000 && backup.files == [key])
+    #expect(backup.version == "1.2.3" && backup.files == [key])
+    #expect(backup.madeAt == Timestamp(seconds: 1_700_000_000))
     let restored = folder.path + "/restored.sqlite3"
     var told: [Int] = []
     try backup.restore(to: restored) { told.append($1) }
     #expect(try await texts(restored) == ["one"])
     #expect(told.last ?? 0 > 0)
-    // Neither the tables of the backup nor the keys' bytes stay behind in the store.
+    // The store has neither the tables of the backup nor the keys' bytes.
     let bytes = try Data(contentsOf: URL(filePath: restored))
     #expect(bytes.range(of: Data("backup_files".utf8)) == nil)
     #expect(bytes.range(of: Data(key.path.utf8)) == nil)
@@ -49,7 +52,7 @@ internal import Testing
     #expect(mode == 0o600)
   }
 
-  /// Each write adds two rows; whatever moment the copy catches, it holds both or none.
+  /// Each write adds two rows. A copy at any moment has both or none.
   @Test func catchesOneMomentOfAStoreThatIsWrittenTo() async throws {
     let store = try await folder.open()
     let writer = Task {
@@ -63,7 +66,9 @@ internal import Testing
     while try await store.read({ try count($0) }) < 200 {}
     for number in 0..<5 {
       let path = "\(folder.path)/\(number).backup"
-      try Backup.make(of: folder.database, at: path, with: [], version: "1", seconds: 1) { _, _ in }
+      try Backup.make(
+        of: folder.database, at: path, with: [], version: "1", madeAt: Timestamp(seconds: 1)
+      ) { _, _ in }
       let restored = "\(folder.path)/\(number).sqlite3"
       try Backup(opening: path, migrations: notes).restore(to: restored) { _, _ in }
       let rows = try await texts(restored)

@@ -1,4 +1,5 @@
 internal import TestSupport
+internal import Observability
 internal import Testing
 
 @testable import Storage
@@ -6,14 +7,14 @@ internal import Testing
 @Suite(.ownThreads) struct GroupCommitTests {
   private let folder = TemporaryFolder()
 
-  /// A group's transaction takes as long as it takes: a machine that stands still for a moment must not split it.
+  /// A configuration in which a slow machine doesn't split a group.
   private static func patient(_ groupLimit: Int = 256) -> StoreConfiguration {
     var configuration = StoreConfiguration(groupLimit: groupLimit)
     configuration.longestTransaction = .seconds(60)
     return configuration
   }
 
-  /// Queues closures behind a held writer, so that they come into one group, and gives the outcomes.
+  /// Queues closures behind a held writer, so that they form one group, and returns their results.
   private func group(
     _ store: Store, _ bodies: [@Sendable (borrowing Transaction) throws -> Void]
   ) async throws -> [Result<Void, any Error>] {
@@ -43,9 +44,10 @@ internal import Testing
     }
     for result in try await group(store, bodies) { try result.get() }
     let statistics = store.statistics
-    // The gate's closure, and the fifty.
+    // The gate's closure, and the group of fifty.
     #expect(statistics.groupsCommitted == 2)
-    #expect(statistics.groupSize.highest == 50)
+    #expect(statistics.groupSize.counts == [1, 0, 0, 0, 0, 0, 1, 0, 0, 0])
+    #expect(statistics.groupSize.sum == 51)
     #expect(statistics.writesCommitted == 51)
     #expect(statistics.commitSeconds.count == 2)
     await store.close()
@@ -60,7 +62,9 @@ internal import Testing
       { @Sendable (transaction: borrowing Transaction) in try add("\(number)", transaction) }
     }
     for result in try await group(store, bodies) { try result.get() }
-    #expect(store.statistics.groupSize.highest == 8)
+    // The gate's closure, four closures, and twice eight.
+    #expect(store.statistics.groupSize.counts == [1, 0, 1, 2, 0, 0, 0, 0, 0, 0])
+    #expect(store.statistics.groupSize.sum == 21)
     #expect(try await texts(store).count == 20)
     await store.close()
   }
@@ -97,12 +101,12 @@ internal import Testing
       store,
       [
         { try add("lost", $0) },
-        // Ends the transaction as a full disk may.
+        // Ends the transaction, as a full disk may.
         { try $0.execute("INSERT OR ROLLBACK INTO notes (text) VALUES ('lost')") },
         { try add("kept", $0) },
         { transaction in
           try add("lost too", transaction)
-          // A closure that doesn't look at the error is told nevertheless, and writes no more.
+          // A closure that ignores the error gets another one, and can't write any more.
           try? transaction.execute("INSERT OR ROLLBACK INTO notes (text) VALUES ('kept')")
           try? add("never", transaction)
         },
@@ -131,7 +135,7 @@ internal import Testing
     let results = try await group(
       store, [{ try add("small", $0) }, { try add(big, $0) }, { try add("small too", $0) }])
     #expect(throws: StoreError(.full, "")) { try results[1].get() }
-    // Acknowledged or refused, but never one taken for the other.
+    // Each write is acknowledged or refused, and never confused.
     var expected = ["before"]
     if case .success = results[0] { expected.append("small") }
     if case .success = results[2] { expected.append("small too") }
@@ -180,7 +184,7 @@ internal import Testing
     let gate = Gate()
     let held = gate.hold(patient)
     await gate.waitUntilHeld()
-    // The gate's closure has BEGIN IMMEDIATE behind it.
+    // The gate's closure runs after BEGIN IMMEDIATE.
     let error = await #expect(throws: StoreError(.busy, "")) {
       try await impatient.write { try add("refused", $0) }
     }
@@ -195,7 +199,7 @@ internal import Testing
   }
 
   @Test func twoStoresWriteToOneFile() async throws {
-    // On a slow disk one may hold the lock for many commits of the other.
+    // On a slow disk, one may hold the lock for many commits of the other.
     let configuration = StoreConfiguration(busyTimeout: .seconds(60))
     let stores = [
       try await folder.open(notes, configuration), try await folder.open(notes, configuration),

@@ -26,7 +26,7 @@ internal import Testing
     #expect(try await apply([first]) == [1])
     #expect(try await apply([first, second]) == [1, 2])
     #expect(try await apply([first, second]) == [1, 2])
-    // A service that came later.
+    // A service is added later.
     #expect(try await apply([other, first, second]) == [1, 2, 3])
   }
 
@@ -77,7 +77,7 @@ internal import Testing
     #expect(try await apply([tables]) == [1])
     let store = try await folder.open([tables, rebuild])
     #expect(try await store.read { try $0.one("SELECT x FROM child") { try $0[0] as Int } } == 1)
-    // Foreign keys are watched again.
+    // Foreign keys are enforced again.
     try await store.write { try $0.execute("DELETE FROM a") }
     #expect(try await store.read { try $0.one("SELECT x FROM child") { try $0[0] as Int } } == nil)
     await store.close()

@@ -5,11 +5,11 @@ internal import Threading
 
 @testable import Storage
 
-/// What those are told who remember what they have written.
+/// The outcomes that are reported to caches of the database.
 @Suite(.ownThreads) struct OutcomeTests {
   private struct Refusal: Error {}
 
-  /// What happens, in order.
+  /// The events, in order.
   private final class Events: Sendable {
     private let events = Lock<[String]>([])
 
@@ -23,15 +23,15 @@ internal import Threading
     case well
     case throwing
     case breakingForeignKeys
-    /// Takes the whole transaction along, as a full disk may.
+    /// Ends the whole transaction, as a full disk may.
     case rollingBack
   }
 
   private let folder = TemporaryFolder()
   private let events = Events()
 
-  /// Writes in one group, and gives the events: a closure's number when it runs, and what its outcome
-  /// is when that is told.
+  /// Writes in one group, and returns the events: each closure's number when it runs, and its outcome when that is
+  /// reported.
   private func write(_ ends: [End], to store: Store) async throws -> [String] {
     let gate = Gate()
     let held = gate.hold(store)
@@ -64,7 +64,7 @@ internal import Threading
     gate.open()
     try await held.value
     for (number, task) in tasks.enumerated() {
-      // Who waits hears the same, later.
+      // The waiting task gets the same outcome, later.
       let isWritten = await task.value
       #expect(events.all.contains("\(number) \(isWritten)"))
     }
@@ -128,7 +128,7 @@ internal import Threading
   }
 }
 
-/// The write-ahead log as the writer has it open.
+/// The write-ahead log that the writer has open.
 private final class OpenLog {
   private struct NotFound: Error {}
 
@@ -149,7 +149,7 @@ private final class OpenLog {
 
   deinit { close(original) }
 
-  /// Makes each write fail as on a broken disk; reading goes on.
+  /// Makes each write fail as on a broken disk. Reads still work.
   func refuseWrites(_ isRefusing: Bool) {
     let readOnly = open(path, O_RDONLY)
     dup2(isRefusing ? readOnly : original, descriptor)

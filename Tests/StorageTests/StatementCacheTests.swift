@@ -2,7 +2,7 @@
 internal import Testing
 
 @Suite struct StatementCacheTests {
-  /// Texts of which each result tells which it is; more than the cache has room for at first.
+  /// Statements that each return their own number, more than the cache has room for at first.
   private static let texts: [StaticString] = [
     "SELECT 0", "SELECT 1", "SELECT 2", "SELECT 3", "SELECT 4", "SELECT 5", "SELECT 6", "SELECT 7",
     "SELECT 8", "SELECT 9", "SELECT 10", "SELECT 11", "SELECT 12", "SELECT 13", "SELECT 14",

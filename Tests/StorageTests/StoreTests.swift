@@ -194,7 +194,7 @@ internal import Testing
               try add("\(task) \(number)", transaction)
               return transaction.lastInsertRowID
             }
-            // What was acknowledged can be read.
+            // Acknowledged writes can be read.
             let text = try await store.read { snapshot in
               try snapshot.one("SELECT text FROM notes WHERE id = ?", id) { try $0[0] as String }
             }

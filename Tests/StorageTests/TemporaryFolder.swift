@@ -1,7 +1,7 @@
 internal import Foundation
 internal import Storage
 
-/// A folder that is removed with its contents when the test is over.
+/// A folder that is removed with its contents after the test.
 final class TemporaryFolder: Sendable {
   let path = FileManager.default.temporaryDirectory
     .appendingPathComponent("awd-storage-\(UUID().uuidString)").path
@@ -37,7 +37,7 @@ func count(_ queryable: borrowing some Queryable & ~Copyable) throws -> Int {
   try queryable.one("SELECT count(*) FROM notes") { try $0[0] } ?? -1
 }
 
-/// Holds the writer until told to go on, so that what is queued meanwhile makes one group.
+/// Holds the writer until it is opened, so that closures that are queued meanwhile form one group.
 final class Gate: Sendable {
   private let semaphore = DispatchSemaphore(value: 0)
   private let entered = DispatchSemaphore(value: 0)

@@ -67,8 +67,8 @@ final class CommandsFixture: Sendable {
       arguments: try CommandArguments(words, for: command.parameters),
       services: [TokenScriptService.self], environment: environment,
       print: { line in printed.withLock { $0.append(line) } },
-      configure: { _, _ in try section() },
-      lend: { _, _, _ in
+      readConfiguration: { _, _ in try section() },
+      openService: { _, _, _ in
         ServiceContext(
           configuration: try section(),
           store: try await Store.open(.memory, migrations: TokenScriptService.migrations),

@@ -56,7 +56,7 @@ final class Authenticator: Sendable {
     messages = AttemptTable(span: .seconds(60), clock: clock)
     dummy = try PasswordHash(of: randomBytes(32), cost: cost)
     duration = metrics.histogram(
-      "awd_msgr_password_check_seconds", "How long Argon2id took, waiting included.")
+      "awd_msgr_password_check_seconds", "Duration of a password check, including the wait")
   }
 
   /// Does something for a caller, once it is known.

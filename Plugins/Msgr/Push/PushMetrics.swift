@@ -17,22 +17,22 @@ final class PushMetrics: Sendable {
   /// Registers the metrics.
   init(_ metrics: Metrics, clock: @escaping @Sendable () -> Timestamp) {
     answers = metrics.counters(
-      "awd_msgr_push_answers_total", "Answers of the push service.", by: "status", 100...599)
+      "awd_msgr_push_answers_total", "Responses of the push service", by: "status", 100...599)
     let failures: StaticString = "awd_msgr_push_failures_total"
-    let failureHelp = "Tries to push without an answer."
+    let failureHelp = "Push attempts without a response"
     disconnected = metrics.counter(failures, failureHelp, ["cause": "disconnected"])
     unreachable = metrics.counter(failures, failureHelp, ["cause": "unreachable"])
     let drops: StaticString = "awd_msgr_push_dropped_total"
-    let dropHelp = "Pushes that were not delivered and are not tried again."
+    let dropHelp = "Undelivered pushes that are given up"
     refused = metrics.counter(drops, dropHelp, ["cause": "refused"])
     expired = metrics.counter(drops, dropHelp, ["cause": "expired"])
     unbound = metrics.counter(drops, dropHelp, ["cause": "device gone"])
-    latency = metrics.histogram("awd_msgr_push_seconds", "Time from a push to its answer.")
+    latency = metrics.histogram("awd_msgr_push_seconds", "Response time of the push service")
     self.clock = clock
-    metrics.gauge("awd_msgr_push_outbox", "Pushes that wait or are under way.") { [self] in
+    metrics.gauge("awd_msgr_push_outbox", "Pushes waiting or under way") { [self] in
       Double(queue.withLock { $0.state.length })
     }
-    metrics.gauge("awd_msgr_push_oldest_seconds", "Age of the oldest push in the outbox.") {
+    metrics.gauge("awd_msgr_push_oldest_seconds", "Age of the oldest push in the outbox") {
       [self] in
       guard let oldest = queue.withLock({ $0.state.oldest }) else { return 0 }
       return Double(max(0, clock().milliseconds - oldest.milliseconds)) / 1000

@@ -1,17 +1,17 @@
-/// A small plot of how a number went, as SVG: the newest value at the right edge.
+/// A small plot of a number over time, as SVG. The newest value is at the right edge.
 struct Sparkline {
   private static let width = 240.0
   private static let height = 44.0
   private static let margin = 3.0
 
-  /// Oldest first; nil where there was none.
+  /// The values, oldest first; nil stands for a missing one.
   let values: [Double?]
-  /// How many values the whole width has room for.
+  /// The number of values that the whole width has room for.
   let capacity: Int
-  /// What it shows, for those who don't see it.
+  /// A description for those who don't see the plot.
   let label: String
 
-  /// The element; a line where there are values, over an area down to zero.
+  /// The element: a line through the values, over an area down to zero.
   var svg: String {
     let highest = values.compactMap(\.self).filter(\.isFinite).max() ?? 0
     let step = Self.width / Double(max(1, capacity - 1))
@@ -43,7 +43,7 @@ struct Sparkline {
       """
   }
 
-  /// With one digit behind the point, which is less than a pixel.
+  /// Writes a number with one digit behind the point, which is less than a pixel.
   private static func number(_ value: Double) -> String {
     let tenths = Int((value * 10).rounded())
     return tenths.isMultiple(of: 10) ? "\(tenths / 10)" : "\(tenths / 10).\(tenths % 10)"

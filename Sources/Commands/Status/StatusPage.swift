@@ -1,26 +1,26 @@
 internal import Observability
 internal import ServiceKit
 
-/// How the server fares, as an HTML document for its operator; it needs no script.
+/// The server's state as an HTML document for its operator. It needs no script.
 struct StatusPage {
-  /// Where it is found.
+  /// The path of the page.
   static let path = "/status"
-  /// How often a browser asks for it anew, in seconds.
+  /// The interval in which browsers reload the page, in seconds.
   private static let refresh = 5
 
   /// The program's version.
   let version: String
-  /// How long the server has been running.
+  /// The time since the start.
   let uptime: Duration
   /// The services that are on.
   let services: [String]
-  /// Why the server isn't ready; empty: it is.
+  /// The reasons why the server isn't ready; none if it is.
   let reasons: [String]
-  /// How each metric went.
+  /// The course of each metric.
   let history: [MetricHistory.Series]
-  /// How many values of each metric are kept.
+  /// The number of values of each metric that are kept.
   let capacity: Int
-  /// How long all of these took.
+  /// The time that these values cover.
   let span: Duration
 
   /// The document.
@@ -60,7 +60,7 @@ struct StatusPage {
       \(trouble)\(sections)</main>
       <footer>
       <span>The last \(StatusQuantity.text(span / .seconds(1), of: "_seconds")), \
-      anew every \(Self.refresh) s</span>
+      updated every \(Self.refresh) s</span>
       <a href="/metrics">Metrics</a>
       <a href="/readyz">Readiness</a>
       <a href="/version">Version</a>
@@ -78,7 +78,7 @@ struct StatusPage {
     return "<ul class=\"panel reasons\">\n\(items)\n</ul>\n"
   }
 
-  /// A heading and cards for each part of the program: the server's own first, then the services.
+  /// A heading and cards for each part of the program: first the server's own, then the services.
   private var sections: String {
     let parts =
       [("process", "Process"), ("http", "Connections"), ("websocket", "Connections")]
@@ -106,8 +106,7 @@ struct StatusPage {
 
   private func card(_ series: MetricHistory.Series) -> String {
     let labels = series.labels.map(\.value).joined(separator: ", ")
-    let help = series.help.hasSuffix(".") ? String(series.help.dropLast()) : series.help
-    let title = (labels.isEmpty ? help : "\(help): \(labels)").htmlEscaped
+    let title = (labels.isEmpty ? series.help : "\(series.help): \(labels)").htmlEscaped
     let name = series.name
     let value: String
     let more: String
@@ -125,7 +124,7 @@ struct StatusPage {
         "p50 \(StatusQuantity.text(all?.quantile(0.5), of: name)), "
         + "\(StatusQuantity.text(Double(all?.count ?? 0), of: "")) times"
     }
-    let plot = Sparkline(values: series.values, capacity: capacity, label: "\(title), plotted")
+    let plot = Sparkline(values: series.values, capacity: capacity, label: "Plot of \(title)")
     return """
       <li class="panel"><h3>\(title)</h3>
       <p class="value">\(value)</p>
@@ -136,6 +135,6 @@ struct StatusPage {
 }
 
 extension MetricHistory.Series {
-  /// Whether it counts troubles, and there were none.
+  /// Whether it counts events of which there were none.
   fileprivate var isQuiet: Bool { kind != .level && total == 0 }
 }

@@ -1,14 +1,13 @@
-internal import Observability
 internal import Time
 
-/// A number with its unit, as people read it.
+/// Writes numbers with their units for people.
 enum StatusQuantity {
   /// Writes a value.
   ///
   /// - Parameters:
-  ///   - value: the value; nil: there is none.
-  ///   - name: the metric's name, whose end tells the unit.
-  /// - Returns: such as `12`, `3.4 ms`, `1.2 MB`; `–` for none.
+  ///   - value: the value, or nil if there is none.
+  ///   - name: the metric's name. Its end tells the unit.
+  /// - Returns: text such as `12`, `3.4 ms`, `1.2 MB`, or `–` for no value.
   static func text(_ value: Double?, of name: String) -> String {
     guard let value, value.isFinite else { return "–" }
     if name.hasSuffix("_timestamp_seconds") {
@@ -43,7 +42,7 @@ enum StatusQuantity {
     return units[unit].isEmpty ? rounded(value) : "\(rounded(value)) \(units[unit])"
   }
 
-  /// With one digit behind the point where there are few before it.
+  /// Rounds to an integer, or to tenths below 100.
   private static func rounded(_ value: Double) -> String {
     let tenths = Int((value * 10).rounded())
     guard abs(tenths) < 1000, !tenths.isMultiple(of: 10) else { return "\(Int(value.rounded()))" }

@@ -8,22 +8,23 @@ struct StatusRoutes: Sendable {
   private static let capacity = 120
 
   private let history = MetricHistory(
-    interval: interval, capacity: capacity, keeping: ["service", "state", "cause"])
+    // A series for each route would be too many to look at.
+    interval: interval, capacity: capacity, summingOver: ["route", "method"])
   private let start = ContinuousClock.now
   private let services: [String]
   private let metrics: Metrics
 
-  /// The routes of a server.
+  /// Makes the routes of a server.
   ///
   /// - Parameters:
   ///   - services: the services that are on.
-  ///   - metrics: what is shown.
+  ///   - metrics: the metrics to show.
   init(services: [String], metrics: Metrics) {
     self.services = services
     self.metrics = metrics
   }
 
-  /// Takes note of the metrics again and again, until cancelled.
+  /// Records the metrics at even intervals, until cancelled.
   func run() async {
     while !Task.isCancelled {
       history.record(metrics.samples())
@@ -31,20 +32,20 @@ struct StatusRoutes: Sendable {
     }
   }
 
-  /// The page at `/status`.
+  /// Makes the router of the page.
   ///
   /// - Parameters:
-  ///   - onlyLocal: whether only peers on this machine are answered: for a listener that the world
-  ///     reaches. Where not, `/` leads to the page.
-  ///   - reasons: tells why the server isn't ready.
+  ///   - onlyLocal: whether only peers on this machine are answered, for a listener that others reach too. If not, `/`
+  ///     redirects to the page.
+  ///   - reasons: gives the reasons why the server isn't ready.
   func router(
     onlyLocal: Bool, reasons: @escaping @Sendable () async -> [String]
   ) -> Router {
-    var router = Router(service: Version.name)
+    var router = Router(service: Product.name)
     router.get(StatusPage.path) { request, _ in
       if onlyLocal { try request.requireLocal() }
       let page = StatusPage(
-        version: Version.number, uptime: ContinuousClock.now - start, services: services,
+        version: Product.version, uptime: ContinuousClock.now - start, services: services,
         reasons: await reasons(), history: history.series, capacity: Self.capacity,
         span: min(ContinuousClock.now - start, Self.interval * Self.capacity))
       var response = Response(.ok, type: "text/html; charset=utf-8", text: page.html)

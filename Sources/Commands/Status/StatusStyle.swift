@@ -2,7 +2,7 @@ internal import Cryptography
 internal import FoundationEssentials
 internal import ServiceKit
 
-/// How the status page looks, and the policy that allows this style and nothing else.
+/// The style of the status page, and the policy that allows this style and nothing else.
 enum StatusStyle {
   /// The value of `Content-Security-Policy` (CSP level 3).
   static let contentSecurityPolicy = {

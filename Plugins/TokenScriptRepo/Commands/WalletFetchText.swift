@@ -2,13 +2,13 @@ internal import Cryptography
 internal import HTTPProtocol
 internal import WalletClient
 
-/// What `awd wallet fetch` says of a report.
+/// The output of `awd wallet fetch` for a report.
 struct WalletFetchText {
-  /// For people; empty where there is nothing but a refusal.
+  /// The lines for people, or none if there is only a refusal.
   private(set) var lines: [String] = []
-  /// Why there is no file that can be relied on, for people; nil: there is one.
+  /// The reason why there is no trustworthy file, for people, or nil if there is one.
   private(set) var refusal: String?
-  /// For programs.
+  /// The output for programs.
   private(set) var json: Summary
 
   struct Summary: Encodable {
@@ -31,7 +31,7 @@ struct WalletFetchText {
     let contract: String
     let network: UInt64
     let path: String
-    /// Whether a file lies at the path.
+    /// Whether a file exists at the path.
     let cached: Bool
     var namespace: String?
     var signer: String?
@@ -127,7 +127,7 @@ struct WalletFetchText {
     }
   }
 
-  /// As a shell takes it for one word.
+  /// Quotes a word for a shell.
   private func quoted(_ word: String) -> String {
     "'\(word.replacing("'", with: "'\\''"))'"
   }

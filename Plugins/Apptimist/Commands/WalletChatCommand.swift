@@ -1,29 +1,31 @@
 internal import ApptimistProtocol
 internal import Cryptography
-internal import Dispatch
 internal import HTTPClient
 internal import ServiceKit
+internal import Threading
 internal import WalletClient
 
-/// `awd wallet chat`: talks to another user through an Apptimist service, end-to-end encrypted.
+/// `awd wallet chat`: exchanges end-to-end encrypted messages with another user of an Apptimist service.
 struct WalletChatCommand: Command {
   static let name = "wallet chat"
   static let summary =
-    "Talk to another user through an Apptimist service, a line a message; /help tells more"
+    "Talk to another user of an Apptimist service, one message a line; /help explains more"
   static let parameters: [CommandParameter] = [
-    .option("server", value: "URL", "the service; ws://127.0.0.1:8080/siren if not given"),
+    .option("server", value: "URL", "the service; ws://127.0.0.1:8080/siren by default"),
     .option(
-      "name", value: "NAME", "the name that others find you by; makes the account at the first use"),
-    .option("with", value: "WHOM", "whom to talk to: a name, or 64 hexadecimal digits"),
+      "name", value: "NAME",
+      "your name, by which others find you; required at the first use, which makes your account"),
+    .option(
+      "with", value: "WHOM", "the user to talk to: a name, or a key of 64 hexadecimal digits"),
     .option(
       "folder", value: "DIR",
-      "your keys and what has been read; ~/.local/state/awd-chat if not given"),
+      "the folder of your keys and state; ~/.local/state/awd-chat by default"),
     .option(
       "identity", value: "KEY",
-      "the service's encryption key, as `awd keys show` prints it; else the first answer is believed"
+      "the service's encryption key, as `awd keys show` prints it; by default the key of the first use is trusted"
     ),
-    .option("uid", value: "UID", "who you are at the service's identity provider"),
-    .option("token", value: "TOKEN", "what proves it, such as an invitation"),
+    .option("uid", value: "UID", "your user ID at the service's identity provider"),
+    .option("token", value: "TOKEN", "the proof of it, such as an invitation"),
   ]
 
   static func run(_ context: CommandContext) async throws {
@@ -70,14 +72,14 @@ struct WalletChatCommand: Command {
       }
       group.addTask {
         for await entry in device.entries { try await chat.show(entry) }
-        // The device has more to say of why it ended.
+        // The device's own error says why the stream ended.
         try await Task.sleep(for: .seconds(10))
       }
       group.addTask {
         for await _ in established { break }
         if isNew { try chat.accountMade() }
         if let partner { await chat.turn(to: partner) }
-        for await line in lines() {
+        for await line in try lines() {
           guard await chat.take(line) else { return }
         }
       }
@@ -86,17 +88,19 @@ struct WalletChatCommand: Command {
     }
   }
 
-  /// What is typed, line by line, read by a thread that may block.
-  private static func lines() -> AsyncStream<String> {
+  /// Reads standard input on a thread of its own, as reading blocks.
+  ///
+  /// - Returns: the lines as they are typed.
+  private static func lines() throws -> AsyncStream<String> {
     let (stream, continuation) = AsyncStream.makeStream(of: String.self)
-    DispatchQueue(label: "keyboard").async {
+    _ = try WorkerThread(named: "awd-keyboard") {
       while let line = readLine() { continuation.yield(line) }
       continuation.finish()
     }
     return stream
   }
 
-  /// The account to be made at the first use.
+  /// Returns the account to make at the first use.
   private static func account(
     _ arguments: CommandArguments, isNew: Bool
   ) throws(CommandError) -> NewAccount? {
@@ -112,7 +116,7 @@ struct WalletChatCommand: Command {
     return account
   }
 
-  /// The service's keys: those that the folder has, or what the service shows at the first use.
+  /// Returns the service's keys: those in the folder, or at the first use those that the service shows.
   private static func identity(
     of url: WebSocketURL, pinnedBy key: String?, _ folder: ChatFolder,
     _ print: (String) -> Void

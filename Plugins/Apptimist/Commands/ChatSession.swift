@@ -1,13 +1,14 @@
 internal import ApptimistProtocol
 internal import Cryptography
 internal import FoundationEssentials
+internal import ServiceKit
 internal import WalletClient
 
-/// What a line means that was typed, and how what comes is shown.
+/// Carries out the lines that are typed, and shows the messages that come.
 actor ChatSession {
-  /// What the data of a message is: JSON, so that other apps can have more in it.
+  /// The data of a message: JSON, so that other apps can add members.
   private struct Content: Codable {
-    /// Tells two messages of the same text in the same second apart.
+    /// The identifier, which makes messages of the same text in the same second differ.
     let id: String
     let text: String
   }
@@ -34,13 +35,13 @@ actor ChatSession {
     self.print = { print($0.printable) }
   }
 
-  /// The service has made the account: it is not asked for again.
+  /// Remembers that the service has made the account.
   nonisolated func accountMade() throws { try folder.keep(head: MessageID()) }
 
-  // MARK: - What comes
+  // MARK: - Messages
 
-  /// Shows something of the stream, and remembers that it was shown.
-  func show(_ entry: StreamEntry) async throws {
+  /// Shows an entry of the stream, and remembers that it was shown.
+  func show(_ entry: WalletClient.StreamEntry) async throws {
     guard case .message(let message) = entry else { return }
     let name = await name(of: message.from)
     let content = (try? device.open(message)).flatMap {
@@ -54,18 +55,18 @@ actor ChatSession {
     try folder.keep(head: message.id)
   }
 
-  /// A name, and a part of the key with it unless it is whom one talks to: anyone can take any name.
+  /// Returns a user's name, followed by a part of the key unless it is the partner, as anyone can take any name.
   private func name(of key: EncryptionPublicKey) async -> String {
     if names[key] == nil { names[key] = (try? await device.user(key))?.name }
     let name = names[key] ?? "?"
     return key == partner?.key ? name : "\(name) (\(key.hex.prefix(16))…)"
   }
 
-  // MARK: - What is typed
+  // MARK: - Typed lines
 
-  /// Does what a line says.
+  /// Carries out a line.
   ///
-  /// - Returns: whether to go on.
+  /// - Returns: false if the chat ends.
   func take(_ line: String) async -> Bool {
     guard line.hasPrefix("/"), !line.hasPrefix("//") else {
       if !line.isEmpty { await send(line.hasPrefix("/") ? String(line.dropFirst()) : line) }
@@ -94,7 +95,7 @@ actor ChatSession {
     } catch { print("* not sent: \(error)") }
   }
 
-  /// Talks to another from now on.
+  /// Makes another user the partner.
   func turn(to whom: String) async {
     guard let user = await find(whom) else { return }
     partner = user
@@ -129,7 +130,7 @@ actor ChatSession {
     } catch { print("* \(error)") }
   }
 
-  /// The one user with a key, or of a name; tells why there is none.
+  /// Finds the only user with a key or a name, and prints why there is none.
   private func find(_ whom: String) async -> DeviceUser? {
     do throws(DeviceError) {
       if let key = EncryptionPublicKey(hex: whom) {

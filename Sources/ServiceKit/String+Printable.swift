@@ -1,6 +1,8 @@
 extension String {
-  /// The text without what could move a terminal's cursor: others wrote some of it.
-  var printable: String {
+  /// The text with a replacement character for everything that could move a terminal's cursor.
+  ///
+  /// For text that others wrote, such as names of users.
+  public var printable: String {
     var text = String.UnicodeScalarView()
     for scalar in unicodeScalars {
       switch scalar.properties.generalCategory {

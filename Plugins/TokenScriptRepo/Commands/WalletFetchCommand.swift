@@ -10,15 +10,17 @@ struct WalletFetchCommand: Command {
   static let name = "wallet fetch"
   static let summary = "Download or update the TokenScript of a contract, as a wallet does"
   static let parameters: [CommandParameter] = [
-    .option("network", value: "ID", "the chain's number, 1 for Ethereum's main network (required)"),
-    .option("cache", value: "DIR", "the folder of the files, DIR/ID/ADDRESS.xml (required)"),
+    .option(
+      "network", value: "ID",
+      "the number of the chain, such as 1 for Ethereum's main network (required)"),
+    .option("cache", value: "DIR", "the folder for the files, DIR/ID/ADDRESS.xml (required)"),
     .option("repo", value: "URL", "the repository (required)"),
     .option(
       "namespace", value: "YYYY/MM",
-      "a namespace that the wallet reads, the preferred one first; may be repeated"),
-    .option("signer", value: "NAME", "whose file is wanted: a certificate's name, or a key"),
-    .option("client", value: "NAME/VERSION", "the wallet, as the repository is told"),
-    .option("platform", value: "NAME/VERSION", "its platform: iOS/… or Android/…"),
+      "a namespace that the wallet supports; may be repeated, the preferred one first"),
+    .option("signer", value: "NAME", "the signer of the file: the name in a certificate, or a key"),
+    .option("client", value: "NAME/VERSION", "the wallet's name for the repository"),
+    .option("platform", value: "NAME/VERSION", "the wallet's platform: iOS/… or Android/…"),
     .json, .operand("ADDRESS", "the contract: 0x and 40 hexadecimal digits"),
   ]
 
@@ -34,7 +36,7 @@ struct WalletFetchCommand: Command {
     defer { log.flush() }
     let agent = try TokenScriptAgent(
       repository: "\(repository)", cache: cache, identity: identity,
-      // A system without roots has nobody to trust.
+      // A system without roots trusts nobody.
       roots: try? TrustStore(), log: log)
     let text = WalletFetchText(request, try await agent.fetch(request))
     if arguments.has("json") {
@@ -70,7 +72,7 @@ struct WalletFetchCommand: Command {
   private static func identity(
     _ arguments: CommandArguments
   ) throws(CommandError) -> WalletIdentity {
-    var identity = WalletIdentity(name: Version.name, version: Version.number)
+    var identity = WalletIdentity(name: Product.name, version: Product.version)
     if let text = arguments["client"] {
       guard let (name, version) = halves(text) else {
         throw .usage("--client: expected NAME/VERSION, such as AlphaWallet/1.0.3")

@@ -4,21 +4,21 @@ internal import Glibc
 internal import SystemCalls
 internal import WalletClient
 
-/// What `awd wallet chat` keeps: the user's keys, the service's, and how far the stream was read. Readable by its
-/// owner only.
+/// The files of `awd wallet chat`: the user's keys, the service's keys, and the place in the stream. Only their owner can
+/// read them.
 struct ChatFolder: Sendable {
   private let path: String
 
-  /// A folder, made with the first file.
+  /// Uses a folder, which is made with the first file.
   init(_ path: String) { self.path = path }
 
-  /// The user's keys, made if there are none.
+  /// Reads the user's keys, or makes them if there are none.
   func keys() throws(ChatFolderError) -> (DeviceKeys, isNew: Bool) {
     if let keys = try existingKeys() { return (keys, false) }
     let keys = DeviceKeys.generate()
     var text: [UInt8] = []
     defer { wipe(&text) }
-    // No memory is left behind by an array that grows.
+    // An array that grows would leave copies in memory.
     text.reserveCapacity(128)
     keys.encryption.withSecret { text += $0 }
     keys.authentication.withSeed { text += $0 }
@@ -41,7 +41,7 @@ struct ChatFolder: Sendable {
     return DeviceKeys(encryption: encryption, authentication: authentication)
   }
 
-  /// The service that the keys have been used with; nil at the first use.
+  /// Reads the keys of the service that was used before, or returns nil at the first use.
   func identity() throws(ChatFolderError) -> ServiceIdentity? {
     guard let json = try read("service.json") else { return nil }
     do throws(ServiceDocumentError) {
@@ -49,12 +49,12 @@ struct ChatFolder: Sendable {
     } catch { throw .malformed("\(path)/service.json") }
   }
 
-  /// Keeps the service's keys.
+  /// Writes the service's keys.
   func keep(_ identity: ServiceIdentity) throws {
     try write(try ServiceDocument(service: "", identity: identity).json(), to: "service.json")
   }
 
-  /// The last message that was shown, zero if none was; nil as long as there is no account.
+  /// Reads the last message that was shown, which is zero if none was, or returns nil without an account.
   func head() throws(ChatFolderError) -> MessageID? {
     guard let text = try read("head") else { return nil }
     guard let head = MessageID(hex: String(decoding: text, as: UTF8.self)) else {
@@ -63,12 +63,14 @@ struct ChatFolder: Sendable {
     return head
   }
 
-  /// Keeps the last message that was shown.
+  /// Writes the last message that was shown.
   func keep(head: MessageID) throws(ChatFolderError) { try write(Array(head.hex.utf8), to: "head") }
 
   // MARK: - Files
 
-  /// - Returns: the content, at most 64 KiB; nil if there is no file.
+  /// Reads a file.
+  ///
+  /// - Returns: the content, at most 64 KiB, or nil if there is no file.
   private func read(_ name: String) throws(ChatFolderError) -> [UInt8]? {
     let file = unsafe open("\(path)/\(name)", O_RDONLY | O_CLOEXEC)
     guard file >= 0 else {
@@ -87,7 +89,7 @@ struct ChatFolder: Sendable {
     return content
   }
 
-  /// Replaces a file as a whole, durably.
+  /// Replaces a file atomically and durably.
   private func write(_ content: [UInt8], to name: String) throws(ChatFolderError) {
     do throws(SystemError) { try DurableFile.makeFolder(path) } catch { throw .system(path, error) }
     do throws(SystemError) {
@@ -100,16 +102,16 @@ struct ChatFolder: Sendable {
   }
 }
 
-/// Why a file of the chat can't be read or written.
+/// The reason why a file of the chat can't be read or written.
 enum ChatFolderError: Error, CustomStringConvertible {
   case malformed(String)
-  /// Others may read it.
+  /// Other users may read the file.
   case exposed(String)
   case system(String, SystemError)
 
   var description: String {
     switch self {
-    case .malformed(let path): "\(path): it isn't what was written there"
+    case .malformed(let path): "\(path): the file is malformed"
     case .exposed(let path): "\(path): others may read it; chmod 600 it"
     case .system(let path, let error): "\(path): \(error)"
     }

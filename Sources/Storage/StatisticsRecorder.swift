@@ -1,9 +1,9 @@
 internal import Threading
 
-/// The statistics, shared by the store and its threads.
+/// The statistics that the store and its threads share.
 ///
-/// A lock and not single atomics, so that a snapshot adds up: the writer takes it once a group.
-final class Meter: Sendable {
+/// One lock instead of single atomics, so that a copy is consistent. The writer takes it once for each group.
+final class StatisticsRecorder: Sendable {
   private let state = Lock(StoreStatistics())
 
   var statistics: StoreStatistics { state.withLock { $0 } }

@@ -1,15 +1,16 @@
 internal import Configuration
 internal import FoundationEssentials
 internal import Glibc
+internal import ServiceKit
 internal import Storage
 internal import SystemCalls
 
-/// The files that belong to the store: keys above all, and what else lies in the data folder.
+/// The files that a backup holds beside the store: keys above all, and what else lies in the data folder.
 ///
-/// A backup names a file by its path below the data folder, but one that a service's key names, such
-/// as `apptimist.keys`, by that key: it may lie anywhere, and elsewhere after a restoration.
-struct KeptFiles {
-  /// Files longer than this, in bytes, are no keys.
+/// A backup names a file by its path below the data folder. A file that a service's key names, such as
+/// `apptimist.keys`, is named by that key: it may lie anywhere, and elsewhere after a restoration.
+struct BackupFiles {
+  /// The largest file that is taken for a key, in bytes.
   private static let sizeLimit = 1 << 20
 
   /// The files, by their names in the backup.
@@ -17,43 +18,39 @@ struct KeptFiles {
   /// The paths below the data folder of files that are too large, or named like a service's.
   private(set) var leftOut: [String] = []
 
-  /// Reads the services' files of keys, and all files of the data folder but the store itself, the
-  /// lock, and the folders of content that `repository` and `schemas` keys name.
+  /// Reads the services' files of keys, and the files of the data folder without the store, the lock and the services'
+  /// folders of content.
   ///
   /// - Parameters:
   ///   - configuration: names the data folder and the store.
-  ///   - keyFiles: the services' files by the keys that name them.
-  /// - Throws: what a file can't be read for.
-  init(of configuration: LoadedConfiguration, keyFiles: [String: String]) throws {
+  ///   - services: all services, which say what are keys and what is content.
+  /// - Throws: an error if a file can't be read.
+  init(of configuration: LoadedConfiguration, services: [any Service.Type]) throws {
     let root = configuration.server.data
     let store = configuration.storePath
-    let content = configuration.settings.filter {
-      $0.key.hasSuffix(".repository") || $0.key.hasSuffix(".schemas")
-    }.map(\.value)
+    let keyFiles = configuration.keyFiles(of: services)
     for (name, path) in keyFiles.sorted(by: { $0.key < $1.key })
     where unsafe access(path, F_OK) == 0 {
       files.append(try Self.read(path, named: name))
     }
     let names = Set(files.map(\.path))
     let others = Set(
-      [store, store + "-wal", store + "-shm", store + "-journal", root + "/awd.lock"]
-        + keyFiles.values)
-    try walk(root, below: "", except: names) { path in
-      others.contains(path) || content.contains("\"\(path)\"")
-    }
+      [store, store + "-wal", store + "-shm", store + "-journal", DataFolderLock.path(in: root)]
+        + keyFiles.values + configuration.contentFolders(of: services))
+    try walk(root, below: "", except: names, leavingOut: others)
   }
 
   private mutating func walk(
     _ folder: String, below prefix: String, except names: Set<String>,
-    leavingOut isLeftOut: (String) -> Bool
+    leavingOut others: Set<String>
   ) throws {
     for name in try FileManager.default.contentsOfDirectory(atPath: folder).sorted() {
       let path = "\(folder)/\(name)"
       let name = prefix + name
       var status = stat()
-      guard !isLeftOut(path), unsafe lstat(path, &status) == 0 else { continue }
+      guard !others.contains(path), unsafe lstat(path, &status) == 0 else { continue }
       switch status.st_mode & S_IFMT {
-      case S_IFDIR: try walk(path, below: "\(name)/", except: names, leavingOut: isLeftOut)
+      case S_IFDIR: try walk(path, below: "\(name)/", except: names, leavingOut: others)
       case S_IFREG where status.st_size > Self.sizeLimit || names.contains(name):
         leftOut.append(name)
       case S_IFREG: files.append(try Self.read(path, named: name))
@@ -66,13 +63,12 @@ struct KeptFiles {
     Backup.File(path: name, content: [UInt8](try Data(contentsOf: URL(filePath: path))))
   }
 
-  /// Where the files of a backup belong.
+  /// Returns the files of a backup with the paths that they are to have.
   ///
   /// - Parameters:
-  ///   - files: those of the backup.
+  ///   - files: the backup's files, by their names in it.
   ///   - root: the data folder.
-  ///   - keyFiles: the services' files by the keys that name them.
-  /// - Returns: the files, with the paths that they are to have.
+  ///   - keyFiles: the services' files, by the keys that name them.
   static func destinations(
     of files: [Backup.File], below root: String, keyFiles: [String: String]
   ) -> [Backup.File] {
@@ -81,10 +77,10 @@ struct KeptFiles {
     }
   }
 
-  /// Puts files into their places, for this user's eyes only, and waits for the disk.
+  /// Writes files that only this user can read, and waits for the disk.
   ///
   /// - Parameter files: the files, by their paths.
-  /// - Throws: an error if a file is there already with other content: nothing is written then.
+  /// - Throws: an error if a file with other content is there already. Then nothing is written.
   static func restore(_ files: [Backup.File]) throws(RestoreError) {
     var missing: [Backup.File] = []
     for file in files {
@@ -108,7 +104,7 @@ struct KeptFiles {
   }
 }
 
-/// A file of a backup can't be put back.
+/// An error that keeps a file of a backup from being put back.
 struct RestoreError: Error, CustomStringConvertible {
   let description: String
 

@@ -1,13 +1,45 @@
 internal import Foundation
 internal import HTTPProtocol
 internal import HTTPServer
+internal import ServiceKit
+internal import TestSupport
 internal import Testing
+internal import Threading
 internal import XMLSecurity
 
-@testable import Commands
+@testable import TokenScriptRepo
 
-/// `awd wallet fetch`: what it takes, prints, and exits with.
-@Suite struct WalletFetchCommandTests {
+/// `awd wallet fetch`: its arguments, its output and its errors.
+@Suite(.ownThreads) struct WalletFetchCommandTests {
+  /// What the command printed, and why it refused.
+  private struct Outcome {
+    var output = ""
+    var error: CommandError?
+
+    var refusal: String {
+      guard case .refused(let reason) = error else { return "" }
+      return reason
+    }
+  }
+
+  /// Nothing of the program is needed: neither the configuration nor the store.
+  private func run(_ words: [String]) async throws -> Outcome {
+    let lines = Lock<[String]>([])
+    var outcome = Outcome()
+    do {
+      let context = CommandContext(
+        arguments: try CommandArguments(words, for: WalletFetchCommand.parameters), services: [],
+        environment: [:], print: { line in lines.withLock { $0.append(line) } },
+        readConfiguration: { _, _ in throw CommandError.refused("no configuration") },
+        openService: { _, _, _ in throw CommandError.refused("no store") })
+      try await WalletFetchCommand.run(context)
+    } catch let error as CommandError {
+      outcome.error = error
+    }
+    outcome.output = lines.withLock { $0.joined(separator: "\n") }
+    return outcome
+  }
+
   private static let contract = "0x6b175474e89094c44da98b954eedeac495271d0f"
   private static let usual = ["--network", "1", "--cache", "c", "--repo", "http://127.0.0.1:1"]
 
@@ -28,10 +60,13 @@ internal import XMLSecurity
   ]
 
   @Test(arguments: mistakes)
-  func usage(_ words: [String], _ problem: String) async {
-    let session = Session()
-    #expect(await session.run(["wallet", "fetch"] + words) == 2)
-    #expect(session.errors.contains(problem) && session.output.isEmpty)
+  func usage(_ words: [String], _ problem: String) async throws {
+    let outcome = try await run(words)
+    guard case .usage(let text) = outcome.error else {
+      Issue.record("\(outcome)")
+      return
+    }
+    #expect(text.contains(problem) && outcome.output.isEmpty)
   }
 
   /// Answers every request with one response.
@@ -45,17 +80,16 @@ internal import XMLSecurity
 
   private func run(
     _ response: Response, _ words: [String] = [], cache: String
-  ) async throws -> (session: Session, code: Int32) {
+  ) async throws -> Outcome {
     let server = try HTTPServer(
       options: ServerOptions(endpoints: [.tcp(host: "127.0.0.1", port: 0)]),
       responder: Always(response: response), report: { _ in })
     try server.start()
-    let session = Session()
-    let code = await session.run(
-      ["wallet", "fetch", Self.contract, "--network", "1", "--cache", cache] + words
+    let outcome = try await run(
+      [Self.contract, "--network", "1", "--cache", cache] + words
         + ["--repo", "http://\(server.endpoints[0])"])
     await server.drain(within: .zero)
-    return (session, code)
+    return outcome
   }
 
   private func signed() throws -> [UInt8] {
@@ -73,17 +107,16 @@ internal import XMLSecurity
   }
 
   @Test func storesAndSaysSo() async throws {
-    let folder = try Folder()
+    let fixture = try CommandsFixture()
     let file = Response(.ok, body: .array(try signed()))
-    let (session, code) = try await run(
-      file, ["--namespace", "2019/05"], cache: "\(folder.path)/a/b")
-    #expect(code == 0 && session.errors.isEmpty)
-    #expect(session.output.hasPrefix("stored \(folder.path)/a/b/1/\(Self.contract).xml\n"))
+    let stored = try await run(file, ["--namespace", "2019/05"], cache: "\(fixture.folder)/a/b")
+    #expect(stored.error == nil)
+    #expect(stored.output.hasPrefix("stored \(fixture.folder)/a/b/1/\(Self.contract).xml\n"))
     // What the signer calls himself moves no cursor.
-    #expect(session.output.contains("shop \u{FFFD}[2J.example (not trusted: "))
-    #expect(session.output.hasSuffix("Sun, 13 Sep 2020 12:26:40 GMT"))
-    let (again, same) = try await run(file, cache: "\(folder.path)/a/b")
-    #expect(same == 0 && again.output.hasPrefix("unchanged "))
+    #expect(stored.output.contains("shop \u{FFFD}[2J.example (not trusted: "))
+    #expect(stored.output.hasSuffix("Sun, 13 Sep 2020 12:26:40 GMT"))
+    let again = try await run(file, cache: "\(fixture.folder)/a/b")
+    #expect(again.error == nil && again.output.hasPrefix("unchanged "))
   }
 
   private struct Printed: Decodable {
@@ -95,13 +128,13 @@ internal import XMLSecurity
   }
 
   @Test func printsJSON() async throws {
-    let folder = try Folder()
-    let (session, code) = try await run(
-      Response(.ok, body: .array(try signed())), ["--json"], cache: folder.path)
-    #expect(code == 0)
-    let printed = try JSONDecoder().decode(Printed.self, from: Data(session.output.utf8))
+    let fixture = try CommandsFixture()
+    let outcome = try await run(
+      Response(.ok, body: .array(try signed())), ["--json"], cache: fixture.folder)
+    #expect(outcome.error == nil)
+    let printed = try JSONDecoder().decode(Printed.self, from: Data(outcome.output.utf8))
     #expect(printed.result == "stored" && printed.cached && printed.namespace == "2019/05")
-    #expect(printed.path == "\(folder.path)/1/\(Self.contract).xml" && printed.trusted == false)
+    #expect(printed.path == "\(fixture.folder)/1/\(Self.contract).xml" && printed.trusted == false)
   }
 
   @Test(
@@ -112,20 +145,20 @@ internal import XMLSecurity
       (503, "failed", "the server failed, ask again later (503)"),
     ] as [(UInt16, String, String)])
   func refusals(_ status: UInt16, _ result: String, _ reason: String) async throws {
-    let folder = try Folder()
-    let (session, code) = try await run(
-      Response(Status(status)), ["--json", "--namespace", "2019/05"], cache: folder.path)
-    #expect(code == 1 && session.errors.contains(reason))
-    let printed = try JSONDecoder().decode(Printed.self, from: Data(session.output.utf8))
+    let fixture = try CommandsFixture()
+    let outcome = try await run(
+      Response(Status(status)), ["--json", "--namespace", "2019/05"], cache: fixture.folder)
+    #expect(outcome.refusal.contains(reason))
+    let printed = try JSONDecoder().decode(Printed.self, from: Data(outcome.output.utf8))
     #expect(printed.result == result && !printed.cached)
   }
 
   @Test func listsTheChoices() async throws {
-    let folder = try Folder()
+    let fixture = try CommandsFixture()
     var response = Response(.multipleChoices)
     response.fields.append(.link, "</a?signer=it%27s%20me>; rel=\"alternate\"; title=\"Me\"")
-    let (session, code) = try await run(response, cache: folder.path)
-    #expect(code == 1 && session.errors.contains("choose one by --signer"))
-    #expect(session.output == "--signer 'it'\\''s me'  Me")
+    let outcome = try await run(response, cache: fixture.folder)
+    #expect(outcome.refusal.contains("choose one by --signer"))
+    #expect(outcome.output == "--signer 'it'\\''s me'  Me")
   }
 }

@@ -1,0 +1,56 @@
+internal import Configuration
+internal import Observability
+internal import ServiceKit
+internal import Threading
+
+/// Opens what one command asks for, and closes it when the command is done.
+final class CommandEnvironment: Sendable {
+  private let variables: [String: String]
+  private let services: [any Service.Type]
+  private let opened = Lock<[ServiceRuntime]>([])
+
+  /// Makes an environment in which nothing is open.
+  ///
+  /// - Parameters:
+  ///   - variables: the environment variables.
+  ///   - services: all services that are built in.
+  init(variables: [String: String], services: [any Service.Type]) {
+    self.variables = variables
+    self.services = services
+  }
+
+  /// Reads a service's section of the configuration that the arguments name. See
+  /// ``CommandContext/configuration(for:)``.
+  func configuration(
+    for service: any Service.Type, _ arguments: CommandArguments
+  ) throws -> ConfigurationSection {
+    try load(for: service, arguments).section(of: service)
+  }
+
+  /// Opens the store for a service. See ``CommandContext/serviceContext(for:onlyToRead:)``.
+  func serviceContext(
+    for service: any Service.Type, _ arguments: CommandArguments, _ onlyToRead: Bool
+  ) async throws -> ServiceContext {
+    let runtime = try await ServiceRuntime.open(
+      try load(for: service, arguments), services: services, log: Log(level: .warning),
+      onlyToRead: onlyToRead)
+    opened.withLock { $0.append(runtime) }
+    return try runtime.context(for: service)
+  }
+
+  /// Closes every store that was opened.
+  func close() async {
+    let runtimes = opened.withLock { opened in
+      defer { opened = [] }
+      return opened
+    }
+    for runtime in runtimes { await runtime.close() }
+  }
+
+  private func load(
+    for service: any Service.Type, _ arguments: CommandArguments
+  ) throws(ConfigurationError) -> LoadedConfiguration {
+    try LoadedConfiguration(
+      file: arguments["config"], environment: variables, services: services, including: [service])
+  }
+}

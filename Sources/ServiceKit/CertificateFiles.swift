@@ -1,0 +1,94 @@
+internal import Configuration
+public import Cryptography
+internal import HTTPProtocol
+public import Time
+
+/// A certificate chain and its private key, read from two PEM files, and what an operator is told of them.
+public struct CertificateFiles: Sendable {
+  /// An expiry within this time is worth a warning.
+  private static let notice = Duration.seconds(14 * 86_400)
+  /// The longest file, in bytes.
+  private static let sizeLimit = 1 << 20
+
+  /// An error that names the file that can't be used.
+  public struct Failure: Error, Sendable, CustomStringConvertible {
+    /// The file, and what is wrong with it.
+    public let description: String
+
+    /// Makes an error.
+    ///
+    /// - Parameter description: the file, and what is wrong with it.
+    public init(_ description: String) { self.description = description }
+  }
+
+  /// The certificate and its key, which belong together.
+  public let credentials: TLSCredentials
+  /// The certificate's name in messages, such as “TLS certificate cert.pem”.
+  private let name: String
+
+  /// Reads both files. A certificate that isn't valid now is taken too.
+  ///
+  /// - Parameters:
+  ///   - use: the use of the certificate, such as “TLS”, with which messages begin.
+  ///   - certificate: the path of the PEM file of the certificate, followed by those that lead to its root.
+  ///   - key: the path of the PEM file of the key.
+  /// - Throws: ``Failure`` if a file can't be read, or the two don't belong together.
+  public init(for use: String, certificate: String, key: String) throws(Failure) {
+    name = "\(use) certificate \(certificate)"
+    let chain = try Self.read(name, certificate)
+    let secret = try Self.read("\(use) key \(key)", key)
+    do throws(TLSError) {
+      credentials = try TLSCredentials(certificate: chain, key: secret)
+    } catch {
+      throw Failure("\(error.concernsKey ? "\(use) key \(key)" : name): \(error)")
+    }
+  }
+
+  private static func read(_ name: String, _ path: String) throws(Failure) -> [UInt8] {
+    do throws(FileError) { return try contents(ofFile: path, limit: sizeLimit) } catch {
+      throw Failure("\(name): \(error.message)")
+    }
+  }
+
+  /// Tells whether the certificate is valid, and until when.
+  ///
+  /// - Parameter now: the present time.
+  /// - Returns: a doubt if the certificate expires within two weeks.
+  public func validity(at now: Timestamp) -> ContentFinding {
+    let start = credentials.notBefore
+    let end = credentials.notAfter
+    let rest = now.duration(to: end)
+    let days = rest.milliseconds / 86_400_000
+    if now < start {
+      return ContentFinding(.wrong, "\(name): not valid before \(HTTPDate(start.seconds).text)")
+    }
+    let date = HTTPDate(end.seconds).text
+    return if rest < .zero {
+      ContentFinding(.wrong, "\(name): expired on \(date)")
+    } else if rest < Self.notice {
+      ContentFinding(.doubtful, "\(name): expires in \(days) days, on \(date)")
+    } else {
+      ContentFinding(.good, "\(name): valid for \(days) days, until \(date)")
+    }
+  }
+
+  /// Checks both files, for `awd check`.
+  ///
+  /// - Parameters:
+  ///   - use: the use of the certificate, as for ``init(for:certificate:key:)``.
+  ///   - certificate: the path of the certificate's file.
+  ///   - key: the path of the key's file.
+  ///   - now: the present time.
+  /// - Returns: the certificate's validity or what is wrong with the files, and a doubt if others may read the key.
+  public static func findings(
+    for use: String, certificate: String, key: String, at now: Timestamp
+  ) -> [ContentFinding] {
+    let finding: ContentFinding
+    do throws(Failure) {
+      finding = try CertificateFiles(for: use, certificate: certificate, key: key).validity(at: now)
+    } catch {
+      finding = ContentFinding(.wrong, error.description)
+    }
+    return [finding, ContentFinding.readersOfKey("\(use) key", key)].compactMap(\.self)
+  }
+}

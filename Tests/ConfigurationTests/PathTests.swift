@@ -1,0 +1,26 @@
+internal import Foundation
+internal import Testing
+
+@testable import Configuration
+
+@Suite struct PathTests {
+  @Test(arguments: [
+    ("config/../var/dev", "var/dev"), ("./a//b/./c/", "a/b/c"), ("../a/../b", "../b"),
+    ("../../a", "../../a"), ("/../a/..", "/"), ("/a/../../b", "/b"), ("a/..", "."), ("", ""),
+    ("/", "/"), (".", "."), ("..", ".."), ("a/b/../../c", "c"), ("...", "..."),
+  ])
+  func `leaves out what leads nowhere`(_ path: String, _ normalized: String) {
+    #expect(path.normalizedPath == normalized)
+  }
+
+  @Test func `goes up from where a link leads`() throws {
+    let folder = NSTemporaryDirectory() + "awd-paths-\(UUID().uuidString)"
+    try FileManager.default.createDirectory(
+      atPath: "\(folder)/real/inner", withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    try FileManager.default.createSymbolicLink(
+      atPath: "\(folder)/link", withDestinationPath: "real/inner")
+    #expect("\(folder)/link/../file".normalizedPath == "\(folder)/link/../file")
+    #expect("\(folder)/real/../file".normalizedPath == "\(folder)/file")
+  }
+}
