@@ -128,7 +128,8 @@ let tests: [Target] = [
   .testTarget(
     name: "CommandsTests",
     dependencies: [
-      "Commands", "Configuration", "HTTPProtocol", "HTTPServer", "Observability", "ServiceKit",
+      "Commands", "Configuration", "Cryptography", "HTTPProtocol", "HTTPServer", "Observability",
+      "ServiceKit",
       "Storage", "SystemCalls", "TestSupport", "Threading", "Time", "XMLSecurity", "awd",
     ]),
   .executableTarget(

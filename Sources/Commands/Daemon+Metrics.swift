@@ -1,9 +1,11 @@
+internal import Cryptography
 internal import FoundationEssentials
 internal import Glibc
 internal import HTTPServer
 internal import Observability
 internal import ServiceKit
 internal import Storage
+internal import Time
 
 extension Daemon {
   /// Registers the metrics of the server, the store and the process.
@@ -53,7 +55,7 @@ extension Daemon {
     let metrics = runtime.metrics
     metrics.gauge(
       "awd_tls_certificate_expiry_timestamp_seconds", "Expiry date of the TLS certificate"
-    ) { [server] in Double(server.credentials?.notAfter ?? 0) }
+    ) { [server] in Double(server.credentials?.notAfter.seconds ?? 0) }
     metrics.counter("awd_tls_handshakes_total", "Completed TLS handshakes") { [server] in
       Double(server.statistics.tlsHandshakes)
     }

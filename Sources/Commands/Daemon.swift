@@ -191,7 +191,7 @@ struct Daemon: Sendable {
     do {
       let certificate = try Self.certificate(tls)
       let now = Timestamp.now()
-      guard certificate.credentials.isValid(at: now.seconds) else {
+      guard certificate.credentials.isValid(at: now) else {
         throw CertificateFiles.Failure(certificate.validity(at: now).message)
       }
       for server in [server, adminServer].compactMap(\.self) {
