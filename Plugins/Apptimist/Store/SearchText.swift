@@ -1,17 +1,19 @@
 internal import CICU
 
-/// A name as it is searched for: in NFC, its case folded (page "Users and vouchers").
+/// The form in which names are searched for: in NFC, its case folded (page "Users and vouchers").
 struct SearchText: Sendable {
-  /// The longest text that is looked at, in UTF-16 code units: normalizing takes more than linear
-  /// time for a long run of combining marks. Names are shorter.
+  /// The longest text that is normalized, in UTF-16 code units: a long run of combining marks takes more
+  /// than linear time. Names are shorter.
   private static let longest = 512
-  /// To how many times its length no text grows, be it by NFC or by case folding.
+  /// The factor by which no text grows, neither by NFC nor by case folding.
   private static let growth = 3
 
   /// The text in UTF-8.
   let bytes: [UInt8]
 
-  /// A text's form for searches; nil if it is longer than names can be, or ICU has no data.
+  /// Makes the form of a text.
+  ///
+  /// - Returns: nil if the text is longer than names can be, or ICU has no data.
   init?(_ text: String) {
     if text.utf8.allSatisfy({ $0 < 0x80 }) {
       bytes = text.utf8.map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 }
