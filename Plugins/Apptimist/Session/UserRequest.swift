@@ -1,14 +1,15 @@
 internal import ApptimistProtocol
 internal import Cryptography
 
-/// The subject of a query that a session has asked for its user.
+/// The subject of a query that a session has asked for its user. Large cases are indirect, so that
+/// sessions stay small.
 enum UserRequest {
   case posts(Posting)
-  case truncation(MessageID)
+  indirect case truncation(MessageID)
   case vouchers(of: EncryptionPublicKey)
   case search
   /// A request about a file.
-  case file(PDU)
+  indirect case file(PDU)
   /// Something of which the device is not told.
   case other
 }
@@ -20,17 +21,15 @@ struct SessionUser {
   /// The box around files' data: agreed on when it is first needed, as few connections do.
   private var fileKey: BoxKey?
 
-  init(_ account: Account) {
-    key = account.key
-    authenticationKey = account.authenticationKey
+  init(key: EncryptionPublicKey, authenticationKey: AuthenticationPublicKey) {
+    self.key = key
+    self.authenticationKey = authenticationKey
   }
 
   /// Asks for what a PDU wants done.
   ///
   /// - Returns: the subject of the query, or nil if none was asked.
-  mutating func ask(
-    for received: ReceivedPDU, _ context: inout SessionContext
-  ) -> UserRequest? {
+  mutating func ask(for received: ReceivedPDU, _ context: inout SessionContext) -> UserRequest? {
     guard let (query, request) = query(for: received, context.setup) else {
       if received.pdu.isStray { context.count(.ignored) }
       return nil
@@ -89,7 +88,7 @@ struct SessionUser {
     fileKey(setup)?.seal(content, nonce: setup.identity.dataNonce) ?? []
   }
 
-  /// Opens the content of a file; nil if the user has not boxed it for the service.
+  /// Opens the content of a file, or returns nil if the user has not boxed it for the service.
   private mutating func open(_ data: [UInt8], _ setup: SessionSetup) -> [UInt8]? {
     fileKey(setup)?.open(data, nonce: setup.identity.dataNonce)
   }

@@ -1,5 +1,4 @@
 internal import ApptimistProtocol
-internal import ApptimistSession
 internal import Cryptography
 internal import Storage
 
@@ -18,13 +17,13 @@ enum FileChange: Hashable, Sendable {
 /// The directory of a user or a forum.
 struct StoredDirectory {
   let number: AccountNumber
-  let kind: Account.Kind
+  let isForum: Bool
   /// The forum's author; of a user's directory, that user.
   let author: EncryptionPublicKey
 }
 
 extension ApptimistStore {
-  /// Looks up what a user may do in a directory.
+  /// Looks up the rights of a user in a directory.
   ///
   /// - Parameters:
   ///   - user: the user.
@@ -42,7 +41,7 @@ extension ApptimistStore {
       for (name, role) in lists where try isListed(user, in: name, of: directory, snapshot) {
         roles.insert(role)
       }
-      return DirectoryAccess(kind: directory.kind, roles: roles)
+      return DirectoryAccess(isForum: directory.isForum, roles: roles)
     }
   }
 
@@ -53,9 +52,7 @@ extension ApptimistStore {
   ///     `secret`.
   ///   - directory: the key of a user or forum.
   /// - Returns: the content, or nil if there is no such file.
-  func file(
-    _ name: Filename, in directory: EncryptionPublicKey
-  ) async throws -> [UInt8]? {
+  func file(_ name: Filename, in directory: EncryptionPublicKey) async throws -> [UInt8]? {
     try await store.read { snapshot in
       guard let directory = try self.directory(directory, snapshot) else { return nil }
       if name.reserved == .author { return directory.author.bytes }
@@ -134,7 +131,7 @@ extension ApptimistStore {
     ) { row in
       let author: EncryptionPublicKey? = try row[1]
       return StoredDirectory(
-        number: try row[0], kind: author == nil ? .user : .forum, author: author ?? key)
+        number: try row[0], isForum: author != nil, author: author ?? key)
     }
   }
 

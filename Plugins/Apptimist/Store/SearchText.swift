@@ -1,6 +1,6 @@
 internal import Text
 
-/// A name as it is searched for: in NFC, its case folded (page "Users and vouchers").
+/// The form in which names are searched for: in NFC, its case folded (page "Users and vouchers").
 struct SearchText: Sendable {
   /// The text in UTF-8.
   let bytes: [UInt8]
