@@ -4,8 +4,8 @@ internal import Glibc
 internal import HTTPServer
 internal import Observability
 internal import ServiceKit
-internal import Storage
 internal import Time
+internal import Storage
 
 extension Daemon {
   /// Registers the metrics of the server, the store and the process.
@@ -62,8 +62,8 @@ extension Daemon {
     metrics.counter("awd_tls_failures_total", "Failed TLS handshakes and connections") {
       [server] in Double(server.statistics.tlsFailures)
     }
-    metrics.counter("awd_http2_calmed_total", "HTTP/2 connections closed for flooding") {
-      [server] in Double(server.statistics.calmedConnections)
+    metrics.counter("awd_http2_enhance_your_calm_total", "HTTP/2 connections closed for flooding") {
+      [server] in Double(server.statistics.enhanceYourCalm)
     }
   }
 

@@ -1,11 +1,11 @@
 internal import CCurl
 internal import HTTPProtocol
 
-/// One request of libcurl and the answer as far as it has come. Lives on the loop's thread.
+/// One request of libcurl and the response as far as it has come. Lives on the loop's thread.
 @safe final class Transfer {
   let id: UInt64
-  /// How many answers its loop had when it was begun.
-  let answersBefore: UInt64
+  /// How many responses its driver had when it was begun.
+  let responsesBefore: UInt64
   let completion: @Sendable (Result<IncomingResponse, HTTPClientError>) -> Void
   let handle: UnsafeMutableRawPointer
   private var lines: UnsafeMutablePointer<curl_slist>?
@@ -16,14 +16,15 @@ internal import HTTPProtocol
   ///
   /// - Throws: `.invalidRequest`, `.outOfResources`.
   init(
-    _ id: UInt64, _ request: OutgoingRequest, _ options: HTTPClientOptions, answersBefore: UInt64,
+    _ id: UInt64, _ request: OutgoingRequest, _ options: HTTPClientOptions,
+    responsesBefore: UInt64,
     completion: @escaping @Sendable (Result<IncomingResponse, HTTPClientError>) -> Void
   ) throws(HTTPClientError) {
     guard let handle = unsafe curl_easy_init() else {
       throw HTTPClientError(.outOfResources, "libcurl has no memory for a transfer")
     }
     self.id = id
-    self.answersBefore = answersBefore
+    self.responsesBefore = responsesBefore
     self.completion = completion
     unsafe self.handle = unsafe handle
     assembler = ResponseAssembler(options)
@@ -116,7 +117,7 @@ internal import HTTPProtocol
       throw HTTPClientError(.invalidRequest, "the URL's scheme is neither http nor https")
     }
     try setString(CURLOPT_URL, request.url)
-    // TLS tells at once whether a connection can be shared. Over plain HTTP the first answer would have to be awaited,
+    // TLS tells at once whether a connection can be shared. Over plain HTTP the first response would have to be awaited,
     // and one server that takes long would hold up all other requests.
     unsafe ccurl_set_long(handle, CURLOPT_PIPEWAIT, start == "https://" ? 1 : 0)
     let method = request.method.name
@@ -164,7 +165,7 @@ internal import HTTPProtocol
     guard result == CURLE_OK else { throw HTTPClientError(result, detail: "") }
   }
 
-  // MARK: - Answers
+  // MARK: - Responses
 
   /// Lends what libcurl read to the transfer.
   ///

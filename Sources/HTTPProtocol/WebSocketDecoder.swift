@@ -4,6 +4,13 @@ public enum WebSocketMessage: Sendable, Equatable {
   case text([UInt8])
   /// Any bytes.
   case binary([UInt8])
+
+  /// The content.
+  public var bytes: [UInt8] {
+    switch self {
+    case .text(let bytes), .binary(let bytes): bytes
+    }
+  }
 }
 
 /// Reads WebSocket frames from a stream of bytes and joins messages (RFC 6455 section 5).

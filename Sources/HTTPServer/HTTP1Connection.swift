@@ -1,8 +1,10 @@
 internal import Cryptography
 internal import HTTPProtocol
+internal import Time
+internal import Transport
 
 /// HTTP/1.1 on a connection: parses requests, has them answered one after the other, and keeps their order.
-final class HTTP1Connection: ConnectionProtocol {
+final class HTTP1Connection: DrainableProtocol {
   /// A request whose body is still to come.
   private struct Exchange {
     var head: RequestHead
@@ -29,9 +31,10 @@ final class HTTP1Connection: ConnectionProtocol {
   /// The connection lets go of this object when it ends, which breaks the cycle.
   private let connection: Connection
   private let loop: EventLoop
+  private let server: ServerLoop
   private var parser: RequestParser
   private var state = State.idle
-  private var since: UInt64
+  private var since: Int64
   /// The request whose body was not complete at the end of the last input.
   private var exchange: Exchange?
   private var reply = Reply()
@@ -42,8 +45,8 @@ final class HTTP1Connection: ConnectionProtocol {
   private var peerHasEnded = false
   private var isFirst = true
   private var isProcessing = false
-  /// How much of the body had come when the present window of its rate began.
-  private var windowReceived = 0
+  /// Measures how fast a body comes.
+  private var bodyWindow = RateWindow()
 
   /// How many bytes of a body that nobody wants are read to keep the connection.
   private static let discardLimit = 64 << 10
@@ -52,11 +55,12 @@ final class HTTP1Connection: ConnectionProtocol {
   /// Bodies up to this size are copied behind the head, larger ones are written from where they lie.
   private static let copyLimit = 4 << 10
 
-  init(_ connection: Connection) {
+  init(_ connection: Connection, _ server: ServerLoop) {
     self.connection = connection
+    self.server = server
     loop = connection.loop
     var limits = RequestParser.Limits()
-    limits.head = loop.server.options.head
+    limits.head = server.core.options.head
     parser = RequestParser(limits: limits)
     since = loop.now
   }
@@ -128,7 +132,7 @@ final class HTTP1Connection: ConnectionProtocol {
           reply = Reply(
             keepAlive: head.keepAlive, headOnly: head.method == .head,
             version10: head.version == .http10)
-          let plan = loop.server.responder.plan(for: head)
+          let plan = server.core.responder.plan(for: head)
           if head.framing == .none {
             // Its end, which the parser tells next, has nothing to add.
             answer(head, by: plan, body: [])
@@ -164,7 +168,7 @@ final class HTTP1Connection: ConnectionProtocol {
   private func begin(_ next: State) {
     state = next
     since = loop.now
-    windowReceived = 0
+    bodyWindow = RateWindow(now: since)
   }
 
   // MARK: - A request
@@ -214,7 +218,7 @@ final class HTTP1Connection: ConnectionProtocol {
   /// Makes sure that body memory of so many bytes is this request's.
   private func reserve(_ count: Int) throws(RequestFailure) {
     guard count > reserved else { return }
-    guard loop.server.reserveBody(count - reserved) else {
+    guard server.core.reserveBody(count - reserved) else {
       throw RequestFailure(.serviceUnavailable, "too many request bodies are held")
     }
     reserved = count
@@ -222,7 +226,7 @@ final class HTTP1Connection: ConnectionProtocol {
 
   private func release() {
     guard reserved > 0 else { return }
-    loop.server.releaseBody(reserved)
+    server.core.releaseBody(reserved)
     reserved = 0
   }
 
@@ -239,9 +243,9 @@ final class HTTP1Connection: ConnectionProtocol {
       // The task holds the body, also when the connection ends before it does.
       let held = reserved
       reserved = 0
-      Task(executorPreference: loop) { [loop] in
+      Task(executorPreference: loop) { [loop, server] in
         let response = await handler(request)
-        loop.server.releaseBody(held)
+        server.core.releaseBody(held)
         loop.connection(id)?.deliver(response)
       }
     case .webSocket(let handler):
@@ -263,7 +267,7 @@ final class HTTP1Connection: ConnectionProtocol {
     Request(
       head: head, body: body,
       origin: RequestOrigin(
-        peer: connection.peer, isSecure: connection.tls != nil, id: loop.nextRequestID()))
+        peer: connection.peer, isSecure: connection.tls != nil, id: server.nextRequestID()))
   }
 
   /// Sends the response of the present request and makes ready for the next.
@@ -271,7 +275,8 @@ final class HTTP1Connection: ConnectionProtocol {
     release()
     begin(.idle)
     let keepAlive =
-      reply.keepAlive && !response.closes && !loop.isDraining && !(peerHasEnded && pending.isEmpty)
+      reply.keepAlive && !response.closes && !server.isDraining
+      && !(peerHasEnded && pending.isEmpty)
     send(response, keepAlive: keepAlive)
     if keepAlive { goOn() } else { connection.finish() }
   }
@@ -280,7 +285,7 @@ final class HTTP1Connection: ConnectionProtocol {
     let isWithoutBody = reply.headOnly || response.status.forbidsBody
     connection.stage { output in
       response.serializeHead(
-        into: &output, date: loop.dateLine, keepAlive: keepAlive, version10: reply.version10,
+        into: &output, date: server.dateLine, keepAlive: keepAlive, version10: reply.version10,
         headOnly: reply.headOnly)
       guard !isWithoutBody else { return }
       switch response.body {
@@ -302,7 +307,7 @@ final class HTTP1Connection: ConnectionProtocol {
 
   /// Answers what can't be taken and ends the connection: what follows can't be told from a next request.
   private func refuse(_ failure: RequestFailure) {
-    loop.statistics.refusedRequests.bump()
+    server.statistics.refusedRequests.bump()
     release()
     if case .body = state {} else { reply = Reply() }
     var response = Response(failure.status)
@@ -315,25 +320,22 @@ final class HTTP1Connection: ConnectionProtocol {
 
   func tick() {
     if connection.isStalled { return connection.cut() }
-    let options = loop.server.options
-    let elapsed = loop.now - since
+    let options = server.core.options
+    let now = loop.now
     switch state {
     case .idle:
-      // Unsent output has its own deadline. Who never sent a byte gets the time of a head.
-      guard connection.backlog == 0 else { return since = loop.now }
+      // Unsent output has its own deadline. A client that never sent a byte gets the time of a head.
+      guard connection.backlog == 0 else { return since = now }
       let limit = isFirst ? options.headerTimeout : options.idleTimeout
-      if elapsed > limit.milliseconds { connection.finish() }
+      if now - since > limit.milliseconds { connection.finish() }
     case .head:
-      guard elapsed > options.headerTimeout.milliseconds else { return }
+      guard now - since > options.headerTimeout.milliseconds else { return }
       refuse(RequestFailure(.requestTimeout, "the request head took too long"))
     case .body(let received):
-      // In windows: a good beginning earns no credit.
-      guard elapsed > options.rateGrace.milliseconds else { return }
-      guard UInt64(received - windowReceived) >= elapsed * UInt64(options.minimumRate) / 1000 else {
-        return refuse(RequestFailure(.requestTimeout, "the request body took too long"))
+      guard bodyWindow.isTooSlow(for: server.core.minimumRate, count: received, now: now) else {
+        return
       }
-      windowReceived = received
-      since = loop.now
+      refuse(RequestFailure(.requestTimeout, "the request body took too long"))
     case .answering: break
     }
   }
@@ -349,13 +351,13 @@ final class HTTP1Connection: ConnectionProtocol {
 
   /// Ends the HTTP part of the connection and begins the WebSocket one.
   func upgrade(_ acceptance: WebSocketAcceptance, key: [UInt8]) {
-    guard !loop.isDraining else { return respond(Response(.serviceUnavailable)) }
+    guard !server.isDraining else { return respond(Response(.serviceUnavailable)) }
     send(
       WebSocketHandshake.response(
         key: key, subprotocol: acceptance.subprotocol, sha1: SHA1.hash), keepAlive: true)
     let input = pending
     pending = []
-    WebSocketConnection.begin(on: connection, acceptance, input: input)
+    WebSocketConnection.begin(on: connection, server, acceptance, input: input)
   }
 }
 

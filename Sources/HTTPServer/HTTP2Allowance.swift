@@ -28,16 +28,16 @@ struct HTTP2Allowance {
 
   private var points = limit
   /// Up to when time has been credited, in milliseconds.
-  private var creditedUntil: UInt64
+  private var creditedUntil: Int64
 
   /// - Parameter now: the loop's clock in milliseconds.
-  init(now: UInt64) { creditedUntil = now }
+  init(now: Int64) { creditedUntil = now }
 
   /// Takes points.
   ///
   /// - Returns: whether there were enough.
-  mutating func charge(_ charge: Charge, now: UInt64) -> Bool {
-    let earned = (now - creditedUntil) * UInt64(HTTP2Allowance.perSecond) / 1000
+  mutating func charge(_ charge: Charge, now: Int64) -> Bool {
+    let earned = (now - creditedUntil) * Int64(HTTP2Allowance.perSecond) / 1000
     if earned > 0 {
       creditedUntil = now
       points = min(HTTP2Allowance.limit, points + Int(clamping: earned))

@@ -1,23 +1,24 @@
 internal import CNghttp2
 internal import HTTPProtocol
+internal import Transport
 
 /// What a peer asks: nghttp2's callbacks for frames that come, and what they may cost.
 extension HTTP2Connection {
   /// A header block within the limits needs no more CONTINUATION frames.
   private static let continuationLimit = 8
 
-  /// The peer gives more work than it takes answers: it is told so, and the connection ends.
+  /// Ends the connection, because the peer gives more work than it takes responses.
   ///
   /// - Returns: false, for callbacks that don't go on.
   @discardableResult
-  func calm() -> Bool {
-    loop.statistics.calmedConnections.bump()
+  func enhanceYourCalm() -> Bool {
+    server.statistics.enhanceYourCalm.bump()
     session?.terminate(NGHTTP2_ENHANCE_YOUR_CALM)
     return false
   }
 
   private func charge(_ charge: HTTP2Allowance.Charge) -> Bool {
-    allowance.charge(charge, now: loop.now) || calm()
+    allowance.charge(charge, now: loop.now) || enhanceYourCalm()
   }
 
   /// The header of a frame came.
@@ -32,7 +33,7 @@ extension HTTP2Connection {
       return true
     case NGHTTP2_CONTINUATION:
       continuations += 1
-      return continuations <= HTTP2Connection.continuationLimit || calm()
+      return continuations <= HTTP2Connection.continuationLimit || enhanceYourCalm()
     case NGHTTP2_DATA:
       let isEnd = header.flags & UInt8(NGHTTP2_FLAG_END_STREAM.rawValue) != 0
       return header.length > 0 || isEnd || charge(.idleFrame)
@@ -58,7 +59,7 @@ extension HTTP2Connection {
       size = stream.collector.size
     }
     // What is somewhat too large gets 431; what is many times too large was made to be.
-    return size <= 4 * max(limits.head, 16 << 10) || calm()
+    return size <= 4 * max(limits.head, 16 << 10) || enhanceYourCalm()
   }
 
   /// A frame came that nghttp2 doesn't take.
@@ -89,7 +90,7 @@ extension HTTP2Connection {
       return charge(.lostRequest)
     }
     stream.state = .body
-    stream.windowStart = loop.now
+    stream.bodyWindow = RateWindow(now: loop.now)
     let head: RequestHead
     do throws(RequestFailure) {
       head = try stream.collector.finish(hasBody: hasBody)
@@ -98,7 +99,7 @@ extension HTTP2Connection {
       return charge(.fault)
     }
     stream.collector = RequestHeadCollector(limits: limits)
-    let plan = loop.server.responder.plan(for: head)
+    let plan = server.core.responder.plan(for: head)
     stream.exchange = (head, plan)
     switch plan {
     case .refuse(let response): respond(response, to: stream)
@@ -134,7 +135,7 @@ extension HTTP2Connection {
       throw RequestFailure(.contentTooLarge, "the body is longer than the limit")
     }
     guard count > stream.reserved else { return }
-    guard loop.server.reserveBody(count - stream.reserved) else {
+    guard server.core.reserveBody(count - stream.reserved) else {
       throw RequestFailure(.serviceUnavailable, "too many request bodies are held")
     }
     stream.reserved = count
@@ -142,7 +143,7 @@ extension HTTP2Connection {
 
   func release(_ stream: HTTP2Stream) {
     guard stream.reserved > 0 else { return }
-    loop.server.releaseBody(stream.reserved)
+    server.core.releaseBody(stream.reserved)
     stream.reserved = 0
   }
 }

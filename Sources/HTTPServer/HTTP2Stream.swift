@@ -1,4 +1,5 @@
 internal import HTTPProtocol
+internal import Transport
 
 /// One request and its answer on an HTTP/2 connection.
 final class HTTP2Stream {
@@ -22,19 +23,18 @@ final class HTTP2Stream {
   var bodyLimit = 0
   /// How many bytes of body memory are reserved.
   var reserved = 0
-  /// When the present window of the body's rate began, and how much of it had come by then.
-  var windowStart: UInt64
-  var windowReceived = 0
+  /// Measures how fast the body comes.
+  var bodyWindow: RateWindow
   /// Until when the rest of the request may come, once the answer has been sent before it; in milliseconds.
-  var lingerDeadline: UInt64?
+  var lingerDeadline: Int64?
   /// The body of the answer, and how much of it has been sent.
   var payload = Response.Body.none
   var offset = 0
 
-  init(_ id: Int32, limits: RequestParser.Limits, now: UInt64) {
+  init(_ id: Int32, limits: RequestParser.Limits, now: Int64) {
     self.id = id
     collector = RequestHeadCollector(limits: limits)
-    windowStart = now
+    bodyWindow = RateWindow(now: now)
   }
 
   var isHead: Bool { exchange?.head.method == .head }

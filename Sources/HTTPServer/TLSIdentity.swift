@@ -1,6 +1,7 @@
 internal import Cryptography
 internal import Glibc
 internal import Threading
+internal import Transport
 
 /// What a server shows to its TLS clients, which can be replaced while it serves.
 final class TLSIdentity: Sendable {
@@ -19,7 +20,7 @@ final class TLSIdentity: Sendable {
   init(_ credentials: TLSCredentials) throws(TLSError) {
     state = Lock(
       State(
-        credentials: credentials, context: try TLSContext(credentials), madeAt: time(nil)))
+        credentials: credentials, context: try .server(credentials), madeAt: time(nil)))
   }
 
   /// The context for a new connection.
@@ -27,7 +28,7 @@ final class TLSIdentity: Sendable {
     let now = time(nil)
     return state.withLock { state in
       if now - state.madeAt > TLSIdentity.lifetime,
-        let next = try? TLSContext(state.credentials)
+        let next = try? TLSContext.server(state.credentials)
       {
         state.context = next
         state.madeAt = now
@@ -41,7 +42,7 @@ final class TLSIdentity: Sendable {
 
   /// Uses other credentials for connections that come from now on.
   func replace(by credentials: TLSCredentials) throws(TLSError) {
-    let context = try TLSContext(credentials)
+    let context = try TLSContext.server(credentials)
     state.withLock { $0 = State(credentials: credentials, context: context, madeAt: time(nil)) }
   }
 }

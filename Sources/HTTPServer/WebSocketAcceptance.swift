@@ -1,4 +1,6 @@
-/// How an accepted WebSocket is run.
+internal import HTTPProtocol
+
+/// The limits and the handler of an accepted WebSocket.
 public struct WebSocketAcceptance: Sendable {
   /// The longest message taken, in bytes; a longer one closes with 1009.
   public var maximumMessage = 1 << 20
@@ -20,6 +22,15 @@ public struct WebSocketAcceptance: Sendable {
   public var pingInterval: Duration = .seconds(30)
   /// The subprotocol that the handshake answers with.
   public var subprotocol: String?
+  /// The limits as the machine takes them.
+  var limits: WebSocketMachine.Limits {
+    var limits = WebSocketMachine.Limits()
+    limits.maximumMessage = maximumMessage
+    limits.messageTime = messageTime
+    limits.messageProgress = messageProgress
+    limits.pingInterval = pingInterval
+    return limits
+  }
   /// Makes the handler of the session, on its loop.
   public var makeHandler: @Sendable (WebSocketSession) -> any WebSocketHandler
 

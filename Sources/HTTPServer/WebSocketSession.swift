@@ -1,4 +1,5 @@
 public import HTTPProtocol
+public import Transport
 
 /// A reference to an open WebSocket, usable from any thread and harmless after its end.
 public final class WebSocketSession: Sendable {

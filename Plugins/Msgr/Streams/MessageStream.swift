@@ -2,6 +2,7 @@ internal import HTTPProtocol
 internal import HTTPServer
 internal import Observability
 internal import ServiceKit
+internal import Transport
 
 /// A device's open connection: what comes to its user goes out, and what it sends is sent.
 ///

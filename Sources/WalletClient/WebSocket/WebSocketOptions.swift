@@ -1,3 +1,5 @@
+internal import HTTPProtocol
+
 /// How long a ``WebSocket`` waits, and how much it takes.
 public struct WebSocketOptions: Sendable {
   /// How long name resolution, connecting, TLS and the handshake may take together.
@@ -17,4 +19,13 @@ public struct WebSocketOptions: Sendable {
 
   /// The defaults.
   public init() {}
+
+  /// The limits as the machine takes them.
+  var limits: WebSocketMachine.Limits {
+    var limits = WebSocketMachine.Limits()
+    limits.maximumMessage = maximumMessage
+    limits.pingInterval = pingInterval
+    limits.closeTimeout = closeTimeout
+    return limits
+  }
 }

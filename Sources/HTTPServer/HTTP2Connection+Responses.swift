@@ -1,5 +1,6 @@
 internal import CNghttp2
 internal import HTTPProtocol
+internal import Transport
 
 /// What a peer is answered: handlers called, and nghttp2's callbacks for frames that are sent.
 extension HTTP2Connection {
@@ -9,7 +10,7 @@ extension HTTP2Connection {
     let request = Request(
       head: head, body: stream.body,
       origin: RequestOrigin(
-        peer: connection.peer, isSecure: connection.tls != nil, id: loop.nextRequestID()))
+        peer: connection.peer, isSecure: connection.tls != nil, id: server.nextRequestID()))
     stream.body = []
     switch plan {
     case .respond(_, let handler): respond(handler(request), to: stream)
@@ -20,9 +21,9 @@ extension HTTP2Connection {
       // The task holds the body, also when the stream ends before it does.
       let held = stream.reserved
       stream.reserved = 0
-      Task(executorPreference: loop) { [loop] in
+      Task(executorPreference: loop) { [loop, server] in
         let response = await handler(request)
-        loop.server.releaseBody(held)
+        server.core.releaseBody(held)
         loop.connection(connectionID)?.deliver(response, to: id)
       }
     case .refuse, .webSocket: break
@@ -37,7 +38,7 @@ extension HTTP2Connection {
   }
 
   func refuse(_ failure: RequestFailure, _ stream: HTTP2Stream) {
-    loop.statistics.refusedRequests.bump()
+    server.statistics.refusedRequests.bump()
     var response = Response(failure.status)
     if failure.status == .serviceUnavailable { response.fields.append(.retryAfter, "1") }
     respond(response, to: stream)
@@ -52,7 +53,7 @@ extension HTTP2Connection {
       session?.reset(stream.id, NGHTTP2_HTTP_1_1_REQUIRED)
       return
     }
-    var fields = HTTP2Fields(response, date: loop.dateLine, headOnly: stream.isHead)
+    var fields = HTTP2Fields(response, date: server.dateLine, headOnly: stream.isHead)
     let hasBody = !stream.isHead && !response.status.forbidsBody && response.body.count > 0
     if hasBody {
       stream.payload = response.body
@@ -71,7 +72,7 @@ extension HTTP2Connection {
   /// Writes a DATA frame whose header nghttp2 made.
   func sendBody(_ count: Int, of id: Int32, behind header: UnsafeBufferPointer<UInt8>) {
     allowance.credit(.sentData)
-    windowSent += count
+    sentBody += count
     connection.stage { output in
       unsafe output.append(contentsOf: header)
       streams[id]?.takePayload(count, into: &output)
