@@ -20,7 +20,7 @@ public final class HTTPClient: Sendable {
 
   /// Sends a request and waits for the whole response.
   ///
-  /// - Parameter request: what to send.
+  /// - Parameter request: the request.
   /// - Returns: the response, whatever its status.
   /// - Throws: ``HTTPClientError``; `.cancelled` if the task is cancelled meanwhile, which ends the
   ///   exchange. Except for `.invalidRequest`, `.unknownHost` and `.notConnected`, the server may

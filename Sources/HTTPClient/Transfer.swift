@@ -4,7 +4,7 @@ internal import HTTPProtocol
 /// One request of libcurl and the response as far as it has come. Lives on the loop's thread.
 @safe final class Transfer {
   let id: UInt64
-  /// How many responses its driver had when it was begun.
+  /// The number of responses that its driver had had when it was begun.
   let responsesBefore: UInt64
   let completion: @Sendable (Result<IncomingResponse, HTTPClientError>) -> Void
   let handle: UnsafeMutableRawPointer
@@ -63,7 +63,7 @@ internal import HTTPProtocol
     return socket == ccurl_no_socket ? nil : socket
   }
 
-  /// What came of it, when libcurl says that it is over.
+  /// The outcome, once libcurl says that the transfer is over.
   func result(_ code: CURLcode) -> Result<IncomingResponse, HTTPClientError> {
     if let failure = assembler.failure { return .failure(failure) }
     guard code == CURLE_OK else {
@@ -167,9 +167,9 @@ internal import HTTPProtocol
 
   // MARK: - Responses
 
-  /// Lends what libcurl read to the transfer.
+  /// Lends bytes that libcurl read to the transfer.
   ///
-  /// - Returns: how much was taken: all, or nothing, which ends the transfer.
+  /// - Returns: the number of bytes taken: all, or 0, which ends the transfer.
   private static func take(
     _ start: UnsafeMutablePointer<CChar>?, _ count: Int, _ transfer: UnsafeMutableRawPointer?,
     _ body: (Transfer, UnsafeRawBufferPointer) -> Bool
@@ -182,7 +182,7 @@ internal import HTTPProtocol
 }
 
 extension Duration {
-  /// In milliseconds, for libcurl, to which 0 means its own default.
+  /// The duration in milliseconds for libcurl, to which 0 means its own default.
   fileprivate var atLeastOneMillisecond: Int {
     Int((self / .milliseconds(1)).clamped(to: 1...Double(Int32.max)))
   }
@@ -200,7 +200,7 @@ extension Method {
 }
 
 extension UInt8 {
-  /// Whether it may stand in a token (RFC 9110 section 5.6.2).
+  /// Whether the byte may stand in a token (RFC 9110 section 5.6.2).
   fileprivate var isTokenCharacter: Bool {
     switch self {
     case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),

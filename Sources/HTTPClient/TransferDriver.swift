@@ -5,7 +5,7 @@ internal import Transport
 
 /// Drives libcurl's multi interface on an event loop of its own.
 ///
-/// The loop is none of a server's: a handshake or a slow trust store stalls nobody but other requests of the same
+/// It is not one of a server's loops, so that a handshake or a slow trust store stalls only other requests of the same
 /// client.
 @safe
 final class TransferDriver: @unchecked Sendable {
@@ -18,8 +18,8 @@ final class TransferDriver: @unchecked Sendable {
   private var watches: [curl_socket_t: SocketWatch] = [:]
   /// The number of whole responses so far.
   private var responses: UInt64 = 0
-  /// The number of the last response on a connection from a local port, counted from 1. What an older connection from
-  /// the same port leaves behind is too old to matter.
+  /// The number of the last response on a connection from a local port, counted from 1. The number of an older connection
+  /// from the same port is too old to matter.
   private var lastResponses: [Int: UInt64] = [:]
 
   /// Starts libcurl, once a process.

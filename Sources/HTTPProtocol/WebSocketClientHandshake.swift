@@ -103,7 +103,7 @@ public struct WebSocketClientHandshake: Sendable {
           && subprotocols.contains(where: { $0.utf8.elementsEqual(chosen[0]) }))
   }
 
-  /// Where the bytes after the empty line begin.
+  /// The position behind the empty line, or nil if that has not come.
   private var headEnd: Int? {
     var lineStart = 0
     for (index, byte) in response.prefix(Self.headLimit).enumerated()

@@ -1,6 +1,6 @@
 /// Writes WebSocket frames (RFC 6455 section 5.2).
 public enum WebSocketFrame {
-  /// What a frame is (RFC 6455 section 11.8).
+  /// The kind of a frame (RFC 6455 section 11.8).
   public enum Opcode: UInt8, Sendable {
     /// Goes on with a fragmented message.
     case continuation = 0
@@ -12,7 +12,7 @@ public enum WebSocketFrame {
     case close = 8
     /// Asks for a pong.
     case ping = 9
-    /// Answers a ping.
+    /// Replies to a ping.
     case pong = 10
 
     /// Close, ping or pong: at most 125 bytes, and never fragmented.
@@ -22,11 +22,11 @@ public enum WebSocketFrame {
   /// Appends a frame.
   ///
   /// - Parameters:
-  ///   - opcode: what the frame is.
+  ///   - opcode: the kind of the frame.
   ///   - payload: the content; of a close, ping or pong only the first 125 bytes are sent.
   ///   - isFinal: whether the message ends with this frame.
   ///   - mask: a fresh random key, its highest byte first on the wire, for a client; nil for a server.
-  ///   - output: where to append.
+  ///   - output: the bytes to append to.
   public static func append(
     _ opcode: Opcode, _ payload: some Collection<UInt8>, isFinal: Bool = true, mask: UInt32?,
     to output: inout [UInt8]

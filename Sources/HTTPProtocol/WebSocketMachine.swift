@@ -5,54 +5,6 @@ internal import Time
 /// Bytes, times and requests of the user go in; what is to be done comes out as an ``Action``, which the driver carries
 /// out before it calls again. Moments are milliseconds of a clock that never goes back.
 public struct WebSocketMachine: Sendable {
-  /// The limits of one session.
-  public struct Limits: Sendable {
-    /// The longest message taken, in bytes; a longer one closes with 1009.
-    public var maximumMessage = 1 << 20
-    /// How long an unfinished message may grow by less than ``messageProgress``, or nil for any time; then the session
-    /// is closed with 1008.
-    public var messageTime: Duration?
-    /// How many bytes an unfinished message must grow by in ``messageTime``.
-    public var messageProgress = 256 << 10
-    /// How often the peer is asked for a sign of life; after two pings without one it is given up.
-    public var pingInterval: Duration = .seconds(30)
-    /// How long the peer's close frame is awaited.
-    public var closeTimeout: Duration = .seconds(5)
-
-    /// The default limits.
-    public init() {}
-  }
-
-  /// How a session ended.
-  public enum Outcome: Sendable, Equatable {
-    /// The peer sent a close frame: its code, 1005 if it gave none, and its reason in UTF-8.
-    case closed(UInt16, reason: [UInt8])
-    /// The peer broke the protocol or a limit; it is told this code.
-    case failed(UInt16)
-    /// The connection ended without a close frame.
-    case disconnected
-    /// The peer answered neither pings nor the close frame.
-    case unresponsive
-  }
-
-  /// A step for the driver.
-  public enum Action: Sendable, Equatable {
-    /// Gives a message to the user.
-    case deliver(WebSocketMessage)
-    /// Writes a ping, a pong or a close frame with ``append(_:_:to:)``.
-    case write(WebSocketFrame.Opcode, [UInt8])
-    /// Tells the user that the peer has answered the last ping: all that was sent before has arrived.
-    case confirm
-    /// Tells the user that the session is over, after writing a close frame with a payload, if there is one.
-    ///
-    /// The driver ends the TCP connection in order if `isLast`; otherwise the machine asks for that later.
-    case end(Outcome, closeFrame: [UInt8]?, isLast: Bool)
-    /// Ends the TCP connection in order; the user has been told before.
-    case finish
-    /// Drops the TCP connection; the user is told that the peer does not respond.
-    case drop
-  }
-
   private enum State {
     case open(Open)
     /// Our close frame is sent, and the peer's is awaited.
@@ -63,17 +15,17 @@ public struct WebSocketMachine: Sendable {
   }
 
   private struct Open {
-    /// When the peer was last asked for a sign of life, or gave one unasked.
+    /// The moment at which the peer was last asked for a sign of life, or gave one unasked.
     var askedAt: Int64
     var unansweredPings = 0
-    /// The moment that stands in the last ping: a pong with another one is not its answer (RFC 6455 section 5.5.3
-    /// allows pongs that nobody asked for).
+    /// The moment that stands in the last ping: a pong with another one does not belong to it (RFC 6455 section
+    /// 5.5.3 allows unsolicited pongs).
     var awaitedPong: Int64?
     /// While a message is unfinished, the moment by which it must have grown to a number of bytes.
     var messageDeadline: (time: Int64, count: Int)?
   }
 
-  /// What becomes of the next message.
+  /// The treatment of the next message.
   private enum Reception {
     case flowing
     /// It is held back.
@@ -82,7 +34,7 @@ public struct WebSocketMachine: Sendable {
     case holding(WebSocketMessage, rest: [UInt8])
   }
 
-  /// What becomes of pongs.
+  /// The treatment of pongs.
   private enum Output {
     case flowing
     /// The peer does not read: it gets no more pongs than it takes. The last one may answer for all (RFC 6455 section
@@ -100,13 +52,13 @@ public struct WebSocketMachine: Sendable {
   private var reception = Reception.flowing
   private var output = Output.flowing
 
-  /// How long a client waits for the server to end the TCP connection, in milliseconds.
+  /// The time in which the server must end the TCP connection, in milliseconds.
   private static let endTimeout: Int64 = 2_000
 
   /// A session that has just been opened.
   ///
   /// - Parameters:
-  ///   - role: which end this is.
+  ///   - role: the end that this is.
   ///   - limits: the limits that the peer is held to.
   ///   - now: the moment, in milliseconds.
   public init(role: WebSocketDecoder.Role, limits: Limits, now: Int64) {
@@ -129,7 +81,7 @@ public struct WebSocketMachine: Sendable {
     if case .open = state { true } else { false }
   }
 
-  /// How the session ended, or nil before its end.
+  /// The way in which the session ended, or nil before its end.
   public var outcome: Outcome? {
     switch state {
     case .open, .closing: nil
@@ -143,7 +95,7 @@ public struct WebSocketMachine: Sendable {
   ///
   /// - Parameters:
   ///   - input: the bytes.
-  ///   - offset: where to begin; moved past what was read.
+  ///   - offset: the position to begin at; moved past the bytes that were read.
   ///   - now: the moment, in milliseconds.
   /// - Returns: the next step, or nil when all was read, or, while a message is held back, for the time being.
   public mutating func next(
@@ -207,7 +159,7 @@ public struct WebSocketMachine: Sendable {
     }
   }
 
-  /// Changes what an open session knows.
+  /// Changes the state of an open session.
   ///
   /// - Returns: whether the session is open.
   @discardableResult
@@ -307,7 +259,7 @@ public struct WebSocketMachine: Sendable {
     return .write(.close, WebSocketFrame.closePayload(code, reason: reason))
   }
 
-  /// Ends the session because of what the peer sent.
+  /// Ends the session because the peer broke a limit.
   ///
   /// - Parameter code: the code that the peer is told, unless a close frame has been sent before.
   /// - Returns: the end, or nil if the session is over already.
@@ -320,7 +272,7 @@ public struct WebSocketMachine: Sendable {
 
   /// Takes note that the peer sends nothing more.
   ///
-  /// - Returns: what is to be done, or nil if that has been said before.
+  /// - Returns: the end, or nil if it has been told before.
   public mutating func peerEnded() -> Action? {
     switch state {
     case .open, .closing:

@@ -3,7 +3,7 @@ internal import HTTPProtocol
 internal import Time
 internal import Transport
 
-/// HTTP/1.1 on a connection: parses requests, has them answered one after the other, and keeps their order.
+/// HTTP/1.1 on a connection: parses requests and responds to them one after the other, in their order.
 final class HTTP1Connection: DrainableProtocol {
   /// A request whose body is still to come.
   private struct Exchange {
@@ -12,8 +12,8 @@ final class HTTP1Connection: DrainableProtocol {
     var body: [UInt8] = []
   }
 
-  /// What of the present request its response depends on.
-  private struct Reply {
+  /// The properties of the present request that its response depends on.
+  private struct ResponseTraits {
     var keepAlive = false
     var headOnly = false
     var version10 = false
@@ -24,11 +24,11 @@ final class HTTP1Connection: DrainableProtocol {
     case idle
     case head
     case body(received: Int)
-    /// A task answers; nothing is parsed until it has.
-    case answering
+    /// A handler's task runs; nothing is parsed until it has responded.
+    case responding
   }
 
-  /// The connection lets go of this object when it ends, which breaks the cycle.
+  /// The connection releases this object when it ends, which breaks the cycle.
   private let connection: Connection
   private let loop: EventLoop
   private let server: ServerLoop
@@ -37,10 +37,11 @@ final class HTTP1Connection: DrainableProtocol {
   private var since: Int64
   /// The request whose body was not complete at the end of the last input.
   private var exchange: Exchange?
-  private var reply = Reply()
-  /// How many bytes of body memory are reserved.
+  private var traits = ResponseTraits()
+  /// The number of bytes of body memory that are reserved.
   private var reserved = 0
-  /// Input that came before it could be parsed: at most what one read gives, for reading stops while it waits.
+  /// The input that came before it could be parsed: at most as much as one read gives, as reading stops while it
+  /// waits.
   private var pending: [UInt8] = []
   private var peerHasEnded = false
   private var isFirst = true
@@ -48,9 +49,9 @@ final class HTTP1Connection: DrainableProtocol {
   /// Measures how fast a body comes.
   private var bodyWindow = RateWindow()
 
-  /// How many bytes of a body that nobody wants are read to keep the connection.
+  /// The longest unwanted body that is read to keep the connection, in bytes.
   private static let discardLimit = 64 << 10
-  /// Above how many unsent bytes no further request is parsed.
+  /// The number of unsent bytes above which no further request is parsed.
   private static let outputLimit = 256 << 10
   /// Bodies up to this size are copied behind the head, larger ones are written from where they lie.
   private static let copyLimit = 4 << 10
@@ -82,22 +83,22 @@ final class HTTP1Connection: DrainableProtocol {
 
   func peerEnded() {
     peerHasEnded = true
-    // Who asks and then shuts its side still gets its answer.
-    if case .answering = state { return }
+    // Requests that arrived before the peer closed its side get their responses.
+    if case .responding = state { return }
     if pending.isEmpty { connection.finish() }
   }
 
   func drained() {
-    // Also when no input is left over: reading rests until there is room for another answer.
+    // Also when no input is left over: reading rests until there is room for another response.
     goOn()
   }
 
   private var canParse: Bool {
-    if case .answering = state { return false }
+    if case .responding = state { return false }
     return connection.backlog < HTTP1Connection.outputLimit
   }
 
-  /// Parses what waited, now that there is a reason to.
+  /// Parses the input that waited, now that there is a reason to.
   private func goOn() {
     guard !isProcessing, canParse else { return }
     if !pending.isEmpty { processPending() }
@@ -112,9 +113,9 @@ final class HTTP1Connection: DrainableProtocol {
     if taken < input.count, connection.isOpen { pending = Array(input[taken...]) }
   }
 
-  /// Parses and answers as long as there is input and no answer is awaited.
+  /// Parses and responds as long as there is input and no response is awaited.
   ///
-  /// - Returns: how many bytes were taken.
+  /// - Returns: the number of bytes that were taken.
   private func process(_ input: RawSpan) -> Int {
     isProcessing = true
     defer { isProcessing = false }
@@ -129,13 +130,13 @@ final class HTTP1Connection: DrainableProtocol {
           break reading
         case .head(let head):
           isFirst = false
-          reply = Reply(
+          traits = ResponseTraits(
             keepAlive: head.keepAlive, headOnly: head.method == .head,
             version10: head.version == .http10)
           let plan = server.core.responder.plan(for: head)
           if head.framing == .none {
             // Its end, which the parser tells next, has nothing to add.
-            answer(head, by: plan, body: [])
+            respond(to: head, by: plan, body: [])
           } else {
             exchange = try accept(head, plan, hasMore: offset < input.byteCount)
           }
@@ -148,12 +149,14 @@ final class HTTP1Connection: DrainableProtocol {
             unsafe exchange?.body.append(contentsOf: bytes)
           }
         case .end:
-          if let ended = exchange.take() { answer(ended.head, by: ended.plan, body: ended.body) }
+          if let ended = exchange.take() {
+            respond(to: ended.head, by: ended.plan, body: ended.body)
+          }
         }
       } catch {
         let refused = exchange.take()
         if error.status == .contentTooLarge, case .refuse(var response)? = refused?.plan {
-          // A body that nobody wanted is too long to be skipped: the answer stands all the same.
+          // An unwanted body is too long to be skipped: the response stands all the same.
           response.closes = true
           respond(response)
         } else {
@@ -175,7 +178,7 @@ final class HTTP1Connection: DrainableProtocol {
 
   /// Decides what becomes of a request's body.
   ///
-  /// - Returns: the request, or nil when it has been answered already.
+  /// - Returns: the request, or nil when it has been responded to already.
   private func accept(
     _ head: RequestHead, _ plan: RequestPlan, hasMore: Bool
   ) throws(RequestFailure) -> Exchange? {
@@ -184,7 +187,7 @@ final class HTTP1Connection: DrainableProtocol {
     case .respond(let limit, _), .task(let limit, _):
       parser.bodyLimit = limit
       if case .length(let length) = head.framing {
-        // What is too long by its own word the parser refuses next, before a byte of it is read.
+        // The parser refuses a body that announces too much next, before a byte of it is read.
         guard length <= limit else { return Exchange(head: head, plan: plan) }
         try reserve(length)
       }
@@ -199,7 +202,7 @@ final class HTTP1Connection: DrainableProtocol {
     }
   }
 
-  /// Reads a body that nobody wants if it is short, so that the connection can be kept; else answers and ends it.
+  /// Reads an unwanted body if it is short, so that the connection can be kept; else responds and ends it.
   private func discardBody(
     of head: RequestHead, hasMore: Bool, then plan: RequestPlan, or response: Response
   ) -> Exchange? {
@@ -215,7 +218,9 @@ final class HTTP1Connection: DrainableProtocol {
     return Exchange(head: head, plan: plan)
   }
 
-  /// Makes sure that body memory of so many bytes is this request's.
+  /// Reserves body memory for this request.
+  ///
+  /// - Parameter count: the number of bytes that it needs in all.
   private func reserve(_ count: Int) throws(RequestFailure) {
     guard count > reserved else { return }
     guard server.core.reserveBody(count - reserved) else {
@@ -230,14 +235,14 @@ final class HTTP1Connection: DrainableProtocol {
     reserved = 0
   }
 
-  /// A whole request is there: answers it, or starts the task that will.
-  private func answer(_ head: RequestHead, by plan: RequestPlan, body: [UInt8]) {
+  /// Responds to a whole request, or starts the task that will.
+  private func respond(to head: RequestHead, by plan: RequestPlan, body: [UInt8]) {
     switch plan {
     case .refuse(let response): respond(response)
     case .respond(_, let handler):
       respond(handler(request(head, body)))
     case .task(_, let handler):
-      begin(.answering)
+      begin(.responding)
       let request = request(head, body)
       let id = connection.id
       // The task holds the body, also when the connection ends before it does.
@@ -252,7 +257,7 @@ final class HTTP1Connection: DrainableProtocol {
       switch WebSocketHandshake.check(head) {
       case .refuse(let response): respond(response)
       case .accept(let key):
-        begin(.answering)
+        begin(.responding)
         let request = request(head, body)
         let id = connection.id
         Task(executorPreference: loop) { [loop] in
@@ -275,18 +280,18 @@ final class HTTP1Connection: DrainableProtocol {
     release()
     begin(.idle)
     let keepAlive =
-      reply.keepAlive && !response.closes && !server.isDraining
+      traits.keepAlive && !response.closes && !server.isDraining
       && !(peerHasEnded && pending.isEmpty)
     send(response, keepAlive: keepAlive)
     if keepAlive { goOn() } else { connection.finish() }
   }
 
   private func send(_ response: Response, keepAlive: Bool) {
-    let isWithoutBody = reply.headOnly || response.status.forbidsBody
+    let isWithoutBody = traits.headOnly || response.status.forbidsBody
     connection.stage { output in
       response.serializeHead(
-        into: &output, date: server.dateLine, keepAlive: keepAlive, version10: reply.version10,
-        headOnly: reply.headOnly)
+        into: &output, date: server.dateLine, keepAlive: keepAlive, version10: traits.version10,
+        headOnly: traits.headOnly)
       guard !isWithoutBody else { return }
       switch response.body {
       case .none: break
@@ -305,11 +310,11 @@ final class HTTP1Connection: DrainableProtocol {
 
   // MARK: - Refusals
 
-  /// Answers what can't be taken and ends the connection: what follows can't be told from a next request.
+  /// Refuses a request and ends the connection: what follows can't be told from a next request.
   private func refuse(_ failure: RequestFailure) {
     server.statistics.refusedRequests.bump()
     release()
-    if case .body = state {} else { reply = Reply() }
+    if case .body = state {} else { traits = ResponseTraits() }
     var response = Response(failure.status)
     if failure.status == .serviceUnavailable { response.fields.append(.retryAfter, "1") }
     send(response, keepAlive: false)
@@ -336,7 +341,7 @@ final class HTTP1Connection: DrainableProtocol {
         return
       }
       refuse(RequestFailure(.requestTimeout, "the request body took too long"))
-    case .answering: break
+    case .responding: break
     }
   }
 
@@ -362,7 +367,7 @@ final class HTTP1Connection: DrainableProtocol {
 }
 
 extension Connection {
-  /// Sends the answer of a task.
+  /// Sends the response of a task.
   func deliver(_ response: Response) {
     (protocolHandler as? HTTP1Connection)?.respond(response)
   }

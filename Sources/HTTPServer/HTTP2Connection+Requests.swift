@@ -2,7 +2,7 @@ internal import CNghttp2
 internal import HTTPProtocol
 internal import Transport
 
-/// What a peer asks: nghttp2's callbacks for frames that come, and what they may cost.
+// Requests: nghttp2's callbacks for frames that come, and their charges.
 extension HTTP2Connection {
   /// A header block within the limits needs no more CONTINUATION frames.
   private static let continuationLimit = 8
@@ -21,9 +21,9 @@ extension HTTP2Connection {
     allowance.charge(charge, now: loop.now) || enhanceYourCalm()
   }
 
-  /// The header of a frame came.
+  /// Takes the header of a frame.
   ///
-  /// - Returns: whether to go on, as all callbacks for what comes.
+  /// - Returns: whether to go on, as from all callbacks for frames that come.
   func began(_ header: nghttp2_frame_hd) -> Bool {
     switch nghttp2_frame_type(UInt32(header.type)) {
     case NGHTTP2_HEADERS:
@@ -47,7 +47,7 @@ extension HTTP2Connection {
     streams[id] = HTTP2Stream(id, limits: limits, now: loop.now)
   }
 
-  /// A header field came, or a trailer field, which is dropped.
+  /// Takes a header field, or drops a trailer field.
   func tookField(_ name: RawSpan, _ value: RawSpan, of id: Int32, isTrailer: Bool) -> Bool {
     let size: Int
     if isTrailer {
@@ -58,17 +58,17 @@ extension HTTP2Connection {
       stream.collector.take(name: name, value: value)
       size = stream.collector.size
     }
-    // What is somewhat too large gets 431; what is many times too large was made to be.
+    // A head that is somewhat too large gets 431; one that is many times too large was made to be.
     return size <= 4 * max(limits.head, 16 << 10) || enhanceYourCalm()
   }
 
-  /// A frame came that nghttp2 doesn't take.
+  /// Takes note of a frame that nghttp2 refused.
   func receivedFault(_ price: HTTP2Allowance.Charge) -> Bool {
     blockSince = nil
     return charge(price)
   }
 
-  /// A frame came whole; with its CONTINUATIONs, if it was a head.
+  /// Takes note that a frame has come whole; with its CONTINUATIONs, if it was a head.
   func received(_ header: nghttp2_frame_hd, isHead: Bool) -> Bool {
     if header.type == UInt8(NGHTTP2_HEADERS.rawValue) { blockSince = nil }
     if header.type == UInt8(NGHTTP2_PING.rawValue),
@@ -79,12 +79,12 @@ extension HTTP2Connection {
     guard let stream = streams[header.stream_id] else { return true }
     let isEnd = header.flags & UInt8(NGHTTP2_FLAG_END_STREAM.rawValue) != 0
     if isHead, !headCame(of: stream, hasBody: !isEnd) { return false }
-    if isEnd, case .body = stream.state { answer(stream) }
+    if isEnd, case .body = stream.state { respond(stream) }
     return true
   }
 
   private func headCame(of stream: HTTP2Stream, hasBody: Bool) -> Bool {
-    // Who cancels requests faster than they are answered doesn't get more of them answered at a time.
+    // A peer that cancels requests faster than they are responded to doesn't get more of them run at a time.
     guard runningTasks < HTTP2Session.concurrentStreams else {
       session?.reset(stream.id, NGHTTP2_REFUSED_STREAM)
       return charge(.lostRequest)

@@ -1,17 +1,17 @@
 internal import HTTPProtocol
 internal import Transport
 
-/// One request and its answer on an HTTP/2 connection.
+/// One request and its response on an HTTP/2 connection.
 final class HTTP2Stream {
   enum State {
     /// Header fields come.
     case head
     /// A body comes.
     case body
-    /// A task answers.
-    case answering
-    /// The answer is given to nghttp2; what may still come of the request is dropped.
-    case answered
+    /// A handler's task runs.
+    case responding
+    /// The response is given to nghttp2; what may still come of the request is dropped.
+    case responded
   }
 
   let id: Int32
@@ -21,13 +21,13 @@ final class HTTP2Stream {
   var exchange: (head: RequestHead, plan: RequestPlan)?
   var body: [UInt8] = []
   var bodyLimit = 0
-  /// How many bytes of body memory are reserved.
+  /// The number of bytes of body memory that are reserved.
   var reserved = 0
   /// Measures how fast the body comes.
   var bodyWindow: RateWindow
-  /// Until when the rest of the request may come, once the answer has been sent before it; in milliseconds.
+  /// The moment by which the rest of the request must come, once the response has been sent before it.
   var lingerDeadline: Int64?
-  /// The body of the answer, and how much of it has been sent.
+  /// The body of the response, and the number of its bytes that were sent.
   var payload = Response.Body.none
   var offset = 0
 
@@ -39,10 +39,10 @@ final class HTTP2Stream {
 
   var isHead: Bool { exchange?.head.method == .head }
 
-  /// Bytes of the answer that wait to be sent.
+  /// The number of bytes of the response that wait to be sent.
   var remaining: Int { payload.count - offset }
 
-  /// Appends the next bytes of the answer.
+  /// Appends the next bytes of the response.
   func takePayload(_ count: Int, into output: inout [UInt8]) {
     switch payload {
     case .none: break

@@ -20,9 +20,9 @@ public final class HTTPServer: Sendable {
   /// Prepares a server; nothing listens before ``start()``.
   ///
   /// - Parameters:
-  ///   - options: where it listens and what it grants.
-  ///   - responder: what answers the requests.
-  ///   - report: told of troubles that an operator should know, in words; called on any thread.
+  ///   - options: its addresses and limits.
+  ///   - responder: responds to the requests.
+  ///   - report: takes warnings for an operator; called on any thread.
   /// - Throws: ``ServerError`` when an event loop can't be made or the credentials can't be used.
   public init(
     options: ServerOptions, responder: any Responder,
@@ -51,13 +51,13 @@ public final class HTTPServer: Sendable {
   /// The loops, as executors for work that belongs to none of them in particular.
   public var loops: [EventLoop] { serverLoops.map(\.loop) }
 
-  /// Where the server really listens without TLS, with the ports that the system chose.
+  /// The addresses that the server listens on without TLS, with the ports that the system chose.
   public var endpoints: [Endpoint] { state.withLock { $0.bound } }
 
-  /// Where the server really listens with TLS, with the ports that the system chose.
+  /// The addresses that the server listens on with TLS, with the ports that the system chose.
   public var secureEndpoints: [Endpoint] { state.withLock { $0.secure } }
 
-  /// What is shown to TLS clients now; nil without TLS.
+  /// The credentials that TLS clients are shown now; nil without TLS.
   public var credentials: TLSCredentials? { core.tls?.credentials }
 
   /// Shows other credentials to the TLS clients that connect from now on; open connections stay as they are.
@@ -125,7 +125,7 @@ public final class HTTPServer: Sendable {
 
   /// Stops accepting, lets requests and close handshakes finish, and ends the loops.
   ///
-  /// - Parameter limit: how long that may take; what is left then is cut.
+  /// - Parameter limit: the time for that; connections that are left then are cut.
   public func drain(within limit: Duration) async {
     for server in serverLoops { server.loop.execute { server.drain(within: limit) } }
     await withCheckedContinuation { continuation in

@@ -11,15 +11,15 @@ struct ListeningSocket {
 
 /// A listening socket on one loop.
 ///
-/// It is polled and accepted from here, not by libuv's streams: those answer a lack of descriptors by accepting and
-/// dropping, or by spinning. This one rests for a while, and clients wait in the kernel's queue.
+/// It is polled and accepted from here, not by libuv's streams, which accept and drop, or spin, when descriptors have run
+/// out. This one rests for a while, and clients wait in the kernel's queue.
 final class Listener {
   private let socket: ListeningSocket
   private unowned let server: ServerLoop
   private var watch: SocketWatch?
   private var pause: LoopTimer?
 
-  /// How long accepting rests when descriptors or places have run out.
+  /// The time that accepting rests when descriptors or places have run out.
   private static let rest = Duration.milliseconds(250)
 
   init?(_ socket: ListeningSocket, _ server: ServerLoop) {

@@ -10,12 +10,12 @@ final class ServerCore: Sendable {
   let responder: any Responder
   /// The identity that is shown to TLS clients; nil without credentials.
   let tls: TLSIdentity?
-  /// How fast peers must read and write.
+  /// The rate at which peers must read and write.
   let minimumRate: MinimumRate
   private let loops: [EventLoop]
-  /// Bytes of request bodies that are held, or promised by a `Content-Length`.
+  /// The number of bytes of request bodies that are held, or promised by a `Content-Length`.
   private let bodyBytes = Atomic<Int>(0)
-  /// Bytes of WebSocket messages that are unfinished or wait to be taken.
+  /// The number of bytes of WebSocket messages that are unfinished or wait to be taken.
   private let messageBytes = Atomic<Int>(0)
   private let onReport: @Sendable (String) -> Void
   private let lastReport = Lock<[String: Int]>([:])
@@ -55,7 +55,7 @@ final class ServerCore: Sendable {
 
   func releaseBody(_ count: Int) { bodyBytes.subtract(count, ordering: .relaxed) }
 
-  /// Counts that messages of a connection take more memory than before, or less.
+  /// Counts the memory that a connection's messages take more than before, or less.
   ///
   /// - Returns: whether there was room for that.
   func countMessages(_ change: Int) -> Bool {
@@ -63,7 +63,7 @@ final class ServerCore: Sendable {
     return change <= 0 || after <= options.messageMemory
   }
 
-  /// Tells of a trouble, each at most once a minute: a flood must not fill the log too.
+  /// Reports a warning, each at most once a minute: a flood must not fill the log too.
   func report(_ message: String) {
     let now = time(nil)
     let isDue = lastReport.withLock { last in

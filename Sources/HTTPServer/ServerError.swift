@@ -2,7 +2,7 @@ public import Cryptography
 internal import Glibc
 public import SystemCalls
 
-/// Why a server can't run.
+/// The reason for which a server can't run.
 public enum ServerError: Error, Equatable, CustomStringConvertible {
   /// The address can't be listened on; the number is the system's `errno`.
   case cannotListen(Endpoint, Int32)
@@ -11,7 +11,7 @@ public enum ServerError: Error, Equatable, CustomStringConvertible {
   /// The credentials can't be used, or there are none for an endpoint that speaks TLS.
   case noCredentials(TLSError?)
 
-  /// What is wrong, and what to do.
+  /// The fault and its remedy, for an operator.
   public var description: String {
     switch self {
     case .cannotListen(let endpoint, EADDRINUSE):

@@ -3,7 +3,7 @@ internal import HTTPProtocol
 internal import Synchronization
 internal import Transport
 
-/// A server's part of one event loop: its listeners, its share of the connections, and what responses need.
+/// A server's part of one event loop: its listeners, its connections, and the fields that are common to all responses.
 final class ServerLoop: @unchecked Sendable {
   // Safe to share: other threads only touch `loop`, `statistics` and constants; all else belongs to the loop's thread.
   let loop: EventLoop
@@ -31,7 +31,7 @@ final class ServerLoop: @unchecked Sendable {
 
   /// Stops accepting, lets every connection finish, and ends the loop; at the deadline what is left is cut.
   ///
-  /// - Parameter limit: how long connections may take.
+  /// - Parameter limit: the time that connections have.
   func drain(within limit: Duration) {
     guard !isDraining else { return }
     isDraining = true

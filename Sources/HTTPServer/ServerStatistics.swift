@@ -1,7 +1,7 @@
 internal import Synchronization
 internal import Transport
 
-/// Counters of a server, as they were at one moment.
+/// The counters of a server at one moment.
 public struct ServerStatistics: Sendable, Equatable {
   /// Connections that are open now, WebSockets among them.
   public var connections = 0
@@ -9,7 +9,7 @@ public struct ServerStatistics: Sendable, Equatable {
   public var webSockets = 0
   /// Connections accepted since the start.
   public var accepted = 0
-  /// How often accepting was paused because descriptors or places ran out.
+  /// Pauses in accepting, because descriptors or places had run out.
   public var acceptPauses = 0
   /// Requests refused before any handler saw them: malformed, too large, too slow.
   public var refusedRequests = 0

@@ -3,7 +3,7 @@ internal import Glibc
 internal import Threading
 internal import Transport
 
-/// What a server shows to its TLS clients, which can be replaced while it serves.
+/// The credentials that a server shows to its TLS clients, which can be replaced while it serves.
 final class TLSIdentity: Sendable {
   private struct State {
     var credentials: TLSCredentials
@@ -11,8 +11,8 @@ final class TLSIdentity: Sendable {
     var madeAt: Int
   }
 
-  /// How long a context is used, in seconds. Each has ticket keys of its own: what was recorded can't be read with the
-  /// keys that a later thief finds.
+  /// The time that a context is used, in seconds. Each has ticket keys of its own, so that recorded traffic can't be
+  /// read with keys that are stolen later.
   private static let lifetime = 12 * 3600
 
   private let state: Lock<State>

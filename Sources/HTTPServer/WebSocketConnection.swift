@@ -11,9 +11,9 @@ final class WebSocketConnection: DrainableProtocol {
   private var handler: (any WebSocketHandler)?
   private let highWaterMark: Int
   private let lowWaterMark: Int
-  /// How many bytes of messages were held when they were last counted.
+  /// The number of bytes of messages that were held when they were last counted.
   private var countedBytes = 0
-  /// When the handler's timer fires.
+  /// The moment at which the handler's timer fires.
   private var timer: Int64?
 
   private init(
@@ -32,7 +32,7 @@ final class WebSocketConnection: DrainableProtocol {
   /// - Parameters:
   ///   - connection: the connection.
   ///   - server: the server's part of the connection's loop.
-  ///   - acceptance: how the session is run.
+  ///   - acceptance: the limits and the handler of the session.
   ///   - input: bytes that came behind the handshake; they are frames already.
   static func begin(
     on connection: Connection, _ server: ServerLoop, _ acceptance: WebSocketAcceptance,
@@ -114,7 +114,7 @@ final class WebSocketConnection: DrainableProtocol {
 
   private func write(_ opcode: WebSocketFrame.Opcode, _ payload: [UInt8]) {
     guard connection.isOpen else { return }
-    // What one turn produces may be more than the mark without the peer being slow.
+    // One turn may produce more than the mark without the peer being slow.
     if connection.backlog + payload.count > highWaterMark { connection.flush() }
     guard connection.backlog + payload.count <= highWaterMark else {
       return close(1013, reason: "")
@@ -132,7 +132,7 @@ final class WebSocketConnection: DrainableProtocol {
       let action = machine.close(code, reason: reason, now: connection.loop.now)
     else { return }
     perform(action)
-    // What is held back is discarded, and the peer's close is looked for behind it.
+    // A message that is held back is discarded, and the peer's close frame is looked for behind it.
     resumeReceiving()
   }
 

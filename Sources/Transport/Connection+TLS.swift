@@ -5,7 +5,8 @@ internal import HTTPProtocol
 // The queue holds what is not sealed yet: a large response to a slow reader is sealed piece by piece as it reads, so that
 // it takes no more memory than without TLS.
 extension Connection {
-  /// How many bytes are sealed before the socket is asked to take them: whole records that fit into a loop's buffer.
+  /// The number of bytes that are sealed before the socket is asked to take them: whole records that fit into a loop's
+  /// buffer.
   private static let sealedLimit = 48 << 10
 
   /// Takes sealed bytes from the socket.

@@ -60,7 +60,7 @@ extension Connection {
     guard let written = accept(result) else { return }
     queueStaged(from: written)
     writeQueue()
-    // What the socket took at once calls nobody back.
+    // The socket took all at once, so that libuv calls nothing back.
     if life == .open, inFlight.isEmpty { protocolHandler?.drained() }
     finishIfWritten()
   }
@@ -75,7 +75,7 @@ extension Connection {
 
   /// Offers bytes to the socket.
   ///
-  /// - Returns: how many it took, or libuv's error.
+  /// - Returns: the number of bytes that it took, or libuv's error.
   func tryWrite(
     _ first: UnsafeRawBufferPointer, _ second: UnsafeRawBufferPointer?
   ) -> Int32 {
@@ -95,7 +95,7 @@ extension Connection {
 
   /// Takes the result of a write: a full socket took nothing, a broken one takes nothing more.
   ///
-  /// - Returns: how many bytes the socket took, or nil if it is broken.
+  /// - Returns: the number of bytes that the socket took, or nil if it is broken.
   func accept(_ result: Int32) -> Int? {
     if result == UV_EAGAIN.rawValue { return 0 }
     guard result >= 0 else {

@@ -13,7 +13,7 @@ public final class Connection {
     case open
     /// The peer takes nothing more; what it sent before is still read.
     case unwritable
-    /// What waits is written, then our side is shut; what comes is discarded.
+    /// Waiting bytes are written, then our side is shut; bytes that come are discarded.
     case finishing
     /// Our side is shut; the peer's last bytes are awaited, or they would turn our last ones into a reset.
     case lingering
@@ -30,7 +30,7 @@ public final class Connection {
   public let tls: TLSEndpoint?
   /// The protocol that is spoken, until the connection ends.
   public private(set) var protocolHandler: (any ConnectionProtocol)?
-  /// Whether what the peer sent is still read for a while after a write has failed, such as a server's last words.
+  /// Whether bytes that the peer sent before a write failed are still read for a while, such as a server's close frame.
   public var readsAfterFailedWrite = false
 
   let stream: UnsafeMutablePointer<uv_stream_t>
@@ -56,12 +56,12 @@ public final class Connection {
   /// The number of bytes that came after the connection's end was decided.
   private var discarded = 0
 
-  /// How much a peer may still send while it has not taken notice of the end, in bytes. This is more than a body may
+  /// The number of bytes that a peer may still send before it takes notice of the end. This is more than a body may
   /// have anywhere: a client that sends one byte too many shall read the 413, not be reset.
   private static let discardLimit = 16 << 20
-  /// How long a peer may take to read what is left after the end was decided, in milliseconds.
+  /// The time in which a peer must read what is left after the end was decided, in milliseconds.
   private static let finishTime: Int64 = 5_000
-  /// How long a peer may take to end its side, in milliseconds.
+  /// The time in which a peer must end its side, in milliseconds.
   private static let lingerTime: Int64 = 2_000
 
   init?(
@@ -164,7 +164,7 @@ public final class Connection {
     if result > 0 {
       loop.statistics.bytesReceived.bump(result)
       if isReceiving {
-        // What it asks to be written is flushed right here, without a turn through the loop's list.
+        // Its output is flushed right here, without a turn through the loop's list.
         isAwaitingFlush = true
         if let tls {
           unsafe receive(bytes, through: tls)
@@ -190,7 +190,7 @@ public final class Connection {
     }
   }
 
-  /// Whether the socket has an error that nobody has been told yet, such as a reset.
+  /// Whether the socket has an error that has not been reported yet, such as a reset.
   private var isBroken: Bool {
     var code: Int32 = 0
     var size = socklen_t(MemoryLayout<Int32>.size)
@@ -298,7 +298,7 @@ public final class Connection {
     case .finishing:
       if isStalled { cut() } else if loop.now > lingerDeadline, inFlight.isEmpty { reset() }
     case .lingering:
-      // What the kernel still holds it would hold without us too, and without a limit.
+      // The kernel would hold the rest without us too, and without a limit.
       guard loop.now > lingerDeadline else { return }
       if unacknowledged == 0 { close() } else if isStalled { cut() }
     case .closed: break

@@ -41,7 +41,7 @@ public final class ConnectionAttempt {
   /// - Parameters:
   ///   - host: a name or an address, without brackets.
   ///   - port: the port.
-  ///   - limit: how long the attempt may take.
+  ///   - limit: the time for the attempt.
   ///   - loop: the loop of the calling thread.
   ///   - completion: called once on the loop, unless the attempt is cancelled before, with a non-blocking socket that
   ///     is the callee's from then on.

@@ -40,10 +40,10 @@ public final class EventLoop: TaskExecutor, @unchecked Sendable {
   private var freeSlots: [UInt32] = []
   private var generation: UInt32 = 0
   private var openConnections = 0
-  /// When connections that are still open are reset; nil unless the loop is to end.
+  /// The moment at which connections that are still open are reset; nil unless the loop is to end.
   private var endDeadline: Int64?
 
-  // Each pair changes places, so that what a piece of work asks for goes into the next round.
+  // Each pair changes places, so that the requests of a piece of work go into the next round.
   private var localWork: [Work] = []
   private var performing: [Work] = []
   private var unflushed: [Connection] = []
@@ -122,7 +122,7 @@ public final class EventLoop: TaskExecutor, @unchecked Sendable {
     onEnd = nil
   }
 
-  /// Hands over what came too late. The system may give this thread's identifier to another one.
+  /// Hands over work that came too late. The system may give this thread's identifier to another one.
   private func retire() {
     threadID.store(0, ordering: .relaxed)
     let late = mailbox.withLock { mailbox in
@@ -141,7 +141,7 @@ public final class EventLoop: TaskExecutor, @unchecked Sendable {
 
   /// Ends the loop once its last connection has ended; to be called on the loop.
   ///
-  /// - Parameter limit: how long connections may take, after which they are reset; nil for any time.
+  /// - Parameter limit: the time that connections have before they are reset, or nil for any time.
   public func end(within limit: Duration? = nil) {
     guard endDeadline == nil else { return }
     endDeadline = limit.map { now(after: $0) } ?? .max
@@ -248,7 +248,7 @@ public final class EventLoop: TaskExecutor, @unchecked Sendable {
     }
   }
 
-  /// Ends a turn: runs what the turn's callbacks asked for and writes what they produced.
+  /// Ends a turn: runs the work that its callbacks asked for and writes their output.
   func settle() {
     var rounds = 0
     while !localWork.isEmpty || !unflushed.isEmpty {

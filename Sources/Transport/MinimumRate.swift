@@ -3,14 +3,14 @@ internal import Time
 /// The rate that a transfer must keep.
 public struct MinimumRate: Sendable {
   let bytesPerSecond: Int64
-  /// How long a transfer may stall before the rate is held against it, in milliseconds.
+  /// The time that a transfer may stall before the rate is held against it, in milliseconds.
   let grace: Int64
 
   /// A rate.
   ///
   /// - Parameters:
-  ///   - bytesPerSecond: how many bytes a second must move on average.
-  ///   - grace: how long a transfer may stall before the rate is held against it.
+  ///   - bytesPerSecond: the bytes a second that must move on average.
+  ///   - grace: the time that a transfer may stall before the rate is held against it.
   public init(bytesPerSecond: Int = 512, grace: Duration = .seconds(15)) {
     self.bytesPerSecond = Int64(bytesPerSecond)
     self.grace = grace.milliseconds
@@ -26,7 +26,7 @@ public struct RateWindow: Sendable {
   ///
   /// - Parameters:
   ///   - now: the moment, in milliseconds.
-  ///   - count: how many bytes have moved before.
+  ///   - count: the number of bytes that have moved before.
   public init(now: Int64 = 0, count: Int = 0) {
     start = now
     self.count = count
@@ -36,7 +36,7 @@ public struct RateWindow: Sendable {
   ///
   /// - Parameters:
   ///   - rate: the rate to keep.
-  ///   - count: how many bytes have moved by now, since the same beginning as before.
+  ///   - count: the number of bytes that have moved by now, since the same beginning as before.
   ///   - now: the moment, in milliseconds.
   /// - Returns: whether fewer bytes moved than the rate asks for.
   public mutating func isTooSlow(

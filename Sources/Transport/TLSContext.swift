@@ -5,7 +5,7 @@ internal import COpenSSL
 public final class TLSContext: @unchecked Sendable {
   // Safe to share: set up before it is shared; OpenSSL locks and counts by itself when sessions are made of it.
 
-  /// OpenSSL's object, to be set up by those who make a context.
+  /// OpenSSL's object, which the maker of a context sets up.
   public let pointer: OpaquePointer
 
   /// A context without certificates.

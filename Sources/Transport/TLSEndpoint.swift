@@ -24,7 +24,7 @@ public final class TLSEndpoint {
 
   /// The result of reading.
   enum Reading {
-    /// So many bytes.
+    /// The number of bytes that were opened.
     case bytes(Int)
     case needsInput
     /// The peer's `close_notify`: it sends nothing more.
@@ -47,7 +47,7 @@ public final class TLSEndpoint {
   ///
   /// - Parameters:
   ///   - context: the settings.
-  ///   - role: which end this is.
+  ///   - role: the end that this is.
   /// - Returns: nil when memory is short.
   public init?(_ context: TLSContext, _ role: Role) {
     ERR_clear_error()
@@ -90,7 +90,7 @@ public final class TLSEndpoint {
     return name.withUTF8Buffer { unsafe $0.elementsEqual(buffer) }
   }
 
-  /// Lends bytes of the socket for as long as a closure runs. What it leaves unread is lost.
+  /// Lends bytes of the socket for as long as a closure runs. Bytes that it leaves unread are lost.
   func withInput(_ bytes: UnsafeRawBufferPointer, _ body: () -> Void) {
     unsafe input = bytes
     body()
@@ -113,7 +113,7 @@ public final class TLSEndpoint {
     return .failed(.untrusted(unsafe String(cString: X509_verify_cert_error_string(verdict))))
   }
 
-  /// Opens what has come, as much as fits into the room.
+  /// Opens the records that have come, as far as they fit into the room.
   func read(into room: UnsafeMutableRawBufferPointer) -> Reading {
     var count = 0
     while count < room.count {
@@ -124,7 +124,7 @@ public final class TLSEndpoint {
         count += Int(result)
         continue
       }
-      // What was read is told first; OpenSSL says the same again when it is asked again.
+      // Bytes that were read are returned first; OpenSSL reports the same again when it is asked again.
       guard count == 0 else { break }
       switch unsafe SSL_get_error(ssl, result) {
       case SSL_ERROR_WANT_READ: return .needsInput
@@ -153,7 +153,7 @@ public final class TLSEndpoint {
     return true
   }
 
-  /// Says that nothing more will be sent.
+  /// Tells the peer that nothing more will be sent.
   func shutDown() {
     guard !isShut else { return }
     isShut = true

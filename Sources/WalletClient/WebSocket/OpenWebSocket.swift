@@ -79,7 +79,7 @@ final class OpenWebSocket: ConnectionProtocol {
 
   func close(_ code: UInt16, reason: String) {
     perform(machine.close(code, reason: reason, now: connection.loop.now))
-    // What has not been taken will not be.
+    // Messages that have not been taken will not be.
     connection.resumeReading()
   }
 

@@ -75,13 +75,13 @@ public final class WebSocket: AsyncSequence, Sendable {
 
   /// Waits for the end.
   ///
-  /// - Returns: how the WebSocket ended.
+  /// - Returns: the way in which the WebSocket ended.
   /// - Throws: `.cancelled` if the task is cancelled meanwhile.
   public nonisolated(nonsending) func ended() async throws(WebSocketError) -> WebSocketEnd {
     try await state.ended()
   }
 
-  /// How the WebSocket ended; nil as long as it hasn't.
+  /// The way in which the WebSocket ended, or nil before its end.
   public var end: WebSocketEnd? { state.end }
 
   /// An iterator over the messages; those of one WebSocket share them.

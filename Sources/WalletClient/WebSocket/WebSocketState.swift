@@ -56,7 +56,7 @@ final class WebSocketState: Sendable {
   ///
   /// - Parameters:
   ///   - count: its length in bytes.
-  ///   - unsent: how many bytes the socket has not taken yet; nil if the message is dropped.
+  ///   - unsent: the number of bytes that the socket has not taken yet, or nil if the message is dropped.
   func handedOver(_ count: Int, unsent: Int? = nil) {
     values.withLock { values in
       values.posted -= count
@@ -127,7 +127,7 @@ final class WebSocketState: Sendable {
     try await wait { $0.end }
   }
 
-  /// How the WebSocket ended, once it has.
+  /// The way in which the WebSocket ended, once it has.
   var end: WebSocketEnd? { values.withLock { $0.end } }
 
   // MARK: - Waiting
