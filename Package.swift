@@ -213,6 +213,7 @@ let tests: [Target] = [
   .testTarget(name: "TextTests", dependencies: ["Text"]),
   .testTarget(name: "ThreadingTests", dependencies: ["TestSupport", "Threading"]),
   .testTarget(name: "TimeTests", dependencies: ["Time"]),
+  .testTarget(name: "TransportTests", dependencies: ["TestSupport", "Threading", "Transport"]),
   .testTarget(name: "WireTests", dependencies: ["Wire"]),
   .testTarget(name: "XMLSecurityTests", dependencies: ["TestSupport", "XMLSecurity"]),
 ]
