@@ -164,8 +164,9 @@ endef
 
 fuzz: deps ## fuzz the parsers, FUZZ_SECONDS (60) each
 	@mkdir -p $(FUZZ)
-	@$(FUZZ_SWIFT) Sources/HTTPProtocol/*.swift Tests/Fuzz/HTTPParserFuzz.swift -o $(FUZZ)/HTTPParser
-	@$(FUZZ_SWIFT) Sources/HTTPProtocol/*.swift Tests/Fuzz/WebSocketFuzz.swift -o $(FUZZ)/WebSocket
+	@$(call fuzz_module,Time)
+	@for name in HTTPParser WebSocket; do $(FUZZ_SWIFT) -I$(FUZZ) Sources/HTTPProtocol/*.swift \
+	  Tests/Fuzz/$${name}Fuzz.swift $(FUZZ)/Time.o -o $(FUZZ)/$$name || exit 1; done
 	@$(FUZZ_CXX) -std=c++17 -O1 -g -fsanitize=address,fuzzer-no-link -ISources/CTOML/include \
 	  -c Sources/CTOML/ctoml.cpp -o $(FUZZ)/ctoml.o
 	@$(call fuzz_module,Threading)

@@ -29,12 +29,13 @@ let libraries: [Target] = [
   .target(name: "Cryptography", dependencies: ["CNettle", "COpenSSL", "CSodium", "Time"]),
   .target(
     name: "HTTPClient",
-    dependencies: ["CCurl", "CUV", "HTTPProtocol", "Threading", "SystemCalls"]),
-  .target(name: "HTTPProtocol"),
+    dependencies: ["CCurl", "HTTPProtocol", "SystemCalls", "Transport"]),
+  .target(name: "HTTPProtocol", dependencies: ["Time"]),
   .target(
     name: "HTTPServer",
     dependencies: [
       "CNghttp2", "COpenSSL", "CUV", "Cryptography", "HTTPProtocol", "SystemCalls", "Threading",
+      "Time", "Transport",
     ]),
   .target(name: "Observability", dependencies: ["Threading", "Time"]),
   .target(
@@ -51,10 +52,13 @@ let libraries: [Target] = [
   .target(name: "Threading", dependencies: ["SystemCalls", "Time"]),
   .target(name: "Time"),
   .target(
+    name: "Transport",
+    dependencies: ["COpenSSL", "CUV", "HTTPProtocol", "SystemCalls", "Threading", "Time"]),
+  .target(
     name: "WalletClient",
     dependencies: [
-      "ApptimistProtocol", "COpenSSL", "CUV", "Cryptography", "HTTPClient", "HTTPProtocol",
-      "Observability", "SystemCalls", "Threading", "Time", "XMLSecurity",
+      "ApptimistProtocol", "Cryptography", "HTTPClient", "HTTPProtocol", "Observability",
+      "SystemCalls", "Threading", "Time", "Transport", "XMLSecurity",
     ]),
   .target(name: "Wire"),
   .target(
@@ -68,7 +72,7 @@ let plugins: [Target] = [
     dependencies: [
       "ApptimistProtocol", "ApptimistSession", "Configuration", "Cryptography",
       "HTTPClient", "HTTPProtocol", "HTTPServer", "Observability", "ServiceKit", "Storage",
-      "SystemCalls", "Text", "Threading", "Time", "WalletClient", "Wire",
+      "SystemCalls", "Text", "Threading", "Time", "Transport", "WalletClient", "Wire",
     ],
     path: "Plugins/Apptimist",
     exclude: ["Session"]),
@@ -80,7 +84,7 @@ let plugins: [Target] = [
     name: "Msgr",
     dependencies: [
       "Configuration", "Cryptography", "HTTPClient", "HTTPProtocol", "HTTPServer", "MsgrMessages",
-      "Observability", "ServiceKit", "Storage", "SystemCalls", "Threading", "Time",
+      "Observability", "ServiceKit", "Storage", "SystemCalls", "Threading", "Time", "Transport",
     ],
     path: "Plugins/Msgr", exclude: ["Messages"],
     resources: [.embedInCode("openapi.json")]),
@@ -107,7 +111,7 @@ let programs: [Target] = [
     name: "Commands",
     dependencies: [
       "Configuration", "Cryptography", "HTTPClient", "HTTPProtocol", "HTTPServer", "Observability",
-      "ServiceKit", "Storage", "SystemCalls", "Threading", "Time",
+      "ServiceKit", "Storage", "SystemCalls", "Threading", "Time", "Transport",
     ]),
   .executableTarget(
     name: "awd", dependencies: ["Commands", "ServiceKit"] + plugins.map { .byName(name: $0.name) }),
@@ -176,7 +180,7 @@ let tests: [Target] = [
     name: "HTTPServerTests",
     dependencies: [
       "TestSupport", "CNghttp2", "COpenSSL", "Cryptography", "HTTPProtocol", "HTTPServer",
-      "Threading", "Time",
+      "Threading", "Time", "Transport",
     ]),
   .testTarget(
     name: "IntegrationTests",
@@ -218,6 +222,7 @@ let tests: [Target] = [
   .testTarget(name: "TextTests", dependencies: ["Text"]),
   .testTarget(name: "ThreadingTests", dependencies: ["TestSupport", "Threading"]),
   .testTarget(name: "TimeTests", dependencies: ["Time"]),
+  .testTarget(name: "TransportTests", dependencies: ["TestSupport", "Threading", "Transport"]),
   .testTarget(name: "WireTests", dependencies: ["Wire"]),
   .testTarget(name: "XMLSecurityTests", dependencies: ["TestSupport", "Time", "XMLSecurity"]),
 ]
@@ -249,7 +254,7 @@ for target in package.targets where target.type != .system && !inC.contains(targ
 
 // The engine's state is touched by one thread, in short accesses; debug builds and all tests check that none overlap.
 // Checking again in a release build costs a tenth of the work on a request.
-for target in package.targets where target.name == "HTTPServer" {
+for target in package.targets where ["HTTPServer", "Transport"].contains(target.name) {
   target.swiftSettings?.append(
     .unsafeFlags(["-enforce-exclusivity=unchecked"], .when(configuration: .release)))
 }

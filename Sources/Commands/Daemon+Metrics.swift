@@ -4,8 +4,8 @@ internal import Glibc
 internal import HTTPServer
 internal import Observability
 internal import ServiceKit
-internal import Storage
 internal import Time
+internal import Storage
 
 extension Daemon {
   private typealias Series<Statistics> = [(
@@ -57,7 +57,10 @@ extension Daemon {
   private static let tlsCounters: Series<ServerStatistics> = [
     ("awd_tls_handshakes_total", "Completed TLS handshakes", \.tlsHandshakes),
     ("awd_tls_failures_total", "Failed TLS handshakes and connections", \.tlsFailures),
-    ("awd_http2_calmed_total", "HTTP/2 connections closed for flooding", \.calmedConnections),
+    (
+      "awd_http2_enhance_your_calm_total", "HTTP/2 connections closed for flooding",
+      \.calmedConnections
+    ),
   ]
 
   private static let storeGauges: Series<StoreStatistics> = [

@@ -6,6 +6,7 @@ internal import Observability
 internal import ServiceKit
 internal import Storage
 internal import Time
+internal import Transport
 
 /// Everything that runs in `awd serve`: the services, and the servers that carry their requests.
 struct Daemon: Sendable {

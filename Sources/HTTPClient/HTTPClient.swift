@@ -5,8 +5,7 @@ internal import Synchronization
 /// Many requests may be under way at once; those to one host share connections. Redirects are not
 /// followed, cookies not kept, content codings not undone, and proxies of the environment not used.
 public final class HTTPClient: Sendable {
-  private let options: HTTPClientOptions
-  private let loop: TransferLoop
+  private let driver: TransferDriver
   private let lastID = Atomic<UInt64>(0)
 
   /// A client with a thread and connections of its own, which end with it.
@@ -14,17 +13,15 @@ public final class HTTPClient: Sendable {
   /// - Parameter options: limits, times, and certificates.
   /// - Throws: `.outOfResources`.
   public init(_ options: HTTPClientOptions = HTTPClientOptions()) throws(HTTPClientError) {
-    self.options = options
-    loop = try TransferLoop(options)
-    try loop.start()
+    driver = try TransferDriver(options)
   }
 
-  deinit { loop.post(.stop) }
+  deinit { driver.stop() }
 
-  /// Sends a request and waits for the whole answer.
+  /// Sends a request and waits for the whole response.
   ///
-  /// - Parameter request: what to send.
-  /// - Returns: the answer, whatever its status.
+  /// - Parameter request: the request.
+  /// - Returns: the response, whatever its status.
   /// - Throws: ``HTTPClientError``; `.cancelled` if the task is cancelled meanwhile, which ends the
   ///   exchange. Except for `.invalidRequest`, `.unknownHost` and `.notConnected`, the server may
   ///   have acted on the request.
@@ -34,12 +31,12 @@ public final class HTTPClient: Sendable {
     let id = lastID.wrappingAdd(1, ordering: .relaxed).newValue
     let result = await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
-        loop.post(.begin(id, request) { continuation.resume(returning: $0) })
+        driver.begin(id, request) { continuation.resume(returning: $0) }
         // If the handler has run before, it found nothing to cancel.
-        if Task.isCancelled { loop.post(.cancel(id)) }
+        if Task.isCancelled { driver.cancel(id) }
       }
     } onCancel: {
-      loop.post(.cancel(id))
+      driver.cancel(id)
     }
     return try result.get()
   }

@@ -1,8 +1,8 @@
 internal import CCurl
 
-/// Why there is no answer. Neither a field nor a body of the request or the answer is in its text.
+/// The reason for which there is no response. Its text has neither a field nor a body of the request or the response.
 public struct HTTPClientError: Error, Sendable, Hashable {
-  /// What failed, for programs.
+  /// The kinds of failure, for programs.
   public enum Code: Sendable, Hashable {
     /// The request can't be sent: its URL is no `http` or `https` URL, or holds a password; or its
     /// method is no token.
@@ -15,11 +15,11 @@ public struct HTTPClientError: Error, Sendable, Hashable {
     case tls
     /// It took longer than it may.
     case timedOut
-    /// The answer is longer than it may be.
+    /// The response is longer than it may be.
     case tooLarge
-    /// What came is no HTTP.
+    /// The response is not HTTP.
     case malformedResponse
-    /// The connection or the stream ended before the answer did.
+    /// The connection or the stream ended before the response did.
     case disconnected
     /// The task was cancelled.
     case cancelled
@@ -27,9 +27,9 @@ public struct HTTPClientError: Error, Sendable, Hashable {
     case outOfResources
   }
 
-  /// What failed, for programs.
+  /// The kind of failure, for programs.
   public let code: Code
-  /// What failed, for people.
+  /// The failure in words, for people.
   public let message: String
 
   init(_ code: Code, _ message: String) {
@@ -37,10 +37,10 @@ public struct HTTPClientError: Error, Sendable, Hashable {
     self.message = message
   }
 
-  /// Compares what failed, not the text.
+  /// Compares the kinds of failure, not the texts.
   public static func == (left: Self, right: Self) -> Bool { left.code == right.code }
 
-  /// Hashes what failed.
+  /// Hashes the kind of failure.
   public func hash(into hasher: inout Hasher) { hasher.combine(code) }
 
   static let cancelled = HTTPClientError(.cancelled, "the request was cancelled")

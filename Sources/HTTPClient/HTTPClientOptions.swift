@@ -1,6 +1,6 @@
-/// What an ``HTTPClient`` takes from servers, how long it waits, and whom it trusts.
+/// The limits of an ``HTTPClient``, its times, and the certificates that it trusts and shows.
 public struct HTTPClientOptions: Sendable {
-  /// A certificate that tells servers who the client is, and its key.
+  /// A certificate that identifies the client to servers, and its key.
   public struct ClientCertificate: Sendable {
     /// A PEM file with the certificate, and those between it and a root.
     public var certificate: String
@@ -18,23 +18,23 @@ public struct HTTPClientOptions: Sendable {
     }
   }
 
-  /// How long name resolution, connecting and the TLS handshake may take together.
+  /// The time for name resolution, connecting and the TLS handshake together.
   public var connectTimeout: Duration = .seconds(10)
-  /// How long an exchange may take, from the call to the last byte of the answer.
+  /// The time for an exchange, from the call to the last byte of the response.
   public var timeout: Duration = .seconds(30)
-  /// The longest body of an answer, in bytes.
+  /// The longest body of a response, in bytes.
   public var bodyLimit = 1 << 20
-  /// The longest head of an answer, in bytes: status lines and fields, interim answers and trailers.
+  /// The longest head of a response, in bytes: status lines and fields, with those of interim responses and trailers.
   public var headLimit = 64 << 10
-  /// The most field lines of an answer, counted like ``headLimit``.
+  /// The largest number of field lines of a response, counted like ``headLimit``.
   public var fieldLimit = 256
-  /// The most connections to one host and port; requests beyond wait.
+  /// The largest number of connections to one host and port; requests beyond wait.
   public var connectionsPerHost = 8
-  /// The most requests at once on one HTTP/2 connection, if the server allows as many.
+  /// The largest number of requests at once on one HTTP/2 connection, if the server allows as many.
   public var streamsPerConnection = 100
-  /// A PEM file with the certificates that servers' chains may end at; nil: the system's.
+  /// A PEM file with the certificates that servers' chains may end at, or nil for the system's.
   public var certificateAuthorities: String?
-  /// What the client shows to servers that ask who it is; nil: nothing.
+  /// The certificate that servers are shown which ask for one.
   public var clientCertificate: ClientCertificate?
 
   /// The defaults.

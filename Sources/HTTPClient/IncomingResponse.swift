@@ -1,8 +1,8 @@
 public import HTTPProtocol
 
-/// The answer of another server, whole.
+/// The whole response of another server.
 public struct IncomingResponse: Sendable {
-  /// The version of HTTP that the answer came in.
+  /// The version of HTTP that the response came in.
   public enum Version: Sendable {
     /// HTTP/1.0 or HTTP/1.1.
     case http1
@@ -20,9 +20,9 @@ public struct IncomingResponse: Sendable {
   public let body: [UInt8]
 }
 
-/// The header fields of an answer, in order, without those of interim answers and trailers.
+/// The header fields of a response, in order, without those of interim responses and trailers.
 public struct ResponseFields: Sendable {
-  /// Names as they came and values without surrounding blanks; what is no UTF-8 is replaced.
+  /// The names as they came and the values without surrounding blanks; malformed UTF-8 is replaced.
   public internal(set) var pairs: [(name: String, value: String)] = []
 
   /// The value of the first field with a name.

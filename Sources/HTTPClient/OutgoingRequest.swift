@@ -9,20 +9,19 @@ public struct OutgoingRequest: Sendable {
   /// The header fields. `Content-Length`, `Transfer-Encoding` and `Connection` are the client's and
   /// don't belong here.
   public var fields: HeaderFields
-  /// The body; nil: none.
+  /// The body, or nil for none.
   public var body: [UInt8]?
-  /// How long the exchange may take, from the call to the last byte; nil: as long as the client's
-  /// options say.
+  /// The time for the exchange, from the call to the last byte, or nil for that of the client's options.
   public var timeout: Duration?
 
   /// A request.
   ///
   /// - Parameters:
   ///   - method: the method.
-  ///   - url: an absolute URL; ``HTTPClient/send(_:)`` refuses what is none.
+  ///   - url: an absolute URL; ``HTTPClient/send(_:)`` refuses anything else.
   ///   - fields: the header fields.
-  ///   - body: the body; nil: none.
-  ///   - timeout: how long the exchange may take; nil: as long as the client's options say.
+  ///   - body: the body, or nil for none.
+  ///   - timeout: the time for the exchange, or nil for that of the client's options.
   public init(
     _ method: Method = .get, _ url: String, fields: HeaderFields = HeaderFields(),
     body: [UInt8]? = nil, timeout: Duration? = nil

@@ -1,11 +1,11 @@
 internal import HTTPProtocol
 
-/// Makes an answer of the lines and pieces that libcurl hands over, within limits.
+/// Makes a response of the lines and pieces that libcurl hands over, within limits.
 struct ResponseAssembler {
   private enum Part {
     /// Before a status line, or within a head.
     case head
-    /// Behind the head of the final answer.
+    /// Behind the head of the final response.
     case body
   }
 
@@ -18,7 +18,7 @@ struct ResponseAssembler {
   private var fields = ResponseFields()
   private var body: [UInt8] = []
 
-  /// Why the answer was refused, once it was.
+  /// The reason for which the response was refused, or nil.
   private(set) var failure: HTTPClientError?
 
   init(_ options: HTTPClientOptions) {
@@ -33,7 +33,7 @@ struct ResponseAssembler {
   /// - Returns: whether to go on.
   mutating func takeLine(_ line: [UInt8]) -> Bool {
     bytesLeft -= line.count
-    guard bytesLeft >= 0 else { return refuse(.tooLarge, "the answer's head is too long") }
+    guard bytesLeft >= 0 else { return refuse(.tooLarge, "the response's head is too long") }
     let text = line[..<(line.lastIndex { $0 != 0x0d && $0 != 0x0a } ?? -1).advanced(by: 1)]
     if part == .head, text.starts(with: "HTTP/".utf8) { return takeStatus(text) }
     if text.isEmpty {
@@ -41,11 +41,11 @@ struct ResponseAssembler {
       return true
     }
     fieldsLeft -= 1
-    guard fieldsLeft >= 0 else { return refuse(.tooLarge, "the answer has too many fields") }
+    guard fieldsLeft >= 0 else { return refuse(.tooLarge, "the response has too many fields") }
     // Trailers are counted and dropped.
     guard part == .head else { return true }
     guard let colon = text.firstIndex(of: UInt8(ascii: ":")), colon > 0 else {
-      return refuse(.malformedResponse, "a line of the answer's head is no field")
+      return refuse(.malformedResponse, "a line of the response's head is no field")
     }
     let value = text[(colon + 1)...].drop { $0 == 0x20 || $0 == 0x09 }
     let end = value.lastIndex { $0 != 0x20 && $0 != 0x09 }.map { $0 + 1 } ?? value.startIndex
@@ -57,19 +57,19 @@ struct ResponseAssembler {
       // libcurl reads the digits at the start, of the last of several.
       let isNumber = !field.value.isEmpty && field.value.utf8.allSatisfy { 0x30...0x39 ~= $0 }
       guard isNumber, fields.first(.contentLength) ?? field.value == field.value else {
-        return refuse(.malformedResponse, "the answer's length is malformed")
+        return refuse(.malformedResponse, "the response's length is malformed")
       }
     }
     fields.pairs.append(field)
     return true
   }
 
-  /// Reads `HTTP/1.1 200 OK`; the fields of an interim answer before it are forgotten.
+  /// Reads `HTTP/1.1 200 OK`; the fields of an interim response before it are dropped.
   private mutating func takeStatus(_ line: ArraySlice<UInt8>) -> Bool {
     let words = line.split(separator: 0x20, maxSplits: 2, omittingEmptySubsequences: false)
     guard words.count >= 2, words[1].count == 3,
       let code = UInt16(String(decoding: words[1], as: UTF8.self)), (100...599).contains(code)
-    else { return refuse(.malformedResponse, "the answer's status line is malformed") }
+    else { return refuse(.malformedResponse, "the response's status line is malformed") }
     status = code
     isHTTP2 = words[0].elementsEqual("HTTP/2".utf8)
     fields = ResponseFields()
@@ -81,7 +81,7 @@ struct ResponseAssembler {
   /// - Returns: whether to go on.
   mutating func takeBody(_ piece: Span<UInt8>) -> Bool {
     guard piece.count <= bodyLimit - body.count else {
-      return refuse(.tooLarge, "the answer's body is too long")
+      return refuse(.tooLarge, "the response's body is too long")
     }
     unsafe piece.withUnsafeBufferPointer { unsafe body.append(contentsOf: $0) }
     return true
@@ -92,12 +92,12 @@ struct ResponseAssembler {
     return false
   }
 
-  /// The answer, when libcurl says that it is whole.
+  /// The response, once libcurl says that it is whole.
   ///
   /// - Throws: `.malformedResponse` if there was no final one.
   consuming func finish() throws(HTTPClientError) -> IncomingResponse {
     guard part == .body else {
-      throw HTTPClientError(.malformedResponse, "the answer has no final status")
+      throw HTTPClientError(.malformedResponse, "the response has no final status")
     }
     return IncomingResponse(
       status: Status(status), version: isHTTP2 ? .http2 : .http1, fields: fields, body: body)

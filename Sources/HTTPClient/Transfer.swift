@@ -1,11 +1,11 @@
 internal import CCurl
 internal import HTTPProtocol
 
-/// One request of libcurl and the answer as far as it has come. Lives on the loop's thread.
+/// One request of libcurl and the response as far as it has come. Lives on the loop's thread.
 @safe final class Transfer {
   let id: UInt64
-  /// How many answers its loop had when it was begun.
-  let answersBefore: UInt64
+  /// The number of responses that its driver had had when it was begun.
+  let responsesBefore: UInt64
   let completion: @Sendable (Result<IncomingResponse, HTTPClientError>) -> Void
   let handle: UnsafeMutableRawPointer
   private var lines: UnsafeMutablePointer<curl_slist>?
@@ -16,14 +16,15 @@ internal import HTTPProtocol
   ///
   /// - Throws: `.invalidRequest`, `.outOfResources`.
   init(
-    _ id: UInt64, _ request: OutgoingRequest, _ options: HTTPClientOptions, answersBefore: UInt64,
+    _ id: UInt64, _ request: OutgoingRequest, _ options: HTTPClientOptions,
+    responsesBefore: UInt64,
     completion: @escaping @Sendable (Result<IncomingResponse, HTTPClientError>) -> Void
   ) throws(HTTPClientError) {
     guard let handle = unsafe curl_easy_init() else {
       throw HTTPClientError(.outOfResources, "libcurl has no memory for a transfer")
     }
     self.id = id
-    self.answersBefore = answersBefore
+    self.responsesBefore = responsesBefore
     self.completion = completion
     unsafe self.handle = unsafe handle
     assembler = ResponseAssembler(options)
@@ -62,7 +63,7 @@ internal import HTTPProtocol
     return socket == ccurl_no_socket ? nil : socket
   }
 
-  /// What came of it, when libcurl says that it is over.
+  /// The outcome, once libcurl says that the transfer is over.
   func result(_ code: CURLcode) -> Result<IncomingResponse, HTTPClientError> {
     if let failure = assembler.failure { return .failure(failure) }
     guard code == CURLE_OK else {
@@ -116,7 +117,7 @@ internal import HTTPProtocol
       throw HTTPClientError(.invalidRequest, "the URL's scheme is neither http nor https")
     }
     try setString(CURLOPT_URL, request.url)
-    // TLS tells at once whether a connection can be shared. Over plain HTTP the first answer would have to be awaited,
+    // TLS tells at once whether a connection can be shared. Over plain HTTP the first response would have to be awaited,
     // and one server that takes long would hold up all other requests.
     unsafe ccurl_set_long(handle, CURLOPT_PIPEWAIT, start == "https://" ? 1 : 0)
     let method = request.method.name
@@ -164,11 +165,11 @@ internal import HTTPProtocol
     guard result == CURLE_OK else { throw HTTPClientError(result, detail: "") }
   }
 
-  // MARK: - Answers
+  // MARK: - Responses
 
-  /// Lends what libcurl read to the transfer.
+  /// Lends bytes that libcurl read to the transfer.
   ///
-  /// - Returns: how much was taken: all, or nothing, which ends the transfer.
+  /// - Returns: the number of bytes taken: all, or 0, which ends the transfer.
   private static func take(
     _ start: UnsafeMutablePointer<CChar>?, _ count: Int, _ transfer: UnsafeMutableRawPointer?,
     _ body: (Transfer, UnsafeRawBufferPointer) -> Bool
@@ -181,7 +182,7 @@ internal import HTTPProtocol
 }
 
 extension Duration {
-  /// In milliseconds, for libcurl, to which 0 means its own default.
+  /// The duration in milliseconds for libcurl, to which 0 means its own default.
   fileprivate var atLeastOneMillisecond: Int {
     Int((self / .milliseconds(1)).clamped(to: 1...Double(Int32.max)))
   }
@@ -199,7 +200,7 @@ extension Method {
 }
 
 extension UInt8 {
-  /// Whether it may stand in a token (RFC 9110 section 5.6.2).
+  /// Whether the byte may stand in a token (RFC 9110 section 5.6.2).
   fileprivate var isTokenCharacter: Bool {
     switch self {
     case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),

@@ -75,12 +75,7 @@ extension Span<UInt8> {
     return lower..<upper
   }
 
-  /// Whether a part is a token (RFC 9110 section 5.6.2).
-  func isToken(_ range: Range<Int>) -> Bool {
-    !range.isEmpty && end(of: .token, in: range) == range.upperBound
-  }
-
-  /// Where the bytes of a set end that a part begins with.
+  /// The end of the run of bytes of a set that a part begins with.
   func end(of set: ByteSet, in range: Range<Int>) -> Int {
     precondition(range.lowerBound >= 0 && range.upperBound <= count)
     var index = range.lowerBound

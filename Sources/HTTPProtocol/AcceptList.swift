@@ -1,7 +1,7 @@
-/// What a client prefers: the members of `Accept` or `Accept-Encoding` with their weights
+/// The preferences of a client: the members of `Accept` or `Accept-Encoding` with their weights
 /// (RFC 9110 sections 12.4.2, 12.5.1, 12.5.3).
 ///
-/// The list is read anew for each question, which allocates nothing and suits the few that are asked.
+/// The list is read anew for each query, which allocates nothing and suits the few that are made.
 public struct AcceptList: Sendable {
   private let head: RequestHead
   private let name: FieldName

@@ -5,7 +5,7 @@ enum Authority {
   /// An empty host is invalid for http and https (RFC 9110 section 4.2.1), and so is user
   /// information. A port is up to five digits, not above 65535, and may be empty.
   ///
-  /// - Returns: where the host stands, brackets included, or nil if the authority is malformed.
+  /// - Returns: the position of the host, brackets included, or nil if the authority is malformed.
   static func host(in bytes: Span<UInt8>, _ range: Range<Int>) -> Range<Int>? {
     guard !range.isEmpty else { return nil }
     var end = range.lowerBound

@@ -1,4 +1,4 @@
-/// Immutable bytes at an address that stays, shared by reference: what a socket is written from without a copy.
+/// Immutable bytes at an address that stays, shared by reference, so that sockets are written from them without a copy.
 @safe public final class Bytes: @unchecked Sendable {
   // Safe to share: nothing writes to the memory after `init`, and it lives as long as the object.
   private let storage: UnsafeMutableRawBufferPointer
@@ -15,7 +15,7 @@
 
   deinit { unsafe storage.deallocate() }
 
-  /// How many bytes there are.
+  /// The number of bytes.
   public let count: Int
 
   /// The memory itself; valid as long as this object is retained.

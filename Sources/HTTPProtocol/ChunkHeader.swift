@@ -11,7 +11,7 @@ struct ChunkHeader: Sendable {
   ///
   /// - Parameters:
   ///   - byte: the byte.
-  ///   - extensions: how many bytes of extensions there were in all chunks of the body.
+  ///   - extensions: the number of bytes of extensions in all chunks of the body.
   /// - Returns: whether the line is complete.
   mutating func take(_ byte: UInt8, extensions: inout Int) throws(RequestFailure) -> Bool {
     switch part {

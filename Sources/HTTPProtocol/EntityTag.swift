@@ -1,6 +1,6 @@
 /// A validator of a representation (RFC 9110 section 8.8.3).
 public struct EntityTag: Hashable, Sendable {
-  /// What stands between the quotes.
+  /// The text between the quotes.
   public let opaque: [UInt8]
   /// Whether equality promises equivalent content only, not the same bytes.
   public let isWeak: Bool
@@ -26,7 +26,7 @@ public struct EntityTag: Hashable, Sendable {
   }
 }
 
-/// How two entity tags are compared (RFC 9110 section 8.8.3.2).
+/// A way to compare two entity tags (RFC 9110 section 8.8.3.2).
 enum EntityTagComparison {
   /// Equal if both are strong and the same.
   case strong
@@ -37,7 +37,7 @@ enum EntityTagComparison {
 extension EntityTag {
   /// Whether a value of `If-Match` or `If-None-Match` is `*` or lists this tag.
   ///
-  /// Nothing is allocated. What follows a fault in the list is not looked at.
+  /// Nothing is allocated. The part of the list behind a fault is not looked at.
   ///
   /// - Returns: whether it matches.
   static func list(

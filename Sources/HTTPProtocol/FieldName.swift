@@ -24,18 +24,16 @@ public struct FieldName: Sendable {
   public static let contentEncoding = FieldName("Content-Encoding")
   /// Length of the body in bytes (RFC 9110 section 8.6).
   public static let contentLength = FieldName("Content-Length")
-  /// What a browser may load and run for a page (CSP level 3).
+  /// The resources that a browser may load and run for a page (CSP level 3).
   public static let contentSecurityPolicy = FieldName("Content-Security-Policy")
   /// Media type of the content (RFC 9110 section 8.3).
   public static let contentType = FieldName("Content-Type")
   /// Whether a browser may guess at the type (Fetch standard).
   public static let contentTypeOptions = FieldName("X-Content-Type-Options")
-  /// When the message was made (RFC 9110 section 6.6.1).
+  /// The moment at which the message was made (RFC 9110 section 6.6.1).
   public static let date = FieldName("Date")
   /// Validator of the representation (RFC 9110 section 8.8.3).
   public static let entityTag = FieldName("ETag")
-  /// What the client waits for before its body (RFC 9110 section 10.1.1).
-  public static let expect = FieldName("Expect")
   /// Host and port of the target (RFC 9110 section 7.2).
   public static let host = FieldName("Host")
   /// Condition on entity tags, for changes (RFC 9110 section 13.1.1).
@@ -46,21 +44,21 @@ public struct FieldName: Sendable {
   public static let ifNoneMatch = FieldName("If-None-Match")
   /// Condition on the modification date, for changes (RFC 9110 section 13.1.4).
   public static let ifUnmodifiedSince = FieldName("If-Unmodified-Since")
-  /// When the representation was modified (RFC 9110 section 8.8.2).
+  /// The moment at which the representation was modified (RFC 9110 section 8.8.2).
   public static let lastModified = FieldName("Last-Modified")
   /// Related resources (RFC 8288 section 3).
   public static let link = FieldName("Link")
-  /// Where a redirect leads (RFC 9110 section 10.2.2).
+  /// The target of a redirect (RFC 9110 section 10.2.2).
   public static let location = FieldName("Location")
   /// The web origin that caused the request (RFC 6454 section 7).
   public static let origin = FieldName("Origin")
   /// The number that logs know the request by.
   public static let requestID = FieldName("X-Request-Id")
-  /// How much a browser tells other sites of the page (Referrer Policy).
+  /// The part of the page's address that a browser tells other sites (Referrer Policy).
   public static let referrerPolicy = FieldName("Referrer-Policy")
-  /// When to ask again (RFC 9110 section 10.2.3).
+  /// The time to wait before asking again (RFC 9110 section 10.2.3).
   public static let retryAfter = FieldName("Retry-After")
-  /// The answer to the key (RFC 6455 section 11.3.3).
+  /// The proof that the server read the key (RFC 6455 section 11.3.3).
   public static let secWebSocketAccept = FieldName("Sec-WebSocket-Accept")
   /// The key of the client (RFC 6455 section 11.3.1).
   public static let secWebSocketKey = FieldName("Sec-WebSocket-Key")
@@ -68,8 +66,6 @@ public struct FieldName: Sendable {
   public static let secWebSocketProtocol = FieldName("Sec-WebSocket-Protocol")
   /// The version of the protocol (RFC 6455 section 11.3.5).
   public static let secWebSocketVersion = FieldName("Sec-WebSocket-Version")
-  /// Codings of the message body (RFC 9112 section 6.1).
-  public static let transferEncoding = FieldName("Transfer-Encoding")
   /// Protocols to change to (RFC 9110 section 7.8).
   public static let upgrade = FieldName("Upgrade")
   /// Fields that chose the representation (RFC 9110 section 12.5.5).

@@ -22,7 +22,7 @@ public struct HTTPDate: Hashable, Comparable, Sendable {
   ///
   /// - Parameters:
   ///   - text: the field's value without surrounding blanks.
-  ///   - now: what a two-digit year is measured against: it is never more than 50 years ahead.
+  ///   - now: the moment that a two-digit year is never more than 50 years ahead of.
   /// - Returns: nil for anything else.
   public init?(_ text: ArraySlice<UInt8>, now: HTTPDate) {
     // No form is longer; this bounds the work.
@@ -138,7 +138,7 @@ public struct HTTPDate: Hashable, Comparable, Sendable {
   ///
   /// Years outside 1 to 9999 cannot be written; the first or the last second that can stands for them.
   ///
-  /// - Parameter output: where to append.
+  /// - Parameter output: the bytes to append to.
   public func append(to output: inout [UInt8]) {
     let seconds = clamped.seconds
     let day = seconds.flooredQuotient(86400)

@@ -1,6 +1,6 @@
 /// The header fields of a response, kept as the bytes that HTTP/1.1 sends.
 ///
-/// A prepared set is copied by reference, so that an answer from memory builds nothing.
+/// A prepared set is copied by reference, so that a response from memory builds nothing.
 /// `Date`, `Connection` and `Content-Length` are the server's and don't belong here.
 public struct HeaderFields: Sendable, Equatable {
   /// Field lines, each ended by CR LF.

@@ -2,7 +2,7 @@
 struct LineBuffer: Sendable {
   /// All lines since the last ``clear()`` or ``release()``, their ends included.
   private(set) var bytes: [UInt8] = []
-  /// Where the current line begins.
+  /// The position at which the current line begins.
   private(set) var lineStart = 0
   private var sawReturn = false
 
@@ -16,7 +16,7 @@ struct LineBuffer: Sendable {
   ///
   /// - Parameters:
   ///   - input: bytes of the stream.
-  ///   - offset: where to begin; moved past what was taken.
+  ///   - offset: the position to begin at; moved past the bytes that were taken.
   ///   - limit: the longest line, CR LF included.
   ///   - tooLong: thrown as soon as the line is longer.
   /// - Returns: whether the line is complete.

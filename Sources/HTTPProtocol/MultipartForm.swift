@@ -10,9 +10,9 @@ public struct MultipartForm: Sendable {
     public let content: ArraySlice<UInt8>
   }
 
-  /// How many parts a form may have.
+  /// The largest number of parts.
   public static let partLimit = 16
-  /// How many bytes the header fields of a part may take.
+  /// The largest size of the header fields of a part, in bytes.
   public static let headerLimit = 4096
 
   /// The parts in order.
@@ -77,7 +77,7 @@ public struct MultipartForm: Sendable {
       }
   }
 
-  /// Where a delimiter begins. It starts with the only CR in it, so that no byte is looked at more
+  /// The position of the next delimiter. It starts with the only CR in it, so that no byte is looked at more
   /// than twice.
   private static func position(of delimiter: [UInt8], in bytes: ArraySlice<UInt8>) -> Int? {
     var start = bytes.startIndex
@@ -128,7 +128,7 @@ public struct MultipartForm: Sendable {
 
 /// A body is no form.
 public struct MultipartError: Error, Sendable, Equatable, CustomStringConvertible {
-  /// What is wrong, without anything of the content.
+  /// The fault in words, without anything of the content.
   public let message: String
 
   init(_ message: String) { self.message = message }
@@ -139,7 +139,7 @@ public struct MultipartError: Error, Sendable, Equatable, CustomStringConvertibl
 
 /// A header field's value with parameters: `form-data; name="a"` (RFC 9110 section 5.6.6).
 struct ParameterizedValue {
-  /// What stands before the parameters, in lower case.
+  /// The part before the parameters, in lower case.
   let value: [UInt8]
   private var parameters: [(name: [UInt8], value: [UInt8])] = []
 

@@ -1,6 +1,6 @@
 /// Conditional requests (RFC 9110 section 13).
 public enum Preconditions {
-  /// What the conditions of a request come to.
+  /// The outcome of a request's conditions.
   public enum Outcome: Sendable, Equatable {
     /// The request is served as if it had no conditions.
     case proceed
@@ -12,14 +12,14 @@ public enum Preconditions {
 
   /// Evaluates the conditions of a request in the order of RFC 9110 section 13.2.2.
   ///
-  /// Only for what would be answered with 200; nothing is allocated. `If-Modified-Since` counts
+  /// This is meant for responses with 200; nothing is allocated. `If-Modified-Since` counts
   /// for `GET` and `HEAD` alone. A date that is none, lies in the future, or comes twice counts as absent.
   ///
   /// - Parameters:
   ///   - head: the request.
   ///   - validators: those of the representation that would be sent.
   ///   - now: the present.
-  /// - Returns: what to do.
+  /// - Returns: the outcome.
   public static func evaluate(
     _ head: RequestHead, _ validators: Validators, now: HTTPDate
   ) -> Outcome {

@@ -4,7 +4,7 @@ public struct Request: Sendable {
   public let head: RequestHead
   /// The body, all of it; empty without one.
   public let body: [UInt8]
-  /// Where the request came from.
+  /// The origin of the request.
   public let origin: RequestOrigin
 
   /// A request.
@@ -12,7 +12,7 @@ public struct Request: Sendable {
   /// - Parameters:
   ///   - head: the request line and the header fields.
   ///   - body: the body, chunks joined.
-  ///   - origin: where it came from.
+  ///   - origin: the origin of the request.
   public init(head: RequestHead, body: [UInt8] = [], origin: RequestOrigin) {
     self.head = head
     self.body = body
@@ -20,7 +20,7 @@ public struct Request: Sendable {
   }
 }
 
-/// Where a request came from, and the number that the logs know it by.
+/// The origin of a request, and the number that the logs know it by.
 public struct RequestOrigin: Sendable {
   /// The address of the other end of the socket, without port; empty for a Unix socket.
   public let peer: String

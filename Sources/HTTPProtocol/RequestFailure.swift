@@ -1,20 +1,20 @@
-/// Why a request cannot be taken; the connection ends with the answer, as its framing is lost.
+/// The reason for which a request cannot be taken; the connection ends with the response, as its framing is lost.
 public struct RequestFailure: Error, Equatable, Sendable {
-  /// The status to answer with.
+  /// The status of the response.
   public let status: Status
-  /// What was wrong, for the log; never holds bytes of the peer.
+  /// The fault, for the log; never holds bytes of the peer.
   public let reason: String
 
   /// A failure.
   ///
   /// - Parameters:
-  ///   - status: the status to answer with.
-  ///   - reason: what was wrong, without bytes of the peer.
+  ///   - status: the status of the response.
+  ///   - reason: the fault, without bytes of the peer.
   public init(_ status: Status, _ reason: String) {
     self.status = status
     self.reason = reason
   }
 
-  /// A failure of syntax, answered with 400.
+  /// A failure of syntax, with status 400.
   init(_ reason: String) { self.init(.badRequest, reason) }
 }

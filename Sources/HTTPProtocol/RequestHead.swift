@@ -8,7 +8,7 @@ public struct RequestHead: Sendable {
     case http11
   }
 
-  /// How the body is framed (RFC 9112 section 6.3).
+  /// The framing of a body (RFC 9112 section 6.3).
   public enum Framing: Equatable, Sendable {
     /// There is no body.
     case none
@@ -60,7 +60,7 @@ public struct RequestHead: Sendable {
   public let method: Method
   /// The version of the request line.
   public let version: Version
-  /// How the body is framed.
+  /// The framing of the body.
   public let framing: Framing
   /// Whether the client wants the connection kept after the response.
   public let keepAlive: Bool
@@ -81,7 +81,7 @@ extension RequestHead {
   ///   - path: the path and, after `?`, the query; `*` for `OPTIONS`.
   ///   - authority: host and port; may be empty where `fields` has `Host`.
   ///   - fields: names and values; surrounding blanks of a value are dropped.
-  /// - Throws: what ``RequestParser`` throws for the same fault; 431 above 65,535 bytes in all.
+  /// - Throws: the failure that ``RequestParser`` has for the same fault; 431 above 65,535 bytes in all.
   public init(
     method: Method, path: [UInt8], authority: [UInt8],
     fields: [(name: [UInt8], value: [UInt8])]
@@ -119,7 +119,7 @@ extension RequestHead {
   ///   - path: the path and, after `?`, the query; `*` for `OPTIONS`.
   ///   - authority: host and port.
   ///   - fields: names and values.
-  /// - Throws: what ``RequestParser`` throws for the same fault; 431 above 65,535 bytes in all.
+  /// - Throws: the failure that ``RequestParser`` has for the same fault; 431 above 65,535 bytes in all.
   public init(
     method: Method, path: String, authority: String, fields: [(name: String, value: String)] = []
   ) throws(RequestFailure) {
@@ -131,7 +131,7 @@ extension RequestHead {
   /// The path, still percent-encoded: begins with `/`, or is `*`.
   public var path: ArraySlice<UInt8> { bytes[pathExtent.range] }
 
-  /// What stands after the first `?` of the target, or nil without one.
+  /// The part of the target after the first `?`, or nil without one.
   public var query: ArraySlice<UInt8>? { queryExtent.map { bytes[$0.range] } }
 
   /// The target as the client wrote it: printable ASCII, for logs.
@@ -200,7 +200,7 @@ extension RequestHead {
     }
   }
 
-  /// Whether this asks to go on as a WebSocket; ``WebSocketHandshake/check(_:)`` tells if rightly.
+  /// Whether this asks to go on as a WebSocket; ``WebSocketHandshake/check(_:)`` tells whether the request is in order.
   ///
   /// HTTP/1.0 has no upgrade (RFC 9110 section 7.8).
   public var isWebSocketUpgrade: Bool {

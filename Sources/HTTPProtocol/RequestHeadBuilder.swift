@@ -27,7 +27,7 @@ struct RequestHeadBuilder: Sendable {
 
   /// The longest method taken, in bytes; RFC 9110 section 15.6.2 has 501 for longer ones.
   static let longestMethod = 24
-  /// What a request line holds beside its target, in bytes.
+  /// The length of a request line beside its target, in bytes.
   static let requestLineOverhead = longestMethod + " HTTP/1.1\r\n".utf8.count + 1
 
   // MARK: Request line
@@ -132,7 +132,7 @@ struct RequestHeadBuilder: Sendable {
   /// Finds the name and the trimmed value of a field line (RFC 9112 section 5).
   ///
   /// - Parameters:
-  ///   - bytes: where the line stands; it has been searched for control characters.
+  ///   - bytes: the bytes that the line is in; it has been searched for control characters.
   ///   - line: the line without CR LF, not empty.
   static func field(
     _ bytes: Span<UInt8>, _ line: Range<Int>

@@ -10,12 +10,12 @@ public struct RequestHeadCollector: Sendable {
   private var builder = RequestHeadBuilder()
   private var hasParts = false
   private var failure: RequestFailure?
-  /// How much has come, in bytes as RFC 9113 section 6.5.2 counts: names, values, and 32 for each field.
+  /// The size of all that has come, in bytes as RFC 9113 section 6.5.2 counts: names, values, and 32 for each field.
   public private(set) var size = 0
 
   /// A collector for one request.
   ///
-  /// - Parameter limits: how much of a request is taken.
+  /// - Parameter limits: the limits of the request.
   public init(limits: RequestParser.Limits) { self.limits = limits }
 
   /// Takes a field; pseudo-fields come first.
@@ -38,7 +38,7 @@ public struct RequestHeadCollector: Sendable {
       }
     } catch {
       failure = error
-      // What is refused is not kept.
+      // A refused head is not kept.
       bytes = []
       builder = RequestHeadBuilder()
     }
@@ -101,7 +101,7 @@ public struct RequestHeadCollector: Sendable {
   /// Gives the head, once all of its fields have come.
   ///
   /// - Parameter hasBody: whether a body follows.
-  /// - Throws: what ``RequestParser`` throws for the same fault.
+  /// - Throws: the failure that ``RequestParser`` has for the same fault.
   public mutating func finish(hasBody: Bool) throws(RequestFailure) -> RequestHead {
     if let failure { throw failure }
     try takeParts()

@@ -1,10 +1,10 @@
 /// Reads HTTP/1.1 requests from a stream of bytes (RFC 9112).
 ///
-/// Strict: what the RFC lets a recipient repair is refused. Total: any bytes give events or a
+/// Strict: the faults that the RFC lets a recipient repair are refused. Total: any bytes give events or a
 /// failure. Incremental: the outcome is the same however the stream is cut, because faults are
 /// found in the order of the bytes.
 public struct RequestParser: Sendable {
-  /// How much of a request is taken before it is refused.
+  /// The limits beyond which a request is refused.
   public struct Limits: Sendable {
     /// The longest target, in bytes; beyond: 414.
     public var target = 8 << 10
@@ -19,7 +19,7 @@ public struct RequestParser: Sendable {
     public init() {}
   }
 
-  /// What the bytes amount to.
+  /// The meaning of the bytes.
   public enum Event: Sendable {
     /// All input was taken; more is needed.
     case incomplete
@@ -40,13 +40,13 @@ public struct RequestParser: Sendable {
     case trailers
   }
 
-  /// What has been seen of a chunked body.
+  /// The progress of a chunked body.
   private struct Chunks: Sendable {
     /// The sizes announced, together, in bytes.
     var size = 0
-    /// Bytes of chunk extensions.
+    /// The number of bytes of chunk extensions.
     var extensions = 0
-    /// Bytes of trailer fields, and their number.
+    /// The number of bytes of trailer fields, and of the fields.
     var trailers = 0
     var trailerCount = 0
   }
@@ -72,7 +72,7 @@ public struct RequestParser: Sendable {
 
   /// A parser for one connection.
   ///
-  /// - Parameter limits: how much of a request is taken.
+  /// - Parameter limits: the limits of a request.
   public init(limits: Limits) {
     self.limits = limits
   }
@@ -86,9 +86,9 @@ public struct RequestParser: Sendable {
   ///
   /// - Parameters:
   ///   - input: bytes of the stream.
-  ///   - offset: where to begin; moved past what was taken.
-  /// - Returns: what the bytes amount to.
-  /// - Throws: why the request cannot be taken; from then on the same again at every call.
+  ///   - offset: the position to begin at; moved past the bytes that were taken.
+  /// - Returns: the meaning of the next bytes.
+  /// - Throws: the reason for which the request cannot be taken; from then on the same again at every call.
   public mutating func next(
     _ input: RawSpan, from offset: inout Int
   ) throws(RequestFailure) -> Event {

@@ -1,6 +1,6 @@
-/// The answer to a request, before the server adds `Date`, `Connection` and `Content-Length`.
+/// The response to a request, before the server adds `Date`, `Connection` and `Content-Length`.
 public struct Response: Sendable {
-  /// What stands in a response's body.
+  /// The content of a response.
   public enum Body: Sendable {
     /// No bytes.
     case none

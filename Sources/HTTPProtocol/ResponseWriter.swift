@@ -6,7 +6,7 @@ extension Response {
   /// body out, since the length that `GET` would have is not known then.
   ///
   /// - Parameters:
-  ///   - output: where to append; grows once if it must.
+  ///   - output: the bytes to append to; grows once if it must.
   ///   - date: a prepared line as ``HTTPDate/fieldLine`` gives it, or empty for none.
   ///   - keepAlive: whether the connection stays open after the response.
   ///   - version10: whether the request was HTTP/1.0, whose clients must be told of an open connection.

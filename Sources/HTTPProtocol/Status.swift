@@ -20,7 +20,7 @@ public struct Status: Hashable, Sendable {
   public static let noContent = Status(204)
   /// There are several representations to choose from.
   public static let multipleChoices = Status(300)
-  /// Another page is the answer (RFC 9110 section 15.4.4).
+  /// Another page is the response (RFC 9110 section 15.4.4).
   public static let seeOther = Status(303)
   /// The client's copy is good.
   public static let notModified = Status(304)

@@ -2,7 +2,7 @@
 struct UTF8Validator: Sendable {
   /// Continuation bytes that the current character still needs.
   private var needed: UInt8 = 0
-  /// What the next continuation byte may be; narrower right after some first bytes (RFC 3629).
+  /// The bounds of the next continuation byte; narrower right after some first bytes (RFC 3629).
   private var lowest: UInt8 = 0x80
   private var highest: UInt8 = 0xbf
 

@@ -1,17 +1,17 @@
-/// What tells one state of a resource from another (RFC 9110 section 8.8).
+/// The validators that tell one state of a resource from another (RFC 9110 section 8.8).
 public struct Validators: Sendable {
   /// The tag of the representation that would be sent.
   public let entityTag: EntityTag?
-  /// When it was modified.
+  /// The moment of the last modification.
   public let lastModified: HTTPDate?
-  /// That moment as clients were told it, and as they tell it back.
+  /// That moment as clients are told it, and as they send it back.
   let lastModifiedText: [UInt8]
 
   /// Validators.
   ///
   /// - Parameters:
   ///   - entityTag: the tag of the representation that would be sent, or nil.
-  ///   - lastModified: when it was modified, or nil if that is not known.
+  ///   - lastModified: the moment of the last modification, or nil if it is not known.
   public init(entityTag: EntityTag?, lastModified: HTTPDate?) {
     self.entityTag = entityTag
     self.lastModified = lastModified

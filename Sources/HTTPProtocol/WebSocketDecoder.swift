@@ -4,6 +4,13 @@ public enum WebSocketMessage: Sendable, Equatable {
   case text([UInt8])
   /// Any bytes.
   case binary([UInt8])
+
+  /// The content.
+  public var bytes: [UInt8] {
+    switch self {
+    case .text(let bytes), .binary(let bytes): bytes
+    }
+  }
 }
 
 /// Reads WebSocket frames from a stream of bytes and joins messages (RFC 6455 section 5).
@@ -12,7 +19,7 @@ public enum WebSocketMessage: Sendable, Equatable {
 /// checked as it comes. Memory is taken for what has come, never for what a length promises, and
 /// an idle decoder has none beside itself.
 public struct WebSocketDecoder: Sendable {
-  /// Which end of the connection decodes.
+  /// The end of the connection that decodes.
   public enum Role: Sendable {
     /// Takes masked frames only.
     case server
@@ -20,11 +27,11 @@ public struct WebSocketDecoder: Sendable {
     case client
   }
 
-  /// What the frames amount to.
+  /// The meaning of the frames.
   public enum Event: Sendable, Equatable {
     /// A whole message.
     case message(WebSocketMessage)
-    /// A ping, to be answered with a pong of the same content.
+    /// A ping, whose pong has the same content.
     case ping([UInt8])
     /// A pong.
     case pong([UInt8])
@@ -46,7 +53,7 @@ public struct WebSocketDecoder: Sendable {
   private var mask = WebSocketMask(0)
   private let role: Role
   private var stage = Stage.opcode
-  /// Bytes that a field of the header still needs.
+  /// The number of bytes that a field of the header still needs.
   private var missing: UInt8 = 0
   private var opcode = WebSocketFrame.Opcode.continuation
   /// Whether the length of the frame stands in eight bytes, not two.
@@ -60,7 +67,7 @@ public struct WebSocketDecoder: Sendable {
   /// A decoder for one connection.
   ///
   /// - Parameters:
-  ///   - role: which end decodes.
+  ///   - role: the end that decodes.
   ///   - maximumMessage: the longest message taken, in bytes; a longer one is a violation, 1009.
   public init(role: Role, maximumMessage: Int) {
     self.role = role
@@ -71,8 +78,8 @@ public struct WebSocketDecoder: Sendable {
   ///
   /// - Parameters:
   ///   - input: bytes of the stream.
-  ///   - offset: where to begin; moved past what was taken.
-  /// - Returns: what came, or nil when all input was taken. After a close or a violation always nil.
+  ///   - offset: the position to begin at; moved past the bytes that were taken.
+  /// - Returns: the next event, or nil when all input was taken. After a close or a violation always nil.
   public mutating func next(_ input: RawSpan, from offset: inout Int) -> Event? {
     unsafe input.withUnsafeBytes { bytes in
       while true {
@@ -93,10 +100,10 @@ public struct WebSocketDecoder: Sendable {
     }
   }
 
-  /// How many bytes of memory the unfinished message takes.
+  /// The number of bytes of memory that the unfinished message takes.
   public var unfinishedBytes: Int { message.capacity }
 
-  /// How many bytes of an unfinished message have come; nil: none has begun.
+  /// The number of bytes of an unfinished message that have come, or nil if none has begun.
   public var unfinishedCount: Int? {
     let isWithinFrame = stage != .opcode && stage != .over && !opcode.isControl
     return isFragmented || isWithinFrame ? message.count : nil
@@ -187,7 +194,7 @@ public struct WebSocketDecoder: Sendable {
 
   /// Takes what there is of a frame's payload.
   ///
-  /// - Returns: what the frame completes, if anything.
+  /// - Returns: the event that the frame completes, if any.
   private mutating func takePayload(
     _ input: UnsafeRawBufferPointer, _ offset: inout Int
   ) -> Event? {

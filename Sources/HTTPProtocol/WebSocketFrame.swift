@@ -1,6 +1,6 @@
 /// Writes WebSocket frames (RFC 6455 section 5.2).
 public enum WebSocketFrame {
-  /// What a frame is (RFC 6455 section 11.8).
+  /// The kind of a frame (RFC 6455 section 11.8).
   public enum Opcode: UInt8, Sendable {
     /// Goes on with a fragmented message.
     case continuation = 0
@@ -12,7 +12,7 @@ public enum WebSocketFrame {
     case close = 8
     /// Asks for a pong.
     case ping = 9
-    /// Answers a ping.
+    /// Replies to a ping.
     case pong = 10
 
     /// Close, ping or pong: at most 125 bytes, and never fragmented.
@@ -22,11 +22,11 @@ public enum WebSocketFrame {
   /// Appends a frame.
   ///
   /// - Parameters:
-  ///   - opcode: what the frame is.
+  ///   - opcode: the kind of the frame.
   ///   - payload: the content; of a close, ping or pong only the first 125 bytes are sent.
   ///   - isFinal: whether the message ends with this frame.
   ///   - mask: a fresh random key, its highest byte first on the wire, for a client; nil for a server.
-  ///   - output: where to append.
+  ///   - output: the bytes to append to.
   public static func append(
     _ opcode: Opcode, _ payload: some Collection<UInt8>, isFinal: Bool = true, mask: UInt32?,
     to output: inout [UInt8]
@@ -61,34 +61,31 @@ public enum WebSocketFrame {
     }
   }
 
-  /// Appends a close frame (RFC 6455 section 5.5.1).
+  /// The payload of a close frame (RFC 6455 section 5.5.1).
   ///
   /// - Parameters:
-  ///   - code: why; nil for a frame without a body, and so for the codes that must not be sent.
+  ///   - code: the close code. Without one, and with one that must not be sent, the payload is empty.
   ///   - reason: text of at most 123 bytes; cut at a character if longer.
-  ///   - mask: a fresh random key for a client; nil for a server.
-  ///   - output: where to append.
-  public static func appendClose(
-    _ code: UInt16?, reason: String = "", mask: UInt32?, to output: inout [UInt8]
-  ) {
-    var payload: [UInt8] = []
-    if let code, WebSocketClose.isValid(code) {
-      payload = [UInt8(code >> 8), UInt8(code & 0xff)]
-      for character in reason.unicodeScalars {
-        guard let encoded = UTF8.encode(character), payload.count + encoded.count <= 125 else {
-          break
-        }
-        payload.append(contentsOf: encoded)
+  public static func closePayload(_ code: UInt16?, reason: String = "") -> [UInt8] {
+    guard let code, WebSocketClose.isValid(code) else { return [] }
+    var payload = [UInt8(code >> 8), UInt8(code & 0xff)]
+    for character in reason.unicodeScalars {
+      guard let encoded = UTF8.encode(character), payload.count + encoded.count <= 125 else {
+        break
       }
+      payload.append(contentsOf: encoded)
     }
-    append(.close, payload, mask: mask, to: &output)
+    return payload
   }
 }
 
 /// Close codes (RFC 6455 section 7.4).
 enum WebSocketClose {
   static let protocolError: UInt16 = 1002
+  /// Stands for a close frame without a code, and is never sent.
+  static let none: UInt16 = 1005
   static let invalidText: UInt16 = 1007
+  static let policyViolation: UInt16 = 1008
   static let tooBig: UInt16 = 1009
 
   /// Whether a code may stand in a close frame: registered, or 3000 to 4999.

@@ -19,7 +19,7 @@ public enum Endpoint: Sendable, Hashable, CustomStringConvertible {
   /// Opens a socket that listens here, non-blocking and closed on exec.
   ///
   /// - Returns: the descriptor, and the endpoint with the port that was really bound.
-  /// - Throws: ``ServerError`` that names the address and what the system said.
+  /// - Throws: ``ServerError`` with the address and the system's error.
   func listen() throws(ServerError) -> (descriptor: Int32, bound: Endpoint) {
     switch self {
     case .tcp(let host, let port):
@@ -36,7 +36,7 @@ public enum Endpoint: Sendable, Hashable, CustomStringConvertible {
   ///
   /// - Parameter first: the descriptor that ``listen()`` gave.
   /// - Returns: for TCP a socket that shares the port, so that the kernel spreads the connections; else a duplicate.
-  /// - Throws: ``ServerError`` that names the address and what the system said.
+  /// - Throws: ``ServerError`` with the address and the system's error.
   func join(_ first: Int32) throws(ServerError) -> Int32 {
     guard case .tcp(let host, let port) = self else { return fcntl(first, F_DUPFD_CLOEXEC, 0) }
     let descriptor = try bind(host: host, port: port, sharing: true)
@@ -101,7 +101,7 @@ public enum Endpoint: Sendable, Hashable, CustomStringConvertible {
     return AF_INET6
   }
 
-  /// A socket file that nobody listens on any more is left by a crash: it is removed. One in use is not.
+  /// Listens on a path. A socket file that a crash has left is removed; one that is in use is not.
   private func listen(path: String) throws(ServerError) -> Int32 {
     var address = sockaddr_un()
     address.sun_family = sa_family_t(AF_UNIX)

@@ -1,8 +1,10 @@
 internal import Cryptography
 internal import HTTPProtocol
+internal import Time
+internal import Transport
 
-/// HTTP/1.1 on a connection: parses requests, has them answered one after the other, and keeps their order.
-final class HTTP1Connection: ConnectionProtocol {
+/// HTTP/1.1 on a connection: parses requests and responds to them one after the other, in their order.
+final class HTTP1Connection: DrainableProtocol {
   /// A request whose body is still to come.
   private struct Exchange {
     var head: RequestHead
@@ -10,8 +12,8 @@ final class HTTP1Connection: ConnectionProtocol {
     var body: [UInt8] = []
   }
 
-  /// What of the present request its response depends on.
-  private struct Reply {
+  /// The properties of the present request that its response depends on.
+  private struct ResponseTraits {
     var keepAlive = false
     var headOnly = false
     var version10 = false
@@ -22,41 +24,44 @@ final class HTTP1Connection: ConnectionProtocol {
     case idle
     case head
     case body(received: Int)
-    /// A task answers; nothing is parsed until it has.
-    case answering
+    /// A handler's task runs; nothing is parsed until it has responded.
+    case responding
   }
 
-  /// The connection lets go of this object when it ends, which breaks the cycle.
+  /// The connection releases this object when it ends, which breaks the cycle.
   private let connection: Connection
   private let loop: EventLoop
+  private let server: ServerLoop
   private var parser: RequestParser
   private var state = State.idle
-  private var since: UInt64
+  private var since: Int64
   /// The request whose body was not complete at the end of the last input.
   private var exchange: Exchange?
-  private var reply = Reply()
-  /// How many bytes of body memory are reserved.
+  private var traits = ResponseTraits()
+  /// The number of bytes of body memory that are reserved.
   private var reserved = 0
-  /// Input that came before it could be parsed: at most what one read gives, for reading stops while it waits.
+  /// The input that came before it could be parsed: at most as much as one read gives, as reading stops while it
+  /// waits.
   private var pending: [UInt8] = []
   private var peerHasEnded = false
   private var isFirst = true
   private var isProcessing = false
-  /// How much of the body had come when the present window of its rate began.
-  private var windowReceived = 0
+  /// Measures how fast a body comes.
+  private var bodyWindow = RateWindow()
 
-  /// How many bytes of a body that nobody wants are read to keep the connection.
+  /// The longest unwanted body that is read to keep the connection, in bytes.
   private static let discardLimit = 64 << 10
-  /// Above how many unsent bytes no further request is parsed.
+  /// The number of unsent bytes above which no further request is parsed.
   private static let outputLimit = 256 << 10
   /// Bodies up to this size are copied behind the head, larger ones are written from where they lie.
   private static let copyLimit = 4 << 10
 
-  init(_ connection: Connection) {
+  init(_ connection: Connection, _ server: ServerLoop) {
     self.connection = connection
+    self.server = server
     loop = connection.loop
     var limits = RequestParser.Limits()
-    limits.head = loop.server.options.head
+    limits.head = server.core.options.head
     parser = RequestParser(limits: limits)
     since = loop.now
   }
@@ -78,22 +83,22 @@ final class HTTP1Connection: ConnectionProtocol {
 
   func peerEnded() {
     peerHasEnded = true
-    // Who asks and then shuts its side still gets its answer.
-    if case .answering = state { return }
+    // Requests that arrived before the peer closed its side get their responses.
+    if case .responding = state { return }
     if pending.isEmpty { connection.finish() }
   }
 
   func drained() {
-    // Also when no input is left over: reading rests until there is room for another answer.
+    // Also when no input is left over: reading rests until there is room for another response.
     goOn()
   }
 
   private var canParse: Bool {
-    if case .answering = state { return false }
+    if case .responding = state { return false }
     return connection.backlog < HTTP1Connection.outputLimit
   }
 
-  /// Parses what waited, now that there is a reason to.
+  /// Parses the input that waited, now that there is a reason to.
   private func goOn() {
     guard !isProcessing, canParse else { return }
     if !pending.isEmpty { processPending() }
@@ -108,9 +113,9 @@ final class HTTP1Connection: ConnectionProtocol {
     if taken < input.count, connection.isOpen { pending = Array(input[taken...]) }
   }
 
-  /// Parses and answers as long as there is input and no answer is awaited.
+  /// Parses and responds as long as there is input and no response is awaited.
   ///
-  /// - Returns: how many bytes were taken.
+  /// - Returns: the number of bytes that were taken.
   private func process(_ input: RawSpan) -> Int {
     isProcessing = true
     defer { isProcessing = false }
@@ -125,13 +130,13 @@ final class HTTP1Connection: ConnectionProtocol {
           break reading
         case .head(let head):
           isFirst = false
-          reply = Reply(
+          traits = ResponseTraits(
             keepAlive: head.keepAlive, headOnly: head.method == .head,
             version10: head.version == .http10)
-          let plan = loop.server.responder.plan(for: head)
+          let plan = server.core.responder.plan(for: head)
           if head.framing == .none {
             // Its end, which the parser tells next, has nothing to add.
-            answer(head, by: plan, body: [])
+            respond(to: head, by: plan, body: [])
           } else {
             exchange = try accept(head, plan, hasMore: offset < input.byteCount)
           }
@@ -144,12 +149,14 @@ final class HTTP1Connection: ConnectionProtocol {
             unsafe exchange?.body.append(contentsOf: bytes)
           }
         case .end:
-          if let ended = exchange.take() { answer(ended.head, by: ended.plan, body: ended.body) }
+          if let ended = exchange.take() {
+            respond(to: ended.head, by: ended.plan, body: ended.body)
+          }
         }
       } catch {
         let refused = exchange.take()
         if error.status == .contentTooLarge, case .refuse(var response)? = refused?.plan {
-          // A body that nobody wanted is too long to be skipped: the answer stands all the same.
+          // An unwanted body is too long to be skipped: the response stands all the same.
           response.closes = true
           respond(response)
         } else {
@@ -164,14 +171,14 @@ final class HTTP1Connection: ConnectionProtocol {
   private func begin(_ next: State) {
     state = next
     since = loop.now
-    windowReceived = 0
+    bodyWindow = RateWindow(now: since)
   }
 
   // MARK: - A request
 
   /// Decides what becomes of a request's body.
   ///
-  /// - Returns: the request, or nil when it has been answered already.
+  /// - Returns: the request, or nil when it has been responded to already.
   private func accept(
     _ head: RequestHead, _ plan: RequestPlan, hasMore: Bool
   ) throws(RequestFailure) -> Exchange? {
@@ -180,7 +187,7 @@ final class HTTP1Connection: ConnectionProtocol {
     case .respond(let limit, _), .task(let limit, _):
       parser.bodyLimit = limit
       if case .length(let length) = head.framing {
-        // What is too long by its own word the parser refuses next, before a byte of it is read.
+        // The parser refuses a body that announces too much next, before a byte of it is read.
         guard length <= limit else { return Exchange(head: head, plan: plan) }
         try reserve(length)
       }
@@ -195,7 +202,7 @@ final class HTTP1Connection: ConnectionProtocol {
     }
   }
 
-  /// Reads a body that nobody wants if it is short, so that the connection can be kept; else answers and ends it.
+  /// Reads an unwanted body if it is short, so that the connection can be kept; else responds and ends it.
   private func discardBody(
     of head: RequestHead, hasMore: Bool, then plan: RequestPlan, or response: Response
   ) -> Exchange? {
@@ -211,10 +218,12 @@ final class HTTP1Connection: ConnectionProtocol {
     return Exchange(head: head, plan: plan)
   }
 
-  /// Makes sure that body memory of so many bytes is this request's.
+  /// Reserves body memory for this request.
+  ///
+  /// - Parameter count: the number of bytes that it needs in all.
   private func reserve(_ count: Int) throws(RequestFailure) {
     guard count > reserved else { return }
-    guard loop.server.reserveBody(count - reserved) else {
+    guard server.core.reserveBody(count - reserved) else {
       throw RequestFailure(.serviceUnavailable, "too many request bodies are held")
     }
     reserved = count
@@ -222,33 +231,33 @@ final class HTTP1Connection: ConnectionProtocol {
 
   private func release() {
     guard reserved > 0 else { return }
-    loop.server.releaseBody(reserved)
+    server.core.releaseBody(reserved)
     reserved = 0
   }
 
-  /// A whole request is there: answers it, or starts the task that will.
-  private func answer(_ head: RequestHead, by plan: RequestPlan, body: [UInt8]) {
+  /// Responds to a whole request, or starts the task that will.
+  private func respond(to head: RequestHead, by plan: RequestPlan, body: [UInt8]) {
     switch plan {
     case .refuse(let response): respond(response)
     case .respond(_, let handler):
       respond(handler(request(head, body)))
     case .task(_, let handler):
-      begin(.answering)
+      begin(.responding)
       let request = request(head, body)
       let id = connection.id
       // The task holds the body, also when the connection ends before it does.
       let held = reserved
       reserved = 0
-      Task(executorPreference: loop) { [loop] in
+      Task(executorPreference: loop) { [loop, server] in
         let response = await handler(request)
-        loop.server.releaseBody(held)
+        server.core.releaseBody(held)
         loop.connection(id)?.deliver(response)
       }
     case .webSocket(let handler):
       switch WebSocketHandshake.check(head) {
       case .refuse(let response): respond(response)
       case .accept(let key):
-        begin(.answering)
+        begin(.responding)
         let request = request(head, body)
         let id = connection.id
         Task(executorPreference: loop) { [loop] in
@@ -263,7 +272,7 @@ final class HTTP1Connection: ConnectionProtocol {
     Request(
       head: head, body: body,
       origin: RequestOrigin(
-        peer: connection.peer, isSecure: connection.tls != nil, id: loop.nextRequestID()))
+        peer: connection.peer, isSecure: connection.tls != nil, id: server.nextRequestID()))
   }
 
   /// Sends the response of the present request and makes ready for the next.
@@ -271,17 +280,18 @@ final class HTTP1Connection: ConnectionProtocol {
     release()
     begin(.idle)
     let keepAlive =
-      reply.keepAlive && !response.closes && !loop.isDraining && !(peerHasEnded && pending.isEmpty)
+      traits.keepAlive && !response.closes && !server.isDraining
+      && !(peerHasEnded && pending.isEmpty)
     send(response, keepAlive: keepAlive)
     if keepAlive { goOn() } else { connection.finish() }
   }
 
   private func send(_ response: Response, keepAlive: Bool) {
-    let isWithoutBody = reply.headOnly || response.status.forbidsBody
+    let isWithoutBody = traits.headOnly || response.status.forbidsBody
     connection.stage { output in
       response.serializeHead(
-        into: &output, date: loop.dateLine, keepAlive: keepAlive, version10: reply.version10,
-        headOnly: reply.headOnly)
+        into: &output, date: server.dateLine, keepAlive: keepAlive, version10: traits.version10,
+        headOnly: traits.headOnly)
       guard !isWithoutBody else { return }
       switch response.body {
       case .none: break
@@ -300,11 +310,11 @@ final class HTTP1Connection: ConnectionProtocol {
 
   // MARK: - Refusals
 
-  /// Answers what can't be taken and ends the connection: what follows can't be told from a next request.
+  /// Refuses a request and ends the connection: what follows can't be told from a next request.
   private func refuse(_ failure: RequestFailure) {
-    loop.statistics.refusedRequests.bump()
+    server.statistics.refusedRequests.bump()
     release()
-    if case .body = state {} else { reply = Reply() }
+    if case .body = state {} else { traits = ResponseTraits() }
     var response = Response(failure.status)
     if failure.status == .serviceUnavailable { response.fields.append(.retryAfter, "1") }
     send(response, keepAlive: false)
@@ -315,26 +325,23 @@ final class HTTP1Connection: ConnectionProtocol {
 
   func tick() {
     if connection.isStalled { return connection.cut() }
-    let options = loop.server.options
-    let elapsed = loop.now - since
+    let options = server.core.options
+    let now = loop.now
     switch state {
     case .idle:
-      // Unsent output has its own deadline. Who never sent a byte gets the time of a head.
-      guard connection.backlog == 0 else { return since = loop.now }
+      // Unsent output has its own deadline. A client that never sent a byte gets the time of a head.
+      guard connection.backlog == 0 else { return since = now }
       let limit = isFirst ? options.headerTimeout : options.idleTimeout
-      if elapsed > limit.milliseconds { connection.finish() }
+      if now - since > limit.milliseconds { connection.finish() }
     case .head:
-      guard elapsed > options.headerTimeout.milliseconds else { return }
+      guard now - since > options.headerTimeout.milliseconds else { return }
       refuse(RequestFailure(.requestTimeout, "the request head took too long"))
     case .body(let received):
-      // In windows: a good beginning earns no credit.
-      guard elapsed > options.rateGrace.milliseconds else { return }
-      guard UInt64(received - windowReceived) >= elapsed * UInt64(options.minimumRate) / 1000 else {
-        return refuse(RequestFailure(.requestTimeout, "the request body took too long"))
+      guard bodyWindow.isTooSlow(for: server.core.minimumRate, count: received, now: now) else {
+        return
       }
-      windowReceived = received
-      since = loop.now
-    case .answering: break
+      refuse(RequestFailure(.requestTimeout, "the request body took too long"))
+    case .responding: break
     }
   }
 
@@ -349,18 +356,18 @@ final class HTTP1Connection: ConnectionProtocol {
 
   /// Ends the HTTP part of the connection and begins the WebSocket one.
   func upgrade(_ acceptance: WebSocketAcceptance, key: [UInt8]) {
-    guard !loop.isDraining else { return respond(Response(.serviceUnavailable)) }
+    guard !server.isDraining else { return respond(Response(.serviceUnavailable)) }
     send(
       WebSocketHandshake.response(
         key: key, subprotocol: acceptance.subprotocol, sha1: SHA1.hash), keepAlive: true)
     let input = pending
     pending = []
-    WebSocketConnection.begin(on: connection, acceptance, input: input)
+    WebSocketConnection.begin(on: connection, server, acceptance, input: input)
   }
 }
 
 extension Connection {
-  /// Sends the answer of a task.
+  /// Sends the response of a task.
   func deliver(_ response: Response) {
     (protocolHandler as? HTTP1Connection)?.respond(response)
   }

@@ -1,28 +1,29 @@
 internal import CNghttp2
 internal import HTTPProtocol
+internal import Transport
 
-/// What a peer asks: nghttp2's callbacks for frames that come, and what they may cost.
+// Requests: nghttp2's callbacks for frames that come, and their charges.
 extension HTTP2Connection {
   /// A header block within the limits needs no more CONTINUATION frames.
   private static let continuationLimit = 8
 
-  /// The peer gives more work than it takes answers: it is told so, and the connection ends.
+  /// Ends the connection, because the peer gives more work than it takes responses.
   ///
   /// - Returns: false, for callbacks that don't go on.
   @discardableResult
-  func calm() -> Bool {
-    loop.statistics.calmedConnections.bump()
+  func enhanceYourCalm() -> Bool {
+    server.statistics.enhanceYourCalm.bump()
     session?.terminate(NGHTTP2_ENHANCE_YOUR_CALM)
     return false
   }
 
   private func charge(_ charge: HTTP2Allowance.Charge) -> Bool {
-    allowance.charge(charge, now: loop.now) || calm()
+    allowance.charge(charge, now: loop.now) || enhanceYourCalm()
   }
 
-  /// The header of a frame came.
+  /// Takes the header of a frame.
   ///
-  /// - Returns: whether to go on, as all callbacks for what comes.
+  /// - Returns: whether to go on, as from all callbacks for frames that come.
   func began(_ header: nghttp2_frame_hd) -> Bool {
     switch nghttp2_frame_type(UInt32(header.type)) {
     case NGHTTP2_HEADERS:
@@ -32,7 +33,7 @@ extension HTTP2Connection {
       return true
     case NGHTTP2_CONTINUATION:
       continuations += 1
-      return continuations <= HTTP2Connection.continuationLimit || calm()
+      return continuations <= HTTP2Connection.continuationLimit || enhanceYourCalm()
     case NGHTTP2_DATA:
       let isEnd = header.flags & UInt8(NGHTTP2_FLAG_END_STREAM.rawValue) != 0
       return header.length > 0 || isEnd || charge(.idleFrame)
@@ -46,7 +47,7 @@ extension HTTP2Connection {
     streams[id] = HTTP2Stream(id, limits: limits, now: loop.now)
   }
 
-  /// A header field came, or a trailer field, which is dropped.
+  /// Takes a header field, or drops a trailer field.
   func tookField(_ name: RawSpan, _ value: RawSpan, of id: Int32, isTrailer: Bool) -> Bool {
     let size: Int
     if isTrailer {
@@ -57,17 +58,17 @@ extension HTTP2Connection {
       stream.collector.take(name: name, value: value)
       size = stream.collector.size
     }
-    // What is somewhat too large gets 431; what is many times too large was made to be.
-    return size <= 4 * max(limits.head, 16 << 10) || calm()
+    // A head that is somewhat too large gets 431; one that is many times too large was made to be.
+    return size <= 4 * max(limits.head, 16 << 10) || enhanceYourCalm()
   }
 
-  /// A frame came that nghttp2 doesn't take.
+  /// Takes note of a frame that nghttp2 refused.
   func receivedFault(_ price: HTTP2Allowance.Charge) -> Bool {
     blockSince = nil
     return charge(price)
   }
 
-  /// A frame came whole; with its CONTINUATIONs, if it was a head.
+  /// Takes note that a frame has come whole; with its CONTINUATIONs, if it was a head.
   func received(_ header: nghttp2_frame_hd, isHead: Bool) -> Bool {
     if header.type == UInt8(NGHTTP2_HEADERS.rawValue) { blockSince = nil }
     if header.type == UInt8(NGHTTP2_PING.rawValue),
@@ -78,18 +79,18 @@ extension HTTP2Connection {
     guard let stream = streams[header.stream_id] else { return true }
     let isEnd = header.flags & UInt8(NGHTTP2_FLAG_END_STREAM.rawValue) != 0
     if isHead, !headCame(of: stream, hasBody: !isEnd) { return false }
-    if isEnd, case .body = stream.state { answer(stream) }
+    if isEnd, case .body = stream.state { respond(stream) }
     return true
   }
 
   private func headCame(of stream: HTTP2Stream, hasBody: Bool) -> Bool {
-    // Who cancels requests faster than they are answered doesn't get more of them answered at a time.
+    // A peer that cancels requests faster than they are responded to doesn't get more of them run at a time.
     guard runningTasks < HTTP2Session.concurrentStreams else {
       session?.reset(stream.id, NGHTTP2_REFUSED_STREAM)
       return charge(.lostRequest)
     }
     stream.state = .body
-    stream.windowStart = loop.now
+    stream.bodyWindow = RateWindow(now: loop.now)
     let head: RequestHead
     do throws(RequestFailure) {
       head = try stream.collector.finish(hasBody: hasBody)
@@ -98,7 +99,7 @@ extension HTTP2Connection {
       return charge(.fault)
     }
     stream.collector = RequestHeadCollector(limits: limits)
-    let plan = loop.server.responder.plan(for: head)
+    let plan = server.core.responder.plan(for: head)
     stream.exchange = (head, plan)
     switch plan {
     case .refuse(let response): respond(response, to: stream)
@@ -134,7 +135,7 @@ extension HTTP2Connection {
       throw RequestFailure(.contentTooLarge, "the body is longer than the limit")
     }
     guard count > stream.reserved else { return }
-    guard loop.server.reserveBody(count - stream.reserved) else {
+    guard server.core.reserveBody(count - stream.reserved) else {
       throw RequestFailure(.serviceUnavailable, "too many request bodies are held")
     }
     stream.reserved = count
@@ -142,7 +143,7 @@ extension HTTP2Connection {
 
   func release(_ stream: HTTP2Stream) {
     guard stream.reserved > 0 else { return }
-    loop.server.releaseBody(stream.reserved)
+    server.core.releaseBody(stream.reserved)
     stream.reserved = 0
   }
 }

@@ -1,52 +1,57 @@
 internal import CNghttp2
 internal import HTTPProtocol
+internal import Time
+internal import Transport
 
-/// HTTP/2 on a connection: many requests at a time, each planned and answered as in HTTP/1.1.
-final class HTTP2Connection: ConnectionProtocol {
-  /// The connection lets go of this object when it ends, which breaks the cycle.
+/// HTTP/2 on a connection: many requests at a time, each planned and responded to as in HTTP/1.1.
+final class HTTP2Connection: DrainableProtocol {
+  /// The connection releases this object when it ends, which breaks the cycle.
   let connection: Connection
   let loop: EventLoop
+  let server: ServerLoop
   var session: HTTP2Session?
   let limits: RequestParser.Limits
   var streams: [Int32: HTTP2Stream] = [:]
   var allowance: HTTP2Allowance
-  /// Tasks that answer, those whose streams were cancelled among them.
+  /// The number of handlers' tasks, including those whose streams were cancelled.
   var runningTasks = 0
-  /// Streams whose answer's body is not sent whole.
+  /// The number of streams whose response is not sent whole.
   var responding = 0
   var hadRequest = false
-  /// How much has come of requests that were answered already since there was no stream, in bytes.
+  /// The number of bytes of requests that came after their responses, since there was no stream.
   var discarded = 0
   private var peerHasEnded = false
-  /// Since when the peer has been told that the end is near.
-  private(set) var leavingSince: UInt64?
+  /// The moment at which the peer was told that the end is near.
+  private(set) var leavingSince: Int64?
   private(set) var isLastStreamSaid = false
-  /// Since when there has been no stream.
-  var idleSince: UInt64
-  /// Since when a header block has been coming in, and how many frames go on with it.
-  var blockSince: UInt64?
+  /// The moment at which the last stream ended.
+  var idleSince: Int64
+  /// The moment at which the header block that is coming in began, and the number of its CONTINUATION frames.
+  var blockSince: Int64?
   var continuations = 0
-  /// How much of a trailer has come, in bytes.
+  /// The size of the trailer that is coming in, in bytes.
   var trailerSize = 0
-  /// When the present window of the answers' rate began, and what was sent in it.
-  private var windowStart: UInt64 = 0
-  var windowSent = 0
+  /// The number of bytes of responses' bodies that were sent, and the measure of their rate.
+  var sentBody = 0
+  private var sentWindow = RateWindow()
 
-  /// Above how many unsent bytes no frame is made, and none is read. With a frame more they fit into a loop's buffer.
+  /// The number of unsent bytes above which no frame is made, and none is read. With a frame more they fit into a
+  /// loop's buffer.
   private static let outputLimit = 40 << 10
-  /// How long it is awaited that the peer answers the PING behind the notice of the end, in milliseconds.
-  private static let noticeTimeout: UInt64 = 1_000
-  /// How long the rest of a request may come after its answer, in milliseconds.
-  static let lingerTimeout: UInt64 = 2_000
-  /// How much may come of requests that are answered already until there is no stream, in bytes.
+  /// The time in which the peer should acknowledge the PING behind the notice of the end, in milliseconds.
+  private static let noticeTimeout: Int64 = 1_000
+  /// The time in which the rest of a request may come after its response, in milliseconds.
+  static let lingerTimeout: Int64 = 2_000
+  /// The number of bytes of requests that may come after their responses, until there is no stream.
   static let discardLimit = 16 << 20
 
   /// - Returns: nil when memory is short.
-  init?(_ connection: Connection) {
+  init?(_ connection: Connection, _ server: ServerLoop) {
     self.connection = connection
+    self.server = server
     loop = connection.loop
     var limits = RequestParser.Limits()
-    limits.head = loop.server.options.head
+    limits.head = server.core.options.head
     self.limits = limits
     allowance = HTTP2Allowance(now: loop.now)
     idleSince = loop.now
@@ -62,8 +67,8 @@ final class HTTP2Connection: ConnectionProtocol {
     let failure = session.receive(input)
     if failure != 0 {
       switch nghttp2_error(failure) {
-      case NGHTTP2_ERR_FLOODED, NGHTTP2_ERR_TOO_MANY_CONTINUATIONS: calm()
-      // In what a callback refused, the peer has been told.
+      case NGHTTP2_ERR_FLOODED, NGHTTP2_ERR_TOO_MANY_CONTINUATIONS: enhanceYourCalm()
+      // The peer has been told by the callback that refused.
       case NGHTTP2_ERR_CALLBACK_FAILURE: break
       default: session.terminate(NGHTTP2_PROTOCOL_ERROR)
       }
@@ -85,7 +90,7 @@ final class HTTP2Connection: ConnectionProtocol {
     }
   }
 
-  /// Writes what nghttp2 has to say, as much as the peer takes.
+  /// Writes nghttp2's frames, as many as the peer takes.
   func pump() {
     guard let session else { return }
     while connection.isOpen, connection.backlog < HTTP2Connection.outputLimit {
@@ -107,7 +112,7 @@ final class HTTP2Connection: ConnectionProtocol {
 
   func tick() {
     if connection.isStalled { return connection.cut() }
-    let options = loop.server.options
+    let options = server.core.options
     let now = loop.now
     endLingeringStreams()
     if let leavingSince, !isLastStreamSaid, now - leavingSince > HTTP2Connection.noticeTimeout {
@@ -115,11 +120,11 @@ final class HTTP2Connection: ConnectionProtocol {
       return pump()
     }
     if let blockSince, now - blockSince > options.headerTimeout.milliseconds {
-      calm()
+      enhanceYourCalm()
       return pump()
     }
     guard connection.backlog == 0 else {
-      // The peer reads, and by the connection's measure fast enough.
+      // The peer reads, and fast enough by the connection's measure.
       idleSince = now
       return beginWindow()
     }
@@ -134,31 +139,20 @@ final class HTTP2Connection: ConnectionProtocol {
     pump()
   }
 
-  func beginWindow() {
-    windowStart = loop.now
-    windowSent = 0
-  }
+  func beginWindow() { sentWindow = RateWindow(now: loop.now, count: sentBody) }
 
-  /// Whether answers wait for flow-control windows that the peer doesn't open.
+  /// Whether responses wait for flow-control windows that the peer doesn't open.
   private var isReaderTooSlow: Bool {
-    let options = loop.server.options
-    let elapsed = loop.now - windowStart
-    guard responding > 0, elapsed > options.rateGrace.milliseconds else { return false }
-    defer { beginWindow() }
-    return UInt64(windowSent) < elapsed * UInt64(options.minimumRate) / 1000
+    responding > 0
+      && sentWindow.isTooSlow(for: server.core.minimumRate, count: sentBody, now: loop.now)
   }
 
   private func checkBody(of stream: HTTP2Stream) {
-    guard case .body = stream.state else { return }
-    let options = loop.server.options
-    let elapsed = loop.now - stream.windowStart
-    guard elapsed > options.rateGrace.milliseconds else { return }
-    let received = stream.body.count - stream.windowReceived
-    guard UInt64(received) >= elapsed * UInt64(options.minimumRate) / 1000 else {
-      return refuse(RequestFailure(.requestTimeout, "the request body took too long"), stream)
-    }
-    stream.windowReceived = stream.body.count
-    stream.windowStart = loop.now
+    guard case .body = stream.state,
+      stream.bodyWindow.isTooSlow(
+        for: server.core.minimumRate, count: stream.body.count, now: loop.now)
+    else { return }
+    refuse(RequestFailure(.requestTimeout, "the request body took too long"), stream)
   }
 
   func drain() {
@@ -172,7 +166,7 @@ final class HTTP2Connection: ConnectionProtocol {
     pump()
   }
 
-  /// Says which stream is the last, once the peer knows that the end is near: what crossed that notice has come.
+  /// Names the last stream that is served, once the peer knows that the end is near and its last requests have come.
   func refuseFurtherStreams() {
     guard leavingSince != nil, !isLastStreamSaid else { return }
     isLastStreamSaid = true

@@ -12,8 +12,10 @@ struct HTTP2Fields {
     "connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade",
   ]
 
+  /// The head of a response.
+  ///
   /// - Parameters:
-  ///   - response: what is answered.
+  ///   - response: the response.
   ///   - date: a prepared line as ``HTTPDate/fieldLine`` gives it.
   ///   - headOnly: whether the request was `HEAD`.
   init(_ response: Response, date: [UInt8], headOnly: Bool) {

@@ -3,20 +3,21 @@ internal import CNghttp2
 /// nghttp2's side of an HTTP/2 connection: frames, header compression, streams' states and flow control.
 ///
 /// Its callbacks are passed on to the connection. They come only from within ``receive(_:)`` and
-/// ``withNextOutput(_:)``, which
-/// must not be called from a callback.
+/// ``withNextOutput(_:)``, which must not be called from a callback.
 @safe
 final class HTTP2Session {
-  /// Requests that a peer may have under way.
+  /// The number of requests that a peer may have under way.
   static let concurrentStreams = 100
-  /// How much of a body may come before it is taken note of, in bytes: of one stream, of all.
+  /// The flow-control windows of a stream and of the connection, in bytes.
   private static let streamWindow = 256 << 10
   private static let connectionWindow = 1 << 20
 
   private let pointer: OpaquePointer
 
+  /// A session that has announced its settings.
+  ///
   /// - Parameters:
-  ///   - connection: what the callbacks are passed on to; it must outlive the session.
+  ///   - connection: the receiver of the callbacks; it must outlive the session.
   ///   - headerListSize: the largest header list that is announced to be taken, in bytes.
   init?(for connection: HTTP2Connection, headerListSize: Int) {
     var session: OpaquePointer?
@@ -66,14 +67,14 @@ final class HTTP2Session {
     return true
   }
 
-  /// Whether all that was to be said has been, in both directions.
+  /// Whether nothing more is to be sent or received.
   var isOver: Bool {
     unsafe nghttp2_session_want_read(pointer) == 0 && nghttp2_session_want_write(pointer) == 0
   }
 
-  // MARK: - What is to be sent
+  // MARK: - Output
 
-  /// Gives the head of an answer; its body is asked for later if there is one.
+  /// Submits the head of a response; its body is asked for later if there is one.
   ///
   /// - Returns: whether the stream takes it.
   func submit(_ fields: inout HTTP2Fields, hasBody: Bool, to stream: Int32) -> Bool {
@@ -112,18 +113,18 @@ final class HTTP2Session {
     unsafe nghttp2_submit_rst_stream(pointer, HTTP2Session.noFlags, stream, code.rawValue)
   }
 
-  /// Ends the session: the peer is told which streams were the last, and nothing more is taken.
+  /// Ends the session: the peer is told the last stream that is served, and nothing more is taken.
   func terminate(_ code: nghttp2_error_code) {
     unsafe nghttp2_session_terminate_session(pointer, code.rawValue)
   }
 
-  /// Says that the end is near, while what comes is still taken (RFC 9113 section 6.8).
+  /// Announces the end, while requests are still taken (RFC 9113 section 6.8).
   func announceEnd() { unsafe nghttp2_submit_shutdown_notice(pointer) }
 
-  /// Asks the peer for a sign of life, before all else that waits to be said.
+  /// Pings the peer, before all else that waits to be sent.
   func ping() { unsafe nghttp2_submit_ping(pointer, HTTP2Session.noFlags, nil) }
 
-  /// Says which stream is the last that is served.
+  /// Tells the peer the last stream that is served.
   func refuseFurtherStreams() {
     let last = unsafe nghttp2_session_get_last_proc_stream_id(pointer)
     unsafe nghttp2_submit_goaway(
@@ -138,7 +139,7 @@ final class HTTP2Session {
     return unsafe Unmanaged<HTTP2Connection>.fromOpaque(data).takeUnretainedValue()
   }
 
-  /// What a callback answers: going on, or, when the peer has been told to calm down, the end.
+  /// The result of a callback: to go on, or, when the peer has been told to calm down, to stop.
   private static func result(_ goesOn: Bool) -> Int32 {
     goesOn ? 0 : NGHTTP2_ERR_CALLBACK_FAILURE.rawValue
   }
@@ -200,7 +201,7 @@ final class HTTP2Session {
     }
     unsafe nghttp2_session_callbacks_set_on_invalid_frame_recv_callback(callbacks) {
       _, _, error, data in
-      // More requests than may be under way: who has not read the settings yet can't know.
+      // More requests than may be under way, of a peer that has not read the settings yet.
       let isEarly = error == NGHTTP2_ERR_REFUSED_STREAM.rawValue
       return unsafe result(connection(data).receivedFault(isEarly ? .idleFrame : .fault))
     }

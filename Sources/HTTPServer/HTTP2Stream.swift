@@ -1,16 +1,17 @@
 internal import HTTPProtocol
+internal import Transport
 
-/// One request and its answer on an HTTP/2 connection.
+/// One request and its response on an HTTP/2 connection.
 final class HTTP2Stream {
   enum State {
     /// Header fields come.
     case head
     /// A body comes.
     case body
-    /// A task answers.
-    case answering
-    /// The answer is given to nghttp2; what may still come of the request is dropped.
-    case answered
+    /// A handler's task runs.
+    case responding
+    /// The response is given to nghttp2; what may still come of the request is dropped.
+    case responded
   }
 
   let id: Int32
@@ -20,29 +21,28 @@ final class HTTP2Stream {
   var exchange: (head: RequestHead, plan: RequestPlan)?
   var body: [UInt8] = []
   var bodyLimit = 0
-  /// How many bytes of body memory are reserved.
+  /// The number of bytes of body memory that are reserved.
   var reserved = 0
-  /// When the present window of the body's rate began, and how much of it had come by then.
-  var windowStart: UInt64
-  var windowReceived = 0
-  /// Until when the rest of the request may come, once the answer has been sent before it; in milliseconds.
-  var lingerDeadline: UInt64?
-  /// The body of the answer, and how much of it has been sent.
+  /// Measures how fast the body comes.
+  var bodyWindow: RateWindow
+  /// The moment by which the rest of the request must come, once the response has been sent before it.
+  var lingerDeadline: Int64?
+  /// The body of the response, and the number of its bytes that were sent.
   var payload = Response.Body.none
   var offset = 0
 
-  init(_ id: Int32, limits: RequestParser.Limits, now: UInt64) {
+  init(_ id: Int32, limits: RequestParser.Limits, now: Int64) {
     self.id = id
     collector = RequestHeadCollector(limits: limits)
-    windowStart = now
+    bodyWindow = RateWindow(now: now)
   }
 
   var isHead: Bool { exchange?.head.method == .head }
 
-  /// Bytes of the answer that wait to be sent.
+  /// The number of bytes of the response that wait to be sent.
   var remaining: Int { payload.count - offset }
 
-  /// Appends the next bytes of the answer.
+  /// Appends the next bytes of the response.
   func takePayload(_ count: Int, into output: inout [UInt8]) {
     switch payload {
     case .none: break

@@ -1,12 +1,13 @@
 public import Cryptography
 internal import Glibc
+internal import SystemCalls
 internal import Threading
+public import Transport
 
 /// An HTTP/1.1, HTTP/2 and WebSocket server: event loops, each with its own share of the connections.
 public final class HTTPServer: Sendable {
   private let core: ServerCore
-  /// The loops, as executors for work that belongs to none of them in particular.
-  public let loops: [EventLoop]
+  private let serverLoops: [ServerLoop]
   private let state = Lock(State())
 
   private struct State {
@@ -19,9 +20,9 @@ public final class HTTPServer: Sendable {
   /// Prepares a server; nothing listens before ``start()``.
   ///
   /// - Parameters:
-  ///   - options: where it listens and what it grants.
-  ///   - responder: what answers the requests.
-  ///   - report: told of troubles that an operator should know, in words; called on any thread.
+  ///   - options: its addresses and limits.
+  ///   - responder: responds to the requests.
+  ///   - report: takes warnings for an operator; called on any thread.
   /// - Throws: ``ServerError`` when an event loop can't be made or the credentials can't be used.
   public init(
     options: ServerOptions, responder: any Responder,
@@ -30,25 +31,33 @@ public final class HTTPServer: Sendable {
     guard options.secureEndpoints.isEmpty || options.credentials != nil else {
       throw .noCredentials(nil)
     }
+    var loops: [EventLoop] = []
+    do throws(SystemError) {
+      for index in 0..<options.threads { loops.append(try EventLoop(named: "awd-loop-\(index)")) }
+    } catch {
+      throw .noEventLoop(error)
+    }
     let core: ServerCore
     do throws(TLSError) {
-      core = try ServerCore(options: options, responder: responder, report: report)
+      core = try ServerCore(
+        options: options, responder: responder, loops: loops, report: report)
     } catch {
       throw .noCredentials(error)
     }
-    var loops: [EventLoop] = []
-    for index in 0..<options.threads { loops.append(try EventLoop(server: core, index: index)) }
     self.core = core
-    self.loops = loops
+    serverLoops = loops.enumerated().map { ServerLoop($1, core: core, index: $0) }
   }
 
-  /// Where the server really listens without TLS, with the ports that the system chose.
+  /// The loops, as executors for work that belongs to none of them in particular.
+  public var loops: [EventLoop] { serverLoops.map(\.loop) }
+
+  /// The addresses that the server listens on without TLS, with the ports that the system chose.
   public var endpoints: [Endpoint] { state.withLock { $0.bound } }
 
-  /// Where the server really listens with TLS, with the ports that the system chose.
+  /// The addresses that the server listens on with TLS, with the ports that the system chose.
   public var secureEndpoints: [Endpoint] { state.withLock { $0.secure } }
 
-  /// What is shown to TLS clients now; nil without TLS.
+  /// The credentials that TLS clients are shown now; nil without TLS.
   public var credentials: TLSCredentials? { core.tls?.credentials }
 
   /// Shows other credentials to the TLS clients that connect from now on; open connections stay as they are.
@@ -65,7 +74,7 @@ public final class HTTPServer: Sendable {
   public func start() throws(ServerError) {
     // A peer that has gone must give an error, not a signal.
     signal(SIGPIPE, SIG_IGN)
-    var sockets = [[ListeningSocket]](repeating: [], count: loops.count)
+    var sockets = [[ListeningSocket]](repeating: [], count: serverLoops.count)
     var bound: [Endpoint] = []
     var secure: [Endpoint] = []
     do throws(ServerError) {
@@ -82,16 +91,22 @@ public final class HTTPServer: Sendable {
     state.withLock {
       $0.bound = bound
       $0.secure = secure
-      $0.running = loops.count
+      $0.running = serverLoops.count
     }
     var failure: ServerError?
-    for (loop, sockets) in zip(loops, sockets) {
-      do throws(ServerError) {
-        try loop.start(sockets: sockets) { [self] in loopEnded() }
-      } catch { failure = error }
+    for (server, sockets) in zip(serverLoops, sockets) {
+      // The loop's first act; a loop that can't be started never comes to it.
+      server.loop.execute { server.listen(sockets) }
+      do throws(SystemError) {
+        try server.loop.start { [self] in loopEnded() }
+      } catch {
+        for socket in sockets { close(socket.descriptor) }
+        loopEnded()
+        failure = .noEventLoop(error)
+      }
     }
     guard let failure else { return }
-    for loop in loops { loop.execute { loop.drain(within: 0) } }
+    for server in serverLoops { server.loop.execute { server.drain(within: .zero) } }
     throw failure
   }
 
@@ -110,9 +125,9 @@ public final class HTTPServer: Sendable {
 
   /// Stops accepting, lets requests and close handshakes finish, and ends the loops.
   ///
-  /// - Parameter limit: how long that may take; what is left then is cut.
+  /// - Parameter limit: the time for that; connections that are left then are cut.
   public func drain(within limit: Duration) async {
-    for loop in loops { loop.execute { loop.drain(within: limit.milliseconds) } }
+    for server in serverLoops { server.loop.execute { server.drain(within: limit) } }
     await withCheckedContinuation { continuation in
       let isOver = state.withLock { state in
         if state.running > 0 { state.waiters.append(continuation) }
@@ -136,7 +151,7 @@ public final class HTTPServer: Sendable {
   /// The server's counters at this moment.
   public var statistics: ServerStatistics {
     var sum = ServerStatistics()
-    for loop in loops { loop.statistics.add(to: &sum) }
+    for server in serverLoops { sum.add(server.statistics, server.loop.statistics) }
     return sum
   }
 }

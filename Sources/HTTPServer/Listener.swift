@@ -1,6 +1,6 @@
 internal import CUV
 internal import Glibc
-internal import Synchronization
+internal import Transport
 
 /// A descriptor that listens.
 struct ListeningSocket {
@@ -11,34 +11,33 @@ struct ListeningSocket {
 
 /// A listening socket on one loop.
 ///
-/// It is polled and accepted from here, not by libuv's streams: those answer a lack of descriptors by accepting and
-/// dropping, or by spinning. This one rests until the next tick, and who waits, waits in the kernel's queue.
-@safe
+/// It is polled and accepted from here, not by libuv's streams, which accept and drop, or spin, when descriptors have run
+/// out. This one rests for a while, and clients wait in the kernel's queue.
 final class Listener {
   private let socket: ListeningSocket
-  private unowned let loop: EventLoop
-  private let poll = UnsafeMutablePointer<uv_poll_t>.allocate(capacity: 1)
-  private var isPaused = false
+  private unowned let server: ServerLoop
+  private var watch: SocketWatch?
+  private var pause: LoopTimer?
 
-  init(_ socket: ListeningSocket, loop: EventLoop, on uvLoop: UnsafeMutablePointer<uv_loop_t>) {
+  /// The time that accepting rests when descriptors or places have run out.
+  private static let rest = Duration.milliseconds(250)
+
+  init?(_ socket: ListeningSocket, _ server: ServerLoop) {
     self.socket = socket
-    self.loop = loop
-    unsafe uv_poll_init(uvLoop, poll, socket.descriptor)
-    unsafe poll.pointee.data = Unmanaged.passUnretained(self).toOpaque()
-    listen()
-  }
-
-  private func listen() {
-    unsafe uv_poll_start(poll, Int32(UV_READABLE.rawValue)) { handle, _, _ in
-      guard let data = unsafe handle?.pointee.data else { return }
-      unsafe Unmanaged<Listener>.fromOpaque(data).takeUnretainedValue().accept()
+    self.server = server
+    watch = SocketWatch(socket.descriptor, on: server.loop) { [unowned self] _ in accept() }
+    guard let watch else {
+      Glibc.close(socket.descriptor)
+      return nil
     }
+    pause = LoopTimer(on: server.loop) { [unowned self] in resume() }
+    watch.wait(for: .readable)
   }
 
   private func accept() {
     // A bounded batch, so that a flood of connections does not starve those that are open.
     for _ in 0..<64 {
-      guard loop.server.hasRoom else { return pause("the limit of open connections is reached") }
+      guard server.core.hasRoom else { return rest("the limit of open connections is reached") }
       var address = sockaddr_storage()
       var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
       let accepted = unsafe withUnsafeMutablePointer(to: &address) {
@@ -48,43 +47,36 @@ final class Listener {
       }
       if accepted < 0 {
         switch errno {
-        case EAGAIN: return loop.settle()
+        case EAGAIN: return
         case ECONNABORTED, EINTR: continue
-        case let code:
-          return pause(unsafe String(cString: strerror(code)))
+        case let code: return rest(unsafe String(cString: strerror(code)))
         }
       }
-      loop.adopt(
+      server.accept(
         accepted, isLocal: Int32(address.ss_family) == AF_UNIX, isSecure: socket.isSecure,
         peer: Endpoint.text(of: &address))
     }
-    loop.settle()
   }
 
-  private func pause(_ reason: String) {
-    isPaused = true
-    unsafe uv_poll_stop(poll)
-    loop.statistics.acceptPauses.bump()
-    loop.server.report("no further connections are accepted for the moment: \(reason)")
-    loop.settle()
+  private func rest(_ reason: String) {
+    watch?.stop()
+    pause?.start(after: Listener.rest)
+    server.statistics.acceptPauses.bump()
+    server.core.report("no further connections are accepted for the moment: \(reason)")
   }
 
-  /// Goes on after a pause, if there is room again.
-  func resume() {
-    guard isPaused, loop.server.hasRoom else { return }
-    isPaused = false
-    listen()
+  private func resume() {
+    guard server.core.hasRoom else {
+      pause?.start(after: Listener.rest)
+      return
+    }
+    watch?.wait(for: .readable)
   }
 
   /// Stops for good.
   func close() {
-    // The handle outlives this object until libuv has let go of it.
-    let descriptor = socket.descriptor
-    unsafe uv_poll_stop(poll)
-    unsafe uv_close(UnsafeMutableRawPointer(poll).assumingMemoryBound(to: uv_handle_t.self)) {
-      handle in
-      unsafe UnsafeMutableRawPointer(handle)?.deallocate()
-    }
-    Glibc.close(descriptor)
+    watch?.close()
+    pause?.close()
+    Glibc.close(socket.descriptor)
   }
 }

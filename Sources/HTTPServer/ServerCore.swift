@@ -2,23 +2,27 @@ internal import Cryptography
 internal import Glibc
 internal import Synchronization
 internal import Threading
+internal import Transport
 
-/// What all loops of a server share.
+/// The part of a server that all its loops share: options, credentials and budgets.
 final class ServerCore: Sendable {
   let options: ServerOptions
   let responder: any Responder
-  /// What is shown to TLS clients; nil without credentials.
+  /// The identity that is shown to TLS clients; nil without credentials.
   let tls: TLSIdentity?
-  let openConnections = Atomic<Int>(0)
-  /// Bytes of request bodies that are held, or promised by a `Content-Length`.
+  /// The rate at which peers must read and write.
+  let minimumRate: MinimumRate
+  private let loops: [EventLoop]
+  /// The number of bytes of request bodies that are held, or promised by a `Content-Length`.
   private let bodyBytes = Atomic<Int>(0)
-  /// Bytes of WebSocket messages that are unfinished or wait to be taken.
+  /// The number of bytes of WebSocket messages that are unfinished or wait to be taken.
   private let messageBytes = Atomic<Int>(0)
   private let onReport: @Sendable (String) -> Void
   private let lastReport = Lock<[String: Int]>([:])
 
   init(
-    options: ServerOptions, responder: any Responder, report: @escaping @Sendable (String) -> Void
+    options: ServerOptions, responder: any Responder, loops: [EventLoop],
+    report: @escaping @Sendable (String) -> Void
   ) throws(TLSError) {
     if let credentials = options.credentials {
       tls = try TLSIdentity(credentials)
@@ -27,11 +31,15 @@ final class ServerCore: Sendable {
     }
     self.options = options
     self.responder = responder
+    self.loops = loops
+    minimumRate = MinimumRate(bytesPerSecond: options.minimumRate, grace: options.rateGrace)
     onReport = report
   }
 
   /// Whether another connection may be opened.
-  var hasRoom: Bool { openConnections.load(ordering: .relaxed) < options.connections }
+  var hasRoom: Bool {
+    loops.reduce(0) { $0 + $1.statistics.open.value } < options.connections
+  }
 
   /// Reserves memory for a body.
   ///
@@ -47,7 +55,7 @@ final class ServerCore: Sendable {
 
   func releaseBody(_ count: Int) { bodyBytes.subtract(count, ordering: .relaxed) }
 
-  /// Counts that messages of a connection take more memory than before, or less.
+  /// Counts the memory that a connection's messages take more than before, or less.
   ///
   /// - Returns: whether there was room for that.
   func countMessages(_ change: Int) -> Bool {
@@ -55,7 +63,7 @@ final class ServerCore: Sendable {
     return change <= 0 || after <= options.messageMemory
   }
 
-  /// Tells of a trouble, each at most once a minute: a flood must not fill the log too.
+  /// Reports a warning, each at most once a minute: a flood must not fill the log too.
   func report(_ message: String) {
     let now = time(nil)
     let isDue = lastReport.withLock { last in

@@ -1,16 +1,17 @@
 public import Cryptography
 internal import Glibc
+public import SystemCalls
 
-/// Why a server can't run.
+/// The reason for which a server can't run.
 public enum ServerError: Error, Equatable, CustomStringConvertible {
   /// The address can't be listened on; the number is the system's `errno`.
   case cannotListen(Endpoint, Int32)
-  /// The event loop can't be set up; the number is libuv's.
-  case noEventLoop(Int32)
+  /// An event loop or its thread can't be set up.
+  case noEventLoop(SystemError)
   /// The credentials can't be used, or there are none for an endpoint that speaks TLS.
   case noCredentials(TLSError?)
 
-  /// What is wrong, and what to do.
+  /// The fault and its remedy, for an operator.
   public var description: String {
     switch self {
     case .cannotListen(let endpoint, EADDRINUSE):
@@ -21,7 +22,7 @@ public enum ServerError: Error, Equatable, CustomStringConvertible {
       "cannot listen on \(endpoint): \(unsafe String(cString: strerror(code)))"
     case .noCredentials(let error?): "TLS: \(error)"
     case .noCredentials(nil): "TLS needs a certificate and its key"
-    case .noEventLoop(let code): "cannot set up an event loop (libuv error \(code))"
+    case .noEventLoop(let error): "cannot set up an event loop: \(error)"
     }
   }
 }

@@ -1,6 +1,7 @@
 internal import Synchronization
+internal import Transport
 
-/// Counters of a server, as they were at one moment.
+/// The counters of a server at one moment.
 public struct ServerStatistics: Sendable, Equatable {
   /// Connections that are open now, WebSockets among them.
   public var connections = 0
@@ -8,7 +9,7 @@ public struct ServerStatistics: Sendable, Equatable {
   public var webSockets = 0
   /// Connections accepted since the start.
   public var accepted = 0
-  /// How often accepting was paused because descriptors or places ran out.
+  /// Pauses in accepting, because descriptors or places had run out.
   public var acceptPauses = 0
   /// Requests refused before any handler saw them: malformed, too large, too slow.
   public var refusedRequests = 0
@@ -18,47 +19,36 @@ public struct ServerStatistics: Sendable, Equatable {
   public var tlsHandshakes = 0
   /// TLS handshakes that failed, and connections that broke TLS later.
   public var tlsFailures = 0
-  /// HTTP/2 connections ended because the peer gave more work than it took answers.
-  public var calmedConnections = 0
+  /// HTTP/2 connections ended with `ENHANCE_YOUR_CALM`, because the peer gave more work than it took responses.
+  public var enhanceYourCalm = 0
   /// Bytes taken from sockets.
   public var bytesReceived = 0
   /// Bytes given to sockets.
   public var bytesSent = 0
 }
 
-/// The counters of one loop, written by its thread and read by any.
+/// The counters of one loop that its connections do not keep, written by its thread and read by any.
 final class LoopStatistics: Sendable {
-  let connections = Atomic<Int>(0)
   let webSockets = Atomic<Int>(0)
   let accepted = Atomic<Int>(0)
   let acceptPauses = Atomic<Int>(0)
   let refusedRequests = Atomic<Int>(0)
-  let cutConnections = Atomic<Int>(0)
-  let tlsHandshakes = Atomic<Int>(0)
-  let tlsFailures = Atomic<Int>(0)
-  let calmedConnections = Atomic<Int>(0)
-  let bytesReceived = Atomic<Int>(0)
-  let bytesSent = Atomic<Int>(0)
-
-  func add(to sum: inout ServerStatistics) {
-    sum.connections += connections.load(ordering: .relaxed)
-    sum.webSockets += webSockets.load(ordering: .relaxed)
-    sum.accepted += accepted.load(ordering: .relaxed)
-    sum.acceptPauses += acceptPauses.load(ordering: .relaxed)
-    sum.refusedRequests += refusedRequests.load(ordering: .relaxed)
-    sum.cutConnections += cutConnections.load(ordering: .relaxed)
-    sum.tlsHandshakes += tlsHandshakes.load(ordering: .relaxed)
-    sum.tlsFailures += tlsFailures.load(ordering: .relaxed)
-    sum.calmedConnections += calmedConnections.load(ordering: .relaxed)
-    sum.bytesReceived += bytesReceived.load(ordering: .relaxed)
-    sum.bytesSent += bytesSent.load(ordering: .relaxed)
-  }
+  let enhanceYourCalm = Atomic<Int>(0)
 }
 
-extension Atomic where Value == Int {
-  /// Adds on the one thread that writes this counter.
-  borrowing func bump(_ amount: Int = 1) {
-    // One writer: a plain load and store cost a fraction of a locked addition.
-    store(load(ordering: .relaxed) &+ amount, ordering: .relaxed)
+extension ServerStatistics {
+  /// Adds the counters of one loop.
+  mutating func add(_ loop: LoopStatistics, _ connections: ConnectionStatistics) {
+    self.connections += connections.open.value
+    webSockets += loop.webSockets.value
+    accepted += loop.accepted.value
+    acceptPauses += loop.acceptPauses.value
+    refusedRequests += loop.refusedRequests.value
+    cutConnections += connections.cut.value
+    tlsHandshakes += connections.tlsHandshakes.value
+    tlsFailures += connections.tlsFailures.value
+    enhanceYourCalm += loop.enhanceYourCalm.value
+    bytesReceived += connections.bytesReceived.value
+    bytesSent += connections.bytesSent.value
   }
 }

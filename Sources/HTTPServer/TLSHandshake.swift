@@ -1,23 +1,46 @@
-/// A connection whose TLS handshake is under way: nothing is understood yet, and time is short.
-final class TLSHandshake: ConnectionProtocol {
-  /// The connection lets go of this object when it ends, which breaks the cycle.
-  private let connection: Connection
-  private let since: UInt64
+internal import HTTPProtocol
+internal import Time
+internal import Transport
 
-  init(_ connection: Connection) {
+/// A connection whose TLS handshake is under way: nothing is understood yet, and time is short.
+final class TLSHandshake: DrainableProtocol {
+  /// The connection releases this object when it ends, which breaks the cycle.
+  private let connection: Connection
+  private let server: ServerLoop
+  private let deadline: Int64
+
+  init(_ connection: Connection, _ server: ServerLoop) {
     self.connection = connection
-    since = connection.loop.now
+    self.server = server
+    deadline = connection.loop.now(after: server.core.options.headerTimeout)
   }
 
   func received(_ input: RawSpan) {}
+
+  func secured() {
+    guard connection.tls?.speaks("h2") == true else {
+      return connection.become(HTTP1Connection(connection, server))
+    }
+    guard let http2 = HTTP2Connection(connection, server) else { return connection.close() }
+    connection.become(http2)
+  }
+
+  func tlsFailed(_ failure: TLSFailure) {
+    guard failure == .plainRequest, let tls = connection.tls else { return }
+    // It goes out as it is: nothing of this session is sealed any more.
+    let text = "The plain HTTP request was sent to the HTTPS port.\n"
+    Response(.badRequest, type: "text/plain", text: text).serializeHead(
+      into: &tls.output, date: server.dateLine, keepAlive: false, version10: false,
+      headOnly: false)
+    tls.output += text.utf8
+  }
 
   func peerEnded() { connection.close() }
 
   func drained() {}
 
   func tick() {
-    let limit = connection.loop.server.options.headerTimeout.milliseconds
-    if connection.loop.now - since > limit { connection.cut() }
+    if connection.loop.now > deadline { connection.cut() }
   }
 
   func drain() { connection.close() }

@@ -1,8 +1,9 @@
 internal import Cryptography
 internal import Glibc
 internal import Threading
+internal import Transport
 
-/// What a server shows to its TLS clients, which can be replaced while it serves.
+/// The credentials that a server shows to its TLS clients, which can be replaced while it serves.
 final class TLSIdentity: Sendable {
   private struct State {
     var credentials: TLSCredentials
@@ -10,8 +11,8 @@ final class TLSIdentity: Sendable {
     var madeAt: Int
   }
 
-  /// How long a context is used, in seconds. Each has ticket keys of its own: what was recorded can't be read with the
-  /// keys that a later thief finds.
+  /// The time that a context is used, in seconds. Each has ticket keys of its own, so that recorded traffic can't be
+  /// read with keys that are stolen later.
   private static let lifetime = 12 * 3600
 
   private let state: Lock<State>
@@ -19,7 +20,7 @@ final class TLSIdentity: Sendable {
   init(_ credentials: TLSCredentials) throws(TLSError) {
     state = Lock(
       State(
-        credentials: credentials, context: try TLSContext(credentials), madeAt: time(nil)))
+        credentials: credentials, context: try .server(credentials), madeAt: time(nil)))
   }
 
   /// The context for a new connection.
@@ -27,7 +28,7 @@ final class TLSIdentity: Sendable {
     let now = time(nil)
     return state.withLock { state in
       if now - state.madeAt > TLSIdentity.lifetime,
-        let next = try? TLSContext(state.credentials)
+        let next = try? TLSContext.server(state.credentials)
       {
         state.context = next
         state.madeAt = now
@@ -41,7 +42,7 @@ final class TLSIdentity: Sendable {
 
   /// Uses other credentials for connections that come from now on.
   func replace(by credentials: TLSCredentials) throws(TLSError) {
-    let context = try TLSContext(credentials)
+    let context = try TLSContext.server(credentials)
     state.withLock { $0 = State(credentials: credentials, context: context, madeAt: time(nil)) }
   }
 }

@@ -1,25 +1,36 @@
-/// How an accepted WebSocket is run.
+internal import HTTPProtocol
+
+/// The limits and the handler of an accepted WebSocket.
 public struct WebSocketAcceptance: Sendable {
   /// The longest message taken, in bytes; a longer one closes with 1009.
   public var maximumMessage = 1 << 20
-  /// How long a message may take; one that isn't finished by then closes with 1008.
+  /// The time in which a message must be finished; the session of one that isn't is closed with 1008.
   ///
-  /// It gets as long again if it has grown by ``messageProgress`` meanwhile. So a connection holds memory for a
+  /// A message gets as long again if it has grown by ``messageProgress`` meanwhile. So a connection holds memory for a
   /// message only while it goes on sending, and not for ever, as ``maximumMessage`` comes nearer each time; and a
-  /// mobile link of 35 kbit/s is fast enough for any message. Who sends all but the end at once is closed after
-  /// twice this time.
+  /// mobile link of 35 kbit/s is fast enough for any message. A peer that sends all but the end at once is closed
+  /// after twice this time.
   public var messageTime: Duration = .seconds(60)
-  /// By how many bytes a message must grow in ``messageTime``, unless it is finished.
+  /// The number of bytes that a message must grow by in ``messageTime``, unless it is finished.
   public var messageProgress = 256 << 10
-  /// How many bytes may wait to be sent before the session is closed with 1013.
+  /// The number of bytes that may wait to be sent; with more the session is closed with 1013.
   public var highWaterMark = 4 << 20
-  /// Above how many waiting bytes ``WebSocketHandler/drained()`` is called once they are sent, and only the last of
-  /// the peer's pings is answered, then.
+  /// The number of waiting bytes above which the peer counts as slow: once they are sent,
+  /// ``WebSocketHandler/drained()`` is called, and only the last of the peer's pings is answered.
   public var lowWaterMark = 64 << 10
-  /// How often the server pings; it closes after two unanswered pings.
+  /// The time between pings; after two without a pong the connection is cut.
   public var pingInterval: Duration = .seconds(30)
-  /// The subprotocol that the handshake answers with.
+  /// The subprotocol that the handshake agrees on.
   public var subprotocol: String?
+  /// The limits as the machine takes them.
+  var limits: WebSocketMachine.Limits {
+    var limits = WebSocketMachine.Limits()
+    limits.maximumMessage = maximumMessage
+    limits.messageTime = messageTime
+    limits.messageProgress = messageProgress
+    limits.pingInterval = pingInterval
+    return limits
+  }
   /// Makes the handler of the session, on its loop.
   public var makeHandler: @Sendable (WebSocketSession) -> any WebSocketHandler
 

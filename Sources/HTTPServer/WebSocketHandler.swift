@@ -1,22 +1,22 @@
 public import HTTPProtocol
 
-/// What a WebSocket session's events are told to, always on the session's event loop.
+/// The user of a WebSocket session; all calls come on the session's event loop.
 public protocol WebSocketHandler: AnyObject {
-  /// A whole message came.
+  /// Takes a message.
   ///
-  /// - Parameter message: its bytes, fragments joined; text is valid UTF-8.
+  /// - Parameter message: the whole message, its fragments joined; text is valid UTF-8.
   func received(_ message: WebSocketMessage)
-  /// A ping was sent, behind all that was sent before.
+  /// Takes note that a ping was sent, behind all that was sent before.
   func pinged()
-  /// The peer answered the last ping: all that was sent before it has arrived.
+  /// Takes note that the peer has answered the last ping: all that was sent before it has arrived.
   func ponged()
-  /// What waited to be sent has fallen below the low-water mark.
+  /// Takes note that all that waited above the low-water mark is sent.
   func drained()
-  /// The time that ``WebSocketSession/setTimer(after:)`` was given is over.
+  /// Takes note that the time given to ``WebSocketSession/setTimer(after:)`` is over.
   func timerFired()
-  /// The server is about to stop; the session is closed with 1001 right after this returns.
+  /// Takes note that the server is about to stop; the session is closed with 1001 right after this returns.
   func draining()
-  /// The session is over; nothing is called after this.
+  /// Takes note that the session is over; nothing is called after this.
   ///
   /// - Parameter code: the peer's close code, 1005 for a close frame without one; nil when the connection ended
   ///   without a close frame.

@@ -1,4 +1,5 @@
 public import HTTPProtocol
+public import Transport
 
 /// A reference to an open WebSocket, usable from any thread and harmless after its end.
 public final class WebSocketSession: Sendable {
@@ -13,12 +14,12 @@ public final class WebSocketSession: Sendable {
 
   /// Sends a message; if more than the high-water mark would wait, the session is closed with 1013 instead.
   ///
-  /// - Parameter message: what to send.
+  /// - Parameter message: the message.
   public func send(_ message: WebSocketMessage) {
     withConnection { $0.send(message) }
   }
 
-  /// Begins the close handshake; the peer's answer is awaited for five seconds.
+  /// Begins the close handshake; the peer's close frame is awaited for five seconds.
   ///
   /// - Parameters:
   ///   - code: the close code.
@@ -29,15 +30,15 @@ public final class WebSocketSession: Sendable {
 
   /// Writes what was sent, rather than at the end of the turn; to be called on the session's loop.
   ///
-  /// For those who send to many in one turn: nobody waits until all others have been sent theirs.
+  /// A handler that sends to many sessions in one turn calls this, so that none waits for all others.
   public func flush() {
     if loop.isCurrent { loop.connection(id)?.flush() }
   }
 
   /// Takes no further messages for now; to be called on the session's loop.
   ///
-  /// One message and at most what one read gives are held back, the rest waits in the kernel. Pings
-  /// that come before that message are answered.
+  /// One message and at most as much as one read gives are held back, the rest waits in the kernel. Pings that come
+  /// before that message get their pongs.
   public func pauseReceiving() {
     if loop.isCurrent { current?.pauseReceiving() }
   }
@@ -47,14 +48,14 @@ public final class WebSocketSession: Sendable {
     if loop.isCurrent { current?.resumeReceiving() }
   }
 
-  /// Has ``WebSocketHandler/timerFired()`` called once, some time later; an earlier timer is forgotten.
+  /// Starts the session's timer, which calls ``WebSocketHandler/timerFired()`` once; an earlier start is forgotten.
   ///
-  /// - Parameter duration: how much later; the loop's clock ticks four times a second.
+  /// - Parameter duration: the time until then; the loop's clock ticks four times a second.
   public func setTimer(after duration: Duration) {
     withConnection { $0.setTimer(after: duration) }
   }
 
-  /// How many bytes wait to be sent; to be asked on the session's loop, elsewhere and after the end it is 0.
+  /// The number of bytes that wait to be sent; 0 after the end, and on any other thread than the session's loop.
   public var backlog: Int {
     guard loop.isCurrent else { return 0 }
     return current?.backlog ?? 0

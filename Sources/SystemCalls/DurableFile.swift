@@ -28,7 +28,7 @@ public enum DurableFile {
   /// Puts new content in the place of a file, whole or not at all; blocks on the disk.
   ///
   /// - Parameters:
-  ///   - path: the file; what a link leads to is replaced, not the link.
+  ///   - path: the file; the target of a link is replaced, not the link.
   ///   - bytes: the new content.
   ///   - fallback: the permissions of a file that isn't there yet; else they stay as they are.
   /// - Throws: ``SystemError``; then the file is as it was.
@@ -47,7 +47,7 @@ public enum DurableFile {
     let temporary = "\(target).\(getpid()).new"
     do throws(SystemError) {
       try create(temporary, bytes, mode: mode)
-      // Only root can give a file away; what others replace is theirs.
+      // Only root can give a file away; files that others replace are theirs.
       if isThere { _ = unsafe lchown(temporary, status.st_uid, status.st_gid) }
       guard unsafe rename(temporary, target) == 0 else { throw SystemError(errno) }
     } catch {

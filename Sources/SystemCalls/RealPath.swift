@@ -3,7 +3,7 @@ internal import Glibc
 /// Follows all links of a path.
 ///
 /// - Parameter path: any path, without NUL.
-/// - Returns: the absolute path of what it leads to.
+/// - Returns: the absolute path of the file or folder that it leads to.
 /// - Throws: ``SystemError``; a circle of links gives `ELOOP`.
 public func realPath(_ path: [UInt8]) throws(SystemError) -> [UInt8] {
   let path = path.map { CChar(bitPattern: $0) } + [0]

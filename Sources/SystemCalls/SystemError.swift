@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// A system call failed.
+/// The failure of a system call.
 public struct SystemError: Error, Equatable, CustomStringConvertible {
   /// The value of `errno`.
   public let code: CInt
@@ -10,7 +10,7 @@ public struct SystemError: Error, Equatable, CustomStringConvertible {
   /// - Parameter code: the value.
   public init(_ code: CInt) { self.code = code }
 
-  /// The system's words for it.
+  /// The system's words for the error.
   public var description: String {
     unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: 128) { buffer in
       guard let text = buffer.baseAddress,

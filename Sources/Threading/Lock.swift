@@ -2,14 +2,14 @@ public import Glibc
 
 /// A value that one thread at a time may touch.
 ///
-/// Over `pthread_mutex_t`, which the thread sanitizer knows, where it takes what Synchronization's `Mutex` protects for
+/// It stands on `pthread_mutex_t`, which the thread sanitizer knows; it takes values in Synchronization's `Mutex` for
 /// unprotected. See <doc:0012-lock-over-pthread>.
 @safe
 public struct Lock<Value: ~Copyable>: ~Copyable {
   /// The mutex, and the value behind it: neither may ever move.
   @usableFromInline let memory: UnsafeMutableRawPointer
 
-  /// A lock that nobody holds.
+  /// A free lock.
   ///
   /// - Parameter value: the first value.
   public init(_ value: consuming sending Value) {
@@ -28,11 +28,11 @@ public struct Lock<Value: ~Copyable>: ~Copyable {
     unsafe memory.deallocate()
   }
 
-  /// Waits until nobody else holds the lock, and holds it during a closure.
+  /// Waits until the lock is free, and holds it during a closure.
   ///
-  /// - Parameter body: what to do with the value. It must not take the same lock again, nor wait for anything.
-  /// - Returns: what the closure returns.
-  /// - Throws: what the closure throws.
+  /// - Parameter body: the critical section. It must not take the same lock again, nor wait for anything.
+  /// - Returns: the closure's result.
+  /// - Throws: the closure's error.
   @inlinable
   public borrowing func withLock<Result: ~Copyable, Failure: Error>(
     _ body: (inout sending Value) throws(Failure) -> sending Result
@@ -50,13 +50,13 @@ public struct Lock<Value: ~Copyable>: ~Copyable {
     unsafe (memory + Lock.valueOffset).assumingMemoryBound(to: Value.self)
   }
 
-  /// Where the value lies behind the mutex.
+  /// The offset of the value behind the mutex, in bytes.
   @inlinable static var valueOffset: Int {
     let alignment = MemoryLayout<Value>.alignment
     return unsafe (MemoryLayout<pthread_mutex_t>.size + alignment - 1) / alignment * alignment
   }
 }
 
-// Safe to share: the value is touched by the thread that holds the mutex only, and it came from, and leaves to, nobody
-// who could still reach it.
+// Safe to share: the value is touched only by the thread that holds the mutex, and it comes from and leaves to code that
+// cannot reach it otherwise.
 extension Lock: @unchecked Sendable where Value: ~Copyable {}

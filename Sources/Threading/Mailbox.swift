@@ -21,7 +21,7 @@ public final class Mailbox<Element: Sendable>: Sendable {
   ///
   /// Only one task at a time may wait.
   ///
-  /// - Parameter limit: how long to wait at most.
+  /// - Parameter limit: the longest time to wait.
   /// - Returns: the elements in order; none if the time is over or the task is cancelled.
   public func take(within limit: Duration) async -> [Element] {
     await withTaskCancellationHandler {

@@ -21,9 +21,9 @@ public final class ThreadPool: Sendable {
   ///
   /// - Parameters:
   ///   - name: the name of its threads; the system cuts it after 15 bytes.
-  ///   - width: how many pieces of work run at once, at least one.
-  ///   - queueLimit: how many further pieces may wait.
-  ///   - niceness: how much its threads give way to others, 0 (not at all) to 19.
+  ///   - width: the number of pieces of work that run at once, at least one.
+  ///   - queueLimit: the number of further pieces that may wait.
+  ///   - niceness: the degree to which its threads give way to others, 0 (not at all) to 19.
   public init(
     named name: String, width: Int = ThreadPool.processorCount, queue queueLimit: Int = .max,
     niceness: CInt = 0

@@ -13,7 +13,7 @@ public import SystemCalls
   ///
   /// - Parameters:
   ///   - name: the name that debuggers and `top -H` show; the system cuts it after 15 bytes.
-  ///   - niceness: how much the thread gives way to others, 0 (not at all) to 19.
+  ///   - niceness: the degree to which the thread gives way to others, 0 (not at all) to 19.
   ///   - body: runs on the thread, with all signals left to other threads.
   /// - Throws: ``SystemError`` if the system has no room for a thread.
   public init(

@@ -40,9 +40,9 @@ final class TestSocket: @unchecked Sendable {
       }
     }
     guard result == 0 else { throw Failure(message: "no connection: \(errno)") }
-    let request = WebSocketHandshake.request(
+    let handshake = WebSocketClientHandshake(
       host: "127.0.0.1:\(port)", target: target, nonce: Array(0..<16))
-    try write(request.bytes)
+    try write(handshake.request)
     while true {
       if let end = input.firstRange(of: Array("\r\n\r\n".utf8)) {
         head = String(decoding: input[..<end.lowerBound], as: UTF8.self)
@@ -92,7 +92,8 @@ final class TestSocket: @unchecked Sendable {
 
   func sendClose(_ code: UInt16) throws {
     var frame: [UInt8] = []
-    WebSocketFrame.appendClose(code, mask: 1, to: &frame)
+    WebSocketFrame.append(
+      .close, WebSocketFrame.closePayload(code), mask: 1, to: &frame)
     try write(frame)
   }
 

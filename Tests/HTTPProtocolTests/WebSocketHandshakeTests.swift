@@ -61,7 +61,7 @@ struct WebSocketHandshakeTests {
     #expect(try check([:], more: "Sec-WebSocket-Version: 13\r\n").status == 426)
   }
 
-  @Test func answers() {
+  @Test func responds() {
     #expect(
       WebSocketHandshake.accept(key: Self.key, sha1: sha1) == "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=")
     let response = WebSocketHandshake.response(key: Self.key, subprotocol: "chat", sha1: sha1)
@@ -71,30 +71,58 @@ struct WebSocketHandshakeTests {
     #expect(response.fields.first(.upgrade) == "websocket")
   }
 
-  @Test func asksAndTakesTheAnswer() throws {
+  @Test func asksAndTakesTheResponse() throws {
     var fields = HeaderFields()
     fields.append(.secWebSocketProtocol, "chat")
-    let request = WebSocketHandshake.request(
-      host: "a:1", target: "/ws?x", nonce: Array("the sample nonce".utf8), fields: fields)
-    #expect(request.key == Self.key)
-    let head = try head(String(decoding: request.bytes, as: UTF8.self))
+    let handshake = WebSocketClientHandshake(
+      host: "a:1", target: "/ws?x", nonce: Array("the sample nonce".utf8), fields: fields,
+      subprotocols: ["chat"])
+    let head = try head(String(decoding: handshake.request, as: UTF8.self))
     #expect(head.host == "a" && head.target == "/ws?x")
     guard case .accept(let key) = WebSocketHandshake.check(head) else {
       Issue.record("refused")
       return
     }
-    var answer: [UInt8] = []
+    #expect(key == Self.key)
+    var response: [UInt8] = []
     WebSocketHandshake.response(key: key, subprotocol: "chat", sha1: sha1)
-      .serializeHead(into: &answer, date: [], keepAlive: true, version10: false, headOnly: false)
-    let length = answer.count
-    answer += [0x89, 0]
-    for count in 0...answer.count {
+      .serializeHead(into: &response, date: [], keepAlive: true, version10: false, headOnly: false)
+    let length = response.count
+    response += [0x89, 0]
+    for count in 0...response.count {
       #expect(
-        WebSocketHandshake.checkAnswer(
-          Array(answer[..<count]), key: key, subprotocols: ["chat"], sha1: sha1)
-          == (count < length ? .incomplete : .accepted(length: length)))
+        verdict(on: Array(response[..<count]), by: handshake)
+          == (count < length ? .incomplete : .accepted(frames: Array(response[length..<count]))))
     }
-    #expect(WebSocketHandshake.checkAnswer(answer, key: key, sha1: sha1) == .invalid)
+    // Byte by byte.
+    var patient = handshake
+    for (index, byte) in response[..<length].enumerated() {
+      #expect(
+        patient.received([byte].span.bytes, sha1: sha1)
+          == (index + 1 < length ? .incomplete : .accepted(frames: [])))
+    }
+    // Nothing was offered.
+    #expect(verdict(on: response, by: Self.plainHandshake) == .invalid)
+  }
+
+  private static let plainHandshake = WebSocketClientHandshake(
+    host: "a", target: "/", nonce: Array("the sample nonce".utf8))
+
+  private func verdict(
+    on response: [UInt8], by handshake: WebSocketClientHandshake
+  ) -> WebSocketClientHandshake.Verdict {
+    var handshake = handshake
+    return handshake.received(response.span.bytes, sha1: sha1)
+  }
+
+  @Test func sendsFurtherFields() {
+    var fields = HeaderFields()
+    fields.append(.authorization, "Bearer t")
+    let handshake = WebSocketClientHandshake(
+      host: "h:8080", target: "/x?q", nonce: Array("the sample nonce".utf8), fields: fields)
+    let text = String(decoding: handshake.request, as: UTF8.self)
+    #expect(text.hasPrefix("GET /x?q HTTP/1.1\r\nHost: h:8080\r\n"))
+    #expect(text.hasSuffix("Authorization: Bearer t\r\n\r\n"))
   }
 
   private static let accepting =
@@ -104,7 +132,7 @@ struct WebSocketHandshakeTests {
     arguments: [
       ("HTTP/1.1 404 Not Found\r\n\r\n", .refused(.notFound)),
       ("HTTP/1.1 503\r\n\r\n", .refused(.serviceUnavailable)),
-      ("HTTP/1.1 101 \r\n\(accepting)\r\n", .accepted(length: 15 + accepting.utf8.count + 2)),
+      ("HTTP/1.1 101 \r\n\(accepting)\r\nab", .accepted(frames: [0x61, 0x62])),
       ("HTTP/1.1 101 X\r\n\(accepting)Sec-WebSocket-Extensions: x\r\n\r\n", .invalid),
       ("HTTP/1.1 101 X\r\n\(accepting)Upgrade: websocket\r\n\r\n", .invalid),
       ("HTTP/1.1 101 X\r\n\(accepting)Sec-WebSocket-Accept: x\r\n\r\n", .invalid),
@@ -114,9 +142,9 @@ struct WebSocketHandshakeTests {
       ("HTTP/1.0 101 X\r\n\(accepting)\r\n", .invalid), ("HTTP/1.1 0x1 X\r\n\r\n", .invalid),
       ("HTTP/1.1 101X\r\n\(accepting)\r\n", .invalid), ("\r\n\r\n", .invalid),
       (String(repeating: "x", count: 16384), .invalid), ("HTTP/1.1 1", .incomplete),
-    ] as [(String, WebSocketHandshake.Answer)])
-  func checksAnswers(text: String, expected: WebSocketHandshake.Answer) {
-    #expect(
-      WebSocketHandshake.checkAnswer(Array(text.utf8), key: Self.key, sha1: sha1) == expected)
+      ("SSH-2.0-OpenSSH\r\n\r\n", .invalid),
+    ] as [(String, WebSocketClientHandshake.Verdict)])
+  func checksResponses(text: String, expected: WebSocketClientHandshake.Verdict) {
+    #expect(verdict(on: Array(text.utf8), by: Self.plainHandshake) == expected)
   }
 }

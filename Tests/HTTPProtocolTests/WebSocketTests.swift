@@ -193,7 +193,8 @@ struct WebSocketDecoderTests {
         } while !rest.isEmpty
         expected.append(.message(isText ? .text(payload) : .binary(payload)))
       }
-      WebSocketFrame.appendClose(1001, reason: "bye", mask: mask(), to: &bytes)
+      WebSocketFrame.append(
+        .close, WebSocketFrame.closePayload(1001, reason: "bye"), mask: mask(), to: &bytes)
       expected.append(.close(1001, reason: Array("bye".utf8)))
       let cuts = (0..<5).map { _ in Int.random(in: 0...bytes.count, using: &generator) }.sorted()
       #expect(events(bytes, role: role, cuts: cuts) == expected, "seed \(seed)")
@@ -244,7 +245,8 @@ struct WebSocketFrameTests {
   @Test func writesCloses() {
     func close(_ code: UInt16?, _ reason: String = "") -> [UInt8] {
       var bytes: [UInt8] = []
-      WebSocketFrame.appendClose(code, reason: reason, mask: nil, to: &bytes)
+      WebSocketFrame.append(
+        .close, WebSocketFrame.closePayload(code, reason: reason), mask: nil, to: &bytes)
       return bytes
     }
     #expect(close(nil, "x") == [0x88, 0])

@@ -74,7 +74,7 @@ extension HTTP2Tests {
       try? flood.send(to: client)
       try? client.readToEnd()
       client.client.close()
-      #expect(server.eventually { $0.calmedConnections == 1 && $0.connections == 0 })
+      #expect(server.eventually { $0.enhanceYourCalm == 1 && $0.connections == 0 })
       if let last = client.goaways.last { #expect(last.code == 11) }
       gate.open()
     }

@@ -4,6 +4,7 @@ internal import HTTPServer
 internal import Synchronization
 internal import TestSupport
 internal import Testing
+internal import Transport
 
 @Suite("WebSocket over sockets", .ownThreads) struct WebSocketTests {
   /// What a handler was told.

@@ -2,6 +2,7 @@ internal import ApptimistSession
 internal import Cryptography
 internal import HTTPProtocol
 internal import HTTPServer
+internal import Transport
 
 /// Carries out what a ``Session`` wants done, on a WebSocket.
 ///

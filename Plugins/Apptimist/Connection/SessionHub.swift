@@ -2,6 +2,7 @@ internal import ApptimistSession
 internal import Cryptography
 internal import HTTPServer
 internal import Threading
+internal import Transport
 
 /// Tells sessions what comes to their users; it alone knows the sessions of each user.
 final class SessionHub: Sendable {

@@ -1,6 +1,7 @@
 internal import HTTPProtocol
 internal import HTTPServer
 internal import MsgrMessages
+internal import Transport
 
 /// A device's open connection, which brings its user's messages and sends the messages that the device writes.
 ///

@@ -1,46 +1,50 @@
 public import HTTPProtocol
-internal import Synchronization
+internal import SystemCalls
+internal import Transport
 
 /// Opens WebSockets; all of one client share one thread, which ends with the last of them and the client.
 public final class WebSocketClient: Sendable {
   private let options: WebSocketOptions
-  private let loop: WebSocketLoop
-  private let lastID = Atomic<UInt64>(0)
+  let loop: EventLoop
 
   /// A client with a thread of its own.
   ///
-  /// - Parameter options: times, limits, and whom to trust.
+  /// - Parameter options: times, limits, and the authorities to trust.
   /// - Throws: `.outOfResources`.
   public init(_ options: WebSocketOptions = WebSocketOptions()) throws(WebSocketError) {
     self.options = options
-    loop = try WebSocketLoop()
-    try loop.start()
+    do throws(SystemError) {
+      loop = try EventLoop(named: "awd-websocket")
+      try loop.start()
+    } catch {
+      throw WebSocketError(.outOfResources, "the system has no room for an event loop: \(error)")
+    }
   }
 
-  deinit { loop.post(.stop) }
+  deinit {
+    loop.execute { [loop] in loop.end() }
+  }
 
   /// Opens a WebSocket.
   ///
   /// - Parameters:
-  ///   - url: where to.
+  ///   - url: the server's address.
   ///   - fields: further fields of the request, such as `Authorization`.
   /// - Returns: the WebSocket, after the server accepted the handshake.
-  /// - Throws: ``WebSocketError``; `.refused` with the status where the server answered otherwise,
-  ///   `.cancelled` if the task is cancelled meanwhile.
+  /// - Throws: ``WebSocketError``; `.refused` with the status of another response, `.cancelled` if the task is
+  ///   cancelled meanwhile.
   public nonisolated(nonsending) func connect(
     to url: WebSocketURL, fields: HeaderFields = HeaderFields()
   ) async throws(WebSocketError) -> WebSocket {
-    let id = lastID.wrappingAdd(1, ordering: .relaxed).newValue
     let state = WebSocketState(options)
-    loop.post(.open(id, url, fields, options, state))
+    let link = WebSocketLink(url, fields, options, state, on: loop)
+    loop.execute { link.connect() }
     do throws(WebSocketError) {
       try await state.opened()
     } catch {
-      if error == .cancelled { loop.post(.abort(id)) }
+      if error == .cancelled { loop.execute { link.abort(.cancelled) } }
       throw error
     }
-    return WebSocket(url, self, id: id, state)
+    return WebSocket(url, self, link, state)
   }
-
-  func post(_ message: WebSocketLoop.Message) { loop.post(message) }
 }

@@ -1,8 +1,8 @@
 public import HTTPProtocol
 
-/// Why there is no WebSocket, or no longer one. Neither a query, a field nor a message is in its text.
+/// The reason for which there is no WebSocket, or no longer one. Its text has neither a query, a field nor a message.
 public struct WebSocketError: Error, Sendable, Hashable {
-  /// What failed, for programs.
+  /// The kinds of failure, for programs.
   public enum Code: Sendable, Hashable {
     /// The host's name has no address.
     case unknownHost
@@ -10,9 +10,9 @@ public struct WebSocketError: Error, Sendable, Hashable {
     case notConnected
     /// TLS failed: as a rule the server's certificate isn't trusted.
     case tls
-    /// The server answered the handshake with another status than 101.
+    /// The server responded to the handshake with another status than 101.
     case refused(Status)
-    /// What came is no WebSocket.
+    /// The peer does not speak the WebSocket protocol.
     case malformed
     /// A message is longer than it may be.
     case tooLarge
@@ -28,9 +28,9 @@ public struct WebSocketError: Error, Sendable, Hashable {
     case outOfResources
   }
 
-  /// What failed, for programs.
+  /// The kind of failure, for programs.
   public let code: Code
-  /// What failed, for people.
+  /// The failure in words, for people.
   public let message: String
 
   init(_ code: Code, _ message: String) {
@@ -38,10 +38,10 @@ public struct WebSocketError: Error, Sendable, Hashable {
     self.message = message
   }
 
-  /// Compares what failed, not the text.
+  /// Compares the kinds of failure, not the texts.
   public static func == (left: Self, right: Self) -> Bool { left.code == right.code }
 
-  /// Hashes what failed.
+  /// Hashes the kind of failure.
   public func hash(into hasher: inout Hasher) { hasher.combine(code) }
 
   static let cancelled = WebSocketError(.cancelled, "the task was cancelled")
@@ -55,10 +55,10 @@ extension WebSocketError: CustomStringConvertible {
   public var description: String { message }
 }
 
-/// How a WebSocket ended.
+/// The way in which a WebSocket ended.
 public enum WebSocketEnd: Sendable, Hashable {
-  /// By a close frame of the server: its code, 1005 if it gave none, and its reason.
+  /// The server sent a close frame: its code, 1005 if it gave none, and its reason.
   case closed(UInt16, reason: String)
-  /// Otherwise.
+  /// The connection failed.
   case failed(WebSocketError)
 }

@@ -1,12 +1,12 @@
 internal import HTTPProtocol
 internal import Threading
 
-/// What the loop's thread and the tasks that use a ``WebSocket`` share.
+/// The part of a ``WebSocket`` that its loop and the tasks that use it share.
 final class WebSocketState: Sendable {
   private struct Values {
     var isOpen = false
     var end: WebSocketEnd?
-    /// What came and wasn't taken.
+    /// The messages that came and weren't taken.
     var messages = Queue<WebSocketMessage>()
     var receivedBytes = 0
     /// Whether the socket isn't read because too much waits here.
@@ -15,7 +15,7 @@ final class WebSocketState: Sendable {
     var posted = 0
     /// Bytes that the socket hasn't taken yet.
     var unsent = 0
-    /// Counts the changes that somebody may wait for.
+    /// The number of changes that tasks may wait for.
     var version: UInt64 = 0
     var waiters: [UInt64: CheckedContinuation<Void, Never>] = [:]
     var lastWaiter: UInt64 = 0
@@ -32,10 +32,10 @@ final class WebSocketState: Sendable {
 
   // MARK: - The loop's side
 
-  /// The handshake is done.
+  /// Takes note that the handshake is done.
   func open() { change { $0.isOpen = true } }
 
-  /// Messages came.
+  /// Takes messages that came.
   ///
   /// - Returns: whether the socket is to be read on.
   func deliver(_ messages: [WebSocketMessage]) -> Bool {
@@ -49,13 +49,22 @@ final class WebSocketState: Sendable {
     }
   }
 
-  /// The WebSocket is over; the first end counts.
+  /// Takes note that the WebSocket is over; the first end counts.
   func end(_ end: WebSocketEnd) { change { $0.end = $0.end ?? end } }
 
-  /// The loop took a message to send.
-  func taken(_ count: Int) { values.withLock { $0.posted -= count } }
+  /// Takes note that the loop has been given a message to send.
+  ///
+  /// - Parameters:
+  ///   - count: its length in bytes.
+  ///   - unsent: the number of bytes that the socket has not taken yet, or nil if the message is dropped.
+  func handedOver(_ count: Int, unsent: Int? = nil) {
+    values.withLock { values in
+      values.posted -= count
+      values.unsent = unsent ?? values.unsent
+    }
+  }
 
-  /// The socket took bytes.
+  /// Takes note that the socket took bytes.
   func wrote(unsent: Int) {
     let isFull = values.withLock { values in
       let isFull = values.posted + values.unsent > sendLimit
@@ -118,7 +127,7 @@ final class WebSocketState: Sendable {
     try await wait { $0.end }
   }
 
-  /// How the WebSocket ended, once it has.
+  /// The way in which the WebSocket ended, once it has.
   var end: WebSocketEnd? { values.withLock { $0.end } }
 
   // MARK: - Waiting
@@ -173,10 +182,6 @@ final class WebSocketState: Sendable {
     if case .failed(let error) = end { error } else { .closed }
   }
 
-  /// What a waiting message counts: an empty one is no nothing.
-  private static func cost(_ message: WebSocketMessage) -> Int {
-    switch message {
-    case .text(let bytes), .binary(let bytes): bytes.count + 64
-    }
-  }
+  /// The memory that a waiting message takes, in bytes; an empty one takes some too.
+  private static func cost(_ message: WebSocketMessage) -> Int { message.bytes.count + 64 }
 }

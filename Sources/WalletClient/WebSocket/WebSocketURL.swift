@@ -8,7 +8,7 @@ public struct WebSocketURL: Sendable, Hashable {
   public let port: UInt16
   /// The path, which begins with a slash.
   public let path: String
-  /// What follows the question mark, or nil without one.
+  /// The part behind the question mark, or nil without one.
   public var query: String? {
     didSet { if !Self.isPrintable(query ?? "") { query = oldValue } }
   }
@@ -45,7 +45,7 @@ public struct WebSocketURL: Sendable, Hashable {
     return port == (isSecure ? 443 : 80) ? name : "\(name):\(port)"
   }
 
-  /// What the request line asks for: path and query.
+  /// The target of the request line: path and query.
   var target: String { query.map { "\(path)?\($0)" } ?? path }
 
   private static func isPrintable(_ text: String) -> Bool {
@@ -75,7 +75,7 @@ public struct WebSocketURL: Sendable, Hashable {
     return (String(host), port)
   }
 
-  /// Letters, digits, `-`, `.` and `_`: what names and IPv4 addresses are made of.
+  /// Whether a byte may stand in a name or an IPv4 address: letters, digits, `-`, `.` and `_`.
   private static func isNameByte(_ byte: UInt8) -> Bool {
     switch byte {
     case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),

@@ -1,18 +1,19 @@
 internal import HTTPProtocol
 
-/// A connection whose bytes are sealed on their way to the socket.
-///
-/// The queue holds what is not sealed yet: a large answer to a slow reader is sealed piece by piece as it reads, so that
-/// it takes no more memory than without TLS.
+// TLS: bytes are sealed on their way to the socket.
+//
+// The queue holds what is not sealed yet: a large response to a slow reader is sealed piece by piece as it reads, so that
+// it takes no more memory than without TLS.
 extension Connection {
-  /// How many bytes are sealed before the socket is asked to take them: whole records that fit into a loop's buffer.
+  /// The number of bytes that are sealed before the socket is asked to take them: whole records that fit into a loop's
+  /// buffer.
   private static let sealedLimit = 48 << 10
 
   /// Takes sealed bytes from the socket.
-  func receive(_ bytes: UnsafeRawBufferPointer, through tls: TLSSession) {
+  func receive(_ bytes: UnsafeRawBufferPointer, through tls: TLSEndpoint) {
     unsafe tls.withInput(bytes) {
-      guard tls.isEstablished || establish(tls) else { return }
-      while life == .open {
+      guard tls.isEstablished || shakeHands(tls) else { return }
+      while isReceiving {
         let room = unsafe loop.openedBuffer
         switch unsafe tls.read(into: room) {
         case .bytes(let count):
@@ -22,9 +23,7 @@ extension Connection {
         case .ended:
           protocolHandler?.peerEnded()
           return
-        case .failed:
-          loop.statistics.tlsFailures.bump()
-          finish()
+        case .failed: fail(.protocolViolated)
         }
       }
     }
@@ -34,37 +33,28 @@ extension Connection {
 
   /// Carries the handshake on.
   ///
-  /// - Returns: whether it is complete.
-  private func establish(_ tls: TLSSession) -> Bool {
+  /// - Returns: whether it is complete, and the connection still open.
+  @discardableResult
+  func shakeHands(_ tls: TLSEndpoint) -> Bool {
     switch tls.handshake() {
     case .established:
       loop.statistics.tlsHandshakes.bump()
-      if !tls.isHTTP2 {
-        become(HTTP1Connection(self))
-      } else if let http2 = HTTP2Connection(self) {
-        become(http2)
-      } else {
-        close()
-      }
+      protocolHandler?.secured()
       return life == .open
     case .needsInput: return false
-    case .plainRequest:
-      // It goes out as it is: nothing of this session is sealed any more.
-      let text = "The plain HTTP request was sent to the HTTPS port.\n"
-      let answer = Response(.badRequest, type: "text/plain", text: text)
-      answer.serializeHead(
-        into: &tls.output, date: loop.dateLine, keepAlive: false, version10: false,
-        headOnly: false)
-      tls.output += text.utf8
-      fallthrough
-    case .failed:
-      loop.statistics.tlsFailures.bump()
-      finish()
+    case .failed(let failure):
+      fail(failure)
       return false
     }
   }
 
-  func write(_ bytes: Bytes, through tls: TLSSession) {
+  private func fail(_ failure: TLSFailure) {
+    loop.statistics.tlsFailures.bump()
+    protocolHandler?.tlsFailed(failure)
+    finish()
+  }
+
+  func write(_ bytes: Bytes, through tls: TLSEndpoint) {
     queueStaged(from: 0)
     append(bytes, from: 0)
     sendSealed(tls)
@@ -73,7 +63,7 @@ extension Connection {
   /// Seals and sends what was staged, or what has gathered while a write was under way.
   ///
   /// - Parameter isAfterWrite: whether a write has just been completed.
-  func flush(through tls: TLSSession, isAfterWrite: Bool = false) {
+  func flush(through tls: TLSEndpoint, isAfterWrite: Bool = false) {
     guard life == .open || life == .finishing, inFlight.isEmpty else { return finishIfWritten() }
     let hadOutput = isAfterWrite || !staged.isEmpty || !queue.isEmpty || !tls.output.isEmpty
     if queue.isEmpty, !staged.isEmpty {
@@ -91,7 +81,7 @@ extension Connection {
   }
 
   /// Seals the queue piece by piece and sends it until the socket takes no more.
-  func sendSealed(_ tls: TLSSession) {
+  func sendSealed(_ tls: TLSEndpoint) {
     guard inFlight.isEmpty else { return }
     defer { giveBackSealed(tls) }
     while seal(tls), !tls.output.isEmpty {
@@ -110,7 +100,7 @@ extension Connection {
   /// Seals as much of the queue as is sent at a time.
   ///
   /// - Returns: whether the connection goes on.
-  private func seal(_ tls: TLSSession) -> Bool {
+  private func seal(_ tls: TLSEndpoint) -> Bool {
     while case let room = Connection.sealedLimit - tls.output.count, room > 0,
       let (bytes, offset) = queue.first
     {
@@ -126,7 +116,7 @@ extension Connection {
     return true
   }
 
-  private func giveBackSealed(_ tls: TLSSession) {
+  private func giveBackSealed(_ tls: TLSEndpoint) {
     guard tls.output.isEmpty, tls.output.capacity > 0 else { return }
     var buffer: [UInt8] = []
     swap(&buffer, &tls.output)

@@ -1,35 +1,36 @@
 internal import CNghttp2
 internal import HTTPProtocol
+internal import Transport
 
-/// What a peer is answered: handlers called, and nghttp2's callbacks for frames that are sent.
+// Responses: handlers' calls, and nghttp2's callbacks for frames that are sent.
 extension HTTP2Connection {
-  /// A whole request is there: answers it, or starts the task that will.
-  func answer(_ stream: HTTP2Stream) {
+  /// Responds to a whole request, or starts the task that will.
+  func respond(_ stream: HTTP2Stream) {
     guard let (head, plan) = stream.exchange else { return }
     let request = Request(
       head: head, body: stream.body,
       origin: RequestOrigin(
-        peer: connection.peer, isSecure: connection.tls != nil, id: loop.nextRequestID()))
+        peer: connection.peer, isSecure: connection.tls != nil, id: server.nextRequestID()))
     stream.body = []
     switch plan {
     case .respond(_, let handler): respond(handler(request), to: stream)
     case .task(_, let handler):
-      stream.state = .answering
+      stream.state = .responding
       runningTasks += 1
       let (connectionID, id) = (connection.id, stream.id)
       // The task holds the body, also when the stream ends before it does.
       let held = stream.reserved
       stream.reserved = 0
-      Task(executorPreference: loop) { [loop] in
+      Task(executorPreference: loop) { [loop, server] in
         let response = await handler(request)
-        loop.server.releaseBody(held)
+        server.core.releaseBody(held)
         loop.connection(connectionID)?.deliver(response, to: id)
       }
     case .refuse, .webSocket: break
     }
   }
 
-  /// Sends the answer of a task.
+  /// Sends the response of a task.
   func deliver(_ response: Response, to id: Int32) {
     runningTasks -= 1
     if let stream = streams[id] { respond(response, to: stream) }
@@ -37,7 +38,7 @@ extension HTTP2Connection {
   }
 
   func refuse(_ failure: RequestFailure, _ stream: HTTP2Stream) {
-    loop.statistics.refusedRequests.bump()
+    server.statistics.refusedRequests.bump()
     var response = Response(failure.status)
     if failure.status == .serviceUnavailable { response.fields.append(.retryAfter, "1") }
     respond(response, to: stream)
@@ -46,13 +47,13 @@ extension HTTP2Connection {
   func respond(_ response: Response, to stream: HTTP2Stream) {
     release(stream)
     stream.body = []
-    stream.state = .answered
-    // Its `Upgrade` can't be said in HTTP/2, but that HTTP/1.1 is needed can (RFC 9113 section 7).
+    stream.state = .responded
+    // HTTP/2 has no `Upgrade`, but a code for requests that need HTTP/1.1 (RFC 9113 section 7).
     guard response.status != .upgradeRequired else {
       session?.reset(stream.id, NGHTTP2_HTTP_1_1_REQUIRED)
       return
     }
-    var fields = HTTP2Fields(response, date: loop.dateLine, headOnly: stream.isHead)
+    var fields = HTTP2Fields(response, date: server.dateLine, headOnly: stream.isHead)
     let hasBody = !stream.isHead && !response.status.forbidsBody && response.body.count > 0
     if hasBody {
       stream.payload = response.body
@@ -65,38 +66,38 @@ extension HTTP2Connection {
     }
   }
 
-  /// Bytes of a stream's answer that wait to be sent.
+  /// The number of bytes of a stream's response that wait to be sent.
   func remaining(of id: Int32) -> Int { streams[id]?.remaining ?? 0 }
 
   /// Writes a DATA frame whose header nghttp2 made.
   func sendBody(_ count: Int, of id: Int32, behind header: UnsafeBufferPointer<UInt8>) {
     allowance.credit(.sentData)
-    windowSent += count
+    sentBody += count
     connection.stage { output in
       unsafe output.append(contentsOf: header)
       streams[id]?.takePayload(count, into: &output)
     }
   }
 
-  /// A frame was sent.
+  /// Takes note that a frame was sent.
   func sent(_ header: nghttp2_frame_hd) {
     if header.type == UInt8(NGHTTP2_GOAWAY.rawValue), leavingSince != nil, !isLastStreamSaid {
-      // Its answer tells that the peer knows. It would overtake what it were queued with.
+      // Its acknowledgement tells that the peer knows. Queued together with the notice it would overtake that.
       session?.ping()
     }
     let isEnd =
       header.type <= UInt8(NGHTTP2_HEADERS.rawValue)
       && header.flags & UInt8(NGHTTP2_FLAG_END_STREAM.rawValue) != 0
     guard isEnd, let stream = streams[header.stream_id] else { return }
-    allowance.credit(.sentAnswer)
+    allowance.credit(.sentResponse)
     if let session, !session.hasEnded(stream.id) {
       stream.lingerDeadline = loop.now + HTTP2Connection.lingerTimeout
     }
   }
 
-  /// Drops what comes of a request that is answered already.
+  /// Drops what comes of a request after its response.
   ///
-  /// It need not be taken (RFC 9113 section 8.1), but many clients don't look at the answer when the stream is reset
+  /// It need not be taken (RFC 9113 section 8.1), but many clients don't look at the response when the stream is reset
   /// while they send. The stream stays one of those that a peer may have under way.
   func discard(_ count: Int, of stream: HTTP2Stream) {
     discarded += count
@@ -105,7 +106,7 @@ extension HTTP2Connection {
     }
   }
 
-  /// Ends the streams whose requests don't end although they have been answered.
+  /// Ends the streams whose requests don't end although they have been responded to.
   func endLingeringStreams() {
     for (id, stream) in streams {
       guard let deadline = stream.lingerDeadline, loop.now > deadline else { continue }
@@ -124,7 +125,7 @@ extension HTTP2Connection {
 }
 
 extension Connection {
-  /// Sends the answer of a task on one stream of HTTP/2.
+  /// Sends the response of a task on one stream of HTTP/2.
   func deliver(_ response: Response, to stream: Int32) {
     (protocolHandler as? HTTP2Connection)?.deliver(response, to: stream)
   }

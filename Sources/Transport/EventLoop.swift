@@ -1,19 +1,19 @@
 internal import CUV
 internal import Glibc
-internal import HTTPProtocol
 internal import Synchronization
-internal import SystemCalls
+public import SystemCalls
 internal import Threading
+internal import Time
 
-/// One libuv loop on a thread of its own: the connections that were accepted there live and die on it.
+/// A libuv loop on a thread of its own, and the connections that live and die on it.
 ///
-/// It is the executor of the tasks that answer their requests, so that a handler's state needs no lock.
+/// It is the executor of the tasks that belong to its connections, so that their state needs no lock.
 @safe
 public final class EventLoop: TaskExecutor, @unchecked Sendable {
-  // Safe to share: other threads only touch `mailbox`, `threadID`, `statistics` and constants; all else belongs to
-  // the loop's own thread.
+  // Safe to share: other threads only touch `mailbox`, `threadID`, `statistics`, `wakeUp` (uv_async_send may be called
+  // from anywhere) and constants; all else belongs to the loop's own thread once that has started.
 
-  /// What other threads ask of the loop.
+  /// Work that another thread, or the present turn, leaves to the loop.
   private enum Work {
     case job(UnownedJob)
     case call(@Sendable () -> Void)
@@ -25,56 +25,55 @@ public final class EventLoop: TaskExecutor, @unchecked Sendable {
     var isClosed = false
   }
 
-  let server: ServerCore
-  let statistics = LoopStatistics()
+  /// The counters of the loop's connections.
+  public let statistics = ConnectionStatistics()
+  private let name: String
   private let mailbox = Lock(Mailbox())
   private let threadID = Atomic<UInt>(0)
 
-  private let loop = UnsafeMutablePointer<uv_loop_t>.allocate(capacity: 1)
+  let loop = UnsafeMutablePointer<uv_loop_t>.allocate(capacity: 1)
   private let wakeUp = UnsafeMutablePointer<uv_async_t>.allocate(capacity: 1)
   private let clock = UnsafeMutablePointer<uv_timer_t>.allocate(capacity: 1)
-  private var listeners: [Listener] = []
   private var onEnd: (@Sendable () -> Void)?
 
   private var connections: [Connection?] = []
   private var freeSlots: [UInt32] = []
   private var generation: UInt32 = 0
   private var openConnections = 0
+  /// The moment at which connections that are still open are reset; nil unless the loop is to end.
+  private var endDeadline: Int64?
 
-  // Each pair changes places, so that what a piece of work asks for goes into the next round.
+  // Each pair changes places, so that the requests of a piece of work go into the next round.
   private var localWork: [Work] = []
   private var performing: [Work] = []
   private var unflushed: [Connection] = []
   private var flushing: [Connection] = []
   private var spareBuffers: [[UInt8]] = []
-  private var requestCount: UInt64 = 0
-  private let index: Int
-  private let requestBase: UInt64
 
-  /// What sockets are read into; shared by all connections of the loop, valid for one callback.
-  private let readBuffer = UnsafeMutableRawBufferPointer.allocate(
-    byteCount: 64 << 10, alignment: 64)
+  /// The memory that sockets are read into; shared by all connections of the loop, valid for one callback.
+  let readBuffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 << 10, alignment: 64)
 
-  /// What TLS opens is put here; shared by all connections of the loop, valid for one callback.
-  let openedBuffer = UnsafeMutableRawBufferPointer.allocate(
-    byteCount: 64 << 10, alignment: 64)
+  /// The memory that TLS opens records into; shared by all connections of the loop, valid for one callback.
+  let openedBuffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 << 10, alignment: 64)
 
-  private(set) var isDraining = false
-  private var drainDeadline: UInt64 = .max
-  private var date = HTTPDate(0)
-  private var datePrepared: [UInt8] = []
+  private static let tickMilliseconds: UInt64 = 250
 
-  init(server: ServerCore, index: Int) throws(ServerError) {
+  /// Makes a loop that does not run yet.
+  ///
+  /// - Parameter name: the name of its thread, which the system cuts after 15 bytes.
+  /// - Throws: ``SystemError`` if the system lacks descriptors or memory.
+  public init(named name: String) throws(SystemError) {
     // Before all is set, so that no `deinit` runs on a loop that does not exist.
-    let failed = unsafe uv_loop_init(loop)
-    guard failed == 0 else { throw .noEventLoop(failed) }
-    self.server = server
-    self.index = index
-    requestBase = UInt64(index) << 48
-    unsafe uv_async_init(loop, wakeUp) { handle in
-      guard let handle = unsafe handle else { return }
-      unsafe EventLoop.of(handle.pointee.data).workArrived()
+    var failed = unsafe uv_loop_init(loop)
+    guard failed == 0 else { throw SystemError(-failed) }
+    failed = unsafe uv_async_init(loop, wakeUp) { handle in
+      unsafe EventLoop.of(handle?.pointee.data).workArrived()
     }
+    guard failed == 0 else {
+      unsafe uv_loop_close(loop)
+      throw SystemError(-failed)
+    }
+    self.name = name
     unsafe uv_timer_init(loop, clock)
     unsafe wakeUp.pointee.data = Unmanaged.passUnretained(self).toOpaque()
     unsafe clock.pointee.data = Unmanaged.passUnretained(self).toOpaque()
@@ -100,28 +99,18 @@ public final class EventLoop: TaskExecutor, @unchecked Sendable {
 
   // MARK: - Life
 
-  /// Starts the loop's thread, which takes connections from the given sockets.
+  /// Starts the loop's thread, with all signals left to other threads: a write to a broken connection raises SIGPIPE
+  /// here.
   ///
-  /// - Parameters:
-  ///   - sockets: listening sockets that the loop owns from now on.
-  ///   - onEnd: called on the loop's thread as its last act.
-  /// - Throws: `.noEventLoop` without room for a thread; then the sockets are closed, and the loop has ended.
-  func start(
-    sockets: [ListeningSocket], onEnd: @escaping @Sendable () -> Void
-  ) throws(ServerError) {
+  /// - Parameter onEnd: called on the loop's thread as its last act.
+  /// - Throws: ``SystemError`` if the system has no room for a thread; then the loop has ended.
+  public func start(onEnd: @escaping @Sendable () -> Void = {}) throws(SystemError) {
     self.onEnd = onEnd
-    listeners = sockets.map { unsafe Listener($0, loop: self, on: loop) }
-    unsafe uv_timer_start(
-      clock,
-      { handle in
-        guard let handle = unsafe handle else { return }
-        unsafe EventLoop.of(handle.pointee.data).tick()
-      }, EventLoop.tickMilliseconds, EventLoop.tickMilliseconds)
-    do throws(SystemError) { _ = try WorkerThread(named: "awd-loop-\(index)") { self.run() } } catch
-    {
-      drain(within: 0)
+    do throws(SystemError) { _ = try WorkerThread(named: name) { self.run() } } catch {
+      closeOwnHandles()
+      self.onEnd = nil
       run()
-      throw .noEventLoop(-error.code)
+      throw error
     }
   }
 
@@ -133,7 +122,7 @@ public final class EventLoop: TaskExecutor, @unchecked Sendable {
     onEnd = nil
   }
 
-  /// Lets go of what came too late. The system may give this thread's identifier to another one.
+  /// Hands over work that came too late. The system may give this thread's identifier to another one.
   private func retire() {
     threadID.store(0, ordering: .relaxed)
     let late = mailbox.withLock { mailbox in
@@ -150,53 +139,41 @@ public final class EventLoop: TaskExecutor, @unchecked Sendable {
     if case .job(let job) = work { globalConcurrentExecutor.enqueue(job) }
   }
 
-  /// Stops accepting, lets every connection finish, and ends the loop; at the deadline what is left is cut.
+  /// Ends the loop once its last connection has ended; to be called on the loop.
   ///
-  /// - Parameter milliseconds: how long connections may take.
-  func drain(within milliseconds: UInt64) {
-    guard !isDraining else { return }
-    isDraining = true
-    drainDeadline = now + milliseconds
-    for listener in listeners { listener.close() }
-    listeners = []
-    for connection in connections { connection?.drain() }
+  /// - Parameter limit: the time that connections have before they are reset, or nil for any time.
+  public func end(within limit: Duration? = nil) {
+    guard endDeadline == nil else { return }
+    endDeadline = limit.map { now(after: $0) } ?? .max
     endIfDone()
   }
 
   private func endIfDone() {
-    if isDraining, openConnections == 0 { closeOwnHandles() }
+    if endDeadline != nil, openConnections == 0 { closeOwnHandles() }
   }
 
   private func closeOwnHandles() {
-    guard unsafe uv_is_closing(asHandle(clock)) == 0 else { return }
-    unsafe uv_close(asHandle(clock), nil)
-    unsafe uv_close(asHandle(wakeUp), nil)
-  }
-
-  private func asHandle<T>(_ handle: UnsafeMutablePointer<T>) -> UnsafeMutablePointer<uv_handle_t> {
-    unsafe UnsafeMutableRawPointer(handle).assumingMemoryBound(to: uv_handle_t.self)
+    guard unsafe uv_is_closing(clock.handle) == 0 else { return }
+    unsafe uv_close(clock.handle, nil)
+    unsafe uv_close(wakeUp.handle, nil)
   }
 
   // MARK: - Time
 
-  static let tickMilliseconds: UInt64 = 250
+  /// The loop's clock in milliseconds, as of the start of this turn. It never goes back.
+  public var now: Int64 { unsafe Int64(bitPattern: uv_now(loop)) }
 
-  /// The loop's clock in milliseconds, as of the start of this turn.
-  var now: UInt64 { unsafe uv_now(loop) }
-
-  /// The `Date` line of responses, prepared once a second. The clock is asked each time, as it may be set.
-  var dateLine: [UInt8] {
-    let now = HTTPDate(Int64(time(nil)))
-    if now != date {
-      date = now
-      datePrepared = now.fieldLine
-    }
-    return datePrepared
+  /// The moment on the loop's clock that comes a duration after this turn.
+  ///
+  /// - Parameter duration: any duration; a negative one counts as none.
+  /// - Returns: the moment, in milliseconds; the last one that can be written for an endless duration.
+  public func now(after duration: Duration) -> Int64 {
+    let (moment, overflows) = now.addingReportingOverflow(max(0, duration.milliseconds))
+    return overflows ? .max : moment
   }
 
   private func tick() {
-    for listener in listeners { listener.resume() }
-    let isOver = now >= drainDeadline
+    let isOver = endDeadline.map { now >= $0 } ?? false
     for connection in connections {
       guard let connection else { continue }
       if isOver { connection.reset() } else { connection.tick() }
@@ -204,10 +181,16 @@ public final class EventLoop: TaskExecutor, @unchecked Sendable {
     settle()
   }
 
-  /// A number for a new request, unlike any other of this process.
-  func nextRequestID() -> UInt64 {
-    requestCount &+= 1
-    return requestBase | requestCount
+  /// Starts the clock with the first connection and stops it with the last, so that an idle loop sleeps.
+  private func setClock(running isRunning: Bool) {
+    guard unsafe uv_is_closing(clock.handle) == 0 else { return }
+    guard isRunning else {
+      unsafe uv_timer_stop(clock)
+      return
+    }
+    unsafe uv_timer_start(
+      clock, { handle in unsafe EventLoop.of(handle?.pointee.data).tick() },
+      EventLoop.tickMilliseconds, EventLoop.tickMilliseconds)
   }
 
   // MARK: - Work from elsewhere
@@ -224,7 +207,9 @@ public final class EventLoop: TaskExecutor, @unchecked Sendable {
 
   /// Runs a closure on the loop: at the end of this turn if called there, else soon; never once the loop has ended.
   ///
-  /// - Parameter body: what to run; it must not block.
+  /// Closures of one thread run in their order, also those from before the loop's start.
+  ///
+  /// - Parameter body: the closure; it must not block.
   public func execute(_ body: @escaping @Sendable () -> Void) {
     put(.call(body))
   }
@@ -263,7 +248,7 @@ public final class EventLoop: TaskExecutor, @unchecked Sendable {
     }
   }
 
-  /// Ends a turn: runs what the turn's callbacks asked for and writes what they produced.
+  /// Ends a turn: runs the work that its callbacks asked for and writes their output.
   func settle() {
     var rounds = 0
     while !localWork.isEmpty || !unflushed.isEmpty {
@@ -314,42 +299,47 @@ public final class EventLoop: TaskExecutor, @unchecked Sendable {
   /// - Parameters:
   ///   - descriptor: the socket, non-blocking, owned by the loop from now on.
   ///   - isLocal: whether it is a Unix socket.
-  ///   - isSecure: whether it speaks TLS.
   ///   - peer: the peer's address as text.
-  func adopt(_ descriptor: Int32, isLocal: Bool, isSecure: Bool, peer: String) {
-    var tls: TLSSession?
-    if isSecure {
-      tls = server.tls.flatMap { TLSSession($0.context) }
-      guard tls != nil else {
-        close(descriptor)
-        return
-      }
-    }
+  ///   - tls: this end of TLS, or nil to send bytes as they are.
+  ///   - minimumRate: how fast the peer must read.
+  /// - Returns: a connection that is to be started, or nil if the system refused; then the socket is closed.
+  public func adopt(
+    _ descriptor: Int32, isLocal: Bool = false, peer: String = "", tls: TLSEndpoint? = nil,
+    minimumRate: MinimumRate = MinimumRate()
+  ) -> Connection? {
     generation &+= 1
     let slot = freeSlots.popLast() ?? UInt32(connections.count)
     if slot == connections.count { connections.append(nil) }
-    let connection = unsafe Connection(
-      id: ConnectionID(slot: slot, generation: generation), loop: self, on: loop,
-      descriptor: descriptor, isLocal: isLocal, peer: peer, tls: tls)
+    let connection = Connection(
+      id: ConnectionID(slot: slot, generation: generation), loop: self, descriptor: descriptor,
+      isLocal: isLocal, peer: peer, tls: tls, minimumRate: minimumRate)
     guard let connection else {
       close(descriptor)
       freeSlots.append(slot)
-      return
+      return nil
     }
     connections[Int(slot)] = connection
+    if openConnections == 0 { setClock(running: true) }
     openConnections += 1
-    server.openConnections.add(1, ordering: .relaxed)
-    statistics.accepted.bump()
-    statistics.connections.bump()
-    connection.start()
+    statistics.open.bump()
+    return connection
   }
 
   /// The connection with an identifier, unless it has ended.
-  func connection(_ id: ConnectionID) -> Connection? {
+  ///
+  /// - Parameter id: the identifier.
+  public func connection(_ id: ConnectionID) -> Connection? {
     guard Int(id.slot) < connections.count, let connection = connections[Int(id.slot)],
       connection.id == id
     else { return nil }
     return connection
+  }
+
+  /// Calls a closure with each connection that has not ended.
+  ///
+  /// - Parameter body: the closure.
+  public func forEachConnection(_ body: (Connection) -> Void) {
+    for case let connection? in connections { body(connection) }
   }
 
   /// Forgets a connection whose handle libuv has closed.
@@ -358,13 +348,15 @@ public final class EventLoop: TaskExecutor, @unchecked Sendable {
     connections[Int(id.slot)] = nil
     freeSlots.append(id.slot)
     openConnections -= 1
-    server.openConnections.subtract(1, ordering: .relaxed)
-    statistics.connections.bump(-1)
+    statistics.open.bump(-1)
+    if openConnections == 0 { setClock(running: false) }
     endIfDone()
   }
+}
 
-  /// The memory that a socket is read into during one callback.
-  func withReadBuffer(_ body: (UnsafeMutableRawBufferPointer) -> Void) {
-    unsafe body(readBuffer)
+extension UnsafeMutablePointer {
+  /// A libuv handle of any kind as its base.
+  var handle: UnsafeMutablePointer<uv_handle_t> {
+    unsafe UnsafeMutableRawPointer(self).assumingMemoryBound(to: uv_handle_t.self)
   }
 }

@@ -1,12 +1,8 @@
 internal import COpenSSL
 internal import Cryptography
+internal import Transport
 
-/// What all TLS sessions of a server share while its credentials last: OpenSSL's `SSL_CTX`.
-@safe
-final class TLSContext: @unchecked Sendable {
-  // Safe to share: set up in `init` only; OpenSSL locks and counts by itself when sessions are made of it.
-  let pointer: OpaquePointer
-
+extension TLSContext {
   /// Cipher suites of TLS 1.2: forward secrecy and authenticated encryption only, none that RFC 9113 appendix A forbids.
   private static let ciphers =
     "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256:"
@@ -20,32 +16,27 @@ final class TLSContext: @unchecked Sendable {
   /// Names of the protocols in the order of preference, each behind its length (RFC 7301 section 3.1).
   private static let protocols: StaticString = "\u{2}h2\u{8}http/1.1"
 
+  /// A context that shows credentials.
+  ///
   /// - Throws: ``TLSError`` when OpenSSL doesn't take the credentials.
-  init(_ credentials: TLSCredentials) throws(TLSError) {
-    ERR_clear_error()
-    guard let context = unsafe SSL_CTX_new(TLS_server_method()) else {
-      throw .refused(TLSCredentials.reason)
-    }
-    // Set first, so that `deinit` frees it whatever fails.
-    unsafe pointer = context
-    guard unsafe copenssl_set_min_version(context, TLS1_2_VERSION) == 1,
-      unsafe SSL_CTX_set_cipher_list(context, Self.ciphers) == 1,
-      unsafe SSL_CTX_set_ciphersuites(context, Self.suites) == 1,
-      unsafe copenssl_set_groups(context, "X25519:P-256:P-384") == 1
+  static func server(_ credentials: TLSCredentials) throws(TLSError) -> TLSContext {
+    guard let context = unsafe TLSContext(TLS_server_method()),
+      unsafe SSL_CTX_set_cipher_list(context.pointer, ciphers) == 1,
+      unsafe SSL_CTX_set_ciphersuites(context.pointer, suites) == 1,
+      unsafe copenssl_set_groups(context.pointer, "X25519:P-256:P-384") == 1
     else { throw .refused(TLSCredentials.reason) }
-    unsafe SSL_CTX_set_options(context, copenssl_server_options)
+    unsafe SSL_CTX_set_options(context.pointer, copenssl_server_options)
     // An idle connection holds no record buffers.
-    unsafe copenssl_set_mode(context, Int(SSL_MODE_RELEASE_BUFFERS))
+    unsafe copenssl_set_mode(context.pointer, Int(SSL_MODE_RELEASE_BUFFERS))
     // Sessions are resumed by tickets, which cost the server no memory.
-    unsafe copenssl_set_session_cache(context, Int(SSL_SESS_CACHE_OFF))
-    unsafe SSL_CTX_set_session_id_context(context, "awd", 3)
-    unsafe SSL_CTX_set_alpn_select_cb(context, Self.select, nil)
-    try unsafe credentials.install(in: context)
+    unsafe copenssl_set_session_cache(context.pointer, Int(SSL_SESS_CACHE_OFF))
+    unsafe SSL_CTX_set_session_id_context(context.pointer, "awd", 3)
+    unsafe SSL_CTX_set_alpn_select_cb(context.pointer, select, nil)
+    try unsafe credentials.install(in: context.pointer)
+    return context
   }
 
-  deinit { unsafe SSL_CTX_free(pointer) }
-
-  /// Chooses what is spoken; who names protocols, none of which is served, is refused (RFC 7301 section 3.2).
+  /// Chooses the protocol; a client that names protocols, none of which is served, is refused (RFC 7301 section 3.2).
   private static let select: SSL_CTX_alpn_select_cb_func = {
     _, output, length, offered, count, _ in
     var chosen: UnsafeMutablePointer<UInt8>?

@@ -1,23 +1,30 @@
 internal import COpenSSL
 
-/// TLS on one connection: a state machine between the bytes of the socket and those of the protocol above.
+/// One end of TLS on one connection, without I/O: a state machine between the bytes of the socket and those of the
+/// protocol above.
 ///
 /// OpenSSL reads from the input of the moment and writes behind ``output``: it keeps no buffers for either, and
-/// nothing here blocks. Every call is made on the connection's loop.
+/// nothing here blocks. It is touched on the connection's loop only.
 @safe
-final class TLSSession {
-  /// How far the handshake has come.
+public final class TLSEndpoint {
+  /// The end of the connection.
+  public enum Role: Sendable {
+    /// Shows its certificate.
+    case server
+    /// Demands a trusted certificate for a host, given by name or address.
+    case client(host: String)
+  }
+
+  /// The progress of the handshake.
   enum Handshake {
     case established
     case needsInput
-    /// What came is a request in plain HTTP; ``output`` is empty, as there is no alert for that.
-    case plainRequest
-    case failed
+    case failed(TLSFailure)
   }
 
-  /// What reading gave.
+  /// The result of reading.
   enum Reading {
-    /// So many bytes.
+    /// The number of bytes that were opened.
     case bytes(Int)
     case needsInput
     /// The peer's `close_notify`: it sends nothing more.
@@ -28,35 +35,62 @@ final class TLSSession {
 
   private let ssl: OpaquePointer
   private var input = unsafe UnsafeRawBufferPointer(start: nil, count: 0)
-  /// Sealed bytes that wait to be sent.
-  var output: [UInt8] = []
+  /// The sealed bytes that wait to be sent.
+  public var output: [UInt8] = []
   private(set) var isEstablished = false
   /// Whether nothing more may be sent: our `close_notify` or a fatal alert has been.
   private(set) var isShut = false
+  /// Whether this end begins the handshake.
+  let speaksFirst: Bool
 
+  /// An endpoint whose handshake has not begun.
+  ///
+  /// - Parameters:
+  ///   - context: the settings.
+  ///   - role: the end that this is.
   /// - Returns: nil when memory is short.
-  init?(_ context: TLSContext) {
+  public init?(_ context: TLSContext, _ role: Role) {
     ERR_clear_error()
     guard let ssl = unsafe SSL_new(context.pointer) else { return nil }
     unsafe self.ssl = ssl
-    guard let bio = unsafe BIO_new(TLSSession.method) else { return nil }
+    speaksFirst = if case .client = role { true } else { false }
+    guard let bio = unsafe BIO_new(TLSEndpoint.method) else { return nil }
     unsafe BIO_set_data(bio, Unmanaged.passUnretained(self).toOpaque())
     // One for both directions; the session owns it from now on.
     unsafe SSL_set_bio(ssl, bio, bio)
-    unsafe SSL_set_accept_state(ssl)
+    switch role {
+    case .server: unsafe SSL_set_accept_state(ssl)
+    case .client(let host):
+      guard expectCertificate(for: host) else { return nil }
+      unsafe SSL_set_connect_state(ssl)
+    }
   }
 
   deinit { unsafe SSL_free(ssl) }
 
-  /// Whether HTTP/2 was agreed on.
-  var isHTTP2: Bool {
-    var name: UnsafePointer<UInt8>?
-    var length: UInt32 = 0
-    unsafe SSL_get0_alpn_selected(ssl, &name, &length)
-    return unsafe UnsafeBufferPointer(start: name, count: Int(length)).elementsEqual("h2".utf8)
+  private func expectCertificate(for host: String) -> Bool {
+    if unsafe X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), host) == 1 { return true }
+    var name = Array(host.utf8CString)
+    return unsafe SSL_set1_host(ssl, host) == 1
+      && name.withUnsafeMutableBytes {
+        // OpenSSL's macro, which Swift does not import.
+        unsafe SSL_ctrl(
+          ssl, SSL_CTRL_SET_TLSEXT_HOSTNAME, Int(TLSEXT_NAMETYPE_host_name), $0.baseAddress)
+      } == 1
   }
 
-  /// Lends bytes of the socket for as long as a closure runs. What it leaves unread is lost.
+  /// Whether a protocol was agreed on (RFC 7301).
+  ///
+  /// - Parameter name: the protocol's name, such as `h2`.
+  public func speaks(_ name: StaticString) -> Bool {
+    var agreed: UnsafePointer<UInt8>?
+    var length: UInt32 = 0
+    unsafe SSL_get0_alpn_selected(ssl, &agreed, &length)
+    let buffer = unsafe UnsafeBufferPointer(start: agreed, count: Int(length))
+    return name.withUTF8Buffer { unsafe $0.elementsEqual(buffer) }
+  }
+
+  /// Lends bytes of the socket for as long as a closure runs. Bytes that it leaves unread are lost.
   func withInput(_ bytes: UnsafeRawBufferPointer, _ body: () -> Void) {
     unsafe input = bytes
     body()
@@ -73,10 +107,13 @@ final class TLSSession {
     }
     if unsafe SSL_get_error(ssl, result) == SSL_ERROR_WANT_READ { return .needsInput }
     isShut = true
-    return ERR_GET_REASON(ERR_peek_error()) == SSL_R_HTTP_REQUEST ? .plainRequest : .failed
+    if ERR_GET_REASON(ERR_peek_error()) == SSL_R_HTTP_REQUEST { return .failed(.plainRequest) }
+    let verdict = unsafe SSL_get_verify_result(ssl)
+    guard verdict != Int(X509_V_OK) else { return .failed(.protocolViolated) }
+    return .failed(.untrusted(unsafe String(cString: X509_verify_cert_error_string(verdict))))
   }
 
-  /// Opens what has come, as much as fits into the room.
+  /// Opens the records that have come, as far as they fit into the room.
   func read(into room: UnsafeMutableRawBufferPointer) -> Reading {
     var count = 0
     while count < room.count {
@@ -87,7 +124,7 @@ final class TLSSession {
         count += Int(result)
         continue
       }
-      // What was read is told first; OpenSSL says the same again when it is asked again.
+      // Bytes that were read are returned first; OpenSSL reports the same again when it is asked again.
       guard count == 0 else { break }
       switch unsafe SSL_get_error(ssl, result) {
       case SSL_ERROR_WANT_READ: return .needsInput
@@ -116,7 +153,7 @@ final class TLSSession {
     return true
   }
 
-  /// Says that nothing more will be sent.
+  /// Tells the peer that nothing more will be sent.
   func shutDown() {
     guard !isShut else { return }
     isShut = true
@@ -127,13 +164,13 @@ final class TLSSession {
 
   // MARK: - The socket's side of OpenSSL
 
-  private static func of(_ bio: OpaquePointer?) -> TLSSession {
-    // The session owns the BIO, which is used by the session's calls alone.
-    guard let data = unsafe BIO_get_data(bio) else { preconditionFailure("a BIO without session") }
-    return unsafe Unmanaged<TLSSession>.fromOpaque(data).takeUnretainedValue()
+  private static func of(_ bio: OpaquePointer?) -> TLSEndpoint {
+    // The endpoint owns the BIO, which is used by the endpoint's calls alone.
+    guard let data = unsafe BIO_get_data(bio) else { preconditionFailure("a BIO without endpoint") }
+    return unsafe Unmanaged<TLSEndpoint>.fromOpaque(data).takeUnretainedValue()
   }
 
-  /// Made once for the process, and never freed. Nil only when memory is short: then no session can be made.
+  /// Made once for the process, and never freed. Nil only when memory is short: then no endpoint can be made.
   private nonisolated(unsafe) static let method: OpaquePointer? = {
     // Safe to share: set up here, only read by OpenSSL afterwards.
     let kind = BIO_get_new_index() | BIO_TYPE_SOURCE_SINK
@@ -144,18 +181,18 @@ final class TLSSession {
     }
     unsafe BIO_meth_set_read(method) { bio, room, count in
       unsafe copenssl_clear_retry(bio)
-      let session = unsafe TLSSession.of(bio)
-      let taken = unsafe min(Int(count), session.input.count)
-      guard taken > 0, let start = unsafe session.input.baseAddress else {
+      let endpoint = unsafe TLSEndpoint.of(bio)
+      let taken = unsafe min(Int(count), endpoint.input.count)
+      guard taken > 0, let start = unsafe endpoint.input.baseAddress else {
         return unsafe copenssl_read_later(bio)
       }
       unsafe UnsafeMutableRawPointer(room)?.copyMemory(from: start, byteCount: taken)
-      unsafe session.input = UnsafeRawBufferPointer(rebasing: session.input[taken...])
+      unsafe endpoint.input = UnsafeRawBufferPointer(rebasing: endpoint.input[taken...])
       return Int32(taken)
     }
     unsafe BIO_meth_set_write(method) { bio, bytes, count in
       let bytes = unsafe UnsafeRawBufferPointer(start: bytes, count: Int(count))
-      unsafe TLSSession.of(bio).output.append(contentsOf: bytes)
+      unsafe TLSEndpoint.of(bio).output.append(contentsOf: bytes)
       return count
     }
     // All that OpenSSL asks of a BIO otherwise is to flush, which there is nothing to do for.

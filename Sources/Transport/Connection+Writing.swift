@@ -1,28 +1,36 @@
 internal import CUV
-internal import HTTPProtocol
+public import HTTPProtocol
 
-/// What a connection writes: in order, as fast as the socket takes it.
+// Writing: in order, as fast as the socket takes it.
 extension Connection {
-  /// Bytes that wait to be taken by the socket.
-  var backlog: Int { staged.count + queuedBytes + (tls?.output.count ?? 0) + unsent }
+  /// The number of bytes that wait to be taken by the socket.
+  public var backlog: Int { staged.count + queuedBytes + (tls?.output.count ?? 0) + unsent }
 
-  /// Bytes that libuv holds.
+  /// The number of bytes that libuv holds.
   var unsent: Int {
     inFlight.isEmpty ? 0 : unsafe uv_stream_get_write_queue_size(stream)
   }
 
   /// Appends bytes to what is written at the end of this turn.
-  func stage(_ body: (inout [UInt8]) -> Void) {
+  ///
+  /// - Parameter body: appends; it is not called once the connection is no longer open.
+  public func stage(_ body: (inout [UInt8]) -> Void) {
     guard life == .open else { return }
     if staged.capacity == 0 { staged = loop.takeBuffer() }
     body(&staged)
+    awaitFlush()
+  }
+
+  func awaitFlush() {
     guard !isAwaitingFlush else { return }
     isAwaitingFlush = true
     loop.needsFlush(self)
   }
 
   /// Writes shared bytes behind what is staged, without a copy.
-  func write(_ bytes: Bytes) {
+  ///
+  /// - Parameter bytes: the bytes.
+  public func write(_ bytes: Bytes) {
     guard life == .open else { return }
     if let tls { return write(bytes, through: tls) }
     guard queue.isEmpty, inFlight.isEmpty else {
@@ -40,8 +48,8 @@ extension Connection {
     writeQueue()
   }
 
-  /// Writes what this turn staged.
-  func flush() {
+  /// Writes what this turn staged, rather than at its end.
+  public func flush() {
     isAwaitingFlush = false
     defer { giveBackStaged() }
     if let tls { return flush(through: tls) }
@@ -52,7 +60,7 @@ extension Connection {
     guard let written = accept(result) else { return }
     queueStaged(from: written)
     writeQueue()
-    // What the socket took at once calls nobody back.
+    // The socket took all at once, so that libuv calls nothing back.
     if life == .open, inFlight.isEmpty { protocolHandler?.drained() }
     finishIfWritten()
   }
@@ -67,7 +75,7 @@ extension Connection {
 
   /// Offers bytes to the socket.
   ///
-  /// - Returns: how many it took, or libuv's error.
+  /// - Returns: the number of bytes that it took, or libuv's error.
   func tryWrite(
     _ first: UnsafeRawBufferPointer, _ second: UnsafeRawBufferPointer?
   ) -> Int32 {
@@ -85,13 +93,13 @@ extension Connection {
     }
   }
 
-  /// Takes the result of a write: a full socket took nothing, a broken one ends the connection.
+  /// Takes the result of a write: a full socket took nothing, a broken one takes nothing more.
   ///
-  /// - Returns: how many bytes the socket took, or nil when the connection has ended.
+  /// - Returns: the number of bytes that the socket took, or nil if it is broken.
   func accept(_ result: Int32) -> Int? {
     if result == UV_EAGAIN.rawValue { return 0 }
     guard result >= 0 else {
-      close()
+      writingFailed()
       return nil
     }
     loop.statistics.bytesSent.bump(Int(result))
@@ -118,7 +126,7 @@ extension Connection {
 
   /// Gives the queue to libuv, which waits until the socket takes it.
   private func writeQueue() {
-    guard inFlight.isEmpty, !queue.isEmpty, life != .closed else { return }
+    guard inFlight.isEmpty, !queue.isEmpty else { return }
     var chunks: [(bytes: Bytes, offset: Int)] = []
     swap(&chunks, &queue)
     queuedBytes = 0
@@ -149,14 +157,15 @@ extension Connection {
     }
     if failed != 0 {
       unsafe request.deallocate()
-      close()
+      inFlight = []
+      writingFailed()
     }
   }
 
   private func didWrite(_ status: Int32) {
     let sent = inFlight.reduce(0) { $0 + $1.bytes.count - $1.offset }
     inFlight = []
-    guard status == 0 else { return close() }
+    guard status == 0 else { return writingFailed() }
     loop.statistics.bytesSent.bump(sent)
     if let tls {
       flush(through: tls, isAfterWrite: true)

@@ -1,0 +1,91 @@
+internal import Glibc
+internal import HTTPProtocol
+internal import Synchronization
+internal import Transport
+
+/// A server's part of one event loop: its listeners, its connections, and the fields that are common to all responses.
+final class ServerLoop: @unchecked Sendable {
+  // Safe to share: other threads only touch `loop`, `statistics` and constants; all else belongs to the loop's thread.
+  let loop: EventLoop
+  let core: ServerCore
+  let statistics = LoopStatistics()
+  private var listeners: [Listener] = []
+  private(set) var isDraining = false
+  private var requestCount: UInt64 = 0
+  private let requestBase: UInt64
+  private var date = HTTPDate(0)
+  private var preparedDateLine: [UInt8] = []
+
+  init(_ loop: EventLoop, core: ServerCore, index: Int) {
+    self.loop = loop
+    self.core = core
+    requestBase = UInt64(index) << 48
+  }
+
+  // MARK: - Life
+
+  /// Takes connections from listening sockets, which belong to the loop from now on.
+  func listen(_ sockets: [ListeningSocket]) {
+    listeners = sockets.compactMap { Listener($0, self) }
+  }
+
+  /// Stops accepting, lets every connection finish, and ends the loop; at the deadline what is left is cut.
+  ///
+  /// - Parameter limit: the time that connections have.
+  func drain(within limit: Duration) {
+    guard !isDraining else { return }
+    isDraining = true
+    for listener in listeners { listener.close() }
+    listeners = []
+    loop.forEachConnection { ($0.protocolHandler as? any DrainableProtocol)?.drain() }
+    loop.end(within: limit)
+  }
+
+  /// Takes an accepted socket.
+  ///
+  /// - Parameters:
+  ///   - descriptor: the socket, non-blocking, owned by the loop from now on.
+  ///   - isLocal: whether it is a Unix socket.
+  ///   - isSecure: whether it speaks TLS.
+  ///   - peer: the peer's address as text.
+  func accept(_ descriptor: Int32, isLocal: Bool, isSecure: Bool, peer: String) {
+    var tls: TLSEndpoint?
+    if isSecure {
+      tls = core.tls.flatMap { TLSEndpoint($0.context, .server) }
+      guard tls != nil else {
+        close(descriptor)
+        return
+      }
+    }
+    let connection = loop.adopt(
+      descriptor, isLocal: isLocal, peer: peer, tls: tls, minimumRate: core.minimumRate)
+    guard let connection else { return }
+    statistics.accepted.bump()
+    connection.start(
+      isSecure ? TLSHandshake(connection, self) : HTTP1Connection(connection, self))
+  }
+
+  // MARK: - Responses
+
+  /// The `Date` line of responses, prepared once a second. The clock is asked each time, as it may be set.
+  var dateLine: [UInt8] {
+    let now = HTTPDate(Int64(time(nil)))
+    if now != date {
+      date = now
+      preparedDateLine = now.fieldLine
+    }
+    return preparedDateLine
+  }
+
+  /// A number for a new request, unlike any other of this process.
+  func nextRequestID() -> UInt64 {
+    requestCount &+= 1
+    return requestBase | requestCount
+  }
+}
+
+/// A protocol that can be asked to come to an end.
+protocol DrainableProtocol: ConnectionProtocol {
+  /// Takes note that the server is about to stop.
+  func drain()
+}

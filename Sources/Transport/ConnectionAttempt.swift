@@ -1,0 +1,189 @@
+internal import CUV
+internal import Glibc
+internal import Time
+
+/// An attempt to connect to a host over TCP: looks its addresses up and tries one after the other. It is touched on its
+/// loop's thread only.
+@safe
+public final class ConnectionAttempt {
+  /// The reason for which there is no connection.
+  public enum Failure: Error, Sendable, Equatable {
+    /// The host's name has no address.
+    case unknownHost
+    /// Nobody listens on any of the addresses.
+    case notConnected
+    /// It took longer than it may.
+    case timedOut
+    /// The system lacks memory or descriptors.
+    case outOfResources
+  }
+
+  private enum State {
+    /// The host's addresses are looked up, on a thread of libuv's pool.
+    case resolving
+    /// The look-up can't be begun.
+    case unresolvable
+    /// An address is tried; the others follow if it fails.
+    case connecting(socket: Int32, SocketWatch, rest: ArraySlice<sockaddr_storage>)
+    case over
+  }
+
+  private let loop: EventLoop
+  private let deadline: Int64
+  private let completion: (Result<Int32, Failure>) -> Void
+  private var state = State.resolving
+  /// Ends the look-up, or the try of an address; nil once the attempt is over. It and the watch hold the attempt, and
+  /// the attempt them.
+  private var timer: LoopTimer?
+
+  /// Begins an attempt.
+  ///
+  /// - Parameters:
+  ///   - host: a name or an address, without brackets.
+  ///   - port: the port.
+  ///   - limit: the time for the attempt.
+  ///   - loop: the loop of the calling thread.
+  ///   - completion: called once on the loop, unless the attempt is cancelled before, with a non-blocking socket that
+  ///     is the callee's from then on.
+  public init(
+    host: String, port: UInt16, within limit: Duration, on loop: EventLoop,
+    completion: @escaping (Result<Int32, Failure>) -> Void
+  ) {
+    self.loop = loop
+    self.completion = completion
+    deadline = loop.now(after: limit)
+    timer = LoopTimer(on: loop) { [self] in timeIsOver() }
+    timer?.start(after: limit)
+    resolve(host, port)
+  }
+
+  /// Drops the attempt, without a call of its completion.
+  public func cancel() { end() }
+
+  private func end() {
+    if case .connecting(let socket, let watch, _) = state {
+      watch.close()
+      close(socket)
+    }
+    state = .over
+    timer?.close()
+    timer = nil
+  }
+
+  private func end(_ result: Result<Int32, Failure>) {
+    end()
+    completion(result)
+  }
+
+  private func timeIsOver() {
+    switch state {
+    case .resolving: end(.failure(.timedOut))
+    case .unresolvable: end(.failure(.outOfResources))
+    case .connecting(_, _, let rest): tryNext(of: rest, otherwise: .timedOut)
+    case .over: break
+    }
+  }
+
+  // MARK: - Resolving
+
+  private func resolve(_ host: String, _ port: UInt16) {
+    let request = UnsafeMutablePointer<uv_getaddrinfo_t>.allocate(capacity: 1)
+    // The request holds the attempt until its callback, which comes also if the attempt is over by then.
+    unsafe request.pointee.data = Unmanaged.passRetained(self).toOpaque()
+    var hints = unsafe addrinfo()
+    unsafe hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
+    let failed = unsafe uv_getaddrinfo(
+      loop.loop, request,
+      { request, status, list in
+        guard let request = unsafe request, let data = unsafe request.pointee.data else { return }
+        let attempt = unsafe Unmanaged<ConnectionAttempt>.fromOpaque(data).takeRetainedValue()
+        let addresses = status == 0 ? unsafe ConnectionAttempt.addresses(in: list) : []
+        unsafe uv_freeaddrinfo(list)
+        unsafe request.deallocate()
+        attempt.resolved(addresses)
+        attempt.loop.settle()
+      }, host, String(port), &hints)
+    guard failed != 0 else { return }
+    unsafe Unmanaged.passUnretained(self).release()
+    unsafe request.deallocate()
+    state = .unresolvable
+    // Told by the timer, not before the caller has the attempt.
+    timer?.start(after: .zero)
+  }
+
+  private static func addresses(in list: UnsafeMutablePointer<addrinfo>?) -> [sockaddr_storage] {
+    var addresses: [sockaddr_storage] = []
+    var next = unsafe list
+    while let entry = unsafe next {
+      unsafe next = entry.pointee.ai_next
+      let length = unsafe Int(entry.pointee.ai_addrlen)
+      guard let address = unsafe entry.pointee.ai_addr,
+        length <= MemoryLayout<sockaddr_storage>.size
+      else { continue }
+      var storage = sockaddr_storage()
+      unsafe withUnsafeMutableBytes(of: &storage) {
+        unsafe $0.copyMemory(from: UnsafeRawBufferPointer(start: address, count: length))
+      }
+      addresses.append(storage)
+    }
+    return addresses
+  }
+
+  private func resolved(_ addresses: [sockaddr_storage]) {
+    guard case .resolving = state else { return }
+    tryNext(of: addresses[...], otherwise: .unknownHost)
+  }
+
+  // MARK: - Connecting
+
+  /// Tries the next address; each has its share of the time that is left.
+  private func tryNext(of addresses: ArraySlice<sockaddr_storage>, otherwise failure: Failure) {
+    if case .connecting(let socket, let watch, _) = state {
+      watch.close()
+      close(socket)
+      state = .resolving
+    }
+    var rest = addresses
+    guard let address = rest.popFirst() else { return end(.failure(failure)) }
+    let kind = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
+    let socket = Glibc.socket(Int32(address.ss_family), kind, 0)
+    guard socket >= 0 else { return tryNext(of: rest, otherwise: .outOfResources) }
+    guard ConnectionAttempt.begin(socket, to: address),
+      let watch = SocketWatch(socket, on: loop, act: { [self] _ in didConnect() })
+    else {
+      close(socket)
+      return tryNext(of: rest, otherwise: .notConnected)
+    }
+    state = .connecting(socket: socket, watch, rest: rest)
+    watch.wait(for: .writable)
+    timer?.start(after: .milliseconds(max(0, deadline - loop.now) / Int64(rest.count + 1)))
+  }
+
+  /// Asks the system to connect a socket.
+  ///
+  /// - Returns: whether it is connected, or may be later.
+  private static func begin(_ socket: Int32, to address: sockaddr_storage) -> Bool {
+    var on: Int32 = 1
+    unsafe setsockopt(
+      socket, Int32(IPPROTO_TCP), TCP_NODELAY, &on, socklen_t(MemoryLayout<Int32>.size))
+    let length =
+      Int32(address.ss_family) == AF_INET6
+      ? MemoryLayout<sockaddr_in6>.size : MemoryLayout<sockaddr_in>.size
+    return unsafe withUnsafePointer(to: address) {
+      unsafe $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        unsafe connect(socket, $0, socklen_t(length)) == 0 || errno == EINPROGRESS
+      }
+    }
+  }
+
+  private func didConnect() {
+    guard case .connecting(let socket, let watch, let rest) = state else { return }
+    var code: Int32 = 0
+    var size = socklen_t(MemoryLayout<Int32>.size)
+    unsafe getsockopt(socket, SOL_SOCKET, SO_ERROR, &code, &size)
+    guard code == 0 else { return tryNext(of: rest, otherwise: .notConnected) }
+    watch.close()
+    state = .over
+    end(.success(socket))
+  }
+}

@@ -1,0 +1,49 @@
+internal import CUV
+internal import Time
+
+/// A timer on an event loop; touched on the loop's thread only.
+@safe
+public final class LoopTimer {
+  private let handle = UnsafeMutablePointer<uv_timer_t>.allocate(capacity: 1)
+  private unowned let loop: EventLoop
+  private let fire: () -> Void
+
+  /// Makes a timer that does not run yet. It lasts until ``close()``, and the loop lasts as long.
+  ///
+  /// - Parameters:
+  ///   - loop: the loop.
+  ///   - fire: called when the time is over.
+  public init(on loop: EventLoop, _ fire: @escaping () -> Void) {
+    self.loop = loop
+    self.fire = fire
+    unsafe uv_timer_init(loop.loop, handle)
+    // libuv holds the handle, and it the timer, until the handle is closed.
+    unsafe handle.pointee.data = Unmanaged.passRetained(self).toOpaque()
+  }
+
+  /// Fires once after some time, counted from the start of this turn; an earlier start is forgotten.
+  ///
+  /// - Parameter duration: the time, in whole milliseconds.
+  public func start(after duration: Duration) {
+    unsafe uv_timer_start(
+      handle,
+      { handle in
+        guard let data = unsafe handle?.pointee.data else { return }
+        let timer = unsafe Unmanaged<LoopTimer>.fromOpaque(data).takeUnretainedValue()
+        timer.fire()
+        timer.loop.settle()
+      }, UInt64(max(0, duration.milliseconds)), 0)
+  }
+
+  /// Forgets the start.
+  public func stop() { unsafe uv_timer_stop(handle) }
+
+  /// Stops for good and frees the handle.
+  public func close() {
+    unsafe uv_close(handle.handle) { handle in
+      guard let handle = unsafe handle, let data = unsafe handle.pointee.data else { return }
+      unsafe UnsafeMutableRawPointer(handle).deallocate()
+      unsafe Unmanaged<LoopTimer>.fromOpaque(data).release()
+    }
+  }
+}
