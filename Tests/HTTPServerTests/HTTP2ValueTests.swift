@@ -38,7 +38,7 @@ internal import Testing
     for _ in 0..<100_000 {
       let goesOn = allowance.charge(.lostRequest, now: 0)
       #expect(goesOn)
-      allowance.credit(.sentAnswer)
+      allowance.credit(.sentResponse)
     }
   }
 }
