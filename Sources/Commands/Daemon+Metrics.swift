@@ -59,7 +59,7 @@ extension Daemon {
     ("awd_tls_failures_total", "Failed TLS handshakes and connections", \.tlsFailures),
     (
       "awd_http2_enhance_your_calm_total", "HTTP/2 connections closed for flooding",
-      \.calmedConnections
+      \.enhanceYourCalm
     ),
   ]
 
