@@ -1,5 +1,5 @@
-internal import ApptimistProtocol
 internal import Foundation
+internal import Glibc
 internal import HTTPClient
 internal import HTTPProtocol
 internal import WalletClient
@@ -13,7 +13,7 @@ final class ServerUnderLoad: Sendable {
   let url: String
   let siren: WebSocketURL
   private let folder: String
-  private let process: Process
+  private let process: pid_t
 
   /// Starts the program.
   ///
@@ -39,19 +39,33 @@ final class ServerUnderLoad: Sendable {
       queue_messages = 1000
       """
     try Data(configuration.utf8).write(to: URL(filePath: "\(folder)/awd.toml"))
-    process = Process()
-    process.executableURL = URL(filePath: program)
-    process.arguments = ["serve", "--config", "\(folder)/awd.toml"]
-    process.environment = ["HOME": folder]
-    process.standardOutput = FileHandle.nullDevice
-    try process.run()
+    process = try Self.spawn([program, "serve", "--config", "\(folder)/awd.toml"], home: folder)
+  }
+
+  /// Starts a child process whose output goes nowhere, and whose errors go where this process's go.
+  private static func spawn(_ arguments: [String], home: String) throws -> pid_t {
+    var process = pid_t()
+    var actions = posix_spawn_file_actions_t()
+    posix_spawn_file_actions_init(&actions)
+    posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0)
+    var argv = arguments.map { strdup($0) } + [nil]
+    var environment = [strdup("HOME=\(home)"), nil]
+    defer {
+      posix_spawn_file_actions_destroy(&actions)
+      for text in argv + environment { free(text) }
+    }
+    let code = posix_spawn(&process, arguments[0], &actions, nil, &argv, &environment)
+    guard code == 0 else { throw Failure(description: "\(arguments[0]): error \(code)") }
+    return process
   }
 
   /// Waits until the program is ready.
   func waitUntilReady() async throws {
     let client = try HTTPClient()
     while (try? await client.send(OutgoingRequest(.get, "\(url)/readyz")).status) != .ok {
-      guard process.isRunning else { throw Failure(description: "the server ended") }
+      guard waitpid(process, nil, WNOHANG) == 0 else {
+        throw Failure(description: "the server ended")
+      }
       try await Task.sleep(for: .milliseconds(50))
     }
   }
@@ -59,8 +73,7 @@ final class ServerUnderLoad: Sendable {
   /// The program's resident memory in bytes (proc(5), `statm`).
   var residentBytes: Int {
     get throws {
-      let text = try String(
-        contentsOfFile: "/proc/\(process.processIdentifier)/statm", encoding: .utf8)
+      let text = try String(contentsOfFile: "/proc/\(process)/statm", encoding: .utf8)
       let pages = text.split(separator: " ").dropFirst().first.flatMap { Int($0) } ?? 0
       return pages * sysconf(Int32(_SC_PAGESIZE))
     }
@@ -68,9 +81,11 @@ final class ServerUnderLoad: Sendable {
 
   /// Ends the program, and removes its data.
   func stop() {
-    guard process.isRunning else { return }
-    process.terminate()
-    process.waitUntilExit()
+    // A process that has ended and been waited for must not be signalled: its number may be another's.
+    if waitpid(process, nil, WNOHANG) == 0 {
+      kill(process, SIGTERM)
+      waitpid(process, nil, 0)
+    }
     try? FileManager.default.removeItem(atPath: folder)
   }
 }
