@@ -1,6 +1,7 @@
 internal import CSodium
 
-/// Boxes from an anonymous sender (libsodium's `crypto_box_seal`), with an ephemeral key and a nonce that follows from it.
+/// Boxes from an anonymous sender (libsodium's `crypto_box_seal`), with an ephemeral key and a nonce that follows
+/// from it.
 public enum SealedBox {
   /// The bytes by which a box is longer than its message: the ephemeral key and the tag.
   public static let overhead = Int(crypto_box_PUBLICKEYBYTES + crypto_box_MACBYTES)

@@ -1,7 +1,7 @@
 internal import CSodium
 
-/// A key that seals secrets for storage (libsodium's `crypto_secretbox_easy`), each with a random nonce in front. The key
-/// itself is stored elsewhere.
+/// A key that seals secrets for storage (libsodium's `crypto_secretbox_easy`), each with a random nonce in front. The
+/// key itself is stored elsewhere.
 public struct SecretBox: Sendable {
   /// The bytes by which a box is longer than its message: the nonce and the tag.
   public static let overhead = Int(crypto_secretbox_NONCEBYTES + crypto_secretbox_MACBYTES)

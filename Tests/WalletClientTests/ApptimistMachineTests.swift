@@ -91,10 +91,11 @@ internal import Testing
 
   @Test func requestsWaitForTheLoginAndEndInOrder() {
     var machine = machine()
-    #expect(machine.submit(1, DeviceRequest([.init(pdu: search(other))], expecting: .users)) == [])
+    #expect(
+      machine.submit(1, DeviceRequest([.init(pdu: search(other))], expecting: .users())) == [])
     _ = machine.connected()
     #expect(
-      machine.submit(2, DeviceRequest([.init(pdu: search(keys.user))], expecting: .users)) == [])
+      machine.submit(2, DeviceRequest([.init(pdu: search(keys.user))], expecting: .users())) == [])
     #expect(
       receive(&machine, found(keys.user)) == [
         .established, .send(search(other), data: []), .send(search(keys.user), data: []),
@@ -109,7 +110,7 @@ internal import Testing
 
   @Test func collectsUsersUntilTheLast() {
     var machine = established()
-    _ = machine.submit(1, DeviceRequest([.init(pdu: search(other))], expecting: .users))
+    _ = machine.submit(1, DeviceRequest([.init(pdu: search(other))], expecting: .users()))
     #expect(receive(&machine, found(other, count: 2)) == [])
     #expect(receive(&machine, found(keys.user, count: 1)) == [])
     let last = receive(&machine, found(other))
@@ -126,12 +127,12 @@ internal import Testing
     let write = PDU.write(PDU.Write(directory: keys.user, filename: .empty))
     _ = machine.submit(1, DeviceRequest(sent, data: [1], then: other))
     _ = machine.submit(2, DeviceRequest(file: write, data: [2], isRepeatable: false))
-    _ = machine.submit(3, DeviceRequest([.init(pdu: search(other))], expecting: .users))
+    _ = machine.submit(3, DeviceRequest([.init(pdu: search(other))], expecting: .users()))
     machine.abandon(3)
     #expect(machine.disconnected() == [.complete(2, .failure(.interrupted))])
     // This is asked meanwhile, and goes behind the repeated ones.
     #expect(
-      machine.submit(4, DeviceRequest([.init(pdu: search(keys.user))], expecting: .users)) == [])
+      machine.submit(4, DeviceRequest([.init(pdu: search(keys.user))], expecting: .users())) == [])
     _ = machine.connected()
     #expect(
       receive(&machine, found(keys.user)) == [
@@ -143,8 +144,8 @@ internal import Testing
 
   @Test func anAbandonedRequestKeepsItsPlace() {
     var machine = established()
-    _ = machine.submit(1, DeviceRequest([.init(pdu: search(other))], expecting: .users))
-    _ = machine.submit(2, DeviceRequest([.init(pdu: search(other))], expecting: .users))
+    _ = machine.submit(1, DeviceRequest([.init(pdu: search(other))], expecting: .users()))
+    _ = machine.submit(2, DeviceRequest([.init(pdu: search(other))], expecting: .users()))
     machine.abandon(1)
     #expect(receive(&machine, found(other)) == [])
     let second = receive(&machine, .user(.nobody))
@@ -178,7 +179,7 @@ internal import Testing
     #expect(
       receive(&machine, .lock(PDU.Lock(directory: other, filename: .empty))) == [.disconnect])
     machine = established()
-    _ = machine.submit(1, DeviceRequest([.init(pdu: search(other))], expecting: .users))
+    _ = machine.submit(1, DeviceRequest([.init(pdu: search(other))], expecting: .users()))
     _ = receive(&machine, found(other, count: 5))
     #expect(receive(&machine, found(other, count: 5)) == [.disconnect])
     // A login under a key that nobody has.
@@ -251,7 +252,7 @@ internal import Testing
   @Test func aLoginThatBreaksEndsNoRequest() {
     var machine = machine()
     _ = machine.submit(
-      1, DeviceRequest([.init(pdu: search(other))], expecting: .users, isRepeatable: false))
+      1, DeviceRequest([.init(pdu: search(other))], expecting: .users(), isRepeatable: false))
     _ = machine.connected()
     #expect(machine.disconnected() == [])
     _ = machine.connected()
@@ -263,8 +264,8 @@ internal import Testing
 
   @Test func aRequestThatWasNotSentFailsWithTheDevice() {
     var machine = machine()
-    _ = machine.submit(1, DeviceRequest([.init(pdu: search(other))], expecting: .users))
-    _ = machine.submit(2, DeviceRequest([.init(pdu: search(other))], expecting: .users))
+    _ = machine.submit(1, DeviceRequest([.init(pdu: search(other))], expecting: .users()))
+    _ = machine.submit(2, DeviceRequest([.init(pdu: search(other))], expecting: .users()))
     machine.abandon(1)
     #expect(machine.stopped(.refused) == [.complete(2, .failure(.refused))])
   }

@@ -11,8 +11,8 @@ internal import Testing
 
 @testable import WalletClient
 
-/// Runs the service of this project over sockets for the time of a closure, with passwords that cost next to nothing, and
-/// drains it.
+/// Runs the service of this project over sockets for the time of a closure, with passwords that cost next to nothing,
+/// and drains it.
 private func withMsgr(
   _ toml: String = "", _ body: (MsgrServer, String) async throws -> Void
 ) async throws {

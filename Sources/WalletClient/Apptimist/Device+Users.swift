@@ -35,7 +35,7 @@ extension Device {
   }
 
   private func users(_ search: PDU) async throws(DeviceError) -> [DeviceUser] {
-    let reply = try await ask(DeviceRequest([DeviceRequest.Part(pdu: search)], expecting: .users))
+    let reply = try await ask(DeviceRequest([DeviceRequest.Part(pdu: search)], expecting: .users()))
     guard case .users(let users) = reply else { return [] }
     return users.compactMap { DeviceUser($0) }
   }

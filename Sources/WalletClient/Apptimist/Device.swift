@@ -22,7 +22,7 @@ public actor Device {
     case established
   }
 
-  /// The user's key, which is who the user is.
+  /// The user's public encryption key, which identifies the user.
   public nonisolated let user: EncryptionPublicKey
   /// The service that the app trusts.
   public nonisolated let service: ServiceIdentity
@@ -67,8 +67,8 @@ public actor Device {
   ///   - account: the account to be made first, or nil if there is one already. Naming it again does no harm.
   ///   - head: the identifier of the last message that the app has, or nil if it has none.
   ///   - options: times and limits.
-  ///   - client: carries the connection, or nil for a client of the device's own. Its messages must not be limited to less
-  ///     than the default.
+  ///   - client: carries the connection, or nil for a client of the device's own. Its messages must not be limited to
+  ///     less than the default.
   ///   - onState: is called when the connection comes and goes, but not when it is ended on request.
   /// - Throws: `.unsendable` if the service's key is the user's; ``WebSocketError`` `.outOfResources`.
   public init(
@@ -139,24 +139,20 @@ public actor Device {
     wakeEntryWaiters()
   }
 
-  /// An attempt to connect, with the connection that came of it.
-  private struct Attempt {
-    enum End {
-      /// The service sent the device elsewhere.
-      case redirected(WebSocketURL)
-      /// The service does not let the device in.
-      case refused
-      /// There was no connection, or it broke.
-      case broken
-    }
-
-    let end: End
-    /// Whether the service had let the device in.
-    var wasEstablished = false
+  /// The end of an attempt to connect.
+  private enum End {
+    /// The service sent the device elsewhere.
+    case redirected(WebSocketURL)
+    /// The service does not let the device in.
+    case refused
+    /// There was no connection, or it broke.
+    case broken
   }
 
   /// Connects once, and stays connected for as long as possible.
-  private func attempt(at target: WebSocketURL) async -> Attempt {
+  ///
+  /// - Returns: the end, and whether the service had let the device in.
+  private func attempt(at target: WebSocketURL) async -> (end: End, wasEstablished: Bool) {
     let limits = Frame.Limits(header: DeviceConnection.headerLimit, data: options.dataLimit)
     let connection: DeviceConnection
     do throws(WebSocketError) {
@@ -164,8 +160,8 @@ public actor Device {
     } catch {
       guard case .refused(let status) = error.code, target == url,
         (400..<500).contains(status.code)
-      else { return Attempt(end: .broken) }
-      return Attempt(end: .refused)
+      else { return (.broken, false) }
+      return (.refused, false)
     }
     stage = .connected(connection)
     let impatience = Task {
@@ -182,12 +178,12 @@ public actor Device {
     let wasEstablished = machine.isEstablished
     perform(machine.disconnected())
     if wasEstablished, !Task.isCancelled { onState(.offline) }
+    if let redirection { return (.redirected(redirection), wasEstablished) }
     let isRefused = !wasEstablished && connection.closeCode == 1008
-    let end = isRefused ? .refused : redirection.map(Attempt.End.redirected) ?? .broken
-    return Attempt(end: end, wasEstablished: wasEstablished)
+    return (isRefused ? .refused : .broken, wasEstablished)
   }
 
-  /// Takes what the service sends until the connection is over, or not wanted any more.
+  /// Takes PDUs until the connection is over, or not wanted any more.
   private func receive(from connection: DeviceConnection) async {
     while case .connected = stage {
       guard let received = try? await connection.receive() else { return }

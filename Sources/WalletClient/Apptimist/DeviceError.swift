@@ -5,8 +5,8 @@ public enum DeviceError: Error, Sendable, Hashable {
   /// The service refuses the device: there is no such account, the account can't be made, or the service is another one
   /// than the one whose keys the app has. Trying again is useless.
   case refused
-  /// The connection broke before the reply came: the request was done or not. Only requests that may safely be done twice
-  /// are repeated by themselves.
+  /// The connection broke before the reply came: the request was done or not. Only requests that may safely be done
+  /// twice are repeated by themselves.
   case interrupted
   /// The request took too long. A message may still be delivered.
   case timedOut

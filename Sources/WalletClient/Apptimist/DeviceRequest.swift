@@ -12,28 +12,15 @@ struct DeviceRequest {
     var data: [UInt8] = []
   }
 
-  /// The kind of reply that ends a request.
-  enum Expectation {
-    /// One `user`: this one, or nobody.
-    case user(EncryptionPublicKey)
-    /// `user`s, the last of which says that none follows.
-    case users
-    /// `vouchers` for this subject.
-    case vouchers(EncryptionPublicKey)
-    /// The PDU of the same type for the same file.
-    case file(PDU)
-    /// The echo of a truncation, unless the message was never there, and then this `user`.
-    case truncation(MessageID, EncryptionPublicKey)
-  }
-
   let parts: [Part]
-  let expectation: Expectation
+  /// The reply that ends the request, of which nothing has come.
+  let reply: PartialReply
   /// Whether it may be sent again when it isn't known whether it was done.
   let isRepeatable: Bool
 
-  init(_ parts: [Part], expecting expectation: Expectation, isRepeatable: Bool = true) {
+  init(_ parts: [Part], expecting reply: PartialReply, isRepeatable: Bool = true) {
     self.parts = parts
-    self.expectation = expectation
+    self.reply = reply
     self.isRepeatable = isRepeatable
   }
 

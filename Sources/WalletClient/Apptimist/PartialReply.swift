@@ -1,13 +1,18 @@
 internal import ApptimistProtocol
 internal import Cryptography
 
-/// The reply to a request that was sent, as far as it has come.
+/// The reply to a request, as far as it has come.
 enum PartialReply {
+  /// One `user`: this one, or nobody.
   case user(EncryptionPublicKey)
-  case users([PDU.User])
+  /// `user`s, the last of which says that none follows, and those that have come.
+  case users([PDU.User] = [])
+  /// `vouchers` for this subject.
   case vouchers(EncryptionPublicKey)
+  /// The PDU of the same type for the same file.
   case file(PDU)
-  case truncation(MessageID, EncryptionPublicKey, isEchoed: Bool)
+  /// The echo of a truncation, unless the message was never there, and then this `user`.
+  case truncation(MessageID, EncryptionPublicKey, isEchoed: Bool = false)
 
   /// The result of giving a PDU to a reply.
   enum Progress: Equatable {
@@ -16,17 +21,6 @@ enum PartialReply {
     case complete(DeviceReply)
     /// The PDU doesn't belong to the reply.
     case mismatch
-  }
-
-  /// Makes a reply of which nothing has come.
-  init(to request: DeviceRequest) {
-    switch request.expectation {
-    case .user(let key): self = .user(key)
-    case .users: self = .users([])
-    case .vouchers(let subject): self = .vouchers(subject)
-    case .file(let query): self = .file(query)
-    case .truncation(let message, let user): self = .truncation(message, user, isEchoed: false)
-    }
   }
 
   /// Takes the echo of a truncation.
@@ -66,7 +60,7 @@ enum PartialReply {
   private mutating func take(_ user: PDU.User, after users: consuming [PDU.User]) -> Progress {
     if let last = users.last, user.count != last.count - 1 { return .mismatch }
     // Otherwise the array would be copied for each user.
-    self = .users([])
+    self = .users()
     users.append(user)
     guard user.count == 0 else {
       self = .users(users)

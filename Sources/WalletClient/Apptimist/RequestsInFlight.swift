@@ -36,7 +36,7 @@ struct RequestsInFlight {
       requests.isEmpty
         || requests.count < Self.window.requests && bytes + request.cost <= Self.window.bytes
     else { return false }
-    requests.append(Sent(id: id, request: request, reply: PartialReply(to: request)))
+    requests.append(Sent(id: id, request: request, reply: request.reply))
     bytes += request.cost
     return true
   }

@@ -29,7 +29,7 @@ struct StreamFlow {
   /// - Returns: the PDU that pauses or resumes the stream, or nil if nothing changes.
   mutating func came(_ entry: StreamEntry) -> PDU? {
     buffered += Self.cost(entry)
-    return buffered > limit ? insert(.full) : nil
+    return buffered > limit ? set(.full, true) : nil
   }
 
   /// Counts an entry that the app took.
@@ -37,26 +37,19 @@ struct StreamFlow {
   /// - Returns: the PDU that pauses or resumes the stream, or nil if nothing changes.
   mutating func taken(_ entry: StreamEntry) -> PDU? {
     buffered -= Self.cost(entry)
-    return buffered <= limit / 2 ? remove(.full) : nil
+    return buffered <= limit / 2 ? set(.full, false) : nil
   }
 
   /// Notes whether the app wants the stream to pause.
   ///
   /// - Returns: the PDU that pauses or resumes the stream, or nil if nothing changes.
-  mutating func setPaused(_ isPaused: Bool) -> PDU? {
-    isPaused ? insert(.requested) : remove(.requested)
-  }
+  mutating func setPaused(_ isPaused: Bool) -> PDU? { set(.requested, isPaused) }
 
-  private mutating func insert(_ reason: PauseReasons) -> PDU? {
+  private mutating func set(_ reason: PauseReasons, _ holds: Bool) -> PDU? {
     let wasPaused = isPaused
-    reasons.insert(reason)
-    return wasPaused ? nil : .pause(PDU.Pause())
-  }
-
-  private mutating func remove(_ reason: PauseReasons) -> PDU? {
-    let wasPaused = isPaused
-    reasons.remove(reason)
-    return wasPaused && !isPaused ? .resume(PDU.Resume()) : nil
+    if holds { reasons.insert(reason) } else { reasons.remove(reason) }
+    guard isPaused != wasPaused else { return nil }
+    return isPaused ? .pause(PDU.Pause()) : .resume(PDU.Resume())
   }
 
   private static func cost(_ entry: StreamEntry) -> Int {

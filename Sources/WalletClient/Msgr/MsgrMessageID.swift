@@ -1,5 +1,5 @@
-/// The identifier of a message. Each is higher than all that the server made before, so the highest that a device has is
-/// also its position in the inbox.
+/// The identifier of a message. Each is higher than all that the server made before, so the highest that a device has
+/// is also its position in the inbox.
 public struct MsgrMessageID: Hashable, Comparable, Sendable {
   /// 16 lower-case hexadecimal digits, as the protocol writes them.
   public let text: String

@@ -14,8 +14,8 @@ internal import HTTPProtocol
 /// ```
 ///
 /// `device` is the push service's name for the app on this device: on iOS the bytes that
-/// `application(_:didRegisterForRemoteNotificationsWithDeviceToken:)` is given, as hexadecimal digits. It may change: log
-/// in again when it does. An app that isn't pushed to makes up a name once, `stream:` and a UUID.
+/// `application(_:didRegisterForRemoteNotificationsWithDeviceToken:)` is given, as hexadecimal digits. It may change:
+/// log in again when it does. An app that isn't pushed to makes up a name once, `stream:` and a UUID.
 ///
 /// Any number of tasks may use a server and its sessions at once. A request that fails isn't repeated: after a
 /// `.noResponse` the server may have done what it was asked.

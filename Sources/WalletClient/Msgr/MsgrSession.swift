@@ -1,7 +1,7 @@
 /// An account on a server, as one device uses it.
 ///
-/// Messages wait in the inbox for a week, so that none is missed while no push arrives or the app isn't running. When the
-/// app comes to the front, and after each push, it reads on from the last message that it has:
+/// Messages wait in the inbox for a week, so that none is missed while no push arrives or the app isn't running. When
+/// the app comes to the front, and after each push, it reads on from the last message that it has:
 ///
 /// ```swift
 /// for message in try await anna.inbox(since: lastID) {

@@ -21,8 +21,8 @@ internal import Synchronization
 /// }
 /// ```
 ///
-/// Messages can be sent on it too, which spares each a request. An app that takes messages slowly makes the server wait,
-/// and with it the replies to sent messages. A stream closes when its last reference goes.
+/// Messages can be sent on it too, which spares each a request. An app that takes messages slowly makes the server
+/// wait, and with it the replies to sent messages. A stream closes when its last reference goes.
 public final class MsgrStream: AsyncSequence, Sendable {
   /// The element of the sequence: a message.
   public typealias Element = MsgrMessage

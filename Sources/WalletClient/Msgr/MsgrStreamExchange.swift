@@ -108,7 +108,7 @@ final class MsgrStreamExchange: Sendable {
     reader?.resume()
   }
 
-  /// Drops what comes, until the socket ends.
+  /// Drops messages until the socket ends.
   func abandon() {
     state.withLock { if $0.phase.isOpen { $0.phase = .abandoned } }
     resumeReader()

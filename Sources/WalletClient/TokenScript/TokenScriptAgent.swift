@@ -20,9 +20,9 @@ public import XMLSecurity
 ///     namespaces: namespaces))
 /// ```
 ///
-/// The cache is `<cache>/<network>/<address>.xml`, a file for each contract even if one TokenScript describes several. A
-/// file's time is the repository's `Last-Modified`. A file gets there only if it is signed, is in the namespace asked
-/// for, and names the contract as an origin on the network. ``TokenScriptExchange`` makes the decisions.
+/// The cache is `<cache>/<network>/<address>.xml`, a file for each contract even if one TokenScript describes
+/// several. A file's time is the repository's `Last-Modified`. A file gets there only if it is signed, is in the
+/// namespace asked for, and names the contract as an origin. ``TokenScriptExchange`` makes the decisions.
 public struct TokenScriptAgent: Sendable {
   /// The longest file that is taken, in bytes.
   public static let sizeLimit = 8 << 20

@@ -9,9 +9,9 @@ public import HTTPProtocol
 /// - The namespaces are asked in order. The next one is asked if the repository has no file (404, 410) or its file is
 ///   rejected. After a rejected update no namespace is asked that the wallet prefers less than the local file's, which
 ///   is good.
-/// - A request is conditional if the local file is in the namespace asked for, or in none. The time of a file in another
-///   namespace says nothing about this one: files of one age are common, and the wallet would never come to a namespace
-///   that it has just learned.
+/// - A request is conditional if the local file is in the namespace asked for, or in none. The time of a file in
+///   another namespace says nothing about this one: files of one age are common, and the wallet would never come to a
+///   namespace that it has just learned.
 /// - A local file that is newer than the repository's is its author's own, and stays, whatever its namespace: an author
 ///   couldn't download it again.
 /// - If a certain signer's file is asked for, it replaces another signer's of any age.

@@ -33,7 +33,7 @@ public struct TokenScriptRejection: Error, Sendable, Equatable, CustomStringConv
     case malformed
     /// The file is no TokenScript, or is in another namespace than the one asked for.
     case namespace
-    /// The file doesn't describe the contract's tokens on the network.
+    /// The file doesn't describe the contract's tokens.
     case contract
     /// The file isn't signed, or a signature doesn't hold.
     case signature

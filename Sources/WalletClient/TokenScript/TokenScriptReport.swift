@@ -18,8 +18,8 @@ public struct TokenScriptReport: Sendable, Equatable {
     case stored(SignedTokenScript, modified: HTTPDate, isUpdate: Bool)
     /// The repository has nothing newer than the local file.
     case unchanged
-    /// The local file is newer than the repository's, which is of the date given: it is an author's own, for a test, and
-    /// stays.
+    /// The local file is newer than the repository's, which is of the date given: it is an author's own, for a test,
+    /// and stays.
     case ownFile(repository: HTTPDate)
     /// Several signers have published a file: the user must choose one, and ask for it by
     /// ``TokenScriptRequest/signer``.
