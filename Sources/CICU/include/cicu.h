@@ -1,7 +1,7 @@
 #pragma once
 #include <stdint.h>
 
-// ICU behind a header of its own: its headers define what Foundation's copy of ICU defines too.
+// This header hides those of ICU, which define names that Foundation's copy of ICU defines too.
 
 /// Writes the NFC form (UAX #15) of UTF-16 text.
 ///
