@@ -23,14 +23,14 @@ struct ApptimistConfiguration: Sendable {
   var sessions = 64
   /// The time between two pings of a session.
   var pingInterval = Duration.seconds(30)
-  /// How long a used ephemeral key is remembered.
+  /// The time for which a used ephemeral key is remembered.
   var ephemeralKeyAge = Duration.seconds(90 * 86_400)
-  /// How long a lock lasts that is not renewed.
+  /// The time after which a lock ends that is not renewed.
   var lockLease = Duration.seconds(30)
   /// The most locks of one session.
   var locks = 64
 
-  /// The defaults.
+  /// Makes the default configuration.
   ///
   /// - Parameter dataFolder: the folder in which the keys are kept.
   init(dataFolder: String) {
@@ -86,7 +86,7 @@ struct ApptimistConfiguration: Sendable {
   /// The service's name: the last segment of the path.
   var name: String { String(path.split(separator: "/").last ?? "") }
 
-  /// A path of unreserved characters: it stands in routes and in the URIs of redirects.
+  /// Reads a path of unreserved characters: it stands in routes and in the URIs of redirects.
   private static func path(_ text: String) -> String? {
     let segments = text.split(separator: "/", omittingEmptySubsequences: false).dropFirst()
     let isPath =
@@ -113,7 +113,7 @@ struct FacebookConfiguration: Sendable {
   let appSecret: Secret
   /// The URL of Graph, without a slash at the end.
   let graphURL: String
-  /// How long a response may take.
+  /// The time that a response may take.
   let timeout: Duration
 
   /// Describes an app.

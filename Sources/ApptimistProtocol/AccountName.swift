@@ -4,13 +4,17 @@ public struct AccountName: Hashable, Sendable {
   /// The name as it was given, not normalized.
   public let text: String
 
-  /// Takes a name; nil if it isn't one.
+  /// Takes a name.
+  ///
+  /// - Returns: nil if no account can have it.
   public init?(_ bytes: ShortBytes) {
     guard let text = bytes.text else { return nil }
     self.init(text)
   }
 
-  /// Takes a name; nil if it isn't one.
+  /// Takes a name.
+  ///
+  /// - Returns: nil if no account can have it.
   public init?(_ text: String) {
     guard (1...255).contains(text.utf8.count),
       !text.unicodeScalars.contains(where: { $0.properties.generalCategory == .control })

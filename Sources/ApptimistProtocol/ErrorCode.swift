@@ -1,11 +1,12 @@
-/// What became of a request for a file (page "Files"), as two bytes on the wire.
+/// The result of a request about a file (page "Files"), as two bytes on the wire.
 ///
-/// Not an enum: a later version may say more, and what a device sends here is ignored.
+/// It is not an enum, because a later version may have more, and the service ignores what a device
+/// sends.
 public struct ErrorCode: RawRepresentable, Hashable, Sendable {
   /// The number on the wire.
   public let rawValue: UInt16
 
-  /// Takes any number.
+  /// Makes a code of any number.
   public init(rawValue: UInt16) {
     self.rawValue = rawValue
   }
@@ -18,7 +19,7 @@ public struct ErrorCode: RawRepresentable, Hashable, Sendable {
   public static let notFound = ErrorCode(rawValue: 2)
   /// Another session holds a lock on the file.
   public static let locked = ErrorCode(rawValue: 3)
-  /// The name is none that a file can have.
+  /// No file can have this name.
   public static let badFilename = ErrorCode(rawValue: 4)
   /// The file is too large, or a quota is used up.
   public static let overQuota = ErrorCode(rawValue: 5)
@@ -31,7 +32,7 @@ public struct ErrorCode: RawRepresentable, Hashable, Sendable {
 }
 
 extension ErrorCode: CustomStringConvertible {
-  /// The meaning in words, as the data of an answer gives it.
+  /// The meaning in words, as the data of a reply has it.
   public var description: String {
     switch self {
     case .done: "done"

@@ -3,7 +3,7 @@
 public struct Filename: Hashable, Sendable {
   /// The names whose files mean something to the service (RFC "Reserved Files").
   public enum Reserved: String, CaseIterable, Sendable {
-    /// The one key of whoever made the directory.
+    /// The one key of the user who made the directory.
     case author
     /// The keys of those who may write too.
     case editors
@@ -18,13 +18,17 @@ public struct Filename: Hashable, Sendable {
   /// The name as it was given, not normalized.
   public let text: String
 
-  /// Takes a name; nil if it isn't one (error 4).
+  /// Takes a name.
+  ///
+  /// - Returns: nil if no file can have it (error 4).
   public init?(_ bytes: ShortBytes) {
     guard let text = bytes.text else { return nil }
     self.init(text)
   }
 
-  /// Takes a name; nil if it isn't one (error 4).
+  /// Takes a name.
+  ///
+  /// - Returns: nil if no file can have it (error 4).
   public init?(_ text: String) {
     guard (1...255).contains(text.utf8.count), text != ".", text != "..",
       !text.utf8.contains(where: { $0 == 0 || $0 == UInt8(ascii: "/") })
@@ -32,7 +36,7 @@ public struct Filename: Hashable, Sendable {
     self.text = text
   }
 
-  /// The name of a reserved file.
+  /// Makes the name of a reserved file.
   public init(_ reserved: Reserved) {
     text = reserved.rawValue
   }
@@ -40,10 +44,10 @@ public struct Filename: Hashable, Sendable {
   /// The name as a field of a PDU.
   public var bytes: ShortBytes { ShortBytes(unchecked: [UInt8](text.utf8)) }
 
-  /// What the file means to the service; nil for any other file.
+  /// The meaning of the file to the service, or nil for any other file.
   public var reserved: Reserved? { Reserved(rawValue: text) }
 
-  /// Whether two names are the same bytes: Swift takes canonically equivalent texts for equal.
+  /// Compares two names byte by byte: Swift takes canonically equivalent texts for equal.
   public static func == (left: Filename, right: Filename) -> Bool {
     left.text.utf8.elementsEqual(right.text.utf8)
   }
@@ -53,6 +57,7 @@ public struct Filename: Hashable, Sendable {
     for byte in text.utf8 { hasher.combine(byte) }
   }
 
-  /// Whether it starts with `.`: in a user's directory its author and editors alone read it.
+  /// Whether the name starts with `.`: in a user's directory only its author and editors read such a
+  /// file.
   public var isHidden: Bool { text.utf8.first == UInt8(ascii: ".") }
 }

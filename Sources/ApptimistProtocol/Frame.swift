@@ -2,14 +2,14 @@ internal import Wire
 
 /// One WebSocket message in its two parts: `headerLen(u32) dataLen(u32) eHeader eData` (RFC "PDU").
 public struct Frame: Sendable {
-  /// How large the parts may be.
+  /// The limits of the parts' sizes.
   public struct Limits: Hashable, Sendable {
     /// The longest header in clear, in bytes; its box is 16 bytes longer.
     public let header: Int
     /// The longest data in clear, in bytes; its box is 16 bytes longer.
     public let data: Int
 
-    /// Limits; the defaults are those that a service has for what devices send.
+    /// Makes limits; the defaults are those that a service has for what devices send.
     public init(header: Int = 4 << 10, data: Int = 1 << 20) {
       self.header = header
       self.data = data
@@ -19,7 +19,7 @@ public struct Frame: Sendable {
     public var message: Int { Frame.lengthsLength + header + data + 2 * 16 }
   }
 
-  /// How many bytes the two lengths take.
+  /// The bytes that the two lengths take.
   static let lengthsLength = 8
 
   /// The header's box.
@@ -30,8 +30,8 @@ public struct Frame: Sendable {
   /// Finds the parts of a message, without copying them.
   ///
   /// - Parameters:
-  ///   - message: all of a binary WebSocket message.
-  ///   - limits: how large the parts may be.
+  ///   - message: a whole binary WebSocket message.
+  ///   - limits: the limits of the parts' sizes.
   /// - Throws: `.lengthsDontAddUp` (close 1002), else `.overLimit` (close 1009).
   public init(_ message: [UInt8], limits: Limits) throws(FrameError) {
     do throws(WireError) {
@@ -50,10 +50,10 @@ public struct Frame: Sendable {
   }
 }
 
-/// Why a WebSocket message is no frame.
+/// The reason for which a WebSocket message is no frame.
 public enum FrameError: Error, Hashable, Sendable {
   /// The two lengths, and the parts that they promise, are not exactly the message.
   case lengthsDontAddUp
-  /// A part is larger than is taken.
+  /// A part is larger than its limit.
   case overLimit
 }

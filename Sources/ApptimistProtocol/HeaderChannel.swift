@@ -4,7 +4,7 @@ internal import Wire
 /// The boxes around the headers of one connection, in both directions (page "Keys and nonces").
 ///
 /// Both sides use it in the same way: with the ephemeral pair and the service's key, or the other way
-/// round. It can't be copied, for two copies would use one nonce twice.
+/// round. It cannot be copied, because two copies would use one nonce twice.
 public struct HeaderChannel: ~Copyable {
   /// A counter above this in either direction wears the channel out.
   public static let lastCounter: UInt16 = 65_000
@@ -16,7 +16,7 @@ public struct HeaderChannel: ~Copyable {
 
   /// The sequence numbers of one direction: every second one, and never the same again.
   private struct Counter {
-    /// The next to be used; nil after the last.
+    /// The next number, or nil after the last.
     var next: UInt16?
 
     var isPastLast: Bool { next.map { $0 > HeaderChannel.lastCounter + 2 } ?? true }
@@ -26,11 +26,11 @@ public struct HeaderChannel: ~Copyable {
     }
   }
 
-  /// The channel of a new connection.
+  /// Makes the channel of a new connection.
   ///
   /// - Parameters:
   ///   - own: the own pair: the ephemeral one, or the service's.
-  ///   - peer: the public key of the other. The side whose key is smaller sends 1, 3, 5, …
+  ///   - peer: the public key of the other side. The side whose key is smaller sends 1, 3, 5, …
   ///   - dataNonce: ``ServiceIdentity/dataNonce``; its first 22 bytes begin every header's nonce.
   /// - Returns: nil if the peer's key is of low order, or the own one.
   public init?(own: EncryptionKeyPair, peer: EncryptionPublicKey, dataNonce: BoxNonce) {
@@ -41,15 +41,15 @@ public struct HeaderChannel: ~Copyable {
     incoming = Counter(next: own.publicKey < peer ? 2 : 1)
   }
 
-  /// Whether a counter above ``lastCounter`` was used in either direction: the service sends
-  /// `redirect` then, and nothing more.
+  /// Whether a counter above ``lastCounter`` was used in either direction; then the service sends
+  /// `redirect`, and nothing more.
   public var isWornOut: Bool { outgoing.isPastLast || incoming.isPastLast }
 
   /// Makes the WebSocket message of a PDU that will be sent.
   ///
   /// - Parameters:
   ///   - pdu: the header.
-  ///   - data: `eData`, already boxed; copied once.
+  ///   - data: `eData`, which is boxed already; it is copied once.
   /// - Throws: `.exhausted` when every counter of this direction was used.
   public mutating func seal(
     _ pdu: PDU, data: ArraySlice<UInt8> = []
@@ -60,8 +60,8 @@ public struct HeaderChannel: ~Copyable {
   /// Makes the WebSocket message of a PDU that will be sent, from its header in clear.
   ///
   /// - Parameters:
-  ///   - header: in clear, as ``PDU/encoded()`` gives it.
-  ///   - data: `eData`, already boxed; copied once.
+  ///   - header: the header in clear, as ``PDU/encoded()`` gives it.
+  ///   - data: `eData`, which is boxed already; it is copied once.
   /// - Throws: `.exhausted` when every counter of this direction was used.
   public mutating func seal(
     header: [UInt8], data: ArraySlice<UInt8> = []
@@ -103,10 +103,10 @@ public struct HeaderChannel: ~Copyable {
   }
 }
 
-/// Why a header can't be sent or isn't taken.
+/// The reason for which a header cannot be sent or is not accepted.
 public enum HeaderChannelError: Error, Hashable, Sendable {
   /// Every counter of the direction was used: a nonce would repeat.
   case exhausted
-  /// Not boxed by the peer for this connection with the next counter, or changed.
+  /// The peer has not boxed it for this connection with the next counter, or it was changed.
   case doesNotOpen
 }

@@ -2,25 +2,25 @@ public import Cryptography
 internal import Wire
 
 extension PDU {
-  /// From a device: makes an account, or, logged in, an event or a forum (RFC "new").
+  /// Makes an account, or an event or a forum after the login; sent by devices (RFC "new").
   ///
   /// `version type pubEncrKey[32] pubAuthKey[32] nameLen(u8) uidLen(u8) tokenLen(u8) name uid token`
   public struct New: PDUBody {
     /// The type's number, the second byte of the header.
     public static let type: UInt8 = 3
 
-    /// What the account will be known by.
+    /// The key by which the account will be known.
     public let key: EncryptionPublicKey
-    /// What its signatures will be verified with.
+    /// The key with which its signatures will be verified.
     public let authenticationKey: AuthenticationPublicKey
-    /// To be an ``AccountName``, which isn't checked here.
+    /// The name, which need not be an ``AccountName``.
     public let name: ShortBytes
     /// The identity at the identity provider, of any bytes.
     public let uid: ShortBytes
-    /// What proves ``uid`` to the identity provider: a secret.
+    /// A secret that proves ``uid`` to the identity provider.
     public let token: ShortBytes
 
-    /// The PDU with its fields.
+    /// Makes the PDU.
     public init(
       key: EncryptionPublicKey, authenticationKey: AuthenticationPublicKey, name: ShortBytes,
       uid: ShortBytes, token: ShortBytes
@@ -55,17 +55,17 @@ extension PDU {
     }
   }
 
-  /// From a device: deletes an event or a forum (RFC "del").
+  /// Deletes an event or a forum; sent by devices (RFC "del").
   ///
   /// `version type pubEncrKey[32]`
   public struct Del: PDUBody {
     /// The type's number, the second byte of the header.
     public static let type: UInt8 = 4
 
-    /// Which.
+    /// The key of the event or forum.
     public let key: EncryptionPublicKey
 
-    /// The PDU with its fields.
+    /// Makes the PDU.
     public init(key: EncryptionPublicKey) {
       self.key = key
     }
@@ -79,23 +79,23 @@ extension PDU {
     }
   }
 
-  /// From the service: one match of a search (RFC "user").
+  /// One match of a search; sent by the service (RFC "user").
   ///
   /// `version type count(u16) pubEncrKey[32] nameLen(u8) uidLen(u8) name uid`
   public struct User: PDUBody {
     /// The type's number, the second byte of the header.
     public static let type: UInt8 = 14
 
-    /// How many more matches follow.
+    /// The number of matches that follow.
     public let count: UInt16
-    /// Who was found.
+    /// The key of the account that was found.
     public let key: EncryptionPublicKey
     /// The name, empty if nobody was found.
     public let name: ShortBytes
     /// The identity at the identity provider.
     public let uid: ShortBytes
 
-    /// The PDU with its fields.
+    /// Makes the PDU.
     public init(count: UInt16, key: EncryptionPublicKey, name: ShortBytes, uid: ShortBytes) {
       self.count = count
       self.key = key
@@ -121,7 +121,7 @@ extension PDU {
       writer.write(uid)
     }
 
-    /// The answer that says that nobody was found: everything zero.
+    /// The reply to a search that finds nobody: everything is zero.
     public static let nobody = User(count: 0, key: EncryptionPublicKey(), name: .empty, uid: .empty)
   }
 }

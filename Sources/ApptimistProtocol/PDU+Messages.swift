@@ -2,23 +2,24 @@ public import Cryptography
 internal import Wire
 
 extension PDU {
-  /// A message: from a device to be passed on, or from the service to its reader (RFC "message").
+  /// A message, which a device sends to have it passed on, and the service to its reader (RFC
+  /// "message").
   ///
   /// `version type time(u64) recipientPubEncrKey[32] toPubEncrKey[32] fromPubEncrKey[32]`, and data.
   public struct Message: PDUBody {
     /// The type's number, the second byte of the header.
     public static let type: UInt8 = 5
 
-    /// When it was made, as its maker says: seconds since 1970, UTC.
+    /// The sender's time, in seconds since 1970, UTC.
     public let time: UInt64
-    /// Who gets it: it is routed by this.
+    /// The user who gets it, or the forum that passes it on: it is routed by this.
     public let recipient: EncryptionPublicKey
-    /// Who it is for: the recipient, or a forum.
+    /// The recipient, or the forum through which it comes.
     public let to: EncryptionPublicKey
-    /// Who made it.
+    /// The user who made it.
     public let from: EncryptionPublicKey
 
-    /// The PDU with its fields.
+    /// Makes the PDU.
     public init(
       time: UInt64, recipient: EncryptionPublicKey, to: EncryptionPublicKey,
       from: EncryptionPublicKey
@@ -43,14 +44,14 @@ extension PDU {
       writer.write(from)
     }
 
-    /// Where the recipient is in a header.
+    /// The bytes of the recipient in a header.
     private static let recipientField = 10..<42
 
-    /// A message's header for another recipient.
+    /// Makes a message's header for another recipient.
     ///
     /// - Parameters:
-    ///   - header: as ``PDU/encoded()`` gives it; what is too short for one stays as it is.
-    ///   - recipient: who gets it.
+    ///   - header: the header, as ``PDU/encoded()`` gives it; bytes too short for one stay as they are.
+    ///   - recipient: the other recipient.
     public static func header(
       _ header: [UInt8], for recipient: EncryptionPublicKey
     ) -> [UInt8] {
@@ -70,18 +71,17 @@ extension PDU {
     }
   }
 
-  /// From a device: delete a message's content; from the service: it was deleted (RFC
-  /// "truncate").
+  /// Deletes a message's content; the service sends it to tell that this was done (RFC "truncate").
   ///
   /// `version type messageID[64]`
   public struct Truncate: PDUBody {
     /// The type's number, the second byte of the header.
     public static let type: UInt8 = 6
 
-    /// Which message.
+    /// The message.
     public let message: MessageID
 
-    /// The PDU with its fields.
+    /// Makes the PDU.
     public init(message: MessageID) {
       self.message = message
     }

@@ -2,19 +2,19 @@ public import Cryptography
 internal import Wire
 
 extension PDU {
-  /// From a device: who has this name (RFC "searchByName").
+  /// Asks the service for the accounts with a name (RFC "searchByName").
   ///
   /// `version type maxUsers(u16) nameLen(u8) name`
   public struct SearchByName: PDUBody {
     /// The type's number, the second byte of the header.
     public static let type: UInt8 = 11
 
-    /// How many matches to send at most; zero: as many as the service likes.
+    /// The most matches to send, or zero for as many as the service likes.
     public let maxUsers: UInt16
     /// A name, its beginning, or a pattern; of any bytes.
     public let name: ShortBytes
 
-    /// The PDU with its fields.
+    /// Makes the PDU.
     public init(maxUsers: UInt16, name: ShortBytes) {
       self.maxUsers = maxUsers
       self.name = name
@@ -33,19 +33,19 @@ extension PDU {
     }
   }
 
-  /// From a device: who has this identity (RFC "searchByUid").
+  /// Asks the service for the users with an identity (RFC "searchByUid").
   ///
   /// `version type maxUsers(u16) uidLen(u8) uid`
   public struct SearchByUid: PDUBody {
     /// The type's number, the second byte of the header.
     public static let type: UInt8 = 12
 
-    /// How many matches to send at most; zero: as many as the service likes.
+    /// The most matches to send, or zero for as many as the service likes.
     public let maxUsers: UInt16
     /// An identity at the identity provider, of any bytes.
     public let uid: ShortBytes
 
-    /// The PDU with its fields.
+    /// Makes the PDU.
     public init(maxUsers: UInt16, uid: ShortBytes) {
       self.maxUsers = maxUsers
       self.uid = uid
@@ -64,17 +64,17 @@ extension PDU {
     }
   }
 
-  /// From a device: who has this key (RFC "searchByKey").
+  /// Asks the service for the account with a key (RFC "searchByKey").
   ///
   /// `version type pubEncrKey[32]`
   public struct SearchByKey: PDUBody {
     /// The type's number, the second byte of the header.
     public static let type: UInt8 = 13
 
-    /// A user's or a forum's.
+    /// The key of a user or a forum.
     public let key: EncryptionPublicKey
 
-    /// The PDU with its fields.
+    /// Makes the PDU.
     public init(key: EncryptionPublicKey) {
       self.key = key
     }

@@ -2,23 +2,23 @@ public import Cryptography
 internal import Wire
 
 extension PDU {
-  /// From a device: resumes the service for a user (RFC "login").
+  /// Resumes the service for a user; sent by devices (RFC "login").
   ///
   /// `version type userPubEncrKey[32] signature[64] max(u16) head[64]`
   public struct Login: PDUBody {
     /// The type's number, the second byte of the header.
     public static let type: UInt8 = 1
 
-    /// Who logs in.
+    /// The user who logs in.
     public let user: EncryptionPublicKey
-    /// The user's own, over ``user``.
+    /// The user's signature over ``user``.
     public let signature: Signature
-    /// How many messages to look back at most; zero: all.
+    /// The number of messages to look back at most, or zero for all.
     public let max: UInt16
-    /// The last message that the device has; zero: none.
+    /// The last message that the device has, or zero if it has none.
     public let head: MessageID
 
-    /// The PDU with its fields.
+    /// Makes the PDU.
     public init(user: EncryptionPublicKey, signature: Signature, max: UInt16, head: MessageID) {
       self.user = user
       self.signature = signature
@@ -41,17 +41,19 @@ extension PDU {
     }
   }
 
-  /// From the service: reconnect to another place, at once (RFC "redirect").
+  /// Tells a device to reconnect to another URI at once (RFC "redirect").
   ///
   /// `version type uriLen(u16) uri`
   public struct Redirect: PDUBody {
     /// The type's number, the second byte of the header.
     public static let type: UInt8 = 2
 
-    /// Where to, without a query; at most 65,535 bytes.
+    /// The URI without a query, at most 65,535 bytes.
     public let uri: [UInt8]
 
-    /// The PDU with its field; nil if the URI is longer than 65,535 bytes.
+    /// Makes the PDU.
+    ///
+    /// - Returns: nil if the URI is longer than 65,535 bytes.
     public init?(uri: String) {
       guard uri.utf8.count <= UInt16.max else { return nil }
       self.uri = [UInt8](uri.utf8)
@@ -68,14 +70,14 @@ extension PDU {
     }
   }
 
-  /// From a device: stops the message stream (RFC "pause").
+  /// Stops the message stream; sent by devices (RFC "pause").
   ///
   /// `version type`
   public struct Pause: PDUBody {
     /// The type's number, the second byte of the header.
     public static let type: UInt8 = 7
 
-    /// The PDU with its fields.
+    /// Makes the PDU.
     public init() {}
 
     init(from reader: inout ByteReader) throws(WireError) {}
@@ -83,14 +85,14 @@ extension PDU {
     func write(to writer: inout ByteWriter) {}
   }
 
-  /// From a device: lets the message stream go on (RFC "resume").
+  /// Lets the message stream go on; sent by devices (RFC "resume").
   ///
   /// `version type`
   public struct Resume: PDUBody {
     /// The type's number, the second byte of the header.
     public static let type: UInt8 = 8
 
-    /// The PDU with its fields.
+    /// Makes the PDU.
     public init() {}
 
     init(from reader: inout ByteReader) throws(WireError) {}

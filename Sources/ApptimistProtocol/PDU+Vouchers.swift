@@ -2,19 +2,19 @@ public import Cryptography
 internal import Wire
 
 extension PDU {
-  /// From a device: vouches for a user, or takes that back (RFC "vouch").
+  /// Vouches for a user, or takes that back; sent by devices (RFC "vouch").
   ///
   /// `version type subjectPubEncrKey[32] signature[64]`
   public struct Vouch: PDUBody {
     /// The type's number, the second byte of the header.
     public static let type: UInt8 = 9
 
-    /// Whom the user vouches for.
+    /// The user or forum that is vouched for.
     public let subject: EncryptionPublicKey
-    /// The user's over ``subject``; zero takes it back.
+    /// The signature of the user who vouches over ``subject``; zero takes it back.
     public let signature: Signature
 
-    /// The PDU with its fields.
+    /// Makes the PDU.
     public init(subject: EncryptionPublicKey, signature: Signature) {
       self.subject = subject
       self.signature = signature
@@ -31,20 +31,20 @@ extension PDU {
     }
   }
 
-  /// From a device, without keys: who vouches for a user; from the service: these do (RFC
-  /// "vouchers").
+  /// Asks for the users who vouch for another, if it has no keys; lists them, if the service sends it
+  /// (RFC "vouchers").
   ///
   /// `version type subjectPubEncrKey[32] count(u32) voucherPubEncrKeys[count][32]`
   public struct Vouchers: PDUBody {
     /// The type's number, the second byte of the header.
     public static let type: UInt8 = 10
 
-    /// Whom they vouch for.
+    /// The user or forum that is vouched for.
     public let subject: EncryptionPublicKey
-    /// Those who do.
+    /// The users who vouch.
     public let vouchers: [EncryptionPublicKey]
 
-    /// The PDU with its fields.
+    /// Makes the PDU.
     public init(subject: EncryptionPublicKey, vouchers: [EncryptionPublicKey]) {
       self.subject = subject
       self.vouchers = vouchers

@@ -1,9 +1,9 @@
 internal import Wire
 
-/// What one side tells the other: the header of a protocol data unit, in clear.
+/// A protocol data unit: its header, in clear.
 ///
 /// `version type …` (RFC "PDU"; field order by the page's "Fields, in wire order"). The data that may
-/// come with it is boxed for somebody else and is no part of this.
+/// come with it is boxed for somebody else and is not part of this.
 public enum PDU: Hashable, Sendable {
   /// See ``Login``.
   case login(Login)
@@ -42,13 +42,13 @@ public enum PDU: Hashable, Sendable {
   /// See ``Remove``.
   case remove(Remove)
 
-  /// The one version of the protocol that there is.
+  /// The version of the protocol.
   public static let version: UInt8 = 1
 
   /// Reads a header.
   ///
-  /// - Parameter header: in clear, all of it. How long it may be is for the caller to say; no more
-  ///   memory is taken than a small multiple of that.
+  /// - Parameter header: the whole header in clear. The caller limits its length; no more memory is taken
+  ///   than a small multiple of that.
   /// - Throws: `.unknownVersion` and `.unknownType`, whatever follows; `.malformed` for a header too
   ///   short for its type, or too long.
   public init(decoding header: [UInt8]) throws(PDUError) {
@@ -68,7 +68,7 @@ public enum PDU: Hashable, Sendable {
     self = pdu
   }
 
-  /// Reads what follows version and type; nil for a type that there isn't.
+  /// Reads the fields behind version and type; nil for an unknown type.
   private init?(type: UInt8, from reader: inout ByteReader) throws(WireError) {
     switch type {
     case Login.type: self = .login(try Login(from: &reader))
@@ -93,7 +93,7 @@ public enum PDU: Hashable, Sendable {
     }
   }
 
-  /// The header in clear.
+  /// Writes the header in clear.
   public func encoded() -> [UInt8] {
     var writer = ByteWriter(capacity: 128)
     write(to: &writer)

@@ -1,7 +1,7 @@
 internal import Cryptography
 internal import Wire
 
-/// What follows version and type in a header.
+/// The fields behind version and type in a header.
 protocol PDUBody: Hashable, Sendable {
   /// The second byte of the header.
   static var type: UInt8 { get }
@@ -12,7 +12,7 @@ protocol PDUBody: Hashable, Sendable {
 }
 
 extension PDUBody {
-  /// Writes version, type, and what follows.
+  /// Writes version, type, and the fields.
   func writeHeader(to writer: inout ByteWriter) {
     writer.write(PDU.version)
     writer.write(Self.type)
@@ -30,7 +30,7 @@ extension ByteReader {
     return value
   }
 
-  /// Takes as many bytes as a length before them said.
+  /// Takes as many bytes as a length before them says.
   mutating func read(_ length: UInt8) throws(WireError) -> ShortBytes {
     ShortBytes(unchecked: [UInt8](try read(count: Int(length))))
   }

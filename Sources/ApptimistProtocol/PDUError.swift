@@ -1,11 +1,11 @@
 public import Wire
 
-/// Why a header is not taken.
+/// The reason for which a header is not accepted.
 public enum PDUError: Error, Hashable, Sendable {
-  /// A version that isn't spoken here: what follows it can't be read.
+  /// The version is not spoken here, and nothing behind it can be read.
   case unknownVersion(UInt8)
-  /// A type that the version doesn't have: to be ignored, not to be closed on.
+  /// The version has no such type; the PDU is to be ignored.
   case unknownType(UInt8)
-  /// Too short for its type, or too long.
+  /// The header is too short for its type, or too long.
   case malformed(WireError)
 }

@@ -1,26 +1,26 @@
 internal import Cryptography
 internal import FoundationEssentials
 
-/// What a service publishes as `service.json` (page "Keys and nonces").
+/// The document that a service publishes as `service.json` (page "Keys and nonces").
 public struct ServiceDocument: Hashable, Sendable, Encodable {
   /// The service's name, `siren` for example.
   public let service: String
-  /// The keys.
+  /// The service's public keys.
   public let identity: ServiceIdentity
   /// The versions of the protocol that it speaks.
   public let versions: [Int]
 
-  /// The document of a service that speaks what this library does.
+  /// Makes the document of a service that speaks this library's version.
   public init(service: String, identity: ServiceIdentity) {
     self.service = service
     self.identity = identity
     versions = [Int(PDU.version)]
   }
 
-  /// Reads a document. Other members than those of version 1 are passed over.
+  /// Reads a document and ignores other members than those of version 1.
   ///
-  /// - Parameter json: of a length that the caller has limited.
-  /// - Throws: `.malformed`; `.wrongSignature` if the keys don't belong together.
+  /// - Parameter json: the document, whose length the caller has limited.
+  /// - Throws: `.malformed`; `.wrongSignature` if the keys do not belong together.
   public init(json: [UInt8]) throws(ServiceDocumentError) {
     guard let members = try? JSONDecoder().decode(Members.self, from: Data(json)),
       let encryptionKey = EncryptionPublicKey(hex: members.encryptionKey),
@@ -35,7 +35,7 @@ public struct ServiceDocument: Hashable, Sendable, Encodable {
     versions = members.versions
   }
 
-  /// The document as JSON, on one line.
+  /// Writes the document as JSON, on one line.
   public func json() throws -> [UInt8] {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
@@ -44,7 +44,7 @@ public struct ServiceDocument: Hashable, Sendable, Encodable {
 
   /// Writes the members of version 1.
   ///
-  /// - Throws: what the encoder throws.
+  /// - Throws: the encoder's error.
   public func encode(to encoder: any Encoder) throws {
     try Members(
       service: service, encryptionKey: identity.encryptionKey.hex,
@@ -62,10 +62,10 @@ public struct ServiceDocument: Hashable, Sendable, Encodable {
   }
 }
 
-/// Why a service's document is not taken.
+/// The reason for which a service's document is not accepted.
 public enum ServiceDocumentError: Error, Hashable, Sendable {
-  /// No JSON, or without the members that it must have.
+  /// It is no JSON, or lacks members that it must have.
   case malformed
-  /// The signature isn't the authentication key's over the encryption key.
+  /// The signature is not the authentication key's over the encryption key.
   case wrongSignature
 }

@@ -1,18 +1,18 @@
 public import Cryptography
 
-/// The public half of a service's keys: what a device has to know beforehand (page "Keys and
-/// nonces"), with the signature that ties them together.
+/// The public half of a service's keys, which devices have to know beforehand (page "Keys and nonces"),
+/// with the signature that ties them together.
 public struct ServiceIdentity: Hashable, Sendable {
-  /// What headers, and the data of files, are boxed with.
+  /// The key for the boxes around headers and the data of files.
   public let encryptionKey: EncryptionPublicKey
-  /// What ``signature`` is verified with.
+  /// The key with which ``signature`` is verified.
   public let authenticationKey: AuthenticationPublicKey
-  /// Of the service, over ``encryptionKey``.
+  /// The service's signature over ``encryptionKey``.
   public let signature: Signature
 
   /// Takes an identity that is known.
   ///
-  /// - Returns: nil if the signature isn't valid, or the encryption key is of low order.
+  /// - Returns: nil if the signature is not valid, or the encryption key is of low order.
   public init?(
     encryptionKey: EncryptionPublicKey, authenticationKey: AuthenticationPublicKey,
     signature: Signature
@@ -25,7 +25,7 @@ public struct ServiceIdentity: Hashable, Sendable {
     self.signature = signature
   }
 
-  /// The public half of a service's own pairs.
+  /// Makes the public half of a service's own pairs.
   public init(encryption: EncryptionKeyPair, authentication: AuthenticationKeyPair) {
     encryptionKey = encryption.publicKey
     authenticationKey = authentication.publicKey

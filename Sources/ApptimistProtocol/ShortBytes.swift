@@ -1,4 +1,4 @@
-/// At most 255 bytes: what a field whose length is one byte can hold.
+/// At most 255 bytes, as many as a field whose length is one byte can hold.
 public struct ShortBytes: Hashable, Sendable {
   /// The bytes, at most 255.
   public let bytes: [UInt8]
@@ -6,13 +6,17 @@ public struct ShortBytes: Hashable, Sendable {
   /// No bytes.
   public static let empty = ShortBytes(unchecked: [])
 
-  /// Takes bytes; nil if there are more than 255.
+  /// Takes bytes.
+  ///
+  /// - Returns: nil if there are more than 255.
   public init?(_ bytes: some Collection<UInt8>) {
     guard bytes.count <= UInt8.max else { return nil }
     self.init(unchecked: [UInt8](bytes))
   }
 
-  /// Takes the UTF-8 form of a text; nil if that is longer than 255 bytes.
+  /// Takes the UTF-8 form of a text.
+  ///
+  /// - Returns: nil if that is longer than 255 bytes.
   public init?(_ text: String) {
     self.init(text.utf8)
   }
@@ -21,9 +25,9 @@ public struct ShortBytes: Hashable, Sendable {
     self.bytes = bytes
   }
 
-  /// How many bytes there are, as the length field says it.
+  /// The number of bytes, as the length field has it.
   public var count: UInt8 { UInt8(bytes.count) }
 
-  /// The bytes as text; nil if they are no valid UTF-8.
+  /// The bytes as text, or nil if they are not valid UTF-8.
   public var text: String? { String(validating: bytes, as: UTF8.self) }
 }

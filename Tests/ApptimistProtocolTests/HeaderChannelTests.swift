@@ -46,7 +46,8 @@ internal import Testing
     }
   }
 
-  /// Again, out of order, turned round, changed: nothing opens, and the next one still does.
+  /// A frame that comes again, out of order, turned round or changed does not open, and the next one
+  /// still does.
   @Test func opensOnlyTheNextOne() throws {
     var sender = try channel(0)
     var receiver = try channel(1)
@@ -77,7 +78,7 @@ internal import Testing
     #expect(try receiver.open(frame(second)) == [1, 8])
   }
 
-  /// Worn out from the first counter above 65,000, exhausted before a counter would wrap.
+  /// A channel is worn out from the first counter above 65,000, and exhausted before a counter wraps.
   @Test(arguments: [(0, 32_501, 32_768), (1, 32_501, 32_767)])
   func neverWraps(own: Int, wornOutAfter: Int, count: Int) throws {
     var sender = try channel(own)

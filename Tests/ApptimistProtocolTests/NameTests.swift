@@ -12,7 +12,7 @@ internal import Testing
     #expect(name.flatMap { AccountName($0.bytes) } == name)
   }
 
-  /// Empty, too long, C0 with its line ends, DEL, C1; and what is no UTF-8.
+  /// These are empty, too long, have C0 with its line ends, DEL or C1, or are no UTF-8.
   @Test(arguments: ["", longest + "e", "a\0", "\n", "a\r\nb", "\t", "\u{7f}", "\u{85}", "a\u{9f}"])
   func noAccountNames(text: String) {
     #expect(AccountName(text) == nil)

@@ -11,7 +11,7 @@ internal import Wire
     #expect(decoded.encoded() == sample.header)
   }
 
-  /// Every prefix is too short, and says so; one byte more is one too many.
+  /// Every prefix is too short, and one byte more is one too many.
   @Test(arguments: Sample.all)
   func takesNoOtherLength(sample: Sample) throws {
     let step = max(1, sample.header.count / 1000)
@@ -65,7 +65,7 @@ internal import Wire
     }
   }
 
-  /// Whatever follows: it can't be read.
+  /// Nothing behind an unknown version can be read.
   @Test(arguments: [0] + Array(2...255) as [UInt8])
   func unknownVersion(version: UInt8) {
     for tail: [UInt8] in [[], [1], [7], [7, 7], [99], filled(1, 200)] {
@@ -73,7 +73,7 @@ internal import Wire
     }
   }
 
-  /// What a peer could write to have memory taken, or places missed.
+  /// These lengths are meant to take much memory, or to miss fields.
   @Test(
     arguments: [
       // Counts of keys that aren't there: the largest, the largest whose bytes fit into 32 and into

@@ -15,10 +15,10 @@ struct Sample: Sendable, CustomTestStringConvertible {
   }
 }
 
-/// As many bytes as asked for, each the same.
+/// Makes bytes that are all the same.
 func filled(_ byte: UInt8, _ count: Int) -> [UInt8] { [UInt8](repeating: byte, count: count) }
 
-/// A value whose bytes are all the same.
+/// Makes a value whose bytes are all the same.
 func fixed<Value: FixedBytes>(_ byte: UInt8) -> Value {
   Value(filled(byte, Value.byteCount)) ?? Value()
 }

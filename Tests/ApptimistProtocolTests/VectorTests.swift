@@ -195,7 +195,7 @@ internal import Wire
     }
   }
 
-  /// In place of the second message that the device sends on the first connection.
+  /// These come in place of the second message that the device sends on the first connection.
   @Test func refusedMessages() throws {
     let file = try Vectors.read(Vectors.Connections.self, from: "connections")
     let connection = try #require(file.connections.first)
@@ -262,7 +262,9 @@ internal import Wire
 }
 
 extension PDU {
-  /// The PDU with these fields, by their names in the specification; nil for an unknown type.
+  /// Makes the PDU with these fields, by their names in the specification.
+  ///
+  /// - Returns: nil for an unknown type.
   init?(named name: String, _ fields: Fields) throws {
     switch name {
     case "login":

@@ -1,7 +1,7 @@
 internal import Foundation
 internal import Testing
 
-/// The built program held to the specification by an implementation of others: Python's PyNaCl and
+/// Holds the built program to the specification with an implementation of others: Python's PyNaCl and
 /// websockets. `Python/conformance.py --help` says how to run it by hand.
 @Suite struct ConformanceTests {
   private static let python = "/usr/bin/python3"
@@ -9,7 +9,9 @@ internal import Testing
   private static let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
     .appendingPathComponent("Python").path
 
-  /// Runs Python in the suite's folder; gives its exit code and what it printed.
+  /// Runs Python in the suite's folder.
+  ///
+  /// - Returns: its exit code and its output.
   private static func run(_ arguments: [String]) throws -> (status: Int32, output: String) {
     let process = Process()
     process.executableURL = URL(fileURLWithPath: python)

@@ -16,13 +16,13 @@ private final class Chatter: @unchecked Sendable {
   private var generator: SeededGenerator
   private let device: TestDevice
   private var received: [MessageID] = []
-  /// What it sent, by recipient, in order.
+  /// The messages that it sent, by recipient, in order.
   private(set) var sent: [EncryptionPublicKey: [MessageID]] = [:]
-  /// How much of that was dealt with before a question was answered that came behind it.
+  /// The number of these that were dealt with before a later request was replied to.
   private(set) var acknowledged: [EncryptionPublicKey: Int] = [:]
   private(set) var truncated: Set<MessageID> = []
   private(set) var isRedirected = false
-  /// How the connection ended.
+  /// The end of the connection.
   private(set) var end: TestDevice.Event?
 
   init(_ user: TestUser, on server: TestServer, number: Int, seed: UInt64) async throws {
@@ -33,15 +33,15 @@ private final class Chatter: @unchecked Sendable {
     device = try await TestDevice.established(user, on: server)
   }
 
-  /// Talks, and counts the answers.
-  func talk(with users: [EncryptionPublicKey], counting answers: borrowing Atomic<Int>) async throws
+  /// Talks, and counts the replies.
+  func talk(with users: [EncryptionPublicKey], counting replies: borrowing Atomic<Int>) async throws
   {
     while end == nil {
       // What is sent to a connection that has ended meanwhile is lost, and that is all.
       try? sendSomething(to: users)
-      guard try await isAnswered() else { continue }
+      guard try await isRepliedTo() else { continue }
       acknowledged = sent.mapValues(\.count)
-      answers.add(1, ordering: .relaxed)
+      replies.add(1, ordering: .relaxed)
     }
     device.socket.cut()
   }
@@ -76,8 +76,8 @@ private final class Chatter: @unchecked Sendable {
     }
   }
 
-  /// Asks for nobody, and takes what comes until that is answered or the connection ends.
-  private func isAnswered() async throws -> Bool {
+  /// Searches for nobody, and takes what comes until the reply or the connection's end.
+  private func isRepliedTo() async throws -> Bool {
     let nobody = try #require(ShortBytes("?"))
     try? device.send(.searchByUid(PDU.SearchByUid(maxUsers: 1, uid: nobody)))
     while true {
@@ -127,7 +127,7 @@ private final class Chatter: @unchecked Sendable {
     }
   }
 
-  /// Has two devices of each user talk, and drains the server while they do.
+  /// Makes two devices of each user talk, and drains the server while they do.
   private static func talk(
     _ users: [TestUser], in folder: TestFolder, seed: UInt64
   ) async throws -> [Chatter] {
@@ -136,12 +136,12 @@ private final class Chatter: @unchecked Sendable {
     for (number, user) in (users + users).enumerated() {
       chatters.append(try await Chatter(user, on: server, number: number, seed: seed))
     }
-    let answers = Answers()
+    let replies = Replies()
     try await withThrowingTaskGroup { [chatters] group in
       for chatter in chatters {
-        group.addTask { try await chatter.talk(with: users.map(\.key), counting: answers.count) }
+        group.addTask { try await chatter.talk(with: users.map(\.key), counting: replies.count) }
       }
-      while answers.count.load(ordering: .relaxed) < 500 {
+      while replies.count.load(ordering: .relaxed) < 500 {
         try await Task.sleep(for: .milliseconds(2))
       }
       await server.http.drain(within: .seconds(120))
@@ -151,11 +151,11 @@ private final class Chatter: @unchecked Sendable {
     return chatters
   }
 
-  private final class Answers: Sendable {
+  private final class Replies: Sendable {
     let count = Atomic(0)
   }
 
-  /// What a device is given that has nothing yet.
+  /// Reads the stream as a device that has nothing yet.
   private static func stream(
     of user: TestUser, on server: TestServer, until last: MessageID
   ) async throws -> [MessageID] {

@@ -3,9 +3,9 @@ internal import Storage
 
 @testable import Apptimist
 
-/// The queues' tables before the second migration.
+/// The mailboxes' tables before the second migration.
 enum FirstVersion {
-  /// Writes queues down as the first version did; their users are there, and have the owners' numbers.
+  /// Writes mailboxes as the first version did; their users are there, and have the owners' numbers.
   static func write(_ models: [MailboxModel], to store: ApptimistStore) async throws {
     try await store.store.write { transaction in
       let entries = models.flatMap { model in model.entries.map { (user: model.owner, entry: $0) } }

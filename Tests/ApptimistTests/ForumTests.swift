@@ -5,7 +5,7 @@ internal import Testing
 @testable import Apptimist
 
 @Suite("Forums over sockets") struct ForumTests {
-  /// A forum made by its author, and some who are not.
+  /// A forum with its author, a reader and somebody else.
   private struct Scene {
     let author: TestDevice
     let reader: TestDevice

@@ -5,7 +5,7 @@ internal import Testing
 
 @testable import Apptimist
 
-/// A device that does one thing after the other, and keeps what the stream gave it.
+/// A device that does one thing after the other, and keeps what its stream brings.
 private final class Actor: @unchecked Sendable {
   // Safe to share: one task at a time uses it.
   let user: TestUser
@@ -15,7 +15,7 @@ private final class Actor: @unchecked Sendable {
   private var device: TestDevice
   private var messages = 0
   private var lastSent: (pdu: PDU, data: [UInt8])?
-  /// What the stream gave, in order.
+  /// The messages that the stream gave, in order.
   private(set) var received: [MessageID] = []
   private(set) var sent: Set<MessageID> = []
   private(set) var truncated: Set<MessageID> = []
@@ -40,9 +40,9 @@ private final class Actor: @unchecked Sendable {
     }
   }
 
-  private func collect() async throws { take(try await device.eventsUntilAnswer()) }
+  private func collect() async throws { take(try await device.eventsUntilReply()) }
 
-  /// Does random things; `users` are all there are.
+  /// Does random things with all users.
   func play(_ count: Int, with users: [EncryptionPublicKey]) async throws {
     for _ in 0..<count {
       switch Int.random(in: 0..<20, using: &generator) {
@@ -122,7 +122,7 @@ private final class Actor: @unchecked Sendable {
     }
   }
 
-  /// What a device that has nothing is given.
+  /// Reads the stream as a device that has nothing yet.
   private static func stream(
     of user: TestUser, on server: TestServer, until last: MessageID
   ) async throws -> (messages: [MessageID], truncated: Set<MessageID>) {

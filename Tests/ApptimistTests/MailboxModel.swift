@@ -3,7 +3,7 @@ internal import ApptimistSession
 
 @testable import Apptimist
 
-/// The model of a mailbox, in the simplest words: arrays, gone through from the start each time.
+/// The simplest model of a mailbox: arrays, gone through from the start each time.
 struct MailboxModel {
   struct Entry {
     let position: Int64
@@ -26,7 +26,7 @@ struct MailboxModel {
     self.limits = limits
   }
 
-  /// A message as a user gets it: headers differ in the recipient only.
+  /// Makes a message as a user gets it: headers differ in the recipient only.
   static func copy(of number: Int, _ data: [UInt8], for user: Int) -> MessageCopy {
     let message = PDU.Message(
       time: UInt64(number), recipient: StoreFixture.key(user), to: StoreFixture.key(10),

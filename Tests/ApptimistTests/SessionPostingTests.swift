@@ -141,7 +141,7 @@ internal import Testing
     #expect((32_490...32_510).contains(bench.posted.count))
   }
 
-  /// Whatever comes when, all is asked for in the order in which it came, and nothing beside posts.
+  /// Everything is asked for in the order in which it came, and nothing else while posts are queued.
   @Test(arguments: (0..<6).map { _ in UInt64.random(in: 0...UInt64.max) })
   func keepTheOrder(seed: UInt64) throws {
     var generator = SeededGenerator(seed: seed)
@@ -171,7 +171,7 @@ internal import Testing
 }
 
 extension StreamEntry {
-  /// The same at a later place.
+  /// The same entry at a later position.
   fileprivate func moved(by distance: Int64) -> StreamEntry {
     StreamEntry(
       position: StreamPosition(rawValue: position.rawValue + distance), id: id, content: content)

@@ -3,7 +3,7 @@ internal import Testing
 @testable import Apptimist
 
 extension ApptimistStore {
-  /// No row is left over, and all sums are right; for when all queues have all that has arrived.
+  /// Expects that no row is left over and all sums are right, once nothing is pending.
   func expectConsistency() async throws {
     let wrong = try await count(
       """

@@ -62,7 +62,7 @@ internal import Testing
     }
   }
 
-  /// Takes the whole transaction along.
+  /// Fails, and undoes the whole transaction.
   private static let rollback: Write = { store in
     try await store.store.write { transaction in
       try transaction.execute("INSERT OR ROLLBACK INTO apptimist_settled VALUES (NULL)")
@@ -70,7 +70,7 @@ internal import Testing
     return []
   }
 
-  /// Has writes made in one group, in order.
+  /// Makes writes in one group, in order.
   private func group(
     _ writes: [Write], _ store: ApptimistStore
   ) async throws -> [Result<[Delivered], any Error>] {
@@ -93,7 +93,7 @@ internal import Testing
     return results
   }
 
-  /// What users 1 to 3 should all be told.
+  /// Expects users 1 to 3 all to have these messages.
   private func expect(_ numbers: [Int], size: Int = 3, in store: ApptimistStore) async throws {
     for user in 1...3 {
       let entries = numbers.enumerated().map { index, number in

@@ -21,7 +21,7 @@ final class StoreFixture: Sendable {
 
   /// Opens the database, a new one or the same again.
   ///
-  /// - Parameter version: how many of the migrations it has.
+  /// - Parameter version: the number of migrations that it has.
   func open(
     _ limits: ApptimistStore.Limits = ApptimistStore.Limits(), version: Int = .max
   ) async throws -> ApptimistStore {
@@ -30,7 +30,7 @@ final class StoreFixture: Sendable {
     return ApptimistStore(store: store, limits: limits)
   }
 
-  /// The database as a crash at this moment would leave it.
+  /// Copies the database as a crash at this moment would leave it.
   func copy() throws -> StoreFixture {
     let copy = try StoreFixture()
     // Copied in this order, the log has all that the file lacks: no test writes so much that it is
@@ -42,7 +42,7 @@ final class StoreFixture: Sendable {
     return copy
   }
 
-  /// A key that is a number, and a name for it.
+  /// Makes a key of a number.
   static func key(_ number: Int) -> EncryptionPublicKey { fixed(number) }
 
   static func authenticationKey(_ number: Int) -> AuthenticationPublicKey { fixed(number) }
@@ -95,7 +95,7 @@ extension ApptimistStore {
     try await truncate(StoreFixture.id(id), of: StoreFixture.key(user))
   }
 
-  /// All entries behind a position, read in pages.
+  /// Reads all entries behind a position, in pages.
   func entries(
     of user: Int, after start: StreamPosition = .zero, maxBytes: Int = .max, maxEntries: Int = 1000
   ) async throws -> [StreamEntry] {
@@ -152,7 +152,7 @@ extension ApptimistStore {
   }
 }
 
-/// SplitMix64: the same numbers for the same seed.
+/// SplitMix64, which gives the same numbers for the same seed.
 struct SeededGenerator: RandomNumberGenerator {
   private var state: UInt64
 

@@ -6,7 +6,7 @@ internal import Testing
 
 @testable import Apptimist
 
-/// The mailboxes against a model, by what is told of them.
+/// Compares the entries of mailboxes with a model.
 @Suite struct StoreModelTests {
   @Test(arguments: (0..<8).map { _ in UInt64.random(in: 0...UInt64.max) } + [1, 2])
   func `mailboxes are what the model says`(_ seed: UInt64) async throws {
@@ -42,7 +42,7 @@ private struct Play {
   private var generator: SeededGenerator
   private var limits = ApptimistStore.Limits()
   private(set) var models: [MailboxModel] = []
-  /// The data of each message; each is known to a user by what its header makes of that.
+  /// The data of each message; its identifier for a user comes of this and the user's header.
   private var contents: [[UInt8]] = []
   private var step = 0
   private var fixture: StoreFixture?
@@ -122,7 +122,7 @@ private struct Play {
     #expect(told == models[user - 1].stream(after: start.rawValue), place)
   }
 
-  /// A transaction that has touched what is remembered leaves nothing.
+  /// Undoes a transaction that has changed the cache; nothing of it may be left.
   private func undo() async throws {
     struct Refusal: Error {}
     guard let store else { return }
@@ -141,7 +141,7 @@ private struct Play {
     store = try await fixture?.open(limits)
   }
 
-  /// Goes on with what the disk has at this moment.
+  /// Goes on with a copy of what the disk has at this moment.
   private mutating func crash() async throws {
     guard let copy = try fixture?.copy() else { return }
     await store?.store.close()
@@ -158,7 +158,8 @@ private struct Play {
     try await store.expectConsistency()
   }
 
-  /// What a user knows a message by; that of no message if there is none with this number.
+  /// The identifier by which a user knows a message, or an unused one if there is no message with this
+  /// number.
   private func id(of number: Int, for user: Int) -> MessageID {
     guard number < contents.count else { return StoreFixture.id(number) }
     return MailboxModel.copy(of: number, contents[number], for: user).id

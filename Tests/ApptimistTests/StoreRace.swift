@@ -7,9 +7,10 @@ internal import Threading
 
 @testable import Apptimist
 
-/// Many who send to users 1 to 3, retry and truncate, while others read and transactions are undone.
+/// A race of many who send to users 1 to 3, retry and truncate, while others read and transactions are
+/// undone.
 final class StoreRace: Sendable {
-  /// What was answered for an entry.
+  /// The acknowledgement of an entry.
   struct Acknowledgement: Hashable, Sendable {
     let user: Int
     let position: StreamPosition
@@ -19,7 +20,7 @@ final class StoreRace: Sendable {
   private struct Progress {
     var messages: Set<Acknowledgement> = []
     var truncations: Set<Acknowledgement> = []
-    /// Of the messages that are truncated.
+    /// The places of the messages that are truncated.
     var places: Set<Acknowledgement> = []
     var senders = 0
     var done = 0
@@ -49,7 +50,7 @@ final class StoreRace: Sendable {
     while acknowledged.count < count, !isOver { try await Task.sleep(for: .microseconds(50)) }
   }
 
-  /// Tries again as long as somebody else takes the transaction along.
+  /// Tries again as long as the transaction fails because of another one.
   private func persist<Value>(
     _ body: nonisolated(nonsending) () async throws -> Value
   ) async throws -> Value {

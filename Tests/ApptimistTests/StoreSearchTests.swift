@@ -68,7 +68,7 @@ internal import Testing
     #expect(try await store.search(key: StoreFixture.key(4)) == nil)
   }
 
-  /// Against a matcher that tries everything.
+  /// Compares globs with a matcher that tries everything.
   @Test(arguments: 0..<20)
   func `a glob matches what trying everything matches`(_ seed: UInt64) throws {
     var generator = SeededGenerator(seed: seed)

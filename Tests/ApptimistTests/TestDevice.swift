@@ -26,7 +26,7 @@ struct TestUser: Sendable {
     .login(PDU.Login(user: key, signature: authentication.sign(key), max: max, head: head))
   }
 
-  /// A message to a user, or with `forum` to one of those, and the text boxed for it.
+  /// Makes a message to a user or forum, with the text boxed for it.
   func message(
     _ text: String, to: EncryptionPublicKey, time: UInt64 = 0, identity: ServiceIdentity
   ) throws -> (pdu: PDU, data: [UInt8]) {
@@ -47,7 +47,7 @@ final class TestDevice: @unchecked Sendable {
   private var channel: HeaderChannel
   let ephemeral: EncryptionKeyPair
 
-  /// What came.
+  /// Something that came.
   enum Event: Equatable {
     case pdu(PDU, data: [UInt8])
     case closed(UInt16?)
@@ -128,14 +128,14 @@ final class TestDevice: @unchecked Sendable {
     return String(decoding: text, as: UTF8.self)
   }
 
-  /// Waits until all that was sent so far has been dealt with: answers keep the order.
+  /// Waits until all that was sent so far has been dealt with: replies keep the order.
   func settle() async throws {
-    let events = try await eventsUntilAnswer()
-    if !events.isEmpty { throw Failure(message: "\(events.count) PDUs came before the answer") }
+    let events = try await eventsUntilReply()
+    if !events.isEmpty { throw Failure(message: "\(events.count) PDUs came before the reply") }
   }
 
-  /// What came until all that was sent so far had been dealt with.
-  func eventsUntilAnswer() async throws -> [(pdu: PDU, data: [UInt8])] {
+  /// Takes the PDUs that come until all that was sent so far has been dealt with.
+  func eventsUntilReply() async throws -> [(pdu: PDU, data: [UInt8])] {
     try send(.searchByUid(PDU.SearchByUid(maxUsers: 1, uid: try #require(ShortBytes("?")))))
     var events: [(pdu: PDU, data: [UInt8])] = []
     while true {
@@ -147,7 +147,7 @@ final class TestDevice: @unchecked Sendable {
 
   // MARK: Files
 
-  /// Asks for something with a file, and waits for the answer.
+  /// Sends a request about a file, and waits for the reply.
   func file(
     _ request: PDU, content: String? = nil
   ) async throws -> (error: ErrorCode, content: String) {

@@ -24,7 +24,7 @@ final class TestFolder: Sendable {
   deinit { try? FileManager.default.removeItem(atPath: path) }
 }
 
-/// The service on a port of its own, over a database of its own; refusals are silent for no time.
+/// The service on a port and over a database of its own; refused sessions are closed at once.
 struct TestServer: Sendable {
   let folder: TestFolder
   let store: Store
@@ -34,7 +34,7 @@ struct TestServer: Sendable {
   let port: UInt16
   let identity: ServiceIdentity
 
-  /// Starts it.
+  /// Starts the service.
   static func start(
     _ configuration: String = "", in folder: TestFolder? = nil, publicURL: String? = nil
   ) async throws -> TestServer {

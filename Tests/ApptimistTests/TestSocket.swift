@@ -8,7 +8,7 @@ final class TestSocket: @unchecked Sendable {
   private var decoder = WebSocketDecoder(role: .client, maximumMessage: 8 << 20)
   private var input: [UInt8] = []
   private var isShut = false
-  /// The status of the answer to the handshake.
+  /// The status of the response to the handshake.
   private(set) var status = 0
   private(set) var head = ""
   /// All frames that were sent, as they went out.
@@ -67,7 +67,9 @@ final class TestSocket: @unchecked Sendable {
     }
   }
 
-  /// False at the end.
+  /// Reads some bytes.
+  ///
+  /// - Returns: false at the end.
   private func read() throws -> Bool {
     var buffer = [UInt8](repeating: 0, count: 65536)
     var count = recv(descriptor, &buffer, buffer.count, 0)
@@ -94,14 +96,14 @@ final class TestSocket: @unchecked Sendable {
     try write(frame)
   }
 
-  /// Ends the connection without a word, as a phone in a tunnel.
+  /// Ends the connection without a close frame, as a phone in a tunnel does.
   func cut() {
     guard !isShut else { return }
     isShut = true
     shutdown(descriptor, Int32(SHUT_RDWR))
   }
 
-  /// The next message or the end; pings are answered in between.
+  /// Waits for the next message or the end, and replies to pings.
   func next() async throws -> Event {
     // Not on a thread that others' tasks need.
     try await withCheckedThrowingContinuation { continuation in

@@ -1,8 +1,8 @@
 internal import ApptimistProtocol
 internal import Wire
 
-/// Takes these bytes as a header in clear and as a WebSocket message: nothing that a peer sends may
-/// crash, overrun or hang, and what is taken is written again as it was.
+/// Takes these bytes as a header in clear and as a WebSocket message: none may crash, overrun or hang,
+/// and whatever is accepted is written again as it was.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzzPDU(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
   let bytes = unsafe Array(UnsafeBufferPointer(start: start, count: count))
@@ -31,7 +31,7 @@ private func fails(_ bytes: [UInt8]) -> Bool {
   (try? PDU(decoding: bytes)) == nil
 }
 
-/// The types with rules hold what they were given.
+/// Checks that the types with rules hold what they were given.
 private func checkFields(_ pdu: PDU) {
   switch pdu {
   case .new(let new): checkName(new.name)

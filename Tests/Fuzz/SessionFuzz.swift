@@ -4,9 +4,10 @@ internal import Cryptography
 internal import HTTPProtocol
 
 /// Takes these bytes as events of a session: PDUs in valid boxes, replies, news, pages, timers.
-/// Whatever they are, the session asks one query at a time, sends what opens at the device with the
-/// next counter, delivers its stream in order with nothing twice and nothing left out, and does
-/// nothing after its end but to have queued what came before.
+///
+/// The session asks one query at a time, sends what opens at the device with the next counter, delivers
+/// its stream in order with nothing twice and nothing left out, and after its end only has queued what
+/// came before.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzzSession(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
   let bytes = unsafe Array(UnsafeBufferPointer(start: start, count: count))
@@ -158,7 +159,7 @@ private struct SessionRun: ~Copyable {
 
   private mutating func receive(_ pdu: PDU) { receive(header: pdu.encoded(), data: []) }
 
-  /// The device sends something; not while the session waits, for then nothing is received.
+  /// Sends something from the device, unless the session waits, for then nothing is received.
   private mutating func receive(header: [UInt8], data: [UInt8]) {
     guard !session.isWaiting, !isClosed,
       let frame = try? device.seal(header: header, data: data[...])
@@ -166,7 +167,7 @@ private struct SessionRun: ~Copyable {
     handle(.received(.binary(frame)))
   }
 
-  /// The store does what is asked; the reply is still on its way.
+  /// Does in the store what is asked; the reply is still on its way.
   private mutating func deal() {
     guard made == nil else { return }
     switch query {
@@ -225,7 +226,7 @@ private struct SessionRun: ~Copyable {
     handle(.replied(reply))
   }
 
-  /// Another session's message is queued, and this one is told.
+  /// Delivers another session's message, of which this one is told.
   private mutating func append() {
     let header =
       PDU.message(
@@ -287,7 +288,7 @@ private struct SessionRun: ~Copyable {
     reading = session.nextRead()
   }
 
-  /// The device takes what it gets.
+  /// Opens what the device gets.
   private mutating func check(_ message: [UInt8]) {
     precondition(!isRedirected, "something is sent behind the redirect")
     do {
@@ -305,7 +306,7 @@ private struct SessionRun: ~Copyable {
     }
   }
 
-  /// Lets the device have what is left, and looks whether it got all that is for it.
+  /// Gives the device what is left, and checks that it got all that is for it.
   mutating func finish() {
     guard !isClosed, session.user != nil else { return end() }
     isBackedUp = false

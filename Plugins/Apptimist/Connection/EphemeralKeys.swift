@@ -9,12 +9,12 @@ struct EphemeralKeys: Sendable {
   private let age: Duration
   private let clock: @Sendable () -> Timestamp
 
-  /// Looks keys up in a store.
+  /// Uses a store to look keys up.
   ///
   /// - Parameters:
   ///   - store: remembers the keys that were used.
   ///   - keys: the service's keys.
-  ///   - age: how long a key is remembered.
+  ///   - age: the time for which a key is remembered.
   ///   - clock: tells the time.
   init(
     _ store: ApptimistStore, _ keys: ServiceKeys, age: Duration,

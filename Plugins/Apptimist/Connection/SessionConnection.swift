@@ -20,7 +20,7 @@ final class SessionConnection: WebSocketHandler, @unchecked Sendable {
   private var user: EncryptionPublicKey?
   private var isOver = false
 
-  /// A connection that has just been upgraded.
+  /// Takes a connection that has just been upgraded.
   init(_ socket: WebSocketSession, id: SessionID, backend: Backend, session: consuming Session) {
     self.socket = socket
     loop = socket.loop

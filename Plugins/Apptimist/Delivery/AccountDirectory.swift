@@ -1,11 +1,11 @@
 internal import Cryptography
 internal import Threading
 
-/// Resolves recipients, mostly without asking the store, which would take a post longer than to be
-/// delivered to a few readers.
+/// Resolves recipients, mostly from memory: asking the store would take longer than to deliver a post to
+/// a few readers.
 ///
-/// A user stays one for ever. All changes of forums go through this process: one that is on disk is
-/// told here before it is replied to, so that whoever has the reply finds the forum changed.
+/// A user stays one for ever. All changes of forums go through this process: a change that is on disk is
+/// told here before its reply is sent, so that a device which has the reply finds the forum changed.
 final class AccountDirectory: Sendable {
   private struct State {
     var users: Set<EncryptionPublicKey> = []

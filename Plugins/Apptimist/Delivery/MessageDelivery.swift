@@ -3,10 +3,10 @@ internal import ApptimistSession
 internal import Cryptography
 internal import Observability
 
-/// Delivers posts to mailboxes, and tells the sessions of whoever gets them.
+/// Delivers posts to mailboxes, and tells the sessions of those who get them.
 struct MessageDelivery: Sendable {
-  /// The number of bytes of copies for forums after which they are appended to mailboxes before those
-  /// of further posts are made.
+  /// The bytes of copies for forums after which they are delivered before those of further posts are
+  /// made.
   private static let groupBytes = 1 << 20
 
   private let store: ApptimistStore
@@ -57,7 +57,7 @@ struct MessageDelivery: Sendable {
     return own + (try await append(group, from: sender, session))
   }
 
-  /// Whether a message to a user names a forum beside: such a one is ignored.
+  /// Whether a message to a user names a forum as well: such a message is ignored.
   private func isInForum(_ message: PDU.Message) async throws -> Bool {
     guard message.to != message.recipient else { return false }
     guard case .forum = try await directory.recipient(message.to) else { return false }

@@ -1,7 +1,7 @@
 internal import ApptimistProtocol
 internal import ApptimistSession
 
-/// What a user may do in the directory of a user or a forum (page "Files").
+/// The rights of a user in the directory of a user or a forum (page "Files").
 struct DirectoryAccess: Hashable, Sendable {
   /// The roles that a user can have in a directory.
   struct Roles: OptionSet, Hashable, Sendable {

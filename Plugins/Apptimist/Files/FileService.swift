@@ -10,12 +10,12 @@ final class FileService: Sendable {
   private let directory: AccountDirectory
   private let keys: ServiceKeys
   private let locks: Lock<LockTable>
-  /// Files that are being locked or changed: whoever locks a file sees all that was written before, and
-  /// nobody who asked before the lock writes after it.
+  /// The files that are being locked or changed: a session that locks a file sees all that was written
+  /// before, and no session that asked before the lock writes after it.
   private let changes = KeyedMutex<FileAddress>()
   private let clock: @Sendable () -> ContinuousClock.Instant
 
-  /// A service without locks.
+  /// Makes the service.
   ///
   /// - Parameters:
   ///   - store: keeps the files.

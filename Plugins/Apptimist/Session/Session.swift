@@ -1,6 +1,6 @@
 package import Cryptography
 
-/// A device's connection, without I/O: takes events and returns what is to be done.
+/// A device's session, without I/O: it takes events and returns actions.
 ///
 /// It asks one query at a time and receives nothing while one is open, so that everything is done in
 /// the order in which it came. Posts are the exception: while some are being queued, further ones are
@@ -21,8 +21,8 @@ package struct Session: ~Copyable {
 
   /// Takes an event.
   ///
-  /// - Parameter event: what happened. No message may be handed over while ``isWaiting``.
-  /// - Returns: what is to be done, in order.
+  /// - Parameter event: the event; no message may be handed over while ``isWaiting``.
+  /// - Returns: the actions, to be done in order.
   package mutating func handle(_ event: SessionEvent) -> SessionActions {
     state.handle(event, &context)
     return context.takeActions()

@@ -10,7 +10,7 @@ package enum SessionEvent: Sendable {
   case replied(Reply)
   /// The user's mailbox has a further entry, which another session made.
   case queued(StreamEntry, isBackedUp: Bool)
-  /// A part of the mailbox was read; nil if that failed.
+  /// A part of the mailbox was read, or nil if that failed.
   case read(StreamPage?)
   /// The time is over for which the session asked.
   case timedOut

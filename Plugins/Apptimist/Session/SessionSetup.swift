@@ -12,7 +12,7 @@ package struct SessionSetup: Sendable {
   /// The URI to which the device connected, without a query.
   let uri: String
   let limits: SessionLimits
-  /// How long the session is silent before it is closed if it is refused.
+  /// The time for which the session is silent if it is refused, before it is closed.
   let silence: Duration
 
   /// Describes a session.
@@ -23,7 +23,7 @@ package struct SessionSetup: Sendable {
   ///   - ephemeralKey: the device's key for this connection.
   ///   - uri: the URI to which the device connected, without a query.
   ///   - limits: the limits of what devices send, and of time.
-  ///   - silence: how long the session is silent before it is closed if it is refused.
+  ///   - silence: the time for which the session is silent if it is refused, before it is closed.
   package init(
     encryption: EncryptionKeyPair, identity: ServiceIdentity, ephemeralKey: EncryptionPublicKey,
     uri: String, limits: SessionLimits, silence: Duration
@@ -43,7 +43,7 @@ package struct SessionSetup: Sendable {
   }
 }
 
-/// What all states of a session share: its setup, and the actions of the present event.
+/// The things that all states of a session share: its setup, and the actions of the present event.
 struct SessionContext {
   let setup: SessionSetup
   var actions = SessionActions()

@@ -89,7 +89,7 @@ struct SessionUser {
     fileKey(setup)?.seal(content, nonce: setup.identity.dataNonce) ?? []
   }
 
-  /// Opens the content of a file; nil if the user has not boxed it for the service.
+  /// Opens the content of a file, or returns nil if the user has not boxed it for the service.
   private mutating func open(_ data: [UInt8], _ setup: SessionSetup) -> [UInt8]? {
     fileKey(setup)?.open(data, nonce: setup.identity.dataNonce)
   }

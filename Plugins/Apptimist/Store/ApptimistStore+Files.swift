@@ -24,7 +24,7 @@ struct StoredDirectory {
 }
 
 extension ApptimistStore {
-  /// Looks up what a user may do in a directory.
+  /// Looks up the rights of a user in a directory.
   ///
   /// - Parameters:
   ///   - user: the user.

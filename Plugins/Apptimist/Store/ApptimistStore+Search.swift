@@ -9,7 +9,7 @@ extension ApptimistStore {
   private static let nameSteps = 64
 
   /// Finds users and forums by name: those with the whole name, then those whose name starts so;
-  /// with a glob, those that it matches. Oldest first within each.
+  /// with a glob, those that it matches. The oldest come first within each.
   ///
   /// - Parameters:
   ///   - name: the name or glob; an empty one matches nothing.

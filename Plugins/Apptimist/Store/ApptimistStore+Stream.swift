@@ -6,7 +6,7 @@ internal import Storage
 extension ApptimistStore {
   /// Looks up where a stream starts (page "Messages").
   ///
-  /// A message that has lost its content, or even its place, is known still.
+  /// A message that has lost its content, or even its place, is still known.
   ///
   /// - Parameters:
   ///   - user: the user whose stream it is.

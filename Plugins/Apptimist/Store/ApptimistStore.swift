@@ -1,7 +1,6 @@
 internal import Storage
 
-/// All that the service keeps: users and forums, mailboxes, vouchers, files, and the ephemeral keys
-/// that were used.
+/// The store of users and forums, mailboxes, vouchers, files, and the ephemeral keys that were used.
 ///
 /// A write that has returned is on the disk. Accounts are known by their encryption key outside, and by
 /// an ``AccountNumber`` inside.

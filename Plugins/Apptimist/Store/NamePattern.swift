@@ -19,8 +19,8 @@ struct NamePattern: Sendable {
 
   /// Whether a glob matches a whole name.
   ///
-  /// Of several stars only the last one is ever tried again: if a later part of the pattern can be
-  /// found, then also behind the first place where the part before it was.
+  /// Only the last one of several stars is ever tried again: a later part of the pattern that can be
+  /// found at all can also be found behind the first match of the part before it.
   ///
   /// - Parameters:
   ///   - name: valid UTF-8, normalized and folded.

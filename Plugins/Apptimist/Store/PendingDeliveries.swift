@@ -62,7 +62,7 @@ struct PendingDeliveries {
   /// The bytes of the copies of messages that somebody is still to get.
   private(set) var bytes = 0
 
-  /// Nothing is pending.
+  /// Makes an empty list.
   ///
   /// - Parameters:
   ///   - next: the number of the next message.
@@ -75,10 +75,10 @@ struct PendingDeliveries {
   /// The users for whom deliveries are pending.
   var recipients: some Collection<EncryptionPublicKey> { deliveries.keys }
 
-  /// The oldest message that somebody is still to get, or else the next, if the file is to be told of
-  /// it.
+  /// Returns the oldest message that somebody is still to get, or else the next, if it is to be recorded
+  /// in the file.
   ///
-  /// Not each time: if the file says an older one, some messages more are read that all have got.
+  /// It is not recorded each time: with an older one, some messages more are read that all have got.
   mutating func oldestToRecord() -> LogNumber? {
     let oldest = first < logged.count ? logged[first].message : next
     guard oldest.rawValue - recorded.rawValue >= 64 else { return nil }
@@ -108,7 +108,7 @@ struct PendingDeliveries {
     return mailbox.last.next
   }
 
-  /// Adds a message, for all who are to get it.
+  /// Adds a message for all who are to get it.
   ///
   /// - Parameters:
   ///   - message: the message in the message log, a later one than all before.
@@ -147,7 +147,7 @@ struct PendingDeliveries {
   /// Returns a user who is still to get the oldest message that somebody is still to get, or nil if
   /// nothing is pending.
   ///
-  /// It passes over what all have got, and so is to be called whenever something has been added.
+  /// It passes over messages that all have got, and is to be called whenever something was added.
   mutating func nextRecipient() -> EncryptionPublicKey? {
     while first < logged.count {
       while logged[first].next < logged[first].recipients.count {

@@ -1,11 +1,11 @@
 internal import Cryptography
 internal import Threading
 
-/// The pending deliveries on disk, as those who write and read mailboxes must know them.
+/// Keeps the pending deliveries on disk in memory, for those who write and read mailboxes.
 ///
-/// To put a message into ten mailboxes changes some thirty pages of the file, and to log it once for
-/// ten users two. So a message is logged when it comes. A mailbox gets it later together with others,
-/// which costs hardly more pages than one: when much is pending, or when somebody reads it.
+/// Putting a message into ten mailboxes changes some thirty pages of the file, and logging it once for
+/// ten users changes two. So a message is logged when it comes. A mailbox gets it later together with
+/// others, which costs hardly more pages than one: when much is pending, or when somebody reads it.
 final class PendingDeliveryCache: Sendable {
   /// Touched by the writer's thread only; nil if the file must be asked.
   private let deliveries = Lock<PendingDeliveries?>(nil)
