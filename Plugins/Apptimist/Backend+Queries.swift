@@ -24,7 +24,8 @@ extension Backend {
     case .claim(let key): return .claimed(try await ephemeralKeys.claim(key))
     case .register(let new, let name, let uid):
       return .registered(try await accounts.register(new, name: name, uid: uid))
-    case .account(let key): return .account(try await store.account(key))
+    case .authenticationKey(let user):
+      return .authenticationKey(try await store.authenticationKey(of: user))
     case .start(let user, let head, let max):
       return .started(try await store.start(of: user, head: head, max: max))
     case .post(let posts): return .posted(try await messages.deliver(posts, from: session))
@@ -54,7 +55,7 @@ extension Query {
     switch self {
     case .claim: "claim"
     case .register: "new"
-    case .account: "login"
+    case .authenticationKey: "login"
     case .start: "stream"
     case .makeForum: "new forum"
     case .deleteForum: "del"

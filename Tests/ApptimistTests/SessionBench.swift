@@ -134,16 +134,11 @@ final class Bench {
       content: .message(header: header, data: []))
   }
 
-  var account: Account {
-    Account(
-      key: user.key, authenticationKey: user.authentication.publicKey, kind: .user)
-  }
-
   /// Goes through the login.
   func establish(after position: Int64 = 0) throws {
     _ = try send(user.login())
     _ = try reply(.claimed(true))
-    let did = try reply(.account(account))
+    let did = try reply(.authenticationKey(user.authentication.publicKey))
     #expect(did == [.joined(user.key), .asked("start")])
     _ = try reply(.started(StreamPosition(rawValue: position)))
   }

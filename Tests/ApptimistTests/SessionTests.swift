@@ -16,9 +16,11 @@ internal import Testing
     #expect(bench.isWaiting)
     #expect(try bench.reply(.claimed(true)) == [.asked("register")])
     #expect(try bench.reply(.registered(true)) == [])
-    #expect(try bench.send(bench.user.login()) == [.asked("account")])
+    #expect(try bench.send(bench.user.login()) == [.asked("authenticationKey")])
     #expect(
-      try bench.reply(.account(bench.account)) == [.joined(bench.user.key), .asked("start")])
+      try bench.reply(.authenticationKey(bench.user.authentication.publicKey)) == [
+        .joined(bench.user.key), .asked("start"),
+      ])
     #expect(bench.nextRead() == nil)
     #expect(try bench.reply(.started(.zero)) == [])
     #expect(bench.nextRead() == 0)

@@ -63,7 +63,7 @@ internal import Testing
     for (index, roles) in expected.enumerated() {
       let user = StoreFixture.key(index + 1)
       let access = try await store.access(of: user, to: StoreFixture.key(directory))
-      #expect(access?.roles == roles && access?.kind == (directory == 1 ? .user : .forum))
+      #expect(access?.roles == roles && access?.isForum == (directory == 10))
     }
     #expect(
       try await store.access(of: StoreFixture.key(77), to: StoreFixture.key(directory))?.roles

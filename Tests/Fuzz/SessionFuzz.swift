@@ -197,13 +197,8 @@ private struct SessionRun: ~Copyable {
     case (_, 253): reply = .found([])
     case (.claim, _): reply = .claimed(choice != 0)
     case (.register, _): reply = .registered(choice != 0)
-    case (.account(let key), _):
-      reply = .account(
-        choice == 0
-          ? nil
-          : Account(
-            key: key, authenticationKey: Keys.userAuthentication.publicKey,
-            kind: choice == 1 ? .forum : .user))
+    case (.authenticationKey, _):
+      reply = .authenticationKey(choice == 0 ? nil : Keys.userAuthentication.publicKey)
     case (.start, _):
       let position = Int64(choice) % Int64(queue.count + 1)
       start = position

@@ -13,8 +13,8 @@ struct DirectoryAccess: Hashable, Sendable {
     static let subscriber = Roles(rawValue: 8)
   }
 
-  /// The kind of account whose directory it is.
-  let kind: Account.Kind
+  /// Whether it is a forum's directory.
+  let isForum: Bool
   let roles: Roles
 
   /// Whether an act is permitted, whether or not the file exists.
@@ -24,13 +24,9 @@ struct DirectoryAccess: Hashable, Sendable {
     case (.read, .secret), (.lock, .author), (.lock, .secret), (.remove, .author),
       (.remove, .secret), (.write, .author):
       return false
-    case (.write, .secret): return kind == .forum && mayWrite
+    case (.write, .secret): return isForum && mayWrite
     case (.write, _), (.lock, _), (.remove, _): return mayWrite
-    case (.read, _):
-      switch kind {
-      case .user: return mayWrite || !name.isHidden
-      case .forum: return !roles.isEmpty
-      }
+    case (.read, _): return isForum ? !roles.isEmpty : mayWrite || !name.isHidden
     }
   }
 }

@@ -7,8 +7,8 @@ package enum Query: Sendable {
   case claim(EncryptionPublicKey)
   /// Makes an account, if the identity provider permits it.
   case register(PDU.New, name: AccountName, uid: String)
-  /// Looks up the account with a key.
-  case account(EncryptionPublicKey)
+  /// Looks up the key of a user's signatures.
+  case authenticationKey(of: EncryptionPublicKey)
   /// Looks up where the stream begins.
   case start(user: EncryptionPublicKey, head: MessageID, max: Int)
   /// Makes a forum.
@@ -41,8 +41,8 @@ package enum Reply: Sendable {
   case claimed(Bool)
   /// Whether there is such an account now.
   case registered(Bool)
-  /// The account, or nil if there is none.
-  case account(Account?)
+  /// The key, or nil if there is no such user.
+  case authenticationKey(AuthenticationPublicKey?)
   /// The entry of the mailbox after which the stream begins.
   case started(StreamPosition)
   /// The positions in the sender's own mailbox, of the messages that were delivered there.

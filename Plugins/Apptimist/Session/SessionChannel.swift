@@ -65,17 +65,17 @@ struct SessionChannel: ~Copyable {
   ///
   /// - Throws: the end of the session, if so.
   mutating func endIfWornOut(_ context: inout SessionContext) throws(SessionEnd) {
-    guard isWornOut else { return }
-    redirect(to: context.setup.uri, &context)
-    throw .close(1001)
+    if isWornOut { throw redirect(to: context.setup.uri, &context) }
   }
 
-  /// Sends the device to another URI; the session has to be closed with 1001.
-  mutating func redirect(to uri: String, _ context: inout SessionContext) {
-    guard let pdu = PDU.Redirect(uri: uri), let message = try? boxes.seal(.redirect(pdu)) else {
-      return
+  /// Redirects the device to a URI.
+  ///
+  /// - Returns: the end that the session has with this.
+  mutating func redirect(to uri: String, _ context: inout SessionContext) -> SessionEnd {
+    if let pdu = PDU.Redirect(uri: uri), let message = try? boxes.seal(.redirect(pdu)) {
+      context.actions.append(.send(message, .redirect))
     }
-    context.actions.append(.send(message, .redirect))
+    return .close(1001)
   }
 }
 

@@ -1,4 +1,4 @@
-/// An end of the session that something which came or was sent brings about.
+/// The end of a session, as an event brings it about.
 enum SessionEnd: Error {
   /// The connection is closed with a code.
   case close(UInt16)

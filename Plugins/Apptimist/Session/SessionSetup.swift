@@ -56,6 +56,14 @@ struct SessionContext {
   /// Counts something.
   mutating func count(_ counted: SessionAction.Counted) { actions.append(.count(counted)) }
 
+  /// Counts a session as refused whose device has not logged in within the time that it had.
+  ///
+  /// - Returns: the end of the session.
+  mutating func late() -> SessionEnd {
+    count(.refused)
+    return .close(1008)
+  }
+
   mutating func takeActions() -> SessionActions {
     defer { actions = SessionActions() }
     return actions

@@ -20,9 +20,9 @@ struct SessionUser {
   /// The box around files' data: agreed on when it is first needed, as few connections do.
   private var fileKey: BoxKey?
 
-  init(_ account: Account) {
-    key = account.key
-    authenticationKey = account.authenticationKey
+  init(key: EncryptionPublicKey, authenticationKey: AuthenticationPublicKey) {
+    self.key = key
+    self.authenticationKey = authenticationKey
   }
 
   /// Asks for what a PDU wants done.

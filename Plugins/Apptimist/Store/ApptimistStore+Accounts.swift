@@ -1,4 +1,3 @@
-internal import ApptimistSession
 internal import Cryptography
 internal import Storage
 internal import Time
@@ -15,19 +14,17 @@ enum NewUser: Hashable, Sendable {
 }
 
 extension ApptimistStore {
-  /// Looks up the account with a key.
+  /// Looks up the key of a user's signatures.
   ///
-  /// - Returns: the user or forum, or nil if there is none (any more).
-  func account(_ key: EncryptionPublicKey) async throws -> Account? {
+  /// - Returns: nil if there is no such user.
+  func authenticationKey(
+    of user: EncryptionPublicKey
+  ) async throws -> AuthenticationPublicKey? {
     try await store.read { snapshot in
       try snapshot.one(
-        "SELECT authentication_key, kind FROM apptimist_users WHERE key = ? AND kind <> ?", key,
-        StoredKind.deletedForum
-      ) { row in
-        let kind: StoredKind = try row[1]
-        return Account(
-          key: key, authenticationKey: try row[0], kind: kind == .user ? .user : .forum)
-      }
+        "SELECT authentication_key FROM apptimist_users WHERE key = ? AND kind = ?", user,
+        StoredKind.user
+      ) { try $0[0] }
     }
   }
 

@@ -1,5 +1,4 @@
 internal import ApptimistProtocol
-internal import ApptimistSession
 internal import Cryptography
 internal import Storage
 
@@ -18,7 +17,7 @@ enum FileChange: Hashable, Sendable {
 /// The directory of a user or a forum.
 struct StoredDirectory {
   let number: AccountNumber
-  let kind: Account.Kind
+  let isForum: Bool
   /// The forum's author; of a user's directory, that user.
   let author: EncryptionPublicKey
 }
@@ -42,7 +41,7 @@ extension ApptimistStore {
       for (name, role) in lists where try isListed(user, in: name, of: directory, snapshot) {
         roles.insert(role)
       }
-      return DirectoryAccess(kind: directory.kind, roles: roles)
+      return DirectoryAccess(isForum: directory.isForum, roles: roles)
     }
   }
 
@@ -134,7 +133,7 @@ extension ApptimistStore {
     ) { row in
       let author: EncryptionPublicKey? = try row[1]
       return StoredDirectory(
-        number: try row[0], kind: author == nil ? .user : .forum, author: author ?? key)
+        number: try row[0], isForum: author != nil, author: author ?? key)
     }
   }
 

@@ -1,5 +1,4 @@
 internal import ApptimistProtocol
-internal import ApptimistSession
 internal import Cryptography
 internal import Storage
 
@@ -72,7 +71,7 @@ extension ApptimistStore {
   /// - Returns: false, with nothing changed, unless the user is the author or an editor of a forum.
   func deleteForum(_ key: EncryptionPublicKey, by user: EncryptionPublicKey) async throws -> Bool {
     try await store.write { transaction in
-      guard let forum = try directory(key, transaction), forum.kind == .forum,
+      guard let forum = try directory(key, transaction), forum.isForum,
         try mayWrite(in: forum, user, transaction)
       else { return false }
       try transaction.execute("DELETE FROM apptimist_files WHERE directory = ?", forum.number)
@@ -93,7 +92,7 @@ extension ApptimistStore {
   func recipient(_ key: EncryptionPublicKey) async throws -> MessageRecipient? {
     try await store.read { snapshot in
       guard let directory = try directory(key, snapshot) else { return nil }
-      guard directory.kind == .forum else { return .user }
+      guard directory.isForum else { return .user }
       let forum = Forum(
         author: directory.author, editors: try keys(in: .editors, of: directory.number, snapshot),
         moderators: try keys(in: .moderators, of: directory.number, snapshot),
@@ -128,7 +127,7 @@ extension ApptimistStore {
   ) async throws -> FileChange {
     try await store.write { transaction in
       guard let forum = try directory(forum, transaction) else { return .noDirectory }
-      guard forum.kind == .forum, try mayWrite(in: forum, user, transaction) else {
+      guard forum.isForum, try mayWrite(in: forum, user, transaction) else {
         return .notPermitted
       }
       if let boxed {

@@ -11,15 +11,15 @@ struct ClaimingState: ~Copyable {
 
   consuming func handle(
     _ event: SessionEvent, _ context: inout SessionContext
-  ) -> SessionState {
+  ) throws(SessionEnd) -> SessionState {
     switch event {
     case .replied(.claimed(true)):
       let first = first
-      return JoiningState(self).take(first, &context)
-    case .replied(.claimed(false)): return .closed(with: 1008, &context)
-    case .replied: return .closed(with: 1011, &context)
-    case .timedOut: return .late(&context)
-    case .evicted: return .closed(with: 1008, &context)
+      return try JoiningState(self).take(first, &context)
+    case .replied(.claimed(false)): throw .close(1008)
+    case .replied: throw .close(1011)
+    case .timedOut: throw context.late()
+    case .evicted: throw .close(1008)
     // Another connection may use the same nonces, so nothing is sent.
     case .draining, .ended: return .closed
     case .opened, .received, .queued, .read: return .claiming(self)

@@ -24,9 +24,7 @@ struct EstablishedState: ~Copyable {
     }
   }
 
-  consuming func handle(
-    _ event: SessionEvent, _ context: inout SessionContext
-  ) -> SessionState {
+  consuming func handle(_ event: SessionEvent, _ context: inout SessionContext) -> SessionState {
     do throws(SessionEnd) {
       switch event {
       case .received(let message) where !isWaiting: try take(message, &context)
@@ -35,9 +33,7 @@ struct EstablishedState: ~Copyable {
         if cursor.note(entry.position, isReady: !isBackedUp) { _ = try deliver(entry, &context) }
       case .read(let page): try take(page, &context)
       case .evicted: throw .close(1008)
-      case .draining(let uri?):
-        channel.redirect(to: uri, &context)
-        throw .close(1001)
+      case .draining(let uri?): throw channel.redirect(to: uri, &context)
       case .draining, .ended: return left()
       case .opened, .received, .timedOut: break
       }
@@ -47,20 +43,9 @@ struct EstablishedState: ~Copyable {
     }
   }
 
-  /// Goes on after what came has been dealt with, unless the counters are used up.
-  consuming func resumed(_ context: inout SessionContext) -> SessionState {
-    do throws(SessionEnd) {
-      try channel.endIfWornOut(&context)
-      return .established(self)
-    } catch {
-      return closed(error, &context)
-    }
-  }
-
   /// Closes the connection. Posts that came before are still queued, but nothing behind them is done.
-  private consuming func closed(
-    _ end: SessionEnd, _ context: inout SessionContext
-  ) -> SessionState {
+  private consuming func closed(_ end: SessionEnd, _ context: inout SessionContext) -> SessionState
+  {
     switch end {
     case .close(let code): context.actions.append(.close(code))
     case .refuse:
@@ -113,9 +98,7 @@ extension EstablishedState {
 // MARK: - What queries come to
 
 extension EstablishedState {
-  private mutating func take(
-    _ reply: Reply, _ context: inout SessionContext
-  ) throws(SessionEnd) {
+  private mutating func take(_ reply: Reply, _ context: inout SessionContext) throws(SessionEnd) {
     switch (request.take(), reply) {
     case (nil, _): return
     case (.posts(let posting), .posted(let positions)):

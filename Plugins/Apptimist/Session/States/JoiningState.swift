@@ -20,42 +20,30 @@ struct JoiningState: ~Copyable {
 
   consuming func handle(
     _ event: SessionEvent, _ context: inout SessionContext
-  ) -> SessionState {
-    do throws(SessionEnd) {
-      switch event {
-      case .received(let message) where !isWaiting:
-        let frame = try channel.open(message, context.setup.limits)
-        return take(frame, &context)
-      case .replied(let reply): return try take(reply, &context)
-      case .timedOut: return .late(&context)
-      case .evicted: throw .close(1008)
-      case .draining(let uri?):
-        channel.redirect(to: uri, &context)
-        throw .close(1001)
-      case .draining, .ended: return .closed
-      case .opened, .received, .queued, .read: return .joining(self)
-      }
-    } catch {
-      return .ended(error, &context)
+  ) throws(SessionEnd) -> SessionState {
+    switch event {
+    case .received(let message) where !isWaiting:
+      let frame = try channel.open(message, context.setup.limits)
+      return try take(frame, &context)
+    case .replied(let reply): return try take(reply, &context)
+    case .timedOut: throw context.late()
+    case .evicted: throw .close(1008)
+    case .draining(let uri?): throw channel.redirect(to: uri, &context)
+    case .draining, .ended: return .closed
+    case .opened, .received, .queued, .read: return .joining(self)
     }
   }
 
   /// Takes a frame that came.
   consuming func take(
     _ frame: ReceivedFrame, _ context: inout SessionContext
-  ) -> SessionState {
-    do throws(SessionEnd) {
-      if let received = try frame.decoded(&context) { try take(received.pdu, &context) }
-      if !isWaiting { try channel.endIfWornOut(&context) }
-      return .joining(self)
-    } catch {
-      return .ended(error, &context)
-    }
+  ) throws(SessionEnd) -> SessionState {
+    if let received = try frame.decoded(&context) { try take(received.pdu, &context) }
+    if !isWaiting { try channel.endIfWornOut(&context) }
+    return .joining(self)
   }
 
-  private mutating func take(
-    _ pdu: PDU, _ context: inout SessionContext
-  ) throws(SessionEnd) {
+  private mutating func take(_ pdu: PDU, _ context: inout SessionContext) throws(SessionEnd) {
     switch pdu {
     case .new(let new):
       // Under another form of a user's key a stranger could have the service box known text for that
@@ -68,7 +56,7 @@ struct JoiningState: ~Copyable {
       context.ask(.register(new, name: name, uid: uid))
     case .login(let login):
       request = .login(login)
-      context.ask(.account(login.user))
+      context.ask(.authenticationKey(of: login.user))
     default: if pdu.isStray { context.count(.ignored) }
     }
   }
@@ -83,11 +71,10 @@ struct JoiningState: ~Copyable {
       try channel.endIfWornOut(&context)
       return .joining(self)
     case (.registration, .registered(false)): throw .refuse
-    case (.login(let login), .account(let account)):
-      guard let account, account.kind == .user,
-        account.authenticationKey.verifies(login.signature, over: login.user)
-      else { throw .refuse }
-      return .starting(StartingState(self, SessionUser(account), login, &context))
+    case (.login(let login), .authenticationKey(let key)):
+      guard let key, key.verifies(login.signature, over: login.user) else { throw .refuse }
+      let user = SessionUser(key: login.user, authenticationKey: key)
+      return .starting(StartingState(self, user, login, &context))
     default: throw .close(1011)
     }
   }

@@ -3,9 +3,7 @@ struct LeavingState: ~Copyable {
   var user: SessionUser
   let posting: Posting
 
-  consuming func handle(
-    _ event: SessionEvent, _ context: inout SessionContext
-  ) -> SessionState {
+  consuming func handle(_ event: SessionEvent, _ context: inout SessionContext) -> SessionState {
     guard case .replied(let reply) = event else { return .leaving(self) }
     guard case .posted = reply else { return .closed }
     if let next = posting.next(&context) {

@@ -13,49 +13,42 @@ enum SessionState: ~Copyable {
   case closed
 
   mutating func handle(_ event: SessionEvent, _ context: inout SessionContext) {
-    self =
-      switch consume self {
-      case .open(let state): state.handle(event, &context)
-      case .claiming(let state): state.handle(event, &context)
-      case .joining(let state): state.handle(event, &context)
-      case .starting(let state): state.handle(event, &context)
-      case .established(let state): state.handle(event, &context)
-      case .leaving(let state): state.handle(event, &context)
-      case .refused: .whileRefused(event, &context)
-      case .closed: .closed
-      }
+    do throws(SessionEnd) {
+      self =
+        switch consume self {
+        case .open(let state): try state.handle(event, &context)
+        case .claiming(let state): try state.handle(event, &context)
+        case .joining(let state): try state.handle(event, &context)
+        case .starting(let state): try state.handle(event, &context)
+        case .established(let state): state.handle(event, &context)
+        case .leaving(let state): state.handle(event, &context)
+        case .refused: try Self.whileRefused(event)
+        case .closed: .closed
+        }
+    } catch {
+      self = .ended(error, &context)
+    }
   }
 
-  private static func whileRefused(
-    _ event: SessionEvent, _ context: inout SessionContext
-  ) -> SessionState {
+  private static func whileRefused(_ event: SessionEvent) throws(SessionEnd) -> SessionState {
     switch event {
-    case .timedOut, .evicted: .closed(with: 1008, &context)
+    case .timedOut, .evicted: throw .close(1008)
     case .draining, .ended: .closed
     case .opened, .received, .replied, .queued, .read: .refused
     }
   }
 
-  /// Ends a session in which nobody has logged in.
-  static func ended(_ end: SessionEnd, _ context: inout SessionContext) -> SessionState {
+  /// Ends a session that has nothing left to be done.
+  private static func ended(_ end: SessionEnd, _ context: inout SessionContext) -> SessionState {
     switch end {
-    case .close(let code): return .closed(with: code, &context)
+    case .close(let code):
+      context.actions.append(.close(code))
+      return .closed
     case .refuse:
       context.count(.refused)
       context.actions.append(.wait(context.setup.silence))
       return .refused
     }
-  }
-
-  /// Closes a session whose device has not logged in within the time that it had.
-  static func late(_ context: inout SessionContext) -> SessionState {
-    context.count(.refused)
-    return .closed(with: 1008, &context)
-  }
-
-  static func closed(with code: UInt16, _ context: inout SessionContext) -> SessionState {
-    context.actions.append(.close(code))
-    return .closed
   }
 
   mutating func nextRead() -> StreamPosition? {

@@ -17,15 +17,14 @@ struct StartingState: ~Copyable {
 
   consuming func handle(
     _ event: SessionEvent, _ context: inout SessionContext
-  ) -> SessionState {
+  ) throws(SessionEnd) -> SessionState {
     switch event {
     case .replied(.started(let position)):
-      return EstablishedState(self, after: position, context.setup.limits).resumed(&context)
-    case .replied: return .closed(with: 1011, &context)
-    case .evicted: return .closed(with: 1008, &context)
-    case .draining(let uri?):
-      channel.redirect(to: uri, &context)
-      return .closed(with: 1001, &context)
+      try channel.endIfWornOut(&context)
+      return .established(EstablishedState(self, after: position, context.setup.limits))
+    case .replied: throw .close(1011)
+    case .evicted: throw .close(1008)
+    case .draining(let uri?): throw channel.redirect(to: uri, &context)
     case .draining, .ended: return .closed
     // The entries that are queued meanwhile are read with all others.
     case .opened, .received, .queued, .read, .timedOut: return .starting(self)
