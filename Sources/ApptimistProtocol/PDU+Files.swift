@@ -26,9 +26,7 @@ extension PDU {
     public let filename: ShortBytes
 
     /// Makes the PDU.
-    public init(
-      directory: EncryptionPublicKey, error: ErrorCode = .done, filename: ShortBytes
-    ) {
+    public init(directory: EncryptionPublicKey, error: ErrorCode = .done, filename: ShortBytes) {
       self.directory = directory
       self.error = error
       self.filename = filename

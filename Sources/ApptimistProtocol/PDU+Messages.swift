@@ -52,9 +52,7 @@ extension PDU {
     /// - Parameters:
     ///   - header: the header, as ``PDU/encoded()`` gives it; bytes too short for one stay as they are.
     ///   - recipient: the other recipient.
-    public static func header(
-      _ header: [UInt8], for recipient: EncryptionPublicKey
-    ) -> [UInt8] {
+    public static func header(_ header: [UInt8], for recipient: EncryptionPublicKey) -> [UInt8] {
       guard header.count >= recipientField.upperBound else { return header }
       var header = header
       header.replaceSubrange(recipientField, with: recipient.bytes)

@@ -20,9 +20,7 @@ struct ServiceKeys: Sendable {
   }
 
   /// Takes keys that are kept.
-  init(
-    encryption: EncryptionKeyPair, authentication: AuthenticationKeyPair, storage: SecretBox
-  ) {
+  init(encryption: EncryptionKeyPair, authentication: AuthenticationKeyPair, storage: SecretBox) {
     self.encryption = encryption
     self.authentication = authentication
     self.storage = storage

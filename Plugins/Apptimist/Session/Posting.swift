@@ -9,7 +9,7 @@ struct Posting {
   private var gathered: [Post] = []
   private var gatheredBytes = 0
   /// A PDU that came behind all of these, and waits for them.
-  var postponed: ReceivedPDU?
+  var postponed: PostponedPDU?
 
   init(posts: [Post]) { self.posts = posts }
 
@@ -21,7 +21,7 @@ struct Posting {
       let post = Post(message, received, by: user), gathered.count < limits.batchPosts,
       gatheredBytes + post.size <= limits.batchBytes
     else {
-      postponed = received
+      postponed = .pdu(received)
       return
     }
     gathered.append(post)

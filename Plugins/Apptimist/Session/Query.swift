@@ -2,27 +2,29 @@ package import ApptimistProtocol
 package import Cryptography
 
 /// Something that a session needs to know, or to have done, before it goes on.
+///
+/// Large cases are indirect, so that sessions and actions stay small.
 package enum Query: Sendable {
   /// Claims the connection's ephemeral key for it alone.
   case claim(EncryptionPublicKey)
   /// Makes an account, if the identity provider permits it.
-  case register(PDU.New, name: AccountName, uid: String)
+  indirect case register(PDU.New, name: AccountName, uid: String)
   /// Looks up the key of a user's signatures.
   case authenticationKey(of: EncryptionPublicKey)
   /// Looks up where the stream begins.
-  case start(user: EncryptionPublicKey, head: MessageID, max: Int)
+  indirect case start(user: EncryptionPublicKey, head: MessageID, max: Int)
   /// Makes a forum.
-  case makeForum(PDU.New, name: AccountName, author: EncryptionPublicKey)
+  indirect case makeForum(PDU.New, name: AccountName, author: EncryptionPublicKey)
   /// Deletes a forum.
-  case deleteForum(EncryptionPublicKey, by: EncryptionPublicKey)
+  indirect case deleteForum(EncryptionPublicKey, by: EncryptionPublicKey)
   /// Delivers posts to their recipients' mailboxes, in this order.
   case post([Post])
   /// Deletes the content of a message.
-  case truncate(MessageID, user: EncryptionPublicKey)
+  indirect case truncate(MessageID, user: EncryptionPublicKey)
   /// Notes that a user vouches for another; the signature is verified.
-  case vouch(for: EncryptionPublicKey, by: EncryptionPublicKey)
+  indirect case vouch(for: EncryptionPublicKey, by: EncryptionPublicKey)
   /// Notes that a user vouches no more.
-  case revoke(for: EncryptionPublicKey, by: EncryptionPublicKey)
+  indirect case revoke(for: EncryptionPublicKey, by: EncryptionPublicKey)
   /// Lists the users who vouch for an account.
   case vouchers(of: EncryptionPublicKey)
   /// Finds accounts by name.
@@ -32,7 +34,7 @@ package enum Query: Sendable {
   /// Finds an account by key.
   case searchKey(EncryptionPublicKey)
   /// Does something with a file.
-  case file(FileRequest)
+  indirect case file(FileRequest)
 }
 
 /// The result of a query.

@@ -102,6 +102,11 @@ struct ReceivedFrame {
   }
 }
 
+/// A PDU that came behind posts that are being queued, kept apart so that sessions stay small.
+indirect enum PostponedPDU {
+  case pdu(ReceivedPDU)
+}
+
 /// A PDU that came.
 struct ReceivedPDU {
   let pdu: PDU

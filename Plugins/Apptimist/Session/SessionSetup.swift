@@ -65,7 +65,8 @@ struct SessionContext {
   }
 
   mutating func takeActions() -> SessionActions {
-    defer { actions = SessionActions() }
-    return actions
+    var taken = SessionActions()
+    swap(&taken, &actions)
+    return taken
   }
 }

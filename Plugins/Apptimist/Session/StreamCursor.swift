@@ -32,11 +32,16 @@ struct StreamCursor: Sendable {
     self.ownLimit = ownLimit
   }
 
-  /// Decides whether to read on.
+  /// Whether to read on.
+  var wantsRead: Bool {
+    reading == nil && !isPaused && !isHeld && (mayBeMore || known > position)
+  }
+
+  /// Begins to read on, if it is time to.
   ///
   /// - Returns: the position after which to read, or nil if nothing is to be read now.
   mutating func nextRead() -> StreamPosition? {
-    guard reading == nil, !isPaused, !isHeld, mayBeMore || known > position else { return nil }
+    guard wantsRead else { return nil }
     reading = known
     mayBeMore = false
     return position

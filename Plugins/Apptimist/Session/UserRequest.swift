@@ -1,14 +1,15 @@
 internal import ApptimistProtocol
 internal import Cryptography
 
-/// The subject of a query that a session has asked for its user.
+/// The subject of a query that a session has asked for its user. Large cases are indirect, so that
+/// sessions stay small.
 enum UserRequest {
   case posts(Posting)
-  case truncation(MessageID)
+  indirect case truncation(MessageID)
   case vouchers(of: EncryptionPublicKey)
   case search
   /// A request about a file.
-  case file(PDU)
+  indirect case file(PDU)
   /// Something of which the device is not told.
   case other
 }
@@ -28,9 +29,7 @@ struct SessionUser {
   /// Asks for what a PDU wants done.
   ///
   /// - Returns: the subject of the query, or nil if none was asked.
-  mutating func ask(
-    for received: ReceivedPDU, _ context: inout SessionContext
-  ) -> UserRequest? {
+  mutating func ask(for received: ReceivedPDU, _ context: inout SessionContext) -> UserRequest? {
     guard let (query, request) = query(for: received, context.setup) else {
       if received.pdu.isStray { context.count(.ignored) }
       return nil

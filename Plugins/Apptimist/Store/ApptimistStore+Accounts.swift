@@ -17,9 +17,7 @@ extension ApptimistStore {
   /// Looks up the key of a user's signatures.
   ///
   /// - Returns: nil if there is no such user.
-  func authenticationKey(
-    of user: EncryptionPublicKey
-  ) async throws -> AuthenticationPublicKey? {
+  func authenticationKey(of user: EncryptionPublicKey) async throws -> AuthenticationPublicKey? {
     try await store.read { snapshot in
       try snapshot.one(
         "SELECT authentication_key FROM apptimist_users WHERE key = ? AND kind = ?", user,

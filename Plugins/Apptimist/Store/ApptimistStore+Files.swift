@@ -52,9 +52,7 @@ extension ApptimistStore {
   ///     `secret`.
   ///   - directory: the key of a user or forum.
   /// - Returns: the content, or nil if there is no such file.
-  func file(
-    _ name: Filename, in directory: EncryptionPublicKey
-  ) async throws -> [UInt8]? {
+  func file(_ name: Filename, in directory: EncryptionPublicKey) async throws -> [UInt8]? {
     try await store.read { snapshot in
       guard let directory = try self.directory(directory, snapshot) else { return nil }
       if name.reserved == .author { return directory.author.bytes }

@@ -7,9 +7,7 @@ extension ApptimistStore {
   private static let expired = 1_000
 
   /// Whether a connection may use an ephemeral key: it hasn't been used, and is no account's.
-  func mayServe(
-    ephemeral key: EncryptionPublicKey, hash: EphemeralKeyHash
-  ) async throws -> Bool {
+  func mayServe(ephemeral key: EncryptionPublicKey, hash: EphemeralKeyHash) async throws -> Bool {
     try await store.read { snapshot in
       try snapshot.one(
         """

@@ -134,9 +134,7 @@ extension ApptimistStore {
   // MARK: - Flushing
 
   /// If much is pending, puts it into the mailboxes that have waited longest.
-  func flush(
-    _ deliveries: inout PendingDeliveries, _ transaction: borrowing Transaction
-  ) throws {
+  func flush(_ deliveries: inout PendingDeliveries, _ transaction: borrowing Transaction) throws {
     // Once: the average rises with each mailbox that gets little.
     let most = min(
       limits.pendingDeliveries, limits.pendingPerMailbox * deliveries.recipients.count)

@@ -23,9 +23,7 @@ extension ApptimistStore {
   }
 
   /// Notes that a user no longer vouches for another account.
-  func revokeVouch(
-    for subject: EncryptionPublicKey, by voucher: EncryptionPublicKey
-  ) async throws {
+  func revokeVouch(for subject: EncryptionPublicKey, by voucher: EncryptionPublicKey) async throws {
     try await store.write { transaction in
       try transaction.execute(
         """

@@ -2,9 +2,7 @@ internal import ApptimistProtocol
 
 // The stream.
 extension EstablishedState {
-  mutating func take(
-    _ page: StreamPage?, _ context: inout SessionContext
-  ) throws(SessionEnd) {
+  mutating func take(_ page: StreamPage?, _ context: inout SessionContext) throws(SessionEnd) {
     guard let page else { throw .close(1011) }
     guard !cursor.isPaused else { return cursor.finishRead(end: nil, isLast: false) }
     for entry in page.entries where cursor.wants(entry.position) {

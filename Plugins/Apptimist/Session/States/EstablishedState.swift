@@ -106,7 +106,7 @@ extension EstablishedState {
       cursor.release()
       if let next = posting.next(&context) {
         request = .posts(next)
-      } else if let postponed = posting.postponed {
+      } else if case .pdu(let postponed) = posting.postponed {
         begin(postponed, &context)
       }
     case (.truncation(let id), .truncated(let truncation)):

@@ -6,7 +6,7 @@ struct JoiningState: ~Copyable {
   /// The subject of the open query.
   private enum Request {
     case registration(EncryptionPublicKey)
-    case login(PDU.Login)
+    indirect case login(PDU.Login)
   }
 
   var channel: SessionChannel

@@ -10,7 +10,7 @@ struct LeavingState: ~Copyable {
       return .leaving(LeavingState(user: user, posting: next))
     }
     // Nobody is told what becomes of it.
-    if let postponed = posting.postponed { _ = user.ask(for: postponed, &context) }
+    if case .pdu(let postponed) = posting.postponed { _ = user.ask(for: postponed, &context) }
     return .closed
   }
 }

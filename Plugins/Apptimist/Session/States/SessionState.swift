@@ -51,7 +51,15 @@ enum SessionState: ~Copyable {
     }
   }
 
+  private var wantsRead: Bool {
+    switch self {
+    case .established(let state): state.cursor.wantsRead
+    default: false
+    }
+  }
+
   mutating func nextRead() -> StreamPosition? {
+    guard wantsRead else { return nil }
     switch consume self {
     case .established(var state):
       let position = state.cursor.nextRead()
