@@ -37,7 +37,7 @@ private final class Chatter: @unchecked Sendable {
   func talk(with users: [EncryptionPublicKey], counting replies: borrowing Atomic<Int>) async throws
   {
     while end == nil {
-      // What is sent to a connection that has ended meanwhile is lost, and that is all.
+      // Messages to a connection that has ended meanwhile are lost, and nothing else happens.
       try? sendSomething(to: users)
       guard try await isRepliedTo() else { continue }
       acknowledged = sent.mapValues(\.count)
@@ -119,7 +119,7 @@ private final class Chatter: @unchecked Sendable {
           let promised = sent.prefix(chatter.acknowledged[user.key] ?? 0)
             .filter { !truncated.contains($0) }
           #expect(Array(kept.prefix(promised.count)) == promised, "seed \(seed)")
-          // What was under way may be there too, but nothing is left out before it.
+          // Messages that were under way may be there too, but nothing is left out before them.
           let rest = sent.filter { !truncated.contains($0) }
           #expect(kept == Array(rest.prefix(kept.count)), "seed \(seed)")
         }

@@ -4,7 +4,7 @@ internal import Time
 
 @testable import Apptimist
 
-@Suite("What Graph says") struct GraphTests {
+@Suite("Graph's responses") struct GraphTests {
   private static let good =
     #"{"data":{"app_id":"1000","type":"USER","is_valid":true,"user_id":"7","expires_at":2000}}"#
 

@@ -103,7 +103,7 @@ private final class Actor: @unchecked Sendable {
         for actor in actors { group.addTask { try await actor.play(60, with: keys) } }
         try await group.waitForAll()
       }
-      // What comes last ends what each has to read.
+      // The last message ends the stream that each has to read.
       let judge = try await TestDevice.established(TestUser("judge"), on: server)
       for user in users {
         let last = try judge.send("the last", to: user.key)

@@ -158,7 +158,7 @@ internal import Testing
     try await store.expectConsistency()
   }
 
-  @Test func `what a full disk refuses is as if it had never been`() async throws {
+  @Test func `a message that a full disk refuses leaves no trace`() async throws {
     var store = try await fixture.open(Self.patient)
     try await store.makeUsers(1...3)
     let pages = try await store.count("PRAGMA page_count")
@@ -206,7 +206,7 @@ internal import Testing
   }
 
   @Test(arguments: (0..<6).map { _ in UInt64.random(in: 0...UInt64.max) })
-  func `whoever reads after it was acknowledged is told of it`(_ seed: UInt64) async throws {
+  func `a reader gets every message that was acknowledged before`(_ seed: UInt64) async throws {
     print("StoreDeliveryTests seed \(seed)")
     let limits = Self.raceLimits(seed)
     let store = try await fixture.open(limits)
@@ -241,7 +241,7 @@ internal import Testing
 
   // MARK: - Memory
 
-  @Test func `each copy counts in full, as it is hashed when what has arrived is read again`()
+  @Test func `each copy counts in full, as it is hashed when the log is read again`()
     async throws
   {
     var limits = Self.patient
@@ -259,7 +259,7 @@ internal import Testing
     try await expect([1, 2], size: 3000, in: store)
   }
 
-  @Test func `what has arrived stays within the limits, whoever reads and whoever doesn't`()
+  @Test func `pending deliveries stay within the limits, read or not`()
     async throws
   {
     var limits = ApptimistStore.Limits()
@@ -268,7 +268,7 @@ internal import Testing
     limits.pendingBytes = 20_000
     let store = try await fixture.open(limits)
     try await store.makeUsers(1...3)
-    func arrived() async throws -> (count: Int, bytes: Int) {
+    func pending() async throws -> (count: Int, bytes: Int) {
       try await store.writeMailboxes { deliveries, _ in (deliveries.count, deliveries.bytes) }
     }
     // Nobody reads 1; 2 reads all the time.
@@ -278,24 +278,24 @@ internal import Testing
       let copy = MailboxModel.copy(of: number, data, for: 2)
       _ = try await store.deliver([copy], from: StoreFixture.key(1))
       _ = try await store.lastPosition(of: StoreFixture.key(2))
-      let (count, bytes) = try await arrived()
+      let (count, bytes) = try await pending()
       #expect(count <= 50 && bytes <= 20_000)
     }
-    // What was first didn't stay in the way of the rest.
+    // The first messages did not stay in the way of the rest.
     #expect(
       try await store.count("SELECT count(*) FROM apptimist_settled WHERE before > 150") == 1)
     // Nobody reads.
     for number in 1001...1300 {
       _ = try await store.deliver(
         (1...3).map { MailboxModel.copy(of: number, [1], for: $0) }, from: StoreFixture.key(1))
-      let (count, bytes) = try await arrived()
+      let (count, bytes) = try await pending()
       #expect(count <= 50 && bytes <= 20_000)
     }
-    let unsettled = try await store.count(
+    let pending = try await store.count(
       """
       SELECT count(*) FROM apptimist_contents WHERE id >= (SELECT before FROM apptimist_settled)
       """)
-    #expect(unsettled <= 64 + 50)
+    #expect(pending <= 64 + 50)
   }
 }
 

@@ -244,7 +244,7 @@ internal import Testing
     // Both hold two: the oldest of all goes.
     _ = try await store.send(14, from: 1, to: 3)
     #expect(try await ids() == [12, 13, 21, 14].map(StoreFixture.id))
-    // What was dropped is known.
+    // A dropped message is still known.
     #expect(try await store.send(10, from: 1, to: 3) == .known(Self.at(2)))
     #expect(
       try await store.start(of: StoreFixture.key(3), head: StoreFixture.id(11), max: 0)
@@ -278,7 +278,7 @@ internal import Testing
     #expect(try await ids() == [13].map(StoreFixture.id))
   }
 
-  @Test func `what was dropped long ago is forgotten`() async throws {
+  @Test func `a message that was dropped long ago is forgotten`() async throws {
     var limits = ApptimistStore.Limits()
     limits.mailboxEntries = 2
     limits.rememberedMessages = 3

@@ -163,7 +163,7 @@ final class StoreRace: Sendable {
     #expect(told.map(\.position) == told.map(\.position).sorted(), place)
     let all = told.map { Acknowledgement(user: user, position: $0.position, id: $0.id) }
     #expect(Set(all).count == all.count, place)
-    // What it wasn't told was truncated before it came there.
+    // An entry that it lacks was truncated before the reader came there.
     let lacking = messages.union(truncations).filter { $0.user == user }.subtracting(all)
     #expect(lacking.isSubset(of: places), place)
   }

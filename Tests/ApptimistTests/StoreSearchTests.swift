@@ -113,7 +113,7 @@ internal import Testing
     #expect(try #require(SearchText(name)).bytes == Array(expected.utf8))
   }
 
-  @Test func `what is longer than a name can be is not looked at`() {
+  @Test func `a text that is longer than a name can be is not normalized`() {
     #expect(SearchText(String(repeating: "é", count: 512)) != nil)
     #expect(SearchText(String(repeating: "é", count: 513)) == nil)
     #expect(SearchText(String(repeating: "\u{390}", count: 512)) != nil)

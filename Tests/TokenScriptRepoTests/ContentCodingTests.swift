@@ -1,4 +1,5 @@
 internal import Compression
+internal import Cryptography
 internal import HTTPProtocol
 internal import Storage
 internal import SystemCalls

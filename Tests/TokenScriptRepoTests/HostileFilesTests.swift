@@ -1,3 +1,4 @@
+internal import Cryptography
 internal import Foundation
 internal import HTTPProtocol
 internal import Observability

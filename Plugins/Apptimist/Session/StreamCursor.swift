@@ -110,7 +110,7 @@ struct StreamCursor: Sendable {
       return
     }
     pass(end)
-    // What was known is committed, and so was either read or has been dropped from the mailbox.
+    // An entry that was known is committed, so it was either read or has been dropped from the mailbox.
     if isLast { pass(reading ?? end) } else { mayBeMore = true }
   }
 

@@ -72,7 +72,7 @@ extension ApptimistStore {
         continue
       }
       if try isKnown(copy.id, to: mailbox.user, deliveries, transaction) {
-        // What is pending may make the mailbox forget it.
+        // A pending delivery may make the mailbox forget it.
         try log(copy, from: sender, for: addressees, &deliveries, transaction)
         addressees = []
         try flush(copy.recipient, &deliveries, transaction)

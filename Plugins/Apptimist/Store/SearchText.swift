@@ -5,7 +5,9 @@ struct SearchText: Sendable {
   /// The text in UTF-8.
   let bytes: [UInt8]
 
-  /// Makes a text's form for searches; returns nil if the text is longer than names can be, or ICU has no data.
+  /// Makes the form of a text.
+  ///
+  /// - Returns: nil if the text is longer than names can be, or ICU has no data.
   init?(_ text: String) {
     guard let folded = UnicodeText.caseFolded(text) else { return nil }
     bytes = Array(folded.utf8)

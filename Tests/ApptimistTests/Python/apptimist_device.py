@@ -162,7 +162,7 @@ class Device:
         self.channel = wire.HeaderChannel(ephemeral.secret, ephemeral.key, service.key,
                                           service.data_nonce)
         self.user: Identity | None = None
-        self.sent_at = time.monotonic()  # when it began to send what it sent last
+        self.sent_at = time.monotonic()  # the time at which it began to send its last message
         self.waiting: list[Received] = []  # stream PDUs that came while an answer was awaited
 
     @classmethod

@@ -14,7 +14,7 @@ from apptimist_device import Missing, Service, http
 def kept_port() -> socket.socket:
     """A socket with a port that the system gives to nobody else: it is bound, and doesn't listen."""
     keeper = socket.socket()
-    # What a server listens with allows it too, and so can share the port.
+    # The server's own socket allows it too, and so can share the port.
     keeper.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     keeper.bind(("127.0.0.1", 0))
     return keeper

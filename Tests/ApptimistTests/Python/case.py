@@ -1,4 +1,4 @@
-"""What every case of the conformance suite uses."""
+"""Shared parts of all cases of the conformance suite."""
 
 import asyncio
 import contextlib
@@ -44,7 +44,7 @@ def short(value) -> str:
 @dataclasses.dataclass
 class Case:
     sentence: str
-    server: str  # which configuration it needs; "own": it starts servers itself
+    server: str  # the configuration that it needs; "own": it starts servers itself
     slow: bool
     run: Callable[["Context"], Awaitable[None]]
 
@@ -163,7 +163,7 @@ async def ids_until(device: Device, message_id: bytes) -> list[bytes]:
 
 
 def stream_id(pdu: Received) -> bytes:
-    """Which entry of the stream it is: a message's ID; a truncation's with `T` in front."""
+    """Names an entry of the stream: by a message's ID, or a truncation's with `T` in front."""
     return pdu.message_id if pdu.type == "message" else b"T" + pdu.messageID
 
 

@@ -179,7 +179,7 @@ async def lock(c: Context):
             await error(device.file("remove", key, name), 3)
         same(await content(device, key, "f"), b"content", "read while it is locked")
         await done(device.write(key, "another", b"x"))
-    # What fails doesn't end it.
+    # A failed change does not end it.
     same((await one.request("write", b"junk", pubEncrKey=key, filename="f")).error, 6, "bad write")
     await error(one.file("remove", key, "new"), 2)
     await error(again.write(key, "f", b"x"), 3)

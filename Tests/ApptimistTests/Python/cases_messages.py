@@ -127,7 +127,7 @@ async def quota(c: Context):
     await one.barrier()
     same(await ids_until(device, marker), [], "the dropped one isn't queued again")
     gone = await c.again(receiver, head=first[0])
-    after = first[3:] + second + [marker]  # what came after the dropped one
+    after = first[3:] + second + [marker]  # the messages after the dropped one
     got = [*await ids_until(gone, marker), marker]
     # Whether a dropped message is still known as a head isn't said: all, or those after it.
     expect(got in (oldest + after, after), f"after a head that was dropped: {short(got)}")

@@ -1,4 +1,4 @@
-"""What needs the server's process: restarts, kill -9, drain, its log."""
+"""Cases that need the server's process: restarts, kill -9, drain, its log."""
 
 import asyncio
 import os
@@ -160,7 +160,7 @@ async def discreet(c: Context):
 
 @case("SIGTERM while 20 devices send: what was delivered is queued, exit 0", server="own")
 async def drain_under_load(c: Context):
-    # What 20 senders queue within the second is more than a queue holds by itself.
+    # 20 senders post more within the second than a queue holds by itself.
     server = await c.own({**QUICK, "queue_messages": 1_000_000})
     receiver, users = await c.online(), [await c.user() for _ in range(20)]
 

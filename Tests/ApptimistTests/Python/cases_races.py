@@ -1,4 +1,4 @@
-"""What must hold whatever happens at the same time."""
+"""Cases that must hold whatever happens at the same time."""
 
 import asyncio
 import os

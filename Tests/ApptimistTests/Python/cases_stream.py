@@ -7,7 +7,7 @@ from case import Context, case, expect, ids_until, same, short, stream_id, take,
 
 
 class Model:
-    """What the page says of a queue: places of messages, and truncations among them."""
+    """A model of a queue as the page describes it: places of messages, and truncations among them."""
 
     def __init__(self):
         self.entries: list[tuple[str, bytes]] = []
