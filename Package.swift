@@ -79,11 +79,15 @@ let plugins: [Target] = [
   .target(
     name: "Msgr",
     dependencies: [
-      "Configuration", "Cryptography", "HTTPClient", "HTTPProtocol", "HTTPServer", "Observability",
-      "ServiceKit", "Storage", "Text", "Threading", "Time",
+      "Configuration", "Cryptography", "HTTPClient", "HTTPProtocol", "HTTPServer", "MsgrMessages",
+      "Observability", "ServiceKit", "Storage", "SystemCalls", "Threading", "Time",
     ],
-    path: "Plugins/Msgr",
+    path: "Plugins/Msgr", exclude: ["Messages"],
     resources: [.embedInCode("openapi.json")]),
+  // The values, fields and state machines of Msgr, without I/O.
+  .target(
+    name: "MsgrMessages", dependencies: ["HTTPProtocol", "Text", "Time"],
+    path: "Plugins/Msgr/Messages"),
   .target(
     name: "TokenScriptRepo",
     dependencies: [
@@ -179,8 +183,8 @@ let tests: [Target] = [
     name: "MsgrTests",
     dependencies: [
       "COpenSSL", "Configuration", "Cryptography", "HTTP2StandIn", "HTTPClient", "HTTPProtocol",
-      "HTTPServer", "Msgr", "Observability", "ServiceKit", "Storage", "TestSupport", "Threading",
-      "Time",
+      "HTTPServer", "Msgr", "MsgrMessages", "Observability", "ServiceKit", "Storage", "TestSupport",
+      "Threading", "Time",
     ]),
   .testTarget(name: "ObservabilityTests", dependencies: ["Observability", "TestSupport", "Time"]),
   .testTarget(

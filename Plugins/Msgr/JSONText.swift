@@ -1,8 +1,8 @@
 internal import FoundationEssentials
 
-/// JSON as the service writes it.
+/// The JSON that the service writes.
 enum JSONText {
-  /// A value as JSON in UTF-8, its keys sorted.
+  /// Encodes a value as JSON in UTF-8, with sorted keys.
   static func of(_ value: some Encodable) throws -> [UInt8] {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]

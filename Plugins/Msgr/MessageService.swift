@@ -1,31 +1,37 @@
-internal import HTTPProtocol
+internal import MsgrMessages
 internal import Observability
 internal import ServiceKit
 internal import Storage
 
-/// What the service does, whoever asks for it: requests, streams and commands end up here.
+/// The work of the service: requests, streams and commands end up here.
+///
+/// A caller is identified and counted before anything is queued. The store's transaction takes values and returns values;
+/// the news that follow from it are told after the commit.
 final class MessageService: Sendable {
   let store: MsgrStore
-  let hub: Hub
+  let hub = StreamHub()
   let outbox: PushOutbox
   let log: Log
-  private let authenticator: Authenticator
+  let authenticator: Authenticator
+  private let passwords: PasswordVerifier
+  private let sent: AttemptTable
+  private let messagesPerMinute: Int
   private let randomBytes: @Sendable (Int) -> [UInt8]
   private let accepted: Counter
 
   init(_ context: ServiceContext, _ configuration: MsgrConfiguration) throws {
-    let hub = Hub()
-    store = MsgrStore(store: context.store, limits: configuration.store, clock: context.clock)
-    self.hub = hub
+    store = MsgrStore(context, limits: configuration.store)
     outbox = try PushOutbox(context, configuration.push, store: store)
     log = context.log
-    authenticator = try Authenticator(
-      configuration, clock: context.clock, randomBytes: context.randomBytes,
-      metrics: context.metrics)
+    passwords = try PasswordVerifier(
+      store, configuration, randomBytes: context.randomBytes, metrics: context.metrics)
+    authenticator = Authenticator(store, passwords)
+    sent = AttemptTable(span: .seconds(60), clock: context.clock)
+    messagesPerMinute = configuration.messagesPerMinute
     randomBytes = context.randomBytes
     accepted = context.metrics.counter(
       "awd_msgr_messages_total", "Stored messages, including contact requests")
-    context.metrics.gauge("awd_msgr_streams", "Open streams") { Double(hub.count) }
+    context.metrics.gauge("awd_msgr_streams", "Open streams") { [hub] in Double(hub.count) }
   }
 
   // MARK: - Accounts
@@ -34,21 +40,18 @@ final class MessageService: Sendable {
   func register(
     _ name: UserName, _ password: Password, _ device: DeviceID
   ) async throws -> BearerToken {
-    // Asked before, as the hash of a password takes long; and again when it is stored.
-    guard try await store.passwordHash(of: name) == nil else { throw Refusal.forbidden }
-    let hash = try await authenticator.hash(password, of: name)
+    // Looked up before, as the hash of a password takes long, and again when it is stored.
+    guard try await store.passwordHash(of: name) == nil else { throw RequestRefusal.forbidden }
+    let hash = try await passwords.hash(password, of: name)
     let token = BearerToken(randomBytes(32))
-    let ended = try await store.register(name, hash, device: (device, token.hash))
-    hub.end(ended)
+    hub.end(try await store.register(name, hash, device: (device, token.hash)))
     return token
   }
 
   /// Binds the device to the account.
-  func login(
-    _ name: UserName, _ password: Password, _ device: DeviceID, from address: ClientAddress
-  ) async throws -> BearerToken {
+  func login(_ credentials: Credentials, _ device: DeviceID) async throws -> BearerToken {
     let token = BearerToken(randomBytes(32))
-    let ended = try await perform(as: .password(name, password), from: address) { caller in
+    let ended = try await authenticator.perform(as: credentials) { caller in
       try await store.login(caller, device: device, token: token.hash)
     }
     hub.end(ended)
@@ -56,120 +59,120 @@ final class MessageService: Sendable {
   }
 
   /// Ends the token and unbinds its device.
-  func logout(_ credentials: Credentials, from address: ClientAddress) async throws {
-    hub.end(try await perform(as: credentials, from: address, store.logout))
+  func logout(_ credentials: Credentials) async throws {
+    hub.end(try await authenticator.perform(as: credentials, store.logout))
   }
 
-  /// Deletes the account; its password is needed even beside a token.
+  /// Deletes the account, whose password is needed even beside a token.
   func delete(
     _ credentials: Credentials, _ password: Password, from address: ClientAddress
   ) async throws {
-    let name: UserName
-    switch credentials {
-    case .password(let claimed, _): name = claimed
-    case .token(let token, let claimed):
-      name = try await store.identity(of: token, claiming: claimed).name
-    }
-    hub.end(try await perform(as: .password(name, password), from: address, store.delete))
+    let name =
+      switch credentials {
+      case .password(let name, _, _): name
+      case .token: try await authenticator.perform(as: credentials, store.name)
+      }
+    let ended = try await authenticator.perform(
+      as: .password(name, password, from: address), store.delete)
+    hub.end(ended)
   }
 
   // MARK: - Contacts
 
-  /// The friends' names, sorted.
-  func friends(of credentials: Credentials, from address: ClientAddress) async throws -> [UserName]
-  {
-    try await perform(as: credentials, from: address, store.friends)
+  /// Returns the friends' names, sorted.
+  func friends(of credentials: Credentials) async throws -> [UserName] {
+    try await authenticator.perform(as: credentials, store.friends)
   }
 
   /// Asks a user to become a friend, or agrees.
-  func add(
-    _ friend: UserName, by credentials: Credentials, from address: ClientAddress
-  ) async throws -> Friendship {
-    let (friendship, isNew) = try await perform(as: credentials, from: address) { caller in
-      try await store.add(
-        friend, by: caller, isStreaming: hub.isStreaming, mayAsk: authenticator.countMessage)
+  func add(_ friend: UserName, by credentials: Credentials) async throws -> Friendship {
+    try await authenticator.perform(as: credentials) { caller in
+      // Only a new request counts, which the transaction finds out.
+      let wait = sent.count(caller.name, upTo: messagesPerMinute)
+      var isCounted = wait == nil
+      defer { if isCounted { sent.uncount(caller.name) } }
+      let (friendship, request) = try await store.add(
+        friend, by: caller, streaming: hub.devices(of: friend), wait: wait)
+      if let request {
+        isCounted = false
+        await announce(request, to: friend)
+      }
+      return friendship
     }
-    if isNew { announce(to: friend) }
-    return friendship
   }
 
   /// Ends a friendship.
-  func unfriend(
-    _ friend: UserName, by credentials: Credentials, from address: ClientAddress
-  ) async throws {
-    try await perform(as: credentials, from: address) { try await store.unfriend(friend, by: $0) }
+  func unfriend(_ friend: UserName, by credentials: Credentials) async throws {
+    try await authenticator.perform(as: credentials) { try await store.unfriend(friend, by: $0) }
   }
 
-  /// Lets nothing of a user through any more.
-  func block(
-    _ user: UserName, by credentials: Credentials, from address: ClientAddress
-  ) async throws {
-    try await perform(as: credentials, from: address) { try await store.block(user, by: $0) }
+  /// Blocks a user.
+  func block(_ user: UserName, by credentials: Credentials) async throws {
+    try await authenticator.perform(as: credentials) { try await store.block(user, by: $0) }
   }
 
-  /// Lets a user through again.
-  func unblock(
-    _ user: UserName, by credentials: Credentials, from address: ClientAddress
-  ) async throws {
-    try await perform(as: credentials, from: address) { try await store.unblock(user, by: $0) }
+  /// Unblocks a user.
+  func unblock(_ user: UserName, by credentials: Credentials) async throws {
+    try await authenticator.perform(as: credentials) { try await store.unblock(user, by: $0) }
   }
 
   // MARK: - Messages
 
-  /// Sends a message; what it returns is on the disk.
-  func send(
-    _ text: MessageText, to recipient: UserName, by credentials: Credentials,
-    from address: ClientAddress
-  ) async throws -> MessageID {
-    let (id, isNew) = try await perform(as: credentials, from: address) { caller in
-      try await store.send(
-        text, to: recipient, by: caller, isStreaming: hub.isStreaming,
-        maySend: authenticator.countMessage)
-    }
-    if isNew { announce(to: recipient) }
-    return id
-  }
-
-  /// The messages behind a position.
-  func inbox(
-    of credentials: Credentials, since position: MessageID, from address: ClientAddress
-  ) async throws -> [Message] {
-    try await perform(as: credentials, from: address) { caller in
-      try await store.inbox(of: caller, since: position)
-    }
-  }
-
-  /// Whose a stream with a token is, and the message behind which it begins.
+  /// Sends a message.
   ///
-  /// - Parameter position: the message that the peer has come to; nil: only what is new concerns
-  ///   it.
-  func beginStream(
-    _ token: TokenHash, since position: MessageID?
-  ) async throws -> (Identity, start: MessageID) {
-    guard
-      case .done(let (identity, last)) =
-        try await store.beginStream(of: .token(token, claiming: nil))
-    else { throw Refusal.forbidden }
-    if let position { try await store.noteSeen(upTo: position, by: identity.name) }
-    return (identity, position ?? last)
+  /// - Returns: the identifier of the message, which is on the disk.
+  func send(
+    _ text: MessageText, to recipient: UserName, by credentials: Credentials
+  ) async throws -> MessageID {
+    try await authenticator.perform(as: credentials) { caller in
+      guard text.fitsIntoPush(from: caller.name) else { throw RequestRefusal.tooLong }
+      if let seconds = sent.count(caller.name, upTo: messagesPerMinute) {
+        throw RequestRefusal.tooMany(retryAfter: seconds)
+      }
+      let delivery: Delivery
+      do {
+        delivery = try await store.send(
+          text, to: recipient, by: caller, streaming: hub.devices(of: recipient))
+      } catch {
+        sent.uncount(caller.name)
+        throw error
+      }
+      if delivery.isStored { await announce(delivery, to: recipient) }
+      return delivery.id
+    }
   }
 
-  private func announce(to name: UserName) {
+  /// Returns the messages after a position.
+  func inbox(of credentials: Credentials, since position: MessageID) async throws -> [Message] {
+    try await authenticator.perform(as: credentials) { caller in
+      try await store.inbox(of: caller, since: position).messages
+    }
+  }
+
+  /// Tells streams and outbox of a message that was stored.
+  ///
+  /// A stream that brings the message has begun before it. A device whose stream has ended since its push was held has
+  /// no such stream, and its push is made due.
+  private func announce(_ delivery: Delivery, to name: UserName) async {
     accepted.add()
     hub.wake(name)
+    let left = delivery.held.filter { device in
+      hub.firstStart(of: device).map { $0 >= delivery.id } ?? true
+    }
+    if !left.isEmpty {
+      do {
+        try await store.releasePushes(to: left, upTo: delivery.id)
+      } catch {
+        // A push is held for a while only.
+        log.warning("the pushes that a stream leaves can't be released", ["cause": "\(error)"])
+      }
+    }
     outbox.wake()
-  }
-
-  private func perform<Value: Sendable>(
-    as credentials: Credentials, from address: ClientAddress,
-    _ act: (Caller) async throws -> Outcome<Value>
-  ) async throws -> Value {
-    try await authenticator.perform(as: credentials, from: address, in: store, act)
   }
 
   // MARK: - Background
 
-  /// Deletes what is too old, and closes streams whose tokens another process has ended.
+  /// Deletes messages and tokens that are too old, and closes streams whose tokens another process has ended.
   func tidy() async throws {
     while try await store.expire() {}
     let tokens = hub.tokens

@@ -1,41 +1,38 @@
 internal import Configuration
 internal import Cryptography
-internal import FoundationEssentials
 internal import ServiceKit
-internal import Time
+internal import Threading
 
 /// The section `[msgr]`.
 struct MsgrConfiguration: Sendable {
   var store = MsgrStore.Limits()
-  var attempts = Authenticator.Limits()
+  var attempts = PasswordVerifier.Limits()
+  /// The most messages of a sender in a minute.
+  var messagesPerMinute = 600
   var passwordCost = PasswordHash.Cost(passes: 2, memory: 64 << 20)
-  var passwordThreads = max(1, ProcessInfo.processInfo.activeProcessorCount - 1)
-  /// How many checks may wait.
+  var passwordThreads = max(1, ThreadPool.processorCount - 1)
+  /// The number of password checks that may wait.
   var passwordQueue = 64
-  /// How long a verified pair is remembered.
+  /// The time for which a verified password is remembered.
   var passwordCache = Duration.seconds(600)
-  /// How long a failed login counts.
+  /// The time for which a failed login counts.
   var failureSpan = Duration.seconds(300)
-  /// How often streams are pinged.
+  /// The interval of pings on streams.
   var streamPing = Duration.seconds(30)
-  /// How messages are pushed.
+  /// The push service.
   var push = PushConfiguration()
 
-  /// The defaults.
+  /// Makes the defaults.
   init() {}
 
   /// Reads the section, and records what is wrong with it.
   init(_ section: ConfigurationSection) {
     let day = Duration.seconds(86_400)
     store.inbox = section.integer("inbox_messages", default: store.inbox, in: 1...1_000_000)
-    store.messageAge =
-      section.duration(
-        "inbox_age", default: .milliseconds(store.messageAge), in: .seconds(1)...day * 36_500
-      ).wholeMilliseconds
-    store.tokenAge =
-      section.duration(
-        "token_age", default: .milliseconds(store.tokenAge), in: .seconds(1)...day * 36_500
-      ).wholeMilliseconds
+    store.messageAge = section.duration(
+      "inbox_age", default: store.messageAge, in: .seconds(1)...day * 36_500)
+    store.tokenAge = section.duration(
+      "token_age", default: store.tokenAge, in: .seconds(1)...day * 36_500)
     store.devices = section.integer("devices", default: store.devices, in: 1...1000)
     attempts.failuresOfName = section.integer(
       "failed_logins_name", default: attempts.failuresOfName, in: 1...1_000_000)
@@ -43,8 +40,8 @@ struct MsgrConfiguration: Sendable {
       "failed_logins_address", default: attempts.failuresOfAddress, in: 1...1_000_000)
     failureSpan = section.duration(
       "failed_logins_span", default: failureSpan, in: .seconds(1)...day)
-    attempts.messages = section.integer(
-      "messages_per_minute", default: attempts.messages, in: 1...1_000_000_000)
+    messagesPerMinute = section.integer(
+      "messages_per_minute", default: messagesPerMinute, in: 1...1_000_000_000)
     passwordCost = PasswordHash.Cost(
       passes: section.integer("password_passes", default: passwordCost.passes, in: 1...1000),
       memory: section.size(
@@ -55,13 +52,8 @@ struct MsgrConfiguration: Sendable {
     passwordCache = section.duration("password_cache", default: passwordCache, in: .zero...day)
     streamPing = section.duration(
       "stream_ping", default: streamPing, in: .seconds(1) ... .seconds(3600))
-    // A ping confirms what was streamed before it, and may itself be answered late.
-    store.pushHold = (streamPing * 3).wholeMilliseconds
+    // A ping confirms the messages that were streamed before it, and may itself be answered late.
+    store.pushHold = streamPing * 3
     push = PushConfiguration(section)
   }
-}
-
-extension Duration {
-  /// Rounded down.
-  fileprivate var wholeMilliseconds: Int64 { Int64(self / .milliseconds(1)) }
 }

@@ -1,11 +1,12 @@
 internal import HTTPProtocol
 internal import HTTPServer
+internal import MsgrMessages
 internal import Observability
 internal import ServiceKit
 
-/// The service's requests: each takes its fields, has them acted upon, and writes the answer.
+/// The requests of the service: each reads its fields, calls the service, and writes the response.
 struct MsgrRoutes: Sendable {
-  /// The longest message on a stream, in bytes. Of a request the configuration says it.
+  /// The longest message on a stream, in bytes. The longest request is configured.
   private static let messageLimit = 64 << 10
   private static let noStore = "no-store"
 
@@ -13,7 +14,7 @@ struct MsgrRoutes: Sendable {
   let streamPing: Duration
   let description: ServiceDescription
 
-  /// Registers all of them.
+  /// Registers all requests.
   func register(on router: inout Router) {
     router.errorStyle = .json
     router.errorFields.append(.cacheControl, Self.noStore)
@@ -25,13 +26,12 @@ struct MsgrRoutes: Sendable {
       return ["Token": token.text]
     }
     post("/login", on: &router) { call in
-      let fields = call.fields
-      let token = try await service.login(
-        try fields.name(.username), try fields.password(), try fields.device(), from: call.address)
+      let credentials = try call.passwordCredentials()
+      let token = try await service.login(credentials, try call.fields.device())
       return ["Token": token.text]
     }
     post("/logout", on: &router) { call in
-      try await service.logout(try call.credentials(), from: call.address)
+      try await service.logout(try call.credentials())
       return Done()
     }
     post("/delete", on: &router) { call in
@@ -40,51 +40,47 @@ struct MsgrRoutes: Sendable {
       return Done()
     }
     post("/contacts", on: &router) { call in
-      let names = try await service.friends(of: try call.credentials(), from: call.address)
+      let names = try await service.friends(of: try call.credentials())
       return names.map(\.text)
     }
     post("/add", on: &router) { call in
       let credentials = try call.credentials(acceptsMisspelling: true)
-      let friendship = try await service.add(
-        try call.fields.name(.addUser), by: credentials, from: call.address)
+      let friendship = try await service.add(try call.fields.name(.addUser), by: credentials)
       return ["Status": friendship.rawValue]
     }
     post("/unfriend", on: &router) { call in
       let credentials = try call.credentials()
-      try await service.unfriend(
-        try call.fields.name(.user), by: credentials, from: call.address)
+      try await service.unfriend(try call.fields.name(.user), by: credentials)
       return Done()
     }
     post("/block", on: &router) { call in
       let credentials = try call.credentials()
-      try await service.block(try call.fields.name(.user), by: credentials, from: call.address)
+      try await service.block(try call.fields.name(.user), by: credentials)
       return Done()
     }
     post("/unblock", on: &router) { call in
       let credentials = try call.credentials()
-      try await service.unblock(try call.fields.name(.user), by: credentials, from: call.address)
+      try await service.unblock(try call.fields.name(.user), by: credentials)
       return Done()
     }
-    // The one that is asked most: its answer needs no encoder.
+    // The most frequent request, whose response needs no encoder.
     postJSON("/message", on: &router) { call in
       let credentials = try call.credentials(name: .userFrom)
       let fields = call.fields
       let id = try await service.send(
-        try fields.message(), to: try fields.name(.userTo), by: credentials, from: call.address)
+        try fields.message(), to: try fields.name(.userTo), by: credentials)
       return Array(#"{"Id":"\#(id.text)"}"#.utf8)
     }
     post("/inbox", on: &router) { call in
-      let messages = try await service.inbox(
-        of: try call.credentials(), since: try call.fields.since(), from: call.address)
-      return messages
+      try await service.inbox(of: try call.credentials(), since: try call.fields.since())
     }
     router.webSocket("/stream") { request, _ in try await acceptStream(request) }
     router.get("/openapi.json") { request, _ in try description.response(to: request.head) }
   }
 
-  private func post<Answer: Encodable & SendableMetatype>(
+  private func post<Body: Encodable & SendableMetatype>(
     _ path: String, on router: inout Router,
-    _ act: @escaping @Sendable (Call) async throws -> Answer
+    _ act: @escaping @Sendable (Call) async throws -> Body
   ) {
     postJSON(path, on: &router) { call in try JSONText.of(try await act(call)) }
   }
@@ -95,16 +91,16 @@ struct MsgrRoutes: Sendable {
   ) {
     router.post(path) { request, _ in
       do {
-        return Self.answer(.ok, try await act(try Call(request)))
+        return Self.response(.ok, try await act(try Call(request)))
       } catch let error as FieldError {
-        return Self.answer(.badRequest, try JSONText.of(FaultAnswer(error)))
-      } catch let refusal as Refusal {
+        return Self.response(.badRequest, try JSONText.of(FaultBody(error)))
+      } catch let refusal as RequestRefusal {
         throw refusal.httpError
       }
     }
   }
 
-  private static func answer(_ status: Status, _ json: [UInt8]) -> Response {
+  private static func response(_ status: Status, _ json: [UInt8]) -> Response {
     var response = Response(status, body: .array(json))
     response.fields.append(.contentType, "application/json")
     response.fields.append(.cacheControl, noStore)
@@ -116,14 +112,12 @@ struct MsgrRoutes: Sendable {
   private func acceptStream(_ request: Request) async throws -> WebSocketAcceptance {
     do {
       guard let field = request.head.first(.authorization),
-        let token = BearerToken.hash(inAuthorization: field)
-      else { throw Refusal.forbidden }
-      let (identity, start) = try await service.beginStream(
-        token, since: try Self.position(request))
+        let hash = BearerToken.hash(inAuthorization: field)
+      else { throw RequestRefusal.forbidden }
+      let (token, start) = try await service.beginStream(
+        hash, since: try Self.position(request))
       var acceptance = WebSocketAcceptance { [service] session in
-        MessageStream(
-          session, service, identity, token: token, behind: start,
-          lowWaterMark: 64 << 10)
+        MessageStream(session, service, token, after: start, lowWaterMark: 64 << 10)
       }
       acceptance.maximumMessage = Self.messageLimit
       acceptance.lowWaterMark = 64 << 10
@@ -131,15 +125,15 @@ struct MsgrRoutes: Sendable {
       acceptance.pingInterval = streamPing
       return acceptance
     } catch let error as FieldError {
-      var answer = HTTPError(.badRequest, error.sentence)
-      answer.members["field"] = error.field?.rawValue
-      throw answer
-    } catch let refusal as Refusal {
+      var response = HTTPError(.badRequest, error.sentence)
+      response.members["field"] = error.field?.rawValue
+      throw response
+    } catch let refusal as RequestRefusal {
       throw refusal.httpError
     }
   }
 
-  /// The message that the query says the stream begins behind.
+  /// Returns the message after which the query says that the stream begins.
   private static func position(_ request: Request) throws(FieldError) -> MessageID? {
     guard let query = request.head.query else { return nil }
     guard let form = URLEncodedForm(query) else {
@@ -151,9 +145,10 @@ struct MsgrRoutes: Sendable {
   }
 }
 
-/// A request, its fields read.
+/// A request with its fields read.
 private struct Call: Sendable {
   let fields: FieldValues
+  /// The address that failed logins are counted for.
   let address: ClientAddress
   private let token: TokenHash?
 
@@ -163,47 +158,36 @@ private struct Call: Sendable {
     token = request.head.first(.authorization).flatMap(BearerToken.hash(inAuthorization:))
   }
 
-  /// Who the caller says it is: by a token if there is one, else by name and password.
+  /// Returns the credentials: a token if there is one, else a name and a password.
   func credentials(
     name field: FieldID = .username, acceptsMisspelling: Bool = false
   ) throws(FieldError) -> Credentials {
     guard let token else {
-      return .password(
-        try fields.name(field), try fields.password(acceptsMisspelling: acceptsMisspelling))
+      return try passwordCredentials(name: field, acceptsMisspelling: acceptsMisspelling)
     }
     return .token(token, claiming: fields.has(field) ? try fields.name(field) : nil)
   }
+
+  /// Returns a name and a password as credentials, whether there is a token or not.
+  func passwordCredentials(
+    name field: FieldID = .username, acceptsMisspelling: Bool = false
+  ) throws(FieldError) -> Credentials {
+    .password(
+      try fields.name(field), try fields.password(acceptsMisspelling: acceptsMisspelling),
+      from: address)
+  }
 }
 
-/// What is answered where there is nothing to say but 200.
+/// The body of a response that says no more than its status.
 private struct Done: Encodable {}
 
-/// What is answered to a request that can't be taken.
-private struct FaultAnswer: Encodable {
+/// The body of a response to a request with a fault.
+private struct FaultBody: Encodable {
   let error: String
   let field: String?
 
   init(_ fault: FieldError) {
     error = fault.sentence
     field = fault.field?.rawValue
-  }
-}
-
-extension FieldError {
-  /// What is wrong, in words.
-  var sentence: String { field.map { "\($0.rawValue) \(message)" } ?? message }
-}
-
-extension Refusal {
-  /// How it is answered.
-  var httpError: HTTPError {
-    switch self {
-    case .forbidden: HTTPError(.forbidden)
-    case .tooMany(let seconds): HTTPError(.tooManyRequests, retryAfter: seconds)
-    case .busy:
-      HTTPError(.serviceUnavailable, "too many passwords wait to be checked", retryAfter: 1)
-    case .tooLong:
-      HTTPError(.contentTooLarge, "the message does not fit into a push of 4,096 bytes")
-    }
   }
 }

@@ -8,7 +8,7 @@ internal import Time
 public struct MsgrService: Service {
   /// `msgr`.
   public static let name = "msgr"
-  /// The history of its tables.
+  /// The migrations of its tables.
   public static let migrations = MsgrStore.migrations
   /// `awd user …` and `awd push test`.
   public static let commands: [any Command.Type] = [
@@ -16,27 +16,27 @@ public struct MsgrService: Service {
     PushTestCommand.self,
   ]
 
-  /// Passwords and tokens are sent as they are.
+  /// True, as passwords and tokens are sent as they are.
   public static let needsConfidentiality = true
 
-  /// How often what is too old is looked for.
+  /// The interval at which messages and tokens that are too old are deleted.
   private static let tidyInterval = Duration.seconds(60)
 
-  private let service: MessageService
+  let service: MessageService
   private let configuration: MsgrConfiguration
   private let description: ServiceDescription
 
-  /// Asks for every key of `[msgr]`.
+  /// Reads every key of `[msgr]`, and so records what is wrong with it.
   public static func validate(_ configuration: ConfigurationSection) {
     _ = MsgrConfiguration(configuration)
   }
 
-  /// Looks at what pushes are made with.
+  /// Checks the keys and certificates that pushes are made with.
   ///
   /// - Parameters:
   ///   - configuration: the section `[msgr]`, validated before.
   ///   - isExposed: whether other machines reach the server.
-  /// - Returns: a line for each.
+  /// - Returns: a finding for each.
   public static func check(
     _ configuration: ConfigurationSection, isExposed: Bool
   ) async -> [ContentFinding] {
@@ -51,7 +51,7 @@ public struct MsgrService: Service {
     description = ServiceDescription(clock: context.clock)
   }
 
-  /// Registers its requests, all answered in JSON.
+  /// Registers its requests, whose responses are JSON.
   public func register(on router: inout Router) {
     MsgrRoutes(
       service: service, streamPing: configuration.streamPing, description: description
@@ -59,7 +59,7 @@ public struct MsgrService: Service {
     service.outbox.register(on: &router)
   }
 
-  /// Pushes, and deletes what is too old, until cancelled.
+  /// Pushes, and deletes messages and tokens that are too old, until cancelled.
   public func run() async throws {
     try await withThrowingTaskGroup { group in
       group.addTask { try await service.outbox.run() }
@@ -69,7 +69,7 @@ public struct MsgrService: Service {
           try? await Task.sleep(for: Self.tidyInterval)
         }
       }
-      // Where one fails, the other is ended too.
+      // If one fails, the other is ended too.
       for try await _ in group {}
     }
   }

@@ -11,10 +11,10 @@ struct ServiceDescription: Sendable {
   private let fields: HeaderFields
   private let clock: @Sendable () -> Timestamp
 
-  /// The description that is built into the program.
+  /// Takes the description that is built into the program.
   ///
-  /// - Parameter clock: tells the time; what it shows now is when the description was modified, as
-  ///   the program may have been.
+  /// - Parameter clock: tells the time; the present time counts as the time of modification, as the program may have been
+  ///   replaced.
   init(clock: @escaping @Sendable () -> Timestamp) {
     let digest = SHA256.hash(PackageResources.openapi_json)
     let tag = EntityTag(Hex.encode(digest.bytes.prefix(16)))
@@ -28,9 +28,9 @@ struct ServiceDescription: Sendable {
     self.clock = clock
   }
 
-  /// Answers a request for it.
+  /// Returns the response to a request for the description.
   ///
-  /// - Throws: ``HTTPError`` if the caller asks for another state than this.
+  /// - Throws: ``HTTPError`` if the request demands another state than this.
   func response(to head: RequestHead) throws(HTTPError) -> Response {
     switch Preconditions.evaluate(head, validators, now: HTTPDate(clock().seconds)) {
     case .notModified: return Response(.notModified, fields: fields)

@@ -1,4 +1,5 @@
 public import Configuration
+internal import Glibc
 public import Observability
 public import Storage
 public import Time
@@ -66,7 +67,8 @@ public struct ServiceContext: Sendable {
   ///
   /// - Parameter count: the number of bytes.
   public static func systemRandomBytes(_ count: Int) -> [UInt8] {
-    var generator = SystemRandomNumberGenerator()
-    return (0..<count).map { _ in UInt8.random(in: 0...255, using: &generator) }
+    var bytes = [UInt8](repeating: 0, count: count)
+    unsafe arc4random_buf(&bytes, count)
+    return bytes
   }
 }

@@ -1,10 +1,10 @@
 internal import HTTPProtocol
+internal import MsgrMessages
 
-/// Reads the fields of a request whose body or header is these bytes, by every rule that fields
-/// have: whatever stands there, it is taken or refused by name, and what was taken keeps its rules.
+/// Reads the fields of a request whose body or header is these bytes, by every rule that fields have: each is taken or
+/// refused by name, and a field that was taken keeps its rules.
 ///
-/// The first byte chooses the way the fields come: JSON or a form, whichever the body looks like,
-/// or the header.
+/// The first byte chooses the way the fields come: JSON or a form, whichever the body looks like, or the header.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzzMsgr(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
   let bytes = unsafe Array(UnsafeBufferPointer(start: start, count: count))
@@ -12,9 +12,12 @@ public func fuzzMsgr(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     return 0
   }
   if let members = JSONObjectReader.members(of: request.body) {
-    // Blanks around an object change nothing, and a second one behind it makes it none.
+    // Blanks around an object change nothing, and two objects are none.
     precondition(JSONObjectReader.members(of: [0x20] + request.body + [0x0a]) == members)
     precondition(JSONObjectReader.members(of: request.body + request.body) == nil)
+  }
+  if let reason = APNsFault(json: request.body).reason {
+    precondition((1...64).contains(reason.utf8.count))
   }
   guard let fields = try? FieldValues(request) else { return 0 }
   for field in FieldID.allCases {

@@ -3,7 +3,7 @@ internal import Foundation
 internal import HTTP2StandIn
 internal import Threading
 
-/// What Apple's push service checks of a request, and a script of its answers.
+/// A stand-in for Apple's push service, which checks requests and responds by a script.
 final class APNsStandIn: Sendable {
   /// A push that was taken, or refused by script.
   struct Received: Sendable {
@@ -71,7 +71,7 @@ final class APNsStandIn: Sendable {
       return faults
     }
 
-    /// Whether a token is what Apple demands, its signature checked by OpenSSL.
+    /// Returns whether a token is in the form that Apple demands, with its signature checked by OpenSSL.
     static func isGood(_ authorization: String, _ publicKey: String) -> Bool {
       let parts = authorization.dropFirst("bearer ".count).split(separator: ".")
       guard authorization.hasPrefix("bearer "), parts.count == 3,
@@ -125,8 +125,8 @@ final class APNsStandIn: Sendable {
   let url: String
 
   /// - Parameters:
-  ///   - script: the first answers, in order.
-  ///   - otherwise: the answer to all others.
+  ///   - script: the first responses, in order.
+  ///   - otherwise: the response to all others.
   ///   - usesTokens: whether tokens are demanded; else a client certificate.
   init(
     _ script: [StandInAnswer] = [], otherwise: StandInAnswer = .respond(200),
@@ -143,12 +143,12 @@ final class APNsStandIn: Sendable {
     url = server.url
   }
 
-  /// What came, in order.
+  /// The pushes that came, in order.
   var received: [Received] { judge.state.withLock { $0.received } }
-  /// What was wrong with it.
+  /// The faults of those pushes.
   var faults: [String] { judge.state.withLock { $0.faults } }
-  /// How many connections came.
+  /// The number of connections that came.
   var connections: Int { server.connections }
-  /// How many pushes were under way at once.
+  /// The largest number of pushes under way at once.
   var mostStreams: Int { server.mostStreams }
 }

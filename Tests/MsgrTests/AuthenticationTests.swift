@@ -1,6 +1,6 @@
 internal import Cryptography
-internal import Dispatch
 internal import HTTPProtocol
+internal import MsgrMessages
 internal import Observability
 internal import ServiceKit
 internal import Storage
@@ -13,7 +13,7 @@ internal import Time
 @Suite(.ownThreads) struct AuthenticationTests {
   private func contacts(
     _ fixture: Fixture, _ name: String, _ password: String, from peer: String = "192.0.2.1"
-  ) async throws -> Answer {
+  ) async throws -> TestResponse {
     try await fixture.post("/contacts", ["Username": name, "Password": password], from: peer)
   }
 
@@ -80,9 +80,9 @@ internal import Time
   }
 
   @Test func whoFindsTheQueueFullComesAgain() {
-    let answer = Refusal.busy.httpError
-    #expect(answer.status == .serviceUnavailable)
-    #expect(answer.fields.first(.retryAfter) == "1")
+    let response = RequestRefusal.busy.httpError
+    #expect(response.status == .serviceUnavailable)
+    #expect(response.fields.first(.retryAfter) == "1")
   }
 
   @Test func aPasswordChangedElsewhereCountsAtOnce() async throws {
@@ -131,6 +131,44 @@ internal import Time
     #expect(try await fixture.texts("bert").count == 4)
   }
 
+  @Test func refusedMessagesDontCount() async throws {
+    let fixture = try await Fixture("messages_per_minute = 1\n")
+    try await fixture.register("anna")
+    for _ in 0..<3 {
+      #expect(try await fixture.send("m", from: "anna", to: "nobody").status == 403)
+    }
+    #expect(try await fixture.send("m", from: "anna", to: "anna").status == 200)
+    #expect(try await fixture.send("m", from: "anna", to: "anna").status == 429)
+  }
+
+  @Test func agreeingDoesntCount() async throws {
+    let fixture = try await Fixture("messages_per_minute = 1\n")
+    for name in ["anna", "bert", "cleo"] { try await fixture.register(name) }
+    func add(_ name: String, _ friend: String) async throws -> Int {
+      try await fixture.post("/add", ["Username": name, "Password": "pw", "AddUser": friend]).status
+    }
+    #expect(try await add("bert", "anna") == 200)
+    #expect(try await add("cleo", "anna") == 200)
+    #expect(try await add("anna", "bert") == 200)
+    #expect(try await fixture.send("m", from: "anna", to: "bert").status == 200)
+    // The limit is reached, and concerns new requests only.
+    #expect(try await add("anna", "cleo") == 200)
+    try await fixture.register("dora")
+    #expect(try await add("anna", "dora") == 429)
+  }
+
+  @Test func aTokenThatEndedElsewhereCountsNoMore() async throws {
+    let fixture = try await Fixture()
+    let token = try await fixture.register("anna")
+    let message = ["UserTo": "anna", "Message": "m"]
+    #expect(try await fixture.post("/message", message, token: token).status == 200)
+    try await fixture.store.write { transaction in
+      try transaction.execute("DELETE FROM msgr_tokens")
+    }
+    #expect(try await fixture.post("/message", message, token: token).status == 403)
+    #expect(try await fixture.texts("anna") == ["m"])
+  }
+
   @Test func tokensEndUnused() async throws {
     let fixture = try await Fixture()
     let token = try await fixture.register("anna")
@@ -143,39 +181,55 @@ internal import Time
   }
 }
 
-@Suite(.ownThreads) struct PairCacheTests {
-  private func cache(_ clock: TestClock, limit: Int = 100) -> PairCache {
-    PairCache(
+@Suite(.ownThreads) struct VerifiedPasswordsTests {
+  private func passwords(_ clock: TestClock, limit: Int = 100) -> VerifiedPasswords {
+    VerifiedPasswords(
       key: Array(0..<32), lifetime: .seconds(600), limit: limit, clock: { clock.now })
   }
 
-  @Test func pairsAreForgotten() throws {
+  private func hash() throws -> PasswordHash {
+    try PasswordHash(of: [1], cost: PasswordHash.Cost(passes: 1, memory: 8 << 10))
+  }
+
+  @Test func passwordsAreForgotten() throws {
     let clock = TestClock()
-    let cache = cache(clock)
+    let verified = passwords(clock)
     let name = try UserName("anna", in: .username)
-    let hash = try PasswordHash(of: [1], cost: PasswordHash.Cost(passes: 1, memory: 8 << 10))
-    let proof = cache.proof(name, try Password("pw"), hash)
-    #expect(!cache.contains(proof))
-    cache.insert(proof)
+    let password = try Password("pw")
+    let hash = try hash()
+    #expect(verified.hash(of: name, password) == nil)
+    verified.insert(verified.proof(name, password, hash), of: name, hash)
     clock.advance(by: .milliseconds(599_999))
-    #expect(cache.contains(proof))
-    #expect(!cache.contains(cache.proof(name, try Password("pw2"), hash)))
+    #expect(verified.hash(of: name, password) == hash)
+    #expect(verified.hash(of: name, try Password("pw2")) == nil)
+    #expect(verified.hash(of: try UserName("bert", in: .username), password) == nil)
     clock.advance(by: .milliseconds(1))
-    #expect(!cache.contains(proof))
+    #expect(verified.hash(of: name, password) == nil)
     clock.advance(by: .seconds(-100_000))
-    #expect(!cache.contains(proof))
+    #expect(verified.hash(of: name, password) == nil)
+  }
+
+  @Test func aHashThatWasReplacedIsForgotten() throws {
+    let verified = passwords(TestClock())
+    let name = try UserName("anna", in: .username)
+    let password = try Password("pw")
+    let (old, new) = (try hash(), try hash())
+    verified.insert(verified.proof(name, password, new), of: name, new)
+    verified.remove(name, old)
+    #expect(verified.hash(of: name, password) == new)
+    verified.remove(name, new)
+    #expect(verified.hash(of: name, password) == nil)
   }
 
   @Test func thereIsRoomForSoManyOnly() throws {
-    let clock = TestClock()
-    let cache = cache(clock, limit: 10)
-    let hash = try PasswordHash(of: [1], cost: PasswordHash.Cost(passes: 1, memory: 8 << 10))
-    let proofs = try (0..<100).map {
-      cache.proof(try UserName("user \($0)", in: .username), try Password("pw"), hash)
-    }
-    for proof in proofs { cache.insert(proof) }
-    #expect((5...10).contains(proofs.count(where: cache.contains)))
-    #expect(proofs.suffix(5).allSatisfy(cache.contains))
+    let verified = passwords(TestClock(), limit: 10)
+    let hash = try hash()
+    let password = try Password("pw")
+    let names = try (0..<100).map { try UserName("user \($0)", in: .username) }
+    for name in names { verified.insert(verified.proof(name, password, hash), of: name, hash) }
+    let isKept = { (name: UserName) in verified.hash(of: name, password) != nil }
+    #expect((5...10).contains(names.count(where: isKept)))
+    #expect(names.suffix(5).allSatisfy(isKept))
   }
 }
 
@@ -234,42 +288,5 @@ internal import Time
     for _ in 0..<5 { _ = table.count("guesser", upTo: 5) }
     for number in 0..<10_000 { _ = table.count(number, upTo: 5) }
     #expect(table.wait(for: "guesser", upTo: 5) == 12)
-  }
-}
-
-@Suite(.ownThreads) struct PasswordThreadsTests {
-  /// Two at once can meet, a third waits for one of them, and a fourth is too many.
-  @Test func runsAFewAtOnceAndQueuesAFew() async throws {
-    let threads = PasswordThreads(threads: 2, queueLimit: 1)
-    let started = DispatchSemaphore(value: 0)
-    let mayEnd = DispatchSemaphore(value: 0)
-    let work = { @Sendable () -> Int in
-      started.signal()
-      mayEnd.wait()
-      return 1
-    }
-    async let first = threads.run(work)
-    async let second = threads.run(work)
-    await waitUntil { started.wait(timeout: .now()) == .success }
-    await waitUntil { started.wait(timeout: .now()) == .success }
-    async let third = threads.run(work)
-    await waitUntil { threads.waiting == 1 }
-    await #expect(throws: PasswordThreads.Busy.self) { _ = try await threads.run(work) }
-    #expect(started.wait(timeout: .now()) == .timedOut)
-    for _ in 0..<3 { mayEnd.signal() }
-    #expect(try await first + second + third == 3)
-    #expect(threads.waiting == 0)
-  }
-
-  private func waitUntil(_ condition: () -> Bool) async {
-    while !condition() { try? await Task.sleep(for: .milliseconds(1)) }
-  }
-
-  @Test func throwsWhatIsThrown() async {
-    await #expect(throws: PasswordHashError.self) {
-      try await PasswordThreads(threads: 1, queueLimit: 0).run {
-        throw PasswordHashError.outOfMemory
-      }
-    }
   }
 }

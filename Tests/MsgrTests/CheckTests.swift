@@ -8,7 +8,7 @@ internal import Time
 
 @testable import Msgr
 
-/// What `awd check` tells of pushes.
+/// The findings of `awd check` on pushes.
 @Suite struct CheckTests {
   private let folder: TestFolder
   private let certificates: TestCertificates
@@ -28,7 +28,7 @@ internal import Time
     return MsgrCheck(PushConfiguration(section), isExposed: isExposed, now: now).findings
   }
 
-  /// What is told of APNs with these credentials, but for the first line.
+  /// Returns the findings on APNs with these credentials, without the first one.
   private func check(apns credentials: String, after: Int64 = 0) throws -> [String] {
     let findings = try check(
       "push = \"apns\"\n[msgr.apns]\ntopic = \"com.example.app\"\n\(credentials)", after: after)

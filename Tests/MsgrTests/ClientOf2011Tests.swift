@@ -10,10 +10,10 @@ internal import Testing
   private func post(
     _ fixture: Fixture, _ path: String, _ body: String
   ) async throws -> (status: Int, body: String) {
-    let answer = try await fixture.request(
+    let response = try await fixture.request(
       .post, path, body: Array(body.utf8),
       fields: [("Content-Type", "application/x-www-form-urlencoded; charset=utf-8")])
-    return (answer.status, String(decoding: answer.bytes, as: UTF8.self))
+    return (response.status, String(decoding: response.bytes, as: UTF8.self))
   }
 
   @Test func goesThroughTheWholeText() async throws {

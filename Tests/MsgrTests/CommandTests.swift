@@ -12,7 +12,7 @@ internal import Threading
 
 /// The commands, beside a running service on the same file.
 @Suite struct CommandTests {
-  /// What a command prints.
+  /// Collects the lines that a command prints.
   private final class Output: Sendable {
     private let lines = Lock<[String]>([])
     func add(_ line: String) { lines.withLock { $0.append(line) } }

@@ -17,21 +17,21 @@ final class Description: @unchecked Sendable {
 
   var paths: [String: [String: Any]] { document["paths"] as? [String: [String: Any]] ?? [:] }
 
-  /// Records an issue unless an answer is one that the description allows.
-  func check(_ answer: Answer, to path: String) throws {
+  /// Records an issue unless the description allows a response.
+  func check(_ response: TestResponse, to path: String) throws {
     let operation = paths[path]?["post"] as? [String: Any]
     let responses = try #require(operation?["responses"] as? [String: Any], "\(path)")
-    let described = try #require(
-      responses["\(answer.status)"] as? [String: Any], "\(path) answers \(answer.status)")
-    let response = resolve(described)
-    let content = response["content"] as? [String: [String: Any]] ?? [:]
+    let described = resolve(
+      try #require(
+        responses["\(response.status)"] as? [String: Any], "\(path) gives \(response.status)"))
+    let content = described["content"] as? [String: [String: Any]] ?? [:]
     let schema = try #require(content["application/json"]?["schema"] as? [String: Any])
-    #expect(answer.fields.first(.contentType) == "application/json")
-    #expect(answer.fields.first(.cacheControl) == "no-store")
-    let json = try #require(answer.json, "\(path) answers no JSON")
+    #expect(response.fields.first(.contentType) == "application/json")
+    #expect(response.fields.first(.cacheControl) == "no-store")
+    let json = try #require(response.json, "\(path) gives no JSON")
     #expect(faults(of: json, schema) == [], "\(path)")
-    for name in (response["headers"] as? [String: Any] ?? [:]).keys {
-      #expect(answer.fields.pairs.contains { $0.name == name }, "\(path) lacks \(name)")
+    for name in (described["headers"] as? [String: Any] ?? [:]).keys {
+      #expect(response.fields.pairs.contains { $0.name == name }, "\(path) lacks \(name)")
     }
   }
 
@@ -43,7 +43,7 @@ final class Description: @unchecked Sendable {
     return found as? [String: Any] ?? [:]
   }
 
-  /// What of a value breaks a schema; the keywords that the description uses.
+  /// Returns the faults of a value by a schema, as far as the description uses the keywords.
   private func faults(of value: Any, _ schema: [String: Any], at place: String = "$") -> [String] {
     let schema = resolve(schema)
     var faults: [String] = []

@@ -1,5 +1,6 @@
 internal import Foundation
 internal import HTTPProtocol
+internal import MsgrMessages
 internal import Testing
 
 @testable import Msgr
@@ -18,9 +19,9 @@ internal import Testing
   }
 
   @Test func isServed() async throws {
-    let answer = try await Fixture().request(.get, "/openapi.json")
-    #expect(answer.status == 200)
-    #expect(answer.object["openapi"] as? String == "3.1.0")
+    let response = try await Fixture().request(.get, "/openapi.json")
+    #expect(response.status == 200)
+    #expect(response.object["openapi"] as? String == "3.1.0")
   }
 
   @Test func namesEveryField() throws {

@@ -1,4 +1,5 @@
 internal import HTTPProtocol
+internal import MsgrMessages
 internal import Storage
 internal import Testing
 
@@ -19,17 +20,17 @@ internal import Testing
     for type in [
       "application/x-www-form-urlencoded", "application/X-WWW-Form-urlencoded; charset=utf-8",
     ] {
-      let answer = try await fixture.post("/contacts", raw: body, type: type)
-      #expect(answer.status == 200)
+      let response = try await fixture.post("/contacts", raw: body, type: type)
+      #expect(response.status == 200)
     }
   }
 
   @Test func comeAsHeaderFields() async throws {
     let fixture = try await Fixture()
     try await fixture.register("zoë")
-    let answer = try await fixture.request(
+    let response = try await fixture.request(
       .post, "/contacts", fields: [("username", "zoë"), ("PASSWORD", "pw")])
-    #expect(answer.status == 200)
+    #expect(response.status == 200)
     let twice = try await fixture.request(
       .post, "/contacts", fields: [("Username", "a"), ("Username", "zoë"), ("Password", "pw")])
     #expect(twice.status == 400)
@@ -37,10 +38,10 @@ internal import Testing
   }
 
   @Test func headerFieldsDontMixWithABody() async throws {
-    let answer = try await Fixture().request(
+    let response = try await Fixture().request(
       .post, "/contacts", body: Array("{}".utf8), fields: [("Username", "a"), ("Password", "b")])
-    #expect(answer.status == 400)
-    #expect(answer.field == "Username")
+    #expect(response.status == 400)
+    #expect(response.field == "Username")
   }
 
   /// Bodies that are no JSON object, nor a form.
@@ -55,10 +56,10 @@ internal import Testing
     "Username=anna",
   ])
   func bodiesThatAreNone(_ body: String) async throws {
-    let answer = try await Fixture().post("/contacts", raw: body)
-    #expect(answer.status == 400)
-    #expect(answer.object["error"] != nil)
-    #expect(answer.field == nil)
+    let response = try await Fixture().post("/contacts", raw: body)
+    #expect(response.status == 400)
+    #expect(response.object["error"] != nil)
+    #expect(response.field == nil)
   }
 
   @Test(arguments: [
@@ -73,10 +74,10 @@ internal import Testing
   func compressedBodiesAreRefused(_ coding: String, _ status: Int) async throws {
     let fixture = try await Fixture()
     try await fixture.register("anna")
-    let answer = try await fixture.request(
+    let response = try await fixture.request(
       .post, "/contacts", body: Array(#"{"Username":"anna","Password":"pw"}"#.utf8),
       fields: [("Content-Encoding", coding)])
-    #expect(answer.status == status)
+    #expect(response.status == status)
   }
 
   /// A JSON value of `UserTo` and what is wrong with it.
@@ -91,37 +92,37 @@ internal import Testing
   func valuesThatAreNone(_ value: String) async throws {
     let fixture = try await Fixture()
     try await fixture.register("anna")
-    let answer = try await fixture.post(
+    let response = try await fixture.post(
       "/message",
       raw: #"{"UserFrom":"anna","Password":"pw","Message":"m","UserTo":\#(value)}"#)
-    #expect(answer.status == 400)
-    #expect(answer.field == "UserTo")
-    #expect(answer.object["error"] is String)
+    #expect(response.status == 400)
+    #expect(response.field == "UserTo")
+    #expect(response.object["error"] is String)
   }
 
   @Test func unknownFieldsAreIgnored() async throws {
     let fixture = try await Fixture()
     try await fixture.register("anna")
-    let answer = try await fixture.post(
+    let response = try await fixture.post(
       "/contacts",
       raw: #"{"x":1,"x":{"Username":2},"Username":"anna","\ud800":"\udfff","Password":"pw"}"#)
-    #expect(answer.status == 200)
+    #expect(response.status == 200)
   }
 
   @Test(arguments: ["username", "USERNAME", "Username ", "Üsername"])
   func namesAreMatchedExactly(_ name: String) async throws {
-    let answer = try await Fixture().post("/contacts", [name: "anna", "Password": "pw"])
-    #expect(answer.status == 400)
-    #expect(answer.field == "Username")
+    let response = try await Fixture().post("/contacts", [name: "anna", "Password": "pw"])
+    #expect(response.status == 400)
+    #expect(response.field == "Username")
   }
 
   @Test(arguments: [
     "Username=anna&Password=%zz", "Username=%ff&Password=a", "Username=%00&Password=a",
   ])
   func formsThatAreNone(_ body: String) async throws {
-    let answer = try await Fixture().post(
+    let response = try await Fixture().post(
       "/contacts", raw: body, type: "application/x-www-form-urlencoded")
-    #expect(answer.status == 400)
+    #expect(response.status == 400)
   }
 
   @Test func bodiesEndAt64KiB() async throws {
@@ -130,8 +131,8 @@ internal import Testing
     let start = #"{"Username":"anna","Password":"pw","x":""#
     for (extra, status) in [(0, 200), (1, 413)] {
       let filler = String(repeating: "x", count: 65536 - start.utf8.count - 2 + extra)
-      let answer = try await fixture.post("/contacts", raw: start + filler + "\"}")
-      #expect(answer.status == status)
+      let response = try await fixture.post("/contacts", raw: start + filler + "\"}")
+      #expect(response.status == status)
     }
   }
 }

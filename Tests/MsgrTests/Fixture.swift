@@ -68,25 +68,25 @@ struct Fixture: Sendable {
     table = try RouteTable([router], log: log)
   }
 
-  /// Answers a request, and checks the answer against the service's own description.
+  /// Makes a request, and checks the response against the service's own description.
   func request(
     _ method: HTTPProtocol.Method, _ path: String, body: [UInt8] = [],
     fields: [(name: String, value: String)] = [], from peer: String = "127.0.0.1"
-  ) async throws -> Answer {
+  ) async throws -> TestResponse {
     var fields = fields
     if !body.isEmpty { fields.append(("Content-Length", "\(body.count)")) }
     let head = try RequestHead(method: method, path: path, authority: "h", fields: fields)
-    let response = await table.respond(
-      to: Request(head: head, body: body, origin: RequestOrigin(peer: peer)))
-    let answer = Answer(response)
-    if method == .post { try description.check(answer, to: path) }
-    return answer
+    let response = TestResponse(
+      await table.respond(
+        to: Request(head: head, body: body, origin: RequestOrigin(peer: peer))))
+    if method == .post { try description.check(response, to: path) }
+    return response
   }
 
   /// Posts a JSON object as the clients of 2011 do: with the content type of a form.
   func post(
     _ path: String, _ fields: [String: Any], token: String? = nil, from peer: String = "127.0.0.1"
-  ) async throws -> Answer {
+  ) async throws -> TestResponse {
     let body = try JSONSerialization.data(withJSONObject: fields)
     return try await request(
       .post, path, body: Array(body),
@@ -97,7 +97,7 @@ struct Fixture: Sendable {
 
   /// Posts a text, whatever it is.
   func post(_ path: String, raw body: String, type: String = "application/json") async throws
-    -> Answer
+    -> TestResponse
   {
     try await request(.post, path, body: Array(body.utf8), fields: [("Content-Type", type)])
   }
@@ -107,20 +107,20 @@ struct Fixture: Sendable {
   /// - Returns: the token.
   @discardableResult
   func register(_ name: String, device: String? = nil) async throws -> String {
-    let answer = try await post(
+    let response = try await post(
       "/register", ["Username": name, "Password": "pw", "DeviceID": device ?? Self.device(name)])
-    #expect(answer.status == 200)
-    return try #require(answer.object["Token"] as? String)
+    #expect(response.status == 200)
+    return try #require(response.object["Token"] as? String)
   }
 
   /// Sends a message from an account with the password `pw`.
   @discardableResult
-  func send(_ text: String, from: String, to: String) async throws -> Answer {
+  func send(_ text: String, from: String, to: String) async throws -> TestResponse {
     try await post(
       "/message", ["UserFrom": from, "Password": "pw", "UserTo": to, "Message": text])
   }
 
-  /// What the inbox of an account with the password `pw` holds.
+  /// Returns the inbox of an account with the password `pw`.
   func inbox(_ name: String, since: String? = nil) async throws -> [[String: Any]] {
     var fields = ["Username": name, "Password": "pw"]
     fields["Since"] = since
@@ -138,8 +138,8 @@ struct Fixture: Sendable {
   }
 }
 
-/// An answer with its body read.
-struct Answer: Sendable {
+/// A response with its body read.
+struct TestResponse: Sendable {
   let status: Int
   let fields: HeaderFields
   let bytes: [UInt8]

@@ -1,3 +1,4 @@
+internal import MsgrMessages
 internal import Testing
 
 @testable import Msgr
@@ -13,15 +14,27 @@ internal import Testing
     let text = #"{"a":"\u00e9\uD83D\uDE00\n\"","b":[{"a":"x"}, 1.5e-3],"a":"é","c":"\ud83d","":""}"#
     #expect(
       members(text) == [
-        Member(name: "a", text: "é😀\n\""), Member(name: "b", text: nil),
-        Member(name: "a", text: "é"), Member(name: "c", text: nil), Member(name: "", text: ""),
+        Member(name: "a", value: .text("é😀\n\"")), Member(name: "b", value: .other),
+        Member(name: "a", value: .text("é")), Member(name: "c", value: .other),
+        Member(name: "", value: .text("")),
       ])
     #expect(members(" {\r\n\t} ") == [])
   }
 
   @Test(arguments: ["\\ud83d\\u0041", "\\ude00", "\\ud83dx", "\\ud83d\\n"])
   func halfACharacterIsNoText(_ value: String) {
-    #expect(members("{\"a\":\"\(value)\"}") == [Member(name: "a", text: nil)])
+    #expect(members("{\"a\":\"\(value)\"}") == [Member(name: "a", value: .other)])
+  }
+
+  @Test(
+    arguments: [
+      ("0", 0), ("-0", 0), ("42", 42), ("-7", -7), ("9223372036854775807", Int64.max),
+      ("-9223372036854775808", Int64.min), ("9223372036854775808", nil), ("1.0", nil), ("1e3", nil),
+    ] as [(String, Int64?)])
+  func readsWholeNumbersThatFit(_ number: String, _ value: Int64?) {
+    #expect(
+      members("{\"a\":\(number)}")
+        == [Member(name: "a", value: value.map { .integer($0) } ?? .other)])
   }
 
   @Test func noPrefixIsAnObject() {

@@ -1,4 +1,6 @@
+internal import Cryptography
 internal import HTTPProtocol
+internal import MsgrMessages
 internal import Storage
 internal import Testing
 
@@ -48,7 +50,8 @@ internal import Testing
     fixture.clock.advance(by: .seconds(1))
     #expect(try await fixture.texts("bert") == ["new"])
     let store = MsgrStore(
-      store: fixture.store, limits: MsgrStore.Limits(), clock: { fixture.clock.now })
+      store: fixture.store, limits: MsgrStore.Limits(), clock: { fixture.clock.now },
+      randomBytes: SecureRandom.bytes)
     #expect(try await !store.expire())
     let count: Int? = try await fixture.store.read { snapshot in
       try snapshot.one("SELECT count(*) FROM msgr_messages") { try $0[0] }
@@ -93,8 +96,8 @@ internal import Testing
     let fixture = try await Fixture()
     try await fixture.register("anna")
     await fixture.store.close()
-    let answer = try await fixture.send("m", from: "anna", to: "anna")
-    #expect(answer.status == 503)
-    #expect(answer.fields.first(.retryAfter) != nil)
+    let response = try await fixture.send("m", from: "anna", to: "anna")
+    #expect(response.status == 503)
+    #expect(response.fields.first(.retryAfter) != nil)
   }
 }

@@ -1,6 +1,7 @@
 internal import Foundation
 internal import HTTP2StandIn
 internal import HTTPProtocol
+internal import MsgrMessages
 internal import Observability
 internal import ServiceKit
 internal import Storage
@@ -10,7 +11,7 @@ internal import Time
 
 @testable import Msgr
 
-/// From the outbox to a push service, over HTTP/2.
+/// The way from the outbox to a push service, over HTTP/2.
 @Suite(.ownThreads) struct PushDeliveryTests {
   private let fixture: PushFixture
   private let certificates: TestCertificates
@@ -132,7 +133,7 @@ internal import Time
     #expect(standIn.faults == [])
     let counts = standIn.received.reduce(into: [:]) { $0[$1.apnsID, default: 0] += 1 }
     #expect(counts.count == 20)
-    // Those up to the one that was said goodbye to were answered.
+    // The pushes up to the last one before the goodbye were taken.
     #expect(counts.values.count { $0 == 1 } >= 11)
   }
 
@@ -262,7 +263,7 @@ internal import Time
     // Taken by Apple, but not noted.
     let standIn = try APNsStandIn()
     let push = try #require(try await fixture.lease(owner: [9]).first)
-    #expect(try await provider(standIn).push(push) == .answered(PushAnswer(status: 200)))
+    #expect(try await provider(standIn).push(push) == .responded(PushResponse(status: 200)))
     try await runUntilEmpty(outbox(try provider(standIn)), step: .milliseconds(500))
     #expect(standIn.received.map(\.apnsID) == [push.apnsID, push.apnsID])
   }

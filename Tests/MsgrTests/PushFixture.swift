@@ -1,4 +1,5 @@
 internal import Cryptography
+internal import MsgrMessages
 internal import Observability
 internal import Storage
 internal import Threading
@@ -26,21 +27,22 @@ struct PushFixture: Sendable {
     let store = try await Store.open(
       location, migrations: MsgrService.migrations,
       configuration: StoreConfiguration(busyTimeout: .seconds(60)))
-    self.store = MsgrStore(store: store, limits: limits) { [clock] in clock.now }
+    self.store = MsgrStore(
+      store: store, limits: limits, clock: { [clock] in clock.now },
+      randomBytes: SecureRandom.bytes)
   }
 
   static func device(_ number: Int, prefix: String = "aaaaaaaa") -> DeviceID {
     let digits = String(number, radix: 16)
     let text = prefix + String(repeating: "0", count: 56 - digits.count) + digits
-    // Well-formed as it is made here.
-    return DeviceID(databaseValue: .text(text)) ?? DeviceID.none
+    return DeviceID(stored: text)
   }
 
   static func name(_ text: String) throws -> UserName { try UserName(text, in: .username) }
 
   /// Makes an account, if there is none, with some devices.
   func makeUser(_ name: String, _ devices: DeviceID...) async throws {
-    let now = clock.now.milliseconds
+    let now = clock.now
     try await store.store.write { transaction in
       try transaction.execute(
         "INSERT OR IGNORE INTO msgr_users (username, password, created_at) VALUES (?, '', ?)",
@@ -64,7 +66,9 @@ struct PushFixture: Sendable {
       let place = try store.takePlace(in: recipient, for: sender, transaction)
       return try store.put(
         text, from: sender, to: recipient, place ?? MsgrStore.InboxPlace(messages: 1, unread: 1),
-        isAddRequest: isAddRequest, isStreaming: { _ in streaming }, transaction)
+        isAddRequest: isAddRequest,
+        streaming: streaming ? try store.devices(of: recipient, transaction) : [], transaction
+      ).id
     }
   }
 
@@ -78,7 +82,7 @@ struct PushFixture: Sendable {
     try await store.settle(push, owner: owner, settlement, target: "target")
   }
 
-  /// How many pushes an outbox has under way.
+  /// Returns the number of pushes that an outbox has under way.
   func leased(by owner: [UInt8]) async throws -> Int {
     try await store.store.read { snapshot in
       try snapshot.one("SELECT count(*) FROM push_outbox WHERE lease_owner = ?", owner) {
@@ -107,15 +111,5 @@ struct PushFixture: Sendable {
       message: MessageID(rawValue: 0x18c), sender: try name(sender), text: try MessageText(text),
       isAddRequest: isAddRequest, badge: badge, expires: Timestamp(seconds: expires),
       attempts: attempts)
-  }
-}
-
-extension DeviceID {
-  /// A device that is never pushed to.
-  fileprivate static var none: DeviceID {
-    guard let device = DeviceID(databaseValue: .text("stream:00000000")) else {
-      preconditionFailure("a text is a device")
-    }
-    return device
   }
 }

@@ -1,3 +1,4 @@
+internal import MsgrMessages
 internal import Observability
 internal import Testing
 internal import Time
@@ -25,11 +26,11 @@ struct PushMachineTests {
     return machine
   }
 
-  private func answer(
+  private func response(
     _ status: Int, _ reason: String? = nil, timestamp: Int64? = nil, retryAfter: Int? = nil
   ) -> PushOutcome {
-    .answered(
-      PushAnswer(
+    .responded(
+      PushResponse(
         status: status, reason: reason, timestamp: timestamp.map(Timestamp.init(seconds:)),
         retryAfter: retryAfter.map { .seconds($0) }))
   }
@@ -41,7 +42,7 @@ struct PushMachineTests {
       machine.advance([.leased(pushes, next: start)], at: start) == pushes.map(Action.send))
     #expect(machine.advance([.news], at: start) == [])
     #expect(
-      machine.advance([.tried(1, answer(200))], at: start) == [.settle(pushes[0], .delivered)])
+      machine.advance([.tried(1, response(200))], at: start) == [.settle(pushes[0], .delivered)])
     // Its place is free when the store has noted it.
     #expect(machine.advance([.settled(1)], at: start) == [.lease(atMost: 1)])
     #expect(machine.unsettled == [pushes[1]])
@@ -81,14 +82,14 @@ struct PushMachineTests {
       let push = try PushFixture.push(attempts: attempts)
       var machine = sending(push)
       #expect(
-        machine.advance([.tried(1, answer(status, "Shutdown"))], at: start)
+        machine.advance([.tried(1, response(status, "Shutdown"))], at: start)
           == [.settle(push, .retried(at: start + .seconds(wait)))])
     }
   }
 
   @Test func `spreads the next tries`() throws {
     let push = try PushFixture.push(attempts: 5)
-    var machine = OutboxMachine(.init(), isProven: true, random: \.lowerBound)
+    var machine = OutboxMachine(OutboxMachine.Limits(), isProven: true, random: \.lowerBound)
     _ = machine.advance([], at: start)
     _ = machine.advance([.leased([push], next: nil)], at: start)
     #expect(
@@ -101,7 +102,7 @@ struct PushMachineTests {
     let push = try PushFixture.push()
     var machine = sending(push)
     #expect(
-      machine.advance([.tried(1, answer(429, retryAfter: told))], at: start)
+      machine.advance([.tried(1, response(429, retryAfter: told))], at: start)
         == [.settle(push, .retried(at: start + .seconds(wait)))])
   }
 
@@ -122,14 +123,14 @@ struct PushMachineTests {
     let soon = try PushFixture.push(expires: start.seconds + 100)
     machine = sending(soon)
     #expect(
-      machine.advance([.tried(1, answer(503, retryAfter: 100))], at: start)
+      machine.advance([.tried(1, response(503, retryAfter: 100))], at: start)
         == [.report(.expired), .settle(soon, .dropped)])
   }
 
   @Test func `a token that has expired is renewed, once`() throws {
     let push = try PushFixture.push()
     var machine = sending(push)
-    let expired = answer(403, "ExpiredProviderToken")
+    let expired = response(403, "ExpiredProviderToken")
     #expect(
       machine.advance([.tried(1, expired)], at: start) == [.refreshCredentials, .send(push)])
     #expect(
@@ -143,14 +144,15 @@ struct PushMachineTests {
     let push = try PushFixture.push()
     var machine = sending(push)
     #expect(
-      machine.advance([.tried(1, answer(410, "Unregistered", timestamp: 1_600_000_000))], at: start)
+      machine.advance(
+        [.tried(1, response(410, "Unregistered", timestamp: 1_600_000_000))], at: start)
         == [
           .report(.unbound(reason: "Unregistered")),
           .settle(push, .unbound(boundBefore: Timestamp(seconds: 1_600_000_000))),
         ])
     machine = sending(push)
     #expect(
-      machine.advance([.tried(1, answer(410, "Unregistered"))], at: start).last
+      machine.advance([.tried(1, response(410, "Unregistered"))], at: start).last
         == .settle(push, .dropped))
   }
 
@@ -159,11 +161,11 @@ struct PushMachineTests {
     let push = try PushFixture.push()
     var machine = sending(push)
     #expect(
-      machine.advance([.tried(1, answer(400, reason))], at: start).last
+      machine.advance([.tried(1, response(400, reason))], at: start).last
         == .settle(push, .unbound(boundBefore: nil)))
 
     machine = sending(push, isProven: false)
-    let actions = machine.advance([.tried(1, answer(400, reason))], at: start)
+    let actions = machine.advance([.tried(1, response(400, reason))], at: start)
     #expect(actions.first == .report(.targetInDoubt(reason: reason, pause: .seconds(1))))
     #expect(actions.last == .settle(push, .retried(at: start + .seconds(61))))
     // All are paused, then one is tried at a time, until one is taken.
@@ -173,17 +175,17 @@ struct PushMachineTests {
     #expect(machine.advance([], at: now) == [.lease(atMost: 1)])
     let second = try PushFixture.push(2, device: 2)
     _ = machine.advance([.leased([second], next: nil)], at: now)
-    let again = machine.advance([.tried(2, answer(400, reason))], at: now)
+    let again = machine.advance([.tried(2, response(400, reason))], at: now)
     #expect(again.first == .report(.targetInDoubt(reason: reason, pause: .seconds(2))))
     now = now + .seconds(2)
     #expect(machine.advance([.settled(2)], at: now) == [.lease(atMost: 1)])
     let third = try PushFixture.push(3, device: 3)
     _ = machine.advance([.leased([third], next: nil)], at: now)
-    _ = machine.advance([.tried(3, answer(200))], at: now)
+    _ = machine.advance([.tried(3, response(200))], at: now)
     #expect(machine.advance([.settled(3)], at: now) == [.lease(atMost: 10)])
     _ = machine.advance([.leased([push], next: nil)], at: now)
     #expect(
-      machine.advance([.tried(1, answer(400, reason))], at: now).last
+      machine.advance([.tried(1, response(400, reason))], at: now).last
         == .settle(push, .unbound(boundBefore: nil)))
   }
 
@@ -212,7 +214,7 @@ struct PushMachineTests {
     let push = try PushFixture.push()
     var machine = sending(push)
     #expect(
-      machine.advance([.tried(1, answer(status, reason))], at: start)
+      machine.advance([.tried(1, response(status, reason))], at: start)
         == [
           .report(.refused(status: status, reason: reason ?? "no reason")),
           .settle(push, .dropped),

@@ -1,3 +1,4 @@
+internal import MsgrMessages
 internal import Observability
 internal import Storage
 internal import Testing
@@ -5,7 +6,7 @@ internal import Time
 
 @testable import Msgr
 
-/// What the outbox table promises.
+/// The guarantees of the outbox table.
 struct PushOutboxStoreTests {
   private let fixture: PushFixture
 
@@ -34,8 +35,7 @@ struct PushOutboxStoreTests {
       try await store.store.write { transaction in
         let place = try #require(try store.takePlace(in: bert, for: anna, transaction))
         _ = try store.put(
-          text, from: anna, to: bert, place, isAddRequest: false, isStreaming: { _ in false },
-          transaction)
+          text, from: anna, to: bert, place, isAddRequest: false, streaming: [], transaction)
         throw Stop()
       }
     }
@@ -62,11 +62,11 @@ struct PushOutboxStoreTests {
     let first = try await fixture.lease()
     #expect(first.count == 2)
     #expect(try await fixture.lease(owner: [2]).isEmpty)
-    fixture.clock.advance(by: .milliseconds(MsgrStore.pushLease))
+    fixture.clock.advance(by: MsgrStore.pushLease)
     let second = try await fixture.lease(owner: [2])
     #expect(second.map(\.apnsID) == first.map(\.apnsID))
     #expect(second.map(\.attempts) == [2, 2])
-    // Who comes late changes nothing.
+    // A late settlement changes nothing.
     for push in first { try await fixture.settle(push, .delivered) }
     #expect(try await fixture.count("push_outbox") == 2)
     for push in second { try await fixture.settle(push, .delivered, owner: [2]) }
@@ -130,7 +130,7 @@ struct PushOutboxStoreTests {
     let bound = fixture.clock.now
     let push = try #require(try await fixture.lease(1).first)
     try await fixture.settle(
-      push, .unbound(boundBefore: offset.map { Timestamp(milliseconds: bound.milliseconds + $0) }))
+      push, .unbound(boundBefore: offset.map { bound + .milliseconds($0) }))
     #expect(try await fixture.count("msgr_devices") == (remains ? 2 : 1))
     // The push itself is gone in any case; what else waits goes with the device.
     #expect(try await fixture.count("push_outbox") == (remains ? 3 : 2))
@@ -165,36 +165,32 @@ struct PushOutboxStoreTests {
     let second = try await fixture.send("2", to: "cleo", streaming: true)
     try await fixture.send("3", to: "cleo", streaming: true)
     #expect(try await fixture.lease().isEmpty)
-    let store = fixture.store
-    try await store.store.write { transaction in
-      try store.settlePushes(
-        to: device, after: .zero, confirmed: first, releasedTo: nil, transaction)
+    let token = BoundToken(
+      hash: TokenHash(bytes: [1]), name: try PushFixture.name("cleo"), device: device)
+    var cursor = InboxCursor(after: .zero)
+    _ = cursor.nextRead(isBackedUp: false)
+    cursor.finishRead(last: first, mayBeMore: false)
+    cursor.finish(inOrder: true)
+    func settle(releasedTo released: MessageID?) async throws {
+      try await fixture.store.settle(cursor, of: token, releasedTo: released)
     }
+    try await settle(releasedTo: nil)
     #expect(try await fixture.lease().isEmpty)
     #expect(try await fixture.count("push_outbox") == 2)
-    try await store.store.write { transaction in
-      try store.settlePushes(
-        to: device, after: .zero, confirmed: first, releasedTo: first, transaction)
-    }
+    try await settle(releasedTo: first)
     #expect(try await fixture.lease().isEmpty)
-    try await store.store.write { transaction in
-      try store.settlePushes(
-        to: device, after: .zero, confirmed: first, releasedTo: second, transaction)
-    }
+    try await settle(releasedTo: second)
     let pushes = try await fixture.lease()
     #expect(pushes.map(\.text.text) == ["2"])
     for push in pushes { try await fixture.settle(push, .delivered) }
     #expect(try await fixture.lease().isEmpty)
-    try await store.store.write { transaction in
-      try store.settlePushes(
-        to: device, after: .zero, confirmed: first, releasedTo: .last, transaction)
-    }
+    try await settle(releasedTo: .last)
     #expect(try await fixture.lease().map(\.text.text) == ["3"])
   }
 
   @Test func `what is held too long is pushed`() async throws {
     try await fixture.send(to: "bert", streaming: true)
-    fixture.clock.advance(by: .milliseconds(fixture.store.limits.pushHold - 1))
+    fixture.clock.advance(by: fixture.store.limits.pushHold - .milliseconds(1))
     #expect(try await fixture.lease().isEmpty)
     fixture.clock.advance(by: .milliseconds(1))
     #expect(try await fixture.lease().count == 2)

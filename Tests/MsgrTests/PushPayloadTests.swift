@@ -1,4 +1,5 @@
 internal import Foundation
+internal import MsgrMessages
 internal import Testing
 
 @testable import Msgr

@@ -13,15 +13,15 @@ internal import Testing
 
   @Test(arguments: paths, [HTTPProtocol.Method.get, .put, .delete, .options, .head])
   func takeNoOtherMethod(_ path: String, _ method: HTTPProtocol.Method) async throws {
-    let answer = try await Fixture().request(method, path)
-    #expect(answer.status == 405)
-    #expect(answer.fields.first(.allow) == "POST")
+    let response = try await Fixture().request(method, path)
+    #expect(response.status == 405)
+    #expect(response.fields.first(.allow) == "POST")
   }
 
   @Test(arguments: paths) func needFields(_ path: String) async throws {
-    let answer = try await Fixture().post(path, [:])
-    #expect(answer.status == 400)
-    #expect(answer.field == (path == "/message" ? "UserFrom" : "Username"))
+    let response = try await Fixture().post(path, [:])
+    #expect(response.status == 400)
+    #expect(response.field == (path == "/message" ? "UserFrom" : "Username"))
   }
 
   /// Every field of every request, left out, empty, no string, and too long.
@@ -50,9 +50,9 @@ internal import Testing
         wrong.append(fields)
       }
       for fields in wrong {
-        let answer = try await fixture.post(path, fields)
-        #expect(answer.status == 400, "\(path) \(name) \(fields[name] ?? "-")")
-        #expect(answer.field == name)
+        let response = try await fixture.post(path, fields)
+        #expect(response.status == 400, "\(path) \(name) \(fields[name] ?? "-")")
+        #expect(response.field == name)
       }
     }
   }
@@ -151,9 +151,9 @@ internal import Testing
     for name in ["anna", "cleo", "bert"] { try await fixture.register(name) }
     func add(_ name: String, _ friend: String) async throws -> String? {
       // As the protocol's text spells it.
-      let answer = try await fixture.post(
+      let response = try await fixture.post(
         "/add", ["Username": name, "Passwword": "pw", "AddUser": friend])
-      return answer.object["Status"] as? String
+      return response.object["Status"] as? String
     }
     #expect(try await add("anna", "bert") == "requested")
     #expect(try await add("anna", "bert") == "requested")
@@ -228,7 +228,7 @@ internal import Testing
   @Test func theBlockedNoticeNothing() async throws {
     let fixture = try await Fixture()
     for name in ["anna", "bert"] { try await fixture.register(name) }
-    func asBert(_ path: String, _ user: String) async throws -> Answer {
+    func asBert(_ path: String, _ user: String) async throws -> TestResponse {
       try await fixture.post(path, ["Username": "bert", "Password": "pw", "User": user])
     }
     let before = try #require(try await fixture.send("before", from: "anna", to: "bert").id)
@@ -279,7 +279,7 @@ internal import Testing
       ) { try $0[0] }
     }
     #expect(annas == 0)
-    // What was sent is the recipient's, and so is the block.
+    // The messages that were sent are the recipient's, and so is the block.
     #expect(try await fixture.texts("bert").contains("to bert"))
     try await fixture.register("anna")
     try await fixture.send("again", from: "anna", to: "bert")

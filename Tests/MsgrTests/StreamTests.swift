@@ -1,6 +1,8 @@
+internal import Dispatch
 internal import Foundation
 internal import HTTPProtocol
 internal import HTTPServer
+internal import MsgrMessages
 internal import Observability
 internal import ServiceKit
 internal import Storage
@@ -86,7 +88,7 @@ internal import Time
     }
   }
 
-  @Test func sendsAndAnswersInOrder() async throws {
+  @Test func sendsAndRepliesInOrder() async throws {
     try await running { running in
       let fixture = running.fixture
       let token = try await fixture.register("anna")
@@ -100,10 +102,10 @@ internal import Time
       try stream.send(#"{"UserTo":"bert","Message":"three"}"#)
       #expect((try await stream.nextObject()["Id"] as? String)?.utf8.count == 16)
       for (status, field) in [(403, nil), (400, "Message"), (400, nil), (413, nil)] {
-        let answer = try await stream.nextObject()
-        #expect(answer["status"] as? Int == status)
-        #expect(answer["error"] is String)
-        #expect(answer["field"] as? String == field)
+        let reply = try await stream.nextObject()
+        #expect(reply["status"] as? Int == status)
+        #expect(reply["error"] is String)
+        #expect(reply["field"] as? String == field)
       }
       #expect((try await stream.nextObject()["Id"] as? String)?.utf8.count == 16)
       #expect(try await fixture.texts("bert") == ["one", "three"])
@@ -161,7 +163,7 @@ internal import Time
 
   // MARK: - Streams and pushes
 
-  /// How the pushes for a device stand: how many are due, and how many are held.
+  /// Returns the pushes in the outbox, each with whether it is due or held.
   private func pushes(_ running: Running) async throws -> [String] {
     let now = running.fixture.clock.now.milliseconds
     return try await running.fixture.store.read { snapshot in
@@ -266,6 +268,30 @@ internal import Time
     }
   }
 
+  @Test func whatIsHeldForAStreamThatEndsBeforeTheCommitIsPushed() async throws {
+    try await running { running in
+      let fixture = running.fixture
+      let token = try await fixture.register("anna")
+      try await fixture.register("bert", device: "stream:bert-1234")
+      let stream = try running.stream(token)
+      // The writer is kept busy, so that the message waits behind.
+      let (isBusy, mayGoOn) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+      async let busy: Void = fixture.store.write { _ in
+        isBusy.signal()
+        mayGoOn.wait()
+      }
+      while isBusy.wait(timeout: .now()) != .success { await Task.yield() }
+      async let sent = fixture.send("late", from: "bert", to: "anna")
+      while fixture.store.statistics.queuedWrites == 0 { await Task.yield() }
+      stream.cut()
+      while fixture.service.service.hub.count > 0 { await Task.yield() }
+      mayGoOn.signal()
+      try await busy
+      #expect(try await sent.status == 200)
+      #expect(try await pushes(running) == ["late due"])
+    }
+  }
+
   @Test func whatABrokenStreamMayNotHaveDeliveredIsPushedBesideAnother() async throws {
     try await running { running in
       let fixture = running.fixture
@@ -283,18 +309,18 @@ internal import Time
     }
   }
 
-  /// What the clients of 2011 send: JSON under a form's content type, no token.
+  /// The clients of 2011 send JSON under a form's content type, and no token.
   @Test func theOldestClientsAreServed() async throws {
     try await running { running in
       try await running.fixture.register("anna")
       try await running.fixture.register("bert")
       let body =
         #"{"UserFrom":"anna","Password":"pw","UserTo":"bert","Message":"it's 2011 & all is \u00e9"}"#
-      let answer = try curl(
+      let response = try curl(
         "-s", "-w", "%{http_code}", "--http1.0", "-H",
         "Content-Type: application/x-www-form-urlencoded", "-d", body,
         "http://127.0.0.1:\(running.port)/message")
-      #expect(answer.hasSuffix("200"))
+      #expect(response.hasSuffix("200"))
       #expect(try await running.fixture.texts("bert") == ["it's 2011 & all is é"])
       let bare = try curl(
         "-s", "-X", "POST", "-H", "Username: bert", "-H", "Password: pw",

@@ -1,4 +1,6 @@
+internal import MsgrMessages
 internal import Testing
+internal import Time
 
 @testable import Msgr
 
@@ -101,7 +103,8 @@ internal import Testing
   @Test func identifiers() throws {
     #expect(try MessageID("00000000000000ff", in: .since).rawValue == 255)
     #expect(MessageID(rawValue: 255).text == "00000000000000ff")
-    #expect(MessageID(earliestAt: 1_800_000_000_000).text == "01a3185c50000000")
+    #expect(
+      MessageID(earliestAt: Timestamp(milliseconds: 1_800_000_000_000)).text == "01a3185c50000000")
     #expect(try MessageID("ffffffffffffffff", in: .since).rawValue == .max)
     for text in [
       "", "ff", "00000000000000FF", "00000000000000fg", "+000000000000001", " 00000000000000f",

@@ -1,11 +1,11 @@
 internal import Glibc
 
-/// Standard input, for what nobody shall see.
+/// Standard input for secrets.
 enum HiddenInput {
-  /// Reads a line; a terminal is prompted and doesn't show it.
+  /// Reads a line, which a terminal doesn't show.
   ///
-  /// - Parameter prompt: written to standard error if somebody sits there.
-  /// - Returns: the line without its end; nil if there is none.
+  /// - Parameter prompt: a prompt that is written to standard error if standard input is a terminal.
+  /// - Returns: the line without its end, or nil if there is none.
   static func line(prompt: String) -> String? {
     guard isatty(STDIN_FILENO) == 1 else { return readLine() }
     var settings = termios()

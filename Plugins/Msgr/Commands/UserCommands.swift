@@ -1,5 +1,6 @@
 internal import Cryptography
 internal import FoundationEssentials
+internal import MsgrMessages
 internal import ServiceKit
 
 /// `awd user list`.
@@ -34,7 +35,7 @@ struct UserAddCommand: Command {
       of: try context.newPassword().bytes, cost: try context.passwordCost())
     do {
       _ = try await MsgrStore.open(context).register(name, hash, device: nil)
-    } catch Refusal.forbidden {
+    } catch RequestRefusal.forbidden {
       throw CommandError.refused("the name is taken")
     }
   }
@@ -52,7 +53,7 @@ struct UserPasswordCommand: Command {
       of: try context.newPassword().bytes, cost: try context.passwordCost())
     do {
       try await MsgrStore.open(context).setPassword(hash, of: name)
-    } catch Refusal.forbidden {
+    } catch RequestRefusal.forbidden {
       throw CommandError.refused("there is no such account")
     }
   }
@@ -61,13 +62,13 @@ struct UserPasswordCommand: Command {
 /// `awd user remove`.
 struct UserRemoveCommand: Command {
   static let name = "user remove"
-  static let summary = "Delete an account and all that is its"
+  static let summary = "Delete an account and everything that belongs to it"
   static let parameters = [CommandParameter.configuration, .userName]
 
   static func run(_ context: CommandContext) async throws {
     do {
       try await MsgrStore.open(context).remove(try context.userName())
-    } catch Refusal.forbidden {
+    } catch RequestRefusal.forbidden {
       throw CommandError.refused("there is no such account")
     }
   }
@@ -84,7 +85,7 @@ struct PushTestCommand: Command {
       let text = try MessageText("This is a test.")
       let devices = try await MsgrStore.open(context).sendTest(text, to: try context.userName())
       context.print("queued for \(devices) \(devices == 1 ? "device" : "devices")")
-    } catch Refusal.forbidden {
+    } catch RequestRefusal.forbidden {
       throw CommandError.refused("there is no such account")
     }
   }
@@ -97,7 +98,7 @@ extension CommandParameter {
 }
 
 extension CommandContext {
-  /// The operand.
+  /// Returns the account's name, which is the operand.
   fileprivate func userName() throws(CommandError) -> UserName {
     do throws(FieldError) {
       return try UserName(arguments.operands.first ?? "", in: .username)
@@ -106,7 +107,7 @@ extension CommandContext {
     }
   }
 
-  /// The password that standard input or a file gives: its first line.
+  /// Returns the password, which is the first line of standard input or of a file.
   fileprivate func newPassword() throws -> Password {
     let line: String?
     if let file = arguments["password-file"] {
@@ -128,10 +129,9 @@ extension CommandContext {
 }
 
 extension MsgrStore {
-  /// The store that the configuration names, beside a running server or without one.
+  /// Opens the store that the configuration names, beside a running server or without one.
   fileprivate static func open(_ context: CommandContext) async throws -> MsgrStore {
     let lent = try await context.serviceContext(for: MsgrService.self)
-    return MsgrStore(
-      store: lent.store, limits: MsgrConfiguration(lent.configuration).store, clock: lent.clock)
+    return MsgrStore(lent, limits: MsgrConfiguration(lent.configuration).store)
   }
 }

@@ -1,7 +1,7 @@
 internal import Cryptography
-internal import FoundationEssentials
 internal import HTTPClient
 internal import HTTPProtocol
+internal import MsgrMessages
 internal import Observability
 internal import Time
 
@@ -15,13 +15,13 @@ final class APNsProvider: PushProvider {
 
   let target: String
 
-  /// A connection to be, opened with the first push.
+  /// Makes a provider, which connects with the first push.
   ///
   /// - Parameters:
   ///   - configuration: the service's URL, topic and credentials.
-  ///   - streams: how many pushes may be under way.
+  ///   - streams: the most pushes under way.
   ///   - clock: tells the time.
-  /// - Throws: ``PushSetupError`` if the key can't be read, ``HTTPClientError``.
+  /// - Throws: ``PushSetupError`` if the key can't be read, or ``HTTPClientError``.
   init(
     _ configuration: APNsConfiguration, streams: Int, clock: @escaping @Sendable () -> Timestamp
   ) throws {
@@ -65,7 +65,7 @@ final class APNsProvider: PushProvider {
       .post, "\(url)/3/device/\(push.device.text)", fields: fields,
       body: PushPayload.json(of: push))
     do throws(HTTPClientError) {
-      return .answered(PushAnswer(try await client.send(request), now: clock()))
+      return .responded(PushResponse(try await client.send(request), now: clock()))
     } catch {
       return switch error.code {
       case .cancelled: .cancelled
@@ -77,39 +77,16 @@ final class APNsProvider: PushProvider {
   }
 }
 
-extension PushAnswer {
-  /// Why Apple refuses.
-  private struct Refusal: Decodable {
-    let reason: String?
-    let timestamp: Int64?
-  }
-
-  /// What Apple has answered; a body that is none of Apple's is ignored.
-  init(_ response: IncomingResponse, now: Timestamp) {
-    status = Int(response.status.code)
-    if let refusal = try? JSONDecoder().decode(Refusal.self, from: Data(response.body)) {
-      reason = refusal.reason.flatMap { reason in
-        // It goes into the log.
-        let isWord = reason.utf8.count <= 64 && reason.utf8.allSatisfy(\.isLetterOrDigit)
-        return isWord && !reason.isEmpty ? reason : nil
-      }
-      timestamp = refusal.timestamp.map(Timestamp.init(milliseconds:))
-    }
-    retryAfter = response.fields.first(.retryAfter).flatMap { value in
-      if let seconds = UInt32(value) { return .seconds(Int64(seconds)) }
-      let date = HTTPDate(Array(value.utf8)[...], now: HTTPDate(now.seconds))
-      return date.map { .seconds(max(0, $0.seconds - now.seconds)) }
-    }
-  }
-}
-
-extension UInt8 {
-  fileprivate var isLetterOrDigit: Bool {
-    switch self {
-    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-      UInt8(ascii: "0")...UInt8(ascii: "9"):
-      true
-    default: false
-    }
+extension PushResponse {
+  /// Reads a response of Apple's, whose body may be anything.
+  fileprivate init(_ response: IncomingResponse, now: Timestamp) {
+    let fault = APNsFault(json: response.body)
+    self.init(
+      status: Int(response.status.code), reason: fault.reason, timestamp: fault.timestamp,
+      retryAfter: response.fields.first(.retryAfter).flatMap { value in
+        if let seconds = UInt32(value) { return .seconds(Int64(seconds)) }
+        let date = HTTPDate(Array(value.utf8)[...], now: HTTPDate(now.seconds))
+        return date.map { .seconds(max(0, $0.seconds - now.seconds)) }
+      })
   }
 }

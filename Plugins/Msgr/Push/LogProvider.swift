@@ -1,23 +1,24 @@
 internal import HTTPProtocol
+internal import MsgrMessages
 internal import Observability
 internal import Threading
 internal import Time
 
-/// For development: pushes to nobody, writes each payload to the log, and keeps the last ones.
+/// A push service for development, which writes each payload to the log and keeps the last ones.
 ///
 /// Nothing else logs a message.
 final class LogProvider: PushProvider {
-  /// How many payloads are kept.
+  /// The number of payloads that are kept.
   private static let kept = 1000
 
   private let log: Log
   private let clock: @Sendable () -> Timestamp
   private let entries = Lock<[[UInt8]]>([])
 
-  /// A provider.
+  /// Makes a provider.
   ///
   /// - Parameters:
-  ///   - log: where payloads are written.
+  ///   - log: receives the payloads.
   ///   - clock: tells the time.
   init(log: Log, clock: @escaping @Sendable () -> Timestamp) {
     self.log = log
@@ -36,10 +37,10 @@ final class LogProvider: PushProvider {
       entries.append(Array(entry.utf8) + payload + [UInt8(ascii: "}")])
       if entries.count > Self.kept { entries.removeFirst() }
     }
-    return .answered(PushAnswer(status: 200))
+    return .responded(PushResponse(status: 200))
   }
 
-  /// `GET /debug/pushes`: the last payloads, oldest first.
+  /// The response to `GET /debug/pushes`: the last payloads, oldest first.
   var recentPushes: Response {
     let all = entries.withLock { $0 }
     var response = Response(

@@ -8,19 +8,19 @@ internal import Time
 ///
 /// Apple takes one for an hour, and not more than one in 20 minutes.
 final class ProviderTokens: Sendable {
-  /// How long a token is used, in milliseconds.
-  private static let lifetime: Int64 = 45 * 60_000
-  /// How old a token must be to be replaced because it was called expired: pushes that were under
-  /// way with the one before it come to hear that late.
-  private static let settlingTime: Int64 = 60_000
+  /// The time for which a token is used.
+  private static let lifetime = Duration.seconds(45 * 60)
+  /// The age that a token must have to be replaced because it was called expired, as pushes that were under way with the
+  /// token before it hear of that late.
+  private static let settlingTime = Duration.seconds(60)
 
   private let key: ES256Key
   private let keyID: String
   private let teamID: String
   private let clock: @Sendable () -> Timestamp
-  private let current = Lock<(text: String, issued: Int64)?>(nil)
+  private let current = Lock<(text: String, issued: Timestamp)?>(nil)
 
-  /// Tokens of a team.
+  /// Makes tokens of a team.
   ///
   /// - Parameters:
   ///   - key: the key that Apple knows.
@@ -34,35 +34,39 @@ final class ProviderTokens: Sendable {
     self.clock = clock
   }
 
-  /// A token that is good now; nil if OpenSSL can't sign.
+  /// A token that is good now, or nil if it can't be signed.
   var token: String? {
-    let now = clock().milliseconds
+    let now = clock()
     return current.withLock { current in
-      if let current, 0..<Self.lifetime ~= now - current.issued { return current.text }
+      if let current, (.zero..<Self.lifetime).contains(current.issued.duration(to: now)) {
+        return current.text
+      }
       current = make(at: now).map { ($0, now) }
       return current?.text
     }
   }
 
-  /// Replaces the token, unless that is quite new.
+  /// Replaces the token unless it is quite new.
   func refresh() {
-    let now = clock().milliseconds
+    let now = clock()
     current.withLock { current in
-      guard let issued = current?.issued, 0..<Self.settlingTime ~= now - issued else {
+      guard let issued = current?.issued,
+        (.zero..<Self.settlingTime).contains(issued.duration(to: now))
+      else {
         current = nil
         return
       }
     }
   }
 
-  private func make(at now: Int64) -> String? {
+  private func make(at now: Timestamp) -> String? {
     let head = Self.encoded(Array(#"{"alg":"ES256","kid":"\#(keyID)"}"#.utf8))
-    let claims = Self.encoded(Array(#"{"iss":"\#(teamID)","iat":\#(now / 1000)}"#.utf8))
+    let claims = Self.encoded(Array(#"{"iss":"\#(teamID)","iat":\#(now.seconds)}"#.utf8))
     let signature = key.sign(Array("\(head).\(claims)".utf8))
     return signature.map { "\(head).\(claims).\(Self.encoded($0))" }
   }
 
-  /// Base64 for URLs, without padding (RFC 4648 section 5).
+  /// Encodes bytes in Base64 for URLs, without padding (RFC 4648 section 5).
   private static func encoded(_ bytes: [UInt8]) -> String {
     Data(bytes).base64EncodedString().replacing("+", with: "-").replacing("/", with: "_")
       .replacing("=", with: "")

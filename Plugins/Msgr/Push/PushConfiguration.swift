@@ -1,29 +1,29 @@
 internal import Configuration
 
-/// Why pushes can't be made; in words, without a secret.
+/// The reason why pushes can't be made, in words and without a secret.
 struct PushSetupError: Error, CustomStringConvertible {
   let message: String
 
   var description: String { message }
 }
 
-/// What `[msgr]` says about pushing.
+/// The part of `[msgr]` that concerns pushes.
 struct PushConfiguration: Sendable {
-  /// The push services there are.
+  /// The kinds of push service.
   enum Provider: String, CaseIterable, Sendable {
     case log, apns
   }
 
   /// The push service.
   var provider = Provider.log
-  /// Whether `GET /debug/pushes` shows what `log` has got.
+  /// Whether `GET /debug/pushes` shows the payloads of `log`.
   var showsPushes = false
   /// The most pushes under way.
   var streams = 100
-  /// Apple's push service; nil: another is used.
+  /// Apple's push service, or nil if another is used.
   var apns: APNsConfiguration?
 
-  /// The defaults.
+  /// Makes the defaults.
   init() {}
 
   /// Reads the keys, and records what is wrong with them.
@@ -37,24 +37,25 @@ struct PushConfiguration: Sendable {
 
 /// The section `[msgr.apns]`.
 struct APNsConfiguration: Sendable {
-  /// What tells Apple who pushes.
+  /// The credentials that the server shows to Apple.
   enum Credentials: Sendable {
-    /// A key that signs tokens: the path of a `.p8` file, the key's and the team's name.
+    /// The path of a `.p8` file with a key that signs tokens, the key's name and the team's.
     case token(key: String, keyID: String, teamID: String)
-    /// Paths of a client certificate and its key, PEM.
+    /// The paths of a client certificate and its key, in PEM.
     case certificate(String, key: String)
   }
 
-  /// Where pushes go, without a slash at the end.
+  /// The URL of the push service, without a slash at the end.
   let url: String
   /// The app's identifier.
   let topic: String
-  /// What tells Apple who pushes.
+  /// The credentials that the server shows to Apple.
   let credentials: Credentials
-  /// A PEM file with the authorities of the server's certificate; empty: the system's.
+  /// The path of a PEM file with the authorities of the push service's certificate, or an empty string for the
+  /// system's.
   let roots: String
 
-  /// Credentials and all, without a file of configuration.
+  /// Makes a configuration without a file.
   init(url: String, topic: String, credentials: Credentials, roots: String = "") {
     self.url = url
     self.topic = topic
@@ -66,8 +67,8 @@ struct APNsConfiguration: Sendable {
   ///
   /// - Parameters:
   ///   - section: `[msgr.apns]`.
-  ///   - isUsed: whether something must be there.
-  /// - Returns: nil if it isn't used, or lacks something, which is recorded.
+  ///   - isUsed: whether the section is used, so that its keys must be there.
+  /// - Returns: nil if the section isn't used, or lacks something, which is recorded.
   init?(_ section: ConfigurationSection, isUsed: Bool) {
     let url = section.value(
       "url", default: "https://api.push.apple.com", expected: "an https URL without a path"

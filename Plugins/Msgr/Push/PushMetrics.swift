@@ -1,10 +1,14 @@
+internal import MsgrMessages
 internal import Observability
 internal import Threading
 internal import Time
 
-/// Counts what becomes of pushes.
+/// Counts the outcomes of pushes.
 final class PushMetrics: Sendable {
-  private let answers: CounterTable
+  /// The time for which the state of the outbox counts as known.
+  private static let stateAge = Duration.seconds(5)
+
+  private let responses: CounterTable
   private let disconnected: Counter
   private let unreachable: Counter
   private let refused: Counter
@@ -16,7 +20,7 @@ final class PushMetrics: Sendable {
 
   /// Registers the metrics.
   init(_ metrics: Metrics, clock: @escaping @Sendable () -> Timestamp) {
-    answers = metrics.counters(
+    responses = metrics.counters(
       "awd_msgr_push_answers_total", "Responses of the push service", by: "status", 100...599)
     let failures: StaticString = "awd_msgr_push_failures_total"
     let failureHelp = "Push attempts without a response"
@@ -35,15 +39,16 @@ final class PushMetrics: Sendable {
     metrics.gauge("awd_msgr_push_oldest_seconds", "Age of the oldest push in the outbox") {
       [self] in
       guard let oldest = queue.withLock({ $0.state.oldest }) else { return 0 }
-      return Double(max(0, clock().milliseconds - oldest.milliseconds)) / 1000
+      return max(0, oldest.duration(to: clock()) / .seconds(1))
     }
   }
 
-  /// Whether it is time to ask how the outbox stands.
+  /// Whether it is time to ask for the state of the outbox.
   var wantsState: Bool {
     let now = clock()
     return queue.withLock { queue in
-      guard queue.noted.map({ abs(now.milliseconds - $0.milliseconds) >= 5000 }) ?? true else {
+      // Asked again at once if the clock was set back.
+      if let noted = queue.noted, (.zero..<Self.stateAge).contains(noted.duration(to: now)) {
         return false
       }
       queue.noted = now
@@ -51,16 +56,16 @@ final class PushMetrics: Sendable {
     }
   }
 
-  /// Takes note of how the outbox stands.
+  /// Takes the state of the outbox.
   func note(_ state: OutboxState) {
     queue.withLock { $0.state = state }
   }
 
-  /// Counts what came of a try.
+  /// Counts the outcome of an attempt.
   func note(_ outcome: PushOutcome, after duration: Duration) {
     switch outcome {
-    case .answered(let answer):
-      answers.add(answer.status)
+    case .responded(let response):
+      responses.add(response.status)
       latency.observe(duration)
     case .disconnected: disconnected.add()
     case .unreachable: unreachable.add()
@@ -68,7 +73,7 @@ final class PushMetrics: Sendable {
     }
   }
 
-  /// Counts what an operator is told.
+  /// Counts a report to the operator.
   func note(_ report: OutboxMachine.Report) {
     switch report {
     case .refused: refused.add()

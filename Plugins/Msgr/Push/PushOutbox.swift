@@ -1,34 +1,35 @@
 internal import Configuration
 internal import HTTPProtocol
+internal import MsgrMessages
 internal import Observability
 internal import ServiceKit
 internal import Storage
-internal import Synchronization
+internal import Threading
 internal import Time
 
-/// Carries the outbox to the push service: does what ``OutboxMachine`` decides.
+/// Carries the outbox to the push service, as ``OutboxMachine`` decides.
 final class PushOutbox: Sendable {
   private let store: MsgrStore
   private let provider: any PushProvider
   private let limits: OutboxMachine.Limits
   private let log: Log
   private let metrics: PushMetrics
-  /// Who leases here, unlike any other process or earlier run.
+  /// The name that this outbox leases pushes under, unlike that of any other process or earlier run.
   private let owner: [UInt8]
-  /// Whether what is pushed to the log is shown.
+  /// Whether `GET /debug/pushes` shows what is pushed to the log.
   private let showsPushes: Bool
-  private let events = EventQueue<OutboxMachine.Event>()
+  private let events = Mailbox<OutboxMachine.Event>()
 
-  /// An outbox that pushes as soon as ``run()`` is called.
+  /// Makes an outbox that pushes as soon as ``run()`` is called.
   ///
   /// - Parameters:
-  ///   - store: where the pushes are.
+  ///   - store: the store of the pushes.
   ///   - provider: the push service.
-  ///   - limits: how much at once, how long.
+  ///   - limits: the number of pushes at once, and the times to wait.
   ///   - owner: random bytes.
-  ///   - log: where refusals and pauses are told.
-  ///   - metrics: where answers and the queue are counted.
-  ///   - showsPushes: whether what is pushed to the log is shown.
+  ///   - log: receives refusals and pauses.
+  ///   - metrics: counts responses and the outbox.
+  ///   - showsPushes: whether `GET /debug/pushes` shows what is pushed to the log.
   init(
     store: MsgrStore, provider: any PushProvider, limits: OutboxMachine.Limits, owner: [UInt8],
     log: Log, metrics: Metrics, showsPushes: Bool = false
@@ -42,9 +43,9 @@ final class PushOutbox: Sendable {
     self.metrics = PushMetrics(metrics, clock: store.clock)
   }
 
-  /// The outbox of the service, with the push service that its configuration names.
+  /// Makes the outbox of the service, with the push service that its configuration names.
   ///
-  /// - Throws: ``PushSetupError``, or what a client for the push service can't be made for.
+  /// - Throws: ``PushSetupError``, or ``HTTPClientError`` if no client for the push service can be made.
   convenience init(
     _ context: ServiceContext, _ configuration: PushConfiguration, store: MsgrStore
   ) throws {
@@ -64,35 +65,36 @@ final class PushOutbox: Sendable {
       log: context.log, metrics: context.metrics, showsPushes: configuration.showsPushes)
   }
 
-  /// Registers `GET /debug/pushes` for the operator, where pushes are logged and that is switched on.
+  /// Registers `GET /debug/pushes` for the operator, if pushes are logged and the configuration says so.
   func register(on router: inout Router) {
     guard showsPushes, let provider = provider as? LogProvider else { return }
     router.getForOperator("/debug/pushes") { _, _ in provider.recentPushes }
   }
 
-  /// Says that something was queued and committed.
+  /// Tells the outbox that a push was queued and committed.
   func wake() { events.put(.news) }
 
   /// Pushes until the task is cancelled.
   ///
   /// - Throws: ``StoreError`` if the store can't be asked at the start.
   func run() async throws {
-    var machine = OutboxMachine(limits, isProven: try await store.hasProven(provider.target))
+    var machine = OutboxMachine(
+      limits, isProven: try await store.hasProven(provider.target), random: uniform)
     await withDiscardingTaskGroup { group in
       var arrived: [OutboxMachine.Event] = []
       while !Task.isCancelled {
         for action in machine.advance(arrived, at: store.clock()) { perform(action, in: &group) }
         let now = store.clock()
-        arrived = await events.take(within: machine.wakeTime(at: now) - now)
+        arrived = await events.take(within: now.duration(to: machine.wakeTime(at: now)))
       }
-      // What is under way ends with the group.
+      // The attempts under way end with the group.
       group.cancelAll()
       for event in arrived { events.put(event) }
     }
     await finish(&machine)
   }
 
-  /// Notes what became of the last pushes, and gives back those of which nothing became.
+  /// Settles the last pushes, and gives back those that were not tried to the end.
   private func finish(_ machine: inout OutboxMachine) async {
     let now = store.clock()
     for action in machine.advance(events.takeNow(), at: now) {
@@ -116,12 +118,20 @@ final class PushOutbox: Sendable {
     }
   }
 
+  /// Draws a number of a range.
+  private func uniform(_ range: ClosedRange<Double>) -> Double {
+    let bits = store.randomBytes(8).reduce(0 as UInt64) { $0 << 8 | UInt64($1) }
+    // As many bits as a double holds.
+    let fraction = Double(bits >> 11) / Double(1 << 53 as UInt64)
+    return range.lowerBound + (range.upperBound - range.lowerBound) * fraction
+  }
+
   private func lease(atMost count: Int) async -> OutboxMachine.Event {
     do {
-      // Before the loan, which a failure must not lose.
+      // Before the lease, which a failure must not lose.
       if metrics.wantsState { metrics.note(try await store.outboxState()) }
-      let loan = try await store.leasePushes(atMost: count, owner: owner)
-      return .leased(loan.pushes, next: loan.next)
+      let (pushes, next) = try await store.leasePushes(atMost: count, owner: owner)
+      return .leased(pushes, next: next)
     } catch {
       log.error("the outbox can't be read", ["cause": "\(error)"])
       return .storeFailed
@@ -139,8 +149,8 @@ final class PushOutbox: Sendable {
     do {
       try await store.settle(push, owner: owner, settlement, target: provider.target)
     } catch {
-      // Its lease runs out, and it is pushed again under the same identifier.
-      log.error("what became of a push can't be noted", ["cause": "\(error)"])
+      // The lease runs out, and the message is pushed again under the same identifier.
+      log.error("the outcome of a push can't be noted", ["cause": "\(error)"])
     }
   }
 
@@ -160,11 +170,5 @@ final class PushOutbox: Sendable {
     case .expired: log.warning("a push was not delivered in time and is dropped")
     case .unbound(let reason): log.info("a device is gone and is unbound", ["reason": reason])
     }
-  }
-}
-
-extension Timestamp {
-  fileprivate static func - (left: Timestamp, right: Timestamp) -> Duration {
-    .milliseconds(left.milliseconds - right.milliseconds)
   }
 }

@@ -1,16 +1,18 @@
+internal import MsgrMessages
+
 /// A push service that messages are handed to.
 protocol PushProvider: Sendable {
-  /// What its word on devices holds for; once it has taken a push, it is known to be the right one.
+  /// The service and topic that its word on devices holds for, known to be right once it has taken a push.
   var target: String { get }
 
   /// Tries once to push.
   func push(_ push: Push) async -> PushOutcome
 
-  /// Replaces credentials that it has called expired.
+  /// Replaces credentials that the service has called expired.
   func refreshCredentials()
 }
 
 extension PushProvider {
-  /// Does nothing: there are no credentials that expire.
+  /// Does nothing, as no credentials expire.
   func refreshCredentials() {}
 }

@@ -1,9 +1,9 @@
 internal import Cryptography
-internal import Observability
+internal import MsgrMessages
 internal import Storage
 internal import Time
 
-/// An account as operators see it.
+/// An account in the operator's list.
 struct AccountSummary: Sendable, Encodable {
   let name: String
   let created: String
@@ -12,21 +12,19 @@ struct AccountSummary: Sendable, Encodable {
 }
 
 extension MsgrStore {
-  /// The stored password of an account; nil if there is no such account.
-  func passwordHash(of name: UserName) async throws -> PasswordHash? {
-    try await store.read { snapshot in try passwordHash(of: name, snapshot) }
-  }
-
   /// Makes an account.
   ///
-  /// - Parameter device: bound to it, with a token, if there is one.
+  /// - Parameters:
+  ///   - name: the name.
+  ///   - hash: the hash of the password.
+  ///   - device: a device that is bound to the account, and its token.
   /// - Returns: the tokens that end because the device was bound to another account.
   /// - Throws: `.forbidden` if the name is taken.
   func register(
     _ name: UserName, _ hash: PasswordHash, device: (DeviceID, TokenHash)?
   ) async throws -> [TokenHash] {
     try await store.write { transaction in
-      guard try !exists(name, transaction) else { throw Refusal.forbidden }
+      guard try !exists(name, transaction) else { throw RequestRefusal.forbidden }
       try transaction.execute(
         "INSERT INTO msgr_users (username, password, created_at) VALUES (?, ?, ?)",
         name, hash.text, now)
@@ -35,14 +33,14 @@ extension MsgrStore {
     }
   }
 
-  /// Binds a device to the caller's account; it leaves any other account.
+  /// Binds a device to the caller's account, so that it leaves any other account.
   ///
   /// - Returns: the tokens that end with that.
   func login(
     _ caller: Caller, device: DeviceID, token: TokenHash
-  ) async throws -> Outcome<[TokenHash]> {
-    try await write(as: caller) { transaction, identity in
-      try bind(device, token, to: identity.name, transaction)
+  ) async throws -> [TokenHash] {
+    try await write(as: caller) { transaction in
+      try bind(device, token, to: caller.name, transaction)
     }
   }
 
@@ -53,7 +51,7 @@ extension MsgrStore {
     var ended: [TokenHash] = try transaction.all(
       "DELETE FROM msgr_tokens WHERE device_id = ? RETURNING hash", device
     ) { try $0[0] }
-    // With another account's binding goes what waits to be pushed to it.
+    // The pushes to the device go with another account's binding.
     try transaction.execute(
       "DELETE FROM msgr_devices WHERE device_id = ? AND username <> ?", device, name)
     try transaction.execute(
@@ -91,19 +89,19 @@ extension MsgrStore {
   ///
   /// - Returns: the tokens that end with that.
   /// - Throws: `.forbidden` if the caller didn't come by a token.
-  func logout(_ caller: Caller) async throws -> Outcome<[TokenHash]> {
-    try await write(as: caller) { transaction, identity in
-      guard let device = identity.device else { throw Refusal.forbidden }
+  func logout(_ caller: Caller) async throws -> [TokenHash] {
+    try await write(as: caller) { transaction in
+      guard let device = caller.device else { throw RequestRefusal.forbidden }
       return try unbind(device, transaction)
     }
   }
 
-  /// Deletes the caller's account and all that is its.
+  /// Deletes the caller's account and everything that belongs to it.
   ///
   /// - Returns: the tokens that end with it.
-  func delete(_ caller: Caller) async throws -> Outcome<[TokenHash]> {
-    try await write(as: caller) { transaction, identity in
-      try remove(identity.name, transaction)
+  func delete(_ caller: Caller) async throws -> [TokenHash] {
+    try await write(as: caller) { transaction in
+      try remove(caller.name, transaction)
     }
   }
 
@@ -112,7 +110,7 @@ extension MsgrStore {
   /// - Throws: `.forbidden` if there is no such account.
   func remove(_ name: UserName) async throws {
     _ = try await store.write { transaction in
-      guard try exists(name, transaction) else { throw Refusal.forbidden }
+      guard try exists(name, transaction) else { throw RequestRefusal.forbidden }
       return try remove(name, transaction)
     }
   }
@@ -135,12 +133,12 @@ extension MsgrStore {
     ) { try $0[0] }
   }
 
-  /// Changes an account's password, and ends its tokens: who has them may be why.
+  /// Changes an account's password, and ends its tokens, as they may be in wrong hands as well.
   ///
   /// - Throws: `.forbidden` if there is no such account.
   func setPassword(_ hash: PasswordHash, of name: UserName) async throws {
     try await store.write { transaction in
-      guard try exists(name, transaction) else { throw Refusal.forbidden }
+      guard try exists(name, transaction) else { throw RequestRefusal.forbidden }
       try transaction.execute(
         "UPDATE msgr_users SET password = ? WHERE username = ?", hash.text, name)
       try transaction.execute(
@@ -151,8 +149,7 @@ extension MsgrStore {
     }
   }
 
-  /// Puts a hash of the same password but another cost in the place of the old one, if that is
-  /// still there.
+  /// Replaces a hash by one of the same password but another cost, if the old one is still stored.
   func replace(_ old: PasswordHash, by new: PasswordHash, of name: UserName) async throws {
     try await store.write { transaction in
       try transaction.execute(
@@ -161,16 +158,7 @@ extension MsgrStore {
     }
   }
 
-  /// Finds out who has a token.
-  ///
-  /// - Throws: `.forbidden` if it isn't good.
-  func identity(of token: TokenHash, claiming name: UserName?) async throws -> Identity {
-    let outcome = try await read(as: .token(token, claiming: name)) { _, identity in identity }
-    guard case .done(let identity) = outcome else { throw Refusal.forbidden }
-    return identity
-  }
-
-  /// Those tokens that have ended, of some that were good.
+  /// Returns the tokens that have ended, of some that were good.
   func ended(of tokens: [TokenHash]) async throws -> [TokenHash] {
     let limit = now - limits.tokenAge
     return try await store.read { snapshot in
@@ -183,7 +171,7 @@ extension MsgrStore {
     }
   }
 
-  /// Notes that tokens are in use, where that was noted longer than a day ago.
+  /// Notes that tokens are in use, if that was last noted longer than a day ago.
   func noteUse(of tokens: [TokenHash]) async throws {
     let now = now
     try await store.write { transaction in
@@ -195,7 +183,7 @@ extension MsgrStore {
     }
   }
 
-  /// All accounts, by name.
+  /// Returns all accounts, sorted by name.
   func accounts() async throws -> [AccountSummary] {
     try await store.read { snapshot in
       try snapshot.all(
@@ -207,7 +195,7 @@ extension MsgrStore {
         """
       ) { row in
         AccountSummary(
-          name: try row[0], created: Timestamp(milliseconds: try row[1]).description,
+          name: try row[0], created: (try row[1] as Timestamp).description,
           devices: try row[2], messages: try row[3])
       }
     }

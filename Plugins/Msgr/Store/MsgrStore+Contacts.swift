@@ -1,21 +1,22 @@
+internal import MsgrMessages
 internal import Storage
 
-/// What two users are to each other after one has added the other.
+/// The relation of two users after one has added the other.
 enum Friendship: String, Sendable {
   case friends
   case requested
 }
 
 extension MsgrStore {
-  /// The names of the caller's friends, sorted by their bytes.
-  func friends(of caller: Caller) async throws -> Outcome<[UserName]> {
-    try await read(as: caller) { snapshot, identity in
+  /// Returns the names of the caller's friends, sorted by their bytes.
+  func friends(of caller: Caller) async throws -> [UserName] {
+    try await read(as: caller) { snapshot in
       try snapshot.all(
         """
         SELECT a.friend FROM msgr_contacts a
         JOIN msgr_contacts b ON b.username = a.friend AND b.friend = a.username
         WHERE a.username = ? ORDER BY a.friend
-        """, identity.name
+        """, caller.name
       ) { try $0[0] }
     }
   }
@@ -24,58 +25,59 @@ extension MsgrStore {
   ///
   /// - Parameters:
   ///   - friend: the user.
-  ///   - mayAsk: takes the caller before a first request is stored; throws to refuse it.
-  /// - Returns: what they are now, and whether the user has a new message.
-  /// - Throws: `.forbidden` if there is no such user, or the caller blocks it; ``FieldError`` if it
-  ///   is the caller.
+  ///   - caller: the caller.
+  ///   - streaming: the user's devices that get messages by their streams.
+  ///   - wait: the seconds that the caller has to wait before it may ask somebody anew, or nil if it may now.
+  /// - Returns: their relation, and the request that was stored, if one was.
+  /// - Throws: `.forbidden` if there is no such user or the caller blocks it, `.tooMany`, ``FieldError`` if it is the
+  ///   caller, or as ``write(as:_:)``.
   func add(
-    _ friend: UserName, by caller: Caller, isStreaming: @escaping @Sendable (DeviceID) -> Bool,
-    mayAsk: @escaping @Sendable (UserName) throws -> Void
-  ) async throws -> Outcome<(Friendship, isNew: Bool)> {
-    try await write(as: caller) { transaction, identity in
-      let name = identity.name
+    _ friend: UserName, by caller: Caller, streaming: [DeviceID], wait: Int?
+  ) async throws -> (Friendship, request: Delivery?) {
+    let name = caller.name
+    return try await write(as: caller) { transaction in
       guard name != friend else { throw FieldError(.addUser, "is oneself") }
       guard try exists(friend, transaction), try !isBlocked(friend, by: name, transaction) else {
-        throw Refusal.forbidden
+        throw RequestRefusal.forbidden
       }
       let hasAsked = try hasAdded(name, friend, transaction)
       let isAsked = try hasAdded(friend, name, transaction)
-      if hasAsked { return (isAsked ? .friends : .requested, false) }
-      if try isBlocked(name, by: friend, transaction) { return (.requested, false) }
-      if !isAsked { try mayAsk(name) }
+      if hasAsked { return (isAsked ? .friends : .requested, nil) }
+      if try isBlocked(name, by: friend, transaction) { return (.requested, nil) }
+      if !isAsked, let wait { throw RequestRefusal.tooMany(retryAfter: wait) }
       try transaction.execute("INSERT INTO msgr_contacts VALUES (?, ?)", name, friend)
-      if isAsked { return (.friends, false) }
+      if isAsked { return (.friends, nil) }
       guard let place = try takePlace(in: friend, for: name, transaction) else {
-        throw Refusal.forbidden
+        throw RequestRefusal.forbidden
       }
-      _ = try put(
+      let request = try put(
         .addRequest(from: name), from: name, to: friend, place, isAddRequest: true,
-        isStreaming: isStreaming, transaction)
-      return (.requested, true)
+        streaming: streaming, transaction)
+      return (.requested, request)
     }
   }
 
   /// Ends a friendship, or takes back or declines a request.
-  func unfriend(_ friend: UserName, by caller: Caller) async throws -> Outcome<Void> {
-    try await write(as: caller) { transaction, identity in
+  func unfriend(_ friend: UserName, by caller: Caller) async throws {
+    try await write(as: caller) { transaction in
       try transaction.execute(
         """
         DELETE FROM msgr_contacts
         WHERE (username = ?1 AND friend = ?2) OR (username = ?2 AND friend = ?1)
-        """, identity.name, friend)
+        """, caller.name, friend)
     }
   }
 
-  /// Lets nothing of a user through to the caller any more.
+  /// Blocks a user, so that nothing of the user's reaches the caller any more.
   ///
   /// A request of the caller's that the user hasn't agreed to is taken back.
   ///
   /// - Throws: `.forbidden` if there is no such user; ``FieldError`` if it is the caller.
-  func block(_ user: UserName, by caller: Caller) async throws -> Outcome<Void> {
-    try await write(as: caller) { transaction, identity in
-      let name = identity.name
+  func block(_ user: UserName, by caller: Caller) async throws {
+    try await write(as: caller) { transaction in
+      let name = caller.name
       guard name != user else { throw FieldError(.user, "is oneself") }
-      guard try exists(user, transaction) else { throw Refusal.forbidden }
+      guard try exists(user, transaction) else { throw RequestRefusal.forbidden }
       try transaction.execute("INSERT OR IGNORE INTO msgr_blocks VALUES (?, ?)", name, user)
       if try !hasAdded(user, name, transaction) {
         try transaction.execute(
@@ -84,11 +86,11 @@ extension MsgrStore {
     }
   }
 
-  /// Lets a user through again; one that wasn't blocked is.
-  func unblock(_ user: UserName, by caller: Caller) async throws -> Outcome<Void> {
-    try await write(as: caller) { transaction, identity in
+  /// Unblocks a user, or does nothing if the user wasn't blocked.
+  func unblock(_ user: UserName, by caller: Caller) async throws {
+    try await write(as: caller) { transaction in
       try transaction.execute(
-        "DELETE FROM msgr_blocks WHERE username = ? AND blocked = ?", identity.name, user)
+        "DELETE FROM msgr_blocks WHERE username = ? AND blocked = ?", caller.name, user)
     }
   }
 
@@ -100,7 +102,7 @@ extension MsgrStore {
     ) { _ in true } ?? false
   }
 
-  /// Whether a user lets nothing of another through.
+  /// Returns whether a user is blocked by another.
   func isBlocked(
     _ user: UserName, by name: UserName, _ transaction: borrowing Transaction
   ) throws -> Bool {

@@ -1,60 +1,68 @@
-internal import Observability
+internal import MsgrMessages
 internal import Storage
 internal import Time
 
-extension MsgrStore {
-  /// How many messages are read at a time.
-  static let pageSize = 100
+/// A message that was taken.
+struct Delivery: Sendable {
+  /// The identifier of the message.
+  let id: MessageID
+  /// Whether the message was stored, which it is not if the recipient blocks the sender.
+  let isStored: Bool
+  /// The devices whose pushes are held because the message goes out by their streams.
+  let held: [DeviceID]
+}
 
+/// Messages of an inbox in the order of their identifiers.
+struct InboxPage: Sendable {
+  /// The most messages of a page.
+  static let size = 100
+
+  let messages: [Message]
+
+  /// Whether there may be more messages after the page.
+  var isFull: Bool { messages.count == Self.size }
+}
+
+extension MsgrStore {
   /// Puts a message into a user's inbox, and for each of the user's devices into the outbox.
   ///
   /// - Parameters:
   ///   - text: the message.
   ///   - recipient: the user.
-  ///   - sender: who sends it.
-  ///   - isStreaming: whether a device gets it by its stream.
-  ///   - maySend: takes the sender before anything is stored; throws to refuse it.
-  /// - Returns: the message's identifier, and whether it was stored: not if the sender is blocked.
-  /// - Throws: `.forbidden` if there is no such user, `.tooLong`, or what `maySend` throws.
+  ///   - sender: the sender.
+  ///   - streaming: the recipient's devices that get messages by their streams.
+  /// - Throws: `.forbidden` if there is no such user, or as ``write(as:_:)``.
   func send(
-    _ text: MessageText, to recipient: UserName, by sender: Caller,
-    isStreaming: @escaping @Sendable (DeviceID) -> Bool,
-    maySend: @escaping @Sendable (UserName) throws -> Void
-  ) async throws -> Outcome<(MessageID, isNew: Bool)> {
-    try await write(as: sender) { transaction, identity in
-      let name = identity.name
-      guard text.fitsIntoPush(from: name) else { throw Refusal.tooLong }
-      guard let place = try takePlace(in: recipient, for: name, transaction) else {
-        guard try exists(recipient, transaction) else { throw Refusal.forbidden }
-        try maySend(name)
-        // The blocked one is given an identifier that no other message will have.
-        return (try nextID(transaction), false)
+    _ text: MessageText, to recipient: UserName, by sender: Caller, streaming: [DeviceID]
+  ) async throws -> Delivery {
+    try await write(as: sender) { transaction in
+      if let place = try takePlace(in: recipient, for: sender.name, transaction) {
+        return try put(
+          text, from: sender.name, to: recipient, place, isAddRequest: false, streaming: streaming,
+          transaction)
       }
-      try maySend(name)
-      let id = try put(
-        text, from: name, to: recipient, place, isAddRequest: false, isStreaming: isStreaming,
-        transaction)
-      return (id, true)
+      guard try exists(recipient, transaction) else { throw RequestRefusal.forbidden }
+      // A blocked sender is given an identifier that no other message will have.
+      return Delivery(id: try nextID(transaction), isStored: false, held: [])
     }
   }
 
   /// Puts a message of an operator into a user's inbox and outbox.
   ///
-  /// - Returns: to how many devices it is pushed.
+  /// - Returns: the number of devices that the message is pushed to.
   /// - Throws: `.forbidden` if there is no such user.
   func sendTest(_ text: MessageText, to name: UserName) async throws -> Int {
     try await store.write { transaction in
       guard let place = try takePlace(in: name, for: name, transaction) else {
-        throw Refusal.forbidden
+        throw RequestRefusal.forbidden
       }
       _ = try put(
-        text, from: name, to: name, place, isAddRequest: false, isStreaming: { _ in false },
-        transaction)
+        text, from: name, to: name, place, isAddRequest: false, streaming: [], transaction)
       return try devices(of: name, transaction).count { $0.isPushable }
     }
   }
 
-  /// What an inbox holds, with the message that is being stored.
+  /// The counts of an inbox, with the message that is being stored.
   struct InboxPlace {
     let messages: Int
     var unread: Int
@@ -62,7 +70,7 @@ extension MsgrStore {
 
   /// Counts one more message into an inbox, within the transaction that stores it.
   ///
-  /// - Returns: nil if there is no such user, or it blocks the sender.
+  /// - Returns: nil if there is no such user, or the user blocks the sender.
   func takePlace(
     in recipient: UserName, for sender: UserName, _ transaction: borrowing Transaction
   ) throws -> InboxPlace? {
@@ -78,28 +86,30 @@ extension MsgrStore {
 
   /// Stores a message within a transaction.
   ///
-  /// - Parameter place: what ``takePlace(in:for:_:)`` gave.
+  /// - Parameter place: the result of ``takePlace(in:for:_:)``.
   func put(
     _ text: MessageText, from sender: UserName, to recipient: UserName, _ place: InboxPlace,
-    isAddRequest: Bool, isStreaming: (DeviceID) -> Bool, _ transaction: borrowing Transaction
-  ) throws -> MessageID {
+    isAddRequest: Bool, streaming: [DeviceID], _ transaction: borrowing Transaction
+  ) throws -> Delivery {
     let message = Message(
-      id: try nextID(transaction), sender: sender, text: text, time: clock(),
+      id: try nextID(transaction), sender: sender, text: text, time: now,
       isAddRequest: isAddRequest)
     let unread = try makeRoom(in: recipient, place, transaction)
     try transaction.execute(
       """
       INSERT INTO msgr_messages (id, recipient, sender, text, sent_at, is_add_request)
       VALUES (?, ?, ?, ?, ?, ?)
-      """, message.id, recipient, sender, text, message.time.milliseconds, isAddRequest)
+      """, message.id, recipient, sender, text, message.time, isAddRequest)
+    var held: [DeviceID] = []
     for device in try devices(of: recipient, transaction) where device.isPushable {
-      try enqueuePush(
-        of: message, to: device, badge: unread, isHeld: isStreaming(device), transaction)
+      let isHeld = streaming.contains(device)
+      if isHeld { held.append(device) }
+      try enqueuePush(of: message, to: device, badge: unread, isHeld: isHeld, transaction)
     }
-    return message.id
+    return Delivery(id: message.id, isStored: true, held: held)
   }
 
-  /// The next identifier, above all before whatever the clock does.
+  /// Makes the next identifier, above all earlier ones whatever the clock does.
   private func nextID(_ transaction: borrowing Transaction) throws -> MessageID {
     let id: MessageID? = try transaction.one(
       "UPDATE msgr_last_id SET id = max(id + 1, ?) RETURNING id", MessageID(earliestAt: now)
@@ -108,18 +118,19 @@ extension MsgrStore {
     return id
   }
 
-  /// The table of the last identifier has lost its row: somebody else has changed the file.
+  /// The table of the last identifier has lost its row, as somebody else has changed the file.
   private struct MissingRow: Error {}
 
-  /// Drops messages until the inbox takes one more: each time the oldest of whichever sender has
-  /// most, so that nobody can push out what others have sent.
+  /// Drops messages until the inbox takes one more.
   ///
-  /// - Returns: how many are unread then, the new one among them.
+  /// Each time, the oldest message of the sender who has most is dropped, so that nobody can push out others' messages.
+  ///
+  /// - Returns: the number of unread messages then, the new one among them.
   private func makeRoom(
     in recipient: UserName, _ place: InboxPlace, _ transaction: borrowing Transaction
   ) throws -> Int {
     guard place.messages > limits.inbox else { return place.unread }
-    // More than one only where the limit was lowered.
+    // It is more than one only if the limit was lowered.
     for _ in limits.inbox..<place.messages {
       try transaction.execute(
         """
@@ -133,45 +144,43 @@ extension MsgrStore {
     } ?? place.unread
   }
 
-  private func devices(
+  func devices(
     of name: UserName, _ database: borrowing some Queryable & ~Copyable
   ) throws -> [DeviceID] {
     try database.all("SELECT device_id FROM msgr_devices WHERE username = ?", name) { try $0[0] }
   }
 
-  /// The caller's messages behind a position, oldest first, at most ``pageSize``.
-  func inbox(of caller: Caller, since position: MessageID) async throws -> Outcome<[Message]> {
-    let outcome = try await read(as: caller) { snapshot, identity in
-      (
-        identity.name, try messages(of: identity.name, since: position, snapshot),
-        try seen(by: identity.name, snapshot)
-      )
+  // MARK: - Inboxes
+
+  /// Returns the caller's messages after a position, oldest first.
+  func inbox(of caller: Caller, since position: MessageID) async throws -> InboxPage {
+    let name = caller.name
+    let (messages, lastSeen) = try await read(as: caller) { snapshot in
+      (try page(of: name, after: position, snapshot), try seen(by: name, snapshot))
     }
-    guard case .done(let (name, messages, seen)) = outcome else {
-      return outcome.map { $0.1 }
-    }
-    if seen < position { try await noteSeen(upTo: position, by: name) }
-    return .done(messages)
+    if lastSeen < position { try await noteSeen(upTo: position, by: name) }
+    return messages
   }
 
-  /// A user's messages behind a position, oldest first, at most ``pageSize``.
-  func messages(of name: UserName, since position: MessageID) async throws -> [Message] {
-    try await store.read { snapshot in try messages(of: name, since: position, snapshot) }
+  /// Returns a user's messages after a position, oldest first.
+  func page(of name: UserName, after position: MessageID) async throws -> InboxPage {
+    try await store.read { snapshot in try page(of: name, after: position, snapshot) }
   }
 
-  private func messages(
-    of name: UserName, since position: MessageID, _ snapshot: borrowing Snapshot
-  ) throws -> [Message] {
-    try snapshot.all(
+  private func page(
+    of name: UserName, after position: MessageID, _ snapshot: borrowing Snapshot
+  ) throws -> InboxPage {
+    let messages = try snapshot.all(
       """
       SELECT id, sender, text, sent_at, is_add_request FROM msgr_messages
       WHERE recipient = ? AND id > ? AND sent_at > ? ORDER BY id LIMIT ?
-      """, name, position, now - limits.messageAge, Self.pageSize
+      """, name, position, now - limits.messageAge, InboxPage.size
     ) { row in
       Message(
-        id: try row[0], sender: try row[1], text: try row[2],
-        time: Timestamp(milliseconds: try row[3]), isAddRequest: try row[4])
+        id: try row[0], sender: try row[1], text: try row[2], time: try row[3],
+        isAddRequest: try row[4])
     }
+    return InboxPage(messages: messages)
   }
 
   private func seen(
@@ -181,24 +190,23 @@ extension MsgrStore {
       ?? .zero
   }
 
-  /// Notes how far a user has come; never back, and not beyond the last identifier.
+  /// Notes the position that a user has come to; never back, and not beyond the last identifier.
   func noteSeen(upTo position: MessageID, by name: UserName) async throws {
     try await store.write { transaction in
-      try transaction.execute(
-        """
-        UPDATE msgr_users SET seen_id = min(?1, (SELECT id FROM msgr_last_id)),
-          unread = (SELECT count(*) FROM msgr_messages WHERE recipient = ?2 AND id > ?1)
-        WHERE username = ?2 AND seen_id < ?1
-        """, position, name)
+      try noteSeen(upTo: position, by: name, transaction)
     }
   }
 
-  /// The caller, and the last identifier of all: where a stream begins that misses nothing from
-  /// here on.
-  func beginStream(of caller: Caller) async throws -> Outcome<(Identity, MessageID)> {
-    try await read(as: caller) { snapshot, identity in
-      (identity, try snapshot.one("SELECT id FROM msgr_last_id") { try $0[0] } ?? .zero)
-    }
+  /// Notes the position that a user has come to, within a transaction.
+  func noteSeen(
+    upTo position: MessageID, by name: UserName, _ transaction: borrowing Transaction
+  ) throws {
+    try transaction.execute(
+      """
+      UPDATE msgr_users SET seen_id = min(?1, (SELECT id FROM msgr_last_id)),
+        unread = (SELECT count(*) FROM msgr_messages WHERE recipient = ?2 AND id > ?1)
+      WHERE username = ?2 AND seen_id < ?1
+      """, position, name)
   }
 
   /// Deletes messages and tokens that are too old, some at a time.
@@ -216,16 +224,6 @@ extension MsgrStore {
       try transaction.execute(
         "DELETE FROM msgr_tokens WHERE used_at <= ?", now - limits.tokenAge)
       return isFull
-    }
-  }
-}
-
-extension Outcome {
-  /// The same with another value.
-  func map<Other: Sendable>(_ transform: (Value) -> Other) -> Outcome<Other> {
-    switch self {
-    case .done(let value): .done(transform(value))
-    case .unproven(let hash): .unproven(hash)
     }
   }
 }

@@ -1,33 +1,33 @@
 internal import Cryptography
-internal import Observability
+internal import MsgrMessages
 internal import Storage
 internal import Time
 
-/// How the outbox stands.
+/// The state of the outbox.
 struct OutboxState: Sendable {
-  /// How many pushes there are, lent ones included.
+  /// The number of pushes, leased ones included.
   var length = 0
-  /// When the oldest was queued.
+  /// The moment at which the oldest push was queued.
   var oldest: Timestamp?
 }
 
 extension MsgrStore {
-  /// How long a push is lent: longer than any attempt lasts. After a crash it is tried again then.
-  static let pushLease: Int64 = 15_000
+  /// The time that a push is leased, which is longer than any attempt. After a crash the push is tried again then.
+  static let pushLease = Duration.seconds(15)
 
   /// Queues a push, within the transaction that stores its message.
   ///
   /// - Parameters:
-  ///   - message: what is pushed.
+  ///   - message: the message.
   ///   - device: a device of its recipient.
-  ///   - badge: how many messages the recipient has not seen, this one included.
-  ///   - isHeld: whether the device gets it by its stream: then it is pushed only if the stream is
-  ///     not known to have delivered it for a while.
+  ///   - badge: the number of messages that the recipient has not seen, this one included.
+  ///   - isHeld: whether the device gets the message by its stream, so that it is pushed only if the stream is not known
+  ///     to have delivered it for a while.
   func enqueuePush(
     of message: Message, to device: DeviceID, badge: Int, isHeld: Bool,
     _ transaction: borrowing Transaction
   ) throws {
-    let now = message.time.milliseconds
+    let now = message.time
     try transaction.execute(
       """
       INSERT INTO push_outbox (
@@ -35,56 +35,63 @@ extension MsgrStore {
         due_at, is_next)
       VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10,
         NOT EXISTS (SELECT 1 FROM push_outbox WHERE device_id = ?1))
-      """, device, message.id, Self.newPushID(), message.sender, message.text,
+      """, device, message.id, newPushID(), message.sender, message.text,
       message.isAddRequest, badge, now, now + limits.messageAge,
       isHeld ? now + limits.pushHold : now)
   }
 
   /// A random UUID (RFC 9562 section 5.4) in lower case.
-  private static func newPushID() -> String {
-    var bytes = SecureRandom.bytes(16)
+  private func newPushID() -> String {
+    var bytes = randomBytes(16)
     bytes[6] = bytes[6] & 0x0f | 0x40
     bytes[8] = bytes[8] & 0x3f | 0x80
     return [0..<4, 4..<6, 6..<8, 8..<10, 10..<16].map { Hex.encode(bytes[$0]) }
       .joined(separator: "-")
   }
 
-  /// Takes note of what a device's stream has delivered, within a transaction.
+  /// Removes the pushes that a stream has made needless, within a transaction.
   ///
   /// - Parameters:
-  ///   - device: the device.
-  ///   - start: the message behind which the stream began.
-  ///   - confirmed: from there up to here no push is needed.
-  ///   - released: up to here what is left is pushed now, as no stream of the device brings it; nil:
-  ///     nothing is.
-  func settlePushes(
+  ///   - device: the device of the stream.
+  ///   - start: the message after which the stream began.
+  ///   - confirmed: the last message that the device is known to have.
+  func dropPushes(
     to device: DeviceID, after start: MessageID, confirmed: MessageID,
-    releasedTo released: MessageID?, _ transaction: borrowing Transaction
+    _ transaction: borrowing Transaction
   ) throws {
     try transaction.execute(
       "DELETE FROM push_outbox WHERE device_id = ? AND message_id > ? AND message_id <= ?",
       device, start, confirmed)
-    guard let released else { return }
+  }
+
+  /// Makes held pushes due that no stream of the device brings, within a transaction.
+  ///
+  /// - Parameters:
+  ///   - device: the device.
+  ///   - last: the last message whose push is made due.
+  func releasePushes(
+    to device: DeviceID, upTo last: MessageID, _ transaction: borrowing Transaction
+  ) throws {
     try transaction.execute(
-      // Only what is held, not what waits after a failure.
+      // A push that waits after a failure is not held, and goes on waiting.
       """
       UPDATE push_outbox SET due_at = ?1
       WHERE device_id = ?2 AND message_id <= ?3 AND attempts = 0 AND due_at > ?1
-      """, now, device, released)
+      """, now, device, last)
   }
 
-  /// Lends the pushes that are due, those longest due first, of each device the oldest only.
+  /// Leases the pushes that are due, those longest due first, and of each device the oldest only.
   ///
   /// - Parameters:
-  ///   - count: how many at most.
-  ///   - owner: who borrows.
-  /// - Returns: the pushes, and when the next one is due that is not lent, if any.
+  ///   - count: the most pushes.
+  ///   - owner: the random name of the outbox that leases them.
+  /// - Returns: the pushes, and the moment at which the next one is due that is not leased, if there is one.
   func leasePushes(
     atMost count: Int, owner: [UInt8]
   ) async throws -> (pushes: [Push], next: Timestamp?) {
     let now = now
     let next = try await store.read { snapshot in try nextPush(at: now, snapshot) }
-    guard let next, next.milliseconds <= now else { return ([], next) }
+    guard let next, next <= now else { return ([], next) }
     return try await store.write { transaction in
       let pushes = try transaction.all(
         """
@@ -99,37 +106,37 @@ extension MsgrStore {
         Push(
           id: try row[0], device: try row[1], apnsID: try row[2], message: try row[3],
           sender: try row[4], text: try row[5], isAddRequest: try row[6], badge: try row[7],
-          expires: Timestamp(milliseconds: try row[8]), attempts: try row[9])
+          expires: try row[8], attempts: try row[9])
       }
       return (pushes, try nextPush(at: now, transaction))
     }
   }
 
   private func nextPush(
-    at now: Int64, _ database: borrowing some Queryable & ~Copyable
+    at now: Timestamp, _ database: borrowing some Queryable & ~Copyable
   ) throws -> Timestamp? {
     try database.one(
       "SELECT due_at FROM push_outbox WHERE is_next AND lease_end <= ? ORDER BY due_at LIMIT 1", now
-    ) { Timestamp(milliseconds: try $0[0]) }
+    ) { try $0[0] }
   }
 
-  /// How the outbox stands; it is counted, so not to be asked for all the time.
+  /// Returns the state of the outbox, which is counted and so not to be asked for all the time.
   func outboxState() async throws -> OutboxState {
     try await store.read { snapshot in
       OutboxState(
         length: try snapshot.one("SELECT count(*) FROM push_outbox") { try $0[0] } ?? 0,
         oldest: try snapshot.one("SELECT created_at FROM push_outbox ORDER BY id LIMIT 1") {
-          Timestamp(milliseconds: try $0[0])
+          try $0[0]
         })
     }
   }
 
-  /// Notes what became of a push; nothing if its lease was lost.
+  /// Ends the lease of a push, or does nothing if the lease was lost.
   ///
   /// - Parameters:
-  ///   - push: what was lent.
-  ///   - owner: who had borrowed it.
-  ///   - settlement: what became of it.
+  ///   - push: the push.
+  ///   - owner: the name of the outbox that leased it.
+  ///   - settlement: the end of the lease.
   ///   - target: the push service.
   func settle(
     _ push: Push, owner: [UInt8], _ settlement: PushSettlement, target: String
@@ -141,17 +148,17 @@ extension MsgrStore {
           """
           UPDATE push_outbox SET due_at = ?, lease_owner = NULL, lease_end = 0
           WHERE id = ? AND lease_owner = ?
-          """, time.milliseconds, push.id, owner)
+          """, time, push.id, owner)
       case .delivered:
         try remove(push, owner, transaction)
         try transaction.execute("INSERT OR IGNORE INTO push_targets VALUES (?)", target)
       case .dropped: try remove(push, owner, transaction)
       case .unbound(let moment):
         try remove(push, owner, transaction)
-        // What else waits for the device goes with it.
+        // The other pushes to the device go with it.
         try transaction.execute(
           "DELETE FROM msgr_devices WHERE device_id = ? AND bound_at < ?", push.device,
-          moment?.milliseconds ?? .max)
+          moment ?? Timestamp(milliseconds: .max))
       }
     }
   }
@@ -163,7 +170,7 @@ extension MsgrStore {
       "DELETE FROM push_outbox WHERE id = ? AND lease_owner = ?", push.id, owner)
   }
 
-  /// Whether a push service has ever taken a push.
+  /// Returns whether a push service has ever taken a push.
   func hasProven(_ target: String) async throws -> Bool {
     try await store.read { snapshot in
       try snapshot.one("SELECT 1 FROM push_targets WHERE target = ?", target) { _ in true } ?? false

@@ -1,7 +1,7 @@
 internal import Storage
 
 extension MsgrStore {
-  /// The history of the service's tables. Times are milliseconds since 1970.
+  /// The migrations of the service's tables. Times are milliseconds since 1970.
   static let migrations = [
     Migration(
       owner: MsgrService.name, number: 1,
@@ -62,8 +62,8 @@ extension MsgrStore {
         INSERT INTO msgr_last_id VALUES (0);
         """),
     outboxMigration,
-    // What each message asks for, where it is found at once: counting rows would make it dearer the
-    // more others wait, and a token's account is that of its device as long as both are there.
+    // Counts and names that each message needs, stored where they are found at once: counting rows would cost more the
+    // more messages wait, and a token's account is that of its device as long as both are there.
     Migration(
       owner: MsgrService.name, number: 3,
       sql: """

@@ -1,26 +1,48 @@
+internal import MsgrMessages
 internal import Storage
 
 extension MsgrStore {
+  /// Returns the last identifier of all, once the caller is confirmed: a stream that begins there misses nothing new.
+  func lastID(as caller: Caller) async throws -> MessageID {
+    try await read(as: caller) { snapshot in try lastID(snapshot) }
+  }
+
+  /// Returns the last identifier of all.
+  func lastID() async throws -> MessageID {
+    try await store.read { snapshot in try lastID(snapshot) }
+  }
+
+  private func lastID(_ snapshot: borrowing Snapshot) throws -> MessageID {
+    try snapshot.one("SELECT id FROM msgr_last_id") { try $0[0] } ?? .zero
+  }
+
   /// Notes what a stream has delivered.
   ///
   /// - Parameters:
-  ///   - progress: how far it has come.
-  ///   - identity: whose stream it is.
-  ///   - isOver: whether the stream is over, so that what it leaves is pushed now.
-  ///   - streaming: the message behind which a device's other streams bring everything; nil: it has
-  ///     none. Asked within the transaction: the device may be back already.
+  ///   - cursor: the position that the stream has come to.
+  ///   - token: the token that the stream was opened with.
+  ///   - released: the last message whose held push is made due, as no stream of the device brings it; nil if none is.
   func settle(
-    _ progress: StreamProgress, of identity: Identity, isOver: Bool,
-    streaming: @escaping @Sendable (DeviceID) -> MessageID?
+    _ cursor: InboxCursor, of token: BoundToken, releasedTo released: MessageID?
   ) async throws {
-    if progress.streamed > progress.start {
-      try await noteSeen(upTo: progress.streamed, by: identity.name)
-    }
-    guard let device = identity.device, device.isPushable else { return }
+    guard cursor.streamed > cursor.start || token.device.isPushable else { return }
     try await store.write { transaction in
-      try settlePushes(
-        to: device, after: progress.start, confirmed: progress.confirmed,
-        releasedTo: isOver ? streaming(device) ?? .last : nil, transaction)
+      if cursor.streamed > cursor.start {
+        try noteSeen(upTo: cursor.streamed, by: token.name, transaction)
+      }
+      guard token.device.isPushable else { return }
+      try dropPushes(
+        to: token.device, after: cursor.start, confirmed: cursor.confirmed, transaction)
+      if let released { try releasePushes(to: token.device, upTo: released, transaction) }
+    }
+  }
+
+  /// Makes the held pushes of some devices due.
+  ///
+  /// - Parameter last: the last message whose push is made due.
+  func releasePushes(to devices: [DeviceID], upTo last: MessageID) async throws {
+    try await store.write { transaction in
+      for device in devices { try releasePushes(to: device, upTo: last, transaction) }
     }
   }
 }

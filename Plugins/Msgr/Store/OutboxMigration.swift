@@ -1,7 +1,7 @@
 internal import Storage
 
 extension MsgrStore {
-  /// The tables of what is to be pushed. Times are milliseconds since 1970.
+  /// The tables of the outbox. Times are milliseconds since 1970.
   static let outboxMigration = Migration(
     owner: MsgrService.name, number: 2,
     sql: """

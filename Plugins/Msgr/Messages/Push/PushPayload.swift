@@ -1,13 +1,12 @@
-/// What a push carries: JSON of at most 4,096 bytes, in which the alert's copy of the message is
-/// cut to fit.
+/// The payload of a push: JSON of at most 4,096 bytes, in which the alert's copy of the message is cut to fit.
 ///
 /// ``MessageText/fitsIntoPush(from:)`` tells whether the message itself fits.
-enum PushPayload {
-  /// The highest badge that is shown; it has as many digits as are set aside for it.
+package enum PushPayload {
+  /// The highest badge that is shown, which takes all digits that are set aside for a badge.
   private static let highestBadge = 9_999_999
 
-  /// The payload of a push, in UTF-8.
-  static func json(of push: Push) -> [UInt8] {
+  /// Returns the payload of a push, in UTF-8.
+  package static func json(of push: Push) -> [UInt8] {
     let sender = push.sender.text.asJSON
     var head = Array(#"{"aps":{"alert":{"title":"#.utf8) + sender + Array(#","body":""#.utf8)
     var tail = Array(#""},"sound":"default","badge":"#.utf8)
@@ -30,8 +29,8 @@ enum PushPayload {
 }
 
 extension String {
-  /// As a JSON string (RFC 8259 section 7), no more escaped than must be.
-  var asJSON: [UInt8] {
+  /// The text as a JSON string (RFC 8259 section 7), with no more escaped than must be.
+  package var asJSON: [UInt8] {
     [UInt8(ascii: "\"")] + utf8.flatMap(\.escapedInJSON) + [UInt8(ascii: "\"")]
   }
 }

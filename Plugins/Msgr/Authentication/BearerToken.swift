@@ -1,18 +1,18 @@
 internal import Cryptography
 internal import Storage
 
-/// What a device shows instead of its account's name and password: 32 random bytes.
+/// A token that a device shows in place of its account's name and password: 32 random bytes.
 ///
-/// Only its hash is stored. A plain hash is enough: nobody guesses 256 random bits.
+/// Only its hash is stored. A plain hash is enough, as nobody guesses 256 random bits.
 struct BearerToken: Sendable {
-  /// 64 lower-case hexadecimal digits.
+  /// The token as 64 lower-case hexadecimal digits.
   let text: String
-  /// What is stored.
+  /// The hash that is stored.
   let hash: TokenHash
 
-  /// A new token.
+  /// Makes a new token.
   ///
-  /// - Parameter randomBytes: 32 of them.
+  /// - Parameter randomBytes: 32 random bytes.
   init(_ randomBytes: [UInt8]) {
     text = Hex.encode(randomBytes)
     hash = TokenHash(bytes: SHA256.hash(randomBytes).bytes)
@@ -21,7 +21,7 @@ struct BearerToken: Sendable {
   /// Reads the credentials of an `Authorization` field (RFC 6750 section 2.1).
   ///
   /// - Parameter value: the field's value.
-  /// - Returns: nil if the scheme is not Bearer; a token that nobody has if it is malformed.
+  /// - Returns: nil if the scheme is not Bearer, or a hash that no token has if the token is malformed.
   static func hash(inAuthorization value: some Collection<UInt8>) -> TokenHash? {
     let scheme = value.prefix { $0 != UInt8(ascii: " ") }
     guard scheme.elementsEqual("bearer".utf8, by: { $0 | 0x20 == $1 }) else { return nil }
@@ -31,7 +31,10 @@ struct BearerToken: Sendable {
   }
 }
 
-/// The SHA-256 of a token: 32 bytes, or none, which no stored one equals.
+/// The SHA-256 of a token: 32 bytes, or no bytes, which no stored hash equals.
+///
+/// A token is looked up by its hash, not compared in constant time. The time of a look-up may tell something about the
+/// hash, from which no token follows.
 struct TokenHash: Hashable, Sendable, DatabaseValueConvertible {
   let bytes: [UInt8]
 
@@ -47,8 +50,8 @@ struct TokenHash: Hashable, Sendable, DatabaseValueConvertible {
 }
 
 extension BearerToken: CustomStringConvertible, CustomDebugStringConvertible {
-  /// Nothing of it.
+  /// Asterisks in place of the token.
   var description: String { "***" }
-  /// Nothing of it.
+  /// Asterisks in place of the token.
   var debugDescription: String { description }
 }

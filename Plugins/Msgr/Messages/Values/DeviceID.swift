@@ -1,22 +1,21 @@
-internal import Storage
-
 /// A device: the token that the push service knows it by, or the name of one that only streams.
-struct DeviceID: Hashable, Sendable {
+package struct DeviceID: Hashable, Sendable {
   private static let streamPrefix = "stream:"
 
   /// 64 to 200 lower-case hexadecimal digits, or `stream:` and 8 to 64 of `[0-9A-Za-z-]`.
-  let text: String
+  package let text: String
 
   /// Checks a device identifier.
   ///
-  /// - Parameter text: the identifier; hexadecimal digits in either case.
+  /// - Parameter text: the identifier, with hexadecimal digits in either case.
   /// - Throws: ``FieldError`` that says what is expected.
-  init(_ text: String) throws(FieldError) {
+  package init(_ text: String) throws(FieldError) {
     guard !text.isEmpty else { throw FieldError(.deviceID, "is empty") }
     if text.utf8.starts(with: Self.streamPrefix.utf8) {
       let name = text.utf8.dropFirst(Self.streamPrefix.utf8.count)
       guard (8...64).contains(name.count), name.allSatisfy(\.isAlphanumericOrHyphen) else {
-        throw FieldError(.deviceID, "has not 8 to 64 letters, digits and hyphens behind stream:")
+        throw FieldError(
+          .deviceID, "does not have 8 to 64 letters, digits and hyphens after stream:")
       }
       self.text = text
     } else {
@@ -30,27 +29,19 @@ struct DeviceID: Hashable, Sendable {
     }
   }
 
-  /// Whether messages are pushed to it when it doesn't stream.
-  var isPushable: Bool { !text.utf8.starts(with: Self.streamPrefix.utf8) }
+  /// Takes a stored identifier, which was checked before it was stored.
+  package init(stored text: String) { self.text = text }
+
+  /// Whether messages are pushed to the device while it doesn't stream.
+  package var isPushable: Bool { !text.utf8.starts(with: Self.streamPrefix.utf8) }
 }
 
-extension DeviceID: DatabaseValueConvertible {
-  /// The identifier, as TEXT.
-  var databaseValue: DatabaseValue { .text(text) }
-
-  /// Takes a stored identifier, which was checked when it was stored.
-  init?(databaseValue: DatabaseValue) {
-    guard case .text(let text) = databaseValue else { return nil }
-    self.text = text
-  }
-}
-
-// Device tokens are secrets of a kind: who has one may be pushed to.
+// A device token is a secret of a kind: whoever has one may push to the device.
 extension DeviceID: CustomStringConvertible, CustomDebugStringConvertible {
   /// The first digits only, enough to tell devices apart in a log.
-  var description: String { "\(text.prefix(isPushable ? 8 : 15))…" }
-  /// The same.
-  var debugDescription: String { description }
+  package var description: String { "\(text.prefix(isPushable ? 8 : 15))…" }
+  /// The same as ``description``.
+  package var debugDescription: String { description }
 }
 
 extension UInt8 {

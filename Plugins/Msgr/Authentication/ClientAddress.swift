@@ -1,13 +1,13 @@
 internal import Configuration
 
-/// Where a caller comes from, as failed logins are counted: an IPv4 address, or the /64 network of
-/// an IPv6 address, of which a single customer has all.
+/// An address that failed logins are counted for: an IPv4 address, or the /64 network of an IPv6 address, all of which
+/// a single customer has.
 struct ClientAddress: Hashable, Sendable {
   private let prefix: [UInt8]
 
-  /// An address.
+  /// Takes the address of a peer.
   ///
-  /// - Parameter peer: as text; anything else (a Unix socket has none) is one address.
+  /// - Parameter peer: the address as text; anything else (a Unix socket has none) counts as one address.
   init(peer: String) {
     guard let address = IPAddress(peer) else {
       prefix = []

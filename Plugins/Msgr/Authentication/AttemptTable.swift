@@ -4,27 +4,28 @@ internal import Time
 
 /// Counts events by key within the last span of time, in a table of fixed size.
 ///
-/// A span is cut into eight steps. An event counts from its moment until the step that it fell into
-/// is a whole span ago: so no span has more events than its limit, wherever it begins, and an event
-/// counts for an eighth too long at most. A key has few places that it can stand in; if others have
-/// them all, it takes that of the lowest count, and of these the oldest: who floods the table with
-/// keys pushes out keys that hardly count.
+/// A span is cut into eight steps. An event counts from its moment until the step that it fell into is a whole span ago.
+/// So no span has more events than its limit, wherever it begins, and an event counts for an eighth too long at most.
+///
+/// A key can stand in a few places. If other keys have them all, it takes the place of the lowest count, and of these the
+/// oldest. A flood of keys therefore pushes out keys that hardly count.
 final class AttemptTable: Sendable {
   private static let ways = 8
   private static let steps = 8
 
   private struct Entry {
     var hash = 0
-    /// The step that the counts lead up to; nil if the place is free.
+    /// The step that the counts lead up to, or nil if the place is free.
     private(set) var newest: Int64?
-    /// By step, modulo their number; one more than a span has, as the present one isn't over.
+    /// The events of each step, by its number modulo their count: one step more than a span has, as the present one
+    /// isn't over.
     private var counts = InlineArray<9, Int>(repeating: 0)
 
     init(hash: Int = 0) { self.hash = hash }
 
     var total: Int { counts.indices.reduce(0) { $0 + counts[$1] } }
 
-    /// Forgets what is too old; all of it if the clock was set back by more than a step.
+    /// Forgets the events that are too old, or all if the clock was set back by more than a step.
     mutating func advance(to step: Int64) {
       guard let newest, step - newest < counts.count, newest - step <= 1 else {
         counts = InlineArray(repeating: 0)
@@ -49,8 +50,7 @@ final class AttemptTable: Sendable {
       }
     }
 
-    /// The step that has to be a span ago for fewer events than a limit to count; nil if they are
-    /// fewer.
+    /// Returns the step that has to be a span ago for fewer events than a limit to count, or nil if they are fewer now.
     func obstacle(to limit: Int) -> Int64? {
       var left = total
       guard let newest, left >= limit else { return nil }
@@ -67,29 +67,29 @@ final class AttemptTable: Sendable {
     }
   }
 
-  /// How long a step is, in milliseconds.
+  /// The length of a step, in milliseconds.
   private let step: Int64
   private let clock: @Sendable () -> Timestamp
   private let entries: Lock<[Entry]>
 
-  /// An empty table.
+  /// Makes an empty table.
   ///
   /// - Parameters:
-  ///   - span: how long events count.
-  ///   - size: how many keys have room, a multiple of 8.
+  ///   - span: the time for which events count.
+  ///   - size: the number of keys that have room, a multiple of 8.
   ///   - clock: tells the time.
   init(span: Duration, size: Int = 1 << 15, clock: @escaping @Sendable () -> Timestamp) {
-    step = max(1, Int64(span / .milliseconds(1)) / Int64(Self.steps))
+    step = max(1, span.milliseconds / Int64(Self.steps))
     self.clock = clock
     entries = Lock(
       Array(repeating: Entry(), count: max(1, size / Self.ways) * Self.ways))
   }
 
-  /// How many seconds a key has to wait, at least one; nil if its limit isn't reached.
+  /// Returns the seconds that a key has to wait, at least one, or nil if its limit isn't reached.
   ///
   /// - Parameters:
-  ///   - key: whose events.
-  ///   - limit: how many events a span may have.
+  ///   - key: the key of the events.
+  ///   - limit: the most events of a span.
   func wait(for key: some Hashable, upTo limit: Int) -> Int? {
     let now = clock().milliseconds
     return entries.withLock { entries in
@@ -104,9 +104,9 @@ final class AttemptTable: Sendable {
   /// Counts one event unless the limit is reached.
   ///
   /// - Parameters:
-  ///   - key: whose event; its hash is seeded anew in each process.
-  ///   - limit: how many events a span may have.
-  /// - Returns: nil if it was counted, else how many seconds until one more may be, at least one.
+  ///   - key: the key of the event; its hash is seeded anew in each process.
+  ///   - limit: the most events of a span.
+  /// - Returns: nil if the event was counted, or the seconds until one more may be, at least one.
   func count(_ key: some Hashable, upTo limit: Int) -> Int? {
     let now = clock().milliseconds
     return entries.withLock { entries in
@@ -117,7 +117,7 @@ final class AttemptTable: Sendable {
     }
   }
 
-  /// Takes back an event that turned out not to count.
+  /// Takes back the last event of a key.
   func uncount(_ key: some Hashable) {
     let now = clock().milliseconds
     entries.withLock { entries in
@@ -126,13 +126,13 @@ final class AttemptTable: Sendable {
     }
   }
 
-  /// How long until a step is a span ago.
+  /// Returns the seconds until a step is a span ago.
   private func seconds(until obstacle: Int64?, _ now: Int64) -> Int? {
     guard let obstacle else { return nil }
     return max(1, Int(((obstacle + Int64(Self.steps) + 1) * step - now + 999) / 1000))
   }
 
-  /// The places that a key can have.
+  /// Returns the places that a key can have.
   private func set(of hash: Int, in entries: [Entry]) -> Range<Int> {
     let first = Int(UInt(bitPattern: hash) % UInt(entries.count / Self.ways)) * Self.ways
     return first..<first + Self.ways

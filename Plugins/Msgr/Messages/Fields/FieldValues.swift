@@ -1,10 +1,10 @@
-internal import HTTPProtocol
+package import HTTPProtocol
 
-/// The fields of a request, whichever of the three ways they came.
+/// The fields of a request, which come in one of three ways.
 ///
-/// In order of preference: a JSON object, whatever its `Content-Type` says; a form; with an empty
-/// body, header fields. Names are matched exactly in the first two. Unknown fields are ignored.
-struct FieldValues: Sendable {
+/// In order of preference, these are a JSON object, whatever its `Content-Type` says; a form; and, with an empty body,
+/// header fields. Names are matched exactly in the first two. Unknown fields are ignored.
+package struct FieldValues: Sendable {
   private enum Value: Sendable {
     case text(String)
     case notText
@@ -15,9 +15,8 @@ struct FieldValues: Sendable {
 
   /// Reads the fields of a request.
   ///
-  /// - Throws: ``FieldError`` without a field if the body is neither a JSON object nor a form, or
-  ///   is compressed.
-  init(_ request: Request) throws(FieldError) {
+  /// - Throws: ``FieldError`` without a field if the body is neither a JSON object nor a form, or is compressed.
+  package init(_ request: Request) throws(FieldError) {
     guard request.body.isEmpty || Self.isPlain(request.head) else {
       throw FieldError(nil, "the body has a Content-Encoding, which isn't taken")
     }
@@ -39,16 +38,20 @@ struct FieldValues: Sendable {
 
   /// Reads the members of a JSON object.
   ///
-  /// - Parameter bytes: the object in UTF-8, blanks around it allowed.
-  /// - Throws: ``FieldError`` if it is none.
-  init(json bytes: [UInt8]) throws(FieldError) { try read(json: bytes) }
+  /// - Parameter bytes: the object in UTF-8; blanks around it are allowed.
+  /// - Throws: ``FieldError`` if the bytes are no object.
+  package init(json bytes: [UInt8]) throws(FieldError) { try read(json: bytes) }
 
   private mutating func read(json bytes: [UInt8]) throws(FieldError) {
     guard let members = JSONObjectReader.members(of: bytes) else {
       throw FieldError(nil, "the body is no JSON object")
     }
     for member in members {
-      take(FieldID(exactly: member.name), member.text.map { .text($0) } ?? .notText)
+      guard case .text(let text) = member.value else {
+        take(FieldID(exactly: member.name), .notText)
+        continue
+      }
+      take(FieldID(exactly: member.name), .text(text))
     }
   }
 
@@ -70,13 +73,13 @@ struct FieldValues: Sendable {
     byte == 0x20 || (0x09...0x0a).contains(byte) || byte == 0x0d
   }
 
-  /// Whether the body stands there as it is.
+  /// Whether the body is not encoded.
   private static func isPlain(_ head: RequestHead) -> Bool {
     guard let coding = head.first(.contentEncoding) else { return true }
     return coding.elementsEqual("identity".utf8)
   }
 
-  /// Whether the body says that it is a form, or says nothing.
+  /// Whether the content type is a form's or missing.
   private static func isForm(_ head: RequestHead) -> Bool {
     guard let type = head.first(.contentType) else { return true }
     let essence = type.prefix { $0 != UInt8(ascii: ";") && !isBlank($0) }
@@ -87,13 +90,13 @@ struct FieldValues: Sendable {
 }
 
 extension FieldValues {
-  /// Whether a field was given at all.
-  func has(_ field: FieldID) -> Bool { values[field] != nil }
+  /// Returns whether a field was given at all.
+  package func has(_ field: FieldID) -> Bool { values[field] != nil }
 
-  /// The text of a field that must be there.
+  /// Returns the text of a field that must be there.
   ///
-  /// - Throws: ``FieldError`` if it is missing, no string, or there twice.
-  func text(_ field: FieldID) throws(FieldError) -> String {
+  /// - Throws: ``FieldError`` if the field is missing, no string, or there twice.
+  package func text(_ field: FieldID) throws(FieldError) -> String {
     switch values[field] {
     case .text(let text): return text
     case .notText: throw FieldError(field, "is not a string")
@@ -102,38 +105,28 @@ extension FieldValues {
     }
   }
 
-  /// A user's name.
-  func name(_ field: FieldID) throws(FieldError) -> UserName {
+  /// Returns the user's name in a field.
+  package func name(_ field: FieldID) throws(FieldError) -> UserName {
     try UserName(try text(field), in: field)
   }
 
-  /// The password.
+  /// Returns the password.
   ///
-  /// - Parameter acceptsMisspelling: whether `Passwword` stands for `Password`.
-  func password(acceptsMisspelling: Bool = false) throws(FieldError) -> Password {
+  /// - Parameter acceptsMisspelling: whether `Passwword` is taken for `Password`.
+  package func password(acceptsMisspelling: Bool = false) throws(FieldError) -> Password {
     let isMisspelt = acceptsMisspelling && !has(.password) && has(.misspeltPassword)
     let field = isMisspelt ? FieldID.misspeltPassword : .password
     return try Password(try text(field), in: field)
   }
 
-  /// The device.
-  func device() throws(FieldError) -> DeviceID { try DeviceID(try text(.deviceID)) }
+  /// Returns the device.
+  package func device() throws(FieldError) -> DeviceID { try DeviceID(try text(.deviceID)) }
 
-  /// The message.
-  func message() throws(FieldError) -> MessageText { try MessageText(try text(.message)) }
+  /// Returns the text of the message.
+  package func message() throws(FieldError) -> MessageText { try MessageText(try text(.message)) }
 
-  /// The position in the inbox behind which to read; the start if none is given.
-  func since() throws(FieldError) -> MessageID {
+  /// Returns the position in the inbox to read after, which is the start if none is given.
+  package func since() throws(FieldError) -> MessageID {
     has(.since) ? try MessageID(try text(.since), in: .since) : .zero
-  }
-}
-
-extension FieldID {
-  /// The field with exactly this name; `String` would compare canonical equivalents as equal.
-  init?(exactly name: String) {
-    guard let field = FieldID(rawValue: name), field.rawValue.utf8.elementsEqual(name.utf8) else {
-      return nil
-    }
-    self = field
   }
 }

@@ -1,43 +1,42 @@
-internal import Observability
-internal import Time
+package import Time
 
-/// Decides what to push when, and what an answer means. It does nothing itself.
-struct OutboxMachine: Sendable {
-  /// What happens.
-  enum Event: Sendable {
+/// Decides what to push when, and what a response means. It does nothing itself.
+package struct OutboxMachine: Sendable {
+  /// An event that the machine is told.
+  package enum Event: Sendable {
     /// There may be something new in the outbox.
     case news
-    /// The store has lent pushes; and when the next one is due that it has not lent, if any.
+    /// The store has leased pushes; the next push that it has not leased is due at a moment, if there is one.
     case leased([Push], next: Timestamp?)
     /// The store can't be asked now.
     case storeFailed
     /// A push was tried.
     case tried(Push.ID, PushOutcome)
-    /// The store has taken note of what became of a push, or failed: then its lease runs out.
+    /// The store has noted the settlement of a push, or has failed to: then its lease runs out.
     case settled(Push.ID)
   }
 
-  /// What is to be done.
-  enum Action: Sendable, Hashable {
-    /// Borrow pushes that are due.
+  /// An action that the machine asks for.
+  package enum Action: Sendable, Hashable {
+    /// Lease pushes that are due.
     case lease(atMost: Int)
     /// Try a push.
     case send(Push)
-    /// Replace the provider's credentials, before what follows.
+    /// Replace the provider's credentials before the actions that follow.
     case refreshCredentials
-    /// Note what became of a push.
+    /// Note the end of a push's lease.
     case settle(Push, PushSettlement)
     /// Tell the operator.
     case report(Report)
   }
 
-  /// What an operator should know. Neither a device nor a message is named.
-  enum Report: Sendable, Hashable {
-    /// The push service calls devices bad though it has never taken one: it may be the wrong one.
+  /// An event that an operator should know of, without the name of a device or a message.
+  package enum Report: Sendable, Hashable {
+    /// The push service calls devices bad and has never taken a push, so it may be the wrong one.
     case targetInDoubt(reason: String, pause: Duration)
     /// The push service can't be reached.
     case unreachable(String, pause: Duration)
-    /// A push was refused, and is dropped.
+    /// A push was refused and is dropped.
     case refused(status: Int, reason: String)
     /// A push was not delivered in time.
     case expired
@@ -45,20 +44,22 @@ struct OutboxMachine: Sendable {
     case unbound(reason: String)
   }
 
-  /// How much is done at once, and how long is waited.
-  struct Limits: Sendable {
+  /// The number of pushes at once, and the times to wait.
+  package struct Limits: Sendable {
     /// The most pushes under way.
-    var inFlight = 100
-    /// The first wait before a push is tried again; doubled each time.
-    var firstRetry = Duration.seconds(1)
+    package var inFlight = 100
+    /// The first wait before a push is tried again, doubled each time.
+    package var firstRetry = Duration.seconds(1)
     /// The longest wait before a push is tried again.
-    var longestRetry = Duration.seconds(600)
-    /// The first pause of all pushes; doubled each time.
-    var firstPause = Duration.seconds(1)
+    package var longestRetry = Duration.seconds(600)
+    /// The first pause of all pushes, doubled each time.
+    package var firstPause = Duration.seconds(1)
     /// The longest pause of all pushes.
-    var longestPause = Duration.seconds(60)
-    /// How often the outbox is looked at without a reason: other processes fill it as well.
-    var poll = Duration.seconds(5)
+    package var longestPause = Duration.seconds(60)
+    /// The interval at which the outbox is looked at without news, as other processes fill it as well.
+    package var poll = Duration.seconds(5)
+
+    package init() {}
   }
 
   private enum Stage {
@@ -79,38 +80,38 @@ struct OutboxMachine: Sendable {
   private var pauses = 0
   private var pausedUntil = Timestamp(milliseconds: .min)
 
-  /// A machine that begins by looking into the outbox.
+  /// Makes a machine that begins by looking into the outbox.
   ///
   /// - Parameters:
-  ///   - limits: how much at once, how long.
+  ///   - limits: the number of pushes at once, and the times to wait.
   ///   - isProven: whether the push service has taken a push before.
   ///   - random: gives a number in a range.
-  init(
+  package init(
     _ limits: Limits, isProven: Bool,
-    random: @escaping @Sendable (ClosedRange<Double>) -> Double = { .random(in: $0) }
+    random: @escaping @Sendable (ClosedRange<Double>) -> Double
   ) {
     self.limits = limits
     self.isProven = isProven
     self.random = random
   }
 
-  /// The pushes that have been lent and not been settled.
-  var unsettled: [Push] { inFlight.values.map(\.push) }
+  /// The pushes that are leased and not settled.
+  package var unsettled: [Push] { inFlight.values.map(\.push) }
 
-  /// When to call ``advance(_:at:)`` again if nothing happens.
-  func wakeTime(at now: Timestamp) -> Timestamp {
+  /// Returns the moment to call ``advance(_:at:)`` at if nothing happens before.
+  package func wakeTime(at now: Timestamp) -> Timestamp {
     guard !isLeasing, room > 0 else { return now + limits.poll }
     let due = hasNews ? now : min(nextDue ?? nextPoll, nextPoll)
     return isPaused(at: now) ? max(due, pausedUntil) : due
   }
 
-  /// Takes what has happened.
+  /// Takes events and decides what to do.
   ///
   /// - Parameters:
-  ///   - events: what happened, in order; none if only time has passed.
+  ///   - events: the events in order; none if only time has passed.
   ///   - now: the time.
-  /// - Returns: what to do, in order.
-  mutating func advance(_ events: [Event], at now: Timestamp) -> [Action] {
+  /// - Returns: the actions, in order.
+  package mutating func advance(_ events: [Event], at now: Timestamp) -> [Action] {
     var actions: [Action] = []
     for event in events {
       switch event {
@@ -134,13 +135,14 @@ struct OutboxMachine: Sendable {
     return actions
   }
 
-  /// How many more may be under way. A push service in doubt is tried with one device after the
-  /// other.
+  /// The number of further pushes that may be under way.
+  ///
+  /// A push service in doubt is tried with one device after the other.
   private var room: Int {
     (isProven || pauses == 0 ? limits.inFlight : 1) - inFlight.count
   }
 
-  /// Whether all pushes are paused; not for longer than pauses last, if the clock was set back.
+  /// Whether all pushes are paused, which never lasts longer than a pause if the clock was set back.
   private func isPaused(at now: Timestamp) -> Bool {
     now < pausedUntil && pausedUntil <= now + limits.longestPause
   }
@@ -177,7 +179,7 @@ struct OutboxMachine: Sendable {
     _ actions: inout [Action]
   ) {
     switch outcome {
-    case .answered(let answer): judge(push, stage, answer, now, &actions)
+    case .responded(let response): judge(push, stage, response, now, &actions)
     case .disconnected: retry(push, at: now + backOff(push), &actions)
     case .cancelled: retry(push, at: now, &actions)
     case .unreachable(let why):
@@ -187,11 +189,11 @@ struct OutboxMachine: Sendable {
   }
 
   private mutating func judge(
-    _ push: Push, _ stage: Stage, _ answer: PushAnswer, _ now: Timestamp,
+    _ push: Push, _ stage: Stage, _ response: PushResponse, _ now: Timestamp,
     _ actions: inout [Action]
   ) {
-    let reason = answer.reason ?? "no reason"
-    switch (answer.status, reason) {
+    let reason = response.reason ?? "no reason"
+    switch (response.status, reason) {
     case (200, _):
       isProven = true
       pauses = 0
@@ -199,9 +201,9 @@ struct OutboxMachine: Sendable {
     case (403, "ExpiredProviderToken") where stage == .sending:
       inFlight[push.id] = (push, .sendingWithNewCredentials)
       actions += [.refreshCredentials, .send(push)]
-    case (410, _) where answer.timestamp != nil:
+    case (410, _) where response.timestamp != nil:
       actions.append(.report(.unbound(reason: reason)))
-      settle(push, .unbound(boundBefore: answer.timestamp), &actions)
+      settle(push, .unbound(boundBefore: response.timestamp), &actions)
     case (400, "BadDeviceToken"), (400, "DeviceTokenNotForTopic"):
       guard !isProven else {
         actions.append(.report(.unbound(reason: reason)))
@@ -210,13 +212,13 @@ struct OutboxMachine: Sendable {
       if let pause = pause(at: now) {
         actions.append(.report(.targetInDoubt(reason: reason, pause: pause)))
       }
-      // Behind all others that are due: one of them may prove the push service.
+      // After all others that are due, as one of them may prove the push service.
       retry(push, at: pausedUntil + limits.longestPause, &actions)
     case (429, _), (500...599, _):
-      let wait = max(backOff(push), min(answer.retryAfter ?? .zero, .seconds(86_400)))
+      let wait = max(backOff(push), min(response.retryAfter ?? .zero, .seconds(86_400)))
       retry(push, at: now + wait, &actions)
     default:
-      actions.append(.report(.refused(status: answer.status, reason: reason)))
+      actions.append(.report(.refused(status: response.status, reason: reason)))
       settle(push, .dropped, &actions)
     }
   }
@@ -229,15 +231,17 @@ struct OutboxMachine: Sendable {
     settle(push, .retried(at: time), &actions)
   }
 
-  /// How long to wait before a push is tried again: doubled each time, and between half and all of
-  /// it, so that what failed together isn't tried together.
+  /// The time to wait before a push is tried again.
+  ///
+  /// It doubles each time and is spread between half and all of it, so that pushes that failed together aren't tried
+  /// together.
   private func backOff(_ push: Push) -> Duration {
     Self.doubled(limits.firstRetry, push.attempts - 1, limits.longestRetry) * random(0.5...1)
   }
 
   /// Pauses all pushes.
   ///
-  /// - Returns: for how long; nil if there is a pause already.
+  /// - Returns: the length of the pause, or nil if there is a pause already.
   @discardableResult
   private mutating func pause(at now: Timestamp) -> Duration? {
     guard !isPaused(at: now) else { return nil }
@@ -248,7 +252,7 @@ struct OutboxMachine: Sendable {
   }
 
   private static func doubled(_ first: Duration, _ times: Int, _ longest: Duration) -> Duration {
-    // More would overflow, and is beyond any limit.
+    // A higher power would overflow, and is beyond any limit.
     min(first * (1 << min(max(times, 0), 30)), longest)
   }
 }

@@ -1,17 +1,32 @@
-/// Reads one JSON object whose members are strings, by the letter of RFC 8259; other values are
-/// checked and left out.
+/// Reads one JSON object by the letter of RFC 8259 and gives the strings and whole numbers among its members; other
+/// values are checked and left out.
 ///
-/// Foundation's decoder is not strict enough for bytes of strangers: it takes trailing commas,
-/// checks nothing within values that nobody asks for, and hides that a name stands twice.
-struct JSONObjectReader {
-  /// A member: its name and, if its value is a string, its text.
-  struct Member: Equatable {
-    let name: String
-    let text: String?
+/// Foundation's decoder is not strict enough for bytes of strangers: it takes trailing commas, checks nothing within
+/// values that are not asked for, and hides repeated names.
+package struct JSONObjectReader {
+  /// The value of a member.
+  package enum Value: Equatable {
+    /// A string.
+    case text(String)
+    /// A number without fraction and exponent that fits.
+    case integer(Int64)
+    /// Anything else, a string with half of a surrogate pair among it.
+    case other
   }
 
-  /// How deep values may be nested.
-  static let deepest = 128
+  /// A member of the object.
+  package struct Member: Equatable {
+    package let name: String
+    package let value: Value
+
+    package init(name: String, value: Value) {
+      self.name = name
+      self.value = value
+    }
+  }
+
+  /// The greatest depth of nested values.
+  package static let deepest = 128
 
   private struct Malformed: Error {}
 
@@ -20,10 +35,10 @@ struct JSONObjectReader {
 
   /// Reads an object.
   ///
-  /// - Parameter bytes: the object, blanks around it allowed.
-  /// - Returns: its members in order, repeated ones too; nil unless it is an object in valid UTF-8,
-  ///   nested at most ``deepest`` deep.
-  static func members(of bytes: [UInt8]) -> [Member]? {
+  /// - Parameter bytes: the object; blanks around it are allowed.
+  /// - Returns: the members in order, repeated ones too, or nil unless the bytes are an object in valid UTF-8, nested
+  ///   at most ``deepest`` deep.
+  package static func members(of bytes: [UInt8]) -> [Member]? {
     guard bytes.allSatisfy({ $0 < 0x80 }) || String(validating: bytes, as: UTF8.self) != nil else {
       return nil
     }
@@ -68,20 +83,14 @@ struct JSONObjectReader {
     try readList(until: "}") { reader throws(Malformed) in
       // A name with half a character is none that is known.
       let name = try reader.readName() ?? "\u{fffd}"
-      var text: String?
-      if reader.next == UInt8(ascii: "\"") {
-        text = try reader.readString()
-      } else {
-        try reader.skipValue(depth: 1)
-      }
-      members.append(Member(name: name, text: text))
+      members.append(Member(name: name, value: try reader.readValue(depth: 1)))
     }
     skipBlanks()
     guard next == nil else { throw Malformed() }
     return members
   }
 
-  /// Reads what stands between brackets, the opening one taken.
+  /// Reads the elements between brackets after the opening one.
   private mutating func readList(
     until end: Unicode.Scalar,
     _ readElement: (inout JSONObjectReader) throws(Malformed) -> Void
@@ -104,40 +113,45 @@ struct JSONObjectReader {
     return name
   }
 
-  private mutating func skipValue(depth: Int) throws(Malformed) {
+  private mutating func readValue(depth: Int) throws(Malformed) -> Value {
     guard depth < Self.deepest else { throw Malformed() }
     switch next {
-    case UInt8(ascii: "\""): _ = try readString()
+    case UInt8(ascii: "\""): return try readString().map { .text($0) } ?? .other
     case UInt8(ascii: "{"):
       index += 1
       try readList(until: "}") { reader throws(Malformed) in
         _ = try reader.readName()
-        try reader.skipValue(depth: depth + 1)
+        _ = try reader.readValue(depth: depth + 1)
       }
     case UInt8(ascii: "["):
       index += 1
       try readList(until: "]") { reader throws(Malformed) in
-        try reader.skipValue(depth: depth + 1)
+        _ = try reader.readValue(depth: depth + 1)
       }
     case UInt8(ascii: "t"): try skip("true")
     case UInt8(ascii: "f"): try skip("false")
     case UInt8(ascii: "n"): try skip("null")
-    default: try skipNumber()
+    default: return try readNumber()
     }
+    return .other
   }
 
   private mutating func skip(_ literal: StaticString) throws(Malformed) {
     for scalar in "\(literal)".unicodeScalars { try take(scalar) }
   }
 
-  private mutating func skipNumber() throws(Malformed) {
+  private mutating func readNumber() throws(Malformed) -> Value {
+    let start = index
     _ = takes("-")
     if !takes("0") { try skipDigits() }
+    let whole = Int64(String(decoding: bytes[start..<index], as: UTF8.self))
+    let end = index
     if takes(".") { try skipDigits() }
     if takes("e") || takes("E") {
       if !takes("+") { _ = takes("-") }
       try skipDigits()
     }
+    return index == end ? whole.map { .integer($0) } ?? .other : .other
   }
 
   private mutating func skipDigits() throws(Malformed) {
@@ -150,7 +164,7 @@ struct JSONObjectReader {
 
   /// Reads a string with its quotation marks.
   ///
-  /// - Returns: nil if an escape gives half of a surrogate pair, which no text can have.
+  /// - Returns: the text, or nil if an escape gives half of a surrogate pair, which no text can have.
   private mutating func readString() throws(Malformed) -> String? {
     try take("\"")
     var text: [UInt8] = []
@@ -174,7 +188,7 @@ struct JSONObjectReader {
     }
   }
 
-  /// Reads what stands behind a backslash; nil for half of a surrogate pair.
+  /// Reads an escape after its backslash; half of a surrogate pair gives nil.
   private mutating func readEscape() throws(Malformed) -> Unicode.Scalar? {
     switch try take() {
     case UInt8(ascii: "\""): return "\""

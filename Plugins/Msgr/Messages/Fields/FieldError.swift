@@ -1,0 +1,15 @@
+/// A fault in a field of a request, reported with status 400.
+package struct FieldError: Error, Hashable {
+  /// The field, or nil if the fault is the whole body's.
+  package let field: FieldID?
+  /// The fault in words for the caller, without any part of the value.
+  package let message: String
+
+  package init(_ field: FieldID?, _ message: String) {
+    self.field = field
+    self.message = message
+  }
+
+  /// The fault as a sentence that names the field.
+  package var sentence: String { field.map { "\($0.rawValue) \(message)" } ?? message }
+}

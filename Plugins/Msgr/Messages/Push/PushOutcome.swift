@@ -1,0 +1,46 @@
+package import Time
+
+/// The outcome of an attempt to push.
+package enum PushOutcome: Sendable, Hashable {
+  /// The push service responded.
+  case responded(PushResponse)
+  /// The connection broke or nothing came; the push service may have got the push or not.
+  case disconnected
+  /// The push service can't be reached, with the reason in words.
+  case unreachable(String)
+  /// The program is about to end.
+  case cancelled
+}
+
+/// A response of the push service.
+package struct PushResponse: Sendable, Hashable {
+  /// The HTTP status.
+  package let status: Int
+  /// Apple's word for the reason, if there is one: letters and digits.
+  package var reason: String?
+  /// The moment since which the push service knows that the device is gone, with status 410.
+  package var timestamp: Timestamp?
+  /// The time to wait, if the push service gives one.
+  package var retryAfter: Duration?
+
+  package init(
+    status: Int, reason: String? = nil, timestamp: Timestamp? = nil, retryAfter: Duration? = nil
+  ) {
+    self.status = status
+    self.reason = reason
+    self.timestamp = timestamp
+    self.retryAfter = retryAfter
+  }
+}
+
+/// The end of a push's lease.
+package enum PushSettlement: Sendable, Hashable {
+  /// The push was taken, which proves that the push service is the right one.
+  case delivered
+  /// The push is removed without being delivered.
+  case dropped
+  /// The push is tried again.
+  case retried(at: Timestamp)
+  /// The push is removed and its device unbound, if that was bound before a moment or no moment is given.
+  case unbound(boundBefore: Timestamp?)
+}

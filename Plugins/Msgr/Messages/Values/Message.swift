@@ -1,0 +1,45 @@
+package import Time
+
+/// A message in its recipient's inbox.
+package struct Message: Hashable, Sendable {
+  /// The identifier, which is also a position in the inbox.
+  package let id: MessageID
+  /// The user who sent the message.
+  package let sender: UserName
+  /// The text.
+  package let text: MessageText
+  /// The moment at which the message was stored.
+  package let time: Timestamp
+  /// Whether the message asks the recipient to become a friend.
+  package let isAddRequest: Bool
+
+  package init(
+    id: MessageID, sender: UserName, text: MessageText, time: Timestamp, isAddRequest: Bool
+  ) {
+    self.id = id
+    self.sender = sender
+    self.text = text
+    self.time = time
+    self.isAddRequest = isAddRequest
+  }
+}
+
+// The form that the inbox and the stream show.
+extension Message: Encodable {
+  private enum Key: String, CodingKey {
+    case id = "Id"
+    case userFrom = "UserFrom"
+    case message = "Message"
+    case time = "Time"
+    case addRequest = "AddRequest"
+  }
+
+  package func encode(to encoder: any Encoder) throws {
+    var container = encoder.container(keyedBy: Key.self)
+    try container.encode(id.text, forKey: .id)
+    try container.encode(sender.text, forKey: .userFrom)
+    try container.encode(text.text, forKey: .message)
+    try container.encode(time.description, forKey: .time)
+    if isAddRequest { try container.encode(true, forKey: .addRequest) }
+  }
+}

@@ -1,0 +1,60 @@
+/// The text of a message, without control characters other than tab, CR and LF.
+///
+/// Its greatest length depends on the sender: see ``fitsIntoPush(from:)``.
+package struct MessageText: Hashable, Sendable {
+  /// The text.
+  package let text: String
+
+  /// Checks a message.
+  ///
+  /// - Parameter text: the message.
+  /// - Throws: ``FieldError`` that says which rule the text breaks.
+  package init(_ text: String) throws(FieldError) {
+    guard !text.isEmpty else { throw FieldError(.message, "is empty") }
+    guard text.unicodeScalars.allSatisfy({ !$0.isControl || Self.whitespace.contains($0) }) else {
+      throw FieldError(.message, "has a control character")
+    }
+    self.text = text
+  }
+
+  /// Takes a stored text, which was checked before it was stored.
+  package init(stored text: String) { self.text = text }
+
+  /// The message that tells the recipient of an add request about it.
+  ///
+  /// - Parameter name: the name of the user who asks.
+  package static func addRequest(from name: UserName) -> MessageText {
+    MessageText(stored: "\(name.text) wants to add you")
+  }
+
+  private static let whitespace: Set<Unicode.Scalar> = ["\t", "\n", "\r"]
+}
+
+extension MessageText {
+  /// The longest payload of a push, in bytes.
+  static let longestPush = 4096
+  /// The length of a payload without the message and its sender: the names, an alert that is cut to an ellipsis, a
+  /// badge of seven digits.
+  private static let pushFrame =
+    Array(
+      #"{"aps":{"alert":{"title":"","body":"…"},"sound":"default","badge":1234567},"#.utf8
+    ).count
+    + Array(#""UserFrom":"","Message":"","Id":"0123456789abcdef","AddRequest":true}"#.utf8).count
+
+  /// Returns whether a push can carry the whole message, with the alert's copy of it cut to fit.
+  ///
+  /// - Parameter sender: the sender, whom the payload names twice.
+  package func fitsIntoPush(from sender: UserName) -> Bool {
+    text.utf8.count <= Self.longestPush
+      && Self.pushFrame + 2 * Self.lengthInJSON(sender.text) + Self.lengthInJSON(text)
+        <= Self.longestPush
+  }
+
+  /// The number of bytes that a text takes between the quotation marks, with no more escaped than must be.
+  private static func lengthInJSON(_ text: String) -> Int {
+    text.utf8.reduce(0) { length, byte in
+      let isEscaped = byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") || byte < 0x20
+      return length + (isEscaped ? 2 : 1)
+    }
+  }
+}

@@ -1,0 +1,39 @@
+/// A password as it was given: 1 to 128 bytes, not normalized. No description shows it.
+package struct Password: Sendable {
+  /// The longest password, in bytes.
+  package static let longest = 128
+
+  /// The bytes of the password.
+  package let bytes: [UInt8]
+
+  /// Checks a password.
+  ///
+  /// - Parameters:
+  ///   - text: the password.
+  ///   - field: the field that holds it.
+  /// - Throws: ``FieldError`` that says which rule the password breaks.
+  package init(_ text: String, in field: FieldID = .password) throws(FieldError) {
+    guard !text.isEmpty else { throw FieldError(field, "is empty") }
+    guard text.utf8.count <= Self.longest else {
+      throw FieldError(field, "is longer than \(Self.longest) bytes")
+    }
+    guard !text.unicodeScalars.contains(where: \.isControl) else {
+      throw FieldError(field, "has a control character")
+    }
+    bytes = Array(text.utf8)
+  }
+}
+
+extension Password: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+  /// Asterisks in place of the password.
+  package var description: String { "***" }
+  /// Asterisks in place of the password.
+  package var debugDescription: String { description }
+  /// A mirror without children, so that `dump` shows nothing.
+  package var customMirror: Mirror { Mirror(self, children: EmptyCollection<Mirror.Child>()) }
+}
+
+extension Unicode.Scalar {
+  /// Whether the scalar is one of Unicode's control characters (Cc).
+  var isControl: Bool { value < 0x20 || (0x7f...0x9f).contains(value) }
+}

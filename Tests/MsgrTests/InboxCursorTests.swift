@@ -1,0 +1,61 @@
+internal import MsgrMessages
+internal import Testing
+
+@testable import Msgr
+
+@Suite struct InboxCursorTests {
+  private func id(_ number: Int64) -> MessageID { MessageID(rawValue: number) }
+
+  @Test func readsOnWhileThereIsNews() {
+    var cursor = InboxCursor(after: id(5))
+    let read1 = cursor.nextRead(isBackedUp: false)
+    #expect(read1 == id(5))
+    // One read at a time; news meanwhile is not lost.
+    cursor.noteNews()
+    let read2 = cursor.nextRead(isBackedUp: false)
+    #expect(read2 == nil)
+    cursor.finishRead(last: id(7), mayBeMore: false)
+    let read3 = cursor.nextRead(isBackedUp: true)
+    #expect(read3 == nil)
+    let read4 = cursor.nextRead(isBackedUp: false)
+    #expect(read4 == id(7))
+    cursor.finishRead(last: nil, mayBeMore: false)
+    let read5 = cursor.nextRead(isBackedUp: false)
+    #expect(read5 == nil)
+  }
+
+  @Test func readsOnAfterAFullPage() {
+    var cursor = InboxCursor(after: .zero)
+    _ = cursor.nextRead(isBackedUp: false)
+    cursor.finishRead(last: id(100), mayBeMore: true)
+    let read6 = cursor.nextRead(isBackedUp: false)
+    #expect(read6 == id(100))
+  }
+
+  @Test func answeredPingsConfirm() {
+    var cursor = InboxCursor(after: id(1))
+    _ = cursor.nextRead(isBackedUp: false)
+    cursor.finishRead(last: id(3), mayBeMore: false)
+    let isNews1 = cursor.notePong()
+    #expect(!isNews1)
+    cursor.notePing()
+    cursor.noteNews()
+    _ = cursor.nextRead(isBackedUp: false)
+    cursor.finishRead(last: id(4), mayBeMore: false)
+    let isNews2 = cursor.notePong()
+    #expect(isNews2)
+    #expect(cursor.confirmed == id(3))
+    let isNews3 = cursor.notePong()
+    #expect(!isNews3)
+    #expect(cursor.streamed == id(4))
+  }
+
+  @Test(arguments: [(true, 3), (false, 1)] as [(Bool, Int64)])
+  func aCloseInOrderConfirms(_ inOrder: Bool, _ confirmed: Int64) {
+    var cursor = InboxCursor(after: id(1))
+    _ = cursor.nextRead(isBackedUp: false)
+    cursor.finishRead(last: id(3), mayBeMore: false)
+    cursor.finish(inOrder: inOrder)
+    #expect(cursor.confirmed == id(confirmed))
+  }
+}
