@@ -13,15 +13,13 @@ internal import Time
 
 /// A clock that tests set.
 final class TestClock: Sendable {
-  private let milliseconds: Lock<Int64>
+  private let time: Lock<Timestamp>
 
-  init(_ milliseconds: Int64 = 1_800_000_000_000) { self.milliseconds = Lock(milliseconds) }
+  init(_ start: Timestamp = Timestamp(seconds: 1_800_000_000)) { time = Lock(start) }
 
-  var now: Timestamp { Timestamp(milliseconds: milliseconds.withLock { $0 }) }
+  var now: Timestamp { time.withLock { $0 } }
 
-  func advance(by duration: Duration) {
-    milliseconds.withLock { $0 += Int64(duration / .milliseconds(1)) }
-  }
+  func advance(by duration: Duration) { time.withLock { $0 = $0 + duration } }
 }
 
 /// A folder that is removed with its contents when the test is over.

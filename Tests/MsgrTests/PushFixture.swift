@@ -2,21 +2,13 @@ internal import Cryptography
 internal import MsgrMessages
 internal import Observability
 internal import Storage
-internal import Threading
 internal import Time
 
 @testable import Msgr
 
 /// A store in memory with accounts, and a clock that is set by hand.
 struct PushFixture: Sendable {
-  final class Clock: Sendable {
-    private let time = Lock(Timestamp(seconds: 1_700_000_000))
-
-    var now: Timestamp { time.withLock { $0 } }
-    func advance(by duration: Duration) { time.withLock { $0 = $0 + duration } }
-  }
-
-  let clock = Clock()
+  let clock = TestClock(Timestamp(seconds: 1_700_000_000))
   let store: MsgrStore
   static let owner: [UInt8] = [1]
 

@@ -1,3 +1,4 @@
+internal import Cryptography
 internal import MsgrMessages
 internal import Observability
 internal import Storage
@@ -166,7 +167,7 @@ struct PushOutboxStoreTests {
     try await fixture.send("3", to: "cleo", streaming: true)
     #expect(try await fixture.lease().isEmpty)
     let token = BoundToken(
-      hash: TokenHash(bytes: [1]), name: try PushFixture.name("cleo"), device: device)
+      hash: TokenHash(digest: SHA256.hash([1])), name: try PushFixture.name("cleo"), device: device)
     var cursor = InboxCursor(after: .zero)
     _ = cursor.nextRead(isBackedUp: false)
     cursor.finishRead(last: first, mayBeMore: false)

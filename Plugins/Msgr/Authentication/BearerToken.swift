@@ -15,37 +15,43 @@ struct BearerToken: Sendable {
   /// - Parameter randomBytes: 32 random bytes.
   init(_ randomBytes: [UInt8]) {
     text = Hex.encode(randomBytes)
-    hash = TokenHash(bytes: SHA256.hash(randomBytes).bytes)
+    hash = TokenHash(digest: SHA256.hash(randomBytes))
   }
 
   /// Reads the credentials of an `Authorization` field (RFC 6750 section 2.1).
   ///
   /// - Parameter value: the field's value.
-  /// - Returns: nil if the scheme is not Bearer, or a hash that no token has if the token is malformed.
+  /// - Returns: the hash, ``TokenHash/none`` if the token is malformed, or nil if the scheme is not Bearer.
   static func hash(inAuthorization value: some Collection<UInt8>) -> TokenHash? {
     let scheme = value.prefix { $0 != UInt8(ascii: " ") }
     guard scheme.elementsEqual("bearer".utf8, by: { $0 | 0x20 == $1 }) else { return nil }
     let digits = value.dropFirst(scheme.count).drop { $0 == UInt8(ascii: " ") }
-    guard digits.count == 64, let bytes = Hex.decode(digits) else { return TokenHash(bytes: []) }
-    return TokenHash(bytes: SHA256.hash(bytes).bytes)
+    guard digits.count == 64, let bytes = Hex.decode(digits) else { return TokenHash.none }
+    return TokenHash(digest: SHA256.hash(bytes))
   }
 }
 
-/// The SHA-256 of a token: 32 bytes, or no bytes, which no stored hash equals.
+/// The SHA-256 of a token.
 ///
 /// A token is looked up by its hash, not compared in constant time. The time of a look-up may tell something about the
 /// hash, from which no token follows.
-struct TokenHash: Hashable, Sendable, DatabaseValueConvertible {
-  let bytes: [UInt8]
+struct TokenHash: Hashable, Sendable {
+  let digest: SHA256.Digest
 
-  init(bytes: [UInt8]) { self.bytes = bytes }
+  /// A hash that nobody knows a token of.
+  static let none = TokenHash(digest: SHA256.Digest())
+}
 
+extension TokenHash: DatabaseValueConvertible {
   /// The hash, as BLOB.
-  var databaseValue: DatabaseValue { .blob(bytes) }
+  var databaseValue: DatabaseValue { .blob(digest.bytes) }
 
+  /// Takes a BLOB of 32 bytes.
   init?(databaseValue: DatabaseValue) {
-    guard case .blob(let bytes) = databaseValue else { return nil }
-    self.bytes = bytes
+    guard case .blob(let bytes) = databaseValue, let digest = SHA256.Digest(bytes) else {
+      return nil
+    }
+    self.init(digest: digest)
   }
 }
 
