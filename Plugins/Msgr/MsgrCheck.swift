@@ -1,21 +1,21 @@
-internal import Cryptography
 internal import Configuration
+internal import Cryptography
 internal import Observability
 internal import ServiceKit
 internal import Time
 
-/// What `awd check` tells of Msgr: where it pushes, and whether it has what it needs for that.
+/// The findings of `awd check` on Msgr: the push service, and the keys and certificates that pushes need.
 struct MsgrCheck {
   /// The longest file of certificates, in bytes.
   private static let sizeLimit = 1 << 20
 
-  /// What there is to tell.
+  /// The findings.
   private(set) var findings: [ContentFinding] = []
 
-  /// Looks, and changes nothing; blocks on the disk.
+  /// Checks a configuration without changing anything; blocks on the disk.
   ///
   /// - Parameters:
-  ///   - configuration: what is checked.
+  ///   - configuration: the configuration of pushes.
   ///   - isExposed: whether other machines reach the server.
   ///   - now: the time, for certificates.
   init(_ configuration: PushConfiguration, isExposed: Bool, now: Timestamp) {

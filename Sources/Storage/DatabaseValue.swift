@@ -128,16 +128,6 @@ extension [UInt8]: DatabaseValueConvertible {
   }
 }
 
-extension Timestamp: DatabaseValueConvertible {
-  /// An INTEGER, in milliseconds since 1970.
-  @inlinable public var databaseValue: DatabaseValue { .integer(milliseconds) }
-  /// Reads an INTEGER, in milliseconds since 1970.
-  @inlinable public init?(databaseValue: DatabaseValue) {
-    guard case .integer(let milliseconds) = databaseValue else { return nil }
-    self.init(milliseconds: milliseconds)
-  }
-}
-
 extension Optional: DatabaseValueConvertible where Wrapped: DatabaseValueConvertible {
   /// NULL for nil.
   @inlinable public var databaseValue: DatabaseValue { self?.databaseValue ?? .null }
