@@ -178,9 +178,11 @@ fuzz: deps ## fuzz the parsers, FUZZ_SECONDS (60) each
 	@$(call fuzz_module,Time)
 	@$(call fuzz_module,Cryptography)
 	@$(call fuzz_module,XMLSecurity)
+	@$(FUZZ_SWIFT) -wmo $(FUZZ_INCLUDES) -module-name TokenScriptReading -emit-module \
+	  -emit-module-path $(FUZZ)/TokenScriptReading.swiftmodule -emit-object \
+	  -o $(FUZZ)/TokenScriptReading.o Plugins/TokenScriptRepo/Reading/*.swift
 	@$(FUZZ_SWIFT) $(FUZZ_INCLUDES) -module-name TokenScriptFuzz Tests/Fuzz/TokenScriptFuzz.swift \
-	  $(addprefix Plugins/TokenScriptRepo/,$(addsuffix .swift,TokenScriptReader TokenScriptFile \
-	    RepositoryRules Refusal SchemaVersion)) $(addprefix $(FUZZ)/,Cryptography.o XMLSecurity.o Time.o) \
+	  $(addprefix $(FUZZ)/,TokenScriptReading.o Cryptography.o Time.o XMLSecurity.o) \
 	  $(shell pkg-config --libs $(FUZZ_LIBRARIES)) -o $(FUZZ)/TokenScript
 	@$(call fuzz_module,Wire)
 	@$(call fuzz_module,ApptimistProtocol)

@@ -84,13 +84,18 @@ let plugins: [Target] = [
     ],
     path: "Plugins/Msgr",
     resources: [.embedInCode("openapi.json")]),
+  // Reads TokenScripts; apart from the service so that it can be fuzzed.
+  .target(
+    name: "TokenScriptReading", dependencies: ["Cryptography", "Time", "XMLSecurity"],
+    path: "Plugins/TokenScriptRepo/Reading"),
   .target(
     name: "TokenScriptRepo",
     dependencies: [
       "Compression", "Configuration", "Cryptography", "HTTPProtocol", "Observability", "ServiceKit",
-      "Storage", "SystemCalls", "Threading", "Time", "WalletClient", "XMLSecurity",
+      "Storage", "SystemCalls", "Threading", "Time", "TokenScriptReading", "WalletClient",
+      "XMLSecurity",
     ],
-    path: "Plugins/TokenScriptRepo"),
+    path: "Plugins/TokenScriptRepo", exclude: ["Reading"]),
 ]
 
 let programs: [Target] = [
@@ -196,8 +201,8 @@ let tests: [Target] = [
     name: "TokenScriptRepoTests",
     dependencies: [
       "Configuration", "Cryptography", "HTTPProtocol", "HTTPServer", "Observability", "ServiceKit",
-      "Storage", "SystemCalls", "TestSupport", "Threading", "Time", "TokenScriptRepo",
-      "XMLSecurity", "awd",
+      "Storage", "SystemCalls", "TestSupport", "Threading", "Time", "TokenScriptReading",
+      "TokenScriptRepo", "XMLSecurity", "awd",
     ]),
   .testTarget(
     name: "WalletClientTests",
@@ -210,7 +215,7 @@ let tests: [Target] = [
   .testTarget(name: "ThreadingTests", dependencies: ["TestSupport", "Threading"]),
   .testTarget(name: "TimeTests", dependencies: ["Time"]),
   .testTarget(name: "WireTests", dependencies: ["Wire"]),
-  .testTarget(name: "XMLSecurityTests", dependencies: ["TestSupport", "XMLSecurity"]),
+  .testTarget(name: "XMLSecurityTests", dependencies: ["TestSupport", "Time", "XMLSecurity"]),
 ]
 
 let package = Package(

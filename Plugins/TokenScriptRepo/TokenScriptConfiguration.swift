@@ -1,31 +1,30 @@
 internal import Configuration
 internal import Cryptography
+internal import TokenScriptReading
 
 /// The section `[tokenscript]`.
 struct TokenScriptConfiguration: Sendable {
-  /// The repository's root.
+  /// The path of the repository's root.
   let repository: String
-  /// Whether somebody named the root; else it is below the data folder, and starts as a demo.
+  /// Whether the configuration names the root; otherwise it is below the data folder, and starts as a demo.
   let isRepositoryConfigured: Bool
-  /// The folder of schemas; empty: none.
+  /// The path of the folder of schemas, or an empty string.
   let schemas: String
-  /// The PEM file of roots; nil: the system's.
+  /// The path of a PEM file of roots, or nil for the system's roots.
   let roots: String?
-  /// What becomes of findings, and of several files.
+  /// The rules for findings, and for several files of one contract.
   let rules: RepositoryRules
-  /// The version that a bare address means where the client tells nothing.
+  /// The version at a bare address for clients that are not known.
   let defaultSchema: SchemaVersion?
   /// Whether the verification service passes signers without a trusted chain.
   let verifiesUntrusted: Bool
-  /// Which versions the known wallets read.
+  /// The versions that known wallets read.
   let clients: [ClientRule]
 
-  /// All that the version depends on which a bare address is answered with, besides which there are.
+  /// A text of everything that decides about a bare address's version besides the versions that there are.
   var versionChoice: String { "\(defaultSchema?.path ?? "") \(clients)" }
 
-  /// Reads the section; what is wrong with it is recorded there.
-  ///
-  /// - Parameter section: the section.
+  /// Reads the section, and records its faults there.
   init(_ section: ConfigurationSection) {
     repository = section.path("repository", default: "\(section.dataFolder)/repository")
     isRepositoryConfigured = section.isGiven("repository")

@@ -4,10 +4,10 @@ internal import HTTPProtocol
 internal import Observability
 public import ServiceKit
 public import Storage
+internal import Threading
 internal import Time
 
-/// Serves signed TokenScripts to wallets: a repository of files, indexed by the contracts that they
-/// describe.
+/// Serves signed TokenScripts to wallets, from a repository of files that is indexed by their contracts.
 public struct TokenScriptService: Service {
   /// `tokenscript`.
   public static let name = "tokenscript"
@@ -18,10 +18,9 @@ public struct TokenScriptService: Service {
       RepositoryGoneCommand.self, WalletFetchCommand.self,
     ]
   }
-  /// The tables of the index and of what is remembered.
+  /// The tables of readings and times.
   public static var migrations: [Migration] { ContractStore.migrations }
 
-  /// Makes the indexes.
   let indexer: RepositoryIndexer
   private let responder: RepositoryResponder
   private let listing: IndexListing
@@ -33,26 +32,26 @@ public struct TokenScriptService: Service {
   private let host: String?
   private let operatorPages: [PageLink]
 
-  /// Reads every key of the section.
+  /// Reads every key of the section, which records its problems.
   ///
-  /// - Parameter configuration: the section `[tokenscript]`; records problems by itself.
+  /// - Parameter configuration: the section `[tokenscript]`.
   public static func validate(_ configuration: ConfigurationSection) {
     _ = TokenScriptConfiguration(configuration)
   }
 
-  /// Looks at the repository as `awd serve` would, every file anew.
+  /// Checks the repository as `awd serve` would, every file anew.
   ///
   /// - Parameters:
   ///   - configuration: the section `[tokenscript]`.
-  ///   - isExposed: whether other machines reach the server, which changes nothing.
-  /// - Returns: the sum, refused files, and what is odd.
+  ///   - isExposed: whether other machines reach the server; it makes no difference here.
+  /// - Returns: the sum, the refused files, and oddities.
   public static func check(
     _ configuration: ConfigurationSection, isExposed: Bool
   ) async -> [ContentFinding] {
     await RepositoryCheck.findings(TokenScriptConfiguration(configuration))
   }
 
-  /// The repository and the schemas, which are kept as files beside the store.
+  /// Returns the folders of the repository and the schemas.
   ///
   /// - Parameter configuration: the section `[tokenscript]`.
   public static func contentFolders(_ configuration: ConfigurationSection) -> [String] {
@@ -60,36 +59,34 @@ public struct TokenScriptService: Service {
     return [configuration.repository, configuration.schemas]
   }
 
-  /// Indexes the repository for the first time.
+  /// Makes the service and its first index.
   ///
-  /// - Parameter context: the section `[tokenscript]`, the store, and where to tell what is refused.
-  /// - Throws: what keeps the repository, the schemas or the roots from being read.
+  /// - Parameter context: the section `[tokenscript]`, the store and the log.
+  /// - Throws: an error if the repository, the schemas or the roots can't be read.
   public init(_ context: ServiceContext) async throws {
     let configuration = TokenScriptConfiguration(context.configuration)
     let demo =
       configuration.isRepositoryConfigured ? nil : DemoRepository(dataFolder: context.dataFolder)
     if let demo {
-      try await WorkerThreads.run { [log = context.log, now = context.clock().seconds] in
-        try demo.make(now: now, log: log)
-      }
+      let (now, log) = (context.clock().wholeSecond, context.log)
+      try await ThreadPool(named: "awd-demo", width: 1).run { try demo.make(now: now, log: log) }
     }
     isDemo = demo?.isThere ?? false
     host = context.hosts.first?.description
     operatorPages = context.operatorPages
-    let fields = AnswerFields(dependsOnClient: !configuration.clients.isEmpty)
-    let published = Published(ContractIndex.empty)
-    let verification = Published(FileVerification())
+    let headers = ResponseHeaders(dependsOnClient: !configuration.clients.isEmpty)
+    let currentIndex = AtomicReference(ContractIndex.empty)
+    let verification = AtomicReference(FileVerification())
     indexer = RepositoryIndexer(
-      configuration, fields, published, verification, store: ContractStore(context.store),
-      log: context.log,
-      clock: context.clock)
+      configuration, headers, currentIndex, verification, store: ContractStore(context.store),
+      log: context.log, clock: context.clock)
     responder = RepositoryResponder(
-      published: published, rules: configuration.rules, clients: configuration.clients,
+      index: currentIndex, rules: configuration.rules, clients: configuration.clients,
       defaultSchema: configuration.defaultSchema, publicURL: context.publicURL,
-      hosts: context.hosts.map(\.description), fields: fields, log: context.log,
+      hosts: context.hosts.map(\.description), headers: headers, log: context.log,
       clock: context.clock)
-    listing = IndexListing(fields)
-    self.verification = VerificationResponder(verification, fields, clock: context.clock)
+    listing = IndexListing(headers)
+    self.verification = VerificationResponder(verification, headers, clock: context.clock)
     repository = configuration.repository
     log = context.log
     durations = context.metrics.histogram(
@@ -97,28 +94,26 @@ public struct TokenScriptService: Service {
       bounds: [0.01, 0.1, 0.5, 1, 5, 10, 60].map { .seconds($0) })
     context.metrics.gauge(
       "awd_tokenscript_index_generation", "Index builds since the start"
-    ) { Double(published.value.generation) }
+    ) { Double(currentIndex.value.generation) }
     context.metrics.gauge(
       "awd_tokenscript_contracts", "Contracts with served or withdrawn files"
-    ) { Double(published.value.editions.count) }
+    ) { Double(currentIndex.value.editions.count) }
     context.metrics.gauge(
       "awd_tokenscript_signer_expiry_timestamp_seconds",
       "Earliest expiry date of a signer's certificate"
-    ) { Double(published.value.firstExpiry ?? 0) }
+    ) { Double(currentIndex.value.firstExpiry?.seconds ?? 0) }
     for state in IndexRow.Summary.allCases {
       context.metrics.gauge(
         "awd_tokenscript_files", "Repository files", ["state": state.rawValue]
-      ) { Double(published.value.counts[state] ?? 0) }
+      ) { Double(currentIndex.value.counts[state] ?? 0) }
     }
     try await index()
   }
 
-  /// Registers the files' and the schemas' routes.
-  ///
-  /// - Parameter router: takes them.
+  /// Registers the routes of files, schemas, the index and the verification.
   public func register(on router: inout Router) {
-    router.errorFields = responder.fields.errors
-    router.optionsFields = responder.fields.options
+    router.errorFields = responder.headers.errors
+    router.optionsFields = responder.headers.options
     router.get("/{address:prefix(0x)}") { request, parameters in
       try responder.bare(request, parameters)
     }
@@ -137,7 +132,7 @@ public struct TokenScriptService: Service {
     }
     router.get("/") { [listing, operatorPages] request, _ in
       try await listing.response(
-        to: request.head, for: responder.published.value,
+        to: request.head, for: responder.index.value,
         links: request.isLocal ? operatorPages : [])
     }
     router.post("/api/v1/verifyXMLDSig", bodyLimit: VerificationResponder.bodyLimit) {
@@ -145,21 +140,21 @@ public struct TokenScriptService: Service {
       try await verification.response(to: request)
     }
     router.readiness("index") {
-      responder.published.value.generation == 0 ? "the index is not made yet" : nil
+      responder.index.value.generation == 0 ? "the index is not made yet" : nil
     }
   }
 
-  /// What to try with the demo; nothing for another repository.
+  /// Returns requests to try with the demo, or none for another repository.
   ///
   /// - Parameter url: the server's URL.
   public func examples(at url: String) -> [ServiceExample] {
     guard isDemo else { return [] }
-    return DemoExamples(index: responder.published.value, url: url, host: host).all
+    return DemoExamples(index: responder.index.value, url: url, host: host).all
   }
 
-  /// Makes a new index whenever something below the root has changed, until it is cancelled.
+  /// Makes a new index after each change below the root, until the task is cancelled.
   ///
-  /// - Throws: ``SystemError`` where the system watches no folders, and what the store throws.
+  /// - Throws: ``SystemError`` if the system can't watch folders, or the store's error.
   public func run() async throws {
     let watch = try RepositoryWatch()
     try watch.start()
@@ -171,7 +166,7 @@ public struct TokenScriptService: Service {
           try await index()
           try await follow(watch)
         } catch let error as RepositoryError {
-          // What is missing is watched too: its return is the next change.
+          // A missing root is watched too, so its return is the next change.
           log.error("the old index stays", ["reason": "\(error)"])
         }
       }
@@ -180,7 +175,7 @@ public struct TokenScriptService: Service {
     }
   }
 
-  /// Watches the folders there are, and looks again at those that were not watched until now.
+  /// Watches the folders of the last scan, and scans again if some of them were not watched until now.
   private func follow(_ watch: RepositoryWatch) async throws {
     while true {
       let (hasNew, unwatched) = watch.watch(repository, await indexer.folders)
@@ -194,9 +189,9 @@ public struct TokenScriptService: Service {
     }
   }
 
-  /// Makes a new index beside the old one, and puts it in its place.
+  /// Replaces the index in service by a new one.
   ///
-  /// - Throws: what stands in its way; the old index stays in service.
+  /// - Throws: an error if the repository can't be read; the old index then stays in service.
   public func reload() async throws {
     try await index()
   }

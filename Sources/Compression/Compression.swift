@@ -1,25 +1,25 @@
 internal import CBrotli
 internal import CZlib
 
-/// Compresses whole contents, once and for many readers: thoroughly rather than quickly.
+/// Compresses whole contents thoroughly rather than quickly, for contents with many readers.
 ///
-/// The result is the same for the same bytes and the same ``gzipEncoder`` or ``brotliEncoder``.
+/// The result depends only on the bytes and on ``gzipEncoder`` or ``brotliEncoder``.
 public enum Compression {
-  /// The best that zlib has.
+  /// zlib's best level.
   private static let gzipLevel: CInt = 9
-  /// Two steps below the best: for TokenScripts 5 % larger, in an eighth of the time.
+  /// Two steps below brotli's best quality: TokenScripts get 5 % larger, in an eighth of the time.
   private static let brotliQuality: CInt = 9
 
-  /// Names what ``gzip(_:)`` depends on besides its input: library, version, level.
+  /// The name of the gzip encoder: library, version and level.
   public static let gzipEncoder = unsafe "zlib-\(String(cString: zlibVersion()))-\(gzipLevel)"
-  /// Names what ``brotli(_:)`` depends on besides its input: library, version, quality.
+  /// The name of the brotli encoder: library, version and quality.
   public static let brotliEncoder =
     "brotli-\(String(BrotliEncoderVersion(), radix: 16))-\(brotliQuality)"
 
   /// Compresses bytes to a gzip member (RFC 1952) without name and time.
   ///
   /// - Parameter bytes: the content.
-  /// - Returns: fewer bytes than were given; nil where that can't be.
+  /// - Returns: the compressed bytes, or nil if they would not be fewer.
   public static func gzip(_ bytes: RawSpan) -> [UInt8]? {
     unsafe shrinking(bytes) { input, output in
       guard let inputLength = UInt32(exactly: input.count),
@@ -33,7 +33,7 @@ public enum Compression {
           CInt(MemoryLayout<z_stream>.size)) == Z_OK
       else { return nil }
       defer { unsafe deflateEnd(&stream) }
-      // zlib reads its input only; the pointer's type is of times before `const`.
+      // zlib only reads its input, although the pointer's type lacks `const`.
       unsafe stream.next_in = UnsafeMutablePointer(mutating: input.baseAddress)
       unsafe stream.avail_in = inputLength
       unsafe stream.next_out = output.baseAddress
@@ -45,8 +45,8 @@ public enum Compression {
 
   /// Compresses bytes to a brotli stream (RFC 7932).
   ///
-  /// - Parameter bytes: the content, text for the most part.
-  /// - Returns: fewer bytes than were given; nil where that can't be.
+  /// - Parameter bytes: the content, mostly text.
+  /// - Returns: the compressed bytes, or nil if they would not be fewer.
   public static func brotli(_ bytes: RawSpan) -> [UInt8]? {
     unsafe shrinking(bytes) { input, output in
       var length = output.count
@@ -57,7 +57,7 @@ public enum Compression {
     }
   }
 
-  /// Gives a coder one byte less room than its input has.
+  /// Calls an encoder with a buffer that is one byte shorter than its input.
   private static func shrinking(
     _ bytes: RawSpan,
     _ code: (UnsafeBufferPointer<UInt8>, UnsafeMutableBufferPointer<UInt8>) -> Int?

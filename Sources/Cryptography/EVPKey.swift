@@ -1,14 +1,19 @@
 internal import COpenSSL
 
 /// A key of OpenSSL's, freed with its last reference.
-@safe package final class EVPKey {
+@safe package final class EVPKey: Sendable {
   /// The key, an `EVP_PKEY`.
-  package let pointer: OpaquePointer
+  // Changed in init only; OpenSSL locks what it caches in it.
+  package nonisolated(unsafe) let pointer: OpaquePointer
 
   /// Takes over a reference, or returns nil if there is none.
   package init?(adopting pointer: OpaquePointer?) {
     guard let pointer = unsafe pointer else { return nil }
     unsafe self.pointer = pointer
+    guard unsafe EVP_PKEY_get_base_id(pointer) == EVP_PKEY_EC else { return }
+    unsafe EVP_PKEY_set_utf8_string_param(
+      pointer, OSSL_PKEY_PARAM_EC_POINT_CONVERSION_FORMAT,
+      OSSL_PKEY_EC_POINT_CONVERSION_FORMAT_UNCOMPRESSED)
   }
 
   deinit { unsafe EVP_PKEY_free(pointer) }

@@ -3,9 +3,10 @@ internal import Glibc
 package import Time
 
 /// A certificate of OpenSSL's (RFC 5280), freed with its last reference.
-@safe package final class X509Certificate {
+@safe package final class X509Certificate: Sendable {
   /// The certificate, an `X509`.
-  package let pointer: OpaquePointer
+  // Changed by its maker only, before it is shared; OpenSSL locks what it caches in it.
+  package nonisolated(unsafe) let pointer: OpaquePointer
 
   /// Takes over a reference, or returns nil if there is none.
   package init?(adopting pointer: OpaquePointer?) {

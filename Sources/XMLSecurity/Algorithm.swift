@@ -1,4 +1,4 @@
-/// Namespaces and identifiers of XML Signature, with the algorithms that are accepted.
+/// The namespaces and identifiers of XML Signature, and the accepted algorithms.
 enum Algorithm {
   static let signature = "http://www.w3.org/2000/09/xmldsig#"
   static let signature11 = "http://www.w3.org/2009/xmldsig11#"
@@ -11,8 +11,9 @@ enum Algorithm {
   static let rsaSHA256 = signatureMore + "rsa-sha256"
   static let ecdsaSHA256 = signatureMore + "ecdsa-sha256"
 
-  /// Canonical XML 1.0 and 1.1, exclusive 1.0. Those that keep comments make no difference to the
-  /// document, as a reference without XPointer leaves comments out.
+  /// Canonical XML 1.0 and 1.1, and exclusive 1.0.
+  ///
+  /// The variants with comments make no difference to the document, as a reference without XPointer omits comments.
   static let canonicalizations: Set = [
     "http://www.w3.org/TR/2001/REC-xml-c14n-20010315",
     "http://www.w3.org/TR/2001/REC-xml-c14n-20010315#WithComments",

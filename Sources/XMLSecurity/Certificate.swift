@@ -1,8 +1,8 @@
 internal import COpenSSL
 internal import Cryptography
-internal import Time
+public import Time
 
-/// What a certificate states (RFC 5280). Two are equal if their bytes are.
+/// An X.509 certificate (RFC 5280).
 public struct Certificate: Sendable {
   /// The certificate in DER.
   public let der: [UInt8]
@@ -12,18 +12,21 @@ public struct Certificate: Sendable {
   public let issuer: String
   /// The subject's common name, the most specific if there are several.
   public let commonName: String?
-  /// Start of the validity in seconds since 1970, UTC.
-  public let notBefore: Int64
-  /// End of the validity in seconds since 1970, UTC.
-  public let notAfter: Int64
-  /// The algorithm of the issuer's signature, as `SHA256withRSA`.
+  /// The start of the validity.
+  public let notBefore: Timestamp
+  /// The end of the validity.
+  public let notAfter: Timestamp
+  /// The algorithm of the issuer's signature, such as `SHA256withRSA`.
   public let signatureAlgorithm: String
-  /// The key it certifies; nil for a kind or size that is not accepted for signatures.
-  public let key: SigningKey?
+  /// The certified key, or nil if its kind or size is not accepted for signatures.
+  public let key: PublicKey?
+  /// The certificate as OpenSSL reads it.
+  let handle: X509Certificate
 
   /// Reads a certificate.
   ///
-  /// - Parameter der: one certificate in DER and nothing behind it.
+  /// - Parameter der: one certificate in DER, without further bytes.
+  /// - Throws: ``CertificateError``.
   public init(der: [UInt8]) throws(CertificateError) {
     guard let x509 = X509Certificate(der: der) else {
       throw CertificateError("not a DER-encoded X.509 certificate")
@@ -31,7 +34,9 @@ public struct Certificate: Sendable {
     try self.init(x509)
   }
 
-  /// Reads all certificates of a PEM text, in their order; other blocks are skipped.
+  /// Reads all certificates of a PEM text in their order, and skips other blocks.
+  ///
+  /// - Throws: ``CertificateError`` if there is none, or one can't be read.
   public static func certificates(pem: [UInt8]) throws(CertificateError) -> [Certificate] {
     var certificates: [Certificate] = []
     for x509 in PEM.certificates(in: pem).certificates {
@@ -46,13 +51,14 @@ public struct Certificate: Sendable {
       throw CertificateError("the certificate's validity is no time")
     }
     self.der = der
-    self.notBefore = notBefore.seconds
-    self.notAfter = notAfter.seconds
+    self.notBefore = notBefore
+    self.notAfter = notAfter
     subject = x509.subject
     issuer = x509.issuer
     commonName = x509.commonName
     signatureAlgorithm = x509.signatureAlgorithm
-    key = x509.publicKey.flatMap(SigningKey.init)
+    key = x509.publicKey.flatMap(PublicKey.init)
+    handle = x509
     ERR_clear_error()
   }
 }
@@ -65,7 +71,7 @@ extension Certificate: Hashable {
   public func hash(into hasher: inout Hasher) { hasher.combine(der) }
 }
 
-/// Why a certificate or a set of roots was not read.
+/// The reason why a certificate or a file of roots can't be read.
 public struct CertificateError: Error, Sendable, Hashable, CustomStringConvertible {
   /// The reason in words.
   public let message: String

@@ -1,13 +1,13 @@
-/// The few values of DER (X.690) of which a SubjectPublicKeyInfo is made (RFC 3279, RFC 5480).
+/// The parts of DER (X.690) that a SubjectPublicKeyInfo consists of (RFC 3279, RFC 5480).
 enum DER {
-  /// The SubjectPublicKeyInfo of an RSA key, from its big-endian numbers.
+  /// Encodes the SubjectPublicKeyInfo of an RSA key, given its big-endian numbers.
   static func rsaKey(modulus: [UInt8], exponent: [UInt8]) -> [UInt8] {
     sequence(
       sequence(rsaEncryption + null) + bits(sequence(integer(modulus) + integer(exponent))))
   }
 
-  /// The SubjectPublicKeyInfo of a point; nil for RSA.
-  static func curveKey(_ curve: SigningKey.Kind, point: [UInt8]) -> [UInt8]? {
+  /// Encodes the SubjectPublicKeyInfo of a point, or returns nil for RSA.
+  static func curveKey(_ curve: PublicKey.Kind, point: [UInt8]) -> [UInt8]? {
     curve.curveIdentifier.map { sequence(sequence(ecPublicKey + $0) + bits(point)) }
   }
 
@@ -24,7 +24,7 @@ enum DER {
 
   private static func bits(_ content: [UInt8]) -> [UInt8] { value(0x03, [0] + content) }
 
-  /// A number that is not negative, from its big-endian bytes.
+  /// Encodes a number that is not negative, given its big-endian bytes.
   private static func integer(_ bytes: [UInt8]) -> [UInt8] {
     let digits = [UInt8](bytes.drop { $0 == 0 })
     return value(0x02, digits.first.map { $0 < 0x80 } == true ? digits : [0] + digits)
@@ -39,8 +39,8 @@ enum DER {
   }
 }
 
-extension SigningKey.Kind {
-  /// The curve's object identifier; nil for RSA.
+extension PublicKey.Kind {
+  /// The curve's object identifier, or nil for RSA.
   fileprivate var curveIdentifier: [UInt8]? {
     switch self {
     case .rsa: nil

@@ -1,10 +1,10 @@
 internal import COpenSSL
 internal import Cryptography
-internal import Glibc
+public import Time
 
-/// A new key with a certificate that it signed itself, to try things with.
+/// A new key with a self-signed certificate, for demos and tests.
 public struct DevelopmentKey: Sendable {
-  /// The private key in PEM (PKCS #8), not encrypted.
+  /// The private key in PEM (PKCS #8), without encryption.
   public let keyPEM: [UInt8]
   /// The certificate in PEM.
   public let certificatePEM: [UInt8]
@@ -12,18 +12,19 @@ public struct DevelopmentKey: Sendable {
   /// Makes a key and its certificate.
   ///
   /// - Parameters:
-  ///   - kind: RSA is of 2048 bits.
-  ///   - commonName: the subject's, and the issuer's; 1 to 64 characters (RFC 5280, appendix A.1).
-  ///   - notBefore: start of the validity in seconds since 1970 UTC.
-  ///   - days: length of the validity.
+  ///   - kind: the kind of the key; RSA keys have 2048 bits.
+  ///   - commonName: the common name of subject and issuer, 1 to 64 characters (RFC 5280, appendix A.1).
+  ///   - notBefore: the start of the validity.
+  ///   - days: the length of the validity in days.
+  /// - Throws: ``SigningError``.
   public init(
-    _ kind: SigningKey.Kind, commonName: String, notBefore: Int64, days: Int = 3650
+    _ kind: PublicKey.Kind, commonName: String, notBefore: Timestamp, days: Int = 3650
   ) throws(SigningError) {
     defer { ERR_clear_error() }
     guard let key = Self.generate(kind) else { throw SigningError("no key could be made") }
     guard
       let certificate = Self.certificate(
-        for: key, commonName, from: notBefore, to: notBefore + Int64(days) * 86_400)
+        for: key, commonName, from: notBefore, to: notBefore + .seconds(days * 86_400))
     else { throw SigningError("“\(commonName)” can't be a common name, or the dates no validity") }
     guard let sink = unsafe BIO_new(BIO_s_mem()) else { throw SigningError("out of memory") }
     defer { unsafe BIO_free(sink) }
@@ -36,17 +37,7 @@ public struct DevelopmentKey: Sendable {
     certificatePEM = unsafe contents(of: sink)
   }
 
-  /// Writes both to files that must not exist yet.
-  ///
-  /// - Parameters:
-  ///   - key: path of the key, which only its owner may read (mode 0600).
-  ///   - certificate: path of the certificate (mode 0644 less the umask).
-  public func write(key: String, certificate: String) throws(SigningError) {
-    try Self.write(keyPEM, to: key, mode: 0o600)
-    try Self.write(certificatePEM, to: certificate, mode: 0o644)
-  }
-
-  private static func generate(_ kind: SigningKey.Kind) -> EVPKey? {
+  private static func generate(_ kind: PublicKey.Kind) -> EVPKey? {
     let name = kind == .rsa ? "RSA" : "EC"
     guard let context = unsafe EVP_PKEY_CTX_new_from_name(nil, name, nil) else { return nil }
     defer { unsafe EVP_PKEY_CTX_free(context) }
@@ -61,18 +52,18 @@ public struct DevelopmentKey: Sendable {
   }
 
   private static func certificate(
-    for key: EVPKey, _ commonName: String, from start: Int64, to end: Int64
+    for key: EVPKey, _ commonName: String, from start: Timestamp, to end: Timestamp
   ) -> X509Certificate? {
     guard let certificate = unsafe X509Certificate(adopting: X509_new()) else { return nil }
     let x509 = unsafe certificate.pointer
     let name = unsafe X509_get_subject_name(x509)
     let text = [UInt8](commonName.utf8)
-    // Positive, and never the same twice (RFC 5280, section 4.1.2.2).
+    // Positive and unique (RFC 5280, section 4.1.2.2).
     let serial = SecureRandom.bytes(8).reduce(0) { $0 << 8 | UInt64($1) } >> 1
     guard unsafe X509_set_version(x509, 2) == 1,
       unsafe ASN1_INTEGER_set_uint64(X509_get_serialNumber(x509), serial) == 1,
-      unsafe ASN1_TIME_set(X509_getm_notBefore(x509), Int(start)) != nil,
-      unsafe ASN1_TIME_set(X509_getm_notAfter(x509), Int(end)) != nil,
+      unsafe ASN1_TIME_set(X509_getm_notBefore(x509), Int(start.seconds)) != nil,
+      unsafe ASN1_TIME_set(X509_getm_notAfter(x509), Int(end.seconds)) != nil,
       unsafe X509_NAME_add_entry_by_NID(
         name, NID_commonName, MBSTRING_UTF8, text, Int32(clamping: text.count), -1, 0) == 1,
       unsafe X509_set_issuer_name(x509, name) == 1,
@@ -80,28 +71,5 @@ public struct DevelopmentKey: Sendable {
       unsafe X509_sign(x509, key.pointer, EVP_sha256()) > 0
     else { return nil }
     return certificate
-  }
-
-  private static func write(
-    _ bytes: [UInt8], to path: String, mode: mode_t
-  ) throws(SigningError) {
-    let file = unsafe open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode)
-    guard file >= 0 else {
-      throw SigningError("\(path): \(unsafe String(cString: strerror(errno)))")
-    }
-    var offset = 0
-    while offset < bytes.count {
-      let count = unsafe bytes[offset...].withUnsafeBytes {
-        unsafe Glibc.write(file, $0.baseAddress, $0.count)
-      }
-      guard count > 0 else {
-        close(file)
-        throw SigningError("\(path): \(unsafe String(cString: strerror(errno)))")
-      }
-      offset += count
-    }
-    guard fsync(file) == 0, close(file) == 0 else {
-      throw SigningError("\(path): \(unsafe String(cString: strerror(errno)))")
-    }
   }
 }

@@ -2,7 +2,7 @@ internal import COpenSSL
 internal import Cryptography
 
 extension EVPKey {
-  /// Reads a DER-encoded SubjectPublicKeyInfo.
+  /// Reads a DER-encoded SubjectPublicKeyInfo, or returns nil if it is none.
   convenience init?(subjectPublicKeyInfo der: [UInt8]) {
     unsafe self.init(
       adopting: der.withUnsafeBufferPointer { buffer in
@@ -11,23 +11,20 @@ extension EVPKey {
       })
   }
 
-  /// What kind of key it is; nil for those that are not accepted, whatever their strength.
-  var kind: SigningKey.Kind? {
+  /// The kind of the key whatever its strength, or nil if the kind is not accepted.
+  var kind: PublicKey.Kind? {
     switch unsafe EVP_PKEY_get_base_id(pointer) {
     case EVP_PKEY_RSA: .rsa
-    case EVP_PKEY_EC: SigningKey.Kind.allCases.first { $0.group == group }
+    case EVP_PKEY_EC: PublicKey.Kind.allCases.first { $0.group == group }
     default: nil
     }
   }
 
-  /// The length of an RSA modulus, or of a curve's order.
+  /// The length of an RSA modulus or of a curve's order, in bits.
   var bits: Int { unsafe Int(EVP_PKEY_get_bits(pointer)) }
 
   /// The uncompressed point of an elliptic-curve key: `0x04`, X, Y.
   var point: [UInt8]? {
-    unsafe EVP_PKEY_set_utf8_string_param(
-      pointer, OSSL_PKEY_PARAM_EC_POINT_CONVERSION_FORMAT,
-      OSSL_PKEY_EC_POINT_CONVERSION_FORMAT_UNCOMPRESSED)
     var point = [UInt8](repeating: 0, count: 133)
     var count = 0
     guard
@@ -54,7 +51,7 @@ extension EVPKey {
 
   /// The DER-encoded SubjectPublicKeyInfo, with the point of a curve uncompressed.
   ///
-  /// It is written here, as OpenSSL 3 takes longer to encode a key than to verify with it.
+  /// It is encoded here because OpenSSL 3 takes longer to encode a key than to verify with it.
   var subjectPublicKeyInfo: [UInt8]? {
     guard let kind else { return nil }
     if kind == .rsa {
@@ -64,7 +61,7 @@ extension EVPKey {
   }
 }
 
-/// Runs one of OpenSSL's `i2d` functions: once for the length, once for the bytes.
+/// Calls one of OpenSSL's `i2d` functions, once for the length and once for the bytes.
 func derEncoded(
   _ encode: (UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>?) -> Int32
 ) -> [UInt8]? {

@@ -1,24 +1,24 @@
 internal import Cryptography
 
-/// The keys and certificates that a KeyInfo names.
+/// The keys and certificates of a KeyInfo element.
 ///
-/// libxmlsec1 1.2 reads neither ECKeyValue nor ECDSAKeyValue, and what it makes of several
-/// certificates is not what matters here: which of them holds the key that signed.
+/// It is read here because libxmlsec1 1.2 reads neither ECKeyValue nor ECDSAKeyValue, and does not tell which of several
+/// certificates holds the signing key.
 struct KeyInfo {
-  /// The key of a KeyValue.
-  let key: VerificationKey?
-  /// The certificates, each once, in document order, with the keys that are accepted.
-  let certificates: [(certificate: Certificate, key: VerificationKey?)]
+  /// The key of the KeyValue, or nil.
+  let key: PublicKey?
+  /// The certificates, each once, in document order.
+  let certificates: [Certificate]
 
-  /// A chain is two to four certificates.
+  // Real chains have two to four certificates.
   private static let maximumCertificates = 16
-  /// OpenSSL verifies with no larger RSA keys either.
+  // OpenSSL verifies with no larger RSA keys either.
   private static let maximumModulus = 2048
   private static let maximumExponent = 8
 
   init(_ element: XMLElement) throws(SignatureError) {
     var keys: Set<[UInt8]> = []
-    var certificates: [(certificate: Certificate, key: VerificationKey?)] = []
+    var certificates: [Certificate] = []
     for part in element.children {
       guard part.namespace == Algorithm.signature else {
         throw SignatureError(.key, "KeyInfo holds “\(part.name)”, which is not read")
@@ -29,7 +29,7 @@ struct KeyInfo {
       case "X509Data":
         for item in part.children(named: "X509Certificate", in: Algorithm.signature) {
           let next = try Self.certificate(in: item)
-          if certificates.contains(where: { $0.certificate == next.certificate }) { continue }
+          if certificates.contains(next) { continue }
           certificates.append(next)
           guard certificates.count <= Self.maximumCertificates else {
             throw SignatureError(
@@ -44,9 +44,9 @@ struct KeyInfo {
       throw SignatureError(.key, "KeyInfo holds neither a key nor a certificate")
     }
     key = try keys.first.map { info throws(SignatureError) in
-      // OpenSSL 3 takes long to read a key, so one that a certificate has brought is not read again.
-      if let known = certificates.compactMap(\.key).first(where: {
-        $0.name.subjectPublicKeyInfo == info
+      // OpenSSL 3 takes long to read a key, so the key of a certificate is not read again.
+      if let known = certificates.lazy.compactMap(\.key).first(where: {
+        $0.subjectPublicKeyInfo == info
       }) {
         return known
       }
@@ -57,29 +57,27 @@ struct KeyInfo {
 
   private static func certificate(
     in element: XMLElement
-  ) throws(SignatureError) -> (certificate: Certificate, key: VerificationKey?) {
+  ) throws(SignatureError) -> Certificate {
     guard let x509 = element.base64.flatMap(X509Certificate.init(der:)) else {
       throw SignatureError(
         .certificate, "line \(element.line): not a certificate in DER and base64")
     }
-    do {
-      return (try Certificate(x509), x509.publicKey.flatMap(VerificationKey.init))
-    } catch {
+    do { return try Certificate(x509) } catch {
       throw SignatureError(.certificate, "line \(element.line): \(error.message)")
     }
   }
 
-  private static func key(_ info: [UInt8]) throws(SignatureError) -> VerificationKey {
+  private static func key(_ info: [UInt8]) throws(SignatureError) -> PublicKey {
     guard let key = EVPKey(subjectPublicKeyInfo: info) else {
       throw SignatureError(.key, "KeyValue holds numbers that are no key")
     }
-    guard let verificationKey = VerificationKey(key) else {
+    guard let publicKey = PublicKey(key) else {
       throw SignatureError(.key, "RSA of \(key.bits) bits; at least 2048 are needed")
     }
-    return verificationKey
+    return publicKey
   }
 
-  /// The SubjectPublicKeyInfo of the key that a KeyValue describes.
+  /// Encodes the key of a KeyValue as SubjectPublicKeyInfo.
   private static func publicKey(in element: XMLElement) throws(SignatureError) -> [UInt8] {
     let values = element.children
     guard values.count == 1 else {
@@ -107,7 +105,7 @@ struct KeyInfo {
     return DER.rsaKey(modulus: modulus, exponent: exponent)
   }
 
-  /// The form of XML Signature 1.1, section 4.5.2.3.
+  /// Encodes an ECKeyValue (XML Signature 1.1, section 4.5.2.3).
   private static func ecKey(_ element: XMLElement) -> [UInt8]? {
     let namespace = Algorithm.signature11
     guard
@@ -118,8 +116,8 @@ struct KeyInfo {
     return DER.curveKey(curve, point: point)
   }
 
-  /// The form of RFC 4050 as it is found in the field: the coordinates are base64 text, big-endian,
-  /// and may lack zeros in front; the curve's name stands in `URN` or in `URI`.
+  /// Encodes an ECDSAKeyValue (RFC 4050) in the form that wallets use: the coordinates are base64 of big-endian bytes,
+  /// perhaps without leading zeros, and the curve's name is in `URN` or in `URI`.
   private static func ecdsaKey(_ element: XMLElement) -> [UInt8]? {
     let namespace = Algorithm.signatureMore
     guard
@@ -133,7 +131,7 @@ struct KeyInfo {
   }
 
   private static func coordinate(
-    _ element: XMLElement, of curve: SigningKey.Kind
+    _ element: XMLElement, of curve: PublicKey.Kind
   ) -> [UInt8]? {
     guard let digits = element.base64?.drop(while: { $0 == 0 }),
       digits.count <= curve.coordinateSize
@@ -141,9 +139,9 @@ struct KeyInfo {
     return Array(repeating: 0, count: curve.coordinateSize - digits.count) + digits
   }
 
-  private static func curve(_ element: XMLElement, _ attributes: [String]) -> SigningKey.Kind? {
+  private static func curve(_ element: XMLElement, _ attributes: [String]) -> PublicKey.Kind? {
     let names = attributes.compactMap { element.attribute($0) }
     guard names.count == 1 else { return nil }
-    return SigningKey.Kind.allCases.first { $0.urn == names[0] }
+    return PublicKey.Kind.allCases.first { $0.urn == names[0] }
   }
 }

@@ -1,22 +1,21 @@
 internal import Glibc
 
-/// A look at the bytes of a document before libxml2 parses them.
+/// Scans the bytes of a document before libxml2 parses them.
 ///
-/// It finds what must be known first: the encoding, tags with more attributes than libxml2 can take
-/// (it compares each pair of them), and where the root ends. It checks nothing else; on malformed
-/// markup it stops, and the parser says what is wrong.
+/// It checks the encoding, refuses tags with so many attributes that libxml2 would be slow (it compares each pair), and
+/// finds the end of the root. On malformed markup it stops without an error, because the parser reports it.
 struct MarkupScanner {
   private let bytes: [UInt8]
   private let limits: XMLLimits
   private var position = 0
   private var depth = 0
-  /// Where the root's end tag begins, or the `/` of a root without content.
+  /// The place of the root's end tag, or of the end of an empty root's tag.
   private(set) var rootEnd: RootEnd?
 
   enum RootEnd {
     /// The offset of `</`.
     case tag(Int)
-    /// The offset of `/>`, and where the name of the root stands.
+    /// The offset of `/>`, and the range of the root's name.
     case emptyTag(Int, name: Range<Int>)
   }
 
@@ -31,7 +30,7 @@ struct MarkupScanner {
     }
   }
 
-  /// Line of an offset, from 1.
+  /// Returns the line of an offset, from 1.
   static func line(of offset: Int, in bytes: [UInt8]) -> Int {
     bytes[..<min(offset, bytes.count)].count { $0 == UInt8(ascii: "\n") } + 1
   }
@@ -56,7 +55,7 @@ struct MarkupScanner {
     throw XMLError(.encoding, line: 1, "the file says it is \(declared); only UTF-8 is read")
   }
 
-  /// The name after `encoding=` in the XML declaration.
+  /// Returns the name after `encoding=` in the XML declaration.
   private func declaredEncoding() -> String? {
     let start = bytes.starts(with: [0xef, 0xbb, 0xbf]) ? 3 : 0
     guard bytes[start...].starts(with: "<?xml".utf8),
@@ -74,7 +73,7 @@ struct MarkupScanner {
     range.first { bytes[$0..<range.upperBound].starts(with: text.utf8) }
   }
 
-  /// Steps over the markup at the position; false where it has no end.
+  /// Skips the markup at the position, and returns false if it has no end.
   private mutating func skipMarkup() throws(XMLError) -> Bool {
     if looking(at: "<!--") { return skip(past: "-->", from: 4) }
     if looking(at: "<![CDATA[") { return skip(past: "]]>", from: 9) }
@@ -137,7 +136,7 @@ struct MarkupScanner {
     return false
   }
 
-  /// The next place of a byte.
+  /// Returns the next offset of a byte.
   private func find(_ byte: UInt8) -> Int? {
     guard position < bytes.count else { return nil }
     return unsafe bytes.withUnsafeBytes { buffer in

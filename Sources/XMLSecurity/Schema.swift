@@ -2,10 +2,10 @@ internal import CXML
 
 /// A compiled XML schema.
 @safe final class Schema: Sendable {
-  // Compiled in init, then only read: each validation keeps its state in a context of its own.
+  // Changed in init only; each validation keeps its state in a context of its own.
   private nonisolated(unsafe) let pointer: xmlSchemaPtr
 
-  /// Compiles the schema of a file; what it imports is taken from the same folder by name.
+  /// Compiles the schema in a file, with imports from the same folder.
   init(file: String) throws(SchemaError) {
     XMLLibrary.start()
     guard let bytes = SchemaSource.read(file) else {
@@ -33,7 +33,7 @@ internal import CXML
 
   deinit { unsafe xmlSchemaFree(pointer) }
 
-  /// What is wrong with a document, the first few things; empty if it is valid.
+  /// Returns the first problems of a document, or none if it is valid.
   func problems(of document: XMLDocument) -> [XMLProblem] {
     let problems = Problems()
     guard let context = unsafe xmlSchemaNewValidCtxt(pointer) else {
@@ -50,9 +50,9 @@ internal import CXML
   }
 }
 
-/// Something that is wrong with a document or a schema.
+/// A fault of a document or a schema.
 public struct XMLProblem: Sendable, Hashable, CustomStringConvertible {
-  /// The line, from 1, where one is known.
+  /// The line, from 1, or nil if it is not known.
   public let line: Int?
   /// The problem in words.
   public let message: String
@@ -61,7 +61,7 @@ public struct XMLProblem: Sendable, Hashable, CustomStringConvertible {
   public var description: String { line.map { "line \($0): \(message)" } ?? message }
 }
 
-/// Why a schema is not usable.
+/// The reason why a schema can't be used.
 public struct SchemaError: Error, Sendable, Hashable, CustomStringConvertible {
   /// The reason in words.
   public let message: String
@@ -73,9 +73,9 @@ public struct SchemaError: Error, Sendable, Hashable, CustomStringConvertible {
   }
 }
 
-/// What libxml2 finds wrong in one call.
+/// The problems that libxml2 reports during one call.
 private final class Problems {
-  /// Enough to mend a file by, and a bound for hostile ones.
+  /// A number that is enough to correct a file, and limits the cost of hostile files.
   private static let maximum = 20
   private(set) var list: [XMLProblem] = []
 

@@ -1,16 +1,16 @@
 internal import CXML
 internal import Glibc
 
-/// Where libxml2 gets the schemas from that a schema imports: the folder of that schema, by the last
-/// part of the address, whatever comes before it. Nothing else is ever opened.
+/// The source of the schemas that a schema imports: files in the folder of the importing schema, by the last part of the
+/// address. libxml2 opens nothing else.
 enum SchemaSource {
-  /// The folder, while a schema is compiled on this thread.
+  /// The folder of the schema that is compiled on this thread, or nil.
   @TaskLocal static var folder: String?
 
-  /// A schema is some 100 KB.
+  // Real schemas have about 100 KB.
   private static let maximumSize = 4 << 20
 
-  /// libxml2's loader of whatever a document refers to.
+  /// Opens an external entity for libxml2, or returns nil if it is no such file.
   static func open(
     _ address: UnsafePointer<CChar>?, for context: xmlParserCtxtPtr?
   ) -> xmlParserInputPtr? {
@@ -27,14 +27,14 @@ enum SchemaSource {
       unsafe xmlFreeParserInputBuffer(buffer)
       return nil
     }
-    // The input owns its name, which libxml2 then knows the schema by.
+    // The input owns its name, by which libxml2 identifies the schema.
     if let copy = unsafe xmlCharStrdup(address) {
       unsafe input.pointee.filename = UnsafeRawPointer(copy).assumingMemoryBound(to: CChar.self)
     }
     return unsafe input
   }
 
-  /// The bytes of a file; nil if it can't be read or is too large.
+  /// Reads a file, or returns nil if it can't be read or is too large.
   static func read(_ path: String) -> [UInt8]? {
     let file = unsafe Glibc.open(path, O_RDONLY | O_CLOEXEC)
     guard file >= 0 else { return nil }

@@ -1,32 +1,31 @@
 internal import Glibc
 
-/// Checks documents against the schemas of a folder (W3C XML Schema 1.0).
+/// Validates documents against the schemas of a folder (W3C XML Schema 1.0).
 ///
-/// The folder is laid out as `<YYYY>/<MM>/…/tokenscript.xsd`, each with what it imports beside it.
-/// All schemas are compiled once, when the folder is opened; nothing comes from the network. One
-/// validator serves all threads.
+/// The schemas are at `<YYYY>/<MM>/…/tokenscript.xsd`, with their imports beside them. All are compiled when the folder is
+/// opened, and nothing comes from the network. All threads may share a validator.
 public final class SchemaValidator: Sendable {
-  /// What a schema says about a document.
+  /// The verdict about a document.
   public enum Verdict: Sendable, Hashable {
     /// The document is valid.
     case valid
-    /// It is not; the first problems.
+    /// The document is not valid, for these problems and perhaps more.
     case invalid([XMLProblem])
     /// There is no schema of that version.
     case noSchema
   }
 
-  /// What is wrong with schemas that could not be compiled, in words; they count as absent.
+  /// The faults of schemas that can't be compiled, in words; such schemas count as absent.
   public let problems: [String]
   private let schemas: [String: Schema]
 
-  /// The versions that have a schema, as `2020/03`, ascending.
+  /// The versions with a schema, such as `2020/03`, ascending.
   public var versions: [String] { schemas.keys.sorted() }
 
   /// Compiles the schemas below a folder.
   ///
-  /// - Parameter folder: its path.
-  /// - Throws: if there is no such folder.
+  /// - Parameter folder: the path of the folder.
+  /// - Throws: ``SchemaError`` if the folder can't be read.
   public init(folder: String) throws(SchemaError) {
     guard unsafe access(folder, R_OK | X_OK) == 0 else {
       throw SchemaError("the folder \(folder) can't be read")
@@ -49,18 +48,18 @@ public final class SchemaValidator: Sendable {
     self.problems = problems
   }
 
-  /// Checks a document.
+  /// Validates a document.
   ///
   /// - Parameters:
-  ///   - document: with its signatures, which the schemas know.
-  ///   - version: the schema's, as `2020/03`.
+  ///   - document: a document, with signatures if it has any, as the schemas allow them.
+  ///   - version: the version of the schema, such as `2020/03`.
   public func validate(_ document: XMLDocument, version: String) -> Verdict {
     guard let schema = schemas[version] else { return .noSchema }
     let problems = schema.problems(of: document)
     return problems.isEmpty ? .valid : .invalid(problems)
   }
 
-  /// The paths that a pattern names, sorted; only `base` is taken as it is.
+  /// Returns the paths that match a pattern below a base, sorted; the base itself is no pattern.
   private static func matches(
     _ pattern: String, below base: String, _ between: String = ""
   ) -> [String] {

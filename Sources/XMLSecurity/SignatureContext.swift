@@ -3,24 +3,27 @@ internal import Cryptography
 internal import CXML
 internal import CXMLSec
 
-/// One use of libxmlsec1: one Signature and one key.
+/// A context of libxmlsec1 for one Signature and one key.
 @safe struct SignatureContext: ~Copyable {
   private let context: xmlSecDSigCtxPtr
 
-  /// What became of a verification.
+  /// The outcome of a verification.
   enum Outcome {
+    /// The signature holds.
     case holds
-    /// A digest differs: what is signed was changed.
+    /// A digest differs, because the signed content was changed.
     case changed
     /// The value was not made by the key.
     case forged
-    /// libxmlsec1 could not carry it out.
+    /// libxmlsec1 could not process the signature.
     case failed
   }
 
-  /// Takes the one key that is to be used; nil only where memory is short.
+  /// Makes a context, or returns nil if memory is short.
   ///
-  /// - Parameter allowsIdentifiers: whether a reference by Id may be followed.
+  /// - Parameters:
+  ///   - key: the only key that is used.
+  ///   - allowsIdentifiers: whether a reference by Id may be followed.
   init?(key: EVPKey, allowsIdentifiers: Bool) {
     guard let signKey = unsafe Self.key(key) else { return nil }
     guard let context = unsafe xmlSecDSigCtxCreate(nil) else {
@@ -29,7 +32,7 @@ internal import CXMLSec
     }
     unsafe self.context = context
     unsafe context.pointee.signKey = signKey
-    // No key may come from anywhere else, no reference lead anywhere else, no Manifest be followed.
+    // No other key is used, no reference leads out of the document, and no Manifest is followed.
     let uris =
       xmlSecTransformUriTypeEmpty | (allowsIdentifiers ? xmlSecTransformUriTypeSameDocument : 0)
     unsafe context.pointee.enabledReferenceUris = UInt32(uris)
@@ -73,13 +76,13 @@ internal import CXMLSec
     return .forged
   }
 
-  /// Fills in the digests and the value of a Signature whose elements for them are empty.
+  /// Fills in the empty digests and the empty value of a Signature.
   func sign(_ signature: XMLElement) -> Bool {
     unsafe xmlSecDSigCtxSign(context, signature.node) == 0
       && context.pointee.status == xmlSecDSigStatusSucceeded
   }
 
-  /// After a verification that ended as forged: whether another key made the value.
+  /// Returns whether a key made the value, after a verification with another key whose outcome was ``Outcome/forged``.
   func isMade(by key: EVPKey, value: [UInt8]) -> Bool {
     guard let method = unsafe context.pointee.signMethod?.pointee.id,
       let signed = unsafe xmlSecDSigCtxGetPreSignBuffer(context),

@@ -1,24 +1,24 @@
-/// Why the signatures of a document do not hold.
+/// The reason why the signatures of a document do not hold.
 public struct SignatureError: Error, Sendable, Hashable {
   /// The kind of reason, for programs.
   public enum Code: Sendable, Hashable {
     /// There is no signature.
     case unsigned
-    /// Signatures where none may be, too many of them, or not built as they must.
+    /// Misplaced, malformed or too many signatures.
     case structure
-    /// A reference or transform that does not simply cover the whole document.
+    /// A reference or transform other than one of the whole document.
     case reference
     /// An algorithm that is not accepted.
     case algorithm
     /// No usable key in KeyInfo.
     case key
-    /// The certificates in KeyInfo do not go with the key.
+    /// The certificates in KeyInfo do not fit the key.
     case certificate
-    /// What is signed was changed afterwards.
+    /// The signed content was changed afterwards.
     case changed
     /// The signature value was not made by the key.
     case forged
-    /// The libraries failed.
+    /// A library failed.
     case internalFailure
   }
 
@@ -26,7 +26,7 @@ public struct SignatureError: Error, Sendable, Hashable {
   public let code: Code
   /// The reason in words.
   public let message: String
-  /// Which signature, from 1 in document order, where it is one.
+  /// The number of the signature, from 1 in document order, or nil if the reason concerns none.
   public internal(set) var signature: Int?
 
   init(_ code: Code, _ message: String, signature: Int? = nil) {

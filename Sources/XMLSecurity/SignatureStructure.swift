@@ -1,16 +1,15 @@
 internal import CXML
 
-/// One Signature element whose shape is checked: what it refers to, by which algorithms.
+/// A Signature element with a checked structure: its references, transforms and algorithms.
 ///
-/// Everything is refused but the one shape that covers the whole document, so that "the signature
-/// holds" and "these bytes are what was signed" mean the same. The checks come before any
-/// cryptography, and on the very tree that is verified.
+/// Only the structure that covers the whole document is accepted, so that a signature that holds has signed all bytes.
+/// The checks come before any cryptography, and are made on the tree that is verified.
 struct SignatureStructure {
   let element: XMLElement
   /// The identifier of the SignatureMethod.
   let method: String
   let keyInfo: XMLElement
-  /// The SignedProperties that a reference covers.
+  /// The SignedProperties that a reference covers, or nil.
   let signedProperties: XMLElement?
 
   init(_ element: XMLElement) throws(SignatureError) {
@@ -54,7 +53,7 @@ struct SignatureStructure {
     }
   }
 
-  /// The properties with an Id at the one place where XAdES has them, the Id being used once.
+  /// Returns the properties with an Id, which must be unique, in the place that XAdES requires.
   private static func signedProperties(
     withID id: String, in objects: ArraySlice<XMLElement>
   ) throws(SignatureError) -> XMLElement {
@@ -73,7 +72,7 @@ struct SignatureStructure {
     return candidates[0]
   }
 
-  /// What a Reference covers, its transforms and digest being acceptable for it.
+  /// A Reference with acceptable transforms and digest.
   private struct Reference {
     enum Target: Equatable { case document, signedProperties(id: String) }
     let target: Target
@@ -135,7 +134,7 @@ struct SignatureStructure {
       if let last = transforms.first { try checkCanonicalization(last) }
     }
 
-    /// Whether a text is a name that means nothing else within an XPointer.
+    /// Returns whether a text is a plain name, without a special meaning in an XPointer.
     private static func isName(_ text: Substring) -> Bool {
       text.utf8.first.map { $0 >= 0x80 || $0 == UInt8(ascii: "_") || isLetter($0) } == true
         && text.utf8.allSatisfy {
@@ -148,7 +147,7 @@ struct SignatureStructure {
     }
   }
 
-  /// Canonicalizations take no parameters but the exclusive one's list of prefixes.
+  /// Checks a canonicalization, which may have no parameter but the list of prefixes of the exclusive one.
   private static func checkCanonicalization(_ element: XMLElement) throws(SignatureError) {
     let identifier = try attribute("Algorithm", of: element)
     guard Algorithm.canonicalizations.contains(identifier) else {
@@ -163,7 +162,7 @@ struct SignatureStructure {
     else { throw SignatureError(.structure, "“\(identifier)” has parameters it can't have") }
   }
 
-  /// The identifier of an algorithm without parameters.
+  /// Returns the identifier of an accepted algorithm, which must have no parameters.
   private static func algorithm(
     of element: XMLElement, in accepted: Set<String>
   ) throws(SignatureError) -> String {
@@ -187,8 +186,10 @@ struct SignatureStructure {
     return value
   }
 
-  /// libxmlsec1 reads an attribute by its local name, whatever its namespace: there must be no other
-  /// that it could take for the one checked here.
+  /// Checks that an element has no attributes but those allowed.
+  ///
+  /// libxmlsec1 reads attributes by their local names, in any namespace, so an attribute in another namespace could take
+  /// the place of the one that is checked here.
   private static func checkAttributes(
     of element: XMLElement, allowed: Set<String>
   ) throws(SignatureError) {
@@ -204,7 +205,7 @@ struct SignatureStructure {
 }
 
 extension XMLDocument {
-  /// Whether at most one attribute that anybody may take for an identifier has this value.
+  /// Returns whether exactly one attribute called Id, in any case and namespace, has a value.
   fileprivate func isIdentifierUnique(_ id: String) -> Bool {
     var count = 0
     var next: XMLElement? = root

@@ -1,26 +1,25 @@
 internal import CXML
+internal import Time
 
-/// Checks the XML signatures of a document (XML Signature 1.1), and says who made them.
+/// Verifies the XML signatures of a document (XML Signature 1.1), and identifies their signers.
 ///
-/// Accepted is one shape only, that of an enveloped signature over the whole document, so that
-/// nothing a reader of the document sees is unsigned. Of several signatures each covers the document
-/// as it was when that one was made: without itself and those behind it.
+/// Only enveloped signatures over the whole document are accepted, so that no part of the document is unsigned. Of
+/// several signatures each covers the document as it was when that one was made: without itself and those behind it.
 public struct SignatureVerifier: Sendable {
-  /// Grows whenever a verdict could change.
+  /// The version of the verifier, raised whenever a verdict may change.
   public static let version = 1
 
   private static let maximumSignatures = 8
 
-  /// Makes a verifier; it has no settings.
+  /// Makes a verifier.
   public init() {}
 
   /// Verifies all signatures of a document.
   ///
-  /// The document is the same afterwards as before.
+  /// The document is changed meanwhile and restored afterwards.
   ///
-  /// - Returns: the signatures in document order, at least one. The signer of the document is that
-  ///   of the last.
-  /// - Throws: why the first of those that do not hold does not. All must.
+  /// - Returns: the signatures in document order, at least one. The last one's signer is the signer of the document.
+  /// - Throws: ``SignatureError`` unless all signatures hold.
   public func verify(_ document: XMLDocument) throws(SignatureError) -> [VerifiedSignature] {
     let elements = try signatures(of: document)
     var claims: [(structure: SignatureStructure, keyInfo: KeyInfo)] = []
@@ -42,7 +41,7 @@ public struct SignatureVerifier: Sendable {
     return verified.reversed()
   }
 
-  /// The Signature elements, all of them children of the root.
+  /// Returns the Signature elements, all of which must be children of the root.
   private func signatures(of document: XMLDocument) throws(SignatureError) -> [XMLElement] {
     let root = document.root
     var signatures: [XMLElement] = []
@@ -81,12 +80,12 @@ public struct SignatureVerifier: Sendable {
     let isRSA = Algorithm.rsaSignatures.contains(structure.method)
     let key =
       if let key = keyInfo.key { key } else { try signer(among: keyInfo, structure) }
-    guard (key.name.kind == .rsa) == isRSA else {
+    guard (key.kind == .rsa) == isRSA else {
       throw SignatureError(
-        .key, "the key is \(key.name.kind.rawValue), the method “\(structure.method)”")
+        .key, "the key is \(key.kind.rawValue), the method “\(structure.method)”")
     }
-    let certificates = keyInfo.certificates.map(\.certificate)
-    let holders = certificates.filter { $0.key == key.name }
+    let certificates = keyInfo.certificates
+    let holders = certificates.filter { $0.key == key }
     guard certificates.isEmpty || holders.count == 1 else {
       throw SignatureError(
         .certificate,
@@ -100,37 +99,35 @@ public struct SignatureVerifier: Sendable {
       .child(named: "SignedSignatureProperties", in: Algorithm.advancedSignature)?
       .child(named: "SigningTime", in: Algorithm.advancedSignature)?.text
     return VerifiedSignature(
-      signingTime: time.flatMap(SigningTime.seconds), signingTimeText: time, key: key.name,
+      signingTime: time.flatMap(Timestamp.init(dateTime:)), signingTimeText: time, key: key,
       certificate: holders.first,
       otherCertificates: certificates.filter { $0 != holders.first })
   }
 
   /// Verifies with a key that is known.
   private func check(
-    _ structure: SignatureStructure, with key: VerificationKey
+    _ structure: SignatureStructure, with key: PublicKey
   ) throws(SignatureError) {
     let context = try context(for: key, structure)
     try require(context.verify(structure.element))
   }
 
-  /// Finds the key that made the signature; it then holds.
+  /// Finds the certified key with which the signature holds.
   ///
-  /// The document is digested twice at most, however many certificates there are: if the first key
-  /// is not the one, the others are tried on the canonical SignedInfo alone.
+  /// The document is digested at most twice for any number of certificates: if the first key fails, the others are tried
+  /// on the canonical SignedInfo alone.
   private func signer(
     among keyInfo: KeyInfo, _ structure: SignatureStructure
-  ) throws(SignatureError) -> VerificationKey {
+  ) throws(SignatureError) -> PublicKey {
     let isRSA = Algorithm.rsaSignatures.contains(structure.method)
     let certificates = keyInfo.certificates
-    // The leaf is the one that issued none of the others, wherever it stands.
+    // The leaf is the certificate that issued none of the others, at any place.
     let leaves = certificates.filter { leaf in
-      !certificates.contains {
-        $0.certificate != leaf.certificate && $0.certificate.issuer == leaf.certificate.subject
-      }
+      !certificates.contains { $0 != leaf && $0.issuer == leaf.subject }
     }
-    var candidates: [VerificationKey] = []
-    for key in (leaves + certificates).compactMap(\.key) where (key.name.kind == .rsa) == isRSA {
-      if !candidates.contains(where: { $0.name == key.name }) { candidates.append(key) }
+    var candidates: [PublicKey] = []
+    for key in (leaves + certificates).compactMap(\.key) where (key.kind == .rsa) == isRSA {
+      if !candidates.contains(key) { candidates.append(key) }
     }
     guard let first = candidates.first else {
       throw SignatureError(.key, "no certificate holds a key that fits “\(structure.method)”")
@@ -139,7 +136,7 @@ public struct SignatureVerifier: Sendable {
     let outcome = context.verify(structure.element)
     guard outcome == .forged, candidates.count > 1,
       let value = structure.element.child(named: "SignatureValue", in: Algorithm.signature)?.base64,
-      let key = candidates.dropFirst().first(where: { context.isMade(by: $0.key, value: value) })
+      let key = candidates.dropFirst().first(where: { context.isMade(by: $0.handle, value: value) })
     else {
       try require(outcome)
       return first
@@ -149,11 +146,11 @@ public struct SignatureVerifier: Sendable {
   }
 
   private func context(
-    for key: VerificationKey, _ structure: SignatureStructure
+    for key: PublicKey, _ structure: SignatureStructure
   ) throws(SignatureError) -> SignatureContext {
     guard
       let context = SignatureContext(
-        key: key.key, allowsIdentifiers: structure.signedProperties != nil)
+        key: key.handle, allowsIdentifiers: structure.signedProperties != nil)
     else { throw SignatureError(.internalFailure, "out of memory") }
     return context
   }
@@ -162,7 +159,7 @@ public struct SignatureVerifier: Sendable {
     switch outcome {
     case .holds: break
     case .changed:
-      throw SignatureError(.changed, "what it covers has another digest")
+      throw SignatureError(.changed, "the signed content has another digest")
     case .forged:
       throw SignatureError(.forged, "the signature was not made by the key that it names")
     case .failed:
@@ -171,7 +168,7 @@ public struct SignatureVerifier: Sendable {
   }
 }
 
-/// Elements that are taken out of their tree for a while.
+/// Elements that are temporarily removed from their tree.
 @safe private struct RemovedElements {
   private var places: [(element: XMLElement, parent: xmlNodePtr?, next: xmlNodePtr?)]
 
@@ -183,7 +180,7 @@ public struct SignatureVerifier: Sendable {
     unsafe xmlUnlinkNode(node)
   }
 
-  /// Puts them back in the opposite order, so that each finds its neighbour where it was.
+  /// Puts the elements back in the opposite order, so that each finds its neighbour in place.
   mutating func putBack() {
     while let (element, parent, next) = unsafe places.popLast() {
       if let next = unsafe next {

@@ -1,20 +1,21 @@
 internal import COpenSSL
 internal import Cryptography
+public import Time
 
 /// Adds enveloped signatures with a signing time to documents (XML Signature 1.1, XAdES).
 ///
-/// The signature covers the whole document as it is, with the signatures it has, and its own
-/// SigningTime. Canonicalization is exclusive, the digest SHA-256.
+/// A signature covers the whole document with its earlier signatures, and its own SigningTime. The canonicalization is
+/// exclusive, and the digest is SHA-256.
 public struct SignatureWriter {
   private let key: PrivateKey
   private let certificates: [Certificate]
 
-  /// Takes the signer's key and certificates.
+  /// Makes a writer.
   ///
   /// - Parameters:
-  ///   - key: it signs.
-  ///   - certificates: the chain, the signer's own among it; empty: the signature names the bare
-  ///     key.
+  ///   - key: the signer's key.
+  ///   - certificates: the chain with the signer's certificate, or empty for a signature with the bare key.
+  /// - Throws: ``SigningError`` unless exactly one certificate holds the key.
   public init(key: PrivateKey, certificates: [Certificate] = []) throws(SigningError) {
     let holders = Set(certificates).count { $0.key == key.publicKey }
     guard certificates.isEmpty || holders == 1 else {
@@ -27,11 +28,12 @@ public struct SignatureWriter {
   /// Signs a document.
   ///
   /// - Parameters:
-  ///   - document: XML in UTF-8, unsigned, or with signatures that hold.
-  ///   - time: the signing time in seconds since 1970 UTC.
-  /// - Returns: the same bytes with a Signature element in front of the root's end tag. It holds.
-  public func sign(_ document: [UInt8], at time: Int64) throws(SigningError) -> [UInt8] {
-    guard let time = SigningTime.text(of: time) else {
+  ///   - document: XML in UTF-8, unsigned or with signatures that hold.
+  ///   - time: the signing time, which is cut to whole seconds.
+  /// - Returns: the same bytes with a Signature element before the root's end tag.
+  /// - Throws: ``SigningError``.
+  public func sign(_ document: [UInt8], at time: Timestamp) throws(SigningError) -> [UInt8] {
+    guard let time = time.dateTime else {
       throw SigningError("the signing time is out of range")
     }
     var markup = SignatureMarkup(
@@ -39,7 +41,7 @@ public struct SignatureWriter {
       certificates: certificates)
     let draft = try parse(try insert(markup, into: document))
     guard let signature = draft.root.children.last,
-      let context = SignatureContext(key: key.key, allowsIdentifiers: true),
+      let context = SignatureContext(key: key.handle, allowsIdentifiers: true),
       context.sign(signature),
       let info = signature.child(named: "SignedInfo", in: Algorithm.signature),
       let value = signature.child(named: "SignatureValue", in: Algorithm.signature)
@@ -51,12 +53,8 @@ public struct SignatureWriter {
     markup.namesKey = true
 
     let signed = try insert(markup, into: document)
-    do {
-      _ = try SignatureVerifier().verify(try parse(signed))
-    } catch let error as SignatureError {
-      throw SigningError("the signed document would not hold: \(error)")
-    } catch {
-      throw SigningError("the signed document would not hold: \(error)")
+    do { _ = try SignatureVerifier().verify(try parse(signed)) } catch {
+      throw SigningError("the signature would not hold: \(error)")
     }
     return signed
   }
@@ -83,7 +81,7 @@ public struct SignatureWriter {
   }
 }
 
-/// The text of a Signature element, with its digests and value once they are known.
+/// The text of a Signature element, at first without its digests and value.
 private struct SignatureMarkup {
   let id: String
   let time: String
@@ -91,7 +89,8 @@ private struct SignatureMarkup {
   let certificates: [Certificate]
   var digests = ["", ""]
   var value = ""
-  /// Not before it is signed, which KeyInfo is not: libxmlsec1 would write keys it can't write.
+  /// Whether KeyInfo is filled. KeyInfo is not signed, and must be empty while libxmlsec1 signs, which would try to write
+  /// keys that it can't write.
   var namesKey = false
 
   var text: String {
@@ -129,14 +128,14 @@ private struct SignatureMarkup {
       }
       return "<ds:X509Data>\(items.joined())</ds:X509Data>"
     }
-    if let urn = key.publicKey.kind.urn, let point = key.key.point {
+    if let urn = key.publicKey.kind.urn, let point = key.handle.point {
       return """
         <ds:KeyValue><dsig11:ECKeyValue xmlns:dsig11="\(Algorithm.signature11)">\
         <dsig11:NamedCurve URI="\(urn)"/><dsig11:PublicKey>\(base64(point))</dsig11:PublicKey>\
         </dsig11:ECKeyValue></ds:KeyValue>
         """
     }
-    guard let numbers = key.key.modulusAndExponent else { return "" }
+    guard let numbers = key.handle.modulusAndExponent else { return "" }
     return """
       <ds:KeyValue><ds:RSAKeyValue><ds:Modulus>\(base64(numbers.modulus))</ds:Modulus>\
       <ds:Exponent>\(base64(numbers.exponent))</ds:Exponent></ds:RSAKeyValue></ds:KeyValue>

@@ -1,30 +1,31 @@
 internal import COpenSSL
 internal import Cryptography
+public import Time
 
 /// The roots that certificate chains must end at (RFC 5280, section 6).
 ///
-/// One store serves all threads.
+/// All threads may share a store.
 @safe public final class TrustStore: Sendable {
-  /// Whether a chain holds.
+  /// The verdict about a chain.
   public enum Verdict: Sendable, Hashable {
-    /// It leads to a root.
+    /// The chain leads to a root.
     case trusted
-    /// It does not, for a reason in words.
+    /// The chain does not, for a reason in words.
     case untrusted(reason: String)
   }
 
-  /// Where Debian keeps the roots of its package ca-certificates.
+  /// The path of the roots in Debian's package ca-certificates.
   public static let systemRoots = "/etc/ssl/certs/ca-certificates.crt"
 
-  // Never changed after init; OpenSSL counts references and locks its lookups itself.
+  // Changed in init only; OpenSSL locks its lookups.
   private nonisolated(unsafe) let store: OpaquePointer
 
   /// Loads the roots.
   ///
-  /// A certificate in the file is trusted as it is, also if it is no root: who names an intermediate
-  /// or a single signer there means it.
+  /// Each certificate in the file is trusted, even if it is an intermediate's or a signer's.
   ///
-  /// - Parameter path: a file of PEM certificates; nil: ``systemRoots``.
+  /// - Parameter path: a file of PEM certificates, or nil for ``systemRoots``.
+  /// - Throws: ``CertificateError`` if the file can't be read.
   public init(rootsFile path: String? = nil) throws(CertificateError) {
     defer { ERR_clear_error() }
     guard let store = unsafe X509_STORE_new() else { throw CertificateError("out of memory") }
@@ -40,16 +41,16 @@ internal import Cryptography
 
   /// Checks the chain of a signer's certificate.
   ///
-  /// No purpose is asked for and no algorithm excluded: the chains of old signatures are those of
-  /// web servers, and their roots sign with SHA-1.
+  /// Any purpose and any algorithm will do, because the chains of old signatures are those of web servers, and their
+  /// roots sign with SHA-1.
   ///
   /// - Parameters:
   ///   - leaf: the signer's certificate.
-  ///   - others: further certificates, in any order, none of them trusted for being there.
-  ///   - time: when the chain must hold, in seconds since 1970 UTC. Nil: it must hold within the
-  ///     leaf's validity, at its beginning or at its end.
+  ///   - others: further certificates in any order; they are not trusted by themselves.
+  ///   - time: the time at which the chain must hold. If it is nil, the chain must hold at the start or at the end of
+  ///     the leaf's validity.
   public func check(
-    _ leaf: Certificate, others: [Certificate], at time: Int64?
+    _ leaf: Certificate, others: [Certificate], at time: Timestamp?
   ) -> Verdict {
     if let time { return verify(leaf, others, at: time) }
     let first = verify(leaf, others, at: leaf.notBefore)
@@ -59,36 +60,38 @@ internal import Cryptography
     return .trusted
   }
 
-  /// Checks the chain that came with a signature; a bare key has none.
+  /// Checks the chain of a signature; a bare key has none.
   ///
   /// - Parameters:
-  ///   - signature: one that holds.
+  ///   - signature: a signature that holds.
   ///   - time: as in ``check(_:others:at:)``.
-  public func check(_ signature: VerifiedSignature, at time: Int64?) -> Verdict {
+  public func check(_ signature: VerifiedSignature, at time: Timestamp?) -> Verdict {
     guard let certificate = signature.certificate else {
       return .untrusted(reason: "a bare key, without a certificate")
     }
     return check(certificate, others: signature.otherCertificates, at: time)
   }
 
-  private func verify(_ leaf: Certificate, _ others: [Certificate], at time: Int64) -> Verdict {
+  private func verify(
+    _ leaf: Certificate, _ others: [Certificate], at time: Timestamp
+  ) -> Verdict {
     defer { ERR_clear_error() }
-    let intermediates = others.compactMap { X509Certificate(der: $0.der) }
-    guard let target = X509Certificate(der: leaf.der), let stack = unsafe OPENSSL_sk_new_null()
-    else { return .untrusted(reason: "out of memory") }
+    guard let stack = unsafe OPENSSL_sk_new_null() else {
+      return .untrusted(reason: "out of memory")
+    }
     defer { unsafe OPENSSL_sk_free(stack) }
-    for certificate in intermediates {
-      unsafe OPENSSL_sk_push(stack, UnsafeRawPointer(certificate.pointer))
+    for certificate in others {
+      unsafe OPENSSL_sk_push(stack, UnsafeRawPointer(certificate.handle.pointer))
     }
     guard let context = unsafe X509_STORE_CTX_new() else {
       return .untrusted(reason: "out of memory")
     }
     defer { unsafe X509_STORE_CTX_free(context) }
-    return withExtendedLifetime((target, intermediates)) {
-      guard unsafe X509_STORE_CTX_init(context, store, target.pointer, stack) == 1 else {
+    return withExtendedLifetime((leaf, others)) {
+      guard unsafe X509_STORE_CTX_init(context, store, leaf.handle.pointer, stack) == 1 else {
         return .untrusted(reason: "out of memory")
       }
-      unsafe X509_STORE_CTX_set_time(context, 0, Int(time))
+      unsafe X509_STORE_CTX_set_time(context, 0, Int(time.seconds))
       if unsafe X509_verify_cert(context) == 1 { return .trusted }
       return unsafe .untrusted(reason: Self.reason(context))
     }

@@ -1,14 +1,15 @@
-/// What one signature that holds says about its signer.
+public import Time
+
+/// A signature that holds, and the facts about its signer.
 public struct VerifiedSignature: Sendable, Hashable {
-  /// When it was signed, in seconds since 1970 UTC, as XAdES states it; only where the signature
-  /// covers the statement. It may lie in the future.
-  public let signingTime: Int64?
-  /// The covered SigningTime as written; with a nil ``signingTime`` it is no date.
+  /// The XAdES signing time, or nil unless the signature covers one; it may lie in the future.
+  public let signingTime: Timestamp?
+  /// The covered SigningTime as written; it is no date if ``signingTime`` is nil.
   public let signingTimeText: String?
   /// The key that made the signature.
-  public let key: SigningKey
-  /// The certificate that holds the key; nil for a bare key.
+  public let key: PublicKey
+  /// The certificate that holds the key, or nil for a bare key.
   public let certificate: Certificate?
-  /// The other certificates that came with it, each once, in document order.
+  /// The other certificates of the signature, each once, in document order.
   public let otherCertificates: [Certificate]
 }

@@ -2,23 +2,22 @@ internal import CXML
 
 /// A document in memory, read from bytes under limits.
 ///
-/// It is confined to the thread that uses it: make it, verify it, validate it and read it in one
-/// place. Any number of documents can be used on as many threads.
+/// A document is confined to one thread, which makes, verifies, validates and reads it. Different threads may use
+/// different documents.
 @safe public final class XMLDocument {
   let pointer: xmlDocPtr
   private let rootPointer: xmlNodePtr
-  /// Where a further element goes, as the last child of the root.
+  /// The place for a new last child of the root.
   let rootEnd: MarkupScanner.RootEnd
 
   /// Reads a document.
   ///
-  /// There are no entities but the five of XML, no document type declaration, no inclusion; nothing
-  /// is fetched from anywhere. A limit ends the reading where it is passed.
+  /// Only XML's five entities are known, a document type declaration is an error, and nothing is included or fetched.
   ///
   /// - Parameters:
   ///   - bytes: a whole document in UTF-8, with or without a byte order mark.
-  ///   - limits: what it may have.
-  /// - Throws: what is wrong, in words, with the line.
+  ///   - limits: the limits, at which reading ends.
+  /// - Throws: ``XMLError``.
   public init(parsing bytes: [UInt8], limits: XMLLimits = .standard) throws(XMLError) {
     guard bytes.count <= limits.bytes else {
       throw XMLError(.tooLarge, "\(bytes.count) bytes; at most \(limits.bytes) are read")
@@ -46,7 +45,7 @@ internal import CXML
   public var root: XMLElement { unsafe XMLElement(rootPointer, in: self) }
 }
 
-/// One run of libxml2's parser: the limits that its callbacks enforce, and the first error.
+/// A run of libxml2's parser, whose callbacks enforce the limits and record the first error.
 private final class ParserRun {
   private let limits: XMLLimits
   private var nodes = 0
@@ -57,7 +56,7 @@ private final class ParserRun {
     self.limits = limits
   }
 
-  /// Parses; the caller frees the result.
+  /// Parses a document, which the caller frees.
   func parse(_ bytes: [UInt8]) -> xmlDocPtr? {
     guard let context = unsafe xmlNewParserCtxt() else {
       error = XMLError(.malformed, "out of memory")
@@ -99,7 +98,7 @@ private final class ParserRun {
           .malformed, in: context, line: Int(error.line), message)
       }
     }
-    // CDATA sections become plain text, as canonicalization has it, and lines go beyond 65,535.
+    // CDATA sections become text, as in canonical XML, and line numbers exceed 65,535.
     let options =
       XML_PARSE_NONET.rawValue | XML_PARSE_NOCDATA.rawValue
       | XML_PARSE_IGNORE_ENC.rawValue | XML_PARSE_BIG_LINES.rawValue | XML_PARSE_COMPACT.rawValue
@@ -120,7 +119,7 @@ private final class ParserRun {
     }
   }
 
-  /// Notes the first error and ends the parsing.
+  /// Records the first error and ends the parsing.
   private func refuse(
     _ code: XMLError.Code, in context: UnsafeMutableRawPointer?, line: Int? = nil,
     _ message: String
@@ -161,7 +160,7 @@ private final class ParserRun {
       unsafe refuse(.tooDeep, in: context, "more than \(limits.depth) levels of elements")
       return false
     }
-    // libxml2 keeps prefix and URI of each declaration in scope side by side.
+    // libxml2 stores the prefix and the URI of each declaration in scope side by side.
     guard unsafe Int(parser.nsNr) / 2 <= limits.namespaces else {
       unsafe refuse(.tooMany, in: context, "more than \(limits.namespaces) namespaces in scope")
       return false

@@ -1,7 +1,7 @@
 internal import CXML
 internal import CXMLSec
 
-/// An element of a document; it keeps the document alive.
+/// An element of a document, which it keeps alive.
 @safe public struct XMLElement {
   let node: xmlNodePtr
   let document: XMLDocument
@@ -42,20 +42,20 @@ internal import CXMLSec
     return elements
   }
 
-  /// The elements directly below that have a name and namespace, in document order.
+  /// Returns the elements directly below with a name and namespace, in document order.
   ///
   /// - Parameters:
-  ///   - name: without prefix.
-  ///   - namespace: its URI; nil: no namespace.
+  ///   - name: the name without a prefix.
+  ///   - namespace: the URI of the namespace, or nil for no namespace.
   public func children(named name: String, in namespace: String?) -> [XMLElement] {
     children.filter { $0.isNamed(name, in: namespace) }
   }
 
-  /// The first element directly below that has a name and namespace.
+  /// Returns the first element directly below with a name and namespace.
   ///
   /// - Parameters:
-  ///   - name: without prefix.
-  ///   - namespace: its URI; nil: no namespace.
+  ///   - name: the name without a prefix.
+  ///   - namespace: the URI of the namespace, or nil for no namespace.
   public func child(named name: String, in namespace: String?) -> XMLElement? {
     var next = unsafe xmlFirstElementChild(node)
     while let child = unsafe next {
@@ -66,11 +66,11 @@ internal import CXMLSec
     return nil
   }
 
-  /// The value of an attribute.
+  /// Returns the value of an attribute.
   ///
   /// - Parameters:
-  ///   - name: without prefix.
-  ///   - namespace: its URI; nil: an attribute without prefix.
+  ///   - name: the name without a prefix.
+  ///   - namespace: the URI of the namespace, or nil for an attribute without a prefix.
   public func attribute(_ name: String, in namespace: String? = nil) -> String? {
     let value =
       if let namespace { unsafe xmlGetNsProp(node, name, namespace) } else {
@@ -81,14 +81,14 @@ internal import CXMLSec
     return unsafe String(cString: value)
   }
 
-  /// Whether the element has a name and namespace.
+  /// Returns whether the element has a name and namespace.
   func isNamed(_ name: String, in namespace: String?) -> Bool {
     guard unsafe xmlStrEqual(node.pointee.name, name) == 1 else { return false }
     guard let uri = unsafe node.pointee.ns?.pointee.href else { return namespace == nil }
     return namespace.map { unsafe xmlStrEqual(uri, $0) == 1 } ?? false
   }
 
-  /// The bytes of the element's base64 text, white space skipped; nil if it is none, or empty.
+  /// The bytes of the element's base64 text without white space, or nil if it is empty or no base64.
   var base64: [UInt8]? {
     let text = text
     var bytes = [UInt8](repeating: 0, count: text.utf8.count)
@@ -99,7 +99,7 @@ internal import CXMLSec
     return [UInt8](bytes[..<Int(count)])
   }
 
-  /// The element above; nil for the root.
+  /// The element above, or nil for the root.
   var parent: XMLElement? {
     guard let parent = unsafe node.pointee.parent,
       unsafe parent.pointee.type == XML_ELEMENT_NODE
@@ -107,7 +107,7 @@ internal import CXMLSec
     return unsafe XMLElement(parent, in: document)
   }
 
-  /// The next element in document order, within the tree below `top`.
+  /// Returns the next element in document order within the tree below an element.
   func next(within top: XMLElement) -> XMLElement? {
     if let child = unsafe xmlFirstElementChild(node) {
       return unsafe XMLElement(child, in: document)

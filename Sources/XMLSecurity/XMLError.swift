@@ -1,16 +1,16 @@
-/// Why a document was not read.
+/// The reason why a document can't be read.
 public struct XMLError: Error, Sendable, Hashable {
   /// The kind of reason, for programs.
   public enum Code: Sendable, Hashable {
-    /// Not well-formed XML: also an empty file and one that ends too early.
+    /// Not well-formed XML, which includes empty and truncated files.
     case malformed
-    /// More bytes than allowed.
+    /// Too many bytes.
     case tooLarge
-    /// More levels than allowed.
+    /// Too many levels.
     case tooDeep
-    /// More of something else than ``XMLLimits`` allows.
+    /// Too many of the other items that ``XMLLimits`` counts.
     case tooMany
-    /// Not UTF-8, or another encoding declared.
+    /// Bytes that are not UTF-8, or another declared encoding.
     case encoding
     /// A document type declaration.
     case doctype
@@ -18,7 +18,7 @@ public struct XMLError: Error, Sendable, Hashable {
 
   /// The kind of reason.
   public let code: Code
-  /// The line, from 1, where one is known.
+  /// The line, from 1, or nil if it is not known.
   public let line: Int?
   /// The reason in words.
   public let message: String

@@ -2,11 +2,11 @@ internal import COpenSSL
 internal import CXML
 internal import CXMLSec
 
-/// The process-wide state of libxml2 and libxmlsec1, set up once.
+/// The process-wide state of libxml2 and libxmlsec1, which is set up once.
 ///
-/// After it neither library opens a file or a connection by itself, nor writes to standard error:
-/// libxml2's input callbacks are removed, its entity loader hands out nothing but the schemas that
-/// ``SchemaSource`` allows, and errors are collected where a call is made.
+/// After the start neither library opens a file or a connection by itself, nor writes to standard error: libxml2's input
+/// callbacks are removed, its entity loader opens only the schemas that ``SchemaSource`` allows, and errors go to the
+/// caller.
 enum XMLLibrary {
   /// Starts both libraries; the second and later calls cost one atomic load.
   static func start() {

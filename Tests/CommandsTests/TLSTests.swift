@@ -5,6 +5,7 @@ internal import Glibc
 internal import HTTPServer
 internal import Observability
 internal import ServiceKit
+internal import SystemCalls
 internal import Testing
 internal import Time
 internal import XMLSecurity
@@ -27,9 +28,9 @@ struct SecretService: Service {
     throws
   {
     let key = try DevelopmentKey(
-      .p256, commonName: name, notBefore: Int64(time(nil)) - since * 86_400, days: days)
-    try key.write(
-      key: "\(folder.path)/\(name).key", certificate: "\(folder.path)/\(name).pem")
+      .p256, commonName: name, notBefore: .now() - .seconds(since * 86_400), days: days)
+    try DurableFile.create("\(folder.path)/\(name).key", key.keyPEM, mode: 0o600)
+    try DurableFile.create("\(folder.path)/\(name).pem", key.certificatePEM)
   }
 
   private static func folder(_ certificate: String, _ key: String) throws -> Folder {

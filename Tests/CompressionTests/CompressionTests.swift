@@ -7,7 +7,7 @@ struct CompressionTests {
   private static let text = Array(
     String(repeating: "<ts:token>\u{1F600}</ts:token>\n", count: 9000).utf8)
 
-  /// Bytes without any order, the same at each run.
+  /// Random bytes, the same at each run.
   private static func noise(_ count: Int) -> [UInt8] {
     var state: UInt64 = 88_172_645_463_325_252
     return (0..<count).map { _ in
@@ -22,7 +22,7 @@ struct CompressionTests {
 
   private func brotli(_ bytes: [UInt8]) -> [UInt8]? { Compression.brotli(bytes.span.bytes) }
 
-  /// The content of a gzip member, by zlib's own decoder.
+  /// Decompresses a gzip member with zlib's decoder.
   private func gunzip(_ bytes: [UInt8], room: Int) -> [UInt8]? {
     var bytes = bytes
     var output = [UInt8](repeating: 0, count: room + 1)
@@ -43,7 +43,7 @@ struct CompressionTests {
     }
   }
 
-  /// The content of a brotli stream, by its own decoder.
+  /// Decompresses a brotli stream with brotli's decoder.
   private func unbrotli(_ bytes: [UInt8], room: Int) -> [UInt8]? {
     var output = [UInt8](repeating: 0, count: room + 1)
     var length = output.count
@@ -54,7 +54,7 @@ struct CompressionTests {
     return Array(output.prefix(length))
   }
 
-  /// Contents by name: a test tells its arguments, and nobody wants to read these.
+  /// The contents by name, because a test prints its arguments.
   enum Sample: String, CaseIterable {
     case long, short, partlyNoise, zeros
 

@@ -1,14 +1,16 @@
 internal import Cryptography
+internal import Time
+internal import TokenScriptReading
 internal import XMLSecurity
 
-/// Reads a file of the repository of these bytes with the checks of signature and chain, and judges
-/// it by every rule: nothing a file holds may crash, overrun or hang.
+/// Reads the bytes as a file of the repository with the checks of signature and chain, and judges it by every rule: no
+/// content may cause a crash, an overrun or a hang.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzzTokenScript(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
   let bytes = unsafe Array(UnsafeBufferPointer(start: start, count: count))
-  let now: Int64 = 1_700_000_000
+  let now = Timestamp(seconds: 1_700_000_000)
   let first = outcome(bytes, now)
-  // What a file means depends on nothing but its bytes.
+  // A file's meaning depends on its bytes only.
   precondition(outcome(bytes, now) == first)
   guard case .success(let file) = first else { return 0 }
   precondition((file.signer != nil) == (file.signature == .passed))
@@ -33,8 +35,8 @@ private let reader = {
   return reader
 }()
 
-private func outcome(_ bytes: [UInt8], _ now: Int64) -> Result<TokenScriptFile, Refusal> {
-  do throws(Refusal) { return .success(try reader.read(bytes, now: now)) } catch {
+private func outcome(_ bytes: [UInt8], _ now: Timestamp) -> Result<TokenScriptFile, FileRefusal> {
+  do throws(FileRefusal) { return .success(try reader.read(bytes, now: now)) } catch {
     precondition(!error.reason.isEmpty)
     return .failure(error)
   }

@@ -2,6 +2,7 @@ internal import Foundation
 internal import HTTPClient
 internal import HTTPProtocol
 internal import Testing
+internal import Time
 internal import XMLSecurity
 
 /// The metrics that the example alerts and the dashboard use exist.
@@ -20,7 +21,8 @@ internal import XMLSecurity
   @Test(arguments: ["alerts.yml", "grafana-dashboard.json"])
   func whatIsNamedIsThere(_ file: String) async throws {
     let site = try Site()
-    let key = try DevelopmentKey(.p256, commonName: "localhost", notBefore: 1_500_000_000)
+    let key = try DevelopmentKey(
+      .p256, commonName: "localhost", notBefore: Timestamp(seconds: 1_500_000_000))
     let (certificate, secret) = ("\(site.folder)/cert.pem", "\(site.folder)/key.pem")
     try Data(key.certificatePEM).write(to: URL(filePath: certificate))
     try Data(key.keyPEM).write(to: URL(filePath: secret))

@@ -4,7 +4,7 @@ internal import Testing
 
 @testable import TokenScriptRepo
 
-/// What `awd check` tells of the repository.
+/// Tests of `awd check` on the repository.
 @Suite(.ownThreads) struct CommandsCheckTests {
   @Test func goodDoubtfulAndWrong() throws {
     let fixture = try CommandsFixture([

@@ -8,7 +8,7 @@ internal import Threading
 
 @testable import TokenScriptRepo
 
-/// A folder of its own with a repository and keys, and the means to run commands in it.
+/// A temporary folder with a repository and keys, in which commands run.
 final class CommandsFixture: Sendable {
   let folder: String
 
@@ -43,14 +43,14 @@ final class CommandsFixture: Sendable {
     FileManager.default.fileExists(atPath: "\(folder)/\(path)")
   }
 
-  /// Every path below a folder of it.
+  /// Returns every path below a folder.
   func paths(below path: String = "") throws -> [String] {
     try FileManager.default.subpathsOfDirectory(atPath: "\(folder)/\(path)").sorted()
   }
 
   /// Runs a command in this process.
   ///
-  /// - Returns: what it printed.
+  /// - Returns: the command's output.
   func run(
     _ command: any Command.Type, _ words: [String], toml: String = "",
     environment: [String: String] = [:]
@@ -91,7 +91,7 @@ final class CommandsFixture: Sendable {
     process.standardOutput = output
     process.standardError = errors
     try process.run()
-    // Both at once: who waits for room in the one would never end the other.
+    // Both are read at once, as a program that waits for room in one pipe would never end the other.
     let told = Lock("")
     let telling = DispatchGroup()
     DispatchQueue.global().async(group: telling) {
@@ -106,7 +106,7 @@ final class CommandsFixture: Sendable {
     )
   }
 
-  /// The built program; the tests are linked beside it.
+  /// Returns the path of the built program, which is beside the tests.
   static func program() throws -> String {
     let tests = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
     return URL(fileURLWithPath: tests).deletingLastPathComponent().appendingPathComponent("awd")

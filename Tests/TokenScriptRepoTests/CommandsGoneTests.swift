@@ -4,7 +4,7 @@ internal import Testing
 
 @testable import TokenScriptRepo
 
-/// `awd repo gone`.
+/// Tests of `awd repo gone`.
 @Suite(.ownThreads) struct CommandsGoneTests {
   @Test func aFileOrAllOfAContract() async throws {
     let fixture = try CommandsFixture([

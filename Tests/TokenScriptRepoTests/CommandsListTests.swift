@@ -2,11 +2,13 @@ internal import Foundation
 internal import TestSupport
 internal import Testing
 internal import Threading
+internal import Time
+internal import TokenScriptReading
 internal import XMLSecurity
 
 @testable import TokenScriptRepo
 
-/// `awd repo list`.
+/// Tests of `awd repo list`.
 @Suite(.ownThreads) struct CommandsListTests {
   private func fixture() throws -> CommandsFixture {
     try CommandsFixture([
@@ -34,7 +36,7 @@ internal import XMLSecurity
     for cell in [
       "0x6B175474E89094C44Da98b954EedeAC495271d0F", "Coin", "2019/05", "2019-10-10", "shop.example",
     ] { #expect(served.contains(cell)) }
-    // Aligned: the same columns start at the same place in each row.
+    // A column starts at the same place in each row.
     #expect(try place(of: "2019-10-10", in: served) == starts[3])
     #expect(lines.contains { $0.hasSuffix("shadowed by a/2019/05/Coin.tsml") })
     #expect(
@@ -87,12 +89,15 @@ internal import XMLSecurity
     var reader = TokenScriptReader()
     reader.verifier = SignatureVerifier()
     let scan = RepositoryScan(
-      folder: folder, reader: reader, rules: RepositoryRules(), now: 1_700_000_000, readings: [:],
-      known: [])
+      folder: folder, reader: reader, rules: RepositoryRules(),
+      now: Timestamp(seconds: 1_700_000_000),
+      readings: [:], known: [])
     let told = Lock<[(done: Int, total: Int)]>([])
-    // Once is enough, if the machine is not too busy to tell.
+    // One report is enough, and may take several scans on a busy machine.
     for _ in 0..<1000 where told.withLock({ $0.isEmpty }) {
-      let files = try await scan.files(entries, every: .milliseconds(1)) { done, total in
+      let files = try await scan.files(
+        entries, on: ThreadPool(named: "test"), every: .milliseconds(1)
+      ) { done, total in
         told.withLock { $0.append((done, total)) }
       }
       #expect(files.map(\.path) == entries.map(\.path))

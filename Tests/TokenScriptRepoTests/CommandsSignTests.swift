@@ -5,9 +5,9 @@ internal import XMLSecurity
 
 @testable import TokenScriptRepo
 
-/// `awd repo sign`.
+/// Tests of `awd repo sign`.
 @Suite(.ownThreads) struct CommandsSignTests {
-  /// The independent oracle: xmlsec1, with the certificate as its root, or the bare key.
+  /// Verifies with xmlsec1, an independent oracle that trusts the certificate or the bare key.
   private func xmlsec1Accepts(
     _ path: String, _ signer: Signer, in fixture: CommandsFixture
   ) throws -> Bool {
@@ -28,10 +28,10 @@ internal import XMLSecurity
   }
 
   @Test(arguments: [
-    (SigningKey.Kind.rsa, false), (.rsa, true), (.p256, false), (.p256, true),
+    (PublicKey.Kind.rsa, false), (.rsa, true), (.p256, false), (.p256, true),
     (.secp256k1, true), (.secp256k1, false),
   ])
-  func signsForOneAndThenAnother(_ kind: SigningKey.Kind, _ isBare: Bool) throws {
+  func signsForOneAndThenAnother(_ kind: PublicKey.Kind, _ isBare: Bool) throws {
     let fixture = try CommandsFixture()
     let file = try fixture.write("file.xml", tokenScript(for: alice))
     #expect(chmod(file, 0o640) == 0)

@@ -5,7 +5,7 @@ internal import Testing
 
 @testable import TokenScriptRepo
 
-/// `awd repo verify`.
+/// Tests of `awd repo verify`.
 @Suite(.ownThreads) struct CommandsVerifyTests {
   @Test func whatHoldsAndWhatDoesNot() async throws {
     let fixture = try CommandsFixture()
@@ -56,7 +56,7 @@ internal import Testing
     let checks = try #require(files[0]["checks"] as? [String: [String: String]])
     #expect(checks["signature"] == ["outcome": "holds", "rule": "require"])
     #expect((files[1]["reason"] as? String)?.contains(reason) == true)
-    // By the path that `repo list` tells, wherever it is called.
+    // The path that `repo list` prints works in any working directory.
     try fixture.write("repository/shop/Coin.xml", signed)
     let listed = try fixture.spawn(
       CommandsFixture.program(),

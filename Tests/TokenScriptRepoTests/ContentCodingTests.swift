@@ -4,10 +4,11 @@ internal import Storage
 internal import SystemCalls
 internal import TestSupport
 internal import Testing
+internal import Time
 
 @testable import TokenScriptRepo
 
-/// Compressed variants: which is sent, by what tag, and that they are made once.
+/// Tests of compressed variants: the choice, the entity tags, and their reuse.
 @Suite(.ownThreads) struct ContentCodingTests {
   private static let rules = "signature = \"off\"\ntrust = \"off\""
   private let fixture: RepositoryFixture
@@ -84,7 +85,7 @@ internal import Testing
   }
 
   @Test func aVariantIsSentOnlyIfItIsSmaller() {
-    let content = Content(Bytes(Array("<a/>".utf8)), digest: [1])
+    let content = Content(Bytes(Array("<a/>".utf8)), digest: SHA256.hash([1]))
     content.compress()
     #expect(content.variants != nil)
     #expect(content.variants?.gzip == nil)
@@ -93,8 +94,9 @@ internal import Testing
 
   @Test func untilThereAreVariantsTheFileIsServedAsItIs() throws {
     let bytes = Array(text.utf8)
-    let content = Content(Bytes(bytes), digest: [1])
-    let file = PreparedFile(content, modified: 0, AnswerFields(dependsOnClient: false))
+    let content = Content(Bytes(bytes), digest: SHA256.hash([1]))
+    let file = PreparedFile(
+      content, modified: Timestamp(seconds: 0), ResponseHeaders(dependsOnClient: false))
     let head = try RequestHead(
       method: .get, path: "/", authority: "localhost", fields: [("Accept-Encoding", "gzip")])
     let before = file.response(to: head, now: HTTPDate(1))

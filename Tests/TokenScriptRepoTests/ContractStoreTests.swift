@@ -1,6 +1,8 @@
 internal import Cryptography
 internal import Storage
 internal import Testing
+internal import Time
+internal import TokenScriptReading
 
 @testable import TokenScriptRepo
 
@@ -10,7 +12,7 @@ struct ContractStoreTests {
   }
 
   private func key(_ path: [UInt8], _ content: UInt8) -> ContractStore.Key {
-    ContractStore.Key(path: RepositoryPath(bytes: path), digest: SHA256.hash([content]).bytes)
+    ContractStore.Key(path: RepositoryPath(bytes: path), digest: SHA256.hash([content]))
   }
 
   private func full() throws -> TokenScriptFile {
@@ -21,9 +23,9 @@ struct ContractStoreTests {
         isOrigin: true),
       .init(address: try #require(EthereumAddress(bob)), name: "", network: nil, isOrigin: false),
     ]
-    file.signer = .init(commonName: nil, key: "k", kind: "RSA", time: -5)
+    file.signer = .init(commonName: nil, key: "k", kind: "RSA", time: Timestamp(seconds: -5))
     file.signature = .passed
-    file.validity = .failed(Refusal(reason: "r", detail: "d\nd"))
+    file.validity = .failed(FileRefusal(reason: "r", detail: "d\nd"))
     file.trust = .unchecked
     file.warnings = ["one", "two"]
     return file
@@ -37,29 +39,32 @@ struct ContractStoreTests {
       (key(Array("a.tsml".utf8), 1), .success(try full())),
       (key(Array("a.tsml".utf8), 2), .success(bare)),
       (key([0x63, 0xe9, 0x2e], 1), .success(try full())),
-      (key(Array("b".utf8), 1), .failure(Refusal(reason: "x", detail: "y", isMalformed: true))),
+      (key(Array("b".utf8), 1), .failure(FileRefusal(reason: "x", detail: "y", isMalformed: true))),
     ]
     let sighting = IndexBuilder.Sighting(
-      schema: bare.schema, contract: try #require(EthereumAddress(bob)), digest: [1, 2])
-    try await store.remember(readings, under: "1", sightings: [sighting: 77], forgetting: [])
+      schema: bare.schema, contract: try #require(EthereumAddress(bob)),
+      digest: SHA256.hash([1, 2]))
+    try await store.remember(
+      readings, under: "1", sightings: [sighting: Timestamp(seconds: 77)], forgetting: [])
     let memory = try await store.memory(under: "1")
     #expect(memory.readings.count == 4)
     for (key, reading) in readings { #expect(memory.readings[key] == reading) }
-    #expect(memory.sightings == [sighting: 77])
+    #expect(memory.sightings == [sighting: Timestamp(seconds: 77)])
     #expect(memory.outdated.isEmpty)
 
-    // Other rules void what was found out, but not what was seen.
+    // Other rules void the readings, but not the times.
     let other = try await store.memory(under: "2")
     #expect(other.readings.isEmpty)
     #expect(Set(other.outdated) == Set(readings.map(\.key)))
-    #expect(other.sightings == [sighting: 77])
+    #expect(other.sightings == [sighting: Timestamp(seconds: 77)])
 
-    // What was seen once stays as it was; what is forgotten goes with all that hangs on it.
+    // The first time stays, and deleted readings go with their contracts.
     try await store.remember(
-      [readings[0]], under: "2", sightings: [sighting: 99], forgetting: readings.map(\.key))
+      [readings[0]], under: "2", sightings: [sighting: Timestamp(seconds: 99)],
+      forgetting: readings.map(\.key))
     let last = try await store.memory(under: "2")
     #expect(last.readings == [readings[0].key: readings[0].reading])
-    #expect(last.sightings == [sighting: 77])
+    #expect(last.sightings == [sighting: Timestamp(seconds: 77)])
     #expect(last.outdated.isEmpty)
   }
 }

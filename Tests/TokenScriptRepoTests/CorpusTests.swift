@@ -6,10 +6,10 @@ internal import Testing
 
 private let corpus = ProcessInfo.processInfo.environment["AWD_CORPUS"]
 
-/// The content of a real repository, given by `AWD_CORPUS`, against a reading by text search alone.
+/// Compares the readings of a real repository, named by `AWD_CORPUS`, with those of a text search.
 @Suite(.enabled(if: corpus != nil))
 struct CorpusTests {
-  /// What a file says, as far as plain text search can tell.
+  /// The facts about a file that a text search finds.
   private struct Sketch {
     let path: String
     let bytes: [UInt8]
@@ -26,7 +26,7 @@ struct CorpusTests {
       let parts = text.split(separator: "=\"http://tokenscript.org/", maxSplits: 1)
       guard parts.count == 2 else { return nil }
       let schema = String(parts[1].prefix(7))
-      // The first `origins` of the document is the root's; others stand within attributes.
+      // The first `origins` of the document is the root's; the others are in attributes.
       guard let origin = text.split(separator: "<ts:origins>", maxSplits: 1).last,
         let name = origin.split(separator: "contract=\"", maxSplits: 1).last?.prefix(while: {
           $0 != "\""

@@ -5,7 +5,7 @@ internal import Testing
 
 @testable import TokenScriptRepo
 
-/// The demo as `awd serve` makes it and suggests to try it.
+/// Tests of the demo that `awd serve` makes, and of the requests that it suggests.
 @Suite(.ownThreads) struct DemoServeTests {
   private func start(_ fixture: CommandsFixture) throws -> (process: Process, output: Pipe) {
     let process = Process()
@@ -31,8 +31,8 @@ internal import Testing
     let isDone = Once()
     defer { isDone.set() }
     var text = ""
-    // The last one is told by what it asks for.
-    // Should it suggest nothing, its end ends the test.
+    // The last suggestion is recognized by its path.
+    // If there is no suggestion, the end of the output ends the test.
     DispatchQueue.global().asyncAfter(deadline: .now() + 120) { [pid = process.processIdentifier] in
       if !isDone.isSet { kill(pid, SIGKILL) }
     }
@@ -53,8 +53,8 @@ internal import Testing
     #expect(codes == ["200", "304", "300", "200", "404", "200"])
   }
 
-  /// The process is killed as soon as something of the keys or the repository is there: then there
-  /// is the whole demo or none, and the next start makes it.
+  /// Kills the process as soon as a part of the keys or the repository is there. Then there is the whole demo or none,
+  /// and the next start makes it.
   @Test(arguments: ["demo-keys", "repository"], 0..<5)
   func aCrashLeavesNothingHalfMade(_ name: String, _ round: Int) throws {
     let fixture = try CommandsFixture()

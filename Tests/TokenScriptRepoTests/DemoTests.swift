@@ -8,7 +8,7 @@ internal import Time
 @testable import TokenScriptRepo
 
 @Suite(.ownThreads) struct DemoTests {
-  private let now = Timestamp.now().seconds
+  private let now = Timestamp(seconds: Timestamp.now().seconds)
 
   /// A folder without a repository.
   private func emptyFixture() throws -> CommandsFixture {
@@ -40,11 +40,11 @@ internal import Time
       let attributes = try FileManager.default.attributesOfItem(atPath: "\(fixture.folder)/\(path)")
       #expect(attributes[.posixPermissions] as? Int == 0o600)
     }
-    try demo.make(now: now + 1, log: Log(level: .error))
+    try demo.make(now: now + .seconds(1), log: Log(level: .error))
     #expect(try contents(fixture) == made)
-    // What somebody takes out or puts in stays so.
+    // Files that the operator removed or added stay so.
     try FileManager.default.removeItem(atPath: "\(fixture.root)/\(DemoFile.all[0].path)")
-    try demo.make(now: now + 1, log: Log(level: .error))
+    try demo.make(now: now + .seconds(1), log: Log(level: .error))
     #expect(try contents(fixture).count == made.count - 1)
   }
 
@@ -75,7 +75,7 @@ internal import Time
     #expect(rows.count == DemoFile.all.count)
     for row in rows {
       #expect(row["state"] as? String == "served")
-      #expect(row["time"] as? String == "\(Timestamp(seconds: now))")
+      #expect(row["time"] as? String == now.description)
       let warnings = try #require(row["warnings"] as? [String])
       #expect(warnings.allSatisfy { $0.hasPrefix("the signer is not trusted") }, "\(warnings)")
     }
@@ -83,7 +83,7 @@ internal import Time
     #expect(rows.contains { ($0["size"] as? Int ?? 0) > 32_000 })
   }
 
-  /// The published schemas, in a folder as `schemas` in [tokenscript] names it.
+  /// Returns the folder of the published schemas, in the layout of `schemas` in [tokenscript].
   @Test(.enabled(if: ProcessInfo.processInfo.environment["AWD_SCHEMAS"] != nil))
   func everyFileIsWhatItsSchemaAllows() async throws {
     let schemas = try #require(ProcessInfo.processInfo.environment["AWD_SCHEMAS"])

@@ -4,12 +4,12 @@ internal import Observability
 internal import Synchronization
 internal import TestSupport
 internal import Testing
+internal import Threading
 internal import XMLSecurity
 
 @testable import TokenScriptRepo
 
-/// Files that somebody made to harm: each becomes a refused row and a line of the log, and that is
-/// all that becomes of it.
+/// Tests of hostile files: each becomes a refused row and a line of the log, and does no harm.
 @Suite(.ownThreads) struct HostileFilesTests {
   private let fixture: RepositoryFixture
   private let good: [UInt8]
@@ -20,7 +20,7 @@ internal import XMLSecurity
     try fixture.write("good.tsml", bytes: good)
   }
 
-  /// Indexes what is there, and sees that these files are refused and the good one is served.
+  /// Makes the index, and checks that these files are refused and the good one is served.
   private func expectRefusal(of paths: Set<String>, because reasons: [String]? = nil) async throws {
     let logPath = "\(fixture.folder)/log"
     let descriptor = open(logPath, O_CREAT | O_WRONLY | O_APPEND, 0o644)
@@ -78,7 +78,7 @@ internal import XMLSecurity
       "zero": Array(text.utf8).replacing(Array("Coin".utf8), with: [0]),
     ]
     for (name, bytes) in files { try fixture.write("\(name).tsml", bytes: bytes) }
-    // In a place of its own, for every file must be refused for its own sake.
+    // Each file is alone in its folder, so that it is refused for its own fault.
     try await expectRefusal(
       of: Set(files.keys.map { "\($0).tsml" }),
       because: [
@@ -108,9 +108,9 @@ internal import XMLSecurity
     try await expectRefusal(of: ["foreign.tsml"], because: ["key can't be used"])
   }
 
-  // MARK: What xmlsec1 accepts
+  // MARK: Files that xmlsec1 accepts
 
-  /// How a file is signed that the repository must refuse although xmlsec1 does not.
+  /// A way to sign a file that the repository must refuse although xmlsec1 accepts it.
   enum Trick: CaseIterable {
     case xpath, xslt, envelopedProperties, sha1, hmac, weakKey, part
   }
@@ -127,13 +127,13 @@ internal import XMLSecurity
     try signed.write(toFile: file, atomically: true, encoding: .utf8)
     let verified = try run("xmlsec1", ["--verify"] + key.options(trick) + [file])
     #expect(verified.status == 0, "\(verified.output)")
-    // The key by which the repository verifies stands in the file.
+    // The repository verifies with the key in the file.
     signed = signed.replacing("<ds:KeyName/>", with: key.certificate)
     try fixture.write("trick.tsml", signed)
     try await expectRefusal(of: ["trick.tsml"], because: ["signature"])
   }
 
-  /// The same way without a trick is served, so that it is the trick that is refused.
+  /// A file that is signed the same way without a trick is served, so the trick is the reason for the refusal.
   @Test func whatXmlsec1SignsIsServed() async throws {
     let key = try Key(bits: 2048, in: fixture.folder)
     let signed = try key.sign(Self.template(nil), nil)
@@ -200,7 +200,7 @@ internal import XMLSecurity
       .replacing("</ts:token>", with: element + "</ts:token>")
   }
 
-  /// An RSA key in files, as xmlsec1 takes it.
+  /// An RSA key in files, in the form that xmlsec1 reads.
   private struct Key {
     let folder: String
     /// X509Data with the certificate.
@@ -224,7 +224,7 @@ internal import XMLSecurity
       try key.output.write(toFile: "\(folder)/public.pem", atomically: true, encoding: .utf8)
     }
 
-    /// Where the key of an HMAC is meant to be the signer's public key, everybody has it.
+    /// A signature by HMAC with the signer's public key, which everybody has.
     func options(_ trick: Trick?, toSign: Bool = false) -> [String] {
       let key =
         trick == .hmac
@@ -250,16 +250,16 @@ internal import XMLSecurity
     }
   }
 
-  // MARK: While it is read, and many
+  // MARK: Changing files, and many files
 
   @Test func aFileThatGrowsWhileItIsReadIsReadWholeOrNotAtAll() async throws {
     let path = "\(fixture.root)/growing.tsml"
     let isOver = Flag()
     let writer = Task {
-      try await WorkerThreads.run {
+      try await ThreadPool(named: "child").run {
         let descriptor = open(path, O_CREAT | O_WRONLY | O_APPEND, 0o644)
         defer { close(descriptor) }
-        // Within a page: the file grows page by page, and shows a part of what crosses from one to the next.
+        // Pieces fit into pages, because the file grows page by page, and would show a part of a piece across two.
         let piece = [UInt8](repeating: 0x78, count: 1024)
         var size = 0
         while !isOver.isSet {
@@ -274,7 +274,7 @@ internal import XMLSecurity
     let folder = try RepositoryFolder(fixture.root)
     let place = RepositoryPath("growing.tsml")
     for _ in 0..<300 {
-      // What is read in between is the file of one moment: as many pieces as it had then.
+      // A reading meanwhile has the bytes of one moment: a whole number of pieces.
       guard let contents = try? folder.read(.init(path: place, location: place)) else { continue }
       #expect(contents.bytes.count % 1024 == 0)
       #expect(contents.bytes.allSatisfy { $0 == 0x78 })
@@ -308,7 +308,7 @@ internal import XMLSecurity
   }
 }
 
-/// Runs a command, and gives what it says.
+/// Runs a command, and returns its output.
 private func run(_ command: String, _ arguments: [String]) throws -> (status: Int32, output: String)
 {
   let process = Process()

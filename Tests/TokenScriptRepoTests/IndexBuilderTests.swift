@@ -2,11 +2,13 @@ internal import Cryptography
 internal import HTTPProtocol
 internal import TestSupport
 internal import Testing
+internal import Time
+internal import TokenScriptReading
 
 @testable import TokenScriptRepo
 
 @Suite(.ownThreads) struct IndexBuilderTests {
-  private static let now: Int64 = 1_700_000_000
+  private static let now = Timestamp(seconds: 1_700_000_000)
   private let schema: SchemaVersion
   private let contract: EthereumAddress
 
@@ -15,7 +17,7 @@ internal import Testing
     contract = try #require(EthereumAddress(alice))
   }
 
-  /// A file whose bytes are its content's text.
+  /// Makes a file with a text as its bytes.
   private func file(
     _ path: String, _ content: String, signer: TokenScriptFile.Signer? = nil, trusted: Bool = false,
     modified: Int64 = 1_600_000_000, origins: Bool = true
@@ -30,25 +32,26 @@ internal import Testing
     if trusted { meaning.trust = .passed }
     let bytes = Array(content.utf8)
     return RepositoryFile(
-      path: RepositoryPath(path), digest: SHA256.hash(bytes).bytes,
-      content: Content(Bytes(bytes), digest: SHA256.hash(bytes).bytes),
-      size: bytes.count, modified: modified, reading: .success(meaning))
+      path: RepositoryPath(path), digest: SHA256.hash(bytes),
+      content: Content(Bytes(bytes), digest: SHA256.hash(bytes)),
+      size: bytes.count, modified: Timestamp(seconds: modified), reading: .success(meaning))
   }
 
   private func signer(
     _ key: String, _ name: String? = nil, at time: Int64? = nil
   ) -> TokenScriptFile.Signer {
-    TokenScriptFile.Signer(commonName: name, key: key, kind: "P-256", time: time)
+    TokenScriptFile.Signer(
+      commonName: name, key: key, kind: "P-256", time: time.map { Timestamp(seconds: $0) })
   }
 
   private func states(
     _ files: [RepositoryFile], choice: RepositoryRules.Choice = .ask,
-    sightings: [IndexBuilder.Sighting: Int64] = [:]
+    sightings: [IndexBuilder.Sighting: Timestamp] = [:]
   ) -> [String: String] {
     var rules = RepositoryRules()
     rules.choice = choice
     var builder = IndexBuilder(
-      rules: rules, fields: AnswerFields(dependsOnClient: false), now: Self.now,
+      rules: rules, headers: ResponseHeaders(dependsOnClient: false), now: Self.now,
       sightings: sightings)
     let index = builder.build(files.sorted { $0.path < $1.path }, generation: 1)
     return Dictionary(
@@ -113,13 +116,13 @@ internal import Testing
 
   @Test func rowsTellWhatAFileSays() throws {
     var builder = IndexBuilder(
-      rules: RepositoryRules(), fields: AnswerFields(dependsOnClient: false), now: Self.now,
+      rules: RepositoryRules(), headers: ResponseHeaders(dependsOnClient: false), now: Self.now,
       sightings: [:])
     let index = builder.build(
       [
-        file("a", "1", signer: signer("1", "x", at: Self.now + 5)),
+        file("a", "1", signer: signer("1", "x", at: Self.now.seconds + 5)),
         RepositoryFile(
-          path: RepositoryPath("b"), reading: .failure(Refusal(reason: "no", detail: "secret"))),
+          path: RepositoryPath("b"), reading: .failure(FileRefusal(reason: "no", detail: "secret"))),
         file("c.tsml.gone", "3"),
       ], generation: 7)
     #expect(index.rows.map(\.state.words) == ["served", "refused because no", "gone"])
@@ -131,28 +134,28 @@ internal import Testing
     #expect(row.warnings.contains("it was signed in the future"))
     #expect(index.counts == [.served: 1, .refused: 1, .gone: 1])
     #expect(index.summary.hasPrefix("index 7: 3 files (1 served, 1 refused, 1 gone), 1 contracts"))
-    // In the future counts as absent.
+    // A signing time in the future counts as absent.
     let candidate = try #require(
       index.edition(of: ContractKey(contract), schema)?.candidates.first)
-    #expect(candidate.modified == 1_600_000_000)
+    #expect(candidate.modified == Timestamp(seconds: 1_600_000_000))
   }
 
   @Test func sightingsAreRememberedOncePerBytes() throws {
-    let digest = SHA256.hash(Array("1".utf8)).bytes
+    let digest = SHA256.hash(Array("1".utf8))
     let sighting = IndexBuilder.Sighting(schema: schema, contract: contract, digest: digest)
-    func build(_ known: [IndexBuilder.Sighting: Int64], _ modified: Int64) -> IndexBuilder {
+    func build(_ known: [IndexBuilder.Sighting: Timestamp], _ modified: Int64) -> IndexBuilder {
       var builder = IndexBuilder(
-        rules: RepositoryRules(), fields: AnswerFields(dependsOnClient: false), now: Self.now,
+        rules: RepositoryRules(), headers: ResponseHeaders(dependsOnClient: false), now: Self.now,
         sightings: known)
       _ = builder.build([file("a", "1", modified: modified)], generation: 1)
       return builder
     }
-    #expect(build([:], 1_600_000_000).newSightings == [sighting: 1_600_000_000])
-    #expect(build([:], Self.now + 1).newSightings == [sighting: Self.now])
-    #expect(build([:], -1).newSightings == [sighting: 0])
-    let known = build([sighting: 5], 1_600_000_000)
+    #expect(build([:], 1_600_000_000).newSightings == [sighting: Timestamp(seconds: 1_600_000_000)])
+    #expect(build([:], Self.now.seconds + 1).newSightings == [sighting: Self.now])
+    #expect(build([:], -1).newSightings == [sighting: Timestamp(seconds: 0)])
+    let known = build([sighting: Timestamp(seconds: 5)], 1_600_000_000)
     #expect(known.newSightings.isEmpty)
-    #expect(known.sightings == [sighting: 5])
+    #expect(known.sightings == [sighting: Timestamp(seconds: 5)])
   }
 
   @Test(arguments: [
@@ -161,7 +164,7 @@ internal import Testing
   func aFindingRefusesWarnsOrCountsForNothing(
     check: RepositoryRules.Check, isRefused: Bool, isWarned: Bool
   ) {
-    let failure = TokenScriptFile.Finding.failed(Refusal(reason: "r", detail: "d"))
+    let failure = TokenScriptFile.Finding.failed(FileRefusal(reason: "r", detail: "d"))
     var rules = RepositoryRules()
     rules.signature = .off
     rules.trust = .off
@@ -178,7 +181,7 @@ internal import Testing
     rules.signature = .warn
     rules.trust = .require
     var file = TokenScriptFile(schema: schema, root: "token")
-    file.signature = .failed(Refusal(reason: "r", detail: ""))
+    file.signature = .failed(FileRefusal(reason: "r", detail: ""))
     #expect(rules.judge(file).refusal != nil)
   }
 }

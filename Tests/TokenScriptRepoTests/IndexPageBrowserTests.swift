@@ -2,24 +2,26 @@ internal import Foundation
 internal import ServiceKit
 internal import TestSupport
 internal import Testing
+internal import Time
+internal import TokenScriptReading
 
 @testable import TokenScriptRepo
 
-/// Whether there is a browser where ``CommandsFixture`` looks for programs.
+/// Whether ``CommandsFixture`` finds a browser.
 private let hasBrowser = ["/usr/bin", "/bin"].contains {
   FileManager.default.isExecutableFile(atPath: "\($0)/chromium")
 }
 
-/// The page at `/` as a browser sees it.
+/// Tests of the page at `/` in a browser.
 @Suite(.ownThreads, .enabled(if: hasBrowser))
 struct IndexPageBrowserTests {
-  /// The document after scripts have run, where any may.
+  /// Returns the document after its scripts have run, if they may.
   private func dump(_ url: String, in fixture: CommandsFixture) throws -> String {
     let result = try fixture.spawn(
       "timeout",
       [
         "300", "chromium", "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run",
-        // A container's /dev/shm may be too small.
+        // The /dev/shm of a container may be too small.
         "--disable-dev-shm-usage",
         "--disable-background-networking", "--user-data-dir=\(fixture.folder)/chromium",
         "--dump-dom", url,
@@ -60,18 +62,19 @@ struct IndexPageBrowserTests {
     #expect(found.contains(">first.tsml<") && !found.contains(">second.tsml<"))
   }
 
-  /// The document in a frame as wide as a phone; the script around it, which is there before, measures.
+  /// Puts the document into a frame as wide as a phone, with a script around it that measures.
   @Test(arguments: [320, 400, 1_200])
   func nothingSticksOutOfTheWindow(_ width: Int) throws {
     let fixture = try CommandsFixture()
     let long = String(repeating: "long", count: 50)
     var row = IndexRow(path: RepositoryPath("\(long)/\(long).tsml"), state: .served)
     row.name = long
-    row.signer = TokenScriptFile.Signer(commonName: long, key: long, kind: "P-256", time: 0)
-    row.time = 0
+    row.signer = TokenScriptFile.Signer(
+      commonName: long, key: long, kind: "P-256", time: Timestamp(seconds: 0))
+    row.time = Timestamp(seconds: 0)
     row.warnings = [long]
     var refused = row
-    refused.state = .refused(Refusal(reason: long, detail: ""))
+    refused.state = .refused(FileRefusal(reason: long, detail: ""))
     var shadowed = row
     shadowed.state = .shadowed(by: row.path)
     let index = ContractIndex(

@@ -3,10 +3,12 @@ internal import Foundation
 internal import HTTPProtocol
 internal import TestSupport
 internal import Testing
+internal import Time
+internal import TokenScriptReading
 
 @testable import TokenScriptRepo
 
-/// The page at `/` for people.
+/// Tests of the page at `/`.
 @Suite(.ownThreads) struct IndexPageTests {
   private static let hostile = "\"><script>alert('x')</script>&"
   private static let key = String(repeating: "0123456789abcdef", count: 4)
@@ -19,10 +21,10 @@ internal import Testing
     row.contract = contract.flatMap { EthereumAddress($0) }
     row.name = name
     row.schema = SchemaVersion("2020/06")
-    row.time = 1_795_301_108
+    row.time = Timestamp(seconds: 1_795_301_108)
     row.signer = TokenScriptFile.Signer(
       commonName: signer, key: Self.key, kind: "P-256", time: row.time)
-    row.digest = SHA256.hash([]).bytes
+    row.digest = SHA256.hash([])
     return row
   }
 
@@ -37,13 +39,13 @@ internal import Testing
     return index([
       warned,
       row("old.tsml", .shadowed(by: RepositoryPath("dai.tsml")), signer: "Rival"),
-      row("broken.tsml", .refused(Refusal(reason: "not XML", detail: "s3cret")), contract: nil),
+      row("broken.tsml", .refused(FileRefusal(reason: "not XML", detail: "s3cret")), contract: nil),
       row("empty.tsml", .servesNothing, contract: nil),
       row("usdc.tsml.gone", .gone, contract: bob, name: "USDC"),
     ])
   }
 
-  /// The paths on a page, in order.
+  /// Returns the paths on a page, in order.
   private func paths(_ page: IndexPage) -> [String] {
     (page.refused + page.others).map(\.path.text)
   }
@@ -52,7 +54,7 @@ internal import Testing
     var row = row(
       "a/\(Self.hostile).tsml", name: Self.hostile, signer: Self.hostile)
     row.warnings = [Self.hostile]
-    let refusal = IndexRow.State.refused(Refusal(reason: Self.hostile, detail: ""))
+    let refusal = IndexRow.State.refused(FileRefusal(reason: Self.hostile, detail: ""))
     var refused = row
     refused.state = refusal
     let html = IndexPage(index([row, refused]), query: Self.hostile.lowercased()).html
@@ -73,7 +75,7 @@ internal import Testing
     #expect(html.contains("chains 1, 137"))
     #expect(
       html.contains("<time datetime=\"2026-11-21T22:45:08.000Z\">2026-11-21 22:45 UTC</time>"))
-    // Only what is served has a link.
+    // Only served files have a link.
     let links = html.split(separator: "href=\"/2020/06/").dropFirst()
     #expect(links.map { $0.prefix(42).lowercased() } == [alice])
   }
@@ -93,7 +95,9 @@ internal import Testing
 
   @Test func eachPageHasItsRows() {
     let rows = (0..<1_201).map { number in
-      row("\(number).tsml", number == 1_200 ? .refused(Refusal(reason: "x", detail: "")) : .served)
+      row(
+        "\(number).tsml", number == 1_200 ? .refused(FileRefusal(reason: "x", detail: "")) : .served
+      )
     }
     let index = index(rows)
     #expect(IndexPage(index).pages == 3)
@@ -130,7 +134,7 @@ internal import Testing
     #expect(try await server.get("/?q=%zz").status == .badRequest)
     #expect(try await server.get("/?page=x").status == .ok)
     #expect(try await server.get("/?format=json")[.contentType]?.contains("json") == true)
-    // Each link leads to the file of its row, of several signers too.
+    // Each link leads to the file of its row, also among several signers.
     let links = try await server.get("/").text.matches(of: /href="(\/2019[^"]*)"/).map { "\($0.1)" }
     #expect(links.count == 2)
     for link in links {

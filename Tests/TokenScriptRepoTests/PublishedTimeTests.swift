@@ -6,7 +6,7 @@ internal import Threading
 
 @testable import TokenScriptRepo
 
-/// `modified = "published"`: the time is not before the file became the answer at the URL.
+/// Tests of `modified = "published"`: the time is not before the URL began to give the file.
 @Suite(.ownThreads) struct PublishedTimeTests {
   private let fixture: RepositoryFixture
   private let store: Store
@@ -41,21 +41,21 @@ internal import Threading
     try write("a.tsml", at: 1_550_000_000)
     let first = try await server()
     #expect(try await time(first) == HTTPDate(1_600_000_100).text)
-    // A wallet downloads it, and later another file takes its place that was signed before.
+    // A wallet downloads it, and later a file with an earlier signing time takes its place.
     set(1_600_000_500)
     try write("a.tsml", "2019/05", "second", at: 1_550_000_001)
     try await first.service.reload()
     #expect(try await time(first) == HTTPDate(1_600_000_500).text)
     let stale = ["If-Modified-Since": HTTPDate(1_600_000_400).text]
     #expect(try await first.get("/2019/05/\(alice)", stale).status == .ok)
-    // Nothing changes: neither by looking again nor by starting anew.
+    // Neither another scan nor a restart changes the time.
     set(1_600_000_900)
     try await first.service.reload()
     #expect(try await time(first) == HTTPDate(1_600_000_500).text)
     let again = try await server()
     #expect(try await time(again) == HTTPDate(1_600_000_500).text)
     #expect(try await time(again, "/\(alice)") == HTTPDate(1_600_000_500).text)
-    // The signing time counts where it is later.
+    // The signing time counts if it is later.
     set(1_600_002_000)
     try write("a.tsml", "2019/05", "third", at: 1_600_001_999)
     set(1_600_001_000)
@@ -77,12 +77,12 @@ internal import Threading
     set(1_600_000_300)
     try await server.service.reload()
     #expect(try await time(server) == HTTPDate(1_600_000_300).text)
-    // A choice in between is another answer.
+    // A list of choices in between is another response.
     set(1_600_000_400)
     try write("b.tsml", "2019/05", "rival", by: Signers.rival, at: 1_560_000_000)
     try await server.service.reload()
     #expect(try await server.get("/\(alice)").status == .multipleChoices)
-    // But at the signer's own URL, the file has been the answer all the while.
+    // But the signer's own URL has given the file all the while.
     #expect(
       try await time(server, "/2019/05/\(alice)?signer=shop.example")
         == HTTPDate(1_600_000_300).text)
@@ -105,19 +105,19 @@ internal import Threading
     try await server.service.reload()
     #expect(try await time(server, "/\(alice)") == HTTPDate(1_600_000_200).text)
     #expect(try await time(server, "/2019/05/\(alice)") == HTTPDate(1_600_000_100).text)
-    // A version that is not the answer changes nothing for the one that is.
+    // A change of another version does not matter to the bare address.
     set(1_600_000_300)
     try write("a.tsml", "2019/05", "second", at: 1_550_000_000)
     try await server.service.reload()
     #expect(try await time(server, "/\(alice)") == HTTPDate(1_600_000_200).text)
     #expect(try await time(server, "/2019/05/\(alice)") == HTTPDate(1_600_000_300).text)
-    // The answer of before is the answer again, and newer than what wallets have got meanwhile.
+    // The earlier response is back, and must be newer than the one that wallets got meanwhile.
     set(1_600_000_400)
     try fixture.remove("b.tsml")
     try await server.service.reload()
     #expect(try await time(server, "/\(alice)") == HTTPDate(1_600_000_400).text)
     #expect(try await time(server, "/2019/05/\(alice)") == HTTPDate(1_600_000_300).text)
-    // As another choice by the configuration is.
+    // The same holds for another default version.
     set(1_600_000_500)
     let other = try await self.server("default_namespace = \"2019/05\"")
     #expect(try await time(other, "/\(alice)") == HTTPDate(1_600_000_500).text)

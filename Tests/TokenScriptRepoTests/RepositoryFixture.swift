@@ -12,7 +12,7 @@ internal import Time
 
 @testable import TokenScriptRepo
 
-/// A repository in a folder of its own, which goes with it, and a service over it.
+/// A repository in a temporary folder, which is removed with the fixture, and services over it.
 final class RepositoryFixture: Sendable {
   let folder: String
   let time = Lock<Int64>(1_700_000_000)
@@ -29,7 +29,7 @@ final class RepositoryFixture: Sendable {
 
   deinit { try? FileManager.default.removeItem(atPath: folder) }
 
-  /// Writes a file, folders and all; its time is `modified`, in seconds since 1970.
+  /// Writes a file and the folders above it, with a time in seconds since 1970.
   func write(_ path: String, _ text: String, modified: Int64 = 1_600_000_000) throws {
     try write(path, bytes: Array(text.utf8), modified: modified)
   }
@@ -66,14 +66,14 @@ final class RepositoryFixture: Sendable {
       .file("\(folder)/awd.sqlite3"), migrations: TokenScriptService.migrations)
   }
 
-  /// The section with the repository's path and what else is given.
+  /// Makes the section with the repository's path and further settings.
   func section(_ toml: String = "") throws -> ConfigurationSection {
     let text = "[tokenscript]\nrepository = \"\(root)\"\n\(toml)\n"
     let document = try ConfigurationDocument(parsing: Array(text.utf8), file: "/test.toml")
     return ConfigurationReader(document).section("tokenscript")
   }
 
-  /// The service as the program makes it.
+  /// Makes the service as the program does.
   func server(
     _ toml: String = "", store: Store? = nil, publicURL: String? = nil,
     log: Log = Log(level: .error)
@@ -124,7 +124,7 @@ extension Response {
   subscript(_ name: FieldName) -> String? { fields.first(name) }
 }
 
-/// A TokenScript as text.
+/// Returns a TokenScript as text.
 func tokenScript(
   _ schema: String = "2019/05", root: String = "token",
   contracts: [(name: String, addresses: [(network: String, address: String)])],
@@ -145,7 +145,7 @@ func tokenScript(
   return text + "</ts:origins></ts:\(root)>"
 }
 
-/// A TokenScript with one contract, its origin.
+/// Returns a TokenScript with one contract, its origin.
 func tokenScript(_ schema: String = "2019/05", for address: String, note: String = "") -> String {
   tokenScript(
     schema, contracts: [("Coin", [("1", address)])], origins: ["Coin"], note: note)

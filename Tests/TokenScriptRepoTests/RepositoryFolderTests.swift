@@ -2,6 +2,7 @@ internal import FoundationEssentials
 internal import Glibc
 internal import SystemCalls
 internal import Testing
+internal import Time
 
 @testable import TokenScriptRepo
 
@@ -75,7 +76,7 @@ struct RepositoryFolderTests {
     let listing = try RepositoryFolder(fixture.root).list()
     #expect(listing.entries.map(\.path.text) == ["folder.tsml/a.tsml"])
     #expect(listing.problems.map(\.path.text) == ["pipe.tsml"])
-    // Even one that took a file's place after the listing.
+    // A link is not followed even if it took a file's place after the listing.
     let pipe = RepositoryPath("pipe.tsml")
     #expect(throws: RepositoryFolder.Problem.self) {
       try RepositoryFolder(fixture.root).read(.init(path: pipe, location: pipe))
@@ -107,7 +108,7 @@ struct RepositoryFolderTests {
     #expect(try folder.read(entries[0]).bytes.count == 8)
     #expect(throws: RepositoryFolder.Problem.self) { try folder.read(entries[1]) }
     #expect(try folder.read(entries[2]).bytes.isEmpty)
-    // A file that claims to be larger than any memory.
+    // The size of this file is larger than any memory.
     try #require(truncate("\(fixture.root)/b.tsml", 1 << 40) == 0)
     #expect(throws: RepositoryFolder.Problem.self) { try folder.read(entries[1]) }
   }
@@ -116,7 +117,7 @@ struct RepositoryFolderTests {
     try fixture.write("a.tsml", "<a/>", modified: 1_234_567_890)
     let folder = try RepositoryFolder(fixture.root)
     let entry = try #require(try folder.list().entries.first)
-    #expect(try folder.read(entry).modified == 1_234_567_890)
+    #expect(try folder.read(entry).modified == Timestamp(seconds: 1_234_567_890))
   }
 
   @Test func aMissingRootIsToldAndAMissingFileToo() throws {

@@ -1,5 +1,6 @@
 internal import Cryptography
 internal import Testing
+internal import TokenScriptReading
 
 @testable import TokenScriptRepo
 

@@ -20,7 +20,7 @@ internal import Testing
     #expect(!isOver(398))
     #expect(isOver(399))
     #expect(!isOver(5_000))
-    // One change after another.
+    // Changes follow each other.
     for step in 0..<19 { period.change(at: start + .milliseconds(100 * step)) }
     #expect(!isOver(1_999))
     period.change(at: start + .milliseconds(1_999))
@@ -33,7 +33,7 @@ internal import Testing
     let server = try await fixture.server("signature = \"off\"")
     let task = Task { try await server.service.run() }
     func becomes(_ path: String, _ status: Status, _ text: String = "") async throws {
-      // Waits as long as it takes on a busy machine; a minute means never.
+      // A minute is enough on the busiest machine.
       for _ in 0..<1_200 {
         let response = try await server.get(path)
         if response.status == status, response.text.contains(text) { return }
@@ -49,7 +49,7 @@ internal import Testing
     try await becomes("/\(alice)", .gone)
     try fixture.remove("new")
     try await becomes("/\(bob)", .notFound)
-    // Another folder in the root's place.
+    // Another folder takes the root's place.
     try fixture.write("../other/c.tsml", tokenScript(for: bob, note: "other"))
     #expect(rename(fixture.root, fixture.folder + "/away") == 0)
     #expect(rename(fixture.folder + "/other", fixture.root) == 0)

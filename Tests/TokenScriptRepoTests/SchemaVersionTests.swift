@@ -1,4 +1,5 @@
 internal import Testing
+internal import TokenScriptReading
 
 @testable import TokenScriptRepo
 
@@ -35,9 +36,10 @@ struct SchemaVersionTests {
   }
 
   @Test func segmentsAreReadAsTheyStand() {
-    #expect(SchemaVersion(year: "2019".utf8, month: "05".utf8)?.path == "2019/05")
-    #expect(SchemaVersion(year: "2019".utf8, month: "5".utf8) == nil)
-    #expect(SchemaVersion(year: "019".utf8, month: "05".utf8) == nil)
-    #expect(SchemaVersion(year: "0x19".utf8, month: "05".utf8) == nil)
+    #expect(
+      SchemaVersion(year: Array("2019".utf8)[...], month: Array("05".utf8)[...])?.path == "2019/05")
+    #expect(SchemaVersion(year: Array("2019".utf8)[...], month: Array("5".utf8)[...]) == nil)
+    #expect(SchemaVersion(year: Array("019".utf8)[...], month: Array("05".utf8)[...]) == nil)
+    #expect(SchemaVersion(year: Array("0x19".utf8)[...], month: Array("05".utf8)[...]) == nil)
   }
 }

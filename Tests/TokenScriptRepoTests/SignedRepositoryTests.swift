@@ -9,7 +9,7 @@ internal import XMLSecurity
 
 @testable import TokenScriptRepo
 
-/// Requests to a repository whose files are signed, by the default checks.
+/// Tests of requests to a repository of signed files, with the default checks.
 @Suite(.ownThreads) struct SignedRepositoryTests {
   let fixture: RepositoryFixture
 
@@ -29,7 +29,7 @@ internal import XMLSecurity
     let tolerant = try await fixture.server("signature = \"warn\"")
     #expect(try await tolerant.get("/2019/06/\(alice)").status == .ok)
     #expect(try await tolerant.get("/2019/07/\(alice)").status == .ok)
-    // The verdicts of one setting are not another's.
+    // A verdict under one setting does not count under another.
     let strict = try await fixture.server()
     #expect(try await strict.get("/2019/06/\(alice)").status == .notFound)
   }
@@ -44,7 +44,7 @@ internal import XMLSecurity
     let server = try await fixture.server(store: store)
     #expect(try await server.get("/\(alice)")[.lastModified] == HTTPDate(1_550_000_000).text)
     #expect(try await server.get("/\(bob)")[.lastModified] == HTTPDate(1_690_000_000).text)
-    // By a clock that has not come so far, it counts as absent; and when it has, it counts.
+    // The signing time counts as absent until the clock reaches it.
     let other = try RepositoryFixture()
     other.time.withLock { $0 = 1_680_000_000 }
     try other.write(
@@ -162,10 +162,10 @@ internal import XMLSecurity
     #expect(try await server.get("/\(alice)").text.contains("<!--issuer-->"))
     #expect(
       try await server.get("/\(alice)?signer=rival.example").text.contains("<!--rival-->"))
-    // Without the issuer's file the wallet is asked.
+    // Without the issuer's file the wallet gets the list.
     #expect(try await server.get("/\(bob)").status == .multipleChoices)
     #expect(try await fixture.server(deployers).get("/\(alice)").status == .multipleChoices)
-    // A chain is what other signers need.
+    // Other signers need a chain.
     let trusting = try await fixture.server("trust = \"require\"\n" + deployers)
     #expect(try await trusting.get("/\(alice)").text.contains("<!--issuer-->"))
     #expect(try await trusting.get("/\(bob)").status == .notFound)
@@ -183,7 +183,7 @@ internal import XMLSecurity
     let setting = "trust = \"require\"\nroots = \"\(roots)\""
     let server = try await fixture.server(setting)
     #expect(try await server.get("/\(alice)").text.contains("<!--shop-->"))
-    // Other roots make what was found out under the old ones void.
+    // Other roots void the readings under the old ones.
     try Data(Signers.rival.key.certificatePEM).write(to: URL(filePath: roots))
     try await server.service.reload()
     #expect(try await server.get("/\(alice)").text.contains("<!--rival-->"))
@@ -241,13 +241,13 @@ internal import XMLSecurity
     }
     let store = try await fixture.store()
     _ = try await fixture.server(store: store)
-    // What the store says is believed: a verdict that no check would give shows that none was made.
+    // A stored verdict that no check would give shows that no check was made.
     try await store.write { transaction in
       try transaction.execute("UPDATE tokenscript_files SET signer = 'remembered.example'")
     }
     let server = try await fixture.server(store: store)
     #expect(try await server.get("/\(alice)?signer=remembered.example").status == .ok)
-    // But not under other rules.
+    // Under other rules the checks are made again.
     let other = try await fixture.server("trust = \"off\"", store: store)
     #expect(try await other.get("/\(alice)?signer=remembered.example").status == .notFound)
     #expect(try await other.get("/\(alice)?signer=shop.example").status == .ok)
@@ -290,7 +290,7 @@ internal import XMLSecurity
       #expect(page.text.contains("a/&lt;b&gt;.tsml"))
       #expect(!page.text.contains("<b>"))
     }
-    // A new index is a new table.
+    // A new index gives a new table.
     try fixture.remove("broken.tsml")
     try await server.service.reload()
     #expect(try await !server.get("/").text.contains("broken.tsml"))
@@ -319,7 +319,7 @@ internal import XMLSecurity
       ])
     #expect(try await places(alice, "137") == ["https://repo.example/2020/06/\(address)"])
     #expect(try await places(alice, "5").isEmpty)
-    // Merely used, so not served.
+    // The file merely uses this contract, and is not served for it.
     #expect(try await places(bob, "1").isEmpty)
     for path in [
       "/tokenscript/0x12/chain/1/script-uri", "/tokenscript/\(alice)/chain/x/script-uri",

@@ -1,6 +1,7 @@
+internal import Time
 internal import XMLSecurity
 
-/// Keys that tests sign with, made once.
+/// The signers of the tests, whose keys are made once.
 enum Signers {
   static let shop = Signer(.p256, "shop.example")
   static let rival = Signer(.p256, "rival.example")
@@ -14,9 +15,10 @@ struct Signer: Sendable {
   let key: DevelopmentKey
   let isBare: Bool
 
-  init(_ kind: SigningKey.Kind, _ commonName: String, isBare: Bool = false) {
+  init(_ kind: PublicKey.Kind, _ commonName: String, isBare: Bool = false) {
     do {
-      key = try DevelopmentKey(kind, commonName: commonName, notBefore: 1_500_000_000)
+      key = try DevelopmentKey(
+        kind, commonName: commonName, notBefore: Timestamp(seconds: 1_500_000_000))
     } catch { preconditionFailure("no key: \(error)") }
     self.isBare = isBare
   }
@@ -25,7 +27,7 @@ struct Signer: Sendable {
     let writer = try SignatureWriter(
       key: PrivateKey(pem: key.keyPEM),
       certificates: isBare ? [] : Certificate.certificates(pem: key.certificatePEM))
-    return try writer.sign(Array(text.utf8), at: time)
+    return try writer.sign(Array(text.utf8), at: Timestamp(seconds: time))
   }
 
   /// The key identifier.

@@ -7,7 +7,7 @@ internal import Testing
 
 @testable import TokenScriptRepo
 
-/// Indexes are swapped whole, whatever happens meanwhile.
+/// Tests that an index is replaced as a whole under concurrent requests.
 struct SwapTests {
   private let fixture: RepositoryFixture
 
@@ -19,7 +19,7 @@ struct SwapTests {
     func set() { value.store(true, ordering: .releasing) }
   }
 
-  /// Two files in one folder, which a link leads to that is turned to the next generation's.
+  /// Writes two files into a new folder, and makes the root's link lead there.
   private func write(_ generation: Int) throws {
     let folder = "\(fixture.folder)/generation\(generation)"
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
@@ -49,7 +49,7 @@ struct SwapTests {
           var requests = 0
           var newest = 0
           while !isOver.isSet, !Task.isCancelled {
-            // One index answers both, so that no swap comes between the two.
+            // Both files come from one index, so no replacement can come in between.
             let index = server.service.indexer.current
             let generations = try [alice, bob].map { address -> Int in
               let key = try #require(ContractKey(Array(address.utf8)[...]))
@@ -58,7 +58,7 @@ struct SwapTests {
               return try #require(Self.generation(text))
             }
             #expect(generations[0] == generations[1])
-            // Nor does an older one come back.
+            // An older index does not come back.
             #expect(generations[0] >= newest)
             newest = generations[0]
             for path in ["/\(alice)", "/2019/05/\(bob)"] {
@@ -67,7 +67,7 @@ struct SwapTests {
               #expect(try #require(Self.generation(response.text)) >= newest)
             }
             requests += 2
-            // Who never waits must make room, or the index is never made.
+            // A task that never waits must yield, or the index is never made.
             await Task.yield()
           }
           return requests
@@ -75,7 +75,7 @@ struct SwapTests {
       }
       for generation in 1...last {
         try write(generation)
-        // Several at once, as a signal and a watched change are.
+        // A signal and a watched change may come at once.
         async let first: Void = server.service.reload()
         async let second: Void = server.service.reload()
         _ = try await (first, second)

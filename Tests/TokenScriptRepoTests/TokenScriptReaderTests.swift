@@ -1,11 +1,13 @@
 internal import Cryptography
 internal import Testing
+internal import Time
+internal import TokenScriptReading
 
 @testable import TokenScriptRepo
 
 struct TokenScriptReaderTests {
-  private func read(_ text: String) throws(Refusal) -> TokenScriptFile {
-    try TokenScriptReader().read(Array(text.utf8), now: 0)
+  private func read(_ text: String) throws(FileRefusal) -> TokenScriptFile {
+    try TokenScriptReader().read(Array(text.utf8), now: Timestamp(seconds: 0))
   }
 
   @Test func onlyOriginContractsAreServed() throws {
@@ -82,15 +84,15 @@ struct TokenScriptReaderTests {
     ),
   ])
   func whatIsNoTokenScriptIsRefused(text: String, isMalformed: Bool) {
-    let refusal = #expect(throws: Refusal.self) { try read(text) }
+    let refusal = #expect(throws: FileRefusal.self) { try read(text) }
     #expect(refusal?.isMalformed == isMalformed)
   }
 
   @Test func aTruncatedFileIsMalformedWhereverItEnds() throws {
     let text = tokenScript(for: alice)
     for length in stride(from: 0, to: text.utf8.count, by: 7) {
-      let refusal = #expect(throws: Refusal.self) {
-        try TokenScriptReader().read(Array(text.utf8.prefix(length)), now: 0)
+      let refusal = #expect(throws: FileRefusal.self) {
+        try TokenScriptReader().read(Array(text.utf8.prefix(length)), now: Timestamp(seconds: 0))
       }
       #expect(refusal?.isMalformed == true, "\(length) bytes")
     }
@@ -102,6 +104,6 @@ struct TokenScriptReaderTests {
       return ("1", "0x" + String(repeating: "0", count: 40 - digits.count) + digits)
     }
     let text = tokenScript(contracts: [("A", addresses)], origins: ["A"])
-    #expect(throws: Refusal.self) { try read(text) }
+    #expect(throws: FileRefusal.self) { try read(text) }
   }
 }

@@ -9,7 +9,7 @@ internal import Threading
 
 @testable import TokenScriptRepo
 
-/// Requests through the router to a repository whose files need no signature.
+/// Tests of requests through the router to a repository of unsigned files.
 struct TokenScriptServiceTests {
   private static let unsigned = "signature = \"off\"\ntrust = \"off\""
   let fixture: RepositoryFixture
@@ -95,7 +95,7 @@ struct TokenScriptServiceTests {
     for path in ["/2019/06/\(alice)", "/2020/03/\(alice)", "/2019/13/\(alice)", "/2019/05/\(bob)"] {
       #expect(try await server.get(path).status == .notFound)
     }
-    // The newest, for want of anything better.
+    // A bare address gives the newest version to unknown clients.
     #expect(try await server.get("/\(alice)").text.contains("2019/10"))
   }
 
@@ -168,15 +168,15 @@ struct TokenScriptServiceTests {
     let server = try await server(store: store)
     let date = try await server.get("/\(alice)")[.lastModified]
     #expect(date == "Fri, 14 Jul 2017 02:40:00 GMT")
-    // A fresh checkout: the same bytes, another time, another name.
+    // A fresh checkout has the same bytes with another time and another name.
     try fixture.move("a.tsml", to: "b.tsml")
     try fixture.touch("b.tsml", 1_600_000_000)
     try await server.service.reload()
     #expect(try await server.get("/\(alice)")[.lastModified] == date)
-    // And after a restart.
+    // The time outlasts a restart.
     let again = try await self.server(store: store)
     #expect(try await again.get("/\(alice)")[.lastModified] == date)
-    // Other bytes are another matter, and going back to the first ones is as if nothing had been.
+    // Other bytes have a time of their own, and the first bytes keep theirs.
     try fixture.write("b.tsml", tokenScript(for: alice, note: "2"), modified: 1_650_000_000)
     try await again.service.reload()
     #expect(try await again.get("/\(alice)")[.lastModified] == "Fri, 15 Apr 2022 05:20:00 GMT")
@@ -244,12 +244,12 @@ struct TokenScriptServiceTests {
     #expect(try await server.get("/\(alice)").status == .gone)
     #expect(try await server.get("/2019/10/\(alice)").status == .notFound)
     #expect(try await server.get("/2019/05/\(alice)").bytes.isEmpty)
-    // A bare address is gone only if nothing serves it in any version.
+    // A bare address is gone only if no version serves it.
     try fixture.write("10.tsml", tokenScript("2019/10", for: alice))
     try await server.service.reload()
     #expect(try await server.get("/2019/05/\(alice)").status == .gone)
     #expect(try await server.get("/\(alice)").text.contains("2019/10"))
-    // Another file serves it after all.
+    // Another file serves the contract.
     try fixture.write("else.tsml", tokenScript("2019/05", for: alice, note: "else"))
     try await server.service.reload()
     #expect(try await server.get("/2019/05/\(alice)").text.contains("else"))
@@ -268,16 +268,16 @@ struct TokenScriptServiceTests {
     try fixture.write("b.tsml", "<whole/>")
     try await server.service.reload()
     #expect(try await server.get("/\(alice)").text == text)
-    // Well-formed, but no TokenScript: it goes.
+    // A well-formed file that is no TokenScript is not served.
     #expect(try await server.get("/\(bob)").status == .notFound)
-    // Still half-written, still there.
+    // The old version stays while the file is half-written.
     try fixture.write("a.tsml", "")
     try await server.service.reload()
     #expect(try await server.get("/\(alice)").text == text)
-    // But not past a restart.
+    // It does not outlast a restart.
     let again = try await self.server(store: store)
     #expect(try await again.get("/\(alice)").status == .notFound)
-    // And a path that is gone takes what was kept with it.
+    // It goes with its path.
     try fixture.remove("a.tsml")
     try await server.service.reload()
     #expect(try await server.get("/\(alice)").status == .notFound)

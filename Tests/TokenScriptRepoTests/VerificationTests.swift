@@ -7,11 +7,12 @@ internal import Synchronization
 internal import SystemCalls
 internal import TestSupport
 internal import Testing
+internal import Threading
 internal import XMLSecurity
 
 @testable import TokenScriptRepo
 
-/// `POST /api/v1/verifyXMLDSig`.
+/// Tests of `POST /api/v1/verifyXMLDSig`.
 @Suite(.ownThreads) struct VerificationTests {
   private let fixture: RepositoryFixture
   private let signed: [UInt8]
@@ -98,8 +99,8 @@ internal import XMLSecurity
     }
   }
 
-  /// What the repository itself doesn't ask for is asked for here, but for trust where the
-  /// configuration says so.
+  /// The verification requires the signature even if the repository does not, and trust unless the configuration says
+  /// otherwise.
   @Test(arguments: [
     ("", false), ("trust = \"off\"", false), ("signature = \"off\"\ntrust = \"off\"", false),
     ("verify_untrusted = true", true),
@@ -123,7 +124,7 @@ internal import XMLSecurity
     #expect(try await server.get("/api/v1/verifyXMLDSig").status == .methodNotAllowed)
   }
 
-  /// Over a socket, by a client of others.
+  /// Sends a form over a socket with curl, an independent client.
   @Test func curlSendsAForm() async throws {
     try fixture.write("a.tsml", bytes: signed)
     try fixture.write("b.tsml", tokenScript(for: bob))
@@ -135,7 +136,7 @@ internal import XMLSecurity
     guard case .tcp(_, let port)? = http.endpoints.first else { throw SystemError(0) }
     let root = fixture.root
     func curl(_ file: String) async throws -> String {
-      try await WorkerThreads.run {
+      try await ThreadPool(named: "child").run {
         let process = Process()
         process.executableURL = URL(filePath: "/usr/bin/env")
         process.arguments = [
@@ -162,13 +163,13 @@ internal import XMLSecurity
   }
 
   @Test func onlySoManyAtOnceAndAFewMoreWait() async throws {
-    let queue = WorkQueue(width: 2, room: 3, excuse: "busy")
+    let threads = ThreadPool(named: "test", width: 2, queue: 3)
     let work = Work()
     await withTaskGroup(of: Bool.self) { group in
       for _ in 0..<9 {
         group.addTask {
           do {
-            try await queue.run { work.run() }
+            try await threads.run(orRefuseWith: "busy") { work.run() }
             return true
           } catch {
             #expect((error as? HTTPError)?.status == .serviceUnavailable)
@@ -180,14 +181,16 @@ internal import XMLSecurity
       #expect(await group.reduce(0) { $0 + ($1 ? 1 : 0) } == 5)
     }
     #expect(work.most.load(ordering: .relaxed) == 2)
-    // Whoever fails makes room too.
+    // Work that throws makes room too.
     for _ in 0..<5 {
-      await #expect(throws: SystemError.self) { try await queue.run { throw SystemError(1) } }
+      await #expect(throws: SystemError.self) {
+        try await threads.run(orRefuseWith: "busy") { throw SystemError(1) }
+      }
     }
-    #expect(try await queue.run { 1 } == 1)
+    #expect(try await threads.run(orRefuseWith: "busy") { 1 } == 1)
   }
 
-  /// Work that does not end before four of nine have been told that there is no room.
+  /// Work that does not end before four of nine requests are refused.
   private final class Work: Sendable {
     let most = Atomic<Int>(0)
     private let running = Atomic<Int>(0)

@@ -5,6 +5,7 @@ internal import ServiceKit
 internal import TestSupport
 internal import Testing
 internal import Threading
+internal import Time
 internal import XMLSecurity
 
 @testable import TokenScriptRepo
@@ -94,7 +95,7 @@ internal import XMLSecurity
 
   private func signed() throws -> [UInt8] {
     let key = try DevelopmentKey(
-      .p256, commonName: "shop \u{1b}[2J.example", notBefore: 1_500_000_000)
+      .p256, commonName: "shop \u{1b}[2J.example", notBefore: Timestamp(seconds: 1_500_000_000))
     let text = """
       <token xmlns="http://tokenscript.org/2019/05/tokenscript"><contract name="A">\
       <address network="1">\(Self.contract)</address></contract>\
@@ -103,7 +104,7 @@ internal import XMLSecurity
     return try SignatureWriter(
       key: PrivateKey(pem: key.keyPEM),
       certificates: Certificate.certificates(pem: key.certificatePEM)
-    ).sign(Array(text.utf8), at: 1_600_000_000)
+    ).sign(Array(text.utf8), at: Timestamp(seconds: 1_600_000_000))
   }
 
   @Test func storesAndSaysSo() async throws {

@@ -7,6 +7,7 @@ internal import Observability
 internal import ServiceKit
 internal import Storage
 internal import Threading
+internal import Time
 internal import TokenScriptRepo
 internal import WalletClient
 internal import XMLSecurity
@@ -78,7 +79,8 @@ struct Signer: Sendable {
   init(_ name: String) {
     self.name = name
     do {
-      key = try DevelopmentKey(.p256, commonName: name, notBefore: 1_500_000_000)
+      key = try DevelopmentKey(
+        .p256, commonName: name, notBefore: Timestamp(seconds: 1_500_000_000))
     } catch { preconditionFailure("no key: \(error)") }
   }
 
@@ -86,7 +88,7 @@ struct Signer: Sendable {
     let writer = try SignatureWriter(
       key: PrivateKey(pem: key.keyPEM),
       certificates: Certificate.certificates(pem: key.certificatePEM))
-    return try writer.sign(Array(text.utf8), at: time)
+    return try writer.sign(Array(text.utf8), at: Timestamp(seconds: time))
   }
 
   func identifier() throws -> String { try PrivateKey(pem: key.keyPEM).publicKey.identifier }

@@ -2,7 +2,7 @@ internal import Foundation
 internal import Testing
 internal import XMLSecurity
 
-/// Runs over a folder of signed files if `AWD_CORPUS` names one: every file there must verify.
+/// Verifies every file of a folder of signed files, if `AWD_CORPUS` names one.
 @Suite struct CorpusTests {
   static let folder = ProcessInfo.processInfo.environment["AWD_CORPUS"]
 

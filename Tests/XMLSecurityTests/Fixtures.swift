@@ -1,30 +1,31 @@
 internal import Foundation
+internal import Time
 internal import XMLSecurity
 
-/// Keys and signed documents, made once a run.
+/// Keys and signed documents, made once per run.
 enum Fixtures {
   /// 1 January 2024 00:00:00 UTC.
-  static let signingTime: Int64 = 1_704_067_200
+  static let signingTime = Timestamp(seconds: 1_704_067_200)
 
-  static let keys: [SigningKey.Kind: DevelopmentKey] = {
-    var keys: [SigningKey.Kind: DevelopmentKey] = [:]
-    for kind in SigningKey.Kind.allCases {
+  static let keys: [PublicKey.Kind: DevelopmentKey] = {
+    var keys: [PublicKey.Kind: DevelopmentKey] = [:]
+    for kind in PublicKey.Kind.allCases {
       keys[kind] = try? DevelopmentKey(
-        kind, commonName: "*.\(kind.rawValue).example", notBefore: signingTime - 86_400)
+        kind, commonName: "*.\(kind.rawValue).example", notBefore: signingTime - .seconds(86_400))
     }
     return keys
   }()
 
-  static func key(_ kind: SigningKey.Kind) throws -> DevelopmentKey {
+  static func key(_ kind: PublicKey.Kind) throws -> DevelopmentKey {
     guard let key = keys[kind] else { throw FixtureError() }
     return key
   }
 
-  static func privateKey(_ kind: SigningKey.Kind) throws -> PrivateKey {
+  static func privateKey(_ kind: PublicKey.Kind) throws -> PrivateKey {
     try PrivateKey(pem: key(kind).keyPEM)
   }
 
-  static func certificate(_ kind: SigningKey.Kind) throws -> Certificate {
+  static func certificate(_ kind: PublicKey.Kind) throws -> Certificate {
     let certificates = try Certificate.certificates(pem: key(kind).certificatePEM)
     guard let certificate = certificates.first else { throw FixtureError() }
     return certificate
@@ -44,8 +45,8 @@ enum Fixtures {
     """
 
   static func signed(
-    _ document: String = unsigned, by kind: SigningKey.Kind = .p256, withCertificate: Bool = true,
-    at time: Int64 = signingTime
+    _ document: String = unsigned, by kind: PublicKey.Kind = .p256, withCertificate: Bool = true,
+    at time: Timestamp = signingTime
   ) throws -> String {
     let writer = try SignatureWriter(
       key: privateKey(kind), certificates: withCertificate ? [certificate(kind)] : [])
@@ -64,13 +65,13 @@ func verify(_ document: [UInt8]) throws -> [VerifiedSignature] {
 }
 
 extension String {
-  /// The text with one occurrence replaced; a missing one fails the test that asks for it.
+  /// Returns the text with one occurrence replaced, and fails the test if there is none.
   func replacing(_ old: String, by new: String) throws -> String {
     guard let range = range(of: old) else { throw FixtureError() }
     return replacingCharacters(in: range, with: new)
   }
 
-  /// The part from the first `start` up to and including the next `end`.
+  /// Returns the part from the first `start` up to and including the next `end`.
   func part(from start: String, through end: String) throws -> String {
     guard let first = range(of: start),
       let last = range(of: end, range: first.upperBound..<endIndex)
@@ -79,7 +80,7 @@ extension String {
   }
 }
 
-/// A folder of its own for a test, removed with it.
+/// A temporary folder, removed with this object.
 final class Scratch {
   let path: String
 

@@ -1,6 +1,7 @@
 internal import Foundation
 internal import TestSupport
 internal import Testing
+internal import Time
 internal import XMLSecurity
 
 @Suite(.ownThreads) struct KeyInfoTests {
@@ -13,9 +14,9 @@ internal import XMLSecurity
     }
   }
 
-  /// A signed document with another content of its KeyInfo, which is not signed.
+  /// Returns a signed document with another content of its KeyInfo, which is not signed.
   private func signed(
-    by kind: SigningKey.Kind, withCertificate: Bool = false, keyInfo: (String) throws -> String
+    by kind: PublicKey.Kind, withCertificate: Bool = false, keyInfo: (String) throws -> String
   ) throws -> String {
     let document = try Fixtures.signed(by: kind, withCertificate: withCertificate)
     let old = try document.part(from: "<ds:KeyInfo>", through: "</ds:KeyInfo>")
@@ -23,7 +24,7 @@ internal import XMLSecurity
     return try document.replacing(old, by: "<ds:KeyInfo>\(keyInfo(content))</ds:KeyInfo>")
   }
 
-  private func x509(_ kinds: SigningKey.Kind...) throws -> String {
+  private func x509(_ kinds: PublicKey.Kind...) throws -> String {
     let certificates = try kinds.map {
       let base64 = Data(try Fixtures.certificate($0).der).base64EncodedString(
         options: [.lineLength76Characters])
@@ -32,7 +33,7 @@ internal import XMLSecurity
     return "<ds:X509Data>\(certificates.joined())</ds:X509Data>"
   }
 
-  private func point(of kind: SigningKey.Kind) throws -> (x: [UInt8], y: [UInt8]) {
+  private func point(of kind: PublicKey.Kind) throws -> (x: [UInt8], y: [UInt8]) {
     let size = kind == .p521 ? 66 : kind == .p384 ? 48 : 32
     let info = try Fixtures.privateKey(kind).publicKey.subjectPublicKeyInfo
     return ([UInt8](info.suffix(2 * size).prefix(size)), [UInt8](info.suffix(size)))
@@ -50,10 +51,10 @@ internal import XMLSecurity
   }
 
   @Test(arguments: [
-    (SigningKey.Kind.p256, "urn:oid:1.2.840.10045.3.1.7"), (.p384, "urn:oid:1.3.132.0.34"),
+    (PublicKey.Kind.p256, "urn:oid:1.2.840.10045.3.1.7"), (.p384, "urn:oid:1.3.132.0.34"),
     (.p521, "urn:oid:1.3.132.0.35"), (.secp256k1, "urn:oid:1.3.132.0.10"),
   ])
-  func ecdsaKeys(kind: SigningKey.Kind, curve: String) throws {
+  func ecdsaKeys(kind: PublicKey.Kind, curve: String) throws {
     let (x, y) = try point(of: kind)
     for attribute in ["URN", "URI"] {
       let document = try signed(by: kind) { _ in
@@ -73,18 +74,18 @@ internal import XMLSecurity
     #expect(try code(both) == .key)
   }
 
-  /// A coordinate whose first byte is zero may come without it: one key in 256 has one.
+  /// A coordinate may omit its leading zero byte, which one key in 256 has.
   @Test func shortCoordinate() throws {
     var found: (key: PrivateKey, x: [UInt8], y: [UInt8])?
     while found == nil {
-      let made = try DevelopmentKey(.secp256k1, commonName: "x", notBefore: 0)
+      let made = try DevelopmentKey(.secp256k1, commonName: "x", notBefore: Timestamp(seconds: 0))
       let key = try PrivateKey(pem: made.keyPEM)
       let point = key.publicKey.subjectPublicKeyInfo.suffix(64)
       let (x, y) = ([UInt8](point.prefix(32)), [UInt8](point.suffix(32)))
       if x[0] == 0 || y[0] == 0 { found = (key, x, y) }
     }
     let (key, x, y) = try #require(found)
-    let signed = try SignatureWriter(key: key).sign([UInt8]("<a/>".utf8), at: 0)
+    let signed = try SignatureWriter(key: key).sign([UInt8]("<a/>".utf8), at: Timestamp(seconds: 0))
     let document = String(decoding: signed, as: UTF8.self)
     let old = try document.part(from: "<ds:KeyValue>", through: "</ds:KeyValue>")
     let short = ecdsaKeyValue(
@@ -109,10 +110,10 @@ internal import XMLSecurity
     #expect(try code(signed(by: .secp256k1) { try $0 + x509(.p256) }) == .certificate)
   }
 
-  /// In any order, and repeated: the leaf is the one that holds the signing key.
+  /// The leaf is the certificate with the signing key, in any order and with repetitions.
   @Test func certificatesInAnyOrder() throws {
     let leaf = try Fixtures.certificate(.p256)
-    for order in [[SigningKey.Kind.p256, .secp256k1, .p384], [.secp256k1, .p384, .p256, .p384]] {
+    for order in [[PublicKey.Kind.p256, .secp256k1, .p384], [.secp256k1, .p384, .p256, .p384]] {
       let document = try signed(by: .p256) { _ in
         try order.map { try x509($0) }.joined() + x509(.p256)
       }
@@ -127,7 +128,7 @@ internal import XMLSecurity
     }
   }
 
-  /// Two certificates of one key: nobody can say whose signature it is.
+  /// Two certificates of one key leave the signer open.
   @Test func twoCertificatesOfOneKey() throws {
     let scratch = try Scratch()
     let key = try scratch.write(Fixtures.key(.p256).keyPEM, to: "key.pem")
@@ -142,7 +143,7 @@ internal import XMLSecurity
     #expect(try code(document) == .certificate)
   }
 
-  /// One key has one identifier, also where a certificate holds its point compressed.
+  /// A key has the same identifier if a certificate holds its point compressed.
   @Test func compressedPoint() throws {
     let scratch = try Scratch()
     let key = try scratch.write(Fixtures.key(.secp256k1).keyPEM, to: "key.pem")

@@ -47,7 +47,7 @@ internal import XMLSecurity
     #expect(try validator.validate(document(""), version: "../2020/03") == .noSchema)
   }
 
-  /// What a document says about schemas is not followed.
+  /// The schema locations in a document are not followed.
   @Test func schemaLocation() throws {
     let scratch = try Scratch()
     _ = try scratch.write(Self.main, to: "2020/03/tokenscript.xsd")
@@ -61,7 +61,7 @@ internal import XMLSecurity
     #expect(validator.validate(good, version: "2020/03") == .valid)
   }
 
-  /// Only the folder of the schema is read, whatever an import says.
+  /// An import reads only the folder of the schema.
   @Test(arguments: [
     "/etc/passwd", "../../outside.xsd", "file:///outside.xsd", "..", "", "missing.xsd",
   ])

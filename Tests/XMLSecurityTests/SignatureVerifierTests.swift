@@ -24,7 +24,7 @@ internal import XMLSecurity
     #expect(try code("<a><Signature/></a>") == .unsigned)
   }
 
-  /// Every byte that the signature covers matters; comments and the declaration it does not cover.
+  /// Every byte matters but those of comments and of the declaration, which the signature does not cover.
   @Test func anyChange() throws {
     let signed = try Fixtures.signed(by: .secp256k1, withCertificate: false)
     let bytes = [UInt8](signed.utf8)
@@ -150,7 +150,7 @@ internal import XMLSecurity
 
   // MARK: Signing time
 
-  /// libxmlsec1 accepts this one: the time lies in the signature that `enveloped` takes out.
+  /// libxmlsec1 accepts this file, because the time is in the signature that `enveloped` removes.
   @Test func envelopedOnTheSigningTime() throws {
     let signed = try Fixtures.signed()
     let second = try signed.part(from: "<ds:Reference URI=\"#", through: "</ds:Reference>")
@@ -165,7 +165,7 @@ internal import XMLSecurity
     #expect(try code(signed.replacing("2024-01-01T", by: "2025-01-01T")) == .changed)
   }
 
-  /// Properties elsewhere than in the Signature itself are nobody's.
+  /// Properties outside the Signature itself do not count.
   @Test func strayedProperties() throws {
     let signed = try Fixtures.signed()
     let object = try signed.part(from: "<ds:Object>", through: "</ds:Object>")
@@ -236,7 +236,7 @@ internal import XMLSecurity
           by: "<ds:CanonicalizationMethod Algorithm=\"\(algorithm)\"/>")) == .algorithm)
   }
 
-  /// libxmlsec1 takes the first attribute of that local name.
+  /// libxmlsec1 reads the first attribute with the local name.
   @Test func attributesInNamespaces() throws {
     let signed = try Fixtures.signed()
     let hidden = "xmlns:x=\"urn:x\" x:"
@@ -285,7 +285,7 @@ internal import XMLSecurity
     }
   }
 
-  /// The document is as it was after a verification, whether that succeeds or not.
+  /// A verification leaves the document as it was, whether it succeeds or not.
   @Test func leavesTheDocumentAlone() throws {
     let twice = try Fixtures.signed(Fixtures.signed(), by: .secp256k1)
     let document = try XMLDocument(parsing: [UInt8](twice.utf8))
@@ -302,7 +302,7 @@ internal import XMLSecurity
     }
   }
 
-  /// One broken signature of several is enough, and the error says which.
+  /// One broken signature of several is an error with its number.
   @Test func whichOfSeveral() throws {
     let first = try Fixtures.signed(by: .p256, withCertificate: false)
     let second = try Fixtures.signed(by: .p384, withCertificate: false)
@@ -314,8 +314,7 @@ internal import XMLSecurity
     #expect(error?.description.hasPrefix("signature 2: ") == true)
   }
 
-  /// White space that a later signer puts around signatures is part of what that one signs, and
-  /// breaks the earlier ones.
+  /// White space that a later signer puts around signatures is signed by that one only, and breaks the earlier ones.
   @Test func whiteSpaceBetweenSignatures() throws {
     let first = try Fixtures.signed(by: .p256)
     let spaced = try first.replacing(

@@ -1,11 +1,12 @@
 internal import Foundation
 internal import TestSupport
 internal import Testing
+internal import Time
 internal import XMLSecurity
 
 @Suite(.ownThreads) struct SignatureWriterTests {
-  @Test(arguments: SigningKey.Kind.allCases, [true, false])
-  func ownVerifierAccepts(kind: SigningKey.Kind, withCertificate: Bool) throws {
+  @Test(arguments: PublicKey.Kind.allCases, [true, false])
+  func ownVerifierAccepts(kind: PublicKey.Kind, withCertificate: Bool) throws {
     let signed = try Fixtures.signed(by: kind, withCertificate: withCertificate)
     let signature = try #require(try verify(signed).first)
     #expect(signature.signingTime == Fixtures.signingTime)
@@ -18,9 +19,9 @@ internal import XMLSecurity
     #expect(signature.otherCertificates.isEmpty)
   }
 
-  /// The independent oracle: xmlsec1 with the certificate as its only root, or with the bare key.
-  @Test(arguments: SigningKey.Kind.allCases, [true, false])
-  func xmlsec1Accepts(kind: SigningKey.Kind, withCertificate: Bool) throws {
+  /// Verifies with xmlsec1, an independent oracle that trusts only the certificate or the bare key.
+  @Test(arguments: PublicKey.Kind.allCases, [true, false])
+  func xmlsec1Accepts(kind: PublicKey.Kind, withCertificate: Bool) throws {
     let scratch = try Scratch()
     let signed = try Fixtures.signed(by: kind, withCertificate: withCertificate)
     let file = try scratch.write(signed, to: "signed.xml")
@@ -67,21 +68,21 @@ internal import XMLSecurity
     for number in 0..<8 {
       document = try Fixtures.signed(
         document, by: number.isMultiple(of: 2) ? .secp256k1 : .p256, withCertificate: number > 3,
-        at: Fixtures.signingTime + Int64(number))
+        at: Fixtures.signingTime + .seconds(number))
     }
     let signatures = try verify(document)
-    #expect(signatures.map(\.signingTime) == (0..<8).map { Fixtures.signingTime + $0 })
+    #expect(signatures.map(\.signingTime) == (0..<8).map { Fixtures.signingTime + .seconds($0) })
     #expect(signatures.map(\.key.kind) == (0..<4).flatMap { _ in [.secp256k1, .p256] })
     #expect(throws: SigningError.self) { try Fixtures.signed(document) }
   }
 
-  /// xmlsec1 removes only the signature it verifies, so the last of several holds for it, and the
-  /// first one once those behind it are cut out.
+  /// xmlsec1 removes only the signature that it verifies, so it accepts the last of several, and the first one if those
+  /// behind it are cut out.
   @Test func xmlsec1AcceptsSeveral() throws {
     let scratch = try Scratch()
     let first = try Fixtures.signed(by: .p256)
     let second = try Fixtures.signed(first, by: .rsa)
-    for (kind, document) in [(SigningKey.Kind.p256, first), (.rsa, second)] {
+    for (kind, document) in [(PublicKey.Kind.p256, first), (.rsa, second)] {
       let root = try scratch.write(Fixtures.key(kind).certificatePEM, to: "\(kind).pem")
       let file = try scratch.write(document, to: "\(kind).xml")
       let result = try scratch.run(
@@ -108,19 +109,16 @@ internal import XMLSecurity
     #expect(throws: SigningError.self) { try Fixtures.signed(broken, by: .rsa) }
   }
 
-  @Test func developmentKeyOnDisk() throws {
+  @Test func opensslReadsDevelopmentKey() throws {
     let scratch = try Scratch()
     let key = try Fixtures.key(.secp256k1)
     let paths = (key: scratch.path + "/key.pem", certificate: scratch.path + "/certificate.pem")
-    try key.write(key: paths.key, certificate: paths.certificate)
-    let attributes = try FileManager.default.attributesOfItem(atPath: paths.key)
-    #expect(attributes[.posixPermissions] as? Int == 0o600)
-    #expect(try [UInt8](Data(contentsOf: URL(filePath: paths.key))) == key.keyPEM)
-    #expect(throws: SigningError.self) {
-      try key.write(key: paths.key, certificate: paths.certificate)
-    }
+    try Data(key.keyPEM).write(to: URL(filePath: paths.key))
+    try Data(key.certificatePEM).write(to: URL(filePath: paths.certificate))
     let text = try scratch.run("openssl", ["x509", "-in", paths.certificate, "-noout", "-text"])
     #expect(text.output.contains("CN = *.secp256k1.example"))
+    let keyText = try scratch.run("openssl", ["pkey", "-in", paths.key, "-noout", "-text"])
+    #expect(keyText.output.contains("secp256k1"))
   }
 
   @Test(arguments: ["", "no key", "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"])

@@ -1,6 +1,7 @@
 internal import Foundation
 internal import TestSupport
 internal import Testing
+internal import Time
 internal import XMLSecurity
 
 @Suite(.ownThreads) struct TrustStoreTests {
@@ -59,16 +60,20 @@ internal import XMLSecurity
   @Test func chain() throws {
     let chain = try Chain()
     let store = try chain.store("root")
-    let now = chain.leaf.notBefore + 3600
+    let now = chain.leaf.notBefore + .seconds(3600)
     let others = [chain.intermediate, chain.root]
     #expect(store.check(chain.leaf, others: others, at: now) == .trusted)
     #expect(store.check(chain.leaf, others: others.reversed(), at: now) == .trusted)
     #expect(store.check(chain.leaf, others: [chain.intermediate], at: nil) == .trusted)
     #expect(store.check(chain.leaf, others: [], at: now) != .trusted)
-    #expect(store.check(chain.leaf, others: others, at: chain.leaf.notAfter + 86_400) != .trusted)
-    #expect(store.check(chain.leaf, others: others, at: chain.root.notBefore - 86_400) != .trusted)
+    #expect(
+      store.check(chain.leaf, others: others, at: chain.leaf.notAfter + .seconds(86_400))
+        != .trusted)
+    #expect(
+      store.check(chain.leaf, others: others, at: chain.root.notBefore - .seconds(86_400))
+        != .trusted)
     #expect(store.check(try Fixtures.certificate(.p256), others: others, at: nil) != .trusted)
-    // A certificate does not become a root by coming along.
+    // A certificate in the chain does not become a root.
     let foreign = try Chain()
     #expect(
       store.check(foreign.leaf, others: [foreign.intermediate, foreign.root], at: nil) != .trusted)
@@ -76,7 +81,7 @@ internal import XMLSecurity
     #expect(reason.contains("CN=*.aw.app"))
   }
 
-  /// Who lists an intermediate among the roots, or a signer's own certificate, means it.
+  /// An intermediate or a signer's own certificate among the roots is trusted.
   @Test func anchors() throws {
     let chain = try Chain()
     #expect(try chain.store("intermediate").check(chain.leaf, others: [], at: nil) == .trusted)
@@ -92,19 +97,23 @@ internal import XMLSecurity
     #expect(chain.leaf.issuer == "CN=Intermediate,O=Example\\, Inc.")
     #expect(chain.leaf.signatureAlgorithm == "SHA256withECDSA")
     #expect(try Fixtures.certificate(.rsa).signatureAlgorithm == "SHA256withRSA")
-    #expect(chain.leaf.notAfter - chain.leaf.notBefore == 30 * 86_400)
-    #expect(try Fixtures.certificate(.secp256k1).notBefore == Fixtures.signingTime - 86_400)
+    #expect(chain.leaf.notBefore.duration(to: chain.leaf.notAfter) == .seconds(30 * 86_400))
+    #expect(
+      try Fixtures.certificate(.secp256k1).notBefore == Fixtures.signingTime - .seconds(86_400))
   }
 
-  /// Expired since then is fine: the chain is checked when it was used.
+  /// A chain that has expired since the signing time is trusted.
   @Test func expired() throws {
     let scratch = try Scratch()
-    let key = try DevelopmentKey(.p256, commonName: "old", notBefore: 1_577_836_800, days: 30)
+    let key = try DevelopmentKey(
+      .p256, commonName: "old", notBefore: Timestamp(seconds: 1_577_836_800), days: 30)
     let certificate = try #require(try Certificate.certificates(pem: key.certificatePEM).first)
     let store = try TrustStore(rootsFile: try scratch.write(key.certificatePEM, to: "roots.pem"))
-    #expect(store.check(certificate, others: [], at: 1_577_836_800 + 86_400) == .trusted)
+    #expect(
+      store.check(certificate, others: [], at: Timestamp(seconds: 1_577_836_800 + 86_400))
+        == .trusted)
     #expect(store.check(certificate, others: [], at: nil) == .trusted)
-    #expect(store.check(certificate, others: [], at: 1_704_067_200) != .trusted)
+    #expect(store.check(certificate, others: [], at: Timestamp(seconds: 1_704_067_200)) != .trusted)
   }
 
   @Test func signatures() throws {

@@ -34,7 +34,7 @@ internal import XMLSecurity
     #expect(text.attribute("lang") == nil)
   }
 
-  /// Comments are not signed, so they must not split or join what is read.
+  /// Comments are not signed, so they must not change the text that is read.
   @Test(arguments: [
     ("<a>0x12<!-- 3 -->45</a>", "0x1245"),
     ("<a>0x12<?pi 3?>45</a>", "0x1245"),
@@ -123,7 +123,7 @@ internal import XMLSecurity
     let largest = "<a>" + String(repeating: "x", count: (8 << 20) - 7) + "</a>"
     #expect(error(largest) == nil)
 
-    // libxml2 alone compares each pair of these.
+    // libxml2 compares each pair of these attributes.
     let attributes = String(repeating: " a=''", count: 1_000_000)
     #expect(error("<a" + attributes + "/>")?.code == .tooMany)
     let namespaces = (0..<33).map { "xmlns:a\($0)='urn:a'" }.joined(separator: " ")
@@ -144,7 +144,7 @@ internal import XMLSecurity
     #expect(error("<a/>" + String(repeating: "<!---->", count: 65))?.code == .tooMany)
   }
 
-  /// A quote or a bracket where none can be leads the look ahead astray only as far as the parser.
+  /// A misplaced quote or bracket may mislead the scanner, but not the parser.
   @Test(arguments: [
     "<a '>'/>", "<a <b c='1'/>", "<!-- <a '> --><a b='>'/>", "<a><![CDATA[<b ']]></a>",
     "<?pi <a '?><a/>", "<a b=\"'\" c='\"'/>", "<!ELEMENT a ANY><a/>", "</a>", "<a></a></a>",
@@ -153,7 +153,7 @@ internal import XMLSecurity
     #expect(error(document)?.code ?? .malformed == .malformed)
   }
 
-  /// A file that is still being written is malformed, wherever it stops.
+  /// A truncated file is malformed wherever it ends.
   @Test func truncated() throws {
     let signed = [UInt8](try Fixtures.signed().utf8)
     let end = try #require(signed.lastIndex(of: UInt8(ascii: ">")))

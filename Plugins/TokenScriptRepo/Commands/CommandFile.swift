@@ -1,21 +1,20 @@
 internal import Glibc
 internal import SystemCalls
+internal import TokenScriptReading
 internal import XMLSecurity
 
-/// A file that a command was told to work on.
+/// A file that a command works on.
 struct CommandFile: Sendable {
-  /// Its path.
+  /// The path of the file.
   let path: String
 
-  /// A file by its path.
-  ///
-  /// - Parameter path: relative to where the command was called.
+  /// Makes a file of a path, relative to the working directory.
   init(_ path: String) { self.path = path }
 
-  /// A file by its path, or by the path below the repository's root that `repo list` tells.
+  /// Makes a file of a path, or of a path below the repository's root as `repo list` prints it.
   ///
   /// - Parameters:
-  ///   - path: relative to where the command was called; if nothing is there, to the root.
+  ///   - path: a path relative to the working directory or, if nothing is there, to the root.
   ///   - root: the repository's root.
   init(_ path: String, orIn root: String) {
     let below = "\(root)/\(path)"
@@ -23,13 +22,13 @@ struct CommandFile: Sendable {
     self.path = isBelow ? below : path
   }
 
-  /// The content; blocks on the disk.
+  /// Reads the content; blocks on the disk.
   ///
-  /// - Throws: ``Refusal`` that says why it can't be read.
-  func contents() throws(Refusal) -> [UInt8] {
+  /// - Throws: ``FileRefusal`` if the file can't be read.
+  func contents() throws(FileRefusal) -> [UInt8] {
     do throws(SystemError) {
-      // One byte more than may be, so that what is too large is seen to be so.
+      // One byte more than the limit shows that a file is too large.
       return try Descriptor.contents(ofFile: path, limit: XMLLimits.standard.bytes + 1)
-    } catch { throw Refusal(reason: "it can't be read", detail: "\(error)") }
+    } catch { throw FileRefusal(reason: "it can't be read", detail: "\(error)") }
   }
 }

@@ -1,22 +1,23 @@
 internal import Cryptography
 internal import Observability
 internal import Time
+internal import TokenScriptReading
 
-/// What the checks find in one file.
+/// A report of the checks of one file.
 struct FileReport: Encodable, Sendable {
-  /// How a check ended.
+  /// The outcome of a check.
   struct Check: Encodable, Sendable {
     /// The outcome in one word.
     enum Outcome: String, Encodable {
       case holds, fails
-      /// It is switched off, or there was nothing to check.
+      /// The check is switched off, or there was nothing to check.
       case unchecked = "not checked"
     }
 
     let outcome: Outcome
-    /// What the configuration says of it.
+    /// The configuration's rule for the check.
     let rule: String
-    /// Why it fails, or was not made.
+    /// The reason why the check failed or was not made.
     let reason: String?
 
     /// The outcome with the reason.
@@ -40,12 +41,12 @@ struct FileReport: Encodable, Sendable {
     }
   }
 
-  /// A contract that the file names.
+  /// A contract in the file.
   struct Contract: Encodable, Sendable {
     let address: String
     let name: String
     let network: UInt64?
-    /// Whether the file is served for it; others are merely used.
+    /// Whether the file is served for the contract; it merely uses the others.
     let isOrigin: Bool
   }
 
@@ -57,11 +58,11 @@ struct FileReport: Encodable, Sendable {
   }
 
   let path: String
-  /// Whether a server would take the file, by the rules of the configuration.
+  /// Whether a server would serve the file by the rules of the configuration.
   let holds: Bool
-  /// Why not.
+  /// The reason why it would not, or nil.
   let reason: String?
-  /// What was checked; nil for what is no TokenScript.
+  /// The outcomes of the checks, or nil if the file is no TokenScript.
   private(set) var checks: Checks?
   /// The schema version.
   private(set) var schema: String?
@@ -78,15 +79,15 @@ struct FileReport: Encodable, Sendable {
   ///
   /// - Parameters:
   ///   - source: the file.
-  ///   - reader: makes the checks.
-  ///   - rules: what the configuration makes of findings.
-  ///   - now: the time, in seconds since 1970.
+  ///   - reader: reads and checks the file.
+  ///   - rules: the configuration's rules.
+  ///   - now: the present time.
   init(
-    _ source: CommandFile, by reader: TokenScriptReader, _ rules: RepositoryRules, now: Int64
+    _ source: CommandFile, by reader: TokenScriptReader, _ rules: RepositoryRules, now: Timestamp
   ) {
     path = source.path
     let file: TokenScriptFile
-    do throws(Refusal) {
+    do throws(FileRefusal) {
       file = try reader.read(source.contents(), now: now)
     } catch {
       holds = false
@@ -110,7 +111,7 @@ struct FileReport: Encodable, Sendable {
     signer = file.signer.map { $0.commonName ?? $0.key }
     key = file.signer?.key
     kind = file.signer?.kind
-    time = file.signer?.time.map { "\(Timestamp(seconds: $0))" }
+    time = file.signer?.time?.description
     self.warnings = file.warnings + warnings
     if let time = file.signer?.time, time > now {
       self.warnings.append("it was signed in the future, which counts as no signing time")

@@ -1,13 +1,14 @@
 internal import Observability
 internal import ServiceKit
 internal import Time
+internal import TokenScriptReading
 
-/// What `awd check` tells of the repository.
+/// The check of the repository for `awd check`.
 enum RepositoryCheck {
-  /// Looks at the whole repository, and changes nothing.
+  /// Checks the whole repository, and changes nothing.
   ///
-  /// - Parameter configuration: where the files lie and what becomes of findings.
-  /// - Returns: the sum, the files that are refused, and what is odd.
+  /// - Parameter configuration: the section `[tokenscript]`.
+  /// - Returns: the sum, the refused files, and oddities.
   static func findings(_ configuration: TokenScriptConfiguration) async -> [ContentFinding] {
     if !configuration.isRepositoryConfigured,
       !DemoRepository.exists(configuration.repository)
@@ -22,7 +23,7 @@ enum RepositoryCheck {
     let inspection: RepositoryInspection
     do {
       inspection = try await RepositoryInspection(
-        configuration, remembered: nil, now: Timestamp.now().seconds)
+        configuration, remembered: nil, now: Timestamp.now().wholeSecond)
     } catch { return [ContentFinding(.wrong, "\(error)".printable)] }
     let index = inspection.index
     var findings = [ContentFinding(.good, "\(configuration.repository): \(index.sum)")]

@@ -2,11 +2,14 @@ internal import Cryptography
 internal import Glibc
 internal import ServiceKit
 internal import SystemCalls
+internal import Threading
+internal import Time
+internal import TokenScriptReading
 
-/// `awd repo gone`: marks what files served as gone, by renaming them.
+/// `awd repo gone`: withdraws files for good, by renaming them.
 struct RepositoryGoneCommand: Command {
   static let name = "repo gone"
-  static let summary = "Take files back for good: wallets are told 410 Gone, not 404"
+  static let summary = "Withdraw files for good: wallets get 410 Gone instead of 404"
   static let parameters: [CommandParameter] = [
     .configuration,
     .operands(
@@ -14,7 +17,7 @@ struct RepositoryGoneCommand: Command {
       "a TokenScript; or an address, for all files that are served for it"),
   ]
 
-  /// A file to be renamed, and what it is served for.
+  /// A file to rename, and its meaning.
   private struct Mark {
     let path: String
     let file: TokenScriptFile
@@ -26,8 +29,8 @@ struct RepositoryGoneCommand: Command {
     let configuration = TokenScriptConfiguration(
       try context.configuration(for: TokenScriptService.self))
     let operands = context.arguments.operands
-    try await WorkerThreads.run {
-      // All that can be wrong is found before anything is renamed.
+    try await ThreadPool(named: "awd-scan", width: 1).run {
+      // All faults are found before anything is renamed.
       var marks: [Mark] = []
       for operand in operands {
         let found =
@@ -46,23 +49,24 @@ struct RepositoryGoneCommand: Command {
     }
   }
 
-  /// The mark for a file.
+  /// Makes the mark of a file.
   private static func mark(_ operand: String, in root: String) throws(CommandError) -> Mark {
     let source = CommandFile(operand, orIn: root)
     let path = source.path
     guard RepositoryPath(path).kind == .tokenScript else {
-      throw .refused("\(path): only a file *.tsml or *.xml is ever served, so nothing can be gone")
+      throw .refused(
+        "\(path): only files *.tsml and *.xml are served, so this one can't be withdrawn")
     }
-    do throws(Refusal) {
-      let file = try TokenScriptReader().read(source.contents(), now: 0)
+    do throws(FileRefusal) {
+      let file = try TokenScriptReader().read(source.contents(), now: .now())
       guard !file.origins.isEmpty else {
-        throw Refusal(reason: "it names no contract as its origin", detail: "")
+        throw FileRefusal(reason: "it names no contract as its origin")
       }
       return Mark(path: path, file: file)
-    } catch { throw .refused("\(path): \(error.words); it can't mark anything as gone") }
+    } catch { throw .refused("\(path): \(error.words); it can't be withdrawn") }
   }
 
-  /// The marks for all files that describe a contract's tokens.
+  /// Makes the marks of all files with the contract among their origins.
   private static func marks(
     for contract: EthereumAddress, in configuration: TokenScriptConfiguration
   ) throws -> [Mark] {
@@ -74,7 +78,8 @@ struct RepositoryGoneCommand: Command {
     } catch { throw RepositoryError(folder: configuration.repository, reason: "\(error)") }
     let marks = entries.compactMap { entry -> Mark? in
       guard entry.path.kind == .tokenScript, let bytes = try? folder.read(entry).bytes,
-        let file = try? TokenScriptReader().read(bytes, now: 0), file.origins.contains(contract)
+        let file = try? TokenScriptReader().read(bytes, now: .now()),
+        file.origins.contains(contract)
       else { return nil }
       return Mark(path: "\(configuration.repository)/\(entry.path)", file: file)
     }
@@ -85,7 +90,7 @@ struct RepositoryGoneCommand: Command {
     for mark in marks where mark.file.origins.count > 1 {
       throw CommandError.refused(
         "\(mark.path) is served for \(mark.file.origins.count) contracts, which would all be gone; "
-          + "name the file if that is meant, else take the address out of it")
+          + "name the file to withdraw them all, or remove the address from the file")
     }
     return marks
   }

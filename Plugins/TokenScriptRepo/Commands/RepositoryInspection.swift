@@ -1,27 +1,30 @@
 internal import Glibc
 internal import ServiceKit
 internal import SystemCalls
+internal import Threading
+internal import Time
 
-/// The index as a server would make it now, made without one or beside one: nothing is written.
+/// The index as a server would make it now, made without writing anything.
 struct RepositoryInspection {
   /// The index.
   let index: ContractIndex
-  /// What was left out besides files: schemas, folders and links, in words.
+  /// The schemas, folders and links that were left out, in words.
   let problems: [String]
 
-  /// Looks at the whole repository.
+  /// Scans the whole repository.
   ///
   /// - Parameters:
-  ///   - configuration: where the files lie and what becomes of findings.
-  ///   - store: what a server remembers; nil: every file is verified anew.
-  ///   - now: the time, in seconds since 1970.
-  /// - Throws: what keeps the repository, the schemas or the roots from being read.
+  ///   - configuration: the section `[tokenscript]`.
+  ///   - store: a server's stored readings, or nil to verify every file anew.
+  ///   - now: the present time in whole seconds.
+  /// - Throws: an error if the repository, the schemas or the roots can't be read.
   init(
-    _ configuration: TokenScriptConfiguration, remembered store: ContractStore?, now: Int64
+    _ configuration: TokenScriptConfiguration, remembered store: ContractStore?, now: Timestamp
   ) async throws {
-    let fields = AnswerFields(dependsOnClient: false)
-    let (checks, folder, listing) = try await WorkerThreads.run {
-      let checks = try RepositoryChecks(configuration, fields, now: now)
+    let headers = ResponseHeaders(dependsOnClient: false)
+    let threads = ThreadPool(named: "awd-scan")
+    let (checks, folder, listing) = try await threads.run {
+      let checks = try RepositoryChecks(configuration, headers, now: now)
       do throws(SystemError) {
         let folder = try RepositoryFolder(configuration.repository)
         return (checks, folder, try folder.list())
@@ -36,11 +39,13 @@ struct RepositoryInspection {
     let scan = RepositoryScan(
       folder: folder, reader: checks.reader, rules: configuration.rules, now: now,
       readings: memory.readings, known: [])
-    let found = try await scan.files(listing.entries) { Terminal.showProgress($0, of: $1, "files") }
+    let found = try await scan.files(listing.entries, on: threads) {
+      Terminal.showProgress($0, of: $1, "files")
+    }
     Terminal.clearProgress()
     let files = RepositoryIndexer.merge(found, listing, keeping: .empty)
     var builder = IndexBuilder(
-      rules: configuration.rules, fields: fields, now: now, sightings: memory.sightings)
+      rules: configuration.rules, headers: headers, now: now, sightings: memory.sightings)
     index = builder.build(files.served, checks.documents, generation: 1)
     problems =
       checks.problems.map { "schema left out: \($0)" }

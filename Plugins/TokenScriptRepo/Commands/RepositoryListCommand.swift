@@ -2,18 +2,17 @@ internal import Observability
 internal import ServiceKit
 internal import Time
 
-/// `awd repo list`: the table that the specification draws, with a row for each contract of each
-/// file.
+/// `awd repo list`: prints the specification's table, with a row for each contract of each file.
 struct RepositoryListCommand: Command {
   static let name = "repo list"
-  static let summary = "List the repository: every contract of every file, and what becomes of it"
+  static let summary = "List every contract of every file, with its state"
   static let parameters = [CommandParameter.configuration, .json]
 
   static func run(_ context: CommandContext) async throws {
     let lent = try await context.serviceContext(for: TokenScriptService.self, onlyToRead: true)
     let inspection = try await RepositoryInspection(
       TokenScriptConfiguration(lent.configuration), remembered: ContractStore(lent.store),
-      now: lent.clock().seconds)
+      now: lent.clock().wholeSecond)
     let items = inspection.index.rows.map(IndexListing.Item.init)
     guard !context.arguments.has("json") else {
       return try context.print(json: ["contracts": items])

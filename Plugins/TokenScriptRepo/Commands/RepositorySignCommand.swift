@@ -1,19 +1,21 @@
 internal import Observability
 internal import ServiceKit
 internal import SystemCalls
+internal import Threading
 internal import Time
+internal import TokenScriptReading
 internal import XMLSecurity
 
 /// `awd repo sign`: adds a signature to a TokenScript.
 struct RepositorySignCommand: Command {
   static let name = "repo sign"
-  static let summary = "Sign a TokenScript, or add a further signature, with the time"
+  static let summary = "Sign a TokenScript with the present time, or add a further signature"
   static let parameters: [CommandParameter] = [
     .option("key", value: "KEY", "the private key in PEM: RSA, P-256, P-384, P-521 or secp256k1"),
     .option(
       "certificate", value: "CHAIN",
-      "certificates in PEM, that of the key among them; without it, the signature names the key"),
-    .option("output", value: "FILE", "where to write; without it, FILE itself is replaced"),
+      "certificates in PEM with the key's own; without them the signature names the bare key"),
+    .option("output", value: "FILE", "the file to write; by default FILE itself is replaced"),
     .operand("FILE", "the TokenScript"),
   ]
 
@@ -21,19 +23,19 @@ struct RepositorySignCommand: Command {
     let arguments = context.arguments
     let path = arguments.operands[0]
     guard let key = arguments["key"] else { throw CommandError.usage("--key KEY is missing") }
-    let line = try await WorkerThreads.run {
+    let line = try await ThreadPool(named: "awd-sign", width: 1).run {
       try sign(
         path, key: key, certificate: arguments["certificate"],
-        output: arguments["output"] ?? path, now: Timestamp.now().seconds)
+        output: arguments["output"] ?? path, now: .now())
     }
     context.print(line.printable)
   }
 
-  /// Signs; blocks on the disk.
+  /// Signs a file; blocks on the disk.
   ///
-  /// - Returns: what was done, in words.
+  /// - Returns: a line about the signature.
   private static func sign(
-    _ path: String, key keyPath: String, certificate: String?, output: String, now: Int64
+    _ path: String, key keyPath: String, certificate: String?, output: String, now: Timestamp
   ) throws(CommandError) -> String {
     let key: PrivateKey
     let writer: SignatureWriter
@@ -46,7 +48,7 @@ struct RepositorySignCommand: Command {
     } catch { throw .refused("\(certificate ?? keyPath): \(error)") }
     let bytes: [UInt8]
     let signatures: Int
-    do throws(Refusal) {
+    do throws(FileRefusal) {
       bytes = try CommandFile(path).contents()
       _ = try TokenScriptReader().read(bytes, now: now)
     } catch { throw .refused("\(path): \(error.words); only a TokenScript can be signed") }
@@ -67,7 +69,7 @@ struct RepositorySignCommand: Command {
       throw .refused("\(output): it can't be written: \(error)")
     }
     return "\(output): signature \(signatures + 1) with the \(key.publicKey.kind.rawValue) key "
-      + "\(key.publicKey.identifier) at \(Timestamp(seconds: now))"
+      + "\(key.publicKey.identifier) at \(now.wholeSecond)"
   }
 
   private static func contents(_ path: String) throws(SystemError) -> [UInt8] {

@@ -1,8 +1,9 @@
 internal import Observability
 internal import ServiceKit
+internal import Threading
 internal import Time
 
-/// `awd repo verify`: what a server would think of files, wherever they lie.
+/// `awd repo verify`: tells whether a server would serve files, in its repository or elsewhere.
 struct RepositoryVerifyCommand: Command {
   static let name = "repo verify"
   static let summary = "Tell whether files would be served: signature, schema, trust, contracts"
@@ -15,11 +16,12 @@ struct RepositoryVerifyCommand: Command {
     let configuration = TokenScriptConfiguration(
       try context.configuration(for: TokenScriptService.self))
     let paths = context.arguments.operands
-    let now = Timestamp.now().seconds
-    let checks = try await WorkerThreads.run {
-      try RepositoryChecks(configuration, AnswerFields(dependsOnClient: false), now: now)
+    let now = Timestamp.now()
+    let threads = ThreadPool(named: "awd-scan")
+    let checks = try await threads.run {
+      try RepositoryChecks(configuration, ResponseHeaders(dependsOnClient: false), now: now)
     }
-    let reports = try await WorkerThreads.map(paths, width: WorkerThreads.cores) { path in
+    let reports = try await threads.map(paths) { path in
       FileReport(
         CommandFile(path, orIn: configuration.repository), by: checks.reader,
         configuration.rules, now: now)

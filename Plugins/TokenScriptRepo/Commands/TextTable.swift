@@ -2,12 +2,12 @@
 struct TextTable {
   /// The names of the columns.
   let columns: [String]
-  /// The cells of each row, as many as there are columns.
+  /// The rows, each with a cell for every column.
   let rows: [[String]]
 
-  /// The table in lines: a line for each row, or, where that is too wide, a line for each cell.
+  /// Returns the table as lines: a line for each row or, if that is too wide, a line for each cell.
   ///
-  /// - Parameter width: how many characters a line has room for; nil: any number.
+  /// - Parameter width: the width of a line in characters, or nil for any width.
   func lines(width: Int?) -> [String] {
     let rows = rows.map { $0.map(\.printable) }
     let rule = columns.indices.map { column in
@@ -23,9 +23,9 @@ struct TextTable {
     }
   }
 
-  /// Writes cells below each other.
+  /// Aligns cells in columns.
   ///
-  /// - Parameter rows: as many cells in each.
+  /// - Parameter rows: rows with equally many cells.
   /// - Returns: a line for each row, without blanks at its end.
   static func align(_ rows: [[String]]) -> [String] {
     let widths = (rows.first ?? []).indices.map { column in
@@ -47,7 +47,7 @@ struct TextTable {
 }
 
 extension String {
-  /// The text in one line, without what would move a terminal's cursor or turn its writing around.
+  /// The text in one line, with U+FFFD for characters that move a terminal's cursor or change its writing direction.
   var printable: String {
     var text = ""
     for scalar in unicodeScalars {

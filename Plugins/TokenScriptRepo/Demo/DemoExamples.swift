@@ -1,8 +1,10 @@
 internal import Cryptography
 internal import HTTPProtocol
 internal import ServiceKit
+internal import Time
+internal import TokenScriptReading
 
-/// What to try with the demo: only what its index still answers as it says.
+/// The requests to try with the demo, as far as its index still gives the responses that they promise.
 struct DemoExamples {
   private static let dai = "0x6b175474e89094c44da98b954eedeac495271d0f"
   private static let coin = "0xa0b86991c6218b36c1d19d4a2e9eb0ce3606eb48"
@@ -11,13 +13,13 @@ struct DemoExamples {
   let index: ContractIndex
   /// The server's URL, without a slash at its end.
   let url: String
-  /// A name that the requests must be for; nil: any.
+  /// The host name of the requests, or nil for any.
   let host: String?
 
-  /// The examples, in the order in which they make sense.
+  /// The examples in the order in which they make sense.
   var all: [ServiceExample] {
     var examples: [ServiceExample] = []
-    if case .file = answer("2020/03", Self.dai),
+    if case .file = response("2020/03", Self.dai),
       let file = edition("2020/03", Self.dai)?.candidates.first
     {
       let path = "2020/03/\(Self.dai)"
@@ -25,10 +27,10 @@ struct DemoExamples {
         ServiceExample("200, the TokenScript of Dai and when it was signed", get(path)),
         ServiceExample(
           "304, as it has not changed since then",
-          get(path, "If-Modified-Since: \(HTTPDate(file.modified).text)")),
+          get(path, "If-Modified-Since: \(HTTPDate(file.modified.seconds).text)")),
       ]
     }
-    if case .choices = answer("2020/06", Self.coin) {
+    if case .choices = response("2020/06", Self.coin) {
       let path = "2020/06/\(Self.coin)"
       examples.append(
         ServiceExample("300, two signers to choose from", get(path, "Accept: application/json")))
@@ -53,8 +55,10 @@ struct DemoExamples {
     return index.edition(of: ContractKey(contract), schema)
   }
 
-  private func answer(_ schema: String, _ contract: String) -> ContractIndex.Answer? {
-    edition(schema, contract)?.answer
+  private func response(
+    _ schema: String, _ contract: String
+  ) -> ContractIndex.PreparedResponse? {
+    edition(schema, contract)?.response
   }
 
   private func get(_ path: String, _ field: String? = nil) -> String {

@@ -1,5 +1,5 @@
 extension DemoFile {
-  /// Dai in the language of March 2020.
+  /// Dai, in the version of March 2020.
   static let dai202003 = #"""
     <?xml version="1.0" encoding="UTF-8"?>
     <ts:token xmlns:ts="http://tokenscript.org/2020/03/tokenscript"
@@ -56,7 +56,7 @@ extension DemoFile {
 
     """#
 
-  /// Dai in the language of June 2020.
+  /// Dai, in the version of June 2020.
   static let dai202006 = #"""
     <?xml version="1.0" encoding="UTF-8"?>
     <ts:token xmlns:ts="http://tokenscript.org/2020/06/tokenscript"

@@ -1,6 +1,7 @@
 extension DemoFile {
-  /// A name of the Ethereum Name Service, with a card that counts down to its end: as long as real
-  /// TokenScripts get, because the view of each language brings its style and its program.
+  /// A name of the Ethereum Name Service, with a card that counts the days to its end.
+  ///
+  /// It is as long as real TokenScripts are, because the view in each language has its own style and script.
   static let ens = #"""
     <?xml version="1.0" encoding="UTF-8"?>
     <ts:token xmlns:ts="http://tokenscript.org/2020/06/tokenscript"
@@ -67,7 +68,7 @@ extension DemoFile {
 
     """#
 
-  /// What the card says in one language.
+  /// The words of the card in one language.
   private struct NameWords {
     let language: String
     let title: String

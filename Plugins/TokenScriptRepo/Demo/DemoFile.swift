@@ -1,13 +1,13 @@
-/// A TokenScript of the demo, not signed yet.
+/// A TokenScript of the demo, without its signature.
 struct DemoFile: Sendable {
-  /// Where it lies below the repository's root.
+  /// The path below the repository's root.
   let path: String
-  /// Who signs it.
+  /// The signer of the file.
   let signer: DemoSigner
   /// The document.
   let text: String
 
-  /// The whole demo, laid out by both customs: `<signer>/<YYYY>/<MM>/<contract>.tsml`, and the older
+  /// All files of the demo, in both layouts: `<signer>/<YYYY>/<MM>/<contract>.tsml`, and the older
   /// `<contract>/schema…/<signer>-signed.xml`.
   static let all = [
     DemoFile(path: "demo.awd.example/2020/03/DAI.tsml", signer: .demo, text: dai202003),

@@ -2,21 +2,22 @@ internal import FoundationEssentials
 internal import Glibc
 internal import Observability
 internal import SystemCalls
+internal import Time
 internal import XMLSecurity
 
-/// A small repository to try the service with, made where none was configured and none is.
+/// A small repository to try the service with, made if none is configured.
 ///
-/// It is signed with keys made on the spot, which nobody trusts. Both folders are made under
-/// another name and renamed when they are whole, so that a crash leaves nothing half-made.
+/// It is signed with new keys that nobody trusts. Its two folders are made under other names and renamed once they are
+/// complete, so a crash leaves nothing half-made.
 struct DemoRepository: Sendable {
   /// The repository's root.
   let folder: String
-  /// The folder of the keys that it is signed with.
+  /// The folder of the signers' keys.
   let keys: String
 
-  /// The demo of a data folder.
+  /// Makes the demo of a data folder.
   ///
-  /// - Parameter dataFolder: the folder, which is there, and no other process makes a demo in it.
+  /// - Parameter dataFolder: a folder in which no other process makes a demo.
   init(dataFolder: String) {
     folder = "\(dataFolder)/repository"
     keys = "\(dataFolder)/demo-keys"
@@ -25,13 +26,13 @@ struct DemoRepository: Sendable {
   /// Whether the repository began as the demo.
   var isThere: Bool { Self.exists(folder) && Self.exists(keys) }
 
-  /// Makes the demo unless something is at its place; blocks on the disk.
+  /// Makes the demo unless there is a repository in its place; blocks on the disk.
   ///
   /// - Parameters:
-  ///   - now: the time, in seconds since 1970, which it is signed at.
-  ///   - log: is told where it was made.
+  ///   - now: the signing time.
+  ///   - log: is told about the new demo.
   /// - Throws: ``DemoError``.
-  func make(now: Int64, log: Log) throws(DemoError) {
+  func make(now: Timestamp, log: Log) throws(DemoError) {
     guard !Self.exists(folder) else { return }
     var writers: [(signer: DemoSigner, writer: SignatureWriter)] = []
     do {
@@ -62,7 +63,7 @@ struct DemoRepository: Sendable {
       ])
   }
 
-  /// Makes a folder that is whole when it bears its name.
+  /// Makes a folder under another name, fills it, and gives it its name.
   private func whole(_ path: String, mode: mode_t, _ fill: (String) throws -> Void) throws {
     let unfinished = "\(path).unfinished"
     // Left behind by a crash.
@@ -74,7 +75,7 @@ struct DemoRepository: Sendable {
     try DurableFile.sync(folderOf: path)
   }
 
-  /// Writes a file and the folders on the way to it.
+  /// Writes a file and the folders above it.
   private func add(_ path: String, _ bytes: [UInt8], to root: String) throws(SystemError) {
     var folder = root
     for name in path.split(separator: "/").dropLast() {
@@ -92,16 +93,16 @@ struct DemoRepository: Sendable {
     guard unsafe mkdir(path, mode) == 0 else { throw SystemError(errno) }
   }
 
-  /// Whether there is anything, a link that leads nowhere as well.
+  /// Returns whether there is anything at a path, even a dangling link.
   static func exists(_ path: String) -> Bool {
     var status = stat()
     return unsafe lstat(path, &status) == 0
   }
 }
 
-/// The demo can't be made.
+/// The error of a demo that can't be made.
 struct DemoError: Error, CustomStringConvertible {
-  /// What happened, and what to do.
+  /// The reason, and a way out.
   let description: String
 
   fileprivate init(_ reason: String) {

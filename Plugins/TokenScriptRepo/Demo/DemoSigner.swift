@@ -1,16 +1,17 @@
 internal import SystemCalls
+internal import Time
 internal import XMLSecurity
 
-/// Who signs the demo: names of nobody, with keys made at the first start.
+/// The fictitious signers of the demo, whose keys are made at the first start.
 enum DemoSigner: String, CaseIterable, Sendable {
-  /// Signs nearly all, with an RSA key and a certificate.
+  /// The signer of most files, with an RSA key and a certificate.
   case demo
-  /// Signs what another has signed as well, with a P-256 key and a certificate.
+  /// The second signer of one contract, with a P-256 key and a certificate.
   case guild
-  /// Signs with a key as Ethereum has them, without a certificate.
+  /// A signer with a bare Ethereum key.
   case owner
 
-  /// The common name of the certificate; nil without one.
+  /// The common name of the certificate, or nil without one.
   var commonName: String? {
     switch self {
     case .demo, .guild: "\(rawValue).awd.example"
@@ -19,7 +20,7 @@ enum DemoSigner: String, CaseIterable, Sendable {
   }
 
   /// The kind of the key.
-  var kind: SigningKey.Kind {
+  var kind: PublicKey.Kind {
     switch self {
     case .demo: .rsa
     case .guild: .p256
@@ -27,13 +28,13 @@ enum DemoSigner: String, CaseIterable, Sendable {
     }
   }
 
-  /// Makes the key, and its certificate where it has one.
+  /// Makes the key, and the certificate if the signer has one.
   ///
   /// - Parameters:
-  ///   - folder: where both are written.
-  ///   - now: the time, in seconds since 1970.
+  ///   - folder: the folder for both.
+  ///   - now: the present time.
   /// - Throws: ``SigningError``, ``SystemError``.
-  func makeKey(in folder: String, now: Int64) throws {
+  func makeKey(in folder: String, now: Timestamp) throws {
     let key = try DevelopmentKey(kind, commonName: commonName ?? rawValue, notBefore: now)
     try DurableFile.create(keyPath(in: folder), key.keyPEM, mode: 0o600)
     if commonName != nil {
@@ -41,9 +42,9 @@ enum DemoSigner: String, CaseIterable, Sendable {
     }
   }
 
-  /// What signs with the key.
+  /// Makes a writer of signatures with the key.
   ///
-  /// - Parameter folder: where it was written.
+  /// - Parameter folder: the folder of the key.
   /// - Throws: ``SigningError``, ``CertificateError``, ``SystemError``.
   func writer(from folder: String) throws -> SignatureWriter {
     let key = try PrivateKey(pem: Self.contents(keyPath(in: folder)))

@@ -1,4 +1,5 @@
 internal import Cryptography
+internal import Time
 internal import XMLSecurity
 
 /// A TokenScript that was verified, with its signer.
@@ -105,7 +106,7 @@ struct TokenScriptInspector: Sendable {
   private func describe(
     _ signature: VerifiedSignature, _ namespace: TokenScriptNamespace, now: Int64
   ) -> SignedTokenScript {
-    let time = signature.signingTime.flatMap { $0 <= now ? $0 : nil }
+    let time = signature.signingTime.flatMap { $0.seconds <= now ? $0 : nil }
     let trust: SignedTokenScript.Trust =
       switch roots?.check(signature, at: time) {
       case .trusted: .trusted
@@ -114,7 +115,7 @@ struct TokenScriptInspector: Sendable {
       }
     return SignedTokenScript(
       namespace: namespace, signer: signature.certificate?.commonName,
-      key: signature.key.identifier, trust: trust, signingTime: time)
+      key: signature.key.identifier, trust: trust, signingTime: time?.seconds)
   }
 
   /// Returns whether a file describes the tokens of the contract at an address.

@@ -1,0 +1,51 @@
+internal import Time
+internal import TokenScriptReading
+
+/// A file that may be served for one contract in one schema version.
+struct Candidate: Sendable {
+  /// The file.
+  let file: RepositoryFile
+  /// The file's bytes.
+  let content: Content
+  /// The file's meaning.
+  let meaning: TokenScriptFile
+  /// The signing time, or else the time at which the bytes were first seen.
+  let modified: Timestamp
+  /// The time at which these bytes were first seen for the contract and version.
+  let firstSeen: Timestamp
+
+  /// The file's signer.
+  var signer: TokenScriptFile.Signer? { meaning.signer }
+
+  /// The values of `?signer=` that select the file, in lower case.
+  var signerNames: [String] {
+    guard let signer else { return [] }
+    return [signer.key.lowercased()] + (signer.commonName.map { [$0.lowercased()] } ?? [])
+  }
+
+  /// Returns whether a value of `?signer=` selects the file.
+  ///
+  /// - Parameter name: a common name or a key identifier, in any case.
+  func isSigned(by name: String) -> Bool {
+    signerNames.contains(name.lowercased())
+  }
+
+  /// Returns whether this file supersedes another one of the same signer.
+  func isNewer(than other: Candidate) -> Bool {
+    if modified != other.modified { return modified > other.modified }
+    if firstSeen != other.firstSeen { return firstSeen > other.firstSeen }
+    return file.path < other.file.path
+  }
+
+  /// The identities of the signer; files that share one have the same signer.
+  ///
+  /// An identity is a key, or a name that a trusted chain vouches for. An unverified name proves nothing.
+  var identities: Set<String> {
+    guard let signer else { return ["unsigned"] }
+    var identities: Set<String> = ["key \(signer.key.lowercased())"]
+    if let name = signer.commonName, meaning.trust == .passed {
+      identities.insert("name \(name.lowercased())")
+    }
+    return identities
+  }
+}

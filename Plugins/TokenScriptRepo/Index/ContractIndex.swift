@@ -1,0 +1,143 @@
+internal import Cryptography
+internal import Time
+internal import TokenScriptReading
+
+/// The whole index at one moment: an immutable snapshot that all requests share.
+final class ContractIndex: Sendable {
+  /// The files of one schema version for one contract.
+  struct Edition: Sendable {
+    /// The contract.
+    let contract: EthereumAddress
+    /// The version.
+    let schema: SchemaVersion
+    /// The files that may be served; none if the contract is gone.
+    let candidates: [Candidate]
+    /// The candidates that the response is made of.
+    let chosen: [Candidate]
+    /// The response to a request that names the version and no signer.
+    let response: PreparedResponse
+    /// The response to a request that names neither.
+    let bareResponse: PreparedResponse
+    /// The times since when each signer's file has been served, by the signers' names.
+    let signers: [String: PublicationTimes.Since]
+  }
+
+  /// The response to requests for one contract and version, but for what depends on the request.
+  enum PreparedResponse: Sendable {
+    /// One file.
+    case file(PreparedFile)
+    /// The files of several signers, for the wallet to choose from.
+    case choices(PreparedChoices)
+    /// The contract was served here and has been withdrawn.
+    case gone
+
+    /// Prepares the response for the selected files.
+    ///
+    /// - Parameters:
+    ///   - selection: the files.
+    ///   - contract: the contract.
+    ///   - schema: the version.
+    ///   - since: the time since when they have been selected, or nil if it does not matter.
+    ///   - headers: the header fields of responses.
+    init(
+      _ selection: Selection, for contract: EthereumAddress, _ schema: SchemaVersion,
+      since: Timestamp? = nil, _ headers: ResponseHeaders
+    ) {
+      let chosen = selection.chosen
+      self =
+        chosen.count == 1
+        ? .file(
+          PreparedFile(
+            chosen[0].content, modified: max(chosen[0].modified, since ?? chosen[0].modified),
+            headers))
+        : .choices(PreparedChoices(chosen, contract: contract, schema: schema, headers))
+    }
+  }
+
+  /// The number of indexes since the start, this one included.
+  let generation: Int
+  /// The schemas.
+  let documents: SchemaDocuments
+  /// The versions of each contract, the newest first.
+  let editions: [ContractKey: [Edition]]
+  /// All files in the order of their paths, with those that can't be served.
+  let files: [RepositoryFile]
+  /// A row for each contract of each file.
+  let rows: [IndexRow]
+  /// The number of files in each state; a file that is served for some contract counts as served.
+  let counts: [IndexRow.Summary: Int]
+  /// The earliest expiry of a signer's certificate among the served files, or nil.
+  let firstExpiry: Timestamp?
+
+  /// Makes an index.
+  ///
+  /// - Parameters:
+  ///   - generation: the number of indexes since the start, this one included.
+  ///   - documents: the schemas.
+  ///   - editions: the versions of each contract, the newest first.
+  ///   - files: all files in the order of their paths.
+  ///   - rows: a row for each contract of each file.
+  init(
+    generation: Int, documents: SchemaDocuments, editions: [ContractKey: [Edition]],
+    files: [RepositoryFile], rows: [IndexRow]
+  ) {
+    self.generation = generation
+    self.documents = documents
+    self.editions = editions
+    self.files = files
+    self.rows = rows
+    var states: [RepositoryPath: IndexRow.Summary] = [:]
+    for row in rows {
+      let state = row.state.summary
+      states[row.path] = states[row.path].map { $0 == .served ? $0 : state } ?? state
+    }
+    counts = Dictionary(grouping: states.values, by: \.self).mapValues(\.count)
+    firstExpiry =
+      files.compactMap { file in
+        guard file.content != nil, case .success(let meaning) = file.reading else { return nil }
+        return meaning.signer?.expires
+      }.min()
+  }
+
+  /// The index before the first scan.
+  static let empty = ContractIndex(
+    generation: 0, documents: .none, editions: [:], files: [], rows: [])
+
+  /// The contents of all files and schemas that are served.
+  var contents: [Content] { documents.contents + files.compactMap(\.content) }
+
+  /// The refused files with the reasons.
+  var refusals: [(path: RepositoryPath, reason: FileRefusal)] {
+    var seen: Set<RepositoryPath> = []
+    return rows.compactMap { row in
+      guard case .refused(let refusal) = row.state, seen.insert(row.path).inserted else {
+        return nil
+      }
+      return (row.path, refusal)
+    }
+  }
+
+  /// The sum in words, with the number of the index.
+  var summary: String { "index \(generation): \(sum)" }
+
+  /// The sum in words.
+  var sum: String {
+    let parts = IndexRow.Summary.allCases.compactMap { state in
+      counts[state].map { "\($0) \(state.words)" }
+    }
+    let schemas = Set(editions.values.joined().map(\.schema)).count
+    return "\(files.count) files"
+      + (parts.isEmpty ? "" : " (\(parts.joined(separator: ", ")))")
+      + ", \(editions.count) contracts in \(schemas) schema versions"
+  }
+
+  /// Returns a version's files for a contract, and never another version's.
+  ///
+  /// - Parameters:
+  ///   - contract: the contract.
+  ///   - schema: the version.
+  /// - Returns: nil if there are none.
+  func edition(of contract: ContractKey, _ schema: SchemaVersion) -> Edition? {
+    editions[contract]?.first { $0.schema == schema }
+  }
+}

@@ -1,0 +1,203 @@
+internal import Cryptography
+internal import Time
+internal import TokenScriptReading
+
+/// Builds an index from the files of a scan, without I/O.
+struct IndexBuilder {
+  /// The key of a time at which bytes were first seen for a contract.
+  struct Sighting: Hashable, Sendable {
+    /// The version of the bytes.
+    let schema: SchemaVersion
+    /// The contract that they are served for.
+    let contract: EthereumAddress
+    /// The SHA-256 of the bytes.
+    let digest: SHA256.Digest
+  }
+
+  private let rules: RepositoryRules
+  private let headers: ResponseHeaders
+  private let now: Timestamp
+  /// The times at which bytes were first seen, with those that the build added.
+  private(set) var sightings: [Sighting: Timestamp]
+  /// The times that the build added.
+  private(set) var newSightings: [Sighting: Timestamp] = [:]
+  /// The publication times after the build, or nil if they don't matter.
+  private(set) var publicationTimes: PublicationTimes?
+
+  private var candidates: [EthereumAddress: [SchemaVersion: [Candidate]]] = [:]
+  private var gone: [EthereumAddress: Set<SchemaVersion>] = [:]
+
+  /// Makes a builder.
+  ///
+  /// - Parameters:
+  ///   - rules: the configuration's rules.
+  ///   - headers: the header fields of responses.
+  ///   - now: the present time in whole seconds.
+  ///   - sightings: the times at which bytes were first seen.
+  ///   - publicationTimes: the publication times until now, or nil if they don't matter.
+  init(
+    rules: RepositoryRules, headers: ResponseHeaders, now: Timestamp,
+    sightings: [Sighting: Timestamp],
+    publicationTimes: PublicationTimes? = nil
+  ) {
+    self.rules = rules
+    self.headers = headers
+    self.now = now
+    self.sightings = sightings
+    self.publicationTimes = publicationTimes
+  }
+
+  /// Builds the index.
+  ///
+  /// - Parameters:
+  ///   - files: the files in the order of their paths.
+  ///   - documents: the schemas.
+  ///   - generation: the number of indexes since the start, this one included.
+  /// - Returns: the index.
+  mutating func build(
+    _ files: [RepositoryFile], _ documents: SchemaDocuments = .none, generation: Int
+  ) -> ContractIndex {
+    var rows: [IndexRow] = []
+    // The rows of candidates, whose state is known only after the selection.
+    var places: [Place: Int] = [:]
+    for file in files {
+      for row in self.rows(for: file) {
+        if let contract = row.contract, row.state == .served {
+          places[Place(path: file.path, contract: contract)] = rows.count
+        }
+        rows.append(row)
+      }
+    }
+    var editions: [ContractKey: [ContractIndex.Edition]] = [:]
+    for (contract, versions) in candidates {
+      editions[ContractKey(contract)] = versions.map { schema, candidates in
+        let selection = Selection(candidates, for: contract, by: rules)
+        for (candidate, path) in selection.shadowed {
+          if let place = places[Place(path: candidate.file.path, contract: contract)] {
+            rows[place].state = .shadowed(by: path)
+          }
+        }
+        return edition(selection, candidates, contract, schema, among: versions)
+      }
+    }
+    for (contract, versions) in gone {
+      for schema in versions where candidates[contract]?[schema] == nil {
+        editions[ContractKey(contract), default: []].append(
+          ContractIndex.Edition(
+            contract: contract, schema: schema, candidates: [], chosen: [], response: .gone,
+            bareResponse: .gone, signers: [:]))
+      }
+    }
+    return ContractIndex(
+      generation: generation, documents: documents,
+      editions: editions.mapValues { $0.sorted { $0.schema > $1.schema } }, files: files,
+      rows: rows)
+  }
+
+  /// Makes the edition of a contract in a version.
+  private mutating func edition(
+    _ selection: Selection, _ candidates: [Candidate], _ contract: EthereumAddress,
+    _ schema: SchemaVersion, among versions: [SchemaVersion: [Candidate]]
+  ) -> ContractIndex.Edition {
+    func response(since: Timestamp? = nil) -> ContractIndex.PreparedResponse {
+      ContractIndex.PreparedResponse(selection, for: contract, schema, since: since, headers)
+    }
+    guard var times = publicationTimes else {
+      let response = response()
+      return ContractIndex.Edition(
+        contract: contract, schema: schema, candidates: candidates, chosen: selection.chosen,
+        response: response, bareResponse: response, signers: [:])
+    }
+    // Leaves one reference to the dictionaries, so that they are changed in place.
+    publicationTimes = nil
+    let since = times.record(selection, contract, schema, among: versions.keys)
+    var signers: [String: PublicationTimes.Since] = [:]
+    for name in Set(candidates.flatMap(\.signerNames)) {
+      let own = Selection(
+        candidates.filter { $0.isSigned(by: name) }, for: contract, by: rules)
+      let others = versions.filter { $0.value.contains { $0.isSigned(by: name) } }.keys
+      signers[name] = times.record(own, contract, schema, among: others, signer: name)
+    }
+    publicationTimes = times
+    return ContractIndex.Edition(
+      contract: contract, schema: schema, candidates: candidates, chosen: selection.chosen,
+      response: response(since: since.versioned), bareResponse: response(since: since.bare),
+      signers: signers)
+  }
+
+  private struct Place: Hashable {
+    let path: RepositoryPath
+    let contract: EthereumAddress
+  }
+
+  /// Adds a file to the candidates or to the withdrawn contracts, and makes its rows.
+  private mutating func rows(for file: RepositoryFile) -> [IndexRow] {
+    var row = IndexRow(
+      path: file.path, digest: file.digest, size: file.size, state: .servesNothing)
+    let meaning: TokenScriptFile
+    switch file.reading {
+    case .failure(let refusal):
+      row.state = .refused(refusal)
+      return [row]
+    case .success(let read): meaning = read
+    }
+    row.schema = meaning.schema
+    row.warnings = meaning.warnings
+    if file.path.kind == .gone {
+      row.state = .gone
+      for contract in meaning.origins { gone[contract, default: []].insert(meaning.schema) }
+      return Self.rows(row, for: meaning)
+    }
+    row.signer = meaning.signer
+    row.time = meaning.signer?.time
+    let (refusal, warnings) = rules.judge(meaning)
+    row.warnings += warnings + file.path.warnings(for: meaning)
+    if let time = row.time, time > now { row.warnings.append("it was signed in the future") }
+    if let newer = file.replacedBy {
+      row.warnings.append("its last good version is served; the one on disk is \(newer.words)")
+    }
+    if let refusal {
+      row.state = .refused(refusal)
+      return Self.rows(row, for: meaning)
+    }
+    guard let content = file.content else { return [row] }
+    row.state = .served
+    for contract in meaning.origins {
+      let (modified, firstSeen) = times(of: file, meaning, content.digest, for: contract)
+      candidates[contract, default: [:]][meaning.schema, default: []].append(
+        Candidate(
+          file: file, content: content, meaning: meaning, modified: modified, firstSeen: firstSeen))
+    }
+    return Self.rows(row, for: meaning)
+  }
+
+  /// Returns a file's `Last-Modified` for a contract, and the time at which its bytes were first seen for it.
+  private mutating func times(
+    of file: RepositoryFile, _ meaning: TokenScriptFile, _ digest: SHA256.Digest,
+    for contract: EthereumAddress
+  ) -> (modified: Timestamp, firstSeen: Timestamp) {
+    let sighting = Sighting(schema: meaning.schema, contract: contract, digest: digest)
+    let firstSeen = sightings[sighting] ?? min(max(file.modified, Timestamp(seconds: 0)), now)
+    if sightings.updateValue(firstSeen, forKey: sighting) == nil {
+      newSightings[sighting] = firstSeen
+    }
+    // A signing time in the future counts as absent.
+    let signed = meaning.signer?.time.flatMap { $0 <= now ? $0 : nil }
+    return (signed ?? firstSeen, firstSeen)
+  }
+
+  /// Makes a row for each origin, or the only row of a file without any.
+  private static func rows(_ row: IndexRow, for meaning: TokenScriptFile) -> [IndexRow] {
+    var byAddress: [EthereumAddress: [TokenScriptFile.Contract]] = [:]
+    for contract in meaning.contracts { byAddress[contract.address, default: []].append(contract) }
+    let rows = meaning.origins.map { address in
+      var row = row
+      let named = byAddress[address] ?? []
+      row.contract = address
+      row.name = named.first { $0.isOrigin }?.name
+      row.networks = Set(named.compactMap(\.network)).sorted()
+      return row
+    }
+    return rows.isEmpty ? [row] : rows
+  }
+}

@@ -1,0 +1,83 @@
+internal import Cryptography
+internal import Time
+internal import TokenScriptReading
+
+/// One row of the index: a file and one of its contracts.
+struct IndexRow: Sendable, Equatable {
+  /// The state of a file for one contract.
+  enum State: Sendable, Equatable {
+    case served
+    /// Another file is served instead.
+    case shadowed(by: RepositoryPath)
+    /// The file failed a required check, or is no TokenScript.
+    case refused(FileRefusal)
+    /// The file is a TokenScript without an origin contract.
+    case servesNothing
+    /// The file is a mark that withdraws its contracts.
+    case gone
+
+    /// The state without its reason.
+    var summary: Summary {
+      switch self {
+      case .served: .served
+      case .shadowed: .shadowed
+      case .refused: .refused
+      case .servesNothing: .nothing
+      case .gone: .gone
+      }
+    }
+
+    /// The state in words.
+    var words: String {
+      switch self {
+      case .served: "served"
+      case .shadowed(let path): "shadowed by \(path)"
+      case .refused(let refusal): "refused because \(refusal.reason)"
+      case .servesNothing: "serves nothing: it names no contract as its origin"
+      case .gone: "gone"
+      }
+    }
+  }
+
+  /// A state without its reason.
+  enum Summary: String, Sendable, CaseIterable {
+    case served, shadowed, refused, nothing, gone
+
+    /// The state in words.
+    var words: String { self == .nothing ? "with nothing to serve" : rawValue }
+  }
+
+  /// The contract, or nil for a file without an origin contract or without a meaning.
+  var contract: EthereumAddress?
+  /// The contract's name in the file.
+  var name: String?
+  /// The contract's chains in the file.
+  var networks: [UInt64] = []
+  /// The schema version.
+  var schema: SchemaVersion?
+  /// The signing time.
+  var time: Timestamp?
+  /// The file's signer.
+  var signer: TokenScriptFile.Signer?
+  /// The file's path.
+  let path: RepositoryPath
+  /// The SHA-256 of the file's bytes.
+  var digest: SHA256.Digest?
+  /// The number of the file's bytes.
+  var size = 0
+  /// The state of the file for the contract.
+  var state: State
+  /// The oddities of the file.
+  var warnings: [String] = []
+
+  /// Returns whether each word occurs in the contract, the name, the signer, the path or the state.
+  ///
+  /// - Parameter words: words in lower case.
+  func contains(_ words: [Substring]) -> Bool {
+    let parts = [
+      contract?.lowercase, name, signer?.commonName, signer?.key, path.text, state.words,
+    ]
+    let text = parts.compactMap(\.self).joined(separator: "\n").lowercased()
+    return words.allSatisfy { text.contains($0) }
+  }
+}

@@ -1,0 +1,87 @@
+internal import Cryptography
+internal import Time
+internal import TokenScriptReading
+
+/// The times since when each URL has given its present response.
+struct PublicationTimes: Sendable {
+  /// The parts of a URL that decide about its response.
+  struct URL: Hashable, Sendable {
+    /// The contract.
+    let contract: EthereumAddress
+    /// The version of the response; at a bare address the client has a say in it too.
+    let schema: SchemaVersion
+    /// Whether the URL names no version.
+    let isBare: Bool
+    /// The value of `signer` in lower case, or an empty string.
+    let signer: String
+  }
+
+  /// The response that a URL gives, and since when.
+  struct Publication: Equatable, Sendable {
+    /// A SHA-256 that tells the response from others.
+    let fingerprint: SHA256.Digest
+    /// The beginning.
+    let since: Timestamp
+  }
+
+  /// The beginnings at both URLs of an edition, or nil if they do not matter.
+  struct Since: Sendable {
+    /// The beginning at the URL with the version.
+    var versioned: Timestamp?
+    /// The beginning at the URL without it.
+    var bare: Timestamp?
+  }
+
+  private let previous: [URL: Publication]
+  private let now: Timestamp
+  private let choice: [UInt8]
+  private var current: [URL: Publication] = [:]
+
+  /// Makes the times of the next index.
+  ///
+  /// - Parameters:
+  ///   - previous: the publications until now.
+  ///   - now: the present time in whole seconds.
+  ///   - choice: everything that decides about a bare address's version besides the versions that there are.
+  init(_ previous: [URL: Publication], now: Timestamp, choice: String) {
+    self.previous = previous
+    self.now = now
+    self.choice = Array(choice.utf8)
+  }
+
+  /// Records the response of the next index at both forms of a URL.
+  ///
+  /// - Parameters:
+  ///   - selection: the files that the response is made of.
+  ///   - contract: the contract.
+  ///   - schema: the version.
+  ///   - versions: all versions that a bare address may give.
+  ///   - signer: the value of `signer` in lower case, or an empty string.
+  /// - Returns: the times since when both have given this response.
+  mutating func record(
+    _ selection: Selection, _ contract: EthereumAddress, _ schema: SchemaVersion,
+    among versions: some Sequence<SchemaVersion>, signer: String = ""
+  ) -> Since {
+    let digests = selection.chosen.flatMap(\.content.digest.bytes)
+    let choices = versions.map(\.path).sorted().joined(separator: " ")
+    func url(isBare: Bool) -> URL {
+      URL(contract: contract, schema: schema, isBare: isBare, signer: signer)
+    }
+    return Since(
+      versioned: since(url(isBare: false), SHA256.hash(digests)),
+      bare: since(url(isBare: true), SHA256.hash(digests + Array(choices.utf8) + choice)))
+  }
+
+  private mutating func since(_ url: URL, _ fingerprint: SHA256.Digest) -> Timestamp {
+    let known = previous[url].flatMap { $0.fingerprint == fingerprint ? $0 : nil }
+    let publication = known ?? Publication(fingerprint: fingerprint, since: now)
+    current[url] = publication
+    return publication.since
+  }
+
+  /// The publications that are new.
+  var begun: [URL: Publication] { current.filter { previous[$0.key] != $0.value } }
+
+  /// The URLs that give nothing any more; a response that comes back there is new.
+  var ended: [URL] { previous.keys.filter { current[$0] == nil } }
+}

@@ -1,0 +1,138 @@
+internal import Cryptography
+internal import HTTPProtocol
+internal import ServiceKit
+internal import Time
+internal import TokenScriptReading
+
+/// A row of the index as HTML.
+///
+/// Paths, names and signers are other people's words: all are escaped, and isolated from the direction of the text
+/// around them.
+struct IndexRowMarkup {
+  private let row: IndexRow
+  private let index: ContractIndex
+
+  /// Makes the markup of a row.
+  ///
+  /// - Parameters:
+  ///   - row: the row.
+  ///   - index: the index that the row belongs to.
+  init(_ row: IndexRow, in index: ContractIndex) {
+    self.row = row
+    self.index = index
+  }
+
+  /// The row as an item of the list of refused files.
+  var refusal: String {
+    var reason = ""
+    if case .refused(let refusal) = row.state { reason = refusal.reason }
+    let facts = [
+      row.name?.isolatedHTML,
+      row.contract.map { "<span class=\"mono\">\($0.checksummed)</span>" },
+      row.signer.map { "signed by \(($0.commonName ?? $0.key).isolatedHTML)" },
+      row.time.map(Self.time), row.digest == nil ? nil : size,
+    ].compactMap(\.self)
+    return """
+      <li>
+      \(Self.path(row.path))
+      <p>\(badge) \(reason.htmlEscaped)</p>
+      \(Self.line("quiet", facts.joined(separator: " · ")))\(warnings)</li>
+      """
+  }
+
+  /// The row as a group of the table, with its warnings; a card on a narrow screen.
+  var tableGroup: String {
+    let warnings = warnings
+    return """
+      <tbody>
+      <tr>
+      <td>\(contract)</td>
+      <td data-label="State"><div>\(badge)\(note)</div></td>
+      <td data-label="Schema">\(row.schema?.path ?? "–")</td>
+      <td data-label="Signer"><div>\(signer)</div></td>
+      <td data-label="Signed">\(row.time.map(Self.time) ?? "–")</td>
+      <td data-label="File"><div>\(Self.path(row.path))\
+      \(Self.line("quiet", size))</div></td>
+      </tr>
+      \(warnings.isEmpty ? "" : "<tr><td colspan=\"6\">\(warnings)</td></tr>\n")</tbody>
+      """
+  }
+
+  /// The contract, with a link to the file that is served for it.
+  private var contract: String {
+    guard let contract = row.contract, let schema = row.schema else {
+      return "<span class=\"quiet\">No contract</span>"
+    }
+    let address = contract.checksummed
+    var shown = "<span class=\"mono\">\(address)</span>"
+    if row.state == .served {
+      var url = "/\(schema)/\(address)"
+      let chosen = index.edition(of: ContractKey(contract), schema)?.chosen ?? []
+      if chosen.count > 1, let key = row.signer?.key {
+        url += "?signer=\(PercentEncoding.encode(key))"
+      }
+      shown = "<a class=\"mono\" href=\"\(url.htmlEscaped)\">\(address)</a>"
+    }
+    let name = row.name.map { "<strong class=\"line\">\($0.isolatedHTML)</strong>" } ?? ""
+    let chains = row.networks.map { "\($0)" }.joined(separator: ", ")
+    let noun = row.networks.count == 1 ? "chain" : "chains"
+    return name + shown + Self.line("quiet", chains.isEmpty ? "" : "\(noun) \(chains)")
+  }
+
+  private var signer: String {
+    guard let signer = row.signer else {
+      return row.state == .gone ? "–" : "<span class=\"quiet\">No valid signature</span>"
+    }
+    let key = signer.key.htmlEscaped
+    return Self.line("", signer.commonName?.isolatedHTML ?? "")
+      + "<span class=\"mono quiet cut\" title=\"\(key)\">\(key)</span>"
+      + Self.line("quiet", signer.kind.htmlEscaped)
+  }
+
+  private var badge: String {
+    "<span class=\"state \(row.state.summary.rawValue)\">\(row.state.summary.label)</span>"
+  }
+
+  /// The details that the badge leaves out.
+  private var note: String {
+    switch row.state {
+    case .shadowed(let path): Self.line("quiet", "by \(Self.path(path))")
+    case .servesNothing: Self.line("quiet", "it names no contract as its origin")
+    case .served, .refused, .gone: ""
+    }
+  }
+
+  private var warnings: String {
+    guard !row.warnings.isEmpty else { return "" }
+    let items = row.warnings.map { "<li>\($0.isolatedHTML)</li>" }.joined()
+    return "<ul class=\"warnings\" aria-label=\"Warnings\">\(items)</ul>"
+  }
+
+  private var size: String {
+    row.size < 1000 ? "\(row.size) B" : "\(row.size / 1000).\(row.size % 1000 / 100) kB"
+  }
+
+  /// A path, which a browser may break behind a slash.
+  private static func path(_ path: RepositoryPath) -> String {
+    let text = path.text.htmlEscaped
+    let breakable = text.replacing("/", with: "/<wbr>")
+    return "<span class=\"mono\" title=\"\(text)\"><bdi>\(breakable)</bdi></span>"
+  }
+
+  /// A moment to the minute, as `2026-11-21 22:45 UTC`.
+  private static func time(_ time: Timestamp) -> String {
+    let text = time.description
+    let minute = text.prefix(16).replacing("T", with: " ")
+    return "<time datetime=\"\(text)\">\(minute) UTC</time>"
+  }
+
+  /// A line of its own, or an empty string without content.
+  private static func line(_ classes: String, _ html: String) -> String {
+    html.isEmpty ? "" : "<span class=\"line \(classes)\">\(html)</span>"
+  }
+}
+
+extension String {
+  /// The text escaped, and isolated from the direction of the text around it.
+  var isolatedHTML: String { "<bdi>\(htmlEscaped)</bdi>" }
+}

@@ -1,0 +1,24 @@
+/// The reason why a file is not served.
+package struct FileRefusal: Error, Equatable, Sendable {
+  /// The reason in words that anybody may see: nothing of the file's content is in it.
+  package let reason: String
+  /// The exact fault and its place, for the operator; may be empty.
+  package let detail: String
+  /// Whether the bytes are not well-formed XML, as those of a half-written file are.
+  package let isMalformed: Bool
+  /// Whether the machine may be at fault, so that the refusal says nothing about the bytes.
+  package let isTransient: Bool
+
+  /// Makes a refusal.
+  package init(
+    reason: String, detail: String = "", isMalformed: Bool = false, isTransient: Bool = false
+  ) {
+    self.reason = reason
+    self.detail = detail
+    self.isMalformed = isMalformed
+    self.isTransient = isTransient
+  }
+
+  /// The reason with its detail.
+  package var words: String { detail.isEmpty ? reason : "\(reason): \(detail)" }
+}

@@ -1,0 +1,89 @@
+package import Cryptography
+
+/// The configuration's rules: which findings refuse a file, and which of several files is served.
+package struct RepositoryRules: Sendable {
+  /// The consequence of a failed check.
+  package enum Check: String, Sendable, CaseIterable {
+    /// The file is refused.
+    case require
+    /// The file is served with a warning.
+    case warn
+    /// The check is not made.
+    case off
+  }
+
+  /// The choice among several signers' files for one contract and namespace.
+  package enum Choice: String, Sendable, CaseIterable {
+    /// The wallet gets the list.
+    case ask
+    /// The file of the contract's issuer is served; without one, the wallet gets the list.
+    case issuer
+    /// The latest file is served.
+    case newest
+  }
+
+  /// The meaning of a file's `Last-Modified`.
+  package enum Modified: String, Sendable, CaseIterable {
+    /// The signing time, or else the time at which the bytes were first seen.
+    case signed
+    /// The time at which the URL began to give the file, if that was later.
+    case published
+  }
+
+  /// The rule for the signature check.
+  package var signature = Check.require
+  /// The rule for the schema check.
+  package var schema = Check.warn
+  /// The rule for the check of the signer's chain.
+  package var trust = Check.warn
+  /// The rule for several signers' files.
+  package var choice = Choice.ask
+  /// The rule for `Last-Modified`.
+  package var modified = Modified.signed
+  /// The address of the key that deployed each contract; its owner is the contract's issuer.
+  package var deployers: [EthereumAddress: EthereumAddress] = [:]
+
+  /// Makes the default rules.
+  package init() {}
+
+  /// Decides whether a file is served.
+  ///
+  /// - Parameter file: a file with its findings.
+  /// - Returns: the reason why it is not served, or nil; and the findings that only make warnings.
+  package func judge(_ file: TokenScriptFile) -> (refusal: FileRefusal?, warnings: [String]) {
+    var refusal: FileRefusal?
+    var warnings: [String] = []
+    var trustFinding = file.trust
+    // The deployer's key needs no certificate.
+    if !file.origins.isEmpty, file.origins.allSatisfy({ isIssuer(file.signer, of: $0) }) {
+      trustFinding = .passed
+    }
+    let checks = [
+      (signature, file.signature), (schema, file.validity), (trust, trustFinding),
+    ]
+    for (check, finding) in checks {
+      switch (check, finding) {
+      case (.off, _), (_, .passed): continue
+      case (.require, .failed(let failure)): refusal = refusal ?? failure
+      case (.require, .unchecked):
+        // Nothing but a signature that failed leaves a required check undone.
+        refusal = refusal ?? FileRefusal(reason: "its signer is unknown")
+      case (.warn, .failed(let failure)): warnings.append(failure.words)
+      case (.warn, .unchecked): continue
+      }
+    }
+    return (refusal, warnings)
+  }
+
+  /// Returns whether a signer is the one that deployed a contract.
+  ///
+  /// - Parameters:
+  ///   - signer: the signer of a signature that holds, or nil.
+  ///   - contract: the contract's address.
+  package func isIssuer(
+    _ signer: TokenScriptFile.Signer?, of contract: EthereumAddress
+  ) -> Bool {
+    guard let deployer = deployers[contract], let signer else { return false }
+    return EthereumAddress(signer.key) == deployer
+  }
+}

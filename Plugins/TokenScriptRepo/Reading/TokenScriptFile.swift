@@ -1,0 +1,94 @@
+package import Cryptography
+package import Time
+
+/// The meaning of a file's bytes, with the findings of the checks.
+///
+/// It depends neither on the file's path, nor on the clock, nor on the rules of the configuration, so it can be stored
+/// under the SHA-256 of the bytes.
+package struct TokenScriptFile: Equatable, Sendable {
+  /// An address in the file, once for each contract name and network.
+  package struct Contract: Hashable, Sendable {
+    /// The address.
+    package let address: EthereumAddress
+    /// The contract's name in the file.
+    package let name: String
+    /// The chain, or nil if the file gives no number.
+    package let network: UInt64?
+    /// Whether the file's tokens come from this contract; the file merely uses the others.
+    package let isOrigin: Bool
+
+    /// Makes a contract.
+    package init(address: EthereumAddress, name: String, network: UInt64?, isOrigin: Bool) {
+      self.address = address
+      self.name = name
+      self.network = network
+      self.isOrigin = isOrigin
+    }
+  }
+
+  /// The signer of the file's last signature.
+  package struct Signer: Hashable, Sendable {
+    /// The common name of the leaf certificate, or nil for a bare key.
+    package let commonName: String?
+    /// The key identifier: the Ethereum address, or else the SHA-256 of the SubjectPublicKeyInfo.
+    package let key: String
+    /// The kind of the key, as ``XMLSecurity`` names it.
+    package let kind: String
+    /// The XAdES signing time, which may lie in the future.
+    package let time: Timestamp?
+    /// The end of the leaf certificate's validity, or nil for a bare key.
+    package let expires: Timestamp?
+
+    /// Makes a signer.
+    package init(
+      commonName: String?, key: String, kind: String, time: Timestamp?,
+      expires: Timestamp? = nil
+    ) {
+      self.commonName = commonName
+      self.key = key
+      self.kind = kind
+      self.time = time
+      self.expires = expires
+    }
+  }
+
+  /// The outcome of one of the three checks.
+  package enum Finding: Equatable, Sendable {
+    /// The check is switched off, or an earlier one left nothing to check.
+    case unchecked
+    /// The check passed.
+    case passed
+    /// The check failed.
+    case failed(FileRefusal)
+  }
+
+  /// The version in the root element's namespace.
+  package let schema: SchemaVersion
+  /// The root's local name; only `token` has contracts to serve.
+  package let root: String
+  /// The addresses, in document order.
+  package var contracts: [Contract]
+  /// The signer, or nil unless the signature check passed.
+  package var signer: Signer?
+  /// The outcome of the signature check.
+  package var signature = Finding.unchecked
+  /// The outcome of the check against the version's schema.
+  package var validity = Finding.unchecked
+  /// The outcome of the check of the signer's certificate chain.
+  package var trust = Finding.unchecked
+  /// Oddities that are no reason to refuse the file.
+  package var warnings: [String] = []
+
+  /// Makes a file that no check has looked at.
+  package init(schema: SchemaVersion, root: String, contracts: [Contract] = []) {
+    self.schema = schema
+    self.root = root
+    self.contracts = contracts
+  }
+
+  /// The addresses that the file is served for, each once.
+  package var origins: [EthereumAddress] {
+    var seen: Set<EthereumAddress> = []
+    return contracts.filter { $0.isOrigin && seen.insert($0.address).inserted }.map(\.address)
+  }
+}

@@ -1,0 +1,194 @@
+internal import Glibc
+internal import SystemCalls
+internal import Time
+
+/// The repository on disk: finds the files that may be TokenScripts, and reads them.
+///
+/// It blocks on the disk, so it is used on threads outside the event loops. It never opens anything outside the root:
+/// it walks paths one segment at a time from the root's descriptor without following links, and follows a link only to
+/// a target below the root. It opens the root once, so a scan sees one folder even if the root is a link that is
+/// switched meanwhile.
+final class RepositoryFolder: Sendable {
+  /// The reason why a file can't be read.
+  struct Problem: Error, Equatable {
+    /// The reason in words that anybody may see.
+    let message: String
+    /// Whether the file is no longer there.
+    var isMissing = false
+
+    fileprivate init(_ message: String) { self.message = message }
+
+    fileprivate init(_ error: SystemError) {
+      message = "it can't be read: \(error)"
+      isMissing = error.code == ENOENT
+    }
+  }
+
+  /// A file that a walk found.
+  struct Entry: Equatable, Sendable {
+    /// The path that the file is known by.
+    let path: RepositoryPath
+    /// The path that the file is opened by, which differs from ``path`` behind a link.
+    let location: RepositoryPath
+  }
+
+  /// The result of a walk.
+  struct Listing: Sendable {
+    /// The files in the order of their paths.
+    fileprivate(set) var entries: [Entry] = []
+    /// The locations of the folders, the root among them.
+    fileprivate(set) var folders: [RepositoryPath] = []
+    /// The folders and links that were left out, with the reasons.
+    fileprivate(set) var problems: [(path: RepositoryPath, message: String)] = []
+  }
+
+  /// The content of a file at one moment.
+  struct Contents: Sendable {
+    /// All bytes.
+    let bytes: [UInt8]
+    /// The time of the last change of the content, in whole seconds.
+    let modified: Timestamp
+  }
+
+  /// The largest depth of folders.
+  static let depthLimit = 64
+  /// The number of times that a file is read if it changes meanwhile.
+  static let attempts = 3
+
+  private let root: Descriptor
+  private let realPath: [UInt8]
+  private let sizeLimit: Int
+
+  /// Opens the repository.
+  ///
+  /// - Parameters:
+  ///   - path: the root, which may be a link.
+  ///   - sizeLimit: the largest number of bytes of a file.
+  /// - Throws: ``SystemError`` if there is no such folder or it may not be read.
+  init(_ path: String, sizeLimit: Int = 8 << 20) throws(SystemError) {
+    root = try Descriptor(folder: path)
+    let resolved = try SystemCalls.realPath(Array(path.utf8))
+    realPath = resolved == [UInt8(ascii: "/")] ? [] : resolved
+    self.sizeLimit = sizeLimit
+  }
+
+  /// Walks all folders.
+  ///
+  /// - Parameter isWanted: selects files by their paths; by default those with a ``RepositoryPath/kind``.
+  /// - Returns: the files and folders that are not hidden.
+  /// - Throws: ``SystemError`` if the root can't be read. A folder below it that can't be read is a listed problem.
+  func list(
+    where isWanted: @escaping (RepositoryPath) -> Bool = { $0.kind != nil }
+  ) throws(SystemError) -> Listing {
+    var walk = Walk(isWanted: isWanted)
+    let top = RepositoryPath("")
+    try self.walk(root, Entry(path: top, location: top), depth: 0, &walk)
+    // Links come last, so that each folder is known by its own path and no circle is walked.
+    var next = 0
+    while next < walk.links.count {
+      follow(walk.links[next], &walk)
+      next += 1
+    }
+    walk.listing.entries.sort { $0.path < $1.path }
+    return walk.listing
+  }
+
+  /// Reads a whole file.
+  ///
+  /// - Returns: the bytes as they were at one moment.
+  /// - Throws: ``Problem`` if the file can't be read, or changes each time that it is read.
+  func read(_ entry: Entry) throws(Problem) -> Contents {
+    for _ in 0..<Self.attempts {
+      let attempt: Result<Contents, Problem>?
+      do throws(SystemError) { attempt = try readOnce(entry) } catch { throw Problem(error) }
+      if let attempt { return try attempt.get() }
+    }
+    throw Problem("it changes while it is read")
+  }
+
+  /// Reads a file, or returns nil if it changed meanwhile.
+  private func readOnce(_ entry: Entry) throws(SystemError) -> Result<Contents, Problem>? {
+    let file = try open(entry.location)
+    let before = try file.status()
+    guard before.kind == .file else { return .failure(Problem("it is not a regular file")) }
+    guard before.size <= sizeLimit else {
+      return .failure(Problem("it has \(before.size) bytes; \(sizeLimit) are allowed"))
+    }
+    // One byte more than the size shows a file that has grown.
+    let bytes = try file.read(before.size + 1)
+    guard bytes.count == before.size, try file.status() == before else { return nil }
+    return .success(
+      Contents(bytes: bytes, modified: Timestamp(seconds: before.modified / 1_000_000_000)))
+  }
+
+  /// The state of one walk.
+  private struct Walk {
+    let isWanted: (RepositoryPath) -> Bool
+    var listing = Listing()
+    var links: [RepositoryPath] = []
+    var folders: Set<FileStatus.Identity> = []
+  }
+
+  private func walk(
+    _ folder: borrowing Descriptor, _ place: Entry, depth: Int, _ walk: inout Walk
+  ) throws(SystemError) {
+    guard depth <= Self.depthLimit else {
+      walk.listing.problems.append(
+        (place.path, "more than \(Self.depthLimit) folders in one another"))
+      return
+    }
+    guard walk.folders.insert(try folder.status().identity).inserted else { return }
+    walk.listing.folders.append(place.location)
+    for (name, kind) in try folder.entries() {
+      let path = place.path.appending(name)
+      let entry = Entry(path: path, location: place.location.appending(name))
+      switch kind {
+      case .file where walk.isWanted(path): walk.listing.entries.append(entry)
+      case .folder:
+        do throws(SystemError) {
+          let folder = try folder.open(name[...], isFolder: true)
+          try self.walk(folder, entry, depth: depth + 1, &walk)
+        } catch { walk.listing.problems.append((path, "it can't be read: \(error)")) }
+      case .link: walk.links.append(path)
+      case .other where walk.isWanted(path):
+        walk.listing.problems.append((path, "it is neither a file nor a folder"))
+      case .file, .other: break
+      }
+    }
+  }
+
+  /// Lists the target of a link under the link's path.
+  private func follow(_ link: RepositoryPath, _ walk: inout Walk) {
+    do throws(SystemError) {
+      let target = try SystemCalls.realPath(realPath + [UInt8(ascii: "/")] + link.bytes)
+      guard target.starts(with: realPath + [UInt8(ascii: "/")]) else {
+        // A link to the root itself leads to nothing new.
+        if target != realPath {
+          walk.listing.problems.append((link, "the link leads out of the repository"))
+        }
+        return
+      }
+      let location = RepositoryPath(bytes: Array(target[(realPath.count + 1)...]))
+      let entry = Entry(path: link, location: location)
+      let opened = try open(location)
+      switch try opened.status().kind {
+      case .folder: try self.walk(opened, entry, depth: link.segments.count, &walk)
+      case .file where walk.isWanted(link): walk.listing.entries.append(entry)
+      case .file, .link, .other: break
+      }
+    } catch {
+      walk.listing.problems.append((link, "the link can't be followed: \(error)"))
+    }
+  }
+
+  private func open(_ path: RepositoryPath) throws(SystemError) -> Descriptor {
+    let segments = path.segments
+    guard let name = segments.last else { throw SystemError(ENOENT) }
+    guard let first = segments.dropLast().first else { return try root.open(name) }
+    var folder = try root.open(first, isFolder: true)
+    for segment in segments.dropLast().dropFirst() {
+      folder = try folder.open(segment, isFolder: true)
+    }
+    return try folder.open(name)
+  }
+}

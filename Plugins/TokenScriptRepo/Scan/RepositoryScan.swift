@@ -1,0 +1,106 @@
+internal import Cryptography
+internal import HTTPProtocol
+internal import Synchronization
+internal import Threading
+internal import Time
+internal import TokenScriptReading
+
+/// Reads the files of a repository, and verifies those without a stored reading.
+struct RepositoryScan: Sendable {
+  private let folder: RepositoryFolder
+  private let reader: TokenScriptReader
+  private let rules: RepositoryRules
+  private let now: Timestamp
+  private let readings: [ContractStore.Key: ContractStore.Reading]
+  private let known: [SHA256.Digest: Content]
+
+  /// Makes a scan.
+  ///
+  /// - Parameters:
+  ///   - folder: the repository.
+  ///   - reader: reads and verifies files.
+  ///   - rules: the configuration's rules.
+  ///   - now: the present time.
+  ///   - readings: the stored readings.
+  ///   - known: the contents in service, which are reused for equal bytes.
+  init(
+    folder: RepositoryFolder, reader: TokenScriptReader, rules: RepositoryRules, now: Timestamp,
+    readings: [ContractStore.Key: ContractStore.Reading], known: [Content]
+  ) {
+    self.folder = folder
+    self.reader = reader
+    self.rules = rules
+    self.now = now
+    self.readings = readings
+    self.known = known.byDigest
+  }
+
+  /// Reads all files.
+  ///
+  /// - Parameters:
+  ///   - entries: the files.
+  ///   - threads: the threads that read.
+  ///   - interval: the time between two reports of the progress.
+  ///   - tell: receives the number of files that are done, and the number of all.
+  /// - Returns: the files in the order of the entries, without those that are no longer there.
+  /// - Throws: ``SystemError`` if no thread can be started.
+  func files(
+    _ entries: [RepositoryFolder.Entry], on threads: ThreadPool,
+    every interval: Duration = .seconds(1),
+    telling tell: @escaping @Sendable (_ done: Int, _ total: Int) -> Void
+  ) async throws -> [RepositoryFile] {
+    let done = Counter()
+    let teller = Task {
+      while true {
+        try await Task.sleep(for: interval)
+        tell(done.value, entries.count)
+      }
+    }
+    defer { teller.cancel() }
+    return try await threads.map(entries) { entry in
+      defer { done.increase() }
+      return file(entry)
+    }.compactMap(\.self)
+  }
+
+  private final class Counter: Sendable {
+    private let count = Atomic<Int>(0)
+    var value: Int { count.load(ordering: .relaxed) }
+    func increase() { count.add(1, ordering: .relaxed) }
+  }
+
+  /// Reads a file, and verifies it unless its reading is stored.
+  ///
+  /// - Returns: nil if the file is no longer there.
+  func file(_ entry: RepositoryFolder.Entry) -> RepositoryFile? {
+    let contents: RepositoryFolder.Contents
+    do throws(RepositoryFolder.Problem) { contents = try folder.read(entry) } catch {
+      guard !error.isMissing else { return nil }
+      return RepositoryFile(
+        path: entry.path, reading: .failure(FileRefusal(reason: error.message)))
+    }
+    let digest = SHA256.hash(contents.bytes)
+    let reading =
+      readings[ContractStore.Key(path: entry.path, digest: digest)]
+      ?? self.reading(contents.bytes, isGone: entry.path.kind == .gone)
+    return RepositoryFile(
+      path: entry.path, digest: digest,
+      content: isServed(reading, entry.path)
+        ? known[digest] ?? Content(Bytes(contents.bytes), digest: digest) : nil,
+      size: contents.bytes.count, modified: contents.modified, reading: reading)
+  }
+
+  private func reading(_ bytes: [UInt8], isGone: Bool) -> ContractStore.Reading {
+    // A mark counts whatever its signature is.
+    let reader = isGone ? TokenScriptReader() : reader
+    do throws(FileRefusal) { return .success(try reader.read(bytes, now: now)) } catch {
+      return .failure(error)
+    }
+  }
+
+  /// Returns whether the file may be served; only then its bytes stay in memory.
+  private func isServed(_ reading: ContractStore.Reading, _ path: RepositoryPath) -> Bool {
+    guard case .success(let file) = reading, path.kind == .tokenScript else { return false }
+    return !file.origins.isEmpty && rules.judge(file).refusal == nil
+  }
+}

@@ -1,0 +1,76 @@
+internal import Time
+internal import TokenScriptReading
+internal import XMLSecurity
+
+/// Verifies files that clients submit.
+final class FileVerification: Sendable {
+  /// The facts about a file that passes; wallets show them to people.
+  struct Pass: Equatable, Sendable {
+    /// The issuer of the signer's certificate (RFC 2253), or empty for a bare key.
+    let issuer: String
+    /// The subject of the signer's certificate (RFC 2253), or empty for a bare key.
+    let subject: String
+    /// The signature's name for the key, or else the key identifier.
+    let keyName: String
+    /// The certificate's signature algorithm, such as `SHA256withRSA`, or the kind of a bare key.
+    let keyType: String
+  }
+
+  private let reader: TokenScriptReader
+  private let rules: RepositoryRules
+
+  /// Makes a verification that no file passes.
+  init() {
+    reader = TokenScriptReader()
+    rules = RepositoryRules()
+  }
+
+  /// Makes a verification by the repository's checks. The signature is always required, and the chain unless the
+  /// configuration says otherwise.
+  ///
+  /// - Parameters:
+  ///   - configuration: the rules.
+  ///   - reader: the reader of the repository's own files.
+  init(_ configuration: TokenScriptConfiguration, _ reader: TokenScriptReader) {
+    var reader = reader
+    var rules = configuration.rules
+    reader.verifier = SignatureVerifier()
+    rules.signature = .require
+    if !configuration.verifiesUntrusted { rules.trust = .require }
+    if rules.trust != .off, reader.roots == nil {
+      // Without roots no chain holds, and the client is told so.
+      reader.roots = try? TrustStore(rootsFile: configuration.roots)
+    }
+    self.reader = reader
+    self.rules = rules
+  }
+
+  /// Verifies a file, which keeps a core busy for some milliseconds.
+  ///
+  /// - Parameters:
+  ///   - bytes: the whole file.
+  ///   - now: the present time.
+  /// - Returns: the facts about the signer.
+  /// - Throws: ``FileRefusal`` if the file does not pass.
+  func verify(_ bytes: [UInt8], now: Timestamp) throws(FileRefusal) -> Pass {
+    let document: XMLDocument
+    do throws(XMLError) { document = try XMLDocument(parsing: bytes) } catch {
+      throw FileRefusal(error)
+    }
+    let (file, signature) = try reader.read(document, now: now)
+    if let refusal = rules.judge(file).refusal { throw refusal }
+    guard let signature else { throw FileRefusal(reason: "its signer is unknown") }
+    let certificate = signature.certificate
+    return Pass(
+      issuer: certificate?.issuer ?? "", subject: certificate?.subject ?? "",
+      keyName: Self.keyName(in: document.root) ?? signature.key.identifier,
+      keyType: certificate?.signatureAlgorithm ?? signature.key.kind.rawValue)
+  }
+
+  /// Returns the first KeyName of the last signature.
+  private static func keyName(in root: XMLElement) -> String? {
+    let namespace = "http://www.w3.org/2000/09/xmldsig#"
+    return root.children(named: "Signature", in: namespace).last?
+      .child(named: "KeyInfo", in: namespace)?.child(named: "KeyName", in: namespace)?.text
+  }
+}

@@ -1,0 +1,74 @@
+internal import HTTPProtocol
+
+extension FieldName {
+  static let accessControlAllowHeaders = FieldName("Access-Control-Allow-Headers")
+  static let accessControlAllowMethods = FieldName("Access-Control-Allow-Methods")
+  static let accessControlAllowOrigin = FieldName("Access-Control-Allow-Origin")
+  static let accessControlExposeHeaders = FieldName("Access-Control-Expose-Headers")
+  static let accessControlMaxAge = FieldName("Access-Control-Max-Age")
+}
+
+/// The header fields that the repository's responses share.
+struct ResponseHeaders: Sendable {
+  /// The fields of files, lists and 304 responses: caches revalidate them, and tell requests apart.
+  let common: HeaderFields
+  /// The fields of errors: scripts of other origins may read them, and caches revalidate them.
+  let errors: HeaderFields
+  /// The fields of the response to `OPTIONS`, a browser's preflight (Fetch standard, section 3.2.2).
+  let options: HeaderFields
+
+  /// Makes the fields.
+  ///
+  /// - Parameter dependsOnClient: whether responses depend on the client's name and version.
+  init(dependsOnClient: Bool) {
+    let client = "X-Client-Name, X-Client-Version, X-Platform-Name"
+    var open = HeaderFields()
+    open.append(.accessControlAllowOrigin, "*")
+    open.append(.accessControlExposeHeaders, "ETag, Last-Modified, Link")
+    var options = open
+    // The file that is missing today may be published tomorrow.
+    open.append(.cacheControl, "no-cache")
+    errors = open
+
+    var common = open
+    common.append(
+      .vary, "Accept, Accept-Encoding" + (dependsOnClient ? ", \(client)" : ""))
+    self.common = common
+
+    options.append(.accessControlAllowMethods, "GET, HEAD, OPTIONS")
+    options.append(
+      .accessControlAllowHeaders,
+      "Accept, If-Modified-Since, If-None-Match, \(client), X-Platform-Version")
+    options.append(.accessControlMaxAge, "86400")
+    self.options = options
+  }
+
+  /// The fields of a file as general XML.
+  static let xml = content("text/xml; charset=UTF-8")
+  /// The fields of a file as a TokenScript.
+  static let tokenScript = content("application/tokenscript+xml; charset=UTF-8")
+
+  private static func content(_ type: String) -> HeaderFields {
+    var fields = HeaderFields()
+    fields.append(.contentType, type)
+    fields.append(contentsOf: foreignContent)
+    return fields
+  }
+
+  /// The fields of content from other people: a browser must not run it on this origin.
+  static let foreignContent = {
+    var fields = HeaderFields()
+    fields.append(.contentTypeOptions, "nosniff")
+    fields.append(.contentSecurityPolicy, "sandbox; default-src 'none'")
+    return fields
+  }()
+
+  /// The fields of the index page: it may use its style and its form, and no script.
+  static let indexPage = {
+    var fields = HeaderFields()
+    fields.append(.contentTypeOptions, "nosniff")
+    fields.append(.contentSecurityPolicy, IndexPageStyle.contentSecurityPolicy)
+    fields.append(.referrerPolicy, "no-referrer")
+    return fields
+  }()
+}

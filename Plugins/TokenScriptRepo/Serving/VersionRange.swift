@@ -1,0 +1,70 @@
+/// A range of a wallet's versions: comparisons that all hold, such as `>=1.0 <2.0`.
+struct VersionRange: Sendable, Equatable, CustomStringConvertible {
+  private enum Comparison: String, CaseIterable {
+    // The longer signs come first, so that the prefix of a text is matched by the whole sign.
+    case atLeast = ">="
+    case atMost = "<="
+    case above = ">"
+    case below = "<"
+    case equal = "="
+  }
+
+  private struct Bound: Equatable {
+    let comparison: Comparison
+    let version: [UInt64]
+  }
+
+  /// The text that the range was read from.
+  let description: String
+  private let bounds: [Bound]
+
+  /// The range of all versions, and of clients without a version.
+  static let any = VersionRange(description: "", bounds: [])
+
+  private init(description: String, bounds: [Bound]) {
+    self.description = description
+    self.bounds = bounds
+  }
+
+  /// Reads a range, or returns nil for other text.
+  ///
+  /// - Parameter text: comparisons separated by blanks: one of `>=`, `<=`, `>`, `<`, `=`, and numbers separated by dots.
+  init?(_ text: String) {
+    var bounds: [Bound] = []
+    for word in text.split(separator: " ") {
+      guard let comparison = Comparison.allCases.first(where: { word.hasPrefix($0.rawValue) }),
+        let version = Self.version(word.dropFirst(comparison.rawValue.count))
+      else { return nil }
+      bounds.append(Bound(comparison: comparison, version: version))
+    }
+    self.init(description: text, bounds: bounds)
+  }
+
+  /// Returns whether a version is in the range; text that is no version is in ``any`` only.
+  ///
+  /// - Parameter text: numbers separated by dots; missing ones count as 0.
+  func contains(_ text: String) -> Bool {
+    guard !bounds.isEmpty else { return true }
+    guard let version = Self.version(text[...]) else { return false }
+    return bounds.allSatisfy { bound in
+      switch bound.comparison {
+      case .atLeast: !version.lexicographicallyPrecedes(bound.version)
+      case .atMost: !bound.version.lexicographicallyPrecedes(version)
+      case .above: bound.version.lexicographicallyPrecedes(version)
+      case .below: version.lexicographicallyPrecedes(bound.version)
+      case .equal: version == bound.version
+      }
+    }
+  }
+
+  /// Reads the numbers, without zeros at the end, so that 1.0 and 1 are one version.
+  private static func version(_ text: Substring) -> [UInt64]? {
+    var numbers: [UInt64] = []
+    for part in text.split(separator: ".", omittingEmptySubsequences: false) {
+      guard let number = UInt64(part), part.first != "+" else { return nil }
+      numbers.append(number)
+    }
+    while numbers.last == 0 { numbers.removeLast() }
+    return numbers
+  }
+}

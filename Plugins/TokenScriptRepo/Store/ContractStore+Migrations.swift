@@ -1,0 +1,71 @@
+internal import Storage
+
+extension ContractStore {
+  /// The tables.
+  ///
+  /// A path is text, or a blob if its bytes are not UTF-8. In the columns of the three findings NULL means "not checked",
+  /// and an empty text "passed". Times are in seconds since 1970.
+  static let migrations = [
+    Migration(
+      owner: "tokenscript", number: 1,
+      sql: """
+        CREATE TABLE tokenscript_files (
+          path ANY NOT NULL,
+          sha256 BLOB NOT NULL,
+          rules TEXT NOT NULL,
+          refusal TEXT,
+          refusal_detail TEXT,
+          malformed INTEGER NOT NULL DEFAULT 0,
+          schema TEXT,
+          root TEXT,
+          signer TEXT,
+          key TEXT,
+          kind TEXT,
+          signed INTEGER,
+          signature TEXT,
+          signature_detail TEXT,
+          validity TEXT,
+          validity_detail TEXT,
+          trust TEXT,
+          trust_detail TEXT,
+          warnings TEXT NOT NULL DEFAULT '',
+          PRIMARY KEY (path, sha256)
+        ) STRICT, WITHOUT ROWID;
+        CREATE TABLE tokenscript_contracts (
+          path ANY NOT NULL,
+          sha256 BLOB NOT NULL,
+          place INTEGER NOT NULL,
+          contract BLOB NOT NULL CHECK (length(contract) = 20),
+          name TEXT NOT NULL,
+          network TEXT,
+          origin INTEGER NOT NULL,
+          PRIMARY KEY (path, sha256, place),
+          FOREIGN KEY (path, sha256) REFERENCES tokenscript_files ON DELETE CASCADE
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX tokenscript_contracts_by_contract ON tokenscript_contracts (contract);
+        CREATE TABLE tokenscript_sightings (
+          schema TEXT NOT NULL,
+          contract BLOB NOT NULL CHECK (length(contract) = 20),
+          sha256 BLOB NOT NULL,
+          first_seen INTEGER NOT NULL,
+          PRIMARY KEY (schema, contract, sha256)
+        ) STRICT, WITHOUT ROWID;
+        """),
+    Migration(
+      owner: "tokenscript", number: 2,
+      sql: """
+        CREATE TABLE tokenscript_answers (
+          contract BLOB NOT NULL CHECK (length(contract) = 20),
+          schema TEXT NOT NULL,
+          bare INTEGER NOT NULL,
+          signer TEXT NOT NULL,
+          fingerprint BLOB NOT NULL,
+          since INTEGER NOT NULL,
+          PRIMARY KEY (contract, schema, bare, signer)
+        ) STRICT, WITHOUT ROWID;
+        """),
+    Migration(
+      owner: "tokenscript", number: 3,
+      sql: "ALTER TABLE tokenscript_files ADD COLUMN expires INTEGER"),
+  ]
+}

@@ -1,0 +1,215 @@
+internal import Cryptography
+internal import Storage
+internal import Time
+internal import TokenScriptReading
+
+/// The SQL of the repository: the readings of files, and the times at which bytes were first seen and published.
+struct ContractStore: Sendable {
+  /// The bytes of a file at a path.
+  struct Key: Hashable, Sendable {
+    /// The path.
+    let path: RepositoryPath
+    /// The SHA-256 of the bytes.
+    let digest: SHA256.Digest
+  }
+
+  /// The meaning of a file, or the reason why it has none.
+  typealias Reading = Result<TokenScriptFile, FileRefusal>
+
+  /// The stored readings and times.
+  struct Memory: Sendable {
+    /// The readings under the present rules.
+    var readings: [Key: Reading] = [:]
+    /// The keys of readings under other rules.
+    var outdated: Set<Key> = []
+    /// The times at which bytes were first seen for a contract.
+    var sightings: [IndexBuilder.Sighting: Timestamp] = [:]
+    /// The publications at URLs; empty unless they were asked for.
+    var publications: [PublicationTimes.URL: PublicationTimes.Publication] = [:]
+  }
+
+  private let store: Store
+
+  /// Makes the repository's part of a store.
+  ///
+  /// - Parameter store: a store with the tables of ``migrations``.
+  init(_ store: Store) { self.store = store }
+
+  /// Reads everything that is stored.
+  ///
+  /// - Parameters:
+  ///   - rules: the fingerprint of everything that a reading depends on besides the bytes.
+  ///   - withPublicationTimes: whether the publications at URLs are read too.
+  /// - Returns: the readings under these rules, the keys of the others, and the times.
+  /// - Throws: ``StoreError``.
+  func memory(under rules: String, withPublicationTimes: Bool = false) async throws -> Memory {
+    try await store.read { snapshot in
+      var contracts: [Key: [TokenScriptFile.Contract]] = [:]
+      try snapshot.forEach(
+        """
+        SELECT path, sha256, contract, name, network, origin FROM tokenscript_contracts
+        ORDER BY path, sha256, place
+        """
+      ) { row in
+        let key = try Key(path: row[0], digest: (row[1] as StoredDigest).digest)
+        let network: String? = try row[4]
+        contracts[key, default: []].append(
+          TokenScriptFile.Contract(
+            address: (try row[2] as StoredAddress).address, name: try row[3],
+            network: network.flatMap { UInt64($0) }, isOrigin: try row[5]))
+      }
+      var memory = Memory()
+      try snapshot.forEach(
+        """
+        SELECT path, sha256, rules, refusal, refusal_detail, malformed, schema, root, signer, key,
+          kind, signed, signature, signature_detail, validity, validity_detail, trust,
+          trust_detail, warnings, expires
+        FROM tokenscript_files
+        """
+      ) { row in
+        let key = try Key(path: row[0], digest: (row[1] as StoredDigest).digest)
+        guard try row[2] == rules else {
+          memory.outdated.insert(key)
+          return
+        }
+        memory.readings[key] = try Self.reading(row, contracts[key] ?? [])
+      }
+      try snapshot.forEach(
+        "SELECT schema, contract, sha256, first_seen FROM tokenscript_sightings"
+      ) { row in
+        let sighting = try IndexBuilder.Sighting(
+          schema: row[0], contract: (row[1] as StoredAddress).address,
+          digest: (row[2] as StoredDigest).digest)
+        memory.sightings[sighting] = (try row[3] as StoredSeconds).time
+      }
+      guard withPublicationTimes else { return memory }
+      try snapshot.forEach(
+        "SELECT contract, schema, bare, signer, fingerprint, since FROM tokenscript_answers"
+      ) { row in
+        let url = PublicationTimes.URL(
+          contract: (try row[0] as StoredAddress).address, schema: try row[1],
+          isBare: try row[2], signer: try row[3])
+        memory.publications[url] = PublicationTimes.Publication(
+          fingerprint: (try row[4] as StoredDigest).digest,
+          since: (try row[5] as StoredSeconds).time)
+      }
+      return memory
+    }
+  }
+
+  /// Stores new readings and times, and deletes readings.
+  ///
+  /// - Parameters:
+  ///   - readings: the new readings.
+  ///   - rules: the fingerprint of everything that they depend on besides the bytes.
+  ///   - sightings: the times at which bytes were first seen.
+  ///   - forgotten: the readings to delete before the new ones are stored.
+  /// - Throws: ``StoreError``. A part may be stored then, and is valid.
+  func remember(
+    _ readings: [(key: Key, reading: Reading)], under rules: String,
+    sightings: [IndexBuilder.Sighting: Timestamp], forgetting forgotten: [Key]
+  ) async throws {
+    try await write(forgotten) { key, transaction in
+      try transaction.execute(
+        "DELETE FROM tokenscript_files WHERE path = ? AND sha256 = ?", key.path, key.digest.bytes)
+    }
+    try await write(Array(sightings)) { sighting, transaction in
+      try transaction.execute(
+        "INSERT OR IGNORE INTO tokenscript_sightings VALUES (?, ?, ?, ?)",
+        sighting.key.schema, sighting.key.contract.bytes, sighting.key.digest.bytes,
+        sighting.value.seconds)
+    }
+    try await write(readings) { item, transaction in
+      try Self.insert(item.key, item.reading, rules, transaction)
+    }
+  }
+
+  /// Stores the publications that have begun, and deletes those that have ended.
+  ///
+  /// - Throws: ``StoreError``. A part may be stored then, and is valid.
+  func remember(_ times: PublicationTimes) async throws {
+    try await write(times.ended) { url, transaction in
+      try transaction.execute(
+        """
+        DELETE FROM tokenscript_answers
+        WHERE contract = ? AND schema = ? AND bare = ? AND signer = ?
+        """, url.contract.bytes, url.schema, url.isBare, url.signer)
+    }
+    try await write(Array(times.begun)) { item, transaction in
+      let (url, publication) = item
+      try transaction.execute(
+        "INSERT OR REPLACE INTO tokenscript_answers VALUES (?, ?, ?, ?, ?, ?)",
+        url.contract.bytes, url.schema, url.isBare, url.signer, publication.fingerprint.bytes,
+        publication.since.seconds)
+    }
+  }
+
+  /// Writes elements in transactions of 500, so that other services' writes come in between.
+  private func write<Element: Sendable>(
+    _ elements: [Element],
+    _ write: @escaping @Sendable (Element, borrowing Transaction) throws -> Void
+  ) async throws {
+    let size = 500
+    for start in stride(from: 0, to: elements.count, by: size) {
+      try await store.write { transaction in
+        for element in elements[start..<min(start + size, elements.count)] {
+          try write(element, transaction)
+        }
+      }
+    }
+  }
+
+  private static func insert(
+    _ key: Key, _ reading: Reading, _ rules: String, _ transaction: borrowing Transaction
+  ) throws {
+    switch reading {
+    case .failure(let refusal):
+      try transaction.execute(
+        """
+        INSERT OR REPLACE INTO tokenscript_files (path, sha256, rules, refusal, refusal_detail, malformed)
+        VALUES (?, ?, ?, ?, ?, ?)
+        """, key.path, key.digest.bytes, rules, refusal.reason, refusal.detail, refusal.isMalformed)
+    case .success(let file):
+      try transaction.execute(
+        """
+        INSERT OR REPLACE INTO tokenscript_files (path, sha256, rules, schema, root, signer, key, kind,
+          signed, signature, signature_detail, validity, validity_detail, trust, trust_detail,
+          warnings, expires)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+        """, key.path, key.digest.bytes, rules, file.schema, file.root, file.signer?.commonName,
+        file.signer?.key, file.signer?.kind, file.signer?.time?.seconds, file.signature.reason,
+        file.signature.detail, file.validity.reason, file.validity.detail, file.trust.reason,
+        file.trust.detail, file.warnings.joined(separator: "\n"),
+        file.signer?.expires?.seconds)
+      for (place, contract) in file.contracts.enumerated() {
+        try transaction.execute(
+          "INSERT INTO tokenscript_contracts VALUES (?, ?, ?, ?, ?, ?, ?)", key.path,
+          key.digest.bytes, place, contract.address.bytes, contract.name,
+          contract.network.map { "\($0)" },
+          contract.isOrigin)
+      }
+    }
+  }
+
+  private static func reading(
+    _ row: borrowing Row, _ contracts: [TokenScriptFile.Contract]
+  ) throws -> Reading {
+    if let reason: String = try row[3] {
+      return .failure(
+        FileRefusal(reason: reason, detail: try row[4] ?? "", isMalformed: try row[5]))
+    }
+    var file = TokenScriptFile(schema: try row[6], root: try row[7], contracts: contracts)
+    if let key: String = try row[9] {
+      file.signer = TokenScriptFile.Signer(
+        commonName: try row[8], key: key, kind: try row[10],
+        time: (try row[11] as StoredSeconds?)?.time,
+        expires: (try row[19] as StoredSeconds?)?.time)
+    }
+    file.signature = TokenScriptFile.Finding(reason: try row[12], detail: try row[13])
+    file.validity = TokenScriptFile.Finding(reason: try row[14], detail: try row[15])
+    file.trust = TokenScriptFile.Finding(reason: try row[16], detail: try row[17])
+    let warnings: String = try row[18]
+    file.warnings = warnings.split(separator: "\n").map(String.init)
+    return .success(file)
+  }
+}

@@ -1,0 +1,95 @@
+internal import Cryptography
+package import Storage
+internal import Time
+internal import TokenScriptReading
+
+extension SchemaVersion: DatabaseValueConvertible {
+  /// The version as text.
+  package var databaseValue: DatabaseValue { .text(path) }
+
+  /// Reads a version from text.
+  package init?(databaseValue: DatabaseValue) {
+    guard case .text(let text) = databaseValue else { return nil }
+    self.init(text)
+  }
+}
+
+extension RepositoryPath: DatabaseValueConvertible {
+  /// The path as text, or as a blob if its bytes are not UTF-8.
+  var databaseValue: DatabaseValue { isUTF8 ? .text(text) : .blob(bytes) }
+
+  /// Reads a path from text or a blob.
+  init?(databaseValue: DatabaseValue) {
+    switch databaseValue {
+    case .text(let text): self.init(text)
+    case .blob(let bytes): self.init(bytes: bytes)
+    default: return nil
+    }
+  }
+}
+
+/// An address as its 20 bytes.
+struct StoredAddress: DatabaseValueConvertible {
+  let address: EthereumAddress
+
+  var databaseValue: DatabaseValue { .blob(address.bytes) }
+
+  init?(databaseValue: DatabaseValue) {
+    guard case .blob(let bytes) = databaseValue, let address = EthereumAddress(bytes: bytes) else {
+      return nil
+    }
+    self.address = address
+  }
+}
+
+/// A SHA-256 as its 32 bytes.
+struct StoredDigest: DatabaseValueConvertible {
+  let digest: SHA256.Digest
+
+  var databaseValue: DatabaseValue { .blob(digest.bytes) }
+
+  init?(databaseValue: DatabaseValue) {
+    guard case .blob(let bytes) = databaseValue, let digest = SHA256.Digest(bytes) else {
+      return nil
+    }
+    self.digest = digest
+  }
+}
+
+/// A time as whole seconds since 1970.
+struct StoredSeconds: DatabaseValueConvertible {
+  let time: Timestamp
+
+  var databaseValue: DatabaseValue { .integer(time.seconds) }
+
+  init?(databaseValue: DatabaseValue) {
+    guard case .integer(let seconds) = databaseValue else { return nil }
+    time = Timestamp(seconds: seconds)
+  }
+}
+
+extension TokenScriptFile.Finding {
+  /// The first column of a finding: NULL for "not checked", an empty text for "passed".
+  var reason: String? {
+    switch self {
+    case .unchecked: nil
+    case .passed: ""
+    case .failed(let refusal): refusal.reason
+    }
+  }
+
+  /// The second column of a finding.
+  var detail: String? {
+    guard case .failed(let refusal) = self else { return nil }
+    return refusal.detail
+  }
+
+  /// Makes a finding of its two columns.
+  init(reason: String?, detail: String?) {
+    switch reason {
+    case nil: self = .unchecked
+    case "": self = .passed
+    case let reason?: self = .failed(FileRefusal(reason: reason, detail: detail ?? ""))
+    }
+  }
+}
