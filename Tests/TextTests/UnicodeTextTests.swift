@@ -23,7 +23,7 @@ internal import Text
     ("", ""), ("ANNA-Z@[`", "anna-z@[`"), ("STRASSE", "strasse"), ("Straße", "strasse"),
     ("ΣΊΣΥΦΟΣ", "σίσυφοσ"), ("E\u{301}", "\u{e9}"), ("\u{130}", "i\u{307}"), ("ǅ", "ǆ"),
     // Folding parts what NFC then puts together.
-    ("\u{1f88}", "\u{1f00}\u{3b9}"), ("\u{345}\u{301}", "\u{3b9}\u{301}"),
+    ("\u{1f88}", "\u{1f00}\u{3b9}"), ("\u{345}\u{301}", "\u{301}\u{3b9}"),
   ])
   func foldsCase(_ text: String, to expected: String) throws {
     let folded = try #require(UnicodeText.caseFolded(text))

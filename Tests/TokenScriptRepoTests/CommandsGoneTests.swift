@@ -24,7 +24,7 @@ internal import Testing
   }
 
   @Test(arguments: [
-    ("none.xml", "No such file"), ("notes.txt", "only a file *.tsml or *.xml is ever served"),
+    ("none.xml", "No such file"), ("notes.txt", "only files *.tsml and *.xml are served"),
     ("broken.xml", "not well-formed XML"), ("both.xml", "both.xml.gone is there already"),
     (bob, "is served for 2 contracts"),
     ("0x00000000000000000000000000000000000000aa", "is served for it"),
