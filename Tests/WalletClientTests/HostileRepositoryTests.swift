@@ -208,7 +208,7 @@ internal import XMLSecurity
 
   @Test func nineMegabytes() async throws {
     let report = try await fetch(.file([UInt8](repeating: 0x20, count: 9 << 20)))
-    #expect(report.outcome == .failed("the answer's body is too long"))
+    #expect(report.outcome == .failed("the response's body is too long"))
     #expect(cache.files.isEmpty)
   }
 
@@ -219,7 +219,7 @@ internal import XMLSecurity
       while connection.write(chunk) {}
     }
     let report = try await agent(server.url, cache).fetch(request())
-    #expect(report.outcome == .failed("the answer's body is too long"))
+    #expect(report.outcome == .failed("the response's body is too long"))
   }
 
   @Test(arguments: [
