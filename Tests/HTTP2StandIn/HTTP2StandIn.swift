@@ -20,9 +20,9 @@ public struct StandInRequest: Sendable {
   }
 }
 
-/// What the stand-in does about a request.
+/// The reaction of the stand-in to a request.
 public enum StandInAnswer: Sendable {
-  /// Answers after some milliseconds, and not before so many requests have been under way at once; with `goesAway`, says
+  /// Responds after some milliseconds, and not before so many requests have been under way at once; with `goesAway`, says
   /// at once that it takes no more requests.
   case respond(
     Int, fields: [String: String] = [:], body: String = "", after: Int = 0, among: Int = 1,
@@ -31,23 +31,23 @@ public enum StandInAnswer: Sendable {
   case refuse
   /// Resets the stream.
   case reset
-  /// Never answers.
+  /// Never responds.
   case silence
   /// Cuts the connection.
   case drop
 }
 
-/// An HTTP/2 server over TLS on 127.0.0.1 that answers what a script says.
+/// An HTTP/2 server over TLS on 127.0.0.1 that responds as a script says.
 public final class HTTP2StandIn: @unchecked Sendable {
   // Safe to share: nothing is changed after `init` but the counts.
 
   /// Decides about a whole request, on the connection's thread.
   public typealias Script = @Sendable (StandInRequest) -> StandInAnswer
 
-  /// What can go wrong at the start.
+  /// The failures of a start.
   public struct Failure: Error {}
 
-  /// Where it listens.
+  /// The port that it listens on.
   public let port: UInt16
   private let listener: Int32
   private let context: OpaquePointer
@@ -62,7 +62,7 @@ public final class HTTP2StandIn: @unchecked Sendable {
   ///   - certificate: the server's certificate, a PEM file.
   ///   - key: its key, a PEM file.
   ///   - clientCA: whose certificates clients must show, a PEM file.
-  ///   - streams: how many requests may be under way on a connection.
+  ///   - streams: the number of requests that may be under way on a connection.
   ///   - script: decides about each request.
   public init(
     certificate: String, key: String, clientCA: String? = nil, streams: UInt32 = 1000,
@@ -136,10 +136,10 @@ public final class HTTP2StandIn: @unchecked Sendable {
     SSL_CTX_free(context)
   }
 
-  /// How many connections have come.
+  /// The number of connections that have come.
   public var connections: Int { counts.connections.load(ordering: .relaxed) }
-  /// How many requests were under way at once on one connection, at most.
+  /// The largest number of requests that were under way at once on one connection.
   public var mostStreams: Int { counts.mostStreams.load(ordering: .relaxed) }
-  /// Where it listens.
+  /// The URL that it listens on.
   public var url: String { "https://127.0.0.1:\(port)" }
 }

@@ -15,7 +15,7 @@ final class StandInConnection {
     [(
       at: Int, among: Int, stream: Int32, status: Int, fields: [String: String], body: String
     )] = []
-  /// How many requests have been under way at once, at most.
+  /// The largest number of requests that have been under way at once.
   private var most = 0
   private var bodies: [Int32: [UInt8]] = [:]
   private var isLeaving = false

@@ -21,7 +21,7 @@ internal import Testing
     return (server, options)
   }
 
-  /// How often what came of some requests at once: a status or an error.
+  /// The outcomes of requests at once, a status or an error each, with their numbers.
   private func outcomes(_ count: Int, _ client: HTTPClient, _ url: String) async -> [String: Int] {
     await withTaskGroup(of: String.self) { group in
       for number in 0..<count {
@@ -56,7 +56,7 @@ internal import Testing
   }
 
   @Test func `many requests share one connection`() async throws {
-    // More than the hundred that libcurl opens of itself: else nobody is answered.
+    // More than the hundred that libcurl opens of itself: otherwise none gets a response.
     let (server, options) = try standIn { _ in .respond(200, among: 101) }
     let answers = await outcomes(300, try HTTPClient(options), server.url)
     #expect(answers == ["200": 300])
@@ -66,7 +66,7 @@ internal import Testing
   @Test func `waits for what the server allows at once`() async throws {
     let (server, options) = try standIn(streams: 3) { _ in .respond(200, after: 5) }
     let client = try HTTPClient(options)
-    // What the server allows is known with its first answer; what comes too early it refuses.
+    // The server's limit is known with its first response; requests that come too early are refused.
     #expect(await outcomes(1, client, server.url) == ["200": 1])
     #expect(await outcomes(30, client, server.url) == ["200": 30])
     #expect(server.mostStreams <= 3)

@@ -4,7 +4,7 @@ internal import HTTPProtocol
 internal import TestSupport
 internal import Testing
 
-/// Against Python's server: what is sent, and what is made of the answers.
+/// Against Python's server: requests as they are sent, and responses as they are read.
 @Suite(.ownThreads) struct HTTPClientTests {
   private struct Echo: Decodable {
     let method: String

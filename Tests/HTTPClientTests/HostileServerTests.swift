@@ -5,7 +5,7 @@ internal import TestSupport
 internal import Testing
 internal import Threading
 
-/// Against raw sockets: answers that no honest server gives.
+/// Against raw sockets: responses that no honest server gives.
 @Suite(.ownThreads) struct HostileServerTests {
   private func failure(
     _ answer: String, _ change: (inout HTTPClientOptions) -> Void = { _ in }

@@ -1,6 +1,6 @@
 internal import HTTPProtocol
 
-/// What a stream of bytes comes to: the events, with body runs joined.
+/// The outcome of a stream of bytes: an event, with body runs joined.
 enum Outcome: Equatable, CustomStringConvertible {
   case head(String)
   case body([UInt8])

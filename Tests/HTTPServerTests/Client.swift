@@ -1,7 +1,7 @@
 internal import COpenSSL
 internal import Glibc
 
-/// Why a test client could not go on.
+/// The reason for which a test client could not go on.
 enum ClientError: Error, Equatable {
   case cannotConnect(Int32)
   /// The server reset the connection, or nobody reads any more.

@@ -35,7 +35,7 @@ func bigEndian(_ value: UInt32) -> [UInt8] {
 /// An HTTP/2 client whose frames are made by hand, so that it can misbehave; only what it gets is decompressed by
 /// nghttp2.
 final class HTTP2Client {
-  /// What has come on a stream.
+  /// The frames that have come on a stream.
   struct Answer {
     var fields: [(name: String, value: String)] = []
     var interim: [String] = []
@@ -54,14 +54,14 @@ final class HTTP2Client {
   private(set) var answers: [UInt32: Answer] = [:]
   /// Last stream and code of the GOAWAYs that came.
   private(set) var goaways: [(last: UInt32, code: UInt32)] = []
-  /// What the server's first SETTINGS say.
+  /// The server's first SETTINGS.
   private(set) var settings: [UInt32: UInt32] = [:]
   /// Whether room is made for as much data as comes.
   var opensWindow = true
-  /// Whether pings are answered.
+  /// Whether pings are acknowledged.
   var answersPings = true
 
-  /// - Parameter window: how much data a stream may get before it is given more room.
+  /// - Parameter window: the number of bytes that a stream may get before it is given more room.
   init(_ server: TestServer, window: UInt32? = nil) throws {
     client = try server.connectTLS(TLSOptions(protocols: ["h2", "http/1.1"]))
     var inflater: OpaquePointer?
@@ -168,7 +168,7 @@ final class HTTP2Client {
     return frame
   }
 
-  /// Reads until a stream's answer has ended, one way or the other.
+  /// Reads until a stream's response has ended, one way or the other.
   func answer(_ stream: UInt32) throws -> Answer {
     while true {
       if let answer = answers[stream], answer.isWhole || answer.resetCode != nil { return answer }

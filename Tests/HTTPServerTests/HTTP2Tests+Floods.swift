@@ -4,9 +4,9 @@ internal import Testing
 
 @testable import HTTPServer
 
-// Who gives more work than it takes answers.
+// Peers that give more work than they take responses.
 extension HTTP2Tests {
-  /// What is sent, and the code of the GOAWAY that ends it.
+  /// The flood, and the code of the GOAWAY that ends it.
   enum Flood: String, CaseIterable, Sendable {
     case resets, resetTasks, pings, settings, priorities, emptyData, continuations, longHead
     case references, windowUpdates

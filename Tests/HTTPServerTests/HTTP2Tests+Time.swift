@@ -4,7 +4,7 @@ internal import Testing
 
 @testable import HTTPServer
 
-// Who is slow, and the end of a server.
+// Slow peers, and the end of a server.
 extension HTTP2Tests {
   @Test func endsAnIdleConnection() async throws {
     try await withServer(.secure { $0.idleTimeout = .milliseconds(600) }) { server in
@@ -74,7 +74,7 @@ extension HTTP2Tests {
       #expect(TestServer.eventually { gate.waiting == 1 })
       let isOver = server.beginDrain()
       while client.goaways.count < 1 { try client.step() }
-      // The first notice leaves time for what is on its way: until the PING behind it is answered.
+      // The first notice leaves time for what is on its way: until the PING behind it is acknowledged.
       #expect(client.goaways[0].last == UInt32(Int32.max))
       try client.ask(3, "/wait")
       while client.goaways.count < 2 { try client.step() }

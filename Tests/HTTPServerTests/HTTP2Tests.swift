@@ -252,7 +252,7 @@ internal import Testing
       let echo = try curl("--data-binary", "@\(file)", "\(base)/late")
       #expect(Array(echo.utf8) == body)
       #expect(try curl("-I", "\(base)/n/x").hasPrefix("HTTP/2 200"))
-      // It sends what it has before it shows the answer.
+      // It sends all of its body before it shows the response.
       let early = try curl(
         "--data-binary", "@\(file)", "-H", "Expect:", "-w", "%{http_code}", "\(base)/nothing")
       #expect(early.hasSuffix("404"))

@@ -89,7 +89,7 @@ internal import Testing
     return false
   }
 
-  /// A client that is gone before its answer must not be answered in the place of the next one.
+  /// The response to a client that has gone must not be sent to the next one in its place.
   @Test func answersReachOnlyWhoAsked() async throws {
     let gate = Gate()
     try await withServer(

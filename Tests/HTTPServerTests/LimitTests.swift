@@ -126,11 +126,11 @@ internal import Testing
     }
   }
 
-  /// Sends a byte now and then until there is an answer.
+  /// Sends a byte now and then until there is a response.
   private func trickle(_ client: Client, _ byte: String) throws -> Answer {
     for _ in 0..<600 {
       if try client.hasInput(withinMilliseconds: 50) { break }
-      // The server may have closed meanwhile; its answer is there all the same.
+      // The server may have closed meanwhile; its response is there all the same.
       try? client.send(byte)
     }
     return try client.readAnswer()
@@ -157,7 +157,7 @@ internal import Testing
   @Test func cutsAStuckReader() async throws {
     let large = Bytes([UInt8](repeating: 0x61, count: 32 << 20))
     var options = LimitTests.short
-    // What the kernel's growing buffer takes must not pass for reading.
+    // Bytes that the kernel's growing buffer takes must not pass for reading.
     options.minimumRate = 1 << 30
     for last in ["", "Connection: close\r\n"] {
       try await withServer(

@@ -74,7 +74,7 @@ internal import Testing
     }
   }
 
-  /// The last request that had come is answered with more than the socket takes: once that is written, the connection
+  /// The response to the last request that had come is more than the socket takes: once that is written, the connection
   /// listens again.
   @Test(arguments: [false, true])
   func listensAgainAfterTheLastLargeAnswer(isTask: Bool) async throws {

@@ -91,7 +91,7 @@ internal import Testing
       #expect(try client.readHead().status == 100)
       try client.send("hello")
       #expect(try client.readAnswer().text == "hello")
-      // Who does not wait is not asked.
+      // A client that does not wait is not asked.
       try client.post("/late", "Expect: 100-continue", body: Array("again".utf8))
       let answer = try client.readAnswer()
       #expect(answer.status == 200)
@@ -178,7 +178,7 @@ internal import Testing
   func refusesWhatIsMalformed(request: String, status: Int) async throws {
     try await withServer { server in
       let client = try server.connect()
-      // What was in order before is answered, what comes behind is not.
+      // Requests before the fault get their responses, those behind it do not.
       try client.send("GET /slow/3 HTTP/1.1\r\nHost: t\r\n\r\n" + request)
       try client.get("/n/behind")
       #expect(try client.readAnswer().text == "/slow/3")

@@ -61,7 +61,7 @@ extension ServerOptions {
   }
 }
 
-/// How a test's client speaks TLS.
+/// The TLS settings of a test's client.
 struct TLSOptions {
   var version = TLS1_3_VERSION
   /// The protocols offered; none: the extension is left out.
@@ -112,7 +112,7 @@ extension Client {
     return length < 0 ? nil : String(decoding: name[..<Int(length)].map(UInt8.init), as: UTF8.self)
   }
 
-  /// What was agreed on by ALPN.
+  /// The protocol that ALPN agreed on.
   var agreedProtocol: String {
     var name: UnsafePointer<UInt8>?
     var length: UInt32 = 0

@@ -52,7 +52,7 @@ extension ServerOptions {
   }
 }
 
-/// Answers as a closure says.
+/// Responds as a closure says.
 struct ClosureResponder: Responder {
   let body: @Sendable (String, RequestHead) -> RequestPlan
 
@@ -98,7 +98,7 @@ func patiently(_ test: (Duration) async throws -> Void) async throws {
   try await test(.seconds(20))
 }
 
-/// What a test asked for in vain.
+/// The failure of a test's demand.
 struct Unmet: Error {
   let description: String
 }
@@ -121,7 +121,7 @@ func pause(milliseconds: UInt32) { usleep(milliseconds * 1000) }
 
 /// The routes that most tests ask for.
 ///
-/// `/echo` answers with the request's body inline, `/late` with a task that suspends, `/n/…` and `/slow/…` likewise
+/// `/echo` responds with the request's body inline, `/late` with a task that suspends, `/n/…` and `/slow/…` likewise
 /// with the path, `/peer` with the peer's address, `/ws` echoes messages; all else is refused with 404.
 let standardPlan: @Sendable (String, RequestHead) -> RequestPlan = { path, _ in
   switch path {
@@ -157,7 +157,7 @@ final class Echo: WebSocketHandler {
   func closed(_ code: UInt16?) {}
 }
 
-/// What threads tell each other: once set, set.
+/// A flag that threads share; once set, it stays set.
 final class Flag: Sendable {
   private let state = Lock(false)
 
@@ -175,7 +175,7 @@ final class Gate: Sendable {
 
   private let state = Lock(State())
 
-  /// How many tasks wait.
+  /// The number of tasks that wait.
   var waiting: Int { state.withLock { $0.waiters.count } }
 
   func wait() async {

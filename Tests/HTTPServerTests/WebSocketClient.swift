@@ -12,7 +12,7 @@ struct Frame: Equatable {
 }
 
 extension Client {
-  /// The handshake of RFC 6455 section 1.3, whose answer is known.
+  /// The handshake of RFC 6455 section 1.3, whose response is known.
   static let handshake = """
     GET /ws HTTP/1.1\r
     Host: test\r

@@ -28,7 +28,7 @@ extension WebSocketTests {
     try await withServer(plan: plan) { server in
       let client = try server.connect()
       try client.upgrade()
-      // One more than are sent to who answers none.
+      // One more than are sent to a client that answers none.
       for _ in 0..<3 {
         #expect(try client.readFrame().opcode == 9)
         try client.send(10, [])

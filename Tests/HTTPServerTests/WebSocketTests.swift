@@ -7,7 +7,7 @@ internal import Testing
 internal import Transport
 
 @Suite("WebSocket over sockets", .ownThreads) struct WebSocketTests {
-  /// What a handler was told.
+  /// The calls of a handler.
   enum Told: Equatable, Sendable {
     case message(WebSocketMessage)
     case drained, draining, timer
@@ -245,7 +245,7 @@ internal import Transport
       sessions.entries[0].close(4002, reason: "enough")
       #expect(
         try client.readFrame() == Frame(opcode: 8, payload: [0x0f, 0xa2] + Array("enough".utf8)))
-      // Until the peer's close frame, pings are answered and messages dropped.
+      // Pings are answered and messages dropped until the peer's close frame.
       try client.sendText("too late")
       try client.send(9, [7])
       #expect(try client.readFrame() == Frame(opcode: 10, payload: [7]))
@@ -327,7 +327,7 @@ internal import Transport
       #expect(answers.contains(.close(1013)))
       for client in clients { client.close() }
       #expect(server.eventually { $0.webSockets == 0 })
-      // What was held is free again.
+      // The memory of held messages is free again.
       let client = try server.connect()
       try client.upgrade()
       try client.send(2, part)

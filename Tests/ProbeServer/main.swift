@@ -5,7 +5,7 @@
 // With --tls, DIR/server.pem and DIR/server.key are the certificate and its key.
 // GET /doc.xml    34 KB with validators          GET /gone.xml   410        GET /multi  300
 // POST /api/x     takes a JSON object            GET /get?id=I   the value that was put, or 404
-// POST /put       {"id","v"}, answered once it is durable in DIR/kv.sqlite3
+// POST /put       {"id","v"}, responds once it is durable in DIR/kv.sqlite3
 // /ws             a WebSocket that sends every message back
 internal import Glibc
 

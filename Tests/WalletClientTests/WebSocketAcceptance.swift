@@ -1,6 +1,6 @@
 internal import HTTPProtocol
 
-/// A server's answer to a client's handshake.
+/// A server's response to a client's handshake.
 func acceptance(of request: String) -> String {
   let line = request.split(separator: "\r\n").first { $0.hasPrefix("Sec-WebSocket-Key: ") } ?? ""
   let key = Array(line.utf8.dropFirst("Sec-WebSocket-Key: ".utf8.count))
@@ -14,7 +14,7 @@ func acceptance(of request: String) -> String {
 }
 
 extension RawConnection {
-  /// Answers the handshake.
+  /// Accepts the handshake.
   func acceptWebSocket() { write(acceptance(of: head)) }
 }
 

@@ -7,7 +7,7 @@ internal import Threading
 
 /// Over sockets, against the engine's server and against Python's `websockets`.
 @Suite struct WebSocketTests {
-  /// Answers with WebSockets at `/ws`, and notes what becomes of them.
+  /// Accepts WebSockets at `/ws`, and notes their ends.
   final class Peer: Responder {
     let closures = Lock<[UInt16?]>([])
     let sessions = Lock<[WebSocketSession]>([])
@@ -327,7 +327,7 @@ final class PythonWebSocketServer: @unchecked Sendable {
   private let process = Process()
   let port: Int
 
-  /// - Parameter folder: where `server.pem` and `server.key` are; nil: without TLS.
+  /// - Parameter folder: the folder of `server.pem` and `server.key`, or nil for no TLS.
   init(_ folder: Folder? = nil) throws {
     let output = Pipe()
     process.executableURL = URL(fileURLWithPath: "/usr/bin/python3")
