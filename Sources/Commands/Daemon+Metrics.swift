@@ -8,12 +8,29 @@ internal import Storage
 internal import Time
 
 extension Daemon {
+  private typealias Series<Statistics> = [(
+    name: StaticString, help: String, number: any KeyPath<Statistics, Int> & Sendable
+  )]
+
   /// Registers the metrics of the server, the store and the process.
   func registerMetrics() {
-    registerServerMetrics()
-    if server.credentials != nil { registerTLSMetrics() }
-    registerStoreMetrics()
-    let metrics = runtime.metrics
+    let (metrics, store) = (runtime.metrics, runtime.store)
+    gauges(Self.serverGauges) { [server] in server.statistics }
+    counters(Self.serverCounters) { [server] in server.statistics }
+    if server.credentials != nil {
+      counters(Self.tlsCounters) { [server] in server.statistics }
+      metrics.gauge(
+        "awd_tls_certificate_expiry_timestamp_seconds", "Expiry date of the TLS certificate"
+      ) { [server] in Double(server.credentials?.notAfter.seconds ?? 0) }
+    }
+    gauges(Self.storeGauges) { store.statistics }
+    counters(Self.storeCounters) { store.statistics }
+    metrics.histogram("awd_store_commit_seconds", "Duration of a commit, including the disk") {
+      store.statistics.commitSeconds
+    }
+    metrics.histogram("awd_store_group_writes", "Writes per commit") {
+      store.statistics.groupSize
+    }
     metrics.gauge("awd_process_resident_bytes", "Resident memory") { Process.residentBytes }
     metrics.gauge("awd_process_open_descriptors", "Open files and sockets") {
       Process.openDescriptors
@@ -23,77 +40,59 @@ extension Daemon {
     }
   }
 
-  private func registerServerMetrics() {
-    let metrics = runtime.metrics
-    metrics.gauge("awd_http_connections", "Open connections, including WebSockets") { [server] in
-      Double(server.statistics.connections)
-    }
-    metrics.gauge("awd_websocket_sessions", "Open WebSocket sessions") { [server] in
-      Double(server.statistics.webSockets)
-    }
-    metrics.counter("awd_http_accepted_total", "Accepted connections") { [server] in
-      Double(server.statistics.accepted)
-    }
-    metrics.counter("awd_http_accept_pauses_total", "Pauses in accepting connections") {
-      [server] in Double(server.statistics.acceptPauses)
-    }
-    metrics.counter("awd_http_refused_total", "Requests refused before routing") { [server] in
-      Double(server.statistics.refusedRequests)
-    }
-    metrics.counter("awd_http_cut_total", "Connections closed for slowness") { [server] in
-      Double(server.statistics.cutConnections)
-    }
-    metrics.counter("awd_http_received_bytes_total", "Received data") { [server] in
-      Double(server.statistics.bytesReceived)
-    }
-    metrics.counter("awd_http_sent_bytes_total", "Sent data") { [server] in
-      Double(server.statistics.bytesSent)
+  private static let serverGauges: Series<ServerStatistics> = [
+    ("awd_http_connections", "Open connections, including WebSockets", \.connections),
+    ("awd_websocket_sessions", "Open WebSocket sessions", \.webSockets),
+  ]
+
+  private static let serverCounters: Series<ServerStatistics> = [
+    ("awd_http_accepted_total", "Accepted connections", \.accepted),
+    ("awd_http_accept_pauses_total", "Pauses in accepting connections", \.acceptPauses),
+    ("awd_http_refused_total", "Requests refused before routing", \.refusedRequests),
+    ("awd_http_cut_total", "Connections closed for slowness", \.cutConnections),
+    ("awd_http_received_bytes_total", "Received data", \.bytesReceived),
+    ("awd_http_sent_bytes_total", "Sent data", \.bytesSent),
+  ]
+
+  private static let tlsCounters: Series<ServerStatistics> = [
+    ("awd_tls_handshakes_total", "Completed TLS handshakes", \.tlsHandshakes),
+    ("awd_tls_failures_total", "Failed TLS handshakes and connections", \.tlsFailures),
+    ("awd_http2_calmed_total", "HTTP/2 connections closed for flooding", \.calmedConnections),
+  ]
+
+  private static let storeGauges: Series<StoreStatistics> = [
+    ("awd_store_queued_writes", "Queued writes", \.queuedWrites),
+    ("awd_store_queued_reads", "Queued reads", \.queuedReads),
+    ("awd_store_log_bytes", "Size of the write-ahead log", \.walBytes),
+  ]
+
+  private static let storeCounters: Series<StoreStatistics> = [
+    ("awd_store_writes_total", "Committed writes", \.writesCommitted),
+    ("awd_store_groups_total", "Commits", \.groupsCommitted),
+    ("awd_store_failures_total", "Failed and refused writes", \.writesWithoutCommit),
+  ]
+
+  private func gauges<Statistics>(
+    _ series: Series<Statistics>, _ read: @escaping @Sendable () -> Statistics
+  ) {
+    for (name, help, number) in series {
+      runtime.metrics.gauge(name, help) { Double(read()[keyPath: number]) }
     }
   }
 
-  private func registerTLSMetrics() {
-    let metrics = runtime.metrics
-    metrics.gauge(
-      "awd_tls_certificate_expiry_timestamp_seconds", "Expiry date of the TLS certificate"
-    ) { [server] in Double(server.credentials?.notAfter.seconds ?? 0) }
-    metrics.counter("awd_tls_handshakes_total", "Completed TLS handshakes") { [server] in
-      Double(server.statistics.tlsHandshakes)
-    }
-    metrics.counter("awd_tls_failures_total", "Failed TLS handshakes and connections") {
-      [server] in Double(server.statistics.tlsFailures)
-    }
-    metrics.counter("awd_http2_calmed_total", "HTTP/2 connections closed for flooding") {
-      [server] in Double(server.statistics.calmedConnections)
+  private func counters<Statistics>(
+    _ series: Series<Statistics>, _ read: @escaping @Sendable () -> Statistics
+  ) {
+    for (name, help, number) in series {
+      runtime.metrics.counter(name, help) { Double(read()[keyPath: number]) }
     }
   }
+}
 
-  private func registerStoreMetrics() {
-    let (metrics, store) = (runtime.metrics, runtime.store)
-    metrics.gauge("awd_store_queued_writes", "Queued writes") {
-      Double(store.statistics.queuedWrites)
-    }
-    metrics.counter("awd_store_writes_total", "Committed writes") {
-      Double(store.statistics.writesCommitted)
-    }
-    metrics.counter("awd_store_groups_total", "Commits") {
-      Double(store.statistics.groupsCommitted)
-    }
-    metrics.counter("awd_store_failures_total", "Failed and refused writes") {
-      Double(store.statistics.writesFailed + store.statistics.writesRefused)
-    }
-    metrics.gauge("awd_store_queued_reads", "Queued reads") {
-      Double(store.statistics.queuedReads)
-    }
-    metrics.gauge("awd_store_log_bytes", "Size of the write-ahead log") {
-      Double(store.statistics.walPages * 4096)
-    }
-    metrics.histogram("awd_store_commit_seconds", "Duration of a commit, including the disk") {
-      store.statistics.commitSeconds
-    }
-    metrics.histogram("awd_store_group_writes", "Writes per commit") {
-      store.statistics.groupSize
-    }
-  }
+extension StoreStatistics {
+  fileprivate var walBytes: Int { walPages * 4096 }
+
+  fileprivate var writesWithoutCommit: Int { writesFailed + writesRefused }
 }
 
 /// The process, as the system sees it.

@@ -98,7 +98,7 @@ struct Daemon: Sendable {
     try CertificateFiles(for: "TLS", certificate: tls.certificate, key: tls.key)
   }
 
-  /// Listens, and logs what is served where.
+  /// Listens, and logs the services and addresses.
   ///
   /// - Throws: ``CommandError`` that names the address that can't be listened on.
   func start() throws(CommandError) {
@@ -204,7 +204,7 @@ struct Daemon: Sendable {
     }
   }
 
-  /// What is served and where, in one line.
+  /// The services and addresses, in one line.
   private var summary: String {
     let services = runtime.configuration.server.services.joined(separator: ", ")
     return "\(services) at \(server.endpoints.map { "\($0)" }.joined(separator: ", "))"

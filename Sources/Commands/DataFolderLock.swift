@@ -1,8 +1,8 @@
 internal import Glibc
 internal import ServiceKit
 
-/// The right to serve from a data folder, which one daemon at a time has: a second one would not learn what the sessions
-/// of the first are told.
+/// The right to serve from a data folder, which one daemon at a time has: sessions of a second one would miss events of
+/// the first.
 ///
 /// The system releases the lock when the process ends, however it ends.
 struct DataFolderLock: ~Copyable {

@@ -103,7 +103,7 @@ public struct Log: Sendable {
 
   /// Waits until all earlier events are written, for the end of the process.
   ///
-  /// - Parameter limit: how long to wait at most, as a reader may be stuck.
+  /// - Parameter limit: the longest time to wait, as a reader may be stuck.
   public func flush(within limit: Duration = .seconds(1)) {
     writer.flush(within: limit)
   }

@@ -9,29 +9,27 @@ final class LogWriter: Sendable {
   /// The rank of the lowest level that is written.
   let rank: Atomic<UInt8>
   private let queue: LineQueue
+  private let hasThread: Bool
 
-  /// Makes a writer without starting its thread, which the first line does.
   init(descriptor: Int32, rank: UInt8) {
-    queue = LineQueue(descriptor: descriptor)
+    let queue = LineQueue(descriptor: descriptor)
     self.rank = Atomic(rank)
+    self.queue = queue
+    hasThread = (try? WorkerThread(named: "awd-log") { while queue.writeNext() {} }) != nil
   }
 
   deinit { queue.close() }
 
   /// Hands a line over to the thread.
   func submit(_ line: [UInt8]) {
-    guard queue.append(line) else { return }
-    do {
-      _ = try WorkerThread(named: "awd-log") { [queue] in queue.writeUntilClosed() }
-    } catch {
-      // Without room for a thread, a late line is better than none.
-      queue.writeWithoutThread()
-    }
+    queue.append(line)
+    // If the system has no room for a thread, the caller has to wait for the reader.
+    if !hasThread { _ = queue.writeNext() }
   }
 
   /// Waits until all lines that were submitted are written.
   ///
-  /// - Parameter limit: how long to wait at most.
+  /// - Parameter limit: the longest time to wait.
   func flush(within limit: Duration) { queue.waitUntilWritten(within: limit) }
 }
 
@@ -44,18 +42,11 @@ private final class LineQueue: Sendable {
     var lines: [[UInt8]] = []
     var bytes = 0
     var dropped = 0
-    var hasThread = false
-    /// Whether the thread writes lines that it has taken.
+    /// Whether lines are being written that were taken from the queue.
     var isWriting = false
     var isClosed = false
 
-    /// Whether nothing is left to write.
     var isEmpty: Bool { lines.isEmpty && dropped == 0 }
-
-    mutating func take() -> (lines: [[UInt8]], dropped: Int) {
-      defer { (lines, bytes, dropped) = ([], 0, 0) }
-      return (lines, dropped)
-    }
   }
 
   private let descriptor: Int32
@@ -64,62 +55,49 @@ private final class LineQueue: Sendable {
   init(descriptor: Int32) { self.descriptor = descriptor }
 
   /// Adds a line, or counts it as dropped.
+  func append(_ line: [UInt8]) {
+    let mayWait = state.withLock { state in
+      defer {
+        if state.bytes + line.count > Self.limit {
+          state.dropped += 1
+        } else {
+          state.lines.append(line)
+          state.bytes += line.count
+        }
+      }
+      return state.isEmpty && !state.isWriting
+    }
+    if mayWait { state.wakeAll() }
+  }
+
+  /// Waits for lines, and writes them.
   ///
-  /// - Returns: whether a thread must be started.
-  func append(_ line: [UInt8]) -> Bool {
-    let (wakes, starts) = state.withLock { state in
-      let wakes = state.isEmpty && !state.isWriting
-      if state.bytes + line.count > Self.limit {
-        state.dropped += 1
-      } else {
-        state.lines.append(line)
-        state.bytes += line.count
-      }
-      defer { state.hasThread = true }
-      return (wakes, !state.hasThread)
+  /// - Returns: false once the queue is closed and empty.
+  func writeNext() -> Bool {
+    let (lines, dropped) = state.withLock(when: { !$0.isEmpty || $0.isClosed }) { state in
+      defer { (state.lines, state.bytes, state.dropped, state.isWriting) = ([], 0, 0, true) }
+      return (state.lines, state.dropped)
     }
-    if wakes { state.wakeAll() }
-    return starts
-  }
-
-  func writeUntilClosed() {
-    while true {
-      let (lines, dropped) = state.withLock(when: { !$0.isEmpty || $0.isClosed }) { state in
-        state.isWriting = true
-        return state.take()
-      }
-      write(lines, dropped: dropped)
-      let isEnd = state.withLock { state in
-        state.isWriting = false
-        return state.isClosed && state.isEmpty
-      }
-      state.wakeAll()
-      if isEnd { return }
+    for line in lines { write(line) }
+    if dropped > 0 {
+      write(Array("\(dropped) log lines dropped: the reader is too slow\n".utf8))
     }
-  }
-
-  func writeWithoutThread() {
-    let (lines, dropped) = state.withLock { state in
-      state.hasThread = false
-      return state.take()
+    let isEnd = state.withLock { state in
+      state.isWriting = false
+      return state.isClosed && state.isEmpty
     }
-    write(lines, dropped: dropped)
+    state.wakeAll()
+    return !isEnd
   }
 
   func waitUntilWritten(within limit: Duration) {
     state.withLock(when: { $0.isEmpty && !$0.isWriting }, within: limit) { _ in }
   }
 
+  /// Ends the thread after the lines that wait.
   func close() {
     state.withLock { $0.isClosed = true }
     state.wakeAll()
-  }
-
-  private func write(_ lines: [[UInt8]], dropped: Int) {
-    for line in lines { write(line) }
-    if dropped > 0 {
-      write(Array("\(dropped) log lines dropped: the reader is too slow\n".utf8))
-    }
   }
 
   /// Writes one line in one call, unless the system takes only a part of it.

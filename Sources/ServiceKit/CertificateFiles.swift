@@ -3,7 +3,7 @@ public import Cryptography
 internal import HTTPProtocol
 public import Time
 
-/// A certificate chain and its private key, read from two PEM files, and what an operator is told of them.
+/// A certificate chain and its private key, read from two PEM files and checked for the operator.
 public struct CertificateFiles: Sendable {
   /// An expiry within this time is worth a warning.
   private static let notice = Duration.seconds(14 * 86_400)

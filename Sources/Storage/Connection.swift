@@ -33,7 +33,7 @@ internal import Time
   /// - Parameters:
   ///   - file: the file.
   ///   - role: the purpose. Readers can't write, whatever the statements say.
-  ///   - busyTimeout: how long to wait for a lock of another connection.
+  ///   - busyTimeout: the longest time to wait for a lock of another connection.
   init(_ file: DatabaseFile, role: Role, busyTimeout: Duration) throws(StoreError) {
     _ = Self.countsNoMemory
     var flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE

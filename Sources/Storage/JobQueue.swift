@@ -46,15 +46,15 @@ final class JobQueue<Job: Sendable>: Sendable {
 
   /// Waits for a job, and takes those that are there from the front.
   ///
-  /// - Parameter most: how many jobs to take at most.
+  /// - Parameter most: the largest number of jobs to take.
   /// - Returns: the jobs; none once the queue is closed and empty.
   func take(atMost most: Int) -> [Job] { take(atMost: most, waitingFor: 1, within: nil) }
 
-  /// Waits a short time for a number of jobs, and takes from the front what is there by then.
+  /// Waits a short time for a number of jobs, and takes those that are there by then from the front.
   ///
   /// - Parameters:
-  ///   - most: how many jobs to wait for, and to take at most.
-  ///   - patience: how long to wait.
+  ///   - most: the number of jobs to wait for, and the largest number to take.
+  ///   - patience: the longest time to wait.
   func poll(atMost most: Int, within patience: Duration) -> [Job] {
     take(atMost: most, waitingFor: most, within: patience)
   }

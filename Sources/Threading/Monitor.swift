@@ -44,7 +44,7 @@ public struct Monitor<Value: ~Copyable>: ~Copyable {
   ///
   /// - Parameters:
   ///   - isReady: tells whether the wait is over. It is asked at first and after each wake-up, and may change the value.
-  ///   - limit: how long to wait at most, or nil to wait without a limit.
+  ///   - limit: the longest time to wait, or nil for no limit.
   ///   - body: uses the value, whether it is as wanted or the time is over.
   /// - Returns: the closure's result.
   public borrowing func withLock<Result: ~Copyable>(
