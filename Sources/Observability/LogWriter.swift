@@ -24,7 +24,7 @@ final class LogWriter: Sendable {
   func submit(_ line: [UInt8]) {
     queue.append(line)
     // If the system has no room for a thread, the caller has to wait for the reader.
-    if !hasThread { _ = queue.writeNext() }
+    if !hasThread { _ = queue.writeNext(within: .zero) }
   }
 
   /// Waits until all lines that were submitted are written.
@@ -72,9 +72,12 @@ private final class LineQueue: Sendable {
 
   /// Waits for lines, and writes them.
   ///
+  /// - Parameter limit: the longest time to wait, or nil for no limit.
   /// - Returns: false once the queue is closed and empty.
-  func writeNext() -> Bool {
-    let (lines, dropped) = state.withLock(when: { !$0.isEmpty || $0.isClosed }) { state in
+  func writeNext(within limit: Duration? = nil) -> Bool {
+    let (lines, dropped) = state.withLock(
+      when: { !$0.isEmpty || $0.isClosed }, within: limit
+    ) { state in
       defer { (state.lines, state.bytes, state.dropped, state.isWriting) = ([], 0, 0, true) }
       return (state.lines, state.dropped)
     }
