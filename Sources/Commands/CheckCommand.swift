@@ -66,7 +66,7 @@ struct CheckCommand: Command {
       }
     }
     guard wrong == 0 else {
-      throw CommandError.refused("\(wrong) of the content's findings are wrong")
+      throw CommandError.refused(wrong == 1 ? "1 finding is wrong" : "\(wrong) findings are wrong")
     }
   }
 

@@ -260,7 +260,7 @@ extension Connection {
     }
     try forEach("PRAGMA foreign_key_check") { row in
       let table: String = try row[0]
-      throw StoreError(.corrupt, "rows of \(table) refer to nothing")
+      throw StoreError(.corrupt, "rows of \(table) refer to missing rows")
     }
   }
 }

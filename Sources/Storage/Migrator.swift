@@ -116,7 +116,7 @@ struct Migrator {
       throw StoreError(
         .constraint(.foreignKey),
         "migration \(migration.number) of \(migration.owner) leaves rows of \(table) "
-          + "that refer to nothing")
+          + "that refer to missing rows")
     }
   }
 }

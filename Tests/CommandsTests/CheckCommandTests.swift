@@ -38,6 +38,14 @@ struct SampleService: Service {
     }
   }
 
+  static func keyFiles(_ configuration: ConfigurationSection) -> [String: String] {
+    ["key": "\(configuration.dataFolder)/secret"]
+  }
+
+  static func contentFolders(_ configuration: ConfigurationSection) -> [String] {
+    ["\(configuration.dataFolder)/greetings"]
+  }
+
   static let commands: [any Command.Type] = [GreetCommand.self, GreetAllCommand.self]
 }
 

@@ -1,4 +1,7 @@
+internal import Configuration
+internal import ServiceKit
 internal import Testing
+internal import Threading
 
 @testable import Commands
 
@@ -42,4 +45,47 @@ internal import Testing
       await greeted.run(["sample", "greet", "Bo", "--config", "\(folder.path)/awd.toml"]) == 0)
     #expect(greeted.output == "hi Bo")
   }
+
+  @Test func `lists a group that services share in one piece`() async {
+    let lines = Lock<[String]>([])
+    _ = await Program(services: [FirstService.self, SecondService.self]).run(
+      ["--help"], environment: [:], print: { line in lines.withLock { $0.append(line) } },
+      complain: { _ in })
+    let overview = lines.withLock { $0.joined() }.split(separator: "\n")
+    let names = overview.filter { $0.contains("Do nothing") }
+      .map { $0.split(separator: " ").prefix(2).joined(separator: " ") }
+    #expect(names == ["first own", "second own", "guest first", "guest second"])
+  }
 }
+
+private protocol NamedService: Service {}
+
+extension NamedService {
+  static func validate(_ configuration: ConfigurationSection) {}
+  func register(on router: inout Router) {}
+}
+
+private struct FirstService: NamedService {
+  static let name = "first"
+  static let commands: [any Command.Type] = [FirstOwn.self, GuestFirst.self]
+  init(_ context: ServiceContext) async throws {}
+}
+
+private struct SecondService: NamedService {
+  static let name = "second"
+  static let commands: [any Command.Type] = [SecondOwn.self, GuestSecond.self]
+  init(_ context: ServiceContext) async throws {}
+}
+
+private protocol IdleCommand: Command {}
+
+extension IdleCommand {
+  static var summary: String { "Do nothing" }
+  static var parameters: [CommandParameter] { [] }
+  static func run(_ context: CommandContext) async throws {}
+}
+
+private struct FirstOwn: IdleCommand { static let name = "first own" }
+private struct SecondOwn: IdleCommand { static let name = "second own" }
+private struct GuestFirst: IdleCommand { static let name = "guest first" }
+private struct GuestSecond: IdleCommand { static let name = "guest second" }

@@ -1,5 +1,6 @@
 internal import Glibc
 internal import SystemCalls
+internal import TestSupport
 internal import Testing
 internal import Threading
 
@@ -47,8 +48,11 @@ final class SpawnedProgram: Sendable {
     var arguments: [UnsafeMutablePointer<CChar>?] = ([String(path)] + words).map { strdup($0) }
     defer { for argument in arguments { free(argument) } }
     arguments.append(nil)
+    let variables = ChildEnvironment.inherited.map { strdup("\($0.key)=\($0.value)") }
+    defer { for variable in variables { free(variable) } }
+    let environment = variables + [nil]
     var pid = pid_t()
-    guard posix_spawn(&pid, String(path), &actions, nil, arguments, environ) == 0 else {
+    guard posix_spawn(&pid, String(path), &actions, nil, arguments, environment) == 0 else {
       close(ours)
       close(read)
       throw NotStarted()

@@ -11,15 +11,15 @@ internal import Threading
     var service = Router(service: "repo")
     service.readiness("index") { box.value.withLock { $0 } }
     let table = try table(service, .probes(checking: [service]))
-    #expect(try await table.answer(.get, "/healthz").text == "ok\n")
+    #expect(try await table.send(.get, "/healthz").text == "ok\n")
     let version = #"{"name":"awd","version":"\#(Product.version)"}"#
-    #expect(try await table.answer(.get, "/version").text == version)
-    let unready = try await table.answer(.get, "/readyz")
+    #expect(try await table.send(.get, "/version").text == version)
+    let unready = try await table.send(.get, "/readyz")
     #expect(unready.status == .serviceUnavailable && unready.text == "repo: index: no index yet\n")
-    let json = try await table.answer(.get, "/readyz", fields: [("Accept", "application/json")])
+    let json = try await table.send(.get, "/readyz", fields: [("Accept", "application/json")])
     #expect(json.text == #"{"ready":false,"reasons":["repo: index: no index yet"]}"#)
     box.value.withLock { $0 = nil }
-    let ready = try await table.answer(.get, "/readyz")
+    let ready = try await table.send(.get, "/readyz")
     #expect(ready.status == .ok && ready.text == "ready\n")
   }
 
@@ -34,7 +34,7 @@ internal import Threading
     let fields = isForwarded ? [(name: "X-Forwarded-For", value: "127.0.0.1")] : []
     for (onlyLocal, expected) in [(true, isAnswered), (false, true)] {
       let table = try table(.metrics(Metrics(), onlyLocal: onlyLocal))
-      let response = try await table.answer(.get, "/metrics", fields: fields, peer: peer)
+      let response = try await table.send(.get, "/metrics", fields: fields, peer: peer)
       #expect(response.status == (expected ? .ok : .forbidden))
     }
   }

@@ -35,7 +35,7 @@ internal import Testing
     ] as [(String, UInt16, String?, String?)])
   func mapping(_ path: String, _ status: UInt16, _ retryAfter: String?, _ id: String?) async throws
   {
-    let response = try await table(try await Self.router()).answer(.get, path)
+    let response = try await table(try await Self.router()).send(.get, path)
     #expect(response.status.code == status)
     #expect(response.fields.first(.retryAfter) == retryAfter)
     #expect(response.fields.first(.requestID) == id)
@@ -52,14 +52,14 @@ internal import Testing
   ])
   func negotiatedBodies(_ accept: String, _ body: String) async throws {
     let response = try await table(try await Self.router())
-      .answer(.get, "/refuse", fields: [("Accept", accept)])
+      .send(.get, "/refuse", fields: [("Accept", accept)])
     #expect(body.isEmpty ? response.text.isEmpty : response.text.contains(body))
     #expect(response.fields.first(.vary) == "Accept")
     #expect((response.fields.first(.contentType) == nil) == body.isEmpty)
   }
 
   @Test func jsonWhateverIsAccepted() async throws {
-    let response = try await table(try await Self.router(.json)).answer(.get, "/refuse")
+    let response = try await table(try await Self.router(.json)).send(.get, "/refuse")
     #expect(response.text == Self.json)
     #expect(response.fields.first(.contentType) == "application/json")
   }
@@ -68,7 +68,7 @@ internal import Testing
     let pipe = Pipe()
     let log = Log(level: .error, descriptor: pipe.fileHandleForWriting.fileDescriptor)
     let table = try RouteTable([try await Self.router(.json)], log: log)
-    let response = try await table.answer(.get, "/unknown?token=secret")
+    let response = try await table.send(.get, "/unknown?token=secret")
     log.flush(within: .seconds(60))
     pipe.fileHandleForWriting.closeFile()
     let text = String(decoding: pipe.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)

@@ -37,7 +37,7 @@ internal import Testing
       ("/%ff", "bare not UTF-8"), ("/x?y=/z", "bare x"), ("/2019/05/x/a%20b/c", "rest a b/c"),
     ] as [(String, String?)])
   func path(_ path: String, _ expected: String?) async throws {
-    let response = try await table(Self.repository()).answer(.get, path)
+    let response = try await table(Self.repository()).send(.get, path)
     #expect(response.status == (expected == nil ? .notFound : .ok))
     #expect(response.text == expected ?? "")
   }
@@ -60,27 +60,27 @@ internal import Testing
     router.get("/any/{address:prefix(0x)}", echo("address", "address"))
     router.get("/any/{name}", echo("any", "name"))
     let table = try table(router)
-    let response = try await table.answer(.get, path)
+    let response = try await table.send(.get, path)
     #expect(response.status == (expected == nil ? .notFound : .ok))
     #expect(response.text == expected ?? "")
     // Without a matching pattern, no method is allowed either.
-    let post = try await table.answer(.post, path)
+    let post = try await table.send(.post, path)
     #expect(post.status == (expected == nil ? .notFound : .methodNotAllowed))
   }
 
   @Test(arguments: ["/%", "/%4", "/%zz", "/a/%4/c"])
   func malformedEncodingIsRefused(_ path: String) async throws {
-    #expect(try await table(Self.repository()).answer(.get, path).status == .badRequest)
+    #expect(try await table(Self.repository()).send(.get, path).status == .badRequest)
   }
 
   @Test func anExactPathOfOneServiceBeatsThePatternOfAnother() async throws {
     var other = Router(service: "msgr")
     other.post("/register", echo("register"))
     let table = try table(Self.repository(), other)
-    #expect(try await table.answer(.post, "/register").text == "register")
-    #expect(try await table.answer(.get, "/registers").text == "bare registers")
+    #expect(try await table.send(.post, "/register").text == "register")
+    #expect(try await table.send(.get, "/registers").text == "bare registers")
     // The exact path is known, so the pattern's GET isn't used.
-    let refused = try await table.answer(.get, "/register")
+    let refused = try await table.send(.get, "/register")
     #expect(refused.status == .methodNotAllowed)
     #expect(refused.fields.first(.allow) == "OPTIONS, POST")
   }
@@ -94,23 +94,23 @@ internal import Testing
     router.optionsFields?.append(FieldName("Access-Control-Allow-Origin"), "*")
     router.errorFields.append(FieldName("X-Error"), "1")
     let table = try table(router)
-    let head = try await table.answer(.head, "/p")
+    let head = try await table.send(.head, "/p")
     #expect(head.status == .ok && head.text.isEmpty)
     #expect(head.fields.first(.contentType) == "text/plain")
-    #expect(try await table.answer(.head, "/own").status == .noContent)
-    #expect(try await table.answer(.delete, "/p").text == "change")
+    #expect(try await table.send(.head, "/own").status == .noContent)
+    #expect(try await table.send(.delete, "/p").text == "change")
     let allow = "DELETE, GET, HEAD, OPTIONS, PUT"
     for method in [Method.post, .patch, .trace, .other("BREW")] {
-      let refused = try await table.answer(method, "/p")
+      let refused = try await table.send(method, "/p")
       #expect(refused.status == .methodNotAllowed)
       #expect(refused.fields.first(.allow) == allow)
       #expect(refused.fields.first(FieldName("X-Error")) == "1")
     }
-    let options = try await table.answer(.options, "/p")
+    let options = try await table.send(.options, "/p")
     #expect(options.status == .noContent && options.fields.first(.allow) == allow)
     #expect(options.fields.first(FieldName("Access-Control-Allow-Origin")) == "*")
-    #expect(try await table.answer(.options, "/unknown").status == .notFound)
-    let all = try await table.answer(.options, "*")
+    #expect(try await table.send(.options, "/unknown").status == .notFound)
+    let all = try await table.send(.options, "*")
     #expect(all.status == .noContent && all.fields.first(.allow) == allow)
   }
 
@@ -120,7 +120,7 @@ internal import Testing
     router.errorStyle = .json
     router.post("/login", echo("in"))
     for method in [Method.get, .options] {
-      let refused = try await table(router).answer(method, "/login")
+      let refused = try await table(router).send(method, "/login")
       #expect(refused.status == .methodNotAllowed && refused.fields.first(.allow) == "POST")
       #expect(refused.text == #"{"error":"Method Not Allowed"}"#)
     }
@@ -139,8 +139,8 @@ internal import Testing
       ("[::1]:1", "repository"),
       ("other.example", "general"), ("x.repo.example", "general"),
     ] {
-      #expect(try await table.answer(.get, "/x", host: host).text == text)
-      #expect(try await table.answer(.get, "/healthz", host: host).text == "ok")
+      #expect(try await table.send(.get, "/x", host: host).text == text)
+      #expect(try await table.send(.get, "/healthz", host: host).text == "ok")
     }
   }
 
@@ -178,7 +178,7 @@ internal import Testing
     func status(_ path: String, _ count: Int) async throws -> Status {
       let fields = [(name: "Content-Length", value: String(count))]
       let body = [UInt8](repeating: 0, count: count)
-      return try await table.answer(.post, path, fields: fields, body: body).status
+      return try await table.send(.post, path, fields: fields, body: body).status
     }
     #expect(try await status("/small", 100) == .ok)
     #expect(try await status("/small", 101) == .contentTooLarge)
@@ -218,9 +218,9 @@ internal import Testing
       (name: "Sec-WebSocket-Version", value: "13"),
       (name: "Sec-WebSocket-Key", value: "dGhlIHNhbXBsZSBub25jZQ=="),
     ]
-    #expect(try await table.answer(.get, "/open", fields: upgrade).status == .switchingProtocols)
-    #expect(try await table.answer(.get, "/shut", fields: upgrade).status == .unauthorized)
-    let plain = try await table.answer(.get, "/open")
+    #expect(try await table.send(.get, "/open", fields: upgrade).status == .switchingProtocols)
+    #expect(try await table.send(.get, "/shut", fields: upgrade).status == .unauthorized)
+    let plain = try await table.send(.get, "/open")
     #expect(plain.status == .upgradeRequired && plain.fields.first(.upgrade) == "websocket")
   }
 
@@ -228,7 +228,7 @@ internal import Testing
     let metrics = Metrics()
     let table = try table(Self.repository(), metrics: metrics)
     for path in ["/0xab", "/0xcd", "/2019/05/x/y", "/no/such"] {
-      _ = try await table.answer(.get, path)
+      _ = try await table.send(.get, path)
     }
     let text = metrics.render()
     let name = "awd_http_requests_total"

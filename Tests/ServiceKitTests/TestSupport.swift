@@ -9,8 +9,8 @@ func table(_ routers: Router..., metrics: Metrics = Metrics()) throws -> RouteTa
 }
 
 extension RouteTable {
-  /// Answers a request made of its parts.
-  func answer(
+  /// Makes a request of its parts, and returns the response.
+  func send(
     _ method: HTTPProtocol.Method, _ path: String, host: String = "h",
     fields: [(name: String, value: String)] = [], body: [UInt8] = [], peer: String = "127.0.0.1"
   ) async throws -> Response {

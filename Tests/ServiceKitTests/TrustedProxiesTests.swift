@@ -58,7 +58,7 @@ internal import Testing
     let table = try RouteTable(
       [router], proxies: TrustedProxies(Self.ranges), log: Log(level: .error, descriptor: -1))
     for path in ["/inline", "/task"] {
-      let response = try await table.answer(
+      let response = try await table.send(
         .get, path, fields: [("X-Forwarded-For", "1.2.3.4")], peer: "10.0.0.1")
       #expect(response.text == "1.2.3.4")
     }
