@@ -48,20 +48,14 @@ struct MsgrRoutes: Sendable {
       let friendship = try await service.add(try call.fields.name(.addUser), by: credentials)
       return ["Status": friendship.rawValue]
     }
-    post("/unfriend", on: &router) { call in
-      let credentials = try call.credentials()
-      try await service.unfriend(try call.fields.name(.user), by: credentials)
-      return Done()
-    }
-    post("/block", on: &router) { call in
-      let credentials = try call.credentials()
-      try await service.block(try call.fields.name(.user), by: credentials)
-      return Done()
-    }
-    post("/unblock", on: &router) { call in
-      let credentials = try call.credentials()
-      try await service.unblock(try call.fields.name(.user), by: credentials)
-      return Done()
+    for (path, act) in [
+      ("/unfriend", service.unfriend), ("/block", service.block), ("/unblock", service.unblock),
+    ] {
+      post(path, on: &router) { call in
+        let credentials = try call.credentials()
+        try await act(try call.fields.name(.user), credentials)
+        return Done()
+      }
     }
     // The most frequent request, whose response needs no encoder.
     postJSON("/message", on: &router) { call in

@@ -28,22 +28,6 @@ struct MsgrStore: Sendable {
   let clock: @Sendable () -> Timestamp
   let randomBytes: @Sendable (Int) -> [UInt8]
 
-  /// Makes a store over a service's database, with its clock and randomness.
-  init(_ context: ServiceContext, limits: Limits) {
-    self.init(
-      store: context.store, limits: limits, clock: context.clock, randomBytes: context.randomBytes)
-  }
-
-  init(
-    store: Store, limits: Limits, clock: @escaping @Sendable () -> Timestamp,
-    randomBytes: @escaping @Sendable (Int) -> [UInt8]
-  ) {
-    self.store = store
-    self.limits = limits
-    self.clock = clock
-    self.randomBytes = randomBytes
-  }
-
   /// The time after which a token's use is noted again, so that not every request writes.
   static let tokenUseStep = Duration.seconds(86_400)
 
@@ -55,6 +39,12 @@ struct MsgrStore: Sendable {
 struct OutdatedCaller: Error {}
 
 extension MsgrStore {
+  /// Makes a store over a service's database, with its clock and randomness.
+  init(_ context: ServiceContext, limits: Limits) {
+    self.init(
+      store: context.store, limits: limits, clock: context.clock, randomBytes: context.randomBytes)
+  }
+
   /// Changes something for a caller, in one transaction.
   ///
   /// - Throws: ``OutdatedCaller``, the closure's error, or ``StoreError``.
