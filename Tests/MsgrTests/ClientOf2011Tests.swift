@@ -4,7 +4,7 @@ internal import Testing
 
 @testable import Msgr
 
-/// The first clients: JSON under a form's content type, the field names of the protocol's text, no
+/// The first clients, which send JSON under a form's content type with the field names of the protocol's text, and no
 /// token.
 @Suite struct ClientOf2011Tests {
   private func post(
@@ -46,7 +46,7 @@ internal import Testing
     #expect(pushes == ["anna wants to add you", "hi"])
   }
 
-  /// Fields as header fields, which is what the text calls them, and as a form.
+  /// The text calls fields headers; they may come as header fields and as a form.
   @Test func mayPostFieldsTheOtherWays() async throws {
     let fixture = try await Fixture()
     try await fixture.register("anna")

@@ -16,7 +16,7 @@ internal import Testing
       ids.append(try #require(try await fixture.send("m", from: "anna", to: "bert").id))
     }
     #expect(zip(ids, ids.dropFirst()).allSatisfy(<))
-    // Also when all messages are gone.
+    // They rise also when all messages are gone.
     try await fixture.store.write { transaction in
       try transaction.execute("DELETE FROM msgr_messages")
     }

@@ -133,7 +133,7 @@ struct PushOutboxStoreTests {
     try await fixture.settle(
       push, .unbound(boundBefore: offset.map { bound + .milliseconds($0) }))
     #expect(try await fixture.count("msgr_devices") == (remains ? 2 : 1))
-    // The push itself is gone in any case; what else waits goes with the device.
+    // The push itself is gone in any case; the other pushes go with the device.
     #expect(try await fixture.count("push_outbox") == (remains ? 3 : 2))
   }
 

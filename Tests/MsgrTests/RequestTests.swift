@@ -123,7 +123,7 @@ internal import Testing
     let other = message.merging(["UserFrom": "bert", "Password": "pw"]) { $1 }
     #expect(try await fixture.post("/message", other, token: token).status == 403)
     #expect(try await fixture.post("/message", message, token: "no").status == 403)
-    // Not where a token is what is asked for.
+    // A request for a token takes none.
     #expect(
       try await fixture.post("/login", ["DeviceID": Fixture.device("x")], token: token).field
         == "Username")
