@@ -52,7 +52,7 @@ struct MsgrConfiguration: Sendable {
     passwordCache = section.duration("password_cache", default: passwordCache, in: .zero...day)
     streamPing = section.duration(
       "stream_ping", default: streamPing, in: .seconds(1) ... .seconds(3600))
-    // A ping confirms the messages that were streamed before it, and may itself be answered late.
+    // A ping confirms the messages that were streamed before it, and its pong may come late.
     store.pushHold = streamPing * 3
     push = PushConfiguration(section)
   }

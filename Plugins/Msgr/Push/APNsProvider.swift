@@ -79,7 +79,7 @@ final class APNsProvider: PushProvider {
 
 extension PushResponse {
   /// Reads a response of Apple's, whose body may be anything.
-  fileprivate init(_ response: IncomingResponse, now: Timestamp) {
+  init(_ response: IncomingResponse, now: Timestamp) {
     let fault = APNsFault(json: response.body)
     self.init(
       status: Int(response.status.code), reason: fault.reason, timestamp: fault.timestamp,
