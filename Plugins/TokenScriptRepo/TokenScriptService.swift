@@ -27,7 +27,7 @@ public struct TokenScriptService: Service {
   private let verification: VerificationResponder
   private let repository: String
   private let log: Log
-  private let durations: Observability.Histogram
+  private let durations: Histogram
   private let isDemo: Bool
   private let host: String?
   private let operatorPages: [PageLink]
