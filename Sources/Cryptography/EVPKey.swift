@@ -2,8 +2,8 @@ internal import COpenSSL
 
 /// A key of OpenSSL's, freed with its last reference.
 @safe package final class EVPKey: Sendable {
+  // Safe to share: changed in init only, and OpenSSL locks what it caches in it.
   /// The key, an `EVP_PKEY`.
-  // Changed in init only; OpenSSL locks what it caches in it.
   package nonisolated(unsafe) let pointer: OpaquePointer
 
   /// Takes over a reference, or returns nil if there is none.
@@ -11,6 +11,7 @@ internal import COpenSSL
     guard let pointer = unsafe pointer else { return nil }
     unsafe self.pointer = pointer
     guard unsafe EVP_PKEY_get_base_id(pointer) == EVP_PKEY_EC else { return }
+    // Points are read uncompressed, whichever form they came in.
     unsafe EVP_PKEY_set_utf8_string_param(
       pointer, OSSL_PKEY_PARAM_EC_POINT_CONVERSION_FORMAT,
       OSSL_PKEY_EC_POINT_CONVERSION_FORMAT_UNCOMPRESSED)

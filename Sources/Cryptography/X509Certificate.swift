@@ -4,8 +4,8 @@ package import Time
 
 /// A certificate of OpenSSL's (RFC 5280), freed with its last reference.
 @safe package final class X509Certificate: Sendable {
+  // Safe to share: changed by its maker only, and OpenSSL locks what it caches in it.
   /// The certificate, an `X509`.
-  // Changed by its maker only, before it is shared; OpenSSL locks what it caches in it.
   package nonisolated(unsafe) let pointer: OpaquePointer
 
   /// Takes over a reference, or returns nil if there is none.

@@ -12,7 +12,7 @@ internal import XMLSecurity
 
 /// `awd wallet fetch`: its arguments, its output and its errors.
 @Suite(.ownThreads) struct WalletFetchCommandTests {
-  /// What the command printed, and why it refused.
+  /// The output of the command, and its error.
   private struct Outcome {
     var output = ""
     var error: CommandError?
@@ -23,7 +23,7 @@ internal import XMLSecurity
     }
   }
 
-  /// Nothing of the program is needed: neither the configuration nor the store.
+  /// Runs the command, which needs neither the configuration nor the store.
   private func run(_ words: [String]) async throws -> Outcome {
     let lines = Lock<[String]>([])
     var outcome = Outcome()
@@ -113,7 +113,7 @@ internal import XMLSecurity
     let stored = try await run(file, ["--namespace", "2019/05"], cache: "\(fixture.folder)/a/b")
     #expect(stored.error == nil)
     #expect(stored.output.hasPrefix("stored \(fixture.folder)/a/b/1/\(Self.contract).xml\n"))
-    // What the signer calls himself moves no cursor.
+    // The signer's name can't move the terminal's cursor.
     #expect(stored.output.contains("shop \u{FFFD}[2J.example (not trusted: "))
     #expect(stored.output.hasSuffix("Sun, 13 Sep 2020 12:26:40 GMT"))
     let again = try await run(file, cache: "\(fixture.folder)/a/b")
