@@ -1,8 +1,7 @@
 internal import COpenSSL
 
 /// A private key on the curve P-256 that signs JSON Web Tokens (ES256, RFC 7518 section 3.4).
-public struct ES256Key: @unchecked Sendable {
-  // Safe to share: OpenSSL doesn't change a key that is only used to sign.
+public struct ES256Key: Sendable {
   private let key: EVPKey
 
   /// A text holds no key on P-256, or an encrypted one.

@@ -2,8 +2,7 @@ internal import COpenSSL
 public import Time
 
 /// A certificate with its chain and its private key, found to belong together.
-public final class TLSCredentials: @unchecked Sendable {
-  // Safe to share: nothing is changed after `init`, and OpenSSL counts references atomically.
+public final class TLSCredentials: Sendable {
   private let chain: [X509Certificate]
   private let key: EVPKey
 
