@@ -217,7 +217,7 @@ let tests: [Target] = [
     dependencies: [
       "Apptimist", "ApptimistProtocol", "Configuration", "Cryptography", "HTTPClient",
       "HTTPProtocol", "HTTPServer", "Msgr", "Observability", "ServiceKit", "Storage", "SystemCalls",
-      "TestSupport", "Threading", "TokenScriptRepo", "WalletClient", "XMLSecurity",
+      "TestSupport", "Threading", "Time", "TokenScriptRepo", "WalletClient", "XMLSecurity",
     ]),
   .testTarget(name: "TextTests", dependencies: ["Text"]),
   .testTarget(name: "ThreadingTests", dependencies: ["TestSupport", "Threading"]),

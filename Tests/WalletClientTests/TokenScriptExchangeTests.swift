@@ -1,6 +1,7 @@
 internal import HTTPProtocol
 internal import TestSupport
 internal import Testing
+internal import Time
 
 @testable import WalletClient
 
@@ -16,7 +17,7 @@ private let rejection = TokenScriptRejection(code: .signature, message: "not sig
 private func script(_ namespace: TokenScriptNamespace, time: HTTPDate? = nil) -> SignedTokenScript {
   SignedTokenScript(
     namespace: namespace, signer: "shop.example", key: "k", trust: .unchecked,
-    signingTime: time?.seconds)
+    signingTime: time.map { Timestamp(seconds: $0.seconds) })
 }
 
 /// A response, with the result of inspecting its file.

@@ -75,7 +75,8 @@ public struct TokenScriptAgent: Sendable {
     if EthereumAddress.checksum(of: request.spelling) == .wrong {
       log.warning("wrong address checksum", ["address": request.spelling])
     }
-    let now = HTTPDate(clock().seconds)
+    let time = clock()
+    let now = HTTPDate(time.seconds)
     let entry = try cache.entry(for: request)
     var exchange = TokenScriptExchange(
       namespaces: request.namespaces, local: entry?.file, now: now)
@@ -90,7 +91,7 @@ public struct TokenScriptAgent: Sendable {
         action = exchange.received(response)
       case .inspect(let namespace):
         let result = Result { () throws(TokenScriptRejection) in
-          try inspector.inspect(file, for: request, in: namespace, now: now.seconds)
+          try inspector.inspect(file, for: request, in: namespace, now: time)
         }
         if entry != nil, case .failure(let rejection) = result {
           log.warning(

@@ -1,4 +1,5 @@
 public import HTTPProtocol
+internal import Time
 
 /// A wallet's decisions on a repository's responses, without input or output.
 ///
@@ -111,7 +112,7 @@ public struct TokenScriptExchange: Sendable {
     case .success(let script):
       // Last-Modified ought to be the time of the signature. Without either the file counts as old, so that any later
       // one is newer.
-      let signed = script.signingTime.map { HTTPDate($0) }
+      let signed = script.signingTime.map { HTTPDate($0.seconds) }
       if lastModified == nil, let settled = settle(signed) { return settled }
       let modified = min(max(lastModified ?? signed ?? HTTPDate(0), HTTPDate(0)), now)
       note("accepted")

@@ -1,5 +1,5 @@
 internal import Cryptography
-internal import Time
+public import Time
 internal import XMLSecurity
 
 /// A TokenScript that was verified, with its signer.
@@ -22,8 +22,8 @@ public struct SignedTokenScript: Sendable, Equatable {
   public let key: String
   /// Whether ``signer`` can be believed.
   public let trust: Trust
-  /// The time of the signature in seconds since 1970 UTC, or nil if the signature states none or one in the future.
-  public let signingTime: Int64?
+  /// The time of the signature, or nil if the signature states none or one in the future.
+  public let signingTime: Timestamp?
 }
 
 /// A reason for which a wallet doesn't take a file.
@@ -65,12 +65,12 @@ struct TokenScriptInspector: Sendable {
   ///   - bytes: the whole file, at most 8 MiB.
   ///   - request: the request.
   ///   - namespace: the namespace asked for, or nil for any.
-  ///   - now: the time, in seconds since 1970 UTC.
+  ///   - now: the time.
   /// - Returns: the verified file.
   /// - Throws: ``TokenScriptRejection``.
   func inspect(
     _ bytes: [UInt8], for request: TokenScriptRequest, in namespace: TokenScriptNamespace?,
-    now: Int64
+    now: Timestamp
   ) throws(TokenScriptRejection) -> SignedTokenScript {
     let document: XMLDocument
     do throws(XMLError) { document = try XMLDocument(parsing: bytes) } catch {
@@ -104,9 +104,9 @@ struct TokenScriptInspector: Sendable {
   }
 
   private func describe(
-    _ signature: VerifiedSignature, _ namespace: TokenScriptNamespace, now: Int64
+    _ signature: VerifiedSignature, _ namespace: TokenScriptNamespace, now: Timestamp
   ) -> SignedTokenScript {
-    let time = signature.signingTime.flatMap { $0.seconds <= now ? $0 : nil }
+    let time = signature.signingTime.flatMap { $0 <= now ? $0 : nil }
     let trust: SignedTokenScript.Trust =
       switch roots?.check(signature, at: time) {
       case .trusted: .trusted
@@ -115,7 +115,7 @@ struct TokenScriptInspector: Sendable {
       }
     return SignedTokenScript(
       namespace: namespace, signer: signature.certificate?.commonName,
-      key: signature.key.identifier, trust: trust, signingTime: time?.seconds)
+      key: signature.key.identifier, trust: trust, signingTime: time)
   }
 
   /// Returns whether a file describes the tokens of the contract at an address.
