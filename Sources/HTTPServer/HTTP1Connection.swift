@@ -365,21 +365,3 @@ final class HTTP1Connection: DrainableProtocol {
     WebSocketConnection.begin(on: connection, server, acceptance, input: input)
   }
 }
-
-extension Connection {
-  /// Sends the response of a task.
-  func deliver(_ response: Response) {
-    (protocolHandler as? HTTP1Connection)?.respond(response)
-  }
-
-  /// Carries out what a task decided about a WebSocket handshake.
-  ///
-  /// - Parameter key: the handshake's `Sec-WebSocket-Key`.
-  func deliver(_ decision: WebSocketDecision, key: [UInt8]) {
-    guard let http = protocolHandler as? HTTP1Connection else { return }
-    switch decision {
-    case .refuse(let response): http.respond(response)
-    case .accept(let acceptance): http.upgrade(acceptance, key: key)
-    }
-  }
-}

@@ -30,13 +30,14 @@ struct ProbeResponder: Responder {
     let isRead = head.method == .get || head.method == .head
     switch String(decoding: head.path, as: UTF8.self) {
     case "/doc.xml":
-      return isRead ? .respond(bodyLimit: 65536, answerDocument) : refuse("GET, HEAD")
+      return isRead ? .respond(bodyLimit: 65536, respondWithDocument) : refuse("GET, HEAD")
     case "/gone.xml": return .refuse(Response(.gone))
     case "/multi": return .refuse(Response(.multipleChoices))
-    case "/get": return isRead ? .task(bodyLimit: 65536, answerGet) : refuse("GET, HEAD")
-    case "/put": return head.method == .post ? .task(bodyLimit: 65536, answerPut) : refuse("POST")
+    case "/get": return isRead ? .task(bodyLimit: 65536, respondToGet) : refuse("GET, HEAD")
+    case "/put":
+      return head.method == .post ? .task(bodyLimit: 65536, respondToPut) : refuse("POST")
     case "/api/x":
-      return head.method == .post ? .respond(bodyLimit: 65536, answerPost) : refuse("POST")
+      return head.method == .post ? .respond(bodyLimit: 65536, respondToPost) : refuse("POST")
     case "/ws":
       return .webSocket { _ in .accept(WebSocketAcceptance { Echo(session: $0) }) }
     default: return .refuse(Response(.notFound))
@@ -49,7 +50,7 @@ struct ProbeResponder: Responder {
     return .refuse(response)
   }
 
-  @Sendable private func answerDocument(_ request: Request) -> Response {
+  @Sendable private func respondWithDocument(_ request: Request) -> Response {
     let outcome = Preconditions.evaluate(
       request.head, validators, now: HTTPDate(Int64(time(nil))))
     switch outcome {
@@ -60,7 +61,7 @@ struct ProbeResponder: Responder {
   }
 
   /// As strict as an API may be: text is UTF-8 without a byte order mark or U+0000, nothing is encoded.
-  @Sendable private func answerPost(_ request: Request) -> Response {
+  @Sendable private func respondToPost(_ request: Request) -> Response {
     guard request.head.value(.contentEncoding) == nil else { return Response(Status(415)) }
     let pairs = try? JSONDecoder().decode([String: String].self, from: Data(request.body))
     let isTaken =
@@ -71,7 +72,7 @@ struct ProbeResponder: Responder {
     return response
   }
 
-  @Sendable private func answerPut(_ request: Request) async -> Response {
+  @Sendable private func respondToPut(_ request: Request) async -> Response {
     guard let pair = try? JSONDecoder().decode([String: String].self, from: Data(request.body)),
       let id = pair["id"], let value = pair["v"]
     else { return Response(.badRequest) }
@@ -85,7 +86,7 @@ struct ProbeResponder: Responder {
     }
   }
 
-  @Sendable private func answerGet(_ request: Request) async -> Response {
+  @Sendable private func respondToGet(_ request: Request) async -> Response {
     let query = String(decoding: request.head.query ?? [], as: UTF8.self)
     guard query.hasPrefix("id=") else { return Response(.badRequest) }
     do {
