@@ -214,7 +214,7 @@ internal import Testing
     let store = try await folder.open()
     let gate = Gate()
     let held = gate.hold(store)
-    await gate.waitUntilHeld()
+    try await gate.waitUntilHeld()
     let queued = Task { try await store.write { try add("queued", $0) } }
     try await gate.wait(for: 1, store)
     async let first: Void = store.close()
