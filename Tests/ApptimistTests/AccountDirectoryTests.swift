@@ -7,7 +7,7 @@ internal import Testing
 @Suite struct AccountDirectoryTests {
   private let fixture: StoreFixture
 
-  init() throws { fixture = try StoreFixture() }
+  init() { fixture = StoreFixture() }
 
   @Test func asksTheStoreOnceAfterEachChange() async throws {
     let store = try await fixture.open()

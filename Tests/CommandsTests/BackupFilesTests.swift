@@ -1,5 +1,6 @@
 internal import Foundation
 internal import ServiceKit
+internal import Storage
 internal import TestSupport
 internal import Testing
 

@@ -14,7 +14,7 @@ private enum Policy: String, CaseIterable {
       let document = try ConfigurationDocument(parsing: bytes, file: "fuzz.toml")
       let reader = ConfigurationReader(document)
       let server = ServerConfiguration(reader, knownServices: ["tokenscript", "msgr"])
-      precondition(server.threads >= 0 && server.limits.connections > 0)
+      precondition(server.threads ?? 0 >= 0 && server.limits.connections > 0)
       let section = reader.section("tokenscript")
       _ = section.path("repository", default: "")
       _ = section.choice("signature", default: Policy.require)
