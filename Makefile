@@ -31,7 +31,7 @@ if [ $${#missing[@]} -gt 0 ]; then \
 fi
 endef
 
-.PHONY: help build run install deb test lint format bench load fuzz sanitize clean deps test-deps
+.PHONY: help build run install deb test lint format bench load faults fuzz sanitize clean deps test-deps
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -131,92 +131,30 @@ load: build ## serve LOAD_SECONDS (600) of mixed load at half speed; memory must
 	@swift build -c release --product mixed-load --static-swift-stdlib
 	@.build/release/mixed-load $(AWD) $(LOAD_SECONDS)
 
-# libFuzzer with AddressSanitizer; FUZZ_SECONDS each. What is found stays in .build/fuzz.
+faults: build test-deps ## end the server amid writes FAULT_ROUNDS (10) times; nothing acknowledged may be lost
+	@/usr/bin/python3 Tests/Faults/run.py $(AWD)
+
+# libFuzzer with AddressSanitizer, from the corpus Tests/Fuzz/Corpus/NAME with the words of Tests/Fuzz/Dictionaries/NAME, if
+# there are any. Findings stay in .build/fuzz. `make -j2 fuzz` runs two at once, `make fuzz-NAME` one alone.
 FUZZ := .build/fuzz
 FUZZ_SECONDS ?= 60
-FUZZ_SWIFT := swiftc -O -g -swift-version 6 -package-name awd -parse-as-library -warnings-as-errors \
-  -sanitize=fuzzer,address -use-ld=lld \
-  -enable-upcoming-feature ExistentialAny -enable-upcoming-feature InternalImportsByDefault \
-  -enable-upcoming-feature MemberImportVisibility
-FUZZ_CXX = $(dir $(realpath $(shell command -v swiftc)))clang++
+FUZZERS := $(patsubst %Fuzzer.swift,%,$(notdir $(wildcard Tests/Fuzz/*/*Fuzzer.swift)))
+FUZZ_BUILD := swift build -c release --scratch-path .build-fuzz --sanitize fuzzer --sanitize address \
+  -Xswiftc -DFUZZING -Xswiftc -enable-testing
 
-# Runs $(1) from the corpus Tests/Fuzz/Corpus/$(1) with the words of Tests/Fuzz/Dictionaries/$(1), if there are any, and
-# with further options $(2).
-define run_fuzzer
-echo "awd: fuzzing $(1) for $(FUZZ_SECONDS) s"; mkdir -p $(FUZZ)/corpus/$(1); status=0; \
-SWIFT_BACKTRACE=enable=no $(FUZZ)/$(1) -max_total_time=$(FUZZ_SECONDS) -timeout=10 \
-  -rss_limit_mb=2048 -print_final_stats=1 -artifact_prefix=$(FUZZ)/$(1)- $(2) \
-  $(addprefix -dict=,$(wildcard Tests/Fuzz/Dictionaries/$(1))) \
-  $(FUZZ)/corpus/$(1) Tests/Fuzz/Corpus/$(1) >$(FUZZ)/$(1).log 2>&1 || status=$$?; \
-grep -aE 'SUMMARY|ERROR|DONE|stat::number_of|artifact' $(FUZZ)/$(1).log || true; \
-test $$status = 0 && ! compgen -G '$(FUZZ)/$(1)-*' >/dev/null \
-  || { echo "awd: $(1) has a finding in $(FUZZ), see also $(FUZZ)/$(1).log"; exit 1; }
-endef
-
-# Compiles the library $(1) with the fuzzer's instruments.
-FUZZ_LIBRARIES := libxml-2.0 xmlsec1-openssl openssl nettle libsodium sqlite3
-FUZZ_INCLUDES = -I$(FUZZ) $(foreach name,CNettle COpenSSL CSodium CSQLite CXML CXMLSec,-ISources/$(name)) -ISources/CICU/include \
-  $(addprefix -Xcc ,$(shell pkg-config --cflags-only-I $(FUZZ_LIBRARIES)))
-define fuzz_module
-$(FUZZ_SWIFT) -wmo $(FUZZ_INCLUDES) -module-name $(1) -emit-module \
-  -emit-module-path $(FUZZ)/$(1).swiftmodule -emit-object -o $(FUZZ)/$(1).o Sources/$(1)/*.swift
-endef
-
-fuzz: deps ## fuzz the parsers, FUZZ_SECONDS (60) each
-	@mkdir -p $(FUZZ)
-	@$(call fuzz_module,Time)
-	@for name in HTTPParser WebSocket; do $(FUZZ_SWIFT) -I$(FUZZ) Sources/HTTPProtocol/*.swift \
-	  Tests/Fuzz/$${name}Fuzz.swift $(FUZZ)/Time.o -o $(FUZZ)/$$name || exit 1; done
-	@$(FUZZ_CXX) -std=c++17 -O1 -g -fsanitize=address,fuzzer-no-link -ISources/CTOML/include \
-	  -c Sources/CTOML/ctoml.cpp -o $(FUZZ)/ctoml.o
-	@$(call fuzz_module,Threading)
-	@$(FUZZ_SWIFT) -wmo -I$(FUZZ) -ISources/CTOML/include -module-name Configuration -emit-module \
-	  -emit-module-path $(FUZZ)/Configuration.swiftmodule -emit-object \
-	  -o $(FUZZ)/Configuration.o Sources/Configuration/*.swift
-	@$(FUZZ_SWIFT) -I$(FUZZ) -ISources/CTOML/include \
-	  -module-name ConfigurationFuzz Tests/Fuzz/ConfigurationFuzz.swift \
-	  $(FUZZ)/Configuration.o $(FUZZ)/Threading.o $(FUZZ)/ctoml.o -lstdc++ -o $(FUZZ)/Configuration
-	@$(call fuzz_module,Time)
-	@$(call fuzz_module,Cryptography)
-	@$(call fuzz_module,XMLSecurity)
-	@$(FUZZ_SWIFT) -wmo $(FUZZ_INCLUDES) -module-name TokenScriptReading -emit-module \
-	  -emit-module-path $(FUZZ)/TokenScriptReading.swiftmodule -emit-object \
-	  -o $(FUZZ)/TokenScriptReading.o Plugins/TokenScriptRepo/Reading/*.swift
-	@$(FUZZ_SWIFT) $(FUZZ_INCLUDES) -module-name TokenScriptFuzz Tests/Fuzz/TokenScriptFuzz.swift \
-	  $(addprefix $(FUZZ)/,TokenScriptReading.o Cryptography.o Time.o XMLSecurity.o) \
-	  $(shell pkg-config --libs $(FUZZ_LIBRARIES)) -o $(FUZZ)/TokenScript
-	@$(call fuzz_module,Wire)
-	@$(call fuzz_module,ApptimistProtocol)
-	@$(FUZZ_SWIFT) $(FUZZ_INCLUDES) -module-name PDUFuzz Tests/Fuzz/PDUFuzz.swift \
-	  $(addprefix $(FUZZ)/,ApptimistProtocol.o Cryptography.o Time.o Wire.o) \
-	  $(shell pkg-config --libs $(FUZZ_LIBRARIES)) -o $(FUZZ)/PDU
-	@$(call fuzz_module,HTTPProtocol)
-	@$(call fuzz_module,Observability)
-	@$(call fuzz_module,SystemCalls)
-	@$(call fuzz_module,Storage)
-	@$(FUZZ_CXX) -x c -O1 -g -fsanitize=address,fuzzer-no-link -ISources/CICU/include \
-	  -c Sources/CICU/cicu.c -o $(FUZZ)/cicu.o
-	@$(call fuzz_module,Text)
-	@$(FUZZ_SWIFT) $(FUZZ_INCLUDES) -module-name MsgrFuzz \
-	  Tests/Fuzz/MsgrFuzz.swift Plugins/Msgr/Fields/*.swift Plugins/Msgr/Values/*.swift \
-	  Plugins/Msgr/Push/Push.swift Plugins/Msgr/Push/PushPayload.swift \
-	  $(addprefix $(FUZZ)/,Cryptography.o HTTPProtocol.o Threading.o Observability.o Storage.o SystemCalls.o \
-	    Text.o Time.o cicu.o) \
-	  $(shell pkg-config --libs $(FUZZ_LIBRARIES)) -licuuc -o $(FUZZ)/Msgr
-	@$(FUZZ_SWIFT) -wmo $(FUZZ_INCLUDES) -module-name ApptimistSession -emit-module \
-	  -emit-module-path $(FUZZ)/ApptimistSession.swiftmodule -emit-object -o $(FUZZ)/ApptimistSession.o \
-	  $(wildcard Plugins/Apptimist/Session/*.swift Plugins/Apptimist/Session/*/*.swift)
-	@$(FUZZ_SWIFT) $(FUZZ_INCLUDES) -module-name SessionFuzz Tests/Fuzz/SessionFuzz.swift \
-	  $(addprefix $(FUZZ)/,ApptimistSession.o ApptimistProtocol.o Cryptography.o HTTPProtocol.o Wire.o) \
-	  $(shell pkg-config --libs $(FUZZ_LIBRARIES)) -o $(FUZZ)/Session
-	@$(call run_fuzzer,HTTPParser,-max_len=4096)
-	@$(call run_fuzzer,WebSocket,-max_len=9000)
-	@$(call run_fuzzer,Configuration,-max_len=4096)
-	@$(call run_fuzzer,TokenScript,-max_len=8192)
-	@$(call run_fuzzer,PDU,-max_len=4096)
-	@$(call run_fuzzer,Session,-max_len=2048 -len_control=0)
-	@$(call run_fuzzer,Msgr,-max_len=4096)
+fuzz: $(addprefix fuzz-,$(FUZZERS)) ## fuzz the parsers, FUZZ_SECONDS (60) each
 	@echo "awd: no findings"
+
+fuzz-%: deps
+	@$(FUZZ_BUILD) --product $*Fuzzer
+	@echo "awd: fuzzing $* for $(FUZZ_SECONDS) s"; mkdir -p $(FUZZ)/corpus/$*; status=0; \
+	SWIFT_BACKTRACE=enable=no .build-fuzz/release/$*Fuzzer -max_total_time=$(FUZZ_SECONDS) -timeout=10 \
+	  -rss_limit_mb=2048 -print_final_stats=1 -artifact_prefix=$(FUZZ)/$*- \
+	  $(addprefix -dict=,$(wildcard Tests/Fuzz/Dictionaries/$*)) \
+	  $(FUZZ)/corpus/$* Tests/Fuzz/Corpus/$* >$(FUZZ)/$*.log 2>&1 || status=$$?; \
+	grep -aE 'SUMMARY|ERROR|DONE|stat::number_of|artifact' $(FUZZ)/$*.log || true; \
+	test $$status = 0 && ! compgen -G '$(FUZZ)/$*-*' >/dev/null \
+	  || { echo "awd: $* has a finding in $(FUZZ), see also $(FUZZ)/$*.log"; exit 1; }
 
 sanitize: test-deps ## run every test under the address and the thread sanitizer
 	@echo "awd: under the address sanitizer"
@@ -229,4 +167,4 @@ format: ## put the sources into the format
 	@swift format --in-place --parallel --recursive $(SOURCES)
 
 clean: ## remove what was built
-	@rm -rf .build .build-address .build-thread
+	@rm -rf .build .build-address .build-fuzz .build-thread

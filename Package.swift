@@ -119,7 +119,10 @@ let programs: [Target] = [
 
 let tests: [Target] = [
   // What the tests of several targets need.
-  .target(name: "TestSupport", dependencies: ["Threading"], path: "Tests/TestSupport"),
+  .target(name: "CSpawn", path: "Tests/CSpawn"),
+  .target(
+    name: "TestSupport", dependencies: ["CSpawn", "HTTPProtocol", "Threading"],
+    path: "Tests/TestSupport"),
   // What the sanitizers are to leave out; linked into the one program that all tests are.
   .target(name: "Sanitizers", path: "Tests/Sanitizers"),
   // Serves the routes that protocol probes, load and fault tests ask for; no part of the product.
@@ -164,7 +167,8 @@ let tests: [Target] = [
   .testTarget(
     name: "CompressionTests", dependencies: ["CBrotli", "CZlib", "Compression"],
     linkerSettings: [.linkedLibrary("brotlidec")]),
-  .testTarget(name: "ConfigurationTests", dependencies: ["Configuration", "Observability"]),
+  .testTarget(
+    name: "ConfigurationTests", dependencies: ["Configuration", "Observability", "TestSupport"]),
   .testTarget(name: "CryptographyTests", dependencies: ["COpenSSL", "Cryptography"]),
   // An HTTP/2 server that answers what a test says.
   .target(
@@ -175,12 +179,12 @@ let tests: [Target] = [
     dependencies: [
       "HTTP2StandIn", "HTTPClient", "HTTPProtocol", "SystemCalls", "TestSupport", "Threading",
     ]),
-  .testTarget(name: "HTTPProtocolTests", dependencies: ["HTTPProtocol"]),
+  .testTarget(name: "HTTPProtocolTests", dependencies: ["HTTPProtocol", "TestSupport"]),
   .testTarget(
     name: "HTTPServerTests",
     dependencies: [
       "TestSupport", "CNghttp2", "COpenSSL", "Cryptography", "HTTPProtocol", "HTTPServer",
-      "Threading", "Time", "Transport",
+      "Threading", "Time", "Transport", "probe-server",
     ]),
   .testTarget(
     name: "IntegrationTests",
@@ -224,7 +228,36 @@ let tests: [Target] = [
   .testTarget(name: "TimeTests", dependencies: ["Time"]),
   .testTarget(name: "TransportTests", dependencies: ["TestSupport", "Threading", "Transport"]),
   .testTarget(name: "WireTests", dependencies: ["Wire"]),
-  .testTarget(name: "XMLSecurityTests", dependencies: ["TestSupport", "Time", "XMLSecurity"]),
+  .testTarget(
+    name: "XMLSecurityTests", dependencies: ["TestSupport", "Time", "XMLSecurity"],
+    exclude: ["Signed"]),
+]
+
+/// A program that fuzzes one parser. Built as usual it runs the files that it is given, as its test does; `make fuzz` builds it
+/// with libFuzzer.
+func fuzzer(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+  .executableTarget(
+    name: "\(name)Fuzzer", dependencies: dependencies + ["Fuzzing"], path: "Tests/Fuzz/\(name)")
+}
+
+let fuzzers: [Target] = [
+  .target(name: "CLibFuzzer", path: "Tests/Fuzz/CLibFuzzer"),
+  .target(
+    name: "Fuzzing", dependencies: ["CLibFuzzer", "HTTPProtocol"], path: "Tests/Fuzz/Fuzzing"),
+  fuzzer("APNsResponse", ["MsgrMessages"]),
+  fuzzer("Configuration", ["Configuration"]),
+  fuzzer("ForwardedFor", ["Configuration", "HTTPProtocol", "ServiceKit"]),
+  fuzzer("GraphReply", ["Apptimist", "Time"]),
+  fuzzer("HTTP2Head", ["HTTPProtocol"]),
+  fuzzer("HTTPParser", ["HTTPProtocol"]),
+  fuzzer("Msgr", ["HTTPProtocol", "MsgrMessages"]),
+  fuzzer("MultipartForm", ["HTTPProtocol"]),
+  fuzzer("PDU", ["ApptimistProtocol", "Wire"]),
+  fuzzer("Session", ["ApptimistProtocol", "ApptimistSession", "Cryptography", "HTTPProtocol"]),
+  fuzzer("TokenScript", ["Cryptography", "Time", "TokenScriptReading", "XMLSecurity"]),
+  fuzzer("WebLink", ["WalletClient"]),
+  fuzzer("WebSocket", ["HTTPProtocol"]),
+  .testTarget(name: "FuzzerTests", dependencies: ["TestSupport"]),
 ]
 
 let package = Package(
@@ -234,12 +267,12 @@ let package = Package(
     // What an app needs to speak to the three services.
     .library(name: "WalletClient", targets: ["WalletClient"]),
   ],
-  targets: systemLibraries + libraries + plugins + programs + tests,
+  targets: systemLibraries + libraries + plugins + programs + tests + fuzzers,
   swiftLanguageModes: [.v6],
   cxxLanguageStandard: .cxx17
 )
 
-let inC = ["CICU", "CTOML", "Sanitizers"]
+let inC = ["CICU", "CLibFuzzer", "CSpawn", "CTOML", "Sanitizers"]
 for target in package.targets where target.type != .system && !inC.contains(target.name) {
   target.swiftSettings = [
     .treatAllWarnings(as: .error),

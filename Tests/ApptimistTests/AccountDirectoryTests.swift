@@ -1,4 +1,5 @@
 internal import Cryptography
+internal import TestSupport
 internal import Testing
 
 @testable import Apptimist
@@ -6,7 +7,7 @@ internal import Testing
 @Suite struct AccountDirectoryTests {
   private let fixture: StoreFixture
 
-  init() throws { fixture = try StoreFixture() }
+  init() { fixture = StoreFixture() }
 
   @Test func asksTheStoreOnceAfterEachChange() async throws {
     let store = try await fixture.open()

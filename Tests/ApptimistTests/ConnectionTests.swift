@@ -4,6 +4,7 @@ internal import HTTPProtocol
 internal import Observability
 internal import ServiceKit
 internal import Testing
+internal import TestSupport
 
 @testable import Apptimist
 
@@ -320,7 +321,7 @@ internal import Testing
   }
 
   @Test func remembersUsedKeysOverARestart() async throws {
-    let folder = try TestFolder()
+    let folder = TemporaryFolder()
     let ephemeral = EncryptionKeyPair.generate(for: .session)
     try await withServer(in: folder) { server in
       let user = TestUser()

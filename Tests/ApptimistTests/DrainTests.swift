@@ -4,6 +4,7 @@ internal import HTTPServer
 internal import Storage
 internal import Synchronization
 internal import Testing
+internal import TestSupport
 
 @testable import Apptimist
 
@@ -98,13 +99,13 @@ private final class Chatter: @unchecked Sendable {
 }
 
 @Suite("Draining") struct DrainTests {
-  @Test func endsEveryTalkInOrderAndKeepsWhatWasAnswered() async throws {
-    let seed = UInt64.random(in: 0..<1 << 32)
-    let folder = try TestFolder()
+  @Test(arguments: TestSeeds.random(1))
+  func endsEveryTalkInOrderAndKeepsWhatWasAnswered(seed: UInt64) async throws {
+    let folder = TemporaryFolder()
     let users = (0..<25).map { TestUser("user \($0)") }
     let chatters = try await Self.talk(users, in: folder, seed: seed)
     for chatter in chatters {
-      #expect(chatter.isRedirected && chatter.end == .closed(1001), "seed \(seed)")
+      #expect(chatter.isRedirected && chatter.end == .closed(1001))
     }
     let truncated = chatters.reduce(into: Set<MessageID>()) { $0.formUnion($1.truncated) }
     try await withServer(in: folder) { server in
@@ -112,16 +113,16 @@ private final class Chatter: @unchecked Sendable {
       for user in users {
         let last = try judge.send("the last", to: user.key)
         let messages = try await Self.stream(of: user, on: server, until: last)
-        #expect(Set(messages).count == messages.count, "seed \(seed)")
+        #expect(Set(messages).count == messages.count)
         for chatter in chatters {
           let sent = chatter.sent[user.key] ?? []
           let kept = messages.filter { sent.contains($0) && !truncated.contains($0) }
           let promised = sent.prefix(chatter.acknowledged[user.key] ?? 0)
             .filter { !truncated.contains($0) }
-          #expect(Array(kept.prefix(promised.count)) == promised, "seed \(seed)")
+          #expect(Array(kept.prefix(promised.count)) == promised)
           // Messages that were under way may be there too, but nothing is left out before them.
           let rest = sent.filter { !truncated.contains($0) }
-          #expect(kept == Array(rest.prefix(kept.count)), "seed \(seed)")
+          #expect(kept == Array(rest.prefix(kept.count)))
         }
       }
     }
@@ -129,7 +130,7 @@ private final class Chatter: @unchecked Sendable {
 
   /// Makes two devices of each user talk, and drains the server while they do.
   private static func talk(
-    _ users: [TestUser], in folder: TestFolder, seed: UInt64
+    _ users: [TestUser], in folder: TemporaryFolder, seed: UInt64
   ) async throws -> [Chatter] {
     let server = try await TestServer.start(in: folder, publicURL: "https://example.com/")
     var chatters: [Chatter] = []
@@ -141,8 +142,8 @@ private final class Chatter: @unchecked Sendable {
       for chatter in chatters {
         group.addTask { try await chatter.talk(with: users.map(\.key), counting: replies.count) }
       }
-      while replies.count.load(ordering: .relaxed) < 500 {
-        try await Task.sleep(for: .milliseconds(2))
+      try await waitUntil(within: .seconds(300)) {
+        replies.count.load(ordering: .relaxed) >= 500
       }
       await server.http.drain(within: .seconds(120))
       try await group.waitForAll()

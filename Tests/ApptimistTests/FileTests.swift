@@ -1,5 +1,6 @@
 internal import ApptimistProtocol
 internal import Cryptography
+internal import TestSupport
 internal import Testing
 
 @testable import Apptimist
@@ -120,13 +121,8 @@ internal import Testing
       #expect(try await first.remove("f", in: user.key) == .locked)
       try second.socket.sendClose(1000)
       _ = try await second.next()
-      var isFree = false
-      // Its session ends behind its connection; a minute means never.
-      for _ in 0..<6_000 where !isFree {
-        isFree = try await first.remove("f", in: user.key) == .done
-        if !isFree { try await Task.sleep(for: .milliseconds(10)) }
-      }
-      #expect(isFree)
+      // Its session ends behind its connection.
+      try await waitUntil { try await first.remove("f", in: user.key) == .done }
     }
   }
 

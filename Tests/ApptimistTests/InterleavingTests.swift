@@ -2,6 +2,7 @@ internal import ApptimistProtocol
 internal import Cryptography
 internal import Foundation
 internal import Testing
+internal import TestSupport
 
 @testable import Apptimist
 
@@ -90,8 +91,8 @@ private final class Actor: @unchecked Sendable {
 }
 
 @Suite("Any interleaving") struct InterleavingTests {
-  @Test(arguments: 0..<4) func givesEveryDeviceAllInOrder(round: Int) async throws {
-    let seed = UInt64.random(in: 0..<1 << 32)
+  @Test(arguments: TestSeeds.random(4))
+  func givesEveryDeviceAllInOrder(seed: UInt64) async throws {
     try await withServer { server in
       let users = (0..<3).map { TestUser("user \($0)") }
       var actors: [Actor] = []
@@ -113,9 +114,9 @@ private final class Actor: @unchecked Sendable {
           let gone = actor.truncated.union(witness.truncated).union(actor.sent)
           let expected = witness.messages.filter { !gone.contains($0) }
           let received = actor.received.filter { !gone.contains($0) }
-          #expect(received == expected, "seed \(seed)")
-          #expect(Set(actor.received).count == actor.received.count, "seed \(seed)")
-          #expect(actor.truncated.isSuperset(of: witness.truncated), "seed \(seed)")
+          #expect(received == expected)
+          #expect(Set(actor.received).count == actor.received.count)
+          #expect(actor.truncated.isSuperset(of: witness.truncated))
           actor.leave()
         }
       }

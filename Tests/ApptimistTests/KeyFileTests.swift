@@ -6,13 +6,14 @@ internal import Observability
 internal import ServiceKit
 internal import Storage
 internal import Testing
+internal import TestSupport
 internal import Threading
 
 @testable import Apptimist
 
 @Suite("Keys, invitations and their commands") struct KeyFileTests {
   @Test func makesKeysOnce() throws {
-    let folder = try TestFolder()
+    let folder = TemporaryFolder()
     let file = KeyFile(path: "\(folder.path)/keys")
     #expect(throws: KeyFile.Failure.self) { try file.existing() }
     let (made, isNew) = try file.open()
@@ -32,7 +33,7 @@ internal import Threading
   }
 
   @Test func theCheckTellsOfKeysAndIdentity() throws {
-    let folder = try TestFolder()
+    let folder = TemporaryFolder()
     func grades(_ toml: String = "", isExposed: Bool = false) throws -> [String] {
       let document = try ConfigurationDocument(
         parsing: Array("[apptimist]\n\(toml)".utf8), file: "/test.toml")
@@ -60,7 +61,7 @@ internal import Threading
   }
 
   @Test func refusesKeysThatOthersMayRead() throws {
-    let folder = try TestFolder()
+    let folder = TemporaryFolder()
     let file = KeyFile(path: "\(folder.path)/keys")
     _ = try file.open()
     for mode in [0o640, 0o604, 0o644] {
@@ -71,7 +72,7 @@ internal import Threading
 
   @Test(arguments: ["", "encryption = 00\n", "x"])
   func refusesWhatAreNoKeys(text: String) throws {
-    let folder = try TestFolder()
+    let folder = TemporaryFolder()
     let path = "\(folder.path)/keys"
     let isMade = FileManager.default.createFile(
       atPath: path, contents: Data(text.utf8), attributes: [.posixPermissions: 0o600])
@@ -84,7 +85,7 @@ internal import Threading
 
   /// Runs a command against a folder.
   private func run(
-    _ command: any Command.Type, _ words: [String], in folder: TestFolder, store: Store
+    _ command: any Command.Type, _ words: [String], in folder: TemporaryFolder, store: Store
   ) async throws -> String {
     let lines = Lock<[String]>([])
     let context = CommandContext(
@@ -100,7 +101,7 @@ internal import Threading
   }
 
   @Test func showsAndMakesKeys() async throws {
-    let folder = try TestFolder()
+    let folder = TemporaryFolder()
     let store = try await Store.open(.memory, migrations: ApptimistService.migrations)
     await #expect(throws: CommandError.self) {
       try await run(KeysShowCommand.self, [], in: folder, store: store)

@@ -1,4 +1,5 @@
 internal import ApptimistProtocol
+internal import TestSupport
 internal import Testing
 
 @testable import Apptimist

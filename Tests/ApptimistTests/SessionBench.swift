@@ -2,6 +2,7 @@ internal import ApptimistProtocol
 internal import ApptimistSession
 internal import Cryptography
 internal import HTTPProtocol
+internal import TestSupport
 internal import Testing
 
 @testable import Apptimist

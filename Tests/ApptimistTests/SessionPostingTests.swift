@@ -3,6 +3,7 @@ internal import ApptimistSession
 internal import Cryptography
 internal import HTTPProtocol
 internal import Testing
+internal import TestSupport
 
 @testable import Apptimist
 
@@ -142,7 +143,7 @@ internal import Testing
   }
 
   /// Everything is asked for in the order in which it came, and nothing else while posts are queued.
-  @Test(arguments: (0..<6).map { _ in UInt64.random(in: 0...UInt64.max) })
+  @Test(arguments: TestSeeds.random(6))
   func keepTheOrder(seed: UInt64) throws {
     var generator = SeededGenerator(seed: seed)
     let bench = try Bench()
@@ -165,7 +166,7 @@ internal import Testing
       }
     }
     while bench.isAsking { _ = try bench.replyToAny() }
-    #expect(bench.done == sent, "seed \(seed)")
+    #expect(bench.done == sent)
     #expect(bench.mostAtOnce == 1)
   }
 }

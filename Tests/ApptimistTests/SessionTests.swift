@@ -2,6 +2,7 @@ internal import ApptimistProtocol
 internal import ApptimistSession
 internal import Cryptography
 internal import HTTPProtocol
+internal import TestSupport
 internal import Testing
 
 @testable import Apptimist
@@ -185,19 +186,23 @@ internal import Testing
     }
   }
 
-  @Test func takesRandomMessages() throws {
-    var generator = SystemRandomNumberGenerator()
+  @Test(arguments: TestSeeds.random(1)) func takesRandomMessages(seed: UInt64) throws {
+    var generator = SeededGenerator(seed: seed)
+    func bytes(_ limit: Int) -> [UInt8] {
+      (0..<Int.random(in: 0...limit, using: &generator)).map { _ in
+        .random(in: 0...255, using: &generator)
+      }
+    }
     for _ in 0..<2000 {
       let bench = try Bench()
       if Bool.random(using: &generator) { try bench.establish() }
       for _ in 0..<5 {
         let type = UInt8.random(in: 0...20, using: &generator)
-        let rest = SecureRandom.bytes(Int.random(in: 0...200, using: &generator))
+        let rest = bytes(200)
         _ = try bench.send(header: [1, type] + rest, data: Array(rest.prefix(20)))
         if bench.session.isWaiting { _ = try bench.reply(.claimed(true)) }
       }
-      let noise = SecureRandom.bytes(Int.random(in: 0...64, using: &generator))
-      if !bench.isWaiting { try bench.handle(.received(.binary(noise))) }
+      if !bench.isWaiting { try bench.handle(.received(.binary(bytes(64)))) }
     }
   }
 }

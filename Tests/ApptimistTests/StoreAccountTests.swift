@@ -2,6 +2,7 @@ internal import Cryptography
 internal import ApptimistSession
 internal import Observability
 internal import Storage
+internal import TestSupport
 internal import Testing
 internal import Time
 
@@ -10,7 +11,7 @@ internal import Time
 @Suite struct StoreAccountTests {
   private let fixture: StoreFixture
 
-  init() throws { fixture = try StoreFixture() }
+  init() { fixture = StoreFixture() }
 
   private func open(
     _ limits: ApptimistStore.Limits = ApptimistStore.Limits()

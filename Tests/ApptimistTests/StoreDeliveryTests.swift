@@ -5,6 +5,7 @@ internal import Foundation
 internal import Storage
 internal import Synchronization
 internal import Testing
+internal import TestSupport
 
 @testable import Apptimist
 
@@ -14,7 +15,7 @@ internal import Testing
 
   private let fixture: StoreFixture
 
-  init() throws { fixture = try StoreFixture() }
+  init() { fixture = StoreFixture() }
 
   private static func at(_ position: Int64) -> StreamPosition { StreamPosition(rawValue: position) }
 
@@ -74,17 +75,15 @@ internal import Testing
   private func group(
     _ writes: [Write], _ store: ApptimistStore
   ) async throws -> [Result<[Delivered], any Error>] {
-    let gate = Gate()
+    let gate = ThreadGate()
     let held = Task {
-      try await store.store.write { _ in gate.wait() }
+      try await store.store.write { _ in gate.pass() }
     }
-    while !gate.isReached { try await Task.sleep(for: .milliseconds(1)) }
+    try await gate.waitUntilReached()
     var tasks: [Task<[Delivered], any Error>] = []
     for write in writes {
       tasks.append(Task { try await write(store) })
-      while store.store.statistics.queuedWrites < tasks.count {
-        try await Task.sleep(for: .milliseconds(1))
-      }
+      try await waitUntil { store.store.statistics.queuedWrites == tasks.count }
     }
     gate.open()
     try await held.value
@@ -205,9 +204,8 @@ internal import Testing
     return limits
   }
 
-  @Test(arguments: (0..<6).map { _ in UInt64.random(in: 0...UInt64.max) })
+  @Test(arguments: TestSeeds.random(6))
   func `a reader gets every message that was acknowledged before`(_ seed: UInt64) async throws {
-    print("StoreDeliveryTests seed \(seed)")
     let limits = Self.raceLimits(seed)
     let store = try await fixture.open(limits)
     try await store.makeUsers(1...3)
@@ -233,7 +231,7 @@ internal import Testing
       let last = try await crashed.lastPosition(of: StoreFixture.key(user))
       let next = MailboxModel.copy(of: 1_000_000, [7], for: user)
       let queued = try await crashed.deliver([next], from: StoreFixture.key(1))
-      #expect(queued == [.delivered(last.next)], "seed \(seed)")
+      #expect(queued == [.delivered(last.next)])
       #expect(try await crashed.entries(of: user, after: last).map(\.id) == [next.id])
     }
     try await crashed.expectConsistency()
@@ -297,18 +295,4 @@ internal import Testing
       """)
     #expect(pending <= 64 + 50)
   }
-}
-
-/// Holds the writer until told to go on.
-private final class Gate: Sendable {
-  private let state = Atomic(0)
-
-  func wait() {
-    state.store(1, ordering: .releasing)
-    while state.load(ordering: .acquiring) == 1 { usleep(200) }
-  }
-
-  var isReached: Bool { state.load(ordering: .acquiring) > 0 }
-
-  func open() { state.store(2, ordering: .releasing) }
 }

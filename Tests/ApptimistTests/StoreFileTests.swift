@@ -1,6 +1,7 @@
 internal import ApptimistSession
 internal import ApptimistProtocol
 internal import Cryptography
+internal import TestSupport
 internal import Testing
 
 @testable import Apptimist
@@ -8,7 +9,7 @@ internal import Testing
 @Suite struct StoreFileTests {
   private let fixture: StoreFixture
 
-  init() throws { fixture = try StoreFixture() }
+  init() { fixture = StoreFixture() }
 
   private func open(
     _ limits: ApptimistStore.Limits = ApptimistStore.Limits()

@@ -4,20 +4,14 @@ internal import Cryptography
 internal import Foundation
 internal import Observability
 internal import Storage
+internal import TestSupport
 internal import Time
 
 @testable import Apptimist
 
 /// A database of its own, removed when the test is over.
 final class StoreFixture: Sendable {
-  private let folder = FileManager.default.temporaryDirectory
-    .appendingPathComponent("awd-apptimist-\(UUID().uuidString)").path
-
-  init() throws {
-    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-  }
-
-  deinit { try? FileManager.default.removeItem(atPath: folder) }
+  private let folder = TemporaryFolder()
 
   /// Opens the database, a new one or the same again.
   ///
@@ -26,18 +20,19 @@ final class StoreFixture: Sendable {
     _ limits: ApptimistStore.Limits = ApptimistStore.Limits(), version: Int = .max
   ) async throws -> ApptimistStore {
     let store = try await Store.open(
-      .file("\(folder)/awd.sqlite3"), migrations: Array(ApptimistStore.migrations.prefix(version)))
+      .file("\(folder.path)/awd.sqlite3"),
+      migrations: Array(ApptimistStore.migrations.prefix(version)))
     return ApptimistStore(store: store, limits: limits)
   }
 
   /// Copies the database as a crash at this moment would leave it.
   func copy() throws -> StoreFixture {
-    let copy = try StoreFixture()
+    let copy = StoreFixture()
     // Copied in this order, the log has all that the file lacks: no test writes so much that it is
     // emptied meanwhile.
     for file in ["awd.sqlite3", "awd.sqlite3-wal"] {
       try FileManager.default.copyItem(
-        atPath: "\(folder)/\(file)", toPath: "\(copy.folder)/\(file)")
+        atPath: "\(folder.path)/\(file)", toPath: "\(copy.folder.path)/\(file)")
     }
     return copy
   }
@@ -149,20 +144,5 @@ extension ApptimistStore {
   {
     try await write(
       keys.flatMap { StoreFixture.key($0).bytes }, to: name, of: directory, by: user)
-  }
-}
-
-/// SplitMix64, which gives the same numbers for the same seed.
-struct SeededGenerator: RandomNumberGenerator {
-  private var state: UInt64
-
-  init(seed: UInt64) { state = seed }
-
-  mutating func next() -> UInt64 {
-    state &+= 0x9E37_79B9_7F4A_7C15
-    var value = state
-    value = (value ^ (value >> 30)) &* 0xBF58_476D_1CE4_E5B9
-    value = (value ^ (value >> 27)) &* 0x94D0_49BB_1331_11EB
-    return value ^ (value >> 31)
   }
 }

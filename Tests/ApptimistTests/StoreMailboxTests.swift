@@ -2,6 +2,7 @@ internal import ApptimistProtocol
 internal import ApptimistSession
 internal import Cryptography
 internal import Storage
+internal import TestSupport
 internal import Testing
 
 @testable import Apptimist
@@ -9,7 +10,7 @@ internal import Testing
 @Suite struct StoreMailboxTests {
   private let fixture: StoreFixture
 
-  init() throws { fixture = try StoreFixture() }
+  init() { fixture = StoreFixture() }
 
   private static func at(_ position: Int64) -> StreamPosition { StreamPosition(rawValue: position) }
 

@@ -3,14 +3,14 @@ internal import ApptimistSession
 internal import Cryptography
 internal import Storage
 internal import Testing
+internal import TestSupport
 
 @testable import Apptimist
 
 /// Compares the entries of mailboxes with a model.
 @Suite struct StoreModelTests {
-  @Test(arguments: (0..<8).map { _ in UInt64.random(in: 0...UInt64.max) } + [1, 2])
+  @Test(arguments: TestSeeds.random(8, and: [1, 2]))
   func `mailboxes are what the model says`(_ seed: UInt64) async throws {
-    print("StoreModelTests seed \(seed)")
     var play = Play(seed: seed)
     try await play.open(StoreFixture())
     try await play.store?.makeUsers(1...4)
@@ -18,12 +18,11 @@ internal import Testing
     try await play.end()
   }
 
-  @Test(arguments: (0..<4).map { _ in UInt64.random(in: 0...UInt64.max) } + [3])
+  @Test(arguments: TestSeeds.random(4, and: [3]))
   func `mailboxes of the first version go on`(_ seed: UInt64) async throws {
-    print("StoreModelTests seed \(seed)")
     var play = Play(seed: seed)
     for _ in 0..<200 { try await play.go() }
-    let fixture = try StoreFixture()
+    let fixture = StoreFixture()
     let first = try await fixture.open(version: 1)
     try await first.makeUsers(1...4)
     try await FirstVersion.write(play.models, to: first)

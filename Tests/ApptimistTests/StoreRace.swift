@@ -3,6 +3,7 @@ internal import ApptimistSession
 internal import Cryptography
 internal import Storage
 internal import Testing
+internal import TestSupport
 internal import Threading
 
 @testable import Apptimist
@@ -47,7 +48,7 @@ final class StoreRace: Sendable {
 
   /// Waits until so many messages are acknowledged, or no more come.
   func reach(_ count: Int) async throws {
-    while acknowledged.count < count, !isOver { try await Task.sleep(for: .microseconds(50)) }
+    try await waitUntil { acknowledged.count >= count || isOver }
   }
 
   /// Tries again as long as the transaction fails because of another one.
@@ -188,6 +189,7 @@ final class StoreRace: Sendable {
           }
         }
       }
+      // Some time passes between failures, so that the others come on.
       try await Task.sleep(for: .milliseconds(2))
     }
   }

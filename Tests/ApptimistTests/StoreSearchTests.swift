@@ -1,12 +1,13 @@
 internal import ApptimistSession
 internal import Testing
+internal import TestSupport
 
 @testable import Apptimist
 
 @Suite struct StoreSearchTests {
   private let fixture: StoreFixture
 
-  init() throws { fixture = try StoreFixture() }
+  init() { fixture = StoreFixture() }
 
   @Test(arguments: [
     ("anna", [1, 6, 2, 3]),
@@ -69,7 +70,7 @@ internal import Testing
   }
 
   /// Compares globs with a matcher that tries everything.
-  @Test(arguments: 0..<20)
+  @Test(arguments: TestSeeds.random(20))
   func `a glob matches what trying everything matches`(_ seed: UInt64) throws {
     var generator = SeededGenerator(seed: seed)
     func matches(_ pattern: Substring.UnicodeScalarView, _ name: Substring.UnicodeScalarView)
@@ -92,7 +93,7 @@ internal import Testing
       let answer = NamePattern(text).matches(bytes.span, steps: &steps)
       let expected = matches(
         Substring(pattern).unicodeScalars, Substring(name).unicodeScalars)
-      #expect(answer == expected, "seed \(seed): \(pattern) on \(name)")
+      #expect(answer == expected, "\(pattern) on \(name)")
     }
   }
 

@@ -3,6 +3,7 @@ internal import Cryptography
 internal import Foundation
 internal import HTTPProtocol
 internal import Testing
+internal import TestSupport
 
 /// A user's keys.
 struct TestUser: Sendable {
@@ -103,7 +104,8 @@ final class TestDevice: @unchecked Sendable {
     switch try await socket.next() {
     case .closed(let code): return .closed(code)
     case .ended: return .ended
-    case .message(let message):
+    case .text: throw Failure(message: "text")
+    case .binary(let message):
       let frame = try Frame(message, limits: Frame.Limits(header: 2 << 20, data: 2 << 20))
       return .pdu(try PDU(decoding: try channel.open(frame)), data: Array(frame.eData))
     }

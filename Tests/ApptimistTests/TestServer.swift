@@ -9,24 +9,13 @@ internal import ServiceKit
 internal import Storage
 internal import Synchronization
 internal import Testing
+internal import TestSupport
 
 @testable import Apptimist
 
-/// A folder that is removed with its contents when the test is over.
-final class TestFolder: Sendable {
-  let path = FileManager.default.temporaryDirectory
-    .appendingPathComponent("awd-apptimist-\(UUID().uuidString)").path
-
-  init() throws {
-    try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
-  }
-
-  deinit { try? FileManager.default.removeItem(atPath: path) }
-}
-
 /// The service on a port and over a database of its own; refused sessions are closed at once.
 struct TestServer: Sendable {
-  let folder: TestFolder
+  let folder: TemporaryFolder
   let store: Store
   let service: ApptimistService
   let http: HTTPServer
@@ -36,9 +25,9 @@ struct TestServer: Sendable {
 
   /// Starts the service.
   static func start(
-    _ configuration: String = "", in folder: TestFolder? = nil, publicURL: String? = nil
+    _ configuration: String = "", in folder: TemporaryFolder? = nil, publicURL: String? = nil
   ) async throws -> TestServer {
-    let folder = try folder ?? TestFolder()
+    let folder = folder ?? TemporaryFolder()
     let store = try await Store.open(
       .file("\(folder.path)/awd.sqlite3"), migrations: ApptimistService.migrations)
     let toml = "[apptimist]\nrefusal_min = \"0s\"\nrefusal_max = \"0s\"\n\(configuration)"
@@ -61,7 +50,7 @@ struct TestServer: Sendable {
   }
 
   static func context(
-    _ toml: String, _ folder: TestFolder, _ store: Store, publicURL: String? = nil
+    _ toml: String, _ folder: TemporaryFolder, _ store: Store, publicURL: String? = nil
   ) throws -> ServiceContext {
     let text = "[server]\ndata = \"\(folder.path)\"\n\(toml)"
     let reader = ConfigurationReader(
@@ -83,7 +72,7 @@ struct TestServer: Sendable {
 
 /// Runs a test against the service, and stops it.
 func withServer(
-  _ configuration: String = "", in folder: TestFolder? = nil, publicURL: String? = nil,
+  _ configuration: String = "", in folder: TemporaryFolder? = nil, publicURL: String? = nil,
   _ body: (TestServer) async throws -> Void
 ) async throws {
   let server = try await TestServer.start(configuration, in: folder, publicURL: publicURL)

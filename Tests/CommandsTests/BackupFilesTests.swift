@@ -1,12 +1,14 @@
 internal import Foundation
 internal import ServiceKit
+internal import Storage
+internal import TestSupport
 internal import Testing
 
 @testable import Commands
 
 @Suite struct BackupFilesTests {
   @Test func `holds keys and other files, without the store and the services' content`() throws {
-    let folder = try Folder(["awd.toml": "[server]\ndata = \".\"\n[sample]\n"])
+    let folder = TemporaryFolder(["awd.toml": "[server]\ndata = \".\"\n[sample]\n"])
     for path in ["other", "greetings", "other/greetings"] {
       try FileManager.default.createDirectory(
         atPath: "\(folder.path)/\(path)", withIntermediateDirectories: true)

@@ -1,4 +1,5 @@
 internal import Foundation
+internal import TestSupport
 internal import Testing
 
 /// A headless Chromium, driven through W3C WebDriver.
@@ -7,30 +8,17 @@ final class Browser {
   /// Whether there is one on this machine.
   static let isThere = FileManager.default.isExecutableFile(atPath: driver)
 
-  private let process = Process()
-  private let folder: Folder
+  private let process: ChildProcess
+  private let folder: TemporaryFolder
   private let base: String
   private var session = ""
 
-  init(_ folder: Folder) throws {
+  init(_ folder: TemporaryFolder) throws {
     self.folder = folder
-    process.executableURL = URL(filePath: Self.driver)
-    process.arguments = ["--port=0"]
-    process.environment = ["HOME": folder.path, "PATH": "/usr/bin:/bin"]
-    let output = Pipe()
-    process.standardOutput = output
-    process.standardError = output
-    try process.run()
-    var told = ""
-    var port: Substring?
-    while port == nil {
-      let data = output.fileHandleForReading.availableData
-      guard !data.isEmpty else { break }
-      told += String(decoding: data, as: UTF8.self)
-      port = told.firstMatch(of: /successfully on port ([0-9]+)\./)?.1
-    }
-    base = "http://127.0.0.1:\(try #require(port, "\(told)"))"
-    output.fileHandleForReading.readabilityHandler = { _ = $0.availableData }
+    process = try ChildProcess(Self.driver, ["--port=0"], home: folder.path)
+    let line = try process.line(with: "successfully on port", on: .output)
+    let port = try #require(line.firstMatch(of: /on port ([0-9]+)\./)?.1)
+    base = "http://127.0.0.1:\(port)"
     let options: [String: Any] = [
       "args": [
         "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run",
@@ -47,7 +35,7 @@ final class Browser {
   deinit {
     _ = try? call("DELETE", "/session/\(session)")
     // Not waited for: what it started holds the descriptor that its end would be seen by.
-    process.terminate()
+    process.signal(SIGTERM)
   }
 
   /// Goes to a page.
@@ -63,12 +51,10 @@ final class Browser {
     let before = try evaluate("document.URL")
     _ = try call("POST", "/session/\(session)/element/\(element)/click", [:])
     // The click may return before the navigation has begun.
-    for _ in 0..<600 {
+    try blockUntil {
       let now = try evaluate("document.readyState + ' ' + document.URL")
-      if now.hasPrefix("complete "), now != "complete \(before)" { return }
-      usleep(50_000)
+      return now.hasPrefix("complete ") && now != "complete \(before)"
     }
-    Issue.record("the link \(text) leads nowhere")
   }
 
   /// Runs a script, and returns its result as text.
@@ -80,22 +66,14 @@ final class Browser {
   }
 
   private func call(_ method: String, _ path: String, _ body: [String: Any]? = nil) throws -> Any? {
-    let curl = Process()
-    curl.executableURL = URL(filePath: "/usr/bin/curl")
-    curl.arguments =
-      ["-sS", "-m", "60", "-X", method, base + path]
-      + (try body.map { body in
-        let data = try JSONSerialization.data(withJSONObject: body)
-        return [
-          "-H", "Content-Type: application/json", "-d", String(decoding: data, as: UTF8.self),
-        ]
-      } ?? [])
-    let output = Pipe()
-    curl.standardOutput = output
-    try curl.run()
-    let data = output.fileHandleForReading.readDataToEndOfFile()
-    curl.waitUntilExit()
-    let answer = try JSONSerialization.jsonObject(with: data) as? [String: Any]
+    let body = try body.map { body in
+      let data = try JSONSerialization.data(withJSONObject: body)
+      return ["-H", "Content-Type: application/json", "-d", String(decoding: data, as: UTF8.self)]
+    }
+    let data = try ChildProcess.run(
+      "curl", ["-sS", "-m", "60", "-X", method, base + path] + (body ?? [])
+    ).output
+    let answer = try JSONSerialization.jsonObject(with: Data(data.utf8)) as? [String: Any]
     return answer?["value"]
   }
 }

@@ -3,6 +3,7 @@ internal import Foundation
 internal import HTTPProtocol
 internal import ServiceKit
 internal import Storage
+internal import TestSupport
 internal import Testing
 internal import Threading
 
@@ -89,24 +90,9 @@ final class Session: Sendable {
   }
 }
 
-/// A folder for one test, which is removed with the object.
-final class Folder: Sendable {
-  let path: String
-
-  init(_ files: [String: String] = [:]) throws {
-    path = NSTemporaryDirectory() + "awd-tests-\(UUID().uuidString)"
-    try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
-    for (name, text) in files {
-      try Data(text.utf8).write(to: URL(fileURLWithPath: "\(path)/\(name)"))
-    }
-  }
-
-  deinit { try? FileManager.default.removeItem(atPath: path) }
-}
-
 @Suite struct CheckCommandTests {
   @Test func valuesWithTheirOrigin() async throws {
-    let folder = try Folder([
+    let folder = TemporaryFolder([
       "awd.toml":
         "[server]\nthreads = 3\n\n[sample]\ngreeting = \"hi\"\nhosts = [\"Repo.example\"]\n"
     ])
@@ -125,7 +111,7 @@ final class Folder: Sendable {
   }
 
   @Test func allProblemsAtOnce() async throws {
-    let folder = try Folder([
+    let folder = TemporaryFolder([
       "awd.toml": """
       [server]
       threads = "many"
@@ -156,7 +142,9 @@ final class Folder: Sendable {
   }
 
   @Test func aServicesOwnSectionIsChecked() async throws {
-    let folder = try Folder(["awd.toml": "[sample]\ngreting = 1\nhosts = [\"a/b\", \"c:80\"]\n"])
+    let folder = TemporaryFolder([
+      "awd.toml": "[sample]\ngreting = 1\nhosts = [\"a/b\", \"c:80\"]\n"
+    ])
     let session = Session()
     #expect(await session.run(["check", "--config", "\(folder.path)/awd.toml"]) == 1)
     #expect(session.errors.contains("awd.toml:2:1: sample.greting: unknown key"))
@@ -182,7 +170,7 @@ final class Folder: Sendable {
     ("bonjour", 1, "# sample: good: a greeting\n# sample: wrong: not in the list"),
   ])
   func contentIsCheckedToo(_ greeting: String, _ code: Int32, _ lines: String) async throws {
-    let folder = try Folder(["awd.toml": "[sample]\ngreeting = \"\(greeting)\"\n"])
+    let folder = TemporaryFolder(["awd.toml": "[sample]\ngreeting = \"\(greeting)\"\n"])
     let session = Session()
     #expect(await session.run(["check", "--config", "\(folder.path)/awd.toml"]) == code)
     #expect(session.output.hasSuffix(lines))

@@ -5,19 +5,21 @@ internal import HTTPServer
 internal import Observability
 internal import ServiceKit
 internal import Storage
+internal import TestSupport
 internal import Testing
 
 @testable import Commands
 
 @Suite struct DaemonTests {
-  private func runtime(_ folder: Folder, _ log: Log) async throws -> ServiceRuntime {
+  private func runtime(_ folder: TemporaryFolder, _ log: Log) async throws -> ServiceRuntime {
     let configuration = try LoadedConfiguration(
       file: "\(folder.path)/awd.toml", environment: [:], services: [SampleService.self])
     return try await ServiceRuntime.open(configuration, services: [SampleService.self], log: log)
   }
 
   @Test func servesAndStops() async throws {
-    let folder = try Folder(["awd.toml": "[server]\nlisten = [\"127.0.0.1:0\"]\nthreads = 2\n"])
+    let folder = TemporaryFolder(["awd.toml": "[server]\nlisten = [\"127.0.0.1:0\"]\nthreads = 2\n"]
+    )
     let runtime = try await runtime(folder, Log(level: .error))
     let daemon = try await Daemon(in: runtime, services: [SampleService.self])
     try daemon.start()
@@ -41,7 +43,7 @@ internal import Testing
   }
 
   @Test func aServiceThatCannotBeMadeIsNamed() async throws {
-    let folder = try Folder(["awd.toml": "[sample]\ngreeting = \"fail\"\n"])
+    let folder = TemporaryFolder(["awd.toml": "[sample]\ngreeting = \"fail\"\n"])
     let runtime = try await runtime(folder, Log(level: .error))
     let error = await #expect(throws: CommandError.self) {
       _ = try await Daemon(in: runtime, services: [SampleService.self])
@@ -52,14 +54,14 @@ internal import Testing
   }
 
   @Test func oneDaemonHasADataFolder() throws {
-    let folder = try Folder()
+    let folder = TemporaryFolder()
     let first = try DataFolderLock(folder.path)
     #expect(throws: CommandError.self) { _ = try DataFolderLock(folder.path) }
     extendLifetime(first)
   }
 
   @Test func theDataFolderIsMadeForThisUserAlone() throws {
-    let folder = try Folder(["file": ""])
+    let folder = TemporaryFolder(["file": ""])
     try DataFolder.prepare("\(folder.path)/a/b")
     try DataFolder.prepare("\(folder.path)/a/b")
     let attributes = try FileManager.default.attributesOfItem(atPath: "\(folder.path)/a/b")

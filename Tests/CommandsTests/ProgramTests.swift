@@ -1,5 +1,6 @@
 internal import Configuration
 internal import ServiceKit
+internal import TestSupport
 internal import Testing
 internal import Threading
 
@@ -35,7 +36,7 @@ internal import Threading
   }
 
   @Test func aCommandThatOpensTheStore() async throws {
-    let folder = try Folder(["awd.toml": "[sample]\ngreeting = \"hi\"\n"])
+    let folder = TemporaryFolder(["awd.toml": "[sample]\ngreeting = \"hi\"\n"])
     let session = Session()
     #expect(
       await session.run(["sample", "greet", "all", "--config", "\(folder.path)/awd.toml"]) == 1)

@@ -5,24 +5,13 @@ internal import Testing
 /// The status page in a browser.
 @Suite(.ownThreads, .enabled(if: Browser.isThere)) struct StatusPageBrowserTests {
   @Test func isALinkAwayFromTheFirstPage() throws {
-    let folder = try Folder(["awd.toml": "[server]\nlisten = [\"127.0.0.1:0\"]\n"])
-    let (process, _, errors) = try ExecutableTests.start(
-      ["serve", "--config", "\(folder.path)/awd.toml"], in: folder)
-    defer {
-      process.terminate()
-      process.waitUntilExit()
-    }
-    var told = ""
-    var address: Substring?
-    while address == nil {
-      let data = errors.fileHandleForReading.availableData
-      guard !data.isEmpty else { break }
-      told += String(decoding: data, as: UTF8.self)
-      address = told.firstMatch(of: /listening at=(\S+)\s/)?.1
-    }
-    errors.fileHandleForReading.readabilityHandler = { _ = $0.availableData }
+    let folder = TemporaryFolder(["awd.toml": "[server]\nlisten = [\"127.0.0.1:0\"]\n"])
+    let process = try ChildProcess.awd(
+      ["serve", "--config", "\(folder.path)/awd.toml"], home: folder.path)
+    let line = try process.line(with: "listening at=")
+    let address = try #require(line.firstMatch(of: /listening at=(\S+)/)?.1)
     let browser = try Browser(folder)
-    try browser.open("\(try #require(address, "\(told)"))/")
+    try browser.open("\(address)/")
     try browser.click("Status of the server")
     #expect(try browser.evaluate("document.title") == "awd status")
     let headings = try browser.evaluate(
@@ -40,7 +29,7 @@ internal import Testing
       ("Metrics", "awd_store_commit_seconds_bucket"), ("Readiness", "ready"),
       ("Version", "\"name\":\"awd\""),
     ] {
-      try browser.open("\(try #require(address))/status")
+      try browser.open("\(address)/status")
       try browser.click(link)
       #expect(try browser.evaluate("document.body.textContent").contains(text))
     }

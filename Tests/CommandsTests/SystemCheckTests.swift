@@ -1,6 +1,7 @@
 internal import Foundation
 internal import Observability
 internal import ServiceKit
+internal import TestSupport
 internal import Testing
 internal import Time
 
@@ -8,7 +9,7 @@ internal import Time
 
 @Suite struct SystemCheckTests {
   @Test func aDataFolderThatOthersMayLookIntoIsDoubtful() throws {
-    let folder = try Folder(["file": ""])
+    let folder = TemporaryFolder(["file": ""])
     for (mode, grade) in [
       (0o700, ContentFinding.Grade.good), (0o750, .doubtful), (0o701, .doubtful),
     ] {

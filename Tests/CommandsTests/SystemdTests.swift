@@ -46,51 +46,40 @@ internal import Testing
 
   @Test(arguments: [false, true])
   func isToldHowTheDaemonFares(isAbstract: Bool) throws {
-    let folder = try Folder(["awd.toml": "[server]\nlisten = [\"127.0.0.1:0\"]\n"])
+    let folder = TemporaryFolder(["awd.toml": "[server]\nlisten = [\"127.0.0.1:0\"]\n"])
     let manager = try Manager(
       isAbstract ? "@awd-\(UUID().uuidString)" : "\(folder.path)/notify.socket")
-    let (process, _, errors) = try ExecutableTests.start(
-      ["serve", "--config", "\(folder.path)/awd.toml"], in: folder,
-      ["NOTIFY_SOCKET": manager.name, "WATCHDOG_USEC": "300000"])
-    defer { if process.isRunning { kill(process.processIdentifier, SIGKILL) } }
-    errors.fileHandleForReading.readabilityHandler = { _ = $0.availableData }
+    let process = try ChildProcess.awd(
+      ["serve", "--config", "\(folder.path)/awd.toml"], home: folder.path,
+      environment: ["NOTIFY_SOCKET": manager.name, "WATCHDOG_USEC": "300000"])
 
     let ready = try #require(manager.nextChange())
     #expect(ready.hasPrefix("READY=1\nSTATUS=tokenscript"))
     #expect(manager.next() == "WATCHDOG=1" && manager.next() == "WATCHDOG=1")
 
-    kill(process.processIdentifier, SIGHUP)
+    process.signal(SIGHUP)
     let reloading = try #require(manager.nextChange())
     #expect(reloading.wholeMatch(of: /RELOADING=1\nMONOTONIC_USEC=[0-9]+/) != nil)
     #expect(manager.nextChange() == ready)
 
-    kill(process.processIdentifier, SIGTERM)
+    process.signal(SIGTERM)
     #expect(manager.nextChange()?.hasPrefix("STOPPING=1\n") == true)
-    process.waitUntilExit()
-    #expect(process.terminationReason == .exit && process.terminationStatus == 0)
+    #expect(try process.ended() == .exited(0))
   }
 
   @Test func theUnitIsValidAndHardened() throws {
     let config = URL(filePath: #filePath).appending(path: "../../../config").standardized
     let unit = try String(contentsOf: config.appending(path: "awd.service"), encoding: .utf8)
     // The program isn't installed here.
-    let folder = try Folder([
+    let folder = TemporaryFolder([
       "awd.service": unit.replacing("/usr/bin/awd", with: "/bin/true")
     ])
-    func analyze(_ words: String...) throws -> (code: Int32, text: String) {
-      let process = Process()
-      process.executableURL = URL(filePath: "/usr/bin/systemd-analyze")
-      process.arguments = words + ["\(folder.path)/awd.service"]
-      let output = Pipe()
-      process.standardOutput = output
-      process.standardError = output
-      try process.run()
-      let data = output.fileHandleForReading.readDataToEndOfFile()
-      process.waitUntilExit()
-      return (process.terminationStatus, String(decoding: data, as: UTF8.self))
+    func analyze(_ words: String...) throws -> ChildProcess.Outcome {
+      try ChildProcess.run("systemd-analyze", words + ["\(folder.path)/awd.service"])
     }
     let verified = try analyze("verify", "--man=no")
-    #expect(verified.code == 0 && !verified.text.contains("awd.service:"), "\(verified.text)")
+    #expect(verified.code == 0, "\(verified)")
+    #expect(!(verified.output + verified.errors).contains("awd.service:"), "\(verified)")
     #expect(try analyze("security", "--offline=true", "--threshold=20").code == 0)
   }
 }

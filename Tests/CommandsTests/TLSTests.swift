@@ -6,6 +6,7 @@ internal import HTTPServer
 internal import Observability
 internal import ServiceKit
 internal import SystemCalls
+internal import TestSupport
 internal import Testing
 internal import Time
 internal import XMLSecurity
@@ -24,7 +25,9 @@ struct SecretService: Service {
 
 @Suite struct TLSTests {
   /// Makes a certificate and key in a folder, valid for some days since some days ago.
-  private static func make(_ name: String, in folder: Folder, since: Int64 = 1, days: Int = 100)
+  private static func make(
+    _ name: String, in folder: TemporaryFolder, since: Int64 = 1, days: Int = 100
+  )
     throws
   {
     let key = try DevelopmentKey(
@@ -33,8 +36,8 @@ struct SecretService: Service {
     try DurableFile.create("\(folder.path)/\(name).pem", key.certificatePEM)
   }
 
-  private static func folder(_ certificate: String, _ key: String) throws -> Folder {
-    let folder = try Folder([
+  private static func folder(_ certificate: String, _ key: String) throws -> TemporaryFolder {
+    let folder = TemporaryFolder([
       "awd.toml": """
       [server]
       listen = ["127.0.0.1:0"]
@@ -81,32 +84,17 @@ struct SecretService: Service {
 
   /// Requests a URL with curl, which accepts only one certificate, and returns the body or curl's exit code.
   private static func ask(_ url: String, _ certificate: String) throws -> String {
-    let process = Process()
-    let output = Pipe()
-    process.executableURL = URL(fileURLWithPath: "/usr/bin/curl")
-    process.arguments = ["-sk", "--pinnedpubkey", try pin(certificate), url]
-    process.standardOutput = output
-    try process.run()
-    let text = String(
-      decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-    process.waitUntilExit()
-    return process.terminationStatus == 0 ? text : "curl: \(process.terminationStatus)"
+    let outcome = try ChildProcess.run(
+      "curl", ["-sk", "--pinnedpubkey", try pin(certificate), url])
+    return outcome.code == 0 ? outcome.output : "curl: \(outcome.code)"
   }
 
   private static func pin(_ certificate: String) throws -> String {
-    let process = Process()
-    let output = Pipe()
-    process.executableURL = URL(fileURLWithPath: "/bin/sh")
-    process.arguments = [
-      "-c",
+    let script =
       "openssl x509 -in \"$0\" -noout -pubkey | openssl pkey -pubin -outform DER "
-        + "| openssl dgst -sha256 -binary | openssl base64", certificate,
-    ]
-    process.standardOutput = output
-    try process.run()
-    let text = output.fileHandleForReading.readDataToEndOfFile()
-    process.waitUntilExit()
-    return "sha256//" + String(decoding: text, as: UTF8.self).filter { !$0.isWhitespace }
+      + "| openssl dgst -sha256 -binary | openssl base64"
+    let text = try ChildProcess.run("/bin/sh", ["-c", script, certificate]).output
+    return "sha256//" + text.filter { !$0.isWhitespace }
   }
 
   @Test func aReloadShowsTheNewCertificateOrKeepsTheOldOne() async throws {
@@ -135,8 +123,8 @@ struct SecretService: Service {
     func reload() async throws {
       let before = log.count { $0.contains("reloaded") || $0.contains("refused") }
       continuation.yield(.reload)
-      while log.count({ $0.contains("reloaded") || $0.contains("refused") }) == before {
-        try await Task.sleep(for: .milliseconds(5))
+      try await waitUntil {
+        log.count { $0.contains("reloaded") || $0.contains("refused") } > before
       }
     }
     let url = "https://\(try #require(daemon.server.secureEndpoints.first))/greeting"
@@ -182,7 +170,7 @@ struct SecretService: Service {
   func whatIsSecretNeedsTLSOffThisMachine(
     _ address: String, _ file: String, _ proxies: String, _ problem: String?
   ) throws {
-    let folder = try Folder([
+    let folder = TemporaryFolder([
       "awd.toml": """
       [server]
       listen = ["\(address)"]
@@ -203,7 +191,7 @@ struct SecretService: Service {
   }
 
   @Test func whatIsNotSecretNeedsNone() throws {
-    let folder = try Folder(["awd.toml": "[server]\nlisten = [\"0.0.0.0:1\"]\n"])
+    let folder = TemporaryFolder(["awd.toml": "[server]\nlisten = [\"0.0.0.0:1\"]\n"])
     _ = try LoadedConfiguration(
       file: "\(folder.path)/awd.toml", environment: [:], services: [SampleService.self])
   }

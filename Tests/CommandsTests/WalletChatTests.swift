@@ -1,10 +1,11 @@
 internal import Foundation
+internal import TestSupport
 internal import Testing
 
 /// Two built programs that talk through a third.
-@Suite struct WalletChatTests {
+@Suite(.ownThreads) struct WalletChatTests {
   @Test func twoOfThemTalk() async throws {
-    let folder = try Folder([
+    let folder = TemporaryFolder([
       "awd.toml": """
       [server]
       listen = ["127.0.0.1:0"]
@@ -12,51 +13,52 @@ internal import Testing
       data = "data"
       """
     ])
-    let server = try SpawnedProgram(["serve", "--config", "\(folder.path)/awd.toml"])
-    defer { server.terminate() }
-    let line = try await server.wait(for: "listening at=http://127.0.0.1:")
+    let server = try ChildProcess.awd(
+      ["serve", "--config", "\(folder.path)/awd.toml"], home: folder.path)
+    let line = try await server.line(with: "listening at=http://127.0.0.1:")
     let port = line.split(separator: "listening at=http://127.0.0.1:").last ?? ""
     let url = "ws://127.0.0.1:\(port.prefix { $0.isNumber })/siren"
-    func chat(_ who: String, _ further: [String]) throws -> SpawnedProgram {
-      try SpawnedProgram(
-        ["wallet", "chat", "--server", url, "--folder", "\(folder.path)/\(who)"] + further)
+    func chat(_ who: String, _ further: [String]) throws -> ChildProcess {
+      try .awd(
+        ["wallet", "chat", "--server", url, "--folder", "\(folder.path)/\(who)"] + further,
+        home: folder.path, input: nil)
     }
 
     let ann = try chat("ann", ["--name", "Ann"])
-    try await ann.wait(for: "* connected")
+    try await ann.line(with: "* connected", on: .output)
     #expect(ann.output.contains("the service's key is believed from now on"))
     let bob = try chat("bob", ["--name", "Bob", "--with", "ann"])
-    try await bob.wait(for: "* you talk to Ann")
+    try await bob.line(with: "* you talk to Ann", on: .output)
     bob.type("hello Ann")
-    try await ann.wait(for: "> hello Ann")
+    try await ann.line(with: "> hello Ann", on: .output)
     ann.type("nobody to say it to")
-    try await ann.wait(for: "* to whom?")
+    try await ann.line(with: "* to whom?", on: .output)
     ann.type("/to Bob")
-    try await ann.wait(for: "* you talk to Bob")
+    try await ann.line(with: "* you talk to Bob", on: .output)
     ann.type("hello\u{1b}[2J Bob")
     ann.type("//slash")
-    try await bob.wait(for: "Ann> /slash")
+    try await bob.line(with: "Ann> /slash", on: .output)
     #expect(bob.output.contains("Ann> hello\u{FFFD}[2J Bob\n"))
     ann.type("/vouch Bob")
-    try await ann.wait(for: "* you vouch for Bob")
+    try await ann.line(with: "* you vouch for Bob", on: .output)
     bob.type("/who Bob")
-    try await bob.wait(for: "vouchers: 1")
+    try await bob.line(with: "vouchers: 1", on: .output)
     bob.type("/search a*")
-    try await bob.wait(for: " Ann\n")
+    try await bob.line(with: " Ann\n", on: .output)
     bob.type("/to Carol")
-    try await bob.wait(for: "* nobody has this name")
+    try await bob.line(with: "* nobody has this name", on: .output)
 
     // A message to somebody who is away is read later, once.
     ann.type("/quit")
-    #expect(try await ann.exitCode() == 0)
+    #expect(try await ann.ended() == .exited(0))
     bob.type("are you there?")
-    bob.endInput()
-    #expect(try await bob.exitCode() == 0)
+    bob.closeInput()
+    #expect(try await bob.ended() == .exited(0))
     let again = try chat("ann", [])
-    try await again.wait(for: "> are you there?")
+    try await again.line(with: "> are you there?", on: .output)
     #expect(!again.output.contains("hello Ann") && !again.output.contains("believed"))
     again.type("/quit")
-    #expect(try await again.exitCode() == 0)
+    #expect(try await again.ended() == .exited(0))
 
     let attributes = try FileManager.default.attributesOfItem(atPath: "\(folder.path)/ann/keys")
     #expect(attributes[.posixPermissions] as? Int == 0o600)
@@ -64,19 +66,20 @@ internal import Testing
     try FileManager.default.setAttributes(
       [.posixPermissions: 0o644], ofItemAtPath: "\(folder.path)/ann/keys")
     let exposed = try chat("ann", [])
-    #expect(try await exposed.exitCode() == 1)
-    try await exposed.wait(for: "others may read it")
+    #expect(try await exposed.ended() == .exited(1))
+    try await exposed.line(with: "others may read it")
     // The service has another key than the expected one.
     let wrong = try chat(
       "carol", ["--name", "Carol", "--identity", String(repeating: "0", count: 64)])
-    #expect(try await wrong.exitCode() == 1)
+    #expect(try await wrong.ended() == .exited(1))
     #expect(!FileManager.default.fileExists(atPath: "\(folder.path)/carol/keys"))
   }
 
   @Test func usage() async throws {
-    let folder = try Folder()
+    let folder = TemporaryFolder()
     for words in [["--server", "http://x"], ["--folder", folder.path], ["--nonsense"]] {
-      #expect(try await SpawnedProgram(["wallet", "chat"] + words).exitCode() == 2)
+      let chat = try ChildProcess.awd(["wallet", "chat"] + words, home: folder.path)
+      #expect(try await chat.ended() == .exited(2))
     }
   }
 }

@@ -1,4 +1,5 @@
 internal import Foundation
+internal import TestSupport
 internal import Testing
 
 @testable import Configuration
@@ -14,10 +15,10 @@ internal import Testing
   }
 
   @Test func `goes up from where a link leads`() throws {
-    let folder = NSTemporaryDirectory() + "awd-paths-\(UUID().uuidString)"
+    let temporary = TemporaryFolder()
+    let folder = temporary.path
     try FileManager.default.createDirectory(
       atPath: "\(folder)/real/inner", withIntermediateDirectories: true)
-    defer { try? FileManager.default.removeItem(atPath: folder) }
     try FileManager.default.createSymbolicLink(
       atPath: "\(folder)/link", withDestinationPath: "real/inner")
     #expect("\(folder)/link/../file".normalizedPath == "\(folder)/link/../file")

@@ -1,5 +1,5 @@
 internal import Configuration
-internal import Glibc
+internal import TestSupport
 
 /// Makes a reader of the text of a file named `awd.toml` and of environment variables.
 func reader(
@@ -29,19 +29,10 @@ func refusal(_ bytes: [UInt8]) -> String {
   }
 }
 
-/// A file that is removed with the object.
-final class TemporaryFile {
+/// A file that is removed with the value.
+struct TemporaryFile {
+  private let folder = TemporaryFolder()
   let path: String
 
-  init(_ bytes: [UInt8]) throws {
-    var name = Array("/tmp/awd-configuration-XXXXXX".utf8CString)
-    let descriptor = mkstemp(&name)
-    path = String(decoding: name.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
-    defer { close(descriptor) }
-    guard write(descriptor, bytes, bytes.count) == bytes.count else { throw WriteError() }
-  }
-
-  deinit { unlink(path) }
+  init(_ bytes: [UInt8]) throws { path = try folder.write("file", bytes) }
 }
-
-struct WriteError: Error {}

@@ -15,7 +15,7 @@ internal import Testing
       certificate: certificates.server.certificate, key: certificates.server.key,
       streams: streams, script: script)
     var options = HTTPClientOptions()
-    options.certificateAuthorities = certificates.authority
+    options.certificateAuthorities = certificates.authority.certificate
     options.connectionsPerHost = 1
     options.streamsPerConnection = 1000
     return (server, options)

@@ -10,7 +10,7 @@ internal import Threading
   private func failure(
     _ answer: String, _ change: (inout HTTPClientOptions) -> Void = { _ in }
   ) async throws -> HTTPClientError.Code? {
-    let server = try RawServer.answering(answer)
+    let server = try RawServer.responding(answer)
     return try await failure(server, change)
   }
 
@@ -66,7 +66,7 @@ internal import Threading
   }
 
   @Test func `takes the last of several heads, without trailers`() async throws {
-    let server = try RawServer.answering(
+    let server = try RawServer.responding(
       """
       HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n\
       HTTP/1.1 200\r\nX:\r\nY:\t z \t\r\nTransfer-Encoding: chunked\r\n\r\n\
@@ -105,6 +105,7 @@ internal import Threading
       _ = connection.readHead()
       guard drips else { return connection.waitForEnd() }
       connection.write("HTTP/1.1 200 OK\r\n\r\n")
+      // One byte after the other, faster than any time limit on silence.
       while connection.write("x") { usleep(20_000) }
     }
     #expect(try await failure(server) { $0.timeout = .milliseconds(300) } == .timedOut)
@@ -143,7 +144,7 @@ internal import Threading
       end.yield()
     }
     let client = try HTTPClient()
-    let task = Task { try await client.send(OutgoingRequest(.get, server.url + "silent")) }
+    let task = Task { try await client.send(OutgoingRequest(.get, server.url + "/silent")) }
     for await _ in arrived.prefix(1) {}
     task.cancel()
     await #expect(throws: HTTPClientError.self) { try await task.value }

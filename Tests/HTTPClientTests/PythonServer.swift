@@ -1,35 +1,27 @@
-internal import Foundation
+internal import TestSupport
 internal import Testing
 
 /// Python's `http.server`: an HTTP/1.1 server by others.
-final class PythonServer: @unchecked Sendable {
-  // Safe to share: nothing is changed after `init`.
-  private let process = Process()
+final class PythonServer: Sendable {
+  private let process: ChildProcess
   let port: Int
 
+  /// Starts a server.
+  ///
   /// - Parameters:
-  ///   - identity: certificate and key of a TLS server, PEM.
-  ///   - clientCA: whose certificates clients must show, PEM.
-  init(identity: (certificate: String, key: String)? = nil, clientCA: String? = nil) throws {
-    let output = Pipe()
-    process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-    process.arguments = [
-      "python3", "-c", Self.program, identity?.certificate ?? "", identity?.key ?? "",
-      clientCA ?? "",
-    ]
-    process.standardInput = Pipe()
-    process.standardOutput = output
-    process.standardError = FileHandle.nullDevice
-    try process.run()
-    let line = String(decoding: output.fileHandleForReading.availableData, as: UTF8.self)
-    port = try #require(Int(line.trimmingCharacters(in: .whitespacesAndNewlines)))
+  ///   - identity: the certificate and key of a TLS server; without TLS if nil.
+  ///   - clientCA: the PEM file of the authority that certifies clients; nil admits clients without a certificate.
+  init(identity: TestCertificates.Pair? = nil, clientCA: String? = nil) throws {
+    process = try ChildProcess(
+      "python3",
+      ["-c", Self.program, identity?.certificate ?? "", identity?.key ?? "", clientCA ?? ""],
+      input: nil)
+    port = try #require(Int(process.line(with: "\n", on: .output)))
   }
-
-  deinit { process.terminate() }
 
   private static let program = """
     import http.server, json, os, ssl, sys, threading
-    # Ends with who started it, whose end of the pipe closes then.
+    # Ends with the tests, whose end of the pipe closes then.
     threading.Thread(target=lambda: (sys.stdin.read(), os._exit(0)), daemon=True).start()
     class Handler(http.server.BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"

@@ -1,4 +1,3 @@
-internal import HTTP2StandIn
 internal import HTTPClient
 internal import HTTPProtocol
 internal import TestSupport
@@ -25,7 +24,7 @@ internal import Testing
     let url = "https://127.0.0.1:\(server.port)/"
     #expect(try await failure(HTTPClientOptions(), url) == .tls)
     var options = HTTPClientOptions()
-    options.certificateAuthorities = certificates.authority
+    options.certificateAuthorities = certificates.authority.certificate
     #expect(try await HTTPClient(options).send(OutgoingRequest(.get, url)).status == .ok)
     #expect(
       try await failure(options, "https://127.0.0.2:\(server.port)/") == .notConnected)
@@ -36,18 +35,18 @@ internal import Testing
   }
 
   @Test func `refuses a certificate of another host`() async throws {
-    let server = try PythonServer(identity: (certificates.authority, certificates.authorityKey))
+    let server = try PythonServer(identity: certificates.authority)
     var options = HTTPClientOptions()
-    options.certificateAuthorities = certificates.authority
+    options.certificateAuthorities = certificates.authority.certificate
     #expect(try await failure(options, "https://127.0.0.1:\(server.port)/") == .tls)
   }
 
   @Test func `shows its certificate`() async throws {
     let server = try PythonServer(
-      identity: certificates.server, clientCA: certificates.authority)
+      identity: certificates.server, clientCA: certificates.authority.certificate)
     let url = "https://127.0.0.1:\(server.port)/"
     var options = HTTPClientOptions()
-    options.certificateAuthorities = certificates.authority
+    options.certificateAuthorities = certificates.authority.certificate
     let code = try await failure(options, url)
     #expect(code == .tls || code == .disconnected)
     options.clientCertificate = .init(

@@ -1,4 +1,5 @@
 internal import HTTPProtocol
+internal import TestSupport
 internal import Testing
 
 struct RequestParserTests {
@@ -13,17 +14,18 @@ struct RequestParserTests {
   }
 
   /// However the stream is cut, the events and the failure are the same.
-  @Test(arguments: RequestTable.bad.map(\.request) + RequestTable.good.map(\.request))
-  func doesNotDependOnCuts(request: String) {
+  @Test(
+    arguments: RequestTable.bad.map(\.request) + RequestTable.good.map(\.request),
+    TestSeeds.random(1))
+  func doesNotDependOnCuts(request: String, seed: UInt64) {
     let bytes = Array(request.utf8)
     let whole = outcomes(bytes)
     #expect(outcomes(bytes, cuts: Array(0..<bytes.count)) == whole)
+    var generator = SeededGenerator(seed: seed)
     for _ in 0..<20 {
-      let seed = UInt64.random(in: .min ... .max)
-      var generator = SplitMix(seed: seed)
       let cuts = (0..<Int.random(in: 1...8, using: &generator))
         .map { _ in Int.random(in: 0...bytes.count, using: &generator) }.sorted()
-      #expect(outcomes(bytes, cuts: cuts) == whole, "seed \(seed)")
+      #expect(outcomes(bytes, cuts: cuts) == whole)
     }
   }
 
@@ -160,20 +162,5 @@ struct RequestParserTests {
     #expect(
       outcomes("GET / HTTP/1.1\r\nHost: a\r\nX: \(long)\r\n\r\n", limits: limits).last
         == .failure(431))
-  }
-}
-
-/// A small generator with a seed (SplitMix64).
-struct SplitMix: RandomNumberGenerator {
-  private var state: UInt64
-
-  init(seed: UInt64) { state = seed }
-
-  mutating func next() -> UInt64 {
-    state &+= 0x9e37_79b9_7f4a_7c15
-    var value = state
-    value = (value ^ (value >> 30)) &* 0xbf58_476d_1ce4_e5b9
-    value = (value ^ (value >> 27)) &* 0x94d0_49bb_1331_11eb
-    return value ^ (value >> 31)
   }
 }

@@ -1,5 +1,6 @@
 internal import CNghttp2
 internal import HTTPServer
+internal import TestSupport
 internal import Testing
 
 /// A frame of HTTP/2 (RFC 9113 section 4.1).

@@ -1,5 +1,5 @@
-internal import Foundation
 internal import HTTPProtocol
+internal import TestSupport
 internal import Testing
 
 @testable import HTTPServer
@@ -149,6 +149,7 @@ internal import Testing
       // A byte now and then puts nothing off.
       for _ in 0..<10 {
         for stream in streams { try client.sendBody(stream, [1], ends: false) }
+        // The time that the server grants runs on meanwhile.
         pause(milliseconds: 100)
       }
       while streams.contains(where: { client.answers[$0]?.resetCode == nil }) { try client.step() }
@@ -232,20 +233,14 @@ internal import Testing
   @Test func servesCurl() async throws {
     try await withServer(.secure("rsa")) { server in
       let body = [UInt8](repeating: 0x61, count: 200_000)
-      let folder = try TestKeys.shared.get().folder
-      let file = "\(folder)/upload-\(server.port)"
-      try Data(body).write(to: URL(fileURLWithPath: file))
+      let folder = TemporaryFolder()
+      let file = try folder.write("upload", body)
+      let authority = try TestCertificates.shared.get().path("rsa.pem")
       func curl(_ arguments: String...) throws -> String {
-        let process = Process()
-        let output = Pipe()
-        process.executableURL = URL(fileURLWithPath: "/usr/bin/curl")
-        process.arguments = ["-s", "--http2", "--cacert", "\(folder)/rsa.pem"] + arguments
-        process.standardOutput = output
-        try process.run()
-        let text = output.fileHandleForReading.readDataToEndOfFile()
-        process.waitUntilExit()
-        #expect(process.terminationStatus == 0)
-        return String(decoding: text, as: UTF8.self)
+        let outcome = try ChildProcess.run(
+          "curl", ["-s", "--http2", "--cacert", authority] + arguments)
+        #expect(outcome.code == 0)
+        return outcome.output
       }
       let base = "https://localhost:\(server.port)"
       #expect(try curl("-w", " %{http_version}", "\(base)/n/x") == "/n/x 2")

@@ -5,19 +5,6 @@ internal import TestSupport
 internal import Testing
 
 @Suite("Hostile clients", .ownThreads) struct HostileClientTests {
-  /// SplitMix64: the same seeds make the same clients.
-  private struct Random: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-      state &+= 0x9e37_79b9_7f4a_7c15
-      var mixed = state
-      mixed = (mixed ^ mixed >> 30) &* 0xbf58_476d_1ce4_e5b9
-      mixed = (mixed ^ mixed >> 27) &* 0x94d0_49bb_1331_11eb
-      return mixed ^ mixed >> 31
-    }
-  }
-
   private static let scripts: [[UInt8]] =
     [
       "GET /n/1 HTTP/1.1\r\nHost: t\r\n\r\n", "GET /slow/3 HTTP/1.1\r\nHost: t\r\n\r\n",
@@ -37,7 +24,7 @@ internal import Testing
     ]
 
   /// Clients that say anything, at any pace, and leave in any way, on two loops at once.
-  @Test(arguments: 0..<4)
+  @Test(arguments: TestSeeds.random(2, and: [0, 1]))
   func endNothingButThemselves(seed: UInt64) async throws {
     let large = Bytes([UInt8](repeating: 0x61, count: 1 << 20))
     try await withServer(
@@ -47,7 +34,7 @@ internal import Testing
         return .respond(bodyLimit: 0) { _ in Response(.ok, body: .bytes(large)) }
       }
     ) { server in
-      var random = Random(state: seed)
+      var random = SeededGenerator(seed: seed)
       var clients: [Client] = []
       for _ in 0..<3000 {
         if clients.count < 50, Int.random(in: 0..<4, using: &random) == 0 {
@@ -69,7 +56,7 @@ internal import Testing
   /// Does one thing.
   ///
   /// - Returns: whether the client goes on.
-  private func act(_ client: Client, _ random: inout Random) -> Bool {
+  private func act(_ client: Client, _ random: inout SeededGenerator) -> Bool {
     switch Int.random(in: 0..<20, using: &random) {
     case 0: client.reset()
     case 1: client.close()
@@ -150,27 +137,16 @@ internal import Testing
   // MARK: Descriptors
 
   /// A process that may open few files waits for a free one, without a busy loop.
-  @Test(.enabled(if: FileManager.default.isExecutableFile(atPath: probeServer)))
-  func lackOfDescriptorsIsWaitedOut() async throws {
-    let folder = FileManager.default.temporaryDirectory
-      .appendingPathComponent("awd-engine-\(UUID().uuidString)").path
-    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-    defer { try? FileManager.default.removeItem(atPath: folder) }
-    let (keeper, port) = try keptPort()
-    defer { close(keeper) }
-    let process = Process()
-    process.executableURL = URL(fileURLWithPath: "/bin/sh")
-    process.arguments = [
-      "-c", "ulimit -n 64; exec \"$0\" --port \(port) --data \"$1\" --threads 1", probeServer,
-      folder,
-    ]
-    process.standardOutput = FileHandle.nullDevice
-    try process.run()
-    defer {
-      process.terminate()
-      process.waitUntilExit()
-    }
-    let child = process.processIdentifier
+  @Test func lackOfDescriptorsIsWaitedOut() async throws {
+    let folder = TemporaryFolder()
+    let reserved = try ReservedPort()
+    let port = reserved.number
+    let process = try ChildProcess(
+      "/bin/sh",
+      [
+        "-c", "ulimit -n 64; exec \"$0\" --port \(port) --data \"$1\" --threads 1",
+        ChildProcess.built("probe-server"), folder.path,
+      ])
     try await onThread {
       func isServed() -> Bool {
         guard let client = try? Client(port: port), (try? client.get("/doc.xml")) != nil else {
@@ -183,42 +159,15 @@ internal import Testing
       let waiting = try Client(port: port)
       try waiting.get("/doc.xml")
       #expect(try !waiting.hasInput(withinMilliseconds: 500))
-      let before = processorTime(child)
+      let before = processorTime(process.processIdentifier)
       pause(milliseconds: 2000)
       // A busy loop would take most of two seconds.
-      #expect(processorTime(child) - before < 0.5)
+      #expect(processorTime(process.processIdentifier) - before < 0.5)
       clients.removeFirst(90)
       #expect(try waiting.readAnswer().status == 200)
     }
   }
-
-  /// A port that the system gives to nobody else while the socket, which doesn't listen, is open; a server can share it.
-  private func keptPort() throws -> (keeper: Int32, port: UInt16) {
-    let keeper = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
-    var on: Int32 = 1
-    setsockopt(keeper, SOL_SOCKET, SO_REUSEADDR, &on, socklen_t(MemoryLayout<Int32>.size))
-    var address = sockaddr_in()
-    address.sin_family = sa_family_t(AF_INET)
-    address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
-    var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-    let isBound = withUnsafeMutablePointer(to: &address) {
-      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-        bind(keeper, $0, length) == 0 && getsockname(keeper, $0, &length) == 0
-      }
-    }
-    try #require(isBound)
-    return (keeper, UInt16(bigEndian: address.sin_port))
-  }
 }
-
-/// The probe server that was built beside these tests.
-private let probeServer =
-  URL(
-    fileURLWithPath: (try? FileManager.default.destinationOfSymbolicLink(
-      atPath: "/proc/self/exe")) ?? ""
-  ).deletingLastPathComponent().appendingPathComponent(
-    "probe-server"
-  ).path
 
 /// The seconds of processor time that a process has used.
 private func processorTime(_ process: Int32) -> Double {

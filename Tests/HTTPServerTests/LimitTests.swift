@@ -177,6 +177,7 @@ internal import Testing
       LimitTests.short,
       plan: { _, _ in
         .task(bodyLimit: 0) { _ in
+          // Longer than every limit of the server.
           try? await Task.sleep(for: .milliseconds(1200))
           return Response(.ok)
         }

@@ -191,7 +191,8 @@ internal import Testing
   }
 
   @Test func servesUnixSockets() async throws {
-    let path = "/tmp/awd-engine-\(UInt64.random(in: 0...(.max))).sock"
+    let folder = TemporaryFolder()
+    let path = "\(folder.path)/server.sock"
     try await withServer(ServerOptions(endpoints: [.unix(path: path)], threads: 2)) { server in
       for number in 0..<8 {
         let client = try Client(path: path)

@@ -1,47 +1,10 @@
 internal import Cryptography
 internal import COpenSSL
-internal import Foundation
 internal import HTTPServer
+internal import TestSupport
 internal import Testing
 
-/// Keys and certificates of one test run, made by openssl.
-struct TestKeys: Sendable {
-  let folder: String
-
-  static let shared = Result { try TestKeys() }
-
-  private init() throws {
-    folder = FileManager.default.temporaryDirectory.path + "/awd-\(UUID().uuidString)"
-    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-    let process = Process()
-    process.executableURL = URL(fileURLWithPath: "/bin/sh")
-    process.arguments = ["-ec", Self.script]
-    process.currentDirectoryURL = URL(fileURLWithPath: folder)
-    process.standardError = FileHandle.nullDevice
-    try process.run()
-    process.waitUntilExit()
-    try #require(process.terminationStatus == 0)
-  }
-
-  /// `first` and `second` are servers, `rsa` another with RSA; `weak` has a key that is too short, `locked.key` is
-  /// encrypted.
-  private static let script = """
-    ec="-newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2"
-    names="-addext subjectAltName=DNS:localhost,IP:127.0.0.1"
-    for who in first second; do
-      openssl req -x509 $ec -subj /CN=$who $names -keyout $who.key -out $who.pem
-    done
-    openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=rsa $names -keyout rsa.key -out rsa.pem
-    openssl req -x509 -newkey rsa:1024 -nodes -days 2 -subj /CN=weak -keyout weak.key -out weak.pem
-    openssl pkey -in first.key -aes256 -passout pass:x -out locked.key
-    cat first.pem second.pem > chain.pem
-    sed 's/^M/-/' first.pem > broken.pem
-    """
-
-  func read(_ name: String) throws -> [UInt8] {
-    Array(try Data(contentsOf: URL(fileURLWithPath: "\(folder)/\(name)")))
-  }
-
+extension TestCertificates {
   func credentials(_ name: String) throws -> TLSCredentials {
     try TLSCredentials(certificate: read("\(name).pem"), key: read("\(name).key"))
   }
@@ -55,7 +18,7 @@ extension ServerOptions {
   ) throws -> ServerOptions {
     var options = ServerOptions(endpoints: [], threads: threads)
     options.secureEndpoints = [.tcp(host: "127.0.0.1", port: 0)]
-    options.credentials = try TestKeys.shared.get().credentials(name)
+    options.credentials = try TestCertificates.shared.get().credentials(name)
     configure(&options)
     return options
   }

@@ -5,6 +5,7 @@ internal import Glibc
 internal import HTTPProtocol
 internal import HTTPServer
 internal import Testing
+internal import TestSupport
 
 @Suite("TLS") struct TLSTests {
   @Test(arguments: [TLS1_2_VERSION, TLS1_3_VERSION], ["first", "rsa"])
@@ -124,6 +125,7 @@ internal import Testing
       try client.get("/")
       try client.get("/")
       #expect(server.eventually { $0.bytesSent > 10_000 })
+      // Time for the server to fill the socket, and to wait for room in it.
       pause(milliseconds: 300)
       #expect(try client.readAnswer().body == body.array)
       #expect(try client.readAnswer().body == body.array)
@@ -167,7 +169,7 @@ internal import Testing
     try await withServer(.secure(threads: 2)) { server in
       let client = try server.connectTLS()
       #expect(client.serverName == "first")
-      let second = try TestKeys.shared.get().credentials("second")
+      let second = try TestCertificates.shared.get().credentials("second")
       try server.server.use(second)
       #expect(server.server.credentials === second)
       for _ in 0..<4 { #expect(try server.connectTLS().serverName == "second") }
@@ -210,14 +212,14 @@ internal import Testing
     ("weak.pem", "weak.key", .refused("ee key too small")),
   ])
   func saysWhatIsWrong(_ certificate: String, _ key: String, _ error: TLSError) throws {
-    let keys = try TestKeys.shared.get()
+    let keys = try TestCertificates.shared.get()
     #expect(throws: error) {
       _ = try TLSCredentials(certificate: keys.read(certificate), key: keys.read(key))
     }
   }
 
   @Test func knowsItsTime() throws {
-    let keys = try TestKeys.shared.get()
+    let keys = try TestCertificates.shared.get()
     let credentials = try TLSCredentials(
       certificate: keys.read("chain.pem"), key: keys.read("first.key"))
     let now = Timestamp.now()

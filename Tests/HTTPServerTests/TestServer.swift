@@ -10,17 +10,18 @@ struct TestServer: Sendable {
   let server: HTTPServer
   let port: UInt16
 
-  /// Waits until something has come about; a minute means never.
+  /// Waits at most a minute for a condition on the server's statistics.
+  ///
+  /// - Returns: whether it holds.
   func eventually(_ condition: (ServerStatistics) -> Bool) -> Bool {
     TestServer.eventually { condition(server.statistics) }
   }
 
+  /// Waits at most a minute for a condition.
+  ///
+  /// - Returns: whether it holds.
   static func eventually(_ condition: () -> Bool) -> Bool {
-    for _ in 0..<12_000 {
-      if condition() { return true }
-      usleep(5_000)
-    }
-    return condition()
+    (try? blockUntil(condition)) != nil
   }
 
   func connect(receiveBuffer: Int32? = nil) throws -> Client {
@@ -108,15 +109,7 @@ func demand(_ isMet: Bool, _ description: String) throws {
   if !isMet { throw Unmet(description: description) }
 }
 
-/// Runs a blocking closure on a thread of its own.
-func onThread<Result: Sendable>(
-  _ body: @escaping @Sendable () throws -> Result
-) async throws -> Result {
-  try await withCheckedThrowingContinuation { continuation in
-    Thread.detachNewThread { continuation.resume(with: Swift.Result { try body() }) }
-  }
-}
-
+/// Blocks the thread, for tests of the passing of time itself.
 func pause(milliseconds: UInt32) { usleep(milliseconds * 1000) }
 
 /// The routes that most tests ask for.

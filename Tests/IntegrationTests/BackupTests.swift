@@ -3,6 +3,7 @@ internal import Cryptography
 internal import Foundation
 internal import HTTPClient
 internal import HTTPProtocol
+internal import TestSupport
 internal import Testing
 internal import WalletClient
 

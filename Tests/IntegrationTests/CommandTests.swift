@@ -3,6 +3,7 @@ internal import Cryptography
 internal import Foundation
 internal import HTTPClient
 internal import HTTPProtocol
+internal import TestSupport
 internal import Testing
 internal import WalletClient
 
@@ -10,7 +11,7 @@ internal import WalletClient
 @Suite(.timeLimit(.minutes(2))) struct CommandTests {
   /// Returns the names of all commands that `awd --help` lists.
   private func commands(_ home: String) async throws -> [String] {
-    let overview = try await Child.run(["--help"], home: home)
+    let overview = try await runAwd(["--help"], home: home)
     #expect(overview.code == 0 && overview.errors.isEmpty)
     #expect(overview.output.split(separator: "\n").allSatisfy { $0.count <= 100 })
     return overview.output.split(separator: "\n").compactMap { line in
@@ -25,13 +26,13 @@ internal import WalletClient
     let groups = Set(commands.filter { $0.contains(" ") }.map { String($0.prefix { $0 != " " }) })
     for command in commands + groups {
       let words = command.split(separator: " ").map(String.init)
-      let help = try await Child.run(words + ["--help"], home: site.folder)
+      let help = try await runAwd(words + ["--help"], home: site.folder)
       let lines = help.output.split(separator: "\n", omittingEmptySubsequences: false)
       #expect(help.code == 0 && help.errors.isEmpty, "\(command)")
       #expect(lines.first?.hasPrefix("usage: awd \(command) ") == true, "\(command)")
       #expect(
         lines.allSatisfy { $0.count <= 100 }, "\(command): \(lines.filter { $0.count > 100 })")
-      let wrong = try await Child.run(words + ["--no-such-option"], home: site.folder)
+      let wrong = try await runAwd(words + ["--no-such-option"], home: site.folder)
       #expect(wrong.code == 2 && wrong.output.isEmpty && !wrong.errors.isEmpty, "\(command)")
     }
   }
@@ -40,7 +41,7 @@ internal import WalletClient
   @Test func startsWithoutConfiguration() async throws {
     let site = try Site()
     let environment = ["AWD_SERVER_LISTEN": "127.0.0.1:\(site.port)"]
-    let server = try Child(["serve"], home: site.folder, environment)
+    let server = try ChildProcess.awd(["serve"], home: site.folder, environment: environment)
     _ = try await server.line(with: "listening at=\(site.url)")
     #expect(server.errors.contains("\(site.folder)/.local/state/awd"))
     #expect(try await site.status(.get, "/readyz") == 200)
@@ -51,9 +52,9 @@ internal import WalletClient
     let store = "\(site.folder)/.local/state/awd/awd.sqlite3"
     #expect(FileManager.default.fileExists(atPath: store))
     // The other commands work on the same data.
-    let users = try await Child.run(["user", "list", "--json"], home: site.folder)
+    let users = try await runAwd(["user", "list", "--json"], home: site.folder)
     #expect(users.code == 0 && users.output.contains("\"anna\""))
-    let keys = try await Child.run(["keys", "show", "--json"], home: site.folder)
+    let keys = try await runAwd(["keys", "show", "--json"], home: site.folder)
     #expect(keys.output.contains(identity.encryptionKey.hex))
   }
 
@@ -61,9 +62,11 @@ internal import WalletClient
     let site = try Site()
     let file = "\(site.folder)/services"
     try Data("msgr\n".utf8).write(to: URL(filePath: file))
-    let server = try Child(
+    let server = try ChildProcess.awd(
       ["serve", "--config", site.configuration], home: site.folder,
-      ["AWD_SERVER_SERVICES_FILE": file, "AWD_LOG_FORMAT": "json", "AWD_SERVER_THREADS": "1"])
+      environment: [
+        "AWD_SERVER_SERVICES_FILE": file, "AWD_LOG_FORMAT": "json", "AWD_SERVER_THREADS": "1",
+      ])
     let line = try await server.line(with: "listening")
     _ = try JSONSerialization.jsonObject(with: Data(line.utf8))
     #expect(try await site.status(.get, "/siren/service.json") == 404)
@@ -78,8 +81,8 @@ internal import WalletClient
       (["AWD_NO_SUCH_KEY": "1"], "AWD_NO_SUCH_KEY"),
     ] {
       for command in ["serve", "check"] {
-        let refused = try await Child.run(
-          [command, "--config", site.configuration], home: site.folder, variables)
+        let refused = try await runAwd(
+          [command, "--config", site.configuration], home: site.folder, environment: variables)
         #expect(refused.code == 1 && refused.errors.contains(text), "\(refused)")
       }
     }
@@ -102,7 +105,7 @@ internal import WalletClient
           ["wallet", "fetch", Site.contract, "--json", "--cache", "\(site.folder)/c"] + repository,
         ]
       for words in all {
-        let result = try await Child.run(words, home: site.folder)
+        let result = try await runAwd(words, home: site.folder)
         #expect(result.code == 0 && result.errors.isEmpty, "\(words): \(result)")
         let json = try? JSONSerialization.jsonObject(with: Data(result.output.utf8))
         #expect(json != nil, "\(words): \(result.output)")
@@ -146,7 +149,7 @@ internal import WalletClient
   @Test(arguments: failures)
   func exits(_ words: [String], _ code: Int32) async throws {
     let site = try Site()
-    let result = try await Child.run(words, home: site.folder)
+    let result = try await runAwd(words, home: site.folder)
     #expect(result.code == code && result.output.isEmpty && !result.errors.isEmpty, "\(result)")
   }
 }

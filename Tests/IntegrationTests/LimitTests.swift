@@ -1,5 +1,6 @@
 internal import HTTPClient
 internal import HTTPProtocol
+internal import TestSupport
 internal import Testing
 
 /// The limits of `[server]`, which hold for every service without limits of its own.

@@ -1,5 +1,6 @@
 internal import Cryptography
 internal import Synchronization
+internal import TestSupport
 internal import Threading
 internal import WalletClient
 
@@ -78,10 +79,10 @@ final class Load: Sendable {
   /// Waits until so many more messages of every sender are acknowledged.
   func advance(by count: Int) async throws {
     let start = progress.least(of: senders)
-    while progress.least(of: senders) < start + count {
+    try await waitUntil {
       let failures = progress.failures
       guard failures.isEmpty else { throw Unexpected("\(failures)") }
-      try await Task.sleep(for: .milliseconds(5))
+      return progress.least(of: senders) >= start + count
     }
   }
 

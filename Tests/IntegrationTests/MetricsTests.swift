@@ -1,6 +1,7 @@
 internal import Foundation
 internal import HTTPClient
 internal import HTTPProtocol
+internal import TestSupport
 internal import Testing
 internal import Time
 internal import XMLSecurity

@@ -1,4 +1,5 @@
 internal import HTTPProtocol
+internal import TestSupport
 internal import Testing
 
 /// The operator's routes answer at `admin_listen` if there is one, and then nowhere else.

@@ -1,6 +1,7 @@
 internal import ApptimistProtocol
 internal import Foundation
 internal import HTTPProtocol
+internal import TestSupport
 internal import Testing
 internal import WalletClient
 
@@ -40,8 +41,8 @@ internal import WalletClient
   /// Returns every row of a service's tables, as `sqlite3` prints them.
   private func rows(_ name: String, _ site: Site) async throws -> [Substring] {
     let surface = try #require(Self.surfaces[name])
-    let dump = try await Child.run(
-      program: "/usr/bin/sqlite3", ["\(site.data)/awd.sqlite3", ".dump"], home: site.folder)
+    let dump = try await ChildProcess.run(
+      "sqlite3", ["\(site.data)/awd.sqlite3", ".dump"], home: site.folder)
     try #require(dump.code == 0)
     return dump.output.split(separator: "\n").filter { line in
       surface.tables.contains { line.hasPrefix("INSERT INTO \($0)") }

@@ -1,6 +1,7 @@
 internal import Cryptography
 internal import Foundation
 internal import HTTPProtocol
+internal import TestSupport
 internal import Testing
 internal import WalletClient
 

@@ -3,6 +3,7 @@ internal import Foundation
 internal import HTTPClient
 internal import HTTPProtocol
 internal import Observability
+internal import TestSupport
 internal import WalletClient
 
 /// A folder with a configuration and data, and a port, for one server.
@@ -12,46 +13,20 @@ final class Site: Sendable {
   static let contract = "0x6b175474e89094c44da98b954eedeac495271d0f"
   static let namespace = "2020/03"
 
-  let folder: String
-  let port: UInt16
-  /// A socket that is bound to the port and doesn't listen, so that the system gives the port to nobody else between
-  /// two starts of the server.
-  private let keeper: Int32
+  private let temporary = TemporaryFolder()
+  private let reserved: ReservedPort
 
   /// Makes an empty site.
   init() throws {
-    folder = NSTemporaryDirectory() + "awd-integration-\(UUID().uuidString)"
-    (keeper, port) = try Self.keptPort()
-    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+    reserved = try ReservedPort()
     try configure()
   }
 
-  deinit {
-    close(keeper)
-    try? FileManager.default.removeItem(atPath: folder)
-  }
-
+  var folder: String { temporary.path }
+  var port: UInt16 { reserved.number }
   var configuration: String { "\(folder)/awd.toml" }
   var data: String { "\(folder)/data" }
   var url: String { "http://127.0.0.1:\(port)" }
-
-  private static func keptPort() throws -> (keeper: Int32, port: UInt16) {
-    let keeper = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
-    // The server's socket allows it too, and so can share the port.
-    var on: Int32 = 1
-    setsockopt(keeper, SOL_SOCKET, SO_REUSEADDR, &on, socklen_t(MemoryLayout<Int32>.size))
-    var address = sockaddr_in()
-    address.sin_family = sa_family_t(AF_INET)
-    address.sin_addr.s_addr = inet_addr("127.0.0.1")
-    var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-    let isBound = withUnsafeMutablePointer(to: &address) {
-      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-        bind(keeper, $0, length) == 0 && getsockname(keeper, $0, &length) == 0
-      }
-    }
-    guard isBound else { throw Unexpected("no port: \(errno)") }
-    return (keeper, UInt16(bigEndian: address.sin_port))
-  }
 
   /// Writes the configuration.
   ///
@@ -88,8 +63,8 @@ final class Site: Sendable {
   }
 
   /// Starts the server, and waits until it answers.
-  func serve() async throws -> Child {
-    let child = try Child(["serve", "--config", configuration], home: folder)
+  func serve() async throws -> ChildProcess {
+    let child = try ChildProcess.awd(["serve", "--config", configuration], home: folder)
     _ = try await child.line(with: "listening at=")
     return child
   }
@@ -97,12 +72,12 @@ final class Site: Sendable {
   /// Runs another command on the site.
   func run(
     _ words: String..., input: String = ""
-  ) async throws -> (code: Int32, output: String, errors: String) {
-    try await Child.run(words + ["--config", configuration], home: folder, input: input)
+  ) async throws -> ChildProcess.Outcome {
+    try await runAwd(words + ["--config", configuration], home: folder, input: input)
   }
 
   /// Starts the server, runs a closure, and stops the server.
-  func serving<Value>(_ body: (Child) async throws -> Value) async throws -> Value {
+  func serving<Value>(_ body: (ChildProcess) async throws -> Value) async throws -> Value {
     let child = try await serve()
     let value = try await body(child)
     try await child.stop()
@@ -173,8 +148,17 @@ struct Unexpected: Error, CustomStringConvertible {
   init(_ description: String) { self.description = description }
 }
 
-extension Child {
-  /// Stops the server, which must exit with 0 in time.
+/// Runs `awd` to its end.
+func runAwd(
+  _ words: [String], home: String, environment: [String: String] = [:], input: String = ""
+) async throws -> ChildProcess.Outcome {
+  try await ChildProcess.awd(words, home: home, environment: environment, input: input).outcome()
+}
+
+extension ChildProcess {
+  /// Stops the server with SIGTERM.
+  ///
+  /// - Throws: ``Unexpected`` unless it exits with 0.
   func stop() async throws {
     signal(SIGTERM)
     let ending = try await ended()

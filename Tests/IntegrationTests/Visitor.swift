@@ -1,6 +1,7 @@
 internal import ApptimistProtocol
 internal import Cryptography
 internal import HTTPProtocol
+internal import TestSupport
 internal import WalletClient
 
 /// A device's connection, made of protocol units, that records how the service ends it.

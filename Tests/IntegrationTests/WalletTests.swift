@@ -1,5 +1,6 @@
 internal import ApptimistProtocol
 internal import Foundation
+internal import TestSupport
 internal import Testing
 internal import WalletClient
 
@@ -84,7 +85,7 @@ internal import WalletClient
         """
       try Data(script.utf8).write(to: URL(filePath: mine))
       let keys = "\(site.data)/demo-keys"
-      let signed = try await Child.run(
+      let signed = try await runAwd(
         [
           "repo", "sign", mine, "--key", "\(keys)/demo.key.pem", "--certificate",
           "\(keys)/demo.cert.pem",

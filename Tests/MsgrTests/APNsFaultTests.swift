@@ -1,4 +1,5 @@
 internal import MsgrMessages
+internal import TestSupport
 internal import Testing
 internal import Time
 

@@ -1,6 +1,7 @@
 internal import COpenSSL
 internal import Foundation
 internal import HTTP2StandIn
+internal import TestSupport
 internal import Threading
 
 /// A stand-in for Apple's push service, which checks requests and responds by a script.
@@ -138,7 +139,7 @@ final class APNsStandIn: Sendable {
     self.judge = judge
     server = try HTTP2StandIn(
       certificate: certificates.server.certificate, key: certificates.server.key,
-      clientCA: usesTokens ? nil : certificates.authority
+      clientCA: usesTokens ? nil : certificates.authority.certificate
     ) { judge.judge($0) }
     url = server.url
   }

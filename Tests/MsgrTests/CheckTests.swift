@@ -1,20 +1,19 @@
 internal import Configuration
 internal import Foundation
-internal import HTTP2StandIn
 internal import Observability
 internal import ServiceKit
 internal import Testing
+internal import TestSupport
 internal import Time
 
 @testable import Msgr
 
 /// The findings of `awd check` on pushes.
 @Suite struct CheckTests {
-  private let folder: TestFolder
+  private let folder = TemporaryFolder()
   private let certificates: TestCertificates
 
   init() throws {
-    folder = try TestFolder()
     certificates = try TestCertificates.shared.get()
   }
 
@@ -77,7 +76,7 @@ internal import Time
       try check(key: missing) == [
         "wrong push key \(missing): No such file or directory; the service does not start"
       ])
-    for file in [certificates.otherCurveKey, certificates.authority] {
+    for file in [certificates.otherCurveKey, certificates.authority.certificate] {
       let other = try copy(file)
       #expect(
         try check(key: other) == [

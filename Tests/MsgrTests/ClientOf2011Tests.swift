@@ -1,5 +1,6 @@
 internal import HTTPProtocol
 internal import Storage
+internal import TestSupport
 internal import Testing
 
 @testable import Msgr

@@ -1,6 +1,7 @@
 internal import HTTPProtocol
 internal import MsgrMessages
 internal import Storage
+internal import TestSupport
 internal import Testing
 
 @testable import Msgr

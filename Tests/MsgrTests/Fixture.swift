@@ -6,6 +6,7 @@ internal import Observability
 internal import ServiceKit
 internal import Storage
 internal import Testing
+internal import TestSupport
 internal import Threading
 internal import Time
 
@@ -22,31 +23,18 @@ final class TestClock: Sendable {
   func advance(by duration: Duration) { time.withLock { $0 = $0 + duration } }
 }
 
-/// A folder that is removed with its contents when the test is over.
-final class TestFolder: Sendable {
-  let path = FileManager.default.temporaryDirectory
-    .appendingPathComponent("awd-msgr-\(UUID().uuidString)").path
-
-  init() throws {
-    try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
-  }
-
-  deinit { try? FileManager.default.removeItem(atPath: path) }
-}
-
 /// The service over a database of its own, with passwords that cost next to nothing.
 struct Fixture: Sendable {
   static let cheap = "password_memory = \"8KiB\"\npassword_passes = 1\n"
 
   let clock = TestClock()
-  let folder: TestFolder
+  let folder = TemporaryFolder()
   let service: MsgrService
   let store: Store
   let table: RouteTable
   private let description = Description()
 
   init(_ configuration: String = "") async throws {
-    folder = try TestFolder()
     store = try await Store.open(
       .file("\(folder.path)/awd.sqlite3"), migrations: MsgrService.migrations)
     let toml =

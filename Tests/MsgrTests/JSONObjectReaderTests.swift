@@ -1,5 +1,6 @@
 internal import MsgrMessages
 internal import Testing
+internal import TestSupport
 
 @testable import Msgr
 
@@ -54,8 +55,9 @@ internal import Testing
     #expect(members(nested(30_000)) == nil)
   }
 
-  @Test func anyBytesAreSurvived() {
-    var generator = SystemRandomNumberGenerator()
+  @Test(arguments: TestSeeds.random(1))
+  func anyBytesAreSurvived(seed: UInt64) {
+    var generator = SeededGenerator(seed: seed)
     let alphabet = Array("{}[]\",:\\u0d8ab-+.e1tfn \u{1}é".utf8)
     for _ in 0..<20_000 {
       let count = Int.random(in: 0...24, using: &generator)

@@ -2,6 +2,7 @@ internal import Cryptography
 internal import HTTPProtocol
 internal import MsgrMessages
 internal import Storage
+internal import TestSupport
 internal import Testing
 
 @testable import Msgr

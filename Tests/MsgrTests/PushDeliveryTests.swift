@@ -32,7 +32,7 @@ internal import Time
     return try APNsProvider(
       APNsConfiguration(
         url: standIn.url, topic: "com.example.app", credentials: credentials,
-        roots: certificates.authority),
+        roots: certificates.authority.certificate),
       streams: 100, clock: { [clock = fixture.clock] in clock.now })
   }
 
@@ -53,10 +53,11 @@ internal import Time
   ) async throws {
     try await withThrowingTaskGroup { group in
       group.addTask { try await outbox.run() }
-      while try await fixture.count("push_outbox") > 0 {
-        try await Task.sleep(for: .milliseconds(5))
+      try await waitUntil {
+        if try await fixture.count("push_outbox") == 0 { return true }
         if try await fixture.leased(by: owner) == 0 { fixture.clock.advance(by: step) }
         outbox.wake()
+        return false
       }
       group.cancelAll()
     }
@@ -197,10 +198,8 @@ internal import Time
   }
 
   @Test func `two processes push nothing twice`() async throws {
-    let folder = FileManager.default.temporaryDirectory.path + "/awd-\(UUID().uuidString)"
-    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-    defer { try? FileManager.default.removeItem(atPath: folder) }
-    let location = StoreLocation.file(folder + "/push.sqlite3")
+    let folder = TemporaryFolder()
+    let location = StoreLocation.file("\(folder.path)/push.sqlite3")
     let left = try await PushFixture(location)
     let right = try await PushFixture(location)
     try await left.makeUser("anna")
@@ -220,9 +219,9 @@ internal import Time
     }
     try await withThrowingTaskGroup { group in
       for outbox in outboxes { group.addTask { try await outbox.run() } }
-      while try await left.count("push_outbox") > 0 {
-        try await Task.sleep(for: .milliseconds(5))
+      try await waitUntil {
         for outbox in outboxes { outbox.wake() }
+        return try await left.count("push_outbox") == 0
       }
       group.cancelAll()
     }
@@ -238,7 +237,7 @@ internal import Time
     let silent = try APNsStandIn(otherwise: .silence)
     let first = outbox(try provider(silent))
     let run = Task { try await first.run() }
-    while silent.received.isEmpty { try await Task.sleep(for: .milliseconds(5)) }
+    try await waitUntil { !silent.received.isEmpty }
     run.cancel()
     try await run.value
     let standIn = try APNsStandIn()

@@ -1,5 +1,6 @@
 internal import MsgrMessages
 internal import Observability
+internal import TestSupport
 internal import Testing
 internal import Time
 

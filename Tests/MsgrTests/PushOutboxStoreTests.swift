@@ -2,6 +2,7 @@ internal import Cryptography
 internal import MsgrMessages
 internal import Observability
 internal import Storage
+internal import TestSupport
 internal import Testing
 internal import Time
 

@@ -1,5 +1,6 @@
 internal import Foundation
 internal import MsgrMessages
+internal import TestSupport
 internal import Testing
 
 @testable import Msgr

@@ -115,7 +115,7 @@ internal import Time
   @Test func takesNoBinary() async throws {
     try await running { running in
       let stream = try running.stream(try await running.fixture.register("anna"))
-      try stream.sendBinary([1])
+      try stream.send(.binary, [1])
       #expect(try await stream.next() == .closed(1003))
     }
   }
@@ -175,10 +175,7 @@ internal import Time
   }
 
   private func expectPushes(_ expected: [String], _ running: Running) async throws {
-    for _ in 0..<6_000 {
-      if try await pushes(running) == expected { return }
-      try await Task.sleep(for: .milliseconds(10))
-    }
+    try? await waitUntil { try await pushes(running) == expected }
     #expect(try await pushes(running) == expected)
   }
 
@@ -222,7 +219,7 @@ internal import Time
       // The ping is answered while the next message is awaited.
       async let next = stream.next()
       try await expectPushes([], running)
-      stream.answersPings = false
+      stream.repliesToPings = false
       try await fixture.send("two", from: "anna", to: "anna")
       guard case .text(let text) = try await next else { return #expect(Bool(false)) }
       #expect(text.contains(#""Message":"two""#))
@@ -334,14 +331,6 @@ internal import Time
   }
 
   private func curl(_ arguments: String...) throws -> String {
-    let process = Process()
-    process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-    process.arguments = ["curl"] + arguments
-    let output = Pipe()
-    process.standardOutput = output
-    try process.run()
-    let data = output.fileHandleForReading.readDataToEndOfFile()
-    process.waitUntilExit()
-    return String(decoding: data, as: UTF8.self)
+    try ChildProcess.run("curl", arguments).output
   }
 }

@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Compiled into the tests, so that `swift test --sanitize=…` needs no option. Nothing else is left out. */
+/* Compiled into the tests, so that `swift test --sanitize=…` needs no option. */
 
 /* A continuation that is resumed before its task awaits it goes on at once, on the task's thread. The concurrency runtime
    tells the sanitizer of the resume, but not of the task's going on by that short way; so the last thing that `resume`
@@ -17,12 +17,6 @@ static const char thread_suppressions[] =
   "race_top:ScC6resume\n";
 
 const char *__tsan_default_suppressions(void) { return thread_suppressions; }
-
-/* `Process.run` of Foundation looks for the highest open descriptor and copies each entry of /proc/self/fd as a whole
-   `struct dirent`. The last entry that fits into the buffer of `readdir` is shorter than that: the copy reads past it. */
-const char *__asan_default_suppressions(void) {
-  return "interceptor_via_fun:findMaximumOpenFromProcSelfFD\n";
-}
 
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
 /* Everything takes ten times as long. With all tests under way at once each would wait for its turn longer than any peer in a

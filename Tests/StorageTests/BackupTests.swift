@@ -1,5 +1,6 @@
 internal import Foundation
 internal import Storage
+internal import TestSupport
 internal import Testing
 internal import Time
 

@@ -20,7 +20,7 @@ internal import Testing
   ) async throws -> [Result<Void, any Error>] {
     let gate = Gate()
     let held = gate.hold(store)
-    await gate.waitUntilHeld()
+    try await gate.waitUntilHeld()
     var tasks: [Task<Void, any Error>] = []
     for body in bodies {
       tasks.append(Task { try await store.write(body) })
@@ -150,7 +150,7 @@ internal import Testing
     let store = try await folder.open(notes, StoreConfiguration(queueLimit: 2))
     let gate = Gate()
     let held = gate.hold(store)
-    await gate.waitUntilHeld()
+    try await gate.waitUntilHeld()
     let tasks = ["a", "b"].map { text in Task { try await store.write { try add(text, $0) } } }
     try await gate.wait(for: 2, store)
     await #expect(throws: StoreError(.busy, "")) { try await store.write { try add("c", $0) } }
@@ -166,7 +166,7 @@ internal import Testing
     let store = try await folder.open()
     let gate = Gate()
     let held = gate.hold(store)
-    await gate.waitUntilHeld()
+    try await gate.waitUntilHeld()
     let task = Task { try await store.write { try add("a", $0) } }
     try await gate.wait(for: 1, store)
     task.cancel()
@@ -183,7 +183,7 @@ internal import Testing
       notes, StoreConfiguration(busyTimeout: .milliseconds(20)))
     let gate = Gate()
     let held = gate.hold(patient)
-    await gate.waitUntilHeld()
+    try await gate.waitUntilHeld()
     // The gate's closure runs after BEGIN IMMEDIATE.
     let error = await #expect(throws: StoreError(.busy, "")) {
       try await impatient.write { try add("refused", $0) }

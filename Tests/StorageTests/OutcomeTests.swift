@@ -35,7 +35,7 @@ internal import Threading
   private func write(_ ends: [End], to store: Store) async throws -> [String] {
     let gate = Gate()
     let held = gate.hold(store)
-    await gate.waitUntilHeld()
+    try await gate.waitUntilHeld()
     var tasks: [Task<Bool, Never>] = []
     for (number, end) in ends.enumerated() {
       tasks.append(

@@ -1,4 +1,5 @@
 @testable import Storage
+internal import TestSupport
 internal import Testing
 
 @Suite struct StatementCacheTests {

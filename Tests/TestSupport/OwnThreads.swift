@@ -4,14 +4,13 @@ private import Threading
 
 /// Runs tests that block on threads of their own, a few at a time.
 ///
-/// Tests run on Swift's pool, which has a thread for each core. Where a few of them wait there for a process or a socket,
-/// nothing else goes on, not even the tasks they wait for. Were all let go at once, they would open more files than
-/// Foundation's `Process` bears, and time would run out for each of them.
+/// Tests run on Swift's pool, which has a thread for each core. When a few of them wait there for a process or a socket,
+/// nothing else goes on, not even the tasks they wait for. Were all let go at once, time would run out for each of them.
 public struct OwnThreads: SuiteTrait, TestTrait, TestScoping {
-  /// It holds for every test of a suite.
+  /// Always true: the trait holds for every test of a suite.
   public var isRecursive: Bool { true }
 
-  /// Runs a test where it may block.
+  /// Runs a test on threads that it may block.
   public func provideScope(
     for test: Test, testCase: Test.Case?, performing function: @Sendable () async throws -> Void
   ) async throws {
@@ -24,7 +23,7 @@ public struct OwnThreads: SuiteTrait, TestTrait, TestScoping {
 }
 
 extension Trait where Self == OwnThreads {
-  /// The tests block: they get threads of their own.
+  /// The trait of tests that block: they get threads of their own.
   public static var ownThreads: OwnThreads { OwnThreads() }
 }
 
@@ -74,5 +73,18 @@ public final class BlockableExecutor: TaskExecutor {
   public func enqueue(_ job: consuming ExecutorJob) {
     let job = UnownedJob(job)
     Thread.detachNewThread { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
+  }
+}
+
+/// Runs a closure that may block on a new thread.
+///
+/// - Parameter body: the closure.
+/// - Returns: the closure's result.
+/// - Throws: the closure's error.
+public func onThread<Value: Sendable>(
+  _ body: @escaping @Sendable () throws -> Value
+) async throws -> Value {
+  try await withCheckedThrowingContinuation { continuation in
+    Thread.detachNewThread { continuation.resume(with: Result { try body() }) }
   }
 }

@@ -19,10 +19,10 @@ internal import Threading
     }
     async let first = pool.run(work)
     async let second = pool.run(work)
-    await waitUntil { started.wait(timeout: .now()) == .success }
-    await waitUntil { started.wait(timeout: .now()) == .success }
+    try await waitUntil { started.wait(timeout: .now()) == .success }
+    try await waitUntil { started.wait(timeout: .now()) == .success }
     async let third = pool.run(work)
-    await waitUntil { pool.waiting == 1 }
+    try await waitUntil { pool.waiting == 1 }
     await #expect(throws: ThreadPool.Busy.self) { _ = try await pool.run(work) }
     #expect(started.wait(timeout: .now()) == .timedOut)
     for _ in 0..<3 { mayEnd.signal() }
@@ -60,9 +60,5 @@ internal import Threading
       return String(decoding: buffer.prefix(count), as: UTF8.self)
     }
     #expect(name == "a-name-that-is-\n")
-  }
-
-  private func waitUntil(_ condition: () -> Bool) async {
-    while !condition() { try? await Task.sleep(for: .milliseconds(1)) }
   }
 }

@@ -1,4 +1,5 @@
 internal import Synchronization
+internal import TestSupport
 internal import Testing
 
 @testable import TokenScriptRepo

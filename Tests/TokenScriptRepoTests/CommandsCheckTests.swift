@@ -12,14 +12,14 @@ internal import Testing
     ])
     let program = try CommandsFixture.program()
     let good = try fixture.spawn(program, ["check", "--config", "\(fixture.folder)/awd.toml"])
-    #expect(good.status == 0)
+    #expect(good.code == 0)
     #expect(good.output.contains("# tokenscript: good: \(fixture.root): 1 files (1 served)"))
     #expect(good.output.contains("# tokenscript: doubtful: a.xml: the signer is not trusted: "))
 
     try fixture.write("repository/b.xml", tokenScript(for: bob))
     let bad = try fixture.spawn(
       program, ["check", "--json", "--config", "\(fixture.folder)/awd.toml"])
-    #expect(bad.status == 1)
+    #expect(bad.code == 1)
     let object = try JSONSerialization.jsonObject(with: Data(bad.output.utf8)) as? [String: Any]
     #expect(object?["valid"] as? Bool == false)
     let content = try #require(object?["content"] as? [[String: String]])
@@ -31,7 +31,7 @@ internal import Testing
 
     try FileManager.default.removeItem(atPath: fixture.root)
     let missing = try fixture.spawn(program, ["check", "--config", "\(fixture.folder)/awd.toml"])
-    #expect(missing.status == 1)
+    #expect(missing.code == 1)
     #expect(missing.output.contains("wrong: the repository \(fixture.root) can't be read"))
     #expect(!fixture.exists("var"))
   }

@@ -10,34 +10,26 @@ internal import Threading
 
 /// A temporary folder with a repository and keys, in which commands run.
 final class CommandsFixture: Sendable {
-  let folder: String
+  private let temporary = TemporaryFolder()
 
+  var folder: String { temporary.path }
   var root: String { "\(folder)/repository" }
 
   init(_ files: [String: [UInt8]] = [:]) throws {
-    folder = NSTemporaryDirectory() + "awd-commands-\(UUID().uuidString)"
     try FileManager.default.createDirectory(atPath: root, withIntermediateDirectories: true)
     for (path, bytes) in files { try write("repository/\(path)", bytes) }
     try write("awd.toml", "[tokenscript]\nrepository = \"repository\"\n")
   }
 
-  deinit { try? FileManager.default.removeItem(atPath: folder) }
-
   @discardableResult
   func write(_ path: String, _ bytes: [UInt8]) throws -> String {
-    let url = URL(fileURLWithPath: "\(folder)/\(path)")
-    try FileManager.default.createDirectory(
-      at: url.deletingLastPathComponent(), withIntermediateDirectories: true)
-    try Data(bytes).write(to: url)
-    return url.path
+    try temporary.write(path, bytes)
   }
 
   @discardableResult
   func write(_ path: String, _ text: String) throws -> String { try write(path, Array(text.utf8)) }
 
-  func read(_ path: String) throws -> [UInt8] {
-    [UInt8](try Data(contentsOf: URL(fileURLWithPath: "\(folder)/\(path)")))
-  }
+  func read(_ path: String) throws -> [UInt8] { try temporary.read(path) }
 
   func exists(_ path: String) -> Bool {
     FileManager.default.fileExists(atPath: "\(folder)/\(path)")
@@ -78,38 +70,10 @@ final class CommandsFixture: Sendable {
     return printed.withLock { $0.joined(separator: "\n") }
   }
 
-  /// Runs another program in the folder.
-  func spawn(
-    _ program: String, _ words: [String]
-  ) throws -> (status: Int32, output: String, errors: String) {
-    let process = Process()
-    process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-    process.arguments = [program] + words
-    process.currentDirectoryURL = URL(fileURLWithPath: folder)
-    process.environment = ChildEnvironment.inherited.merging(["HOME": folder]) { $1 }
-    let (output, errors) = (Pipe(), Pipe())
-    process.standardOutput = output
-    process.standardError = errors
-    try process.run()
-    // Both are read at once, as a program that waits for room in one pipe would never end the other.
-    let told = Lock("")
-    let telling = DispatchGroup()
-    DispatchQueue.global().async(group: telling) {
-      let bytes = errors.fileHandleForReading.readDataToEndOfFile()
-      told.withLock { $0 = String(decoding: bytes, as: UTF8.self) }
-    }
-    let printed = output.fileHandleForReading.readDataToEndOfFile()
-    telling.wait()
-    process.waitUntilExit()
-    return (
-      process.terminationStatus, String(decoding: printed, as: UTF8.self), told.withLock { $0 }
-    )
+  /// Runs another program in the folder, which is its user's home too.
+  func spawn(_ program: String, _ words: [String]) throws -> ChildProcess.Outcome {
+    try ChildProcess.run(program, words, in: folder, home: folder)
   }
 
-  /// Returns the path of the built program, which is beside the tests.
-  static func program() throws -> String {
-    let tests = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
-    return URL(fileURLWithPath: tests).deletingLastPathComponent().appendingPathComponent("awd")
-      .path
-  }
+  static func program() throws -> String { try ChildProcess.built("awd") }
 }

@@ -76,7 +76,7 @@ internal import XMLSecurity
     let before = try fixture.paths()
     let result = try fixture.spawn(
       CommandsFixture.program(), ["repo", "list", "--config", "awd.toml"])
-    #expect(result.status == 0 && result.output.contains("4 files"))
+    #expect(result.code == 0 && result.output.contains("4 files"))
     #expect(try fixture.paths() == before)
   }
 

@@ -25,7 +25,7 @@ internal import XMLSecurity
           "--id-attr:Id", "http://uri.etsi.org/01903/v1.3.2#:SignedProperties",
           "--node-xpath", "/*/*[local-name()='Signature'][last()]", path,
         ])
-    return result.status == 0
+    return result.code == 0
   }
 
   @Test(arguments: [
@@ -42,7 +42,7 @@ internal import XMLSecurity
       isBare
       ? [] : ["--certificate", try fixture.write("c.pem", signer.key.certificatePEM)]
     let result = try fixture.spawn(CommandsFixture.program(), words + chain)
-    #expect(result.status == 0, "\(result.errors)")
+    #expect(result.code == 0, "\(result.errors)")
     #expect(result.output.hasPrefix("\(file): signature 1 with the \(kind.rawValue) key "))
     #expect(try xmlsec1Accepts(file, signer, in: fixture))
     #expect(
@@ -69,7 +69,7 @@ internal import XMLSecurity
     let result = try fixture.spawn(
       CommandsFixture.program(),
       ["repo", "sign", "link.xml", "--key", fixture.write("k.pem", Signers.issuer.key.keyPEM)])
-    #expect(result.status == 0, "\(result.errors)")
+    #expect(result.code == 0, "\(result.errors)")
     #expect(
       try FileManager.default.destinationOfSymbolicLink(atPath: "\(fixture.folder)/link.xml")
         == file)
@@ -98,7 +98,7 @@ internal import XMLSecurity
     try fixture.write("rival.pem", Signers.rival.key.certificatePEM)
     let before = try ["changed.xml", "other.xml", "file.xml"].map(fixture.read)
     let result = try fixture.spawn(CommandsFixture.program(), ["repo", "sign"] + words)
-    #expect(result.status == code)
+    #expect(result.code == code)
     #expect(result.errors.contains(reason), "\(result.errors)")
     #expect(try ["changed.xml", "other.xml", "file.xml"].map(fixture.read) == before)
   }

@@ -42,7 +42,7 @@ internal import Testing
     try fixture.write("other.xml", "<a/>")
     let result = try fixture.spawn(
       CommandsFixture.program(), ["repo", "verify", "--config", "awd.toml", "good.xml", name])
-    #expect(result.status == 1)
+    #expect(result.code == 1)
     #expect(result.output.contains("good.xml: would be served"))
     #expect(result.output.contains("\(name): would be refused: "))
     #expect(result.output.contains(reason))

@@ -1,5 +1,6 @@
 internal import Cryptography
 internal import Storage
+internal import TestSupport
 internal import Testing
 internal import Time
 internal import TokenScriptReading

@@ -1,14 +1,44 @@
 internal import FoundationEssentials
 internal import HTTPProtocol
+internal import Observability
+internal import TestSupport
 internal import Testing
+internal import Time
 
 @testable import TokenScriptRepo
 
-private let corpus = ProcessInfo.processInfo.environment["AWD_CORPUS"]
+/// A repository as wallets find it, against a reading by text search alone.
+@Suite(.ownThreads) struct CorpusTests {
+  /// Makes the demo, and beside it files with many contracts, with origins that several files share, and with addresses
+  /// that are no origins.
+  private static func makeCorpus(in fixture: RepositoryFixture) throws {
+    try DemoRepository(dataFolder: fixture.folder)
+      .make(now: Timestamp(seconds: Timestamp.now().seconds), log: Log(level: .error))
+    func address(_ number: Int, uppercase: Bool = false) -> String {
+      let digits = String(number, radix: 16, uppercase: uppercase)
+      return "0x" + String(repeating: "0", count: 40 - digits.count) + digits
+    }
+    for number in 1...12 {
+      let schema = ["2019/05", "2020/03", "2020/06"][number % 3]
+      let contracts = [
+        (
+          name: "Main",
+          addresses: [
+            (network: "1", address: address(number)),
+            (network: "3", address: address(number + 1000, uppercase: true)),
+          ]
+        ),
+        (name: "Shared", addresses: [(network: "1", address: address(200 + number / 4))]),
+        (name: "Other", addresses: [(network: "1", address: address(300 + number))]),
+      ]
+      let text = tokenScript(
+        schema, contracts: contracts, origins: [number % 4 == 0 ? "Shared" : "Main"],
+        note: "\(number)")
+      try fixture.write(
+        "corpus/\(number).tsml", bytes: Signers.shop.sign(text, at: 1_550_000_000 + Int64(number)))
+    }
+  }
 
-/// Compares the readings of a real repository, named by `AWD_CORPUS`, with those of a text search.
-@Suite(.enabled(if: corpus != nil))
-struct CorpusTests {
   /// The facts about a file that a text search finds.
   private struct Sketch {
     let path: String
@@ -49,11 +79,11 @@ struct CorpusTests {
   }
 
   @Test func everyOriginIsServedByteForByteAndNothingElseIs() async throws {
-    let folder = try #require(corpus)
-    let sketches = try Self.sketches(in: folder)
-    try #require(!sketches.isEmpty)
     let fixture = try RepositoryFixture()
-    for sketch in sketches { try fixture.write(sketch.path, bytes: sketch.bytes) }
+    try FileManager.default.removeItem(atPath: fixture.root)
+    try Self.makeCorpus(in: fixture)
+    let sketches = try Self.sketches(in: fixture.root)
+    try #require(sketches.count == DemoFile.all.count + 12)
     let server = try await fixture.server()
     var served: Set<String> = []
     for sketch in sketches {

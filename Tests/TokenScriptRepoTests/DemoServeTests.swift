@@ -1,5 +1,4 @@
 internal import Foundation
-internal import Synchronization
 internal import TestSupport
 internal import Testing
 
@@ -7,41 +6,17 @@ internal import Testing
 
 /// Tests of the demo that `awd serve` makes, and of the requests that it suggests.
 @Suite(.ownThreads) struct DemoServeTests {
-  private func start(_ fixture: CommandsFixture) throws -> (process: Process, output: Pipe) {
-    let process = Process()
-    process.executableURL = URL(fileURLWithPath: try CommandsFixture.program())
-    process.arguments = ["serve"]
-    process.environment = ChildEnvironment.inherited.merging([
-      "HOME": fixture.folder, "AWD_SERVER_LISTEN": "127.0.0.1:0",
-    ]) { $1 }
-    let output = Pipe()
-    process.standardOutput = output
-    process.standardError = FileHandle.nullDevice
-    try process.run()
-    return (process, output)
+  private func start(_ fixture: CommandsFixture) throws -> ChildProcess {
+    try .awd(
+      ["serve"], home: fixture.folder, environment: ["AWD_SERVER_LISTEN": "127.0.0.1:0"])
   }
 
   @Test func everySuggestionDoesWhatItSays() throws {
     let fixture = try CommandsFixture()
-    let (process, output) = try start(fixture)
-    defer {
-      process.terminate()
-      process.waitUntilExit()
-    }
-    let isDone = Once()
-    defer { isDone.set() }
-    var text = ""
-    // The last suggestion is recognized by its path.
-    // If there is no suggestion, the end of the output ends the test.
-    DispatchQueue.global().asyncAfter(deadline: .now() + 120) { [pid = process.processIdentifier] in
-      if !isDone.isSet { kill(pid, SIGKILL) }
-    }
-    while !(text.contains("/service.json'\n\n")) {
-      let data = output.fileHandleForReading.availableData
-      guard !data.isEmpty else { break }
-      text += String(decoding: data, as: UTF8.self)
-    }
-    let lines = text.split(separator: "\n")
+    let process = try start(fixture)
+    // The last suggestion.
+    try process.line(with: "/service.json'\n", on: .output, within: .seconds(120))
+    let lines = process.output.split(separator: "\n")
     var codes: [String] = []
     for (outcome, command) in zip(lines, lines.dropFirst())
     where command.hasPrefix("    curl ") {
@@ -59,34 +34,25 @@ internal import Testing
   func aCrashLeavesNothingHalfMade(_ name: String, _ round: Int) throws {
     let fixture = try CommandsFixture()
     let data = "\(fixture.folder)/.local/state/awd"
-    let (killed, _) = try start(fixture)
+    let killed = try start(fixture)
+    // Without a pause, so that the process dies at as many moments as possible.
     while killed.isRunning {
       let names = (try? FileManager.default.contentsOfDirectory(atPath: data)) ?? []
       if names.contains(where: { $0.hasPrefix(name) }) { break }
     }
-    kill(killed.processIdentifier, SIGKILL)
-    killed.waitUntilExit()
+    killed.signal(SIGKILL)
+    _ = try killed.ended()
     let whole = "\(DemoFile.all.count) files (\(DemoFile.all.count) served)"
     if FileManager.default.fileExists(atPath: "\(data)/repository") {
       let result = try fixture.spawn(CommandsFixture.program(), ["repo", "list"])
       #expect(result.output.contains(whole), "\(result)")
     }
-    let (process, _) = try start(fixture)
-    defer {
-      process.terminate()
-      process.waitUntilExit()
-    }
+    let process = try start(fixture)
     var listed = ""
-    for _ in 0..<3_000 where !listed.contains(whole) {
-      usleep(20_000)
+    try blockUntil {
       listed = try fixture.spawn(CommandsFixture.program(), ["repo", "list"]).output
+      return listed.contains(whole)
     }
-    #expect(listed.contains(whole), "\(listed)")
+    try process.terminate()
   }
-}
-
-private final class Once: Sendable {
-  private let flag = Atomic<Bool>(false)
-  var isSet: Bool { flag.load(ordering: .relaxed) }
-  func set() { flag.store(true, ordering: .relaxed) }
 }

@@ -126,9 +126,9 @@ internal import XMLSecurity
     if trick == .part { signed = signed.replacing("<ts:origins>", with: "<ts:label/><ts:origins>") }
     let file = "\(fixture.folder)/trick.xml"
     try signed.write(toFile: file, atomically: true, encoding: .utf8)
-    let verified = try run("xmlsec1", ["--verify"] + key.options(trick) + [file])
-    #expect(verified.status == 0, "\(verified.output)")
-    // The repository verifies with the key in the file.
+    let verified = try await ChildProcess.run("xmlsec1", ["--verify"] + key.options(trick) + [file])
+    #expect(verified.code == 0, "\(verified)")
+    // The key by which the repository verifies stands in the file.
     signed = signed.replacing("<ds:KeyName/>", with: key.certificate)
     try fixture.write("trick.tsml", signed)
     try await expectRefusal(of: ["trick.tsml"], because: ["signature"])
@@ -209,18 +209,18 @@ internal import XMLSecurity
 
     init(bits: Int, in folder: String) throws {
       self.folder = folder
-      let made = try run(
+      let made = try ChildProcess.run(
         "openssl",
         [
           "req", "-x509", "-newkey", "rsa:\(bits)", "-nodes", "-subj", "/CN=trick.example",
           "-days", "2", "-keyout", "\(folder)/key.pem", "-out", "\(folder)/certificate.pem",
         ])
-      try #require(made.status == 0, "\(made.output)")
+      try #require(made.code == 0, "\(made)")
       let pem = try String(contentsOfFile: "\(folder)/certificate.pem", encoding: .utf8)
       let base64 = pem.split(separator: "\n").filter { !$0.hasPrefix("-") }.joined()
       certificate =
         "<ds:X509Data><ds:X509Certificate>\(base64)</ds:X509Certificate></ds:X509Data>"
-      let key = try run(
+      let key = try ChildProcess.run(
         "openssl", ["x509", "-in", "\(folder)/certificate.pem", "-pubkey", "-noout"])
       try key.output.write(toFile: "\(folder)/public.pem", atomically: true, encoding: .utf8)
     }
@@ -242,10 +242,10 @@ internal import XMLSecurity
     func sign(_ template: String, _ trick: Trick?) throws -> String {
       let file = "\(folder)/template.xml"
       try template.write(toFile: file, atomically: true, encoding: .utf8)
-      let result = try run(
+      let result = try ChildProcess.run(
         "xmlsec1",
         ["--sign"] + options(trick, toSign: true) + ["--output", "\(folder)/signed.xml", file])
-      try #require(result.status == 0, "\(result.output)")
+      try #require(result.code == 0, "\(result)")
       return try String(contentsOfFile: "\(folder)/signed.xml", encoding: .utf8)
         .replacing("<ds:KeyName></ds:KeyName>", with: "<ds:KeyName/>")
     }
@@ -307,19 +307,4 @@ internal import XMLSecurity
     #expect(metrics.contains("awd_tokenscript_files{state=\"refused\"} \(count)\n"))
     #expect(metrics.contains("awd_tokenscript_files{state=\"served\"} 1\n"))
   }
-}
-
-/// Runs a command, and returns its output.
-private func run(_ command: String, _ arguments: [String]) throws -> (status: Int32, output: String)
-{
-  let process = Process()
-  process.executableURL = URL(filePath: "/usr/bin/env")
-  process.arguments = [command] + arguments
-  let pipe = Pipe()
-  process.standardOutput = pipe
-  process.standardError = pipe
-  try process.run()
-  let output = pipe.fileHandleForReading.readDataToEndOfFile()
-  process.waitUntilExit()
-  return (process.terminationStatus, String(decoding: output, as: UTF8.self))
 }

@@ -18,44 +18,26 @@ struct IndexPageBrowserTests {
   /// Returns the document after its scripts have run, if they may.
   private func dump(_ url: String, in fixture: CommandsFixture) throws -> String {
     let result = try fixture.spawn(
-      "timeout",
+      "chromium",
       [
-        "300", "chromium", "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run",
+        "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run",
         // The /dev/shm of a container may be too small.
         "--disable-dev-shm-usage",
         "--disable-background-networking", "--user-data-dir=\(fixture.folder)/chromium",
         "--dump-dom", url,
       ])
-    #expect(result.status == 0, "\(result.errors)")
+    #expect(result.code == 0, "\(result.errors)")
     return result.output
   }
 
   @Test func theServedPageShowsTheRowsThatAreSearchedFor() throws {
     let fixture = try CommandsFixture()
     for path in ["first.tsml", "second.tsml"] { try fixture.write("repository/\(path)", "broken") }
-    let process = Process()
-    process.executableURL = URL(fileURLWithPath: try CommandsFixture.program())
-    process.arguments = ["serve", "--config", "\(fixture.folder)/awd.toml"]
-    process.environment = ChildEnvironment.inherited.merging([
-      "HOME": fixture.folder, "AWD_SERVER_LISTEN": "127.0.0.1:0",
-    ]) { $1 }
-    let output = Pipe()
-    process.standardOutput = output
-    process.standardError = output
-    try process.run()
-    defer {
-      process.terminate()
-      process.waitUntilExit()
-    }
-    var told = ""
-    var address: String?
-    while address == nil {
-      let data = output.fileHandleForReading.availableData
-      guard !data.isEmpty else { break }
-      told += String(decoding: data, as: UTF8.self)
-      address = told.firstMatch(of: /127\.0\.0\.1:[1-9][0-9]+(?=\s)/).map { "\($0.0)" }
-    }
-    let host = try #require(address, "\(told)")
+    let process = try ChildProcess.awd(
+      ["serve", "--config", "\(fixture.folder)/awd.toml"], home: fixture.folder,
+      environment: ["AWD_SERVER_LISTEN": "127.0.0.1:0"])
+    let line = try process.line(with: "listening at=http://")
+    let host = try #require(line.firstMatch(of: /127\.0\.0\.1:[1-9][0-9]+/)?.0)
     let all = try dump("http://\(host)/", in: fixture)
     #expect(all.contains(">first.tsml<") && all.contains(">second.tsml<"))
     let found = try dump("http://\(host)/?q=FIRST", in: fixture)

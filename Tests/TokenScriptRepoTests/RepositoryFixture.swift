@@ -7,6 +7,7 @@ internal import Observability
 internal import ServiceKit
 internal import Storage
 internal import SystemCalls
+internal import TestSupport
 internal import Threading
 internal import Time
 
@@ -14,20 +15,15 @@ internal import Time
 
 /// A repository in a temporary folder, which is removed with the fixture, and services over it.
 final class RepositoryFixture: Sendable {
-  let folder: String
+  private let temporary = TemporaryFolder()
   let time = Lock<Int64>(1_700_000_000)
 
+  var folder: String { temporary.path }
   var root: String { "\(folder)/repository" }
 
   init() throws {
-    folder =
-      (ProcessInfo.processInfo.environment["TMPDIR"] ?? "/tmp")
-      + "/awd-repository-\(UInt64.random(in: 0 ... .max))"
-    try FileManager.default.createDirectory(
-      atPath: folder + "/repository", withIntermediateDirectories: true)
+    try FileManager.default.createDirectory(atPath: root, withIntermediateDirectories: true)
   }
-
-  deinit { try? FileManager.default.removeItem(atPath: folder) }
 
   /// Writes a file and the folders above it, with a time in seconds since 1970.
   func write(_ path: String, _ text: String, modified: Int64 = 1_600_000_000) throws {
@@ -35,10 +31,7 @@ final class RepositoryFixture: Sendable {
   }
 
   func write(_ path: String, bytes: [UInt8], modified: Int64 = 1_600_000_000) throws {
-    let full = "\(root)/\(path)"
-    let parent = String(full[..<(full.lastIndex(of: "/") ?? full.endIndex)])
-    try FileManager.default.createDirectory(atPath: parent, withIntermediateDirectories: true)
-    try Data(bytes).write(to: URL(filePath: full))
+    try temporary.write("repository/\(path)", bytes)
     try touch(path, modified)
   }
 

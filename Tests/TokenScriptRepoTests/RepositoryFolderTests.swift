@@ -1,6 +1,7 @@
 internal import FoundationEssentials
 internal import Glibc
 internal import SystemCalls
+internal import TestSupport
 internal import Testing
 internal import Time
 

@@ -33,13 +33,10 @@ internal import Testing
     let server = try await fixture.server("signature = \"off\"")
     let task = Task { try await server.service.run() }
     func becomes(_ path: String, _ status: Status, _ text: String = "") async throws {
-      // A minute is enough on the busiest machine.
-      for _ in 0..<1_200 {
+      try await waitUntil {
         let response = try await server.get(path)
-        if response.status == status, response.text.contains(text) { return }
-        try await Task.sleep(for: .milliseconds(50))
+        return response.status == status && response.text.contains(text)
       }
-      Issue.record("\(path) never became \(status.code) \(text)")
     }
     try fixture.write("new/er/b.tsml", tokenScript(for: bob))
     try await becomes("/\(bob)", .ok)

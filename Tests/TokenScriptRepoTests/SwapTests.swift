@@ -3,6 +3,7 @@ internal import Glibc
 internal import HTTPProtocol
 internal import Synchronization
 internal import SystemCalls
+internal import TestSupport
 internal import Testing
 
 @testable import TokenScriptRepo

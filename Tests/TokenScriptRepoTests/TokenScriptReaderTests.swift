@@ -1,4 +1,5 @@
 internal import Cryptography
+internal import TestSupport
 internal import Testing
 internal import Time
 internal import TokenScriptReading

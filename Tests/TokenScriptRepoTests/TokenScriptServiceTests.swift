@@ -4,6 +4,7 @@ internal import HTTPProtocol
 internal import Observability
 internal import ServiceKit
 internal import Storage
+internal import TestSupport
 internal import Testing
 internal import Threading
 

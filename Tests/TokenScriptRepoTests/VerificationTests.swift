@@ -136,21 +136,14 @@ internal import XMLSecurity
     guard case .tcp(_, let port)? = http.endpoints.first else { throw SystemError(0) }
     let root = fixture.root
     func curl(_ file: String) async throws -> String {
-      try await ThreadPool(named: "child").run {
-        let process = Process()
-        process.executableURL = URL(filePath: "/usr/bin/env")
-        process.arguments = [
-          "curl", "-s", "-m", "60", "-w", "%{http_code}", "-F",
+      try await ChildProcess.run(
+        "curl",
+        [
+          "-s", "-m", "60", "-w", "%{http_code}", "-F",
           "file=@\(root)/\(file);filename=\"odd \\\"name\\\".tsml\"",
           "http://127.0.0.1:\(port)/api/v1/verifyXMLDSig",
         ]
-        let pipe = Pipe()
-        process.standardOutput = pipe
-        try process.run()
-        let output = pipe.fileHandleForReading.readDataToEndOfFile()
-        process.waitUntilExit()
-        return String(decoding: output, as: UTF8.self)
-      }
+      ).output
     }
     let good = try await curl("a.tsml")
     #expect(good.hasSuffix("202"))

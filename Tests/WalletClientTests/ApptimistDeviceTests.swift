@@ -2,6 +2,7 @@ internal import ApptimistProtocol
 internal import Cryptography
 internal import HTTPProtocol
 internal import HTTPServer
+internal import TestSupport
 internal import Testing
 internal import Threading
 

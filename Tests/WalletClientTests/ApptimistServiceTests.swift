@@ -7,6 +7,7 @@ internal import HTTPServer
 internal import Observability
 internal import ServiceKit
 internal import Storage
+internal import TestSupport
 internal import Testing
 internal import Threading
 internal import WalletClient
@@ -70,9 +71,9 @@ internal import WalletClient
 
   /// Runs the service on a folder, at the port of an earlier run if there is one, so that devices find it again.
   private func with(
-    _ folder: Folder? = nil, port: UInt16 = 0, _ body: (Service) async throws -> Void
+    _ folder: TemporaryFolder? = nil, port: UInt16 = 0, _ body: (Service) async throws -> Void
   ) async throws {
-    let folder = try folder ?? Folder()
+    let folder = folder ?? TemporaryFolder()
     let text =
       "[apptimist]\nrefusal_min = \"0s\"\nrefusal_max = \"0s\"\nkeys = \"\(folder.path)/keys\"\n"
     let document = try ConfigurationDocument(parsing: Array(text.utf8), file: "/test.toml")
@@ -270,7 +271,7 @@ internal import WalletClient
 
   /// Devices find a service again that went away, and requests made meanwhile are done.
   @Test func theServiceRestarts() async throws {
-    let folder = try Folder()
+    let folder = TemporaryFolder()
     let port = Lock<UInt16>(0)
     let devices = Lock<[Running]>([])
     try await with(folder) { service in

@@ -6,6 +6,7 @@ internal import HTTPServer
 internal import Observability
 internal import ServiceKit
 internal import Storage
+internal import TestSupport
 internal import Threading
 internal import Time
 internal import TokenScriptRepo
@@ -22,24 +23,10 @@ func namespace(_ text: String) -> TokenScriptNamespace {
   return namespace
 }
 
-/// A folder of a test's own, removed with the object.
-final class Folder: Sendable {
-  let path: String
-
-  init() throws {
-    let base = ProcessInfo.processInfo.environment["TMPDIR"] ?? "/tmp"
-    path = "\(base)/awd-wallet-\(UUID().uuidString)"
-    try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
-  }
-
-  deinit { try? FileManager.default.removeItem(atPath: path) }
-
-  func write(_ name: String, _ bytes: [UInt8], modified: Int64? = nil) throws {
-    let url = URL(fileURLWithPath: "\(path)/\(name)")
-    try FileManager.default.createDirectory(
-      at: url.deletingLastPathComponent(), withIntermediateDirectories: true)
-    try Data(bytes).write(to: url)
-    if let modified { try touch(name, modified) }
+extension TemporaryFolder {
+  func write(_ name: String, _ bytes: [UInt8], modified: Int64) throws {
+    try write(name, bytes)
+    try touch(name, modified)
   }
 
   func touch(_ name: String, _ modified: Int64) throws {
@@ -113,7 +100,7 @@ func tokenScript(
 
 /// A TokenScript repository over sockets, as the program serves it.
 struct Repository: Sendable {
-  let files: Folder
+  let files: TemporaryFolder
   let service: TokenScriptService
   let url: String
 
@@ -122,9 +109,9 @@ struct Repository: Sendable {
 
 /// Runs a repository over a folder for the time of a closure, and drains it.
 func withRepository(
-  _ toml: String = "", _ files: Folder, _ body: (Repository) async throws -> Void
+  _ toml: String = "", _ files: TemporaryFolder, _ body: (Repository) async throws -> Void
 ) async throws {
-  let data = try Folder()
+  let data = TemporaryFolder()
   let text = "[tokenscript]\nrepository = \"\(files.path)\"\n\(toml)\n"
   let document = try ConfigurationDocument(parsing: Array(text.utf8), file: "/test.toml")
   let store = try await Store.open(
@@ -183,7 +170,8 @@ extension Response {
 
 /// Makes an agent that logs no rejections.
 func agent(
-  _ url: String, _ cache: Folder, roots: TrustStore? = nil, timeout: Duration = .seconds(30)
+  _ url: String, _ cache: TemporaryFolder, roots: TrustStore? = nil,
+  timeout: Duration = .seconds(30)
 ) throws -> TokenScriptAgent {
   var options = HTTPClientOptions()
   options.timeout = timeout

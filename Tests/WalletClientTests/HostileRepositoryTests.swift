@@ -9,9 +9,7 @@ internal import XMLSecurity
 /// The agent against servers that fail, lie or attack.
 @Suite(.ownThreads) struct HostileRepositoryTests {
   static let date = "Sun, 13 Sep 2020 12:26:40 GMT"
-  let cache: Folder
-
-  init() throws { cache = try Folder() }
+  let cache = TemporaryFolder()
 
   /// Asks a server that always gives one response.
   private func fetch(
@@ -214,6 +212,7 @@ internal import XMLSecurity
 
   @Test func aBodyWithoutEnd() async throws {
     let server = try RawServer { connection in
+      _ = connection.readHead()
       connection.write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
       let chunk = "10000\r\n" + String(repeating: " ", count: 0x10000) + "\r\n"
       while connection.write(chunk) {}
@@ -229,7 +228,7 @@ internal import XMLSecurity
   func brokenResponses(_ text: String) async throws {
     let own = Array("own".utf8)
     try cache.write("1/\(alice).xml", own, modified: 1)
-    let server = try RawServer { $0.write(text) }
+    let server = try RawServer.responding(text)
     let report = try await agent(server.url, cache).fetch(request(in: [may, april]))
     guard case .failed = report.outcome else {
       Issue.record("\(report)")
@@ -279,7 +278,7 @@ internal import XMLSecurity
     let bytes = try Signer.shop.sign(tokenScript(), at: 1_600_000_000)
     let cache = cache
     let responder = ScriptedResponder { _, _ in
-      try? cache.write("1/\(alice).xml", Array("own".utf8))
+      _ = try? cache.write("1/\(alice).xml", Array("own".utf8))
       return .file(bytes, modified: Self.date)
     }
     try await withServer(responder) { url in

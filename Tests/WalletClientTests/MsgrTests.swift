@@ -7,6 +7,7 @@ internal import Msgr
 internal import Observability
 internal import ServiceKit
 internal import Storage
+internal import TestSupport
 internal import Testing
 
 @testable import WalletClient
@@ -16,7 +17,7 @@ internal import Testing
 private func withMsgr(
   _ toml: String = "", _ body: (MsgrServer, String) async throws -> Void
 ) async throws {
-  let data = try Folder()
+  let data = TemporaryFolder()
   let text = "[msgr]\npassword_memory = \"8KiB\"\npassword_passes = 1\n\(toml)\n"
   let document = try ConfigurationDocument(parsing: Array(text.utf8), file: "/test.toml")
   let store = try await Store.open(

@@ -7,13 +7,8 @@ internal import WalletClient
 
 /// The agent against the repository of this project, over sockets, with real signatures.
 @Suite(.ownThreads) struct RepositoryTests {
-  let files: Folder
-  let cache: Folder
-
-  init() throws {
-    files = try Folder()
-    cache = try Folder()
-  }
+  let files = TemporaryFolder()
+  let cache = TemporaryFolder()
 
   @Test func downloadsKeepsAndUpdates() async throws {
     let first = try Signer.shop.sign(tokenScript(note: "1"), at: 1_600_000_000)

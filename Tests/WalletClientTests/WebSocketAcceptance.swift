@@ -1,4 +1,5 @@
 internal import HTTPProtocol
+internal import TestSupport
 
 /// A server's response to a client's handshake.
 func acceptance(of request: String) -> String {
@@ -14,8 +15,8 @@ func acceptance(of request: String) -> String {
 }
 
 extension RawConnection {
-  /// Accepts the handshake.
-  func acceptWebSocket() { write(acceptance(of: head)) }
+  /// Reads a handshake and accepts it.
+  func acceptWebSocket() { write(acceptance(of: readHead())) }
 }
 
 /// SHA-1 by the textbook (FIPS 180-4), so that the handshake is checked against another implementation.

@@ -1,6 +1,7 @@
 internal import Foundation
 internal import HTTPProtocol
 internal import HTTPServer
+internal import TestSupport
 internal import Testing
 internal import Threading
 @testable import WalletClient
@@ -144,6 +145,7 @@ internal import Threading
     })
     try await with(peer) { client, url in
       let socket = try await client.connect(to: url)
+      // Time for the client to stop reading, which nothing shows; with less, the test checks less.
       try await Task.sleep(for: .milliseconds(50))
       var seen = 0
       while seen < count, let message = try await socket.next() {
@@ -156,10 +158,10 @@ internal import Threading
 
   /// The server reads nothing: a sender comes to wait, and goes on once the connection is dropped.
   @Test func aSlowServerMakesSendersWait() async throws {
-    let isStuck = Lock(true)
+    let isOver = DispatchSemaphore(value: 0)
     let server = try RawServer { connection in
       connection.acceptWebSocket()
-      while isStuck.withLock({ $0 }) { usleep(1000) }
+      isOver.wait()
     }
     let client = try WebSocketClient()
     let socket = try await client.connect(
@@ -171,7 +173,7 @@ internal import Threading
         sent.withLock { $0 += 1 }
       }
     }
-    // The kernel takes some megabytes at most.
+    // The kernel takes some megabytes at most. That nothing more goes out for a while is all that shows it.
     var (last, unchanged) = (-1, 0)
     while unchanged < 10 {
       try await Task.sleep(for: .milliseconds(20))
@@ -180,7 +182,7 @@ internal import Threading
       last = now
     }
     #expect(last < 64)
-    isStuck.withLock { $0 = false }
+    isOver.signal()
     await #expect(throws: WebSocketError.self) { try await sender.value }
   }
 
@@ -188,7 +190,7 @@ internal import Threading
     let peer = Peer()
     try await with(peer) { client, url in
       do { _ = try await client.connect(to: url) }
-      while peer.closures.withLock({ $0.isEmpty }) { try await Task.sleep(for: .milliseconds(2)) }
+      try await waitUntil { peer.closures.withLock { !$0.isEmpty } }
       #expect(peer.closures.withLock { $0 } == [1001])
     }
   }
@@ -207,7 +209,7 @@ internal import Threading
     let client = try WebSocketClient()
     let url = try #require(WebSocketURL("ws://127.0.0.1:\(silent.port)/"))
     let task = Task { try await client.connect(to: url) }
-    try await Task.sleep(for: .milliseconds(5))
+    try await waitUntil { silent.connections == 1 }
     task.cancel()
     await #expect(throws: WebSocketError.self) { _ = try await task.value }
   }
@@ -218,7 +220,7 @@ internal import Threading
     let hasty = try WebSocketClient(options)
     let patient = try WebSocketClient()
     let silent = try RawServer { $0.waitForEnd() }
-    let deaf = try RawServer { _ in }
+    let deaf = try RawServer { _ = $0.readHead() }
     for (text, code) in [
       ("ws://127.0.0.1:\(silent.port)/", WebSocketError.Code.timedOut),
       ("ws://127.0.0.1:\(deaf.port)/", .disconnected), ("ws://127.0.0.1:1/", .notConnected),
@@ -247,23 +249,12 @@ internal import Threading
     #expect(socket.end == .failed(try #require(socket.error)))
   }
 
-  /// The certificate is for `localhost` and 127.0.0.1, and its own authority.
+  /// The certificate is for `localhost` and 127.0.0.1.
   @Test func overTLS() async throws {
-    let folder = try Folder()
-    let openssl = Process()
-    openssl.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-    openssl.arguments =
-      "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=s"
-      .split(separator: " ").map(String.init) + [
-        "-addext", "subjectAltName=IP:127.0.0.1,DNS:localhost", "-keyout",
-        "\(folder.path)/server.key", "-out", "\(folder.path)/server.pem",
-      ]
-    openssl.standardError = FileHandle.nullDevice
-    try openssl.run()
-    openssl.waitUntilExit()
-    let python = try PythonWebSocketServer(folder)
+    let certificates = try TestCertificates.shared.get()
+    let python = try PythonWebSocketServer(certificates.server)
     var options = WebSocketOptions()
-    options.certificateAuthorities = "\(folder.path)/server.pem"
+    options.certificateAuthorities = certificates.authority.certificate
     let client = try WebSocketClient(options)
     let large = (0..<300_000).map { UInt8(truncatingIfNeeded: $0 &* 7) }
     for host in ["127.0.0.1", "localhost"] {
@@ -322,25 +313,19 @@ extension WebSocket {
 }
 
 /// A server by others: Debian's python3-websockets.
-final class PythonWebSocketServer: @unchecked Sendable {
-  // Safe to share: nothing is changed after `init`.
-  private let process = Process()
+final class PythonWebSocketServer: Sendable {
+  private let process: ChildProcess
   let port: Int
 
-  /// - Parameter folder: the folder of `server.pem` and `server.key`, or nil for no TLS.
-  init(_ folder: Folder? = nil) throws {
-    let output = Pipe()
-    process.executableURL = URL(fileURLWithPath: "/usr/bin/python3")
-    process.arguments = ["-c", Self.program, folder?.path ?? ""]
-    process.standardInput = Pipe()
-    process.standardOutput = output
-    process.standardError = FileHandle.nullDevice
-    try process.run()
-    let line = String(decoding: output.fileHandleForReading.availableData, as: UTF8.self)
-    port = try #require(Int(line.trimmingCharacters(in: .whitespacesAndNewlines)))
+  /// Starts a server.
+  ///
+  /// - Parameter identity: its certificate and key; without TLS if nil.
+  init(_ identity: TestCertificates.Pair? = nil) throws {
+    process = try ChildProcess(
+      "/usr/bin/python3", ["-c", Self.program, identity?.certificate ?? "", identity?.key ?? ""],
+      input: nil)
+    port = try #require(Int(process.line(with: "\n", on: .output)))
   }
-
-  deinit { process.terminate() }
 
   private static let program = """
     import asyncio, ssl, sys, websockets
@@ -355,10 +340,10 @@ final class PythonWebSocketServer: @unchecked Sendable {
         context = None
         if sys.argv[1]:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-            context.load_cert_chain(sys.argv[1] + "/server.pem", sys.argv[1] + "/server.key")
+            context.load_cert_chain(*sys.argv[1:3])
         server = await websockets.serve(serve, "127.0.0.1", 0, ssl=context)
         print(server.sockets[0].getsockname()[1], flush=True)
-        # Until who started it has ended, whose end of the pipe closes then.
+        # Until the tests end, whose end of the pipe closes then.
         await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
     asyncio.run(main())
     """

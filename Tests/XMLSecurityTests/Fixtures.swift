@@ -1,5 +1,6 @@
 internal import Foundation
 internal import Time
+internal import TestSupport
 internal import XMLSecurity
 
 /// Keys and signed documents, made once per run.
@@ -80,41 +81,9 @@ extension String {
   }
 }
 
-/// A temporary folder, removed with this object.
-final class Scratch {
-  let path: String
-
-  init() throws {
-    path = NSTemporaryDirectory() + "awd-xml-" + UUID().uuidString
-    try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
-  }
-
-  deinit { try? FileManager.default.removeItem(atPath: path) }
-
-  func write(_ bytes: [UInt8], to name: String) throws -> String {
-    let file = path + "/" + name
-    try FileManager.default.createDirectory(
-      atPath: (file as NSString).deletingLastPathComponent, withIntermediateDirectories: true)
-    try Data(bytes).write(to: URL(filePath: file))
-    return file
-  }
-
-  func write(_ text: String, to name: String) throws -> String {
-    try write([UInt8](text.utf8), to: name)
-  }
-
+extension TemporaryFolder {
   /// Runs a command in the folder.
-  func run(_ command: String, _ arguments: [String]) throws -> (status: Int32, output: String) {
-    let process = Process()
-    process.executableURL = URL(filePath: "/usr/bin/env")
-    process.arguments = [command] + arguments
-    process.currentDirectoryURL = URL(filePath: path)
-    let pipe = Pipe()
-    process.standardOutput = pipe
-    process.standardError = pipe
-    try process.run()
-    let output = pipe.fileHandleForReading.readDataToEndOfFile()
-    process.waitUntilExit()
-    return (process.terminationStatus, String(decoding: output, as: UTF8.self))
+  func run(_ command: String, _ arguments: [String]) throws -> ChildProcess.Outcome {
+    try ChildProcess.run(command, arguments, in: path)
   }
 }

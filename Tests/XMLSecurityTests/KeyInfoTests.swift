@@ -130,9 +130,9 @@ internal import XMLSecurity
 
   /// Two certificates of one key leave the signer open.
   @Test func twoCertificatesOfOneKey() throws {
-    let scratch = try Scratch()
-    let key = try scratch.write(Fixtures.key(.p256).keyPEM, to: "key.pem")
-    let pem = try scratch.run(
+    let folder = TemporaryFolder()
+    let key = try folder.write("key.pem", Fixtures.key(.p256).keyPEM)
+    let pem = try folder.run(
       "openssl", ["req", "-x509", "-new", "-key", key, "-subj", "/CN=other", "-days", "2"])
     let other = try #require(try Certificate.certificates(pem: [UInt8](pem.output.utf8)).first)
     let base64 = Data(other.der).base64EncodedString()
@@ -145,12 +145,12 @@ internal import XMLSecurity
 
   /// A key has the same identifier if a certificate holds its point compressed.
   @Test func compressedPoint() throws {
-    let scratch = try Scratch()
-    let key = try scratch.write(Fixtures.key(.secp256k1).keyPEM, to: "key.pem")
-    let compressed = scratch.path + "/compressed.pem"
-    _ = try scratch.run(
+    let folder = TemporaryFolder()
+    let key = try folder.write("key.pem", Fixtures.key(.secp256k1).keyPEM)
+    let compressed = folder.path + "/compressed.pem"
+    _ = try folder.run(
       "openssl", ["ec", "-in", key, "-conv_form", "compressed", "-out", compressed])
-    let pem = try scratch.run(
+    let pem = try folder.run(
       "openssl", ["req", "-x509", "-new", "-key", compressed, "-subj", "/CN=x", "-days", "2"])
     let certificate = try #require(
       try Certificate.certificates(pem: [UInt8](pem.output.utf8)).first)
@@ -159,10 +159,10 @@ internal import XMLSecurity
   }
 
   @Test func weakRSA() throws {
-    let scratch = try Scratch()
-    let pem = try scratch.run("openssl", ["genrsa", "1024"]).output
-    let key = try scratch.write(pem, to: "key.pem")
-    let modulus = try scratch.run("openssl", ["rsa", "-in", key, "-modulus", "-noout"]).output
+    let folder = TemporaryFolder()
+    let pem = try folder.run("openssl", ["genrsa", "1024"]).output
+    let key = try folder.write("key.pem", pem)
+    let modulus = try folder.run("openssl", ["rsa", "-in", key, "-modulus", "-noout"]).output
     let hex = modulus.split(separator: "=").last?.prefix { $0.isHexDigit } ?? ""
     let bytes = stride(from: 0, to: hex.count, by: 2).compactMap { offset in
       UInt8(hex.dropFirst(offset).prefix(2), radix: 16)

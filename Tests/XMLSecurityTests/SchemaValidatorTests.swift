@@ -1,4 +1,5 @@
 internal import Foundation
+internal import TestSupport
 internal import Testing
 internal import XMLSecurity
 
@@ -24,13 +25,13 @@ internal import XMLSecurity
   }
 
   @Test func verdicts() throws {
-    let scratch = try Scratch()
-    _ = try scratch.write(Self.main, to: "2020/03/tokenscript.xsd")
-    _ = try scratch.write(Self.other, to: "2020/03/other.xsd")
-    _ = try scratch.write(Self.main, to: "2019/05/tokenscript/tokenscript.xsd")
-    _ = try scratch.write(Self.other, to: "2019/05/tokenscript/other.xsd")
-    _ = try scratch.write(Self.main, to: "drafts/tokenscript.xsd")
-    let validator = try SchemaValidator(folder: scratch.path)
+    let folder = TemporaryFolder()
+    try folder.write("2020/03/tokenscript.xsd", Self.main)
+    try folder.write("2020/03/other.xsd", Self.other)
+    try folder.write("2019/05/tokenscript/tokenscript.xsd", Self.main)
+    try folder.write("2019/05/tokenscript/other.xsd", Self.other)
+    try folder.write("drafts/tokenscript.xsd", Self.main)
+    let validator = try SchemaValidator(folder: folder.path)
     #expect(validator.versions == ["2019/05", "2020/03"])
     #expect(validator.problems.isEmpty)
     for version in validator.versions {
@@ -49,13 +50,13 @@ internal import XMLSecurity
 
   /// The schema locations in a document are not followed.
   @Test func schemaLocation() throws {
-    let scratch = try Scratch()
-    _ = try scratch.write(Self.main, to: "2020/03/tokenscript.xsd")
-    _ = try scratch.write(Self.other, to: "2020/03/other.xsd")
-    let validator = try SchemaValidator(folder: scratch.path)
+    let folder = TemporaryFolder()
+    try folder.write("2020/03/tokenscript.xsd", Self.main)
+    try folder.write("2020/03/other.xsd", Self.other)
+    let validator = try SchemaValidator(folder: folder.path)
     let location = """
        xmlns:xsi='http://www.w3.org/2001/XMLSchema-instance' \
-      xsi:schemaLocation='urn:t \(scratch.path)/none.xsd urn:x http://127.0.0.1:1/x.xsd'
+      xsi:schemaLocation='urn:t \(folder.path)/none.xsd urn:x http://127.0.0.1:1/x.xsd'
       """
     let good = try document("<count>1</count>", attributes: location)
     #expect(validator.validate(good, version: "2020/03") == .valid)
@@ -66,39 +67,39 @@ internal import XMLSecurity
     "/etc/passwd", "../../outside.xsd", "file:///outside.xsd", "..", "", "missing.xsd",
   ])
   func importsFromElsewhere(location: String) throws {
-    let scratch = try Scratch()
-    _ = try scratch.write(Self.other, to: "outside.xsd")
-    _ = try scratch.write(
-      Self.main.replacing("http://127.0.0.1:1/some/where/other.xsd", by: location),
-      to: "2020/03/tokenscript.xsd")
-    let validator = try SchemaValidator(folder: scratch.path)
+    let folder = TemporaryFolder()
+    try folder.write("outside.xsd", Self.other)
+    try folder.write(
+      "2020/03/tokenscript.xsd",
+      Self.main.replacing("http://127.0.0.1:1/some/where/other.xsd", by: location))
+    let validator = try SchemaValidator(folder: folder.path)
     #expect(validator.versions.isEmpty)
     #expect(validator.problems.count == 1)
   }
 
   @Test(arguments: ["", "<schema/>", "not XML", "<a/>"])
   func notASchema(text: String) throws {
-    let scratch = try Scratch()
-    _ = try scratch.write(text, to: "2020/03/tokenscript.xsd")
-    let validator = try SchemaValidator(folder: scratch.path)
+    let folder = TemporaryFolder()
+    try folder.write("2020/03/tokenscript.xsd", text)
+    let validator = try SchemaValidator(folder: folder.path)
     #expect(validator.versions.isEmpty)
     #expect(validator.problems.count == 1)
   }
 
   @Test func folders() throws {
     #expect(throws: SchemaError.self) { try SchemaValidator(folder: "/nowhere/at/all") }
-    let scratch = try Scratch()
-    #expect(try SchemaValidator(folder: scratch.path).versions.isEmpty)
-    _ = try scratch.write(Self.main, to: "a[b]*/2020/03/tokenscript.xsd")
-    _ = try scratch.write(Self.other, to: "a[b]*/2020/03/other.xsd")
-    #expect(try SchemaValidator(folder: scratch.path + "/a[b]*/").versions == ["2020/03"])
+    let folder = TemporaryFolder()
+    #expect(try SchemaValidator(folder: folder.path).versions.isEmpty)
+    try folder.write("a[b]*/2020/03/tokenscript.xsd", Self.main)
+    try folder.write("a[b]*/2020/03/other.xsd", Self.other)
+    #expect(try SchemaValidator(folder: folder.path + "/a[b]*/").versions == ["2020/03"])
   }
 
   @Test func manyThreads() async throws {
-    let scratch = try Scratch()
-    _ = try scratch.write(Self.main, to: "2020/03/tokenscript.xsd")
-    _ = try scratch.write(Self.other, to: "2020/03/other.xsd")
-    let validator = try SchemaValidator(folder: scratch.path)
+    let folder = TemporaryFolder()
+    try folder.write("2020/03/tokenscript.xsd", Self.main)
+    try folder.write("2020/03/other.xsd", Self.other)
+    let validator = try SchemaValidator(folder: folder.path)
     await withTaskGroup(of: Bool.self) { group in
       for number in 0..<64 {
         group.addTask {

@@ -22,12 +22,12 @@ internal import XMLSecurity
   /// Verifies with xmlsec1, an independent oracle that trusts only the certificate or the bare key.
   @Test(arguments: PublicKey.Kind.allCases, [true, false])
   func xmlsec1Accepts(kind: PublicKey.Kind, withCertificate: Bool) throws {
-    let scratch = try Scratch()
+    let folder = TemporaryFolder()
     let signed = try Fixtures.signed(by: kind, withCertificate: withCertificate)
-    let file = try scratch.write(signed, to: "signed.xml")
-    let certificate = try scratch.write(Fixtures.key(kind).certificatePEM, to: "certificate.pem")
-    let key = try scratch.run("openssl", ["x509", "-in", certificate, "-pubkey", "-noout"])
-    let publicKey = try scratch.write(key.output, to: "public.pem")
+    let file = try folder.write("signed.xml", signed)
+    let certificate = try folder.write("certificate.pem", Fixtures.key(kind).certificatePEM)
+    let key = try folder.run("openssl", ["x509", "-in", certificate, "-pubkey", "-noout"])
+    let publicKey = try folder.write("public.pem", key.output)
     let keyOptions =
       withCertificate
       ? ["--enabled-key-data", "x509", "--trusted-pem", certificate]
@@ -38,12 +38,12 @@ internal import XMLSecurity
         "--verification-gmt-time", "2024-01-02 00:00:00",
         "--id-attr:Id", "http://uri.etsi.org/01903/v1.3.2#:SignedProperties",
       ]
-    let result = try scratch.run("xmlsec1", options + [file])
-    #expect(result.status == 0, "\(result.output)")
+    let result = try folder.run("xmlsec1", options + [file])
+    #expect(result.code == 0, "\(result)")
 
-    let changed = try scratch.write(
-      signed.replacing("2024-01-01T00", by: "2024-01-01T01"), to: "changed.xml")
-    #expect(try scratch.run("xmlsec1", options + [changed]).status != 0)
+    let changed = try folder.write(
+      "changed.xml", signed.replacing("2024-01-01T00", by: "2024-01-01T01"))
+    #expect(try folder.run("xmlsec1", options + [changed]).code != 0)
   }
 
   @Test func keepsTheBytes() throws {
@@ -79,13 +79,13 @@ internal import XMLSecurity
   /// xmlsec1 removes only the signature that it verifies, so it accepts the last of several, and the first one if those
   /// behind it are cut out.
   @Test func xmlsec1AcceptsSeveral() throws {
-    let scratch = try Scratch()
+    let folder = TemporaryFolder()
     let first = try Fixtures.signed(by: .p256)
     let second = try Fixtures.signed(first, by: .rsa)
     for (kind, document) in [(PublicKey.Kind.p256, first), (.rsa, second)] {
-      let root = try scratch.write(Fixtures.key(kind).certificatePEM, to: "\(kind).pem")
-      let file = try scratch.write(document, to: "\(kind).xml")
-      let result = try scratch.run(
+      let root = try folder.write("\(kind).pem", Fixtures.key(kind).certificatePEM)
+      let file = try folder.write("\(kind).xml", document)
+      let result = try folder.run(
         "xmlsec1",
         [
           "--verify", "--enabled-key-data", "x509", "--trusted-pem", root,
@@ -93,7 +93,7 @@ internal import XMLSecurity
           "--id-attr:Id", "http://uri.etsi.org/01903/v1.3.2#:SignedProperties",
           "--node-xpath", "/*/*[local-name()='Signature'][last()]", file,
         ])
-      #expect(result.status == 0, "\(result.output)")
+      #expect(result.code == 0, "\(result)")
     }
   }
 
@@ -110,14 +110,14 @@ internal import XMLSecurity
   }
 
   @Test func opensslReadsDevelopmentKey() throws {
-    let scratch = try Scratch()
+    let folder = TemporaryFolder()
     let key = try Fixtures.key(.secp256k1)
-    let paths = (key: scratch.path + "/key.pem", certificate: scratch.path + "/certificate.pem")
+    let paths = (key: folder.path + "/key.pem", certificate: folder.path + "/certificate.pem")
     try Data(key.keyPEM).write(to: URL(filePath: paths.key))
     try Data(key.certificatePEM).write(to: URL(filePath: paths.certificate))
-    let text = try scratch.run("openssl", ["x509", "-in", paths.certificate, "-noout", "-text"])
+    let text = try folder.run("openssl", ["x509", "-in", paths.certificate, "-noout", "-text"])
     #expect(text.output.contains("CN = *.secp256k1.example"))
-    let keyText = try scratch.run("openssl", ["pkey", "-in", paths.key, "-noout", "-text"])
+    let keyText = try folder.run("openssl", ["pkey", "-in", paths.key, "-noout", "-text"])
     #expect(keyText.output.contains("secp256k1"))
   }
 
@@ -132,7 +132,7 @@ internal import XMLSecurity
     ["genpkey", "-algorithm", "RSA", "-aes128", "-pass", "pass:secret"],
   ])
   func refusesKindsOfKey(command: [String]) throws {
-    let pem = try Scratch().run("openssl", command).output
+    let pem = try TemporaryFolder().run("openssl", command).output
     #expect(pem.contains("PRIVATE KEY"))
     #expect(throws: SigningError.self) { try PrivateKey(pem: [UInt8](pem.utf8)) }
   }

@@ -7,19 +7,18 @@ internal import XMLSecurity
 @Suite(.ownThreads) struct TrustStoreTests {
   /// A root, an intermediate and a leaf that the openssl command made.
   private struct Chain {
-    let scratch: Scratch
+    let folder: TemporaryFolder
     let root, intermediate, leaf: Certificate
 
     init() throws {
-      let scratch = try Scratch()
-      self.scratch = scratch
-      _ = try scratch.write(
-        "basicConstraints=critical,CA:TRUE\nsubjectKeyIdentifier=hash\n", to: "ca.ext")
-      _ = try scratch.write("subjectAltName=DNS:aw.app\n", to: "leaf.ext")
+      let folder = TemporaryFolder()
+      self.folder = folder
+      try folder.write("ca.ext", "basicConstraints=critical,CA:TRUE\nsubjectKeyIdentifier=hash\n")
+      try folder.write("leaf.ext", "subjectAltName=DNS:aw.app\n")
       func certificate(
         _ name: String, subject: String, issuer: String?, extensions: String
       ) throws -> Certificate {
-        let request = try scratch.run(
+        let request = try folder.run(
           "openssl",
           [
             "req", "-utf8", "-new", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
@@ -30,14 +29,14 @@ internal import XMLSecurity
         let signer =
           issuer.map { ["-CA", "\($0).pem", "-CAkey", "\($0).key", "-CAcreateserial"] }
           ?? ["-signkey", "\(name).key"]
-        let made = try scratch.run(
+        let made = try folder.run(
           "openssl",
           [
             "x509", "-req", "-in", "\(name).csr", "-days", "30", "-extfile", extensions,
             "-out", "\(name).pem",
           ] + signer)
-        guard request.status == 0, made.status == 0 else { throw FixtureError() }
-        let pem = try Data(contentsOf: URL(filePath: scratch.path + "/\(name).pem"))
+        guard request.code == 0, made.code == 0 else { throw FixtureError() }
+        let pem = try Data(contentsOf: URL(filePath: folder.path + "/\(name).pem"))
         guard let certificate = try Certificate.certificates(pem: [UInt8](pem)).first else {
           throw FixtureError()
         }
@@ -53,7 +52,7 @@ internal import XMLSecurity
     }
 
     func store(_ name: String) throws -> TrustStore {
-      try TrustStore(rootsFile: scratch.path + "/\(name).pem")
+      try TrustStore(rootsFile: folder.path + "/\(name).pem")
     }
   }
 
@@ -104,11 +103,11 @@ internal import XMLSecurity
 
   /// A chain that has expired since the signing time is trusted.
   @Test func expired() throws {
-    let scratch = try Scratch()
+    let folder = TemporaryFolder()
     let key = try DevelopmentKey(
       .p256, commonName: "old", notBefore: Timestamp(seconds: 1_577_836_800), days: 30)
     let certificate = try #require(try Certificate.certificates(pem: key.certificatePEM).first)
-    let store = try TrustStore(rootsFile: try scratch.write(key.certificatePEM, to: "roots.pem"))
+    let store = try TrustStore(rootsFile: try folder.write("roots.pem", key.certificatePEM))
     #expect(
       store.check(certificate, others: [], at: Timestamp(seconds: 1_577_836_800 + 86_400))
         == .trusted)
@@ -117,8 +116,8 @@ internal import XMLSecurity
   }
 
   @Test func signatures() throws {
-    let scratch = try Scratch()
-    let roots = try scratch.write(Fixtures.key(.rsa).certificatePEM, to: "roots.pem")
+    let folder = TemporaryFolder()
+    let roots = try folder.write("roots.pem", Fixtures.key(.rsa).certificatePEM)
     let store = try TrustStore(rootsFile: roots)
     let certified = try #require(try verify(Fixtures.signed(by: .rsa)).first)
     #expect(store.check(certified, at: certified.signingTime) == .trusted)
@@ -127,11 +126,11 @@ internal import XMLSecurity
   }
 
   @Test func unreadableRoots() throws {
-    let scratch = try Scratch()
+    let folder = TemporaryFolder()
     #expect(throws: CertificateError.self) {
-      try TrustStore(rootsFile: scratch.path + "/missing.pem")
+      try TrustStore(rootsFile: folder.path + "/missing.pem")
     }
-    let empty = try scratch.write("nothing\n", to: "empty.pem")
+    let empty = try folder.write("empty.pem", "nothing\n")
     #expect(throws: CertificateError.self) { try TrustStore(rootsFile: empty) }
   }
 }

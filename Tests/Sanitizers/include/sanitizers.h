@@ -1,4 +1,3 @@
 #pragma once
-/* What a sanitizer's runtime asks for as it starts: the reports to leave out, a line each. */
+/* The reports that the thread sanitizer leaves out, a line each; its runtime calls this as it starts. */
 const char *__tsan_default_suppressions(void);
-const char *__asan_default_suppressions(void);

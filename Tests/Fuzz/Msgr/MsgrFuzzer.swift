@@ -1,0 +1,51 @@
+internal import Fuzzing
+internal import HTTPProtocol
+internal import MsgrMessages
+
+/// Reads the fields of a request whose body or header is these bytes, by every rule that fields have: each field is taken or
+/// refused by name, and a taken one keeps its rules.
+///
+/// The first byte chooses the way the fields come: JSON or a form, whichever the body looks like, or the header.
+@main enum MsgrFuzzer: Fuzzer {
+  static func test(_ bytes: [UInt8]) {
+    guard let way = bytes.first, let request = request(Array(bytes.dropFirst()), way) else {
+      return
+    }
+    if let members = JSONObjectReader.members(of: request.body) {
+      // Blanks around an object change nothing, and a second one behind it makes it none.
+      precondition(JSONObjectReader.members(of: [0x20] + request.body + [0x0a]) == members)
+      precondition(JSONObjectReader.members(of: request.body + request.body) == nil)
+    }
+    guard let fields = try? FieldValues(request) else { return }
+    for field in FieldID.allCases {
+      guard let text = try? fields.text(field) else { continue }
+      precondition(fields.has(field))
+      if let name = try? UserName(text, in: field) {
+        precondition((1...UserName.longest).contains(name.text.utf8.count))
+        // NFC is the same when it is made again.
+        precondition((try? UserName(name.text, in: field)) == name)
+      }
+      if let id = try? MessageID(text, in: field), id.rawValue < Int64.max {
+        precondition(id.text == text)
+      }
+      if let device = try? DeviceID(text) { precondition(!device.text.isEmpty) }
+      if let message = try? MessageText(text) { _ = message.text.asJSON }
+    }
+    _ = try? fields.password(acceptsMisspelling: true)
+  }
+}
+
+private func request(_ bytes: [UInt8], _ way: UInt8) -> Request? {
+  var fields: [(name: [UInt8], value: [UInt8])] = []
+  if way & 3 == 0 {
+    for line in bytes.split(separator: 0x0a, maxSplits: 20) {
+      let parts = line.split(separator: 0x3a, maxSplits: 1, omittingEmptySubsequences: false)
+      fields.append((Array(parts[0]), parts.count == 2 ? Array(parts[1]) : []))
+    }
+  }
+  let head = try? RequestHead(
+    method: .post, path: Array("/message".utf8), authority: Array("h".utf8), fields: fields)
+  return head.map {
+    Request(head: $0, body: way & 3 == 0 ? [] : bytes, origin: RequestOrigin(peer: ""))
+  }
+}
