@@ -97,7 +97,7 @@ internal import Testing
     let reader = ConfigurationReader(document)
     #expect(document.file == file.path)
     #expect(reader.section("s").string("a", default: "") == "x")
-    #expect(reader.dataFolder == "/tmp/var")
+    #expect(reader.dataFolder == file.path.dropLast("file".count) + "var")
     #expect(problems(reader) == "")
   }
 

@@ -245,15 +245,16 @@ internal import Testing
   }
 
   @Test func filesAreTheOwnersAlone() async throws {
-    let store = try await folder.open()
+    let database = folder.path + "/new/data/test.sqlite3"
+    let store = try await Store.open(.file(database), migrations: notes)
     try await store.write { try add("a", $0) }
     func mode(_ path: String) throws -> Int? {
       try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
     }
     for suffix in ["", "-wal", "-shm"] {
-      #expect(try mode(folder.database + suffix) == 0o600)
+      #expect(try mode(database + suffix) == 0o600)
     }
-    #expect(try mode(folder.path) == 0o700)
+    for path in ["/new", "/new/data"] { #expect(try mode(folder.path + path) == 0o700) }
     await store.close()
   }
 
