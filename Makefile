@@ -139,8 +139,13 @@ faults: build test-deps ## end the server amid writes FAULT_ROUNDS (10) times; n
 FUZZ := .build/fuzz
 FUZZ_SECONDS ?= 60
 FUZZERS := $(patsubst %Fuzzer.swift,%,$(notdir $(wildcard Tests/Fuzz/*/*Fuzzer.swift)))
-FUZZ_BUILD := swift build -c release --scratch-path .build-fuzz --sanitize fuzzer --sanitize address \
-  -Xswiftc -DFUZZING -Xswiftc -enable-testing
+# libFuzzer without its `main`, which each fuzzer has, from the compiler's own folder.
+FUZZ_LIBRARY = $(firstword $(wildcard $(dir $(realpath $(shell command -v swiftc)))../lib/clang/*/lib/linux/libclang_rt.fuzzer_no_main-$(shell uname -m).a))
+FUZZ_BUILD = swift build -c release --scratch-path .build-fuzz --sanitize address \
+  -Xswiftc -DFUZZING -Xswiftc -enable-testing -Xswiftc -use-ld=lld \
+  -Xswiftc -sanitize-coverage=edge,indirect-calls,trace-cmp,8bit-counters \
+  -Xcc -fsanitize=fuzzer-no-link -Xcxx -fsanitize=fuzzer-no-link \
+  -Xlinker $(FUZZ_LIBRARY) -Xlinker -lstdc++ -Xlinker -lm
 
 fuzz: $(addprefix fuzz-,$(FUZZERS)) ## fuzz the parsers, FUZZ_SECONDS (60) each
 	@echo "awd: no findings"
