@@ -286,7 +286,8 @@ for target in package.targets where target.type != .system && !inC.contains(targ
 }
 
 // The engine's state is touched by one thread, in short accesses; debug builds and all tests check that none overlap.
-// Checking again in a release build costs a tenth of the work on a request.
+// Checking again in a release build costs a tenth of the server's own work: a conditional GET of the probe server takes
+// 3.7 µs of user time with the checks and 3.3 µs without (medians of 20 runs of wrk with 32 connections).
 for target in package.targets where ["HTTPServer", "Transport"].contains(target.name) {
   target.swiftSettings?.append(
     .unsafeFlags(["-enforce-exclusivity=unchecked"], .when(configuration: .release)))
