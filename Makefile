@@ -139,11 +139,12 @@ faults: build test-deps ## end the server amid writes FAULT_ROUNDS (10) times; n
 FUZZ := .build/fuzz
 FUZZ_SECONDS ?= 60
 FUZZERS := $(patsubst %Fuzzer.swift,%,$(notdir $(wildcard Tests/Fuzz/*/*Fuzzer.swift)))
-# libFuzzer without its `main`, which each fuzzer has, from the compiler's own folder.
+# libFuzzer without its `main`, which each fuzzer has, from the compiler's own folder. The frontend alone is told to instrument
+# for it: told to the driver too, it would link the `main`.
 FUZZ_LIBRARY = $(firstword $(wildcard $(dir $(realpath $(shell command -v swiftc)))../lib/clang/*/lib/linux/libclang_rt.fuzzer_no_main-$(shell uname -m).a))
 FUZZ_BUILD = swift build -c release --scratch-path .build-fuzz --sanitize address \
   -Xswiftc -DFUZZING -Xswiftc -enable-testing -Xswiftc -use-ld=lld \
-  -Xswiftc -sanitize-coverage=edge,indirect-calls,trace-cmp,8bit-counters \
+  -Xswiftc -Xfrontend -Xswiftc -sanitize=address,fuzzer \
   -Xcc -fsanitize=fuzzer-no-link -Xcxx -fsanitize=fuzzer-no-link \
   -Xlinker $(FUZZ_LIBRARY) -Xlinker -lstdc++ -Xlinker -lm
 
