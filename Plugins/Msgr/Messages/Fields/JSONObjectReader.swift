@@ -18,11 +18,6 @@ package struct JSONObjectReader {
   package struct Member: Equatable {
     package let name: String
     package let value: Value
-
-    package init(name: String, value: Value) {
-      self.name = name
-      self.value = value
-    }
   }
 
   /// The greatest depth of nested values.
@@ -43,7 +38,7 @@ package struct JSONObjectReader {
       return nil
     }
     var reader = JSONObjectReader(bytes: bytes)
-    return try? reader.readObject()
+    return try? reader.readWhole()
   }
 
   private init(bytes: [UInt8]) { self.bytes = bytes }
@@ -59,7 +54,7 @@ package struct JSONObjectReader {
   }
 
   private mutating func take(_ expected: Unicode.Scalar) throws(Malformed) {
-    guard try take() == UInt8(ascii: expected) else { throw Malformed() }
+    guard takes(expected) else { throw Malformed() }
   }
 
   private mutating func takes(_ wanted: Unicode.Scalar) -> Bool {
@@ -76,17 +71,26 @@ package struct JSONObjectReader {
 
   // MARK: - Values
 
-  private mutating func readObject() throws(Malformed) -> [Member] {
-    var members: [Member] = []
+  private mutating func readWhole() throws(Malformed) -> [Member] {
     skipBlanks()
     try take("{")
-    try readList(until: "}") { reader throws(Malformed) in
-      // A name with half a character is none that is known.
-      let name = try reader.readName() ?? "\u{fffd}"
-      members.append(Member(name: name, value: try reader.readValue(depth: 1)))
-    }
+    let members = try readObject(depth: 1)
     skipBlanks()
     guard next == nil else { throw Malformed() }
+    return members
+  }
+
+  /// Reads an object after its opening bracket.
+  private mutating func readObject(depth: Int) throws(Malformed) -> [Member] {
+    var members: [Member] = []
+    try readList(until: "}") { reader throws(Malformed) in
+      // A name with half a character is none that is known.
+      let name = try reader.readString() ?? "\u{fffd}"
+      reader.skipBlanks()
+      try reader.take(":")
+      reader.skipBlanks()
+      members.append(Member(name: name, value: try reader.readValue(depth: depth)))
+    }
     return members
   }
 
@@ -105,33 +109,23 @@ package struct JSONObjectReader {
     try take(end)
   }
 
-  private mutating func readName() throws(Malformed) -> String? {
-    let name = try readString()
-    skipBlanks()
-    try take(":")
-    skipBlanks()
-    return name
-  }
-
   private mutating func readValue(depth: Int) throws(Malformed) -> Value {
     guard depth < Self.deepest else { throw Malformed() }
-    switch next {
-    case UInt8(ascii: "\""): return try readString().map { .text($0) } ?? .other
-    case UInt8(ascii: "{"):
-      index += 1
-      try readList(until: "}") { reader throws(Malformed) in
-        _ = try reader.readName()
-        _ = try reader.readValue(depth: depth + 1)
-      }
-    case UInt8(ascii: "["):
-      index += 1
+    if next == UInt8(ascii: "\"") { return try readString().map { .text($0) } ?? .other }
+    if takes("{") {
+      _ = try readObject(depth: depth + 1)
+    } else if takes("[") {
       try readList(until: "]") { reader throws(Malformed) in
         _ = try reader.readValue(depth: depth + 1)
       }
-    case UInt8(ascii: "t"): try skip("true")
-    case UInt8(ascii: "f"): try skip("false")
-    case UInt8(ascii: "n"): try skip("null")
-    default: return try readNumber()
+    } else if takes("t") {
+      try skip("rue")
+    } else if takes("f") {
+      try skip("alse")
+    } else if takes("n") {
+      try skip("ull")
+    } else {
+      return try readNumber()
     }
     return .other
   }
@@ -175,45 +169,31 @@ package struct JSONObjectReader {
         index += 1
       }
       text += bytes[start..<index]
-      switch try take() {
-      case UInt8(ascii: "\""): return isText ? String(decoding: text, as: UTF8.self) : nil
-      case UInt8(ascii: "\\"):
-        guard let scalar = try readEscape(), let encoded = UTF8.encode(scalar) else {
-          isText = false
-          continue
-        }
-        text.append(contentsOf: encoded)
-      default: throw Malformed()
+      if takes("\"") { return isText ? String(decoding: text, as: UTF8.self) : nil }
+      // Both halves of a pair are escapes, one right after the other.
+      var units: [UInt16] = []
+      try take("\\")
+      repeat { units.append(try readEscape()) } while takes("\\")
+      if let escaped = String(validating: units, as: UTF16.self) {
+        text += escaped.utf8
+      } else {
+        isText = false
       }
     }
   }
 
-  /// Reads an escape after its backslash; half of a surrogate pair gives nil.
-  private mutating func readEscape() throws(Malformed) -> Unicode.Scalar? {
+  /// Reads an escape after its backslash.
+  ///
+  /// - Returns: a code unit of UTF-16.
+  private mutating func readEscape() throws(Malformed) -> UInt16 {
     switch try take() {
-    case UInt8(ascii: "\""): return "\""
-    case UInt8(ascii: "\\"): return "\\"
-    case UInt8(ascii: "/"): return "/"
-    case UInt8(ascii: "b"): return "\u{8}"
-    case UInt8(ascii: "f"): return "\u{c}"
-    case UInt8(ascii: "n"): return "\n"
-    case UInt8(ascii: "r"): return "\r"
-    case UInt8(ascii: "t"): return "\t"
-    case UInt8(ascii: "u"):
-      let unit = try readCodeUnit()
-      guard UTF16.isLeadSurrogate(unit) else { return Unicode.Scalar(unit) }
-      let position = index
-      guard takes("\\"), takes("u") else {
-        index = position
-        return nil
-      }
-      let trail = try readCodeUnit()
-      guard UTF16.isTrailSurrogate(trail) else {
-        index = position
-        return nil
-      }
-      return Unicode.Scalar(
-        0x10000 + (UInt32(unit & 0x3ff) << 10 | UInt32(trail & 0x3ff)))
+    case let byte where #""\/"#.utf8.contains(byte): UInt16(byte)
+    case UInt8(ascii: "b"): 0x08
+    case UInt8(ascii: "f"): 0x0c
+    case UInt8(ascii: "n"): 0x0a
+    case UInt8(ascii: "r"): 0x0d
+    case UInt8(ascii: "t"): 0x09
+    case UInt8(ascii: "u"): try readCodeUnit()
     default: throw Malformed()
     }
   }
