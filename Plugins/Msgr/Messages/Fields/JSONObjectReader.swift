@@ -169,31 +169,45 @@ package struct JSONObjectReader {
         index += 1
       }
       text += bytes[start..<index]
-      if takes("\"") { return isText ? String(decoding: text, as: UTF8.self) : nil }
-      // Both halves of a pair are escapes, one right after the other.
-      var units: [UInt16] = []
-      try take("\\")
-      repeat { units.append(try readEscape()) } while takes("\\")
-      if let escaped = String(validating: units, as: UTF16.self) {
-        text += escaped.utf8
-      } else {
-        isText = false
+      switch try take() {
+      case UInt8(ascii: "\""): return isText ? String(decoding: text, as: UTF8.self) : nil
+      case UInt8(ascii: "\\"):
+        guard let scalar = try readEscape(), let encoded = UTF8.encode(scalar) else {
+          isText = false
+          continue
+        }
+        text.append(contentsOf: encoded)
+      default: throw Malformed()
       }
     }
   }
 
-  /// Reads an escape after its backslash.
-  ///
-  /// - Returns: a code unit of UTF-16.
-  private mutating func readEscape() throws(Malformed) -> UInt16 {
+  /// Reads an escape after its backslash; half of a surrogate pair gives nil.
+  private mutating func readEscape() throws(Malformed) -> Unicode.Scalar? {
     switch try take() {
-    case let byte where #""\/"#.utf8.contains(byte): UInt16(byte)
-    case UInt8(ascii: "b"): 0x08
-    case UInt8(ascii: "f"): 0x0c
-    case UInt8(ascii: "n"): 0x0a
-    case UInt8(ascii: "r"): 0x0d
-    case UInt8(ascii: "t"): 0x09
-    case UInt8(ascii: "u"): try readCodeUnit()
+    case UInt8(ascii: "\""): return "\""
+    case UInt8(ascii: "\\"): return "\\"
+    case UInt8(ascii: "/"): return "/"
+    case UInt8(ascii: "b"): return "\u{8}"
+    case UInt8(ascii: "f"): return "\u{c}"
+    case UInt8(ascii: "n"): return "\n"
+    case UInt8(ascii: "r"): return "\r"
+    case UInt8(ascii: "t"): return "\t"
+    case UInt8(ascii: "u"):
+      let unit = try readCodeUnit()
+      guard UTF16.isLeadSurrogate(unit) else { return Unicode.Scalar(unit) }
+      let position = index
+      guard takes("\\"), takes("u") else {
+        index = position
+        return nil
+      }
+      let trail = try readCodeUnit()
+      guard UTF16.isTrailSurrogate(trail) else {
+        index = position
+        return nil
+      }
+      return Unicode.Scalar(
+        0x10000 + (UInt32(unit & 0x3ff) << 10 | UInt32(trail & 0x3ff)))
     default: throw Malformed()
     }
   }
