@@ -92,7 +92,7 @@ let plugins: [Target] = [
     ],
     path: "Plugins/Msgr", exclude: ["Messages"],
     resources: [.embedInCode("openapi.json")]),
-  // The values, fields and state machines of Msgr, without I/O.
+  // Reads the fields and values of Msgr; apart from the service so that it can be fuzzed.
   .target(
     name: "MsgrMessages", dependencies: ["HTTPProtocol", "Text", "Time"],
     path: "Plugins/Msgr/Messages"),

@@ -1,4 +1,5 @@
 internal import FoundationEssentials
+internal import MsgrMessages
 
 /// The JSON that the service writes.
 enum JSONText {
@@ -8,4 +9,9 @@ enum JSONText {
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
     return Array(try encoder.encode(value))
   }
+}
+
+extension MessageID {
+  /// The response to a message that was sent: the most frequent one, which needs no encoder.
+  var json: [UInt8] { Array(#"{"Id":"\#(text)"}"#.utf8) }
 }

@@ -146,7 +146,7 @@ final class MessageService: Sendable {
   /// Returns the messages after a position.
   func inbox(of credentials: Credentials, since position: MessageID) async throws -> [Message] {
     try await authenticator.perform(as: credentials) { caller in
-      try await store.inbox(of: caller, since: position).messages
+      try await store.inbox(of: caller, since: position)
     }
   }
 

@@ -20,10 +20,7 @@ struct MsgrConfiguration: Sendable {
   /// The interval of pings on streams.
   var streamPing = Duration.seconds(30)
   /// The push service.
-  var push = PushConfiguration()
-
-  /// Makes the defaults.
-  init() {}
+  let push: PushConfiguration
 
   /// Reads the section, and records what is wrong with it.
   init(_ section: ConfigurationSection) {

@@ -57,13 +57,12 @@ struct MsgrRoutes: Sendable {
         return Done()
       }
     }
-    // The most frequent request, whose response needs no encoder.
     postJSON("/message", on: &router) { call in
       let credentials = try call.credentials(name: .userFrom)
       let fields = call.fields
       let id = try await service.send(
         try fields.message(), to: try fields.name(.userTo), by: credentials)
-      return Array(#"{"Id":"\#(id.text)"}"#.utf8)
+      return id.json
     }
     post("/inbox", on: &router) { call in
       try await service.inbox(of: try call.credentials(), since: try call.fields.since())
@@ -85,20 +84,14 @@ struct MsgrRoutes: Sendable {
   ) {
     router.post(path) { request, _ in
       do {
-        return Self.response(.ok, try await act(try Call(request)))
-      } catch let error as FieldError {
-        return Self.response(.badRequest, try JSONText.of(FaultBody(error)))
-      } catch let refusal as RequestRefusal {
-        throw refusal.httpError
+        var response = Response(.ok, body: .array(try await act(try Call(request))))
+        response.fields.append(.contentType, "application/json")
+        response.fields.append(.cacheControl, Self.noStore)
+        return response
+      } catch {
+        throw HTTPError(refusing: error) ?? error
       }
     }
-  }
-
-  private static func response(_ status: Status, _ json: [UInt8]) -> Response {
-    var response = Response(status, body: .array(json))
-    response.fields.append(.contentType, "application/json")
-    response.fields.append(.cacheControl, noStore)
-    return response
   }
 
   // MARK: - The stream
@@ -108,22 +101,17 @@ struct MsgrRoutes: Sendable {
       guard let field = request.head.first(.authorization),
         let hash = BearerToken.hash(inAuthorization: field)
       else { throw RequestRefusal.forbidden }
-      let (token, start) = try await service.beginStream(
-        hash, since: try Self.position(request))
+      let (token, start) = try await service.beginStream(hash, since: try Self.position(request))
       var acceptance = WebSocketAcceptance { [service] session in
-        MessageStream(session, service, token, after: start, lowWaterMark: 64 << 10)
+        MessageStream(session, service, token, after: start)
       }
       acceptance.maximumMessage = Self.messageLimit
-      acceptance.lowWaterMark = 64 << 10
+      acceptance.lowWaterMark = MessageStream.lowWaterMark
       acceptance.highWaterMark = 2 << 20
       acceptance.pingInterval = streamPing
       return acceptance
-    } catch let error as FieldError {
-      var response = HTTPError(.badRequest, error.sentence)
-      response.members["field"] = error.field?.rawValue
-      throw response
-    } catch let refusal as RequestRefusal {
-      throw refusal.httpError
+    } catch {
+      throw HTTPError(refusing: error) ?? error
     }
   }
 
@@ -174,14 +162,3 @@ private struct Call: Sendable {
 
 /// The body of a response that says no more than its status.
 private struct Done: Encodable {}
-
-/// The body of a response to a request with a fault.
-private struct FaultBody: Encodable {
-  let error: String
-  let field: String?
-
-  init(_ fault: FieldError) {
-    error = fault.sentence
-    field = fault.field?.rawValue
-  }
-}

@@ -23,8 +23,7 @@ public struct MsgrService: Service {
   private static let tidyInterval = Duration.seconds(60)
 
   let service: MessageService
-  private let configuration: MsgrConfiguration
-  private let description: ServiceDescription
+  private let routes: MsgrRoutes
 
   /// Reads every key of `[msgr]`, and so records what is wrong with it.
   public static func validate(_ configuration: ConfigurationSection) {
@@ -40,22 +39,21 @@ public struct MsgrService: Service {
   public static func check(
     _ configuration: ConfigurationSection, isExposed: Bool
   ) async -> [ContentFinding] {
-    let push = MsgrConfiguration(configuration).push
-    return MsgrCheck(push, isExposed: isExposed, now: .now()).findings
+    MsgrConfiguration(configuration).push.findings(isExposed: isExposed, at: .now())
   }
 
   /// Makes the service.
   public init(_ context: ServiceContext) async throws {
-    configuration = MsgrConfiguration(context.configuration)
+    let configuration = MsgrConfiguration(context.configuration)
     service = try MessageService(context, configuration)
-    description = ServiceDescription(clock: context.clock)
+    routes = MsgrRoutes(
+      service: service, streamPing: configuration.streamPing,
+      description: ServiceDescription(clock: context.clock))
   }
 
   /// Registers its requests, whose responses are JSON.
   public func register(on router: inout Router) {
-    MsgrRoutes(
-      service: service, streamPing: configuration.streamPing, description: description
-    ).register(on: &router)
+    routes.register(on: &router)
     service.outbox.register(on: &router)
   }
 

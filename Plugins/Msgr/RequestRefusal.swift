@@ -1,4 +1,5 @@
 internal import HTTPProtocol
+internal import MsgrMessages
 internal import ServiceKit
 
 /// The reason why a request is not done.
@@ -13,16 +14,20 @@ enum RequestRefusal: Error, Hashable, Sendable {
   case tooLong
 }
 
-extension RequestRefusal {
-  /// The refusal as an HTTP response.
-  var httpError: HTTPError {
-    switch self {
-    case .forbidden: HTTPError(.forbidden)
-    case .tooMany(let seconds): HTTPError(.tooManyRequests, retryAfter: seconds)
-    case .busy:
-      HTTPError(.serviceUnavailable, "too many passwords wait to be checked", retryAfter: 1)
-    case .tooLong:
-      HTTPError(.contentTooLarge, "the message does not fit into a push of 4,096 bytes")
+extension HTTPError {
+  /// Makes the response to a request that is refused or has a faulty field, or returns nil for any other error.
+  init?(refusing error: any Error) {
+    switch error {
+    case let fault as FieldError:
+      self.init(.badRequest, fault.sentence)
+      members["field"] = fault.field?.rawValue
+    case RequestRefusal.forbidden: self.init(.forbidden)
+    case RequestRefusal.tooMany(let seconds): self.init(.tooManyRequests, retryAfter: seconds)
+    case RequestRefusal.busy:
+      self.init(.serviceUnavailable, "too many passwords wait to be checked", retryAfter: 1)
+    case RequestRefusal.tooLong:
+      self.init(.contentTooLarge, "the message does not fit into a push of 4,096 bytes")
+    default: return nil
     }
   }
 }

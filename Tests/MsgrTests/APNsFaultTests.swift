@@ -7,7 +7,7 @@ internal import Time
 struct APNsFaultTests {
   private func fault(_ json: String) -> APNsFault { APNsFault(json: Array(json.utf8)) }
 
-  @Test func `gives Apple's word and moment`() {
+  @Test func givesApplesWordAndMoment() {
     let gone = fault(#"{"reason":"Unregistered","timestamp":1800000000000}"#)
     #expect(gone.reason == "Unregistered")
     #expect(gone.timestamp == Timestamp(seconds: 1_800_000_000))
@@ -20,7 +20,7 @@ struct APNsFaultTests {
     #"{"reason":"two words","timestamp":1.5}"#, #"{"reason":"a\nb","timestamp":null}"#,
     "{\"reason\":\"" + String(repeating: "x", count: 65) + "\"}",
   ])
-  func `takes nothing else`(json: String) {
+  func takesNothingElse(json: String) {
     #expect(fault(json).reason == nil)
     #expect(fault(json).timestamp == nil)
   }

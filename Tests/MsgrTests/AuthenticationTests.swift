@@ -79,8 +79,8 @@ internal import Time
     }
   }
 
-  @Test func whoFindsTheQueueFullComesAgain() {
-    let response = RequestRefusal.busy.httpError
+  @Test func whoFindsTheQueueFullComesAgain() throws {
+    let response = try #require(HTTPError(refusing: RequestRefusal.busy))
     #expect(response.status == .serviceUnavailable)
     #expect(response.fields.first(.retryAfter) == "1")
   }

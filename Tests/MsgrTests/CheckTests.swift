@@ -24,7 +24,7 @@ internal import Time
       parsing: Array("[msgr]\n\(toml)".utf8), file: "\(folder.path)/awd.toml")
     let section = ConfigurationReader(document).section("msgr")
     let now = Timestamp(seconds: Timestamp.now().seconds + after)
-    return MsgrCheck(PushConfiguration(section), isExposed: isExposed, now: now).findings
+    return PushConfiguration(section).findings(isExposed: isExposed, at: now)
   }
 
   /// Returns the findings on APNs with these credentials, without the first one.
@@ -50,19 +50,19 @@ internal import Time
     return copy
   }
 
-  @Test func `the log is for development`() throws {
+  @Test func theLogIsForDevelopment() throws {
     #expect(try check("", isExposed: false).map(\.grade) == [.good])
     #expect(try check("").map(\.grade) == [.doubtful])
   }
 
-  @Test func `the service passes on whether it is exposed`() async throws {
+  @Test func theServicePassesOnWhetherItIsExposed() async throws {
     let document = try ConfigurationDocument(parsing: Array("[msgr]\n".utf8), file: "/awd.toml")
     let section = ConfigurationReader(document).section("msgr")
     #expect(await MsgrService.check(section, isExposed: true).map(\.grade) == [.doubtful])
     #expect(await MsgrService.check(section, isExposed: false).map(\.grade) == [.good])
   }
 
-  @Test func `a token's key is read`() throws {
+  @Test func aTokensKeyIsRead() throws {
     let key = try copy(certificates.tokenKey)
     #expect(try check(key: key) == ["good push key \(key): a key on P-256"])
     let open = try copy(certificates.tokenKey, mode: 0o640)
@@ -86,7 +86,7 @@ internal import Time
     }
   }
 
-  @Test func `a certificate fits its key and is valid`() throws {
+  @Test func aCertificateFitsItsKeyAndIsValid() throws {
     let certificate = certificates.client.certificate
     let key = try copy(certificates.client.key)
     func grades(_ certificate: String, _ key: String, after: Int64 = 0) throws -> [String] {

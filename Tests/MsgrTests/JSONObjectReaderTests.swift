@@ -1,8 +1,7 @@
-internal import MsgrMessages
-internal import Testing
 internal import TestSupport
+internal import Testing
 
-@testable import Msgr
+@testable import MsgrMessages
 
 @Suite struct JSONObjectReaderTests {
   private typealias Member = JSONObjectReader.Member

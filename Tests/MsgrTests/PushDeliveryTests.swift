@@ -64,7 +64,7 @@ internal import Time
   }
 
   @Test(arguments: [true, false])
-  func `pushes with what Apple demands`(usesTokens: Bool) async throws {
+  func pushesWithWhatAppleDemands(usesTokens: Bool) async throws {
     try await fixture.makeUser("bert", PushFixture.device(1))
     try await fixture.send(String(repeating: "é", count: 1800), to: "bert")
     let standIn = try APNsStandIn(usesTokens: usesTokens)
@@ -78,7 +78,7 @@ internal import Time
     #expect(try await fixture.store.hasProven("\(standIn.url) com.example.app"))
   }
 
-  @Test func `many devices at once on one connection, each in order`() async throws {
+  @Test func manyDevicesAtOnceOnOneConnectionEachInOrder() async throws {
     for device in 0..<60 { try await fixture.makeUser("u\(device)", PushFixture.device(device)) }
     for text in ["1", "2", "3"] {
       for device in 0..<60 { try await fixture.send(text, to: "u\(device)") }
@@ -111,7 +111,7 @@ internal import Time
       .respond(503, body: #"{"reason":"Shutdown"}"#, goesAway: true),
       .respond(503, body: "no JSON"), .refuse, .reset, .drop,
     ] as [StandInAnswer])
-  func `is tried again under the same identifier`(answer: StandInAnswer) async throws {
+  func isTriedAgainUnderTheSameIdentifier(answer: StandInAnswer) async throws {
     try await fixture.makeUser("bert", PushFixture.device(1))
     try await fixture.send("1", to: "bert")
     try await fixture.send("2", to: "bert")
@@ -124,7 +124,7 @@ internal import Time
     #expect(ids.last != ids.first)
   }
 
-  @Test func `what is in flight when Apple says goodbye is not sent twice`() async throws {
+  @Test func whatIsInFlightWhenAppleSaysGoodbyeIsNotSentTwice() async throws {
     for device in 0..<20 { try await fixture.makeUser("u\(device)", PushFixture.device(device)) }
     for device in 0..<20 { try await fixture.send(to: "u\(device)") }
     let standIn = try APNsStandIn(
@@ -138,7 +138,7 @@ internal import Time
     #expect(counts.values.count { $0 == 1 } >= 11)
   }
 
-  @Test func `a token is renewed before Apple calls it expired`() async throws {
+  @Test func aTokenIsRenewedBeforeAppleCallsItExpired() async throws {
     try await fixture.makeUser("bert", PushFixture.device(1))
     try await fixture.send("1", to: "bert")
     let standIn = try APNsStandIn()
@@ -155,7 +155,7 @@ internal import Time
     #expect(standIn.faults == [])
   }
 
-  @Test func `a token that Apple calls expired is replaced at once`() async throws {
+  @Test func aTokenThatAppleCallsExpiredIsReplacedAtOnce() async throws {
     try await fixture.makeUser("bert", PushFixture.device(1))
     let standIn = try APNsStandIn([
       .respond(200), .respond(403, body: #"{"reason":"ExpiredProviderToken"}"#),
@@ -172,7 +172,7 @@ internal import Time
     #expect(standIn.faults == [])
   }
 
-  @Test func `a device that is gone is unbound`() async throws {
+  @Test func aDeviceThatIsGoneIsUnbound() async throws {
     try await fixture.makeUser("bert", PushFixture.device(1), PushFixture.device(2))
     let gone = #"{"reason":"Unregistered","timestamp":1800000000000}"#
     let before = #"{"reason":"Unregistered","timestamp":1600000000000}"#
@@ -186,7 +186,7 @@ internal import Time
     #expect(try await fixture.count("msgr_devices") == 0)
   }
 
-  @Test func `a wrong URL unbinds nobody`() async throws {
+  @Test func aWrongURLUnbindsNobody() async throws {
     for device in 0..<3 { try await fixture.makeUser("u\(device)", PushFixture.device(device)) }
     for device in 0..<3 { try await fixture.send(to: "u\(device)") }
     let bad = StandInAnswer.respond(400, body: #"{"reason":"BadDeviceToken"}"#)
@@ -197,7 +197,7 @@ internal import Time
     #expect(try await fixture.count("msgr_devices") == 2)
   }
 
-  @Test func `two processes push nothing twice`() async throws {
+  @Test func twoProcessesPushNothingTwice() async throws {
     let folder = TemporaryFolder()
     let location = StoreLocation.file("\(folder.path)/push.sqlite3")
     let left = try await PushFixture(location)
@@ -231,7 +231,7 @@ internal import Time
     await right.store.store.close()
   }
 
-  @Test func `what was under way when the program ended goes on at once`() async throws {
+  @Test func whatWasUnderWayWhenTheProgramEndedGoesOnAtOnce() async throws {
     try await fixture.makeUser("bert", PushFixture.device(1))
     try await fixture.send(to: "bert")
     let silent = try APNsStandIn(otherwise: .silence)
@@ -245,7 +245,7 @@ internal import Time
     #expect(standIn.received.map(\.apnsID) == silent.received.map(\.apnsID))
   }
 
-  @Test func `it can be run again`() async throws {
+  @Test func itCanBeRunAgain() async throws {
     try await fixture.makeUser("bert", PushFixture.device(1))
     let standIn = try APNsStandIn()
     let outbox = outbox(try provider(standIn))
@@ -256,7 +256,7 @@ internal import Time
     }
   }
 
-  @Test func `after a crash it is pushed again under the same identifier`() async throws {
+  @Test func afterACrashItIsPushedAgainUnderTheSameIdentifier() async throws {
     try await fixture.makeUser("bert", PushFixture.device(1))
     try await fixture.send(to: "bert")
     // Taken by Apple, but not noted.
@@ -267,7 +267,7 @@ internal import Time
     #expect(standIn.received.map(\.apnsID) == [push.apnsID, push.apnsID])
   }
 
-  @Test func `a push service that is away is waited for`() async throws {
+  @Test func aPushServiceThatIsAwayIsWaitedFor() async throws {
     try await fixture.makeUser("bert", PushFixture.device(1))
     try await fixture.send(to: "bert")
     var standIn: APNsStandIn? = try APNsStandIn()
@@ -280,7 +280,7 @@ internal import Time
     }
   }
 
-  @Test func `the log shows what it got`() async throws {
+  @Test func theLogShowsWhatItGot() async throws {
     try await fixture.makeUser("bert", PushFixture.device(1))
     let provider = LogProvider(log: Log(level: .error, descriptor: -1)) { fixture.clock.now }
     let id = try await fixture.send("a \"quoted\" text", to: "bert", isAddRequest: true)

@@ -36,7 +36,7 @@ struct PushMachineTests {
         retryAfter: retryAfter.map { .seconds($0) }))
   }
 
-  @Test func `sends what is due, at most so many at once`() throws {
+  @Test func sendsWhatIsDueAtMostSoManyAtOnce() throws {
     var machine = machine(inFlight: 2)
     let pushes = try (1...2).map { try PushFixture.push(Int64($0), device: $0) }
     #expect(
@@ -49,7 +49,7 @@ struct PushMachineTests {
     #expect(machine.unsettled == [pushes[1]])
   }
 
-  @Test func `wakes when the next is due, and looks from time to time`() throws {
+  @Test func wakesWhenTheNextIsDueAndLooksFromTimeToTime() throws {
     var machine = machine()
     let due = start + .seconds(2)
     #expect(machine.advance([.leased([], next: due)], at: start) == [])
@@ -62,13 +62,13 @@ struct PushMachineTests {
     #expect(machine.advance([], at: due + .seconds(5)) == [.lease(atMost: 10)])
   }
 
-  @Test func `news that come while it leases are not forgotten`() throws {
+  @Test func newsThatComeWhileItLeasesAreNotForgotten() throws {
     var machine = machine()
     #expect(machine.advance([.news], at: start) == [])
     #expect(machine.advance([.leased([], next: nil)], at: start) == [.lease(atMost: 10)])
   }
 
-  @Test func `a clock that is set back stops nothing`() throws {
+  @Test func aClockThatIsSetBackStopsNothing() throws {
     var machine = machine()
     #expect(machine.advance([.leased([], next: nil)], at: start) == [])
     let past = start + .seconds(-86_400)
@@ -78,7 +78,7 @@ struct PushMachineTests {
   }
 
   @Test(arguments: [429, 500, 503, 599])
-  func `tries again after twice as long each time, up to a limit`(status: Int) throws {
+  func triesAgainAfterTwiceAsLongEachTimeUpToALimit(status: Int) throws {
     for (attempts, wait) in [(1, 1), (2, 2), (5, 16), (10, 512), (11, 600), (1000, 600)] {
       let push = try PushFixture.push(attempts: attempts)
       var machine = sending(push)
@@ -88,7 +88,7 @@ struct PushMachineTests {
     }
   }
 
-  @Test func `spreads the next tries`() throws {
+  @Test func spreadsTheNextTries() throws {
     let push = try PushFixture.push(attempts: 5)
     var machine = OutboxMachine(OutboxMachine.Limits(), isProven: true, random: \.lowerBound)
     _ = machine.advance([], at: start)
@@ -99,7 +99,7 @@ struct PushMachineTests {
   }
 
   @Test(arguments: [(1, 1), (100, 100), (1_000_000, 86_400)])
-  func `waits as long as it is told to, for a day at most`(told: Int, wait: Int) throws {
+  func waitsAsLongAsItIsToldToForADayAtMost(told: Int, wait: Int) throws {
     let push = try PushFixture.push()
     var machine = sending(push)
     #expect(
@@ -107,7 +107,7 @@ struct PushMachineTests {
         == [.settle(push, .retried(at: start + .seconds(wait)))])
   }
 
-  @Test func `a broken connection is tried again`() throws {
+  @Test func aBrokenConnectionIsTriedAgain() throws {
     let push = try PushFixture.push()
     var machine = sending(push)
     #expect(
@@ -115,7 +115,7 @@ struct PushMachineTests {
         == [.settle(push, .retried(at: start + .seconds(1)))])
   }
 
-  @Test func `drops what would come too late`() throws {
+  @Test func dropsWhatWouldComeTooLate() throws {
     let late = try PushFixture.push(expires: start.seconds)
     var machine = machine()
     #expect(
@@ -128,7 +128,7 @@ struct PushMachineTests {
         == [.report(.expired), .settle(soon, .dropped)])
   }
 
-  @Test func `a token that has expired is renewed, once`() throws {
+  @Test func aTokenThatHasExpiredIsRenewedOnce() throws {
     let push = try PushFixture.push()
     var machine = sending(push)
     let expired = response(403, "ExpiredProviderToken")
@@ -141,7 +141,7 @@ struct PushMachineTests {
         ])
   }
 
-  @Test func `a device that is gone is unbound if it was gone after it was bound`() throws {
+  @Test func aDeviceThatIsGoneIsUnboundIfItWasGoneAfterItWasBound() throws {
     let push = try PushFixture.push()
     var machine = sending(push)
     #expect(
@@ -158,7 +158,7 @@ struct PushMachineTests {
   }
 
   @Test(arguments: ["BadDeviceToken", "DeviceTokenNotForTopic"])
-  func `a bad device is unbound by a proven push service only`(reason: String) throws {
+  func aBadDeviceIsUnboundByAProvenPushServiceOnly(reason: String) throws {
     let push = try PushFixture.push()
     var machine = sending(push)
     #expect(
@@ -190,7 +190,7 @@ struct PushMachineTests {
         == .settle(push, .unbound(boundBefore: nil)))
   }
 
-  @Test func `a push service that can't be reached pauses all`() throws {
+  @Test func aPushServiceThatCantBeReachedPausesAll() throws {
     let pushes = try (1...2).map { try PushFixture.push(Int64($0), device: $0) }
     var machine = machine()
     _ = machine.advance([.leased(pushes, next: nil)], at: start)
@@ -211,7 +211,7 @@ struct PushMachineTests {
       (400, "BadTopic"), (403, "InvalidProviderToken"), (404, "BadPath"), (413, "PayloadTooLarge"),
       (405, nil), (200 + 1, nil), (302, nil),
     ] as [(Int, String?)])
-  func `anything else is dropped`(status: Int, reason: String?) throws {
+  func anythingElseIsDropped(status: Int, reason: String?) throws {
     let push = try PushFixture.push()
     var machine = sending(push)
     #expect(
@@ -222,7 +222,7 @@ struct PushMachineTests {
         ])
   }
 
-  @Test func `what was interrupted is given back`() throws {
+  @Test func whatWasInterruptedIsGivenBack() throws {
     let push = try PushFixture.push(attempts: 9)
     var machine = sending(push)
     #expect(

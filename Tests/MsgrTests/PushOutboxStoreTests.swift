@@ -18,7 +18,7 @@ struct PushOutboxStoreTests {
     try await fixture.makeUser("bert", PushFixture.device(1), PushFixture.device(2))
   }
 
-  @Test func `a message is queued for each device, under an identifier of its own`() async throws {
+  @Test func aMessageIsQueuedForEachDeviceUnderAnIdentifierOfItsOwn() async throws {
     let id = try await fixture.send("one", to: "bert", isAddRequest: true)
     let pushes = try await fixture.lease()
     #expect(pushes.map(\.device) == [PushFixture.device(1), PushFixture.device(2)])
@@ -28,7 +28,7 @@ struct PushOutboxStoreTests {
     #expect(pushes.allSatisfy { $0.expires == fixture.clock.now + .seconds(7 * 86_400) })
   }
 
-  @Test func `a message that is rolled back is not pushed`() async throws {
+  @Test func aMessageThatIsRolledBackIsNotPushed() async throws {
     struct Stop: Error {}
     let store = fixture.store
     let (anna, bert) = (try PushFixture.name("anna"), try PushFixture.name("bert"))
@@ -44,7 +44,7 @@ struct PushOutboxStoreTests {
     #expect(try await fixture.lease().isEmpty)
   }
 
-  @Test func `the badge counts what is newer than what was seen`() async throws {
+  @Test func theBadgeCountsWhatIsNewerThanWhatWasSeen() async throws {
     let first = try await fixture.send(to: "bert")
     try await fixture.store.noteSeen(upTo: first, by: try PushFixture.name("bert"))
     try await fixture.send(to: "bert")
@@ -59,7 +59,7 @@ struct PushOutboxStoreTests {
     #expect(badges == [1, 1, 2])
   }
 
-  @Test func `nobody else gets what is leased, until the lease ends`() async throws {
+  @Test func nobodyElseGetsWhatIsLeasedUntilTheLeaseEnds() async throws {
     try await fixture.send(to: "bert")
     let first = try await fixture.lease()
     #expect(first.count == 2)
@@ -75,7 +75,7 @@ struct PushOutboxStoreTests {
     #expect(try await fixture.count("push_outbox") == 0)
   }
 
-  @Test func `two that lease at once share`() async throws {
+  @Test func twoThatLeaseAtOnceShare() async throws {
     for number in 10..<60 { try await fixture.makeUser("u\(number)", PushFixture.device(number)) }
     for number in 10..<60 { try await fixture.send(to: "u\(number)") }
     async let left = fixture.lease(30)
@@ -85,7 +85,7 @@ struct PushOutboxStoreTests {
     #expect(all.count == 50)
   }
 
-  @Test func `pushes to a device go one after the other, in order`() async throws {
+  @Test func pushesToADeviceGoOneAfterTheOtherInOrder() async throws {
     for text in ["1", "2", "3"] { try await fixture.send(text, to: "bert") }
     var seen: [String] = []
     for _ in 0..<3 {
@@ -106,7 +106,7 @@ struct PushOutboxStoreTests {
     #expect(seen == ["1", "2", "3"])
   }
 
-  @Test func `tells when the next is due and how much waits`() async throws {
+  @Test func tellsWhenTheNextIsDueAndHowMuchWaits() async throws {
     #expect(try await fixture.store.leasePushes(atMost: 1, owner: [1]).next == nil)
     let queued = fixture.clock.now
     try await fixture.send(to: "bert")
@@ -126,7 +126,7 @@ struct PushOutboxStoreTests {
     arguments: [
       (-1, true), (0, true), (1, false), (nil, false),
     ] as [(Int64?, Bool)])
-  func `unbinds a device unless it was bound later`(offset: Int64?, remains: Bool) async throws {
+  func unbindsADeviceUnlessItWasBoundLater(offset: Int64?, remains: Bool) async throws {
     try await fixture.send("1", to: "bert")
     try await fixture.send("2", to: "bert")
     let bound = fixture.clock.now
@@ -138,7 +138,7 @@ struct PushOutboxStoreTests {
     #expect(try await fixture.count("push_outbox") == (remains ? 3 : 2))
   }
 
-  @Test func `what is pushed is dropped with the account, not with the inbox`() async throws {
+  @Test func whatIsPushedIsDroppedWithTheAccountNotWithTheInbox() async throws {
     try await fixture.send(to: "bert")
     try await fixture.store.store.write { transaction in
       try transaction.execute("DELETE FROM msgr_messages")
@@ -150,7 +150,7 @@ struct PushOutboxStoreTests {
     #expect(try await fixture.count("push_outbox") == 0)
   }
 
-  @Test func `remembers which push service has taken a push`() async throws {
+  @Test func remembersWhichPushServiceHasTakenAPush() async throws {
     try await fixture.send(to: "bert")
     let pushes = try await fixture.lease()
     try await fixture.settle(pushes[0], .dropped)
@@ -160,7 +160,7 @@ struct PushOutboxStoreTests {
     #expect(try await !fixture.store.hasProven("another"))
   }
 
-  @Test func `what a stream delivers is held, then dropped or released`() async throws {
+  @Test func whatAStreamDeliversIsHeldThenDroppedOrReleased() async throws {
     let device = PushFixture.device(3)
     try await fixture.makeUser("cleo", device)
     let first = try await fixture.send("1", to: "cleo", streaming: true)
@@ -190,7 +190,7 @@ struct PushOutboxStoreTests {
     #expect(try await fixture.lease().map(\.text.text) == ["3"])
   }
 
-  @Test func `what is held too long is pushed`() async throws {
+  @Test func whatIsHeldTooLongIsPushed() async throws {
     try await fixture.send(to: "bert", streaming: true)
     fixture.clock.advance(by: fixture.store.limits.pushHold - .milliseconds(1))
     #expect(try await fixture.lease().isEmpty)

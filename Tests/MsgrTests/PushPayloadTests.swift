@@ -12,7 +12,7 @@ struct PushPayloadTests {
     return try #require(try JSONSerialization.jsonObject(with: Data(json)) as? [String: Any])
   }
 
-  @Test func `is what the protocol says`() throws {
+  @Test func isWhatTheProtocolSays() throws {
     let push = try PushFixture.push(text: "a \"b\" \\ \t\r\n / é 🙂", from: "Zoë", badge: 3)
     let expected =
       #"{"aps":{"alert":{"title":"Zoë","body":"a \"b\" \\ \t\r\n / é 🙂"},"sound":"default","#
@@ -22,13 +22,13 @@ struct PushPayloadTests {
     _ = try payload(push)
   }
 
-  @Test func `says that it is a request`() throws {
+  @Test func saysThatItIsARequest() throws {
     #expect(try payload(PushFixture.push(isAddRequest: true))["AddRequest"] as? Bool == true)
     #expect(try payload(PushFixture.push())["AddRequest"] == nil)
   }
 
   @Test(arguments: ["x", "é", "🙂", "👨‍👩‍👧‍👦", "\"", "\n", "e\u{301}"])
-  func `cuts the alert's copy between characters`(character: String) throws {
+  func cutsTheAlertsCopyBetweenCharacters(character: String) throws {
     var text = ""
     for length in [1000, 1900, 2000, 3000, 3500, 3900] {
       text = String(repeating: character, count: length / character.utf8.count)
@@ -51,7 +51,7 @@ struct PushPayloadTests {
   }
 
   @Test(arguments: [1, 64])
-  func `the longest message that fits does, with the longest name`(name: Int) throws {
+  func theLongestMessageThatFitsDoesWithTheLongestName(name: Int) throws {
     let sender = String(repeating: "\"", count: name)
     let user = try PushFixture.name(sender)
     func fits(_ count: Int) throws -> Bool {

@@ -10,7 +10,7 @@ struct UserListCommand: Command {
   static let parameters = [CommandParameter.configuration, .json]
 
   static func run(_ context: CommandContext) async throws {
-    let accounts = try await MsgrStore.open(context).accounts()
+    let accounts = try await context.openStore().accounts()
     if context.arguments.has("json") {
       try context.print(json: accounts)
     } else {
@@ -31,12 +31,9 @@ struct UserAddCommand: Command {
 
   static func run(_ context: CommandContext) async throws {
     let name = try context.userName()
-    let hash = try PasswordHash(
-      of: try context.newPassword().bytes, cost: try context.passwordCost())
-    do {
-      _ = try await MsgrStore.open(context).register(name, hash, device: nil)
-    } catch RequestRefusal.forbidden {
-      throw CommandError.refused("the name is taken")
+    let hash = try context.newPasswordHash()
+    _ = try await context.withStore(refusal: "the name is taken") { store in
+      try await store.register(name, hash, device: nil)
     }
   }
 }
@@ -49,13 +46,8 @@ struct UserPasswordCommand: Command {
 
   static func run(_ context: CommandContext) async throws {
     let name = try context.userName()
-    let hash = try PasswordHash(
-      of: try context.newPassword().bytes, cost: try context.passwordCost())
-    do {
-      try await MsgrStore.open(context).setPassword(hash, of: name)
-    } catch RequestRefusal.forbidden {
-      throw CommandError.refused("there is no such account")
-    }
+    let hash = try context.newPasswordHash()
+    try await context.withStore { store in try await store.setPassword(hash, of: name) }
   }
 }
 
@@ -66,11 +58,7 @@ struct UserRemoveCommand: Command {
   static let parameters = [CommandParameter.configuration, .userName]
 
   static func run(_ context: CommandContext) async throws {
-    do {
-      try await MsgrStore.open(context).remove(try context.userName())
-    } catch RequestRefusal.forbidden {
-      throw CommandError.refused("there is no such account")
-    }
+    try await context.withStore { store in try await store.remove(try context.userName()) }
   }
 }
 
@@ -81,13 +69,11 @@ struct PushTestCommand: Command {
   static let parameters = [CommandParameter.configuration, .userName]
 
   static func run(_ context: CommandContext) async throws {
-    do {
-      let text = try MessageText("This is a test.")
-      let devices = try await MsgrStore.open(context).sendTest(text, to: try context.userName())
-      context.print("queued for \(devices) \(devices == 1 ? "device" : "devices")")
-    } catch RequestRefusal.forbidden {
-      throw CommandError.refused("there is no such account")
+    let text = try MessageText("This is a test.")
+    let devices = try await context.withStore { store in
+      try await store.sendTest(text, to: try context.userName())
     }
+    context.print("queued for \(devices) \(devices == 1 ? "device" : "devices")")
   }
 }
 
@@ -107,8 +93,8 @@ extension CommandContext {
     }
   }
 
-  /// Returns the password, which is the first line of standard input or of a file.
-  fileprivate func newPassword() throws -> Password {
+  /// Hashes the password, which is the first line of standard input or of a file.
+  fileprivate func newPasswordHash() throws -> PasswordHash {
     let line: String?
     if let file = arguments["password-file"] {
       let text = String(decoding: try Data(contentsOf: URL(filePath: file)), as: UTF8.self)
@@ -116,22 +102,34 @@ extension CommandContext {
     } else {
       line = HiddenInput.line(prompt: "password: ")
     }
+    let password: Password
     do throws(FieldError) {
-      return try Password(line ?? "")
+      password = try Password(line ?? "")
     } catch {
       throw CommandError.refused("the password \(error.message)")
     }
+    let configuration = MsgrConfiguration(try configuration(for: MsgrService.self))
+    return try PasswordHash(of: password.bytes, cost: configuration.passwordCost)
   }
 
-  fileprivate func passwordCost() throws -> PasswordHash.Cost {
-    MsgrConfiguration(try configuration(for: MsgrService.self)).passwordCost
-  }
-}
-
-extension MsgrStore {
   /// Opens the store that the configuration names, beside a running server or without one.
-  fileprivate static func open(_ context: CommandContext) async throws -> MsgrStore {
-    let lent = try await context.serviceContext(for: MsgrService.self)
-    return MsgrStore(lent, limits: MsgrConfiguration(lent.configuration).store)
+  fileprivate func openStore() async throws -> MsgrStore {
+    let context = try await serviceContext(for: MsgrService.self)
+    return MsgrStore(context, limits: MsgrConfiguration(context.configuration).store)
+  }
+
+  /// Does something with the store.
+  ///
+  /// - Parameters:
+  ///   - refusal: the reason to give if the store forbids it.
+  ///   - act: does it.
+  fileprivate func withStore<Value>(
+    refusal: String = "there is no such account", _ act: (MsgrStore) async throws -> Value
+  ) async throws -> Value {
+    do {
+      return try await act(try await openStore())
+    } catch RequestRefusal.forbidden {
+      throw CommandError.refused(refusal)
+    }
   }
 }

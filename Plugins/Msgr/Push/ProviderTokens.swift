@@ -50,11 +50,10 @@ final class ProviderTokens: Sendable {
   func refresh() {
     let now = clock()
     current.withLock { current in
-      guard let issued = current?.issued,
-        (.zero..<Self.settlingTime).contains(issued.duration(to: now))
-      else {
+      if let issued = current?.issued,
+        !(.zero..<Self.settlingTime).contains(issued.duration(to: now))
+      {
         current = nil
-        return
       }
     }
   }

@@ -1,4 +1,5 @@
 internal import Configuration
+internal import MsgrMessages
 
 /// The reason why pushes can't be made, in words and without a secret.
 struct PushSetupError: Error, CustomStringConvertible {
@@ -15,22 +16,19 @@ struct PushConfiguration: Sendable {
   }
 
   /// The push service.
-  var provider = Provider.log
+  let provider: Provider
   /// Whether `GET /debug/pushes` shows the payloads of `log`.
-  var showsPushes = false
+  let showsPushes: Bool
   /// The most pushes under way.
-  var streams = 100
+  let streams: Int
   /// Apple's push service, or nil if another is used.
-  var apns: APNsConfiguration?
-
-  /// Makes the defaults.
-  init() {}
+  let apns: APNsConfiguration?
 
   /// Reads the keys, and records what is wrong with them.
   init(_ section: ConfigurationSection) {
-    provider = section.choice("push", default: provider)
-    showsPushes = section.bool("debug_pushes", default: showsPushes)
-    streams = section.integer("push_streams", default: streams, in: 1...1000)
+    provider = section.choice("push", default: .log)
+    showsPushes = section.bool("debug_pushes", default: false)
+    streams = section.integer("push_streams", default: 100, in: 1...1000)
     apns = APNsConfiguration(section.section("apns"), isUsed: provider == .apns)
   }
 }
@@ -53,16 +51,10 @@ struct APNsConfiguration: Sendable {
   let credentials: Credentials
   /// The path of a PEM file with the authorities of the push service's certificate, or an empty string for the
   /// system's.
-  let roots: String
+  var roots = ""
+}
 
-  /// Makes a configuration without a file.
-  init(url: String, topic: String, credentials: Credentials, roots: String = "") {
-    self.url = url
-    self.topic = topic
-    self.credentials = credentials
-    self.roots = roots
-  }
-
+extension APNsConfiguration {
   /// Reads the section.
   ///
   /// - Parameters:
@@ -87,6 +79,7 @@ struct APNsConfiguration: Sendable {
     let roots = section.path("roots", default: "")
     guard isUsed else { return nil }
     if topic.isEmpty { section.reject("topic", "expected the app's bundle identifier") }
+    let credentials: Credentials
     if !certificate.isEmpty {
       // Apple's own files hold both.
       credentials = .certificate(certificate, key: key.isEmpty ? certificate : key)
@@ -98,16 +91,12 @@ struct APNsConfiguration: Sendable {
       credentials = .token(key: key, keyID: keyID, teamID: teamID)
     }
     guard !topic.isEmpty else { return nil }
-    self.url = url
-    self.topic = topic
-    self.roots = roots
+    self.init(url: url, topic: topic, credentials: credentials, roots: roots)
   }
 
   private static func name(_ key: String, _ section: ConfigurationSection) -> String? {
     section.optionalValue(key, expected: "letters and digits") { text in
-      let isName =
-        text.utf8.count <= 64 && text.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber) }
-      return isName ? text : nil
+      text.utf8.count <= 64 && text.utf8.allSatisfy(\.isLetterOrDigit) ? text : nil
     }
   }
 }

@@ -58,11 +58,10 @@ final class PushOutbox: Sendable {
       }
       provider = try APNsProvider(apns, streams: configuration.streams, clock: context.clock)
     }
-    var limits = OutboxMachine.Limits()
-    limits.inFlight = configuration.streams
     self.init(
-      store: store, provider: provider, limits: limits, owner: context.randomBytes(16),
-      log: context.log, metrics: context.metrics, showsPushes: configuration.showsPushes)
+      store: store, provider: provider, limits: .init(inFlight: configuration.streams),
+      owner: context.randomBytes(16), log: context.log, metrics: context.metrics,
+      showsPushes: configuration.showsPushes)
   }
 
   /// Registers `GET /debug/pushes` for the operator, if pushes are logged and the configuration says so.

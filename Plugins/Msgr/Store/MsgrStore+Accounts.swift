@@ -118,19 +118,13 @@ extension MsgrStore {
   private func remove(
     _ name: UserName, _ transaction: borrowing Transaction
   ) throws -> [TokenHash] {
-    let ended = try tokens(of: name, transaction)
-    try transaction.execute("DELETE FROM msgr_users WHERE username = ?", name)
-    return ended
-  }
-
-  private func tokens(
-    of name: UserName, _ database: borrowing some Queryable & ~Copyable
-  ) throws -> [TokenHash] {
-    try database.all(
+    let ended: [TokenHash] = try transaction.all(
       """
       SELECT hash FROM msgr_tokens JOIN msgr_devices d USING (device_id) WHERE d.username = ?
       """, name
     ) { try $0[0] }
+    try transaction.execute("DELETE FROM msgr_users WHERE username = ?", name)
+    return ended
   }
 
   /// Changes an account's password, and ends its tokens, as they may be in wrong hands as well.

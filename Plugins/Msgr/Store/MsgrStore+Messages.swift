@@ -12,18 +12,10 @@ struct Delivery: Sendable {
   let held: [DeviceID]
 }
 
-/// Messages of an inbox in the order of their identifiers.
-struct InboxPage: Sendable {
-  /// The most messages of a page.
-  static let size = 100
-
-  let messages: [Message]
-
-  /// Whether there may be more messages after the page.
-  var isFull: Bool { messages.count == Self.size }
-}
-
 extension MsgrStore {
+  /// The most messages of an inbox that are read at once.
+  static let pageSize = 100
+
   /// Puts a message into a user's inbox, and for each of the user's devices into the outbox.
   ///
   /// - Parameters:
@@ -153,41 +145,36 @@ extension MsgrStore {
   // MARK: - Inboxes
 
   /// Returns the caller's messages after a position, oldest first.
-  func inbox(of caller: Caller, since position: MessageID) async throws -> InboxPage {
+  func inbox(of caller: Caller, since position: MessageID) async throws -> [Message] {
     let name = caller.name
-    let (messages, lastSeen) = try await read(as: caller) { snapshot in
-      (try page(of: name, after: position, snapshot), try seen(by: name, snapshot))
+    let (messages, seen) = try await read(as: caller) { snapshot in
+      let seen: MessageID? = try snapshot.one(
+        "SELECT seen_id FROM msgr_users WHERE username = ?", name
+      ) { try $0[0] }
+      return (try page(of: name, after: position, snapshot), seen ?? .zero)
     }
-    if lastSeen < position { try await noteSeen(upTo: position, by: name) }
+    if seen < position { try await noteSeen(upTo: position, by: name) }
     return messages
   }
 
   /// Returns a user's messages after a position, oldest first.
-  func page(of name: UserName, after position: MessageID) async throws -> InboxPage {
+  func page(of name: UserName, after position: MessageID) async throws -> [Message] {
     try await store.read { snapshot in try page(of: name, after: position, snapshot) }
   }
 
   private func page(
     of name: UserName, after position: MessageID, _ snapshot: borrowing Snapshot
-  ) throws -> InboxPage {
-    let messages = try snapshot.all(
+  ) throws -> [Message] {
+    try snapshot.all(
       """
       SELECT id, sender, text, sent_at, is_add_request FROM msgr_messages
       WHERE recipient = ? AND id > ? AND sent_at > ? ORDER BY id LIMIT ?
-      """, name, position, now - limits.messageAge, InboxPage.size
+      """, name, position, now - limits.messageAge, Self.pageSize
     ) { row in
       Message(
         id: try row[0], sender: try row[1], text: try row[2], time: try row[3],
         isAddRequest: try row[4])
     }
-    return InboxPage(messages: messages)
-  }
-
-  private func seen(
-    by name: UserName, _ snapshot: borrowing Snapshot
-  ) throws -> MessageID {
-    try snapshot.one("SELECT seen_id FROM msgr_users WHERE username = ?", name) { try $0[0] }
-      ?? .zero
   }
 
   /// Notes the position that a user has come to; never back, and not beyond the last identifier.

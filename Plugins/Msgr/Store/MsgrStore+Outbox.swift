@@ -142,32 +142,26 @@ extension MsgrStore {
     _ push: Push, owner: [UInt8], _ settlement: PushSettlement, target: String
   ) async throws {
     try await store.write { transaction in
-      switch settlement {
-      case .retried(let time):
-        try transaction.execute(
+      if case .retried(let time) = settlement {
+        return try transaction.execute(
           """
           UPDATE push_outbox SET due_at = ?, lease_owner = NULL, lease_end = 0
           WHERE id = ? AND lease_owner = ?
           """, time, push.id, owner)
+      }
+      try transaction.execute(
+        "DELETE FROM push_outbox WHERE id = ? AND lease_owner = ?", push.id, owner)
+      switch settlement {
       case .delivered:
-        try remove(push, owner, transaction)
         try transaction.execute("INSERT OR IGNORE INTO push_targets VALUES (?)", target)
-      case .dropped: try remove(push, owner, transaction)
       case .unbound(let moment):
-        try remove(push, owner, transaction)
         // The other pushes to the device go with it.
         try transaction.execute(
           "DELETE FROM msgr_devices WHERE device_id = ? AND bound_at < ?", push.device,
           moment ?? Timestamp(milliseconds: .max))
+      case .dropped, .retried: break
       }
     }
-  }
-
-  private func remove(
-    _ push: Push, _ owner: [UInt8], _ transaction: borrowing Transaction
-  ) throws {
-    try transaction.execute(
-      "DELETE FROM push_outbox WHERE id = ? AND lease_owner = ?", push.id, owner)
   }
 
   /// Returns whether a push service has ever taken a push.

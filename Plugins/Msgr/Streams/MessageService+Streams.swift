@@ -1,16 +1,8 @@
+internal import HTTPProtocol
 internal import MsgrMessages
 internal import Observability
+internal import ServiceKit
 internal import Storage
-
-/// Messages as a stream sends them.
-struct StreamedMessages: Sendable {
-  /// The messages in JSON, in order.
-  let texts: [[UInt8]]
-  /// The last message, or nil if there is none.
-  let last: MessageID?
-  /// Whether there may be more after it.
-  let mayBeMore: Bool
-}
 
 extension MessageService {
   /// Identifies the peer of a stream, and decides where the stream begins.
@@ -30,18 +22,16 @@ extension MessageService {
     return (token, position ?? last)
   }
 
-  /// Adds a stream that has begun.
-  func join(_ listener: StreamHub.Listener) -> StreamHub.ListenerID { hub.add(listener) }
-
   /// Reads on in a stream's inbox.
   ///
-  /// - Returns: the messages after a position, or nil if they can't be read, which is logged.
-  func read(inboxOf name: UserName, after position: MessageID) async -> StreamedMessages? {
+  /// - Returns: the messages after a position in JSON, the last of them if there is one, and whether there may be more
+  ///   after it; or nil if they can't be read, which is logged.
+  func read(
+    inboxOf name: UserName, after position: MessageID
+  ) async -> (texts: [[UInt8]], last: MessageID?, mayBeMore: Bool)? {
     do {
       let page = try await store.page(of: name, after: position)
-      return StreamedMessages(
-        texts: try page.messages.map(JSONText.of), last: page.messages.last?.id,
-        mayBeMore: page.isFull)
+      return (try page.map(JSONText.of), page.last?.id, page.count == MsgrStore.pageSize)
     } catch {
       log.error("stream ended: its inbox can't be read", ["cause": "\(error)"])
       return nil
@@ -54,8 +44,9 @@ extension MessageService {
   }
 
   /// Removes a stream that is over, and has the messages pushed that it may not have delivered.
-  func leave(_ id: StreamHub.ListenerID, _ cursor: InboxCursor, of token: BoundToken) {
-    hub.remove(id)
+  func leave(_ stream: MessageStream, _ cursor: InboxCursor) {
+    hub.remove(stream)
+    let token = stream.token
     Task {
       await settle(cursor, of: token) {
         guard token.device.isPushable else { return nil }
@@ -77,5 +68,43 @@ extension MessageService {
       // A push is held for a while only: at worst one is sent for a message that the peer has.
       log.warning("the messages that a stream has delivered can't be noted", ["cause": "\(error)"])
     }
+  }
+
+  // MARK: - Sends
+
+  private struct NotSent: Encodable {
+    let error: String
+    var field: String?
+    let status: Int
+  }
+
+  /// Sends a message that came on a stream.
+  ///
+  /// - Parameters:
+  ///   - text: `{"UserTo","Message"}`.
+  ///   - token: the hash of the token that the stream was opened with.
+  /// - Returns: the reply in JSON, `{"Id"}` or `{"error","status"}`.
+  func send(streamed text: [UInt8], with token: TokenHash) async -> [UInt8] {
+    do {
+      let fields = try FieldValues(json: text)
+      let id = try await send(
+        try fields.message(), to: try fields.name(.userTo),
+        by: .token(token, claiming: fields.has(.userFrom) ? try fields.name(.userFrom) : nil))
+      return id.json
+    } catch {
+      let failure = HTTPError(refusing: error) ?? failure(of: error)
+      // Text can always be encoded.
+      return
+        (try? JSONText.of(
+          NotSent(
+            error: failure.message, field: failure.members["field"],
+            status: Int(failure.status.code)))) ?? []
+    }
+  }
+
+  private func failure(of error: any Error) -> HTTPError {
+    log.error("streamed message not taken", ["cause": "\(error)"])
+    let isUnavailable = (error as? StoreError)?.isUnavailable ?? false
+    return HTTPError(isUnavailable ? .serviceUnavailable : .internalServerError)
   }
 }

@@ -5,17 +5,20 @@ internal import Transport
 
 /// A device's open connection, which brings its user's messages and sends the messages that the device writes.
 ///
-/// Unchecked because all its state is touched on its session's event loop only: by the calls of ``WebSocketHandler``, and
+/// Unchecked because its variables are touched on its session's event loop only: by the calls of ``WebSocketHandler``, and
 /// by tasks and closures that are run there.
 final class MessageStream: WebSocketHandler, @unchecked Sendable {
+  /// The bytes that may wait to be sent while more is read.
+  static let lowWaterMark = 64 << 10
   /// The most sends that may wait for those before them; a peer with more is closed with 1008.
   private static let longestQueue = 256
 
+  /// The token that the stream was opened with.
+  let token: BoundToken
+  /// The message after which the stream began.
+  let start: MessageID
   private let session: WebSocketSession
   private let service: MessageService
-  private let token: BoundToken
-  private let lowWaterMark: Int
-  private var listener: StreamHub.ListenerID?
   private var cursor: InboxCursor
   /// The messages that the peer wants sent, in order.
   private var sends: [[UInt8]] = []
@@ -29,36 +32,33 @@ final class MessageStream: WebSocketHandler, @unchecked Sendable {
   ///   - service: does the work.
   ///   - token: the token that the stream was opened with.
   ///   - position: the message after which the stream begins.
-  ///   - lowWaterMark: the bytes that may wait to be sent while more is read.
   init(
     _ session: WebSocketSession, _ service: MessageService, _ token: BoundToken,
-    after position: MessageID, lowWaterMark: Int
+    after position: MessageID
   ) {
     self.session = session
     self.service = service
     self.token = token
-    self.lowWaterMark = lowWaterMark
+    start = position
     cursor = InboxCursor(after: position)
-    // The hub holds the stream until it is over.
-    listener = service.join(
-      StreamHub.Listener(
-        token: token, start: position,
-        wake: { [self] in session.loop.execute { self.wake() } },
-        end: { session.close(1008, reason: "the token has ended") }))
+    service.hub.add(self)
     readOn()
   }
 
   // MARK: - Out
 
-  private func wake() {
-    cursor.noteNews()
-    readOn()
+  /// Tells the stream, from any thread, that its user's inbox has news.
+  func wake() {
+    session.loop.execute { [self] in
+      cursor.noteNews()
+      readOn()
+    }
   }
 
   func drained() { readOn() }
 
   private func readOn() {
-    guard !isOver, let position = cursor.nextRead(isBackedUp: session.backlog > lowWaterMark)
+    guard !isOver, let position = cursor.nextRead(isBackedUp: session.backlog > Self.lowWaterMark)
     else { return }
     Task(executorPreference: session.loop) { [self] in
       let messages = await service.read(inboxOf: token.name, after: position)
@@ -105,10 +105,13 @@ final class MessageStream: WebSocketHandler, @unchecked Sendable {
 
   // MARK: - End
 
+  /// Closes the stream, from any thread, because its token has ended.
+  func end() { session.close(1008, reason: "the token has ended") }
+
   func closed(_ code: UInt16?) {
     isOver = true
     sends = []
     cursor.finish(inOrder: code != nil)
-    if let listener { service.leave(listener, cursor, of: token) }
+    service.leave(self, cursor)
   }
 }

@@ -28,16 +28,11 @@ extension MsgrError {
   /// Makes the error of a response, or returns nil for status 200.
   init?(_ response: IncomingResponse) {
     guard response.status != .ok else { return nil }
-    let fault = MsgrJSON.decode(Fault.self, response.body)
+    let fault = MsgrJSON.decode(MsgrFault.self, response.body)
     self.init(
       status: Int(response.status.code), field: fault?.field, message: fault?.error ?? "",
       retryAfter: response.fields.first(.retryAfter).flatMap { UInt16($0) }
         .map { .seconds(Int($0)) })
-  }
-
-  private struct Fault: Decodable {
-    let error: String
-    let field: String?
   }
 
   /// Makes the error of a status.
@@ -51,4 +46,12 @@ extension MsgrError {
     default: self = .unexpected(status: status)
     }
   }
+}
+
+/// A refusal in JSON.
+struct MsgrFault: Decodable {
+  let error: String
+  let field: String?
+  /// The status, which a stream's refusal has within.
+  let status: Int?
 }

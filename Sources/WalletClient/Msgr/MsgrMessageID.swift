@@ -9,11 +9,9 @@ public struct MsgrMessageID: Hashable, Comparable, Sendable {
   /// - Parameter text: 16 lower-case hexadecimal digits.
   /// - Returns: the identifier, or nil for anything else.
   public init?(_ text: String) {
-    let isDigit: (UInt8) -> Bool = {
-      (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0)
-        || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains($0)
+    guard text.utf8.count == 16, text.utf8.allSatisfy("0123456789abcdef".utf8.contains) else {
+      return nil
     }
-    guard text.utf8.count == 16, text.utf8.allSatisfy(isDigit) else { return nil }
     self.text = text
   }
 

@@ -17,7 +17,7 @@ public struct MsgrSession: Sendable {
   }
 
   /// The relation of two users after one has added the other.
-  public enum Friendship: String, Sendable {
+  public enum Friendship: String, Decodable, Sendable {
     /// Each has added the other.
     case friends
     /// The other user has been asked.
@@ -54,11 +54,7 @@ public struct MsgrSession: Sendable {
   ///   ``MsgrError``.
   @discardableResult
   public func add(_ name: String) async throws(MsgrError) -> Friendship {
-    let added = try await ask("/add", ["AddUser": name], Added.self)
-    guard let friendship = Friendship(rawValue: added.Status) else {
-      throw .unexpected(status: 200)
-    }
-    return friendship
+    try await ask("/add", ["AddUser": name], Added.self).Status
   }
 
   /// Ends a friendship, or takes back or declines a request.
@@ -98,7 +94,7 @@ public struct MsgrSession: Sendable {
   public func send(_ text: String, to name: String) async throws(MsgrError) -> MsgrMessageID {
     let fields = ["UserTo": name, "Message": text]
     let sent = try await ask("/message", fields, name: "UserFrom", Sent.self)
-    guard let id = MsgrMessageID(sent.Id) else { throw .unexpected(status: 200) }
+    guard let id = sent.id else { throw .unexpected(status: 200) }
     return id
   }
 
@@ -157,11 +153,15 @@ public struct MsgrSession: Sendable {
   private struct Done: Decodable {}
 
   private struct Added: Decodable {
-    let Status: String
+    let Status: Friendship
   }
 
-  private struct Sent: Decodable {
-    let Id: String
+  /// The reply to a message that was sent.
+  struct Sent: Decodable {
+    private let Id: String
+
+    /// The message's identifier, or nil if it is none.
+    var id: MsgrMessageID? { MsgrMessageID(Id) }
   }
 
   private func ask<Value: Decodable>(

@@ -52,16 +52,6 @@ final class MsgrStreamExchange: Sendable {
     finish(end)
   }
 
-  private struct Refused: Decodable {
-    let error: String
-    let field: String?
-    let status: Int
-  }
-
-  private struct Sent: Decodable {
-    let Id: String
-  }
-
   /// Takes a message, or the reply to a send.
   ///
   /// - Returns: whether the text is either.
@@ -69,17 +59,15 @@ final class MsgrStreamExchange: Sendable {
     if let message = MsgrJSON.decode(MsgrMessage.self, text) {
       let taker = state.withLock { state in
         state.messages.append(message)
-        defer { state.taker = nil }
-        return state.taker
+        return state.taker.take()
       }
       taker?.resume()
       return true
     }
     let reply: Reply
-    if let refused = MsgrJSON.decode(Refused.self, text) {
-      reply = .failure(
-        MsgrError(status: refused.status, field: refused.field, message: refused.error))
-    } else if let sent = MsgrJSON.decode(Sent.self, text), let id = MsgrMessageID(sent.Id) {
+    if let fault = MsgrJSON.decode(MsgrFault.self, text), let status = fault.status {
+      reply = .failure(MsgrError(status: status, field: fault.field, message: fault.error))
+    } else if let id = MsgrJSON.decode(MsgrSession.Sent.self, text)?.id {
       reply = .success(id)
     } else {
       return false
@@ -101,10 +89,7 @@ final class MsgrStreamExchange: Sendable {
   }
 
   private func resumeReader() {
-    let reader = state.withLock { state in
-      defer { state.reader = nil }
-      return state.reader
-    }
+    let reader = state.withLock { $0.reader.take() }
     reader?.resume()
   }
 
@@ -117,11 +102,8 @@ final class MsgrStreamExchange: Sendable {
   private func finish(_ error: MsgrError?) {
     let (sends, taker) = state.withLock { state in
       state.phase = .ended(error)
-      defer {
-        state.sends = []
-        state.taker = nil
-      }
-      return (state.sends, state.taker)
+      defer { state.sends = [] }
+      return (state.sends, state.taker.take())
     }
     for send in sends { send.resume(returning: .failure(error ?? .disconnected(.closed))) }
     taker?.resume()

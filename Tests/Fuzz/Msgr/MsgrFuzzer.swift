@@ -29,7 +29,7 @@ internal import MsgrMessages
         precondition(id.text == text)
       }
       if let device = try? DeviceID(text) { precondition(!device.text.isEmpty) }
-      if let message = try? MessageText(text) { _ = message.text.asJSON }
+      if let message = try? MessageText(text) { _ = message.text.escapedInJSON }
     }
     _ = try? fields.password(acceptsMisspelling: true)
   }

@@ -47,11 +47,8 @@ package struct FieldValues: Sendable {
       throw FieldError(nil, "the body is no JSON object")
     }
     for member in members {
-      guard case .text(let text) = member.value else {
-        take(FieldID(exactly: member.name), .notText)
-        continue
-      }
-      take(FieldID(exactly: member.name), .text(text))
+      let value: Value = if case .text(let text) = member.value { .text(text) } else { .notText }
+      take(FieldID(exactly: member.name), value)
     }
   }
 

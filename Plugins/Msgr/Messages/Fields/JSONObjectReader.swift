@@ -18,11 +18,6 @@ package struct JSONObjectReader {
   package struct Member: Equatable {
     package let name: String
     package let value: Value
-
-    package init(name: String, value: Value) {
-      self.name = name
-      self.value = value
-    }
   }
 
   /// The greatest depth of nested values.
@@ -43,7 +38,7 @@ package struct JSONObjectReader {
       return nil
     }
     var reader = JSONObjectReader(bytes: bytes)
-    return try? reader.readObject()
+    return try? reader.readWhole()
   }
 
   private init(bytes: [UInt8]) { self.bytes = bytes }
@@ -59,7 +54,7 @@ package struct JSONObjectReader {
   }
 
   private mutating func take(_ expected: Unicode.Scalar) throws(Malformed) {
-    guard try take() == UInt8(ascii: expected) else { throw Malformed() }
+    guard takes(expected) else { throw Malformed() }
   }
 
   private mutating func takes(_ wanted: Unicode.Scalar) -> Bool {
@@ -76,17 +71,26 @@ package struct JSONObjectReader {
 
   // MARK: - Values
 
-  private mutating func readObject() throws(Malformed) -> [Member] {
-    var members: [Member] = []
+  private mutating func readWhole() throws(Malformed) -> [Member] {
     skipBlanks()
     try take("{")
-    try readList(until: "}") { reader throws(Malformed) in
-      // A name with half a character is none that is known.
-      let name = try reader.readName() ?? "\u{fffd}"
-      members.append(Member(name: name, value: try reader.readValue(depth: 1)))
-    }
+    let members = try readObject(depth: 1)
     skipBlanks()
     guard next == nil else { throw Malformed() }
+    return members
+  }
+
+  /// Reads an object after its opening bracket.
+  private mutating func readObject(depth: Int) throws(Malformed) -> [Member] {
+    var members: [Member] = []
+    try readList(until: "}") { reader throws(Malformed) in
+      // A name with half a character is none that is known.
+      let name = try reader.readString() ?? "\u{fffd}"
+      reader.skipBlanks()
+      try reader.take(":")
+      reader.skipBlanks()
+      members.append(Member(name: name, value: try reader.readValue(depth: depth)))
+    }
     return members
   }
 
@@ -105,33 +109,23 @@ package struct JSONObjectReader {
     try take(end)
   }
 
-  private mutating func readName() throws(Malformed) -> String? {
-    let name = try readString()
-    skipBlanks()
-    try take(":")
-    skipBlanks()
-    return name
-  }
-
   private mutating func readValue(depth: Int) throws(Malformed) -> Value {
     guard depth < Self.deepest else { throw Malformed() }
-    switch next {
-    case UInt8(ascii: "\""): return try readString().map { .text($0) } ?? .other
-    case UInt8(ascii: "{"):
-      index += 1
-      try readList(until: "}") { reader throws(Malformed) in
-        _ = try reader.readName()
-        _ = try reader.readValue(depth: depth + 1)
-      }
-    case UInt8(ascii: "["):
-      index += 1
+    if next == UInt8(ascii: "\"") { return try readString().map { .text($0) } ?? .other }
+    if takes("{") {
+      _ = try readObject(depth: depth + 1)
+    } else if takes("[") {
       try readList(until: "]") { reader throws(Malformed) in
         _ = try reader.readValue(depth: depth + 1)
       }
-    case UInt8(ascii: "t"): try skip("true")
-    case UInt8(ascii: "f"): try skip("false")
-    case UInt8(ascii: "n"): try skip("null")
-    default: return try readNumber()
+    } else if takes("t") {
+      try skip("rue")
+    } else if takes("f") {
+      try skip("alse")
+    } else if takes("n") {
+      try skip("ull")
+    } else {
+      return try readNumber()
     }
     return .other
   }

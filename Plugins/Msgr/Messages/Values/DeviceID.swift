@@ -13,7 +13,9 @@ package struct DeviceID: Hashable, Sendable {
     guard !text.isEmpty else { throw FieldError(.deviceID, "is empty") }
     if text.utf8.starts(with: Self.streamPrefix.utf8) {
       let name = text.utf8.dropFirst(Self.streamPrefix.utf8.count)
-      guard (8...64).contains(name.count), name.allSatisfy(\.isAlphanumericOrHyphen) else {
+      guard (8...64).contains(name.count),
+        name.allSatisfy({ $0.isLetterOrDigit || $0 == UInt8(ascii: "-") })
+      else {
         throw FieldError(
           .deviceID, "does not have 8 to 64 letters, digits and hyphens after stream:")
       }
@@ -21,7 +23,7 @@ package struct DeviceID: Hashable, Sendable {
     } else {
       let digits = text.utf8
       guard (64...200).contains(digits.count), digits.count.isMultiple(of: 2),
-        digits.allSatisfy(\.isHexDigit)
+        text.unicodeScalars.allSatisfy(\.properties.isASCIIHexDigit)
       else {
         throw FieldError(.deviceID, "is not 64 to 200 hexadecimal digits, an even number")
       }
@@ -42,24 +44,4 @@ extension DeviceID: CustomStringConvertible, CustomDebugStringConvertible {
   package var description: String { "\(text.prefix(isPushable ? 8 : 15))…" }
   /// The same as ``description``.
   package var debugDescription: String { description }
-}
-
-extension UInt8 {
-  fileprivate var isHexDigit: Bool {
-    switch self {
-    case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "f"),
-      UInt8(ascii: "A")...UInt8(ascii: "F"):
-      true
-    default: false
-    }
-  }
-
-  fileprivate var isAlphanumericOrHyphen: Bool {
-    switch self {
-    case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"),
-      UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "-"):
-      true
-    default: false
-    }
-  }
 }

@@ -31,10 +31,7 @@ package struct MessageID: Hashable, Sendable, RawRepresentable {
   package init(_ text: String, in field: FieldID) throws(FieldError) {
     guard !text.isEmpty else { throw FieldError(field, "is empty") }
     let digits = text.utf8
-    let isHex = digits.allSatisfy {
-      (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0)
-        || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains($0)
-    }
+    let isHex = digits.allSatisfy("0123456789abcdef".utf8.contains)
     guard digits.count == 16, isHex, let number = UInt64(text, radix: 16) else {
       throw FieldError(field, "is not 16 lower-case hexadecimal digits")
     }

@@ -32,14 +32,12 @@ package struct MessageText: Hashable, Sendable {
 
 extension MessageText {
   /// The longest payload of a push, in bytes.
-  static let longestPush = 4096
+  package static let longestPush = 4096
   /// The length of a payload without the message and its sender: the names, an alert that is cut to an ellipsis, a
   /// badge of seven digits.
   private static let pushFrame =
-    Array(
-      #"{"aps":{"alert":{"title":"","body":"…"},"sound":"default","badge":1234567},"#.utf8
-    ).count
-    + Array(#""UserFrom":"","Message":"","Id":"0123456789abcdef","AddRequest":true}"#.utf8).count
+    #"{"aps":{"alert":{"title":"","body":"…"},"sound":"default","badge":1234567},"#.utf8.count
+    + #""UserFrom":"","Message":"","Id":"0123456789abcdef","AddRequest":true}"#.utf8.count
 
   /// Returns whether a push can carry the whole message, with the alert's copy of it cut to fit.
   ///

@@ -1,20 +1,22 @@
+internal import MsgrMessages
+
 /// The position of a stream in an inbox: which messages to read next, and which the peer is known to have.
 ///
 /// A stream is told only that there is news. It reads on from its position, in order, as fast as its peer takes it.
-package struct InboxCursor: Sendable {
+struct InboxCursor: Sendable {
   /// The message after which the stream began.
-  package let start: MessageID
+  let start: MessageID
   /// The last message that was sent.
-  package private(set) var streamed: MessageID
+  private(set) var streamed: MessageID
   /// The last message that the peer is known to have.
-  package private(set) var confirmed: MessageID
+  private(set) var confirmed: MessageID
   /// The last message that was sent before the last ping.
   private var pinged: MessageID
   private var isReading = false
   private var hasNews = true
 
   /// Makes a cursor after a message.
-  package init(after position: MessageID) {
+  init(after position: MessageID) {
     start = position
     streamed = position
     confirmed = position
@@ -22,13 +24,13 @@ package struct InboxCursor: Sendable {
   }
 
   /// Notes that the inbox has news.
-  package mutating func noteNews() { hasNews = true }
+  mutating func noteNews() { hasNews = true }
 
   /// Decides whether to read on.
   ///
   /// - Parameter isBackedUp: whether the peer is slow to take what was sent.
   /// - Returns: the position to read after, or nil if nothing is to be read now.
-  package mutating func nextRead(isBackedUp: Bool) -> MessageID? {
+  mutating func nextRead(isBackedUp: Bool) -> MessageID? {
     guard hasNews, !isReading, !isBackedUp else { return nil }
     isReading = true
     hasNews = false
@@ -40,19 +42,19 @@ package struct InboxCursor: Sendable {
   /// - Parameters:
   ///   - last: the last message, or nil if there was none or the read failed.
   ///   - mayBeMore: whether there may be more after it.
-  package mutating func finishRead(last: MessageID?, mayBeMore: Bool) {
+  mutating func finishRead(last: MessageID?, mayBeMore: Bool) {
     isReading = false
     if let last { streamed = max(streamed, last) }
     if mayBeMore { hasNews = true }
   }
 
   /// Notes that a ping was sent after all messages so far.
-  package mutating func notePing() { pinged = streamed }
+  mutating func notePing() { pinged = streamed }
 
   /// Notes that the peer answered the last ping.
   ///
   /// - Returns: whether the peer is known to have more than before.
-  package mutating func notePong() -> Bool {
+  mutating func notePong() -> Bool {
     guard pinged > confirmed else { return false }
     confirmed = pinged
     return true
@@ -61,7 +63,7 @@ package struct InboxCursor: Sendable {
   /// Notes the end of the stream.
   ///
   /// - Parameter inOrder: whether the peer took part in closing it, and so has seen everything before.
-  package mutating func finish(inOrder: Bool) {
+  mutating func finish(inOrder: Bool) {
     if inOrder { confirmed = streamed }
   }
 }

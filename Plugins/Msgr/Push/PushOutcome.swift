@@ -1,7 +1,7 @@
-package import Time
+internal import Time
 
 /// The outcome of an attempt to push.
-package enum PushOutcome: Sendable, Hashable {
+enum PushOutcome: Sendable, Hashable {
   /// The push service responded.
   case responded(PushResponse)
   /// The connection broke or nothing came; the push service may have got the push or not.
@@ -13,28 +13,19 @@ package enum PushOutcome: Sendable, Hashable {
 }
 
 /// A response of the push service.
-package struct PushResponse: Sendable, Hashable {
+struct PushResponse: Sendable, Hashable {
   /// The HTTP status.
-  package let status: Int
+  let status: Int
   /// Apple's word for the reason, if there is one: letters and digits.
-  package var reason: String?
+  var reason: String?
   /// The moment since which the push service knows that the device is gone, with status 410.
-  package var timestamp: Timestamp?
+  var timestamp: Timestamp?
   /// The time to wait, if the push service gives one.
-  package var retryAfter: Duration?
-
-  package init(
-    status: Int, reason: String? = nil, timestamp: Timestamp? = nil, retryAfter: Duration? = nil
-  ) {
-    self.status = status
-    self.reason = reason
-    self.timestamp = timestamp
-    self.retryAfter = retryAfter
-  }
+  var retryAfter: Duration?
 }
 
 /// The end of a push's lease.
-package enum PushSettlement: Sendable, Hashable {
+enum PushSettlement: Sendable, Hashable {
   /// The push was taken, which proves that the push service is the right one.
   case delivered
   /// The push is removed without being delivered.

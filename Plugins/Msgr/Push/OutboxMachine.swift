@@ -1,9 +1,9 @@
-package import Time
+internal import Time
 
 /// Decides what to push when, and what a response means. It does nothing itself.
-package struct OutboxMachine: Sendable {
+struct OutboxMachine: Sendable {
   /// An event that the machine is told.
-  package enum Event: Sendable {
+  enum Event: Sendable {
     /// There may be something new in the outbox.
     case news
     /// The store has leased pushes; the next push that it has not leased is due at a moment, if there is one.
@@ -17,7 +17,7 @@ package struct OutboxMachine: Sendable {
   }
 
   /// An action that the machine asks for.
-  package enum Action: Sendable, Hashable {
+  enum Action: Sendable, Hashable {
     /// Lease pushes that are due.
     case lease(atMost: Int)
     /// Try a push.
@@ -31,7 +31,7 @@ package struct OutboxMachine: Sendable {
   }
 
   /// An event that an operator should know of, without the name of a device or a message.
-  package enum Report: Sendable, Hashable {
+  enum Report: Sendable, Hashable {
     /// The push service calls devices bad and has never taken a push, so it may be the wrong one.
     case targetInDoubt(reason: String, pause: Duration)
     /// The push service can't be reached.
@@ -45,21 +45,19 @@ package struct OutboxMachine: Sendable {
   }
 
   /// The number of pushes at once, and the times to wait.
-  package struct Limits: Sendable {
+  struct Limits: Sendable {
     /// The most pushes under way.
-    package var inFlight = 100
+    var inFlight = 100
     /// The first wait before a push is tried again, doubled each time.
-    package var firstRetry = Duration.seconds(1)
+    var firstRetry = Duration.seconds(1)
     /// The longest wait before a push is tried again.
-    package var longestRetry = Duration.seconds(600)
+    var longestRetry = Duration.seconds(600)
     /// The first pause of all pushes, doubled each time.
-    package var firstPause = Duration.seconds(1)
+    var firstPause = Duration.seconds(1)
     /// The longest pause of all pushes.
-    package var longestPause = Duration.seconds(60)
+    var longestPause = Duration.seconds(60)
     /// The interval at which the outbox is looked at without news, as other processes fill it as well.
-    package var poll = Duration.seconds(5)
-
-    package init() {}
+    var poll = Duration.seconds(5)
   }
 
   private enum Stage {
@@ -86,7 +84,7 @@ package struct OutboxMachine: Sendable {
   ///   - limits: the number of pushes at once, and the times to wait.
   ///   - isProven: whether the push service has taken a push before.
   ///   - random: gives a number in a range.
-  package init(
+  init(
     _ limits: Limits, isProven: Bool,
     random: @escaping @Sendable (ClosedRange<Double>) -> Double
   ) {
@@ -96,10 +94,10 @@ package struct OutboxMachine: Sendable {
   }
 
   /// The pushes that are leased and not settled.
-  package var unsettled: [Push] { inFlight.values.map(\.push) }
+  var unsettled: [Push] { inFlight.values.map(\.push) }
 
   /// Returns the moment to call ``advance(_:at:)`` at if nothing happens before.
-  package func wakeTime(at now: Timestamp) -> Timestamp {
+  func wakeTime(at now: Timestamp) -> Timestamp {
     guard !isLeasing, room > 0 else { return now + limits.poll }
     let due = hasNews ? now : min(nextDue ?? nextPoll, nextPoll)
     return isPaused(at: now) ? max(due, pausedUntil) : due
@@ -111,7 +109,7 @@ package struct OutboxMachine: Sendable {
   ///   - events: the events in order; none if only time has passed.
   ///   - now: the time.
   /// - Returns: the actions, in order.
-  package mutating func advance(_ events: [Event], at now: Timestamp) -> [Action] {
+  mutating func advance(_ events: [Event], at now: Timestamp) -> [Action] {
     var actions: [Action] = []
     for event in events {
       switch event {

@@ -1,27 +1,18 @@
-package import Time
+internal import MsgrMessages
+internal import Time
 
 /// A message in its recipient's inbox.
-package struct Message: Hashable, Sendable {
+struct Message: Hashable, Sendable {
   /// The identifier, which is also a position in the inbox.
-  package let id: MessageID
+  let id: MessageID
   /// The user who sent the message.
-  package let sender: UserName
+  let sender: UserName
   /// The text.
-  package let text: MessageText
+  let text: MessageText
   /// The moment at which the message was stored.
-  package let time: Timestamp
+  let time: Timestamp
   /// Whether the message asks the recipient to become a friend.
-  package let isAddRequest: Bool
-
-  package init(
-    id: MessageID, sender: UserName, text: MessageText, time: Timestamp, isAddRequest: Bool
-  ) {
-    self.id = id
-    self.sender = sender
-    self.text = text
-    self.time = time
-    self.isAddRequest = isAddRequest
-  }
+  let isAddRequest: Bool
 }
 
 // The form that the inbox and the stream show.
@@ -34,7 +25,7 @@ extension Message: Encodable {
     case addRequest = "AddRequest"
   }
 
-  package func encode(to encoder: any Encoder) throws {
+  func encode(to encoder: any Encoder) throws {
     var container = encoder.container(keyedBy: Key.self)
     try container.encode(id.text, forKey: .id)
     try container.encode(sender.text, forKey: .userFrom)

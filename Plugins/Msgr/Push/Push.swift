@@ -1,0 +1,19 @@
+internal import MsgrMessages
+internal import Time
+
+/// A message on its way to a device's push service: a row of the outbox.
+struct Push: Sendable, Hashable, Identifiable {
+  let id: Int64
+  let device: DeviceID
+  /// The UUID that the push service knows the push by, the same at each attempt.
+  let apnsID: String
+  let message: MessageID
+  let sender: UserName
+  let text: MessageText
+  let isAddRequest: Bool
+  /// The number of unread messages, this one included.
+  let badge: Int
+  let expires: Timestamp
+  /// The number of attempts, this one included.
+  let attempts: Int
+}

@@ -1,0 +1,29 @@
+internal import MsgrMessages
+
+/// The payload of a push: JSON of at most 4,096 bytes, in which the alert's copy of the message is cut to fit.
+///
+/// ``MessageText/fitsIntoPush(from:)`` tells whether the message itself fits.
+enum PushPayload {
+  /// The highest badge that is shown, which takes all digits that are set aside for a badge.
+  private static let highestBadge = 9_999_999
+
+  /// Returns the payload of a push, in UTF-8.
+  static func json(of push: Push) -> [UInt8] {
+    let sender = push.sender.text.escapedInJSON
+    let message = push.text.text.escapedInJSON
+    var head = #"{"aps":{"alert":{"title":"\#(sender)","body":""#
+    let tail =
+      #""},"sound":"default","badge":\#(min(push.badge, highestBadge))},"UserFrom":"\#(sender)","#
+      + #""Message":"\#(message)","Id":"\#(push.message.text)""#
+      + (push.isAddRequest ? #","AddRequest":true}"# : "}")
+
+    var room = MessageText.longestPush - head.utf8.count - tail.utf8.count
+    for character in push.text.text {
+      let escaped = String(character).escapedInJSON
+      guard escaped.utf8.count <= room else { break }
+      room -= escaped.utf8.count
+      head += escaped
+    }
+    return Array((head + tail).utf8)
+  }
+}
