@@ -144,7 +144,7 @@ let tests: [Target] = [
     dependencies: [
       "Apptimist", "ApptimistProtocol", "ApptimistSession", "Configuration",
       "Cryptography", "HTTPClient", "HTTPProtocol", "HTTPServer", "Observability", "ServiceKit",
-      "Storage", "TestSupport", "Threading", "Time", "WalletClient",
+      "Storage", "TestSupport", "Threading", "Time", "WalletClient", "awd",
     ],
     exclude: ["Python"]),
   .testTarget(

@@ -16,28 +16,23 @@ enum ApptimistCheck {
     var findings = [
       keys(configuration.keys), identity(configuration.identity, isExposed: isExposed),
     ]
-    if let url = configuration.facebook?.graphURL, !url.hasPrefix("https://") {
+    let url = configuration.facebook.graphURL
+    if configuration.identity == .facebook, !url.hasPrefix("https://") {
       findings.append(
-        ContentFinding(.doubtful, "facebook: the app's secret is sent to \(url) without TLS")
-      )
+        ContentFinding(.doubtful, "facebook: the app's secret is sent to \(url) without TLS"))
     }
     return findings
   }
 
   private static func keys(_ path: String) -> ContentFinding {
     do throws(KeyFile.Failure) {
-      guard let keys = try KeyFile(path: path).read() else { return missingKeys(path) }
-      return ContentFinding(.good, "keys \(path): \(keys.identity.encryptionKey.hex)")
+      let key = try KeyFile(path: path).read()?.identity.encryptionKey.hex
+      let missing =
+        "`awd serve` or `awd keys new` will make them; if devices know others, restore those first"
+      return ContentFinding(.good, "keys \(path): \(key ?? missing)")
     } catch {
       return ContentFinding(.wrong, "keys \(error); the service does not start")
     }
-  }
-
-  private static func missingKeys(_ path: String) -> ContentFinding {
-    ContentFinding(
-      .good,
-      "keys \(path): `awd serve` or `awd keys new` will make them; if devices know others, restore "
-        + "those first")
   }
 
   private static func identity(

@@ -1,5 +1,7 @@
+internal import ApptimistProtocol
 internal import ApptimistSession
 internal import Configuration
+internal import HTTPProtocol
 
 /// The section `[apptimist]`.
 struct ApptimistConfiguration: Sendable {
@@ -11,8 +13,8 @@ struct ApptimistConfiguration: Sendable {
   /// The path at which sessions are opened, with a slash in front and none at the end.
   var path = "/siren"
   var identity = Provider.open
-  /// The app at Facebook, or nil if another provider is used.
-  var facebook: FacebookConfiguration?
+  /// The app at Facebook, which only that provider uses.
+  var facebook = FacebookConfiguration()
   /// The path of the file with the service's keys.
   var keys: String
   var store = ApptimistStore.Limits()
@@ -47,8 +49,10 @@ struct ApptimistConfiguration: Sendable {
     facebook = FacebookConfiguration(section.section("facebook"), isUsed: identity == .facebook)
     keys = section.path("keys", default: keys, relativeTo: .data)
 
-    session.data = section.size("data_size", default: session.data, in: 1024...(16 << 20))
-    session.header = section.size("header_size", default: session.header, in: 1024...(64 << 10))
+    session.frame.data = section.size(
+      "data_size", default: session.frame.data, in: 1024...(16 << 20))
+    session.frame.header = section.size(
+      "header_size", default: session.frame.header, in: 1024...(64 << 10))
     session.loginTime = section.duration(
       "login_timeout", default: session.loginTime, in: .seconds(1)...day)
     let least = section.duration(
@@ -92,16 +96,7 @@ struct ApptimistConfiguration: Sendable {
     let isPath =
       text.hasPrefix("/")
       && segments.allSatisfy { segment in
-        !segment.isEmpty && segment != "." && segment != ".."
-          && segment.utf8.allSatisfy { byte in
-            switch byte {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-              UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."),
-              UInt8(ascii: "_"), UInt8(ascii: "~"):
-              true
-            default: false
-            }
-          }
+        !["", ".", ".."].contains(segment) && PercentEncoding.encode(String(segment)) == segment
       }
     return isPath ? text : nil
   }
@@ -109,32 +104,26 @@ struct ApptimistConfiguration: Sendable {
 
 /// The section `[apptimist.facebook]`.
 struct FacebookConfiguration: Sendable {
-  let appID: String
-  let appSecret: Secret
+  var appID = ""
+  var appSecret = Secret("")
   /// The URL of Graph, without a slash at the end.
-  let graphURL: String
+  var graphURL = "https://graph.facebook.com"
   /// The time that a response may take.
-  let timeout: Duration
+  var timeout = Duration.seconds(10)
 
-  /// Describes an app.
-  init(appID: String, appSecret: Secret, graphURL: String, timeout: Duration = .seconds(10)) {
-    self.appID = appID
-    self.appSecret = appSecret
-    self.graphURL = graphURL
-    self.timeout = timeout
-  }
+  /// Makes the default configuration, which names no app.
+  init() {}
 
-  /// Reads the section.
+  /// Reads the section, and records what is wrong with it.
   ///
   /// - Parameters:
   ///   - section: `[apptimist.facebook]`.
   ///   - isUsed: whether the section must name an app.
-  /// - Returns: nil if it is not used, or lacks something, which is recorded.
-  init?(_ section: ConfigurationSection, isUsed: Bool) {
-    appID = section.string("app_id", default: "")
+  init(_ section: ConfigurationSection, isUsed: Bool) {
+    appID = section.string("app_id", default: appID)
     appSecret = section.secret("app_secret")
     graphURL = section.value(
-      "graph_url", default: "https://graph.facebook.com", expected: "an http or https URL"
+      "graph_url", default: graphURL, expected: "an http or https URL"
     ) { text in
       let url = text.hasSuffix("/") ? String(text.dropLast()) : text
       let isURL =
@@ -143,8 +132,8 @@ struct FacebookConfiguration: Sendable {
       return isURL ? url : nil
     }
     timeout = section.duration(
-      "timeout", default: .seconds(10), in: .milliseconds(100)...(.seconds(60)))
-    guard isUsed else { return nil }
+      "timeout", default: timeout, in: .milliseconds(100)...(.seconds(60)))
+    guard isUsed else { return }
     if appID.isEmpty || !appID.utf8.allSatisfy({ (0x30...0x39).contains($0) }) {
       section.reject("app_id", "expected the app's number")
     }

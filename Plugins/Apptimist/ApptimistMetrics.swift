@@ -9,9 +9,9 @@ final class ApptimistMetrics: Sendable {
   private let ignored: Counter
   private let refused: Counter
   private let redirected: Counter
-  private let queued: Counter
-  private let failed: Counter
-  private let handshakesRefused: Counter
+  let queued: Counter
+  let failed: Counter
+  let handshakesRefused: Counter
 
   /// Registers the metrics.
   init(_ metrics: Metrics, hub: SessionHub) {
@@ -55,13 +55,4 @@ final class ApptimistMetrics: Sendable {
     case .other: sent.add()
     }
   }
-
-  /// Counts queued messages.
-  func countQueued(_ count: Int) { queued.add(UInt64(count)) }
-
-  /// Counts a request that failed.
-  func countFailure() { failed.add() }
-
-  /// Counts a handshake that was refused.
-  func countRefusedHandshake() { handshakesRefused.add() }
 }

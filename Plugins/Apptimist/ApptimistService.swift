@@ -6,7 +6,6 @@ internal import HTTPServer
 internal import Observability
 public import ServiceKit
 public import Storage
-internal import Synchronization
 
 /// Apptimist: encrypted messages between users, in forums too, with vouchers and files.
 public struct ApptimistService: Service {
@@ -60,7 +59,9 @@ public struct ApptimistService: Service {
     if isNew { context.log.info("made the service's keys", ["file": configuration.keys]) }
     backend = try Backend(context, configuration, keys: keys)
     handshake = SessionHandshake(
-      backend, configuration, publicURL: context.publicURL, randomBytes: context.randomBytes)
+      backend: backend, configuration: configuration,
+      isSecureOutside: context.publicURL?.hasPrefix("https:") ?? false,
+      randomBytes: context.randomBytes)
     context.log.info(
       "the service's key",
       [

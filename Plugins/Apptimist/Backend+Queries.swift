@@ -1,5 +1,6 @@
 internal import ApptimistProtocol
 internal import ApptimistSession
+internal import Cryptography
 internal import Observability
 internal import Storage
 
@@ -9,14 +10,34 @@ extension Backend {
     do {
       return try await attempt(query, in: session)
     } catch {
-      // The store is closed once all sessions are; what is left of them is no failure.
-      if (error as? StoreError)?.code != .closed {
+      if isFailure(error) {
         log.error("request failed", ["request": query.name, "cause": "\(error)"])
-        metrics.countFailure()
       }
       if case .file = query { return .file(.refused(.internalError)) }
       return .failed
     }
+  }
+
+  /// Reads a part of a user's mailbox; nil if it cannot be read.
+  func page(of user: EncryptionPublicKey, after position: StreamPosition) async -> StreamPage? {
+    do {
+      return try await store.page(
+        of: user, after: position, maxBytes: store.limits.pageBytes,
+        maxEntries: store.limits.pageEntries)
+    } catch {
+      if isFailure(error) {
+        log.error("stream ended: the queue can't be read", ["cause": "\(error)"])
+      }
+      return nil
+    }
+  }
+
+  /// Whether an error is a failure, which is counted. The store is closed once all sessions are; what is
+  /// left of them is no failure.
+  private func isFailure(_ error: any Error) -> Bool {
+    guard (error as? StoreError)?.code != .closed else { return false }
+    metrics.failed.add()
+    return true
   }
 
   private func attempt(_ query: Query, in session: SessionID) async throws -> Reply {

@@ -2,6 +2,7 @@ internal import ApptimistSession
 internal import Cryptography
 internal import Observability
 internal import ServiceKit
+internal import Synchronization
 internal import Time
 
 /// The parts of the service behind its sessions.
@@ -18,6 +19,7 @@ final class Backend: Sendable {
   let publicURI: String?
   let log: Log
   private let clock: @Sendable () -> Timestamp
+  private let lastSession = Atomic<UInt64>(0)
 
   init(
     _ context: ServiceContext, _ configuration: ApptimistConfiguration, keys: ServiceKeys
@@ -27,12 +29,14 @@ final class Backend: Sendable {
     hub = SessionHub(limit: configuration.sessions)
     metrics = ApptimistMetrics(context.metrics, hub: hub)
     ephemeralKeys = EphemeralKeys(
-      store, keys, age: configuration.ephemeralKeyAge, clock: context.clock)
+      store: store, keys: keys, age: configuration.ephemeralKeyAge, clock: context.clock)
     accounts = AccountService(
-      store, try IdentityProvider(configuration, clock: context.clock), clock: context.clock)
+      store: store, identity: try IdentityProvider(configuration, clock: context.clock),
+      clock: context.clock)
     let directory = AccountDirectory(store)
     messages = MessageDelivery(
-      store, directory, ForumFanOut(keys: keys), hub, metrics, context.log)
+      store: store, directory: directory, fanOut: ForumFanOut(keys: keys), hub: hub,
+      metrics: metrics)
     files = FileService(
       store, directory, keys: keys,
       locks: LockTable(lease: configuration.lockLease, limit: configuration.locks))
@@ -40,6 +44,11 @@ final class Backend: Sendable {
     publicURI = context.publicURL.map { "ws" + $0.dropFirst("http".count) + configuration.path }
     log = context.log
     clock = context.clock
+  }
+
+  /// Makes the number of a new session.
+  func newSession() -> SessionID {
+    SessionID(number: lastSession.wrappingAdd(1, ordering: .relaxed).newValue)
   }
 
   /// Forgets the session of a user.

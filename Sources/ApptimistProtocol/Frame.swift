@@ -5,9 +5,9 @@ public struct Frame: Sendable {
   /// The limits of the parts' sizes.
   public struct Limits: Hashable, Sendable {
     /// The longest header in clear, in bytes; its box is 16 bytes longer.
-    public let header: Int
+    public var header: Int
     /// The longest data in clear, in bytes; its box is 16 bytes longer.
-    public let data: Int
+    public var data: Int
 
     /// Makes limits; the defaults are those that a service has for what devices send.
     public init(header: Int = 4 << 10, data: Int = 1 << 20) {

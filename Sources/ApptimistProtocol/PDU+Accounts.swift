@@ -56,28 +56,7 @@ extension PDU {
   }
 
   /// Deletes an event or a forum; sent by devices (RFC "del").
-  ///
-  /// `version type pubEncrKey[32]`
-  public struct Del: PDUBody {
-    /// The type's number, the second byte of the header.
-    public static let type: UInt8 = 4
-
-    /// The key of the event or forum.
-    public let key: EncryptionPublicKey
-
-    /// Makes the PDU.
-    public init(key: EncryptionPublicKey) {
-      self.key = key
-    }
-
-    init(from reader: inout ByteReader) throws(WireError) {
-      key = try reader.read(EncryptionPublicKey.self)
-    }
-
-    func write(to writer: inout ByteWriter) {
-      writer.write(key)
-    }
-  }
+  public typealias Del = KeyRequest<4>
 
   /// One match of a search; sent by the service (RFC "user").
   ///

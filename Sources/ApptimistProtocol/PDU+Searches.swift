@@ -2,76 +2,52 @@ public import Cryptography
 internal import Wire
 
 extension PDU {
-  /// Asks the service for the accounts with a name (RFC "searchByName").
-  ///
-  /// `version type maxUsers(u16) nameLen(u8) name`
-  public struct SearchByName: PDUBody {
-    /// The type's number, the second byte of the header.
-    public static let type: UInt8 = 11
-
-    /// The most matches to send, or zero for as many as the service likes.
-    public let maxUsers: UInt16
-    /// A name, its beginning, or a pattern; of any bytes.
-    public let name: ShortBytes
-
-    /// Makes the PDU.
-    public init(maxUsers: UInt16, name: ShortBytes) {
-      self.maxUsers = maxUsers
-      self.name = name
-    }
-
-    init(from reader: inout ByteReader) throws(WireError) {
-      maxUsers = try reader.read(UInt16.self)
-      let nameLength = try reader.read(UInt8.self)
-      name = try reader.read(nameLength)
-    }
-
-    func write(to writer: inout ByteWriter) {
-      writer.write(maxUsers)
-      writer.write(name.count)
-      writer.write(name)
-    }
-  }
-
-  /// Asks the service for the users with an identity (RFC "searchByUid").
-  ///
-  /// `version type maxUsers(u16) uidLen(u8) uid`
-  public struct SearchByUid: PDUBody {
-    /// The type's number, the second byte of the header.
-    public static let type: UInt8 = 12
-
-    /// The most matches to send, or zero for as many as the service likes.
-    public let maxUsers: UInt16
-    /// An identity at the identity provider, of any bytes.
-    public let uid: ShortBytes
-
-    /// Makes the PDU.
-    public init(maxUsers: UInt16, uid: ShortBytes) {
-      self.maxUsers = maxUsers
-      self.uid = uid
-    }
-
-    init(from reader: inout ByteReader) throws(WireError) {
-      maxUsers = try reader.read(UInt16.self)
-      let uidLength = try reader.read(UInt8.self)
-      uid = try reader.read(uidLength)
-    }
-
-    func write(to writer: inout ByteWriter) {
-      writer.write(maxUsers)
-      writer.write(uid.count)
-      writer.write(uid)
-    }
-  }
-
+  /// Asks the service for the accounts with a name, its beginning, or a pattern (RFC "searchByName").
+  public typealias SearchByName = TextSearch<11>
+  /// Asks the service for the users with an identity at the identity provider (RFC "searchByUid").
+  public typealias SearchByUid = TextSearch<12>
   /// Asks the service for the account with a key (RFC "searchByKey").
+  public typealias SearchByKey = KeyRequest<13>
+
+  /// A search for accounts by a text.
+  ///
+  /// `version type maxUsers(u16) textLen(u8) text`
+  public struct TextSearch<let number: Int>: PDUBody {
+    /// The type's number, the second byte of the header.
+    public static var type: UInt8 { UInt8(number) }
+
+    /// The most matches to send, or zero for as many as the service likes.
+    public let maxUsers: UInt16
+    /// The text to search for, of any bytes.
+    public let text: ShortBytes
+
+    /// Makes the PDU.
+    public init(maxUsers: UInt16, text: ShortBytes) {
+      self.maxUsers = maxUsers
+      self.text = text
+    }
+
+    init(from reader: inout ByteReader) throws(WireError) {
+      maxUsers = try reader.read(UInt16.self)
+      let length = try reader.read(UInt8.self)
+      text = try reader.read(length)
+    }
+
+    func write(to writer: inout ByteWriter) {
+      writer.write(maxUsers)
+      writer.write(text.count)
+      writer.write(text)
+    }
+  }
+
+  /// A request about the account with a key.
   ///
   /// `version type pubEncrKey[32]`
-  public struct SearchByKey: PDUBody {
+  public struct KeyRequest<let number: Int>: PDUBody {
     /// The type's number, the second byte of the header.
-    public static let type: UInt8 = 13
+    public static var type: UInt8 { UInt8(number) }
 
-    /// The key of a user or a forum.
+    /// The key of the account.
     public let key: EncryptionPublicKey
 
     /// Makes the PDU.

@@ -71,26 +71,16 @@ extension PDU {
   }
 
   /// Stops the message stream; sent by devices (RFC "pause").
-  ///
-  /// `version type`
-  public struct Pause: PDUBody {
-    /// The type's number, the second byte of the header.
-    public static let type: UInt8 = 7
-
-    /// Makes the PDU.
-    public init() {}
-
-    init(from reader: inout ByteReader) throws(WireError) {}
-
-    func write(to writer: inout ByteWriter) {}
-  }
-
+  public typealias Pause = Command<7>
   /// Lets the message stream go on; sent by devices (RFC "resume").
+  public typealias Resume = Command<8>
+
+  /// A PDU without fields.
   ///
   /// `version type`
-  public struct Resume: PDUBody {
+  public struct Command<let number: Int>: PDUBody {
     /// The type's number, the second byte of the header.
-    public static let type: UInt8 = 8
+    public static var type: UInt8 { UInt8(number) }
 
     /// Makes the PDU.
     public init() {}

@@ -93,13 +93,13 @@ extension Sample {
       "vouchers", .vouchers(.init(subject: key(0x61), vouchers: [key(3), key(1), key(2)])),
       [1, 10], filled(0x61, 32), [0, 0, 0, 3], filled(3, 32), filled(1, 32), filled(2, 32)),
     Sample(
-      "searchByName", .searchByName(.init(maxUsers: 0x0a0b, name: short("Al*"))),
+      "searchByName", .searchByName(.init(maxUsers: 0x0a0b, text: short("Al*"))),
       [1, 11, 0x0a, 0x0b, 3], Array("Al*".utf8)),
     Sample(
-      "searchByName of nothing", .searchByName(.init(maxUsers: 0, name: .empty)),
+      "searchByName of nothing", .searchByName(.init(maxUsers: 0, text: .empty)),
       [1, 11, 0, 0, 0]),
     Sample(
-      "searchByUid", .searchByUid(.init(maxUsers: 1, uid: max)), [1, 12, 0, 1, 255], longest),
+      "searchByUid", .searchByUid(.init(maxUsers: 1, text: max)), [1, 12, 0, 1, 255], longest),
     Sample("searchByKey", .searchByKey(.init(key: key(0x71))), [1, 13], filled(0x71, 32)),
     Sample(
       "user", .user(.init(count: 0x0203, key: key(0x81), name: short("Al"), uid: short("7"))),

@@ -302,10 +302,10 @@ extension PDU {
           vouchers: try fields.keys("voucherPubEncrKeys")))
     case "searchByName":
       self = .searchByName(
-        .init(maxUsers: try fields.number("maxUsers"), name: try fields.short("name")))
+        .init(maxUsers: try fields.number("maxUsers"), text: try fields.short("name")))
     case "searchByUid":
       self = .searchByUid(
-        .init(maxUsers: try fields.number("maxUsers"), uid: try fields.short("uid")))
+        .init(maxUsers: try fields.number("maxUsers"), text: try fields.short("uid")))
     case "searchByKey": self = .searchByKey(.init(key: try fields.value("pubEncrKey")))
     case "user":
       self = .user(

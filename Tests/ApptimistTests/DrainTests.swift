@@ -65,7 +65,7 @@ private final class Chatter: @unchecked Sendable {
             : .read(PDU.Read(directory: user.key, filename: name)))
       case 6:
         let pattern = try #require(ShortBytes("user*"))
-        try device.send(.searchByName(PDU.SearchByName(maxUsers: 3, name: pattern)))
+        try device.send(.searchByName(PDU.SearchByName(maxUsers: 3, text: pattern)))
       default:
         guard let to = users.randomElement(using: &generator) else { continue }
         let count = sent.values.reduce(0) { $0 + $1.count }
@@ -80,7 +80,7 @@ private final class Chatter: @unchecked Sendable {
   /// Searches for nobody, and takes what comes until the reply or the connection's end.
   private func isRepliedTo() async throws -> Bool {
     let nobody = try #require(ShortBytes("?"))
-    try? device.send(.searchByUid(PDU.SearchByUid(maxUsers: 1, uid: nobody)))
+    try? device.send(.searchByUid(PDU.SearchByUid(maxUsers: 1, text: nobody)))
     while true {
       let event = try await device.next()
       guard case .pdu(let pdu, let data) = event else {

@@ -149,7 +149,7 @@ internal import Testing
     try await withServer { server in
       let scene = try await Scene(server)
       try scene.other.send(
-        .searchByName(PDU.SearchByName(maxUsers: 0, name: try #require(ShortBytes("*O*R")))))
+        .searchByName(PDU.SearchByName(maxUsers: 0, text: try #require(ShortBytes("*O*R")))))
       var found: [(String?, UInt16)] = []
       for _ in 0..<2 {
         guard case .user(let user) = try await scene.other.nextPDU().pdu else { return }

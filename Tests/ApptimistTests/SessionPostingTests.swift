@@ -158,7 +158,7 @@ internal import TestSupport
       case 0:
         _ = try bench.send(
           .searchByName(
-            PDU.SearchByName(maxUsers: 1, name: try #require(ShortBytes("\(time)")))))
+            PDU.SearchByName(maxUsers: 1, text: try #require(ShortBytes("\(time)")))))
       case 1:
         let data = [UInt8](repeating: 0, count: 200 << 10)
         _ = try bench.send(post(time, of: bench), data: data)

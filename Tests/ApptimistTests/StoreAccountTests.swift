@@ -1,3 +1,4 @@
+internal import ApptimistProtocol
 internal import Cryptography
 internal import ApptimistSession
 internal import Observability
@@ -19,7 +20,7 @@ internal import Time
     try await fixture.open(limits)
   }
 
-  @Test func `the same account again changes nothing`() async throws {
+  @Test func theSameAccountAgainChangesNothing() async throws {
     let store = try await open()
     #expect(try await store.makeUser(1, name: "Anna", uid: "a") == .created)
     #expect(try await store.makeUser(1, name: "Other", uid: "a") == .sameAgain)
@@ -36,7 +37,7 @@ internal import Time
     #expect(try await store.makeUser(2, name: "Anna", uid: "a") == .created)
   }
 
-  @Test func `a uid is compared by its bytes`() async throws {
+  @Test func aUidIsComparedByItsBytes() async throws {
     let store = try await open()
     #expect(try await store.makeUser(1, uid: "e\u{301}") == .created)
     #expect(try await store.makeUser(1, uid: "\u{E9}") == .taken)
@@ -44,7 +45,7 @@ internal import Time
     #expect(try await store.search(uid: "e\u{301}", max: 0).count == 1)
   }
 
-  @Test func `an invitation is used with the account's making`() async throws {
+  @Test func anInvitationIsUsedWithTheAccountsMaking() async throws {
     let store = try await open()
     let hash = try #require(InvitationHash(Array(repeating: 7, count: 32)))
     let end = Timestamp(milliseconds: ApptimistStore.now.milliseconds + 1000)
@@ -60,7 +61,7 @@ internal import Time
     #expect(try await store.makeUser(2, invitation: hash) == .sameAgain)
   }
 
-  @Test func `an invitation can be for one uid`() async throws {
+  @Test func anInvitationCanBeForOneUid() async throws {
     let store = try await open()
     let hash = try #require(InvitationHash(Array(repeating: 7, count: 32)))
     let end = Timestamp(milliseconds: ApptimistStore.now.milliseconds + 1000)
@@ -69,7 +70,7 @@ internal import Time
     #expect(try await store.makeUser(1, uid: "anna", invitation: hash) == .created)
   }
 
-  @Test func `an invitation with one use makes one account of two at a time`() async throws {
+  @Test func anInvitationWithOneUseMakesOneAccountOfTwoAtATime() async throws {
     let store = try await open()
     let hash = try #require(InvitationHash(Array(repeating: 7, count: 32)))
     let end = Timestamp(milliseconds: ApptimistStore.now.milliseconds + 1000)
@@ -83,7 +84,7 @@ internal import Time
     #expect(made == 1)
   }
 
-  @Test func `a user makes so many forums`() async throws {
+  @Test func aUserMakesSoManyForums() async throws {
     var limits = ApptimistStore.Limits()
     limits.forums = 2
     let store = try await open(limits)
@@ -100,7 +101,7 @@ internal import Time
     #expect(try await store.makeForum(13, author: 1) == .created)
   }
 
-  @Test func `a deleted forum leaves its key behind and nothing else`() async throws {
+  @Test func aDeletedForumLeavesItsKeyBehindAndNothingElse() async throws {
     let store = try await open()
     try await store.makeUsers(1...4)
     #expect(try await store.makeForum(10, name: "Club", author: 1) == .created)
@@ -131,7 +132,7 @@ internal import Time
     #expect(try await !store.mayServe(ephemeral: key, hash: hash))
   }
 
-  @Test func `an ephemeral key serves once, for its time`() async throws {
+  @Test func anEphemeralKeyServesOnceForItsTime() async throws {
     var store = try await fixture.open()
     try await store.makeUsers(1...1)
     let end = Timestamp(milliseconds: ApptimistStore.now.milliseconds + 90 * 86_400_000)
@@ -155,7 +156,7 @@ internal import Time
     #expect(InvitationHash(Array(repeating: 0, count: 33)) == nil)
   }
 
-  @Test func `vouchers stand in the order of their making`() async throws {
+  @Test func vouchersStandInTheOrderOfTheirMaking() async throws {
     var limits = ApptimistStore.Limits()
     limits.vouchers = 3
     let store = try await open(limits)

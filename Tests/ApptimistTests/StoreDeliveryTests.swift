@@ -107,7 +107,7 @@ internal import TestSupport
   }
 
   @Test(arguments: [0, 10_000])
-  func `a closure that fails takes nothing of the others in its group along`(
+  func aClosureThatFailsTakesNothingOfTheOthersInItsGroupAlong(
     _ pendingPerMailbox: Int
   ) async throws {
     var limits = Self.patient
@@ -137,7 +137,7 @@ internal import TestSupport
     try await store.expectConsistency()
   }
 
-  @Test func `a transaction that is undone leaves no gap, and a retry is new`() async throws {
+  @Test func aTransactionThatIsUndoneLeavesNoGapAndARetryIsNew() async throws {
     var store = try await fixture.open(Self.patient)
     try await store.makeUsers(1...3)
     _ = try await Self.message(1)(store)
@@ -157,7 +157,7 @@ internal import TestSupport
     try await store.expectConsistency()
   }
 
-  @Test func `a message that a full disk refuses leaves no trace`() async throws {
+  @Test func aMessageThatAFullDiskRefusesLeavesNoTrace() async throws {
     var store = try await fixture.open(Self.patient)
     try await store.makeUsers(1...3)
     let pages = try await store.count("PRAGMA page_count")
@@ -205,7 +205,7 @@ internal import TestSupport
   }
 
   @Test(arguments: TestSeeds.random(6))
-  func `a reader gets every message that was acknowledged before`(_ seed: UInt64) async throws {
+  func aReaderGetsEveryMessageThatWasAcknowledgedBefore(_ seed: UInt64) async throws {
     let limits = Self.raceLimits(seed)
     let store = try await fixture.open(limits)
     try await store.makeUsers(1...3)
@@ -239,7 +239,7 @@ internal import TestSupport
 
   // MARK: - Memory
 
-  @Test func `each copy counts in full, as it is hashed when the log is read again`()
+  @Test func eachCopyCountsInFullAsItIsHashedWhenTheLogIsReadAgain()
     async throws
   {
     var limits = Self.patient
@@ -257,7 +257,7 @@ internal import TestSupport
     try await expect([1, 2], size: 3000, in: store)
   }
 
-  @Test func `pending deliveries stay within the limits, read or not`()
+  @Test func pendingDeliveriesStayWithinTheLimitsReadOrNot()
     async throws
   {
     var limits = ApptimistStore.Limits()

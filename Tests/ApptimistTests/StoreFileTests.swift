@@ -20,7 +20,7 @@ internal import Testing
     return store
   }
 
-  @Test func `files are written, read and removed`() async throws {
+  @Test func filesAreWrittenReadAndRemoved() async throws {
     let store = try await open()
     #expect(try await store.file("a", of: 1) == nil)
     #expect(try await store.write([1, 2], to: "a", of: 1, by: 1) == .done)
@@ -31,15 +31,15 @@ internal import Testing
     #expect(try await store.write([3], to: "a", of: 1, by: 1) == .done)
     #expect(try await store.file("a", of: 1) == [3])
     #expect(try await store.remove("a", of: 1, by: 1) == .done)
-    #expect(try await store.remove("a", of: 1, by: 1) == .noFile)
+    #expect(try await store.remove("a", of: 1, by: 1) == .notFound)
     #expect(try await store.file("a", of: 1) == nil)
     #expect(try await store.file("b", of: 1) == [])
-    #expect(try await store.write([], to: "a", of: 99, by: 1) == .noDirectory)
-    #expect(try await store.remove("a", of: 99, by: 1) == .noDirectory)
+    #expect(try await store.write([], to: "a", of: 99, by: 1) == .notFound)
+    #expect(try await store.remove("a", of: 99, by: 1) == .notFound)
     #expect(try await store.file("author", of: 99) == nil)
   }
 
-  @Test func `names that look the same are different files`() async throws {
+  @Test func namesThatLookTheSameAreDifferentFiles() async throws {
     let store = try await open()
     #expect(try await store.write([1], to: "\u{E9}", of: 1, by: 1) == .done)
     #expect(try await store.write([2], to: "e\u{301}", of: 1, by: 1) == .done)
@@ -48,7 +48,7 @@ internal import Testing
   }
 
   @Test(arguments: [1, 10])
-  func `the author and the editors write`(_ directory: Int) async throws {
+  func theAuthorAndTheEditorsWrite(_ directory: Int) async throws {
     let store = try await open()
     #expect(try await store.write([1], to: "a", of: directory, by: 2) == .notPermitted)
     #expect(try await store.write(keys: [3, 2], to: "editors", of: directory, by: 1) == .done)
@@ -58,24 +58,24 @@ internal import Testing
     #expect(try await store.remove("a", of: directory, by: 4) == .notPermitted)
     #expect(try await store.remove("none", of: directory, by: 4) == .notPermitted)
     #expect(try await store.remove("a", of: directory, by: 3) == .done)
-    let expected: [DirectoryAccess.Roles] = [
-      .author, [.editor, .moderator], .editor, .moderator, .subscriber,
+    // The author, two editors, a moderator, a subscriber and a stranger.
+    let expected = [
+      (1, mayWrite: true, isMember: true), (2, true, true), (3, true, true), (4, false, true),
+      (5, false, true), (77, false, false),
     ]
-    for (index, roles) in expected.enumerated() {
-      let user = StoreFixture.key(index + 1)
-      let access = try await store.access(of: user, to: StoreFixture.key(directory))
-      #expect(access?.roles == roles && access?.isForum == (directory == 10))
+    for (user, mayWrite, isMember) in expected {
+      let access = try await store.access(
+        of: StoreFixture.key(user), to: StoreFixture.key(directory))
+      #expect(access?.mayWrite == mayWrite && access?.isMember == isMember)
+      #expect(access?.isForum == (directory == 10))
     }
-    #expect(
-      try await store.access(of: StoreFixture.key(77), to: StoreFixture.key(directory))?.roles
-        == [])
     #expect(try await store.access(of: StoreFixture.key(1), to: StoreFixture.key(77)) == nil)
     // An editor may even remove the list of editors.
     #expect(try await store.remove("editors", of: directory, by: 2) == .done)
     #expect(try await store.write([1], to: "a", of: directory, by: 2) == .notPermitted)
   }
 
-  @Test func `the author's file is nobody's to change`() async throws {
+  @Test func theAuthorsFileIsNobodysToChange() async throws {
     let store = try await open()
     for directory in [1, 10] {
       #expect(try await store.file("author", of: directory) == StoreFixture.key(1).bytes)
@@ -87,7 +87,7 @@ internal import Testing
     }
   }
 
-  @Test func `lists hold whole keys, and so many`() async throws {
+  @Test func listsHoldWholeKeysAndSoMany() async throws {
     var limits = ApptimistStore.Limits()
     limits.reservedKeys = 3
     let store = try await open(limits)
@@ -102,7 +102,7 @@ internal import Testing
     }
   }
 
-  @Test func `a directory has so many files and bytes`() async throws {
+  @Test func aDirectoryHasSoManyFilesAndBytes() async throws {
     var limits = ApptimistStore.Limits()
     limits.files = 2
     limits.directoryBytes = 10
@@ -121,7 +121,7 @@ internal import Testing
     #expect(try await store.write([1], to: "c", of: 1, by: 1) == .done)
   }
 
-  @Test func `a forum knows who is what`() async throws {
+  @Test func aForumKnowsWhoIsWhat() async throws {
     let store = try await open()
     let key = StoreFixture.key(10)
     #expect(try await store.write(keys: [2], to: "editors", of: 10, by: 1) == .done)
@@ -143,6 +143,6 @@ internal import Testing
     let user = StoreFixture.key(1)
     #expect(try await store.forum(user) == nil)
     #expect(try await store.escrow([1], of: user, by: user) == .notPermitted)
-    #expect(try await store.escrow([1], of: StoreFixture.key(99), by: user) == .noDirectory)
+    #expect(try await store.escrow([1], of: StoreFixture.key(99), by: user) == .notFound)
   }
 }

@@ -128,19 +128,19 @@ extension ApptimistStore {
 
   func write(
     _ content: [UInt8], to name: String, of directory: Int, by user: Int
-  ) async throws -> FileChange? {
+  ) async throws -> ErrorCode? {
     guard let name = Filename(name) else { return nil }
     return try await write(
       content, to: name, in: StoreFixture.key(directory), by: StoreFixture.key(user))
   }
 
-  func remove(_ name: String, of directory: Int, by user: Int) async throws -> FileChange? {
+  func remove(_ name: String, of directory: Int, by user: Int) async throws -> ErrorCode? {
     guard let name = Filename(name) else { return nil }
     return try await remove(name, in: StoreFixture.key(directory), by: StoreFixture.key(user))
   }
 
   func write(keys: [Int], to name: String, of directory: Int, by user: Int) async throws
-    -> FileChange?
+    -> ErrorCode?
   {
     try await write(
       keys.flatMap { StoreFixture.key($0).bytes }, to: name, of: directory, by: user)

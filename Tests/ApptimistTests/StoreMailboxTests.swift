@@ -26,7 +26,7 @@ internal import Testing
     StreamEntry(position: at(position), id: StoreFixture.id(id), content: .truncation)
   }
 
-  @Test func `messages keep their order and bytes, also after a restart`() async throws {
+  @Test func messagesKeepTheirOrderAndBytesAlsoAfterARestart() async throws {
     var store = try await fixture.open()
     try await store.makeUsers(1...2)
     let empty: [UInt8] = []
@@ -46,7 +46,7 @@ internal import Testing
     #expect(try await store.send(8, from: 1, to: 2) == .delivered(Self.at(3)))
   }
 
-  @Test func `only users have mailboxes`() async throws {
+  @Test func onlyUsersHaveMailboxes() async throws {
     let store = try await fixture.open()
     try await store.makeUsers(1...1)
     #expect(try await store.makeForum(10, author: 1) == .created)
@@ -59,7 +59,7 @@ internal import Testing
     #expect(try await store.count("SELECT count(*) FROM apptimist_contents") == 0)
   }
 
-  @Test func `a message is delivered once`() async throws {
+  @Test func aMessageIsDeliveredOnce() async throws {
     let store = try await fixture.open()
     try await store.makeUsers(1...2)
     #expect(try await store.send(1, from: 1, to: 2) == .delivered(Self.at(1)))
@@ -78,7 +78,7 @@ internal import Testing
     #expect(try await store.entries(of: 2, after: Self.at(3)) == [Self.message(9, at: 4)])
   }
 
-  @Test func `a truncation is told once, and leaves nothing of the content`() async throws {
+  @Test func aTruncationIsToldOnceAndLeavesNothingOfTheContent() async throws {
     let store = try await fixture.open()
     try await store.makeUsers(1...2)
     for id in 1...3 { _ = try await store.send(id, from: 1, to: 2) }
@@ -113,7 +113,7 @@ internal import Testing
     (head: 5, max: 1, start: 6),
     (head: 1, max: 65_535, start: 1),
   ])
-  func `a stream starts behind its head, not further back than max`(
+  func aStreamStartsBehindItsHeadNotFurtherBackThanMax(
     _ head: Int, _ max: Int, _ start: Int64
   ) async throws {
     let store = try await fixture.open()
@@ -131,7 +131,7 @@ internal import Testing
     (maxBytes: Int.max, maxEntries: 1), (.max, 2), (.max, 5), (.max, 6), (.max, 100), (0, 100),
     (8, 100), (9, 3), (15, 100), (20, 0),
   ])
-  func `pages are no larger than asked`(_ maxBytes: Int, _ maxEntries: Int) async throws {
+  func pagesAreNoLargerThanAsked(_ maxBytes: Int, _ maxEntries: Int) async throws {
     let store = try await fixture.open()
     try await store.makeUsers(1...2)
     for id in 1...7 {
@@ -185,7 +185,7 @@ internal import Testing
   }
 
   @Test(arguments: [0, 100])
-  func `copies of a message share its content until the last is gone`(_ pending: Int) async throws {
+  func copiesOfAMessageShareItsContentUntilTheLastIsGone(_ pending: Int) async throws {
     var limits = ApptimistStore.Limits()
     limits.mailboxEntries = 2
     limits.pendingDeliveries = pending
@@ -215,7 +215,7 @@ internal import Testing
     #expect(try await store.count("SELECT count(*) FROM apptimist_contents") == 5)
   }
 
-  @Test func `data stays while copies drop each other`() async throws {
+  @Test func dataStaysWhileCopiesDropEachOther() async throws {
     var limits = ApptimistStore.Limits()
     limits.mailboxEntries = 1
     let store = try await fixture.open(limits)
@@ -230,7 +230,7 @@ internal import Testing
     #expect(try await store.count("SELECT holders FROM apptimist_contents") == 1)
   }
 
-  @Test func `a full mailbox drops the oldest of the sender who holds most`() async throws {
+  @Test func aFullMailboxDropsTheOldestOfTheSenderWhoHoldsMost() async throws {
     var limits = ApptimistStore.Limits()
     limits.mailboxEntries = 4
     let store = try await fixture.open(limits)
@@ -256,7 +256,7 @@ internal import Testing
     #expect(try await store.truncate(10, of: 3) == .again)
   }
 
-  @Test func `bytes count as they are delivered, and no more once truncated`() async throws {
+  @Test func bytesCountAsTheyAreDeliveredAndNoMoreOnceTruncated() async throws {
     var limits = ApptimistStore.Limits()
     limits.mailboxBytes = 300
     let store = try await fixture.open(limits)
@@ -279,7 +279,7 @@ internal import Testing
     #expect(try await ids() == [13].map(StoreFixture.id))
   }
 
-  @Test func `a message that was dropped long ago is forgotten`() async throws {
+  @Test func aMessageThatWasDroppedLongAgoIsForgotten() async throws {
     var limits = ApptimistStore.Limits()
     limits.mailboxEntries = 2
     limits.rememberedMessages = 3
@@ -296,7 +296,7 @@ internal import Testing
     #expect(try await store.count("SELECT count(*) FROM apptimist_dropped") == 3)
   }
 
-  @Test func `sixty-four senders at once leave no gap`() async throws {
+  @Test func sixtyFourSendersAtOnceLeaveNoGap() async throws {
     let store = try await fixture.open()
     try await store.makeUsers(1...64)
     let positions = try await withThrowingTaskGroup(of: [StreamPosition].self) { group in

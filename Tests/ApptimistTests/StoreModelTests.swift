@@ -10,7 +10,7 @@ internal import TestSupport
 /// Compares the entries of mailboxes with a model.
 @Suite struct StoreModelTests {
   @Test(arguments: TestSeeds.random(8, and: [1, 2]))
-  func `mailboxes are what the model says`(_ seed: UInt64) async throws {
+  func mailboxesAreWhatTheModelSays(_ seed: UInt64) async throws {
     var play = Play(seed: seed)
     try await play.open(StoreFixture())
     try await play.store?.makeUsers(1...4)
@@ -19,7 +19,7 @@ internal import TestSupport
   }
 
   @Test(arguments: TestSeeds.random(4, and: [3]))
-  func `mailboxes of the first version go on`(_ seed: UInt64) async throws {
+  func mailboxesOfTheFirstVersionGoOn(_ seed: UInt64) async throws {
     var play = Play(seed: seed)
     for _ in 0..<200 { try await play.go() }
     let fixture = StoreFixture()

@@ -34,7 +34,7 @@ internal import TestSupport
     ("100%_", [7]),
     ("100?_", [7]),
   ])
-  func `names are found whole, then by their beginning, or by a glob`(
+  func namesAreFoundWholeThenByTheirBeginningOrByAGlob(
     _ query: String, _ expected: [Int]
   ) async throws {
     let store = try await fixture.open()
@@ -49,7 +49,7 @@ internal import TestSupport
     #expect(two == Array(found.prefix(2)))
   }
 
-  @Test func `forums are found beside users, within the limit`() async throws {
+  @Test func forumsAreFoundBesideUsersWithinTheLimit() async throws {
     var limits = ApptimistStore.Limits()
     limits.found = 2
     let store = try await fixture.open(limits)
@@ -71,7 +71,7 @@ internal import TestSupport
 
   /// Compares globs with a matcher that tries everything.
   @Test(arguments: TestSeeds.random(20))
-  func `a glob matches what trying everything matches`(_ seed: UInt64) throws {
+  func aGlobMatchesWhatTryingEverythingMatches(_ seed: UInt64) throws {
     var generator = SeededGenerator(seed: seed)
     func matches(_ pattern: Substring.UnicodeScalarView, _ name: Substring.UnicodeScalarView)
       -> Bool
@@ -97,7 +97,7 @@ internal import TestSupport
     }
   }
 
-  @Test func `a glob ends when its steps are used up`() throws {
+  @Test func aGlobEndsWhenItsStepsAreUsedUp() throws {
     let pattern = NamePattern(
       try #require(SearchText("*" + String(repeating: "a", count: 120) + "b")))
     let name = Array(repeating: UInt8(ascii: "a"), count: 255)
@@ -110,11 +110,11 @@ internal import TestSupport
     ("ABC xyz", "abc xyz"), ("\u{C9}", "\u{E9}"), ("E\u{301}", "\u{E9}"), ("ẞ", "ss"),
     ("Σς", "σσ"), ("İ", "i\u{307}"), ("ﬁ", "fi"), ("\u{1F88}", "\u{1F00}\u{3B9}"), ("日本", "日本"),
   ])
-  func `a name is normalized and folded`(_ name: String, _ expected: String) throws {
+  func aNameIsNormalizedAndFolded(_ name: String, _ expected: String) throws {
     #expect(try #require(SearchText(name)).bytes == Array(expected.utf8))
   }
 
-  @Test func `a text that is longer than a name can be is not normalized`() {
+  @Test func aTextThatIsLongerThanANameCanBeIsNotNormalized() {
     #expect(SearchText(String(repeating: "é", count: 512)) != nil)
     #expect(SearchText(String(repeating: "é", count: 513)) == nil)
     #expect(SearchText(String(repeating: "\u{390}", count: 512)) != nil)

@@ -56,17 +56,17 @@ internal import Testing
 
   @Test func doesNothingWhilePaused() {
     var stream = StreamCursor(after: .zero, ownLimit: 10)
-    stream.pause()
+    stream.isPaused = true
     let read17 = stream.nextRead()
     #expect(read17 == nil)
     let note7 = stream.note(position(1), isReady: true)
     #expect(!note7)
-    stream.resume()
+    stream.isPaused = false
     let read18 = stream.nextRead()
     #expect(read18 == .zero)
-    stream.pause()
+    stream.isPaused = true
     stream.finishRead(end: nil, isLast: false)
-    stream.resume()
+    stream.isPaused = false
     let read19 = stream.nextRead()
     #expect(read19 == .zero)
   }

@@ -138,7 +138,7 @@ final class TestDevice: @unchecked Sendable {
 
   /// Takes the PDUs that come until all that was sent so far has been dealt with.
   func eventsUntilReply() async throws -> [(pdu: PDU, data: [UInt8])] {
-    try send(.searchByUid(PDU.SearchByUid(maxUsers: 1, uid: try #require(ShortBytes("?")))))
+    try send(.searchByUid(PDU.SearchByUid(maxUsers: 1, text: try #require(ShortBytes("?")))))
     var events: [(pdu: PDU, data: [UInt8])] = []
     while true {
       let event = try await nextPDU()

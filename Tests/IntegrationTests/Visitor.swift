@@ -30,7 +30,7 @@ final class Visitor {
     let signature = keys.authentication.sign(keys.user)
     try send(.login(PDU.Login(user: keys.user, signature: signature, max: 0, head: MessageID())))
     // Its answer says that the session is established.
-    try send(.searchByUid(PDU.SearchByUid(maxUsers: 1, uid: nobody)))
+    try send(.searchByUid(PDU.SearchByUid(maxUsers: 1, text: nobody)))
     while try await next() != .user(.nobody) {}
   }
 

@@ -36,7 +36,7 @@ internal import WalletClient
     let device: Device
     let keys: DeviceKeys
     private let task: Task<Void, any Error>
-    private let iterator: DeviceEntries.Iterator
+    private let iterator: DeviceEntries
 
     init(_ device: Device, _ keys: DeviceKeys) {
       self.device = device

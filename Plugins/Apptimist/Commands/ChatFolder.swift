@@ -29,7 +29,7 @@ struct ChatFolder: Sendable {
   private func existingKeys() throws(ChatFolderError) -> DeviceKeys? {
     guard var bytes = try read("keys") else { return nil }
     defer { wipe(&bytes) }
-    guard bytes.count == 64 else { throw .malformed("\(path)/keys") }
+    guard bytes.count == 64 else { throw malformed("keys") }
     var (secret, seed) = (Array(bytes[..<32]), Array(bytes[32...]))
     defer {
       wipe(&secret)
@@ -37,7 +37,7 @@ struct ChatFolder: Sendable {
     }
     guard let encryption = EncryptionKeyPair(secret: secret),
       let authentication = AuthenticationKeyPair(seed: seed)
-    else { throw .malformed("\(path)/keys") }
+    else { throw malformed("keys") }
     return DeviceKeys(encryption: encryption, authentication: authentication)
   }
 
@@ -46,7 +46,7 @@ struct ChatFolder: Sendable {
     guard let json = try read("service.json") else { return nil }
     do throws(ServiceDocumentError) {
       return try ServiceDocument(json: json).identity
-    } catch { throw .malformed("\(path)/service.json") }
+    } catch { throw malformed("service.json") }
   }
 
   /// Writes the service's keys.
@@ -58,7 +58,7 @@ struct ChatFolder: Sendable {
   func head() throws(ChatFolderError) -> MessageID? {
     guard let text = try read("head") else { return nil }
     guard let head = MessageID(hex: String(decoding: text, as: UTF8.self)) else {
-      throw .malformed("\(path)/head")
+      throw malformed("head")
     }
     return head
   }
@@ -75,45 +75,40 @@ struct ChatFolder: Sendable {
     let file = unsafe open("\(path)/\(name)", O_RDONLY | O_CLOEXEC)
     guard file >= 0 else {
       if errno == ENOENT { return nil }
-      throw failure(name)
+      throw failure(name, SystemError(errno))
     }
     defer { close(file) }
     var status = stat()
-    guard unsafe fstat(file, &status) == 0 else { throw failure(name) }
-    guard name != "keys" || status.st_mode & 0o077 == 0 else { throw .exposed("\(path)/\(name)") }
+    guard unsafe fstat(file, &status) == 0 else { throw failure(name, SystemError(errno)) }
+    guard name != "keys" || status.st_mode & 0o077 == 0 else {
+      throw failure(name, "others may read it; chmod 600 it")
+    }
     var content = [UInt8](repeating: 0, count: min(64 << 10, max(0, Int(status.st_size))))
     let count = unsafe content.withUnsafeMutableBytes {
       unsafe Glibc.read(file, $0.baseAddress, $0.count)
     }
-    guard count == content.count else { throw failure(name) }
+    guard count == content.count else { throw failure(name, SystemError(errno)) }
     return content
   }
 
   /// Replaces a file atomically and durably.
   private func write(_ content: [UInt8], to name: String) throws(ChatFolderError) {
-    do throws(SystemError) { try DurableFile.makeFolder(path) } catch { throw .system(path, error) }
     do throws(SystemError) {
+      try DurableFile.makeFolder(path)
       try DurableFile.replace("\(path)/\(name)", content, mode: 0o600)
-    } catch { throw .system("\(path)/\(name)", error) }
+    } catch { throw failure(name, error) }
   }
 
-  private func failure(_ name: String) -> ChatFolderError {
-    .system("\(path)/\(name)", SystemError(errno))
+  private func malformed(_ name: String) -> ChatFolderError {
+    failure(name, "the file is malformed")
+  }
+
+  private func failure(_ name: String, _ problem: some CustomStringConvertible) -> ChatFolderError {
+    ChatFolderError(description: "\(path)/\(name): \(problem)")
   }
 }
 
 /// The reason why a file of the chat can't be read or written.
-enum ChatFolderError: Error, CustomStringConvertible {
-  case malformed(String)
-  /// Other users may read the file.
-  case exposed(String)
-  case system(String, SystemError)
-
-  var description: String {
-    switch self {
-    case .malformed(let path): "\(path): the file is malformed"
-    case .exposed(let path): "\(path): others may read it; chmod 600 it"
-    case .system(let path, let error): "\(path): \(error)"
-    }
-  }
+struct ChatFolderError: Error, CustomStringConvertible {
+  let description: String
 }

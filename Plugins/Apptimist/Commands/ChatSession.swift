@@ -103,6 +103,24 @@ actor ChatSession {
     print("* you talk to \(user.name), \(user.key.hex)")
   }
 
+  /// Makes another user the partner, as soon as there is one with this name or key.
+  func waitFor(_ whom: String) async {
+    var pause = Duration.milliseconds(250)
+    var isTold = false
+    while !Task.isCancelled {
+      do throws(DeviceError) {
+        guard try await users(called: whom).isEmpty else { break }
+        if !isTold { print("* nobody has this name or key yet; waiting for \(whom)") }
+        isTold = true
+      } catch {
+        guard error == .timedOut else { break }
+      }
+      try? await Task.sleep(for: pause)
+      pause = min(pause * 2, .seconds(5))
+    }
+    await turn(to: whom)
+  }
+
   private func search(_ name: String) async {
     do throws(DeviceError) {
       let users = try await device.search(name: name, limit: 20)
@@ -130,18 +148,21 @@ actor ChatSession {
     } catch { print("* \(error)") }
   }
 
+  private func users(called whom: String) async throws(DeviceError) -> [DeviceUser] {
+    if let key = EncryptionPublicKey(hex: whom) {
+      return try await device.user(key).map { [$0] } ?? []
+    }
+    return try await device.search(name: whom, limit: 20)
+      .filter { $0.name.lowercased() == whom.lowercased() }
+  }
+
   /// Finds the only user with a key or a name, and prints why there is none.
   private func find(_ whom: String) async -> DeviceUser? {
     do throws(DeviceError) {
-      if let key = EncryptionPublicKey(hex: whom) {
-        if let user = try await device.user(key) { return user }
-        print("* nobody has this key")
-        return nil
-      }
-      let users = try await device.search(name: whom, limit: 20)
-        .filter { $0.name.lowercased() == whom.lowercased() }
+      let users = try await users(called: whom)
       if users.count == 1 { return users[0] }
-      print(users.isEmpty ? "* nobody has this name" : "* several have this name: use the key")
+      print(
+        users.isEmpty ? "* nobody has this name or key" : "* several have this name: use the key")
       for user in users { print("* \(user.key.hex) \(user.name)") }
     } catch { print("* \(error)") }
     return nil

@@ -1,4 +1,5 @@
 internal import Configuration
+internal import Cryptography
 internal import Observability
 internal import ServiceKit
 internal import Time
@@ -35,15 +36,16 @@ struct InviteNewCommand: Command {
     let service = try await context.serviceContext(for: ApptimistService.self)
     let configuration = ApptimistConfiguration(service.configuration)
     let store = ApptimistStore(store: service.store, limits: configuration.store)
-    let token = InvitationToken(randomBytes: service.randomBytes)
+    let token = Hex.encode(service.randomBytes(16))
     let expires = service.clock() + time
-    try await store.addInvitation(token.hash, uid: uid, uses: uses, expires: expires)
+    try await store.addInvitation(
+      InvitationHash(ofToken: [UInt8](token.utf8)), uid: uid, uses: uses, expires: expires)
     if context.arguments.has("json") {
       try context.print(
         json: Invitation(
-          token: token.text, uid: uid, uses: uses, expires: expires.description))
+          token: token, uid: uid, uses: uses, expires: expires.description))
     } else {
-      context.print(token.text)
+      context.print(token)
       if configuration.identity != .invite {
         context.print("(not needed at the moment: identity is \(configuration.identity.rawValue))")
       }

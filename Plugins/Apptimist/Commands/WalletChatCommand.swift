@@ -78,7 +78,7 @@ struct WalletChatCommand: Command {
       group.addTask {
         for await _ in established { break }
         if isNew { try chat.accountMade() }
-        if let partner { await chat.turn(to: partner) }
+        if let partner { await chat.waitFor(partner) }
         for await line in try lines() {
           guard await chat.take(line) else { return }
         }
@@ -122,12 +122,10 @@ struct WalletChatCommand: Command {
     _ print: (String) -> Void
   ) async throws -> ServiceIdentity {
     let pinned = try folder.identity()
-    let identity: ServiceIdentity
-    if let pinned {
-      identity = pinned
-    } else {
-      identity = try await ServiceIdentity.fetch(from: url, client: try HTTPClient())
-    }
+    let identity =
+      if let pinned { pinned } else {
+        try await ServiceIdentity.fetch(from: url, client: try HTTPClient())
+      }
     if let key, EncryptionPublicKey(hex: key) != identity.encryptionKey {
       throw CommandError.refused(
         "the service has another key than --identity says: \(identity.encryptionKey.hex)")

@@ -4,27 +4,12 @@ internal import Time
 
 /// Lets each ephemeral key serve one connection only (page "Keys and nonces").
 struct EphemeralKeys: Sendable {
-  private let store: ApptimistStore
-  private let keys: ServiceKeys
-  private let age: Duration
-  private let clock: @Sendable () -> Timestamp
-
-  /// Uses a store to look keys up.
-  ///
-  /// - Parameters:
-  ///   - store: remembers the keys that were used.
-  ///   - keys: the service's keys.
-  ///   - age: the time for which a key is remembered.
-  ///   - clock: tells the time.
-  init(
-    _ store: ApptimistStore, _ keys: ServiceKeys, age: Duration,
-    clock: @escaping @Sendable () -> Timestamp
-  ) {
-    self.store = store
-    self.keys = keys
-    self.age = age
-    self.clock = clock
-  }
+  /// The store that remembers the keys that were used.
+  let store: ApptimistStore
+  let keys: ServiceKeys
+  /// The time for which a key is remembered.
+  let age: Duration
+  let clock: @Sendable () -> Timestamp
 
   /// Whether a device with this key may connect.
   func mayServe(_ key: EncryptionPublicKey) async throws -> Bool {

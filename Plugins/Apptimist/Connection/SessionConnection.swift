@@ -75,7 +75,7 @@ final class SessionConnection: WebSocketHandler, @unchecked Sendable {
       case .ask(let query): ask(query)
       case .join(let user):
         self.user = user
-        backend.hub.join(SessionHub.Member(id: id, connection: self), of: user)?.connection.evict()
+        backend.hub.join(self, of: user)?.evict()
       case .wait(let duration): socket.setTimer(after: duration)
       case .close(let code): socket.close(code)
       case .count(let counted): backend.metrics.count(counted)
@@ -110,7 +110,7 @@ final class SessionConnection: WebSocketHandler, @unchecked Sendable {
 
   private func read(_ user: EncryptionPublicKey, after position: StreamPosition) {
     Task(executorPreference: loop) { [self] in
-      let page = await backend.messages.page(of: user, after: position)
+      let page = await backend.page(of: user, after: position)
       guard !isOver else { return }
       handle(.read(page))
     }

@@ -3,28 +3,16 @@ internal import ApptimistSession
 internal import Cryptography
 internal import HTTPProtocol
 internal import HTTPServer
+internal import Observability
 internal import ServiceKit
-internal import Synchronization
-internal import Time
 
 /// Checks the handshakes of devices and opens their sessions (page "Connection").
-final class SessionHandshake: Sendable {
-  private let backend: Backend
-  private let configuration: ApptimistConfiguration
+struct SessionHandshake: Sendable {
+  let backend: Backend
+  let configuration: ApptimistConfiguration
   /// Whether devices come by TLS that ends before this server.
-  private let isSecureOutside: Bool
-  private let randomBytes: @Sendable (_ count: Int) -> [UInt8]
-  private let lastID = Atomic<UInt64>(0)
-
-  init(
-    _ backend: Backend, _ configuration: ApptimistConfiguration, publicURL: String?,
-    randomBytes: @escaping @Sendable (_ count: Int) -> [UInt8]
-  ) {
-    self.backend = backend
-    self.configuration = configuration
-    isSecureOutside = publicURL?.hasPrefix("https:") ?? false
-    self.randomBytes = randomBytes
-  }
+  let isSecureOutside: Bool
+  let randomBytes: @Sendable (_ count: Int) -> [UInt8]
 
   /// Accepts a handshake.
   ///
@@ -33,11 +21,11 @@ final class SessionHandshake: Sendable {
     guard let key = Self.ephemeralKey(in: request.head.query),
       try await backend.ephemeralKeys.mayServe(key)
     else {
-      backend.metrics.countRefusedHandshake()
+      backend.metrics.handshakesRefused.add()
       throw HTTPError(.badRequest, "expected the device's fresh ephemeral key as 64 digits")
     }
     let scheme = request.origin.isSecure || isSecureOutside ? "wss" : "ws"
-    let id = SessionID(number: lastID.wrappingAdd(1, ordering: .relaxed).newValue)
+    let id = backend.newSession()
     let limits = configuration.session
     let setup = SessionSetup(
       encryption: backend.keys.encryption, identity: backend.keys.identity, ephemeralKey: key,

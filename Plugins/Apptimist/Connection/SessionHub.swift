@@ -6,12 +6,6 @@ internal import Transport
 
 /// Tells sessions what comes to their users; it alone knows the sessions of each user.
 final class SessionHub: Sendable {
-  /// A session as others see it.
-  struct Member: Sendable {
-    let id: SessionID
-    let connection: SessionConnection
-  }
-
   /// An entry of a user's mailbox that is on disk.
   struct News: Sendable {
     let user: EncryptionPublicKey
@@ -20,7 +14,7 @@ final class SessionHub: Sendable {
 
   private struct State {
     /// The sessions of each user, the oldest first.
-    var members: [EncryptionPublicKey: [Member]] = [:]
+    var members: [EncryptionPublicKey: [SessionConnection]] = [:]
     var count = 0
     /// The entries of which the sessions of each loop are still to be told, in order.
     var outboxes: [ObjectIdentifier: [(connection: SessionConnection, entry: StreamEntry)]] = [:]
@@ -39,7 +33,7 @@ final class SessionHub: Sendable {
   /// Adds a session; if its user has too many with it, the oldest is removed.
   ///
   /// - Returns: the session that was removed, to be closed.
-  func join(_ member: Member, of user: EncryptionPublicKey) -> Member? {
+  func join(_ member: SessionConnection, of user: EncryptionPublicKey) -> SessionConnection? {
     state.withLock { state in
       state.members[user, default: []].append(member)
       state.count += 1
@@ -72,10 +66,9 @@ final class SessionHub: Sendable {
       var loops: [EventLoop] = []
       for item in news {
         for member in state.members[item.user] ?? [] where member.id != origin {
-          let loop = member.connection.loop
+          let loop = member.loop
           if state.outboxes[ObjectIdentifier(loop)] == nil { loops.append(loop) }
-          state.outboxes[ObjectIdentifier(loop), default: []]
-            .append((member.connection, item.entry))
+          state.outboxes[ObjectIdentifier(loop), default: []].append((member, item.entry))
         }
       }
       return loops

@@ -1,6 +1,4 @@
-/// The number of a session in this process; a later session has a higher one.
-struct SessionID: Hashable, Comparable, Sendable {
+/// The number of a session in this process.
+struct SessionID: Hashable, Sendable {
   let number: UInt64
-
-  static func < (left: SessionID, right: SessionID) -> Bool { left.number < right.number }
 }

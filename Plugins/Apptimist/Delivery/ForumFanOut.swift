@@ -50,11 +50,7 @@ struct ForumFanOut: Sendable {
   /// The most bytes of sealed data that are held at once, unless one copy has more.
   private static let batchBytes = 16 << 20
 
-  private let keys: ServiceKeys
-
-  init(keys: ServiceKeys) {
-    self.keys = keys
-  }
+  let keys: ServiceKeys
 
   /// The copies of a post, to be made and delivered batch by batch.
   ///

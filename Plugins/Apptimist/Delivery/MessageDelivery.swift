@@ -9,24 +9,11 @@ struct MessageDelivery: Sendable {
   /// made.
   private static let groupBytes = 1 << 20
 
-  private let store: ApptimistStore
-  private let directory: AccountDirectory
-  private let fanOut: ForumFanOut
-  private let hub: SessionHub
-  private let metrics: ApptimistMetrics
-  private let log: Log
-
-  init(
-    _ store: ApptimistStore, _ directory: AccountDirectory, _ fanOut: ForumFanOut,
-    _ hub: SessionHub, _ metrics: ApptimistMetrics, _ log: Log
-  ) {
-    self.store = store
-    self.directory = directory
-    self.fanOut = fanOut
-    self.hub = hub
-    self.metrics = metrics
-    self.log = log
-  }
+  let store: ApptimistStore
+  let directory: AccountDirectory
+  let fanOut: ForumFanOut
+  let hub: SessionHub
+  let metrics: ApptimistMetrics
 
   /// Delivers a user's posts, in order, to all who get them: on disk, and then to their sessions.
   ///
@@ -80,7 +67,7 @@ struct MessageDelivery: Sendable {
         position: position, id: copy.id, content: .message(header: copy.header, data: copy.data))
       news.append(SessionHub.News(user: copy.recipient, entry: entry))
     }
-    metrics.countQueued(news.count)
+    metrics.queued.add(UInt64(news.count))
     hub.publish(news, from: session)
     return own
   }
@@ -95,19 +82,6 @@ struct MessageDelivery: Sendable {
       hub.publish([SessionHub.News(user: user, entry: entry)], from: session)
     }
     return truncation
-  }
-
-  /// Reads a part of a user's mailbox; nil if it cannot be read.
-  func page(of user: EncryptionPublicKey, after position: StreamPosition) async -> StreamPage? {
-    do {
-      return try await store.page(
-        of: user, after: position, maxBytes: store.limits.pageBytes,
-        maxEntries: store.limits.pageEntries)
-    } catch {
-      log.error("stream ended: the queue can't be read", ["cause": "\(error)"])
-      metrics.countFailure()
-      return nil
-    }
   }
 }
 

@@ -123,10 +123,11 @@ final class FileService: Sendable {
 
   /// Ends the lock of a file that was changed.
   private func finish(
-    _ change: FileChange, _ file: FileAddress, _ session: SessionID
+    _ change: ErrorCode, _ file: FileAddress, _ session: SessionID
   ) -> FileReply {
-    if change == .done { locks.withLock { $0.release(file, by: session) } }
-    return FileReply(change)
+    guard change == .done else { return .refused(change) }
+    locks.withLock { $0.release(file, by: session) }
+    return .done(nil)
   }
 
   /// Whether the content, which was sealed to the service, is the secret half of a forum's key.
@@ -134,18 +135,5 @@ final class FileService: Sendable {
     guard var secret = SealedBox.open(sealed, with: keys.encryption) else { return false }
     defer { wipe(&secret) }
     return EncryptionKeyPair(secret: secret, for: .session)?.publicKey == forum
-  }
-}
-
-extension FileReply {
-  /// Makes the reply to a request for a change.
-  fileprivate init(_ change: FileChange) {
-    switch change {
-    case .done: self = .done(nil)
-    case .noDirectory, .noFile: self = .refused(.notFound)
-    case .notPermitted: self = .refused(.notPermitted)
-    case .overQuota: self = .refused(.overQuota)
-    case .badContent: self = .refused(.badContent)
-    }
   }
 }

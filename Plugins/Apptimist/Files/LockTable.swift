@@ -39,7 +39,7 @@ struct LockTable: Sendable {
     guard isFree(file, for: session, at: now) else { return .taken }
     let isNew = !isHeld(file, at: now)
     if isNew {
-      expire(session, at: now)
+      for file in files[session] ?? [] where !isHeld(file, at: now) { forget(file) }
       guard files[session]?.count ?? 0 < limit else { return .tooMany }
     }
     forget(file)
@@ -76,10 +76,6 @@ struct LockTable: Sendable {
 
   /// The number of locks, with those whose lease has ended unnoticed.
   var count: Int { leases.count }
-
-  private mutating func expire(_ session: SessionID, at now: ContinuousClock.Instant) {
-    for file in files[session] ?? [] where !isHeld(file, at: now) { forget(file) }
-  }
 
   private mutating func forget(_ file: FileAddress) {
     guard let lease = leases.removeValue(forKey: file) else { return }

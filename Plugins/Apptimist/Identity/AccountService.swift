@@ -12,19 +12,10 @@ struct AccountService: Sendable {
     case pattern
   }
 
-  private let store: ApptimistStore
-  private let identity: IdentityProvider
-  private let clock: @Sendable () -> Timestamp
+  let store: ApptimistStore
+  let identity: IdentityProvider
+  let clock: @Sendable () -> Timestamp
   private let searches = KeyedMutex<ExclusiveSearch>()
-
-  init(
-    _ store: ApptimistStore, _ identity: IdentityProvider,
-    clock: @escaping @Sendable () -> Timestamp
-  ) {
-    self.store = store
-    self.identity = identity
-    self.clock = clock
-  }
 
   /// Makes a user's account, if the identity provider permits it.
   ///

@@ -25,16 +25,8 @@ enum IdentityProvider: Sendable {
     switch configuration.identity {
     case .open: self = .open
     case .invite: self = .invite
-    case .facebook:
-      // Without the app the configuration was refused before.
-      guard let app = configuration.facebook else { throw MissingApp() }
-      self = .facebook(try GraphClient(app, clock: clock))
+    case .facebook: self = .facebook(try GraphClient(configuration.facebook, clock: clock))
     }
-  }
-
-  /// The error of a configuration that names no app.
-  struct MissingApp: Error, CustomStringConvertible {
-    var description: String { "expected app_id and app_secret in [apptimist.facebook]" }
   }
 
   /// Judges somebody; a provider that does not respond refuses.

@@ -20,9 +20,9 @@ struct KeyFile: Sendable {
   /// - Throws: ``Failure``.
   func open() throws(Failure) -> (keys: ServiceKeys, isNew: Bool) {
     if let keys = try read() { return (keys, false) }
-    if try make() { return (try existing(), true) }
-    // Another process was faster.
-    return (try existing(), false)
+    // Another process may be faster.
+    let isNew = try make()
+    return (try existing(), isNew)
   }
 
   /// Reads the keys of the file; blocks on the disk.

@@ -36,37 +36,24 @@ package enum SessionAction: Sendable {
   }
 }
 
-/// Actions in the order in which they are to be done.
+/// Actions in the order in which they are to be done, which are taken one by one.
 ///
 /// Most events lead to one action, and the first one needs no memory of its own.
-package struct SessionActions: Sequence, Sendable {
+package struct SessionActions: Sequence, IteratorProtocol, Sendable {
   private var first: SessionAction?
   private var rest: [SessionAction] = []
+  /// The number of actions of ``rest`` that were taken.
+  private var taken = 0
 
   mutating func append(_ action: SessionAction) {
     if first == nil { first = action } else { rest.append(action) }
   }
 
-  /// Goes through the actions.
-  package func makeIterator() -> Iterator { Iterator(first: first, rest: rest) }
-
-  /// Goes through actions.
-  package struct Iterator: IteratorProtocol {
-    fileprivate var first: SessionAction?
-    fileprivate let rest: [SessionAction]
-    private var index = 0
-
-    fileprivate init(first: SessionAction?, rest: [SessionAction]) {
-      self.first = first
-      self.rest = rest
-    }
-
-    /// The next action, or nil if there is none.
-    package mutating func next() -> SessionAction? {
-      if let action = first.take() { return action }
-      guard index < rest.count else { return nil }
-      defer { index += 1 }
-      return rest[index]
-    }
+  /// Takes the next action, or returns nil if there is none.
+  package mutating func next() -> SessionAction? {
+    if let action = first.take() { return action }
+    guard taken < rest.count else { return nil }
+    defer { taken += 1 }
+    return rest[taken]
   }
 }

@@ -2,10 +2,8 @@ package import ApptimistProtocol
 
 /// The limits of what a session takes, and of the time that it waits.
 package struct SessionLimits: Sendable {
-  /// The longest data of a PDU, in bytes, without the box around it.
-  package var data = 1 << 20
-  /// The longest header, in bytes, without the box around it.
-  package var header = 4 << 10
+  /// The limits of what a device sends at once.
+  package var frame = Frame.Limits()
   /// The time in which a device has to log in after the upgrade.
   package var loginTime = Duration.seconds(30)
   /// The most entries that a mailbox has, and so the most of its own that a session leaves out.
@@ -17,7 +15,4 @@ package struct SessionLimits: Sendable {
 
   /// The default limits.
   package init() {}
-
-  /// The limits of a frame.
-  package var frame: Frame.Limits { Frame.Limits(header: header, data: data) }
 }

@@ -48,9 +48,9 @@ struct SessionUser {
       guard vouchers.vouchers.isEmpty else { return nil }
       return (.vouchers(of: vouchers.subject), .vouchers(of: vouchers.subject))
     case .searchByName(let search):
-      return (.searchName(search.name, max: Int(search.maxUsers)), .search)
+      return (.searchName(search.text, max: Int(search.maxUsers)), .search)
     case .searchByUid(let search):
-      return (.searchUid(search.uid, max: Int(search.maxUsers)), .search)
+      return (.searchUid(search.text, max: Int(search.maxUsers)), .search)
     case .searchByKey(let search): return (.searchKey(search.key), .search)
     case .read(let read): return file(.read, read, received.pdu)
     case .lock(let lock): return file(.lock, lock, received.pdu)

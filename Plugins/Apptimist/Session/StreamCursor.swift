@@ -13,7 +13,7 @@ struct StreamCursor: Sendable {
   /// The last entry that was known when the present read began, or nil if nothing is being read.
   private var reading: StreamPosition?
   /// Whether the device wants no stream for now.
-  private(set) var isPaused = false
+  var isPaused = false
   /// Whether the next entry waits until it is known whether this session made it.
   private(set) var isHeld = false
   /// The entries behind the cursor that this session made, in runs without gaps, in order.
@@ -113,10 +113,4 @@ struct StreamCursor: Sendable {
     // An entry that was known is committed, so it was either read or has been dropped from the mailbox.
     if isLast { pass(reading ?? end) } else { mayBeMore = true }
   }
-
-  /// Stops the stream.
-  mutating func pause() { isPaused = true }
-
-  /// Lets the stream go on.
-  mutating func resume() { isPaused = false }
 }

@@ -66,15 +66,6 @@ extension ApptimistStore {
     }
   }
 
-  /// Looks up the number of a user or forum.
-  func number(
-    of key: EncryptionPublicKey, _ database: borrowing some Queryable & ~Copyable
-  ) throws -> AccountNumber? {
-    try database.one(
-      "SELECT id FROM apptimist_users WHERE key = ? AND kind <> ?", key, StoredKind.deletedForum
-    ) { try $0[0] }
-  }
-
   /// Looks up the number of a user.
   func userNumber(
     of key: EncryptionPublicKey, _ database: borrowing some Queryable & ~Copyable

@@ -71,7 +71,10 @@ extension ApptimistStore {
         results.append(.unknownRecipient)
         continue
       }
-      if try isKnown(copy.id, to: mailbox.user, deliveries, transaction) {
+      let isKnown =
+        try deliveries.knows(copy.id, for: mailbox.user)
+        || position(of: copy.id, in: mailbox.user, transaction) != nil
+      if isKnown {
         // A pending delivery may make the mailbox forget it.
         try log(copy, from: sender, for: addressees, &deliveries, transaction)
         addressees = []
@@ -105,14 +108,6 @@ extension ApptimistStore {
     ) { row in PendingDeliveries.Mailbox(user: try row[0], last: try row[1]) }
     if let mailbox { deliveries.note(mailbox, of: user) }
     return mailbox
-  }
-
-  private func isKnown(
-    _ id: MessageID, to user: AccountNumber, _ deliveries: PendingDeliveries,
-    _ transaction: borrowing Transaction
-  ) throws -> Bool {
-    if deliveries.knows(id, for: user) { return true }
-    return try position(of: id, in: user, transaction) != nil
   }
 
   /// Looks up the position that a message has or had in a user's mailbox.

@@ -2,18 +2,6 @@ internal import ApptimistProtocol
 internal import Cryptography
 internal import Storage
 
-/// The result of a change to a file.
-enum FileChange: Hashable, Sendable {
-  case done
-  /// There is no such user or forum.
-  case noDirectory
-  case notPermitted
-  case noFile
-  case overQuota
-  /// A reserved file would hold something else than keys.
-  case badContent
-}
-
 /// The directory of a user or a forum.
 struct StoredDirectory {
   let number: AccountNumber
@@ -34,14 +22,12 @@ extension ApptimistStore {
   ) async throws -> DirectoryAccess? {
     try await store.read { snapshot in
       guard let directory = try self.directory(directory, snapshot) else { return nil }
-      var roles: DirectoryAccess.Roles = directory.author == user ? .author : []
-      let lists: [(Filename.Reserved, DirectoryAccess.Roles)] = [
-        (.editors, .editor), (.moderators, .moderator), (.subscribers, .subscriber),
-      ]
-      for (name, role) in lists where try isListed(user, in: name, of: directory, snapshot) {
-        roles.insert(role)
-      }
-      return DirectoryAccess(isForum: directory.isForum, roles: roles)
+      let mayWrite = try mayWrite(user, in: directory, snapshot)
+      let isMember =
+        try mayWrite || isListed(user, in: .moderators, of: directory, snapshot)
+        || isListed(user, in: .subscribers, of: directory, snapshot)
+      return DirectoryAccess(
+        isForum: directory.isForum, mayWrite: mayWrite, isMember: isMember)
     }
   }
 
@@ -70,12 +56,9 @@ extension ApptimistStore {
   func write(
     _ content: [UInt8], to name: Filename, in directory: EncryptionPublicKey,
     by user: EncryptionPublicKey
-  ) async throws -> FileChange {
-    try await store.write { transaction in
-      guard let directory = try self.directory(directory, transaction) else { return .noDirectory }
-      guard !name.isKeptByService, try mayWrite(in: directory, user, transaction) else {
-        return .notPermitted
-      }
+  ) async throws -> ErrorCode {
+    try await change(directory, by: user) { directory, transaction in
+      guard !name.isKeptByService else { return .notPermitted }
       let isList = name.reserved != nil
       guard !isList || content.count <= limits.reservedKeys * 32 else { return .overQuota }
       let others = try transaction.one(
@@ -107,15 +90,24 @@ extension ApptimistStore {
   ///   - user: the user who removes it.
   func remove(
     _ name: Filename, in directory: EncryptionPublicKey, by user: EncryptionPublicKey
-  ) async throws -> FileChange {
-    try await store.write { transaction in
-      guard let directory = try self.directory(directory, transaction) else { return .noDirectory }
-      guard !name.isKeptByService, try mayWrite(in: directory, user, transaction) else {
-        return .notPermitted
-      }
+  ) async throws -> ErrorCode {
+    try await change(directory, by: user) { directory, transaction in
+      guard !name.isKeptByService else { return .notPermitted }
       try transaction.execute(
         "DELETE FROM apptimist_files WHERE directory = ? AND name = ?", directory.number, name.text)
-      return transaction.changes == 0 ? .noFile : .done
+      return transaction.changes == 0 ? .notFound : .done
+    }
+  }
+
+  /// Changes something in a directory, if there is one and the user may.
+  func change(
+    _ directory: EncryptionPublicKey, by user: EncryptionPublicKey,
+    _ body: @escaping @Sendable (StoredDirectory, borrowing Transaction) throws -> ErrorCode
+  ) async throws -> ErrorCode {
+    try await store.write { transaction in
+      guard let directory = try self.directory(directory, transaction) else { return .notFound }
+      guard try mayWrite(user, in: directory, transaction) else { return .notPermitted }
+      return try body(directory, transaction)
     }
   }
 
@@ -136,8 +128,8 @@ extension ApptimistStore {
   }
 
   /// Whether a user is the author or an editor.
-  func mayWrite(
-    in directory: StoredDirectory, _ user: EncryptionPublicKey,
+  private func mayWrite(
+    _ user: EncryptionPublicKey, in directory: StoredDirectory,
     _ database: borrowing some Queryable & ~Copyable
   ) throws -> Bool {
     try directory.author == user || isListed(user, in: .editors, of: directory, database)

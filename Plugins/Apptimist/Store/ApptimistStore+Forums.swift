@@ -70,10 +70,8 @@ extension ApptimistStore {
   ///   - user: the user who asks for it.
   /// - Returns: false, with nothing changed, unless the user is the author or an editor of a forum.
   func deleteForum(_ key: EncryptionPublicKey, by user: EncryptionPublicKey) async throws -> Bool {
-    try await store.write { transaction in
-      guard let forum = try directory(key, transaction), forum.isForum,
-        try mayWrite(in: forum, user, transaction)
-      else { return false }
+    try await change(key, by: user) { forum, transaction in
+      guard forum.isForum else { return .notPermitted }
       try transaction.execute("DELETE FROM apptimist_files WHERE directory = ?", forum.number)
       try transaction.execute("DELETE FROM apptimist_secrets WHERE forum = ?", forum.number)
       try transaction.execute("DELETE FROM apptimist_vouchers WHERE subject = ?", forum.number)
@@ -82,8 +80,8 @@ extension ApptimistStore {
         UPDATE apptimist_users SET kind = ?, author = NULL, authentication_key = zeroblob(32),
           search_name = NULL, name = '' WHERE id = ?
         """, StoredKind.deletedForum, forum.number)
-      return true
-    }
+      return .done
+    } == .done
   }
 
   /// Looks up the user or forum with a key.
@@ -124,12 +122,9 @@ extension ApptimistStore {
   /// - Returns: `.notPermitted` also for a user's directory.
   func escrow(
     _ boxed: [UInt8]?, of forum: EncryptionPublicKey, by user: EncryptionPublicKey
-  ) async throws -> FileChange {
-    try await store.write { transaction in
-      guard let forum = try directory(forum, transaction) else { return .noDirectory }
-      guard forum.isForum, try mayWrite(in: forum, user, transaction) else {
-        return .notPermitted
-      }
+  ) async throws -> ErrorCode {
+    try await change(forum, by: user) { forum, transaction in
+      guard forum.isForum else { return .notPermitted }
       if let boxed {
         try transaction.execute(
           """

@@ -21,11 +21,8 @@ extension ApptimistStore {
     let limit = self.limit(max)
     return try await store.read { snapshot in
       let numbers =
-        switch (pattern.isGlob, pattern.prefix.isEmpty) {
-        case (false, _): try named(pattern.bytes, limit, snapshot)
-        case (true, true): try matching(pattern, limit, snapshot)
-        case (true, false): try matchingPrefix(pattern, limit, snapshot)
-        }
+        try pattern.isGlob
+        ? matching(pattern, limit, snapshot) : named(pattern.bytes, limit, snapshot)
       return try numbers.compactMap { number in
         try snapshot.one("SELECT key, name, uid FROM apptimist_users WHERE id = ?", number) { row in
           try Self.found(row)
@@ -82,67 +79,41 @@ extension ApptimistStore {
     let whole: [AccountNumber] = try snapshot.all(
       "SELECT id FROM apptimist_users WHERE search_name = ? ORDER BY id LIMIT ?", name, limit
     ) { try $0[0] }
-    var others: [AccountNumber] = []
-    var steps = Self.searchSteps
-    if whole.count < limit {
-      try upToEnough {
-        // No UTF-8 has the byte 0xFF.
-        try snapshot.forEach(
-          "SELECT id FROM apptimist_users WHERE search_name > ? AND search_name < ?", name,
-          name + [0xFF]
-        ) { row in
-          others.append(try row[0])
-          steps -= Self.nameSteps
-          if steps <= 0 { throw Enough() }
-        }
-      }
-    }
+    guard whole.count < limit else { return whole }
+    // No UTF-8 has the byte 0xFF.
+    let others: [AccountNumber] = try snapshot.all(
+      "SELECT id FROM apptimist_users WHERE search_name > ? AND search_name < ? LIMIT ?", name,
+      name + [0xFF], Self.searchSteps / Self.nameSteps
+    ) { try $0[0] }
     return whole + others.sorted().prefix(limit - whole.count)
   }
 
-  /// Finds the accounts whose name matches a glob that starts with something else than a wildcard.
-  private func matchingPrefix(
-    _ pattern: NamePattern, _ limit: Int, _ snapshot: borrowing Snapshot
-  ) throws -> [AccountNumber] {
-    var numbers: [AccountNumber] = []
-    var steps = Self.searchSteps
-    try upToEnough {
-      try snapshot.forEach(
-        "SELECT id, search_name FROM apptimist_users WHERE search_name >= ? AND search_name < ?",
-        pattern.prefix, pattern.prefix + [0xFF]
-      ) { row in try take(row, by: pattern, &steps, &numbers) }
-    }
-    return Array(numbers.sorted().prefix(limit))
-  }
-
-  /// Finds the accounts whose name matches a glob that starts with a wildcard.
+  /// Finds the accounts whose name matches a glob.
   private func matching(
     _ pattern: NamePattern, _ limit: Int, _ snapshot: borrowing Snapshot
   ) throws -> [AccountNumber] {
     var numbers: [AccountNumber] = []
     var steps = Self.searchSteps
-    try upToEnough {
-      // By age and not by the index: where many match, the first of them are enough.
-      try snapshot.forEach(
-        "SELECT id, search_name FROM apptimist_users WHERE +search_name IS NOT NULL ORDER BY id"
-      ) { row in
-        try take(row, by: pattern, &steps, &numbers)
-        if numbers.count == limit { throw Enough() }
-      }
+    func take(_ row: borrowing Row) throws {
+      steps -= Self.nameSteps
+      if try row.withBytes(1, { pattern.matches($0, steps: &steps) }) { numbers.append(try row[0]) }
+      if steps <= 0 { throw Enough() }
     }
-    return numbers
-  }
-
-  private func take(
-    _ row: borrowing Row, by pattern: NamePattern, _ steps: inout Int,
-    _ numbers: inout [AccountNumber]
-  ) throws {
-    steps -= Self.nameSteps
-    if try row.withBytes(1, { pattern.matches($0, steps: &steps) }) { numbers.append(try row[0]) }
-    if steps <= 0 { throw Enough() }
-  }
-
-  private func upToEnough(_ query: () throws -> Void) throws {
-    do { try query() } catch is Enough {}
+    do {
+      if pattern.prefix.isEmpty {
+        // By age and not by the index: where many match, the first of them are enough.
+        try snapshot.forEach(
+          "SELECT id, search_name FROM apptimist_users WHERE +search_name IS NOT NULL ORDER BY id"
+        ) { row in
+          try take(row)
+          if numbers.count == limit { throw Enough() }
+        }
+      } else {
+        try snapshot.forEach(
+          "SELECT id, search_name FROM apptimist_users WHERE search_name >= ? AND search_name < ?",
+          pattern.prefix, pattern.prefix + [0xFF], body: take)
+      }
+    } catch is Enough {}
+    return Array(numbers.sorted().prefix(limit))
   }
 }

@@ -12,7 +12,7 @@ extension ApptimistStore {
     for subject: EncryptionPublicKey, by voucher: EncryptionPublicKey
   ) async throws -> Bool {
     try await store.write { transaction in
-      guard let subject = try number(of: subject, transaction),
+      guard let subject = try directory(subject, transaction)?.number,
         let voucher = try userNumber(of: voucher, transaction)
       else { return false }
       try transaction.execute(

@@ -41,11 +41,6 @@ struct ApptimistStore: Sendable {
   let store: Store
   let limits: Limits
   let pending = PendingDeliveryCache()
-
-  init(store: Store, limits: Limits) {
-    self.store = store
-    self.limits = limits
-  }
 }
 
 /// The kinds of rows of `apptimist_users`.

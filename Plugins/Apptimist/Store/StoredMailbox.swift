@@ -137,25 +137,22 @@ extension ApptimistStore {
       let isFull = mailbox.entries >= limits.mailboxEntries
       guard isFull || mailbox.bytes + size > limits.mailboxBytes else { return }
       try saveShare(of: &mailbox, transaction)
-      let oldest =
+      let largestShare: StaticString =
         isFull
-        ? try transaction.one(
-          """
-          SELECT sender, oldest FROM apptimist_shares WHERE user = ?
-          ORDER BY entries DESC, oldest LIMIT 1
-          """, mailbox.user, transform: Self.oldest)
-        : try transaction.one(
-          """
-          SELECT sender, oldest FROM apptimist_shares WHERE user = ?
-          ORDER BY bytes DESC, oldest LIMIT 1
-          """, mailbox.user, transform: Self.oldest)
-      guard let (sender, position) = oldest else { return }
-      try drop(position, of: sender, from: &mailbox, transaction)
+        ? """
+        SELECT sender, oldest FROM apptimist_shares WHERE user = ?
+        ORDER BY entries DESC, oldest LIMIT 1
+        """
+        : """
+        SELECT sender, oldest FROM apptimist_shares WHERE user = ?
+        ORDER BY bytes DESC, oldest LIMIT 1
+        """
+      let share: (sender: AccountNumber, oldest: StreamPosition)? = try transaction.one(
+        largestShare, mailbox.user
+      ) { row in (try row[0], try row[1]) }
+      guard let share else { return }
+      try drop(share.oldest, of: share.sender, from: &mailbox, transaction)
     }
-  }
-
-  private static func oldest(_ row: borrowing Row) throws -> (AccountNumber, StreamPosition) {
-    (try row[0], try row[1])
   }
 
   /// Drops a sender's oldest entry; a message stays known.

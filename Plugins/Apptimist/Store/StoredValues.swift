@@ -77,17 +77,10 @@ struct EphemeralKeyHash: FixedBytes, DatabaseValueConvertible {
 /// The hash of an invitation's token. A token has too many values to be guessed, so the hash needs no
 /// salt.
 struct InvitationHash: FixedBytes, DatabaseValueConvertible {
-  private var first: UInt64 = 0
-  private var second: UInt64 = 0
-  private var third: UInt64 = 0
-  private var fourth: UInt64 = 0
+  private var digest = SHA256.Digest()
 
   init() {}
 
   /// Hashes a token.
-  init(ofToken token: [UInt8]) {
-    unsafe withUnsafeMutableBytes(of: &self) {
-      unsafe $0.copyBytes(from: SHA256.hash(token).bytes.prefix(Self.byteCount))
-    }
-  }
+  init(ofToken token: [UInt8]) { digest = SHA256.hash(token) }
 }

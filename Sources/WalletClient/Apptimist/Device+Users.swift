@@ -12,7 +12,7 @@ extension Device {
     name: String, limit: UInt16 = 0
   ) async throws(DeviceError) -> [DeviceUser] {
     guard let name = ShortBytes(name) else { throw .unsendable }
-    return try await users(.searchByName(PDU.SearchByName(maxUsers: limit, name: name)))
+    return try await users(.searchByName(PDU.SearchByName(maxUsers: limit, text: name)))
   }
 
   /// Finds users by their identity at the identity provider.
@@ -23,7 +23,7 @@ extension Device {
   /// - Throws: `.unsendable` if the identity is too long.
   public func search(uid: String, limit: UInt16 = 0) async throws(DeviceError) -> [DeviceUser] {
     guard let uid = ShortBytes(uid) else { throw .unsendable }
-    return try await users(.searchByUid(PDU.SearchByUid(maxUsers: limit, uid: uid)))
+    return try await users(.searchByUid(PDU.SearchByUid(maxUsers: limit, text: uid)))
   }
 
   /// Looks a user or a forum up.

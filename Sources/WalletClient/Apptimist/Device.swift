@@ -40,9 +40,8 @@ public actor Device {
   private var replies: [UInt64: CheckedContinuation<Reply, Never>] = [:]
   /// The part of the stream that nobody has taken yet.
   private var waitingEntries = Queue<StreamEntry>()
-  private var entryWaiters: [UInt64: CheckedContinuation<Void, Never>] = [:]
-  /// Waits for entries to be taken before it reads on.
-  private var reader: CheckedContinuation<Void, Never>?
+  /// The tasks that wait for entries to come, and the one that waits for them to be taken.
+  private var waiters: [UInt64: CheckedContinuation<Void, Never>] = [:]
 
   private typealias Reply = Result<DeviceReply, DeviceError>
 
@@ -136,7 +135,7 @@ public actor Device {
   private func stop(_ error: DeviceError) {
     stage = .over
     perform(machine.stopped(error))
-    wakeEntryWaiters()
+    wakeWaiters()
   }
 
   /// The end of an attempt to connect.
@@ -188,7 +187,7 @@ public actor Device {
     while case .connected = stage {
       guard let received = try? await connection.receive() else { return }
       perform(machine.received(received.pdu, header: received.header, data: received.data))
-      while machine.isOverfull, !Task.isCancelled { await entriesTaken() }
+      while machine.isOverfull, !Task.isCancelled { await streamChanged() }
     }
   }
 
@@ -207,7 +206,7 @@ public actor Device {
         replies.removeValue(forKey: number)?.resume(returning: result)
       case .deliver(let entry):
         waitingEntries.append(entry)
-        wakeEntryWaiters()
+        wakeWaiters()
       case .established: onState(.established)
       case .disconnect: leave(1002)
       case .redirect(let text):
@@ -274,49 +273,32 @@ public actor Device {
   func nextEntry() async -> StreamEntry? {
     while true {
       if let entry = waitingEntries.popFirst() {
+        let wasOverfull = machine.isOverfull
         perform(machine.taken(entry))
-        if !machine.isOverfull { wakeReader() }
+        if wasOverfull { wakeWaiters() }
         return entry
       }
       if case .over = stage { return nil }
       guard !Task.isCancelled else { return nil }
-      await entryCame()
+      await streamChanged()
     }
   }
 
-  private func entryCame() async {
+  /// Waits until entries come or are taken, for the end, or for the task's cancellation.
+  private func streamChanged() async {
     let number = nextNumber()
     await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
         guard !Task.isCancelled else { return continuation.resume() }
-        entryWaiters[number] = continuation
+        waiters[number] = continuation
       }
     } onCancel: {
-      Task { await self.wakeEntryWaiter(number) }
+      Task { await self.wakeWaiters() }
     }
   }
 
-  private func wakeEntryWaiter(_ number: UInt64) {
-    entryWaiters.removeValue(forKey: number)?.resume()
-  }
-
-  private func wakeEntryWaiters() {
-    for number in Array(entryWaiters.keys) { wakeEntryWaiter(number) }
-  }
-
-  private func entriesTaken() async {
-    await withTaskCancellationHandler {
-      await withCheckedContinuation { continuation in
-        guard !Task.isCancelled else { return continuation.resume() }
-        reader = continuation
-      }
-    } onCancel: {
-      Task { await self.wakeReader() }
-    }
-  }
-
-  private func wakeReader() {
-    reader?.resume()
-    reader = nil
+  private func wakeWaiters() {
+    for waiter in waiters.values { waiter.resume() }
+    waiters = [:]
   }
 }

@@ -1,5 +1,5 @@
 /// The message stream of a ``Device``.
-public struct DeviceEntries: AsyncSequence, Sendable {
+public struct DeviceEntries: AsyncSequence, AsyncIteratorProtocol, Sendable {
   /// The element of the sequence: an entry of the stream.
   public typealias Element = StreamEntry
   /// The sequence ends without an error, which ``Device/run()`` throws.
@@ -7,21 +7,14 @@ public struct DeviceEntries: AsyncSequence, Sendable {
 
   let device: Device
 
-  /// Makes an iterator. The iterators of one device share the entries.
-  public func makeAsyncIterator() -> Iterator { Iterator(device: device) }
+  /// Returns the sequence, which is its own iterator. The iterators of one device share the entries.
+  public func makeAsyncIterator() -> DeviceEntries { self }
 
-  /// An iterator that takes entries one by one.
-  public struct Iterator: AsyncIteratorProtocol, Sendable {
-    let device: Device
-
-    /// Takes the next entry.
-    ///
-    /// - Parameter actor: the actor on which the call runs.
-    /// - Returns: the entry, or nil when the device has stopped or the task is cancelled.
-    public func next(
-      isolation actor: isolated (any Actor)? = #isolation
-    ) async -> StreamEntry? {
-      await device.nextEntry()
-    }
+  /// Takes the next entry.
+  ///
+  /// - Parameter actor: the actor on which the call runs.
+  /// - Returns: the entry, or nil when the device has stopped or the task is cancelled.
+  public func next(isolation actor: isolated (any Actor)? = #isolation) async -> StreamEntry? {
+    await device.nextEntry()
   }
 }

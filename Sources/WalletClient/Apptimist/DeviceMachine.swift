@@ -37,12 +37,6 @@ struct DeviceMachine {
     }
   }
 
-  /// A request that was not sent on this connection.
-  private struct Waiting {
-    let id: UInt64
-    let request: DeviceRequest
-  }
-
   private let keys: DeviceKeys
   private let history: UInt16
   /// The account to be made at the next login, until the service has let the device in.
@@ -50,7 +44,8 @@ struct DeviceMachine {
   /// The last message that came.
   private var head: MessageID
   private var stream: StreamFlow
-  private var waiting: [Waiting] = []
+  /// The requests that were not sent on this connection.
+  private var waiting: [(id: UInt64, request: DeviceRequest)] = []
   private var state = State.offline
 
   /// Makes a machine without a connection.
@@ -101,8 +96,7 @@ struct DeviceMachine {
     defer { state = .offline }
     guard case .established(let requests) = state else { return [] }
     let awaited = requests.awaited
-    let repeated = awaited.filter { $0.request.isRepeatable }
-    waiting.insert(contentsOf: repeated.map { Waiting(id: $0.id, request: $0.request) }, at: 0)
+    waiting.insert(contentsOf: awaited.filter { $0.request.isRepeatable }, at: 0)
     return awaited.filter { !$0.request.isRepeatable }
       .map { .complete($0.id, .failure(.interrupted)) }
   }
@@ -122,7 +116,7 @@ struct DeviceMachine {
   ///   - id: its number.
   ///   - request: the request.
   mutating func submit(_ id: UInt64, _ request: DeviceRequest) -> [Action] {
-    waiting.append(Waiting(id: id, request: request))
+    waiting.append((id, request))
     return sendWaiting()
   }
 
@@ -182,9 +176,9 @@ struct DeviceMachine {
       return [.established] + sendWaiting()
     }
     switch state.withRequests({ $0.take(pdu, data) }) {
-    case .incomplete: return []
-    case .mismatch, nil: return [.disconnect]
-    case .complete(let id, let reply):
+    case (.incomplete, _)?: return []
+    case (.mismatch, _)?, nil: return [.disconnect]
+    case (.complete(let reply), let id)?:
       let completion = id.map { [Action.complete($0, .success(reply))] } ?? []
       return completion + sendWaiting()
     }

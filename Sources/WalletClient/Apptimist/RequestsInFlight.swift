@@ -9,14 +9,6 @@ struct RequestsInFlight {
     var reply: PartialReply
   }
 
-  /// The result of giving a PDU to the oldest request.
-  enum Progress {
-    case incomplete
-    /// The reply is whole; nobody may wait for it any more.
-    case complete(id: UInt64?, DeviceReply)
-    case mismatch
-  }
-
   /// The number of requests, and the bytes of them, that are on their way at once; a single one may be larger.
   private static let window = (requests: 32, bytes: 1 << 20)
 
@@ -58,15 +50,15 @@ struct RequestsInFlight {
   /// - Parameters:
   ///   - pdu: the PDU.
   ///   - data: its data, boxed.
-  mutating func take(_ pdu: PDU, _ data: ArraySlice<UInt8>) -> Progress {
-    guard !requests.isEmpty else { return .mismatch }
-    switch requests[0].reply.take(pdu, data) {
-    case .incomplete: return .incomplete
-    case .mismatch: return .mismatch
-    case .complete(let reply):
-      let sent = requests.removeFirst()
-      bytes -= sent.request.cost
-      return .complete(id: sent.id, reply)
-    }
+  /// - Returns: the progress of the reply, and the number of a request that it completes if somebody
+  ///   waits for that.
+  mutating func take(_ pdu: PDU, _ data: ArraySlice<UInt8>) -> (PartialReply.Progress, id: UInt64?)
+  {
+    guard !requests.isEmpty else { return (.mismatch, nil) }
+    let progress = requests[0].reply.take(pdu, data)
+    guard case .complete = progress else { return (progress, nil) }
+    let sent = requests.removeFirst()
+    bytes -= sent.request.cost
+    return (progress, sent.id)
   }
 }

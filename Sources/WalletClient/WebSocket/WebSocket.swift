@@ -6,7 +6,7 @@ internal import Transport
 /// The messages are an asynchronous sequence for one task at a time. A task that takes them slowly stops the socket
 /// from being read, so that the server has to wait. The sequence ends when the server closes; it throws when
 /// the connection breaks. A WebSocket closes itself when its last reference is released.
-public final class WebSocket: AsyncSequence, Sendable {
+public final class WebSocket: AsyncSequence, AsyncIteratorProtocol, Sendable {
   /// The elements of the sequence.
   public typealias Element = WebSocketMessage
   /// The error that ends the sequence otherwise than by a close frame.
@@ -84,22 +84,17 @@ public final class WebSocket: AsyncSequence, Sendable {
   /// The way in which the WebSocket ended, or nil before its end.
   public var end: WebSocketEnd? { state.end }
 
-  /// An iterator over the messages; those of one WebSocket share them.
-  public func makeAsyncIterator() -> Iterator { Iterator(socket: self) }
+  /// Returns the WebSocket, which is its own iterator.
+  public func makeAsyncIterator() -> WebSocket { self }
 
-  /// Takes messages one by one.
-  public struct Iterator: AsyncIteratorProtocol, Sendable {
-    let socket: WebSocket
-
-    /// Takes the next message.
-    ///
-    /// - Parameter actor: the actor whose executor is kept.
-    /// - Returns: the message, or nil once the server has closed.
-    /// - Throws: the errors of ``WebSocket/next()``.
-    public func next(
-      isolation actor: isolated (any Actor)? = #isolation
-    ) async throws(WebSocketError) -> WebSocketMessage? {
-      try await socket.next()
-    }
+  /// Takes the next message.
+  ///
+  /// - Parameter actor: the actor whose executor is kept.
+  /// - Returns: the message, or nil once the server has closed.
+  /// - Throws: the errors of ``WebSocket/next()``.
+  public func next(
+    isolation actor: isolated (any Actor)? = #isolation
+  ) async throws(WebSocketError) -> WebSocketMessage? {
+    try await next()
   }
 }

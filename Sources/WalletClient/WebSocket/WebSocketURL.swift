@@ -64,7 +64,10 @@ public struct WebSocketURL: Sendable, Hashable {
     } else {
       host = authority.prefix { $0 != ":" }
       rest = authority[host.endIndex...]
-      guard host.utf8.allSatisfy(isNameByte) else { return nil }
+      // All of it is ASCII.
+      guard host.allSatisfy({ $0.isLetter || $0.isNumber || "-._".contains($0) }) else {
+        return nil
+      }
     }
     guard (1...253).contains(host.utf8.count) else { return nil }
     guard !rest.isEmpty else { return (String(host), nil) }
@@ -73,17 +76,6 @@ public struct WebSocketURL: Sendable, Hashable {
       let port = UInt16(digits), port != 0
     else { return nil }
     return (String(host), port)
-  }
-
-  /// Whether a byte may stand in a name or an IPv4 address: letters, digits, `-`, `.` and `_`.
-  private static func isNameByte(_ byte: UInt8) -> Bool {
-    switch byte {
-    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-      UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."),
-      UInt8(ascii: "_"):
-      true
-    default: false
-    }
   }
 }
 

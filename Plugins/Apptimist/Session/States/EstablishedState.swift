@@ -88,8 +88,8 @@ extension EstablishedState {
 
   private mutating func begin(_ received: ReceivedPDU, _ context: inout SessionContext) {
     switch received.pdu {
-    case .pause: cursor.pause()
-    case .resume: cursor.resume()
+    case .pause: cursor.isPaused = true
+    case .resume: cursor.isPaused = false
     default: request = user.ask(for: received, &context)
     }
   }

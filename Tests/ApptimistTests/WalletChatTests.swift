@@ -24,11 +24,14 @@ internal import Testing
         home: folder.path, input: nil)
     }
 
+    // Bob waits for Ann, who has no account yet.
+    let bob = try chat("bob", ["--name", "Bob", "--with", "ann"])
+    try await bob.line(with: "nobody has this name or key yet; waiting for ann", on: .output)
     let ann = try chat("ann", ["--name", "Ann"])
     try await ann.line(with: "* connected", on: .output)
     #expect(ann.output.contains("the service's key is believed from now on"))
-    let bob = try chat("bob", ["--name", "Bob", "--with", "ann"])
     try await bob.line(with: "* you talk to Ann", on: .output)
+    #expect(bob.output.split(separator: "waiting for ann").count == 2)
     bob.type("hello Ann")
     try await ann.line(with: "> hello Ann", on: .output)
     ann.type("nobody to say it to")
