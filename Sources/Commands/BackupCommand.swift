@@ -22,7 +22,7 @@ struct BackupCommand: Command {
 
   static func run(_ context: CommandContext) async throws {
     let configuration = try LoadedConfiguration(ofAllServices: context)
-    let store = configuration.storePath
+    let store = configuration.server.store.path
     let path = context.arguments.operands[0]
     let kept =
       try context.arguments.has("no-keys")

@@ -27,7 +27,7 @@ struct BackupFiles {
   /// - Throws: an error if a file can't be read.
   init(of configuration: LoadedConfiguration, services: [any Service.Type]) throws {
     let root = configuration.server.data
-    let store = configuration.storePath
+    let store = configuration.server.store.path
     let keyFiles = configuration.keyFiles(of: services)
     for (name, path) in keyFiles.sorted(by: { $0.key < $1.key })
     where unsafe access(path, F_OK) == 0 {

@@ -78,13 +78,6 @@ struct LoadedConfiguration: Sendable {
     }
   }
 
-  /// The file of the store.
-  var storePath: String {
-    switch server.store {
-    case .sqlite(let path): path
-    }
-  }
-
   /// Returns the section of a service that is switched on or included.
   func section(of service: any Service.Type) throws(CommandError) -> ConfigurationSection {
     guard let section = sections[service.name]?.section else {

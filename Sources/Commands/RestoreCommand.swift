@@ -20,7 +20,7 @@ struct RestoreCommand: Command {
 
   static func run(_ context: CommandContext) async throws {
     let configuration = try LoadedConfiguration(ofAllServices: context)
-    let store = configuration.storePath
+    let store = configuration.server.store.path
     let data = configuration.server.data
     try DataFolder.prepare(data)
     let lock = try DataFolderLock(data)

@@ -73,7 +73,7 @@ public final class RouteTable: Responder {
       return refuse(HTTPError(.notFound), to: head)
     }
     if let route = target.route(for: head.method) { return route.plan(for: head, matches) }
-    if head.method == .options, let fields = target.service.optionsFields {
+    if head.method == .options, let fields = target.service.router.optionsFields {
       var response = Response(.noContent, fields: fields)
       response.fields.append(.allow, target.allow)
       return refuse(response, to: head)
@@ -167,7 +167,7 @@ extension RouteTable {
       if let other = merged.updateValue(target, forKey: target.segments) {
         let place = host.map { " at \($0)" } ?? ""
         conflicts.append(
-          "\(other.service.name) (\(other.pattern)) and \(target.service.name) "
+          "\(other.service.router.service) (\(other.pattern)) and \(target.service.router.service) "
             + "(\(target.pattern)) answer the same paths\(place); "
             + "give one of them `hosts` of its own, or switch it off")
       }

@@ -1,5 +1,5 @@
 public import Configuration
-internal import Glibc
+public import Cryptography
 public import Observability
 public import Storage
 public import Time
@@ -46,7 +46,7 @@ public struct ServiceContext: Sendable {
   public init(
     configuration: ConfigurationSection, store: Store, log: Log, metrics: Metrics = Metrics(),
     clock: @escaping @Sendable () -> Timestamp = Timestamp.now,
-    randomBytes: @escaping @Sendable (_ count: Int) -> [UInt8] = ServiceContext.systemRandomBytes,
+    randomBytes: @escaping @Sendable (_ count: Int) -> [UInt8] = SecureRandom.bytes,
     dataFolder: String, publicURL: String? = nil, operatorPages: [PageLink] = [],
     hosts: [HostName] = [], loops: Int = 1
   ) {
@@ -61,14 +61,5 @@ public struct ServiceContext: Sendable {
     self.operatorPages = operatorPages
     self.hosts = hosts
     self.loops = loops
-  }
-
-  /// Returns random bytes of the system's generator.
-  ///
-  /// - Parameter count: the number of bytes.
-  public static func systemRandomBytes(_ count: Int) -> [UInt8] {
-    var bytes = [UInt8](repeating: 0, count: count)
-    unsafe arc4random_buf(&bytes, count)
-    return bytes
   }
 }

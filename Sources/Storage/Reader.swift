@@ -1,12 +1,7 @@
 /// The loop of a thread that reads. Each closure sees one state of the database.
 struct Reader: ~Copyable {
-  private let connection: Connection
-  private let recorder: StatisticsRecorder
-
-  init(_ connection: Connection, recorder: StatisticsRecorder) {
-    self.connection = connection
-    self.recorder = recorder
-  }
+  let connection: Connection
+  let recorder: StatisticsRecorder
 
   /// Runs jobs until the queue is closed and empty.
   func run(_ queue: JobQueue<Job<Snapshot>>) {

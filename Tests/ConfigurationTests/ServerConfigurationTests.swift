@@ -28,7 +28,7 @@ internal import Testing
     #expect(configuration.limits.idleTimeout == .seconds(60))
     #expect(configuration.limits.connections == 16000)
     #expect(configuration.logLevel == .info && configuration.logFormat == .text)
-    #expect(configuration.store == .sqlite(path: "etc/var/awd.sqlite3"))
+    #expect(configuration.store.path == "etc/var/awd.sqlite3")
   }
 
   /// Reads every key of the three sections, and those of the services as they would.
@@ -120,7 +120,7 @@ internal import Testing
     #expect(configuration.limits.idleTimeout == .seconds(120))
     #expect(configuration.limits.connections == 100)
     #expect(configuration.logLevel == .warning && configuration.logFormat == .json)
-    #expect(configuration.store == .sqlite(path: "var/db/awd.sqlite3"))
+    #expect(configuration.store.path == "var/db/awd.sqlite3")
   }
 
   @Test func developmentFile() throws {
@@ -150,7 +150,7 @@ internal import Testing
     #expect(
       configuration.listen.map(\.description) == ["https://127.0.0.1:1", "https://unix:/s"])
     #expect(configuration.services == ["msgr"])
-    #expect(configuration.store == .sqlite(path: "/db"))
+    #expect(configuration.store.path == "/db")
     #expect(configuration.logLevel == .debug)
     #expect(configuration.data == "/data")
   }
