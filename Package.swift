@@ -25,7 +25,9 @@ let systemLibraries: [Target] = [
 let libraries: [Target] = [
   .target(name: "ApptimistProtocol", dependencies: ["Cryptography", "Wire"]),
   .target(name: "Compression", dependencies: ["CBrotli", "CZlib"]),
-  .target(name: "Configuration", dependencies: ["CTOML", "Observability", "Threading", "Time"]),
+  .target(
+    name: "Configuration",
+    dependencies: ["CTOML", "Observability", "SystemCalls", "Threading", "Time"]),
   .target(name: "Cryptography", dependencies: ["CNettle", "COpenSSL", "CSodium", "Time"]),
   .target(
     name: "HTTPClient",
@@ -121,7 +123,10 @@ let tests: [Target] = [
   // What the tests of several targets need.
   .target(name: "CSpawn", path: "Tests/CSpawn"),
   .target(
-    name: "TestSupport", dependencies: ["CSpawn", "HTTPProtocol", "Threading"],
+    name: "TestSupport",
+    dependencies: [
+      "CSpawn", "HTTPProtocol", "HTTPServer", "ServiceKit", "Threading", "Time", "XMLSecurity",
+    ],
     path: "Tests/TestSupport"),
   // What the sanitizers are to leave out; linked into the one program that all tests are.
   .target(name: "Sanitizers", path: "Tests/Sanitizers"),

@@ -21,7 +21,7 @@ struct BackupCommand: Command {
   }
 
   static func run(_ context: CommandContext) async throws {
-    let configuration = try LoadedConfiguration(ofAllServices: context)
+    let configuration = try LoadedConfiguration(context, including: context.services)
     let store = configuration.server.store.path
     let path = context.arguments.operands[0]
     let kept =

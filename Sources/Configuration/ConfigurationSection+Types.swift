@@ -139,11 +139,6 @@ extension ConfigurationSection {
     }
   }
 
-  /// Reads a list of strings, which are separated by commas in a variable.
-  public func strings(_ name: String, default fallback: [String]) -> [String] {
-    values(name, default: fallback, expected: "a string") { $0 }
-  }
-
   /// Reads a list of strings of a certain form, which are separated by commas in a variable.
   ///
   /// - Parameters:

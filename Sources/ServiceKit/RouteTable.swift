@@ -83,30 +83,6 @@ public final class RouteTable: Responder {
     return refuse(target.service.response(error, to: head), to: head)
   }
 
-  /// Answers a request as a server would, but without one, for tests.
-  ///
-  /// - Parameter request: the request with its whole body.
-  /// - Returns: the response: without a body to `HEAD`, 101 for a WebSocket that is accepted.
-  public func respond(to request: Request) async -> Response {
-    var response: Response
-    switch plan(for: request.head) {
-    case .refuse(let refusal): response = refusal
-    case .respond(let bodyLimit, let handler):
-      response =
-        request.body.count > bodyLimit ? Response(.contentTooLarge) : handler(request)
-    case .task(let bodyLimit, let handler):
-      response =
-        request.body.count > bodyLimit ? Response(.contentTooLarge) : await handler(request)
-    case .webSocket(let decide):
-      switch await decide(request) {
-      case .refuse(let refusal): response = refusal
-      case .accept: response = Response(.switchingProtocols)
-      }
-    }
-    if request.head.method == .head { response.body = .none }
-    return response
-  }
-
   private func root(for head: RequestHead) -> RouteNode {
     guard !hosts.isEmpty else { return anyHost }
     let host = head.host

@@ -93,14 +93,16 @@ internal import Testing
     _ = tokenscript.path("roots", default: "")
     _ = tokenscript.path("schemas", default: "")
     _ = tokenscript.bool("verify_untrusted", default: true)
-    _ = tokenscript.strings("hosts", default: ["x"])
+    _ = tokenscript.values("hosts", default: ["x"], expected: "a string", parse: \.self)
     #expect(tokenscript.path("repository", default: "") == "etc/…")
     #expect(tokenscript.dictionary("deployers") == ["0xcontract": "0xkey"])
     for client in tokenscript.tables("clients") {
       #expect(client.string("name", default: "") == "AlphaWallet")
       #expect(client.string("platform", default: "") == "iOS")
       #expect(client.string("versions", default: "") == ">=1.0 <2.0")
-      #expect(client.strings("namespaces", default: []) == ["2019/05"])
+      #expect(
+        client.values("namespaces", default: [], expected: "a string", parse: \.self) == ["2019/05"]
+      )
     }
     #expect(problems(reader, ignoring: ["msgr", "apptimist"]) == "")
 
