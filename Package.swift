@@ -23,11 +23,15 @@ let systemLibraries: [Target] = [
 ]
 
 let libraries: [Target] = [
+  .target(name: "Addresses"),
   .target(name: "ApptimistProtocol", dependencies: ["Cryptography", "Wire"]),
+  .target(name: "Budgets", dependencies: ["Threading", "Time"]),
   .target(name: "Compression", dependencies: ["CBrotli", "CZlib"]),
   .target(
     name: "Configuration",
-    dependencies: ["CTOML", "Observability", "SystemCalls", "Threading", "Time"]),
+    dependencies: [
+      "Addresses", "CTOML", "Observability", "SystemCalls", "Threading", "Time",
+    ]),
   .target(name: "Cryptography", dependencies: ["CNettle", "COpenSSL", "CSodium", "Time"]),
   .target(
     name: "HTTPClient",
@@ -43,9 +47,8 @@ let libraries: [Target] = [
   .target(
     name: "ServiceKit",
     dependencies: [
-      "Configuration", "Cryptography", "HTTPProtocol", "HTTPServer", "Observability", "Storage",
-      "Threading",
-      "Time",
+      "Addresses", "Configuration", "Cryptography", "HTTPProtocol", "HTTPServer", "Observability",
+      "Storage", "Threading", "Time",
     ]),
   .target(
     name: "Storage", dependencies: ["CSQLite", "Observability", "SystemCalls", "Threading", "Time"]),
@@ -85,7 +88,8 @@ let plugins: [Target] = [
   .target(
     name: "Msgr",
     dependencies: [
-      "Configuration", "Cryptography", "HTTPClient", "HTTPProtocol", "HTTPServer", "MsgrMessages",
+      "Addresses", "Budgets", "Configuration", "Cryptography", "HTTPClient", "HTTPProtocol",
+      "HTTPServer", "MsgrMessages",
       "Observability", "ServiceKit", "Storage", "SystemCalls", "Threading", "Time", "Transport",
     ],
     path: "Plugins/Msgr", exclude: ["Messages"],
@@ -120,6 +124,8 @@ let programs: [Target] = [
 ]
 
 let tests: [Target] = [
+  .testTarget(name: "AddressesTests", dependencies: ["Addresses"]),
+  .testTarget(name: "BudgetsTests", dependencies: ["Budgets", "TestSupport", "Time"]),
   // What the tests of several targets need.
   .target(name: "CSpawn", path: "Tests/CSpawn"),
   .target(
@@ -173,7 +179,8 @@ let tests: [Target] = [
     name: "CompressionTests", dependencies: ["CBrotli", "CZlib", "Compression"],
     linkerSettings: [.linkedLibrary("brotlidec")]),
   .testTarget(
-    name: "ConfigurationTests", dependencies: ["Configuration", "Observability", "TestSupport"]),
+    name: "ConfigurationTests",
+    dependencies: ["Addresses", "Configuration", "Observability", "TestSupport"]),
   .testTarget(name: "CryptographyTests", dependencies: ["COpenSSL", "Cryptography"]),
   // An HTTP/2 server that answers what a test says.
   .target(
@@ -208,8 +215,8 @@ let tests: [Target] = [
   .testTarget(
     name: "ServiceKitTests",
     dependencies: [
-      "TestSupport", "Configuration", "HTTPProtocol", "HTTPServer", "Threading", "Observability",
-      "ServiceKit", "Storage",
+      "Addresses", "Configuration", "HTTPProtocol", "HTTPServer", "Observability", "ServiceKit",
+      "Storage", "TestSupport", "Threading",
     ]),
   .testTarget(
     name: "StorageTests",
@@ -251,7 +258,7 @@ let fuzzers: [Target] = [
     name: "Fuzzing", dependencies: ["CLibFuzzer", "HTTPProtocol"], path: "Tests/Fuzz/Fuzzing"),
   fuzzer("APNsResponse", ["MsgrMessages"]),
   fuzzer("Configuration", ["Configuration"]),
-  fuzzer("ForwardedFor", ["Configuration", "HTTPProtocol", "ServiceKit"]),
+  fuzzer("ForwardedFor", ["Addresses", "HTTPProtocol", "ServiceKit"]),
   fuzzer("GraphReply", ["Apptimist", "Time"]),
   fuzzer("HTTP2Head", ["HTTPProtocol"]),
   fuzzer("HTTPParser", ["HTTPProtocol"]),

@@ -1,3 +1,5 @@
+public import Addresses
+
 /// An address that the server listens at, with or without TLS.
 public struct ListenAddress: Sendable, Hashable {
   /// The socket's address.

@@ -1,3 +1,5 @@
+internal import Addresses
+
 /// The URL at which clients reach the server: absolute, `http` or `https`, without user, query and fragment. It may have
 /// a path, whose trailing slashes are cut.
 public struct PublicURL: Sendable, Hashable, CustomStringConvertible {
@@ -33,7 +35,7 @@ public struct PublicURL: Sendable, Hashable, CustomStringConvertible {
       host = text[..<colon]
     }
     if host.hasPrefix("["), host.hasSuffix("]") {
-      return IPAddress.parse(String(host.dropFirst().dropLast()))?.count == 16
+      return host.dropFirst().contains(":") && IPAddress(String(host.dropFirst().dropLast())) != nil
     }
     let labels = host.split(separator: ".", omittingEmptySubsequences: false)
     return host.utf8.count <= 253

@@ -1,4 +1,4 @@
-public import Configuration
+public import Addresses
 public import HTTPProtocol
 
 /// The proxies whose header fields about the origin of a request are believed.

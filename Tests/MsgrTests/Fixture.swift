@@ -12,17 +12,6 @@ internal import Time
 
 @testable import Msgr
 
-/// A clock that tests set.
-final class TestClock: Sendable {
-  private let time: Lock<Timestamp>
-
-  init(_ start: Timestamp = Timestamp(seconds: 1_800_000_000)) { time = Lock(start) }
-
-  var now: Timestamp { time.withLock { $0 } }
-
-  func advance(by duration: Duration) { time.withLock { $0 = $0 + duration } }
-}
-
 /// The service over a database of its own, with passwords that cost next to nothing.
 struct Fixture: Sendable {
   static let cheap = "password_memory = \"8KiB\"\npassword_passes = 1\n"

@@ -1,4 +1,4 @@
-internal import Configuration
+internal import Addresses
 internal import HTTPProtocol
 internal import HTTPServer
 internal import Observability

@@ -1,4 +1,4 @@
-internal import Configuration
+internal import Addresses
 
 /// An address that failed logins are counted for: an IPv4 address, or the /64 network of an IPv6 address, all of which
 /// a single customer has.

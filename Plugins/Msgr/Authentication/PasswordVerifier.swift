@@ -1,3 +1,4 @@
+internal import Budgets
 internal import Cryptography
 internal import MsgrMessages
 internal import Observability

@@ -1,4 +1,4 @@
-internal import Configuration
+internal import Addresses
 internal import Fuzzing
 internal import HTTPProtocol
 internal import ServiceKit

@@ -1,6 +1,5 @@
-internal import Observability
 internal import Threading
-internal import Time
+public import Time
 
 /// Counts events by key within the last span of time, in a table of fixed size.
 ///
@@ -9,7 +8,7 @@ internal import Time
 ///
 /// A key can stand in a few places. If other keys have them all, it takes the place of the lowest count, and of these the
 /// oldest. A flood of keys therefore pushes out keys that hardly count.
-final class AttemptTable: Sendable {
+public final class AttemptTable: Sendable {
   private static let ways = 8
   private static let steps = 8
 
@@ -78,7 +77,7 @@ final class AttemptTable: Sendable {
   ///   - span: the time for which events count.
   ///   - size: the number of keys that have room, a multiple of 8.
   ///   - clock: tells the time.
-  init(span: Duration, size: Int = 1 << 15, clock: @escaping @Sendable () -> Timestamp) {
+  public init(span: Duration, size: Int = 1 << 15, clock: @escaping @Sendable () -> Timestamp) {
     step = max(1, span.milliseconds / Int64(Self.steps))
     self.clock = clock
     entries = Lock(
@@ -90,7 +89,7 @@ final class AttemptTable: Sendable {
   /// - Parameters:
   ///   - key: the key of the events.
   ///   - limit: the most events of a span.
-  func wait(for key: some Hashable, upTo limit: Int) -> Int? {
+  public func wait(for key: some Hashable, upTo limit: Int) -> Int? {
     let now = clock().milliseconds
     return entries.withLock { entries in
       let hash = key.hashValue
@@ -107,7 +106,7 @@ final class AttemptTable: Sendable {
   ///   - key: the key of the event; its hash is seeded anew in each process.
   ///   - limit: the most events of a span.
   /// - Returns: nil if the event was counted, or the seconds until one more may be, at least one.
-  func count(_ key: some Hashable, upTo limit: Int) -> Int? {
+  public func count(_ key: some Hashable, upTo limit: Int) -> Int? {
     let now = clock().milliseconds
     return entries.withLock { entries in
       let index = place(of: key.hashValue, in: &entries, now)
@@ -118,7 +117,9 @@ final class AttemptTable: Sendable {
   }
 
   /// Takes back the last event of a key.
-  func uncount(_ key: some Hashable) {
+  ///
+  /// - Parameter key: the key.
+  public func uncount(_ key: some Hashable) {
     let now = clock().milliseconds
     entries.withLock { entries in
       let index = place(of: key.hashValue, in: &entries, now)

@@ -18,8 +18,10 @@ public struct AddressRange: Sendable, Hashable {
     else { return nil }
     var length = written.count * 8
     if parts.count == 2 {
-      guard let number = Int(digits: parts[1]), number <= length else { return nil }
-      length = number
+      guard parts[1].first != "+", let number = UInt8(parts[1]), number <= length else {
+        return nil
+      }
+      length = Int(number)
     }
     // A mapped network whose prefix doesn't cover the mapping isn't one of IPv4 addresses only.
     let mappingBits = (written.count - address.bytes.count) * 8

@@ -1,0 +1,26 @@
+/// The part of a client's address that limits count by: an IPv4 address, or the /64 network of an IPv6 address, as one
+/// subscriber usually has the whole of it.
+public struct ClientNetwork: Sendable, Hashable {
+  /// The 32 bits of an IPv4 address, or the first 64 bits of an IPv6 address.
+  private let bits: UInt64
+  private let isVersion4: Bool
+
+  /// Makes the network of an address.
+  ///
+  /// - Parameter address: the address.
+  public init(of address: IPAddress) {
+    isVersion4 = address.isVersion4
+    bits = address.bytes.prefix(8).reduce(0) { $0 << 8 | UInt64($1) }
+  }
+}
+
+extension ClientNetwork: CustomStringConvertible {
+  /// The address, or the network such as `2001:db8::/64`.
+  public var description: String {
+    let count = isVersion4 ? 4 : 8
+    let bytes = (1...count).map { UInt8(truncatingIfNeeded: bits >> (8 * (count - $0))) }
+    guard let first = IPAddress(bytes: isVersion4 ? bytes : bytes + [UInt8](repeating: 0, count: 8))
+    else { return "" }
+    return isVersion4 ? "\(first)" : "\(first)/64"
+  }
+}

@@ -1,0 +1,131 @@
+internal import Threading
+
+/// A capacity that many owners share, so that none of them can have what the others need.
+///
+/// Everything that is taken is charged to an owner, such as a client's network or an account. An owner may hold its share
+/// at most. If the budget is full, the owner that holds most loses one of its holdings to the one that asks; only if
+/// the asker itself would hold as much, it is refused. So there is room for newcomers while one owner does its worst.
+public final class Budget<Owner: Hashable & Sendable>: Sendable {
+  /// The holding of an owner that is lost first.
+  public enum Loss: Sendable {
+    /// The one of the largest amount.
+    case largest
+    /// The one whose last use is longest ago.
+    case idlest
+  }
+
+  private struct Account {
+    var held = 0
+    var holdings: [ObjectIdentifier: HoldingRecord<Owner>] = [:]
+  }
+
+  private struct State {
+    var statistics: BudgetStatistics
+    var accounts: [Owner: Account] = [:]
+    /// The owners by the number of binary digits of what they hold, so that a large one is found without a search.
+    var ranks = [Set<Owner>](repeating: [], count: Int.bitWidth)
+  }
+
+  private let share: Int
+  private let loss: Loss
+  private let state: Lock<State>
+
+  /// Makes a budget of which nothing is taken.
+  ///
+  /// - Parameters:
+  ///   - capacity: the amount that all owners together may hold.
+  ///   - share: the amount that one owner may hold.
+  ///   - loss: the holding that an owner loses first.
+  public init(capacity: Int, share: Int, loss: Loss = .largest) {
+    self.share = share
+    self.loss = loss
+    state = Lock(State(statistics: BudgetStatistics(capacity: capacity)))
+  }
+
+  /// The figures of the budget at this moment.
+  public var statistics: BudgetStatistics {
+    state.withLock { state in
+      var statistics = state.statistics
+      statistics.owners = state.accounts.count
+      return statistics
+    }
+  }
+
+  /// Returns the amount that an owner holds.
+  public func held(by owner: Owner) -> Int {
+    state.withLock { $0.accounts[owner]?.held ?? 0 }
+  }
+
+  /// Changes what is charged for one holding, and takes from the largest owner where that needs room.
+  ///
+  /// - Returns: whether the holding has the amount now; it always has a smaller one than before.
+  func set(_ record: HoldingRecord<Owner>, to amount: Int) -> Bool {
+    let (isGranted, lost) = state.withLock { state -> (Bool, [HoldingRecord<Owner>]) in
+      guard !record.isLost else { return (amount == 0, []) }
+      let more = amount - record.amount
+      guard more > 0 else {
+        charge(record, more, &state)
+        return (true, [])
+      }
+      let after = (record.owner.flatMap { state.accounts[$0]?.held } ?? 0) + more
+      guard record.owner == nil || after <= share else {
+        state.statistics.refused += 1
+        return (false, [])
+      }
+      // An exempt holding takes from anybody.
+      let lost = makeRoom(for: more, from: record.owner == nil ? 0 : after, &state)
+      guard state.statistics.held + more <= state.statistics.capacity else {
+        state.statistics.refused += 1
+        return (false, lost)
+      }
+      charge(record, more, &state)
+      return (true, lost)
+    }
+    for record in lost { record.onLoss() }
+    return isGranted
+  }
+
+  /// Takes holdings from owners that hold more than a given amount, until there is room.
+  private func makeRoom(
+    for more: Int, from minimum: Int, _ state: inout State
+  ) -> [HoldingRecord<Owner>] {
+    var lost: [HoldingRecord<Owner>] = []
+    while state.statistics.held + more > state.statistics.capacity {
+      // Owners of one rank hold about as much: to look at a few of them is enough.
+      let owners = (state.ranks.last { !$0.isEmpty } ?? []).prefix(8)
+      guard let account = owners.compactMap({ state.accounts[$0] }).max(by: { $0.held < $1.held }),
+        account.held > minimum,
+        let victim = account.holdings.values.max(by: isKeptBefore)
+      else { break }
+      charge(victim, -victim.amount, &state)
+      victim.isLost = true
+      state.statistics.lost += 1
+      lost.append(victim)
+    }
+    return lost
+  }
+
+  private func isKeptBefore(_ left: HoldingRecord<Owner>, _ right: HoldingRecord<Owner>) -> Bool {
+    switch loss {
+    case .largest: left.amount < right.amount
+    case .idlest: left.lastUse > right.lastUse
+    }
+  }
+
+  private func charge(_ record: HoldingRecord<Owner>, _ more: Int, _ state: inout State) {
+    record.amount += more
+    state.statistics.held += more
+    guard let owner = record.owner, more != 0 else { return }
+    var account = state.accounts.removeValue(forKey: owner) ?? Account()
+    state.ranks[Self.rank(account.held)].remove(owner)
+    account.held += more
+    account.holdings[ObjectIdentifier(record)] = record.amount > 0 ? record : nil
+    guard account.held > 0 else { return }
+    state.ranks[Self.rank(account.held)].insert(owner)
+    state.accounts[owner] = account
+  }
+
+  private static func rank(_ amount: Int) -> Int {
+    Int.bitWidth - 1 - max(amount, 1).leadingZeroBitCount
+  }
+}

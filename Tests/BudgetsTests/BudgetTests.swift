@@ -1,0 +1,124 @@
+internal import Budgets
+internal import Synchronization
+internal import TestSupport
+internal import Testing
+
+@Suite struct BudgetTests {
+  /// Counts the holdings that were lost.
+  private final class Losses: Sendable {
+    let count = Atomic<Int>(0)
+    var value: Int { count.load(ordering: .relaxed) }
+    func add() { count.add(1, ordering: .relaxed) }
+  }
+
+  private func holding(
+    of budget: Budget<String>, for owner: String?, _ losses: Losses = Losses()
+  ) -> Holding<String> {
+    Holding(of: budget, for: owner) { losses.add() }
+  }
+
+  @Test func anOwnerHasItsShareAtMost() {
+    let budget = Budget<String>(capacity: 100, share: 40)
+    let first = holding(of: budget, for: "a")
+    let second = holding(of: budget, for: "a")
+    #expect(first.set(to: 30))
+    #expect(!second.set(to: 11))
+    #expect(second.set(to: 10))
+    #expect(!first.set(to: 31))
+    #expect(budget.held(by: "a") == 40)
+    #expect(budget.statistics.refused == 2)
+    withExtendedLifetime((first, second)) {}
+  }
+
+  @Test func aReleasedHoldingGivesBack() {
+    let budget = Budget<String>(capacity: 100, share: 100)
+    do {
+      let holding = holding(of: budget, for: "a")
+      #expect(holding.set(to: 60))
+      #expect(holding.set(to: 50))
+      #expect(budget.statistics.held == 50)
+      withExtendedLifetime(holding) {}
+    }
+    #expect(budget.statistics.held == 0)
+    #expect(budget.statistics.owners == 0)
+  }
+
+  @Test func theLargestHolderLosesItsLargestHolding() {
+    let budget = Budget<String>(capacity: 100, share: 80)
+    let losses = Losses()
+    let kept = Losses()
+    let large = holding(of: budget, for: "large", losses)
+    let small = holding(of: budget, for: "large", kept)
+    let other = holding(of: budget, for: "other", kept)
+    #expect(large.set(to: 50) && small.set(to: 20) && other.set(to: 30))
+    let newcomer = holding(of: budget, for: "newcomer", kept)
+    #expect(newcomer.set(to: 10))
+    #expect(losses.value == 1 && kept.value == 0)
+    #expect(budget.statistics.lost == 1)
+    #expect(budget.statistics.held == 60)
+    #expect(!large.set(to: 1))
+    #expect(large.set(to: 0))
+    withExtendedLifetime((small, other)) {}
+  }
+
+  @Test func anOwnerThatHoldsAsMuchIsRefused() {
+    let budget = Budget<String>(capacity: 100, share: 100)
+    let first = holding(of: budget, for: "first")
+    let second = holding(of: budget, for: "second")
+    #expect(first.set(to: 60) && second.set(to: 40))
+    #expect(!second.set(to: 60))
+    #expect(budget.held(by: "first") == 60)
+    #expect(budget.held(by: "second") == 40)
+    withExtendedLifetime(first) {}
+  }
+
+  @Test func anExemptHoldingHasNoShareAndNeverLoses() {
+    let budget = Budget<String>(capacity: 100, share: 10)
+    let losses = Losses()
+    let proxy = holding(of: budget, for: nil, losses)
+    let client = holding(of: budget, for: "client")
+    #expect(client.set(to: 10))
+    #expect(proxy.set(to: 95))
+    #expect(!client.set(to: 1))
+    let newcomer = holding(of: budget, for: "newcomer")
+    #expect(!newcomer.set(to: 6))
+    #expect(newcomer.set(to: 5))
+    #expect(losses.value == 0)
+  }
+
+  @Test func theIdlestHoldingGoesFirst() {
+    let budget = Budget<String>(capacity: 3, share: 3, loss: .idlest)
+    let (idle, busy) = (Losses(), Losses())
+    let holdings = [idle, busy, busy].map { holding(of: budget, for: "a", $0) }
+    for (index, holding) in holdings.enumerated() {
+      #expect(holding.set(to: 1))
+      holding.used(at: Int64(index))
+    }
+    let newcomer = holding(of: budget, for: "b")
+    #expect(newcomer.set(to: 1))
+    #expect(idle.value == 1 && busy.value == 0)
+    withExtendedLifetime(holdings) {}
+  }
+
+  /// Whatever is asked for, the amounts add up, nobody has more than its share, and the capacity holds.
+  @Test(arguments: TestSeeds.random(3)) func randomChangesKeepTheSums(seed: UInt64) {
+    var random = SeededGenerator(seed: seed)
+    let budget = Budget<Int>(capacity: 1000, share: 400)
+    var holdings: [(owner: Int, holding: Holding<Int>)] = []
+    for _ in 0..<20_000 {
+      if holdings.isEmpty || Int.random(in: 0..<4, using: &random) == 0 {
+        let owner = Int.random(in: 0..<8, using: &random)
+        holdings.append((owner, Holding(of: budget, for: owner) {}))
+      }
+      if holdings.count > 40 { holdings.remove(at: Int.random(in: 0..<40, using: &random)) }
+      let index = Int.random(in: holdings.indices, using: &random)
+      _ = holdings[index].holding.set(to: Int.random(in: 0..<300, using: &random))
+      let sums = (0..<8).map(budget.held(by:))
+      #expect(sums.allSatisfy { 0...400 ~= $0 })
+      #expect(sums.reduce(0, +) == budget.statistics.held)
+      #expect(budget.statistics.held <= 1000)
+    }
+    holdings = []
+    #expect(budget.statistics.held == 0 && budget.statistics.owners == 0)
+  }
+}
