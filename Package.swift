@@ -29,7 +29,9 @@ let libraries: [Target] = [
   .target(name: "Compression", dependencies: ["CBrotli", "CZlib"]),
   .target(
     name: "Configuration",
-    dependencies: ["Addresses", "CTOML", "Observability", "Threading", "Time"]),
+    dependencies: [
+      "Addresses", "CTOML", "Observability", "SystemCalls", "Threading", "Time",
+    ]),
   .target(name: "Cryptography", dependencies: ["CNettle", "COpenSSL", "CSodium", "Time"]),
   .target(
     name: "HTTPClient",
@@ -127,7 +129,10 @@ let tests: [Target] = [
   // What the tests of several targets need.
   .target(name: "CSpawn", path: "Tests/CSpawn"),
   .target(
-    name: "TestSupport", dependencies: ["CSpawn", "HTTPProtocol", "Threading", "Time"],
+    name: "TestSupport",
+    dependencies: [
+      "CSpawn", "HTTPProtocol", "HTTPServer", "ServiceKit", "Threading", "Time", "XMLSecurity",
+    ],
     path: "Tests/TestSupport"),
   // What the sanitizers are to leave out; linked into the one program that all tests are.
   .target(name: "Sanitizers", path: "Tests/Sanitizers"),

@@ -21,8 +21,8 @@ struct BackupCommand: Command {
   }
 
   static func run(_ context: CommandContext) async throws {
-    let configuration = try LoadedConfiguration(ofAllServices: context)
-    let store = configuration.storePath
+    let configuration = try LoadedConfiguration(context, including: context.services)
+    let store = configuration.server.store.path
     let path = context.arguments.operands[0]
     let kept =
       try context.arguments.has("no-keys")

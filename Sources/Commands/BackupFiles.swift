@@ -27,7 +27,7 @@ struct BackupFiles {
   /// - Throws: an error if a file can't be read.
   init(of configuration: LoadedConfiguration, services: [any Service.Type]) throws {
     let root = configuration.server.data
-    let store = configuration.storePath
+    let store = configuration.server.store.path
     let keyFiles = configuration.keyFiles(of: services)
     for (name, path) in keyFiles.sorted(by: { $0.key < $1.key })
     where unsafe access(path, F_OK) == 0 {
@@ -81,7 +81,7 @@ struct BackupFiles {
   ///
   /// - Parameter files: the files, by their paths.
   /// - Throws: an error if a file with other content is there already. Then nothing is written.
-  static func restore(_ files: [Backup.File]) throws(RestoreError) {
+  static func restore(_ files: [Backup.File]) throws(CommandError) {
     var missing: [Backup.File] = []
     for file in files {
       guard unsafe access(file.path, F_OK) == 0 else {
@@ -90,23 +90,16 @@ struct BackupFiles {
       }
       guard let there = try? Data(contentsOf: URL(filePath: file.path)),
         [UInt8](there) == file.content
-      else { throw RestoreError("\(file.path) is there already, with other content; move it away") }
+      else { throw .refused("\(file.path) is there already, with other content; move it away") }
     }
     for file in missing { try write(file) }
   }
 
-  private static func write(_ file: Backup.File) throws(RestoreError) {
+  private static func write(_ file: Backup.File) throws(CommandError) {
     do throws(SystemError) {
       try DurableFile.makeFolder(DurableFile.folder(of: file.path))
       try DurableFile.create(file.path, file.content, mode: 0o600)
       try DurableFile.sync(folderOf: file.path)
-    } catch { throw RestoreError("\(file.path): \(error)") }
+    } catch { throw .refused("\(file.path): \(error)") }
   }
-}
-
-/// An error that keeps a file of a backup from being put back.
-struct RestoreError: Error, CustomStringConvertible {
-  let description: String
-
-  init(_ description: String) { self.description = description }
 }

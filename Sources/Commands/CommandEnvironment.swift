@@ -40,11 +40,7 @@ final class CommandEnvironment: Sendable {
 
   /// Closes every store that was opened.
   func close() async {
-    let runtimes = opened.withLock { opened in
-      defer { opened = [] }
-      return opened
-    }
-    for runtime in runtimes { await runtime.close() }
+    for runtime in opened.withLock(\.self) { await runtime.close() }
   }
 
   private func load(

@@ -56,12 +56,7 @@ struct Daemon: Sendable {
         Router.metrics(runtime.metrics, onlyLocal: isShared),
         status.router(onlyLocal: isShared) { await Router.reasons(against: checked) },
       ] + routers.map { $0.operatorRouter(onlyLocal: isShared) }
-    let certificate: CertificateFiles?
-    do throws(CertificateFiles.Failure) {
-      certificate = try configuration.server.tls.map(Self.certificate)
-    } catch {
-      throw CommandError.refused("\(error)")
-    }
+    let certificate = try configuration.server.tls.map(Self.certificate)
     self.runtime = runtime
     self.services = running
     self.supervisor = supervisor
@@ -95,21 +90,15 @@ struct Daemon: Sendable {
 
   private static func certificate(
     _ tls: ServerConfiguration.TLS
-  ) throws(CertificateFiles.Failure) -> CertificateFiles {
+  ) throws(CommandError) -> CertificateFiles {
     try CertificateFiles(for: "TLS", certificate: tls.certificate, key: tls.key)
   }
 
   /// Listens, and logs the services and addresses.
   ///
-  /// - Throws: ``CommandError`` that names the address that can't be listened on.
-  func start() throws(CommandError) {
-    for server in [adminServer, server].compactMap(\.self) {
-      do throws(ServerError) {
-        try server.start()
-      } catch {
-        throw .refused("\(error)")
-      }
-    }
+  /// - Throws: ``ServerError`` that names the address that can't be listened on.
+  func start() throws(ServerError) {
+    for server in [adminServer, server].compactMap(\.self) { try server.start() }
     announce()
   }
 
@@ -193,7 +182,7 @@ struct Daemon: Sendable {
       let certificate = try Self.certificate(tls)
       let now = Timestamp.now()
       guard certificate.credentials.isValid(at: now) else {
-        throw CertificateFiles.Failure(certificate.validity(at: now).message)
+        throw CommandError.refused(certificate.validity(at: now).message)
       }
       for server in [server, adminServer].compactMap(\.self) {
         try server.use(certificate.credentials)
@@ -253,7 +242,7 @@ struct Daemon: Sendable {
   private static func server(
     _ routers: [Router], at addresses: [ListenAddress], with credentials: TLSCredentials?,
     threads: Int, in runtime: ServiceRuntime
-  ) throws(CommandError) -> HTTPServer {
+  ) throws -> HTTPServer {
     let configuration = runtime.configuration.server
     let limits = configuration.limits
     var options = ServerOptions(
@@ -270,14 +259,10 @@ struct Daemon: Sendable {
         routers, bodyLimit: limits.body, proxies: TrustedProxies(configuration.trustedProxies),
         log: runtime.log, metrics: runtime.metrics)
     } catch {
-      throw .refused("routes in conflict: \(error)")
+      throw CommandError.refused("routes in conflict: \(error)")
     }
-    do throws(ServerError) {
-      return try HTTPServer(options: options, responder: table) { [log = runtime.log] in
-        log.warning($0)
-      }
-    } catch {
-      throw .refused("\(error)")
+    return try HTTPServer(options: options, responder: table) { [log = runtime.log] in
+      log.warning($0)
     }
   }
 }

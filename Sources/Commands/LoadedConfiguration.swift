@@ -63,25 +63,21 @@ struct LoadedConfiguration: Sendable {
     settings = reader.settings
   }
 
-  /// Reads the configuration that `--config` names, with the sections of services that are switched off too: the store
-  /// holds their tables.
+  /// Reads the configuration that `--config` names.
   ///
-  /// - Parameter context: the command's arguments.
+  /// - Parameters:
+  ///   - context: the command's arguments.
+  ///   - included: services whose sections are read even if they are switched off: the store holds their tables.
   /// - Throws: ``CommandError`` with every problem.
-  init(ofAllServices context: CommandContext) throws(CommandError) {
+  init(
+    _ context: CommandContext, including included: [any Service.Type] = []
+  ) throws(CommandError) {
     do {
       try self.init(
         file: context.arguments["config"], environment: context.environment,
-        services: context.services, including: context.services)
+        services: context.services, including: included)
     } catch {
       throw .refused("the configuration is not valid\n\(error)")
-    }
-  }
-
-  /// The file of the store.
-  var storePath: String {
-    switch server.store {
-    case .sqlite(let path): path
     }
   }
 

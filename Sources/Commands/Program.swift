@@ -119,9 +119,6 @@ public struct Program: Sendable {
       complain("\(Product.name) \(command.name): \(problem)")
       complain("try: \(Product.name) \(command.name) --help")
       return .usage
-    } catch CommandError.refused(let reason) {
-      complain("\(Product.name) \(command.name): \(reason)")
-      return .refused
     } catch {
       complain("\(Product.name) \(command.name): \(error)")
       return .refused

@@ -19,8 +19,8 @@ struct RestoreCommand: Command {
   }
 
   static func run(_ context: CommandContext) async throws {
-    let configuration = try LoadedConfiguration(ofAllServices: context)
-    let store = configuration.storePath
+    let configuration = try LoadedConfiguration(context, including: context.services)
+    let store = configuration.server.store.path
     let data = configuration.server.data
     try DataFolder.prepare(data)
     let lock = try DataFolderLock(data)

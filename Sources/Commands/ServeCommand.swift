@@ -13,17 +13,7 @@ struct ServeCommand: Command {
   private static let stopLimit = Duration.milliseconds(9500)
 
   static func run(_ context: CommandContext) async throws {
-    let load = { @Sendable () throws(ConfigurationError) in
-      try LoadedConfiguration(
-        file: context.arguments["config"], environment: context.environment,
-        services: context.services)
-    }
-    let configuration: LoadedConfiguration
-    do {
-      configuration = try load()
-    } catch {
-      throw CommandError.refused("the configuration is not valid\n\(error)")
-    }
+    let configuration = try LoadedConfiguration(context)
     // From here on, so that a signal during the start isn't lost.
     let signals = try StopSignals.requests()
     let log = Log(level: configuration.server.logLevel, format: configuration.server.logFormat)
@@ -32,12 +22,17 @@ struct ServeCommand: Command {
     defer { extendLifetime(lock) }
     let runtime = try await ServiceRuntime.open(configuration, services: context.services, log: log)
     do {
+      let reload = { @Sendable () throws(ConfigurationError) in
+        try LoadedConfiguration(
+          file: context.arguments["config"], environment: context.environment,
+          services: context.services)
+      }
       let daemon = try await Daemon(in: runtime, services: context.services)
       try daemon.start()
       log.flush()
       suggest(daemon.examples, context.print)
       await daemon.run(
-        until: signals, telling: NotifySocket(context.environment), reloading: load,
+        until: signals, telling: NotifySocket(context.environment), reloading: reload,
         within: stopLimit)
     } catch {
       await runtime.close()

@@ -29,7 +29,7 @@ struct ServiceRuntime: Sendable {
     _ configuration: LoadedConfiguration, services: [any Service.Type], log: Log,
     onlyToRead: Bool = false
   ) async throws -> ServiceRuntime {
-    let path = configuration.storePath
+    let path = configuration.server.store.path
     let isMissing = onlyToRead && !FileManager.default.fileExists(atPath: path)
     if !onlyToRead { try DataFolder.prepare(configuration.server.data) }
     do {

@@ -17,7 +17,8 @@ public struct ConfigurationDocument: Sendable {
 
   /// The configuration file as it was named, or nil if there is none.
   public let file: String?
-  let root: TOMLNode
+  /// The top-level keys of the file.
+  let root: [String: TOMLNode]
   /// The variables by their names without `_FILE`.
   let variables: [String: Variable]
   /// The problems with the variables themselves.
@@ -58,7 +59,7 @@ public struct ConfigurationDocument: Sendable {
     parsing bytes: [UInt8], file: String?, environment: [String: String] = [:]
   ) throws(ConfigurationError) {
     do throws(TOMLError) {
-      root = try TOMLNode(parsing: bytes)
+      root = try TOMLNode.table(parsing: bytes)
     } catch {
       let origin = ConfigurationOrigin.file(
         file ?? "", line: error.place.line, column: error.place.column)

@@ -50,10 +50,7 @@ public final class ConfigurationReader: Sendable {
 
   /// Returns the section of the given name: `server`, or a service's own.
   public func section(_ name: String) -> ConfigurationSection {
-    guard case .table(let table) = document.root.value else {
-      return ConfigurationSection(reader: self, name: name, table: [:])
-    }
-    return ConfigurationSection(reader: self, name: "", table: table).section(name)
+    ConfigurationSection(reader: self, name: "", table: document.root).section(name)
   }
 
   /// Every key that was asked for so far, in the order of asking.
@@ -66,28 +63,25 @@ public final class ConfigurationReader: Sendable {
   ///   are switched off.
   /// - Throws: ``ConfigurationError`` if there are problems.
   public func finish(ignoring ignored: Set<String> = []) throws(ConfigurationError) {
-    let problems = state.withLock { state in
-      state.problems + unreadKeys(state, ignoring: ignored)
-        + unreadVariables(state, ignoring: ignored)
-    }
-    try Self.report(problems)
+    try report(ignoring: ignored) { _ in true }
   }
 
   /// Reports the problems of one section only, as ``finish(ignoring:)``.
   func finish(_ section: ConfigurationSection) throws(ConfigurationError) {
-    let problems = state.withLock { state in
-      let all =
-        state.problems + unreadKeys(state, ignoring: [])
-        + unreadVariables(state, ignoring: [])
-      return all.filter { section.concerns($0) }
-    }
-    try Self.report(problems)
+    try report(ignoring: [], where: section.concerns)
   }
 
-  private static func report(_ problems: [ConfigurationProblem]) throws(ConfigurationError) {
+  private func report(
+    ignoring ignored: Set<String>, where isMeant: (ConfigurationProblem) -> Bool
+  ) throws(ConfigurationError) {
+    let all = state.withLock { state in
+      state.problems + unreadKeys(state, ignoring: ignored)
+        + unreadVariables(state, ignoring: ignored)
+    }
+    let problems = all.filter(isMeant)
     guard problems.isEmpty else {
       let sorted = problems.sorted { ConfigurationOrigin.precedes($0.origin, $1.origin) }
-      throw ConfigurationError(problems: Array(sorted.prefix(problemLimit)))
+      throw ConfigurationError(problems: Array(sorted.prefix(Self.problemLimit)))
     }
   }
 }
@@ -134,10 +128,15 @@ extension ConfigurationReader {
       if let variable = section.variable(name), owns(variable, key, section.depth, &state),
         let override = document.variables[variable]
       {
-        return (override.text.map { WrittenValue($0, from: override) }, isFirst)
+        let written = override.text.map { text in
+          WrittenValue(
+            value: .string(text), origin: .environment(override.name), isText: true,
+            isHidden: override.isFromFile)
+        }
+        return (written, isFirst)
       }
       let node = section.table[name]
-      return (node.map { WrittenValue($0, at: origin($0.place)) }, isFirst)
+      return (node.map { WrittenValue(value: $0.value, origin: origin($0.place)) }, isFirst)
     }
   }
 
@@ -160,8 +159,9 @@ extension ConfigurationReader {
 
 extension ConfigurationReader {
   private func unreadKeys(_ state: State, ignoring ignored: Set<String>) -> [ConfigurationProblem] {
-    guard case .table(var table) = document.root.value else { return [] }
-    table = table.filter { !ignored.contains($0.key) || state.sections.contains($0.key) }
+    let table = document.root.filter {
+      !ignored.contains($0.key) || state.sections.contains($0.key)
+    }
     var problems: [ConfigurationProblem] = []
     collectUnread(in: table, of: "", state, &problems)
     return problems

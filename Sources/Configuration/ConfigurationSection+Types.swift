@@ -8,9 +8,9 @@ extension ConfigurationSection {
 
   /// Reads text that is never shown, which is empty by default.
   public func secret(_ name: String) -> Secret {
-    read(name, default: Secret(""), isSecret: true, text: { $0.value.quoted }) {
+    read(name, default: Secret(""), isSecret: true, text: \.value.quoted) {
       written throws(Mismatch) in
-      Secret(try written.string("a string", hidden: true))
+      Secret(try written.string("a string"))
     }
   }
 
@@ -78,7 +78,7 @@ extension ConfigurationSection {
     kind: String, parse: (String) -> Value?, text: (Value) -> String
   ) -> Value {
     read(name, default: fallback, text: { text($0).quoted }) { written throws(Mismatch) in
-      guard let value = parse(try written.string(example)) else { throw written.mismatch(example) }
+      let value = try written.string(example, as: parse)
       guard range.contains(value) else {
         let bounds = "from \(text(range.lowerBound).quoted) to \(text(range.upperBound).quoted)"
         throw written.mismatch("\(kind) \(bounds)")
@@ -91,13 +91,7 @@ extension ConfigurationSection {
   public func choice<Choice>(_ name: String, default fallback: Choice) -> Choice
   where Choice: CaseIterable & RawRepresentable, Choice.RawValue == String {
     read(name, default: fallback, text: \.rawValue.quoted) { written throws(Mismatch) in
-      let names = Choice.allCases.map(\.rawValue)
-      let expected = "one of " + names.map(\.quoted).joined(separator: ", ")
-      let text = try written.string(expected)
-      guard let choice = Choice(rawValue: text) else {
-        throw written.mismatch(expected, hint: hint(for: text, among: names))
-      }
-      return choice
+      try written.choice(of: Array(Choice.allCases), named: \.rawValue)
     }
   }
 
@@ -131,10 +125,7 @@ extension ConfigurationSection {
     _ name: String, default fallback: Value, expected: String, parse: (String) -> Value?
   ) -> Value {
     read(name, default: fallback, text: \.description.quoted) { written throws(Mismatch) in
-      guard let value = parse(try written.string(expected)) else {
-        throw written.mismatch(expected)
-      }
-      return value
+      try written.string(expected, as: parse)
     }
   }
 
@@ -144,16 +135,8 @@ extension ConfigurationSection {
   ) -> Value? {
     read(name, default: nil, text: { ($0?.description ?? "").quoted }) {
       written throws(Mismatch) in
-      let text = try written.string(expected)
-      if text.isEmpty { return nil }
-      guard let value = parse(text) else { throw written.mismatch(expected) }
-      return value
+      try written.string(expected).isEmpty ? nil : try written.string(expected, as: parse)
     }
-  }
-
-  /// Reads a list of strings, which are separated by commas in a variable.
-  public func strings(_ name: String, default fallback: [String]) -> [String] {
-    values(name, default: fallback, expected: "a string") { $0 }
   }
 
   /// Reads a list of strings of a certain form, which are separated by commas in a variable.
@@ -167,10 +150,7 @@ extension ConfigurationSection {
     _ name: String, default fallback: [Value], expected: String, parse: (String) -> Value?
   ) -> [Value] {
     list(name, default: fallback, text: \.description) { written throws(Mismatch) in
-      guard let value = parse(try written.string(expected)) else {
-        throw written.mismatch(expected)
-      }
-      return value
+      try written.string(expected, as: parse)
     }
   }
 
@@ -178,13 +158,9 @@ extension ConfigurationSection {
   public func names(
     _ name: String, default fallback: [String], among known: [String]
   ) -> [String] {
-    let expected = "one of " + known.map(\.quoted).joined(separator: ", ")
     var seen: Set<String> = []
     return list(name, default: fallback, text: \.self) { written throws(Mismatch) in
-      let text = try written.string(expected)
-      guard known.contains(text) else {
-        throw written.mismatch(expected, hint: hint(for: text, among: known))
-      }
+      let text = try written.choice(of: known, named: \.self)
       guard seen.insert(text).inserted else { throw written.mismatch("each name once") }
       return text
     }
@@ -199,15 +175,9 @@ extension ConfigurationSection {
       text: { "[" + $0.map { text($0).quoted }.joined(separator: ", ") + "]" }
     ) { written throws(Mismatch) in
       var values: [Value] = []
-      var mismatch = Mismatch(complaints: [])
-      for part in try written.list("a list of strings") {
-        do throws(Mismatch) {
-          values.append(try element(part))
-        } catch {
-          mismatch.complaints += error.complaints
-        }
+      try Mismatch.collect(written.list("a list of strings")) { part throws(Mismatch) in
+        values.append(try element(part))
       }
-      guard mismatch.complaints.isEmpty else { throw mismatch }
       return values
     }
   }
@@ -226,36 +196,24 @@ extension ConfigurationSection {
       }
     ) { written throws(Mismatch) in
       var table: [String: String] = [:]
-      var mismatch = Mismatch(complaints: [])
       if case .table(let nodes) = written.value {
-        for (key, node) in nodes {
-          let entry = WrittenValue(
-            node, at: written.origin.moved(to: node.place), index: ".\(key.shortened.asKey)")
-          do throws(Mismatch) {
-            table[key] = try entry.string("a string")
-          } catch {
-            mismatch.complaints += error.complaints
-          }
+        try Mismatch.collect(nodes) { entry throws(Mismatch) in
+          let part = written.part(entry.value, index: ".\(entry.key.shortened.asKey)")
+          table[entry.key] = try part.string("a string")
         }
-      } else {
-        guard written.isText else { throw written.mismatch(expected) }
-        for part in try written.list(expected) {
-          let pair = try part.string(expected).split(
-            separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-          guard pair.count == 2, table[String(pair[0].trimmed)] == nil else {
-            mismatch.complaints += part.mismatch("key=value, each key once").complaints
-            continue
-          }
-          table[String(pair[0].trimmed)] = String(pair[1].trimmed)
-        }
+        return table
       }
-      guard mismatch.complaints.isEmpty else { throw mismatch }
+      guard written.isText else { throw written.mismatch(expected) }
+      try Mismatch.collect(written.list(expected)) { part throws(Mismatch) in
+        let pair = try part.string(expected).split(
+          separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+        guard pair.count == 2, table[String(pair[0].trimmed)] == nil else {
+          throw part.mismatch("key=value, each key once")
+        }
+        table[String(pair[0].trimmed)] = String(pair[1].trimmed)
+      }
       return table
     }
-  }
-
-  private func hint(for text: String, among names: [String]) -> String {
-    Suggestion.close(to: text, among: names).map { ", did you mean \($0.quoted)?" } ?? ""
   }
 }
 

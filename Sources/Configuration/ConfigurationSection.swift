@@ -7,28 +7,8 @@ public struct ConfigurationSection: Sendable {
   public let name: String
   let table: [String: TOMLNode]
   /// The start of the variables that override keys, or nil in an array of tables, where none can.
-  private let variablePrefix: String?
-  let depth: Int
-
-  /// Makes the root.
-  init(reader: ConfigurationReader, name: String, table: [String: TOMLNode]) {
-    self.reader = reader
-    self.name = name
-    self.table = table
-    variablePrefix = ConfigurationDocument.variablePrefix
-    depth = 0
-  }
-
-  private init(
-    of parent: ConfigurationSection, name: String, table: [String: TOMLNode],
-    variablePrefix: String?
-  ) {
-    reader = parent.reader
-    self.name = name
-    self.table = table
-    self.variablePrefix = variablePrefix
-    depth = parent.depth + 1
-  }
+  var variablePrefix: String? = ConfigurationDocument.variablePrefix
+  var depth = 0
 
   /// Returns the full name of a key of this section.
   func key(_ name: String) -> String {
@@ -67,11 +47,13 @@ public struct ConfigurationSection: Sendable {
       if case .table(let table) = node.value {
         inner = table
       } else if isFirst {
-        record(WrittenValue(node, at: reader.origin(node.place)).mismatch("a table"), key)
+        let written = WrittenValue(value: node.value, origin: reader.origin(node.place))
+        record(written.mismatch("a table"), key)
       }
     }
     return ConfigurationSection(
-      of: self, name: key, table: inner, variablePrefix: variable(name).map { $0 + "_" })
+      reader: reader, name: key, table: inner, variablePrefix: variable(name).map { $0 + "_" },
+      depth: depth + 1)
   }
 
   /// Returns the tables of an array of tables, `[[name]]`, or none if nothing is given. No variable can override it.
@@ -82,7 +64,7 @@ public struct ConfigurationSection: Sendable {
     var sections: [ConfigurationSection] = []
     do throws(Mismatch) {
       guard !written.isText else {
-        throw written.mismatch("an array of tables, which only the file can give", hidden: true)
+        throw written.hidden.mismatch("an array of tables, which only the file can give")
       }
       for (index, element) in try written.list("an array of tables").enumerated() {
         let elementKey = "\(key)[\(index)]"
@@ -92,7 +74,8 @@ public struct ConfigurationSection: Sendable {
           continue
         }
         sections.append(
-          ConfigurationSection(of: self, name: elementKey, table: table, variablePrefix: nil))
+          ConfigurationSection(
+            reader: reader, name: elementKey, table: table, variablePrefix: nil, depth: depth + 1))
       }
     } catch {
       if isFirst { record(error, key) }
@@ -139,7 +122,7 @@ public struct ConfigurationSection: Sendable {
     var origin = ConfigurationOrigin.default
     if let written {
       do throws(Mismatch) {
-        value = try parse(written)
+        value = try parse(isSecret ? written.hidden : written)
         origin = written.origin
       } catch {
         if isFirst { record(error, key) }

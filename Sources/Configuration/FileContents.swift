@@ -1,4 +1,5 @@
 internal import Glibc
+internal import SystemCalls
 
 /// The reason why a file couldn't be read, in the system's words.
 public struct FileError: Error {
@@ -15,7 +16,7 @@ public struct FileError: Error {
 /// - Throws: ``FileError``.
 public func contents(ofFile path: String, limit: Int) throws(FileError) -> [UInt8] {
   let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
-  guard descriptor >= 0 else { throw .system(errno) }
+  guard descriptor >= 0 else { throw FileError(message: "\(SystemError(errno))") }
   defer { close(descriptor) }
   var bytes: [UInt8] = []
   var chunk = [UInt8](repeating: 0, count: 16384)
@@ -24,18 +25,11 @@ public func contents(ofFile path: String, limit: Int) throws(FileError) -> [UInt
       unsafe read(descriptor, buffer.baseAddress, buffer.count)
     }
     if count < 0 && errno == EINTR { continue }
-    guard count >= 0 else { throw .system(errno) }
+    guard count >= 0 else { throw FileError(message: "\(SystemError(errno))") }
     guard count > 0 else { return bytes }
     bytes += chunk.prefix(count)
     guard bytes.count <= limit else {
       throw FileError(message: "larger than \(ByteSize.text(limit))")
     }
-  }
-}
-
-extension FileError {
-  fileprivate static func system(_ code: CInt) -> FileError {
-    // strerror is safe to call from several threads since glibc 2.32.
-    FileError(message: unsafe strerror(code).map { unsafe String(cString: $0) } ?? "error \(code)")
   }
 }

@@ -41,7 +41,7 @@ public struct PublicURL: Sendable, Hashable, CustomStringConvertible {
     return host.utf8.count <= 253
       && labels.allSatisfy { label in
         (1...63).contains(label.utf8.count)
-          && label.utf8.allSatisfy { isLetterOrDigit($0) || $0 == UInt8(ascii: "-") }
+          && label.utf8.allSatisfy { $0.isLetterOrDigit || $0 == UInt8(ascii: "-") }
           && !label.hasPrefix("-") && !label.hasSuffix("-")
       }
   }
@@ -55,19 +55,10 @@ public struct PublicURL: Sendable, Hashable, CustomStringConvertible {
         escapeDigits -= 1
       } else if byte == UInt8(ascii: "%") {
         escapeDigits = 2
-      } else if !isLetterOrDigit(byte) && !"-._~!$&'()*+,;=:@/".utf8.contains(byte) {
+      } else if !byte.isLetterOrDigit && !"-._~!$&'()*+,;=:@/".utf8.contains(byte) {
         return false
       }
     }
     return escapeDigits == 0
-  }
-
-  private static func isLetterOrDigit(_ byte: UInt8) -> Bool {
-    switch byte {
-    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-      UInt8(ascii: "0")...UInt8(ascii: "9"):
-      true
-    default: false
-    }
   }
 }

@@ -25,17 +25,12 @@ public struct ServerConfiguration: Sendable {
     public let connections: Int
   }
 
-  /// The place of the database.
-  public enum Store: Sendable, Hashable, CustomStringConvertible {
-    /// An SQLite file of the given path.
-    case sqlite(path: String)
-
+  /// The database: an SQLite file.
+  public struct Store: Sendable, Hashable, CustomStringConvertible {
+    /// The path of the file.
+    public let path: String
     /// The URL.
-    public var description: String {
-      switch self {
-      case .sqlite(let path): "sqlite:\(path)"
-      }
-    }
+    public var description: String { "sqlite:\(path)" }
   }
 
   /// The addresses that the server listens at, at least one.
@@ -137,12 +132,12 @@ public struct ServerConfiguration: Sendable {
 
   private static func store(_ section: ConfigurationSection) -> Store {
     section.value(
-      "url", default: .sqlite(path: section.dataFolder + "/awd.sqlite3"),
+      "url", default: Store(path: section.dataFolder + "/awd.sqlite3"),
       expected: #"a store such as "sqlite:awd.sqlite3""#
     ) { text in
       let path = text.dropFirst("sqlite:".count)
       guard text.hasPrefix("sqlite:"), !path.isEmpty, !path.hasSuffix("/") else { return nil }
-      return .sqlite(path: section.resolve(String(path), relativeTo: .data))
+      return Store(path: section.resolve(String(path), relativeTo: .data))
     }
   }
 }

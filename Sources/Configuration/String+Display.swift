@@ -33,14 +33,7 @@ extension String {
 
   /// The text as a TOML key, bare if possible.
   var asKey: String {
-    let bare = utf8.allSatisfy { byte in
-      switch byte {
-      case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-        UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"), UInt8(ascii: "-"):
-        true
-      default: false
-      }
-    }
+    let bare = utf8.allSatisfy { $0.isLetterOrDigit || "_-".utf8.contains($0) }
     return bare && !isEmpty ? self : quoted
   }
 

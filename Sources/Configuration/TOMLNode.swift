@@ -41,8 +41,9 @@ extension TOMLNode {
   /// Parses a document.
   ///
   /// - Parameter bytes: the document.
+  /// - Returns: its top-level keys.
   /// - Throws: ``TOMLError``.
-  init(parsing bytes: [UInt8]) throws(TOMLError) {
+  static func table(parsing bytes: [UInt8]) throws(TOMLError) -> [String: TOMLNode] {
     let parsed = unsafe bytes.withUnsafeBytes { unsafe ctoml_parse($0.baseAddress, $0.count) }
     guard let document = unsafe parsed else {
       throw TOMLError(place: Place(line: 1, column: 1), message: "out of memory")
@@ -55,7 +56,9 @@ extension TOMLNode {
     let nodes = unsafe UnsafeBufferPointer(
       start: document.pointee.nodes, count: document.pointee.count)
     var index = 0
-    unsafe try self.init(nodes, at: &index)
+    // The root of a document is a table.
+    guard case .table(let table) = unsafe try TOMLNode(nodes, at: &index).value else { return [:] }
+    return table
   }
 
   /// Takes the value at an index with everything in it, and moves the index behind. The recursion is as deep as the

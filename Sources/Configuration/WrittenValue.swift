@@ -3,40 +3,26 @@ struct WrittenValue {
   let value: TOMLNode.Value
   let origin: ConfigurationOrigin
   /// Whether the value is text that may stand for any type, as in the environment.
-  let isText: Bool
+  var isText = false
   /// Whether the value may be a secret that must not be shown.
-  let isHidden: Bool
+  var isHidden = false
   /// The place in an array, such as `[1]` for the second value, or empty for a whole value.
-  let index: String
+  var index = ""
 
-  init(_ node: TOMLNode, at origin: ConfigurationOrigin, index: String = "") {
-    value = node.value
-    self.origin = origin
-    isText = false
-    isHidden = false
-    self.index = index
-  }
-
-  init(_ text: String, from variable: ConfigurationDocument.Variable, index: String = "") {
-    self.init(
-      text, origin: .environment(variable.name), isHidden: variable.isFromFile, index: index)
-  }
-
-  init(_ text: String, origin: ConfigurationOrigin, isHidden: Bool, index: String) {
-    value = .string(text)
-    self.origin = origin
-    isText = true
-    self.isHidden = isHidden
-    self.index = index
+  /// The same value, as one that must not be shown.
+  var hidden: WrittenValue {
+    var hidden = self
+    hidden.isHidden = true
+    return hidden
   }
 
   /// Describes the value for an error: a long one is cut, and one that may be secret is not shown.
-  func found(hidden: Bool = false) -> String {
+  private var found: String {
     switch value {
     case .table: "a table"
     case .array: "an array"
     case .date: "a date"
-    case _ where isHidden || hidden: "something else"
+    case _ where isHidden: "something else"
     case .string(let text): text.shortened.quoted
     case .integer(let number): String(number)
     case .float(let number): String(number)
@@ -45,37 +31,61 @@ struct WrittenValue {
   }
 
   /// Makes the refusal of this value.
-  func mismatch(_ expected: String, hint: String = "", hidden: Bool = false) -> Mismatch {
+  func mismatch(_ expected: String, hint: String = "") -> Mismatch {
     Mismatch(complaints: [
       Mismatch.Complaint(
         origin: origin, index: index,
-        message: "expected \(expected), found \(found(hidden: hidden))\(hint)")
+        message: "expected \(expected), found \(found)\(hint)")
     ])
   }
 
   /// Returns the text of a string. NUL is refused, as it ends a string for the system's functions.
-  func string(_ expected: String, hidden: Bool = false) throws(Mismatch) -> String {
-    guard case .string(let text) = value else { throw mismatch(expected, hidden: hidden) }
-    guard !text.utf8.contains(0) else {
-      throw mismatch("\(expected) without NUL", hidden: hidden)
-    }
+  func string(_ expected: String) throws(Mismatch) -> String {
+    guard case .string(let text) = value else { throw mismatch(expected) }
+    guard !text.utf8.contains(0) else { throw mismatch("\(expected) without NUL") }
     return text
+  }
+
+  /// Returns what a string means.
+  func string<Value>(
+    _ expected: String, as parse: (String) -> Value?
+  ) throws(Mismatch) -> Value {
+    guard let value = parse(try string(expected)) else { throw mismatch(expected) }
+    return value
+  }
+
+  /// Returns the one of some choices that a string names.
+  func choice<Choice>(
+    of choices: [Choice], named name: (Choice) -> String
+  ) throws(Mismatch) -> Choice {
+    let names = choices.map(name)
+    let expected = "one of " + names.map(\.quoted).joined(separator: ", ")
+    let text = try string(expected)
+    guard let choice = choices.first(where: { name($0) == text }) else {
+      let hint = Suggestion.close(to: text, among: names).map { ", did you mean \($0.quoted)?" }
+      throw mismatch(expected, hint: hint ?? "")
+    }
+    return choice
+  }
+
+  /// Returns a value that lies in this one in the file.
+  func part(_ node: TOMLNode, index: String) -> WrittenValue {
+    WrittenValue(value: node.value, origin: origin.moved(to: node.place), index: index)
   }
 
   /// Returns the values of an array, or of a comma-separated text. Spaces around the commas are ignored, and an empty
   /// text is the empty list.
   func list(_ expected: String) throws(Mismatch) -> [WrittenValue] {
     if case .array(let nodes) = value {
-      return nodes.enumerated().map { index, node in
-        WrittenValue(node, at: origin.moved(to: node.place), index: "[\(index)]")
-      }
+      return nodes.enumerated().map { part($1, index: "[\($0)]") }
     }
     guard isText, case .string(let text) = value else { throw mismatch(expected) }
     guard text.contains(where: { $0 != " " }) else { return [] }
     let parts = text.split(separator: ",", omittingEmptySubsequences: false)
     return parts.enumerated().map { index, part in
       WrittenValue(
-        String(part.trimmed), origin: origin, isHidden: isHidden, index: "[\(index)]")
+        value: .string(String(part.trimmed)), origin: origin, isText: true, isHidden: isHidden,
+        index: "[\(index)]")
     }
   }
 }
@@ -89,6 +99,17 @@ struct Mismatch: Error {
   }
 
   var complaints: [Complaint]
+
+  /// Reads all parts of a value, and refuses together those that are wrong.
+  static func collect<Part>(
+    _ parts: some Sequence<Part>, _ read: (Part) throws(Mismatch) -> Void
+  ) throws(Mismatch) {
+    var mismatch = Mismatch(complaints: [])
+    for part in parts {
+      do throws(Mismatch) { try read(part) } catch { mismatch.complaints += error.complaints }
+    }
+    guard mismatch.complaints.isEmpty else { throw mismatch }
+  }
 }
 
 extension Substring {

@@ -2,23 +2,16 @@ internal import CSodium
 
 /// An Ed25519 public key (RFC 8032): 32 bytes.
 public struct AuthenticationPublicKey: FixedBytes {
-  private var first: UInt64 = 0
-  private var second: UInt64 = 0
-  private var third: UInt64 = 0
-  private var fourth: UInt64 = 0
+  private var words = FourWords()
 
   /// Makes a key of 32 zero bytes, which is of low order.
   public init() {}
 
   /// Whether the point is of low order; no signature is valid under such a key.
-  public var isLowOrder: Bool {
-    var point = self
-    point.fourth = (fourth.bigEndian & ~0x80).bigEndian
-    return Self.lowOrder.contains(point)
-  }
+  public var isLowOrder: Bool { Self.lowOrder.contains(words.point) }
 
   /// The Y of the points whose order divides 8, and the other ways to write two of them.
-  private static let lowOrder: Set<AuthenticationPublicKey> = Set(
+  private static let lowOrder: Set<FourWords> = Set(
     [
       "0000000000000000000000000000000000000000000000000000000000000000",
       "0100000000000000000000000000000000000000000000000000000000000000",
@@ -27,7 +20,7 @@ public struct AuthenticationPublicKey: FixedBytes {
       "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
       "edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
       "eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
-    ].compactMap { AuthenticationPublicKey(hex: $0) })
+    ].compactMap { FourWords(hex: $0) })
 
   /// Returns whether a signature was made over a message with this key's secret half.
   ///

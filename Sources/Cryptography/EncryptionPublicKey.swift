@@ -2,10 +2,7 @@
 ///
 /// Any 32 bytes are a key; no secret can be agreed on with those that are ``isLowOrder``.
 public struct EncryptionPublicKey: FixedBytes, Comparable {
-  private var first: UInt64 = 0
-  private var second: UInt64 = 0
-  private var third: UInt64 = 0
-  private var fourth: UInt64 = 0
+  private var words = FourWords()
 
   /// Makes a key of 32 zero bytes, which is of low order.
   public init() {}
@@ -13,11 +10,7 @@ public struct EncryptionPublicKey: FixedBytes, Comparable {
   /// Whether the point is of low order; everyone would know a secret that is agreed on with it.
   ///
   /// The highest bit is no part of the point. A public key is no secret, so the time may differ.
-  public var isLowOrder: Bool {
-    var point = self
-    point.fourth = (fourth.bigEndian & ~0x80).bigEndian
-    return Self.lowOrder.contains(point)
-  }
+  public var isLowOrder: Bool { Self.lowOrder.contains(words.point) }
 
   /// Whether this is the canonical form of the point: below 2^255 - 19, and the highest bit zero.
   ///
@@ -30,7 +23,7 @@ public struct EncryptionPublicKey: FixedBytes, Comparable {
   }
 
   /// The points whose order divides 8, and the other ways to write two of them.
-  private static let lowOrder: Set<EncryptionPublicKey> = Set(
+  private static let lowOrder: Set<FourWords> = Set(
     [
       "0000000000000000000000000000000000000000000000000000000000000000",
       "0100000000000000000000000000000000000000000000000000000000000000",
@@ -39,11 +32,12 @@ public struct EncryptionPublicKey: FixedBytes, Comparable {
       "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
       "edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
       "eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
-    ].compactMap { EncryptionPublicKey(hex: $0) })
+    ].compactMap { FourWords(hex: $0) })
 
   /// Returns whether the bytes of one key come before those of another, each byte unsigned.
   public static func < (left: EncryptionPublicKey, right: EncryptionPublicKey) -> Bool {
-    (
+    let (left, right) = (left.words, right.words)
+    return (
       left.first.bigEndian, left.second.bigEndian, left.third.bigEndian, left.fourth.bigEndian
     ) < (
       right.first.bigEndian, right.second.bigEndian, right.third.bigEndian, right.fourth.bigEndian

@@ -1,7 +1,5 @@
 /// An Ethereum address: 20 bytes, written as `0x` and 40 hexadecimal digits.
-///
-/// The bytes lie inline, so that an address is a cheap key of a dictionary.
-public struct EthereumAddress: Hashable, Sendable {
+public struct EthereumAddress: FixedBytes {
   /// The meaning of the case of an address's letters (EIP-55).
   public enum Checksum: Sendable, Hashable {
     /// The case is the checksum of the digits.
@@ -12,17 +10,12 @@ public struct EthereumAddress: Hashable, Sendable {
     case wrong
   }
 
-  private let head: UInt64
-  private let middle: UInt64
-  private let tail: UInt32
+  private var head: UInt64 = 0
+  private var middle: UInt64 = 0
+  private var tail: UInt32 = 0
 
-  /// Takes the bytes of an address, or returns nil if they are not 20.
-  public init?(bytes: [UInt8]) {
-    guard bytes.count == 20 else { return nil }
-    head = bytes[0..<8].reduce(0) { $0 << 8 | UInt64($1) }
-    middle = bytes[8..<16].reduce(0) { $0 << 8 | UInt64($1) }
-    tail = bytes[16..<20].reduce(0) { $0 << 8 | UInt32($1) }
-  }
+  /// Makes an address of 20 zero bytes, which belongs to nobody.
+  public init() {}
 
   /// Reads `0x` and 40 digits of any case, whatever their checksum; returns nil for anything else.
   public init?(utf8 text: some Collection<UInt8>) {
@@ -30,7 +23,7 @@ public struct EthereumAddress: Hashable, Sendable {
       let mark = text.dropFirst().first, mark | 0x20 == UInt8(ascii: "x"),
       let bytes = Hex.decode(text.dropFirst(2))
     else { return nil }
-    self.init(bytes: bytes)
+    self.init(bytes)
   }
 
   /// Reads `0x` and 40 digits of any case, whatever their checksum; returns nil for anything else.
@@ -50,25 +43,15 @@ public struct EthereumAddress: Hashable, Sendable {
     case 65 where publicKey[0] == 0x04: point = [UInt8](publicKey[1...])
     default: return nil
     }
-    self.init(bytes: [UInt8](Keccak256.hash(point).bytes.suffix(20)))
-  }
-
-  /// The 20 bytes.
-  public var bytes: [UInt8] {
-    func bigEndian(_ value: some FixedWidthInteger) -> [UInt8] {
-      stride(from: value.bitWidth - 8, through: 0, by: -8).map {
-        UInt8(truncatingIfNeeded: value >> $0)
-      }
-    }
-    return bigEndian(head) + bigEndian(middle) + bigEndian(tail)
+    self.init(Keccak256.hash(point).bytes.suffix(20))
   }
 
   /// `0x` and 40 digits in lower case.
-  public var lowercase: String { "0x" + Hex.encode(bytes) }
+  public var lowercase: String { "0x" + hex }
 
   /// `0x` and 40 digits with the checksum in their case (EIP-55).
   public var checksummed: String {
-    let digits = [UInt8](Hex.encode(bytes).utf8)
+    let digits = [UInt8](hex.utf8)
     let hash = Keccak256.hash(digits).bytes
     let cased = digits.enumerated().map { index, digit in
       let nibble = index.isMultiple(of: 2) ? hash[index / 2] >> 4 : hash[index / 2] & 0x0f

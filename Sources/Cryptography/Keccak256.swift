@@ -6,15 +6,7 @@ internal import CNettle
 /// here and `0x06` in `SHA3-256`: the two never agree.
 public enum Keccak256 {
   /// A digest: 32 bytes.
-  public struct Digest: FixedBytes {
-    fileprivate var first: UInt64 = 0
-    fileprivate var second: UInt64 = 0
-    fileprivate var third: UInt64 = 0
-    fileprivate var fourth: UInt64 = 0
-
-    /// Makes a digest of 32 zero bytes.
-    public init() {}
-  }
+  public typealias Digest = Digest256<Keccak256>
 
   /// The sponge's rate in bytes: 1600 bits of state less twice the 256 bits of output.
   private static let rate = 136
@@ -36,10 +28,10 @@ public enum Keccak256 {
     state.absorb(last[...])
     // The output is the first lanes, each little-endian.
     var digest = Digest()
-    digest.first = state.a.0.littleEndian
-    digest.second = state.a.1.littleEndian
-    digest.third = state.a.2.littleEndian
-    digest.fourth = state.a.3.littleEndian
+    digest.words.first = state.a.0.littleEndian
+    digest.words.second = state.a.1.littleEndian
+    digest.words.third = state.a.2.littleEndian
+    digest.words.fourth = state.a.3.littleEndian
     return digest
   }
 }

@@ -3,15 +3,7 @@ internal import CSodium
 /// BLAKE2b with a secret key (RFC 7693), 32 bytes long: a message authentication code.
 public struct KeyedHash: Sendable {
   /// A digest: 32 bytes.
-  public struct Digest: FixedBytes {
-    private var first: UInt64 = 0
-    private var second: UInt64 = 0
-    private var third: UInt64 = 0
-    private var fourth: UInt64 = 0
-
-    /// Makes a digest of 32 zero bytes.
-    public init() {}
-  }
+  public typealias Digest = Digest256<KeyedHash>
 
   private let key: [UInt8]
 

@@ -3,15 +3,7 @@ internal import COpenSSL
 /// SHA-256 (FIPS 180-4), from OpenSSL, which uses the processor's instructions for it.
 public enum SHA256 {
   /// A digest: 32 bytes.
-  public struct Digest: FixedBytes {
-    private var first: UInt64 = 0
-    private var second: UInt64 = 0
-    private var third: UInt64 = 0
-    private var fourth: UInt64 = 0
-
-    /// Makes a digest of 32 zero bytes.
-    public init() {}
-  }
+  public typealias Digest = Digest256<SHA256>
 
   /// Hashes a message.
   ///

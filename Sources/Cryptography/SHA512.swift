@@ -4,14 +4,7 @@ internal import CSodium
 public enum SHA512 {
   /// A digest: 64 bytes.
   public struct Digest: FixedBytes {
-    private var first: UInt64 = 0
-    private var second: UInt64 = 0
-    private var third: UInt64 = 0
-    private var fourth: UInt64 = 0
-    private var fifth: UInt64 = 0
-    private var sixth: UInt64 = 0
-    private var seventh: UInt64 = 0
-    private var eighth: UInt64 = 0
+    private var words = EightWords()
 
     /// Makes a digest of 64 zero bytes.
     public init() {}

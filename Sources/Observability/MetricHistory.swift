@@ -23,7 +23,7 @@ public final class MetricHistory: Sendable {
     /// The meaning of the values.
     public let kind: Kind
     /// The values, oldest first. Nil stands for a missing one.
-    public fileprivate(set) var values: [Double?]
+    public fileprivate(set) var values: [Double?] = []
     /// The number since the start, or nil for a level.
     public fileprivate(set) var total: Double?
     /// The distribution of all values since the oldest interval.
@@ -108,26 +108,23 @@ public final class MetricHistory: Sendable {
   }
 
   private func note(_ sample: MetricSample, in track: inout Track?) {
-    func series(_ kind: Series.Kind) -> Series {
-      Series(
-        name: sample.name, help: sample.help, labels: sample.labels, kind: kind, values: [],
-        total: nil, distribution: nil)
-    }
+    let kind: Series.Kind =
+      switch sample.value {
+      case .level: .level
+      case .total: .rate
+      case .distribution: .quantile
+      }
+    let new = Series(name: sample.name, help: sample.help, labels: sample.labels, kind: kind)
+    var now = track ?? Track(series: new)
     switch sample.value {
-    case .level(let value):
-      var now = track ?? Track(series: series(.level))
-      append(value, to: &now.series.values)
-      track = now
+    case .level(let value): append(value, to: &now.series.values)
     case .total(let value):
-      var now = track ?? Track(series: series(.rate))
       // The first moment has nothing to be compared with.
       if let before = now.series.total {
         append(max(0, value - before) / (interval / .seconds(1)), to: &now.series.values)
       }
       now.series.total = value
-      track = now
     case .distribution(let value):
-      var now = track ?? Track(series: series(.quantile))
       if let before = now.distributions.last {
         append(value.since(before).quantile(0.99), to: &now.series.values)
       }
@@ -135,8 +132,8 @@ public final class MetricHistory: Sendable {
       if now.distributions.count > capacity + 1 { now.distributions.removeFirst() }
       now.series.distribution = now.distributions.first.map { value.since($0) }
       now.series.total = Double(value.count)
-      track = now
     }
+    track = now
   }
 
   private func append(_ value: Double?, to values: inout [Double?]) {

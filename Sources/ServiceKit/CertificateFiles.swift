@@ -10,17 +10,6 @@ public struct CertificateFiles: Sendable {
   /// The longest file, in bytes.
   private static let sizeLimit = 1 << 20
 
-  /// An error that names the file that can't be used.
-  public struct Failure: Error, Sendable, CustomStringConvertible {
-    /// The file, and what is wrong with it.
-    public let description: String
-
-    /// Makes an error.
-    ///
-    /// - Parameter description: the file, and what is wrong with it.
-    public init(_ description: String) { self.description = description }
-  }
-
   /// The certificate and its key, which belong together.
   public let credentials: TLSCredentials
   /// The certificate's name in messages, such as “TLS certificate cert.pem”.
@@ -32,21 +21,21 @@ public struct CertificateFiles: Sendable {
   ///   - use: the use of the certificate, such as “TLS”, with which messages begin.
   ///   - certificate: the path of the PEM file of the certificate, followed by those that lead to its root.
   ///   - key: the path of the PEM file of the key.
-  /// - Throws: ``Failure`` if a file can't be read, or the two don't belong together.
-  public init(for use: String, certificate: String, key: String) throws(Failure) {
+  /// - Throws: ``CommandError`` if a file can't be read, or the two don't belong together.
+  public init(for use: String, certificate: String, key: String) throws(CommandError) {
     name = "\(use) certificate \(certificate)"
     let chain = try Self.read(name, certificate)
     let secret = try Self.read("\(use) key \(key)", key)
     do throws(TLSError) {
       credentials = try TLSCredentials(certificate: chain, key: secret)
     } catch {
-      throw Failure("\(error.concernsKey ? "\(use) key \(key)" : name): \(error)")
+      throw .refused("\(error.concernsKey ? "\(use) key \(key)" : name): \(error)")
     }
   }
 
-  private static func read(_ name: String, _ path: String) throws(Failure) -> [UInt8] {
+  private static func read(_ name: String, _ path: String) throws(CommandError) -> [UInt8] {
     do throws(FileError) { return try contents(ofFile: path, limit: sizeLimit) } catch {
-      throw Failure("\(name): \(error.message)")
+      throw .refused("\(name): \(error.message)")
     }
   }
 
@@ -84,7 +73,7 @@ public struct CertificateFiles: Sendable {
     for use: String, certificate: String, key: String, at now: Timestamp
   ) -> [ContentFinding] {
     let finding: ContentFinding
-    do throws(Failure) {
+    do throws(CommandError) {
       finding = try CertificateFiles(for: use, certificate: certificate, key: key).validity(at: now)
     } catch {
       finding = ContentFinding(.wrong, error.description)

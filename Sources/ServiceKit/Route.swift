@@ -23,7 +23,9 @@ final class Route: Sendable {
     self.proxies = proxies
     statuses = metrics.counters(
       "awd_http_requests_total", "Requests",
-      ["service": service.name, "route": route.pattern.text, "method": route.method.name],
+      [
+        "service": service.router.service, "route": route.pattern.text, "method": route.method.name,
+      ],
       by: "status", 100...599)
   }
 

@@ -7,9 +7,6 @@ public struct RouteParameters: Sendable {
   /// The largest number of parameters of a pattern.
   static let limit = 4
 
-  /// No parameters, for handlers that are called directly.
-  public static let none = RouteParameters(path: [], names: [], matches: RouteMatches())
-
   private let path: ArraySlice<UInt8>
   private let names: [String]
   private let matches: RouteMatches

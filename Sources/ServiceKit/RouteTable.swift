@@ -73,7 +73,7 @@ public final class RouteTable: Responder {
       return refuse(HTTPError(.notFound), to: head)
     }
     if let route = target.route(for: head.method) { return route.plan(for: head, matches) }
-    if head.method == .options, let fields = target.service.optionsFields {
+    if head.method == .options, let fields = target.service.router.optionsFields {
       var response = Response(.noContent, fields: fields)
       response.fields.append(.allow, target.allow)
       return refuse(response, to: head)
@@ -81,30 +81,6 @@ public final class RouteTable: Responder {
     var error = HTTPError(.methodNotAllowed)
     error.fields.append(.allow, target.allow)
     return refuse(target.service.response(error, to: head), to: head)
-  }
-
-  /// Answers a request as a server would, but without one, for tests.
-  ///
-  /// - Parameter request: the request with its whole body.
-  /// - Returns: the response: without a body to `HEAD`, 101 for a WebSocket that is accepted.
-  public func respond(to request: Request) async -> Response {
-    var response: Response
-    switch plan(for: request.head) {
-    case .refuse(let refusal): response = refusal
-    case .respond(let bodyLimit, let handler):
-      response =
-        request.body.count > bodyLimit ? Response(.contentTooLarge) : handler(request)
-    case .task(let bodyLimit, let handler):
-      response =
-        request.body.count > bodyLimit ? Response(.contentTooLarge) : await handler(request)
-    case .webSocket(let decide):
-      switch await decide(request) {
-      case .refuse(let refusal): response = refusal
-      case .accept: response = Response(.switchingProtocols)
-      }
-    }
-    if request.head.method == .head { response.body = .none }
-    return response
   }
 
   private func root(for head: RequestHead) -> RouteNode {
@@ -167,7 +143,7 @@ extension RouteTable {
       if let other = merged.updateValue(target, forKey: target.segments) {
         let place = host.map { " at \($0)" } ?? ""
         conflicts.append(
-          "\(other.service.name) (\(other.pattern)) and \(target.service.name) "
+          "\(other.service.router.service) (\(other.pattern)) and \(target.service.router.service) "
             + "(\(target.pattern)) answer the same paths\(place); "
             + "give one of them `hosts` of its own, or switch it off")
       }

@@ -20,7 +20,7 @@ final class RouteTarget: Sendable {
     self.routes = routes
     var methods = Set(routes.map(\.method))
     if methods.contains(.get) { methods.insert(.head) }
-    if service.optionsFields != nil { methods.insert(.options) }
+    if service.router.optionsFields != nil { methods.insert(.options) }
     allow = methods.map(\.name).sorted().joined(separator: ", ")
   }
 

@@ -62,11 +62,6 @@ public struct Router: Sendable {
     on([.get], pattern, handler)
   }
 
-  /// Adds a route for `HEAD` that differs from `GET` without the body, answered inline on the event loop.
-  public mutating func head(_ pattern: String, _ handler: @escaping Handler) {
-    on([.head], pattern, handler)
-  }
-
   /// Adds a route for `POST`, answered inline on the event loop.
   ///
   /// - Parameters:

@@ -1,5 +1,5 @@
 public import Configuration
-internal import Glibc
+internal import Cryptography
 public import Observability
 public import Storage
 public import Time
@@ -17,7 +17,7 @@ public struct ServiceContext: Sendable {
   /// Tells the wall-clock time.
   public var clock: @Sendable () -> Timestamp
   /// Gives as many random bytes as asked for, fit for keys and tokens.
-  public var randomBytes: @Sendable (_ count: Int) -> [UInt8]
+  public var randomBytes: @Sendable (_ count: Int) -> [UInt8] = SecureRandom.bytes
   /// The folder of all that the daemon keeps, without a slash at its end.
   public var dataFolder: String
   /// The server's URL as seen from outside, without a slash at its end, or nil to take it from each request.
@@ -29,7 +29,7 @@ public struct ServiceContext: Sendable {
   /// The number of event loops that serve requests.
   public var loops: Int
 
-  /// Makes a context, with the system's clock and random source unless others are given.
+  /// Makes a context, with the system's clock unless another is given.
   ///
   /// - Parameters:
   ///   - configuration: the service's section.
@@ -37,7 +37,6 @@ public struct ServiceContext: Sendable {
   ///   - log: a log that names the service.
   ///   - metrics: the registry of the service's metrics.
   ///   - clock: tells the wall-clock time.
-  ///   - randomBytes: gives random bytes.
   ///   - dataFolder: the folder of all that the daemon keeps.
   ///   - publicURL: the server's URL as seen from outside.
   ///   - operatorPages: the program's pages for its operator.
@@ -46,7 +45,6 @@ public struct ServiceContext: Sendable {
   public init(
     configuration: ConfigurationSection, store: Store, log: Log, metrics: Metrics = Metrics(),
     clock: @escaping @Sendable () -> Timestamp = Timestamp.now,
-    randomBytes: @escaping @Sendable (_ count: Int) -> [UInt8] = ServiceContext.systemRandomBytes,
     dataFolder: String, publicURL: String? = nil, operatorPages: [PageLink] = [],
     hosts: [HostName] = [], loops: Int = 1
   ) {
@@ -55,20 +53,10 @@ public struct ServiceContext: Sendable {
     self.log = log
     self.metrics = metrics
     self.clock = clock
-    self.randomBytes = randomBytes
     self.dataFolder = dataFolder
     self.publicURL = publicURL
     self.operatorPages = operatorPages
     self.hosts = hosts
     self.loops = loops
-  }
-
-  /// Returns random bytes of the system's generator.
-  ///
-  /// - Parameter count: the number of bytes.
-  public static func systemRandomBytes(_ count: Int) -> [UInt8] {
-    var bytes = [UInt8](repeating: 0, count: count)
-    unsafe arc4random_buf(&bytes, count)
-    return bytes
   }
 }

@@ -205,17 +205,10 @@ extension Connection {
   /// The length of the write-ahead log after the last commit, in pages.
   var walPages: Int { observer.walPages }
 
-  /// Copies the write-ahead log into the database, as far as readers allow.
-  func checkpoint() throws(StoreError) {
-    let result = unsafe sqlite3_wal_checkpoint_v2(
-      database, nil, SQLITE_CHECKPOINT_PASSIVE, nil, nil)
-    guard result == SQLITE_OK else { throw StoreError(resultCode: result) }
-  }
-
-  /// Copies all of the write-ahead log into the database and empties it.
-  func checkpointAndTruncate() throws(StoreError) {
-    let result = unsafe sqlite3_wal_checkpoint_v2(
-      database, nil, SQLITE_CHECKPOINT_TRUNCATE, nil, nil)
+  /// Copies the write-ahead log into the database: as far as readers allow, or all of it, which empties the log.
+  func checkpoint(truncating: Bool = false) throws(StoreError) {
+    let mode = truncating ? SQLITE_CHECKPOINT_TRUNCATE : SQLITE_CHECKPOINT_PASSIVE
+    let result = unsafe sqlite3_wal_checkpoint_v2(database, nil, mode, nil, nil)
     guard result == SQLITE_OK else { throw StoreError(resultCode: result) }
   }
 }

@@ -42,27 +42,7 @@ extension DatabaseValue: DatabaseValueConvertible {
   @inlinable public init(databaseValue: DatabaseValue) { self = databaseValue }
 }
 
-extension Int64: DatabaseValueConvertible {
-  /// An INTEGER.
-  @inlinable public var databaseValue: DatabaseValue { .integer(self) }
-  /// Reads an INTEGER.
-  @inlinable public init?(databaseValue: DatabaseValue) {
-    guard case .integer(let value) = databaseValue else { return nil }
-    self = value
-  }
-}
-
-extension Int: DatabaseValueConvertible {
-  /// An INTEGER.
-  @inlinable public var databaseValue: DatabaseValue { .integer(Int64(self)) }
-  /// Reads an INTEGER.
-  @inlinable public init?(databaseValue: DatabaseValue) {
-    guard case .integer(let value) = databaseValue else { return nil }
-    self.init(exactly: value)
-  }
-}
-
-extension UInt32: DatabaseValueConvertible {
+extension DatabaseValueConvertible where Self: FixedWidthInteger {
   /// An INTEGER.
   @inlinable public var databaseValue: DatabaseValue { .integer(Int64(self)) }
   /// Reads an INTEGER that fits.
@@ -71,6 +51,10 @@ extension UInt32: DatabaseValueConvertible {
     self.init(exactly: value)
   }
 }
+
+extension Int64: DatabaseValueConvertible {}
+extension Int: DatabaseValueConvertible {}
+extension UInt32: DatabaseValueConvertible {}
 
 extension Bool: DatabaseValueConvertible {
   /// The INTEGER 0 or 1.

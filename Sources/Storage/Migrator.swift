@@ -98,10 +98,7 @@ struct Migrator {
     if try pending().contains(where: {
       $0.owner == migration.owner && $0.number == migration.number
     }) {
-      switch migration.change {
-      case .sql(let script): try connection.run("\(script)")
-      case .closure(let change): try change(Transaction(connection))
-      }
+      try connection.run("\(migration.sql)")
       try checkForeignKeys(after: migration)
       try connection.execute(
         "INSERT INTO store_migrations (owner, number) VALUES (?, ?)",

@@ -1,12 +1,6 @@
 /// The loop of a thread that reads. Each closure sees one state of the database.
 struct Reader: ~Copyable {
-  private let connection: Connection
-  private let recorder: StatisticsRecorder
-
-  init(_ connection: Connection, recorder: StatisticsRecorder) {
-    self.connection = connection
-    self.recorder = recorder
-  }
+  let connection: Connection
 
   /// Runs jobs until the queue is closed and empty.
   func run(_ queue: JobQueue<Job<Snapshot>>) {
@@ -20,7 +14,6 @@ struct Reader: ~Copyable {
       }
       // A reader has nothing to commit, and so nothing that could fail.
       connection.rollBack()
-      recorder.record { $0.reads += 1 }
       job.finish()
     }
   }

@@ -76,14 +76,14 @@ internal import Threading
       for reader in readers { reader.join() }
       // With no reader left this empties the log, unless another process reads. If it fails,
       // nothing is lost: the log is read at the next start.
-      try? connection.checkpointAndTruncate()
+      try? connection.checkpoint(truncating: true)
     }
     for _ in 0..<configuration.readers {
       let connection = try Connection(
         file, role: .reader, busyTimeout: configuration.busyTimeout)
       readers.append(
         try startThread(named: "awd-reader") {
-          Reader(connection, recorder: recorder).run(reads)
+          Reader(connection: connection).run(reads)
         })
     }
     opened.fulfill(.success(()))

@@ -10,13 +10,16 @@ public struct Timestamp: Hashable, Comparable, Sendable {
   /// - Parameter milliseconds: milliseconds since 1970-01-01T00:00:00Z.
   public init(milliseconds: Int64) { self.milliseconds = milliseconds }
 
-  /// A moment at a whole second.
+  /// A moment at a whole second, or the first or last one that can be written.
   ///
   /// - Parameter seconds: seconds since 1970-01-01T00:00:00Z.
-  public init(seconds: Int64) { milliseconds = seconds * 1000 }
+  public init(seconds: Int64) {
+    let (product, overflows) = seconds.multipliedReportingOverflow(by: 1000)
+    milliseconds = overflows ? seconds < 0 ? .min : .max : product
+  }
 
   /// Whole seconds since 1970-01-01T00:00:00Z, rounded down.
-  public var seconds: Int64 { (milliseconds - milliseconds.modulo(1000)) / 1000 }
+  public var seconds: Int64 { milliseconds / 1000 - (milliseconds % 1000 < 0 ? 1 : 0) }
 
   /// The moment that the system's clock shows.
   public static func now() -> Timestamp {

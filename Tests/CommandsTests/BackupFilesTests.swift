@@ -7,7 +7,7 @@ internal import Testing
 @testable import Commands
 
 @Suite struct BackupFilesTests {
-  @Test func `holds keys and other files, without the store and the services' content`() throws {
+  @Test func holdsKeysAndOtherFilesWithoutTheStoreAndTheServicesContent() throws {
     let folder = TemporaryFolder(["awd.toml": "[server]\ndata = \".\"\n[sample]\n"])
     for path in ["other", "greetings", "other/greetings"] {
       try FileManager.default.createDirectory(

@@ -47,7 +47,7 @@ internal import Threading
     #expect(greeted.output == "hi Bo")
   }
 
-  @Test func `lists a group that services share in one piece`() async {
+  @Test func listsAGroupThatServicesShareInOnePiece() async {
     let lines = Lock<[String]>([])
     _ = await Program(services: [FirstService.self, SecondService.self]).run(
       ["--help"], environment: [:], print: { line in lines.withLock { $0.append(line) } },

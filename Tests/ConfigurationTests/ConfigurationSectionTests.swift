@@ -16,7 +16,7 @@ private enum Policy: String, CaseIterable, Sendable {
     case "duration":
       "\(section.duration("k", default: .seconds(1), in: .zero ... .seconds(864_000)))"
     case "size": "\(section.size("k", default: 1, in: 0...(1 << 30)))"
-    case "strings": "\(section.strings("k", default: ["-"]))"
+    case "strings": "\(section.values("k", default: ["-"], expected: "a string", parse: \.self))"
     case "choice": section.choice("k", default: Policy.off).rawValue
     case "path": section.path("k", default: "-")
     case "data path": section.path("k", default: "-", relativeTo: .data)

@@ -8,7 +8,7 @@ internal import Testing
       ("a:80", nil), ("[::1]:80", nil), ("a/", nil), ("a/b", nil), ("", nil), ("::1", nil),
       ("a b", nil), ("user@a", nil), ("a?b", nil), ("a#b", nil),
     ] as [(String, String?)])
-  func `is a host without a port`(_ text: String, _ description: String?) {
+  func isAHostWithoutAPort(_ text: String, _ description: String?) {
     #expect(HostName(text)?.description == description)
   }
 }

@@ -10,11 +10,11 @@ internal import Testing
     ("../../a", "../../a"), ("/../a/..", "/"), ("/a/../../b", "/b"), ("a/..", "."), ("", ""),
     ("/", "/"), (".", "."), ("..", ".."), ("a/b/../../c", "c"), ("...", "..."),
   ])
-  func `leaves out what leads nowhere`(_ path: String, _ normalized: String) {
+  func leavesOutWhatLeadsNowhere(_ path: String, _ normalized: String) {
     #expect(path.normalizedPath == normalized)
   }
 
-  @Test func `goes up from where a link leads`() throws {
+  @Test func goesUpFromWhereALinkLeads() throws {
     let temporary = TemporaryFolder()
     let folder = temporary.path
     try FileManager.default.createDirectory(

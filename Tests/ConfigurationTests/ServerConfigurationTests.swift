@@ -29,7 +29,7 @@ internal import Testing
     #expect(configuration.limits.idleTimeout == .seconds(60))
     #expect(configuration.limits.connections == 16000)
     #expect(configuration.logLevel == .info && configuration.logFormat == .text)
-    #expect(configuration.store == .sqlite(path: "etc/var/awd.sqlite3"))
+    #expect(configuration.store.path == "etc/var/awd.sqlite3")
   }
 
   /// Reads every key of the three sections, and those of the services as they would.
@@ -94,14 +94,16 @@ internal import Testing
     _ = tokenscript.path("roots", default: "")
     _ = tokenscript.path("schemas", default: "")
     _ = tokenscript.bool("verify_untrusted", default: true)
-    _ = tokenscript.strings("hosts", default: ["x"])
+    _ = tokenscript.values("hosts", default: ["x"], expected: "a string", parse: \.self)
     #expect(tokenscript.path("repository", default: "") == "etc/…")
     #expect(tokenscript.dictionary("deployers") == ["0xcontract": "0xkey"])
     for client in tokenscript.tables("clients") {
       #expect(client.string("name", default: "") == "AlphaWallet")
       #expect(client.string("platform", default: "") == "iOS")
       #expect(client.string("versions", default: "") == ">=1.0 <2.0")
-      #expect(client.strings("namespaces", default: []) == ["2019/05"])
+      #expect(
+        client.values("namespaces", default: [], expected: "a string", parse: \.self) == ["2019/05"]
+      )
     }
     #expect(problems(reader, ignoring: ["msgr", "apptimist"]) == "")
 
@@ -121,7 +123,7 @@ internal import Testing
     #expect(configuration.limits.idleTimeout == .seconds(120))
     #expect(configuration.limits.connections == 100)
     #expect(configuration.logLevel == .warning && configuration.logFormat == .json)
-    #expect(configuration.store == .sqlite(path: "var/db/awd.sqlite3"))
+    #expect(configuration.store.path == "var/db/awd.sqlite3")
   }
 
   @Test func developmentFile() throws {
@@ -151,7 +153,7 @@ internal import Testing
     #expect(
       configuration.listen.map(\.description) == ["https://127.0.0.1:1", "https://unix:/s"])
     #expect(configuration.services == ["msgr"])
-    #expect(configuration.store == .sqlite(path: "/db"))
+    #expect(configuration.store.path == "/db")
     #expect(configuration.logLevel == .debug)
     #expect(configuration.data == "/data")
   }

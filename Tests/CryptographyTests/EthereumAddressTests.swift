@@ -18,7 +18,7 @@ internal import Testing
     #expect(address.checksummed == text)
     #expect(address.lowercase == text.lowercased())
     #expect(EthereumAddress(text.lowercased()) == address)
-    #expect(EthereumAddress(bytes: address.bytes) == address)
+    #expect(EthereumAddress(address.bytes) == address)
     #expect(EthereumAddress.checksum(of: text) != .wrong)
     #expect(EthereumAddress.checksum(of: text.lowercased()) == .absent)
   }

@@ -90,7 +90,7 @@ internal import Testing
     router.get("/p", echo("get"))
     router.on([.put, .delete], "/p", echo("change"))
     router.get("/own", echo("get"))
-    router.head("/own") { _, _ in Response(.noContent) }
+    router.on([.head], "/own") { _, _ in Response(.noContent) }
     router.optionsFields?.append(FieldName("Access-Control-Allow-Origin"), "*")
     router.errorFields.append(FieldName("X-Error"), "1")
     let table = try table(router)

@@ -33,6 +33,7 @@ private final class Failing: Service {
     }
     if fails { throw Failure() }
     working?.yield()
+    // Works until it is cancelled; no test waits for the hour's end.
     try await Task.sleep(for: .seconds(3600))
   }
 
@@ -70,6 +71,7 @@ private final class Failing: Service {
       [Failing(failures: 1, working: working)], log: Log(level: .error, descriptor: -1)
     ) { _ in
       continuation.yield()
+      // Stands for a pause that is still on when the test ends it.
       try await Task.sleep(for: .seconds(3600))
     }
     let running = Task { await supervisor.run() }

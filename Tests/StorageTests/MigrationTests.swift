@@ -9,9 +9,7 @@ internal import Testing
 
   private let first = Migration(
     owner: "a", number: 1, sql: "CREATE TABLE a (x); INSERT INTO a VALUES (1);")
-  private let second = Migration(owner: "a", number: 2) { transaction in
-    try transaction.execute("INSERT INTO a VALUES (?)", 2)
-  }
+  private let second = Migration(owner: "a", number: 2, sql: "INSERT INTO a VALUES (2)")
   private let other = Migration(owner: "b", number: 1, sql: "INSERT INTO a VALUES (3)")
 
   private func apply(_ migrations: [Migration]) async throws -> [Int] {

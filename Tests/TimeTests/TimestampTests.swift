@@ -26,4 +26,11 @@ internal import Time
     #expect(Timestamp(milliseconds: 1999).seconds == 1)
     #expect(Timestamp(seconds: 7).milliseconds == 7000)
   }
+
+  @Test func secondsBeyondTheRangeAreTheFirstAndTheLastMoment() {
+    #expect(Timestamp(seconds: .max).milliseconds == .max)
+    #expect(Timestamp(seconds: .min).milliseconds == .min)
+    #expect(Timestamp(seconds: .min).seconds == Int64.min / 1000 - 1)
+    #expect("\(Timestamp(seconds: .min))".hasSuffix("T16:47:04.192Z"))
+  }
 }

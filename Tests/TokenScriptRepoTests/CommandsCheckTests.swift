@@ -8,7 +8,7 @@ internal import Testing
 @Suite(.ownThreads) struct CommandsCheckTests {
   @Test func goodDoubtfulAndWrong() throws {
     let fixture = try CommandsFixture([
-      "a.xml": Signers.shop.sign(tokenScript(for: alice), at: 1_600_000_000)
+      "a.xml": Signer.shop.sign(tokenScript(for: alice), at: 1_600_000_000)
     ])
     let program = try CommandsFixture.program()
     let good = try fixture.spawn(program, ["check", "--config", "\(fixture.folder)/awd.toml"])

@@ -12,8 +12,8 @@ internal import XMLSecurity
 @Suite(.ownThreads) struct CommandsListTests {
   private func fixture() throws -> CommandsFixture {
     try CommandsFixture([
-      "a/2019/05/Coin.tsml": Signers.shop.sign(tokenScript(for: alice), at: 1_570_665_600),
-      "b/2019/05/Coin.tsml": Signers.shop.sign(
+      "a/2019/05/Coin.tsml": Signer.shop.sign(tokenScript(for: alice), at: 1_570_665_600),
+      "b/2019/05/Coin.tsml": Signer.shop.sign(
         tokenScript(for: alice, note: "old"), at: 1_500_000_001),
       "unsigned.xml": Array(tokenScript(for: bob).utf8), "broken.xml": Array("<".utf8),
     ])
@@ -81,7 +81,7 @@ internal import XMLSecurity
   }
 
   @Test func longWorkTellsHowFarItHasCome() async throws {
-    let signed = try Signers.shop.sign(tokenScript(for: alice), at: 1_600_000_000)
+    let signed = try Signer.shop.sign(tokenScript(for: alice), at: 1_600_000_000)
     let names = (0..<50).map { ("\($0).xml", signed) }
     let fixture = try CommandsFixture(Dictionary(uniqueKeysWithValues: names))
     let folder = try RepositoryFolder(fixture.root)

@@ -50,11 +50,11 @@ internal import XMLSecurity
 
     let second = try fixture.spawn(
       CommandsFixture.program(),
-      ["repo", "sign", "--key", fixture.write("k2.pem", Signers.shop.key.keyPEM), file]
-        + ["--certificate=" + fixture.write("c2.pem", Signers.shop.key.certificatePEM)]
+      ["repo", "sign", "--key", fixture.write("k2.pem", Signer.shop.key.keyPEM), file]
+        + ["--certificate=" + fixture.write("c2.pem", Signer.shop.key.certificatePEM)]
         + ["--output", "both.xml"])
     #expect(second.output.contains("signature 2 with the P-256 key"), "\(second.errors)")
-    #expect(try xmlsec1Accepts("both.xml", Signers.shop, in: fixture))
+    #expect(try xmlsec1Accepts("both.xml", Signer.shop, in: fixture))
     let signatures = try SignatureVerifier().verify(XMLDocument(parsing: fixture.read("both.xml")))
     #expect(signatures.count == 2 && signatures[0].key.kind == kind)
     #expect(signatures.allSatisfy { $0.signingTime != nil })
@@ -68,7 +68,7 @@ internal import XMLSecurity
       atPath: "\(fixture.folder)/link.xml", withDestinationPath: file)
     let result = try fixture.spawn(
       CommandsFixture.program(),
-      ["repo", "sign", "link.xml", "--key", fixture.write("k.pem", Signers.issuer.key.keyPEM)])
+      ["repo", "sign", "link.xml", "--key", fixture.write("k.pem", Signer.issuer.key.keyPEM)])
     #expect(result.code == 0, "\(result.errors)")
     #expect(
       try FileManager.default.destinationOfSymbolicLink(atPath: "\(fixture.folder)/link.xml")
@@ -90,12 +90,12 @@ internal import XMLSecurity
   func refuses(_ words: [String], _ code: Int32, _ reason: String) throws {
     let fixture = try CommandsFixture()
     let signed = String(
-      decoding: try Signers.shop.sign(tokenScript(for: alice), at: 1_600_000_000), as: UTF8.self)
+      decoding: try Signer.shop.sign(tokenScript(for: alice), at: 1_600_000_000), as: UTF8.self)
     try fixture.write("changed.xml", signed.replacing("Coin", with: "Gold"))
     try fixture.write("other.xml", "<a/>")
     try fixture.write("file.xml", tokenScript(for: alice))
-    try fixture.write("k.pem", Signers.shop.key.keyPEM)
-    try fixture.write("rival.pem", Signers.rival.key.certificatePEM)
+    try fixture.write("k.pem", Signer.shop.key.keyPEM)
+    try fixture.write("rival.pem", Signer.rival.key.certificatePEM)
     let before = try ["changed.xml", "other.xml", "file.xml"].map(fixture.read)
     let result = try fixture.spawn(CommandsFixture.program(), ["repo", "sign"] + words)
     #expect(result.code == code)

@@ -10,9 +10,9 @@ internal import Testing
   @Test func whatHoldsAndWhatDoesNot() async throws {
     let fixture = try CommandsFixture()
     let good = try fixture.write(
-      "good.xml", Signers.issuer.sign(tokenScript(for: alice), at: 1_600_000_000))
+      "good.xml", Signer.issuer.sign(tokenScript(for: alice), at: 1_600_000_000))
     let output = try await fixture.run(RepositoryVerifyCommand.self, [good])
-    let key = try Signers.issuer.identifier()
+    let key = try Signer.issuer.identifier()
     for line in [
       "\(good): would be served", "  signature  holds",
       "  trust      fails, which only warns: the signer is not trusted: a bare key, without a "
@@ -33,7 +33,7 @@ internal import Testing
   ])
   func refused(_ name: String, _ reason: String) throws {
     let signed = String(
-      decoding: try Signers.shop.sign(tokenScript(for: alice), at: 1_600_000_000), as: UTF8.self)
+      decoding: try Signer.shop.sign(tokenScript(for: alice), at: 1_600_000_000), as: UTF8.self)
     let fixture = try CommandsFixture()
     try fixture.write("good.xml", signed)
     try fixture.write("changed.xml", signed.replacing("Coin", with: "Gold"))

@@ -35,7 +35,7 @@ internal import Time
         schema, contracts: contracts, origins: [number % 4 == 0 ? "Shared" : "Main"],
         note: "\(number)")
       try fixture.write(
-        "corpus/\(number).tsml", bytes: Signers.shop.sign(text, at: 1_550_000_000 + Int64(number)))
+        "corpus/\(number).tsml", bytes: Signer.shop.sign(text, at: 1_550_000_000 + Int64(number)))
     }
   }
 

@@ -17,7 +17,7 @@ internal import XMLSecurity
 
   init() throws {
     fixture = try RepositoryFixture()
-    good = try Signers.shop.sign(tokenScript(for: alice), at: 1_550_000_000)
+    good = try Signer.shop.sign(tokenScript(for: alice), at: 1_550_000_000)
     try fixture.write("good.tsml", bytes: good)
   }
 
@@ -47,7 +47,7 @@ internal import XMLSecurity
   }
 
   @Test func whatIsNotToBeParsed() async throws {
-    let signed = try Signers.shop.sign(tokenScript(for: bob), at: 1_550_000_000)
+    let signed = try Signer.shop.sign(tokenScript(for: bob), at: 1_550_000_000)
     let text = String(decoding: signed, as: UTF8.self)
     let start = try #require(text.range(of: "?>")).upperBound
     func declaring(_ subset: String, _ entity: String = "") -> [UInt8] {
@@ -91,16 +91,16 @@ internal import XMLSecurity
     try #require(mkfifo("\(fixture.root)/pipe.tsml", 0o644) == 0)
     try fixture.write(
       "../outside/secret.tsml",
-      bytes: try Signers.shop.sign(tokenScript(for: bob), at: 1_550_000_000))
+      bytes: try Signer.shop.sign(tokenScript(for: bob), at: 1_550_000_000))
     try fixture.link("out.tsml", to: "../outside/secret.tsml")
     try fixture.link("device.tsml", to: "/dev/zero")
     try await expectRefusal(of: ["pipe.tsml", "out.tsml", "device.tsml"])
   }
 
   @Test func aForeignCertificateBesideTheKey() async throws {
-    let signed = try Signers.issuer.sign(tokenScript(for: bob), at: 1_550_000_000)
+    let signed = try Signer.issuer.sign(tokenScript(for: bob), at: 1_550_000_000)
     let certificate = try #require(
-      try Certificate.certificates(pem: Signers.rival.key.certificatePEM).first)
+      try Certificate.certificates(pem: Signer.rival.key.certificatePEM).first)
     let text = String(decoding: signed, as: UTF8.self).replacing(
       "</ds:KeyInfo>",
       with: "<ds:X509Data><ds:X509Certificate>\(Data(certificate.der).base64EncodedString())"

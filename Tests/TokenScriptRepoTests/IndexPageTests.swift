@@ -118,9 +118,9 @@ internal import TokenScriptReading
     try fixture.write("alpha beta.tsml", "broken")
     try fixture.write("gamma.tsml", "broken")
     try fixture.write(
-      "d.tsml", bytes: Signers.shop.sign(tokenScript(for: alice), at: 1_600_000_000))
+      "d.tsml", bytes: Signer.shop.sign(tokenScript(for: alice), at: 1_600_000_000))
     try fixture.write(
-      "e.tsml", bytes: Signers.rival.sign(tokenScript(for: alice), at: 1_600_000_000))
+      "e.tsml", bytes: Signer.rival.sign(tokenScript(for: alice), at: 1_600_000_000))
     let server = try await fixture.server()
     let page = try await server.get("/?q=ALPHA+%62eta")
     #expect(page.text.contains("alpha beta.tsml") && !page.text.contains("gamma.tsml"))

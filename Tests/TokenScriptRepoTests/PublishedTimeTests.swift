@@ -24,7 +24,7 @@ internal import Threading
 
   private func write(
     _ path: String, _ schema: String = "2019/05", _ note: String = "",
-    by signer: Signer = Signers.shop, at time: Int64
+    by signer: Signer = Signer.shop, at time: Int64
   ) throws {
     try fixture.write(
       path, bytes: try signer.sign(tokenScript(schema, for: alice, note: note), at: time))
@@ -79,7 +79,7 @@ internal import Threading
     #expect(try await time(server) == HTTPDate(1_600_000_300).text)
     // A list of choices in between is another response.
     set(1_600_000_400)
-    try write("b.tsml", "2019/05", "rival", by: Signers.rival, at: 1_560_000_000)
+    try write("b.tsml", "2019/05", "rival", by: Signer.rival, at: 1_560_000_000)
     try await server.service.reload()
     #expect(try await server.get("/\(alice)").status == .multipleChoices)
     // But the signer's own URL has given the file all the while.

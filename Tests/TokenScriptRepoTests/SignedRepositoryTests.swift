@@ -16,7 +16,7 @@ internal import XMLSecurity
   init() throws { fixture = try RepositoryFixture() }
 
   @Test func onlyWhatIsSignedIsServed() async throws {
-    let signed = try Signers.shop.sign(tokenScript(for: alice), at: 1_550_000_000)
+    let signed = try Signer.shop.sign(tokenScript(for: alice), at: 1_550_000_000)
     try fixture.write("a.tsml", bytes: signed)
     try fixture.write("unsigned.tsml", tokenScript("2019/06", for: alice))
     let changed = String(decoding: signed, as: UTF8.self)
@@ -36,9 +36,9 @@ internal import XMLSecurity
 
   @Test func theTimeIsTheSigningTimeUnlessItIsInTheFuture() async throws {
     try fixture.write(
-      "a.tsml", bytes: try Signers.shop.sign(tokenScript(for: alice), at: 1_550_000_000))
+      "a.tsml", bytes: try Signer.shop.sign(tokenScript(for: alice), at: 1_550_000_000))
     try fixture.write(
-      "b.tsml", bytes: try Signers.shop.sign(tokenScript(for: bob), at: 1_690_000_000),
+      "b.tsml", bytes: try Signer.shop.sign(tokenScript(for: bob), at: 1_690_000_000),
       modified: 1_600_000_000)
     let store = try await fixture.store()
     let server = try await fixture.server(store: store)
@@ -48,7 +48,7 @@ internal import XMLSecurity
     let other = try RepositoryFixture()
     other.time.withLock { $0 = 1_680_000_000 }
     try other.write(
-      "b.tsml", bytes: try Signers.shop.sign(tokenScript(for: bob), at: 1_690_000_000),
+      "b.tsml", bytes: try Signer.shop.sign(tokenScript(for: bob), at: 1_690_000_000),
       modified: 1_600_000_000)
     let early = try await other.server()
     #expect(try await early.get("/\(bob)")[.lastModified] == HTTPDate(1_600_000_000).text)
@@ -60,17 +60,17 @@ internal import XMLSecurity
   @Test func ofOneSignerTheNewestIsServed() async throws {
     try fixture.write(
       "new.tsml",
-      bytes: try Signers.shop.sign(tokenScript(for: alice, note: "new"), at: 1_560_000_000),
+      bytes: try Signer.shop.sign(tokenScript(for: alice, note: "new"), at: 1_560_000_000),
       modified: 1_400_000_000)
     try fixture.write(
       "old.tsml",
-      bytes: try Signers.shop.sign(tokenScript(for: alice, note: "old"), at: 1_550_000_000))
+      bytes: try Signer.shop.sign(tokenScript(for: alice, note: "old"), at: 1_550_000_000))
     #expect(try await fixture.server().get("/\(alice)").text.contains("<!--new-->"))
   }
 
   @Test func severalSignersAreTheWalletsToChooseFrom() async throws {
     for (name, signer, time) in [
-      ("shop", Signers.shop, 1_550_000_000), ("rival", Signers.rival, 1_560_000_000),
+      ("shop", Signer.shop, 1_550_000_000), ("rival", Signer.rival, 1_560_000_000),
     ] as [(String, Signer, Int64)] {
       try fixture.write(
         "\(name).tsml",
@@ -104,7 +104,7 @@ internal import XMLSecurity
       let shop = try await server.get("\(path)?signer=Shop.Example")
       #expect(shop.status == .ok)
       #expect(shop.text.contains("<!--shop-->"))
-      let rival = try await server.get("\(path)?signer=\(Signers.rival.identifier())")
+      let rival = try await server.get("\(path)?signer=\(Signer.rival.identifier())")
       #expect(rival.text.contains("<!--rival-->"))
       #expect(try await server.get("\(path)?signer=").status == .multipleChoices)
       #expect(try await server.get("\(path)?other=1").status == .multipleChoices)
@@ -116,7 +116,7 @@ internal import XMLSecurity
   }
 
   @Test func aNameThatTwoKeysBearIsNoName() async throws {
-    for (name, signer) in [("shop", Signers.shop), ("impostor", Signers.impostor)] {
+    for (name, signer) in [("shop", Signer.shop), ("impostor", Signer.impostor)] {
       try fixture.write(
         "\(name).tsml",
         bytes: try signer.sign(tokenScript(for: alice, note: name), at: 1_550_000_000))
@@ -124,22 +124,22 @@ internal import XMLSecurity
     let server = try await fixture.server()
     let response = try await server.get("/\(alice)")
     #expect(response.status == .multipleChoices)
-    for signer in [Signers.shop, Signers.impostor] {
+    for signer in [Signer.shop, Signer.impostor] {
       let key = try signer.identifier()
       #expect(response.fields.pairs.contains { $0.value.contains(key) })
     }
     #expect(try await server.get("/\(alice)?signer=shop.example").status == .multipleChoices)
-    let key = try Signers.impostor.identifier()
+    let key = try Signer.impostor.identifier()
     #expect(try await server.get("/\(alice)?signer=\(key)").text.contains("<!--impostor-->"))
   }
 
   @Test func theSignerDecidesBeforeTheVersion() async throws {
     try fixture.write(
-      "a.tsml", bytes: try Signers.shop.sign(tokenScript("2019/05", for: alice), at: 1_550_000_000)
+      "a.tsml", bytes: try Signer.shop.sign(tokenScript("2019/05", for: alice), at: 1_550_000_000)
     )
     try fixture.write(
       "b.tsml",
-      bytes: try Signers.rival.sign(tokenScript("2020/03", for: alice), at: 1_550_000_000))
+      bytes: try Signer.rival.sign(tokenScript("2020/03", for: alice), at: 1_550_000_000))
     let server = try await fixture.server()
     #expect(try await server.get("/\(alice)").text.contains("2020/03"))
     #expect(try await server.get("/\(alice)?signer=shop.example").text.contains("2019/05"))
@@ -149,15 +149,15 @@ internal import XMLSecurity
   @Test func theIssuerIsPreferredWhereTheRuleSaysSo() async throws {
     try fixture.write(
       "issuer.tsml",
-      bytes: try Signers.issuer.sign(tokenScript(for: alice, note: "issuer"), at: 1_540_000_000))
+      bytes: try Signer.issuer.sign(tokenScript(for: alice, note: "issuer"), at: 1_540_000_000))
     for contract in [alice, bob] {
-      for (name, signer) in [("shop", Signers.shop), ("rival", Signers.rival)] {
+      for (name, signer) in [("shop", Signer.shop), ("rival", Signer.rival)] {
         try fixture.write(
           "\(contract)/\(name).tsml",
           bytes: try signer.sign(tokenScript(for: contract, note: name), at: 1_550_000_000))
       }
     }
-    let deployers = "[tokenscript.deployers]\n\"\(alice)\" = \"\(try Signers.issuer.identifier())\""
+    let deployers = "[tokenscript.deployers]\n\"\(alice)\" = \"\(try Signer.issuer.identifier())\""
     let server = try await fixture.server("choice = \"issuer\"\n" + deployers)
     #expect(try await server.get("/\(alice)").text.contains("<!--issuer-->"))
     #expect(
@@ -174,17 +174,17 @@ internal import XMLSecurity
   @Test func aChainUpToTheRootsIsTrusted() async throws {
     try fixture.write(
       "shop.tsml",
-      bytes: try Signers.shop.sign(tokenScript(for: alice, note: "shop"), at: 1_550_000_000))
+      bytes: try Signer.shop.sign(tokenScript(for: alice, note: "shop"), at: 1_550_000_000))
     try fixture.write(
       "rival.tsml",
-      bytes: try Signers.rival.sign(tokenScript(for: alice, note: "rival"), at: 1_560_000_000))
+      bytes: try Signer.rival.sign(tokenScript(for: alice, note: "rival"), at: 1_560_000_000))
     let roots = "\(fixture.folder)/roots.pem"
-    try Data(Signers.shop.key.certificatePEM).write(to: URL(filePath: roots))
+    try Data(Signer.shop.key.certificatePEM).write(to: URL(filePath: roots))
     let setting = "trust = \"require\"\nroots = \"\(roots)\""
     let server = try await fixture.server(setting)
     #expect(try await server.get("/\(alice)").text.contains("<!--shop-->"))
     // Other roots void the readings under the old ones.
-    try Data(Signers.rival.key.certificatePEM).write(to: URL(filePath: roots))
+    try Data(Signer.rival.key.certificatePEM).write(to: URL(filePath: roots))
     try await server.service.reload()
     #expect(try await server.get("/\(alice)").text.contains("<!--rival-->"))
   }
@@ -200,15 +200,15 @@ internal import XMLSecurity
       """
     try fixture.write("../schemas/2019/05/tokenscript/tokenscript.xsd", schema)
     try fixture.write("../schemas/2019/05/tokenscript/readme.txt", "secret")
-    let good = try Signers.shop.sign(tokenScript(for: alice), at: 1_550_000_000)
+    let good = try Signer.shop.sign(tokenScript(for: alice), at: 1_550_000_000)
     try fixture.write("good.tsml", bytes: good)
     let many = (1...5).map { (name: "C\($0)", addresses: [("1", bob)]) }
     try fixture.write(
       "bad.tsml",
-      bytes: try Signers.shop.sign(
+      bytes: try Signer.shop.sign(
         tokenScript(contracts: many, origins: ["C1"]), at: 1_550_000_000))
     try fixture.write(
-      "none.tsml", bytes: try Signers.shop.sign(tokenScript("2020/03", for: bob), at: 1))
+      "none.tsml", bytes: try Signer.shop.sign(tokenScript("2020/03", for: bob), at: 1))
     let setting = "schemas = \"\(fixture.folder)/schemas\"\n"
     let server = try await fixture.server(setting + "schema = \"require\"")
     #expect(try await server.get("/2019/05/\(alice)").bytes == good)
@@ -237,7 +237,7 @@ internal import XMLSecurity
     for number in 0..<5 {
       try fixture.write(
         "\(number).tsml",
-        bytes: try Signers.shop.sign(tokenScript(for: alice, note: "\(number)"), at: 1_550_000_000))
+        bytes: try Signer.shop.sign(tokenScript(for: alice, note: "\(number)"), at: 1_550_000_000))
     }
     let store = try await fixture.store()
     _ = try await fixture.server(store: store)
@@ -255,7 +255,7 @@ internal import XMLSecurity
 
   @Test func theIndexIsATableForPeopleAndPrograms() async throws {
     try fixture.write(
-      "a/<b>.tsml", bytes: try Signers.shop.sign(tokenScript(for: alice), at: 1_550_000_000))
+      "a/<b>.tsml", bytes: try Signer.shop.sign(tokenScript(for: alice), at: 1_550_000_000))
     try fixture.write("broken.tsml", "<broken")
     let server = try await fixture.server()
     let json = try await server.get("/", ["Accept": "application/json"])
@@ -300,7 +300,7 @@ internal import XMLSecurity
     for (schema, network) in [("2019/05", "1"), ("2020/03", "1"), ("2020/06", "137")] {
       try fixture.write(
         "\(schema)/a.tsml",
-        bytes: try Signers.shop.sign(
+        bytes: try Signer.shop.sign(
           tokenScript(
             schema, contracts: [("A", [(network, alice)]), ("B", [("1", bob)])], origins: ["A"]),
           at: 1_550_000_000))

@@ -20,9 +20,9 @@ internal import XMLSecurity
 
   init() throws {
     fixture = try RepositoryFixture()
-    signed = try Signers.shop.sign(tokenScript(for: alice), at: 1_550_000_000)
+    signed = try Signer.shop.sign(tokenScript(for: alice), at: 1_550_000_000)
     let path = "\(fixture.folder)/roots.pem"
-    try Data(Signers.shop.key.certificatePEM).write(to: URL(filePath: path))
+    try Data(Signer.shop.key.certificatePEM).write(to: URL(filePath: path))
     roots = "roots = \"\(path)\""
   }
 
@@ -61,7 +61,7 @@ internal import XMLSecurity
       try verdict(response)
         == Verdict(
           result: "pass", issuer: name, subject: name,
-          keyName: try Signers.shop.identifier(), keyType: "SHA256withECDSA"))
+          keyName: try Signer.shop.identifier(), keyType: "SHA256withECDSA"))
   }
 
   @Test func theKeyIsNamedAsTheSignatureNamesIt() async throws {
@@ -75,8 +75,8 @@ internal import XMLSecurity
   @Test func whatHoldsNoWaterFails() async throws {
     let server = try await fixture.server(roots)
     let changed = String(decoding: signed, as: UTF8.self).replacing("2019/05", with: "2019/06")
-    let rival = try Signers.rival.sign(tokenScript(for: alice), at: 1_550_000_000)
-    let bare = try Signers.issuer.sign(tokenScript(for: alice), at: 1_550_000_000)
+    let rival = try Signer.rival.sign(tokenScript(for: alice), at: 1_550_000_000)
+    let bare = try Signer.issuer.sign(tokenScript(for: alice), at: 1_550_000_000)
     for (file, reason) in [
       (Array(changed.utf8), "changed"), (rival, "not trusted"), (bare, "not trusted"),
       (Array(tokenScript(for: alice).utf8), "not signed"), (Array("<a".utf8), "well-formed"),

@@ -55,32 +55,6 @@ extension TemporaryFolder {
   }
 }
 
-/// Keys that tests sign with, made once.
-struct Signer: Sendable {
-  static let shop = Signer("shop.example")
-  static let rival = Signer("rival.example")
-
-  let name: String
-  private let key: DevelopmentKey
-
-  init(_ name: String) {
-    self.name = name
-    do {
-      key = try DevelopmentKey(
-        .p256, commonName: name, notBefore: Timestamp(seconds: 1_500_000_000))
-    } catch { preconditionFailure("no key: \(error)") }
-  }
-
-  func sign(_ text: String, at time: Int64) throws -> [UInt8] {
-    let writer = try SignatureWriter(
-      key: PrivateKey(pem: key.keyPEM),
-      certificates: Certificate.certificates(pem: key.certificatePEM))
-    return try writer.sign(Array(text.utf8), at: Timestamp(seconds: time))
-  }
-
-  func identifier() throws -> String { try PrivateKey(pem: key.keyPEM).publicKey.identifier }
-}
-
 /// A TokenScript whose origin is the contract, on network 1 unless said otherwise.
 func tokenScript(
   _ schema: String = "2019/05", for address: String = alice, network: String? = "1",

@@ -35,7 +35,7 @@ struct StoredAddress: DatabaseValueConvertible {
   var databaseValue: DatabaseValue { .blob(address.bytes) }
 
   init?(databaseValue: DatabaseValue) {
-    guard case .blob(let bytes) = databaseValue, let address = EthereumAddress(bytes: bytes) else {
+    guard case .blob(let bytes) = databaseValue, let address = EthereumAddress(bytes) else {
       return nil
     }
     self.address = address

@@ -81,26 +81,22 @@ struct StatusPage {
   /// A heading and cards for each part of the program: first the server's own, then the services.
   private var sections: String {
     let parts =
-      [("process", "Process"), ("http", "Connections"), ("websocket", "Connections")]
-      + [("store", "Store")] + services.map { ($0, $0) }
-    var titles: [String] = []
-    var cards: [String: [String]] = [:]
-    for (part, title) in parts {
-      let made = history.filter { $0.name.hasPrefix("awd_\(part)_") && !$0.isQuiet }.map(card)
-      guard !made.isEmpty else { continue }
-      if cards[title] == nil { titles.append(title) }
-      cards[title, default: []] += made
-    }
-    return titles.map { title in
-      """
-      <section>
-      <h2>\(title.htmlEscaped)</h2>
-      <ul class="cards">
-      \((cards[title] ?? []).joined(separator: "\n"))
-      </ul>
-      </section>
+      [("Process", ["process"]), ("Connections", ["http", "websocket"]), ("Store", ["store"])]
+      + services.map { ($0, [$0]) }
+    return parts.map { title, names in
+      let cards = names.flatMap { name in
+        history.filter { $0.name.hasPrefix("awd_\(name)_") && !$0.isQuiet }.map(card)
+      }
+      guard !cards.isEmpty else { return "" }
+      return """
+        <section>
+        <h2>\(title.htmlEscaped)</h2>
+        <ul class="cards">
+        \(cards.joined(separator: "\n"))
+        </ul>
+        </section>
 
-      """
+        """
     }.joined()
   }
 

@@ -20,11 +20,11 @@ private enum Policy: String, CaseIterable {
       _ = section.choice("signature", default: Policy.require)
       _ = section.secret("password")
       _ = section.bool("verify_untrusted", default: false)
-      _ = section.strings("hosts", default: [])
+      _ = section.values("hosts", default: [], expected: "a string", parse: \.self)
       _ = section.dictionary("deployers")
       for client in section.tables("clients") {
         _ = client.string("name", default: "")
-        _ = client.strings("namespaces", default: [])
+        _ = client.values("namespaces", default: [], expected: "a string", parse: \.self)
       }
       _ = reader.settings.map(\.description)
       try reader.finish()

@@ -1,0 +1,29 @@
+public import HTTPProtocol
+internal import HTTPServer
+public import ServiceKit
+
+extension RouteTable {
+  /// Answers a request as a server would, but without one, for tests.
+  ///
+  /// - Parameter request: the request with its whole body.
+  /// - Returns: the response: without a body to `HEAD`, 101 for a WebSocket that is accepted.
+  public func respond(to request: Request) async -> Response {
+    var response: Response
+    switch plan(for: request.head) {
+    case .refuse(let refusal): response = refusal
+    case .respond(let bodyLimit, let handler):
+      response =
+        request.body.count > bodyLimit ? Response(.contentTooLarge) : handler(request)
+    case .task(let bodyLimit, let handler):
+      response =
+        request.body.count > bodyLimit ? Response(.contentTooLarge) : await handler(request)
+    case .webSocket(let decide):
+      switch await decide(request) {
+      case .refuse(let refusal): response = refusal
+      case .accept: response = Response(.switchingProtocols)
+      }
+    }
+    if request.head.method == .head { response.body = .none }
+    return response
+  }
+}
