@@ -58,8 +58,8 @@ internal import Testing
   @Test func `many requests share one connection`() async throws {
     // More than the hundred that libcurl opens of itself: otherwise none gets a response.
     let (server, options) = try standIn { _ in .respond(200, among: 101) }
-    let answers = await outcomes(300, try HTTPClient(options), server.url)
-    #expect(answers == ["200": 300])
+    let results = await outcomes(300, try HTTPClient(options), server.url)
+    #expect(results == ["200": 300])
     #expect(server.connections == 1)
   }
 
@@ -93,11 +93,11 @@ internal import Testing
     #expect(server.connections == 2)
   }
 
-  @Test(arguments: [StandInAnswer.reset, .drop])
-  func `reports a stream or connection that ended early`(answer: StandInAnswer) async throws {
+  @Test(arguments: [StandInResponse.reset, .drop])
+  func `reports a stream or connection that ended early`(response: StandInResponse) async throws {
     let seen = Atomic<Int>(0)
     let (server, options) = try standIn { _ in
-      seen.add(1, ordering: .relaxed).newValue == 1 ? answer : .respond(200)
+      seen.add(1, ordering: .relaxed).newValue == 1 ? response : .respond(200)
     }
     let client = try HTTPClient(options)
     let error = await #expect(throws: HTTPClientError.self) {

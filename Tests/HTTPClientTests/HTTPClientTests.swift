@@ -66,7 +66,7 @@ internal import Testing
     }
   }
 
-  @Test func `gives the fields of an answer in order`() async throws {
+  @Test func `gives the fields of a response in order`() async throws {
     let response = try await client.send(OutgoingRequest(.get, base + "/"))
     #expect(response.fields.first(FieldName("x-twice")) == "one")
     #expect(response.fields.value(FieldName("x-twice")) == "one, two")

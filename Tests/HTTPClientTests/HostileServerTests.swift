@@ -8,9 +8,9 @@ internal import Threading
 /// Against raw sockets: responses that no honest server gives.
 @Suite(.ownThreads) struct HostileServerTests {
   private func failure(
-    _ answer: String, _ change: (inout HTTPClientOptions) -> Void = { _ in }
+    _ response: String, _ change: (inout HTTPClientOptions) -> Void = { _ in }
   ) async throws -> HTTPClientError.Code? {
-    let server = try RawServer.responding(answer)
+    let server = try RawServer.responding(response)
     return try await failure(server, change)
   }
 
@@ -42,10 +42,10 @@ internal import Threading
     ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n"
       + String(repeating: "Trailer: x\r\n", count: 30) + "\r\n"),
   ])
-  func `cuts what is too long`(answer: String) async throws {
-    let code = try await failure(answer)
+  func `cuts what is too long`(response: String) async throws {
+    let code = try await failure(response)
     // A line beyond its own limits libcurl refuses itself.
-    #expect(code == .tooLarge || (answer.utf8.count > 1 << 20 && code == .outOfResources))
+    #expect(code == .tooLarge || (response.utf8.count > 1 << 20 && code == .outOfResources))
   }
 
   @Test(arguments: [
@@ -60,8 +60,8 @@ internal import Threading
     "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 4\r\n\r\nabcde",
     "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n",
   ])
-  func `takes nothing that is broken for an answer`(answer: String) async throws {
-    let code = try await failure(answer)
+  func `takes nothing that is broken for a response`(response: String) async throws {
+    let code = try await failure(response)
     #expect(code == .malformedResponse || code == .disconnected)
   }
 

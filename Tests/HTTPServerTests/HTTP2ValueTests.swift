@@ -28,8 +28,8 @@ internal import Testing
   @Test func anAllowanceIsUsedUpAndComesBack() {
     var allowance = HTTP2Allowance(now: 0)
     let resets = HTTP2Allowance.limit / HTTP2Allowance.Charge.lostRequest.rawValue
-    let answers = (0...resets).map { _ in allowance.charge(.lostRequest, now: 0) }
-    #expect(answers == Array(repeating: true, count: resets) + [false])
+    let verdicts = (0...resets).map { _ in allowance.charge(.lostRequest, now: 0) }
+    #expect(verdicts == Array(repeating: true, count: resets) + [false])
     let later = allowance.charge(.lostRequest, now: 1000)
     #expect(later)
   }
