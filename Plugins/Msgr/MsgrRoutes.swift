@@ -113,10 +113,10 @@ struct MsgrRoutes: Sendable {
       var acceptance = WebSocketAcceptance { [service] session in
         MessageStream(session, service, token, after: start, lowWaterMark: 64 << 10)
       }
-      acceptance.maximumMessage = Self.messageLimit
+      acceptance.limits.maximumMessage = Self.messageLimit
       acceptance.lowWaterMark = 64 << 10
       acceptance.highWaterMark = 2 << 20
-      acceptance.pingInterval = streamPing
+      acceptance.limits.pingInterval = streamPing
       return acceptance
     } catch let error as FieldError {
       var response = HTTPError(.badRequest, error.sentence)

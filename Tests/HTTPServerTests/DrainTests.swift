@@ -3,6 +3,7 @@ internal import HTTPProtocol
 internal import HTTPServer
 internal import TestSupport
 internal import Testing
+internal import Wire
 
 @Suite("Start and drain", .ownThreads) struct DrainTests {
   static func waiting(_ gate: Gate) -> @Sendable (String, RequestHead) -> RequestPlan {

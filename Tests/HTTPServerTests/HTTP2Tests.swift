@@ -1,6 +1,7 @@
 internal import HTTPProtocol
 internal import TestSupport
 internal import Testing
+internal import Wire
 
 @testable import HTTPServer
 

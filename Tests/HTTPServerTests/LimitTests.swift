@@ -2,6 +2,7 @@ internal import HTTPProtocol
 internal import HTTPServer
 internal import TestSupport
 internal import Testing
+internal import Wire
 
 @Suite("Limits and deadlines", .ownThreads) struct LimitTests {
   // MARK: Bodies
@@ -177,7 +178,7 @@ internal import Testing
       LimitTests.short,
       plan: { _, _ in
         .task(bodyLimit: 0) { _ in
-          // Longer than every limit of the server.
+          // Time itself is tested: longer than every limit of the server.
           try? await Task.sleep(for: .milliseconds(1200))
           return Response(.ok)
         }

@@ -2,6 +2,7 @@ internal import HTTPProtocol
 internal import HTTPServer
 internal import TestSupport
 internal import Testing
+internal import Wire
 
 @Suite("Requests over sockets", .ownThreads) struct RequestTests {
   @Test func keepsTheConnection() async throws {

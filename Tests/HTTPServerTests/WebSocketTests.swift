@@ -295,7 +295,7 @@ internal import Transport
 
   @Test func limitsMessagesOfManyFragments() async throws {
     try await withServer(
-      plan: WebSocketTests.plan(Journal()) { $0.maximumMessage = 1000 }
+      plan: WebSocketTests.plan(Journal()) { $0.limits.maximumMessage = 1000 }
     ) { server in
       let client = try server.connect()
       try client.upgrade()
