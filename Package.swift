@@ -35,13 +35,13 @@ let libraries: [Target] = [
   .target(name: "Cryptography", dependencies: ["CNettle", "COpenSSL", "CSodium", "Time"]),
   .target(
     name: "HTTPClient",
-    dependencies: ["CCurl", "HTTPProtocol", "SystemCalls", "Transport"]),
-  .target(name: "HTTPProtocol", dependencies: ["Time"]),
+    dependencies: ["CCurl", "HTTPProtocol", "SystemCalls", "Time", "Transport"]),
+  .target(name: "HTTPProtocol", dependencies: ["Time", "Wire"]),
   .target(
     name: "HTTPServer",
     dependencies: [
       "CNghttp2", "COpenSSL", "CUV", "Cryptography", "HTTPProtocol", "SystemCalls", "Threading",
-      "Time", "Transport",
+      "Time", "Transport", "Wire",
     ]),
   .target(name: "Observability", dependencies: ["Threading", "Time"]),
   .target(
@@ -58,7 +58,7 @@ let libraries: [Target] = [
   .target(name: "Time"),
   .target(
     name: "Transport",
-    dependencies: ["COpenSSL", "CUV", "HTTPProtocol", "SystemCalls", "Threading", "Time"]),
+    dependencies: ["COpenSSL", "CUV", "SystemCalls", "Threading", "Time", "Wire"]),
   .target(
     name: "WalletClient",
     dependencies: [
@@ -91,6 +91,7 @@ let plugins: [Target] = [
       "Addresses", "Budgets", "Configuration", "Cryptography", "HTTPClient", "HTTPProtocol",
       "HTTPServer", "MsgrMessages",
       "Observability", "ServiceKit", "Storage", "SystemCalls", "Threading", "Time", "Transport",
+      "Wire",
     ],
     path: "Plugins/Msgr", exclude: ["Messages"],
     resources: [.embedInCode("openapi.json")]),
@@ -106,7 +107,7 @@ let plugins: [Target] = [
     name: "TokenScriptRepo",
     dependencies: [
       "Compression", "Configuration", "Cryptography", "HTTPProtocol", "Observability", "ServiceKit",
-      "Storage", "SystemCalls", "Threading", "Time", "TokenScriptReading", "WalletClient",
+      "Storage", "SystemCalls", "Threading", "Time", "TokenScriptReading", "WalletClient", "Wire",
       "XMLSecurity",
     ],
     path: "Plugins/TokenScriptRepo", exclude: ["Reading"]),
@@ -139,7 +140,7 @@ let tests: [Target] = [
   // Serves the routes that protocol probes, load and fault tests ask for; no part of the product.
   .executableTarget(
     name: "probe-server",
-    dependencies: ["Cryptography", "HTTPProtocol", "HTTPServer", "Storage"],
+    dependencies: ["Cryptography", "HTTPProtocol", "HTTPServer", "Storage", "Wire"],
     path: "Tests/ProbeServer"),
   .testTarget(
     name: "ApptimistProtocolTests", dependencies: ["ApptimistProtocol", "Cryptography", "Wire"],
@@ -181,7 +182,8 @@ let tests: [Target] = [
   .testTarget(
     name: "ConfigurationTests",
     dependencies: ["Addresses", "Configuration", "Observability", "TestSupport"]),
-  .testTarget(name: "CryptographyTests", dependencies: ["COpenSSL", "Cryptography"]),
+  .testTarget(
+    name: "CryptographyTests", dependencies: ["COpenSSL", "Cryptography", "TestSupport", "Time"]),
   // An HTTP/2 server that answers what a test says.
   .target(
     name: "HTTP2StandIn", dependencies: ["CNghttp2", "COpenSSL", "SystemCalls", "Threading"],
@@ -196,7 +198,7 @@ let tests: [Target] = [
     name: "HTTPServerTests",
     dependencies: [
       "TestSupport", "CNghttp2", "COpenSSL", "Cryptography", "HTTPProtocol", "HTTPServer",
-      "Threading", "Time", "Transport", "probe-server",
+      "Threading", "Time", "Transport", "Wire", "probe-server",
     ]),
   .testTarget(
     name: "IntegrationTests",
@@ -209,14 +211,14 @@ let tests: [Target] = [
     dependencies: [
       "COpenSSL", "Configuration", "Cryptography", "HTTP2StandIn", "HTTPClient", "HTTPProtocol",
       "HTTPServer", "Msgr", "MsgrMessages", "Observability", "ServiceKit", "Storage", "TestSupport",
-      "Threading", "Time",
+      "Threading", "Time", "Wire",
     ]),
   .testTarget(name: "ObservabilityTests", dependencies: ["Observability", "TestSupport", "Time"]),
   .testTarget(
     name: "ServiceKitTests",
     dependencies: [
       "Addresses", "Configuration", "HTTPProtocol", "HTTPServer", "Observability", "ServiceKit",
-      "Storage", "TestSupport", "Threading",
+      "Storage", "TestSupport", "Threading", "Wire",
     ]),
   .testTarget(
     name: "StorageTests",
@@ -226,7 +228,7 @@ let tests: [Target] = [
     dependencies: [
       "Configuration", "Cryptography", "HTTPProtocol", "HTTPServer", "Observability", "ServiceKit",
       "Storage", "SystemCalls", "TestSupport", "Threading", "Time", "TokenScriptReading",
-      "TokenScriptRepo", "XMLSecurity", "awd",
+      "TokenScriptRepo", "Wire", "XMLSecurity", "awd",
     ]),
   .testTarget(
     name: "WalletClientTests",

@@ -105,10 +105,10 @@ struct MsgrRoutes: Sendable {
       var acceptance = WebSocketAcceptance { [service] session in
         MessageStream(session, service, token, after: start)
       }
-      acceptance.maximumMessage = Self.messageLimit
+      acceptance.limits.maximumMessage = Self.messageLimit
       acceptance.lowWaterMark = MessageStream.lowWaterMark
       acceptance.highWaterMark = 2 << 20
-      acceptance.pingInterval = streamPing
+      acceptance.limits.pingInterval = streamPing
       return acceptance
     } catch {
       throw HTTPError(refusing: error) ?? error

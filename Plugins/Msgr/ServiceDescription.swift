@@ -3,6 +3,7 @@ internal import HTTPProtocol
 internal import Observability
 internal import ServiceKit
 internal import Time
+internal import Wire
 
 /// The OpenAPI description of the service, as `GET /openapi.json` serves it.
 struct ServiceDescription: Sendable {

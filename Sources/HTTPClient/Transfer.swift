@@ -1,5 +1,7 @@
 internal import CCurl
 internal import HTTPProtocol
+internal import Time
+internal import Transport
 
 /// One request of libcurl and the response as far as it has come. Lives on the loop's thread.
 @safe final class Transfer {
@@ -120,8 +122,7 @@ internal import HTTPProtocol
     // TLS tells at once whether a connection can be shared. Over plain HTTP the first response would have to be awaited,
     // and one server that takes long would hold up all other requests.
     unsafe ccurl_set_long(handle, CURLOPT_PIPEWAIT, start == "https://" ? 1 : 0)
-    let method = request.method.name
-    guard !method.isEmpty, method.utf8.allSatisfy(\.isTokenCharacter) else {
+    guard request.method.isToken else {
       throw HTTPClientError(.invalidRequest, "the method is no token")
     }
     if let body = request.body ?? (request.method.expectsContent ? [] : nil) {
@@ -136,7 +137,7 @@ internal import HTTPProtocol
     if request.method == .head {
       unsafe ccurl_set_long(handle, CURLOPT_NOBODY, 1)
     } else {
-      try setString(CURLOPT_CUSTOMREQUEST, method)
+      try setString(CURLOPT_CUSTOMREQUEST, request.method.name)
     }
   }
 
@@ -174,39 +175,17 @@ internal import HTTPProtocol
     _ start: UnsafeMutablePointer<CChar>?, _ count: Int, _ transfer: UnsafeMutableRawPointer?,
     _ body: (Transfer, UnsafeRawBufferPointer) -> Bool
   ) -> Int {
-    guard count > 0, let transfer = unsafe transfer else { return 0 }
     let bytes = unsafe UnsafeRawBufferPointer(start: start, count: count)
-    return unsafe body(Unmanaged<Transfer>.fromOpaque(transfer).takeUnretainedValue(), bytes)
-      ? count : 0
+    return unsafe body(Unmanaged.object(of: transfer), bytes) ? count : 0
   }
 }
 
 extension Duration {
   /// The duration in milliseconds for libcurl, to which 0 means its own default.
-  fileprivate var atLeastOneMillisecond: Int {
-    Int((self / .milliseconds(1)).clamped(to: 1...Double(Int32.max)))
-  }
-}
-
-extension Double {
-  fileprivate func clamped(to range: ClosedRange<Double>) -> Double {
-    min(max(self, range.lowerBound), range.upperBound)
-  }
+  fileprivate var atLeastOneMillisecond: Int { Int(min(max(milliseconds, 1), Int64(Int32.max))) }
 }
 
 extension Method {
   /// Whether a request without a body says so by `Content-Length: 0` (RFC 9110 section 8.6).
   fileprivate var expectsContent: Bool { self == .post || self == .put || self == .patch }
-}
-
-extension UInt8 {
-  /// Whether the byte may stand in a token (RFC 9110 section 5.6.2).
-  fileprivate var isTokenCharacter: Bool {
-    switch self {
-    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-      UInt8(ascii: "0")...UInt8(ascii: "9"):
-      true
-    default: "!#$%&'*+-.^_`|~".utf8.contains(self)
-    }
-  }
 }

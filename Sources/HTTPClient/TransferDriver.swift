@@ -69,8 +69,7 @@ final class TransferDriver: @unchecked Sendable {
 
   private static func of(_ data: UnsafeMutableRawPointer?) -> TransferDriver {
     // Every callback is registered with its driver, which closes libcurl before it is released.
-    guard let data = unsafe data else { preconditionFailure("a callback without its driver") }
-    return unsafe Unmanaged<TransferDriver>.fromOpaque(data).takeUnretainedValue()
+    unsafe Unmanaged.object(of: data)
   }
 
   /// Ends all transfers and the loop, from any thread. Nothing is asked of the driver afterwards.
@@ -159,11 +158,7 @@ final class TransferDriver: @unchecked Sendable {
   // MARK: - libcurl's sockets and timer
 
   private func setTimer(_ milliseconds: Int) {
-    guard milliseconds >= 0 else {
-      timer?.stop()
-      return
-    }
-    timer?.start(after: .milliseconds(milliseconds))
+    if milliseconds < 0 { timer?.stop() } else { timer?.start(after: .milliseconds(milliseconds)) }
   }
 
   private func watch(_ socket: curl_socket_t, _ what: Int32) {

@@ -37,6 +37,9 @@ extension UInt8 {
     return letter < 6 ? letter + 10 : nil
   }
 
+  /// Whether the byte may stand in a field's value: no control character but the tab (RFC 9110 section 5.5).
+  var isFieldContent: Bool { self >= 0x20 && self != 0x7f || self == 0x09 }
+
   /// Space or tab.
   var isBlank: Bool { self == 0x20 || self == 0x09 }
 }
@@ -83,15 +86,16 @@ extension Span<UInt8> {
     return index
   }
 
-  /// Calls a closure with each trimmed, non-empty member of a comma-separated list without quoting.
-  func forEachListMember(of range: Range<Int>, _ body: (Range<Int>) -> Void) {
+  /// Whether a comma-separated list without quoting has a member, without regard to ASCII case. It has no empty ones.
+  func list(in range: Range<Int>, contains member: StaticString) -> Bool {
     var start = range.lowerBound
     for index in range.lowerBound...range.upperBound
     where index == range.upperBound || self[index] == UInt8(ascii: ",") {
-      let member = trimmed(start..<index)
-      if !member.isEmpty { body(member) }
+      let candidate = trimmed(start..<index)
+      if !candidate.isEmpty, equals(member, in: candidate) { return true }
       start = index + 1
     }
+    return false
   }
 }
 

@@ -38,7 +38,7 @@ struct ChunkHeader: Sendable {
       if byte == 0x0d {
         part = .lineFeed
       } else {
-        guard byte >= 0x20 && byte != 0x7f || byte == 0x09 else {
+        guard byte.isFieldContent else {
           throw RequestFailure("control character in a chunk extension")
         }
         extensions += 1

@@ -1,3 +1,5 @@
+internal import Time
+
 /// A moment as HTTP writes it, in whole seconds of UTC (RFC 9110 section 5.6.7).
 public struct HTTPDate: Hashable, Comparable, Sendable {
   /// Seconds since 1970-01-01T00:00:00Z, leap seconds not counted.
@@ -30,8 +32,7 @@ public struct HTTPDate: Hashable, Comparable, Sendable {
     var reader = Reader(text)
     let weekday = reader.letters()
     guard weekday >= 3 else { return nil }
-    let date: (year: Int64, month: Int64, day: Int64)
-    let second: Int64
+    let date: (year: Int64, month: Int64, day: Int64, second: Int64)
     if reader.take(",") {
       guard reader.take(" "), let day = reader.number(1...2) else { return nil }
       let hasDashes = reader.take("-")
@@ -41,8 +42,7 @@ public struct HTTPDate: Hashable, Comparable, Sendable {
       guard let year = hasDashes ? reader.shortYear(now: now) : reader.number(4...4),
         reader.take(" "), let time = reader.time(), reader.take(" "), reader.takeZone()
       else { return nil }
-      date = (year, month, day)
-      second = time
+      date = (year, month, day, time)
     } else {
       guard weekday == 3, reader.take(" "), let month = reader.month(), reader.take(" ") else {
         return nil
@@ -51,13 +51,12 @@ public struct HTTPDate: Hashable, Comparable, Sendable {
       guard let day = reader.number(1...2), reader.take(" "), let time = reader.time(),
         reader.take(" "), let year = reader.number(4...4)
       else { return nil }
-      date = (year, month, day)
-      second = time
+      date = (year, month, day, time)
     }
-    guard reader.isAtEnd, date.day >= 1,
-      date.day <= Self.length(ofMonth: date.month, year: date.year)
+    guard reader.isAtEnd,
+      let day = CalendarDate(year: date.year, month: date.month, day: date.day)
     else { return nil }
-    self.init(Self.days(date.year, date.month, date.day) * 86400 + second)
+    self.init(day.daysSince1970 * 86400 + date.second)
   }
 
   /// A position in a text, which it moves over what it recognizes.
@@ -99,17 +98,12 @@ public struct HTTPDate: Hashable, Comparable, Sendable {
     }
 
     mutating func month() -> Int64? {
-      guard let letters = threeLetters() else { return nil }
-      for index in 0..<12 where HTTPDate.months.packed(index) == letters {
-        return Int64(index + 1)
-      }
-      return nil
-    }
-
-    private mutating func threeLetters() -> UInt32? {
-      guard position + 3 <= text.endIndex else { return nil }
-      defer { position += 3 }
-      return Names.pack(text[position], text[position + 1], text[position + 2])
+      let letters = text[position...].prefix(3)
+      guard
+        let index = (0..<12).first(where: { HTTPDate.months.name($0).elementsEqual(letters) })
+      else { return nil }
+      position += 3
+      return Int64(index + 1)
     }
 
     mutating func time() -> Int64? {
@@ -121,8 +115,7 @@ public struct HTTPDate: Hashable, Comparable, Sendable {
 
     mutating func shortYear(now: HTTPDate) -> Int64? {
       guard let digits = number(2...2) else { return nil }
-      let present = HTTPDate.civil(day: now.clamped.seconds.flooredQuotient(86400)).year
-      let latest = present + 50
+      let latest = now.dayAndSecond.day.year + 50
       let year = latest - latest % 100 + digits
       return year > latest ? year - 100 : year
     }
@@ -140,26 +133,21 @@ public struct HTTPDate: Hashable, Comparable, Sendable {
   ///
   /// - Parameter output: the bytes to append to.
   public func append(to output: inout [UInt8]) {
-    let seconds = clamped.seconds
-    let day = seconds.flooredQuotient(86400)
-    let time = Int(seconds - day * 86400)
-    let (year, month, dayOfMonth) = Self.civil(day: day)
-    // 1970-01-01 was a Thursday; weekdays are counted from Sunday.
-    let weekday = Int(day + 4 - (day + 4).flooredQuotient(7) * 7)
-    output.append(contentsOf: Self.weekdays.name(weekday))
+    let (date, second) = dayAndSecond
+    output.append(contentsOf: Self.weekdays.name(Int(date.weekday)))
     output.append(", ")
-    output.append(twoDigits: Int(dayOfMonth))
+    output.append(twoDigits: date.day)
     output.append(" ")
-    output.append(contentsOf: Self.months.name(Int(month) - 1))
+    output.append(contentsOf: Self.months.name(Int(date.month) - 1))
     output.append(" ")
-    output.append(twoDigits: Int(year) / 100)
-    output.append(twoDigits: Int(year) % 100)
+    output.append(twoDigits: date.year / 100)
+    output.append(twoDigits: date.year % 100)
     output.append(" ")
-    output.append(twoDigits: time / 3600)
+    output.append(twoDigits: second / 3600)
     output.append(":")
-    output.append(twoDigits: time / 60 % 60)
+    output.append(twoDigits: second / 60 % 60)
     output.append(":")
-    output.append(twoDigits: time % 60)
+    output.append(twoDigits: second % 60)
     output.append(" GMT")
   }
 
@@ -182,8 +170,10 @@ public struct HTTPDate: Hashable, Comparable, Sendable {
 
   // MARK: Calendar
 
-  /// The moment within the years 1 to 9999.
-  private var clamped: HTTPDate { HTTPDate(min(max(seconds, -62_135_596_800), 253_402_300_799)) }
+  /// The day and the second of the day, within the years 1 to 9999.
+  private var dayAndSecond: (day: CalendarDate, second: Int64) {
+    Timestamp(seconds: min(max(seconds, -62_135_596_800), 253_402_300_799)).dayAndSecond
+  }
 
   private static let weekdays = Names("SunMonTueWedThuFriSat")
   private static let months = Names("JanFebMarAprMayJunJulAugSepOctNovDec")
@@ -197,58 +187,11 @@ public struct HTTPDate: Hashable, Comparable, Sendable {
     }
 
     func name(_ index: Int) -> ArraySlice<UInt8> { letters[index * 3..<index * 3 + 3] }
-
-    /// A name as one number.
-    func packed(_ index: Int) -> UInt32 {
-      Names.pack(letters[index * 3], letters[index * 3 + 1], letters[index * 3 + 2])
-    }
-
-    static func pack(_ first: UInt8, _ second: UInt8, _ third: UInt8) -> UInt32 {
-      UInt32(first) << 16 | UInt32(second) << 8 | UInt32(third)
-    }
-  }
-
-  private static func length(ofMonth month: Int64, year: Int64) -> Int64 {
-    switch month {
-    case 2: year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) ? 29 : 28
-    case 4, 6, 9, 11: 30
-    default: 31
-    }
-  }
-
-  /// Days since 1970-01-01 in the proleptic Gregorian calendar. Years begin in March here, so that
-  /// the leap day is their last; 400 of them have 146,097 days.
-  private static func days(_ year: Int64, _ month: Int64, _ day: Int64) -> Int64 {
-    let shifted = month <= 2 ? year - 1 : year
-    let era = shifted.flooredQuotient(400)
-    let yearOfEra = shifted - era * 400
-    let dayOfYear = (153 * ((month + 9) % 12) + 2) / 5 + day - 1
-    return era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719_468
-  }
-
-  /// The inverse of ``days(_:_:_:)``.
-  private static func civil(day: Int64) -> (year: Int64, month: Int64, day: Int64) {
-    let shifted = day + 719_468
-    let era = shifted.flooredQuotient(146_097)
-    let dayOfEra = shifted - era * 146_097
-    let yearOfEra = (dayOfEra - dayOfEra / 1460 + dayOfEra / 36524 - dayOfEra / 146_096) / 365
-    let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
-    let shiftedMonth = (5 * dayOfYear + 2) / 153
-    let month = shiftedMonth < 10 ? shiftedMonth + 3 : shiftedMonth - 9
-    let year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0)
-    return (year, month, dayOfYear - (153 * shiftedMonth + 2) / 5 + 1)
-  }
-}
-
-extension Int64 {
-  /// The quotient rounded down; the divisor is positive.
-  fileprivate func flooredQuotient(_ divisor: Int64) -> Int64 {
-    self >= 0 ? self / divisor : -((-self + divisor - 1) / divisor)
   }
 }
 
 extension [UInt8] {
-  fileprivate mutating func append(twoDigits value: Int) {
+  fileprivate mutating func append(twoDigits value: Int64) {
     append(UInt8(ascii: "0") + UInt8(value / 10))
     append(UInt8(ascii: "0") + UInt8(value % 10))
   }

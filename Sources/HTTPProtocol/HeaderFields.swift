@@ -24,12 +24,10 @@ public struct HeaderFields: Sendable, Equatable {
   ///   - name: the field's name.
   ///   - value: its value; a control character in it becomes a space, so that no value ends its line.
   public mutating func append(_ name: FieldName, _ value: some Collection<UInt8>) {
-    name.text.withUTF8Buffer { text in unsafe bytes.append(contentsOf: text) }
-    bytes.append(UInt8(ascii: ":"))
-    bytes.append(UInt8(ascii: " "))
+    bytes.append(name.text)
+    bytes.append(": ")
     bytes.append(contentsOf: value.lazy.map { $0 < 0x20 || $0 == 0x7f ? 0x20 : $0 })
-    bytes.append(UInt8(ascii: "\r"))
-    bytes.append(UInt8(ascii: "\n"))
+    bytes.append("\r\n")
   }
 
   /// Adds all fields of another set.

@@ -9,9 +9,6 @@ struct LineBuffer: Sendable {
   /// Whether nothing has come since the last ``clear()`` or ``release()``.
   var isEmpty: Bool { bytes.isEmpty }
 
-  /// The current line without CR LF, once it is complete.
-  var line: Range<Int> { lineStart..<bytes.count - 2 }
-
   /// Moves bytes of a line here, up to its CR LF.
   ///
   /// - Parameters:
@@ -19,11 +16,11 @@ struct LineBuffer: Sendable {
   ///   - offset: the position to begin at; moved past the bytes that were taken.
   ///   - limit: the longest line, CR LF included.
   ///   - tooLong: thrown as soon as the line is longer.
-  /// - Returns: whether the line is complete.
+  /// - Returns: the line without CR LF, once it is complete.
   mutating func gather(
     _ input: UnsafeRawBufferPointer, _ offset: inout Int, limit: Int,
     tooLong: @autoclosure () -> RequestFailure
-  ) throws(RequestFailure) -> Bool {
+  ) throws(RequestFailure) -> Range<Int>? {
     let room = limit - (bytes.count - lineStart)
     let end = offset + min(max(room, 0), input.count - offset)
     var index = offset
@@ -33,7 +30,7 @@ struct LineBuffer: Sendable {
         sawReturn = false
         unsafe store(input, offset..<index + 1)
         offset = index + 1
-        return true
+        return lineStart..<bytes.count - 2
       }
       index = unsafe ByteScan.firstControl(in: input, from: index, to: end)
       guard index < end else { break }
@@ -48,7 +45,7 @@ struct LineBuffer: Sendable {
     unsafe store(input, offset..<end)
     offset = end
     guard bytes.count - lineStart < limit else { throw tooLong() }
-    return false
+    return nil
   }
 
   private mutating func store(_ input: UnsafeRawBufferPointer, _ range: Range<Int>) {

@@ -31,17 +31,6 @@ public enum Method: Hashable, Sendable {
       ?? .other(String(decoding: token, as: UTF8.self))
   }
 
-  /// Reads a method from bytes that are known to be a token.
-  init(_ token: Span<UInt8>) {
-    var packed: UInt64 = 0
-    if token.count <= 8 {
-      for index in token.indices { packed = packed << 8 | UInt64(token[index]) }
-    }
-    self =
-      unsafe Method(packed: packed)
-      ?? .other(token.withUnsafeBufferPointer { unsafe String(decoding: $0, as: UTF8.self) })
-  }
-
   /// Finds a known method by its characters in one number, the first one highest.
   private init?(packed: UInt64) {
     switch packed {
@@ -73,4 +62,7 @@ public enum Method: Hashable, Sendable {
     case .other(let name): name
     }
   }
+
+  /// Whether the name is a token (RFC 9110 section 5.6.2), as a method must be.
+  public var isToken: Bool { !name.isEmpty && name.utf8.allSatisfy(ByteSet.token.contains) }
 }

@@ -162,9 +162,7 @@ struct ParameterizedValue {
       var value: [UInt8] = []
       if rest.popFirst(UInt8(ascii: "\"")) {
         while true {
-          guard let byte = rest.popFirst(), byte >= 0x20 || byte == 0x09, byte != 0x7f else {
-            return nil
-          }
+          guard let byte = rest.popFirst(), byte.isFieldContent else { return nil }
           if byte == UInt8(ascii: "\"") { break }
           // Browsers leave backslashes in file names as they are, curl escapes them.
           let isEscape =

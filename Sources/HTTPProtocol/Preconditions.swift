@@ -58,14 +58,9 @@ public enum Preconditions {
   private static func date(
     _ name: FieldName, in head: RequestHead, _ validators: Validators, now: HTTPDate
   ) -> HTTPDate? {
-    var count = 0
-    var date: HTTPDate?
-    head.forEachValue(name) { value in
-      count += 1
-      // Clients tell back what they were told: then there is nothing to read.
-      let isOurs = value.span.isIdentical(to: validators.lastModifiedText.span)
-      date = isOurs ? validators.lastModified : HTTPDate(value, now: now)
-    }
-    return count == 1 ? date : nil
+    guard let value = head.only(name) else { return nil }
+    // Clients tell back what they were told: then there is nothing to read.
+    let isOurs = value.span.isIdentical(to: validators.lastModifiedText.span)
+    return isOurs ? validators.lastModified : HTTPDate(value, now: now)
   }
 }

@@ -19,34 +19,24 @@ public struct RequestHead: Sendable {
     case chunked
   }
 
-  /// A part of ``bytes``.
+  /// A part of ``bytes``, kept in four bytes; its bounds must not exceed ``longest``.
+  @propertyWrapper
   struct Extent: Sendable {
     private let lower: UInt16
     private let upper: UInt16
 
-    /// A part; its bounds must not exceed ``RequestHead/longest``.
-    init(_ range: Range<Int>) {
+    init(wrappedValue range: Range<Int>) {
       lower = UInt16(range.lowerBound)
       upper = UInt16(range.upperBound)
     }
 
-    /// The part as positions.
-    var range: Range<Int> { Int(lower)..<Int(upper) }
+    var wrappedValue: Range<Int> { Int(lower)..<Int(upper) }
   }
 
   /// One field line: where its name and its trimmed value stand in ``bytes``.
   struct Field: Sendable {
-    private let nameExtent: Extent
-    private let valueExtent: Extent
-
-    /// A field line.
-    init(name: Range<Int>, value: Range<Int>) {
-      nameExtent = Extent(name)
-      valueExtent = Extent(value)
-    }
-
-    var name: Range<Int> { nameExtent.range }
-    var value: Range<Int> { valueExtent.range }
+    @Extent var name: Range<Int>
+    @Extent var value: Range<Int>
   }
 
   /// The longest head, in bytes: positions are kept in 16 bits.
@@ -66,83 +56,29 @@ public struct RequestHead: Sendable {
   public let keepAlive: Bool
   /// Whether the client waits for `100 Continue` before it sends the body.
   public let expectsContinue: Bool
-  let targetExtent: Extent
-  let pathExtent: Extent
+  @Extent var targetExtent: Range<Int>
+  @Extent var pathExtent: Range<Int>
   let queryExtent: Extent?
-  let authorityExtent: Extent
-  let hostExtent: Extent
+  @Extent var authorityExtent: Range<Int>
+  @Extent var hostExtent: Range<Int>
 }
 
 extension RequestHead {
-  /// A head from parts: HTTP/2's pseudo-fields and fields (RFC 9113 section 8.3.1).
-  ///
-  /// - Parameters:
-  ///   - method: the method; `CONNECT` is refused.
-  ///   - path: the path and, after `?`, the query; `*` for `OPTIONS`.
-  ///   - authority: host and port; may be empty where `fields` has `Host`.
-  ///   - fields: names and values; surrounding blanks of a value are dropped.
-  /// - Throws: the failure that ``RequestParser`` has for the same fault; 431 above 65,535 bytes in all.
-  public init(
-    method: Method, path: [UInt8], authority: [UInt8],
-    fields: [(name: [UInt8], value: [UInt8])]
-  ) throws(RequestFailure) {
-    let total = fields.reduce(path.count + authority.count) {
-      $0 + $1.name.count + $1.value.count + 2
-    }
-    guard total <= Self.longest else {
-      throw RequestFailure(.headerFieldsTooLarge, "head too large")
-    }
-    var bytes = path + authority
-    bytes.reserveCapacity(total)
-    var builder = RequestHeadBuilder()
-    try builder.takeParts(
-      bytes, method: method, target: 0..<path.count, authority: path.count..<bytes.count)
-    for field in fields {
-      let start = bytes.count
-      bytes += field.name
-      bytes += [UInt8(ascii: ":"), UInt8(ascii: " ")]
-      bytes += field.value
-      guard bytes[start...].allSatisfy({ ($0 >= 0x20 || $0 == 0x09) && $0 != 0x7f }) else {
-        throw RequestFailure("control character in a field")
-      }
-      let parsed = try RequestHeadBuilder.field(bytes.span, start..<bytes.count)
-      guard parsed.name.count == field.name.count else { throw RequestFailure("colon in a name") }
-      try builder.take(parsed, in: bytes)
-    }
-    self = try builder.finish(bytes, fromHTTP2: true)
-  }
-
-  /// A head from parts given as text.
-  ///
-  /// - Parameters:
-  ///   - method: the method; `CONNECT` is refused.
-  ///   - path: the path and, after `?`, the query; `*` for `OPTIONS`.
-  ///   - authority: host and port.
-  ///   - fields: names and values.
-  /// - Throws: the failure that ``RequestParser`` has for the same fault; 431 above 65,535 bytes in all.
-  public init(
-    method: Method, path: String, authority: String, fields: [(name: String, value: String)] = []
-  ) throws(RequestFailure) {
-    try self.init(
-      method: method, path: Array(path.utf8), authority: Array(authority.utf8),
-      fields: fields.map { (Array($0.name.utf8), Array($0.value.utf8)) })
-  }
-
   /// The path, still percent-encoded: begins with `/`, or is `*`.
-  public var path: ArraySlice<UInt8> { bytes[pathExtent.range] }
+  public var path: ArraySlice<UInt8> { bytes[pathExtent] }
 
   /// The part of the target after the first `?`, or nil without one.
-  public var query: ArraySlice<UInt8>? { queryExtent.map { bytes[$0.range] } }
+  public var query: ArraySlice<UInt8>? { queryExtent.map { bytes[$0.wrappedValue] } }
 
   /// The target as the client wrote it: printable ASCII, for logs.
-  public var target: String { String(decoding: bytes[targetExtent.range], as: UTF8.self) }
+  public var target: String { String(decoding: bytes[targetExtent], as: UTF8.self) }
 
   /// Host and port as the client wrote them; empty only in HTTP/1.0.
-  public var authority: String { String(decoding: bytes[authorityExtent.range], as: UTF8.self) }
+  public var authority: String { String(decoding: bytes[authorityExtent], as: UTF8.self) }
 
   /// The host in lower case, without port, an IPv6 address in brackets; empty only in HTTP/1.0.
   public var host: String {
-    String(decoding: bytes[hostExtent.range].lazy.map(\.lowercase), as: UTF8.self)
+    String(decoding: bytes[hostExtent].lazy.map(\.lowercase), as: UTF8.self)
   }
 
   /// The value of the first field with a name.
@@ -154,6 +90,18 @@ extension RequestHead {
       return bytes[field.value]
     }
     return nil
+  }
+
+  /// The value of a field that must not come twice.
+  ///
+  /// - Returns: the value without surrounding blanks, or nil without such a field or with several.
+  func only(_ name: FieldName) -> ArraySlice<UInt8>? {
+    var only: ArraySlice<UInt8>?
+    for field in fields where bytes.span.equals(name.text, in: field.name) {
+      guard only == nil else { return nil }
+      only = bytes[field.value]
+    }
+    return only
   }
 
   /// The values of all fields with a name, joined as RFC 9110 section 5.3 allows.
@@ -176,12 +124,9 @@ extension RequestHead {
   ///   - token: the member, compared without regard to ASCII case.
   public func contains(_ name: FieldName, token: StaticString) -> Bool {
     let span = bytes.span
-    for field in fields where span.equals(name.text, in: field.name) {
-      var found = false
-      span.forEachListMember(of: field.value) { found = found || span.equals(token, in: $0) }
-      if found { return true }
+    return fields.contains { field in
+      span.equals(name.text, in: field.name) && span.list(in: field.value, contains: token)
     }
-    return false
   }
 
   /// Calls a closure with each field in order.

@@ -53,7 +53,7 @@ struct RequestHeadBuilder: Sendable {
     guard methodEnd - line.lowerBound <= Self.longestMethod else {
       throw RequestFailure(.notImplemented, "method too long")
     }
-    method = Method(bytes.extracting(line.lowerBound..<methodEnd))
+    method = Method(head[line.lowerBound..<methodEnd])
     guard method != .connect else { throw RequestFailure(.notImplemented, "CONNECT") }
     try takeTarget(bytes, methodEnd + 1..<targetEnd, question)
   }
@@ -183,14 +183,8 @@ struct RequestHeadBuilder: Sendable {
   }
 
   private mutating func takeConnection(_ bytes: Span<UInt8>, _ value: Range<Int>) {
-    var close = false
-    var keep = false
-    bytes.forEachListMember(of: value) { member in
-      if bytes.equals("close", in: member) { close = true }
-      if bytes.equals("keep-alive", in: member) { keep = true }
-    }
-    saysClose = saysClose || close
-    saysKeepAlive = saysKeepAlive || keep
+    saysClose = saysClose || bytes.list(in: value, contains: "close")
+    saysKeepAlive = saysKeepAlive || bytes.list(in: value, contains: "keep-alive")
   }
 
   private mutating func takeLength(
@@ -277,9 +271,8 @@ struct RequestHeadBuilder: Sendable {
       // HTTP/1.0 clients know no interim response (RFC 9110 section 10.1.1).
       expectsContinue: saysContinue && version == .http11 && framing != .none
         && framing != .length(0),
-      targetExtent: RequestHead.Extent(target), pathExtent: RequestHead.Extent(path),
-      queryExtent: query.map { RequestHead.Extent($0) },
-      authorityExtent: RequestHead.Extent(authority?.whole ?? 0..<0),
-      hostExtent: RequestHead.Extent(authority?.host ?? 0..<0))
+      targetExtent: target, pathExtent: path,
+      queryExtent: query.map { RequestHead.Extent(wrappedValue: $0) },
+      authorityExtent: authority?.whole ?? 0..<0, hostExtent: authority?.host ?? 0..<0)
   }
 }

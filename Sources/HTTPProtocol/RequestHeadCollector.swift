@@ -87,10 +87,9 @@ public struct RequestHeadCollector: Sendable {
       throw RequestFailure(.headerFieldsTooLarge, "field line too long")
     }
     let start = append(name).lowerBound
-    bytes.append(UInt8(ascii: ":"))
-    bytes.append(UInt8(ascii: " "))
+    bytes.append(": ")
     _ = append(value)
-    guard bytes[start...].allSatisfy({ ($0 >= 0x20 || $0 == 0x09) && $0 != 0x7f }) else {
+    guard bytes[start...].allSatisfy(\.isFieldContent) else {
       throw RequestFailure("control character in a field")
     }
     let field = try RequestHeadBuilder.field(bytes.span, start..<bytes.count)

@@ -173,10 +173,9 @@ public struct RequestParser: Sendable {
   ) throws(RequestFailure) -> Bool {
     let limit = min(limits.target + RequestHeadBuilder.requestLineOverhead, headLimit)
     guard
-      try unsafe lines.gather(
+      let line = try unsafe lines.gather(
         input, &offset, limit: limit, tooLong: RequestFailure(.uriTooLong, "request line too long"))
     else { return false }
-    let line = lines.line
     guard !line.isEmpty else {
       emptyLines += 1
       guard emptyLines <= Self.emptyLineLimit else { throw RequestFailure("too many empty lines") }
@@ -196,11 +195,10 @@ public struct RequestParser: Sendable {
     _ input: UnsafeRawBufferPointer, _ offset: inout Int
   ) throws(RequestFailure) -> LineOutcome {
     guard
-      try unsafe lines.gather(
+      let line = try unsafe lines.gather(
         input, &offset, limit: min(limits.fieldLine, headLimit - lines.lineStart),
         tooLong: RequestFailure(.headerFieldsTooLarge, "header fields too large"))
     else { return .incomplete }
-    let line = lines.line
     guard !line.isEmpty else { return .end }
     let field = try RequestHeadBuilder.field(lines.bytes.span, line)
     guard builder.fields.count < limits.fieldCount else {
@@ -256,11 +254,10 @@ public struct RequestParser: Sendable {
     _ input: UnsafeRawBufferPointer, _ offset: inout Int
   ) throws(RequestFailure) -> LineOutcome {
     guard
-      try unsafe lines.gather(
+      let line = try unsafe lines.gather(
         input, &offset, limit: min(limits.fieldLine, headLimit - chunks.trailers),
         tooLong: RequestFailure(.headerFieldsTooLarge, "trailer fields too large"))
     else { return .incomplete }
-    let line = lines.line
     guard !line.isEmpty else {
       lines.release()
       return .end

@@ -1,3 +1,5 @@
+public import Wire
+
 /// The response to a request, before the server adds `Date`, `Connection` and `Content-Length`.
 public struct Response: Sendable {
   /// The content of a response.

@@ -78,16 +78,13 @@ public struct WebSocketClientHandshake: Sendable {
     let span = response.span
     for line in lines {
       guard line.last == UInt8(ascii: "\r"),
-        line.dropLast().allSatisfy({ ($0 >= 0x20 || $0 == 0x09) && $0 != 0x7f }),
-        line.count > 1,
+        line.dropLast().allSatisfy(\.isFieldContent), line.count > 1,
         let field = try? RequestHeadBuilder.field(span, line.startIndex..<line.endIndex - 1)
       else { return false }
       if span.equals("Upgrade", in: field.name) {
         upgrade += span.equals("websocket", in: field.value) ? 1 : 2
       } else if span.equals("Connection", in: field.name) {
-        span.forEachListMember(of: field.value) {
-          if span.equals("upgrade", in: $0) { isConnectionUpgrade = true }
-        }
+        if span.list(in: field.value, contains: "upgrade") { isConnectionUpgrade = true }
       } else if span.equals("Sec-WebSocket-Accept", in: field.name) {
         accepts.append(response[field.value])
       } else if span.equals("Sec-WebSocket-Protocol", in: field.name) {

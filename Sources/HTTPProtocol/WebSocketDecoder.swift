@@ -238,21 +238,16 @@ public struct WebSocketDecoder: Sendable {
     case .continuation, .text, .binary:
       guard isFinal else { return nil }
       guard !isText || text.isComplete else { return fail(WebSocketClose.invalidText) }
-      let whole = Self.take(&message)
+      let whole = exchange(&message, with: [])
       return .message(isText ? .text(whole) : .binary(whole))
-    case .ping: return .ping(Self.take(&control))
-    case .pong: return .pong(Self.take(&control))
+    case .ping: return .ping(exchange(&control, with: []))
+    case .pong: return .pong(exchange(&control, with: []))
     case .close: return endClose()
     }
   }
 
-  private static func take(_ payload: inout [UInt8]) -> [UInt8] {
-    defer { payload = [] }
-    return payload
-  }
-
   private mutating func endClose() -> Event {
-    let body = Self.take(&control)
+    let body = exchange(&control, with: [])
     if body.isEmpty {
       stage = .over
       message = []
@@ -261,11 +256,9 @@ public struct WebSocketDecoder: Sendable {
     guard body.count >= 2 else { return fail(WebSocketClose.protocolError) }
     let code = UInt16(body[0]) << 8 | UInt16(body[1])
     guard WebSocketClose.isValid(code) else { return fail(WebSocketClose.protocolError) }
-    var reason = UTF8Validator()
-    let isText = unsafe body.withUnsafeBytes { bytes in
-      unsafe reason.accept(UnsafeRawBufferPointer(rebasing: bytes[2...]))
+    guard String(validating: body[2...], as: UTF8.self) != nil else {
+      return fail(WebSocketClose.invalidText)
     }
-    guard isText, reason.isComplete else { return fail(WebSocketClose.invalidText) }
     stage = .over
     message = []
     return .close(code, reason: Array(body[2...]))

@@ -1,3 +1,5 @@
+internal import Wire
+
 /// Writes WebSocket frames (RFC 6455 section 5.2).
 public enum WebSocketFrame {
   /// The kind of a frame (RFC 6455 section 11.8).
@@ -38,21 +40,16 @@ public enum WebSocketFrame {
     case ..<126: output.append(maskBit | UInt8(count))
     case ..<65536:
       output.append(maskBit | 126)
-      output.append(UInt8(count >> 8))
-      output.append(UInt8(count & 0xff))
+      output.append(bigEndian: UInt16(count))
     default:
       output.append(maskBit | 127)
-      for shift in stride(from: 56, through: 0, by: -8) {
-        output.append(UInt8(truncatingIfNeeded: count >> shift))
-      }
+      output.append(bigEndian: UInt64(count))
     }
     guard let mask else {
       output.append(contentsOf: payload.prefix(count))
       return
     }
-    for shift in stride(from: 24, through: 0, by: -8) {
-      output.append(UInt8(truncatingIfNeeded: mask >> UInt32(shift)))
-    }
+    output.append(bigEndian: mask)
     let start = output.count
     output.append(contentsOf: payload.prefix(count))
     var masking = WebSocketMask(mask)

@@ -20,15 +20,13 @@ public enum WebSocketHandshake {
     guard head.contains(.upgrade, token: "websocket"),
       head.contains(.connection, token: "upgrade")
     else { return .refuse(upgradeRequired) }
-    var keys: [ArraySlice<UInt8>] = []
-    head.forEachValue(.secWebSocketKey) { keys.append($0) }
-    var versions: [ArraySlice<UInt8>] = []
-    head.forEachValue(.secWebSocketVersion) { versions.append($0) }
-    guard versions.count == 1, versions[0].elementsEqual("13".utf8) else {
+    guard head.only(.secWebSocketVersion)?.elementsEqual("13".utf8) == true else {
       return .refuse(upgradeRequired)
     }
-    guard keys.count == 1, isKey(keys[0]) else { return .refuse(Response(.badRequest)) }
-    return .accept(key: Array(keys[0]))
+    guard let key = head.only(.secWebSocketKey), isKey(key) else {
+      return .refuse(Response(.badRequest))
+    }
+    return .accept(key: Array(key))
   }
 
   private static var upgradeRequired: Response {

@@ -307,8 +307,7 @@ public struct WebSocketMachine: Sendable {
       let action = tick(&open, now: now, isReading: isReading)
       if isOpen { state = .open(open) }
       return action
-    case .closing(let deadline):
-      return now > deadline ? giveUp() : nil
+    case .closing(let deadline): return now > deadline ? giveUp() : nil
     case .awaitingEnd(let outcome, let deadline):
       guard now > deadline else { return nil }
       state = .over(outcome)

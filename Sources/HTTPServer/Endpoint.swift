@@ -1,5 +1,6 @@
 internal import CUV
 internal import Glibc
+internal import Transport
 
 /// An address that a server listens on.
 public enum Endpoint: Sendable, Hashable, CustomStringConvertible {
@@ -45,11 +46,7 @@ public enum Endpoint: Sendable, Hashable, CustomStringConvertible {
   }
 
   private func startListening(_ descriptor: Int32) throws(ServerError) {
-    guard Glibc.listen(descriptor, 4096) == 0 else {
-      let code = errno
-      close(descriptor)
-      throw .cannotListen(self, code)
-    }
+    try check(Glibc.listen(descriptor, 4096), descriptor)
   }
 
   private func bind(host: String, port: UInt16, sharing: Bool) throws(ServerError) -> Int32 {
@@ -68,34 +65,37 @@ public enum Endpoint: Sendable, Hashable, CustomStringConvertible {
     if family == AF_INET6 {
       unsafe setsockopt(descriptor, Int32(IPPROTO_IPV6), IPV6_V6ONLY, &on, size)
     }
-    let length = socklen_t(
-      family == AF_INET6 ? MemoryLayout<sockaddr_in6>.size : MemoryLayout<sockaddr_in>.size)
-    let bound = unsafe withUnsafePointer(to: &storage) {
-      unsafe $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-        unsafe Glibc.bind(descriptor, $0, length)
-      }
-    }
-    guard bound == 0 else {
-      let code = errno
-      close(descriptor)
-      throw .cannotListen(self, code)
-    }
+    try bind(descriptor, to: &storage)
     return descriptor
+  }
+
+  private func bind<Address>(
+    _ descriptor: Int32, to address: inout Address
+  ) throws(ServerError) {
+    let length = socklen_t(MemoryLayout<Address>.size)
+    let result = unsafe withSocketAddress(&address, as: sockaddr.self) {
+      unsafe Glibc.bind(descriptor, $0, length)
+    }
+    try check(result, descriptor)
+  }
+
+  /// Closes a socket if a system call has failed on it.
+  private func check(_ result: Int32, _ descriptor: Int32) throws(ServerError) {
+    guard result != 0 else { return }
+    let code = errno
+    close(descriptor)
+    throw .cannotListen(self, code)
   }
 
   private func fill(
     _ storage: inout sockaddr_storage, host: String, port: UInt16
   ) throws(ServerError) -> Int32 {
-    let isIPv4 = unsafe withUnsafeMutablePointer(to: &storage) {
-      unsafe $0.withMemoryRebound(to: sockaddr_in.self, capacity: 1) {
-        unsafe uv_ip4_addr(host, Int32(port), $0) == 0
-      }
+    let isIPv4 = unsafe withSocketAddress(&storage, as: sockaddr_in.self) {
+      unsafe uv_ip4_addr(host, Int32(port), $0) == 0
     }
     if isIPv4 { return AF_INET }
-    let isIPv6 = unsafe withUnsafeMutablePointer(to: &storage) {
-      unsafe $0.withMemoryRebound(to: sockaddr_in6.self, capacity: 1) {
-        unsafe uv_ip6_addr(host, Int32(port), $0) == 0
-      }
+    let isIPv6 = unsafe withSocketAddress(&storage, as: sockaddr_in6.self) {
+      unsafe uv_ip6_addr(host, Int32(port), $0) == 0
     }
     guard isIPv6 else { throw .cannotListen(self, EADDRNOTAVAIL) }
     return AF_INET6
@@ -114,25 +114,14 @@ public enum Endpoint: Sendable, Hashable, CustomStringConvertible {
     guard fits else { throw .cannotListen(self, ENAMETOOLONG) }
     let length = socklen_t(MemoryLayout<sockaddr_un>.size)
     let probe = try open(family: AF_UNIX)
-    let isInUse = unsafe withUnsafePointer(to: &address) {
-      unsafe $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-        unsafe connect(probe, $0, length) == 0 || errno == EAGAIN
-      }
+    let isInUse = unsafe withSocketAddress(&address, as: sockaddr.self) {
+      unsafe connect(probe, $0, length) == 0 || errno == EAGAIN
     }
     close(probe)
     guard !isInUse else { throw .cannotListen(self, EADDRINUSE) }
     removeStaleSocket(path)
     let descriptor = try open(family: AF_UNIX)
-    let bound = unsafe withUnsafePointer(to: &address) {
-      unsafe $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-        unsafe Glibc.bind(descriptor, $0, length)
-      }
-    }
-    guard bound == 0 else {
-      let code = errno
-      close(descriptor)
-      throw .cannotListen(self, code)
-    }
+    try bind(descriptor, to: &address)
     try startListening(descriptor)
     return descriptor
   }
@@ -153,10 +142,8 @@ public enum Endpoint: Sendable, Hashable, CustomStringConvertible {
   private static func port(of descriptor: Int32) -> UInt16? {
     var storage = sockaddr_storage()
     var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
-    let done = unsafe withUnsafeMutablePointer(to: &storage) {
-      unsafe $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-        unsafe getsockname(descriptor, $0, &length)
-      }
+    let done = unsafe withSocketAddress(&storage, as: sockaddr.self) {
+      unsafe getsockname(descriptor, $0, &length)
     }
     guard done == 0 else { return nil }
     // The port stands at the same place for IPv4 and IPv6.
@@ -169,12 +156,10 @@ public enum Endpoint: Sendable, Hashable, CustomStringConvertible {
       return ""
     }
     return unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: 64) { room in
-      unsafe withUnsafePointer(to: &storage) {
-        unsafe $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
-          guard let start = room.baseAddress, unsafe uv_ip_name(address, start, room.count) == 0
-          else { return "" }
-          return unsafe String(cString: start)
-        }
+      unsafe withSocketAddress(&storage, as: sockaddr.self) { address in
+        guard let start = room.baseAddress, unsafe uv_ip_name(address, start, room.count) == 0
+        else { return "" }
+        return unsafe String(cString: start)
       }
     }
   }

@@ -2,6 +2,7 @@ internal import Cryptography
 internal import HTTPProtocol
 internal import Time
 internal import Transport
+internal import Wire
 
 /// HTTP/1.1 on a connection: parses requests and responds to them one after the other, in their order.
 final class HTTP1Connection: DrainableProtocol {
@@ -36,7 +37,7 @@ final class HTTP1Connection: DrainableProtocol {
   private var state = State.idle
   private var since: Int64
   /// The request whose body was not complete at the end of the last input.
-  private var exchange: Exchange?
+  private var unfinished: Exchange?
   private var traits = ResponseTraits()
   /// The number of bytes of body memory that are reserved.
   private var reserved = 0
@@ -60,9 +61,7 @@ final class HTTP1Connection: DrainableProtocol {
     self.connection = connection
     self.server = server
     loop = connection.loop
-    var limits = RequestParser.Limits()
-    limits.head = server.core.options.head
-    parser = RequestParser(limits: limits)
+    parser = RequestParser(limits: server.core.limits)
     since = loop.now
   }
 
@@ -107,8 +106,7 @@ final class HTTP1Connection: DrainableProtocol {
   }
 
   private func processPending() {
-    let input = pending
-    pending = []
+    let input = exchange(&pending, with: [])
     let taken = unsafe process(input.span.bytes)
     if taken < input.count, connection.isOpen { pending = Array(input[taken...]) }
   }
@@ -120,7 +118,7 @@ final class HTTP1Connection: DrainableProtocol {
     isProcessing = true
     defer { isProcessing = false }
     // Kept in a variable while it grows, so that a body is appended to in place.
-    var exchange = exchange.take()
+    var exchange = unfinished.take()
     var offset = 0
     reading: while connection.isOpen, canParse {
       do throws(RequestFailure) {
@@ -144,7 +142,7 @@ final class HTTP1Connection: DrainableProtocol {
           guard case .body(let received) = state else { break }
           state = .body(received: received + range.count)
           guard exchange != nil else { break }
-          try reserve(received + range.count)
+          try server.core.reserveBody(received + range.count, reserved: &reserved)
           unsafe input.extracting(range).withUnsafeBytes { bytes in
             unsafe exchange?.body.append(contentsOf: bytes)
           }
@@ -164,7 +162,7 @@ final class HTTP1Connection: DrainableProtocol {
         }
       }
     }
-    self.exchange = exchange
+    unfinished = exchange
     return offset
   }
 
@@ -189,7 +187,7 @@ final class HTTP1Connection: DrainableProtocol {
       if case .length(let length) = head.framing {
         // The parser refuses a body that announces too much next, before a byte of it is read.
         guard length <= limit else { return Exchange(head: head, plan: plan) }
-        try reserve(length)
+        try server.core.reserveBody(length, reserved: &reserved)
       }
       if head.expectsContinue, !hasMore {
         connection.stage { $0.append(contentsOf: Response.continueLine) }
@@ -218,65 +216,46 @@ final class HTTP1Connection: DrainableProtocol {
     return Exchange(head: head, plan: plan)
   }
 
-  /// Reserves body memory for this request.
-  ///
-  /// - Parameter count: the number of bytes that it needs in all.
-  private func reserve(_ count: Int) throws(RequestFailure) {
-    guard count > reserved else { return }
-    guard server.core.reserveBody(count - reserved) else {
-      throw RequestFailure(.serviceUnavailable, "too many request bodies are held")
-    }
-    reserved = count
-  }
-
-  private func release() {
-    guard reserved > 0 else { return }
-    server.core.releaseBody(reserved)
-    reserved = 0
-  }
+  private func release() { server.core.releaseBody(exchange(&reserved, with: 0)) }
 
   /// Responds to a whole request, or starts the task that will.
   private func respond(to head: RequestHead, by plan: RequestPlan, body: [UInt8]) {
     switch plan {
     case .refuse(let response): respond(response)
     case .respond(_, let handler):
-      respond(handler(request(head, body)))
+      respond(handler(server.request(head, body, from: connection)))
     case .task(_, let handler):
       begin(.responding)
-      let request = request(head, body)
+      let request = server.request(head, body, from: connection)
       let id = connection.id
       // The task holds the body, also when the connection ends before it does.
-      let held = reserved
-      reserved = 0
+      let held = exchange(&reserved, with: 0)
       Task(executorPreference: loop) { [loop, server] in
         let response = await handler(request)
         server.core.releaseBody(held)
-        loop.connection(id)?.deliver(response)
+        (loop.connection(id)?.protocolHandler as? HTTP1Connection)?.respond(response)
       }
     case .webSocket(let handler):
       switch WebSocketHandshake.check(head) {
       case .refuse(let response): respond(response)
       case .accept(let key):
         begin(.responding)
-        let request = request(head, body)
+        let request = server.request(head, body, from: connection)
         let id = connection.id
         Task(executorPreference: loop) { [loop] in
           let decision = await handler(request)
-          loop.connection(id)?.deliver(decision, key: key)
+          let connection = loop.connection(id)?.protocolHandler as? HTTP1Connection
+          switch decision {
+          case .refuse(let response): connection?.respond(response)
+          case .accept(let acceptance): connection?.upgrade(acceptance, key: key)
+          }
         }
       }
     }
   }
 
-  private func request(_ head: RequestHead, _ body: [UInt8]) -> Request {
-    Request(
-      head: head, body: body,
-      origin: RequestOrigin(
-        peer: connection.peer, isSecure: connection.tls != nil, id: server.nextRequestID()))
-  }
-
   /// Sends the response of the present request and makes ready for the next.
-  func respond(_ response: Response) {
+  private func respond(_ response: Response) {
     release()
     begin(.idle)
     let keepAlive =
@@ -312,12 +291,9 @@ final class HTTP1Connection: DrainableProtocol {
 
   /// Refuses a request and ends the connection: what follows can't be told from a next request.
   private func refuse(_ failure: RequestFailure) {
-    server.statistics.refusedRequests.bump()
     release()
     if case .body = state {} else { traits = ResponseTraits() }
-    var response = Response(failure.status)
-    if failure.status == .serviceUnavailable { response.fields.append(.retryAfter, "1") }
-    send(response, keepAlive: false)
+    send(server.response(to: failure), keepAlive: false)
     connection.finish()
   }
 
@@ -355,13 +331,12 @@ final class HTTP1Connection: DrainableProtocol {
   // MARK: - Upgrade
 
   /// Ends the HTTP part of the connection and begins the WebSocket one.
-  func upgrade(_ acceptance: WebSocketAcceptance, key: [UInt8]) {
+  private func upgrade(_ acceptance: WebSocketAcceptance, key: [UInt8]) {
     guard !server.isDraining else { return respond(Response(.serviceUnavailable)) }
     send(
       WebSocketHandshake.response(
         key: key, subprotocol: acceptance.subprotocol, sha1: SHA1.hash), keepAlive: true)
-    let input = pending
-    pending = []
-    WebSocketConnection.begin(on: connection, server, acceptance, input: input)
+    WebSocketConnection.begin(
+      on: connection, server, acceptance, input: exchange(&pending, with: []))
   }
 }

@@ -44,7 +44,7 @@ extension HTTP2Connection {
 
   func beganRequest(_ id: Int32) {
     hadRequest = true
-    streams[id] = HTTP2Stream(id, limits: limits, now: loop.now)
+    streams[id] = HTTP2Stream(id, limits: server.core.limits, now: loop.now)
   }
 
   /// Takes a header field, or drops a trailer field.
@@ -59,7 +59,7 @@ extension HTTP2Connection {
       size = stream.collector.size
     }
     // A head that is somewhat too large gets 431; one that is many times too large was made to be.
-    return size <= 4 * max(limits.head, 16 << 10) || enhanceYourCalm()
+    return size <= 4 * max(server.core.limits.head, 16 << 10) || enhanceYourCalm()
   }
 
   /// Takes note of a frame that nghttp2 refused.
@@ -98,7 +98,7 @@ extension HTTP2Connection {
       refuse(error, stream)
       return charge(.fault)
     }
-    stream.collector = RequestHeadCollector(limits: limits)
+    stream.collector = RequestHeadCollector(limits: server.core.limits)
     let plan = server.core.responder.plan(for: head)
     stream.exchange = (head, plan)
     switch plan {
@@ -134,16 +134,10 @@ extension HTTP2Connection {
     guard count <= stream.bodyLimit else {
       throw RequestFailure(.contentTooLarge, "the body is longer than the limit")
     }
-    guard count > stream.reserved else { return }
-    guard server.core.reserveBody(count - stream.reserved) else {
-      throw RequestFailure(.serviceUnavailable, "too many request bodies are held")
-    }
-    stream.reserved = count
+    try server.core.reserveBody(count, reserved: &stream.reserved)
   }
 
   func release(_ stream: HTTP2Stream) {
-    guard stream.reserved > 0 else { return }
-    server.core.releaseBody(stream.reserved)
-    stream.reserved = 0
+    server.core.releaseBody(exchange(&stream.reserved, with: 0))
   }
 }

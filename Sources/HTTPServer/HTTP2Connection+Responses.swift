@@ -1,17 +1,14 @@
 internal import CNghttp2
 internal import HTTPProtocol
 internal import Transport
+internal import Wire
 
 // Responses: handlers' calls, and nghttp2's callbacks for frames that are sent.
 extension HTTP2Connection {
   /// Responds to a whole request, or starts the task that will.
   func respond(_ stream: HTTP2Stream) {
     guard let (head, plan) = stream.exchange else { return }
-    let request = Request(
-      head: head, body: stream.body,
-      origin: RequestOrigin(
-        peer: connection.peer, isSecure: connection.tls != nil, id: server.nextRequestID()))
-    stream.body = []
+    let request = server.request(head, exchange(&stream.body, with: []), from: connection)
     switch plan {
     case .respond(_, let handler): respond(handler(request), to: stream)
     case .task(_, let handler):
@@ -19,29 +16,26 @@ extension HTTP2Connection {
       runningTasks += 1
       let (connectionID, id) = (connection.id, stream.id)
       // The task holds the body, also when the stream ends before it does.
-      let held = stream.reserved
-      stream.reserved = 0
+      let held = exchange(&stream.reserved, with: 0)
       Task(executorPreference: loop) { [loop, server] in
         let response = await handler(request)
         server.core.releaseBody(held)
-        loop.connection(connectionID)?.deliver(response, to: id)
+        let connection = loop.connection(connectionID)?.protocolHandler as? HTTP2Connection
+        connection?.deliver(response, to: id)
       }
     case .refuse, .webSocket: break
     }
   }
 
   /// Sends the response of a task.
-  func deliver(_ response: Response, to id: Int32) {
+  private func deliver(_ response: Response, to id: Int32) {
     runningTasks -= 1
     if let stream = streams[id] { respond(response, to: stream) }
     pump()
   }
 
   func refuse(_ failure: RequestFailure, _ stream: HTTP2Stream) {
-    server.statistics.refusedRequests.bump()
-    var response = Response(failure.status)
-    if failure.status == .serviceUnavailable { response.fields.append(.retryAfter, "1") }
-    respond(response, to: stream)
+    respond(server.response(to: failure), to: stream)
   }
 
   func respond(_ response: Response, to stream: HTTP2Stream) {
@@ -60,9 +54,8 @@ extension HTTP2Connection {
       if responding == 0 { beginWindow() }
       responding += 1
     }
-    guard session?.submit(&fields, hasBody: hasBody, to: stream.id) == true else {
+    if session?.submit(&fields, hasBody: hasBody, to: stream.id) != true {
       session?.reset(stream.id, NGHTTP2_INTERNAL_ERROR)
-      return
     }
   }
 
@@ -121,12 +114,5 @@ extension HTTP2Connection {
     guard streams.isEmpty else { return }
     idleSince = loop.now
     discarded = 0
-  }
-}
-
-extension Connection {
-  /// Sends the response of a task on one stream of HTTP/2.
-  func deliver(_ response: Response, to stream: Int32) {
-    (protocolHandler as? HTTP2Connection)?.deliver(response, to: stream)
   }
 }

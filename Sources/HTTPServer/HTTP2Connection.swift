@@ -10,7 +10,6 @@ final class HTTP2Connection: DrainableProtocol {
   let loop: EventLoop
   let server: ServerLoop
   var session: HTTP2Session?
-  let limits: RequestParser.Limits
   var streams: [Int32: HTTP2Stream] = [:]
   var allowance: HTTP2Allowance
   /// The number of handlers' tasks, including those whose streams were cancelled.
@@ -50,12 +49,9 @@ final class HTTP2Connection: DrainableProtocol {
     self.connection = connection
     self.server = server
     loop = connection.loop
-    var limits = RequestParser.Limits()
-    limits.head = server.core.options.head
-    self.limits = limits
     allowance = HTTP2Allowance(now: loop.now)
     idleSince = loop.now
-    session = HTTP2Session(for: self, headerListSize: limits.head)
+    session = HTTP2Session(for: self, headerListSize: server.core.limits.head)
     guard session != nil else { return nil }
     pump()
   }

@@ -29,6 +29,11 @@ struct HTTP2Fields {
     }
   }
 
+  private init(status: Int) { append(":status", decimal: status) }
+
+  /// The head that asks for the body (RFC 9110 section 15.2.1).
+  static let interim = HTTP2Fields(status: 100)
+
   private mutating func append(_ name: StaticString, decimal value: Int) {
     let start = bytes.count
     name.withUTF8Buffer { unsafe bytes.append(contentsOf: $0) }
@@ -60,16 +65,6 @@ struct HTTP2Fields {
     HTTP2Fields.hopByHop.contains { known in
       known.utf8CodeUnitCount == name.count
         && known.withUTF8Buffer { unsafe bytes[name].elementsEqual($0) }
-    }
-  }
-
-  /// The fields as pairs, in order.
-  var pairs: [(name: String, value: String)] {
-    fields.map { field in
-      (
-        String(decoding: bytes[field.name], as: UTF8.self),
-        String(decoding: bytes[field.value], as: UTF8.self)
-      )
     }
   }
 

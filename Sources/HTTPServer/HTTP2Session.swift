@@ -1,4 +1,5 @@
 internal import CNghttp2
+internal import Transport
 
 /// nghttp2's side of an HTTP/2 connection: frames, header compression, streams' states and flow control.
 ///
@@ -89,17 +90,10 @@ final class HTTP2Session {
 
   /// Asks for the body (RFC 9110 section 15.2.1).
   func submitContinue(to stream: Int32) {
-    var name = Array(":status".utf8)
-    var value = Array("100".utf8)
-    let flags = UInt8(NGHTTP2_NV_FLAG_NONE.rawValue)
-    unsafe name.withUnsafeMutableBufferPointer { name in
-      unsafe value.withUnsafeMutableBufferPointer { value in
-        var field = unsafe nghttp2_nv(
-          name: name.baseAddress, value: value.baseAddress, namelen: name.count,
-          valuelen: value.count, flags: flags)
-        unsafe nghttp2_submit_headers(
-          pointer, HTTP2Session.noFlags, stream, nil, &field, 1, nil)
-      }
+    var fields = HTTP2Fields.interim
+    _ = unsafe fields.withNameValues { values, count in
+      unsafe nghttp2_submit_headers(
+        pointer, HTTP2Session.noFlags, stream, nil, values, count, nil)
     }
   }
 
@@ -135,8 +129,7 @@ final class HTTP2Session {
 
   private static func connection(_ data: UnsafeMutableRawPointer?) -> HTTP2Connection {
     // The connection owns the session, and both end after the last callback.
-    guard let data = unsafe data else { preconditionFailure("a session without connection") }
-    return unsafe Unmanaged<HTTP2Connection>.fromOpaque(data).takeUnretainedValue()
+    unsafe Unmanaged.object(of: data)
   }
 
   /// The result of a callback: to go on, or, when the peer has been told to calm down, to stop.

@@ -141,9 +141,7 @@ public final class HTTPServer: Sendable {
   private func loopEnded() {
     let waiters = state.withLock { state in
       state.running -= 1
-      guard state.running == 0 else { return [CheckedContinuation<Void, Never>]() }
-      defer { state.waiters = [] }
-      return state.waiters
+      return state.running == 0 ? exchange(&state.waiters, with: []) : []
     }
     for waiter in waiters { waiter.resume() }
   }

@@ -40,10 +40,8 @@ final class Listener {
       guard server.core.hasRoom else { return rest("the limit of open connections is reached") }
       var address = sockaddr_storage()
       var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
-      let accepted = unsafe withUnsafeMutablePointer(to: &address) {
-        unsafe $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-          unsafe cuv_accept(socket.descriptor, $0, &length)
-        }
+      let accepted = unsafe withSocketAddress(&address, as: sockaddr.self) {
+        unsafe cuv_accept(socket.descriptor, $0, &length)
       }
       if accepted < 0 {
         switch errno {
@@ -66,11 +64,11 @@ final class Listener {
   }
 
   private func resume() {
-    guard server.core.hasRoom else {
+    if server.core.hasRoom {
+      watch?.wait(for: .readable)
+    } else {
       pause?.start(after: Listener.rest)
-      return
     }
-    watch?.wait(for: .readable)
   }
 
   /// Stops for good.

@@ -1,5 +1,6 @@
 internal import Cryptography
 internal import Glibc
+internal import HTTPProtocol
 internal import Synchronization
 internal import Threading
 internal import Transport
@@ -10,6 +11,8 @@ final class ServerCore: Sendable {
   let responder: any Responder
   /// The identity that is shown to TLS clients; nil without credentials.
   let tls: TLSIdentity?
+  /// The limits of a request.
+  let limits: RequestParser.Limits
   /// The rate at which peers must read and write.
   let minimumRate: MinimumRate
   private let loops: [EventLoop]
@@ -24,11 +27,10 @@ final class ServerCore: Sendable {
     options: ServerOptions, responder: any Responder, loops: [EventLoop],
     report: @escaping @Sendable (String) -> Void
   ) throws(TLSError) {
-    if let credentials = options.credentials {
-      tls = try TLSIdentity(credentials)
-    } else {
-      tls = nil
-    }
+    tls = try options.credentials.map(TLSIdentity.init)
+    var limits = RequestParser.Limits()
+    limits.head = options.head
+    self.limits = limits
     self.options = options
     self.responder = responder
     self.loops = loops
@@ -41,19 +43,24 @@ final class ServerCore: Sendable {
     loops.reduce(0) { $0 + $1.statistics.open.value } < options.connections
   }
 
-  /// Reserves memory for a body.
+  /// Reserves memory for a body, which ``releaseBody(_:)`` gives back.
   ///
-  /// - Returns: whether it was there; if so, ``releaseBody(_:)`` gives it back.
-  func reserveBody(_ count: Int) -> Bool {
-    let after = bodyBytes.add(count, ordering: .relaxed).newValue
+  /// - Parameters:
+  ///   - count: the number of bytes that the body needs in all.
+  ///   - reserved: the number of bytes that are reserved for it.
+  func reserveBody(_ count: Int, reserved: inout Int) throws(RequestFailure) {
+    guard count > reserved else { return }
+    let after = bodyBytes.add(count - reserved, ordering: .relaxed).newValue
     guard after <= options.bodyMemory else {
-      bodyBytes.subtract(count, ordering: .relaxed)
-      return false
+      bodyBytes.subtract(count - reserved, ordering: .relaxed)
+      throw RequestFailure(.serviceUnavailable, "too many request bodies are held")
     }
-    return true
+    reserved = count
   }
 
-  func releaseBody(_ count: Int) { bodyBytes.subtract(count, ordering: .relaxed) }
+  func releaseBody(_ reserved: Int) {
+    if reserved > 0 { bodyBytes.subtract(reserved, ordering: .relaxed) }
+  }
 
   /// Counts the memory that a connection's messages take more than before, or less.
   ///

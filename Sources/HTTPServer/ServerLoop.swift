@@ -77,10 +77,20 @@ final class ServerLoop: @unchecked Sendable {
     return preparedDateLine
   }
 
-  /// A number for a new request, unlike any other of this process.
-  func nextRequestID() -> UInt64 {
+  /// A whole request, with a number unlike any other of this process.
+  func request(_ head: RequestHead, _ body: [UInt8], from connection: Connection) -> Request {
     requestCount &+= 1
-    return requestBase | requestCount
+    let origin = RequestOrigin(
+      peer: connection.peer, isSecure: connection.tls != nil, id: requestBase | requestCount)
+    return Request(head: head, body: body, origin: origin)
+  }
+
+  /// Counts a request that no handler sees, and makes its response.
+  func response(to failure: RequestFailure) -> Response {
+    statistics.refusedRequests.bump()
+    var response = Response(failure.status)
+    if failure.status == .serviceUnavailable { response.fields.append(.retryAfter, "1") }
+    return response
   }
 }
 

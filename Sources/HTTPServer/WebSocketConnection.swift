@@ -169,10 +169,7 @@ final class WebSocketConnection: DrainableProtocol {
     self.handler = nil
     server.statistics.webSockets.bump(-1)
     _ = server.core.countMessages(-countedBytes)
-    if case .closed(let code, _) = machine.outcome {
-      handler.closed(code)
-    } else {
-      handler.closed(nil)
-    }
+    let code: UInt16? = if case .closed(let code, _) = machine.outcome { code } else { nil }
+    handler.closed(code)
   }
 }

@@ -43,10 +43,7 @@ public final class Mailbox<Element: Sendable>: Sendable {
   ///
   /// - Returns: the elements in order.
   public func takeNow() -> [Element] {
-    state.withLock { state in
-      defer { state.elements = [] }
-      return state.elements
-    }
+    state.withLock { exchange(&$0.elements, with: []) }
   }
 
   private func wait() async {
@@ -64,8 +61,7 @@ public final class Mailbox<Element: Sendable>: Sendable {
   private func wake(_ change: (inout sending State) -> Void) {
     let waiter = state.withLock { state in
       change(&state)
-      defer { state.waiter = nil }
-      return state.waiter
+      return state.waiter.take()
     }
     waiter?.resume()
   }

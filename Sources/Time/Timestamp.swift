@@ -59,36 +59,17 @@ extension Timestamp: CustomStringConvertible {
   ///
   /// The calendar is the proleptic Gregorian one; years are meant to lie within 0 to 9999.
   public var description: String {
-    let secondOfDay = seconds.modulo(86_400)
-    // Days are counted from 0000-03-01, so that the leap day is the last of its year.
-    let day = (seconds - secondOfDay) / 86_400 + 719_468
-    let dayOfEra = day.modulo(146_097)
-    let yearOfEra =
-      (dayOfEra - dayOfEra / 1460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
-    let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
-    let monthFromMarch = (5 * dayOfYear + 2) / 153
-    let dayOfMonth = dayOfYear - (153 * monthFromMarch + 2) / 5 + 1
-    let month = monthFromMarch < 10 ? monthFromMarch + 3 : monthFromMarch - 9
-    let year = yearOfEra + (day - dayOfEra) / 146_097 * 400 + (month <= 2 ? 1 : 0)
-
+    let (date, second) = dayAndSecond
     var text = ""
     text.reserveCapacity(24)
-    text.append(year, digits: 4, then: "-")
-    text.append(month, digits: 2, then: "-")
-    text.append(dayOfMonth, digits: 2, then: "T")
-    text.append(secondOfDay / 3600, digits: 2, then: ":")
-    text.append(secondOfDay / 60 % 60, digits: 2, then: ":")
-    text.append(secondOfDay % 60, digits: 2, then: ".")
+    text.append(date.year, digits: 4, then: "-")
+    text.append(date.month, digits: 2, then: "-")
+    text.append(date.day, digits: 2, then: "T")
+    text.append(second / 3600, digits: 2, then: ":")
+    text.append(second / 60 % 60, digits: 2, then: ":")
+    text.append(second % 60, digits: 2, then: ".")
     text.append(milliseconds.modulo(1000), digits: 3, then: "Z")
     return text
-  }
-}
-
-extension Int64 {
-  /// The remainder that is never negative.
-  fileprivate func modulo(_ divisor: Int64) -> Int64 {
-    let remainder = self % divisor
-    return remainder < 0 ? remainder + divisor : remainder
   }
 }
 

@@ -1,4 +1,4 @@
-internal import HTTPProtocol
+internal import Wire
 
 // TLS: bytes are sealed on their way to the socket.
 //
@@ -118,8 +118,6 @@ extension Connection {
 
   private func giveBackSealed(_ tls: TLSEndpoint) {
     guard tls.output.isEmpty, tls.output.capacity > 0 else { return }
-    var buffer: [UInt8] = []
-    swap(&buffer, &tls.output)
-    loop.giveBack(consume buffer)
+    loop.giveBack(exchange(&tls.output, with: []))
   }
 }

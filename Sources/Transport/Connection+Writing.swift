@@ -1,5 +1,5 @@
 internal import CUV
-public import HTTPProtocol
+public import Wire
 
 // Writing: in order, as fast as the socket takes it.
 extension Connection {
@@ -68,9 +68,7 @@ extension Connection {
   private func giveBackStaged() {
     guard staged.isEmpty, staged.capacity > 0, !isAwaitingFlush else { return }
     // Out of the property first: a shared buffer would be allocated anew to be emptied.
-    var buffer: [UInt8] = []
-    swap(&buffer, &staged)
-    loop.giveBack(consume buffer)
+    loop.giveBack(exchange(&staged, with: []))
   }
 
   /// Offers bytes to the socket.
@@ -127,10 +125,8 @@ extension Connection {
   /// Gives the queue to libuv, which waits until the socket takes it.
   private func writeQueue() {
     guard inFlight.isEmpty, !queue.isEmpty else { return }
-    var chunks: [(bytes: Bytes, offset: Int)] = []
-    swap(&chunks, &queue)
     queuedBytes = 0
-    send(chunks)
+    send(exchange(&queue, with: []))
   }
 
   /// Gives bytes to libuv, which has none.

@@ -1,6 +1,6 @@
 internal import CUV
 internal import Glibc
-internal import HTTPProtocol
+internal import Wire
 
 /// A connected socket on its loop: reading, writing in order with back-pressure, and its end.
 ///
@@ -96,12 +96,9 @@ public final class Connection {
     unsafe stream.pointee.data = Unmanaged.passUnretained(self).toOpaque()
   }
 
+  /// The connection of a libuv handle or request. The loop owns it until libuv's close callback, which is the last.
   static func of(_ data: UnsafeMutableRawPointer?) -> Connection {
-    // The loop owns the connection until libuv's close callback, which is the handle's last.
-    guard let data = unsafe data else {
-      preconditionFailure("a libuv handle without its connection")
-    }
-    return unsafe Unmanaged<Connection>.fromOpaque(data).takeUnretainedValue()
+    unsafe Unmanaged.object(of: data)
   }
 
   /// Begins to read, and with TLS to shake hands.
@@ -192,10 +189,7 @@ public final class Connection {
 
   /// Whether the socket has an error that has not been reported yet, such as a reset.
   private var isBroken: Bool {
-    var code: Int32 = 0
-    var size = socklen_t(MemoryLayout<Int32>.size)
-    unsafe getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &code, &size)
-    return code != 0
+    takeSocketError(of: descriptor) != 0
   }
 
   private var descriptor: Int32 {

@@ -61,10 +61,7 @@ public final class ConnectionAttempt {
   public func cancel() { end() }
 
   private func end() {
-    if case .connecting(let socket, let watch, _) = state {
-      watch.close()
-      close(socket)
-    }
+    abandonSocket()
     state = .over
     timer?.close()
     timer = nil
@@ -73,6 +70,13 @@ public final class ConnectionAttempt {
   private func end(_ result: Result<Int32, Failure>) {
     end()
     completion(result)
+  }
+
+  private func abandonSocket() {
+    guard case .connecting(let socket, let watch, _) = state else { return }
+    watch.close()
+    close(socket)
+    state = .resolving
   }
 
   private func timeIsOver() {
@@ -138,11 +142,7 @@ public final class ConnectionAttempt {
 
   /// Tries the next address; each has its share of the time that is left.
   private func tryNext(of addresses: ArraySlice<sockaddr_storage>, otherwise failure: Failure) {
-    if case .connecting(let socket, let watch, _) = state {
-      watch.close()
-      close(socket)
-      state = .resolving
-    }
+    abandonSocket()
     var rest = addresses
     guard let address = rest.popFirst() else { return end(.failure(failure)) }
     let kind = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
@@ -163,25 +163,23 @@ public final class ConnectionAttempt {
   ///
   /// - Returns: whether it is connected, or may be later.
   private static func begin(_ socket: Int32, to address: sockaddr_storage) -> Bool {
+    var address = address
     var on: Int32 = 1
     unsafe setsockopt(
       socket, Int32(IPPROTO_TCP), TCP_NODELAY, &on, socklen_t(MemoryLayout<Int32>.size))
     let length =
       Int32(address.ss_family) == AF_INET6
       ? MemoryLayout<sockaddr_in6>.size : MemoryLayout<sockaddr_in>.size
-    return unsafe withUnsafePointer(to: address) {
-      unsafe $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-        unsafe connect(socket, $0, socklen_t(length)) == 0 || errno == EINPROGRESS
-      }
+    return unsafe withSocketAddress(&address, as: sockaddr.self) {
+      unsafe connect(socket, $0, socklen_t(length)) == 0 || errno == EINPROGRESS
     }
   }
 
   private func didConnect() {
     guard case .connecting(let socket, let watch, let rest) = state else { return }
-    var code: Int32 = 0
-    var size = socklen_t(MemoryLayout<Int32>.size)
-    unsafe getsockopt(socket, SOL_SOCKET, SO_ERROR, &code, &size)
-    guard code == 0 else { return tryNext(of: rest, otherwise: .notConnected) }
+    guard takeSocketError(of: socket) == 0 else {
+      return tryNext(of: rest, otherwise: .notConnected)
+    }
     watch.close()
     state = .over
     end(.success(socket))

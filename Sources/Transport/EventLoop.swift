@@ -36,10 +36,7 @@ public final class EventLoop: TaskExecutor, @unchecked Sendable {
   private let clock = UnsafeMutablePointer<uv_timer_t>.allocate(capacity: 1)
   private var onEnd: (@Sendable () -> Void)?
 
-  private var connections: [Connection?] = []
-  private var freeSlots: [UInt32] = []
-  private var generation: UInt32 = 0
-  private var openConnections = 0
+  private var connections = ConnectionTable()
   /// The moment at which connections that are still open are reset; nil unless the loop is to end.
   private var endDeadline: Int64?
 
@@ -67,7 +64,7 @@ public final class EventLoop: TaskExecutor, @unchecked Sendable {
     var failed = unsafe uv_loop_init(loop)
     guard failed == 0 else { throw SystemError(-failed) }
     failed = unsafe uv_async_init(loop, wakeUp) { handle in
-      unsafe EventLoop.of(handle?.pointee.data).workArrived()
+      unsafe Unmanaged<EventLoop>.object(of: handle?.pointee.data).workArrived()
     }
     guard failed == 0 else {
       unsafe uv_loop_close(loop)
@@ -89,12 +86,6 @@ public final class EventLoop: TaskExecutor, @unchecked Sendable {
     unsafe clock.deallocate()
     unsafe readBuffer.deallocate()
     unsafe openedBuffer.deallocate()
-  }
-
-  private static func of(_ data: UnsafeMutableRawPointer?) -> EventLoop {
-    // Every handle of a loop carries it from before its first callback.
-    guard let data = unsafe data else { preconditionFailure("a libuv handle without its loop") }
-    return unsafe Unmanaged<EventLoop>.fromOpaque(data).takeUnretainedValue()
   }
 
   // MARK: - Life
@@ -127,8 +118,7 @@ public final class EventLoop: TaskExecutor, @unchecked Sendable {
     threadID.store(0, ordering: .relaxed)
     let late = mailbox.withLock { mailbox in
       mailbox.isClosed = true
-      defer { mailbox.work = [] }
-      return mailbox.work
+      return exchange(&mailbox.work, with: [])
     }
     for work in localWork + late { EventLoop.performElsewhere(work) }
     localWork = []
@@ -149,7 +139,7 @@ public final class EventLoop: TaskExecutor, @unchecked Sendable {
   }
 
   private func endIfDone() {
-    if endDeadline != nil, openConnections == 0 { closeOwnHandles() }
+    if endDeadline != nil, connections.count == 0 { closeOwnHandles() }
   }
 
   private func closeOwnHandles() {
@@ -174,8 +164,7 @@ public final class EventLoop: TaskExecutor, @unchecked Sendable {
 
   private func tick() {
     let isOver = endDeadline.map { now >= $0 } ?? false
-    for connection in connections {
-      guard let connection else { continue }
+    for connection in connections.all {
       if isOver { connection.reset() } else { connection.tick() }
     }
     settle()
@@ -189,7 +178,7 @@ public final class EventLoop: TaskExecutor, @unchecked Sendable {
       return
     }
     unsafe uv_timer_start(
-      clock, { handle in unsafe EventLoop.of(handle?.pointee.data).tick() },
+      clock, { handle in unsafe Unmanaged<EventLoop>.object(of: handle?.pointee.data).tick() },
       EventLoop.tickMilliseconds, EventLoop.tickMilliseconds)
   }
 
@@ -255,8 +244,7 @@ public final class EventLoop: TaskExecutor, @unchecked Sendable {
       rounds += 1
       guard rounds <= 16 else {
         // Others wait too: go on in the next turn.
-        let rest = localWork
-        localWork.removeAll()
+        let rest = exchange(&localWork, with: [])
         let isFirst = mailbox.withLock { mailbox in
           let isFirst = mailbox.work.isEmpty
           mailbox.work.append(contentsOf: rest)
@@ -307,20 +295,16 @@ public final class EventLoop: TaskExecutor, @unchecked Sendable {
     _ descriptor: Int32, isLocal: Bool = false, peer: String = "", tls: TLSEndpoint? = nil,
     minimumRate: MinimumRate = MinimumRate()
   ) -> Connection? {
-    generation &+= 1
-    let slot = freeSlots.popLast() ?? UInt32(connections.count)
-    if slot == connections.count { connections.append(nil) }
-    let connection = Connection(
-      id: ConnectionID(slot: slot, generation: generation), loop: self, descriptor: descriptor,
-      isLocal: isLocal, peer: peer, tls: tls, minimumRate: minimumRate)
+    let connection = connections.insert { id in
+      Connection(
+        id: id, loop: self, descriptor: descriptor, isLocal: isLocal, peer: peer, tls: tls,
+        minimumRate: minimumRate)
+    }
     guard let connection else {
       close(descriptor)
-      freeSlots.append(slot)
       return nil
     }
-    connections[Int(slot)] = connection
-    if openConnections == 0 { setClock(running: true) }
-    openConnections += 1
+    if connections.count == 1 { setClock(running: true) }
     statistics.open.bump()
     return connection
   }
@@ -328,28 +312,20 @@ public final class EventLoop: TaskExecutor, @unchecked Sendable {
   /// The connection with an identifier, unless it has ended.
   ///
   /// - Parameter id: the identifier.
-  public func connection(_ id: ConnectionID) -> Connection? {
-    guard Int(id.slot) < connections.count, let connection = connections[Int(id.slot)],
-      connection.id == id
-    else { return nil }
-    return connection
-  }
+  public func connection(_ id: ConnectionID) -> Connection? { connections[id] }
 
   /// Calls a closure with each connection that has not ended.
   ///
   /// - Parameter body: the closure.
   public func forEachConnection(_ body: (Connection) -> Void) {
-    for case let connection? in connections { body(connection) }
+    for connection in connections.all { body(connection) }
   }
 
   /// Forgets a connection whose handle libuv has closed.
   func remove(_ id: ConnectionID) {
-    guard connection(id) != nil else { return }
-    connections[Int(id.slot)] = nil
-    freeSlots.append(id.slot)
-    openConnections -= 1
+    connections.remove(id)
     statistics.open.bump(-1)
-    if openConnections == 0 { setClock(running: false) }
+    if connections.count == 0 { setClock(running: false) }
     endIfDone()
   }
 }

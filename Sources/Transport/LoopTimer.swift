@@ -28,8 +28,7 @@ public final class LoopTimer {
     unsafe uv_timer_start(
       handle,
       { handle in
-        guard let data = unsafe handle?.pointee.data else { return }
-        let timer = unsafe Unmanaged<LoopTimer>.fromOpaque(data).takeUnretainedValue()
+        let timer = unsafe Unmanaged<LoopTimer>.object(of: handle?.pointee.data)
         timer.fire()
         timer.loop.settle()
       }, UInt64(max(0, duration.milliseconds)), 0)
@@ -39,11 +38,5 @@ public final class LoopTimer {
   public func stop() { unsafe uv_timer_stop(handle) }
 
   /// Stops for good and frees the handle.
-  public func close() {
-    unsafe uv_close(handle.handle) { handle in
-      guard let handle = unsafe handle, let data = unsafe handle.pointee.data else { return }
-      unsafe UnsafeMutableRawPointer(handle).deallocate()
-      unsafe Unmanaged<LoopTimer>.fromOpaque(data).release()
-    }
-  }
+  public func close() { unsafe handle.handle.closeAndReleaseOwner() }
 }

@@ -5,20 +5,20 @@ internal import CUV
 public final class SocketWatch {
   /// The events that are watched for, or have come.
   public struct Events: OptionSet, Sendable {
-    /// The bits.
-    public let rawValue: UInt8
+    /// The bits as libuv numbers them.
+    public let rawValue: Int32
 
     /// Events by their bits.
     ///
     /// - Parameter rawValue: the bits.
-    public init(rawValue: UInt8) { self.rawValue = rawValue }
+    public init(rawValue: Int32) { self.rawValue = rawValue }
 
     /// The descriptor can be read.
-    public static let readable = Events(rawValue: 1)
+    public static let readable = Events(rawValue: Int32(UV_READABLE.rawValue))
     /// The descriptor can be written.
-    public static let writable = Events(rawValue: 2)
+    public static let writable = Events(rawValue: Int32(UV_WRITABLE.rawValue))
     /// The descriptor is broken; never watched for.
-    public static let failed = Events(rawValue: 4)
+    public static let failed = Events(rawValue: 1 << 16)
   }
 
   private let handle = UnsafeMutablePointer<uv_poll_t>.allocate(capacity: 1)
@@ -47,16 +47,9 @@ public final class SocketWatch {
   ///
   /// - Parameter events: ``Events/readable``, ``Events/writable`` or both.
   public func wait(for events: Events) {
-    var bits: Int32 = 0
-    if events.contains(.readable) { bits |= Int32(UV_READABLE.rawValue) }
-    if events.contains(.writable) { bits |= Int32(UV_WRITABLE.rawValue) }
-    unsafe uv_poll_start(handle, bits) { handle, status, bits in
-      guard let data = unsafe handle?.pointee.data else { return }
-      var events: Events = status < 0 ? .failed : []
-      if bits & Int32(UV_READABLE.rawValue) != 0 { events.insert(.readable) }
-      if bits & Int32(UV_WRITABLE.rawValue) != 0 { events.insert(.writable) }
-      let watch = unsafe Unmanaged<SocketWatch>.fromOpaque(data).takeUnretainedValue()
-      watch.act(events)
+    unsafe uv_poll_start(handle, events.rawValue) { handle, status, bits in
+      let watch = unsafe Unmanaged<SocketWatch>.object(of: handle?.pointee.data)
+      watch.act(status < 0 ? .failed : Events(rawValue: bits))
       watch.loop.settle()
     }
   }
@@ -67,10 +60,6 @@ public final class SocketWatch {
   /// Stops for good and frees the handle.
   public func close() {
     unsafe uv_poll_stop(handle)
-    unsafe uv_close(handle.handle) { handle in
-      guard let handle = unsafe handle, let data = unsafe handle.pointee.data else { return }
-      unsafe UnsafeMutableRawPointer(handle).deallocate()
-      unsafe Unmanaged<SocketWatch>.fromOpaque(data).release()
-    }
+    unsafe handle.handle.closeAndReleaseOwner()
   }
 }

@@ -166,8 +166,7 @@ public final class TLSEndpoint {
 
   private static func of(_ bio: OpaquePointer?) -> TLSEndpoint {
     // The endpoint owns the BIO, which is used by the endpoint's calls alone.
-    guard let data = unsafe BIO_get_data(bio) else { preconditionFailure("a BIO without endpoint") }
-    return unsafe Unmanaged<TLSEndpoint>.fromOpaque(data).takeUnretainedValue()
+    unsafe Unmanaged.object(of: BIO_get_data(bio))
   }
 
   /// Made once for the process, and never freed. Nil only when memory is short: then no endpoint can be made.

@@ -14,18 +14,11 @@ public struct ByteWriter: Sendable {
   @inlinable public mutating func write<Value: FixedWidthInteger & UnsignedInteger>(
     _ value: Value
   ) {
-    for shift in stride(from: Value.bitWidth - 8, through: 0, by: -8) {
-      bytes.append(UInt8(truncatingIfNeeded: value >> Value(shift)))
-    }
+    bytes.append(bigEndian: value)
   }
 
   /// Appends bytes.
-  @inlinable public mutating func write(_ more: [UInt8]) {
-    bytes.append(contentsOf: more)
-  }
-
-  /// Appends bytes.
-  @inlinable public mutating func write(_ more: ArraySlice<UInt8>) {
+  @inlinable public mutating func write(_ more: some Collection<UInt8>) {
     bytes.append(contentsOf: more)
   }
 
@@ -40,6 +33,19 @@ public struct ByteWriter: Sendable {
     let last = Value.bitWidth / 8 - 1
     for index in 0...last {
       bytes[offset + index] = UInt8(truncatingIfNeeded: value >> Value(8 * (last - index)))
+    }
+  }
+}
+
+extension [UInt8] {
+  /// Appends an unsigned integer, big-endian.
+  ///
+  /// - Parameter value: the integer.
+  @inlinable public mutating func append<Value: FixedWidthInteger & UnsignedInteger>(
+    bigEndian value: Value
+  ) {
+    for shift in stride(from: Value.bitWidth - 8, through: 0, by: -8) {
+      append(UInt8(truncatingIfNeeded: value >> Value(shift)))
     }
   }
 }

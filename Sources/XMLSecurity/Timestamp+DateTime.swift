@@ -14,12 +14,11 @@ extension Timestamp {
       let hour = Self.number(&rest, digits: 2), Self.take(":", &rest),
       let minute = Self.number(&rest, digits: 2), Self.take(":", &rest),
       let second = Self.number(&rest, digits: 2),
-      year > 0, (1...12).contains(month), day >= 1, day <= Self.days(in: month, of: year),
+      year > 0, let date = CalendarDate(year: year, month: month, day: day),
       hour < 24 || hour == 24 && minute == 0 && second == 0, minute < 60, second < 60,
       Self.skipFraction(&rest), let offset = Self.zone(rest)
     else { return nil }
-    let days = Self.daysSince1970(year: year, month: month, day: day)
-    self.init(seconds: Int64(days * 86_400 + hour * 3600 + minute * 60 + second - offset))
+    self.init(seconds: date.daysSince1970 * 86_400 + hour * 3600 + minute * 60 + second - offset)
   }
 
   /// The moment as `YYYY-MM-DDThh:mm:ssZ`, or nil outside the years 1 to 9999.
@@ -28,11 +27,11 @@ extension Timestamp {
     return description.prefix(19) + "Z"
   }
 
-  private static func number(_ text: inout Substring, digits: Int) -> Int? {
+  private static func number(_ text: inout Substring, digits: Int) -> Int64? {
     let head = text.utf8.prefix(digits)
     guard head.count == digits, head.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
     text.removeFirst(digits)
-    return head.reduce(0) { $0 * 10 + Int($1) - 0x30 }
+    return head.reduce(0) { $0 * 10 + Int64($1) - 0x30 }
   }
 
   private static func take(_ character: Character, _ text: inout Substring) -> Bool {
@@ -50,7 +49,7 @@ extension Timestamp {
   }
 
   /// Reads a zone as seconds east of UTC.
-  private static func zone(_ text: Substring) -> Int? {
+  private static func zone(_ text: Substring) -> Int64? {
     if text.isEmpty || text == "Z" { return 0 }
     var rest = text
     guard let sign = rest.popFirst(), sign == "+" || sign == "-",
@@ -58,22 +57,5 @@ extension Timestamp {
       let minutes = number(&rest, digits: 2), rest.isEmpty, hours <= 14, minutes < 60
     else { return nil }
     return (sign == "+" ? 1 : -1) * (hours * 3600 + minutes * 60)
-  }
-
-  private static func days(in month: Int, of year: Int) -> Int {
-    let isLeap = year.isMultiple(of: 4) && !year.isMultiple(of: 100) || year.isMultiple(of: 400)
-    return switch month {
-    case 2: isLeap ? 29 : 28
-    case 4, 6, 9, 11: 30
-    default: 31
-    }
-  }
-
-  private static func daysSince1970(year: Int, month: Int, day: Int) -> Int {
-    let shiftedYear = month <= 2 ? year - 1 : year
-    let era = shiftedYear / 400
-    let yearOfEra = shiftedYear - era * 400
-    let dayOfYear = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1
-    return era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719_468
   }
 }

@@ -21,7 +21,7 @@ public struct StandInRequest: Sendable {
 }
 
 /// The reaction of the stand-in to a request.
-public enum StandInAnswer: Sendable {
+public enum StandInResponse: Sendable {
   /// Responds after some milliseconds, and not before so many requests have been under way at once; with `goesAway`, says
   /// at once that it takes no more requests.
   case respond(
@@ -42,7 +42,7 @@ public final class HTTP2StandIn: @unchecked Sendable {
   // Safe to share: nothing is changed after `init` but the counts.
 
   /// Decides about a whole request, on the connection's thread.
-  public typealias Script = @Sendable (StandInRequest) -> StandInAnswer
+  public typealias Script = @Sendable (StandInRequest) -> StandInResponse
 
   /// The failures of a start.
   public struct Failure: Error {}

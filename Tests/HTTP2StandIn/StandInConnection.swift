@@ -55,7 +55,9 @@ final class StandInConnection {
       let time = now
       let ripe = due.filter { $0.at <= time && $0.among <= most }
       due.removeAll { $0.at <= time && $0.among <= most }
-      for answer in ripe { send(answer.stream, answer.status, answer.fields, answer.body) }
+      for response in ripe {
+        send(response.stream, response.status, response.fields, response.body)
+      }
     }
     if isCut { return }
     SSL_shutdown(tls)

@@ -38,7 +38,7 @@ internal import Testing
     }
   }
 
-  @Test func `sends and receives`() async throws {
+  @Test func sendsAndReceives() async throws {
     let (server, options) = try standIn { request in
       .respond(
         410, fields: ["x-method": request[":method"] ?? "", "x-token": request["x-token"] ?? ""],
@@ -55,15 +55,15 @@ internal import Testing
     #expect(response.body == Array("there back".utf8))
   }
 
-  @Test func `many requests share one connection`() async throws {
+  @Test func manyRequestsShareOneConnection() async throws {
     // More than the hundred that libcurl opens of itself: otherwise none gets a response.
     let (server, options) = try standIn { _ in .respond(200, among: 101) }
-    let answers = await outcomes(300, try HTTPClient(options), server.url)
-    #expect(answers == ["200": 300])
+    let results = await outcomes(300, try HTTPClient(options), server.url)
+    #expect(results == ["200": 300])
     #expect(server.connections == 1)
   }
 
-  @Test func `waits for what the server allows at once`() async throws {
+  @Test func waitsForWhatTheServerAllowsAtOnce() async throws {
     let (server, options) = try standIn(streams: 3) { _ in .respond(200, after: 5) }
     let client = try HTTPClient(options)
     // The server's limit is known with its first response; requests that come too early are refused.
@@ -72,7 +72,7 @@ internal import Testing
     #expect(server.mostStreams <= 3)
   }
 
-  @Test func `streams in flight are answered after GOAWAY, later ones go elsewhere`() async throws {
+  @Test func streamsInFlightAreAnsweredAfterGOAWAYLaterOnesGoElsewhere() async throws {
     let (server, options) = try standIn { .respond(200, after: 200, goesAway: $0.connection == 1) }
     let client = try HTTPClient(options)
     let request = OutgoingRequest(.get, server.url)
@@ -82,7 +82,7 @@ internal import Testing
     #expect(server.connections == 2)
   }
 
-  @Test func `after what the server refused comes a new connection`() async throws {
+  @Test func afterWhatTheServerRefusedComesANewConnection() async throws {
     let (server, options) = try standIn { $0.connection == 1 ? .refuse : .respond(200) }
     let client = try HTTPClient(options)
     let error = await #expect(throws: HTTPClientError.self) {
@@ -93,11 +93,11 @@ internal import Testing
     #expect(server.connections == 2)
   }
 
-  @Test(arguments: [StandInAnswer.reset, .drop])
-  func `reports a stream or connection that ended early`(answer: StandInAnswer) async throws {
+  @Test(arguments: [StandInResponse.reset, .drop])
+  func reportsAStreamOrConnectionThatEndedEarly(response: StandInResponse) async throws {
     let seen = Atomic<Int>(0)
     let (server, options) = try standIn { _ in
-      seen.add(1, ordering: .relaxed).newValue == 1 ? answer : .respond(200)
+      seen.add(1, ordering: .relaxed).newValue == 1 ? response : .respond(200)
     }
     let client = try HTTPClient(options)
     let error = await #expect(throws: HTTPClientError.self) {
@@ -107,7 +107,7 @@ internal import Testing
     #expect(await outcomes(1, client, server.url) == ["200": 1])
   }
 
-  @Test func `leaves a connection on which nothing is answered`() async throws {
+  @Test func leavesAConnectionOnWhichNothingIsAnswered() async throws {
     let (server, options) = try standIn { request in
       request.connection == 1 && request[":path"] != "/first" ? .silence : .respond(200)
     }
@@ -126,7 +126,7 @@ internal import Testing
     #expect(server.connections == 2)
   }
 
-  @Test func `one silent stream does not end its connection`() async throws {
+  @Test func oneSilentStreamDoesNotEndItsConnection() async throws {
     let (server, options) = try standIn { request in
       request[":path"] == "/silent" ? .silence : .respond(200, after: 20)
     }

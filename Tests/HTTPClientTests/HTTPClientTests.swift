@@ -33,7 +33,7 @@ internal import Testing
     return try JSONDecoder().decode(Echo.self, from: Data(response.body))
   }
 
-  @Test func `sends method, target, fields and body`() async throws {
+  @Test func sendsMethodTargetFieldsAndBody() async throws {
     var fields = HeaderFields()
     fields.append(.accept, "text/xml")
     fields.append(.ifNoneMatch, "\"a\", \"b\"")
@@ -52,7 +52,7 @@ internal import Testing
   }
 
   @Test(arguments: [Method.get, .head, .put, .delete, .other("BREW")])
-  func `sends any method`(method: Method) async throws {
+  func sendsAnyMethod(method: Method) async throws {
     let response = try await client.send(OutgoingRequest(method, base + "/m"))
     #expect(response.status == .ok)
     #expect(response.version == .http1)
@@ -66,7 +66,7 @@ internal import Testing
     }
   }
 
-  @Test func `gives the fields of an answer in order`() async throws {
+  @Test func givesTheFieldsOfAResponseInOrder() async throws {
     let response = try await client.send(OutgoingRequest(.get, base + "/"))
     #expect(response.fields.first(FieldName("x-twice")) == "one")
     #expect(response.fields.value(FieldName("x-twice")) == "one, two")
@@ -75,7 +75,7 @@ internal import Testing
   }
 
   @Test(arguments: [300, 301, 302, 304, 404, 410, 500] as [UInt16])
-  func `follows no redirect and gives every status`(status: UInt16) async throws {
+  func followsNoRedirectAndGivesEveryStatus(status: UInt16) async throws {
     let response = try await client.send(OutgoingRequest(.get, base + "/status/\(status)"))
     #expect(response.status.code == status)
     #expect(response.body.isEmpty)
@@ -83,13 +83,13 @@ internal import Testing
     #expect(response.fields.first(.location) == "/elsewhere")
   }
 
-  @Test func `keeps connections`() async throws {
+  @Test func keepsConnections() async throws {
     let first = try await echo(OutgoingRequest(.get, base + "/1"))
     let second = try await echo(OutgoingRequest(.get, base + "/2"))
     #expect(first.peer == second.peer)
   }
 
-  @Test func `sends many requests at once`() async throws {
+  @Test func sendsManyRequestsAtOnce() async throws {
     let paths = try await withThrowingTaskGroup(of: String.self) { group in
       for number in 0..<100 {
         group.addTask { try await echo(OutgoingRequest(.get, "\(base)/\(number)")).path }
@@ -104,7 +104,7 @@ internal import Testing
     "http://user:password@127.0.0.1/", "http://127.0.0.1/a b", "http://127.0.0.1/\r\nX: y",
     "http://127.0.0.1/\u{0}", "http://127.0.0.1:99999/", "https:/127.0.0.1",
   ])
-  func `refuses what is no URL of the web`(url: String) async throws {
+  func refusesWhatIsNoURLOfTheWeb(url: String) async throws {
     let error = await #expect(throws: HTTPClientError.self) {
       try await client.send(OutgoingRequest(.get, url))
     }
@@ -113,14 +113,14 @@ internal import Testing
   }
 
   @Test(arguments: ["", "G T", "GET\r\nX: y", "GÉT"])
-  func `refuses what is no method`(name: String) async throws {
+  func refusesWhatIsNoMethod(name: String) async throws {
     let error = await #expect(throws: HTTPClientError.self) {
       try await client.send(OutgoingRequest(.other(name), base))
     }
     #expect(error?.code == .invalidRequest)
   }
 
-  @Test func `reports a name without address and a port without listener`() async throws {
+  @Test func reportsANameWithoutAddressAndAPortWithoutListener() async throws {
     // A label that no name may have (RFC 1035 section 2.3.4), so that no resolver is asked, and none can be slow.
     let name = "\(String(repeating: "x", count: 64)).invalid"
     let unknown = await #expect(throws: HTTPClientError.self) {

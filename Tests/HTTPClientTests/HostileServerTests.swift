@@ -8,9 +8,9 @@ internal import Threading
 /// Against raw sockets: responses that no honest server gives.
 @Suite(.ownThreads) struct HostileServerTests {
   private func failure(
-    _ answer: String, _ change: (inout HTTPClientOptions) -> Void = { _ in }
+    _ response: String, _ change: (inout HTTPClientOptions) -> Void = { _ in }
   ) async throws -> HTTPClientError.Code? {
-    let server = try RawServer.responding(answer)
+    let server = try RawServer.responding(response)
     return try await failure(server, change)
   }
 
@@ -42,10 +42,10 @@ internal import Threading
     ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n"
       + String(repeating: "Trailer: x\r\n", count: 30) + "\r\n"),
   ])
-  func `cuts what is too long`(answer: String) async throws {
-    let code = try await failure(answer)
+  func cutsWhatIsTooLong(response: String) async throws {
+    let code = try await failure(response)
     // A line beyond its own limits libcurl refuses itself.
-    #expect(code == .tooLarge || (answer.utf8.count > 1 << 20 && code == .outOfResources))
+    #expect(code == .tooLarge || (response.utf8.count > 1 << 20 && code == .outOfResources))
   }
 
   @Test(arguments: [
@@ -60,12 +60,12 @@ internal import Threading
     "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 4\r\n\r\nabcde",
     "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n",
   ])
-  func `takes nothing that is broken for an answer`(answer: String) async throws {
-    let code = try await failure(answer)
+  func takesNothingThatIsBrokenForAResponse(response: String) async throws {
+    let code = try await failure(response)
     #expect(code == .malformedResponse || code == .disconnected)
   }
 
-  @Test func `takes the last of several heads, without trailers`() async throws {
+  @Test func takesTheLastOfSeveralHeadsWithoutTrailers() async throws {
     let server = try RawServer.responding(
       """
       HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n\
@@ -79,7 +79,7 @@ internal import Threading
     #expect(response.fields.pairs.map(\.value) == ["", "z", "chunked"])
   }
 
-  @Test func `does not undo content codings, nor keeps cookies`() async throws {
+  @Test func doesNotUndoContentCodingsNorKeepsCookies() async throws {
     let heads = Lock<[String]>([])
     let server = try RawServer { connection in
       while case let head = connection.readHead(), !head.isEmpty {
@@ -100,18 +100,18 @@ internal import Threading
   }
 
   @Test(arguments: [false, true])
-  func `gives up on silence and on dripping`(drips: Bool) async throws {
+  func givesUpOnSilenceAndOnDripping(drips: Bool) async throws {
     let server = try RawServer { connection in
       _ = connection.readHead()
       guard drips else { return connection.waitForEnd() }
       connection.write("HTTP/1.1 200 OK\r\n\r\n")
-      // One byte after the other, faster than any time limit on silence.
+      // Time itself is tested: one byte after the other, faster than any time limit on silence.
       while connection.write("x") { usleep(20_000) }
     }
     #expect(try await failure(server) { $0.timeout = .milliseconds(300) } == .timedOut)
   }
 
-  @Test func `a request may have a time of its own`() async throws {
+  @Test func aRequestMayHaveATimeOfItsOwn() async throws {
     let server = try RawServer { $0.waitForEnd() }
     let client = try HTTPClient()
     let error = await #expect(throws: HTTPClientError.self) {
@@ -120,7 +120,7 @@ internal import Threading
     #expect(error?.code == .timedOut)
   }
 
-  @Test func `gives up on a handshake that does not go on`() async throws {
+  @Test func givesUpOnAHandshakeThatDoesNotGoOn() async throws {
     let server = try RawServer { $0.waitForEnd() }
     var options = HTTPClientOptions()
     options.connectTimeout = .milliseconds(200)
@@ -131,7 +131,7 @@ internal import Threading
     #expect(error?.code == .timedOut)
   }
 
-  @Test func `a cancelled task ends its transfer and no other`() async throws {
+  @Test func aCancelledTaskEndsItsTransferAndNoOther() async throws {
     let (ended, end) = AsyncStream.makeStream(of: Void.self)
     let (arrived, arrive) = AsyncStream.makeStream(of: Void.self)
     let server = try RawServer { connection in
@@ -152,7 +152,7 @@ internal import Threading
     #expect(try await client.send(OutgoingRequest(.get, server.url)).status == .noContent)
   }
 
-  @Test func `a task that was cancelled before sends nothing`() async throws {
+  @Test func aTaskThatWasCancelledBeforeSendsNothing() async throws {
     let server = try RawServer { $0.waitForEnd() }
     let client = try HTTPClient()
     let code = await Task {

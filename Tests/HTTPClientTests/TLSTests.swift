@@ -19,7 +19,7 @@ internal import Testing
     return error?.code
   }
 
-  @Test func `trusts the given authorities only, for the right host`() async throws {
+  @Test func trustsTheGivenAuthoritiesOnlyForTheRightHost() async throws {
     let server = try PythonServer(identity: certificates.server)
     let url = "https://127.0.0.1:\(server.port)/"
     #expect(try await failure(HTTPClientOptions(), url) == .tls)
@@ -34,14 +34,14 @@ internal import Testing
     #expect(try await failure(options, url) == .tls)
   }
 
-  @Test func `refuses a certificate of another host`() async throws {
+  @Test func refusesACertificateOfAnotherHost() async throws {
     let server = try PythonServer(identity: certificates.authority)
     var options = HTTPClientOptions()
     options.certificateAuthorities = certificates.authority.certificate
     #expect(try await failure(options, "https://127.0.0.1:\(server.port)/") == .tls)
   }
 
-  @Test func `shows its certificate`() async throws {
+  @Test func showsItsCertificate() async throws {
     let server = try PythonServer(
       identity: certificates.server, clientCA: certificates.authority.certificate)
     let url = "https://127.0.0.1:\(server.port)/"

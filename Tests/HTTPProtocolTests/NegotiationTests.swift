@@ -1,4 +1,5 @@
 internal import HTTPProtocol
+internal import TestSupport
 internal import Testing
 
 struct NegotiationTests {

@@ -1,3 +1,4 @@
+internal import TestSupport
 internal import Testing
 
 @testable import HTTPProtocol

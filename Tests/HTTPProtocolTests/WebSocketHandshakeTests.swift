@@ -45,11 +45,11 @@ struct WebSocketHandshakeTests {
       (["Connection": nil], 426),
     ] as [([String: String?], UInt16)])
   func checksRequests(changes: [String: String?], status: UInt16) throws {
-    let answer = try check(changes)
-    #expect(answer.status == status)
+    let response = try check(changes)
+    #expect(response.status == status)
     if status == 426 {
-      #expect(answer.fields.first(.secWebSocketVersion) == "13")
-      #expect(answer.fields.first(.upgrade) == "websocket")
+      #expect(response.fields.first(.secWebSocketVersion) == "13")
+      #expect(response.fields.first(.upgrade) == "websocket")
     }
   }
 

@@ -48,7 +48,7 @@ internal import Testing
   // MARK: Messages
 
   @Test(arguments: roles)
-  func `joins fragments and answers pings`(role: WebSocketDecoder.Role) {
+  func joinsFragmentsAndAnswersPings(role: WebSocketDecoder.Role) {
     var driver = Driver(role)
     let bytes =
       driver.frame(.binary, [1], isFinal: false) + driver.frame(.ping, [9])
@@ -61,7 +61,7 @@ internal import Testing
     #expect(bytes.flatMap { patient.receive([$0]) } == expected)
   }
 
-  @Test func `masks as its role says`() {
+  @Test func masksAsItsRoleSays() {
     for role in Self.roles {
       var bytes: [UInt8] = []
       Driver(role).machine.append(.binary, [1, 2, 3], to: &bytes)
@@ -72,7 +72,7 @@ internal import Testing
   }
 
   @Test(arguments: roles)
-  func `refuses what is too long or masked wrongly`(role: WebSocketDecoder.Role) {
+  func refusesWhatIsTooLongOrMaskedWrongly(role: WebSocketDecoder.Role) {
     var driver = Driver(role) { $0.maximumMessage = 4 }
     #expect(
       driver.receive(driver.frame(.binary, [1, 2, 3, 4, 5]) + driver.frame(.ping))
@@ -90,7 +90,7 @@ internal import Testing
 
   // MARK: Holding back
 
-  @Test func `holds one message back and answers the pings before it`() {
+  @Test func holdsOneMessageBackAndAnswersThePingsBeforeIt() {
     var driver = Driver(.server)
     driver.machine.pause()
     let bytes =
@@ -113,7 +113,7 @@ internal import Testing
     #expect(driver.machine.heldBytes == 0)
   }
 
-  @Test func `finds the peer's close behind what it holds back`() {
+  @Test func findsThePeersCloseBehindWhatItHoldsBack() {
     var driver = Driver(.server)
     driver.machine.pause()
     #expect(driver.receive(driver.frame(.text, [0x61]) + driver.close(4002)) == [])
@@ -127,7 +127,7 @@ internal import Testing
   }
 
   @Test(arguments: roles)
-  func `owes one pong to a peer that does not read`(role: WebSocketDecoder.Role) {
+  func owesOnePongToAPeerThatDoesNotRead(role: WebSocketDecoder.Role) {
     var driver = Driver(role)
     #expect(driver.machine.drained() == nil)
     driver.machine.becameBackedUp()
@@ -141,7 +141,7 @@ internal import Testing
 
   // MARK: Ends
 
-  @Test func `the server ends the connection after both close frames`() {
+  @Test func theServerEndsTheConnectionAfterBothCloseFrames() {
     var driver = Driver(.server)
     #expect(
       driver.receive(driver.frame(.text, [0x61]) + driver.close(1008, "no"))
@@ -153,7 +153,7 @@ internal import Testing
     #expect(driver.machine.peerEnded() == nil)
   }
 
-  @Test func `the client lets the server end the connection`() {
+  @Test func theClientLetsTheServerEndTheConnection() {
     var driver = Driver(.client)
     #expect(
       driver.receive(driver.close(nil), at: 10)
@@ -168,7 +168,7 @@ internal import Testing
   }
 
   @Test(arguments: roles)
-  func `discards messages after its own close frame`(role: WebSocketDecoder.Role) {
+  func discardsMessagesAfterItsOwnCloseFrame(role: WebSocketDecoder.Role) {
     var driver = Driver(role)
     #expect(
       driver.machine.close(1000, reason: "bye", now: 10)
@@ -185,7 +185,7 @@ internal import Testing
   }
 
   @Test(arguments: roles)
-  func `awaits the peer's close for a while`(role: WebSocketDecoder.Role) {
+  func awaitsThePeersCloseForAWhile(role: WebSocketDecoder.Role) {
     var driver = Driver(role)
     _ = driver.machine.close(1000, reason: "", now: 0)
     #expect(driver.machine.tick(now: 5_000) == nil)
@@ -195,7 +195,7 @@ internal import Testing
   }
 
   @Test(arguments: roles)
-  func `tells of a broken connection once`(role: WebSocketDecoder.Role) {
+  func tellsOfABrokenConnectionOnce(role: WebSocketDecoder.Role) {
     var driver = Driver(role)
     #expect(
       driver.machine.peerEnded() == .end(.disconnected, closeFrame: nil, isLast: true))
@@ -203,7 +203,7 @@ internal import Testing
     #expect(driver.machine.close(1000, reason: "", now: 0) == nil)
   }
 
-  @Test func `a violation after its own close frame is told to nobody`() {
+  @Test func aViolationAfterItsOwnCloseFrameIsToldToNobody() {
     var driver = Driver(.server)
     _ = driver.machine.close(1000, reason: "", now: 0)
     #expect(
@@ -217,7 +217,7 @@ internal import Testing
     if case .write(.ping, let payload) = action { payload } else { nil }
   }
 
-  @Test func `the client pings a silent server and gives up`() throws {
+  @Test func theClientPingsASilentServerAndGivesUp() throws {
     var driver = Driver(.client)
     #expect(driver.machine.tick(now: 29_999) == nil)
     #expect(pingPayload(driver.machine.tick(now: 30_000)) != nil)
@@ -229,7 +229,7 @@ internal import Testing
     #expect(driver.machine.tick(now: 131_000) == .drop)
   }
 
-  @Test func `the server pings whatever comes and knows its own pongs`() throws {
+  @Test func theServerPingsWhateverComesAndKnowsItsOwnPongs() throws {
     var driver = Driver(.server)
     #expect(driver.receive(driver.frame(.text), at: 29_000) == [.deliver(.text([]))])
     let first = try #require(pingPayload(driver.machine.tick(now: 30_000)))
@@ -246,14 +246,14 @@ internal import Testing
     #expect(driver.machine.tick(now: 150_000) == .drop)
   }
 
-  @Test func `is patient while it does not read`() {
+  @Test func isPatientWhileItDoesNotRead() {
     var driver = Driver(.client)
     #expect(driver.machine.tick(now: 500_000, isReading: false) == nil)
     #expect(driver.machine.tick(now: 520_000) == nil)
     #expect(pingPayload(driver.machine.tick(now: 530_000)) != nil)
   }
 
-  @Test func `holds an unfinished message to a rate`() {
+  @Test func holdsAnUnfinishedMessageToARate() {
     var driver = Driver(.server) {
       $0.messageTime = .seconds(60)
       $0.messageProgress = 100
@@ -270,7 +270,7 @@ internal import Testing
         == .end(.failed(1008), closeFrame: closePayload(1008), isLast: true))
   }
 
-  @Test func `measures each message anew`() {
+  @Test func measuresEachMessageAnew() {
     var driver = Driver(.server) {
       $0.messageTime = .seconds(20)
       $0.messageProgress = 100
@@ -281,7 +281,7 @@ internal import Testing
     #expect(driver.machine.tick(now: 39_000) != nil)
   }
 
-  @Test func `lets an unfinished message take any time without a limit`() {
+  @Test func letsAnUnfinishedMessageTakeAnyTimeWithoutALimit() {
     var driver = Driver(.client)
     #expect(driver.receive(driver.frame(.binary, [1], isFinal: false), at: 0) == [])
     #expect(driver.machine.tick(now: 29_999) == nil)
@@ -289,7 +289,7 @@ internal import Testing
   }
 
   @Test(arguments: roles)
-  func `takes endless times`(role: WebSocketDecoder.Role) {
+  func takesEndlessTimes(role: WebSocketDecoder.Role) {
     var driver = Driver(role) {
       $0.pingInterval = .seconds(Int64.max)
       $0.closeTimeout = .seconds(Int64.max)

@@ -17,7 +17,7 @@ enum ClientError: Error, Equatable {
 }
 
 /// A response as it came.
-struct Answer: Equatable {
+struct ReceivedResponse: Equatable {
   var status: Int
   var fields: [String: String]
   var body: [UInt8]
@@ -204,10 +204,10 @@ final class Client {
   }
 
   /// The status line and the fields of the next response, interim ones included.
-  func readHead() throws -> Answer {
+  func readHead() throws -> ReceivedResponse {
     var searched = 0
     while true {
-      if let end = headEnd(from: searched) { return try Answer(head: read(end)) }
+      if let end = headEnd(from: searched) { return try ReceivedResponse(head: read(end)) }
       searched = max(0, input.count - 3)
       guard try fill() else { throw ClientError.ended }
     }
@@ -225,12 +225,12 @@ final class Client {
   }
 
   /// The next response with its body.
-  func readAnswer(headOnly: Bool = false) throws -> Answer {
-    var answer = try readHead()
-    guard !headOnly, let length = answer.fields["content-length"] else { return answer }
+  func readResponse(headOnly: Bool = false) throws -> ReceivedResponse {
+    var response = try readHead()
+    guard !headOnly, let length = response.fields["content-length"] else { return response }
     guard let count = Int(length) else { throw ClientError.malformed("Content-Length") }
-    answer.body = try read(count)
-    return answer
+    response.body = try read(count)
+    return response
   }
 
   /// Reads until the connection ends.
@@ -246,7 +246,7 @@ final class Client {
   }
 }
 
-extension Answer {
+extension ReceivedResponse {
   fileprivate init(head: [UInt8]) throws {
     let lines = String(decoding: head.dropLast(4), as: UTF8.self)
       .split(separator: "\r\n", omittingEmptySubsequences: false)

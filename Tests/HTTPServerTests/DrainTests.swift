@@ -3,6 +3,7 @@ internal import HTTPProtocol
 internal import HTTPServer
 internal import TestSupport
 internal import Testing
+internal import Wire
 
 @Suite("Start and drain", .ownThreads) struct DrainTests {
   static func waiting(_ gate: Gate) -> @Sendable (String, RequestHead) -> RequestPlan {
@@ -21,7 +22,7 @@ internal import Testing
       let clients = try (0..<12).map { _ in try server.connect() }
       for client in clients.dropFirst(6) {
         try client.get("/n/1")
-        #expect(try client.readAnswer().status == 200)
+        #expect(try client.readResponse().status == 200)
       }
       #expect(server.eventually { $0.accepted == 12 })
       let isOver = server.beginDrain()
@@ -50,13 +51,13 @@ internal import Testing
       idle.close()
       #expect(!isOver.isSet)
       try sending.send("llo")
-      let echo = try sending.readAnswer()
+      let echo = try sending.readResponse()
       #expect(echo.text == "hello")
       #expect(echo.fields["connection"] == "close")
       gate.open()
-      let answer = try asking.readAnswer()
-      #expect(answer.text == "done")
-      #expect(answer.fields["connection"] == "close")
+      let response = try asking.readResponse()
+      #expect(response.text == "done")
+      #expect(response.fields["connection"] == "close")
       #expect(try asking.readToEnd() == [])
       sending.close()
       asking.close()
@@ -73,7 +74,7 @@ internal import Testing
       try client.get("/")
       #expect(server.eventually { $0.bytesSent > 0 })
       let isOver = server.beginDrain()
-      #expect(try client.readAnswer().body.count == large.count)
+      #expect(try client.readResponse().body.count == large.count)
       #expect(try client.readToEnd() == [])
       client.close()
       #expect(TestServer.eventually { isOver.isSet })
@@ -157,9 +158,9 @@ internal import Testing
         }
       }
       gate.open()
-      let answer = try client.readAnswer()
-      #expect(answer.status == 503)
-      #expect(answer.fields["connection"] == "close")
+      let response = try client.readResponse()
+      #expect(response.status == 503)
+      #expect(response.fields["connection"] == "close")
       client.close()
       #expect(TestServer.eventually { isOver.isSet })
     }
@@ -211,7 +212,7 @@ internal import Testing
       for _ in 0..<60 {
         let client = try server.connect()
         try client.get("/n/1")
-        #expect(try client.readAnswer().status == 200)
+        #expect(try client.readResponse().status == 200)
       }
       #expect(Set(threads.entries).count == 2)
     }
@@ -226,7 +227,7 @@ internal import Testing
       for _ in 0..<10 {
         let client = try server.connect()
         try client.get("/n/1", "Connection: close")
-        #expect(try client.readAnswer().status == 200)
+        #expect(try client.readResponse().status == 200)
         #expect(try client.readToEnd() == [])
       }
     }
@@ -234,7 +235,7 @@ internal import Testing
     try await withServer(ServerOptions(endpoints: [again], threads: threads)) { server in
       let client = try server.connect()
       try client.get("/n/2")
-      #expect(try client.readAnswer().text == "/n/2")
+      #expect(try client.readResponse().text == "/n/2")
     }
   }
 
@@ -262,7 +263,7 @@ internal import Testing
       }) { server in
         let client = try server.connect()
         try client.get("/")
-        #expect(try client.readAnswer().status == 200)
+        #expect(try client.readResponse().status == 200)
       }
     }
     #expect(TestServer.eventually { token == nil })

@@ -37,7 +37,7 @@ func bigEndian(_ value: UInt32) -> [UInt8] {
 /// nghttp2.
 final class HTTP2Client {
   /// The frames that have come on a stream.
-  struct Answer {
+  struct ReceivedResponse {
     var fields: [(name: String, value: String)] = []
     var interim: [String] = []
     var body: [UInt8] = []
@@ -52,7 +52,7 @@ final class HTTP2Client {
 
   let client: Client
   private let inflater: OpaquePointer
-  private(set) var answers: [UInt32: Answer] = [:]
+  private(set) var responses: [UInt32: ReceivedResponse] = [:]
   /// Last stream and code of the GOAWAYs that came.
   private(set) var goaways: [(last: UInt32, code: UInt32)] = []
   /// The server's first SETTINGS.
@@ -60,7 +60,7 @@ final class HTTP2Client {
   /// Whether room is made for as much data as comes.
   var opensWindow = true
   /// Whether pings are acknowledged.
-  var answersPings = true
+  var acknowledgesPings = true
 
   /// - Parameter window: the number of bytes that a stream may get before it is given more room.
   init(_ server: TestServer, window: UInt32? = nil) throws {
@@ -140,14 +140,14 @@ final class HTTP2Client {
       #expect(frame.flags & HTTP2Frame.endHeaders != 0)
       let fields = try inflate(frame.payload)
       if let status = fields.first?.value, status.hasPrefix("1") {
-        answers[frame.stream, default: Answer()].interim.append(status)
+        responses[frame.stream, default: ReceivedResponse()].interim.append(status)
       } else {
-        answers[frame.stream, default: Answer()].fields = fields
+        responses[frame.stream, default: ReceivedResponse()].fields = fields
       }
-      answers[frame.stream]?.isWhole = isEnd
+      responses[frame.stream]?.isWhole = isEnd
     case .data:
-      answers[frame.stream]?.body += frame.payload
-      answers[frame.stream]?.isWhole = isEnd
+      responses[frame.stream]?.body += frame.payload
+      responses[frame.stream]?.isWhole = isEnd
       if opensWindow, !frame.payload.isEmpty {
         let room = bigEndian(UInt32(frame.payload.count))
         try send(HTTP2Frame(kind: .windowUpdate, payload: room))
@@ -155,13 +155,14 @@ final class HTTP2Client {
           try send(HTTP2Frame(kind: .windowUpdate, stream: frame.stream, payload: room))
         }
       }
-    case .reset: answers[frame.stream, default: Answer()].resetCode = frame.number(at: 0)
+    case .reset:
+      responses[frame.stream, default: ReceivedResponse()].resetCode = frame.number(at: 0)
     case .settings where frame.flags & HTTP2Frame.acknowledges == 0:
       for offset in stride(from: 0, to: frame.payload.count, by: 6) {
         settings[UInt32(frame.payload[offset + 1])] = frame.number(at: offset + 2)
       }
       try send(HTTP2Frame(kind: .settings, flags: HTTP2Frame.acknowledges))
-    case .ping where answersPings && frame.flags & HTTP2Frame.acknowledges == 0:
+    case .ping where acknowledgesPings && frame.flags & HTTP2Frame.acknowledges == 0:
       try send(HTTP2Frame(kind: .ping, flags: HTTP2Frame.acknowledges, payload: frame.payload))
     case .goaway: goaways.append((frame.number(at: 0), frame.number(at: 4)))
     default: break
@@ -170,9 +171,11 @@ final class HTTP2Client {
   }
 
   /// Reads until a stream's response has ended, one way or the other.
-  func answer(_ stream: UInt32) throws -> Answer {
+  func response(_ stream: UInt32) throws -> ReceivedResponse {
     while true {
-      if let answer = answers[stream], answer.isWhole || answer.resetCode != nil { return answer }
+      if let response = responses[stream], response.isWhole || response.resetCode != nil {
+        return response
+      }
       try step()
     }
   }

@@ -111,7 +111,7 @@ extension HTTP2Tests {
         try client.send(HTTP2Frame(kind: .reset, stream: stream, payload: bigEndian(8)))
       }
       try client.ask(201, "/")
-      #expect(try client.answer(201).resetCode == 7)
+      #expect(try client.response(201).resetCode == 7)
       #expect(TestServer.eventually { gate.waiting == 100 })
       gate.open()
     }

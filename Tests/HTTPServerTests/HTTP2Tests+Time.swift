@@ -2,6 +2,7 @@ internal import Foundation
 internal import HTTPProtocol
 internal import TestSupport
 internal import Testing
+internal import Wire
 
 @testable import HTTPServer
 
@@ -11,7 +12,7 @@ extension HTTP2Tests {
     try await withServer(.secure { $0.idleTimeout = .milliseconds(600) }) { server in
       let client = try HTTP2Client(server)
       try client.ask(1, "/n/1")
-      _ = try client.answer(1)
+      _ = try client.response(1)
       try client.readToEnd()
       #expect(client.goaways.map(\.code) == [0])
       #expect(client.client.wasShutInOrder)
@@ -44,9 +45,9 @@ extension HTTP2Tests {
       let client = try HTTP2Client(server)
       try client.ask(1, "/echo", method: "POST", ends: false)
       try client.sendBody(1, [1], ends: false)
-      #expect(try client.answer(1).status == "408")
+      #expect(try client.response(1).status == "408")
       try client.ask(3, "/n/1")
-      #expect(try client.answer(3).status == "200")
+      #expect(try client.response(3).status == "200")
     }
   }
 
@@ -81,8 +82,8 @@ extension HTTP2Tests {
       while client.goaways.count < 2 { try client.step() }
       #expect(client.goaways[1].last == 3 && client.goaways[1].code == 0)
       gate.open()
-      #expect(try client.answer(1).text == "done")
-      #expect(try client.answer(3).text == "done")
+      #expect(try client.response(1).text == "done")
+      #expect(try client.response(3).text == "done")
       try client.readToEnd()
       try idle.readToEnd()
       #expect(idle.goaways.map(\.code) == [0])
@@ -94,14 +95,14 @@ extension HTTP2Tests {
     let gate = Gate()
     try await withServer(.secure(), plan: DrainTests.waiting(gate)) { server in
       let client = try HTTP2Client(server)
-      client.answersPings = false
+      client.acknowledgesPings = false
       try client.ask(1, "/wait")
       #expect(TestServer.eventually { gate.waiting == 1 })
       let isOver = server.beginDrain()
       while client.goaways.count < 2 { try client.step() }
       #expect(client.goaways.map(\.last) == [UInt32(Int32.max), 1])
       gate.open()
-      #expect(try client.answer(1).text == "done")
+      #expect(try client.response(1).text == "done")
       try client.readToEnd()
       #expect(TestServer.eventually { isOver.isSet })
     }

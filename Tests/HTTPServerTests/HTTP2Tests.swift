@@ -1,6 +1,7 @@
 internal import HTTPProtocol
 internal import TestSupport
 internal import Testing
+internal import Wire
 
 @testable import HTTPServer
 
@@ -9,22 +10,22 @@ internal import Testing
     try await withServer(.secure()) { server in
       let client = try HTTP2Client(server)
       try client.ask(1, "/n/one")
-      let first = try client.answer(1)
+      let first = try client.response(1)
       #expect(first.status == "200" && first.text == "/n/one")
       #expect(first["content-length"] == "6" && first["date"]?.hasSuffix(" GMT") == true)
       try client.ask(3, "/n/one", method: "HEAD")
-      let head = try client.answer(3)
+      let head = try client.response(3)
       #expect(head.status == "200" && head["content-length"] == "6" && head.body.isEmpty)
       try client.ask(5, "/nothing")
-      #expect(try client.answer(5).status == "404")
+      #expect(try client.response(5).status == "404")
       for (stream, path) in [(7, "/echo"), (9, "/late")] as [(UInt32, String)] {
         try client.ask(stream, path, method: "POST", ends: false)
         try client.sendBody(stream, Array("first,".utf8), ends: false)
         try client.sendBody(stream, Array("second".utf8))
-        #expect(try client.answer(stream).text == "first,second")
+        #expect(try client.response(stream).text == "first,second")
       }
       try client.ask(11, "/echo", method: "POST")
-      #expect(try client.answer(11).status == "200")
+      #expect(try client.response(11).status == "200")
       #expect(client.settings[3] == 100 && client.settings[6] == 16 << 10)
     }
   }
@@ -38,7 +39,7 @@ internal import Testing
         HTTP2Frame(
           kind: .headers, flags: HTTP2Frame.endHeaders | HTTP2Frame.endStream, stream: 1,
           payload: HTTP2Client.block([("x-sum", "1")])))
-      #expect(try client.answer(1).text == "body")
+      #expect(try client.response(1).text == "body")
     }
   }
 
@@ -48,9 +49,9 @@ internal import Testing
       try client.ask(
         1, "/late", method: "POST", fields: [("expect", "100-continue"), ("content-length", "2")],
         ends: false)
-      while client.answers[1]?.interim != ["100"] { try client.step() }
+      while client.responses[1]?.interim != ["100"] { try client.step() }
       try client.sendBody(1, Array("ok".utf8))
-      #expect(try client.answer(1).text == "ok")
+      #expect(try client.response(1).text == "ok")
     }
   }
 
@@ -68,10 +69,10 @@ internal import Testing
       let client = try HTTP2Client(server)
       for index in 0..<50 { try client.ask(UInt32(index * 2 + 1), "/held") }
       try client.ask(101, "/free")
-      #expect(try client.answer(101).text == "/free")
+      #expect(try client.response(101).text == "/free")
       #expect(TestServer.eventually { gate.waiting == 50 })
       gate.open()
-      for index in 0..<50 { #expect(try client.answer(UInt32(index * 2 + 1)).text == "/held") }
+      for index in 0..<50 { #expect(try client.response(UInt32(index * 2 + 1)).text == "/held") }
     }
   }
 
@@ -84,7 +85,7 @@ internal import Testing
       let client = try HTTP2Client(server, window: 1000)
       client.opensWindow = false
       for stream in [1, 3, 5] as [UInt32] { try client.ask(stream, "/") }
-      while client.answers.values.reduce(0, { $0 + $1.body.count }) < 3000 { try client.step() }
+      while client.responses.values.reduce(0, { $0 + $1.body.count }) < 3000 { try client.step() }
       #expect(try !client.client.hasInput(withinMilliseconds: 100))
       client.opensWindow = true
       for stream in [1, 3, 5] as [UInt32] {
@@ -92,7 +93,7 @@ internal import Testing
           HTTP2Frame(kind: .windowUpdate, stream: stream, payload: bigEndian(60_000)))
       }
       for stream in [1, 3, 5] as [UInt32] {
-        #expect(try client.answer(stream).body == body.array)
+        #expect(try client.response(stream).body == body.array)
       }
     }
   }
@@ -106,14 +107,14 @@ internal import Testing
       let fields = isAnnounced ? [("content-length", "\(rest.joined().count)")] : []
       try client.ask(1, "/", method: "POST", fields: fields, ends: false)
       if !isAnnounced { try client.sendBody(1, [UInt8](repeating: 1, count: 1001), ends: false) }
-      let answer = try client.answer(1)
-      #expect(answer.status == "413")
+      let response = try client.response(1)
+      #expect(response.status == "413")
       // The rest is dropped, however much larger than the windows it is.
       for piece in rest { try client.sendBody(1, piece, ends: false) }
       try client.sendBody(1, [])
       try client.ask(3, "/")
-      #expect(try client.answer(3).status == "200")
-      #expect(client.answers[1]?.resetCode == nil && client.goaways.isEmpty)
+      #expect(try client.response(3).status == "200")
+      #expect(client.responses[1]?.resetCode == nil && client.goaways.isEmpty)
     }
   }
 
@@ -121,20 +122,20 @@ internal import Testing
     try await withServer(.secure()) { server in
       let client = try HTTP2Client(server)
       try client.ask(1, "/nothing", method: "POST", ends: false)
-      #expect(try client.answer(1).status == "404")
+      #expect(try client.response(1).status == "404")
       let piece = HTTP2Frame(
         kind: .data, stream: 1, payload: [UInt8](repeating: 1, count: 16 << 10)
       ).bytes
       for _ in 0...1024 { try client.client.send(piece) }
-      while client.answers[1]?.resetCode == nil { try client.step() }
-      #expect(client.answers[1]?.resetCode == 0)
+      while client.responses[1]?.resetCode == nil { try client.step() }
+      #expect(client.responses[1]?.resetCode == 0)
       // With nothing under way the peer starts anew.
       try client.ask(3, "/nothing", method: "POST", ends: false)
-      #expect(try client.answer(3).status == "404")
+      #expect(try client.response(3).status == "404")
       try client.sendBody(3, [1])
       try client.ask(5, "/n/1")
-      #expect(try client.answer(5).status == "200")
-      #expect(client.answers[3]?.resetCode == nil && client.goaways.isEmpty)
+      #expect(try client.response(5).status == "200")
+      #expect(client.responses[3]?.resetCode == nil && client.goaways.isEmpty)
     }
   }
 
@@ -144,7 +145,7 @@ internal import Testing
       let streams = (0..<100).map { UInt32($0 * 2 + 1) }
       for stream in streams {
         try client.ask(stream, "/nothing", method: "POST", ends: false)
-        #expect(try client.answer(stream).status == "404")
+        #expect(try client.response(stream).status == "404")
       }
       // A byte now and then puts nothing off.
       for _ in 0..<10 {
@@ -152,10 +153,12 @@ internal import Testing
         // The time that the server grants runs on meanwhile.
         pause(milliseconds: 100)
       }
-      while streams.contains(where: { client.answers[$0]?.resetCode == nil }) { try client.step() }
-      #expect(streams.allSatisfy { client.answers[$0]?.resetCode == 0 })
+      while streams.contains(where: { client.responses[$0]?.resetCode == nil }) {
+        try client.step()
+      }
+      #expect(streams.allSatisfy { client.responses[$0]?.resetCode == 0 })
       try client.ask(201, "/n/1")
-      #expect(try client.answer(201).status == "200")
+      #expect(try client.response(201).status == "200")
     }
   }
 
@@ -164,11 +167,11 @@ internal import Testing
       let client = try HTTP2Client(server)
       for stream in (0...100).map({ UInt32($0 * 2 + 1) }) {
         try client.ask(stream, "/nothing", method: "POST", ends: false)
-        if stream < 201 { #expect(try client.answer(stream).status == "404") }
+        if stream < 201 { #expect(try client.response(stream).status == "404") }
       }
       // One more than it was told that it may have (RFC 9113 section 5.1.2).
       try client.readToEnd()
-      #expect(client.answers[201] == nil && client.goaways.map(\.code) == [1])
+      #expect(client.responses[201] == nil && client.goaways.map(\.code) == [1])
     }
   }
 
@@ -178,11 +181,11 @@ internal import Testing
       try client.ask(1, "/echo", method: "POST", ends: false)
       try client.sendBody(1, [UInt8](repeating: 1, count: 800), ends: false)
       try client.ask(3, "/echo", method: "POST", fields: [("content-length", "300")], ends: false)
-      #expect(try client.answer(3).status == "503")
+      #expect(try client.response(3).status == "503")
       try client.send(HTTP2Frame(kind: .reset, stream: 1, payload: bigEndian(8)))
       try client.ask(5, "/echo", method: "POST", ends: false)
       try client.sendBody(5, [UInt8](repeating: 1, count: 900))
-      #expect(try client.answer(5).body.count == 900)
+      #expect(try client.response(5).body.count == 900)
     }
   }
 
@@ -212,10 +215,10 @@ internal import Testing
             flags: (index == 0 ? HTTP2Frame.endStream : 0)
               | (index == pieces.count - 1 ? HTTP2Frame.endHeaders : 0), stream: 1, payload: piece))
       }
-      let answer = try client.answer(1)
-      #expect(answer.status == status && answer.resetCode == code)
+      let response = try client.response(1)
+      #expect(response.status == status && response.resetCode == code)
       try client.ask(3, "/n/2")
-      #expect(try client.answer(3).text == "/n/2")
+      #expect(try client.response(3).text == "/n/2")
     }
   }
 
@@ -223,9 +226,9 @@ internal import Testing
     try await withServer(.secure()) { server in
       let client = try HTTP2Client(server)
       try client.ask(1, "/ws")
-      #expect(try client.answer(1).resetCode == 13)
+      #expect(try client.response(1).resetCode == 13)
       try client.ask(3, "/n/1")
-      #expect(try client.answer(3).status == "200")
+      #expect(try client.response(3).status == "200")
     }
   }
 

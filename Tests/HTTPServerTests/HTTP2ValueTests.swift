@@ -1,3 +1,4 @@
+internal import CNghttp2
 internal import Foundation
 internal import HTTPProtocol
 internal import TestSupport
@@ -13,23 +14,23 @@ internal import Testing
     response.fields.append(.upgrade, "websocket")
     response.fields.append(FieldName("X-Empty"), "")
     let date = Array("Date: now\r\n".utf8)
-    let pairs = HTTP2Fields(response, date: date, headOnly: false).pairs
+    var fields = HTTP2Fields(response, date: date, headOnly: false)
     #expect(
-      pairs.map { "\($0.name)=\($0.value)" } == [
+      fields.pairs.map { "\($0.name)=\($0.value)" } == [
         ":status=200", "date=now", "content-type=text/plain", "x-mixed=Value: 1", "x-empty=",
         "content-length=3",
       ])
-    let empty = HTTP2Fields(Response(.noContent), date: [], headOnly: false).pairs
-    #expect(empty.map(\.name) == [":status"])
-    let head = HTTP2Fields(Response(.ok), date: [], headOnly: true).pairs
-    #expect(head.map(\.name) == [":status"])
+    var empty = HTTP2Fields(Response(.noContent), date: [], headOnly: false)
+    #expect(empty.pairs.map(\.name) == [":status"])
+    var head = HTTP2Fields(Response(.ok), date: [], headOnly: true)
+    #expect(head.pairs.map(\.name) == [":status"])
   }
 
   @Test func anAllowanceIsUsedUpAndComesBack() {
     var allowance = HTTP2Allowance(now: 0)
     let resets = HTTP2Allowance.limit / HTTP2Allowance.Charge.lostRequest.rawValue
-    let answers = (0...resets).map { _ in allowance.charge(.lostRequest, now: 0) }
-    #expect(answers == Array(repeating: true, count: resets) + [false])
+    let verdicts = (0...resets).map { _ in allowance.charge(.lostRequest, now: 0) }
+    #expect(verdicts == Array(repeating: true, count: resets) + [false])
     let later = allowance.charge(.lostRequest, now: 1000)
     #expect(later)
   }
@@ -40,6 +41,25 @@ internal import Testing
       let goesOn = allowance.charge(.lostRequest, now: 0)
       #expect(goesOn)
       allowance.credit(.sentResponse)
+    }
+  }
+}
+
+extension HTTP2Fields {
+  /// The fields as nghttp2 gets them.
+  fileprivate var pairs: [(name: String, value: String)] {
+    mutating get {
+      var pairs: [(name: String, value: String)] = []
+      _ = withNameValues { values, count in
+        for field in UnsafeBufferPointer(start: values, count: count) {
+          let name = UnsafeBufferPointer(start: field.name, count: field.namelen)
+          let value = UnsafeBufferPointer(start: field.value, count: field.valuelen)
+          pairs.append(
+            (String(decoding: name, as: UTF8.self), String(decoding: value, as: UTF8.self)))
+        }
+        return 0
+      }
+      return pairs
     }
   }
 }

@@ -3,6 +3,7 @@ internal import HTTPProtocol
 internal import HTTPServer
 internal import TestSupport
 internal import Testing
+internal import Wire
 
 @Suite("Hostile clients", .ownThreads) struct HostileClientTests {
   private static let scripts: [[UInt8]] =
@@ -46,7 +47,7 @@ internal import Testing
       }
       let witness = try server.connect()
       try witness.get("/n/alive")
-      #expect(try witness.readAnswer().text == "/n/alive")
+      #expect(try witness.readResponse().text == "/n/alive")
       witness.close()
       for client in clients { client.close() }
       #expect(server.eventually { $0.connections == 0 && $0.webSockets == 0 })
@@ -99,9 +100,9 @@ internal import Testing
       for other in others { try other.get("/slow/3") }
       gate.open()
       for other in others {
-        #expect(try other.readAnswer().text == "/slow/3")
+        #expect(try other.readResponse().text == "/slow/3")
         try other.get("/n/1")
-        #expect(try other.readAnswer().text == "/n/1")
+        #expect(try other.readResponse().text == "/n/1")
       }
     }
   }
@@ -152,7 +153,7 @@ internal import Testing
         guard let client = try? Client(port: port), (try? client.get("/doc.xml")) != nil else {
           return false
         }
-        return (try? client.readAnswer().status) == 200
+        return (try? client.readResponse().status) == 200
       }
       #expect(TestServer.eventually { isServed() })
       var clients = try (0..<100).map { _ in try Client(port: port) }
@@ -164,7 +165,7 @@ internal import Testing
       // A busy loop would take most of two seconds.
       #expect(processorTime(process.processIdentifier) - before < 0.5)
       clients.removeFirst(90)
-      #expect(try waiting.readAnswer().status == 200)
+      #expect(try waiting.readResponse().status == 200)
     }
   }
 }

@@ -2,6 +2,7 @@ internal import HTTPProtocol
 internal import HTTPServer
 internal import TestSupport
 internal import Testing
+internal import Wire
 
 @Suite("Limits and deadlines", .ownThreads) struct LimitTests {
   // MARK: Bodies
@@ -15,9 +16,9 @@ internal import Testing
       let client = try server.connect()
       try client.send("POST / HTTP/1.1\r\nHost: t\r\n" + framing)
       for _ in 0..<100 { try client.send([UInt8](repeating: 0x61, count: 10_000)) }
-      let answer = try client.readAnswer()
-      #expect(answer.status == 413)
-      #expect(answer.fields["connection"] == "close")
+      let response = try client.readResponse()
+      #expect(response.status == 413)
+      #expect(response.fields["connection"] == "close")
       #expect(try client.readToEnd() == [])
     }
   }
@@ -58,7 +59,7 @@ internal import Testing
       #expect(TestServer.eventually { gate.waiting == 1 })
       let second = try server.connect()
       try post(second)
-      let refusal = try second.readAnswer()
+      let refusal = try second.readResponse()
       #expect(refusal.status == 503)
       #expect(refusal.fields["retry-after"] == "1")
 
@@ -67,13 +68,13 @@ internal import Testing
       #expect(server.eventually { $0.connections <= 1 })
       let third = try server.connect()
       try post(third)
-      #expect(try third.readAnswer().status == 503)
+      #expect(try third.readResponse().status == 503)
 
       gate.open()
       #expect(
         TestServer.eventually {
           guard let client = try? server.connect(), (try? post(client)) != nil else { return false }
-          return (try? client.readAnswer().status) == 200
+          return (try? client.readResponse().status) == 200
         })
     }
   }
@@ -89,7 +90,7 @@ internal import Testing
       }
       let client = try server.connect()
       try client.post("/echo", body: [UInt8](repeating: 0x61, count: 90_000))
-      #expect(try client.readAnswer().status == 200)
+      #expect(try client.readResponse().status == 200)
     }
   }
 
@@ -107,12 +108,12 @@ internal import Testing
       try await withServer(.local { $0.headerTimeout = timeout }) { server in
         let client = try server.connect()
         try client.get("/n/1")
-        try demand(try client.readAnswer().status == 200, "an answer")
+        try demand(try client.readResponse().status == 200, "a response")
         try client.send("GET /n/2 HTTP/1.1\r\nX: ")
-        let answer = try trickle(client, "a")
+        let response = try trickle(client, "a")
         try demand(
-          answer.status == 408 && answer.fields["connection"] == "close"
-            && server.server.statistics.refusedRequests == 1, "\(answer)")
+          response.status == 408 && response.fields["connection"] == "close"
+            && server.server.statistics.refusedRequests == 1, "\(response)")
       }
     }
   }
@@ -127,13 +128,13 @@ internal import Testing
   }
 
   /// Sends a byte now and then until there is a response.
-  private func trickle(_ client: Client, _ byte: String) throws -> Answer {
+  private func trickle(_ client: Client, _ byte: String) throws -> ReceivedResponse {
     for _ in 0..<600 {
       if try client.hasInput(withinMilliseconds: 50) { break }
       // The server may have closed meanwhile; its response is there all the same.
       try? client.send(byte)
     }
-    return try client.readAnswer()
+    return try client.readResponse()
   }
 
   @Test(arguments: ["", "GET /n/1 HTTP/1.1\r\nHost: t\r\n\r\n", "\r\n\r\n"])
@@ -149,7 +150,7 @@ internal import Testing
     try await withServer(options) { server in
       let client = try server.connect()
       try client.send(request)
-      if isAnswered { #expect(try client.readAnswer().status == 200) }
+      if isAnswered { #expect(try client.readResponse().status == 200) }
       #expect(try client.readToEnd() == [])
     }
   }
@@ -177,7 +178,7 @@ internal import Testing
       LimitTests.short,
       plan: { _, _ in
         .task(bodyLimit: 0) { _ in
-          // Longer than every limit of the server.
+          // Time itself is tested: longer than every limit of the server.
           try? await Task.sleep(for: .milliseconds(1200))
           return Response(.ok)
         }
@@ -185,7 +186,7 @@ internal import Testing
     ) { server in
       let client = try server.connect()
       try client.get("/")
-      #expect(try client.readAnswer().status == 200)
+      #expect(try client.readResponse().status == 200)
     }
   }
 
@@ -196,16 +197,16 @@ internal import Testing
     try await withServer(.local(threads: threads) { $0.connections = 2 }) { server in
       let first = try server.connect()
       try first.get("/n/1")
-      #expect(try first.readAnswer().text == "/n/1")
+      #expect(try first.readResponse().text == "/n/1")
       let second = try server.connect()
       try second.get("/n/2")
-      #expect(try second.readAnswer().text == "/n/2")
+      #expect(try second.readResponse().text == "/n/2")
       let third = try server.connect()
       try third.get("/n/3")
       #expect(server.eventually { $0.acceptPauses > 0 })
       #expect(server.server.statistics.accepted == 2)
       first.close()
-      #expect(try third.readAnswer().text == "/n/3")
+      #expect(try third.readResponse().text == "/n/3")
       #expect(server.eventually { $0.connections == 2 })
     }
   }
@@ -214,8 +215,8 @@ internal import Testing
     try await withServer { server in
       let client = try server.connect()
       try client.post("/echo", body: [UInt8](repeating: 0x61, count: 5000))
-      let answer = try client.readAnswer()
-      #expect(answer.body.count == 5000)
+      let response = try client.readResponse()
+      #expect(response.body.count == 5000)
       let webSocket = try server.connect()
       try webSocket.upgrade()
       #expect(server.eventually { $0.connections == 2 && $0.webSockets == 1 })

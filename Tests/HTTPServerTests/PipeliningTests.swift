@@ -4,6 +4,7 @@ internal import HTTPServer
 internal import Synchronization
 internal import TestSupport
 internal import Testing
+internal import Wire
 
 @Suite("Pipelining", .ownThreads) struct PipeliningTests {
   private static func burst(_ count: Int, _ path: (Int) -> String) -> [UInt8] {
@@ -16,7 +17,7 @@ internal import Testing
     try await withServer { server in
       let client = try server.connect()
       try client.send(PipeliningTests.burst(200, path))
-      for number in 0..<200 { #expect(try client.readAnswer().text == path(number)) }
+      for number in 0..<200 { #expect(try client.readResponse().text == path(number)) }
     }
   }
 
@@ -26,7 +27,7 @@ internal import Testing
     }) { server in
       let client = try server.connect()
       try client.send(PipeliningTests.burst(1000) { "/\($0)" })
-      for number in 0..<1000 { #expect(try client.readAnswer().text == "/\(number)") }
+      for number in 0..<1000 { #expect(try client.readResponse().text == "/\(number)") }
     }
   }
 
@@ -41,7 +42,7 @@ internal import Testing
       for round in 0..<2 {
         try client.send(PipeliningTests.burst(1800) { "/\(round)/\($0)" })
         for number in 0..<1800 {
-          #expect(try client.readAnswer().text == "/\(round)/\(number)" + filler)
+          #expect(try client.readResponse().text == "/\(round)/\(number)" + filler)
         }
       }
     }
@@ -66,9 +67,9 @@ internal import Testing
       // The kernel's buffers hold some megabytes of the 61; the server stops there.
       #expect(handled.comesToRest() < 900)
       for number in 0..<1800 {
-        let answer = try client.readAnswer()
-        #expect(answer.fields["link"] == "/\(number)")
-        #expect(answer.body.count == document.count)
+        let response = try client.readResponse()
+        #expect(response.fields["link"] == "/\(number)")
+        #expect(response.body.count == document.count)
       }
       #expect(handled.value == 1800)
     }
@@ -87,7 +88,7 @@ internal import Testing
       let client = try server.connect()
       for _ in 0..<2 {
         try client.send(PipeliningTests.burst(2) { "/\($0)" })
-        for _ in 0..<2 { #expect(try client.readAnswer().body.count == document.count) }
+        for _ in 0..<2 { #expect(try client.readResponse().body.count == document.count) }
       }
       client.shutdownWriting()
       #expect(try client.readToEnd() == [])
@@ -120,7 +121,7 @@ internal import Testing
       #expect(server.server.statistics.bytesReceived <= 256 << 10)
       #expect(TestServer.eventually { gate.waiting == 1 })
       gate.open()
-      for number in 0..<500 { #expect(try client.readAnswer().text == "/\(number)") }
+      for number in 0..<500 { #expect(try client.readResponse().text == "/\(number)") }
       client.reset()
     }
   }

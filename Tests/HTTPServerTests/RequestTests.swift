@@ -2,6 +2,7 @@ internal import HTTPProtocol
 internal import HTTPServer
 internal import TestSupport
 internal import Testing
+internal import Wire
 
 @Suite("Requests over sockets", .ownThreads) struct RequestTests {
   @Test func keepsTheConnection() async throws {
@@ -9,11 +10,11 @@ internal import Testing
       let client = try server.connect()
       for number in 0..<20 {
         try client.get("/n/\(number)")
-        let answer = try client.readAnswer()
-        #expect(answer.status == 200)
-        #expect(answer.text == "/n/\(number)")
-        #expect(answer.fields["connection"] == nil)
-        #expect(answer.fields["date"]?.hasSuffix(" GMT") == true)
+        let response = try client.readResponse()
+        #expect(response.status == 200)
+        #expect(response.text == "/n/\(number)")
+        #expect(response.fields["connection"] == nil)
+        #expect(response.fields["date"]?.hasSuffix(" GMT") == true)
       }
       #expect(server.server.statistics.accepted == 1)
     }
@@ -23,7 +24,7 @@ internal import Testing
     try await withServer { server in
       let client = try server.connect()
       try client.get("/n/1", "Connection: close")
-      #expect(try client.readAnswer().fields["connection"] == "close")
+      #expect(try client.readResponse().fields["connection"] == "close")
       #expect(try client.readToEnd() == [])
     }
   }
@@ -32,15 +33,15 @@ internal import Testing
     try await withServer { server in
       let closing = try server.connect()
       try closing.send("GET /n/1 HTTP/1.0\r\n\r\n")
-      let answer = try closing.readAnswer()
-      #expect(answer.text == "/n/1")
-      #expect(answer.fields["connection"] == "close")
+      let response = try closing.readResponse()
+      #expect(response.text == "/n/1")
+      #expect(response.fields["connection"] == "close")
       #expect(try closing.readToEnd() == [])
 
       let keeping = try server.connect()
       for _ in 0..<3 {
         try keeping.send("GET /n/2 HTTP/1.0\r\nConnection: keep-alive\r\n\r\n")
-        #expect(try keeping.readAnswer().fields["connection"] == "keep-alive")
+        #expect(try keeping.readResponse().fields["connection"] == "keep-alive")
       }
     }
   }
@@ -51,10 +52,10 @@ internal import Testing
       try client.send(
         "HEAD /n/1 HTTP/1.1\r\nHost: t\r\n\r\nHEAD /slow/1 HTTP/1.1\r\nHost: t\r\n\r\n"
           + "HEAD /none HTTP/1.1\r\nHost: t\r\n\r\nGET /n/2 HTTP/1.1\r\nHost: t\r\n\r\n")
-      #expect(try client.readAnswer(headOnly: true).fields["content-length"] == "4")
-      #expect(try client.readAnswer(headOnly: true).fields["content-length"] == "7")
-      #expect(try client.readAnswer(headOnly: true).status == 404)
-      #expect(try client.readAnswer().text == "/n/2")
+      #expect(try client.readResponse(headOnly: true).fields["content-length"] == "4")
+      #expect(try client.readResponse(headOnly: true).fields["content-length"] == "7")
+      #expect(try client.readResponse(headOnly: true).status == 404)
+      #expect(try client.readResponse().text == "/n/2")
     }
   }
 
@@ -65,10 +66,10 @@ internal import Testing
       let chunks = "5\r\nhello\r\n1;x=y\r\n \r\n5\r\nworld\r\n0\r\nTrailer: t\r\n\r\n"
       let head = "POST \(path) HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: chunked\r\n\r\n"
       try client.send(head + chunks + head + chunks)
-      #expect(try client.readAnswer().text == "hello world")
-      #expect(try client.readAnswer().text == "hello world")
+      #expect(try client.readResponse().text == "hello world")
+      #expect(try client.readResponse().text == "hello world")
       for byte in (head + chunks).utf8 { try client.send([byte]) }
-      #expect(try client.readAnswer().text == "hello world")
+      #expect(try client.readResponse().text == "hello world")
     }
   }
 
@@ -79,7 +80,7 @@ internal import Testing
       let client = try server.connect()
       for _ in 0..<3 {
         try client.post(path, body: body)
-        #expect(try client.readAnswer().body == body)
+        #expect(try client.readResponse().body == body)
       }
     }
   }
@@ -90,12 +91,12 @@ internal import Testing
       try client.post("/echo", "Content-Length: 5", "Expect: 100-continue")
       #expect(try client.readHead().status == 100)
       try client.send("hello")
-      #expect(try client.readAnswer().text == "hello")
+      #expect(try client.readResponse().text == "hello")
       // A client that does not wait is not asked.
       try client.post("/late", "Expect: 100-continue", body: Array("again".utf8))
-      let answer = try client.readAnswer()
-      #expect(answer.status == 200)
-      #expect(answer.text == "again")
+      let response = try client.readResponse()
+      #expect(response.status == 200)
+      #expect(response.text == "again")
     }
   }
 
@@ -107,10 +108,10 @@ internal import Testing
     try await withServer { server in
       let client = try server.connect()
       try client.post(path, framing, "Expect: 100-continue")
-      let answer = try client.readAnswer()
-      #expect(answer.status == status)
+      let response = try client.readResponse()
+      #expect(response.status == status)
       // Whether a body follows is not known, so nothing that follows may be taken for a request.
-      #expect(answer.fields["connection"] == "close")
+      #expect(response.fields["connection"] == "close")
       #expect(try client.readToEnd() == [])
     }
   }
@@ -121,8 +122,8 @@ internal import Testing
       let smuggled = Array("GET /n/smuggled HTTP/1.1\r\nHost: t\r\n\r\n".utf8)
       try client.post("/none", body: smuggled)
       try client.get("/n/1")
-      #expect(try client.readAnswer().status == 404)
-      #expect(try client.readAnswer().text == "/n/1")
+      #expect(try client.readResponse().status == 404)
+      #expect(try client.readResponse().text == "/n/1")
     }
   }
 
@@ -134,9 +135,9 @@ internal import Testing
       let client = try server.connect()
       try client.send("POST /none HTTP/1.1\r\nHost: t\r\n\(framing)")
       try client.send([UInt8](repeating: 0x61, count: 200_000))
-      let answer = try client.readAnswer()
-      #expect(answer.status == 404)
-      #expect(answer.fields["connection"] == "close")
+      let response = try client.readResponse()
+      #expect(response.status == 404)
+      #expect(response.fields["connection"] == "close")
     }
   }
 
@@ -147,8 +148,8 @@ internal import Testing
       try client.get(path)
       try client.get(path)
       client.shutdownWriting()
-      #expect(try client.readAnswer().text == path)
-      #expect(try client.readAnswer().text == path)
+      #expect(try client.readResponse().text == path)
+      #expect(try client.readResponse().text == path)
       #expect(try client.readToEnd() == [])
     }
   }
@@ -161,7 +162,7 @@ internal import Testing
       let client = try server.connect(receiveBuffer: 4096)
       try client.get("/")
       client.shutdownWriting()
-      #expect(try client.readAnswer().body.count == large.count)
+      #expect(try client.readResponse().body.count == large.count)
       #expect(try client.readToEnd() == [])
     }
   }
@@ -181,10 +182,10 @@ internal import Testing
       // Requests before the fault get their responses, those behind it do not.
       try client.send("GET /slow/3 HTTP/1.1\r\nHost: t\r\n\r\n" + request)
       try client.get("/n/behind")
-      #expect(try client.readAnswer().text == "/slow/3")
-      let answer = try client.readAnswer()
-      #expect(answer.status == status)
-      #expect(answer.fields["connection"] == "close")
+      #expect(try client.readResponse().text == "/slow/3")
+      let response = try client.readResponse()
+      #expect(response.status == status)
+      #expect(response.fields["connection"] == "close")
       #expect(try client.readToEnd() == [])
       #expect(server.server.statistics.refusedRequests == 1)
     }
@@ -197,9 +198,9 @@ internal import Testing
       for number in 0..<8 {
         let client = try Client(path: path)
         try client.get("/peer")
-        #expect(try client.readAnswer().text == "")
+        #expect(try client.readResponse().text == "")
         try client.get("/slow/\(number)")
-        #expect(try client.readAnswer().text == "/slow/\(number)")
+        #expect(try client.readResponse().text == "/slow/\(number)")
       }
       #expect(throws: ServerError.cannotListen(.unix(path: path), 98)) {
         let other = try HTTPServer(
@@ -216,7 +217,7 @@ internal import Testing
     try await withServer { server in
       let client = try server.connect()
       try client.get("/peer")
-      #expect(try client.readAnswer().text == "127.0.0.1")
+      #expect(try client.readResponse().text == "127.0.0.1")
     }
   }
 }

@@ -1,4 +1,3 @@
-internal import Time
 internal import Cryptography
 internal import COpenSSL
 internal import Glibc
@@ -6,6 +5,7 @@ internal import HTTPProtocol
 internal import HTTPServer
 internal import Testing
 internal import TestSupport
+internal import Wire
 
 @Suite("TLS") struct TLSTests {
   @Test(arguments: [TLS1_2_VERSION, TLS1_3_VERSION], ["first", "rsa"])
@@ -23,14 +23,14 @@ internal import TestSupport
         let client = try server.connectTLS(TLSOptions(version: version, protocols: protocols))
         #expect(client.agreedProtocol == (protocols.isEmpty ? "" : "http/1.1"))
         try client.get("/secure")
-        #expect(try client.readAnswer().text == "yes")
+        #expect(try client.readResponse().text == "yes")
         let body = (0..<300_000).map { UInt8(truncatingIfNeeded: $0 &* 7 >> 3) }
         for path in ["/echo", "/late"] {
           try client.post(path, body: body)
-          #expect(try client.readAnswer().body == body)
+          #expect(try client.readResponse().body == body)
         }
         try client.get("/n/last", "Connection: close")
-        #expect(try client.readAnswer().text == "/n/last")
+        #expect(try client.readResponse().text == "/n/last")
         #expect(try client.readToEnd() == [])
         #expect(client.wasShutInOrder)
       }
@@ -44,7 +44,7 @@ internal import TestSupport
       let client = try server.connectTLS(TLSOptions(fragment: 512))
       let requests = (0..<200).map { "GET /slow/\($0) HTTP/1.1\r\nHost: t\r\n\r\n" }
       try client.send(requests.joined())
-      for index in 0..<200 { #expect(try client.readAnswer().text == "/slow/\(index)") }
+      for index in 0..<200 { #expect(try client.readResponse().text == "/slow/\(index)") }
     }
   }
 
@@ -71,7 +71,7 @@ internal import TestSupport
         let client = try server.connectTLS(TLSOptions(version: version, session: session))
         #expect(SSL_session_reused(client.tls) == (index == 0 ? 0 : 1))
         try client.get("/n/1")
-        #expect(try client.readAnswer().text == "/n/1")
+        #expect(try client.readResponse().text == "/n/1")
         // Without a proper end OpenSSL's client takes the session for broken.
         SSL_set_shutdown(client.tls, SSL_SENT_SHUTDOWN)
         SSL_SESSION_free(session)
@@ -97,7 +97,7 @@ internal import TestSupport
       for index in 0..<20 {
         SSL_key_update(client.tls, SSL_KEY_UPDATE_REQUESTED)
         try client.get("/n/\(index)")
-        #expect(try client.readAnswer().text == "/n/\(index)")
+        #expect(try client.readResponse().text == "/n/\(index)")
       }
     }
   }
@@ -127,8 +127,8 @@ internal import TestSupport
       #expect(server.eventually { $0.bytesSent > 10_000 })
       // Time for the server to fill the socket, and to wait for room in it.
       pause(milliseconds: 300)
-      #expect(try client.readAnswer().body == body.array)
-      #expect(try client.readAnswer().body == body.array)
+      #expect(try client.readResponse().body == body.array)
+      #expect(try client.readResponse().body == body.array)
     }
   }
 
@@ -174,7 +174,7 @@ internal import TestSupport
       #expect(server.server.credentials === second)
       for _ in 0..<4 { #expect(try server.connectTLS().serverName == "second") }
       try client.get("/n/on")
-      #expect(try client.readAnswer().text == "/n/on")
+      #expect(try client.readResponse().text == "/n/on")
     }
   }
 
@@ -183,9 +183,9 @@ internal import TestSupport
     try await withServer(.secure()) { server in
       let client = try server.connect()
       try client.send("\(method) / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nbody")
-      let answer = try client.readAnswer()
-      #expect(answer.status == 400)
-      #expect(answer.text.contains("HTTPS"))
+      let response = try client.readResponse()
+      #expect(response.status == 400)
+      #expect(response.text.contains("HTTPS"))
       #expect(try client.readToEnd() == [])
       #expect(server.eventually { $0.tlsFailures == 1 && $0.connections == 0 })
     }
@@ -197,37 +197,12 @@ internal import TestSupport
     ) { server in
       let plain = try server.connect()
       try plain.get("/n/plain")
-      #expect(try plain.readAnswer().text == "/n/plain")
+      #expect(try plain.readResponse().text == "/n/plain")
       guard case .tcp(_, let port)? = server.server.secureEndpoints.first else { return }
       let secure = try TestServer(server: server.server, port: port).connectTLS()
       try secure.get("/n/secure")
-      #expect(try secure.readAnswer().text == "/n/secure")
+      #expect(try secure.readResponse().text == "/n/secure")
     }
-  }
-
-  @Test(arguments: [
-    ("first.pem", "second.key", TLSError.mismatch), ("first.pem", "locked.key", .encryptedKey),
-    ("first.key", "first.key", .noCertificate), ("first.pem", "first.pem", .noKey),
-    ("broken.pem", "first.key", .malformedCertificate(1)),
-    ("weak.pem", "weak.key", .refused("ee key too small")),
-  ])
-  func saysWhatIsWrong(_ certificate: String, _ key: String, _ error: TLSError) throws {
-    let keys = try TestCertificates.shared.get()
-    #expect(throws: error) {
-      _ = try TLSCredentials(certificate: keys.read(certificate), key: keys.read(key))
-    }
-  }
-
-  @Test func knowsItsTime() throws {
-    let keys = try TestCertificates.shared.get()
-    let credentials = try TLSCredentials(
-      certificate: keys.read("chain.pem"), key: keys.read("first.key"))
-    let now = Timestamp.now()
-    let remaining = now.duration(to: credentials.notAfter)
-    #expect(credentials.isValid(at: now))
-    #expect(abs(remaining.components.seconds - 2 * 86_400) < 600)
-    #expect(!credentials.isValid(at: credentials.notAfter + .seconds(1)))
-    #expect(!credentials.isValid(at: credentials.notBefore - .seconds(1)))
   }
 
   @Test func needsCredentials() throws {

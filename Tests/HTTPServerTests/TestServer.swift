@@ -115,7 +115,8 @@ func pause(milliseconds: UInt32) { usleep(milliseconds * 1000) }
 /// The routes that most tests ask for.
 ///
 /// `/echo` responds with the request's body inline, `/late` with a task that suspends, `/n/…` and `/slow/…` likewise
-/// with the path, `/peer` with the peer's address, `/ws` echoes messages; all else is refused with 404.
+/// with the path, `/peer` with the peer's address, `/ws` echoes messages; all else is refused with 404. The tasks sleep
+/// so that later requests come before earlier responses: no test waits for the time to pass.
 let standardPlan: @Sendable (String, RequestHead) -> RequestPlan = { path, _ in
   switch path {
   case "/echo":

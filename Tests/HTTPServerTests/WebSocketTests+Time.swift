@@ -9,7 +9,7 @@ internal import Testing
 extension WebSocketTests {
   @Test func cutsWhoAnswersNoPings() async throws {
     let journal = Journal<Told>()
-    let plan = WebSocketTests.plan(journal) { $0.pingInterval = .milliseconds(100) }
+    let plan = WebSocketTests.plan(journal) { $0.limits.pingInterval = .milliseconds(100) }
     try await withServer(plan: plan) { server in
       let client = try server.connect()
       try client.upgrade()
@@ -24,7 +24,7 @@ extension WebSocketTests {
   }
 
   @Test func keepsWhoAnswersPings() async throws {
-    let plan = WebSocketTests.plan(Journal()) { $0.pingInterval = .milliseconds(750) }
+    let plan = WebSocketTests.plan(Journal()) { $0.limits.pingInterval = .milliseconds(750) }
     try await withServer(plan: plan) { server in
       let client = try server.connect()
       try client.upgrade()
@@ -47,8 +47,8 @@ extension WebSocketTests {
   func closesOnAMessageThatIsNeverFinished(beginning: [UInt8]) async throws {
     let journal = Journal<Told>()
     let plan = WebSocketTests.plan(journal) {
-      $0.messageTime = .milliseconds(100)
-      $0.messageProgress = 1000
+      $0.limits.messageTime = .milliseconds(100)
+      $0.limits.messageProgress = 1000
     }
     try await withServer(plan: plan) { server in
       let client = try server.connect()
@@ -67,9 +67,9 @@ extension WebSocketTests {
     let sessions = Journal<WebSocketSession>()
     // At each tick the time is over, and a ping is due that is never answered.
     let plan = WebSocketTests.plan(journal, sessions) {
-      $0.messageTime = .zero
-      $0.messageProgress = 0
-      $0.pingInterval = .milliseconds(1)
+      $0.limits.messageTime = .zero
+      $0.limits.messageProgress = 0
+      $0.limits.pingInterval = .milliseconds(1)
     }
     try await withServer(plan: plan) { server in
       let client = try server.connect()

@@ -69,14 +69,14 @@ internal import Transport
     try await withServer(plan: WebSocketTests.plan(acceptance)) { server in
       let client = try server.connect()
       try client.send(Client.handshake)
-      let answer = try client.readHead()
-      #expect(answer.status == 101)
+      let response = try client.readHead()
+      #expect(response.status == 101)
       // RFC 6455 section 1.3.
-      #expect(answer.fields["sec-websocket-accept"] == "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=")
-      #expect(answer.fields["sec-websocket-protocol"] == "awtp")
-      #expect(answer.fields["upgrade"] == "websocket")
-      #expect(answer.fields["connection"] == "Upgrade")
-      #expect(answer.fields["content-length"] == nil)
+      #expect(response.fields["sec-websocket-accept"] == "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=")
+      #expect(response.fields["sec-websocket-protocol"] == "awtp")
+      #expect(response.fields["upgrade"] == "websocket")
+      #expect(response.fields["connection"] == "Upgrade")
+      #expect(response.fields["content-length"] == nil)
     }
   }
 
@@ -113,13 +113,13 @@ internal import Transport
     ) { server in
       let client = try server.connect()
       try client.send(Client.handshake)
-      #expect(try client.readAnswer().status == 403)
+      #expect(try client.readResponse().status == 403)
       try client.get("/ws")
-      let answer = try client.readAnswer()
-      #expect(answer.status == 426)
-      #expect(answer.fields["sec-websocket-version"] == "13")
+      let response = try client.readResponse()
+      #expect(response.status == 426)
+      #expect(response.fields["sec-websocket-version"] == "13")
       try client.get("/")
-      #expect(try client.readAnswer().status == 200)
+      #expect(try client.readResponse().status == 200)
     }
   }
 
@@ -295,7 +295,7 @@ internal import Transport
 
   @Test func limitsMessagesOfManyFragments() async throws {
     try await withServer(
-      plan: WebSocketTests.plan(Journal()) { $0.maximumMessage = 1000 }
+      plan: WebSocketTests.plan(Journal()) { $0.limits.maximumMessage = 1000 }
     ) { server in
       let client = try server.connect()
       try client.upgrade()

@@ -19,21 +19,21 @@ final class APNsStandIn: Sendable {
   private struct State {
     var received: [Received] = []
     var faults: [String] = []
-    var script: [StandInAnswer]
+    var script: [StandInResponse]
   }
 
   private final class Judge: Sendable {
     let state: Lock<State>
     let publicKey: String?
-    let otherwise: StandInAnswer
+    let otherwise: StandInResponse
 
-    init(_ script: [StandInAnswer], otherwise: StandInAnswer, publicKey: String?) {
+    init(_ script: [StandInResponse], otherwise: StandInResponse, publicKey: String?) {
       state = Lock(State(script: script))
       self.otherwise = otherwise
       self.publicKey = publicKey
     }
 
-    func judge(_ request: StandInRequest) -> StandInAnswer {
+    func judge(_ request: StandInRequest) -> StandInResponse {
       let faults = faults(of: request)
       return state.withLock { state in
         state.faults += faults
@@ -130,7 +130,7 @@ final class APNsStandIn: Sendable {
   ///   - otherwise: the response to all others.
   ///   - usesTokens: whether tokens are demanded; else a client certificate.
   init(
-    _ script: [StandInAnswer] = [], otherwise: StandInAnswer = .respond(200),
+    _ script: [StandInResponse] = [], otherwise: StandInResponse = .respond(200),
     usesTokens: Bool = true
   ) throws {
     let certificates = try TestCertificates.shared.get()

@@ -9,6 +9,7 @@ internal import Testing
 internal import TestSupport
 internal import Threading
 internal import Time
+internal import Wire
 
 @testable import Msgr
 

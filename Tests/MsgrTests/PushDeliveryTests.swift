@@ -110,8 +110,8 @@ internal import Time
       .respond(500, body: #"{"reason":"InternalServerError"}"#),
       .respond(503, body: #"{"reason":"Shutdown"}"#, goesAway: true),
       .respond(503, body: "no JSON"), .refuse, .reset, .drop,
-    ] as [StandInAnswer])
-  func isTriedAgainUnderTheSameIdentifier(answer: StandInAnswer) async throws {
+    ] as [StandInResponse])
+  func isTriedAgainUnderTheSameIdentifier(answer: StandInResponse) async throws {
     try await fixture.makeUser("bert", PushFixture.device(1))
     try await fixture.send("1", to: "bert")
     try await fixture.send("2", to: "bert")
@@ -189,7 +189,7 @@ internal import Time
   @Test func aWrongURLUnbindsNobody() async throws {
     for device in 0..<3 { try await fixture.makeUser("u\(device)", PushFixture.device(device)) }
     for device in 0..<3 { try await fixture.send(to: "u\(device)") }
-    let bad = StandInAnswer.respond(400, body: #"{"reason":"BadDeviceToken"}"#)
+    let bad = StandInResponse.respond(400, body: #"{"reason":"BadDeviceToken"}"#)
     let standIn = try APNsStandIn([bad, bad, bad, .respond(200), bad, .respond(200)])
     try await runUntilEmpty(outbox(try provider(standIn)), step: .milliseconds(500))
     #expect(standIn.received.count == 6)

@@ -3,6 +3,7 @@ internal import HTTPProtocol
 internal import Observability
 internal import ServiceKit
 internal import TestSupport
+internal import Wire
 
 /// Makes a table of routers, with a log that nobody reads.
 func table(_ routers: Router..., metrics: Metrics = Metrics()) throws -> RouteTable {

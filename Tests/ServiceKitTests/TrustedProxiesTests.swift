@@ -3,6 +3,7 @@ internal import HTTPProtocol
 internal import HTTPServer
 internal import Observability
 internal import ServiceKit
+internal import TestSupport
 internal import Testing
 
 @Suite struct TrustedProxiesTests {

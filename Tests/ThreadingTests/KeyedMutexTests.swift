@@ -2,7 +2,7 @@ internal import Testing
 internal import Threading
 
 @Suite struct KeyedMutexTests {
-  @Test func `runs the sections of a key one after the other`() async {
+  @Test func runsTheSectionsOfAKeyOneAfterTheOther() async {
     let mutex = KeyedMutex<String>()
     let visitors = Visitors()
     await withTaskGroup { group in
@@ -21,7 +21,7 @@ internal import Threading
     #expect(await visitors.count == 20)
   }
 
-  @Test func `lets sections of different keys run at once`() async {
+  @Test func letsSectionsOfDifferentKeysRunAtOnce() async {
     let mutex = KeyedMutex<String>()
     await mutex.withLock("a") { await mutex.withLock("b") {} }
   }

@@ -2,21 +2,21 @@ internal import Testing
 internal import Threading
 
 @Suite struct MailboxTests {
-  @Test func `gives elements in order`() async {
+  @Test func givesElementsInOrder() async {
     let mailbox = Mailbox<Int>()
     for number in 0..<5 { mailbox.put(number) }
     #expect(await mailbox.take(within: .seconds(100)) == [0, 1, 2, 3, 4])
     #expect(await mailbox.take(within: .zero) == [])
   }
 
-  @Test func `wakes the task that waits`() async {
+  @Test func wakesTheTaskThatWaits() async {
     let mailbox = Mailbox<Int>()
     async let taken = mailbox.take(within: .seconds(100))
     mailbox.put(1)
     #expect(await taken == [1])
   }
 
-  @Test func `ends the wait of a cancelled task`() async {
+  @Test func endsTheWaitOfACancelledTask() async {
     let mailbox = Mailbox<Int>()
     let task = Task { await mailbox.take(within: .seconds(100)) }
     task.cancel()

@@ -7,7 +7,7 @@ internal import Threading
     let numbers = Monitor([Int]())
   }
 
-  @Test func `wakes a thread when the value is as wanted`() throws {
+  @Test func wakesAThreadWhenTheValueIsAsWanted() throws {
     let shared = Shared()
     let thread = try WorkerThread(named: "test") {
       for number in 1...100 {
@@ -20,7 +20,7 @@ internal import Threading
     thread.join()
   }
 
-  @Test func `wakes all threads that wait`() throws {
+  @Test func wakesAllThreadsThatWait() throws {
     let shared = Shared()
     let threads = try (0..<4).map { _ in
       try WorkerThread(named: "test") {
@@ -33,7 +33,7 @@ internal import Threading
     #expect(shared.numbers.withLock { $0 } == [1, 0, 0, 0, 0])
   }
 
-  @Test func `ends a wait when its time is over`() {
+  @Test func endsAWaitWhenItsTimeIsOver() {
     let monitor = Monitor(0)
     var asked = 0
     let start = ContinuousClock.now

@@ -8,7 +8,7 @@ internal import Threading
   private struct Failure: Error {}
 
   /// Two pieces of work run at once, a third waits, and a fourth is refused.
-  @Test func `runs as many as it has threads, and queues up to its limit`() async throws {
+  @Test func runsAsManyAsItHasThreadsAndQueuesUpToItsLimit() async throws {
     let pool = ThreadPool(named: "test", width: 2, queue: 1)
     let started = DispatchSemaphore(value: 0)
     let mayEnd = DispatchSemaphore(value: 0)
@@ -30,7 +30,7 @@ internal import Threading
     #expect(pool.waiting == 0)
   }
 
-  @Test func `throws the error of the work, and goes on`() async throws {
+  @Test func throwsTheErrorOfTheWorkAndGoesOn() async throws {
     let pool = ThreadPool(named: "test", width: 1, queue: 0)
     for _ in 0..<5 {
       await #expect(throws: Failure.self) {
@@ -44,14 +44,14 @@ internal import Threading
     }
   }
 
-  @Test func `maps in the order of the elements`() async throws {
+  @Test func mapsInTheOrderOfTheElements() async throws {
     let pool = ThreadPool(named: "test", width: 3)
     let elements = Array(0..<1000)
     #expect(try await pool.map(elements) { $0 * 2 } == elements.map { $0 * 2 })
     #expect(try await pool.map([Int]()) { $0 } == [])
   }
 
-  @Test func `names its threads`() async throws {
+  @Test func namesItsThreads() async throws {
     let name = try await ThreadPool(named: "a-name-that-is-too-long", width: 1).run {
       let file = open("/proc/thread-self/comm", O_RDONLY)
       defer { close(file) }

@@ -6,6 +6,7 @@ internal import SystemCalls
 internal import TestSupport
 internal import Testing
 internal import Time
+internal import Wire
 
 @testable import TokenScriptRepo
 

@@ -4,6 +4,7 @@ internal import TestSupport
 internal import Testing
 internal import Time
 internal import TokenScriptReading
+internal import Wire
 
 @testable import TokenScriptRepo
 

@@ -10,6 +10,7 @@ internal import SystemCalls
 internal import TestSupport
 internal import Threading
 internal import Time
+internal import Wire
 
 @testable import TokenScriptRepo
 

@@ -5,6 +5,7 @@ internal import Synchronization
 internal import SystemCalls
 internal import TestSupport
 internal import Testing
+internal import Wire
 
 @testable import TokenScriptRepo
 

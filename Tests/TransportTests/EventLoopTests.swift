@@ -22,7 +22,7 @@ internal import Transport
     }
   }
 
-  @Test func `runs closures in order, also those from before its start`() async throws {
+  @Test func runsClosuresInOrderAlsoThoseFromBeforeItsStart() async throws {
     let journal = Journal<Int>()
     try await onLoop { loop in
       #expect(loop.isCurrent)
@@ -34,7 +34,7 @@ internal import Transport
     #expect(journal.entries == [1, 2, 3])
   }
 
-  @Test func `runs tasks, and hands them over after its end`() async throws {
+  @Test func runsTasksAndHandsThemOverAfterItsEnd() async throws {
     let loop = try EventLoop(named: "test-loop")
     try loop.start()
     let isCurrent = await Task(executorPreference: loop) { loop.isCurrent }.value
@@ -47,7 +47,7 @@ internal import Transport
     loop.execute { Issue.record("a closure ran after the end") }
   }
 
-  @Test func `fires timers until they are closed`() async throws {
+  @Test func firesTimersUntilTheyAreClosed() async throws {
     let journal = Journal<Int64>()
     try await onLoop { loop in
       var timer: LoopTimer?
@@ -104,7 +104,7 @@ internal import Transport
   }
 
   @Test(arguments: [1, 100_000, 5_000_000])
-  func `carries bytes both ways and ends with its last connection`(count: Int) async throws {
+  func carriesBytesBothWaysAndEndsWithItsLastConnection(count: Int) async throws {
     let collected = Journal<[UInt8]>()
     let bytes = (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31) }
     try await onLoop { loop in
@@ -124,7 +124,7 @@ internal import Transport
     #expect(collected.entries == [bytes])
   }
 
-  @Test func `resets connections that outlast its end`() async throws {
+  @Test func resetsConnectionsThatOutlastItsEnd() async throws {
     let collected = Journal<[UInt8]>()
     let loop = Lock<EventLoop?>(nil)
     try await onLoop { running in
@@ -180,7 +180,7 @@ internal import Transport
     return results.entries.first ?? .outOfResources
   }
 
-  @Test func `connects by name and by address`() async throws {
+  @Test func connectsByNameAndByAddress() async throws {
     let (descriptor, port) = try listen()
     defer { close(descriptor) }
     #expect(try await attempt("127.0.0.1", port) == nil)
@@ -191,7 +191,7 @@ internal import Transport
     #expect(unknown == .unknownHost || unknown == .timedOut)
   }
 
-  @Test func `a cancelled attempt tells nothing`() async throws {
+  @Test func aCancelledAttemptTellsNothing() async throws {
     let (descriptor, port) = try listen()
     defer { close(descriptor) }
     try await onLoop { loop in

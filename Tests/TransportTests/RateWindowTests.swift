@@ -4,42 +4,42 @@ internal import Transport
 @Suite struct RateWindowTests {
   private let rate = MinimumRate(bytesPerSecond: 100, grace: .seconds(10))
 
-  @Test func `gives time before it judges`() {
+  @Test func givesTimeBeforeItJudges() {
     var window = RateWindow(now: 1_000)
-    let verdict1 = window.isTooSlow(for: rate, count: 0, now: 11_000)
-    #expect(!verdict1)
-    let verdict2 = window.isTooSlow(for: rate, count: 0, now: 11_001)
-    #expect(verdict2)
+    let atGrace = window.isTooSlow(for: rate, count: 0, now: 11_000)
+    #expect(!atGrace)
+    let afterGrace = window.isTooSlow(for: rate, count: 0, now: 11_001)
+    #expect(afterGrace)
   }
 
-  @Test func `does not count before it judges`() {
+  @Test func doesNotCountBeforeItJudges() {
     var window = RateWindow(now: 0)
     var counts = 0
     func count() -> Int {
       counts += 1
       return 5_000
     }
-    let verdict3 = window.isTooSlow(for: rate, count: count(), now: 10_000)
-    #expect(!verdict3)
+    let atGrace = window.isTooSlow(for: rate, count: count(), now: 10_000)
+    #expect(!atGrace)
     #expect(counts == 0)
-    let verdict4 = window.isTooSlow(for: rate, count: count(), now: 20_000)
-    #expect(!verdict4)
+    let fastEnough = window.isTooSlow(for: rate, count: count(), now: 20_000)
+    #expect(!fastEnough)
     #expect(counts == 1)
   }
 
-  @Test func `gives no credit for a good beginning`() {
+  @Test func givesNoCreditForAGoodBeginning() {
     var window = RateWindow(now: 0, count: 7)
-    let verdict5 = window.isTooSlow(for: rate, count: 1_000_000, now: 20_000)
-    #expect(!verdict5)
-    let verdict6 = window.isTooSlow(for: rate, count: 1_000_000, now: 30_000)
-    #expect(!verdict6)
-    let verdict7 = window.isTooSlow(for: rate, count: 1_000_001, now: 30_001)
-    #expect(verdict7)
+    let atFirst = window.isTooSlow(for: rate, count: 1_000_000, now: 20_000)
+    #expect(!atFirst)
+    let withinGrace = window.isTooSlow(for: rate, count: 1_000_000, now: 30_000)
+    #expect(!withinGrace)
+    let afterGrace = window.isTooSlow(for: rate, count: 1_000_001, now: 30_001)
+    #expect(afterGrace)
   }
 
-  @Test func `takes what was lost as no progress`() {
+  @Test func takesWhatWasLostAsNoProgress() {
     var window = RateWindow(now: 0, count: 100)
-    let verdict8 = window.isTooSlow(for: rate, count: 50, now: 20_000)
-    #expect(verdict8)
+    let afterLoss = window.isTooSlow(for: rate, count: 50, now: 20_000)
+    #expect(afterLoss)
   }
 }

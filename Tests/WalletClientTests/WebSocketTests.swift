@@ -35,7 +35,7 @@ internal import Threading
           return Handler(session: session, peer: self)
         }
         // A client that takes its time while others' tests have their turn is not gone.
-        acceptance.pingInterval = .seconds(600)
+        acceptance.limits.pingInterval = .seconds(600)
         return .accept(acceptance)
       }
     }

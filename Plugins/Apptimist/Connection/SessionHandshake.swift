@@ -35,11 +35,11 @@ struct SessionHandshake: Sendable {
       guard let session = Session(setup) else { return RefusedConnection(socket) }
       return SessionConnection(socket, id: id, backend: backend, session: session)
     }
-    acceptance.maximumMessage = limits.frame.message
+    acceptance.limits.maximumMessage = limits.frame.message
     acceptance.lowWaterMark = SessionConnection.lowWaterMark
     // Above the low-water mark nothing is added but one reply and one part of the stream.
     acceptance.highWaterMark = max(4 << 20, 4 * limits.frame.message)
-    acceptance.pingInterval = configuration.pingInterval
+    acceptance.limits.pingInterval = configuration.pingInterval
     return acceptance
   }
 

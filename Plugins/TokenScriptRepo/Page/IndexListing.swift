@@ -5,6 +5,7 @@ internal import ServiceKit
 internal import Threading
 internal import Time
 internal import TokenScriptReading
+internal import Wire
 
 /// Responds to `/` with the index: a page for people, or JSON for programs.
 actor IndexListing {

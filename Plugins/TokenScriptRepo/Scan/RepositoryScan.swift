@@ -4,6 +4,7 @@ internal import Synchronization
 internal import Threading
 internal import Time
 internal import TokenScriptReading
+internal import Wire
 
 /// Reads the files of a repository, and verifies those without a stored reading.
 struct RepositoryScan: Sendable {

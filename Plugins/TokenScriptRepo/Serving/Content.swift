@@ -2,6 +2,7 @@ internal import Compression
 internal import Cryptography
 internal import HTTPProtocol
 internal import Synchronization
+internal import Wire
 
 /// The bytes of a file, shared by all responses with them, and their compressed forms once they are made.
 final class Content: Sendable {

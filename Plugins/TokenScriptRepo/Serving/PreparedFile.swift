@@ -2,6 +2,7 @@ internal import Compression
 internal import Cryptography
 internal import HTTPProtocol
 internal import Time
+internal import Wire
 
 /// The responses with a file at one URL, prepared when the index is built, so that a request allocates nothing.
 final class PreparedFile: Sendable {

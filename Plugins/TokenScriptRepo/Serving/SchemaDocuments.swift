@@ -3,6 +3,7 @@ internal import HTTPProtocol
 internal import SystemCalls
 internal import Time
 internal import TokenScriptReading
+internal import Wire
 
 /// The schema files, served at the addresses in TokenScripts' namespaces.
 struct SchemaDocuments: Sendable {

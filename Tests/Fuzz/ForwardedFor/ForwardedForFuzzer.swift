@@ -17,8 +17,8 @@ internal import ServiceKit
       separator: UInt8(ascii: "\n"), maxSplits: 1, omittingEmptySubsequences: false)
     let names = ["x-forwarded-for", "x-forwarded-proto"].prefix(lines.count)
     guard
-      let head = try? RequestHead(
-        method: .get, path: Array("/".utf8), authority: Array("h".utf8),
+      let head = RequestHead(
+        method: .get, path: "/",
         fields: zip(names, lines).map { (name: Array($0.utf8), value: Array($1)) })
     else { return }
     let proxies = TrustedProxies(trusted)

@@ -43,8 +43,7 @@ private func request(_ bytes: [UInt8], _ way: UInt8) -> Request? {
       fields.append((Array(parts[0]), parts.count == 2 ? Array(parts[1]) : []))
     }
   }
-  let head = try? RequestHead(
-    method: .post, path: Array("/message".utf8), authority: Array("h".utf8), fields: fields)
+  let head = RequestHead(method: .post, path: "/message", fields: fields)
   return head.map {
     Request(head: $0, body: way & 3 == 0 ? [] : bytes, origin: RequestOrigin(peer: ""))
   }
