@@ -1,3 +1,4 @@
+internal import Glibc
 internal import Time
 
 // The `xs:dateTime` of XML Schema Part 2, section 3.2.7, as XAdES writes the signing time.
@@ -14,12 +15,11 @@ extension Timestamp {
       let hour = Self.number(&rest, digits: 2), Self.take(":", &rest),
       let minute = Self.number(&rest, digits: 2), Self.take(":", &rest),
       let second = Self.number(&rest, digits: 2),
-      year > 0, (1...12).contains(month), day >= 1, day <= Self.days(in: month, of: year),
+      let midnight = Self.midnight(year: year, month: month, day: day),
       hour < 24 || hour == 24 && minute == 0 && second == 0, minute < 60, second < 60,
       Self.skipFraction(&rest), let offset = Self.zone(rest)
     else { return nil }
-    let days = Self.daysSince1970(year: year, month: month, day: day)
-    self.init(seconds: Int64(days * 86_400 + hour * 3600 + minute * 60 + second - offset))
+    self.init(seconds: Int64(midnight + hour * 3600 + minute * 60 + second - offset))
   }
 
   /// The moment as `YYYY-MM-DDThh:mm:ssZ`, or nil outside the years 1 to 9999.
@@ -60,20 +60,14 @@ extension Timestamp {
     return (sign == "+" ? 1 : -1) * (hours * 3600 + minutes * 60)
   }
 
-  private static func days(in month: Int, of year: Int) -> Int {
-    let isLeap = year.isMultiple(of: 4) && !year.isMultiple(of: 100) || year.isMultiple(of: 400)
-    return switch month {
-    case 2: isLeap ? 29 : 28
-    case 4, 6, 9, 11: 30
-    default: 31
-    }
-  }
-
-  private static func daysSince1970(year: Int, month: Int, day: Int) -> Int {
-    let shiftedYear = month <= 2 ? year - 1 : year
-    let era = shiftedYear / 400
-    let yearOfEra = shiftedYear - era * 400
-    let dayOfYear = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1
-    return era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719_468
+  /// Returns the start of a day in seconds since 1970, or nil if there is no such day.
+  private static func midnight(year: Int, month: Int, day: Int) -> Int? {
+    var date = unsafe tm()
+    unsafe date.tm_year = Int32(year - 1900)
+    unsafe date.tm_mon = Int32(month - 1)
+    unsafe date.tm_mday = Int32(day)
+    let seconds = unsafe timegm(&date)
+    // The C library turns a day that a month does not have into one of the next month.
+    return unsafe year > 0 && date.tm_mon == month - 1 && date.tm_mday == day ? seconds : nil
   }
 }
