@@ -25,9 +25,7 @@ public struct TokenScriptService: Service {
   private let responder: RepositoryResponder
   private let listing: IndexListing
   private let verification: VerificationResponder
-  private let repository: String
   private let log: Log
-  private let durations: Histogram
   private let isDemo: Bool
   private let host: String?
   private let operatorPages: [PageLink]
@@ -77,9 +75,12 @@ public struct TokenScriptService: Service {
     let headers = ResponseHeaders(dependsOnClient: !configuration.clients.isEmpty)
     let currentIndex = AtomicReference(ContractIndex.empty)
     let verification = AtomicReference(FileVerification())
+    let durations = context.metrics.histogram(
+      "awd_tokenscript_index_duration_seconds", "Duration of an index build",
+      bounds: [0.01, 0.1, 0.5, 1, 5, 10, 60].map { .seconds($0) })
     indexer = RepositoryIndexer(
       configuration, headers, currentIndex, verification, store: ContractStore(context.store),
-      log: context.log, clock: context.clock)
+      log: context.log, clock: context.clock, durations: durations)
     responder = RepositoryResponder(
       index: currentIndex, rules: configuration.rules, clients: configuration.clients,
       defaultSchema: configuration.defaultSchema, publicURL: context.publicURL,
@@ -87,11 +88,7 @@ public struct TokenScriptService: Service {
       clock: context.clock)
     listing = IndexListing(headers)
     self.verification = VerificationResponder(verification, headers, clock: context.clock)
-    repository = configuration.repository
     log = context.log
-    durations = context.metrics.histogram(
-      "awd_tokenscript_index_duration_seconds", "Duration of an index build",
-      bounds: [0.01, 0.1, 0.5, 1, 5, 10, 60].map { .seconds($0) })
     context.metrics.gauge(
       "awd_tokenscript_index_generation", "Index builds since the start"
     ) { Double(currentIndex.value.generation) }
@@ -107,29 +104,21 @@ public struct TokenScriptService: Service {
         "awd_tokenscript_files", "Repository files", ["state": state.rawValue]
       ) { Double(currentIndex.value.counts[state] ?? 0) }
     }
-    try await index()
+    try await indexer.index()
   }
 
   /// Registers the routes of files, schemas, the index and the verification.
   public func register(on router: inout Router) {
     router.errorFields = responder.headers.errors
     router.optionsFields = responder.headers.options
-    router.get("/{address:prefix(0x)}") { request, parameters in
-      try responder.bare(request, parameters)
-    }
+    router.get("/{address:prefix(0x)}", responder.bare)
     let version = "/{year:digits(4)}/{month:digits(2)}"
-    router.get(version + "/{address:prefix(0x)}") { request, parameters in
-      try responder.versioned(request, parameters)
-    }
+    router.get(version + "/{address:prefix(0x)}", responder.versioned)
     for pattern in ["/{name}", "/tokenscript/{name}"] {
-      router.get(version + pattern) { request, parameters in
-        try responder.schema(request, parameters)
-      }
+      router.get(version + pattern, responder.schema)
     }
-    router.get("/tokenscript/{address:prefix(0x)}/chain/{network}/script-uri") {
-      request, parameters in
-      try responder.scriptURI(request, parameters)
-    }
+    router.get(
+      "/tokenscript/{address:prefix(0x)}/chain/{network}/script-uri", responder.scriptURI)
     router.get("/") { [listing, operatorPages] request, _ in
       try await listing.response(
         to: request.head, for: responder.index.value,
@@ -156,15 +145,13 @@ public struct TokenScriptService: Service {
   ///
   /// - Throws: ``SystemError`` if the system can't watch folders, or the store's error.
   public func run() async throws {
-    let watch = try RepositoryWatch()
+    let watch = try await indexer.watching()
     try watch.start()
     defer { watch.stop() }
-    try await follow(watch)
     try await withTaskCancellationHandler {
       for await _ in watch.changes {
         do {
-          try await index()
-          try await follow(watch)
+          try await indexer.index()
         } catch let error as RepositoryError {
           // A missing root is watched too, so its return is the next change.
           log.error("the old index stays", ["reason": "\(error)"])
@@ -175,30 +162,10 @@ public struct TokenScriptService: Service {
     }
   }
 
-  /// Watches the folders of the last scan, and scans again if some of them were not watched until now.
-  private func follow(_ watch: RepositoryWatch) async throws {
-    while true {
-      let (hasNew, unwatched) = watch.watch(repository, await indexer.folders)
-      if unwatched > 0 {
-        log.warning(
-          "changes in some folders are seen on SIGHUP only: fs.inotify.max_user_watches is reached",
-          ["folders": unwatched])
-      }
-      guard hasNew else { return }
-      try await index()
-    }
-  }
-
   /// Replaces the index in service by a new one.
   ///
   /// - Throws: an error if the repository can't be read; the old index then stays in service.
   public func reload() async throws {
-    try await index()
-  }
-
-  private func index() async throws {
-    let start = ContinuousClock.now
     try await indexer.index()
-    durations.observe(.now - start)
   }
 }

@@ -9,8 +9,19 @@ public enum SHA256 {
   ///
   /// - Parameter message: any number of bytes.
   public static func hash(_ message: [UInt8]) -> Digest {
+    unsafe hash(message.span.bytes)
+  }
+
+  /// Hashes a message.
+  ///
+  /// - Parameter message: any number of bytes.
+  public static func hash(_ message: RawSpan) -> Digest {
     var digest = Digest()
-    unsafe digest.withMutablePointer { _ = unsafe COpenSSL.SHA256(message, message.count, $0) }
+    unsafe message.withUnsafeBytes { message in
+      unsafe digest.withMutablePointer {
+        _ = unsafe COpenSSL.SHA256(message.baseAddress, message.count, $0)
+      }
+    }
     return digest
   }
 }

@@ -1,7 +1,28 @@
-/// The common style of all pages for people.
-public enum PageStyle {
-  /// The first part of every page's `style` element: the colours of a light and of a dark page, and the plain elements.
-  public static let base = """
+internal import Cryptography
+internal import FoundationEssentials
+
+/// The style of a page for people, and the policy that allows this style and nothing else.
+public struct PageStyle: Sendable {
+  /// The content of the page's `style` element: the style that all pages share, and the page's own.
+  public let text: String
+  /// The value of `Content-Security-Policy` (CSP level 3), which allows the style by its hash.
+  public let contentSecurityPolicy: String
+
+  /// Makes the style of a page.
+  ///
+  /// - Parameters:
+  ///   - own: the rules of this page alone.
+  ///   - formAction: the source of the policy that forms may be sent to.
+  public init(_ own: String, formAction: String = "'none'") {
+    text = Self.base + own
+    let digest = Data(SHA256.hash(Array(text.utf8)).bytes).base64EncodedString()
+    contentSecurityPolicy =
+      "default-src 'none'; style-src 'sha256-\(digest)'; base-uri 'none'; "
+      + "form-action \(formAction); frame-ancestors 'none'"
+  }
+
+  /// The colours of a light and of a dark page, and the plain elements.
+  private static let base = """
     :root {
       color-scheme: light dark;
       --ground: #f5f6f8; --surface: #fff; --text: #1a1f26; --quiet: #586372; --line: #dde2e9;

@@ -6,11 +6,31 @@
   /// Copies bytes.
   ///
   /// - Parameter source: any contiguous or other collection; an empty one is fine.
-  public init(_ source: some Collection<UInt8>) {
-    let count = source.count
-    unsafe storage = .allocate(byteCount: max(count, 1), alignment: 16)
-    unsafe storage.copyBytes(from: source)
-    self.count = count
+  public convenience init(_ source: some Collection<UInt8>) {
+    unsafe self.init(capacity: source.count) { memory in
+      unsafe memory.copyBytes(from: source)
+      return memory.count
+    }
+  }
+
+  /// Makes bytes in place, so that they need not be copied.
+  ///
+  /// - Parameters:
+  ///   - capacity: the largest number of bytes.
+  ///   - fill: writes the first bytes of the memory, and returns their number.
+  /// - Throws: the closure's error.
+  public init<Failure>(
+    capacity: Int, filledBy fill: (UnsafeMutableRawBufferPointer) throws(Failure) -> Int
+  ) throws(Failure) {
+    let memory = UnsafeMutableRawBufferPointer.allocate(
+      byteCount: max(capacity, 1), alignment: 16)
+    do throws(Failure) {
+      count = try unsafe fill(UnsafeMutableRawBufferPointer(rebasing: memory[..<capacity]))
+    } catch {
+      unsafe memory.deallocate()
+      throw error
+    }
+    unsafe storage = memory
   }
 
   deinit { unsafe storage.deallocate() }

@@ -74,11 +74,7 @@ extension Certificate: Hashable {
 /// The reason why a certificate or a file of roots can't be read.
 public struct CertificateError: Error, Sendable, Hashable, CustomStringConvertible {
   /// The reason in words.
-  public let message: String
-  /// The reason in words.
-  public var description: String { message }
+  public let description: String
 
-  init(_ message: String) {
-    self.message = message
-  }
+  init(_ description: String) { self.description = description }
 }

@@ -63,7 +63,7 @@ struct KeyInfo {
         .certificate, "line \(element.line): not a certificate in DER and base64")
     }
     do { return try Certificate(x509) } catch {
-      throw SignatureError(.certificate, "line \(element.line): \(error.message)")
+      throw SignatureError(.certificate, "line \(element.line): \(error)")
     }
   }
 

@@ -31,11 +31,7 @@ public struct PrivateKey: Sendable {
 /// The reason why something can't be signed.
 public struct SigningError: Error, Sendable, Hashable, CustomStringConvertible {
   /// The reason in words.
-  public let message: String
-  /// The reason in words.
-  public var description: String { message }
+  public let description: String
 
-  init(_ message: String) {
-    self.message = message
-  }
+  init(_ description: String) { self.description = description }
 }

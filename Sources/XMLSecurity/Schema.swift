@@ -64,13 +64,9 @@ public struct XMLProblem: Sendable, Hashable, CustomStringConvertible {
 /// The reason why a schema can't be used.
 public struct SchemaError: Error, Sendable, Hashable, CustomStringConvertible {
   /// The reason in words.
-  public let message: String
-  /// The reason in words.
-  public var description: String { message }
+  public let description: String
 
-  init(_ message: String) {
-    self.message = message
-  }
+  init(_ description: String) { self.description = description }
 }
 
 /// The problems that libxml2 reports during one call.

@@ -41,7 +41,7 @@ public final class SchemaValidator: Sendable {
       do throws(SchemaError) {
         schemas[String(month.dropFirst(prefix.count))] = try Schema(file: file)
       } catch {
-        problems.append(error.message)
+        problems.append("\(error)")
       }
     }
     self.schemas = schemas

@@ -68,15 +68,9 @@ internal import CXMLSec
 
   /// Returns the value of an attribute.
   ///
-  /// - Parameters:
-  ///   - name: the name without a prefix.
-  ///   - namespace: the URI of the namespace, or nil for an attribute without a prefix.
-  public func attribute(_ name: String, in namespace: String? = nil) -> String? {
-    let value =
-      if let namespace { unsafe xmlGetNsProp(node, name, namespace) } else {
-        unsafe xmlGetNoNsProp(node, name)
-      }
-    guard let value = unsafe value else { return nil }
+  /// - Parameter name: the name of an attribute without a prefix.
+  public func attribute(_ name: String) -> String? {
+    guard let value = unsafe xmlGetNoNsProp(node, name) else { return nil }
     defer { unsafe cxml_free(value) }
     return unsafe String(cString: value)
   }
@@ -121,5 +115,16 @@ internal import CXMLSec
       unsafe current = parent
     }
     return nil
+  }
+}
+
+extension String {
+  /// The text without leading and trailing XML white space.
+  package var trimmingXMLSpace: String {
+    let isSpace: (UInt8) -> Bool = { [0x20, 0x09, 0x0d, 0x0a].contains($0) }
+    guard let first = utf8.firstIndex(where: { !isSpace($0) }),
+      let last = utf8.lastIndex(where: { !isSpace($0) })
+    else { return "" }
+    return String(self[first...last])
   }
 }

@@ -278,7 +278,7 @@ internal import XMLSecurity
       // A reading meanwhile has the bytes of one moment: a whole number of pieces.
       guard let contents = try? folder.read(.init(path: place, location: place)) else { continue }
       #expect(contents.bytes.count % 1024 == 0)
-      #expect(contents.bytes.allSatisfy { $0 == 0x78 })
+      #expect(contents.bytes.array.allSatisfy { $0 == 0x78 })
     }
     let server = try await fixture.server()
     #expect(try await server.get("/\(alice)").bytes == good)

@@ -56,4 +56,18 @@ internal import Testing
     task.cancel()
     try await task.value
   }
+
+  @Test func aChangeSinceTheFirstScanIsSeenByOneFurtherScan() async throws {
+    let fixture = try RepositoryFixture()
+    try fixture.write("a.tsml", tokenScript(for: alice))
+    try fixture.write("b.waiting", tokenScript(for: bob))
+    let server = try await fixture.server("signature = \"off\"")
+    // The service does not run yet, but its watches are set.
+    try fixture.move("b.waiting", to: "b.tsml")
+    let task = Task { try await server.service.run() }
+    try await waitUntil { try await server.get("/\(bob)").status == .ok }
+    task.cancel()
+    try await task.value
+    #expect(server.service.indexer.current.generation == 2)
+  }
 }

@@ -30,7 +30,6 @@ internal import XMLSecurity
     let label = try #require(root.child(named: "label", in: root.namespace))
     #expect(label.text == "Entry & exit")
     let text = try #require(label.children.first)
-    #expect(text.attribute("lang", in: "http://www.w3.org/XML/1998/namespace") == "en")
     #expect(text.attribute("lang") == nil)
   }
 

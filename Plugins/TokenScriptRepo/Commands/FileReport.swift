@@ -1,5 +1,5 @@
 internal import Cryptography
-internal import Observability
+internal import ServiceKit
 internal import Time
 internal import TokenScriptReading
 

@@ -1,4 +1,3 @@
-internal import Observability
 internal import ServiceKit
 internal import Time
 internal import TokenScriptReading

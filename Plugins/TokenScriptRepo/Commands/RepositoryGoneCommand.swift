@@ -1,5 +1,6 @@
 internal import Cryptography
 internal import Glibc
+internal import HTTPProtocol
 internal import ServiceKit
 internal import SystemCalls
 internal import Threading
@@ -77,7 +78,7 @@ struct RepositoryGoneCommand: Command {
       entries = try folder.list().entries
     } catch { throw RepositoryError(folder: configuration.repository, reason: "\(error)") }
     let marks = entries.compactMap { entry -> Mark? in
-      guard entry.path.kind == .tokenScript, let bytes = try? folder.read(entry).bytes,
+      guard entry.path.kind == .tokenScript, let bytes = try? folder.read(entry).bytes.array,
         let file = try? TokenScriptReader().read(bytes, now: .now()),
         file.origins.contains(contract)
       else { return nil }

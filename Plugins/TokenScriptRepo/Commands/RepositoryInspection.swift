@@ -38,7 +38,7 @@ struct RepositoryInspection {
     let memory = try await store?.memory(under: checks.fingerprint) ?? ContractStore.Memory()
     let scan = RepositoryScan(
       folder: folder, reader: checks.reader, rules: configuration.rules, now: now,
-      readings: memory.readings, known: [])
+      readings: memory.readings, known: [:])
     let found = try await scan.files(listing.entries, on: threads) {
       Terminal.showProgress($0, of: $1, "files")
     }

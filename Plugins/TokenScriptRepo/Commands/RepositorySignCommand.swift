@@ -1,5 +1,4 @@
 internal import Cryptography
-internal import Observability
 internal import ServiceKit
 internal import SystemCalls
 internal import Threading

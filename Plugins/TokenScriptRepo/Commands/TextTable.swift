@@ -1,3 +1,5 @@
+internal import ServiceKit
+
 /// A table for people.
 struct TextTable {
   /// The names of the columns.
@@ -43,20 +45,5 @@ struct TextTable {
       }
       return line
     }
-  }
-}
-
-extension String {
-  /// The text in one line, with U+FFFD for characters that move a terminal's cursor or change its writing direction.
-  var printable: String {
-    var text = ""
-    for scalar in unicodeScalars {
-      switch scalar.properties.generalCategory {
-      case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate, .privateUse:
-        text.unicodeScalars.append("\u{fffd}")
-      default: text.unicodeScalars.append(scalar)
-      }
-    }
-    return text
   }
 }

@@ -1,5 +1,6 @@
 internal import Cryptography
 internal import HTTPProtocol
+internal import ServiceKit
 internal import WalletClient
 
 /// The output of `awd wallet fetch` for a report.
@@ -18,14 +19,6 @@ struct WalletFetchText {
       let rejected: String?
     }
 
-    struct Choice: Encodable {
-      let url: String
-      let signer: String?
-      let title: String?
-      let key: String?
-      let modified: String?
-    }
-
     /// `stored`, `updated`, `unchanged`, `own`, `choices`, `absent`, `gone`, `invalid` or `failed`.
     var result: String
     let contract: String
@@ -38,7 +31,7 @@ struct WalletFetchText {
     var key: String?
     var trusted: Bool?
     var modified: String?
-    var choices: [Choice]?
+    var choices: [TokenScriptChoice]?
     let attempts: [Attempt]
   }
 
@@ -116,10 +109,7 @@ struct WalletFetchText {
   }
 
   private mutating func list(_ choices: [TokenScriptChoice]) {
-    json.choices = choices.map {
-      Summary.Choice(
-        url: $0.url, signer: $0.signer, title: $0.title, key: $0.key, modified: $0.modified)
-    }
+    json.choices = choices
     lines = choices.map { choice in
       let title = choice.title.flatMap { $0 == choice.signer ? nil : "  \($0)" } ?? ""
       let modified = choice.modified.map { "  \($0)" } ?? ""

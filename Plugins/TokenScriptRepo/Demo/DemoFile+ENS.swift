@@ -2,71 +2,23 @@ extension DemoFile {
   /// A name of the Ethereum Name Service, with a card that counts the days to its end.
   ///
   /// It is as long as real TokenScripts are, because the view in each language has its own style and script.
-  static let ens = #"""
-    <?xml version="1.0" encoding="UTF-8"?>
-    <ts:token xmlns:ts="http://tokenscript.org/2020/06/tokenscript"
-              xmlns:ethereum="urn:ethereum:constantinople"
-              xmlns="http://www.w3.org/1999/xhtml"
-              custodian="false">
-      <ts:label>
-        <ts:plurals xml:lang="en">
-          <ts:string quantity="one">ENS name</ts:string>
-          <ts:string quantity="other">ENS names</ts:string>
-        </ts:plurals>
-      </ts:label>
-      <ts:contract name="ENS" interface="erc721">
-        <ts:address network="1">0x57f1887a8BF19b14fC0dF6Fd9B2acc9Af147eA85</ts:address>
-      </ts:contract>
-      <ts:origins>
-        <ts:ethereum contract="ENS"/>
-      </ts:origins>
-      <ts:cards>
-        <ts:card type="token" name="lease">
-          <ts:item-view xml:lang="en">
-            <style type="text/css">p { margin: 0; font-family: sans-serif; }</style>
-            <body><p>ENS name</p></body>
-          </ts:item-view>
-    \#(NameWords.all.map(view).joined(separator: "\n"))
-        </ts:card>
-      </ts:cards>
-      <ts:attribute name="label">
-        <ts:type>
-          <ts:syntax>1.3.6.1.4.1.1466.115.121.1.36</ts:syntax>
-        </ts:type>
-        <ts:origins>
-          <ts:token-id as="uint"/>
-        </ts:origins>
-      </ts:attribute>
-      <ts:attribute name="expiry">
-        <ts:type>
-          <ts:syntax>1.3.6.1.4.1.1466.115.121.1.27</ts:syntax>
-        </ts:type>
-        <ts:label>
-          <ts:string xml:lang="en">Registered until</ts:string>
-        </ts:label>
-        <ts:origins>
-          <ethereum:call function="nameExpires" contract="ENS" as="uint">
-            <ts:data>
-              <ts:uint256 ref="tokenId"/>
-            </ts:data>
-          </ethereum:call>
-        </ts:origins>
-      </ts:attribute>
-      <ts:attribute name="isFree">
-        <ts:type>
-          <ts:syntax>1.3.6.1.4.1.1466.115.121.1.7</ts:syntax>
-        </ts:type>
-        <ts:origins>
-          <ethereum:call function="available" contract="ENS" as="bool">
-            <ts:data>
-              <ts:uint256 ref="tokenId"/>
-            </ts:data>
-          </ethereum:call>
-        </ts:origins>
-      </ts:attribute>
-    </ts:token>
+  static let ens = DemoMarkup.token(
+    "ENS", "erc721", at: "0x57f1887a8BF19b14fC0dF6Fd9B2acc9Af147eA85",
+    label: DemoMarkup.element("ts:label", DemoMarkup.plurals("en", "ENS name", "ENS names")),
+    DemoMarkup.element(
+      "ts:cards",
+      DemoMarkup.element(
+        "ts:card type=\"token\" name=\"lease\"", DemoMarkup.itemView("ENS name"),
+        NameWords.all.map(view).joined(separator: "\n"))),
+    DemoMarkup.attribute("label", syntax: 36, from: "<ts:token-id as=\"uint\"/>"),
+    DemoMarkup.attribute(
+      "expiry", syntax: 27, label: ["en": "Registered until"],
+      from: DemoMarkup.call("nameExpires", of: "ENS", as: "uint", with: tokenID)),
+    DemoMarkup.attribute(
+      "isFree", syntax: 7,
+      from: DemoMarkup.call("available", of: "ENS", as: "bool", with: tokenID)))
 
-    """#
+  private static let tokenID = "<ts:uint256 ref=\"tokenId\"/>"
 
   /// The words of the card in one language.
   private struct NameWords {
@@ -110,179 +62,179 @@ extension DemoFile {
 
   private static func view(_ words: NameWords) -> String {
     #"""
-          <ts:view xml:lang="\#(words.language)">
-            <style type="text/css">
-              :root {
-                --ink: #1d2733;
-                --soft: #66788a;
-                --paper: #ffffff;
-                --line: #dfe6ed;
-                --good: #2a7d4f;
-                --late: #b3541e;
-                --gone: #a02c2c;
-              }
-              html, body {
-                margin: 0;
-                background: var(--paper);
-                color: var(--ink);
-                font: 16px/1.5 system-ui, -apple-system, "Noto Sans", sans-serif;
-              }
-              .card {
-                margin: 1em;
-                padding: 1em 1.25em;
-                border: 1px solid var(--line);
-                border-radius: 0.75em;
-              }
-              .card h3 {
-                margin: 0 0 0.5em;
-                font-size: 1.25em;
-                font-weight: 600;
-              }
-              .card dl {
-                display: grid;
-                grid-template-columns: max-content 1fr;
-                gap: 0.25em 1em;
-                margin: 0;
-              }
-              .card dt { color: var(--soft); }
-              .card dd {
-                margin: 0;
-                overflow-wrap: anywhere;
-                font-variant-numeric: tabular-nums;
-              }
-              .bar {
-                height: 0.5em;
-                margin: 1em 0 0.5em;
-                border-radius: 0.25em;
-                background: var(--line);
-                overflow: hidden;
-              }
-              .bar div {
-                height: 100%;
-                width: 0;
-                background: var(--good);
-                transition: width 0.3s ease-out;
-              }
-              .late .bar div { background: var(--late); }
-              .gone .bar div { background: var(--gone); }
-              .state { font-weight: 600; color: var(--good); }
-              .late .state { color: var(--late); }
-              .gone .state { color: var(--gone); }
-              .hint {
-                margin: 1em 0 0;
-                font-size: 0.875em;
-                color: var(--soft);
-              }
-              @media (prefers-color-scheme: dark) {
-                :root {
-                  --ink: #e8edf2;
-                  --soft: #93a3b3;
-                  --paper: #12181f;
-                  --line: #2b3744;
-                  --good: #5fc48d;
-                  --late: #e39a62;
-                  --gone: #e37b7b;
-                }
-              }
-              @media (prefers-reduced-motion: reduce) {
-                .bar div { transition: none; }
-              }
-            </style>
-            <script type="text/javascript">
-              class Lease {
-                static day = 86400;
-                static grace = 90;
-                static year = 365;
+    <ts:view xml:lang="\#(words.language)">
+      <style type="text/css">
+        :root {
+          --ink: #1d2733;
+          --soft: #66788a;
+          --paper: #ffffff;
+          --line: #dfe6ed;
+          --good: #2a7d4f;
+          --late: #b3541e;
+          --gone: #a02c2c;
+        }
+        html, body {
+          margin: 0;
+          background: var(--paper);
+          color: var(--ink);
+          font: 16px/1.5 system-ui, -apple-system, "Noto Sans", sans-serif;
+        }
+        .card {
+          margin: 1em;
+          padding: 1em 1.25em;
+          border: 1px solid var(--line);
+          border-radius: 0.75em;
+        }
+        .card h3 {
+          margin: 0 0 0.5em;
+          font-size: 1.25em;
+          font-weight: 600;
+        }
+        .card dl {
+          display: grid;
+          grid-template-columns: max-content 1fr;
+          gap: 0.25em 1em;
+          margin: 0;
+        }
+        .card dt { color: var(--soft); }
+        .card dd {
+          margin: 0;
+          overflow-wrap: anywhere;
+          font-variant-numeric: tabular-nums;
+        }
+        .bar {
+          height: 0.5em;
+          margin: 1em 0 0.5em;
+          border-radius: 0.25em;
+          background: var(--line);
+          overflow: hidden;
+        }
+        .bar div {
+          height: 100%;
+          width: 0;
+          background: var(--good);
+          transition: width 0.3s ease-out;
+        }
+        .late .bar div { background: var(--late); }
+        .gone .bar div { background: var(--gone); }
+        .state { font-weight: 600; color: var(--good); }
+        .late .state { color: var(--late); }
+        .gone .state { color: var(--gone); }
+        .hint {
+          margin: 1em 0 0;
+          font-size: 0.875em;
+          color: var(--soft);
+        }
+        @media (prefers-color-scheme: dark) {
+          :root {
+            --ink: #e8edf2;
+            --soft: #93a3b3;
+            --paper: #12181f;
+            --line: #2b3744;
+            --good: #5fc48d;
+            --late: #e39a62;
+            --gone: #e37b7b;
+          }
+        }
+        @media (prefers-reduced-motion: reduce) {
+          .bar div { transition: none; }
+        }
+      </style>
+      <script type="text/javascript">
+        class Lease {
+          static day = 86400;
+          static grace = 90;
+          static year = 365;
 
-                constructor(token, now) {
-                  this.id = String(token.tokenId ?? token.label ?? "");
-                  this.expiry = Number(token.expiry ?? 0);
-                  this.isFree = Boolean(token.isFree);
-                  this.now = now;
-                }
+          constructor(token, now) {
+            this.id = String(token.tokenId ?? token.label ?? "");
+            this.expiry = Number(token.expiry ?? 0);
+            this.isFree = Boolean(token.isFree);
+            this.now = now;
+          }
 
-                get daysLeft() {
-                  return Math.floor((this.expiry - this.now) / Lease.day);
-                }
+          get daysLeft() {
+            return Math.floor((this.expiry - this.now) / Lease.day);
+          }
 
-                get state() {
-                  if (this.isFree) { return "gone"; }
-                  if (0 > this.daysLeft) { return "gone"; }
-                  return Lease.grace > this.daysLeft ? "late" : "good";
-                }
+          get state() {
+            if (this.isFree) { return "gone"; }
+            if (0 > this.daysLeft) { return "gone"; }
+            return Lease.grace > this.daysLeft ? "late" : "good";
+          }
 
-                get share() {
-                  const share = this.daysLeft / Lease.year;
-                  return Math.round(100 * Math.min(1, Math.max(0, share)));
-                }
+          get share() {
+            const share = this.daysLeft / Lease.year;
+            return Math.round(100 * Math.min(1, Math.max(0, share)));
+          }
 
-                get sentence() {
-                  if (this.isFree) { return "\#(words.free)"; }
-                  if (0 > this.daysLeft) { return "\#(words.grace)"; }
-                  return this.daysLeft.toLocaleString("\#(words.language)") + " \#(words.left)";
-                }
+          get sentence() {
+            if (this.isFree) { return "\#(words.free)"; }
+            if (0 > this.daysLeft) { return "\#(words.grace)"; }
+            return this.daysLeft.toLocaleString("\#(words.language)") + " \#(words.left)";
+          }
 
-                get date() {
-                  const options = { year: "numeric", month: "long", day: "numeric" };
-                  return new Date(1000 * this.expiry)
-                    .toLocaleDateString("\#(words.language)", options);
-                }
+          get date() {
+            const options = { year: "numeric", month: "long", day: "numeric" };
+            return new Date(1000 * this.expiry)
+              .toLocaleDateString("\#(words.language)", options);
+          }
 
-                get shortId() {
-                  return this.id.length > 20
-                    ? this.id.slice(0, 10) + "…" + this.id.slice(-8)
-                    : this.id;
-                }
-              }
+          get shortId() {
+            return this.id.length > 20
+              ? this.id.slice(0, 10) + "…" + this.id.slice(-8)
+              : this.id;
+          }
+        }
 
-              class Card {
-                static element(name, className, text) {
-                  const element = document.createElement(name);
-                  if (className) { element.className = className; }
-                  if (text) { element.textContent = text; }
-                  return element;
-                }
+        class Card {
+          static element(name, className, text) {
+            const element = document.createElement(name);
+            if (className) { element.className = className; }
+            if (text) { element.textContent = text; }
+            return element;
+          }
 
-                static row(list, term, value) {
-                  list.append(Card.element("dt", "", term), Card.element("dd", "", value));
-                }
+          static row(list, term, value) {
+            list.append(Card.element("dt", "", term), Card.element("dd", "", value));
+          }
 
-                static bar(share) {
-                  const bar = Card.element("div", "bar");
-                  const filled = Card.element("div");
-                  bar.append(filled);
-                  requestAnimationFrame(() => { filled.style.width = share + "%"; });
-                  return bar;
-                }
+          static bar(share) {
+            const bar = Card.element("div", "bar");
+            const filled = Card.element("div");
+            bar.append(filled);
+            requestAnimationFrame(() => { filled.style.width = share + "%"; });
+            return bar;
+          }
 
-                static of(lease) {
-                  const card = Card.element("div", "card " + lease.state);
-                  const list = Card.element("dl");
-                  Card.row(list, "\#(words.until)", lease.date);
-                  Card.row(list, "\#(words.token)", lease.shortId);
-                  card.append(
-                    Card.element("h3", "", "\#(words.title)"),
-                    list,
-                    Card.bar(lease.share),
-                    Card.element("div", "state", lease.sentence),
-                    Card.element("p", "hint", "\#(words.hint)"));
-                  return card;
-                }
-              }
+          static of(lease) {
+            const card = Card.element("div", "card " + lease.state);
+            const list = Card.element("dl");
+            Card.row(list, "\#(words.until)", lease.date);
+            Card.row(list, "\#(words.token)", lease.shortId);
+            card.append(
+              Card.element("h3", "", "\#(words.title)"),
+              list,
+              Card.bar(lease.share),
+              Card.element("div", "state", lease.sentence),
+              Card.element("p", "hint", "\#(words.hint)"));
+            return card;
+          }
+        }
 
-              web3.tokens.dataChanged = (oldTokens, updatedTokens, cardId) => {
-                const now = Math.floor(Date.now() / 1000);
-                const lease = new Lease(updatedTokens.currentInstance, now);
-                document.getElementById(cardId).replaceChildren(Card.of(lease));
-              };
-            </script>
-            <body>
-              <div class="card">
-                <h3>\#(words.title)</h3>
-                <p class="hint">\#(words.hint)</p>
-              </div>
-            </body>
-          </ts:view>
+        web3.tokens.dataChanged = (oldTokens, updatedTokens, cardId) => {
+          const now = Math.floor(Date.now() / 1000);
+          const lease = new Lease(updatedTokens.currentInstance, now);
+          document.getElementById(cardId).replaceChildren(Card.of(lease));
+        };
+      </script>
+      <body>
+        <div class="card">
+          <h3>\#(words.title)</h3>
+          <p class="hint">\#(words.hint)</p>
+        </div>
+      </body>
+    </ts:view>
     """#
   }
 }

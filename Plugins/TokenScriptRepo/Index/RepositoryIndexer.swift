@@ -12,6 +12,7 @@ actor RepositoryIndexer {
   private let store: ContractStore
   private let log: Log
   private let clock: @Sendable () -> Timestamp
+  private let durations: Histogram
   private let headers: ResponseHeaders
   private let currentIndex: AtomicReference<ContractIndex>
   private let currentVerification: AtomicReference<FileVerification>
@@ -20,8 +21,8 @@ actor RepositoryIndexer {
   private var pending: Task<Void, any Error>?
   /// The pass over the contents of the newest index.
   private(set) var compression: CompressionPass?
-  /// The folders of the last scan, as paths below the root.
-  private(set) var folders: [RepositoryPath] = []
+  /// The watch over the folders of the last scan, or nil if the system has no room for one.
+  private var watch: RepositoryWatch?
 
   /// Makes an indexer; ``index()`` makes the first index.
   ///
@@ -33,17 +34,21 @@ actor RepositoryIndexer {
   ///   - store: keeps readings and times.
   ///   - log: is told about refused files.
   ///   - clock: tells the time.
+  ///   - durations: is told the duration of each build.
   init(
     _ configuration: TokenScriptConfiguration, _ headers: ResponseHeaders,
     _ currentIndex: AtomicReference<ContractIndex>,
     _ currentVerification: AtomicReference<FileVerification>,
-    store: ContractStore, log: Log, clock: @escaping @Sendable () -> Timestamp
+    store: ContractStore, log: Log, clock: @escaping @Sendable () -> Timestamp,
+    durations: Histogram
   ) {
     self.configuration = configuration
     self.headers = headers
     self.store = store
     self.log = log
     self.clock = clock
+    self.durations = durations
+    watch = try? RepositoryWatch(configuration.repository)
     self.currentIndex = currentIndex
     self.currentVerification = currentVerification
   }
@@ -66,6 +71,19 @@ actor RepositoryIndexer {
     try await task.value
   }
 
+  /// Returns the watch over the folders of the last scan.
+  ///
+  /// If there is none, or it was stopped, another is made, and a scan for what changed meanwhile.
+  ///
+  /// - Throws: ``SystemError`` if the system can't watch folders, or the error of ``index()``.
+  func watching() async throws -> RepositoryWatch {
+    if let watch, !watch.isStopped { return watch }
+    let watch = try RepositoryWatch(configuration.repository)
+    self.watch = watch
+    try await index()
+    return watch
+  }
+
   private func make() async throws {
     let start = ContinuousClock.now
     let last = currentIndex.value
@@ -73,19 +91,28 @@ actor RepositoryIndexer {
     let configuration = configuration
     let headers = headers
     let known = last.contents
-    let (checks, folder, listing) = try await scanThreads.run {
+    let (checks, folder, (listing, unwatched)) = try await scanThreads.run { [watch] in
       let checks = try RepositoryChecks(configuration, headers, now: now, sharing: known)
       do throws(SystemError) {
         let folder = try RepositoryFolder(configuration.repository)
-        return (checks, folder, try folder.list())
+        guard let watch else { return (checks, folder, (try folder.list(), 0)) }
+        return (
+          checks, folder,
+          try watch.follow { enter throws(SystemError) in try folder.list(entering: enter) }
+        )
       } catch { throw RepositoryError(folder: configuration.repository, reason: "\(error)") }
+    }
+    if unwatched > 0 {
+      log.warning(
+        "changes in some folders are seen on SIGHUP only: fs.inotify.max_user_watches is reached",
+        ["folders": unwatched])
     }
     let memory = try await store.memory(
       under: checks.fingerprint,
       withPublicationTimes: configuration.rules.modified == .published)
     let scan = RepositoryScan(
       folder: folder, reader: checks.reader, rules: configuration.rules, now: now,
-      readings: memory.readings, known: known)
+      readings: memory.readings, known: known.byDigest)
     let found = try await scan.files(listing.entries, on: scanThreads) { [log] done, total in
       log.info("indexing", ["files": done, "of": total])
     }
@@ -108,12 +135,13 @@ actor RepositoryIndexer {
     let verified = try await remember(
       files.onDisk, builder, over: memory, under: checks.fingerprint, now)
     for problem in checks.problems { log.warning("schema left out", ["reason": problem]) }
-    folders = listing.folders
     currentIndex.replace(with: index)
     currentVerification.replace(with: checks.verification)
     compression?.stop()
     compression = CompressionPass(index.contents, on: compressionThreads)
-    tell(of: index, after: last, listing, verified: verified, took: .now - start)
+    let took = ContinuousClock.now - start
+    durations.observe(took)
+    tell(of: index, after: last, listing, verified: verified, took: took)
   }
 
   /// Stores readings and times before they are published, so that a restart knows whatever was in service.

@@ -1,6 +1,5 @@
 internal import Cryptography
 internal import HTTPProtocol
-internal import Observability
 internal import ServiceKit
 internal import Threading
 internal import Time
@@ -78,18 +77,18 @@ actor IndexListing {
     return response
   }
 
-  /// A row in JSON.
+  /// A row in JSON, which has every key, with null for a missing value.
   struct Item: Encodable {
-    let contract: String?
-    let name: String?
+    @Nullable var contract: String?
+    @Nullable var name: String?
     let networks: [UInt64]
-    let schema: String?
-    let time: String?
-    let signer: String?
-    let key: String?
-    let kind: String?
+    @Nullable var schema: String?
+    @Nullable var time: String?
+    @Nullable var signer: String?
+    @Nullable var key: String?
+    @Nullable var kind: String?
     let path: String
-    let sha256: String?
+    @Nullable var sha256: String?
     let size: Int
     let state: String
     let warnings: [String]
@@ -109,28 +108,16 @@ actor IndexListing {
       state = row.state.words
       warnings = row.warnings
     }
+  }
+}
 
-    private enum Key: CodingKey {
-      case contract, name, networks, schema, time, signer, key, kind, path, sha256, size, state
-      case warnings
-    }
+/// A value that is encoded as null if it is missing.
+@propertyWrapper
+struct Nullable<Value: Encodable>: Encodable {
+  var wrappedValue: Value?
 
-    /// Writes every key, with null for a missing value.
-    func encode(to encoder: any Encoder) throws {
-      var container = encoder.container(keyedBy: Key.self)
-      try container.encode(contract, forKey: .contract)
-      try container.encode(name, forKey: .name)
-      try container.encode(networks, forKey: .networks)
-      try container.encode(schema, forKey: .schema)
-      try container.encode(time, forKey: .time)
-      try container.encode(signer, forKey: .signer)
-      try container.encode(key, forKey: .key)
-      try container.encode(kind, forKey: .kind)
-      try container.encode(path, forKey: .path)
-      try container.encode(sha256, forKey: .sha256)
-      try container.encode(size, forKey: .size)
-      try container.encode(state, forKey: .state)
-      try container.encode(warnings, forKey: .warnings)
-    }
+  func encode(to encoder: any Encoder) throws {
+    var container = encoder.singleValueContainer()
+    try container.encode(wrappedValue)
   }
 }

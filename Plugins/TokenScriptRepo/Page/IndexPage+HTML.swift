@@ -11,7 +11,7 @@ extension IndexPage {
     <meta charset="utf-8">
     <meta name="viewport" content="width=device-width, initial-scale=1">
     <title>\(query.isEmpty ? "" : "\(query.htmlEscaped) – ")TokenScript repository</title>
-    <style>\(IndexPageStyle.text)</style>
+    <style>\(PageStyle.index.text)</style>
     </head>
     <body>
     <div class="page">

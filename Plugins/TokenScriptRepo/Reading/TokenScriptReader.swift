@@ -27,11 +27,14 @@ package struct TokenScriptReader: Sendable {
   /// - Returns: the meaning of the file.
   /// - Throws: ``FileRefusal`` if it is no TokenScript.
   package func read(_ bytes: [UInt8], now: Timestamp) throws(FileRefusal) -> TokenScriptFile {
-    let document: XMLDocument
-    do throws(XMLError) { document = try XMLDocument(parsing: bytes) } catch {
-      throw FileRefusal(error)
-    }
-    return try read(document, now: now).file
+    try read(Self.parse(bytes), now: now).file
+  }
+
+  /// Parses a file.
+  ///
+  /// - Throws: ``FileRefusal`` if it is no XML.
+  package static func parse(_ bytes: [UInt8]) throws(FileRefusal) -> XMLDocument {
+    do { return try XMLDocument(parsing: bytes) } catch { throw FileRefusal(error) }
   }
 
   /// Reads a document.
@@ -150,7 +153,7 @@ package struct TokenScriptReader: Sendable {
 
 extension FileRefusal {
   /// Makes the refusal of a document that can't be parsed.
-  package init(_ error: XMLError) {
+  fileprivate init(_ error: XMLError) {
     let reason =
       switch error.code {
       case .malformed: "not well-formed XML"
@@ -176,16 +179,5 @@ extension FileRefusal {
       }
     self.init(
       reason: reason, detail: "\(error)", isTransient: error.code == .internalFailure)
-  }
-}
-
-extension String {
-  /// The text without leading and trailing XML white space.
-  fileprivate var trimmingXMLSpace: String {
-    let isSpace: (UInt8) -> Bool = { [0x20, 0x09, 0x0d, 0x0a].contains($0) }
-    guard let first = utf8.firstIndex(where: { !isSpace($0) }),
-      let last = utf8.lastIndex(where: { !isSpace($0) })
-    else { return "" }
-    return String(self[first...last])
   }
 }

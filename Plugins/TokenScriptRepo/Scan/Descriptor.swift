@@ -1,4 +1,5 @@
 internal import Glibc
+internal import HTTPProtocol
 internal import SystemCalls
 
 /// An open file or folder, closed at the end of its scope.
@@ -27,7 +28,7 @@ struct Descriptor: ~Copyable {
     let opened = unsafe Glibc.open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
     guard opened >= 0 else { throw SystemError(errno) }
     let file = Descriptor(opened)
-    return try file.read(min(try file.status().size, limit))
+    return try file.read(min(try file.status().size, limit)).array
   }
 
   private init(_ number: CInt) { self.number = number }
@@ -64,21 +65,19 @@ struct Descriptor: ~Copyable {
   /// - Parameter count: the number of bytes.
   /// - Returns: that many bytes, or fewer if the file ends before.
   /// - Throws: ``SystemError``.
-  func read(_ count: Int) throws(SystemError) -> [UInt8] {
-    var failure: SystemError?
-    let bytes = unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
+  func read(_ count: Int) throws(SystemError) -> Bytes {
+    try unsafe Bytes(capacity: count) { buffer throws(SystemError) in
+      var filled = 0
       while filled < count {
-        let rest = unsafe UnsafeMutableRawBufferPointer(
-          rebasing: UnsafeMutableRawBufferPointer(buffer)[filled...])
+        let rest = unsafe UnsafeMutableRawBufferPointer(rebasing: buffer[filled...])
         let got = unsafe pread(number, rest.baseAddress, rest.count, filled)
         if got < 0 && errno == EINTR { continue }
-        if got < 0 { failure = SystemError(errno) }
-        if got <= 0 { break }
+        if got < 0 { throw SystemError(errno) }
+        if got == 0 { break }
         filled += got
       }
+      return filled
     }
-    if let failure { throw failure }
-    return bytes
   }
 
   /// Returns the names in this folder with their kinds, in the order of their bytes and without hidden names.

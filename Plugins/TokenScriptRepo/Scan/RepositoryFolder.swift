@@ -1,4 +1,5 @@
 internal import Glibc
+internal import HTTPProtocol
 internal import SystemCalls
 internal import Time
 
@@ -36,8 +37,6 @@ final class RepositoryFolder: Sendable {
   struct Listing: Sendable {
     /// The files in the order of their paths.
     fileprivate(set) var entries: [Entry] = []
-    /// The locations of the folders, the root among them.
-    fileprivate(set) var folders: [RepositoryPath] = []
     /// The folders and links that were left out, with the reasons.
     fileprivate(set) var problems: [(path: RepositoryPath, message: String)] = []
   }
@@ -45,7 +44,7 @@ final class RepositoryFolder: Sendable {
   /// The content of a file at one moment.
   struct Contents: Sendable {
     /// All bytes.
-    let bytes: [UInt8]
+    let bytes: Bytes
     /// The time of the last change of the content, in whole seconds.
     let modified: Timestamp
   }
@@ -74,13 +73,16 @@ final class RepositoryFolder: Sendable {
 
   /// Walks all folders.
   ///
-  /// - Parameter isWanted: selects files by their paths; by default those with a ``RepositoryPath/kind``.
+  /// - Parameters:
+  ///   - isWanted: selects files by their paths; by default those with a ``RepositoryPath/kind``.
+  ///   - enter: is called with the location of each folder before its names are read.
   /// - Returns: the files and folders that are not hidden.
   /// - Throws: ``SystemError`` if the root can't be read. A folder below it that can't be read is a listed problem.
   func list(
-    where isWanted: @escaping (RepositoryPath) -> Bool = { $0.kind != nil }
+    where isWanted: @escaping (RepositoryPath) -> Bool = { $0.kind != nil },
+    entering enter: @escaping (RepositoryPath) -> Void = { _ in }
   ) throws(SystemError) -> Listing {
-    var walk = Walk(isWanted: isWanted)
+    var walk = Walk(isWanted: isWanted, enter: enter)
     let top = RepositoryPath("")
     try self.walk(root, Entry(path: top, location: top), depth: 0, &walk)
     // Links come last, so that each folder is known by its own path and no circle is walked.
@@ -124,6 +126,7 @@ final class RepositoryFolder: Sendable {
   /// The state of one walk.
   private struct Walk {
     let isWanted: (RepositoryPath) -> Bool
+    let enter: (RepositoryPath) -> Void
     var listing = Listing()
     var links: [RepositoryPath] = []
     var folders: Set<FileStatus.Identity> = []
@@ -138,7 +141,7 @@ final class RepositoryFolder: Sendable {
       return
     }
     guard walk.folders.insert(try folder.status().identity).inserted else { return }
-    walk.listing.folders.append(place.location)
+    walk.enter(place.location)
     for (name, kind) in try folder.entries() {
       let path = place.path.appending(name)
       let entry = Entry(path: path, location: place.location.appending(name))

@@ -8,33 +8,18 @@ internal import Wire
 
 /// Reads the files of a repository, and verifies those without a stored reading.
 struct RepositoryScan: Sendable {
-  private let folder: RepositoryFolder
-  private let reader: TokenScriptReader
-  private let rules: RepositoryRules
-  private let now: Timestamp
-  private let readings: [ContractStore.Key: ContractStore.Reading]
-  private let known: [SHA256.Digest: Content]
-
-  /// Makes a scan.
-  ///
-  /// - Parameters:
-  ///   - folder: the repository.
-  ///   - reader: reads and verifies files.
-  ///   - rules: the configuration's rules.
-  ///   - now: the present time.
-  ///   - readings: the stored readings.
-  ///   - known: the contents in service, which are reused for equal bytes.
-  init(
-    folder: RepositoryFolder, reader: TokenScriptReader, rules: RepositoryRules, now: Timestamp,
-    readings: [ContractStore.Key: ContractStore.Reading], known: [Content]
-  ) {
-    self.folder = folder
-    self.reader = reader
-    self.rules = rules
-    self.now = now
-    self.readings = readings
-    self.known = known.byDigest
-  }
+  /// The repository.
+  let folder: RepositoryFolder
+  /// Reads and verifies files.
+  let reader: TokenScriptReader
+  /// The configuration's rules.
+  let rules: RepositoryRules
+  /// The present time.
+  let now: Timestamp
+  /// The stored readings.
+  let readings: [ContractStore.Key: ContractStore.Reading]
+  /// The contents in service, which are reused for equal bytes.
+  let known: [SHA256.Digest: Content]
 
   /// Reads all files.
   ///
@@ -50,24 +35,18 @@ struct RepositoryScan: Sendable {
     every interval: Duration = .seconds(1),
     telling tell: @escaping @Sendable (_ done: Int, _ total: Int) -> Void
   ) async throws -> [RepositoryFile] {
-    let done = Counter()
+    let done = Atomic<Int>(0)
     let teller = Task {
       while true {
         try await Task.sleep(for: interval)
-        tell(done.value, entries.count)
+        tell(done.load(ordering: .relaxed), entries.count)
       }
     }
     defer { teller.cancel() }
     return try await threads.map(entries) { entry in
-      defer { done.increase() }
+      defer { done.add(1, ordering: .relaxed) }
       return file(entry)
     }.compactMap(\.self)
-  }
-
-  private final class Counter: Sendable {
-    private let count = Atomic<Int>(0)
-    var value: Int { count.load(ordering: .relaxed) }
-    func increase() { count.add(1, ordering: .relaxed) }
   }
 
   /// Reads a file, and verifies it unless its reading is stored.
@@ -80,14 +59,14 @@ struct RepositoryScan: Sendable {
       return RepositoryFile(
         path: entry.path, reading: .failure(FileRefusal(reason: error.message)))
     }
-    let digest = SHA256.hash(contents.bytes)
+    let digest = unsafe SHA256.hash(contents.bytes.buffer.bytes)
     let reading =
       readings[ContractStore.Key(path: entry.path, digest: digest)]
-      ?? self.reading(contents.bytes, isGone: entry.path.kind == .gone)
+      ?? self.reading(contents.bytes.array, isGone: entry.path.kind == .gone)
     return RepositoryFile(
       path: entry.path, digest: digest,
       content: isServed(reading, entry.path)
-        ? known[digest] ?? Content(Bytes(contents.bytes), digest: digest) : nil,
+        ? known[digest] ?? Content(contents.bytes, digest: digest) : nil,
       size: contents.bytes.count, modified: contents.modified, reading: reading)
   }
 

@@ -13,20 +13,18 @@ final class RepositoryWatch: Sendable {
   private let descriptor: CInt
   /// A watch without events of its own, whose removal wakes the thread.
   private let sentinel: CInt
-  private let isStopped = Atomic<Bool>(false)
-  private let watched = Lock<[String: Watched]>([:])
-
-  /// A watch on a folder.
-  private struct Watched {
-    let descriptor: CInt
-    /// The only name whose events count, or nil if all do.
-    let name: [UInt8]?
-  }
+  private let stopFlag = Atomic<Bool>(false)
+  /// The root's path, without a slash at its end.
+  private let root: String
+  /// The watches; for each the only name whose events count, or nil if all do.
+  private let watches = Lock<[CInt: [UInt8]?]>([:])
 
   /// Makes a watch over no folder.
   ///
+  /// - Parameter root: the repository's root.
   /// - Throws: ``SystemError`` if the system has no room for one.
-  init() throws(SystemError) {
+  init(_ root: String) throws(SystemError) {
+    self.root = root.hasSuffix("/") ? String(root.dropLast()) : root
     (changes, continuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     descriptor = inotify_init1(CInt(IN_CLOEXEC) | CInt(IN_NONBLOCK))
     guard descriptor >= 0 else { throw SystemError(errno) }
@@ -44,55 +42,60 @@ final class RepositoryWatch: Sendable {
 
   /// Ends the thread and ``changes``.
   func stop() {
-    isStopped.store(true, ordering: .releasing)
+    stopFlag.store(true, ordering: .releasing)
     inotify_rm_watch(descriptor, sentinel)
   }
 
-  /// Watches these folders and no others, and the root's name in the folder above it, where a root that is a link or is
-  /// moved away is replaced.
+  /// Whether the watch was stopped.
+  var isStopped: Bool { stopFlag.load(ordering: .acquiring) }
+
+  /// Watches the folders that a walk enters, and no others once the walk has succeeded.
   ///
-  /// - Parameters:
-  ///   - root: the root's path.
-  ///   - folders: the paths of the folders, relative to the root.
-  /// - Returns: whether a folder is new, so that earlier changes in it have not been seen; and the number of folders
-  ///   that the system has no watches left for.
-  func watch(
-    _ root: String, _ folders: [RepositoryPath]
-  ) -> (hasNew: Bool, unwatched: Int) {
-    let trimmed = root.hasSuffix("/") ? String(root.dropLast()) : root
-    let slash = trimmed.lastIndex(of: "/")
-    let above = slash.map { $0 == trimmed.startIndex ? "/" : String(trimmed[..<$0]) } ?? "."
-    let name = slash.map { trimmed[trimmed.index(after: $0)...] } ?? trimmed[...]
-    let wanted =
-      [(path: Array(above.utf8), name: Array(name.utf8) as [UInt8]?)]
-      + folders.map { folder in
-        let below = folder.bytes.isEmpty ? [] : [UInt8(ascii: "/")] + folder.bytes
-        return (path: Array(trimmed.utf8) + below, name: nil)
+  /// A folder is watched before its names are read, so a change is either seen by the walk or makes an event. The root's
+  /// name in the folder above is watched too, where a root that is a link or is moved away is replaced.
+  ///
+  /// - Parameter walk: lists the folders, and hands over the location of each before it reads the names.
+  /// - Returns: the walk's result, and the number of folders that the system has no watches left for.
+  /// - Throws: the walk's error; then the earlier watches stay.
+  func follow<Listing>(
+    _ walk: (_ enter: @escaping (RepositoryPath) -> Void) throws(SystemError) -> Listing
+  ) throws(SystemError) -> (listing: Listing, unwatched: Int) {
+    let pass = Pass()
+    let name = root.split(separator: "/").last.map { Array($0.utf8) } ?? []
+    add(Array(DurableFile.folder(of: root).utf8), IN_MASK_ADD, to: pass, name: name)
+    let listing = try walk { folder in
+      let below = folder.bytes.isEmpty ? [] : [UInt8(ascii: "/")] + folder.bytes
+      let events = IN_CLOSE_WRITE | IN_MODIFY | IN_DELETE_SELF | IN_MOVE_SELF
+      self.add(Array(self.root.utf8) + below, events, to: pass, name: nil)
+    }
+    watches.withLock { watches in
+      for old in watches.keys where !pass.found.contains(old) {
+        inotify_rm_watch(descriptor, old)
+        watches[old] = nil
       }
-    var old = watched.withLock { $0 }
-    var new: [String: Watched] = [:]
-    var hasNew = false
+    }
+    return (listing, pass.unwatched)
+  }
+
+  /// The watches of one walk.
+  private final class Pass {
+    var found: Set<CInt> = []
     var unwatched = 0
-    for (path, name) in wanted {
-      let bytes = path.map { CChar(bitPattern: $0) } + [0]
-      var events = IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO
-      if name == nil { events |= IN_CLOSE_WRITE | IN_MODIFY | IN_DELETE_SELF | IN_MOVE_SELF }
-      // The same folder gives the same number again, and another one at the same path a new number.
-      let number = unsafe inotify_add_watch(descriptor, bytes, UInt32(events) | UInt32(IN_ONLYDIR))
-      let key = String(decoding: path, as: UTF8.self)
-      if number < 0 {
-        if errno == ENOSPC { unwatched += 1 }
-        continue
+  }
+
+  private func add(_ path: [UInt8], _ events: CInt, to pass: Pass, name: [UInt8]?) {
+    let bytes = path.map { CChar(bitPattern: $0) } + [0]
+    let mask = UInt32(events | IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_ONLYDIR)
+    // The thread looks the watch up under the lock, so it never finds an event of a watch that is not noted yet.
+    watches.withLock { watches in
+      let number = unsafe inotify_add_watch(descriptor, bytes, mask)
+      if number >= 0 {
+        watches[number] = .some(name)
+        pass.found.insert(number)
+      } else if errno == ENOSPC {
+        pass.unwatched += 1
       }
-      if old.removeValue(forKey: key)?.descriptor != number { hasNew = true }
-      new[key] = Watched(descriptor: number, name: name)
     }
-    let kept = Set(new.values.map(\.descriptor))
-    for gone in old.values where !kept.contains(gone.descriptor) {
-      inotify_rm_watch(descriptor, gone.descriptor)
-    }
-    watched.withLock { $0 = new }
-    return (hasNew, unwatched)
   }
 
   private func run() {
@@ -101,7 +104,7 @@ final class RepositoryWatch: Sendable {
       let wait = period.deadline.map { Self.milliseconds($0 - ContinuousClock.now) } ?? -1
       var poll = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
       let ready = unsafe Glibc.poll(&poll, 1, wait)
-      guard !isStopped.load(ordering: .acquiring), ready >= 0 || errno == EINTR else { break }
+      guard !isStopped, ready >= 0 || errno == EINTR else { break }
       if ready > 0, readEvents() { period.change(at: .now) }
       if period.isOver(at: .now) { continuation.yield() }
     }
@@ -110,20 +113,20 @@ final class RepositoryWatch: Sendable {
 
   /// Reads the events, and returns whether any of them counts.
   private func readEvents() -> Bool {
-    let names = watched.withLock { watched in
-      Dictionary(
-        watched.values.map { ($0.descriptor, $0.name) }, uniquingKeysWith: { $0 == nil ? $0 : $1 })
-    }
     var counts = false
     var buffer = [UInt8](repeating: 0, count: 64 << 10)
     while true {
       let count = unsafe read(descriptor, &buffer, buffer.count)
       guard count > 0 else { return counts }
       var rest = buffer[..<count]
-      while let event = Event(&rest) {
-        if event.isOverflow { counts = true }
-        guard let name = names[event.watch] else { continue }
-        if name == nil || name == event.name { counts = true }
+      watches.withLock { watches in
+        while let event = Event(&rest) {
+          guard let name = watches[event.watch] else {
+            counts = counts || event.isOverflow
+            continue
+          }
+          counts = counts || name == nil || name == event.name
+        }
       }
     }
   }

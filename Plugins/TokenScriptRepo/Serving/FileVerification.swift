@@ -5,7 +5,9 @@ internal import XMLSecurity
 /// Verifies files that clients submit.
 final class FileVerification: Sendable {
   /// The facts about a file that passes; wallets show them to people.
-  struct Pass: Equatable, Sendable {
+  struct Pass: Equatable, Encodable, Sendable {
+    /// The verdict for programs.
+    let result = "pass"
     /// The issuer of the signer's certificate (RFC 2253), or empty for a bare key.
     let issuer: String
     /// The subject of the signer's certificate (RFC 2253), or empty for a bare key.
@@ -53,10 +55,7 @@ final class FileVerification: Sendable {
   /// - Returns: the facts about the signer.
   /// - Throws: ``FileRefusal`` if the file does not pass.
   func verify(_ bytes: [UInt8], now: Timestamp) throws(FileRefusal) -> Pass {
-    let document: XMLDocument
-    do throws(XMLError) { document = try XMLDocument(parsing: bytes) } catch {
-      throw FileRefusal(error)
-    }
+    let document = try TokenScriptReader.parse(bytes)
     let (file, signature) = try reader.read(document, now: now)
     if let refusal = rules.judge(file).refusal { throw refusal }
     guard let signature else { throw FileRefusal(reason: "its signer is unknown") }

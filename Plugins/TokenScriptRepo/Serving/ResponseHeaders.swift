@@ -1,4 +1,5 @@
 internal import HTTPProtocol
+internal import ServiceKit
 
 extension FieldName {
   static let accessControlAllowHeaders = FieldName("Access-Control-Allow-Headers")
@@ -67,7 +68,7 @@ struct ResponseHeaders: Sendable {
   static let indexPage = {
     var fields = HeaderFields()
     fields.append(.contentTypeOptions, "nosniff")
-    fields.append(.contentSecurityPolicy, IndexPageStyle.contentSecurityPolicy)
+    fields.append(.contentSecurityPolicy, PageStyle.index.contentSecurityPolicy)
     fields.append(.referrerPolicy, "no-referrer")
     return fields
   }()

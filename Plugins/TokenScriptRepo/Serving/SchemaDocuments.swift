@@ -8,19 +8,15 @@ internal import Wire
 /// The schema files, served at the addresses in TokenScripts' namespaces.
 struct SchemaDocuments: Sendable {
   /// A SHA-256 over all schemas and their paths, or zero if there is no folder.
-  let digest: SHA256.Digest
-  private let files: [[UInt8]: PreparedFile]
+  private(set) var digest = SHA256.Digest()
+  private var files: [[UInt8]: PreparedFile] = [:]
   /// The contents of the schemas.
-  let contents: [Content]
+  private(set) var contents: [Content] = []
 
   /// An empty set of schemas.
-  static let none = SchemaDocuments(digest: SHA256.Digest(), files: [:], contents: [])
+  static let none = SchemaDocuments()
 
-  private init(digest: SHA256.Digest, files: [[UInt8]: PreparedFile], contents: [Content]) {
-    self.digest = digest
-    self.files = files
-    self.contents = contents
-  }
+  private init() {}
 
   /// Reads every `*.xsd` below a folder; blocks on the disk.
   ///
@@ -35,20 +31,18 @@ struct SchemaDocuments: Sendable {
   ) throws(SystemError) {
     let folder = try RepositoryFolder(path)
     let known = known.byDigest
-    var files: [[UInt8]: PreparedFile] = [:]
     var digests: [UInt8] = []
-    var all: [Content] = []
     for entry in try folder.list(where: { $0.bytes.suffix(4) == Array(".xsd".utf8)[...] }).entries {
       guard let contents = try? folder.read(entry) else { continue }
-      let digest = SHA256.hash(contents.bytes)
+      let digest = unsafe SHA256.hash(contents.bytes.buffer.bytes)
       digests += SHA256.hash(entry.path.bytes).bytes + digest.bytes
-      let content = known[digest] ?? Content(Bytes(contents.bytes), digest: digest)
-      all.append(content)
+      let content = known[digest] ?? Content(contents.bytes, digest: digest)
+      self.contents.append(content)
       files[entry.path.bytes] = PreparedFile(
         content, modified: min(max(contents.modified, Timestamp(seconds: 0)), now), headers,
         isTokenScript: false)
     }
-    self.init(digest: SHA256.hash(digests), files: files, contents: all)
+    digest = SHA256.hash(digests)
   }
 
   /// Returns a schema of a version, from the version's folder or from the folder `tokenscript` below it.

@@ -1,6 +1,4 @@
 internal import Cryptography
-internal import HTTPProtocol
-internal import ServiceKit
 internal import TokenScriptReading
 
 /// The places of a contract's TokenScripts, named as ERC-5169 names them.

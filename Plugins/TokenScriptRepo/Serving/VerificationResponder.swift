@@ -40,37 +40,31 @@ struct VerificationResponder: Sendable {
     let now = clock()
     let verification = verification.value
     let verdict = try await threads.run(orRefuseWith: "too many files are being verified") {
-      do throws(MultipartError) {
-        guard let file = try MultipartForm(contentType: type, body: body)["file"] else {
-          return Verdict(failureReason: "the form must have exactly one field “file”")
-        }
-        do throws(FileRefusal) {
-          return Verdict(try verification.verify(Array(file.content), now: now))
-        } catch { return Verdict(failureReason: error.words) }
-      } catch { return Verdict(failureReason: error.message) }
+      Result { () throws(FileRefusal) in
+        try verification.verify(Self.file(in: body, ofType: type), now: now)
+      }
     }
-    var response = try Response(
-      verdict.result == "pass" ? .accepted : .badRequest, json: verdict)
+    var response =
+      switch verdict {
+      case .success(let pass): try Response(.accepted, json: pass)
+      case .failure(let refusal):
+        try Response(.badRequest, json: ["result": "fail", "failureReason": refusal.words])
+      }
     response.fields.append(contentsOf: headers.errors)
     return response
   }
 
-  /// The body of the response; keys without a value are left out.
-  private struct Verdict: Encodable {
-    let result: String
-    var issuer, subject, keyName, keyType, failureReason: String?
-
-    init(_ pass: FileVerification.Pass) {
-      result = "pass"
-      issuer = pass.issuer
-      subject = pass.subject
-      keyName = pass.keyName
-      keyType = pass.keyType
+  /// Returns the content of the form's only file.
+  private static func file(
+    in body: [UInt8], ofType type: String
+  ) throws(FileRefusal) -> [UInt8] {
+    let form: MultipartForm
+    do { form = try MultipartForm(contentType: type, body: body) } catch {
+      throw FileRefusal(reason: error.message)
     }
-
-    init(failureReason: String) {
-      result = "fail"
-      self.failureReason = failureReason
+    guard let file = form["file"] else {
+      throw FileRefusal(reason: "the form must have exactly one field “file”")
     }
+    return Array(file.content)
   }
 }

@@ -51,11 +51,11 @@ struct ContractStore: Sendable {
         ORDER BY path, sha256, place
         """
       ) { row in
-        let key = try Key(path: row[0], digest: (row[1] as StoredDigest).digest)
+        let key = Key(path: try row[0], digest: try row[1])
         let network: String? = try row[4]
         contracts[key, default: []].append(
           TokenScriptFile.Contract(
-            address: (try row[2] as StoredAddress).address, name: try row[3],
+            address: try row[2], name: try row[3],
             network: network.flatMap { UInt64($0) }, isOrigin: try row[5]))
       }
       var memory = Memory()
@@ -67,7 +67,7 @@ struct ContractStore: Sendable {
         FROM tokenscript_files
         """
       ) { row in
-        let key = try Key(path: row[0], digest: (row[1] as StoredDigest).digest)
+        let key = Key(path: try row[0], digest: try row[1])
         guard try row[2] == rules else {
           memory.outdated.insert(key)
           return
@@ -77,9 +77,8 @@ struct ContractStore: Sendable {
       try snapshot.forEach(
         "SELECT schema, contract, sha256, first_seen FROM tokenscript_sightings"
       ) { row in
-        let sighting = try IndexBuilder.Sighting(
-          schema: row[0], contract: (row[1] as StoredAddress).address,
-          digest: (row[2] as StoredDigest).digest)
+        let sighting = IndexBuilder.Sighting(
+          schema: try row[0], contract: try row[1], digest: try row[2])
         memory.sightings[sighting] = (try row[3] as StoredSeconds).time
       }
       guard withPublicationTimes else { return memory }
@@ -87,11 +86,9 @@ struct ContractStore: Sendable {
         "SELECT contract, schema, bare, signer, fingerprint, since FROM tokenscript_answers"
       ) { row in
         let url = PublicationTimes.URL(
-          contract: (try row[0] as StoredAddress).address, schema: try row[1],
-          isBare: try row[2], signer: try row[3])
+          contract: try row[0], schema: try row[1], isBare: try row[2], signer: try row[3])
         memory.publications[url] = PublicationTimes.Publication(
-          fingerprint: (try row[4] as StoredDigest).digest,
-          since: (try row[5] as StoredSeconds).time)
+          fingerprint: try row[4], since: (try row[5] as StoredSeconds).time)
       }
       return memory
     }
@@ -111,12 +108,12 @@ struct ContractStore: Sendable {
   ) async throws {
     try await write(forgotten) { key, transaction in
       try transaction.execute(
-        "DELETE FROM tokenscript_files WHERE path = ? AND sha256 = ?", key.path, key.digest.bytes)
+        "DELETE FROM tokenscript_files WHERE path = ? AND sha256 = ?", key.path, key.digest)
     }
     try await write(Array(sightings)) { sighting, transaction in
       try transaction.execute(
         "INSERT OR IGNORE INTO tokenscript_sightings VALUES (?, ?, ?, ?)",
-        sighting.key.schema, sighting.key.contract.bytes, sighting.key.digest.bytes,
+        sighting.key.schema, sighting.key.contract, sighting.key.digest,
         sighting.value.seconds)
     }
     try await write(readings) { item, transaction in
@@ -133,13 +130,13 @@ struct ContractStore: Sendable {
         """
         DELETE FROM tokenscript_answers
         WHERE contract = ? AND schema = ? AND bare = ? AND signer = ?
-        """, url.contract.bytes, url.schema, url.isBare, url.signer)
+        """, url.contract, url.schema, url.isBare, url.signer)
     }
     try await write(Array(times.begun)) { item, transaction in
       let (url, publication) = item
       try transaction.execute(
         "INSERT OR REPLACE INTO tokenscript_answers VALUES (?, ?, ?, ?, ?, ?)",
-        url.contract.bytes, url.schema, url.isBare, url.signer, publication.fingerprint.bytes,
+        url.contract, url.schema, url.isBare, url.signer, publication.fingerprint,
         publication.since.seconds)
     }
   }
@@ -168,7 +165,7 @@ struct ContractStore: Sendable {
         """
         INSERT OR REPLACE INTO tokenscript_files (path, sha256, rules, refusal, refusal_detail, malformed)
         VALUES (?, ?, ?, ?, ?, ?)
-        """, key.path, key.digest.bytes, rules, refusal.reason, refusal.detail, refusal.isMalformed)
+        """, key.path, key.digest, rules, refusal.reason, refusal.detail, refusal.isMalformed)
     case .success(let file):
       try transaction.execute(
         """
@@ -176,7 +173,7 @@ struct ContractStore: Sendable {
           signed, signature, signature_detail, validity, validity_detail, trust, trust_detail,
           warnings, expires)
         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-        """, key.path, key.digest.bytes, rules, file.schema, file.root, file.signer?.commonName,
+        """, key.path, key.digest, rules, file.schema, file.root, file.signer?.commonName,
         file.signer?.key, file.signer?.kind, file.signer?.time?.seconds, file.signature.reason,
         file.signature.detail, file.validity.reason, file.validity.detail, file.trust.reason,
         file.trust.detail, file.warnings.joined(separator: "\n"),
@@ -184,7 +181,7 @@ struct ContractStore: Sendable {
       for (place, contract) in file.contracts.enumerated() {
         try transaction.execute(
           "INSERT INTO tokenscript_contracts VALUES (?, ?, ?, ?, ?, ?, ?)", key.path,
-          key.digest.bytes, place, contract.address.bytes, contract.name,
+          key.digest, place, contract.address, contract.name,
           contract.network.map { "\($0)" },
           contract.isOrigin)
       }

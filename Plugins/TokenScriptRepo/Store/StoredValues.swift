@@ -1,5 +1,5 @@
-internal import Cryptography
-package import Storage
+public import Cryptography
+public import Storage
 internal import Time
 internal import TokenScriptReading
 
@@ -28,31 +28,25 @@ extension RepositoryPath: DatabaseValueConvertible {
   }
 }
 
-/// An address as its 20 bytes.
-struct StoredAddress: DatabaseValueConvertible {
-  let address: EthereumAddress
+extension EthereumAddress: DatabaseValueConvertible {
+  /// The address as its 20 bytes.
+  public var databaseValue: DatabaseValue { .blob(bytes) }
 
-  var databaseValue: DatabaseValue { .blob(address.bytes) }
-
-  init?(databaseValue: DatabaseValue) {
-    guard case .blob(let bytes) = databaseValue, let address = EthereumAddress(bytes) else {
-      return nil
-    }
-    self.address = address
+  /// Reads an address from 20 bytes.
+  public init?(databaseValue: DatabaseValue) {
+    guard case .blob(let bytes) = databaseValue else { return nil }
+    self.init(bytes)
   }
 }
 
-/// A SHA-256 as its 32 bytes.
-struct StoredDigest: DatabaseValueConvertible {
-  let digest: SHA256.Digest
+extension SHA256.Digest: DatabaseValueConvertible {
+  /// The digest as its 32 bytes.
+  public var databaseValue: DatabaseValue { .blob(bytes) }
 
-  var databaseValue: DatabaseValue { .blob(digest.bytes) }
-
-  init?(databaseValue: DatabaseValue) {
-    guard case .blob(let bytes) = databaseValue, let digest = SHA256.Digest(bytes) else {
-      return nil
-    }
-    self.digest = digest
+  /// Reads a digest from 32 bytes.
+  public init?(databaseValue: DatabaseValue) {
+    guard case .blob(let bytes) = databaseValue else { return nil }
+    self.init(bytes)
   }
 }
 

@@ -44,7 +44,7 @@ struct StatusPage {
       <meta name="viewport" content="width=device-width, initial-scale=1">
       <meta http-equiv="refresh" content="\(Self.refresh)">
       <title>\(reasons.isEmpty ? "" : "Not ready – ")awd status</title>
-      <style>\(StatusStyle.text)</style>
+      <style>\(PageStyle.status.text)</style>
       </head>
       <body>
       <div class="page">

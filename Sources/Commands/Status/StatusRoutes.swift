@@ -51,7 +51,7 @@ struct StatusRoutes: Sendable {
       var response = Response(.ok, type: "text/html; charset=utf-8", text: page.html)
       response.fields.append(.cacheControl, "no-store")
       response.fields.append(.contentTypeOptions, "nosniff")
-      response.fields.append(.contentSecurityPolicy, StatusStyle.contentSecurityPolicy)
+      response.fields.append(.contentSecurityPolicy, PageStyle.status.contentSecurityPolicy)
       response.fields.append(.referrerPolicy, "no-referrer")
       return response
     }

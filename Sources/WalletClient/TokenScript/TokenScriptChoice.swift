@@ -5,7 +5,7 @@ internal import HTTPProtocol
 /// One of several signers' files for a contract.
 ///
 /// Everything in it is the server's word: it helps the user to choose, and proves nothing.
-public struct TokenScriptChoice: Sendable, Equatable {
+public struct TokenScriptChoice: Sendable, Equatable, Encodable {
   /// The file's URL as the server wrote it, which may be relative to the URL asked.
   public let url: String
   /// The value for ``TokenScriptRequest/signer``, or nil if the server states none.

@@ -132,7 +132,7 @@ struct TokenScriptInspector: Sendable {
     return root.children(named: "contract", in: namespace).contains { contract in
       guard let name = contract.attribute("name"), names.contains(name) else { return false }
       return contract.children(named: "address", in: namespace).contains { element in
-        EthereumAddress(element.text.trimmed) == address
+        EthereumAddress(element.text.trimmingXMLSpace) == address
       }
     }
   }
@@ -146,16 +146,5 @@ extension VerifiedSignature {
     let wanted = signer.lowercased()
     return certificate?.commonName?.lowercased() == wanted
       || key.identifier.lowercased() == wanted
-  }
-}
-
-extension String {
-  /// The text without XML's white space around it.
-  fileprivate var trimmed: String {
-    let isSpace: (UInt8) -> Bool = { [0x20, 0x09, 0x0d, 0x0a].contains($0) }
-    guard let first = utf8.firstIndex(where: { !isSpace($0) }),
-      let last = utf8.lastIndex(where: { !isSpace($0) })
-    else { return "" }
-    return String(self[first...last])
   }
 }
