@@ -6,6 +6,7 @@ internal import Synchronization
 internal import TestSupport
 internal import Testing
 internal import Threading
+internal import Wire
 internal import XMLSecurity
 
 @testable import TokenScriptRepo

@@ -5,6 +5,7 @@ internal import SystemCalls
 internal import TestSupport
 internal import Testing
 internal import Time
+internal import Wire
 
 @testable import TokenScriptRepo
 

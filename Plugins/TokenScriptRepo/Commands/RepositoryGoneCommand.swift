@@ -6,6 +6,7 @@ internal import SystemCalls
 internal import Threading
 internal import Time
 internal import TokenScriptReading
+internal import Wire
 
 /// `awd repo gone`: withdraws files for good, by renaming them.
 struct RepositoryGoneCommand: Command {

@@ -1,6 +1,7 @@
 internal import Glibc
 internal import HTTPProtocol
 internal import SystemCalls
+internal import Wire
 
 /// An open file or folder, closed at the end of its scope.
 ///

@@ -1,6 +1,7 @@
 internal import Glibc
 internal import HTTPProtocol
 internal import SystemCalls
+internal import Wire
 internal import Time
 
 /// The repository on disk: finds the files that may be TokenScripts, and reads them.
