@@ -37,7 +37,7 @@ public final class ChildProcess: Sendable {
 
   /// The error of a wait in vain.
   public struct Missing: Error, CustomStringConvertible {
-    /// What was waited for, and what the program has printed.
+    /// The text that was waited for, and the output of the program.
     public let description: String
   }
 

@@ -7,7 +7,7 @@ public struct TestCertificates: Sendable {
 
   /// The error of an openssl that cannot make them.
   public struct Failure: Error, CustomStringConvertible {
-    /// What openssl printed.
+    /// The output of openssl.
     public let description: String
   }
 

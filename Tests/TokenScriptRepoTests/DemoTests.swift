@@ -83,7 +83,7 @@ internal import Time
     #expect(rows.contains { ($0["size"] as? Int ?? 0) > 32_000 })
   }
 
-  /// What the language wants of a file, as far as the repository reads it.
+  /// The parts of a file that the language demands, as far as the repository reads them.
   private static func schema(_ version: String) -> String {
     """
     <xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" elementFormDefault="qualified"
