@@ -16,7 +16,10 @@ public struct Timestamp: Hashable, Comparable, Sendable {
   public init(seconds: Int64) { milliseconds = seconds * 1000 }
 
   /// Whole seconds since 1970-01-01T00:00:00Z, rounded down.
-  public var seconds: Int64 { (milliseconds - milliseconds.modulo(1000)) / 1000 }
+  public var seconds: Int64 {
+    let (quotient, remainder) = milliseconds.quotientAndRemainder(dividingBy: 1000)
+    return remainder < 0 ? quotient - 1 : quotient
+  }
 
   /// The moment that the system's clock shows.
   public static func now() -> Timestamp {
@@ -54,7 +57,7 @@ public struct Timestamp: Hashable, Comparable, Sendable {
 extension Timestamp: CustomStringConvertible {
   /// The moment as RFC 3339 writes it, in UTC with milliseconds: `2026-11-21T20:45:08.123Z`.
   ///
-  /// The calendar is the proleptic Gregorian one; years are meant to lie within 0 to 9999.
+  /// The calendar is the proleptic Gregorian one; years are meant to lie within 0 to 9999, but any can be written.
   public var description: String {
     let secondOfDay = seconds.modulo(86_400)
     // Days are counted from 0000-03-01, so that the leap day is the last of its year.
