@@ -202,9 +202,9 @@ let tests: [Target] = [
   .testTarget(
     name: "MsgrTests",
     dependencies: [
-      "COpenSSL", "Configuration", "Cryptography", "HTTP2StandIn", "HTTPClient", "HTTPProtocol",
-      "HTTPServer", "Msgr", "MsgrMessages", "Observability", "ServiceKit", "Storage", "TestSupport",
-      "Threading", "Time",
+      "Addresses", "Budgets", "COpenSSL", "Configuration", "Cryptography", "HTTP2StandIn",
+      "HTTPClient", "HTTPProtocol", "HTTPServer", "Msgr", "MsgrMessages", "Observability",
+      "ServiceKit", "Storage", "TestSupport", "Threading", "Time",
     ]),
   .testTarget(name: "ObservabilityTests", dependencies: ["Observability", "TestSupport", "Time"]),
   .testTarget(
