@@ -31,22 +31,24 @@ final class StreamHub: Sendable {
       state.feeds[token.name] = feed
       state.byToken[token.hash, default: [:]][ObjectIdentifier(stream)] = stream
       state.byDevice[token.device, default: [:]][ObjectIdentifier(stream)] = stream
-      return feed.add(stream, limit: limit)
+      let surplus = feed.add(stream, limit: limit)
+      // At once, as its peer may let the close handshake last.
+      if let surplus { Self.remove(surplus, from: &state) }
+      return surplus
     }
-    guard let surplus else { return }
-    // At once, as its peer may let the close handshake last.
-    remove(surplus)
-    surplus.end("the account has newer streams")
+    surplus?.end("the account has newer streams")
   }
 
   /// Removes a stream, or does nothing if it was removed before.
   func remove(_ stream: MessageStream) {
-    state.withLock { state in
-      let name = stream.token.name
-      if let feed = state.feeds[name], !feed.remove(stream) { state.feeds[name] = nil }
-      Self.remove(stream, of: stream.token.hash, from: &state.byToken)
-      Self.remove(stream, of: stream.token.device, from: &state.byDevice)
-    }
+    state.withLock { state in Self.remove(stream, from: &state) }
+  }
+
+  private static func remove(_ stream: MessageStream, from state: inout State) {
+    let name = stream.token.name
+    if let feed = state.feeds[name], !feed.remove(stream) { state.feeds[name] = nil }
+    remove(stream, of: stream.token.hash, from: &state.byToken)
+    remove(stream, of: stream.token.device, from: &state.byDevice)
   }
 
   private static func remove<Key>(
