@@ -5,9 +5,8 @@ address makes five accounts a minute."""
 
 import itertools
 import json
-import sys
-import threading
-import time
+import multiprocessing
+import os
 
 from attack import CANARY, Canary, Server, attack, verdict
 
@@ -32,7 +31,8 @@ def post(server, path, fields, source):
 def main():
     with Server(TOML) as server:
         numbers = itertools.count()
-        made = []
+        context = multiprocessing.get_context("fork")
+        made = context.Value("i", 0)
 
         def register(name, source):
             fields = {"Username": name, "Password": "correct horse", "DeviceID": f"stream:{name}-0001"}
@@ -40,7 +40,8 @@ def main():
 
         def make_accounts_from_one():
             if register(f"greedy{next(numbers)}", "127.0.0.3") == 200:
-                made.append(1)
+                with made.get_lock():
+                    made.value += 1
 
         def make_accounts_from_many():
             number = next(numbers)
@@ -53,10 +54,18 @@ def main():
             fields = {"Username": "bert", "Password": "correct horse", "DeviceID": "stream:bert-0001"}
             return post(server, "/login", fields, CANARY).status == 200
 
-        assert register("bert", CANARY) == 200
-        with Canary(server, log_in, interval=0.25) as canary:
+        def do_the_worst():
+            """Attacks in a process of its own, so that the canary doesn't wait for the attackers' Python."""
+            os.nice(10)
             attack([make_accounts_from_one] * 2 + [make_accounts_from_many] * 40 + [guess] * 4, SECONDS)
-        verdict("msgr_registrations", canary, made_by_one=(len(made), 5))
+
+        assert register("bert", CANARY) == 200
+        attackers = context.Process(target=do_the_worst, daemon=True)
+        with Canary(server, log_in, interval=0.25) as canary:
+            attackers.start()
+            attackers.join(SECONDS)
+        attackers.kill()
+        verdict("msgr_registrations", canary, made_by_one=(made.value, 5))
 
 
 if __name__ == "__main__":
