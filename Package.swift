@@ -209,9 +209,9 @@ let tests: [Target] = [
   .testTarget(
     name: "MsgrTests",
     dependencies: [
-      "COpenSSL", "Configuration", "Cryptography", "HTTP2StandIn", "HTTPClient", "HTTPProtocol",
-      "HTTPServer", "Msgr", "MsgrMessages", "Observability", "ServiceKit", "Storage", "TestSupport",
-      "Threading", "Time", "Wire",
+      "Addresses", "Budgets", "COpenSSL", "Configuration", "Cryptography", "HTTP2StandIn",
+      "HTTPClient", "HTTPProtocol", "HTTPServer", "Msgr", "MsgrMessages", "Observability",
+      "ServiceKit", "Storage", "TestSupport", "Threading", "Time", "Wire",
     ]),
   .testTarget(name: "ObservabilityTests", dependencies: ["Observability", "TestSupport", "Time"]),
   .testTarget(

@@ -1,4 +1,6 @@
+internal import Addresses
 internal import Budgets
+internal import Cryptography
 internal import MsgrMessages
 internal import Observability
 internal import ServiceKit
@@ -10,11 +12,15 @@ internal import Storage
 /// the news that follow from it are told after the commit.
 final class MessageService: Sendable {
   let store: MsgrStore
-  let hub = StreamHub()
-  let outbox: PushOutbox
+  let hub: StreamHub
+  let places: StreamPlaces
+  /// The pushes, or nil if nothing is pushed.
+  let outbox: PushOutbox?
   let log: Log
   let authenticator: Authenticator
   private let passwords: PasswordVerifier
+  private let registrations: RegistrationLimits
+  private let refusals: RefusalReport
   private let sent: AttemptTable
   private let messagesPerMinute: Int
   private let randomBytes: @Sendable (Int) -> [UInt8]
@@ -24,8 +30,13 @@ final class MessageService: Sendable {
     store = MsgrStore(context, limits: configuration.store)
     outbox = try PushOutbox(context, configuration.push, store: store)
     log = context.log
+    hub = StreamHub(streamsOfAccount: configuration.streams.ofAccount)
+    places = StreamPlaces(configuration.streams)
+    refusals = RefusalReport(context.log, context.metrics, clock: context.clock)
+    registrations = RegistrationLimits(configuration.registrations, clock: context.clock)
     passwords = try PasswordVerifier(
-      store, configuration, randomBytes: context.randomBytes, metrics: context.metrics)
+      store, configuration, randomBytes: context.randomBytes, report: refusals,
+      metrics: context.metrics)
     authenticator = Authenticator(store, passwords)
     sent = AttemptTable(span: .seconds(60), clock: context.clock)
     messagesPerMinute = configuration.messagesPerMinute
@@ -39,14 +50,27 @@ final class MessageService: Sendable {
 
   /// Makes an account and binds the device.
   func register(
-    _ name: UserName, _ password: Password, _ device: DeviceID
+    _ name: UserName, _ password: Password, _ device: DeviceID, from network: ClientNetwork?
   ) async throws -> BearerToken {
-    // Looked up before, as the hash of a password takes long, and again when it is stored.
-    guard try await store.passwordHash(of: name) == nil else { throw RequestRefusal.forbidden }
-    let hash = try await passwords.hash(password, of: name)
-    let token = BearerToken(randomBytes(32))
-    hub.end(try await store.register(name, hash, device: (device, token.hash)))
-    return token
+    do {
+      // Looked up before, as the hash of a password takes long, and again when it is stored.
+      guard try await store.passwordHash(of: name) == nil else { throw RequestRefusal.forbidden }
+      try registrations.begin(in: network)
+      let hash: PasswordHash
+      do {
+        hash = try await passwords.hash(password, for: network)
+      } catch {
+        registrations.takeBack(in: network)
+        throw error
+      }
+      let token = BearerToken(randomBytes(32))
+      hub.end(try await store.register(name, hash, device: (device, token.hash)))
+      passwords.remember(password, of: name, hash, in: network)
+      return token
+    } catch {
+      refusals.note(error, .registration, of: name, from: network)
+      throw error
+    }
   }
 
   /// Binds the device to the account.
@@ -66,7 +90,7 @@ final class MessageService: Sendable {
 
   /// Deletes the account, whose password is needed even beside a token.
   func delete(
-    _ credentials: Credentials, _ password: Password, from address: ClientAddress
+    _ credentials: Credentials, _ password: Password, from network: ClientNetwork?
   ) async throws {
     let name =
       switch credentials {
@@ -74,7 +98,7 @@ final class MessageService: Sendable {
       case .token: try await authenticator.perform(as: credentials, store.name)
       }
     let ended = try await authenticator.perform(
-      as: .password(name, password, from: address), store.delete)
+      as: .password(name, password, from: network), store.delete)
     hub.end(ended)
   }
 
@@ -156,7 +180,7 @@ final class MessageService: Sendable {
   /// no such stream, and its push is made due.
   private func announce(_ delivery: Delivery, to name: UserName) async {
     accepted.add()
-    hub.wake(name)
+    bringNews(to: name)
     let left = delivery.held.filter { device in
       hub.firstStart(of: device).map { $0 >= delivery.id } ?? true
     }
@@ -168,7 +192,7 @@ final class MessageService: Sendable {
         log.warning("the pushes that a stream leaves can't be released", ["cause": "\(error)"])
       }
     }
-    outbox.wake()
+    outbox?.wake()
   }
 
   // MARK: - Background

@@ -6,7 +6,9 @@ internal import Threading
 /// The section `[msgr]`.
 struct MsgrConfiguration: Sendable {
   var store = MsgrStore.Limits()
-  var attempts = PasswordVerifier.Limits()
+  var attempts = FailedLogins.Limits()
+  var registrations = RegistrationLimits.Limits()
+  var streams = StreamPlaces.Limits()
   /// The most messages of a sender in a minute.
   var messagesPerMinute = 600
   var passwordCost = PasswordHash.Cost(passes: 2, memory: 64 << 20)
@@ -31,12 +33,19 @@ struct MsgrConfiguration: Sendable {
     store.tokenAge = section.duration(
       "token_age", default: store.tokenAge, in: .seconds(1)...day * 36_500)
     store.devices = section.integer("devices", default: store.devices, in: 1...1000)
-    attempts.failuresOfName = section.integer(
-      "failed_logins_name", default: attempts.failuresOfName, in: 1...1_000_000)
-    attempts.failuresOfAddress = section.integer(
-      "failed_logins_address", default: attempts.failuresOfAddress, in: 1...1_000_000)
+    store.contacts = section.integer("contacts", default: store.contacts, in: 1...1_000_000)
+    attempts.ofNameInNetwork = section.integer(
+      "failed_logins_name", default: attempts.ofNameInNetwork, in: 1...1_000_000)
+    attempts.ofName = section.integer(
+      "failed_logins_account", default: attempts.ofName, in: 1...1_000_000)
+    attempts.ofNetwork = section.integer(
+      "failed_logins_address", default: attempts.ofNetwork, in: 1...1_000_000)
     failureSpan = section.duration(
       "failed_logins_span", default: failureSpan, in: .seconds(1)...day)
+    registrations.perMinute = section.integer(
+      "registrations_per_minute", default: registrations.perMinute, in: 1...1_000_000_000)
+    registrations.perDay = section.integer(
+      "registrations_per_day", default: registrations.perDay, in: 1...1_000_000_000)
     messagesPerMinute = section.integer(
       "messages_per_minute", default: messagesPerMinute, in: 1...1_000_000_000)
     passwordCost = PasswordHash.Cost(
@@ -49,8 +58,14 @@ struct MsgrConfiguration: Sendable {
     passwordCache = section.duration("password_cache", default: passwordCache, in: .zero...day)
     streamPing = section.duration(
       "stream_ping", default: streamPing, in: .seconds(1) ... .seconds(3600))
+    streams.all = section.integer("streams", default: streams.all, in: 1...1_000_000)
+    streams.ofNetwork = section.integer(
+      "streams_per_address", default: min(streams.ofNetwork, streams.all), in: 1...1_000_000)
+    streams.ofAccount = section.integer(
+      "streams_per_account", default: streams.ofAccount, in: 1...1_000_000)
     // A ping confirms the messages that were streamed before it, and its pong may come late.
     store.pushHold = streamPing * 3
     push = PushConfiguration(section)
+    store.isPushing = push.provider != .off
   }
 }

@@ -1,3 +1,4 @@
+internal import Addresses
 internal import HTTPProtocol
 internal import HTTPServer
 internal import MsgrMessages
@@ -22,7 +23,8 @@ struct MsgrRoutes: Sendable {
     post("/register", on: &router) { call in
       let fields = call.fields
       let token = try await service.register(
-        try fields.name(.username), try fields.password(), try fields.device())
+        try fields.name(.username), try fields.password(), try fields.device(),
+        from: call.network)
       return ["Token": token.text]
     }
     post("/login", on: &router) { call in
@@ -36,7 +38,7 @@ struct MsgrRoutes: Sendable {
     }
     post("/delete", on: &router) { call in
       let credentials = try call.credentials()
-      try await service.delete(credentials, try call.fields.password(), from: call.address)
+      try await service.delete(credentials, try call.fields.password(), from: call.network)
       return Done()
     }
     post("/contacts", on: &router) { call in
@@ -101,9 +103,10 @@ struct MsgrRoutes: Sendable {
       guard let field = request.head.first(.authorization),
         let hash = BearerToken.hash(inAuthorization: field)
       else { throw RequestRefusal.forbidden }
-      let (token, start) = try await service.beginStream(hash, since: try Self.position(request))
+      let beginning = try await service.beginStream(
+        hash, since: try Self.position(request), from: request.clientNetwork)
       var acceptance = WebSocketAcceptance { [service] session in
-        MessageStream(session, service, token, after: start)
+        MessageStream(session, service, beginning)
       }
       acceptance.limits.maximumMessage = Self.messageLimit
       acceptance.lowWaterMark = MessageStream.lowWaterMark
@@ -130,13 +133,13 @@ struct MsgrRoutes: Sendable {
 /// A request with its fields read.
 private struct Call: Sendable {
   let fields: FieldValues
-  /// The address that failed logins are counted for.
-  let address: ClientAddress
+  /// The client's network, which limits count by.
+  let network: ClientNetwork?
   private let token: TokenHash?
 
   init(_ request: Request) throws(FieldError) {
     fields = try FieldValues(request)
-    address = ClientAddress(peer: request.origin.peer)
+    network = request.clientNetwork
     token = request.head.first(.authorization).flatMap(BearerToken.hash(inAuthorization:))
   }
 
@@ -156,7 +159,7 @@ private struct Call: Sendable {
   ) throws(FieldError) -> Credentials {
     .password(
       try fields.name(field), try fields.password(acceptsMisspelling: acceptsMisspelling),
-      from: address)
+      from: network)
   }
 }
 

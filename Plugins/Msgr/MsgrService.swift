@@ -54,13 +54,13 @@ public struct MsgrService: Service {
   /// Registers its requests, whose responses are JSON.
   public func register(on router: inout Router) {
     routes.register(on: &router)
-    service.outbox.register(on: &router)
+    service.outbox?.register(on: &router)
   }
 
   /// Pushes, and deletes messages and tokens that are too old, until cancelled.
   public func run() async throws {
     try await withThrowingTaskGroup { group in
-      group.addTask { try await service.outbox.run() }
+      if let outbox = service.outbox { group.addTask { try await outbox.run() } }
       group.addTask {
         while !Task.isCancelled {
           try await service.tidy()

@@ -10,8 +10,12 @@ enum RequestRefusal: Error, Hashable, Sendable {
   case tooMany(retryAfter: Int)
   /// Too many passwords wait to be checked.
   case busy
+  /// All places for streams are taken.
+  case tooManyStreams(retryAfter: Int)
   /// The message doesn't fit into a push.
   case tooLong
+  /// The caller has as many contacts, or blocks as many users, as an account may.
+  case tooManyContacts
 }
 
 extension HTTPError {
@@ -25,6 +29,10 @@ extension HTTPError {
     case RequestRefusal.tooMany(let seconds): self.init(.tooManyRequests, retryAfter: seconds)
     case RequestRefusal.busy:
       self.init(.serviceUnavailable, "too many passwords wait to be checked", retryAfter: 1)
+    case RequestRefusal.tooManyStreams(let seconds):
+      self.init(.serviceUnavailable, "too many streams are open", retryAfter: seconds)
+    case RequestRefusal.tooManyContacts:
+      self.init(.forbidden, "the account has as many contacts or blocks as it may have")
     case RequestRefusal.tooLong:
       self.init(.contentTooLarge, "the message does not fit into a push of 4,096 bytes")
     default: return nil

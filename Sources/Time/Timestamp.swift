@@ -57,7 +57,7 @@ public struct Timestamp: Hashable, Comparable, Sendable {
 extension Timestamp: CustomStringConvertible {
   /// The moment as RFC 3339 writes it, in UTC with milliseconds: `2026-11-21T20:45:08.123Z`.
   ///
-  /// The calendar is the proleptic Gregorian one; years are meant to lie within 0 to 9999.
+  /// The calendar is the proleptic Gregorian one; years are meant to lie within 0 to 9999, but any can be written.
   public var description: String {
     let (date, second) = dayAndSecond
     var text = ""

@@ -40,7 +40,8 @@ def server(*command):
 def awd(folder, port, push):
     return server(*awd_command(
         AWD, folder, port, "msgr",
-        f'[msgr]\nmessages_per_minute = 1000000000\npassword_memory = "8KiB"\npush = "{push}"\n[msgr.apns]\n'
+        '[msgr]\nregistrations_per_minute = 1000000000\nregistrations_per_day = 1000000000\n'
+        f'messages_per_minute = 1000000000\npassword_memory = "8KiB"\npush = "{push}"\n[msgr.apns]\n'
         f'topic = "org.example"\nurl = "https://127.0.0.1:1"\nkey = "{work}/push.p8"\nkey_id = "ABCDEFGHIJ"\n'
         'team_id = "ABCDEFGHIJ"\n', threads=0, level="error"))
 

@@ -69,6 +69,8 @@ def daemon():
         command = awd_command(
             AWD, folder, port, "msgr",
             '[msgr]\nmessages_per_minute = 1000000\npassword_memory = "8KiB"\npassword_passes = 1\n'
+            'registrations_per_minute = 1000000\nregistrations_per_day = 1000000\n'
+            f'streams = {2 * STREAMS}\nstreams_per_address = {2 * STREAMS}\n'
             'password_queue = 1000\ninbox_messages = 10000\nstream_ping = "10m"\n', threads=0, level="error")
         with running(command) as process:
             wait_for_port(port, process)

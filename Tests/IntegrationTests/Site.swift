@@ -50,6 +50,8 @@ final class Site: Sendable {
       push = "log"
       debug_pushes = true
       messages_per_minute = 1000000
+      registrations_per_minute = 1000000
+      registrations_per_day = 1000000
       inbox_messages = 100000
       password_memory = "8KiB"
       password_passes = 1

@@ -50,9 +50,13 @@ internal import Time
     return copy
   }
 
-  @Test func theLogIsForDevelopment() throws {
-    #expect(try check("", isExposed: false).map(\.grade) == [.good])
-    #expect(try check("").map(\.grade) == [.doubtful])
+  @Test(arguments: ["", "push = \"log\"\n", "push = \"log\"\ndebug_pushes = true\n"])
+  func neitherTheLogNorNothingReachesPhones(_ toml: String) throws {
+    #expect(try check(toml, isExposed: false).map(\.grade) == [.good])
+    let finding = try #require(try check(toml).first)
+    #expect(finding.grade == .doubtful)
+    #expect(finding.message.contains("writes every message") == toml.contains("debug"))
+    #expect(finding.message.hasPrefix("push: off") == toml.isEmpty)
   }
 
   @Test func theServicePassesOnWhetherItIsExposed() async throws {

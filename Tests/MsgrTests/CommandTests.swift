@@ -22,14 +22,15 @@ internal import Threading
 
   @discardableResult
   private func run(
-    _ command: any Command.Type, _ words: [String], beside fixture: Fixture
+    _ command: any Command.Type, _ words: [String], beside fixture: Fixture, push: String = "log"
   ) async throws -> String {
     let output = Output()
     let path = "\(fixture.folder.path)/awd.sqlite3"
     let store = try await Store.open(.file(path), migrations: MsgrService.migrations)
     let section = try ConfigurationReader(
       ConfigurationDocument(
-        parsing: Array("[msgr]\n\(Fixture.cheap)".utf8), file: "\(fixture.folder.path)/awd.toml")
+        parsing: Array("[msgr]\npush = \"\(push)\"\n\(Fixture.cheap)".utf8),
+        file: "\(fixture.folder.path)/awd.toml")
     ).section("msgr")
     let context = ServiceContext(
       configuration: section, store: store, log: Log(level: .error, descriptor: -1),
@@ -97,6 +98,33 @@ internal import Threading
     #expect(try await run(PushTestCommand.self, ["anna"], beside: fixture) == "queued for 1 device")
     let message = try #require(try await fixture.inbox("anna").first)
     #expect(message["UserFrom"] as? String == "anna")
+  }
+
+  @Test func nothingIsTestedIfNothingIsPushed() async throws {
+    let fixture = try await Fixture()
+    try await fixture.register("anna")
+    let error = await #expect(throws: CommandError.self) {
+      try await run(PushTestCommand.self, ["anna"], beside: fixture, push: "off")
+    }
+    #expect(error == .refused("nothing is pushed, as [msgr] push is \"off\""))
+    #expect(try await fixture.inbox("anna").isEmpty)
+  }
+
+  /// The database holds what no request could have made.
+  @Test(arguments: [Int64.min, .max]) func anyNameAndTimeIsListed(_ time: Int64) async throws {
+    let fixture = try await Fixture()
+    let name = "a\u{1b}[31m\u{202e}b\u{2028}"
+    try await fixture.store.write { transaction in
+      try transaction.execute(
+        "INSERT INTO msgr_users (username, password, created_at) VALUES (?, '', ?)", name, time)
+    }
+    let list = try await run(UserListCommand.self, [], beside: fixture)
+    #expect(list.hasPrefix("a\u{fffd}[31m\u{fffd}b\u{fffd}\tsince "))
+    #expect(list.contains("29227"))
+    let json = try await run(UserListCommand.self, ["--json"], beside: fixture)
+    #expect(!json.unicodeScalars.contains("\u{1b}"))
+    let accounts = try JSONSerialization.jsonObject(with: Data(json.utf8)) as? [[String: Any]]
+    #expect(accounts?.first?["name"] as? String == name)
   }
 
   @Test(arguments: ["", "\n", "a\u{1}b"]) func badPasswordsAreRefused(_ text: String) async throws {

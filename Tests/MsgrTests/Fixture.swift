@@ -24,20 +24,26 @@ struct Fixture: Sendable {
   let table: RouteTable
   private let description = Description()
 
-  init(_ configuration: String = "") async throws {
+  init(
+    _ configuration: String = "", log: Log = Log(level: .error, descriptor: -1),
+    metrics: Metrics = Metrics()
+  ) async throws {
     store = try await Store.open(
       .file("\(folder.path)/awd.sqlite3"), migrations: MsgrService.migrations)
-    let toml =
-      "[msgr]\n\(configuration.contains("password_memory") ? "" : Self.cheap)\(configuration)"
+    let defaults = [
+      "password_memory": Self.cheap, "push = ": "push = \"log\"\n",
+      "registrations_per_minute": "registrations_per_minute = 1000\n",
+    ].filter { !configuration.contains($0.key) }
+    let toml = "[msgr]\n\(defaults.values.joined())\(configuration)"
     let reader = ConfigurationReader(
       try ConfigurationDocument(parsing: Array(toml.utf8), file: "\(folder.path)/awd.toml"))
     let section = reader.section("msgr")
     MsgrService.validate(section)
     try section.finish()
-    let log = Log(level: .error, descriptor: -1)
     service = try await MsgrService(
       ServiceContext(
-        configuration: section, store: store, log: log, clock: { [clock] in clock.now },
+        configuration: section, store: store, log: log, metrics: metrics,
+        clock: { [clock] in clock.now },
         dataFolder: folder.path))
     var router = Router(service: MsgrService.name)
     service.register(on: &router)

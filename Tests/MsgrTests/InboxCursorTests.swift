@@ -33,6 +33,54 @@ internal import Testing
     #expect(read6 == id(100))
   }
 
+  @Test func takesPagesOnceItHasCaughtUp() {
+    var cursor = InboxCursor(after: id(5))
+    // It has to read by itself first, from before the page.
+    let early = cursor.takePage(after: id(9), upTo: id(10), isBackedUp: false)
+    #expect(early == nil)
+    _ = cursor.nextRead(isBackedUp: false)
+    let during = cursor.takePage(after: id(10), upTo: id(12), isBackedUp: false)
+    #expect(during == nil)
+    cursor.finishRead(last: id(12), mayBeMore: false, tail: id(10))
+    // What came during the read was in it.
+    let noRead = cursor.nextRead(isBackedUp: false)
+    #expect(noRead == nil)
+    let position = cursor.takePage(after: id(12), upTo: id(13), isBackedUp: false)
+    #expect(position == id(12))
+    #expect(cursor.streamed == id(13))
+    let known = cursor.takePage(after: id(12), upTo: id(13), isBackedUp: false)
+    #expect(known == id(13))
+  }
+
+  @Test func takesPagesBehindAnEmptyRead() {
+    var cursor = InboxCursor(after: id(5))
+    _ = cursor.nextRead(isBackedUp: false)
+    cursor.finishRead(last: nil, mayBeMore: false, tail: id(8))
+    let position = cursor.takePage(after: id(8), upTo: id(9), isBackedUp: false)
+    #expect(position == id(5))
+    // There may be something between.
+    let later = cursor.takePage(after: id(11), upTo: id(12), isBackedUp: false)
+    #expect(later == nil)
+    let read = cursor.nextRead(isBackedUp: false)
+    #expect(read == id(9))
+  }
+
+  @Test func aSlowPeersStreamReadsByItself() {
+    var cursor = InboxCursor(after: id(5))
+    _ = cursor.nextRead(isBackedUp: false)
+    cursor.finishRead(last: nil, mayBeMore: false, tail: id(5))
+    let page = cursor.takePage(after: id(5), upTo: id(6), isBackedUp: true)
+    #expect(page == nil)
+    let next = cursor.takePage(after: id(6), upTo: id(7), isBackedUp: false)
+    #expect(next == nil)
+    let read = cursor.nextRead(isBackedUp: false)
+    #expect(read == id(5))
+    // What was there is gone, and is not asked for again.
+    cursor.finishRead(last: nil, mayBeMore: false, tail: id(5))
+    let again = cursor.nextRead(isBackedUp: false)
+    #expect(again == nil)
+  }
+
   @Test func answeredPingsConfirm() {
     var cursor = InboxCursor(after: id(1))
     _ = cursor.nextRead(isBackedUp: false)

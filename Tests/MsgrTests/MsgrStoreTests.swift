@@ -41,6 +41,103 @@ internal import Testing
     #expect(try await fixture.texts("cleo") == ["a3", "a4", "b1", "b2", "a5"])
   }
 
+  private func makeFriends(_ fixture: Fixture, _ name: String, _ friend: String) async throws {
+    for (one, other) in [(name, friend), (friend, name)] {
+      _ = try await fixture.post("/add", ["Username": one, "Password": "pw", "AddUser": other])
+    }
+    // The request for it is a message too.
+    try await fixture.store.write { transaction in
+      try transaction.execute("DELETE FROM msgr_messages WHERE is_add_request")
+    }
+  }
+
+  @Test func noStrangerPushesOutWhatFriendsSent() async throws {
+    let fixture = try await Fixture("inbox_messages = 5\n")
+    let strangers = (0..<8).map { "stranger \($0)" }
+    for name in ["anna", "bert", "cleo"] + strangers { try await fixture.register(name) }
+    try await makeFriends(fixture, "anna", "cleo")
+    try await makeFriends(fixture, "bert", "cleo")
+    for number in 0..<3 { try await fixture.send("a\(number)", from: "anna", to: "cleo") }
+    try await fixture.send("own", from: "cleo", to: "cleo")
+    for name in strangers {
+      #expect(try await fixture.send(name, from: name, to: "cleo").status == 200)
+    }
+    #expect(try await fixture.texts("cleo") == ["a0", "a1", "a2", "own", "stranger 7"])
+    // A friend who has nothing there takes a stranger's place, then that of the friend with most.
+    try await fixture.send("b0", from: "bert", to: "cleo")
+    #expect(try await fixture.texts("cleo") == ["a0", "a1", "a2", "own", "b0"])
+    #expect(try await fixture.send("no room", from: strangers[0], to: "cleo").status == 200)
+    #expect(try await fixture.texts("cleo") == ["a0", "a1", "a2", "own", "b0"])
+    try await fixture.send("b1", from: "bert", to: "cleo")
+    #expect(try await fixture.texts("cleo") == ["a1", "a2", "own", "b0", "b1"])
+    let counts: [Int]? = try await fixture.store.read { snapshot in
+      try snapshot.one("SELECT messages, unread FROM msgr_users WHERE username = 'cleo'") {
+        [try $0[0], try $0[1]]
+      }
+    }
+    #expect(counts == [5, 5])
+  }
+
+  @Test func aDeviceHasNoMorePushesThanAnInboxMessages() async throws {
+    let limits = MsgrStore.Limits(inbox: 3)
+    let fixture = try await PushFixture(limits: limits)
+    for name in ["anna", "bert"] { try await fixture.makeUser(name) }
+    try await fixture.makeUser("bert", PushFixture.device(1), PushFixture.device(2))
+    for number in 0..<10 { try await fixture.send("\(number)", to: "bert") }
+    #expect(try await fixture.count("push_outbox") == 6)
+    let pushes = try await fixture.lease()
+    #expect(pushes.map(\.text.text) == ["7", "7"])
+  }
+
+  @Test func nothingIsQueuedIfNothingIsPushed() async throws {
+    let fixture = try await Fixture("push = \"off\"\n")
+    for name in ["anna", "bert"] { try await fixture.register(name) }
+    #expect(try await fixture.send("m", from: "anna", to: "bert").status == 200)
+    let pushes: Int? = try await fixture.store.read { snapshot in
+      try snapshot.one("SELECT count(*) FROM push_outbox") { try $0[0] }
+    }
+    #expect(pushes == 0)
+    #expect(fixture.service.service.outbox == nil)
+  }
+
+  @Test func anAccountHasSoManyContactsAndBlocks() async throws {
+    let fixture = try await Fixture("contacts = 2\n")
+    for name in ["anna", "bert", "cleo", "dora"] { try await fixture.register(name) }
+    func asAnna(_ path: String, _ field: String, _ user: String) async throws -> Int {
+      try await fixture.post(path, ["Username": "anna", "Password": "pw", field: user]).status
+    }
+    #expect(try await asAnna("/add", "AddUser", "bert") == 200)
+    #expect(try await asAnna("/add", "AddUser", "cleo") == 200)
+    #expect(try await asAnna("/add", "AddUser", "dora") == 403)
+    #expect(try await asAnna("/add", "AddUser", "bert") == 200)
+    #expect(try await asAnna("/unfriend", "User", "bert") == 200)
+    #expect(try await asAnna("/add", "AddUser", "dora") == 200)
+    #expect(try await asAnna("/block", "User", "bert") == 200)
+    #expect(try await asAnna("/block", "User", "cleo") == 200)
+    #expect(try await asAnna("/block", "User", "cleo") == 200)
+    #expect(try await asAnna("/block", "User", "dora") == 403)
+  }
+
+  @Test func whatIsSeenIsNotCounted() async throws {
+    let fixture = try await Fixture()
+    for name in ["anna", "bert"] { try await fixture.register(name) }
+    var ids: [String] = []
+    for _ in 0..<5 {
+      ids.append(try #require(try await fixture.send("m", from: "anna", to: "bert").id))
+    }
+    func unread() async throws -> Int? {
+      try await fixture.store.read { snapshot in
+        try snapshot.one("SELECT unread FROM msgr_users WHERE username = 'bert'") { try $0[0] }
+      }
+    }
+    for (seen, left) in [(1, 3), (0, 3), (3, 1), (4, 0)] {
+      _ = try await fixture.inbox("bert", since: ids[seen])
+      #expect(try await unread() == left)
+    }
+    try await fixture.send("m", from: "anna", to: "bert")
+    #expect(try await unread() == 1)
+  }
+
   @Test func messagesStayForAWeek() async throws {
     let fixture = try await Fixture()
     for name in ["anna", "bert"] { try await fixture.register(name) }

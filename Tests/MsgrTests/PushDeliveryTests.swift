@@ -282,7 +282,8 @@ internal import Time
 
   @Test func theLogShowsWhatItGot() async throws {
     try await fixture.makeUser("bert", PushFixture.device(1))
-    let provider = LogProvider(log: Log(level: .error, descriptor: -1)) { fixture.clock.now }
+    let provider = LogProvider(
+      log: Log(level: .error, descriptor: -1), showsPayloads: true, clock: { fixture.clock.now })
     let id = try await fixture.send("a \"quoted\" text", to: "bert", isAddRequest: true)
     let time = fixture.clock.now
     for push in try await fixture.lease() { _ = await provider.push(push) }

@@ -103,6 +103,27 @@ internal import Testing
     #expect(users == ["bert"])
   }
 
+  @Test func aStreamsNameBelongsToItsUser() async throws {
+    let fixture = try await Fixture()
+    let annas = try await fixture.register("anna", device: "stream:the-phone")
+    let berts = try await fixture.register("bert", device: "stream:the-phone")
+    for (token, name) in [(annas, "anna"), (berts, "bert")] {
+      let message = ["UserTo": name, "Message": "m"]
+      #expect(try await fixture.post("/message", message, token: token).status == 200)
+    }
+    // One's own is replaced, and ended.
+    let login = try await fixture.post(
+      "/login", ["Username": "bert", "Password": "pw", "DeviceID": "stream:the-phone"])
+    #expect(login.status == 200)
+    #expect(try await fixture.post("/contacts", [:], token: berts).status == 403)
+    #expect(try await fixture.post("/contacts", [:], token: annas).status == 200)
+    #expect(try await fixture.post("/logout", [:], token: annas).status == 200)
+    let devices: Int? = try await fixture.store.read { snapshot in
+      try snapshot.one("SELECT count(*) FROM msgr_devices") { try $0[0] }
+    }
+    #expect(devices == 1)
+  }
+
   @Test func aNewLoginReplacesTheToken() async throws {
     let fixture = try await Fixture()
     let first = try await fixture.register("anna")

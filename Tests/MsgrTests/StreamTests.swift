@@ -1,3 +1,5 @@
+internal import Addresses
+internal import Budgets
 internal import Dispatch
 internal import Foundation
 internal import HTTPProtocol
@@ -109,6 +111,82 @@ internal import Time
       }
       #expect((try await stream.nextObject()["Id"] as? String)?.utf8.count == 16)
       #expect(try await fixture.texts("bert") == ["one", "three"])
+    }
+  }
+
+  @Test func oneReadServesAllStreamsOfAUser() async throws {
+    try await running { running in
+      let fixture = running.fixture
+      let token = try await fixture.register("anna")
+      let streams = try (0..<20).map { _ in try running.stream(token) }
+      func sendToAll(_ text: String) async throws {
+        try await fixture.send(text, from: "anna", to: "anna")
+        for stream in streams {
+          #expect(try await stream.nextObject()["Message"] as? String == text)
+        }
+      }
+      for number in 0..<3 { try await sendToAll("first \(number)") }
+      let before = fixture.store.statistics.reads
+      for number in 0..<10 { try await sendToAll("\(number)") }
+      #expect(fixture.store.statistics.reads - before < 30)
+    }
+  }
+
+  @Test func anAccountsOldestStreamGoes() async throws {
+    try await running("streams_per_account = 3\n") { running in
+      let fixture = running.fixture
+      let token = try await fixture.register("anna")
+      let streams = try (0..<5).map { _ in try running.stream(token) }
+      for stream in streams.prefix(2) { #expect(try await stream.next() == .closed(1008)) }
+      try await fixture.send("m", from: "anna", to: "anna")
+      for stream in streams.suffix(3) {
+        #expect(try await stream.nextObject()["Message"] as? String == "m")
+      }
+      #expect(fixture.service.service.hub.count == 3)
+    }
+  }
+
+  @Test func anAddressHasSoManyStreams() async throws {
+    try await running("streams_per_address = 2\n") { running in
+      let fixture = running.fixture
+      let tokens = [try await fixture.register("anna"), try await fixture.register("bert")]
+      let streams = try tokens.map { try running.stream($0) }
+      let refused = try running.stream(tokens[0])
+      #expect(refused.status == 429)
+      #expect(refused.head.contains("Retry-After: 60"))
+      streams[0].cut()
+      try await waitUntil { try running.stream(tokens[1]).status == 101 }
+    }
+  }
+
+  @Test func theLargestHolderLosesItsIdlestStream() async throws {
+    try await running("streams = 2\n") { running in
+      let places = running.fixture.service.service.places
+      let network = IPAddress("192.0.2.1").map(ClientNetwork.init(of:))
+      let token = try await running.fixture.register("anna")
+      let streams = try (0..<2).map { _ in try running.stream(token) }
+      try await waitUntil { places.statistics.held == 2 }
+      let place = try places.take(for: network)
+      // Which one it is depends on the moment; its peer doesn't answer the close frame.
+      try await waitUntil(within: .seconds(20)) {
+        running.fixture.service.service.hub.count == 1
+      }
+      #expect(places.statistics.lost == 1)
+      streams.forEach { $0.cut() }
+      let error = #expect(throws: RequestRefusal.self) { try places.take(for: network) }
+      #expect(error == .tooManyStreams(retryAfter: 60))
+      place.leave()
+    }
+  }
+
+  @Test func sendsThatWaitAreNotReceived() async throws {
+    try await running("messages_per_minute = 100000\n") { running in
+      let fixture = running.fixture
+      let stream = try running.stream(try await fixture.register("anna"))
+      try await fixture.register("bert", device: "stream:bert-1234")
+      let text = String(repeating: "x", count: 1000)
+      for _ in 0..<300 { try stream.send(#"{"UserTo":"bert","Message":"\#(text)"}"#) }
+      for _ in 0..<300 { #expect(try await stream.nextObject()["Id"] is String) }
     }
   }
 

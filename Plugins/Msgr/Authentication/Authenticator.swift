@@ -40,8 +40,8 @@ final class Authenticator: Sendable {
 
   private func identify(_ credentials: Credentials) async throws -> Caller {
     switch credentials {
-    case .password(let name, let password, let address):
-      return .password(name, try await passwords.verify(password, of: name, from: address))
+    case .password(let name, let password, let network):
+      return .password(name, try await passwords.verify(password, of: name, from: network))
     case .token(let hash, let claimed):
       guard let token = try await boundToken(hash), claimed == nil || claimed == token.name else {
         throw RequestRefusal.forbidden

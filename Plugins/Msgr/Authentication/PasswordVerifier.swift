@@ -1,32 +1,21 @@
-internal import Budgets
+internal import Addresses
 internal import Cryptography
 internal import MsgrMessages
 internal import Observability
 internal import SystemCalls
 internal import Threading
-internal import Time
 
-/// Verifies passwords by Argon2id on threads of its own, and limits failed attempts.
+/// Verifies passwords by Argon2id on threads of its own, for which clients' networks take turns, and limits failures.
 final class PasswordVerifier: Sendable {
-  /// The numbers of failed attempts that are let through.
-  struct Limits: Sendable {
-    /// Failed logins for one name from one address.
-    var failuresOfName = 10
-    /// Failed logins from one address.
-    var failuresOfAddress = 100
-  }
-
-  private struct Attempt: Hashable {
-    let name: UserName
-    let address: ClientAddress
-  }
+  /// The degree to which the threads give way to the event loops.
+  private static let niceness: CInt = 10
 
   private let store: MsgrStore
   private let cost: PasswordHash.Cost
-  private let limits: Limits
   private let verified: VerifiedPasswords
   private let threads: ThreadPool
-  private let failures: AttemptTable
+  private let failures: FailedLogins
+  private let report: RefusalReport
   /// The hash that is verified when there is no such account, so that it takes as long as when there is one.
   private let dummy: PasswordHash
   /// The checks under way; each gives the hash that is stored now, or nil if the password is wrong.
@@ -39,22 +28,24 @@ final class PasswordVerifier: Sendable {
   ///   - store: the accounts.
   ///   - configuration: costs and limits.
   ///   - randomBytes: gives random bytes.
+  ///   - report: tells the operator of failures.
   ///   - metrics: counts the checks.
   /// - Throws: ``PasswordHashError`` if the system doesn't have the memory that a check costs.
   init(
     _ store: MsgrStore, _ configuration: MsgrConfiguration, randomBytes: (Int) -> [UInt8],
-    metrics: Metrics
+    report: RefusalReport, metrics: Metrics
   ) throws {
     self.store = store
     cost = configuration.passwordCost
-    limits = configuration.attempts
     verified = VerifiedPasswords(
       key: randomBytes(32), lifetime: configuration.passwordCache, limit: 1 << 16,
       clock: store.clock)
     threads = ThreadPool(
       named: "awd-password", width: configuration.passwordThreads,
-      queue: configuration.passwordQueue)
-    failures = AttemptTable(span: configuration.failureSpan, clock: store.clock)
+      queue: configuration.passwordQueue, niceness: Self.niceness)
+    failures = FailedLogins(
+      configuration.attempts, span: configuration.failureSpan, clock: store.clock)
+    self.report = report
     dummy = try PasswordHash(of: randomBytes(32), cost: cost)
     duration = metrics.histogram(
       "awd_msgr_password_check_seconds", "Duration of a password check, including the wait")
@@ -65,25 +56,40 @@ final class PasswordVerifier: Sendable {
   /// - Parameters:
   ///   - password: the password.
   ///   - name: the name of the account, which may not exist.
-  ///   - address: the address that failures are counted for.
+  ///   - network: the client's network, which failures are counted for.
   /// - Returns: the stored hash of the password.
   /// - Throws: `.forbidden` if the password is wrong, `.tooMany`, `.busy`, or ``StoreError``.
   func verify(
-    _ password: Password, of name: UserName, from address: ClientAddress
+    _ password: Password, of name: UserName, from network: ClientNetwork?
   ) async throws -> PasswordHash {
-    let attempt = Attempt(name: name, address: address)
-    try refuseIfTooMany(attempt)
-    if let hash = verified.hash(of: name, password) { return hash }
-    let stored = try await store.passwordHash(of: name)
-    let proof = verified.proof(name, password, stored ?? dummy)
+    do {
+      return try await verify(password, FailedLogins.Login(name: name, network: network))
+    } catch {
+      report.note(error, .login, of: name, from: network)
+      throw error
+    }
+  }
+
+  private func verify(
+    _ password: Password, _ login: FailedLogins.Login
+  ) async throws -> PasswordHash {
+    let isFamiliar = failures.isFamiliar(login)
+    // Even what is in memory isn't compared with more guesses than that.
+    try failures.refuseIfTooMany(login, isFamiliar: isFamiliar)
+    if let hash = verified.hash(of: login.name, password) {
+      if !isFamiliar { failures.noteSuccess(login) }
+      return hash
+    }
+    let stored = try await store.passwordHash(of: login.name)
+    let proof = verified.proof(login.name, password, stored ?? dummy)
     let check = try checks.withLock { checks in
       if let check = checks[proof] { return check }
       // Another check may have ended since the store was asked.
-      if let hash = verified.hash(of: name, password) {
+      if let hash = verified.hash(of: login.name, password) {
         return Task<PasswordHash?, any Error> { hash }
       }
-      try count(attempt)
-      let check = Task { try await self.check(password, attempt, stored, proof) }
+      let counted = try failures.begin(login, isFamiliar: isFamiliar)
+      let check = Task { try await self.check(password, login, stored, proof, counted) }
       checks[proof] = check
       return check
     }
@@ -91,13 +97,21 @@ final class PasswordVerifier: Sendable {
     return hash
   }
 
-  /// Makes the hash of a new password, and remembers the password as verified.
+  /// Makes the hash of a new account's password, when no login waits.
   ///
   /// - Throws: `.busy`.
-  func hash(_ password: Password, of name: UserName) async throws -> PasswordHash {
-    let hash = try await onThread { [cost] in try PasswordHash(of: password.bytes, cost: cost) }
+  func hash(_ password: Password, for network: ClientNetwork?) async throws -> PasswordHash {
+    try await onThread(for: network, .deferred) { [cost] in
+      try PasswordHash(of: password.bytes, cost: cost)
+    }
+  }
+
+  /// Remembers the password of a new account as verified in a network.
+  func remember(
+    _ password: Password, of name: UserName, _ hash: PasswordHash, in network: ClientNetwork?
+  ) {
     verified.insert(verified.proof(name, password, hash), of: name, hash)
-    return hash
+    failures.noteSuccess(FailedLogins.Login(name: name, network: network))
   }
 
   /// Forgets that a password was verified against a hash that is no longer the stored one.
@@ -107,43 +121,47 @@ final class PasswordVerifier: Sendable {
   ///
   /// The same password is checked once, however many requests wait for it at the same time.
   private func check(
-    _ password: Password, _ attempt: Attempt, _ stored: PasswordHash?,
-    _ proof: VerifiedPasswords.Proof
+    _ password: Password, _ login: FailedLogins.Login, _ stored: PasswordHash?,
+    _ proof: VerifiedPasswords.Proof, _ counted: [FailedLogins.Key]
   ) async throws -> PasswordHash? {
     defer { checks.withLock { $0[proof] = nil } }
     let isRight: Bool
     do {
       let hash = stored ?? dummy
-      isRight = try await onThread { try hash.verifies(password.bytes) }
+      isRight = try await onThread(for: login.network) { try hash.verifies(password.bytes) }
     } catch {
       // A check that couldn't be made is no failure of the caller's.
-      uncount(attempt)
+      failures.takeBack(counted)
       throw error
     }
     guard let stored, isRight else { return nil }
-    uncount(attempt)
-    verified.insert(proof, of: attempt.name, stored)
+    failures.takeBack(counted)
+    failures.noteSuccess(login)
+    verified.insert(proof, of: login.name, stored)
     guard stored.differs(from: cost) else { return stored }
     // If it fails, the next check tries again.
-    return (try? await replace(stored, by: password, of: attempt.name)) ?? stored
+    return (try? await replace(stored, by: password, login)) ?? stored
   }
 
   /// Replaces a hash of another cost.
   private func replace(
-    _ stored: PasswordHash, by password: Password, of name: UserName
+    _ stored: PasswordHash, by password: Password, _ login: FailedLogins.Login
   ) async throws -> PasswordHash {
-    let new = try await onThread { [cost] in try PasswordHash(of: password.bytes, cost: cost) }
-    try await store.replace(stored, by: new, of: name)
-    verified.insert(verified.proof(name, password, new), of: name, new)
+    let new = try await onThread(for: login.network) { [cost] in
+      try PasswordHash(of: password.bytes, cost: cost)
+    }
+    try await store.replace(stored, by: new, of: login.name)
+    verified.insert(verified.proof(login.name, password, new), of: login.name, new)
     return new
   }
 
   private func onThread<Value: Sendable>(
+    for network: ClientNetwork?, _ urgency: ThreadPool.Urgency = .prompt,
     _ body: @escaping @Sendable () throws -> Value
   ) async throws -> Value {
     let start = ContinuousClock.now
     do {
-      let value = try await threads.run(body)
+      let value = try await threads.run(for: network, urgency: urgency, body)
       duration.observe(ContinuousClock.now - start)
       return value
     } catch let error
@@ -151,30 +169,5 @@ final class PasswordVerifier: Sendable {
     {
       throw RequestRefusal.busy
     }
-  }
-
-  // MARK: - Failed attempts
-
-  private func refuseIfTooMany(_ attempt: Attempt) throws(RequestRefusal) {
-    let wait = max(
-      failures.wait(for: attempt, upTo: limits.failuresOfName) ?? 0,
-      failures.wait(for: attempt.address, upTo: limits.failuresOfAddress) ?? 0)
-    if wait > 0 { throw .tooMany(retryAfter: wait) }
-  }
-
-  /// Counts an attempt as failed when its check begins, so that many at once are no way round the limit.
-  private func count(_ attempt: Attempt) throws(RequestRefusal) {
-    if let seconds = failures.count(attempt, upTo: limits.failuresOfName) {
-      throw .tooMany(retryAfter: seconds)
-    }
-    if let seconds = failures.count(attempt.address, upTo: limits.failuresOfAddress) {
-      failures.uncount(attempt)
-      throw .tooMany(retryAfter: seconds)
-    }
-  }
-
-  private func uncount(_ attempt: Attempt) {
-    failures.uncount(attempt)
-    failures.uncount(attempt.address)
   }
 }

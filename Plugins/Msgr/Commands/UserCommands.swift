@@ -16,7 +16,7 @@ struct UserListCommand: Command {
     } else {
       for account in accounts {
         context.print(
-          "\(account.name)\tsince \(account.created)\tdevices \(account.devices)"
+          "\(account.name.printable)\tsince \(account.created)\tdevices \(account.devices)"
             + "\tmessages \(account.messages)")
       }
     }
@@ -71,7 +71,10 @@ struct PushTestCommand: Command {
   static func run(_ context: CommandContext) async throws {
     let text = try MessageText("This is a test.")
     let devices = try await context.withStore { store in
-      try await store.sendTest(text, to: try context.userName())
+      guard store.limits.isPushing else {
+        throw CommandError.refused(#"nothing is pushed, as [msgr] push is "off""#)
+      }
+      return try await store.sendTest(text, to: try context.userName())
     }
     context.print("queued for \(devices) \(devices == 1 ? "device" : "devices")")
   }

@@ -15,13 +15,20 @@ extension PushConfiguration {
   ///   - now: the time, for certificates.
   func findings(isExposed: Bool, at now: Timestamp) -> [ContentFinding] {
     switch provider {
-    case .log:
+    case .off:
       return [
-        isExposed
-          ? ContentFinding(
-            .doubtful,
-            #"push: log writes every message into the log and reaches no phone; "apns" does"#)
-          : ContentFinding(.good, "push: log, for development")
+        ContentFinding(
+          isExposed ? .doubtful : .good,
+          "push: off; nothing is pushed, and phones get messages only while they ask or stream")
+      ]
+    case .log:
+      let finding =
+        showsPushes
+        ? "push: log with debug_pushes writes every message into the log"
+        : "push: log notes pushes in the log, without contents"
+      return [
+        ContentFinding(
+          isExposed ? .doubtful : .good, "\(finding), and reaches no phone; for development")
       ]
     case .apns:
       guard let apns else { return [] }

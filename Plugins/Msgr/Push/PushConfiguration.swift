@@ -12,12 +12,17 @@ struct PushSetupError: Error, CustomStringConvertible {
 struct PushConfiguration: Sendable {
   /// The kinds of push service.
   enum Provider: String, CaseIterable, Sendable {
-    case log, apns
+    /// Nothing is pushed, and no push is stored.
+    case off
+    /// Pushes are noted in the log, for development.
+    case log
+    /// Apple's push service.
+    case apns
   }
 
   /// The push service.
   let provider: Provider
-  /// Whether `GET /debug/pushes` shows the payloads of `log`.
+  /// Whether `log` writes payloads to the log, and `GET /debug/pushes` shows them.
   let showsPushes: Bool
   /// The most pushes under way.
   let streams: Int
@@ -26,7 +31,7 @@ struct PushConfiguration: Sendable {
 
   /// Reads the keys, and records what is wrong with them.
   init(_ section: ConfigurationSection) {
-    provider = section.choice("push", default: .log)
+    provider = section.choice("push", default: .off)
     showsPushes = section.bool("debug_pushes", default: false)
     streams = section.integer("push_streams", default: 100, in: 1...1000)
     apns = APNsConfiguration(section.section("apns"), isUsed: provider == .apns)

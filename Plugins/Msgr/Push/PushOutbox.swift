@@ -43,15 +43,18 @@ final class PushOutbox: Sendable {
     self.metrics = PushMetrics(metrics, clock: store.clock)
   }
 
-  /// Makes the outbox of the service, with the push service that its configuration names.
+  /// Makes the outbox of the service, with the push service that its configuration names; nil if nothing is pushed.
   ///
   /// - Throws: ``PushSetupError``, or ``HTTPClientError`` if no client for the push service can be made.
-  convenience init(
+  convenience init?(
     _ context: ServiceContext, _ configuration: PushConfiguration, store: MsgrStore
   ) throws {
     let provider: any PushProvider
     switch configuration.provider {
-    case .log: provider = LogProvider(log: context.log, clock: context.clock)
+    case .off: return nil
+    case .log:
+      provider = LogProvider(
+        log: context.log, showsPayloads: configuration.showsPushes, clock: context.clock)
     case .apns:
       guard let apns = configuration.apns else {
         throw PushSetupError(message: "[msgr.apns] is not complete")

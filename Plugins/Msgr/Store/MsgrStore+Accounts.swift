@@ -48,6 +48,7 @@ extension MsgrStore {
     _ device: DeviceID, _ token: TokenHash, to name: UserName,
     _ transaction: borrowing Transaction
   ) throws -> [TokenHash] {
+    let device = device.owned(by: name)
     var ended: [TokenHash] = try transaction.all(
       "DELETE FROM msgr_tokens WHERE device_id = ? RETURNING hash", device
     ) { try $0[0] }

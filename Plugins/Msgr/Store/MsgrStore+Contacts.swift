@@ -29,8 +29,8 @@ extension MsgrStore {
   ///   - streaming: the user's devices that get messages by their streams.
   ///   - wait: the seconds that the caller has to wait before it may ask somebody anew, or nil if it may now.
   /// - Returns: their relation, and the request that was stored, if one was.
-  /// - Throws: `.forbidden` if there is no such user or the caller blocks it, `.tooMany`, ``FieldError`` if it is the
-  ///   caller, or as ``write(as:_:)``.
+  /// - Throws: `.forbidden` if there is no such user or the caller blocks it, `.tooMany`, `.tooManyContacts`,
+  ///   ``FieldError`` if it is the caller, or as ``write(as:_:)``.
   func add(
     _ friend: UserName, by caller: Caller, streaming: [DeviceID], wait: Int?
   ) async throws -> (Friendship, request: Delivery?) {
@@ -45,6 +45,10 @@ extension MsgrStore {
       if hasAsked { return (isAsked ? .friends : .requested, nil) }
       if try isBlocked(name, by: friend, transaction) { return (.requested, nil) }
       if !isAsked, let wait { throw RequestRefusal.tooMany(retryAfter: wait) }
+      let contacts: Int? = try transaction.one(
+        "SELECT count(*) FROM msgr_contacts WHERE username = ?", name
+      ) { try $0[0] }
+      guard contacts ?? 0 < limits.contacts else { throw RequestRefusal.tooManyContacts }
       try transaction.execute("INSERT INTO msgr_contacts VALUES (?, ?)", name, friend)
       if isAsked { return (.friends, nil) }
       guard let place = try takePlace(in: friend, for: name, transaction) else {
@@ -72,13 +76,19 @@ extension MsgrStore {
   ///
   /// A request of the caller's that the user hasn't agreed to is taken back.
   ///
-  /// - Throws: `.forbidden` if there is no such user; ``FieldError`` if it is the caller.
+  /// - Throws: `.forbidden` if there is no such user, `.tooManyContacts`, or ``FieldError`` if it is the caller.
   func block(_ user: UserName, by caller: Caller) async throws {
     try await write(as: caller) { transaction in
       let name = caller.name
       guard name != user else { throw FieldError(.user, "is oneself") }
       guard try exists(user, transaction) else { throw RequestRefusal.forbidden }
-      try transaction.execute("INSERT OR IGNORE INTO msgr_blocks VALUES (?, ?)", name, user)
+      if try !isBlocked(user, by: name, transaction) {
+        let blocks: Int? = try transaction.one(
+          "SELECT count(*) FROM msgr_blocks WHERE username = ?", name
+        ) { try $0[0] }
+        guard blocks ?? 0 < limits.contacts else { throw RequestRefusal.tooManyContacts }
+        try transaction.execute("INSERT INTO msgr_blocks VALUES (?, ?)", name, user)
+      }
       if try !hasAdded(user, name, transaction) {
         try transaction.execute(
           "DELETE FROM msgr_contacts WHERE username = ? AND friend = ?", name, user)
@@ -100,6 +110,14 @@ extension MsgrStore {
     try transaction.one(
       "SELECT 1 FROM msgr_contacts WHERE username = ? AND friend = ?", name, friend
     ) { _ in true } ?? false
+  }
+
+  /// Returns whether a user is another's friend, as everybody is one's own.
+  func isFriend(
+    _ user: UserName, of name: UserName, _ transaction: borrowing Transaction
+  ) throws -> Bool {
+    guard user != name else { return true }
+    return try hasAdded(name, user, transaction) && hasAdded(user, name, transaction)
   }
 
   /// Returns whether a user is blocked by another.

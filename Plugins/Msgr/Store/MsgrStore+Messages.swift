@@ -76,7 +76,7 @@ extension MsgrStore {
     ) { InboxPlace(messages: try $0[0], unread: try $0[1]) }
   }
 
-  /// Stores a message within a transaction.
+  /// Stores a message within a transaction, and queues its pushes.
   ///
   /// - Parameter place: the result of ``takePlace(in:for:_:)``.
   func put(
@@ -86,19 +86,33 @@ extension MsgrStore {
     let message = Message(
       id: try nextID(transaction), sender: sender, text: text, time: now,
       isAddRequest: isAddRequest)
-    let unread = try makeRoom(in: recipient, place, transaction)
-    try transaction.execute(
-      """
-      INSERT INTO msgr_messages (id, recipient, sender, text, sent_at, is_add_request)
-      VALUES (?, ?, ?, ?, ?, ?)
-      """, message.id, recipient, sender, text, message.time, isAddRequest)
+    let isFull = place.messages > limits.inbox
+    let unread: Int
+    if isFull {
+      unread = try putIntoFull(recipient, message, place, transaction)
+    } else {
+      try insert(message, to: recipient, transaction)
+      unread = place.unread
+    }
+    guard limits.isPushing else { return Delivery(id: message.id, isStored: true, held: []) }
     var held: [DeviceID] = []
     for device in try devices(of: recipient, transaction) where device.isPushable {
       let isHeld = streaming.contains(device)
       if isHeld { held.append(device) }
       try enqueuePush(of: message, to: device, badge: unread, isHeld: isHeld, transaction)
+      if isFull { try dropOldPushes(to: device, transaction) }
     }
     return Delivery(id: message.id, isStored: true, held: held)
+  }
+
+  private func insert(
+    _ message: Message, to recipient: UserName, _ transaction: borrowing Transaction
+  ) throws {
+    try transaction.execute(
+      """
+      INSERT INTO msgr_messages (id, recipient, sender, text, sent_at, is_add_request)
+      VALUES (?, ?, ?, ?, ?, ?)
+      """, message.id, recipient, message.sender, message.text, message.time, message.isAddRequest)
   }
 
   /// Makes the next identifier, above all earlier ones whatever the clock does.
@@ -113,22 +127,41 @@ extension MsgrStore {
   /// The table of the last identifier has lost its row, as somebody else has changed the file.
   private struct MissingRow: Error {}
 
-  /// Drops messages until the inbox takes one more.
+  /// Stores a message in a full inbox, from which others are dropped.
   ///
-  /// Each time, the oldest message of the sender who has most is dropped, so that nobody can push out others' messages.
+  /// Strangers' messages go first, the oldest of whichever stranger has most, then those of friends and the user's own in
+  /// the same way. A stranger's message pushes out no friend's: if there are only those, it is the one that is dropped.
   ///
-  /// - Returns: the number of unread messages then, the new one among them.
-  private func makeRoom(
-    in recipient: UserName, _ place: InboxPlace, _ transaction: borrowing Transaction
+  /// - Returns: the number of unread messages then.
+  private func putIntoFull(
+    _ recipient: UserName, _ message: Message, _ place: InboxPlace,
+    _ transaction: borrowing Transaction
   ) throws -> Int {
-    guard place.messages > limits.inbox else { return place.unread }
+    let isFriend = try self.isFriend(message.sender, of: recipient, transaction)
+    var hasRoom = true
     // It is more than one only if the limit was lowered.
-    for _ in limits.inbox..<place.messages {
+    for _ in limits.inbox..<place.messages where hasRoom {
       try transaction.execute(
         """
         DELETE FROM msgr_messages WHERE id = (
-          SELECT min(id) FROM msgr_messages WHERE recipient = ?1
-          GROUP BY sender ORDER BY count(*) DESC, min(id) LIMIT 1)
+          SELECT oldest FROM (
+            SELECT count(*) AS messages, min(id) AS oldest,
+              sender = ?1 OR EXISTS (
+                SELECT 1 FROM msgr_contacts a JOIN msgr_contacts b
+                  ON b.username = a.friend AND b.friend = a.username
+                WHERE a.username = ?1 AND a.friend = sender) AS is_friend
+            FROM msgr_messages WHERE recipient = ?1 GROUP BY sender)
+          WHERE NOT is_friend OR ?2
+          ORDER BY is_friend, messages DESC, oldest LIMIT 1)
+        """, recipient, isFriend)
+      hasRoom = transaction.changes > 0
+    }
+    if hasRoom {
+      try insert(message, to: recipient, transaction)
+    } else {
+      try transaction.execute(
+        """
+        UPDATE msgr_users SET messages = messages - 1, unread = unread - 1 WHERE username = ?
         """, recipient)
     }
     return try transaction.one("SELECT unread FROM msgr_users WHERE username = ?", recipient) {
@@ -191,7 +224,8 @@ extension MsgrStore {
     try transaction.execute(
       """
       UPDATE msgr_users SET seen_id = min(?1, (SELECT id FROM msgr_last_id)),
-        unread = (SELECT count(*) FROM msgr_messages WHERE recipient = ?2 AND id > ?1)
+        unread = max(0, unread - (
+          SELECT count(*) FROM msgr_messages WHERE recipient = ?2 AND id > seen_id AND id <= ?1))
       WHERE username = ?2 AND seen_id < ?1
       """, position, name)
   }

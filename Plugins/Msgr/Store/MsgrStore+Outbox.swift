@@ -40,6 +40,17 @@ extension MsgrStore {
       isHeld ? now + limits.pushHold : now)
   }
 
+  /// Drops the oldest pushes to a device if more wait than an inbox keeps messages, within a transaction.
+  ///
+  /// That can only be if the inbox is full, and happens if the push service takes none for long.
+  func dropOldPushes(to device: DeviceID, _ transaction: borrowing Transaction) throws {
+    try transaction.execute(
+      """
+      DELETE FROM push_outbox WHERE device_id = ?1 AND lease_owner IS NULL AND id <= (
+        SELECT id FROM push_outbox WHERE device_id = ?1 ORDER BY id DESC LIMIT 1 OFFSET ?2)
+      """, device, limits.inbox)
+  }
+
   /// A random UUID (RFC 9562 section 5.4) in lower case.
   private func newPushID() -> String {
     var bytes = randomBytes(16)

@@ -117,5 +117,16 @@ extension MsgrStore {
           WHERE username = old.recipient;
         END;
         """),
+    // Names of devices that only stream belong to a user. The index is what tidying up deletes by.
+    Migration(
+      owner: MsgrService.name, number: 4,
+      sql: """
+        UPDATE msgr_tokens SET device_id = device_id || '/' || username
+        WHERE substr(device_id, 1, 7) = 'stream:';
+        UPDATE msgr_devices SET device_id = device_id || '/' || username
+        WHERE substr(device_id, 1, 7) = 'stream:';
+
+        CREATE INDEX msgr_tokens_by_use ON msgr_tokens (used_at);
+        """),
   ]
 }

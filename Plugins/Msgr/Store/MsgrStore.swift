@@ -19,6 +19,10 @@ struct MsgrStore: Sendable {
     var tokenAge = Duration.seconds(90 * 86_400)
     /// The most devices of an account; with one more, the device that was bound first leaves.
     var devices = 20
+    /// The most users that an account adds, and the most that it blocks.
+    var contacts = 2000
+    /// Whether messages are pushed.
+    var isPushing = true
     /// The time that a push waits because a stream is expected to make it needless.
     var pushHold = Duration.seconds(90)
   }

@@ -1,8 +1,9 @@
 internal import MsgrMessages
 
-/// The position of a stream in an inbox: which messages to read next, and which the peer is known to have.
+/// The position of a stream in an inbox: which messages to send next, and which the peer is known to have.
 ///
-/// A stream is told only that there is news. It reads on from its position, in order, as fast as its peer takes it.
+/// A stream is given pages that were read for all streams of its user. One that can't send such a page, as it is behind,
+/// is busy reading or has a slow peer, reads on from its own position, in order, as fast as its peer takes it.
 struct InboxCursor: Sendable {
   /// The message after which the stream began.
   let start: MessageID
@@ -10,30 +11,56 @@ struct InboxCursor: Sendable {
   private(set) var streamed: MessageID
   /// The last message that the peer is known to have.
   private(set) var confirmed: MessageID
+  /// The position up to which every message has been sent.
+  private var complete: MessageID
   /// The last message that was sent before the last ping.
   private var pinged: MessageID
   private var isReading = false
-  private var hasNews = true
+  /// The position up to which there may be messages to read, or nil if there are none.
+  private var news: MessageID? = .last
 
-  /// Makes a cursor after a message.
+  /// Makes a cursor after a message, which begins by reading.
   init(after position: MessageID) {
     start = position
     streamed = position
     confirmed = position
+    complete = position
     pinged = position
   }
 
-  /// Notes that the inbox has news.
-  mutating func noteNews() { hasNews = true }
+  /// Notes that the inbox has news up to a position.
+  mutating func noteNews(upTo position: MessageID = .last) {
+    news = max(news ?? .zero, position)
+  }
+
+  /// Decides whether to send a page that was read for all of the user's streams; if not, its messages are news.
+  ///
+  /// - Parameters:
+  ///   - position: the position after which the page was read.
+  ///   - last: the last message of the page.
+  ///   - isBackedUp: whether the peer is slow to take what was sent.
+  /// - Returns: the position after which the page's messages are to be sent now, or nil if the page isn't taken.
+  mutating func takePage(
+    after position: MessageID, upTo last: MessageID, isBackedUp: Bool
+  ) -> MessageID? {
+    guard !isReading, news == nil, !isBackedUp, position <= complete else {
+      noteNews(upTo: last)
+      return nil
+    }
+    let previous = streamed
+    streamed = max(streamed, last)
+    complete = max(complete, last)
+    return previous
+  }
 
   /// Decides whether to read on.
   ///
   /// - Parameter isBackedUp: whether the peer is slow to take what was sent.
   /// - Returns: the position to read after, or nil if nothing is to be read now.
   mutating func nextRead(isBackedUp: Bool) -> MessageID? {
-    guard hasNews, !isReading, !isBackedUp else { return nil }
+    guard news != nil, !isReading, !isBackedUp else { return nil }
     isReading = true
-    hasNews = false
+    news = nil
     return streamed
   }
 
@@ -42,10 +69,17 @@ struct InboxCursor: Sendable {
   /// - Parameters:
   ///   - last: the last message, or nil if there was none or the read failed.
   ///   - mayBeMore: whether there may be more after it.
-  mutating func finishRead(last: MessageID?, mayBeMore: Bool) {
+  ///   - tail: a position up to which all messages were there when the read began.
+  mutating func finishRead(last: MessageID?, mayBeMore: Bool, tail: MessageID = .zero) {
     isReading = false
     if let last { streamed = max(streamed, last) }
-    if mayBeMore { hasNews = true }
+    complete = max(complete, streamed)
+    if mayBeMore {
+      news = .last
+    } else {
+      complete = max(complete, tail)
+      if let position = news, position <= complete { news = nil }
+    }
   }
 
   /// Notes that a ping was sent after all messages so far.

@@ -1,8 +1,21 @@
+internal import Addresses
 internal import HTTPProtocol
 internal import MsgrMessages
 internal import Observability
 internal import ServiceKit
 internal import Storage
+
+/// The beginning of a stream: whose it is, and where it begins.
+struct StreamBeginning: Sendable {
+  /// The token of the peer.
+  let token: BoundToken
+  /// The message after which the stream begins.
+  let start: MessageID
+  /// The last message of all before the stream.
+  let tail: MessageID
+  /// The place of the stream among those of the peer's network.
+  let place: StreamPlace
+}
 
 extension MessageService {
   /// Identifies the peer of a stream, and decides where the stream begins.
@@ -10,28 +23,43 @@ extension MessageService {
   /// - Parameters:
   ///   - hash: the hash of the peer's token.
   ///   - position: the message that the peer has come to, or nil if it wants new messages only.
-  /// - Returns: the token, and the message after which the stream begins.
+  ///   - network: the peer's network.
   func beginStream(
-    _ hash: TokenHash, since position: MessageID?
-  ) async throws -> (BoundToken, start: MessageID) {
-    let (token, last) = try await authenticator.perform(as: .token(hash, claiming: nil)) { caller in
+    _ hash: TokenHash, since position: MessageID?, from network: ClientNetwork?
+  ) async throws -> StreamBeginning {
+    let (token, tail) = try await authenticator.perform(as: .token(hash, claiming: nil)) { caller in
       guard case .token(let token) = caller else { throw RequestRefusal.forbidden }
       return (token, try await store.lastID(as: caller))
     }
+    let place = try places.take(for: network)
     if let position { try await store.noteSeen(upTo: position, by: token.name) }
-    return (token, position ?? last)
+    return StreamBeginning(token: token, start: position ?? tail, tail: tail, place: place)
   }
 
-  /// Reads on in a stream's inbox.
+  /// Has a user's inbox read for all of the user's streams, as it has news.
+  func bringNews(to name: UserName) {
+    guard let feed = hub.feed(of: name), let loop = feed.loop, feed.noteNews() else { return }
+    Task(executorPreference: loop) { [self] in
+      while let position = feed.nextRead() {
+        guard let page = await read(inboxOf: name, after: position) else {
+          for stream in feed.giveUp() { stream.fail() }
+          return
+        }
+        for stream in feed.finishRead(page) { stream.take(page) }
+      }
+    }
+  }
+
+  /// Reads on in an inbox.
   ///
-  /// - Returns: the messages after a position in JSON, the last of them if there is one, and whether there may be more
-  ///   after it; or nil if they can't be read, which is logged.
-  func read(
-    inboxOf name: UserName, after position: MessageID
-  ) async -> (texts: [[UInt8]], last: MessageID?, mayBeMore: Bool)? {
+  /// - Returns: the messages after a position, or nil if they can't be read, which is logged.
+  func read(inboxOf name: UserName, after position: MessageID) async -> InboxPage? {
     do {
-      let page = try await store.page(of: name, after: position)
-      return (try page.map(JSONText.of), page.last?.id, page.count == MsgrStore.pageSize)
+      let messages = try await store.page(of: name, after: position)
+      return InboxPage(
+        position: position,
+        entries: try messages.map { InboxPage.Entry(id: $0.id, json: try JSONText.of($0)) },
+        mayBeMore: messages.count == MsgrStore.pageSize)
     } catch {
       log.error("stream ended: its inbox can't be read", ["cause": "\(error)"])
       return nil
@@ -55,7 +83,7 @@ extension MessageService {
         let last = try await store.lastID()
         return min(hub.firstStart(of: token.device) ?? .last, last)
       }
-      outbox.wake()
+      outbox?.wake()
     }
   }
 

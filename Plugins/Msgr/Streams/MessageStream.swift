@@ -10,8 +10,8 @@ internal import Transport
 final class MessageStream: WebSocketHandler, @unchecked Sendable {
   /// The bytes that may wait to be sent while more is read.
   static let lowWaterMark = 64 << 10
-  /// The most sends that may wait for those before them; a peer with more is closed with 1008.
-  private static let longestQueue = 256
+  /// The bytes of sends that may wait for those before them; then no more are received until fewer wait.
+  private static let longestQueue = 16 << 10
 
   /// The token that the stream was opened with.
   let token: BoundToken
@@ -19,10 +19,14 @@ final class MessageStream: WebSocketHandler, @unchecked Sendable {
   let start: MessageID
   private let session: WebSocketSession
   private let service: MessageService
+  private let place: StreamPlace
   private var cursor: InboxCursor
   /// The messages that the peer wants sent, in order.
   private var sends: [[UInt8]] = []
+  /// The bytes of `sends`.
+  private var waitingBytes = 0
   private var isSending = false
+  private var isPaused = false
   private var isOver = false
 
   /// Makes a stream that begins at once.
@@ -30,43 +34,54 @@ final class MessageStream: WebSocketHandler, @unchecked Sendable {
   /// - Parameters:
   ///   - session: the connection.
   ///   - service: does the work.
-  ///   - token: the token that the stream was opened with.
-  ///   - position: the message after which the stream begins.
-  init(
-    _ session: WebSocketSession, _ service: MessageService, _ token: BoundToken,
-    after position: MessageID
-  ) {
+  ///   - beginning: whose stream it is, and where it begins.
+  init(_ session: WebSocketSession, _ service: MessageService, _ beginning: StreamBeginning) {
     self.session = session
     self.service = service
-    self.token = token
-    start = position
-    cursor = InboxCursor(after: position)
-    service.hub.add(self)
+    token = beginning.token
+    start = beginning.start
+    place = beginning.place
+    cursor = InboxCursor(after: beginning.start)
+    place.occupy(session)
+    place.used(at: session.loop.now)
+    service.hub.add(self, tail: beginning.tail)
     readOn()
   }
 
+  /// The event loop of the connection.
+  var loop: EventLoop { session.loop }
+
   // MARK: - Out
 
-  /// Tells the stream, from any thread, that its user's inbox has news.
-  func wake() {
+  /// Gives the stream, from any thread, the messages that were read for all streams of its user.
+  func take(_ page: InboxPage) {
     session.loop.execute { [self] in
-      cursor.noteNews()
-      readOn()
+      guard !isOver, let last = page.last else { return }
+      guard
+        let position = cursor.takePage(after: page.position, upTo: last, isBackedUp: isBackedUp)
+      else { return readOn() }
+      send(page, after: position)
     }
   }
 
+  private func send(_ page: InboxPage, after position: MessageID) {
+    for entry in page.entries where entry.id > position { session.send(.text(entry.json)) }
+  }
+
+  private var isBackedUp: Bool { session.backlog > Self.lowWaterMark }
+
   func drained() { readOn() }
 
+  /// Reads on by itself.
   private func readOn() {
-    guard !isOver, let position = cursor.nextRead(isBackedUp: session.backlog > Self.lowWaterMark)
-    else { return }
+    guard !isOver, let position = cursor.nextRead(isBackedUp: isBackedUp) else { return }
+    let tail = service.hub.feed(of: token.name)?.position ?? .zero
     Task(executorPreference: session.loop) { [self] in
-      let messages = await service.read(inboxOf: token.name, after: position)
+      let page = await service.read(inboxOf: token.name, after: position)
       guard !isOver else { return }
-      // The peer comes again, and asks for the messages that it missed.
-      guard let messages else { return session.close(1011) }
-      for text in messages.texts { session.send(.text(text)) }
-      cursor.finishRead(last: messages.last, mayBeMore: messages.mayBeMore)
+      guard let page else { return fail() }
+      send(page, after: position)
+      cursor.finishRead(last: page.last, mayBeMore: page.mayBeMore, tail: tail)
       readOn()
     }
   }
@@ -74,6 +89,7 @@ final class MessageStream: WebSocketHandler, @unchecked Sendable {
   func pinged() { cursor.notePing() }
 
   func ponged() {
+    place.used(at: session.loop.now)
     if cursor.notePong() { service.confirm(cursor, of: token) }
   }
 
@@ -83,11 +99,14 @@ final class MessageStream: WebSocketHandler, @unchecked Sendable {
     switch message {
     case .binary: session.close(1003, reason: "text is expected")
     case .text(let text):
-      guard sends.count < Self.longestQueue else {
-        return session.close(1008, reason: "too many messages wait to be sent")
-      }
+      place.used(at: session.loop.now)
       sends.append(text)
+      waitingBytes += text.count
       sendOn()
+      if waitingBytes > Self.longestQueue, !isPaused {
+        isPaused = true
+        session.pauseReceiving()
+      }
     }
   }
 
@@ -96,6 +115,11 @@ final class MessageStream: WebSocketHandler, @unchecked Sendable {
     guard !isSending, !isOver, !sends.isEmpty else { return }
     isSending = true
     let text = sends.removeFirst()
+    waitingBytes -= text.count
+    if waitingBytes <= Self.longestQueue, isPaused {
+      isPaused = false
+      session.resumeReceiving()
+    }
     Task(executorPreference: session.loop) { [self] in
       session.send(.text(await service.send(streamed: text, with: token.hash)))
       isSending = false
@@ -105,12 +129,19 @@ final class MessageStream: WebSocketHandler, @unchecked Sendable {
 
   // MARK: - End
 
-  /// Closes the stream, from any thread, because its token has ended.
-  func end() { session.close(1008, reason: "the token has ended") }
+  /// Closes the stream, from any thread, because it isn't allowed any more.
+  ///
+  /// - Parameter reason: the reason in words for the peer.
+  func end(_ reason: String) { session.close(1008, reason: reason) }
+
+  /// Closes the stream, from any thread, because its inbox can't be read: the peer comes again, and asks for the messages
+  /// that it missed.
+  func fail() { session.close(1011) }
 
   func closed(_ code: UInt16?) {
     isOver = true
     sends = []
+    place.leave()
     cursor.finish(inOrder: code != nil)
     service.leave(self, cursor)
   }

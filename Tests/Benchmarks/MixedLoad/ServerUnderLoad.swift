@@ -35,6 +35,10 @@ final class ServerUnderLoad: Sendable {
       level = "warning"
       [msgr]
       messages_per_minute = 1000000000
+      registrations_per_minute = 1000000000
+      registrations_per_day = 1000000000
+      streams_per_address = 10000
+      push = "log"
       [apptimist]
       queue_messages = 1000
       """

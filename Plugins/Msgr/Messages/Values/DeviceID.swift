@@ -2,7 +2,8 @@
 package struct DeviceID: Hashable, Sendable {
   private static let streamPrefix = "stream:"
 
-  /// 64 to 200 lower-case hexadecimal digits, or `stream:` and 8 to 64 of `[0-9A-Za-z-]`.
+  /// 64 to 200 lower-case hexadecimal digits, or `stream:` and 8 to 64 of `[0-9A-Za-z-]`; with a slash and the user's name
+  /// behind it once it is known whose it is.
   package let text: String
 
   /// Checks a device identifier.
@@ -33,6 +34,12 @@ package struct DeviceID: Hashable, Sendable {
 
   /// Takes a stored identifier, which was checked before it was stored.
   package init(stored text: String) { self.text = text }
+
+  /// Returns the device as one of a user's: anybody may choose the name of a device that only streams, and the same name is
+  /// another device for another user. A push token is the same device whoever uses it.
+  package func owned(by name: UserName) -> DeviceID {
+    isPushable ? self : DeviceID(stored: "\(text)/\(name.text)")
+  }
 
   /// Whether messages are pushed to the device while it doesn't stream.
   package var isPushable: Bool { !text.utf8.starts(with: Self.streamPrefix.utf8) }

@@ -1,0 +1,94 @@
+internal import Addresses
+internal import Budgets
+internal import MsgrMessages
+internal import Time
+
+/// Counts failed logins, and says who has to wait before a password is checked again.
+///
+/// A name that has shown its right password in a network is familiar there. It is counted by itself there, so that
+/// nobody else's failures lock it out: not those of its network, which may be a carrier's or an unknown proxy's, and not
+/// those with its own name elsewhere. All other names of a network are guesses, which are counted together; so are the
+/// guesses at one name from all networks in which it isn't familiar.
+final class FailedLogins: Sendable {
+  /// The numbers of failures within a span that are let through.
+  struct Limits: Sendable {
+    /// Failures of one name in one network.
+    var ofNameInNetwork = 10
+    /// Failures of one name in all networks in which it isn't familiar.
+    var ofName = 100
+    /// Failures in one network of all names that aren't familiar there.
+    var ofNetwork = 100
+  }
+
+  /// A name in a network, the pair that a login is counted for.
+  struct Login: Hashable, Sendable {
+    let name: UserName
+    /// The client's network; nil for a Unix socket, which counts as one network.
+    let network: ClientNetwork?
+  }
+
+  /// The keys that failures are counted by.
+  enum Key: Hashable, Sendable {
+    case login(Login)
+    case name(UserName)
+    case network(ClientNetwork?)
+  }
+
+  private let limits: Limits
+  private let failures: AttemptTable
+  private let familiar = RecentValues<Login, Void>(limit: 1 << 16)
+
+  /// Makes a count of nothing.
+  ///
+  /// - Parameters:
+  ///   - limits: the numbers of failures that are let through.
+  ///   - span: the time for which a failure counts.
+  ///   - clock: tells the time.
+  init(_ limits: Limits, span: Duration, clock: @escaping @Sendable () -> Timestamp) {
+    self.limits = limits
+    failures = AttemptTable(span: span, clock: clock)
+  }
+
+  /// Returns whether a name is familiar in a network.
+  func isFamiliar(_ login: Login) -> Bool { familiar.value(for: login) != nil }
+
+  /// Makes a name familiar in a network, as its right password was shown there.
+  func noteSuccess(_ login: Login) {
+    if !isFamiliar(login) { familiar.insert((), for: login) }
+  }
+
+  /// Refuses a login that has to wait.
+  func refuseIfTooMany(_ login: Login, isFamiliar: Bool) throws(RequestRefusal) {
+    var wait = failures.wait(for: Key.login(login), upTo: limits.ofNameInNetwork) ?? 0
+    if !isFamiliar {
+      wait = max(
+        wait, failures.wait(for: Key.name(login.name), upTo: limits.ofName) ?? 0,
+        failures.wait(for: Key.network(login.network), upTo: limits.ofNetwork) ?? 0)
+    }
+    if wait > 0 { throw .tooMany(retryAfter: wait) }
+  }
+
+  /// Counts a login as failed when its check begins, so that many at once are no way round a limit.
+  ///
+  /// - Returns: the keys that it was counted by, to be given to ``takeBack(_:)`` if it succeeds.
+  func begin(_ login: Login, isFamiliar: Bool) throws(RequestRefusal) -> [Key] {
+    var keys = [(Key.login(login), limits.ofNameInNetwork)]
+    if !isFamiliar {
+      keys += [(.name(login.name), limits.ofName), (.network(login.network), limits.ofNetwork)]
+    }
+    var counted: [Key] = []
+    for (key, limit) in keys {
+      if let seconds = failures.count(key, upTo: limit) {
+        takeBack(counted)
+        throw .tooMany(retryAfter: seconds)
+      }
+      counted.append(key)
+    }
+    return counted
+  }
+
+  /// Takes back what was counted for a login that didn't fail.
+  func takeBack(_ keys: [Key]) {
+    for key in keys { failures.uncount(key) }
+  }
+}

@@ -1,0 +1,101 @@
+internal import Addresses
+internal import Budgets
+internal import HTTPServer
+internal import Threading
+
+/// The places for streams, of which each client's network has a share.
+///
+/// When all are taken, the network that has most loses its idlest stream to a newcomer.
+final class StreamPlaces: Sendable {
+  /// The numbers of streams that may be open.
+  struct Limits: Sendable {
+    /// The streams of all clients.
+    var all = 10_000
+    /// The streams of one client's network; further ones are refused.
+    var ofNetwork = 256
+    /// The streams of one account; with one more, its oldest one is closed.
+    var ofAccount = 64
+  }
+
+  /// The seconds after which a client that was refused may try again.
+  private static let retry = 60
+
+  private let limits: Limits
+  private let budget: Budget<ClientNetwork>
+
+  /// Makes places of which none is taken.
+  init(_ limits: Limits) {
+    self.limits = limits
+    budget = Budget(capacity: limits.all, share: limits.ofNetwork, loss: .idlest)
+  }
+
+  /// The figures of the places.
+  var statistics: BudgetStatistics { budget.statistics }
+
+  /// Takes a place.
+  ///
+  /// - Parameter network: the client's network; nil, which is a Unix socket, has no share and never loses.
+  /// - Throws: `.tooMany` if the network has its share, `.tooManyStreams` if no other network has more.
+  func take(for network: ClientNetwork?) throws(RequestRefusal) -> StreamPlace {
+    if let place = StreamPlace(in: budget, for: network) { return place }
+    if let network, budget.held(by: network) >= limits.ofNetwork {
+      throw .tooMany(retryAfter: Self.retry)
+    }
+    throw .tooManyStreams(retryAfter: Self.retry)
+  }
+}
+
+/// A stream's place, from the handshake until the stream is closed.
+final class StreamPlace: Sendable {
+  private let occupant: Occupant
+  private let holding: Holding<ClientNetwork>
+
+  /// Takes a place, or returns nil if there is none.
+  fileprivate init?(in budget: Budget<ClientNetwork>, for network: ClientNetwork?) {
+    let occupant = Occupant()
+    self.occupant = occupant
+    holding = Holding(of: budget, for: network) { occupant.expel() }
+    guard holding.set(to: 1) else { return nil }
+  }
+
+  /// Gives the place to a session, which is closed if the place is lost.
+  func occupy(_ session: WebSocketSession) { occupant.enter(session) }
+
+  /// Takes note that the peer has shown a sign of life.
+  ///
+  /// - Parameter moment: the moment in milliseconds, on the clock of the event loops.
+  func used(at moment: Int64) { holding.used(at: moment) }
+
+  /// Gives the place back.
+  func leave() { _ = holding.set(to: 0) }
+}
+
+/// The session at a place, which may be lost before the session is there.
+private final class Occupant: Sendable {
+  private struct State {
+    var session: WebSocketSession?
+    var isExpelled = false
+  }
+
+  private let state = Lock(State())
+
+  func enter(_ session: WebSocketSession) {
+    let isExpelled = state.withLock { state in
+      state.session = session
+      return state.isExpelled
+    }
+    if isExpelled { Self.close(session) }
+  }
+
+  func expel() {
+    let session = state.withLock { state in
+      state.isExpelled = true
+      return state.session
+    }
+    if let session { Self.close(session) }
+  }
+
+  private static func close(_ session: WebSocketSession) {
+    session.close(1013, reason: "other clients need the place")
+  }
+}

@@ -1,0 +1,149 @@
+internal import Foundation
+internal import Glibc
+internal import HTTPProtocol
+internal import MsgrMessages
+internal import Observability
+internal import TestSupport
+internal import Testing
+internal import Time
+
+@testable import Msgr
+
+/// Strangers who guess passwords and make accounts, and what the operator and others see of them.
+@Suite(.ownThreads) struct RefusalTests {
+  private func login(
+    _ fixture: Fixture, _ name: String, _ password: String, from peer: String
+  ) async throws -> Int {
+    try await fixture.post(
+      "/contacts", ["Username": name, "Password": password], from: peer
+    ).status
+  }
+
+  private func register(
+    _ fixture: Fixture, _ name: String, from peer: String
+  ) async throws -> TestResponse {
+    try await fixture.post(
+      "/register", ["Username": name, "Password": "pw", "DeviceID": Fixture.device(name)],
+      from: peer)
+  }
+
+  /// All come from one address, as behind a proxy that isn't trusted.
+  @Test func guessesDontLockOutWhoeverIsFamiliar() async throws {
+    let fixture = try await Fixture("failed_logins_address = 20\n")
+    try await fixture.register("anna")
+    try await fixture.register("bert")
+    for attempt in 0..<30 {
+      let status = try await login(fixture, "nobody \(attempt)", "x", from: "127.0.0.1")
+      #expect(status == (attempt < 20 ? 403 : 429))
+    }
+    // The password was shown there before, and isn't remembered any more.
+    fixture.clock.advance(by: .seconds(601))
+    for attempt in 0..<20 {
+      _ = try await login(fixture, "guess \(attempt)", "x", from: "127.0.0.1")
+    }
+    #expect(try await login(fixture, "guess", "x", from: "127.0.0.1") == 429)
+    #expect(try await login(fixture, "anna", "pw", from: "127.0.0.1") == 200)
+    // Guesses at a familiar name concern that name alone.
+    for attempt in 0..<10 {
+      #expect(try await login(fixture, "bert", "x \(attempt)", from: "127.0.0.1") == 403)
+    }
+    #expect(try await login(fixture, "bert", "pw", from: "127.0.0.1") == 429)
+    #expect(try await login(fixture, "anna", "pw", from: "127.0.0.1") == 200)
+  }
+
+  @Test func guessesAtAnAccountFromManyAddressesAreLimited() async throws {
+    let fixture = try await Fixture("failed_logins_account = 30\n")
+    try await fixture.register("anna")
+    for attempt in 0..<30 {
+      #expect(try await login(fixture, "anna", "x", from: "192.0.2.\(attempt)") == 403)
+    }
+    #expect(try await login(fixture, "anna", "pw", from: "198.51.100.1") == 429)
+    #expect(try await login(fixture, "anna", "pw", from: "127.0.0.1") == 200)
+  }
+
+  @Test func registrationsAreLimitedByAddress() async throws {
+    let fixture = try await Fixture(
+      "registrations_per_minute = 3\nregistrations_per_day = 5\n")
+    var number = 0
+    func register(from peer: String) async throws -> TestResponse {
+      number += 1
+      return try await self.register(fixture, "user \(number)", from: peer)
+    }
+    for _ in 0..<3 { #expect(try await register(from: "2001:db8::\(number)").status == 200) }
+    let refused = try await register(from: "2001:db8::ffff")
+    #expect(refused.status == 429)
+    #expect(refused.fields.first(.retryAfter) == "68")
+    #expect(try await register(from: "2001:db8:0:1::").status == 200)
+    fixture.clock.advance(by: .seconds(68))
+    for _ in 0..<2 { #expect(try await register(from: "2001:db8::1").status == 200) }
+    // A day has eight steps.
+    fixture.clock.advance(by: .seconds(86_400))
+    #expect(try await register(from: "2001:db8::1").status == 429)
+    fixture.clock.advance(by: .seconds(86_400 / 8))
+    #expect(try await register(from: "2001:db8::1").status == 200)
+    // A name that is taken makes no account.
+    for _ in 0..<9 {
+      #expect(try await self.register(fixture, "user 1", from: "192.0.2.1").status == 403)
+    }
+    #expect(try await register(from: "192.0.2.1").status == 200)
+  }
+
+  @Test func refusalsAreLoggedAndCounted() async throws {
+    let folder = TemporaryFolder()
+    let path = "\(folder.path)/log"
+    let file = open(path, O_WRONLY | O_CREAT, 0o600)
+    defer { close(file) }
+    let log = Log(descriptor: file)
+    let metrics = Metrics()
+    let fixture = try await Fixture(
+      "registrations_per_minute = 1\n", log: log, metrics: metrics)
+    _ = try await login(fixture, "a\u{1b}nna", "x", from: "192.0.2.1")
+    _ = try await register(fixture, "anna", from: "192.0.2.1")
+    _ = try await register(fixture, "anna", from: "192.0.2.1")
+    _ = try await register(fixture, "bert", from: "192.0.2.1")
+    _ = try await login(fixture, "anna", "hunter2", from: "2001:db8::1")
+    for _ in 0..<11 { _ = try await login(fixture, "no \"one\" \\", "hunter2", from: "192.0.2.2") }
+    log.flush()
+    let text = try String(contentsOfFile: path, encoding: .utf8)
+    let lines = text.split(separator: "\n").map { $0.drop { $0 != "l" && $0 != "r" } }
+    #expect(!text.contains("hunter2"))
+    #expect(
+      lines.prefix(4) == [
+        #"registration refused client=192.0.2.1 name=anna reason="the name is taken""#,
+        #"registration refused client=192.0.2.1 name=bert reason="too many accounts""#,
+        #"login refused client=2001:db8::/64 name=anna reason="wrong name or password""#,
+        #"login refused client=192.0.2.2 name="no \"one\" \\" reason="wrong name or password""#,
+      ])
+    #expect(lines.last?.hasSuffix(#"reason="too many failures""#) == true)
+    // A network that knocks all the time has so many lines a minute.
+    for _ in 0..<50 { _ = try await login(fixture, "nobody", "x", from: "192.0.2.2") }
+    log.flush()
+    let all = try String(contentsOfFile: path, encoding: .utf8)
+    #expect(all.split(separator: "\n").count { $0.contains("192.0.2.2") } == 30)
+    let rendered = metrics.render()
+    for line in [
+      #"awd_msgr_refused_logins_total{reason="forbidden"} 21"#,
+      #"awd_msgr_refused_logins_total{reason="too many"} 41"#,
+      #"awd_msgr_refused_registrations_total{reason="forbidden"} 1"#,
+      #"awd_msgr_refused_registrations_total{reason="too many"} 1"#,
+    ] { #expect(rendered.contains("\(line)\n"), "\(line)") }
+  }
+
+  @Test func contentsOfPushesAreLoggedOnRequestOnly() async throws {
+    for isAsked in [false, true] {
+      let folder = TemporaryFolder()
+      let path = "\(folder.path)/log"
+      let file = open(path, O_WRONLY | O_CREAT, 0o600)
+      defer { close(file) }
+      let log = Log(descriptor: file)
+      let provider = LogProvider(log: log, showsPayloads: isAsked, clock: { .now() })
+      _ = await provider.push(try PushFixture.push(text: "a secret"))
+      log.flush()
+      let text = try String(contentsOfFile: path, encoding: .utf8)
+      #expect(text.contains("push "))
+      #expect(text.contains("secret") == isAsked)
+      #expect(!text.contains(PushFixture.device(1).text))
+      #expect((TestResponse(provider.recentPushes).array.count == 1) == isAsked)
+    }
+  }
+}
