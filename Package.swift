@@ -47,11 +47,14 @@ let libraries: [Target] = [
   .target(
     name: "ServiceKit",
     dependencies: [
-      "Addresses", "Configuration", "Cryptography", "HTTPProtocol", "HTTPServer", "Observability",
-      "Storage", "Threading", "Time",
+      "Addresses", "Budgets", "Configuration", "Cryptography", "HTTPProtocol", "HTTPServer",
+      "Observability", "Storage", "Threading", "Time",
     ]),
   .target(
-    name: "Storage", dependencies: ["CSQLite", "Observability", "SystemCalls", "Threading", "Time"]),
+    name: "Storage",
+    dependencies: [
+      "CSQLite", "Cryptography", "Observability", "SystemCalls", "Threading", "Time",
+    ]),
   .target(name: "SystemCalls"),
   .target(name: "Text", dependencies: ["CICU"]),
   .target(name: "Threading", dependencies: ["SystemCalls", "Time"]),
@@ -117,7 +120,8 @@ let programs: [Target] = [
   .target(
     name: "Commands",
     dependencies: [
-      "Configuration", "Cryptography", "HTTPClient", "HTTPProtocol", "HTTPServer", "Observability",
+      "Addresses", "Configuration", "Cryptography", "HTTPClient", "HTTPProtocol", "HTTPServer",
+      "Observability",
       "ServiceKit", "Storage", "SystemCalls", "Threading", "Time", "Transport",
     ]),
   .executableTarget(
@@ -217,8 +221,8 @@ let tests: [Target] = [
   .testTarget(
     name: "ServiceKitTests",
     dependencies: [
-      "Addresses", "Configuration", "HTTPProtocol", "HTTPServer", "Observability", "ServiceKit",
-      "Storage", "TestSupport", "Threading", "Wire",
+      "Addresses", "Budgets", "Configuration", "HTTPProtocol", "HTTPServer", "Observability",
+      "ServiceKit", "Storage", "TestSupport", "Threading", "Wire",
     ]),
   .testTarget(
     name: "StorageTests",

@@ -24,10 +24,9 @@ struct BackupCommand: Command {
     let configuration = try LoadedConfiguration(context, including: context.services)
     let store = configuration.server.store.path
     let path = context.arguments.operands[0]
-    let kept =
+    let (files, leftOut) =
       try context.arguments.has("no-keys")
-      ? nil : BackupFiles(of: configuration, services: context.services)
-    let files = kept?.files ?? []
+      ? ([], []) : BackupFiles(of: configuration, services: context.services).read()
     var progress = CopyProgress()
     defer { Terminal.clearProgress() }
     do {
@@ -41,13 +40,14 @@ struct BackupCommand: Command {
     if context.arguments.has("json") {
       try context.print(
         json: Report(
-          file: path, store: store, keys: files.map(\.path), leftOut: kept?.leftOut ?? []))
+          file: path, store: store, keys: files.map(\.path), leftOut: leftOut))
       return
     }
     context.print("\(path): the store \(store), checked")
     for file in files { context.print("  with \(file.path)") }
-    for path in kept?.leftOut ?? [] {
-      context.print("  without \(path): too large for a key, or named like one that lies elsewhere")
+    for path in leftOut {
+      context.print(
+        "  without \(path.printable): too large for a key, or named like one that lies elsewhere")
     }
     if !files.isEmpty { context.print("It holds keys: keep it where nobody else can read it.") }
   }

@@ -75,7 +75,11 @@ struct CheckCommand: Command {
     _ configuration: LoadedConfiguration, _ services: [any Service.Type]
   ) async throws -> [Report.Finding] {
     let server = configuration.server
-    var found = [("system", SystemCheck.findings(configuration))]
+    var found = [
+      ("system", SystemCheck.findings(configuration)),
+      ("server", ExposureCheck.findings(server)),
+      ("store", StoreCheck.findings(server.store.path, services)),
+    ]
     if let tls = server.tls {
       found.append(
         (
@@ -86,7 +90,9 @@ struct CheckCommand: Command {
     }
     for service in services where server.services.contains(service.name) {
       let section = try configuration.section(of: service)
-      found.append((service.name, await service.check(section, isExposed: server.isExposed)))
+      let findings = await service.check(section, isExposed: server.isExposed)
+      let warnings = service.warnings(section, isExposed: server.isExposed)
+      found.append((service.name, warnings.filter { !findings.contains($0) } + findings))
     }
     return found.flatMap { name, findings in
       findings.map { Report.Finding(service: name, grade: $0.grade, message: $0.message) }

@@ -21,6 +21,8 @@ struct Daemon: Sendable {
   let adminServer: HTTPServer?
   private let status: StatusRoutes
   private let log: Log
+  /// The doubts of services about their configuration.
+  private let warnings: [(service: String, finding: ContentFinding)]
   /// The certificate at the start, if a listener speaks TLS.
   private let certificate: CertificateFiles?
 
@@ -45,17 +47,18 @@ struct Daemon: Sendable {
       router.readiness("background") { supervisor.failure(of: name) }
       return router
     }
-    let checked = routers + [Self.storeChecks(runtime.store)]
+    let checked = routers + [Self.storeChecks(StoreProbe(runtime.store))]
     let probes = Router.probes(checking: checked)
     let address = configuration.server.adminListen
     let isShared = address == nil
+    let access = configuration.server.operatorAccess
     let status = StatusRoutes(
       services: running.map { type(of: $0).name }, metrics: runtime.metrics)
     let operatorRouters =
       [
-        Router.metrics(runtime.metrics, onlyLocal: isShared),
-        status.router(onlyLocal: isShared) { await Router.reasons(against: checked) },
-      ] + routers.map { $0.operatorRouter(onlyLocal: isShared) }
+        Router.metrics(runtime.metrics, for: access),
+        status.router(for: access, isAlone: !isShared) { await Router.reasons(against: checked) },
+      ] + routers.map { $0.operatorRouter(for: access) }
     let certificate = try configuration.server.tls.map(Self.certificate)
     self.runtime = runtime
     self.services = running
@@ -63,6 +66,12 @@ struct Daemon: Sendable {
     self.status = status
     self.certificate = certificate
     log = runtime.log
+    warnings = try running.flatMap { service in
+      let kind = type(of: service)
+      return kind.warnings(
+        try configuration.section(of: kind), isExposed: configuration.server.isExposed
+      ).map { (service: kind.name, finding: $0) }
+    }
     server = try Self.server(
       routers + [probes] + (isShared ? operatorRouters : []), at: configuration.server.listen,
       with: certificate?.credentials, threads: runtime.loops, in: runtime)
@@ -75,16 +84,9 @@ struct Daemon: Sendable {
   }
 
   /// Makes a router that only checks whether the store is writable.
-  private static func storeChecks(_ store: Store) -> Router {
+  private static func storeChecks(_ probe: StoreProbe) -> Router {
     var router = Router(service: "store")
-    router.readiness("writable") {
-      do {
-        try await store.write { _ in }
-        return nil
-      } catch {
-        return "it can't be written to"
-      }
-    }
+    router.readiness("writable") { await probe.problem }
     return router
   }
 
@@ -217,6 +219,10 @@ struct Daemon: Sendable {
     if configuration.server.services.isEmpty {
       log.warning("no service is switched on: only probes are answered")
     }
+    for finding in ExposureCheck.findings(configuration.server) where finding.grade != .good {
+      log.warning(finding.message)
+    }
+    for (service, finding) in warnings { log.warning(finding.message, ["service": service]) }
     for url in server.urls { log.info("listening", ["at": url]) }
     for url in adminServer?.urls ?? [] { log.info("listening for the operator", ["at": url]) }
     if let finding = certificate?.validity(at: .now()) {

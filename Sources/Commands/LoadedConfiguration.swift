@@ -1,3 +1,4 @@
+internal import Addresses
 internal import Configuration
 internal import ServiceKit
 
@@ -128,9 +129,10 @@ extension ServerConfiguration {
   /// Whether other machines reach the server, directly or through a proxy.
   var isExposed: Bool { !trustedProxies.isEmpty || listen.contains { !$0.isLocal } }
 
-  /// An address that other machines reach in plain HTTP without a proxy in front, or nil if there is none.
+  /// An address that other machines reach in plain HTTP without a trusted proxy among them, or nil if there is none.
   fileprivate var firstExposedAddress: ListenAddress? {
-    guard trustedProxies.isEmpty else { return nil }
+    // A proxy on this machine has no need of an address that others reach.
+    guard trustedProxies.allSatisfy(\.first.isLoopback) else { return nil }
     return listen.first { !$0.isSecure && !$0.isLocal }
   }
 }

@@ -50,8 +50,8 @@ public struct Program: Sendable {
     Task {
       let code = await run(
         words, environment: ProcessInfo.processInfo.environment,
-        print: { Self.write($0, to: STDOUT_FILENO) },
-        complain: { Self.write($0, to: STDERR_FILENO) })
+        print: { Self.write($0.printableLines, to: STDOUT_FILENO) },
+        complain: { Self.write($0.printableLines, to: STDERR_FILENO) })
       exit(code.rawValue)
     }
     // Not `dispatchMain`, nor an asynchronous main: on Linux both end in `sigsuspend` with an empty

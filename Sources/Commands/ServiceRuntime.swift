@@ -38,7 +38,7 @@ struct ServiceRuntime: Sendable {
         isMissing ? .memory : .file(path), migrations: services.flatMap { $0.migrations })
       return ServiceRuntime(configuration: configuration, store: store, log: log)
     } catch {
-      throw CommandError.refused("the store \(path): \(error)")
+      throw CommandError.refused("the store \(path): \(StoreCheck.advice(on: error))")
     }
   }
 

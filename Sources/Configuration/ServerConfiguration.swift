@@ -47,6 +47,8 @@ public struct ServerConfiguration: Sendable {
   public let publicURL: PublicURL?
   /// The address of metrics and debug pages, or nil to serve them with everything else, for loopback only.
   public let adminListen: ListenAddress?
+  /// The names at which metrics and debug pages are reached, besides addresses and `localhost`.
+  public let adminHosts: [HostName]
   /// The certificate and key, or nil without TLS.
   public let tls: TLS?
   /// `[server] limits`.
@@ -95,6 +97,9 @@ public struct ServerConfiguration: Sendable {
       server.reject(
         "admin_listen", "expected `tls` with a certificate and a key, as \(adminListen) needs them")
     }
+    adminHosts = server.values(
+      "admin_hosts", default: [],
+      expected: #"a host name without port, such as "awd.internal""#, parse: { HostName($0) })
     for (index, other) in listen.enumerated() {
       let same = listen[..<index].contains { $0.isSameSocket(as: other) }
       if same { server.reject("listen", "expected each address once, found \(other) again") }

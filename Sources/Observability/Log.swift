@@ -3,6 +3,9 @@ public import Time
 
 /// Writes events, one line each, to standard error or another descriptor.
 ///
+/// Of equal events (of one level, message and service) a hundred in ten seconds are written. Further ones are counted, and
+/// a line with the fields `more` and `seconds` tells their number.
+///
 /// A log is a value: ``with(_:)`` makes one that adds fields to each line. All copies share the writer and the level. No
 /// caller is blocked by the descriptor, so event loops may use it.
 public struct Log: Sendable {
@@ -35,6 +38,8 @@ public struct Log: Sendable {
   private let format: Format
   private let clock: @Sendable () -> Timestamp
   private var context: [(name: StaticString, value: any LogValue)] = []
+  /// The value of the field `service`, which tells events apart.
+  private var service = ""
 
   /// Makes a log with a writer of its own.
   ///
@@ -48,7 +53,14 @@ public struct Log: Sendable {
     level: Level = .info, format: Format = .text, descriptor: Int32 = 2,
     clock: @escaping @Sendable () -> Timestamp = Timestamp.now
   ) {
-    writer = LogWriter(descriptor: descriptor, rank: level.rank)
+    writer = LogWriter(descriptor: descriptor, rank: level.rank) { sum in
+      var line = LogLine(
+        format: format, time: clock(), level: sum.event.level, message: sum.event.message)
+      if !sum.event.service.isEmpty { line.append("service", .text(sum.event.service)) }
+      line.append("more", .integer(Int64(sum.count)))
+      line.append("seconds", .integer(LogRates.span.components.seconds))
+      return line.finished()
+    }
     self.format = format
     self.clock = clock
   }
@@ -72,7 +84,10 @@ public struct Log: Sendable {
   /// - Parameter fields: the fields, which stand between the message and an event's own fields.
   public func with(_ fields: Fields) -> Log {
     var log = self
-    for (name, value) in fields { log.context.append((name, value)) }
+    for (name, value) in fields {
+      log.context.append((name, value))
+      if "\(name)" == "service", case .text(let service) = value.logged { log.service = service }
+    }
     return log
   }
 
@@ -110,7 +125,9 @@ public struct Log: Sendable {
 
   private func write(_ level: Level, _ message: () -> String, _ fields: () -> Fields) {
     guard writes(level) else { return }
-    var line = LogLine(format: format, time: clock(), level: level, message: message())
+    let message = message()
+    guard writer.admits(LogEvent(level: level, message: message, service: service)) else { return }
+    var line = LogLine(format: format, time: clock(), level: level, message: message)
     for (name, value) in context { line.append(name, value.logged) }
     for (name, value) in fields() { line.append(name, value.logged) }
     writer.submit(line.finished())

@@ -4,21 +4,33 @@ internal import Threading
 
 /// Writes finished lines on a thread of its own, so that nobody who logs waits for the reader.
 ///
-/// The lines that wait are bounded. Further ones are dropped, and a line tells their number.
+/// The lines that wait are bounded. Further ones are dropped, and a line tells their number. Equal events above a rate are
+/// counted only.
 final class LogWriter: Sendable {
   /// The rank of the lowest level that is written.
   let rank: Atomic<UInt8>
   private let queue: LineQueue
   private let hasThread: Bool
 
-  init(descriptor: Int32, rank: UInt8) {
-    let queue = LineQueue(descriptor: descriptor)
+  /// Makes a writer.
+  ///
+  /// - Parameters:
+  ///   - descriptor: takes the lines.
+  ///   - rank: the rank of the lowest level that is written.
+  ///   - line: makes the line that tells the number of events that were not written.
+  init(descriptor: Int32, rank: UInt8, line: @escaping @Sendable (LogRates.Sum) -> [UInt8]) {
+    let queue = LineQueue(descriptor: descriptor, line: line)
     self.rank = Atomic(rank)
     self.queue = queue
     hasThread = (try? WorkerThread(named: "awd-log") { while queue.writeNext() {} }) != nil
   }
 
   deinit { queue.close() }
+
+  /// Counts an event.
+  ///
+  /// - Returns: whether it is to be written.
+  func admits(_ event: LogEvent) -> Bool { queue.admits(event) }
 
   /// Hands a line over to the thread.
   func submit(_ line: [UInt8]) {
@@ -42,6 +54,7 @@ private final class LineQueue: Sendable {
     var lines: [[UInt8]] = []
     var bytes = 0
     var dropped = 0
+    var rates = LogRates()
     /// Whether lines are being written that were taken from the queue.
     var isWriting = false
     var isClosed = false
@@ -52,7 +65,26 @@ private final class LineQueue: Sendable {
   private let descriptor: Int32
   private let state = Monitor(State())
 
-  init(descriptor: Int32) { self.descriptor = descriptor }
+  private let line: @Sendable (LogRates.Sum) -> [UInt8]
+
+  init(descriptor: Int32, line: @escaping @Sendable (LogRates.Sum) -> [UInt8]) {
+    self.descriptor = descriptor
+    self.line = line
+  }
+
+  /// Counts an event.
+  ///
+  /// - Returns: whether it is to be written.
+  func admits(_ event: LogEvent) -> Bool {
+    let (isAdmitted, isFirst) = state.withLock { state in
+      let isCounting = state.rates.isCounting
+      let isAdmitted = state.rates.admit(event, at: .now)
+      return (isAdmitted, !isCounting && state.rates.isCounting)
+    }
+    // The thread has a time to keep from now on.
+    if isFirst { state.wakeAll() }
+    return isAdmitted
+  }
 
   /// Adds a line, or counts it as dropped.
   func append(_ line: [UInt8]) {
@@ -75,13 +107,19 @@ private final class LineQueue: Sendable {
   /// - Parameter limit: the longest time to wait, or nil for no limit.
   /// - Returns: false once the queue is closed and empty.
   func writeNext(within limit: Duration? = nil) -> Bool {
-    let (lines, dropped) = state.withLock(
-      when: { !$0.isEmpty || $0.isClosed }, within: limit
+    let isCounting = state.withLock { $0.rates.isCounting }
+    let (lines, dropped, sums) = state.withLock(
+      when: { !$0.isEmpty || $0.isClosed || $0.rates.isCounting != isCounting },
+      within: limit ?? (isCounting ? .seconds(1) : nil)
     ) { state in
       defer { (state.lines, state.bytes, state.dropped, state.isWriting) = ([], 0, 0, true) }
-      return (state.lines, state.dropped)
+      return (
+        state.lines, state.dropped,
+        state.rates.takeSums(at: state.isClosed ? nil : ContinuousClock.now)
+      )
     }
     for line in lines { write(line) }
+    for sum in sums { write(line(sum)) }
     if dropped > 0 {
       write(Array("\(dropped) log lines dropped: the reader is too slow\n".utf8))
     }
@@ -94,7 +132,10 @@ private final class LineQueue: Sendable {
   }
 
   func waitUntilWritten(within limit: Duration) {
-    state.withLock(when: { $0.isEmpty && !$0.isWriting }, within: limit) { _ in }
+    let sums = state.withLock(when: { $0.isEmpty && !$0.isWriting }, within: limit) { state in
+      state.rates.takeSums(at: nil)
+    }
+    for sum in sums { write(line(sum)) }
   }
 
   /// Ends the thread after the lines that wait.

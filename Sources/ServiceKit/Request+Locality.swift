@@ -1,18 +1,31 @@
+internal import Addresses
 public import HTTPProtocol
 
 extension Request {
-  /// Whether the request was sent on this machine, and not through a proxy that says so.
+  /// Whether the request was sent on this machine, to an address of this machine alone, and nothing in it speaks of a
+  /// proxy: no field that proxies add, and not HTTP/1.0, which nginx speaks to the servers behind it.
+  ///
+  /// A proxy that hides itself passes for a client. So this is not enough where secrets are at stake.
   public var isLocal: Bool {
-    guard head.value(.xForwardedFor) == nil else { return false }
-    let peer = origin.peer
-    // Loopback of both families, IPv4 mapped into IPv6, or the empty address of a Unix socket.
-    return peer.isEmpty || peer == "::1" || peer.hasPrefix("127.") || peer.hasPrefix("::ffff:127.")
+    guard IPAddress(origin.peer)?.isLoopback == true, head.version == .http11 else { return false }
+    return Host(head).isLoopback && !head.isForwarded
+  }
+}
+
+extension RequestHead {
+  /// Whether there is a field that proxies add: `Forwarded` (RFC 7239), `Via` (RFC 9110 section 7.6.3), or one of those
+  /// that came before them.
+  fileprivate var isForwarded: Bool {
+    var isForwarded = false
+    forEachField { name, _ in
+      let name = String(decoding: name, as: UTF8.self).lowercased()
+      if name.hasPrefix("x-forwarded") || Self.fieldsOfProxies.contains(name) { isForwarded = true }
+    }
+    return isForwarded
   }
 
-  /// Refuses requests that were not sent on this machine.
-  ///
-  /// - Throws: ``HTTPError``, 403.
-  public func requireLocal() throws(HTTPError) {
-    guard isLocal else { throw HTTPError(.forbidden, "only answered on the machine itself") }
-  }
+  private static let fieldsOfProxies: Set<String> = [
+    "forwarded", "via", "x-real-ip", "x-client-ip", "x-cluster-client-ip", "x-original-host",
+    "true-client-ip", "cf-connecting-ip",
+  ]
 }

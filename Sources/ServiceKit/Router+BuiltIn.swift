@@ -46,12 +46,11 @@ extension Router {
   ///
   /// - Parameters:
   ///   - metrics: the metrics to render.
-  ///   - onlyLocal: whether only peers on this machine that use no proxy are answered, for a listener that others reach
-  ///     too.
-  public static func metrics(_ metrics: Metrics, onlyLocal: Bool) -> Router {
+  ///   - access: tells which requests are answered.
+  public static func metrics(_ metrics: Metrics, for access: OperatorAccess) -> Router {
     var router = Router(service: Product.name)
     router.get("/metrics") { request, _ in
-      if onlyLocal { try request.requireLocal() }
+      try access.check(request)
       return Response(.ok, type: "text/plain; version=0.0.4; charset=utf-8", text: metrics.render())
     }
     return router

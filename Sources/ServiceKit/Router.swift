@@ -123,22 +123,21 @@ public struct Router: Sendable {
   }
 
   /// Adds a route for the operator's `GET` and `HEAD`, answered inline on the event loop. It belongs to
-  /// ``operatorRouter(onlyLocal:)``, not to this router.
+  /// ``operatorRouter(for:)``, not to this router.
   public mutating func getForOperator(_ pattern: String, _ handler: @escaping Handler) {
     operatorRoutes.append((pattern, handler))
   }
 
   /// Makes a router of the routes for the operator, which are served at any host, beside the metrics.
   ///
-  /// - Parameter onlyLocal: whether only peers on this machine that use no proxy are answered, for a listener that others
-  ///   reach too.
-  public func operatorRouter(onlyLocal: Bool) -> Router {
+  /// - Parameter access: tells which requests are answered.
+  public func operatorRouter(for access: OperatorAccess) -> Router {
     var router = Router(service: service)
     router.errorStyle = errorStyle
     router.errorFields = errorFields
     for (pattern, handler) in operatorRoutes {
       router.get(pattern) { request, parameters in
-        if onlyLocal { try request.requireLocal() }
+        try access.check(request)
         return try handler(request, parameters)
       }
     }

@@ -38,6 +38,17 @@ public protocol Service: Sendable {
     _ configuration: ConfigurationSection, isExposed: Bool
   ) async -> [ContentFinding]
 
+  /// Returns what an operator should know about the configuration at each start, such as that anybody may make accounts.
+  /// It is logged, and `awd check` prints it.
+  ///
+  /// - Parameters:
+  ///   - configuration: the service's own section, validated before.
+  ///   - isExposed: whether other machines reach the server, directly or through a proxy.
+  /// - Returns: doubts; none if all is as it should be.
+  static func warnings(
+    _ configuration: ConfigurationSection, isExposed: Bool
+  ) -> [ContentFinding]
+
   /// Returns the files without which the store is of no use, such as keys.
   ///
   /// `awd backup` copies them wherever they lie, and `awd restore` puts them where the configuration then says.
@@ -93,6 +104,10 @@ extension Service {
   public static func check(
     _ configuration: ConfigurationSection, isExposed: Bool
   ) async -> [ContentFinding] { [] }
+  /// Warns of nothing.
+  public static func warnings(
+    _ configuration: ConfigurationSection, isExposed: Bool
+  ) -> [ContentFinding] { [] }
   /// Returns no files.
   public static func keyFiles(_ configuration: ConfigurationSection) -> [String: String] { [:] }
   /// Returns no folders.

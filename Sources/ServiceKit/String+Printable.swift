@@ -12,4 +12,24 @@ extension String {
     }
     return String(text)
   }
+
+  /// The lines, each with ``printable`` text. Tabs stay.
+  ///
+  /// For everything that a command writes, whatever it is made of.
+  public var printableLines: String {
+    // Nearly all output is plain.
+    if utf8.allSatisfy({ (0x20..<0x7f).contains($0) || $0 == 0x0a || $0 == 0x09 }) { return self }
+    return String(
+      String.UnicodeScalarView(
+        unicodeScalars.map { scalar -> Unicode.Scalar in
+          switch scalar {
+          case "\n", "\t": scalar
+          default:
+            switch scalar.properties.generalCategory {
+            case .control, .format, .lineSeparator, .paragraphSeparator: "\u{FFFD}"
+            default: scalar
+            }
+          }
+        }))
+  }
 }

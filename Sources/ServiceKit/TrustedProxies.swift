@@ -34,7 +34,7 @@ public struct TrustedProxies: Sendable {
   }
 
   /// Returns whether a peer is one of the proxies. A peer at a Unix-domain socket counts as 127.0.0.1.
-  private func isTrusted(_ peer: String) -> Bool {
+  func isTrusted(_ peer: String) -> Bool {
     guard let address = peer.isEmpty ? .loopback : IPAddress(peer) else { return false }
     return ranges.contains { $0.contains(address) }
   }

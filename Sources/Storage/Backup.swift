@@ -1,7 +1,8 @@
 internal import Glibc
 public import Time
 
-/// A copy of a store in one file together with other files: a SQLite database with two more tables.
+/// A copy of a store in one file together with other files: a SQLite database with one more table, and a
+/// ``BackupManifest`` behind it.
 ///
 /// All its functions block on the disk.
 @safe public struct Backup: ~Copyable {
@@ -36,10 +37,8 @@ public import Time
 
   /// The file of the backup.
   public let path: String
-  /// The version of the program that made it.
-  public let version: String
-  /// The time when it was made, to the second.
-  public let madeAt: Timestamp
+  /// The list of what it holds.
+  public let manifest: BackupManifest
   /// The files that were kept with the database.
   public let files: [File]
   private let connection: Connection
@@ -65,25 +64,29 @@ public import Time
       throw DatabaseFile.systemError("read the store \(database)")
     }
     try Self.makeFile(path) { part in
-      let source = try Connection(
-        DatabaseFile(name: database, isInMemory: false), role: .reader, busyTimeout: .seconds(10))
-      let copy = try Connection(part, role: .copier, busyTimeout: .zero)
-      try copy.copyAll(from: source, telling: tell)
-      // Of one piece: no log beside it.
-      try copy.run("PRAGMA journal_mode = DELETE")
-      try copy.checkIntegrity()
-      try copy.control("BEGIN")
-      try copy.run(
-        """
-        CREATE TABLE backup_origin (version TEXT NOT NULL, made_at INTEGER NOT NULL) STRICT;
-        CREATE TABLE backup_files (path TEXT NOT NULL PRIMARY KEY, content BLOB NOT NULL) STRICT;
-        """)
-      try copy.execute("INSERT INTO backup_origin VALUES (?, ?)", version, madeAt.seconds)
-      for file in files {
-        try copy.execute("INSERT INTO backup_files VALUES (?, ?)", file.path, file.content)
-      }
-      try copy.control("COMMIT")
+      try fill(part, of: database, with: files, telling: tell)
+      try BackupManifest.append(to: part.name, files: files, version: version, madeAt: madeAt)
     }
+  }
+
+  /// Makes the database of a backup. When this returns, nobody has it open.
+  private static func fill(
+    _ part: DatabaseFile, of database: String, with files: [File], telling tell: Progress
+  ) throws {
+    let source = try Connection(
+      DatabaseFile(name: database, isInMemory: false), role: .reader, busyTimeout: .seconds(10))
+    let copy = try Connection(part, role: .copier, busyTimeout: .zero)
+    try copy.copyAll(from: source, telling: tell)
+    // Of one piece: no log beside it.
+    try copy.run("PRAGMA journal_mode = DELETE")
+    try copy.checkIntegrity()
+    try copy.control("BEGIN")
+    try copy.run(
+      "CREATE TABLE backup_files (path TEXT NOT NULL PRIMARY KEY, content BLOB NOT NULL) STRICT")
+    for file in files {
+      try copy.execute("INSERT INTO backup_files VALUES (?, ?)", file.path, file.content)
+    }
+    try copy.control("COMMIT")
   }
 
   /// Opens a backup, and checks that it is whole and fits this program.
@@ -91,26 +94,22 @@ public import Time
   /// - Parameters:
   ///   - path: the file.
   ///   - migrations: all migrations of all services in the program.
-  /// - Throws: ``StoreError``: `.corrupt` if the file is damaged or no backup, `.incompatibleSchema` if it is of a newer
-  ///   or another program.
+  /// - Throws: ``StoreError``: `.corrupt` if a bit of the file isn't as it was written or it is no backup,
+  ///   `.incompatibleSchema` if it is of a newer or another program.
   public init(opening path: String, migrations: [Migration]) throws {
     guard unsafe access(path, R_OK) == 0 else {
       throw DatabaseFile.systemError("read \(path)")
     }
+    let manifest = try BackupManifest.read(from: path)
+    // SQLite would take them for the rest of the database.
+    for other in [path + "-wal", path + "-journal"] where unsafe access(other, F_OK) == 0 {
+      throw StoreError(.corrupt, "\(other) doesn't belong to the backup; move it away")
+    }
     let connection = try Connection(
       DatabaseFile(name: path.hasPrefix("/") ? path : "./" + path, isInMemory: false),
       role: .reader, busyTimeout: .zero)
-    var origin: (version: String, madeAt: Timestamp)?
-    do {
-      try connection.forEach("SELECT version, made_at FROM backup_origin") { row in
-        origin = (try row[0], Timestamp(seconds: try row[1]))
-      }
-    } catch let error as StoreError where error.code == .other(1) {
-      // No such table (SQLITE_ERROR).
-    }
-    guard let origin else { throw StoreError(.corrupt, "\(path) is no backup") }
     try connection.checkIntegrity()
-    try Migrator(connection, migrations).check()
+    _ = try Migrator(connection, migrations).check()
     var files: [File] = []
     try connection.forEach("SELECT path, content FROM backup_files ORDER BY path") { row in
       let file = File(path: try row[0], content: try row[1])
@@ -119,9 +118,10 @@ public import Time
       }
       files.append(file)
     }
+    try manifest.check(files, in: path)
     self.path = path
     self.connection = connection
-    (version, madeAt) = origin
+    self.manifest = manifest
     self.files = files
   }
 
@@ -140,7 +140,7 @@ public import Time
       try copy.copyAll(from: connection, telling: tell)
       // The files' content must not stay in free pages.
       try copy.run("PRAGMA secure_delete = ON")
-      try copy.run("DROP TABLE backup_files; DROP TABLE backup_origin")
+      try copy.run("DROP TABLE backup_files")
       try copy.checkIntegrity()
     }
   }

@@ -241,6 +241,23 @@ extension Connection {
     guard result == SQLITE_DONE else { throw StoreError(resultCode: result) }
   }
 
+  /// Whether there is no table.
+  var isEmpty: Bool {
+    get throws(StoreError) { try text("SELECT name FROM sqlite_schema LIMIT 1") == nil }
+  }
+
+  /// Checks every page, but not whether the indexes have the rows' values. It takes a second for each GiB or so.
+  ///
+  /// - Throws: `.corrupt` if anything is damaged.
+  func checkPages() throws {
+    try forEach("PRAGMA quick_check(1)") { row in
+      let finding: String = try row[0]
+      guard finding == "ok" else {
+        throw StoreError(.corrupt, "the database is damaged: \(finding)")
+      }
+    }
+  }
+
   /// Checks every page and index, and every reference between rows.
   ///
   /// - Throws: `.corrupt` if anything is damaged.

@@ -38,6 +38,13 @@ struct DatabaseFile: Sendable {
     return Self(name: path, isInMemory: false)
   }
 
+  /// The number of bytes of the file, without its log; 0 in memory.
+  var size: Int {
+    var status = stat()
+    guard !isInMemory, unsafe stat(name, &status) == 0 else { return 0 }
+    return Int(status.st_size)
+  }
+
   private static func makeFolder(of path: String) throws(StoreError) {
     do throws(SystemError) {
       try DurableFile.makeFolder(DurableFile.folder(of: path))

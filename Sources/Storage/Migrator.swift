@@ -34,7 +34,12 @@ struct Migrator {
         number INTEGER NOT NULL,
         applied_at INTEGER NOT NULL DEFAULT (unixepoch()),
         PRIMARY KEY (owner, number)
-      ) STRICT, WITHOUT ROWID
+      ) STRICT, WITHOUT ROWID;
+      CREATE TABLE IF NOT EXISTS store_probe (
+        id INTEGER PRIMARY KEY CHECK (id = 1),
+        written_at INTEGER NOT NULL,
+        count INTEGER NOT NULL DEFAULT 1
+      ) STRICT
       """)
     let pending = try pending()
     guard !pending.isEmpty else { return }
@@ -47,9 +52,10 @@ struct Migrator {
 
   /// Compares the file with the list, and changes nothing.
   ///
+  /// - Returns: the number of migrations that are left to apply.
   /// - Throws: `.incompatibleSchema` if they contradict each other.
-  func check() throws {
-    _ = try pending()
+  func check() throws -> Int {
+    try pending().count
   }
 
   /// Returns the migrations that are left to apply.

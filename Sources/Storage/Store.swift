@@ -69,6 +69,7 @@ internal import Threading
       }
     let connection = try Connection(
       file, role: .writer, busyTimeout: configuration.busyTimeout)
+    if file.size <= configuration.checkedSize { try connection.checkPages() }
     try Migrator(connection, migrations).migrate()
     var readers: [WorkerThread] = []
     defer {

@@ -18,6 +18,9 @@ public struct StoreConfiguration: Sendable, Hashable {
   public var busyTimeout: Duration
   /// The time after which a group is committed and leaves further closures to the next.
   var longestTransaction = Duration.milliseconds(50)
+  /// The size in bytes of the largest file whose pages are checked when it is opened. To read a larger one would make a
+  /// start slow.
+  var checkedSize = 64 << 20
 
   /// Makes a configuration. Numbers below 1 count as 1.
   public init(

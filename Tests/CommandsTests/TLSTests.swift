@@ -163,6 +163,8 @@ struct SecretService: Service {
     arguments: [
       ("0.0.0.0:1", "", "", "secret takes secrets, which http://0.0.0.0:1 would let others read"),
       ("0.0.0.0:1", "", "\"10.0.0.1\"", nil), ("127.0.0.1:1", "", "", nil),
+      // A proxy on this machine has no need of such an address.
+      ("0.0.0.0:1", "", "\"127.0.0.1\"", "secret takes secrets"),
       ("[::1]:1", "", "", nil),
       ("unix:awd.sock", "", "", nil), ("https://0.0.0.0:1", "", "", "expected `tls` with"),
       ("0.0.0.0:1", "x", "", nil), ("http://0.0.0.0:1", "x", "", "secret takes secrets"),

@@ -292,7 +292,8 @@ internal import Time
       store: fixture.store, provider: provider, limits: .init(), owner: [], log: Log(level: .error),
       metrics: Metrics(), showsPushes: true
     ).register(on: &router)
-    let table = try RouteTable([router.operatorRouter(onlyLocal: true)], log: Log(level: .error))
+    let access = OperatorAccess.sharedListener(behind: TrustedProxies([]), ports: nil)
+    let table = try RouteTable([router.operatorRouter(for: access)], log: Log(level: .error))
     let head = try RequestHead(method: .get, path: "/debug/pushes", authority: "localhost")
     let response = await table.respond(
       to: Request(head: head, origin: RequestOrigin(peer: "127.0.0.1")))

@@ -1,8 +1,9 @@
 internal import Foundation
-internal import Observability
 internal import TestSupport
 internal import Testing
 internal import Time
+
+@testable import Observability
 
 @Suite(.ownThreads) struct LogTests {
   /// Runs a closure that logs, and returns the written text.
@@ -77,12 +78,45 @@ internal import Time
     #expect(object["none"] is NSNull)
   }
 
+  @Test func aFloodOfEqualEventsIsCounted() {
+    let text = written(.text) { log in
+      let log = log.with(["service": "msgr"])
+      for number in 0..<5000 { log.error("request failed", ["request": number]) }
+      log.error("another failure")
+      log.warning("request failed")
+    }
+    let lines = text.split(separator: "\n")
+    #expect(lines.count == 103)
+    #expect(lines.prefix(100).allSatisfy { $0.contains("error   request failed") })
+    #expect(lines.filter { $0.contains("another failure") }.count == 1)
+    #expect(lines.filter { $0.contains("warning request failed") }.count == 1)
+    #expect(
+      lines.last.map { $0.hasSuffix("error   request failed service=msgr more=4900 seconds=10") }
+        == true)
+  }
+
+  @Test func theNumberOfEqualEventsIsToldWhenTheirSpanIsOver() {
+    var rates = LogRates()
+    let event = LogEvent(level: .info, message: "m", service: "")
+    let start = ContinuousClock.now
+    for _ in 0..<150 { _ = rates.admit(event, at: start) }
+    #expect(rates.isCounting)
+    let early = rates.takeSums(at: start + .seconds(9))
+    let sums = rates.takeSums(at: start + .seconds(10))
+    #expect(early.isEmpty && sums.map(\.count) == [50])
+    #expect(!rates.isCounting)
+    let isAdmitted = rates.admit(event, at: start + .seconds(10))
+    #expect(isAdmitted)
+    let rest = rates.takeSums(at: nil)
+    #expect(rest.isEmpty)
+  }
+
   @Test func aStuckReaderCostsLinesAndNotTheCaller() async {
     let pipe = Pipe()
     let log = Log(descriptor: pipe.fileHandleForWriting.fileDescriptor)
     let line = String(repeating: "x", count: 1000)
     // Three times the capacity of the pipe and the buffer. Nobody reads until everything is logged.
-    for _ in 0..<4000 { log.info(line) }
+    for number in 0..<4000 { log.info("\(number) \(line)") }
     async let reading = pipe.fileHandleForReading.readDataToEndOfFile()
     log.flush(within: .seconds(120))
     pipe.fileHandleForWriting.closeFile()

@@ -35,8 +35,8 @@ internal import Time
     try await store.write { try add("two", $0) }
     await store.close()
     let backup = try Backup(opening: path, migrations: notes)
-    #expect(backup.version == "1.2.3" && backup.files == [key])
-    #expect(backup.madeAt == Timestamp(seconds: 1_700_000_000))
+    #expect(backup.manifest.version == "1.2.3" && backup.files == [key])
+    #expect(backup.manifest.madeAt == Timestamp(seconds: 1_700_000_000))
     let restored = folder.path + "/restored.sqlite3"
     var told: [Int] = []
     try backup.restore(to: restored) { told.append($1) }
@@ -105,6 +105,43 @@ internal import Time
     try file.write(contentsOf: Data(repeating: 0xa5, count: 200))
     try file.close()
     #expect(throws: StoreError.self) { _ = try Backup(opening: path, migrations: notes) }
+  }
+
+  /// Flips one bit of each of many bytes, those at the end among them, one after the other.
+  @Test func refusesOneFlippedBitAnywhere() async throws {
+    let store = try await folder.open()
+    try await store.write { for number in 0..<20 { try add("note \(number)", $0) } }
+    await store.close()
+    try back(up: [key])
+    let bytes = [UInt8](try Data(contentsOf: URL(filePath: path)))
+    let places = Array(stride(from: 0, to: bytes.count, by: 61)) + (bytes.count - 400..<bytes.count)
+    for place in places {
+      var changed = bytes
+      changed[place] ^= 1 << (place % 8)
+      try Data(changed).write(to: URL(filePath: path))
+      #expect(throws: StoreError.self, "byte \(place)") {
+        _ = try Backup(opening: path, migrations: notes)
+      }
+    }
+    try Data(bytes).write(to: URL(filePath: path))
+    _ = try Backup(opening: path, migrations: notes)
+  }
+
+  @Test func refusesALogBesideIt() async throws {
+    await (try folder.open()).close()
+    try back()
+    try Data("log".utf8).write(to: URL(filePath: path + "-wal"))
+    #expect(throws: StoreError.self) { _ = try Backup(opening: path, migrations: notes) }
+  }
+
+  @Test(arguments: [Int64.min, -1, Int64.max])
+  func writesAnyTime(_ seconds: Int64) async throws {
+    await (try folder.open()).close()
+    try Backup.make(
+      of: folder.database, at: path, with: [], version: "1", madeAt: Timestamp(seconds: seconds)
+    ) { _, _ in }
+    let madeAt = try Backup(opening: path, migrations: notes).manifest.madeAt
+    #expect("\(madeAt)".utf8.count == 24)
   }
 
   @Test func refusesATruncatedOne() async throws {

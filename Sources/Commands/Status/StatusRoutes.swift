@@ -35,15 +35,15 @@ struct StatusRoutes: Sendable {
   /// Makes the router of the page.
   ///
   /// - Parameters:
-  ///   - onlyLocal: whether only peers on this machine are answered, for a listener that others reach too. If not, `/`
-  ///     redirects to the page.
+  ///   - access: tells which requests are answered.
+  ///   - isAlone: whether the listener is there for the operator alone. Then `/` redirects to the page.
   ///   - reasons: gives the reasons why the server isn't ready.
   func router(
-    onlyLocal: Bool, reasons: @escaping @Sendable () async -> [String]
+    for access: OperatorAccess, isAlone: Bool, reasons: @escaping @Sendable () async -> [String]
   ) -> Router {
     var router = Router(service: Product.name)
     router.get(StatusPage.path) { request, _ in
-      if onlyLocal { try request.requireLocal() }
+      try access.check(request)
       let page = StatusPage(
         version: Product.version, uptime: ContinuousClock.now - start, services: services,
         reasons: await reasons(), history: history.series, capacity: Self.capacity,
@@ -55,7 +55,7 @@ struct StatusRoutes: Sendable {
       response.fields.append(.referrerPolicy, "no-referrer")
       return response
     }
-    if !onlyLocal {
+    if isAlone {
       router.get("/") { _, _ in
         var response = Response(.seeOther)
         response.fields.append(.location, StatusPage.path)

@@ -1,0 +1,19 @@
+public import Configuration
+public import ServiceKit
+
+extension MsgrService {
+  /// Warns of accounts that anybody may make: there is no other way to get one.
+  ///
+  /// - Parameters:
+  ///   - configuration: the section `[msgr]`.
+  ///   - isExposed: whether other machines reach the server.
+  public static func warnings(
+    _ configuration: ConfigurationSection, isExposed: Bool
+  ) -> [ContentFinding] {
+    guard isExposed else { return [] }
+    return [
+      ContentFinding(
+        .doubtful, "accounts: anyone who reaches the server may make one, and send messages")
+    ]
+  }
+}

@@ -1,0 +1,64 @@
+internal import Glibc
+internal import ServiceKit
+internal import Storage
+internal import SystemCalls
+
+/// Checks the store for `awd check`: whether it is whole and fits this program, and whether the disk has room.
+enum StoreCheck {
+  /// The free space below which writes will soon fail, in bytes.
+  private static let scarce = 256 << 20
+
+  /// Checks everything, and changes nothing. A server may use the store meanwhile.
+  ///
+  /// - Parameters:
+  ///   - path: the store's file.
+  ///   - services: all services that are built in.
+  /// - Returns: one finding for each thing.
+  static func findings(_ path: String, _ services: [any Service.Type]) -> [ContentFinding] {
+    [content(path, services), freeSpace(at: path)].compactMap(\.self)
+  }
+
+  private static func content(_ path: String, _ services: [any Service.Type]) -> ContentFinding {
+    guard unsafe access(path, F_OK) == 0 else {
+      return ContentFinding(.good, "\(path): `awd serve` will make it")
+    }
+    do {
+      let pending = try Store.check(path, migrations: services.flatMap { $0.migrations })
+      let schema =
+        pending == 0
+        ? "its schema is this program's"
+        : "`awd serve` will bring its schema \(pending) steps forward"
+      return ContentFinding(.good, "\(path): whole; \(schema)")
+    } catch {
+      return ContentFinding(.wrong, "\(path): \(advice(on: error))")
+    }
+  }
+
+  /// Returns the text of an error of the store, with the way out of it.
+  ///
+  /// - Parameter error: the error.
+  static func advice(on error: any Error) -> String {
+    guard let error = error as? StoreError, error.code == .corrupt else { return "\(error)" }
+    return "\(error); keep the damaged file and the -wal file beside it, move both away, and put a "
+      + "backup in their place: awd restore FILE"
+  }
+
+  /// Finds whether the store's disk is nearly full; nothing if it can't be told.
+  private static func freeSpace(at path: String) -> ContentFinding? {
+    var folder = DurableFile.folder(of: path)
+    while unsafe access(folder, F_OK) != 0, folder != "/", folder != "." {
+      folder = DurableFile.folder(of: folder)
+    }
+    var status = statvfs()
+    guard unsafe statvfs(folder, &status) == 0 else { return nil }
+    let (free, overflows) = UInt64(status.f_bavail).multipliedReportingOverflow(
+      by: UInt64(status.f_frsize))
+    let megabytes = overflows ? UInt64.max >> 20 : free >> 20
+    let isReadOnly = status.f_flag & UInt(ST_RDONLY) != 0
+    if isReadOnly { return ContentFinding(.wrong, "disk: \(folder) is read-only") }
+    return megabytes >= UInt64(scarce >> 20)
+      ? ContentFinding(.good, "disk: \(megabytes) MiB are free at \(folder)")
+      : ContentFinding(
+        megabytes == 0 ? .wrong : .doubtful, "disk: only \(megabytes) MiB are free at \(folder)")
+  }
+}

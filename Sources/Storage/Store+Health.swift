@@ -1,0 +1,33 @@
+extension Store {
+  /// Writes a row of the store's own, and waits until it is on the disk.
+  ///
+  /// - Throws: ``StoreError`` that says why the store can't be written to.
+  public nonisolated(nonsending) func writeProbe() async throws {
+    try await write { transaction in
+      try transaction.execute(
+        """
+        INSERT INTO store_probe (id, written_at) VALUES (1, unixepoch())
+        ON CONFLICT (id) DO UPDATE SET written_at = excluded.written_at, count = count + 1
+        """)
+    }
+  }
+
+  /// Checks every page, index and reference of a database that nobody needs to have open, and changes nothing. It blocks
+  /// on the disk.
+  ///
+  /// - Parameters:
+  ///   - path: the database's file.
+  ///   - migrations: all migrations of all services in the program.
+  /// - Returns: the number of migrations that are still to be applied.
+  /// - Throws: ``StoreError``: `.corrupt` if the file is damaged or no database, `.incompatibleSchema` if it is of a
+  ///   newer or another program.
+  public static func check(_ path: String, migrations: [Migration]) throws -> Int {
+    let connection = try Connection(
+      DatabaseFile(name: path.hasPrefix("/") ? path : "./" + path, isInMemory: false),
+      role: .reader, busyTimeout: .seconds(10))
+    try connection.checkIntegrity()
+    let isEmpty = try connection.isEmpty
+    if isEmpty { return migrations.count }
+    return try Migrator(connection, migrations).check()
+  }
+}
