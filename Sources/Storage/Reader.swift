@@ -1,6 +1,7 @@
 /// The loop of a thread that reads. Each closure sees one state of the database.
 struct Reader: ~Copyable {
   let connection: Connection
+  let recorder: StatisticsRecorder
 
   /// Runs jobs until the queue is closed and empty.
   func run(_ queue: JobQueue<Job<Snapshot>>) {
@@ -14,6 +15,7 @@ struct Reader: ~Copyable {
       }
       // A reader has nothing to commit, and so nothing that could fail.
       connection.rollBack()
+      recorder.record { $0.reads += 1 }
       job.finish()
     }
   }

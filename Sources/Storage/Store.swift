@@ -84,7 +84,7 @@ internal import Threading
         file, role: .reader, busyTimeout: configuration.busyTimeout)
       readers.append(
         try startThread(named: "awd-reader") {
-          Reader(connection: connection).run(reads)
+          Reader(connection: connection, recorder: recorder).run(reads)
         })
     }
     opened.fulfill(.success(()))

@@ -16,6 +16,8 @@ public struct StoreStatistics: Sendable, Equatable {
   public internal(set) var writesFailed = 0
   /// The number of write closures that were refused because the queue was full or the store closed.
   public internal(set) var writesRefused = 0
+  /// The number of read closures that ran, successful or not.
+  public internal(set) var reads = 0
   /// The number of failed checkpoints of the write-ahead log. They are tried again.
   public internal(set) var checkpointsFailed = 0
   /// The length of the write-ahead log after the last commit, in pages.
