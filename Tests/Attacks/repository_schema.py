@@ -75,4 +75,5 @@ try:
 except SystemExit as error:
     if error.code in (0, 1):
         raise
+    print(error)
     verdict("repository_schema", ready=False)

@@ -7,7 +7,8 @@ internal import XMLSecurity
 /// `awd repo schema-worker`: validates the documents that the server sends over standard input, which is a socket.
 ///
 /// libxml2 can't be told to stop, so it does this where the kernel stops it. The process has no descriptor of the
-/// server's but the socket, none of its environment, and opens nothing but the schemas.
+/// server's but the socket, none of its environment, and opens nothing but the schemas. It gives way to others
+/// as the thread does that started it.
 struct SchemaWorkerCommand: Command {
   static let name = "repo schema-worker"
   static let summary = "Validate documents for a server (started by it)"
@@ -19,13 +20,11 @@ struct SchemaWorkerCommand: Command {
 
   /// The memory for a document beyond what the process has at its start.
   private static let memory: UInt = 512 << 20
-  private static let niceness: CInt = 10
 
   static func run(_ context: CommandContext) async throws {
     guard let folder = context.arguments["schemas"],
       let milliseconds = context.arguments["milliseconds"].flatMap({ Int($0) }), milliseconds > 0
     else { throw CommandError.usage("--schemas and --milliseconds are missing") }
-    _ = setpriority(CInt(PRIO_PROCESS.rawValue), 0, niceness)
     let schemas = try SchemaValidator(folder: folder)
     limitMemory()
     let channel = SchemaChannel(descriptor: STDIN_FILENO)
