@@ -19,6 +19,7 @@ let systemLibraries: [Target] = [
     name: "CXMLSec", pkgConfig: "xmlsec1-openssl", providers: [.apt(["libxmlsec1-dev"])]),
   .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
   .target(name: "CICU", linkerSettings: [.linkedLibrary("icuuc")]),
+  .target(name: "CSpawn"),
   .target(name: "CTOML"),
 ]
 
@@ -109,7 +110,8 @@ let plugins: [Target] = [
   .target(
     name: "TokenScriptRepo",
     dependencies: [
-      "Compression", "Configuration", "Cryptography", "HTTPProtocol", "Observability", "ServiceKit",
+      "Addresses", "Budgets", "CSpawn", "Compression", "Configuration", "Cryptography",
+      "HTTPProtocol", "Observability", "ServiceKit",
       "Storage", "SystemCalls", "Threading", "Time", "TokenScriptReading", "WalletClient", "Wire",
       "XMLSecurity",
     ],
@@ -132,7 +134,6 @@ let tests: [Target] = [
   .testTarget(name: "AddressesTests", dependencies: ["Addresses"]),
   .testTarget(name: "BudgetsTests", dependencies: ["Budgets", "TestSupport", "Time"]),
   // What the tests of several targets need.
-  .target(name: "CSpawn", path: "Tests/CSpawn"),
   .target(
     name: "TestSupport",
     dependencies: [
@@ -230,7 +231,8 @@ let tests: [Target] = [
   .testTarget(
     name: "TokenScriptRepoTests",
     dependencies: [
-      "Configuration", "Cryptography", "HTTPProtocol", "HTTPServer", "Observability", "ServiceKit",
+      "Addresses", "Budgets", "Configuration", "Cryptography", "HTTPProtocol", "HTTPServer",
+      "Observability", "ServiceKit",
       "Storage", "SystemCalls", "TestSupport", "Threading", "Time", "TokenScriptReading",
       "TokenScriptRepo", "Wire", "XMLSecurity", "awd",
     ]),

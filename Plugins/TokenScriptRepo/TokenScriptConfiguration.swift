@@ -16,6 +16,8 @@ struct TokenScriptConfiguration: Sendable {
   let rules: RepositoryRules
   /// The version at a bare address for clients that are not known.
   let defaultSchema: SchemaVersion?
+  /// The CPU time for the check of one file against its schema.
+  let schemaCPUTime: Duration
   /// Whether the verification service passes signers without a trusted chain.
   let verifiesUntrusted: Bool
   /// The versions that known wallets read.
@@ -55,6 +57,8 @@ struct TokenScriptConfiguration: Sendable {
     defaultSchema = section.optionalValue(
       "default_namespace", expected: "a schema version such as \"2019/05\""
     ) { SchemaVersion($0) }
+    schemaCPUTime = section.duration(
+      "schema_cpu_time", default: .seconds(2), in: .milliseconds(100) ... .seconds(60))
     verifiesUntrusted = section.bool("verify_untrusted", default: false)
     clients = section.tables("clients").map { ClientRule($0) }
   }

@@ -15,7 +15,7 @@ public struct TokenScriptService: Service {
   public static var commands: [any Command.Type] {
     [
       RepositoryListCommand.self, RepositoryVerifyCommand.self, RepositorySignCommand.self,
-      RepositoryGoneCommand.self, WalletFetchCommand.self,
+      RepositoryGoneCommand.self, SchemaWorkerCommand.self, WalletFetchCommand.self,
     ]
   }
   /// The tables of readings and times.
@@ -121,7 +121,7 @@ public struct TokenScriptService: Service {
       "/tokenscript/{address:prefix(0x)}/chain/{network}/script-uri", responder.scriptURI)
     router.get("/") { [listing, operatorPages] request, _ in
       try await listing.response(
-        to: request.head, for: responder.index.value,
+        to: request, for: responder.index.value,
         links: request.isLocal ? operatorPages : [])
     }
     router.post("/api/v1/verifyXMLDSig", bodyLimit: VerificationResponder.bodyLimit) {

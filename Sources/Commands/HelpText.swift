@@ -18,7 +18,7 @@ struct HelpText {
     }
     guard !members.isEmpty else { return nil }
     let words = ([program] + group).joined(separator: " ")
-    let rows = members.map { ($0.name, $0.summary) }
+    let rows = members.filter { !$0.isHidden }.map { ($0.name, $0.summary) }
     return """
       usage: \(words) COMMAND …
 

@@ -44,6 +44,7 @@ public struct Program: Sendable {
   /// Runs the command that the process's arguments name, and ends the process.
   public func main() -> Never {
     Self.fillStandardDescriptors()
+    Product.becomesProgram()
     let words = Array(CommandLine.arguments.dropFirst())
     // Before any other thread exists: threads inherit what is blocked.
     if command(in: words)?.command == ServeCommand.self { StopSignals.block() }

@@ -11,6 +11,12 @@ struct SignatureStructure {
   let keyInfo: XMLElement
   /// The SignedProperties that a reference covers, or nil.
   let signedProperties: XMLElement?
+  /// The number of prefixes in all lists of `InclusiveNamespaces`, each of which is looked for at each element.
+  let prefixes: Int
+
+  /// Real lists have one or two prefixes.
+  private static let maximumPrefixes = 16
+  private static let maximumPrefixLength = 64
 
   init(_ element: XMLElement) throws(SignatureError) {
     self.element = element
@@ -34,7 +40,7 @@ struct SignatureStructure {
       throw SignatureError(
         .structure, "SignedInfo must hold CanonicalizationMethod, SignatureMethod and References")
     }
-    try Self.checkCanonicalization(info[0])
+    let ownPrefixes = try Self.checkCanonicalization(info[0])
     method = try Self.algorithm(
       of: info[1], in: Algorithm.rsaSignatures.union(Algorithm.ecdsaSignatures))
 
@@ -47,6 +53,7 @@ struct SignatureStructure {
     guard references.count <= 2 else {
       throw SignatureError(.reference, "more than two References")
     }
+    prefixes = references.reduce(ownPrefixes) { $0 + $1.prefixes }
     signedProperties = try references.compactMap(\.identifier).first.map {
       id throws(SignatureError) in
       try Self.signedProperties(withID: id, in: parts[3...])
@@ -76,6 +83,7 @@ struct SignatureStructure {
   private struct Reference {
     enum Target: Equatable { case document, signedProperties(id: String) }
     let target: Target
+    let prefixes: Int
 
     var identifier: String? {
       if case .signedProperties(let id) = target { id } else { nil }
@@ -106,12 +114,13 @@ struct SignatureStructure {
         throw SignatureError(
           .reference, "a Reference to “\(uri)”: only the whole document can be signed")
       }
-      try Self.checkTransforms(transforms, of: target)
+      prefixes = try Self.checkTransforms(transforms, of: target)
     }
 
+    /// Returns the number of prefixes that the canonicalization lists.
     private static func checkTransforms(
       _ element: XMLElement?, of target: Target
-    ) throws(SignatureError) {
+    ) throws(SignatureError) -> Int {
       var transforms = element?.children ?? []
       if let element { try checkAttributes(of: element, allowed: []) }
       guard transforms.allSatisfy({ $0.isNamed("Transform", in: Algorithm.signature) }) else {
@@ -131,7 +140,8 @@ struct SignatureStructure {
       guard transforms.count <= 1 else {
         throw SignatureError(.reference, "more than one transform beside enveloped-signature")
       }
-      if let last = transforms.first { try checkCanonicalization(last) }
+      guard let last = transforms.first else { return 0 }
+      return try checkCanonicalization(last)
     }
 
     /// Returns whether a text is a plain name, without a special meaning in an XPointer.
@@ -148,7 +158,11 @@ struct SignatureStructure {
   }
 
   /// Checks a canonicalization, which may have no parameter but the list of prefixes of the exclusive one.
-  private static func checkCanonicalization(_ element: XMLElement) throws(SignatureError) {
+  ///
+  /// - Returns: the number of prefixes in the list.
+  private static func checkCanonicalization(
+    _ element: XMLElement
+  ) throws(SignatureError) -> Int {
     let identifier = try attribute("Algorithm", of: element)
     guard Algorithm.canonicalizations.contains(identifier) else {
       throw SignatureError(.algorithm, "“\(identifier)” is not accepted here")
@@ -160,6 +174,18 @@ struct SignatureStructure {
         || isExclusive && parameters.count == 1
           && parameters[0].isNamed("InclusiveNamespaces", in: Algorithm.exclusiveC14N)
     else { throw SignatureError(.structure, "“\(identifier)” has parameters it can't have") }
+    guard let list = parameters.first else { return 0 }
+    try checkAttributes(of: list, allowed: ["PrefixList"])
+    let prefixes = (list.attribute("PrefixList") ?? "").split(whereSeparator: \.isWhitespace)
+    guard prefixes.count <= maximumPrefixes,
+      prefixes.allSatisfy({ $0.utf8.count <= maximumPrefixLength })
+    else {
+      throw SignatureError(
+        .structure,
+        "a PrefixList of more than \(maximumPrefixes) prefixes or \(maximumPrefixLength) bytes each"
+      )
+    }
+    return prefixes.count
   }
 
   /// Returns the identifier of an accepted algorithm, which must have no parameters.

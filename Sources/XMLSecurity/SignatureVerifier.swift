@@ -7,9 +7,11 @@ internal import Time
 /// several signatures each covers the document as it was when that one was made: without itself and those behind it.
 public struct SignatureVerifier: Sendable {
   /// The version of the verifier, raised whenever a verdict may change.
-  public static let version = 1
+  public static let version = 2
 
   private static let maximumSignatures = 8
+  /// The number of elements times the number of prefixes that canonicalization looks for at each.
+  private static let maximumLookups = 500_000
 
   /// Makes a verifier.
   public init() {}
@@ -21,13 +23,19 @@ public struct SignatureVerifier: Sendable {
   /// - Returns: the signatures in document order, at least one. The last one's signer is the signer of the document.
   /// - Throws: ``SignatureError`` unless all signatures hold.
   public func verify(_ document: XMLDocument) throws(SignatureError) -> [VerifiedSignature] {
-    let elements = try signatures(of: document)
+    let (elements, size) = try signatures(of: document)
     var claims: [(structure: SignatureStructure, keyInfo: KeyInfo)] = []
     for (index, element) in elements.enumerated() {
       try numbering(index + 1) { () throws(SignatureError) in
         let structure = try SignatureStructure(element)
         claims.append((structure, try KeyInfo(structure.keyInfo)))
       }
+    }
+    // All rules come before the first digest, since libxml2 can't be told to stop.
+    let prefixes = claims.reduce(0) { $0 + $1.structure.prefixes }
+    guard prefixes * size <= Self.maximumLookups else {
+      throw SignatureError(
+        .structure, "PrefixLists of \(prefixes) prefixes in a document of \(size) elements")
     }
     var verified: [VerifiedSignature] = []
     var removed = RemovedElements()
@@ -41,12 +49,16 @@ public struct SignatureVerifier: Sendable {
     return verified.reversed()
   }
 
-  /// Returns the Signature elements, all of which must be children of the root.
-  private func signatures(of document: XMLDocument) throws(SignatureError) -> [XMLElement] {
+  /// Returns the Signature elements, all of which must be children of the root, and the number of all elements.
+  private func signatures(
+    of document: XMLDocument
+  ) throws(SignatureError) -> (signatures: [XMLElement], size: Int) {
     let root = document.root
     var signatures: [XMLElement] = []
+    var size = 0
     var next: XMLElement? = root
     while let element = next {
+      size += 1
       if element.isNamed("Signature", in: Algorithm.signature) {
         guard let parent = element.parent, unsafe parent.node == root.node else {
           throw SignatureError(
@@ -61,7 +73,7 @@ public struct SignatureVerifier: Sendable {
       throw SignatureError(
         .structure, "\(signatures.count) signatures; at most \(Self.maximumSignatures)")
     }
-    return signatures
+    return (signatures, size)
   }
 
   private func numbering(

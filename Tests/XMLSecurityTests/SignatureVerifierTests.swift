@@ -266,6 +266,22 @@ internal import XMLSecurity
         == .structure)
   }
 
+  /// Each prefix is looked for at each element, so lists are short, and shorter still in long documents.
+  @Test func prefixListsAreBounded() throws {
+    let signed = try Fixtures.signed()
+    func code(prefixes: [String]) throws -> SignatureError.Code? {
+      let list = prefixes.joined(separator: " ")
+      let listed = try exclusive.replacing(
+        "/>",
+        by: "><ec:InclusiveNamespaces xmlns:ec=\"http://www.w3.org/2001/10/xml-exc-c14n#\" "
+          + "PrefixList=\"\(list)\"/></ds:Transform>")
+      return try self.code(signed.replacing(enveloped + exclusive, by: enveloped + listed))
+    }
+    #expect(try code(prefixes: (0..<16).map { "p\($0)" }) == .forged)
+    #expect(try code(prefixes: (0..<17).map { "p\($0)" }) == .structure)
+    #expect(try code(prefixes: [String(repeating: "p", count: 65)]) == .structure)
+  }
+
   @Test func missingParts() throws {
     let signed = try Fixtures.signed()
     for (start, end) in [

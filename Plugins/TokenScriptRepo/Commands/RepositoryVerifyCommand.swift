@@ -1,6 +1,7 @@
 internal import ServiceKit
 internal import Threading
 internal import Time
+internal import TokenScriptReading
 
 /// `awd repo verify`: tells whether a server would serve files, in its repository or elsewhere.
 struct RepositoryVerifyCommand: Command {
@@ -20,9 +21,12 @@ struct RepositoryVerifyCommand: Command {
     let checks = try await threads.run {
       try RepositoryChecks(configuration, ResponseHeaders(dependsOnClient: false), now: now)
     }
-    let reports = try await threads.map(paths) { path in
+    // An author is told about all faults at once.
+    var reader = checks.reader
+    reader.needsSignature = false
+    let reports = try await threads.map(paths) { [reader] path in
       FileReport(
-        CommandFile(path, orIn: configuration.repository), by: checks.reader,
+        CommandFile(path, orIn: configuration.repository), by: reader,
         configuration.rules, now: now)
     }
     if context.arguments.has("json") {

@@ -1,4 +1,5 @@
 internal import Cryptography
+internal import Synchronization
 internal import Time
 internal import TokenScriptReading
 
@@ -64,6 +65,9 @@ final class ContractIndex: Sendable {
   let files: [RepositoryFile]
   /// A row for each contract of each file.
   let rows: [IndexRow]
+  /// The number of schema versions with contracts.
+  let schemaCount: Int
+  private let storedSearch = AtomicLazyReference<IndexSearch>()
   /// The number of files in each state; a file that is served for some contract counts as served.
   let counts: [IndexRow.Summary: Int]
   /// The earliest expiry of a signer's certificate among the served files, or nil.
@@ -86,6 +90,7 @@ final class ContractIndex: Sendable {
     self.editions = editions
     self.files = files
     self.rows = rows
+    schemaCount = Set(editions.values.joined().map(\.schema)).count
     var states: [RepositoryPath: IndexRow.Summary] = [:]
     for row in rows {
       let state = row.state.summary
@@ -102,6 +107,9 @@ final class ContractIndex: Sendable {
   /// The index before the first scan.
   static let empty = ContractIndex(
     generation: 0, documents: .none, editions: [:], files: [], rows: [])
+
+  /// The rows as searches see them, made with the first page.
+  var search: IndexSearch { storedSearch.load() ?? storedSearch.storeIfNil(IndexSearch(rows)) }
 
   /// The contents of all files and schemas that are served.
   var contents: [Content] { documents.contents + files.compactMap(\.content) }
@@ -125,10 +133,9 @@ final class ContractIndex: Sendable {
     let parts = IndexRow.Summary.allCases.compactMap { state in
       counts[state].map { "\($0) \(state.words)" }
     }
-    let schemas = Set(editions.values.joined().map(\.schema)).count
     return "\(files.count) files"
       + (parts.isEmpty ? "" : " (\(parts.joined(separator: ", ")))")
-      + ", \(editions.count) contracts in \(schemas) schema versions"
+      + ", \(editions.count) contracts in \(schemaCount) schema versions"
   }
 
   /// Returns a version's files for a contract, and never another version's.

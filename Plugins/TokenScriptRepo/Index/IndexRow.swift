@@ -70,14 +70,11 @@ struct IndexRow: Sendable, Equatable {
   /// The oddities of the file.
   var warnings: [String] = []
 
-  /// Returns whether each word occurs in the contract, the name, the signer, the path or the state.
-  ///
-  /// - Parameter words: words in lower case.
-  func contains(_ words: [Substring]) -> Bool {
+  /// The contract, the name, the signer, the path and the state in lower case, which searches look at.
+  var searchText: String {
     let parts = [
       contract?.lowercase, name, signer?.commonName, signer?.key, path.text, state.words,
     ]
-    let text = parts.compactMap(\.self).joined(separator: "\n").lowercased()
-    return words.allSatisfy { text.contains($0) }
+    return parts.compactMap(\.self).joined(separator: "\n").lowercased()
   }
 }

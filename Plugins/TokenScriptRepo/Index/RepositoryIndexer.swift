@@ -16,7 +16,7 @@ actor RepositoryIndexer {
   private let headers: ResponseHeaders
   private let currentIndex: AtomicReference<ContractIndex>
   private let currentVerification: AtomicReference<FileVerification>
-  private let scanThreads = ThreadPool(named: "awd-scan")
+  private let scanThreads = ThreadPool(named: "awd-scan", niceness: 5)
   private let compressionThreads = ThreadPool(named: "awd-compress", niceness: 10)
   private var pending: Task<Void, any Error>?
   /// The pass over the contents of the newest index.
@@ -132,6 +132,7 @@ actor RepositoryIndexer {
       return (index, builder)
     }
 
+    checks.workers?.rest()
     let verified = try await remember(
       files.onDisk, builder, over: memory, under: checks.fingerprint, now)
     for problem in checks.problems { log.warning("schema left out", ["reason": problem]) }
@@ -201,6 +202,12 @@ actor RepositoryIndexer {
     for (path, reason) in index.refusals where !known.contains("\(path)\u{0}\(reason.words)") {
       log.warning("refused", ["path": path.text, "reason": reason.words])
     }
+    let stopped = Set(last.files.filter(\.isTooMuchWork).map(\.digest))
+    for file in index.files where file.isTooMuchWork && !stopped.contains(file.digest) {
+      guard case .success(let meaning) = file.reading, case .failed(let refusal) = meaning.validity
+      else { continue }
+      log.warning("too much work", ["path": file.path.text, "reason": refusal.words])
+    }
     for file in index.files {
       guard let newer = file.replacedBy else { continue }
       log.warning(
@@ -220,7 +227,9 @@ extension Result<TokenScriptFile, FileRefusal> {
   /// the machine has a part in the reading.
   fileprivate func isLasting(_ now: Timestamp) -> Bool {
     guard case .success(let file) = self else { return true }
-    if case .failed(let refusal) = file.signature, refusal.isTransient { return false }
+    for case .failed(let refusal) in [file.signature, file.validity] where refusal.isTransient {
+      return false
+    }
     guard let time = file.signer?.time else { return true }
     return time <= now
   }

@@ -1,3 +1,4 @@
+internal import Addresses
 internal import Cryptography
 internal import HTTPProtocol
 internal import ServiceKit
@@ -6,15 +7,27 @@ internal import Time
 internal import TokenScriptReading
 internal import Wire
 
-/// Responds to `/` with the index: a page for people, or JSON for programs.
+/// Responds to `/` with the index, by page: HTML for people, or JSON for programs.
 actor IndexListing {
+  /// The number of rows on a page of JSON.
+  static let rowLimit = 1000
+
   private static let busy = "too many pages of the index are being made"
+  /// The number of pages without a search that are kept.
+  private static let keptPages = 16
+
+  /// A page without a search, which many clients may ask for.
+  private struct PageKey: Hashable {
+    let isJSON: Bool
+    let number: Int
+    let hasLinks: Bool
+  }
 
   private let headers: ResponseHeaders
-  // Pages depend on the search, so they are not cached; one thread and a short queue bound their cost.
-  private let threads = ThreadPool(named: "awd-page", width: 1, queue: 64)
+  // Pages with a search are not kept; one thread that gives way, and turns by network, bound their cost.
+  private let threads = ThreadPool(named: "awd-page", width: 1, queue: 64, niceness: 10)
   private var generation = 0
-  private var json: Response?
+  private var pages: [PageKey: Response] = [:]
 
   /// Makes a listing.
   ///
@@ -24,49 +37,81 @@ actor IndexListing {
   /// Responds to `/`.
   ///
   /// - Parameters:
-  ///   - head: the request. Its `Accept`, or `format=json` in its query, decides between JSON and
-  ///     HTML, which is the default; `q` and `page` select the rows of the HTML.
+  ///   - request: the request. Its `Accept`, or `format=json` in its query, decides between JSON and
+  ///     HTML, which is the default; `page` selects the rows, and for HTML `q`.
   ///   - index: the index.
   ///   - links: the links to further pages that the client may see.
-  /// - Returns: 200 with all rows as JSON, or one page as HTML.
-  /// - Throws: ``HTTPError`` with status 400 for a malformed query, or 503 if too many requests wait; ``SystemError``
-  ///   if no thread can be started.
+  /// - Returns: 200 with a page.
+  /// - Throws: ``HTTPError`` with status 400 for a malformed query or too long a search, or 503 if too many requests
+  ///   wait; ``SystemError`` if no thread can be started.
   func response(
-    to head: RequestHead, for index: ContractIndex, links: [PageLink] = []
+    to request: Request, for index: ContractIndex, links: [PageLink] = []
   ) async throws -> Response {
+    let head = request.head
     guard let form = URLEncodedForm(head.query ?? []) else {
       throw HTTPError(.badRequest, "malformed percent-encoding in the query")
     }
     let accept = AcceptList(head, .accept)
     let quality = accept.quality(of: "application/json") ?? 0
-    if form["format"] == "json"
-      || quality > 0 && quality >= accept.quality(of: "text/html") ?? 0
-    {
-      return try await listing(of: index)
-    }
+    let isJSON =
+      form["format"] == "json" || quality > 0 && quality >= accept.quality(of: "text/html") ?? 0
     let number = form["page"].flatMap { Int($0) } ?? 1
-    return try await threads.run(orRefuseWith: Self.busy) { [headers] in
-      var page = IndexPage(index, query: form["q"] ?? "", number: number)
+    let query = isJSON ? "" : form["q"] ?? ""
+    guard !IndexPage.isTooLong(query) else {
+      throw HTTPError(
+        .badRequest,
+        "a search has at most \(IndexPage.wordLimit) words and \(IndexPage.queryLimit) bytes")
+    }
+    guard query.allSatisfy({ $0 == " " }) else {
+      return try await page(index, query: query, number, links, for: request.network)
+    }
+    if generation != index.generation {
+      generation = index.generation
+      pages = [:]
+    }
+    let limit = isJSON ? Self.rowLimit : IndexPage.limit
+    let last = max(1, (index.rows.count + limit - 1) / limit)
+    let key = PageKey(
+      isJSON: isJSON, number: min(max(1, number), last), hasLinks: !isJSON && !links.isEmpty)
+    if let kept = pages[key] { return kept }
+    let made =
+      isJSON
+      ? try await rows(index, key.number, of: last, for: request.network)
+      : try await page(index, query: "", key.number, links, for: request.network)
+    if generation == index.generation, pages.count < Self.keptPages { pages[key] = made }
+    return made
+  }
+
+  private func page(
+    _ index: ContractIndex, query: String, _ number: Int, _ links: [PageLink],
+    for network: ClientNetwork?
+  ) async throws -> Response {
+    try await threads.run(for: network, orRefuseWith: Self.busy) { [headers] in
+      var page = IndexPage(index, query: query, number: number)
       page.links = links
       let response = Response(.ok, type: "text/html; charset=utf-8", text: page.html)
       return Self.shared(response, headers.common, ResponseHeaders.indexPage)
     }
   }
 
-  /// Returns all rows as JSON, which is made once for each index.
-  private func listing(of index: ContractIndex) async throws -> Response {
-    if index.generation != generation {
-      generation = index.generation
-      json = nil
-    }
-    if let json { return json }
-    let made = try await threads.run(orRefuseWith: Self.busy) { [headers] in
-      try Self.shared(
-        Response(.ok, json: ["contracts": index.rows.map(Item.init)]), headers.common,
+  private func rows(
+    _ index: ContractIndex, _ number: Int, of last: Int, for network: ClientNetwork?
+  ) async throws -> Response {
+    try await threads.run(for: network, orRefuseWith: Self.busy) { [headers] in
+      let rows = index.rows.dropFirst((number - 1) * Self.rowLimit).prefix(Self.rowLimit)
+      let next = number < last ? "/?format=json&page=\(number + 1)" : nil
+      var response = Self.shared(
+        try Response(.ok, json: Rows(contracts: rows.map(Item.init), next: next)), headers.common,
         ResponseHeaders.foreignContent)
+      if let next { response.fields.append(.link, "<\(next)>; rel=\"next\"") }
+      return response
     }
-    if generation == index.generation { json = made }
-    return made
+  }
+
+  /// A page in JSON, with the URL of the next one if there is one.
+  private struct Rows: Encodable {
+    let contracts: [Item]
+    let next: String?
   }
 
   /// Adds header fields, and moves the body into memory that connections share.

@@ -20,7 +20,7 @@ extension IndexPage {
     \(findings)\(refusals)\(table)\(navigation)</main>
     <footer>
     <span>Index \(index.generation)</span>
-    <a href="/?format=json">All rows as JSON</a>
+    <a href="/?format=json">Rows as JSON</a>
     \(links.map(\.html).joined(separator: "\n"))
     </footer>
     </div>
@@ -49,7 +49,6 @@ extension IndexPage {
   /// The sum, with a link to the rows of each state.
   private var counts: String {
     let counts = index.counts
-    let schemas = Set(index.editions.values.joined().map(\.schema)).count
     var items = [Self.counted(index.files.count, "file")]
     for state in IndexRow.Summary.allCases {
       guard let count = counts[state] else { continue }
@@ -58,7 +57,7 @@ extension IndexPage {
           + "<a href=\"\(Self.url(query: state.label).htmlEscaped)\">\(state.label)</a>")
     }
     items.append(Self.counted(index.editions.count, "contract"))
-    items.append(Self.counted(schemas, "schema version"))
+    items.append(Self.counted(index.schemaCount, "schema version"))
     let list = items.map { "<li>\($0)</li>" }.joined(separator: "\n")
     return "<ul class=\"counts\">\n\(list)\n</ul>"
   }
@@ -105,7 +104,7 @@ extension IndexPage {
   /// The refused files of the page with their reasons, or an empty string.
   private var refusals: String {
     guard !refused.isEmpty else { return "" }
-    let items = refused.map { IndexRowMarkup($0, in: index).refusal }
+    let items = markup(refused).map(\.refusal)
     return """
       <h2 id="refused">Refused</h2>
       <ul class="refusals panel">
@@ -127,7 +126,7 @@ extension IndexPage {
       <th class="version">Schema</th><th class="whose">Signer</th><th class="when">Signed</th>\
       <th>File</th></tr>
       </thead>
-      \(others.map { IndexRowMarkup($0, in: index).tableGroup }.joined(separator: "\n"))
+      \(markup(others).map(\.tableGroup).joined(separator: "\n"))
       </table>
       </div>
 

@@ -5,6 +5,11 @@ struct IndexPage: Sendable {
   /// The largest number of rows on a page.
   static let limit = 500
 
+  /// The largest number of bytes in a search.
+  static let queryLimit = 256
+  /// The largest number of words in a search.
+  static let wordLimit = 8
+
   /// The index.
   let index: ContractIndex
   /// The search text, or an empty string.
@@ -22,6 +27,11 @@ struct IndexPage: Sendable {
   /// The links to further pages that the reader may see.
   var links: [PageLink] = []
 
+  /// Returns whether a search is larger than any that is made.
+  static func isTooLong(_ query: String) -> Bool {
+    query.utf8.count > queryLimit || query.split(separator: " ").count > wordLimit
+  }
+
   /// Makes a page.
   ///
   /// - Parameters:
@@ -31,15 +41,21 @@ struct IndexPage: Sendable {
   init(_ index: ContractIndex, query: String = "", number: Int = 1) {
     self.index = index
     self.query = query.split(separator: " ").joined(separator: " ")
-    let words = query.lowercased().split(separator: " ")
-    let rows = words.isEmpty ? index.rows : index.rows.filter { $0.contains(words) }
-    count = rows.count
+    let found = index.search.rows(with: query.lowercased().split(separator: " ").map(String.init))
+    count = found.count
     pages = max(1, (count + Self.limit - 1) / Self.limit)
     self.number = min(max(1, number), pages)
-    let ordered =
-      rows.filter { $0.state.summary == .refused } + rows.filter { $0.state.summary != .refused }
-    let shown = ordered.dropFirst((self.number - 1) * Self.limit).prefix(Self.limit)
+    let shown = found.dropFirst((self.number - 1) * Self.limit).prefix(Self.limit)
+      .map { index.rows[$0] }
     refused = shown.filter { $0.state.summary == .refused }
     others = shown.filter { $0.state.summary != .refused }
+  }
+
+  /// Returns the markup of rows, with a file's warnings at the first of its rows only.
+  func markup(_ rows: [IndexRow]) -> [IndexRowMarkup] {
+    var told: Set<RepositoryPath> = []
+    return rows.map {
+      IndexRowMarkup($0, in: index, withWarnings: told.insert($0.path).inserted)
+    }
   }
 }

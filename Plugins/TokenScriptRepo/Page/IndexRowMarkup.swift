@@ -11,15 +11,18 @@ internal import TokenScriptReading
 struct IndexRowMarkup {
   private let row: IndexRow
   private let index: ContractIndex
+  private let hasWarnings: Bool
 
   /// Makes the markup of a row.
   ///
   /// - Parameters:
   ///   - row: the row.
   ///   - index: the index that the row belongs to.
-  init(_ row: IndexRow, in index: ContractIndex) {
+  ///   - withWarnings: whether the warnings about the file are shown.
+  init(_ row: IndexRow, in index: ContractIndex, withWarnings: Bool = true) {
     self.row = row
     self.index = index
+    hasWarnings = withWarnings && !row.warnings.isEmpty
   }
 
   /// The row as an item of the list of refused files.
@@ -103,7 +106,7 @@ struct IndexRowMarkup {
   }
 
   private var warnings: String {
-    guard !row.warnings.isEmpty else { return "" }
+    guard hasWarnings else { return "" }
     let items = row.warnings.map { "<li>\($0.isolatedHTML)</li>" }.joined()
     return "<ul class=\"warnings\" aria-label=\"Warnings\">\(items)</ul>"
   }

@@ -9,12 +9,12 @@ package struct FileRefusal: Error, Equatable, Sendable {
   /// Whether the machine may be at fault, so that the refusal says nothing about the bytes.
   package let isTransient: Bool
 
-  /// Makes a refusal.
+  /// Makes a refusal, of whose detail the first 1,000 bytes are kept: it may quote the file.
   package init(
     reason: String, detail: String = "", isMalformed: Bool = false, isTransient: Bool = false
   ) {
     self.reason = reason
-    self.detail = detail
+    self.detail = detail.bounded(to: 1000)
     self.isMalformed = isMalformed
     self.isTransient = isTransient
   }

@@ -5,14 +5,18 @@ package import XMLSecurity
 /// Reads TokenScripts and runs the checks that are switched on.
 package struct TokenScriptReader: Sendable {
   /// The version of the reader, raised whenever the same bytes may be read differently than before.
-  package static let version = 2
-  /// The largest number of addresses in a file; each costs the index some kilobytes.
-  package static let addressLimit = 10_000
+  package static let version = 3
+  /// The largest number of addresses in a file; each costs the index some kilobytes. Real files have ten at most.
+  package static let addressLimit = 256
+  /// The largest number of bytes in a contract's name.
+  package static let nameLimit = 256
 
   /// Verifies signatures, or nil if the check is off.
   package var verifier: SignatureVerifier?
   /// Validates against the schemas, or nil if the check is off.
-  package var schemas: SchemaValidator?
+  package var schemas: (any SchemaCheck)?
+  /// Whether only files whose signatures hold are validated: the others are refused anyway.
+  package var needsSignature = false
   /// Holds the roots of certificate chains, or nil if the check is off.
   package var roots: TrustStore?
 
@@ -27,7 +31,10 @@ package struct TokenScriptReader: Sendable {
   /// - Returns: the meaning of the file.
   /// - Throws: ``FileRefusal`` if it is no TokenScript.
   package func read(_ bytes: [UInt8], now: Timestamp) throws(FileRefusal) -> TokenScriptFile {
-    try read(Self.parse(bytes), now: now).file
+    let document = try Self.parse(bytes)
+    var file = try read(document, now: now).file
+    validate(document, bytes, &file)
+    return file
   }
 
   /// Parses a file.
@@ -37,31 +44,32 @@ package struct TokenScriptReader: Sendable {
     do { return try XMLDocument(parsing: bytes) } catch { throw FileRefusal(error) }
   }
 
-  /// Reads a document.
+  /// Reads a document, and verifies its signatures.
   ///
   /// - Parameters:
   ///   - document: the whole file.
   ///   - now: the present time; a later signing time counts as absent.
-  /// - Returns: the meaning of the file, and the last signature if all of them hold.
+  /// - Returns: the meaning of the file without the finding of ``validate(_:_:_:)``, and the last signature if all of
+  ///   them hold.
   /// - Throws: ``FileRefusal`` if it is no TokenScript.
   package func read(
     _ document: XMLDocument, now: Timestamp
   ) throws(FileRefusal) -> (file: TokenScriptFile, signature: VerifiedSignature?) {
     var file = try Self.meaning(of: document.root)
-    if let schemas { file.validity = Self.validity(of: document, file.schema, by: schemas) }
     guard let verifier else { return (file, nil) }
     do throws(SignatureError) {
       let signatures = try verifier.verify(document)
       file.signature = .passed
       for signature in signatures where signature.signingTime == nil {
         if let text = signature.signingTimeText {
-          file.warnings.append("the signing time “\(text)” is not a date")
+          file.warnings.append("the signing time “\(text.bounded(to: 60))” is not a date")
         }
       }
       guard let last = signatures.last else { return (file, nil) }
       file.signer = TokenScriptFile.Signer(
-        commonName: last.certificate?.commonName, key: last.key.identifier,
-        kind: last.key.kind.rawValue, time: last.signingTime, expires: last.certificate?.notAfter)
+        commonName: last.certificate?.commonName?.bounded(to: Self.nameLimit),
+        key: last.key.identifier, kind: last.key.kind.rawValue, time: last.signingTime,
+        expires: last.certificate?.notAfter)
       if let roots {
         let time = last.signingTime.flatMap { $0 <= now ? $0 : nil }
         switch roots.check(last, at: time) {
@@ -73,6 +81,20 @@ package struct TokenScriptReader: Sendable {
       return (file, last)
     } catch { file.signature = .failed(FileRefusal(error)) }
     return (file, nil)
+  }
+
+  /// Validates a document that was read, unless the check is off or its outcome can't matter.
+  ///
+  /// This comes after the signature, because a schema's patterns can keep a validator busy for very long.
+  ///
+  /// - Parameters:
+  ///   - document: the whole file.
+  ///   - bytes: the bytes of the document.
+  ///   - file: the meaning of the file, which gets the finding.
+  package func validate(_ document: XMLDocument, _ bytes: [UInt8], _ file: inout TokenScriptFile) {
+    guard let schemas else { return }
+    if needsSignature, case .failed = file.signature { return }
+    file.validity = schemas.finding(for: document, of: bytes, file.schema)
   }
 
   /// Reads the version and the contracts; only elements of the root's own namespace count.
@@ -91,63 +113,55 @@ package struct TokenScriptReader: Sendable {
         if let name = origin.attribute("contract") { origins.insert(name) }
       }
     }
+    var warnings = WarningList()
     var named: Set<String> = []
     var contracts: Set<TokenScriptFile.Contract> = []
     for contract in root.children(named: "contract", in: namespace) {
       guard let name = contract.attribute("name") else { continue }
+      guard name.utf8.count <= nameLimit else {
+        throw FileRefusal(
+          reason: "a contract's name is too long",
+          detail: "line \(contract.line): \(name.utf8.count) bytes; \(nameLimit) are allowed")
+      }
       named.insert(name)
       for element in contract.children(named: "address", in: namespace) {
         let contract = Self.contract(
-          element, name: name, isOrigin: origins.contains(name), &file.warnings)
+          element, name: name, isOrigin: origins.contains(name), &warnings)
         guard let contract, contracts.insert(contract).inserted else { continue }
+        guard file.contracts.count < addressLimit else {
+          throw FileRefusal(
+            reason: "too many addresses", detail: "more than \(addressLimit) of its contracts")
+        }
         file.contracts.append(contract)
       }
     }
-    guard file.contracts.count <= addressLimit else {
-      throw FileRefusal(
-        reason: "too many addresses", detail: "\(file.contracts.count) of \(addressLimit)")
-    }
     for missing in origins.subtracting(named).sorted() {
-      file.warnings.append("the origin “\(missing)” is not among the contracts")
+      warnings.add("the origin “\(missing)” is not among the contracts")
     }
+    file.warnings = warnings.texts
     return file
   }
 
   /// Reads one `address` element, whose faults become warnings.
   private static func contract(
-    _ element: XMLElement, name: String, isOrigin: Bool, _ warnings: inout [String]
+    _ element: XMLElement, name: String, isOrigin: Bool, _ warnings: inout WarningList
   ) -> TokenScriptFile.Contract? {
     let text = element.text.trimmingXMLSpace
     guard let address = EthereumAddress(text) else {
-      warnings.append("line \(element.line): “\(text.prefix(60))” is not an address")
+      warnings.add("line \(element.line): “\(text.bounded(to: 60))” is not an address")
       return nil
     }
     if EthereumAddress.checksum(of: text) == .wrong {
-      warnings.append("line \(element.line): the checksum of \(text) is wrong")
+      warnings.add("line \(element.line): the checksum of \(text) is wrong")
     }
     let number = element.attribute("network")
     let network = number.flatMap { UInt64($0.trimmingXMLSpace) }
     if network == nil {
-      let fault = number.map { "the network “\($0.prefix(60))” is not a number" }
-      warnings.append("line \(element.line): \(fault ?? "\(text) names no network")")
+      let fault = number.map { "the network “\($0.bounded(to: 60))” is not a number" }
+      warnings.add("line \(element.line): \(fault ?? "\(text) names no network")")
     }
     return TokenScriptFile.Contract(
       address: address, name: name, network: network, isOrigin: isOrigin)
-  }
-
-  private static func validity(
-    of document: XMLDocument, _ version: SchemaVersion, by schemas: SchemaValidator
-  ) -> TokenScriptFile.Finding {
-    switch schemas.validate(document, version: version.path) {
-    case .valid: .passed
-    case .noSchema:
-      .failed(FileRefusal(reason: "there is no schema for its namespace", detail: version.path))
-    case .invalid(let problems):
-      .failed(
-        FileRefusal(
-          reason: "the schema does not allow it",
-          detail: problems.prefix(5).map { "\($0)" }.joined(separator: "; ")))
-    }
   }
 }
 

@@ -1,4 +1,5 @@
 internal import Cryptography
+internal import ServiceKit
 internal import SystemCalls
 internal import Time
 internal import TokenScriptReading
@@ -8,6 +9,8 @@ internal import XMLSecurity
 struct RepositoryChecks: Sendable {
   /// The reader of the repository's files.
   let reader: TokenScriptReader
+  /// The processes that validate, or nil if documents are validated in this process or not at all.
+  let workers: SchemaWorkers?
   /// The verification of files that clients submit.
   let verification: FileVerification
   /// A text of everything that a reading depends on besides the file's bytes; readings under another text are void.
@@ -40,10 +43,23 @@ struct RepositoryChecks: Sendable {
           folder: configuration.schemas, headers, now: now, sharing: known)
       } catch { throw RepositoryError(folder: configuration.schemas, reason: "\(error)") }
     }
-    if rules.schema != .off {
-      reader.schemas = try SchemaValidator(folder: configuration.schemas)
-      parts.append("schemas \(documents.digest.hex)")
+    var workers: SchemaWorkers?
+    if rules.schema == .off {
+      problems = []
+    } else {
+      let validator = try SchemaValidator(folder: configuration.schemas)
+      problems = validator.problems
+      // A test has the parts of the program, but isn't the program.
+      if Product.isProgram {
+        workers = SchemaWorkers(
+          schemas: configuration.schemas, cpuTime: configuration.schemaCPUTime)
+      }
+      reader.schemas = workers ?? validator
+      reader.needsSignature = rules.signature == .require
+      parts.append("schemas \(documents.digest.hex) within \(configuration.schemaCPUTime)")
+      if reader.needsSignature { parts.append("if signed") }
     }
+    self.workers = workers
     if rules.signature != .off {
       reader.verifier = SignatureVerifier()
       parts.append("verifier \(SignatureVerifier.version)")
@@ -56,7 +72,6 @@ struct RepositoryChecks: Sendable {
         parts.append("roots \(SHA256.hash(bytes).hex)")
       } catch { throw RepositoryError(folder: path, reason: "\(error)") }
     }
-    problems = reader.schemas?.problems ?? []
     self.reader = reader
     verification = FileVerification(configuration, reader)
     fingerprint = parts.joined(separator: ", ")

@@ -34,6 +34,14 @@ final class RepositoryFile: Sendable {
     self.replacedBy = replacedBy
   }
 
+  /// Whether the file's check against the schema was stopped.
+  var isTooMuchWork: Bool {
+    guard case .success(let file) = reading, case .failed(let refusal) = file.validity else {
+      return false
+    }
+    return refusal.reason == SchemaWorkers.overrun
+  }
+
   /// Returns this version for further service, although newer bytes at the path are no XML.
   ///
   /// - Parameter refusal: the fault of the newer bytes.

@@ -12,18 +12,21 @@ final class FileVerification: Sendable {
     let issuer: String
     /// The subject of the signer's certificate (RFC 2253), or empty for a bare key.
     let subject: String
-    /// The signature's name for the key, or else the key identifier.
+    /// The key identifier. A `KeyName` beside the key is not signed, so it isn't told.
     let keyName: String
     /// The certificate's signature algorithm, such as `SHA256withRSA`, or the kind of a bare key.
     let keyType: String
   }
 
+  /// Reads and verifies; it validates apart from that.
   private let reader: TokenScriptReader
+  private let schemas: (any SchemaCheck)?
   private let rules: RepositoryRules
 
   /// Makes a verification that no file passes.
   init() {
     reader = TokenScriptReader()
+    schemas = nil
     rules = RepositoryRules()
   }
 
@@ -43,11 +46,15 @@ final class FileVerification: Sendable {
       // Without roots no chain holds, and the client is told so.
       reader.roots = try? TrustStore(rootsFile: configuration.roots)
     }
+    schemas = reader.schemas
+    reader.schemas = nil
     self.reader = reader
     self.rules = rules
   }
 
   /// Verifies a file, which keeps a core busy for some milliseconds.
+  ///
+  /// Only a file of a signer that may pass is checked against its schema, which can take much longer.
   ///
   /// - Parameters:
   ///   - bytes: the whole file.
@@ -56,20 +63,19 @@ final class FileVerification: Sendable {
   /// - Throws: ``FileRefusal`` if the file does not pass.
   func verify(_ bytes: [UInt8], now: Timestamp) throws(FileRefusal) -> Pass {
     let document = try TokenScriptReader.parse(bytes)
-    let (file, signature) = try reader.read(document, now: now)
-    if let refusal = rules.judge(file).refusal { throw refusal }
+    var (file, signature) = try reader.read(document, now: now)
+    var signerRules = rules
+    signerRules.schema = .off
+    if let refusal = signerRules.judge(file).refusal { throw refusal }
     guard let signature else { throw FileRefusal(reason: "its signer is unknown") }
+    if let schemas, rules.schema == .require {
+      file.validity = schemas.finding(for: document, of: bytes, file.schema)
+      if let refusal = rules.judge(file).refusal { throw refusal }
+    }
     let certificate = signature.certificate
     return Pass(
       issuer: certificate?.issuer ?? "", subject: certificate?.subject ?? "",
-      keyName: Self.keyName(in: document.root) ?? signature.key.identifier,
+      keyName: signature.key.identifier,
       keyType: certificate?.signatureAlgorithm ?? signature.key.kind.rawValue)
-  }
-
-  /// Returns the first KeyName of the last signature.
-  private static func keyName(in root: XMLElement) -> String? {
-    let namespace = "http://www.w3.org/2000/09/xmldsig#"
-    return root.children(named: "Signature", in: namespace).last?
-      .child(named: "KeyInfo", in: namespace)?.child(named: "KeyName", in: namespace)?.text
   }
 }

@@ -1,0 +1,72 @@
+internal import CSpawn
+internal import Glibc
+internal import ServiceKit
+internal import TokenScriptReading
+internal import XMLSecurity
+
+/// `awd repo schema-worker`: validates the documents that the server sends over standard input, which is a socket.
+///
+/// libxml2 can't be told to stop, so it does this where the kernel stops it. The process has no descriptor of the
+/// server's but the socket, none of its environment, and opens nothing but the schemas. It gives way to others
+/// as the thread does that started it.
+struct SchemaWorkerCommand: Command {
+  static let name = "repo schema-worker"
+  static let summary = "Validate documents for a server (started by it)"
+  static let isHidden = true
+  static let parameters: [CommandParameter] = [
+    .option("schemas", value: "FOLDER", "the folder of the schemas"),
+    .option("milliseconds", value: "N", "the CPU time for one document"),
+  ]
+
+  /// The memory for a document beyond what the process has at its start.
+  private static let memory: UInt = 512 << 20
+
+  static func run(_ context: CommandContext) async throws {
+    guard let folder = context.arguments["schemas"],
+      let milliseconds = context.arguments["milliseconds"].flatMap({ Int($0) }), milliseconds > 0
+    else { throw CommandError.usage("--schemas and --milliseconds are missing") }
+    let schemas = try SchemaValidator(folder: folder)
+    limitMemory()
+    let channel = SchemaChannel(descriptor: STDIN_FILENO)
+    while let frame = try channel.receive() {
+      guard let job = SchemaJob(frame: frame) else { return }
+      setTimer(milliseconds: milliseconds)
+      let verdict = verdict(job, schemas)
+      setTimer(milliseconds: 0)
+      try channel.send(verdict.frame)
+    }
+  }
+
+  private static func verdict(_ job: SchemaJob, _ schemas: SchemaValidator) -> SchemaVerdict {
+    guard let document = try? XMLDocument(parsing: job.document) else {
+      return .invalid("not well-formed XML")
+    }
+    return SchemaVerdict(
+      schemas.finding(for: document, of: job.document, job.version), job.version)
+  }
+
+  /// Lets the kernel end the process by SIGPROF after some more CPU time; 0 stops the timer.
+  private static func setTimer(milliseconds: Int) {
+    var timer = itimerval()
+    timer.it_value = timeval(
+      tv_sec: milliseconds / 1000, tv_usec: (milliseconds % 1000) * 1000)
+    _ = unsafe setitimer(CInt(ITIMER_PROF.rawValue), &timer, nil)
+  }
+
+  private static func limitMemory() {
+    let file = unsafe open("/proc/self/statm", O_RDONLY | O_CLOEXEC)
+    guard file >= 0 else { return }
+    defer { close(file) }
+    var text = [UInt8](repeating: 0, count: 128)
+    let count = unsafe read(file, &text, text.count)
+    // The first number is the address space in pages.
+    let digits = text.prefix(max(0, count)).prefix { $0 != UInt8(ascii: " ") }
+    guard let pages = UInt(String(decoding: digits, as: UTF8.self)) else { return }
+    let most = pages * UInt(sysconf(Int32(_SC_PAGESIZE))) + memory
+    var limit = rlimit(rlim_cur: most, rlim_max: most)
+    _ = unsafe setrlimit(__rlimit_resource_t(RLIMIT_AS.rawValue), &limit)
+    // A process that is stopped leaves no image of its memory.
+    limit = rlimit(rlim_cur: 0, rlim_max: 0)
+    _ = unsafe setrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &limit)
+  }
+}
