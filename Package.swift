@@ -25,7 +25,6 @@ let systemLibraries: [Target] = [
 let libraries: [Target] = [
   .target(name: "Addresses"),
   .target(name: "ApptimistProtocol", dependencies: ["Cryptography", "Wire"]),
-  .target(name: "Budgets", dependencies: ["Threading", "Time"]),
   .target(name: "Compression", dependencies: ["CBrotli", "CZlib"]),
   .target(
     name: "Configuration",
@@ -88,7 +87,7 @@ let plugins: [Target] = [
   .target(
     name: "Msgr",
     dependencies: [
-      "Addresses", "Budgets", "Configuration", "Cryptography", "HTTPClient", "HTTPProtocol",
+      "Addresses", "Configuration", "Cryptography", "HTTPClient", "HTTPProtocol",
       "HTTPServer", "MsgrMessages",
       "Observability", "ServiceKit", "Storage", "SystemCalls", "Threading", "Time", "Transport",
       "Wire",
@@ -126,7 +125,6 @@ let programs: [Target] = [
 
 let tests: [Target] = [
   .testTarget(name: "AddressesTests", dependencies: ["Addresses"]),
-  .testTarget(name: "BudgetsTests", dependencies: ["Budgets", "TestSupport", "Time"]),
   // What the tests of several targets need.
   .target(name: "CSpawn", path: "Tests/CSpawn"),
   .target(

@@ -1,4 +1,4 @@
-internal import Budgets
+internal import Addresses
 internal import MsgrMessages
 internal import Observability
 internal import ServiceKit
@@ -66,7 +66,7 @@ final class MessageService: Sendable {
 
   /// Deletes the account, whose password is needed even beside a token.
   func delete(
-    _ credentials: Credentials, _ password: Password, from address: ClientAddress
+    _ credentials: Credentials, _ password: Password, from address: ClientNetwork?
   ) async throws {
     let name =
       switch credentials {

@@ -1,3 +1,4 @@
+internal import Addresses
 internal import HTTPProtocol
 internal import HTTPServer
 internal import MsgrMessages
@@ -131,12 +132,12 @@ struct MsgrRoutes: Sendable {
 private struct Call: Sendable {
   let fields: FieldValues
   /// The address that failed logins are counted for.
-  let address: ClientAddress
+  let address: ClientNetwork?
   private let token: TokenHash?
 
   init(_ request: Request) throws(FieldError) {
     fields = try FieldValues(request)
-    address = ClientAddress(peer: request.origin.peer)
+    address = IPAddress(request.origin.peer).map(ClientNetwork.init(of:))
     token = request.head.first(.authorization).flatMap(BearerToken.hash(inAuthorization:))
   }
 

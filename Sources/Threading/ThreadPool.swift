@@ -6,22 +6,16 @@ internal import Synchronization
 ///
 /// Threads start when there is work and end when there is none, so an idle pool costs nothing.
 public final class ThreadPool: Sendable {
-  private struct Work: Sendable {
-    let run: @Sendable () -> Void
-    /// Called instead if another owner gets the place in the queue.
-    let refuse: @Sendable () -> Void
-  }
-
   private struct State {
     var running = 0
-    /// The work that waits, by the hashes of its owners: two owners of the same hash share their turns.
-    var waiting: FairQueue<Int, Work>
+    var waiting: [@Sendable () -> Void] = []
   }
 
   private let name: String
   private let width: Int
+  private let queueLimit: Int
   private let niceness: CInt
-  private let state: Lock<State>
+  private let state = Lock(State())
 
   /// Makes a pool without starting a thread.
   ///
@@ -36,8 +30,8 @@ public final class ThreadPool: Sendable {
   ) {
     self.name = name
     self.width = max(1, width)
+    self.queueLimit = queueLimit
     self.niceness = niceness
-    state = Lock(State(waiting: FairQueue(limit: queueLimit)))
   }
 
   /// The error of a pool whose queue is full.
@@ -57,28 +51,10 @@ public final class ThreadPool: Sendable {
   public func run<Value: Sendable>(
     _ body: @escaping @Sendable () throws -> Value
   ) async throws -> Value {
-    try await run(for: Int?.none, body)
-  }
-
-  /// Runs a closure on one of the threads, when it is the owner's turn.
-  ///
-  /// Owners take turns, and if the queue is full, the one with most work in it loses some. So work of one owner waits for
-  /// one piece of each other, whatever those submit.
-  ///
-  /// - Parameters:
-  ///   - owner: the one for whom the work is done, such as a client's network.
-  ///   - body: the work, which may block.
-  /// - Returns: the closure's result.
-  /// - Throws: ``Busy`` if the queue is full, ``SystemError`` if no thread can be started, or the closure's error.
-  public func run<Value: Sendable>(
-    for owner: some Hashable, _ body: @escaping @Sendable () throws -> Value
-  ) async throws -> Value {
-    let lane = owner.hashValue
-    return try await withCheckedThrowingContinuation { continuation in
-      let work = Work(
-        run: { continuation.resume(with: Result(catching: body)) },
-        refuse: { continuation.resume(throwing: Busy()) })
-      do { try submit(work, in: lane) } catch { continuation.resume(throwing: error) }
+    try await withCheckedThrowingContinuation { continuation in
+      do {
+        try submit { continuation.resume(with: Result(catching: body)) }
+      } catch { continuation.resume(throwing: error) }
     }
   }
 
@@ -102,22 +78,24 @@ public final class ThreadPool: Sendable {
     }
   }
 
-  private func submit(_ work: Work, in lane: Int) throws {
-    let refused = try state.withLock { state -> Work? in
-      guard state.running < width else { return state.waiting.append(work, for: lane) }
+  private func submit(_ work: @escaping @Sendable () -> Void) throws {
+    try state.withLock { state in
+      guard state.running < width else {
+        guard state.waiting.count < queueLimit else { throw Busy() }
+        state.waiting.append(work)
+        return
+      }
       _ = try WorkerThread(named: name, niceness: niceness) { [self] in
-        work.run()
-        while let next = nextOrEnd() { next.run() }
+        work()
+        while let next = nextOrEnd() { next() }
       }
       state.running += 1
-      return nil
     }
-    refused?.refuse()
   }
 
-  private func nextOrEnd() -> Work? {
+  private func nextOrEnd() -> (@Sendable () -> Void)? {
     state.withLock { state in
-      if let next = state.waiting.popFirst() { return next }
+      guard state.waiting.isEmpty else { return state.waiting.removeFirst() }
       state.running -= 1
       return nil
     }

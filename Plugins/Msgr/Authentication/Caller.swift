@@ -1,10 +1,11 @@
+internal import Addresses
 internal import Cryptography
 internal import MsgrMessages
 
 /// The credentials of a request, not yet checked.
 enum Credentials: Sendable {
   /// A name and a password, with the address that failed logins are counted for.
-  case password(UserName, Password, from: ClientAddress)
+  case password(UserName, Password, from: ClientNetwork?)
   /// A token; another name beside it is refused.
   case token(TokenHash, claiming: UserName?)
 }

@@ -1,4 +1,4 @@
-internal import Budgets
+internal import Addresses
 internal import Cryptography
 internal import MsgrMessages
 internal import Observability
@@ -18,7 +18,7 @@ final class PasswordVerifier: Sendable {
 
   private struct Attempt: Hashable {
     let name: UserName
-    let address: ClientAddress
+    let address: ClientNetwork?
   }
 
   private let store: MsgrStore
@@ -69,7 +69,7 @@ final class PasswordVerifier: Sendable {
   /// - Returns: the stored hash of the password.
   /// - Throws: `.forbidden` if the password is wrong, `.tooMany`, `.busy`, or ``StoreError``.
   func verify(
-    _ password: Password, of name: UserName, from address: ClientAddress
+    _ password: Password, of name: UserName, from address: ClientNetwork?
   ) async throws -> PasswordHash {
     let attempt = Attempt(name: name, address: address)
     try refuseIfTooMany(attempt)

@@ -1,5 +1,5 @@
 internal import Threading
-public import Time
+internal import Time
 
 /// Counts events by key within the last span of time, in a table of fixed size.
 ///
@@ -8,7 +8,7 @@ public import Time
 ///
 /// A key can stand in a few places. If other keys have them all, it takes the place of the lowest count, and of these the
 /// oldest. A flood of keys therefore pushes out keys that hardly count.
-public final class AttemptTable: Sendable {
+final class AttemptTable: Sendable {
   private static let ways = 8
   private static let steps = 8
 
@@ -77,7 +77,7 @@ public final class AttemptTable: Sendable {
   ///   - span: the time for which events count.
   ///   - size: the number of keys that have room, a multiple of 8.
   ///   - clock: tells the time.
-  public init(span: Duration, size: Int = 1 << 15, clock: @escaping @Sendable () -> Timestamp) {
+  init(span: Duration, size: Int = 1 << 15, clock: @escaping @Sendable () -> Timestamp) {
     step = max(1, span.milliseconds / Int64(Self.steps))
     self.clock = clock
     entries = Lock(
@@ -89,7 +89,7 @@ public final class AttemptTable: Sendable {
   /// - Parameters:
   ///   - key: the key of the events.
   ///   - limit: the most events of a span.
-  public func wait(for key: some Hashable, upTo limit: Int) -> Int? {
+  func wait(for key: some Hashable, upTo limit: Int) -> Int? {
     let now = clock().milliseconds
     return entries.withLock { entries in
       let hash = key.hashValue
@@ -106,7 +106,7 @@ public final class AttemptTable: Sendable {
   ///   - key: the key of the event; its hash is seeded anew in each process.
   ///   - limit: the most events of a span.
   /// - Returns: nil if the event was counted, or the seconds until one more may be, at least one.
-  public func count(_ key: some Hashable, upTo limit: Int) -> Int? {
+  func count(_ key: some Hashable, upTo limit: Int) -> Int? {
     let now = clock().milliseconds
     return entries.withLock { entries in
       let index = place(of: key.hashValue, in: &entries, now)
@@ -117,9 +117,7 @@ public final class AttemptTable: Sendable {
   }
 
   /// Takes back the last event of a key.
-  ///
-  /// - Parameter key: the key.
-  public func uncount(_ key: some Hashable) {
+  func uncount(_ key: some Hashable) {
     let now = clock().milliseconds
     entries.withLock { entries in
       let index = place(of: key.hashValue, in: &entries, now)
