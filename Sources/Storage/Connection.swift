@@ -1,4 +1,5 @@
 internal import CSQLite
+internal import Glibc
 internal import Time
 
 /// One SQLite connection with its prepared statements.
@@ -52,7 +53,7 @@ internal import Time
     // No statement can reach another file.
     unsafe sqlite3_limit(database, SQLITE_LIMIT_ATTACHED, 0)
     observe()
-    try configure(role, file)
+    try configure(role, file, busyTimeout)
     observer.allowsTransactionControl = false
   }
 
@@ -85,14 +86,11 @@ internal import Time
       }, context)
   }
 
-  private func configure(_ role: Role, _ file: DatabaseFile) throws(StoreError) {
+  private func configure(
+    _ role: Role, _ file: DatabaseFile, _ busyTimeout: Duration
+  ) throws(StoreError) {
     // Readers find the file in this mode already, and a file in memory has no log.
-    if role == .writer && !file.isInMemory {
-      let mode = try text("PRAGMA journal_mode = WAL")
-      guard mode == "wal" else {
-        throw StoreError(.ioError, "the file system does not allow write-ahead logging")
-      }
-    }
+    if role == .writer && !file.isInMemory { try logAhead(waitingFor: busyTimeout) }
     // Every COMMIT is on the disk before it returns.
     try run("PRAGMA synchronous = FULL")
     try run("PRAGMA foreign_keys = ON")
@@ -105,6 +103,25 @@ internal import Time
     // Users' data stays out of /tmp.
     try run("PRAGMA temp_store = MEMORY")
     if role == .reader { try run("PRAGMA query_only = ON") }
+  }
+
+  /// Switches the file to write-ahead logging.
+  ///
+  /// If several programs do so at once, SQLite refuses all but one of them without waiting, as they could wait for each
+  /// other for ever.
+  private func logAhead(waitingFor limit: Duration) throws(StoreError) {
+    let deadline = ContinuousClock.now + limit
+    while true {
+      do throws(StoreError) {
+        guard try text("PRAGMA journal_mode = WAL") == "wal" else {
+          throw StoreError(.ioError, "the file system does not allow write-ahead logging")
+        }
+        return
+      } catch {
+        guard error.code == .busy, ContinuousClock.now < deadline else { throw error }
+        usleep(1000)
+      }
+    }
   }
 }
 

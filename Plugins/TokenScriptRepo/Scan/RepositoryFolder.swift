@@ -1,5 +1,4 @@
 internal import Glibc
-internal import HTTPProtocol
 internal import SystemCalls
 internal import Wire
 internal import Time
