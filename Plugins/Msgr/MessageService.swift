@@ -11,6 +11,9 @@ internal import Storage
 /// A caller is identified and counted before anything is queued. The store's transaction takes values and returns values;
 /// the news that follow from it are told after the commit.
 final class MessageService: Sendable {
+  /// The refused messages that a sender may have in a minute, however few others.
+  private static let leastRefused = 60
+
   let store: MsgrStore
   let hub: StreamHub
   let places: StreamPlaces
@@ -22,6 +25,8 @@ final class MessageService: Sendable {
   private let registrations: RegistrationLimits
   private let refusals: RefusalReport
   private let sent: AttemptTable
+  /// The messages that were refused by the store, of which a sender has as many as of others.
+  private let refused: AttemptTable
   private let messagesPerMinute: Int
   private let randomBytes: @Sendable (Int) -> [UInt8]
   private let accepted: Counter
@@ -39,6 +44,7 @@ final class MessageService: Sendable {
       metrics: context.metrics)
     authenticator = Authenticator(store, passwords)
     sent = AttemptTable(span: .seconds(60), clock: context.clock)
+    refused = AttemptTable(span: .seconds(60), size: 1 << 12, clock: context.clock)
     messagesPerMinute = configuration.messagesPerMinute
     randomBytes = context.randomBytes
     accepted = context.metrics.counter(
@@ -151,15 +157,18 @@ final class MessageService: Sendable {
   ) async throws -> MessageID {
     try await authenticator.perform(as: credentials) { caller in
       guard text.fitsIntoPush(from: caller.name) else { throw RequestRefusal.tooLong }
-      if let seconds = sent.count(caller.name, upTo: messagesPerMinute) {
-        throw RequestRefusal.tooMany(retryAfter: seconds)
-      }
+      let wait =
+        refused.wait(for: caller.name, upTo: max(messagesPerMinute, Self.leastRefused))
+        ?? sent.count(caller.name, upTo: messagesPerMinute)
+      if let wait { throw RequestRefusal.tooMany(retryAfter: wait) }
       let delivery: Delivery
       do {
         delivery = try await store.send(
           text, to: recipient, by: caller, streaming: hub.devices(of: recipient))
       } catch {
         sent.uncount(caller.name)
+        // Whoever guesses names keeps the store's writer busy as well.
+        if error is RequestRefusal { _ = refused.count(caller.name, upTo: .max) }
         throw error
       }
       if delivery.isStored { await announce(delivery, to: recipient) }

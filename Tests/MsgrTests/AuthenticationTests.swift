@@ -141,6 +141,18 @@ internal import Time
     #expect(try await fixture.send("m", from: "anna", to: "anna").status == 429)
   }
 
+  @Test func refusedMessagesAreLimitedByThemselves() async throws {
+    let fixture = try await Fixture("messages_per_minute = 10\n")
+    try await fixture.register("anna")
+    for number in 0..<61 {
+      let status = try await fixture.send("m", from: "anna", to: "nobody \(number)").status
+      #expect(status == (number < 60 ? 403 : 429))
+    }
+    #expect(try await fixture.send("m", from: "anna", to: "anna").status == 429)
+    fixture.clock.advance(by: .seconds(68))
+    #expect(try await fixture.send("m", from: "anna", to: "anna").status == 200)
+  }
+
   @Test func agreeingDoesntCount() async throws {
     let fixture = try await Fixture("messages_per_minute = 1\n")
     for name in ["anna", "bert", "cleo"] { try await fixture.register(name) }

@@ -18,7 +18,9 @@ private func withMsgr(
   _ toml: String = "", _ body: (MsgrServer, String) async throws -> Void
 ) async throws {
   let data = TemporaryFolder()
-  let text = "[msgr]\npassword_memory = \"8KiB\"\npassword_passes = 1\nregistrations_per_minute = 1000\n\(toml)\n"
+  let text =
+    "[msgr]\npassword_memory = \"8KiB\"\npassword_passes = 1\nregistrations_per_minute = 1000\n"
+    + "\(toml)\n"
   let document = try ConfigurationDocument(parsing: Array(text.utf8), file: "/test.toml")
   let store = try await Store.open(
     .file("\(data.path)/awd.sqlite3"), migrations: MsgrService.migrations)
