@@ -31,7 +31,7 @@ if [ $${#missing[@]} -gt 0 ]; then \
 fi
 endef
 
-.PHONY: help build run install deb test lint format bench load faults fuzz sanitize clean deps test-deps
+.PHONY: help build run install deb test lint format attack bench load faults fuzz sanitize clean deps test-deps
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -133,6 +133,10 @@ load: build ## serve LOAD_SECONDS (600) of mixed load at half speed; memory must
 
 faults: build test-deps ## end the server amid writes FAULT_ROUNDS (10) times; nothing acknowledged may be lost
 	@/usr/bin/python3 Tests/Faults/run.py $(AWD)
+
+ATTACKS ?=
+attack: build test-deps ## attack the server with every script of Tests/Attacks, or with ATTACKS; none may succeed
+	@/usr/bin/python3 -B Tests/Attacks/run.py $(AWD) $(ATTACKS)
 
 # libFuzzer with AddressSanitizer, from the corpus Tests/Fuzz/Corpus/NAME with the words of Tests/Fuzz/Dictionaries/NAME, if
 # there are any. Findings stay in .build/fuzz. `make -j2 fuzz` runs two at once, `make fuzz-NAME` one alone.
