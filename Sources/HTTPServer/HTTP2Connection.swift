@@ -49,7 +49,7 @@ final class HTTP2Connection: ServedProtocol {
   /// loop's buffer.
   private static let outputLimit = 40 << 10
   /// The number of bytes of untaken responses above which no request is begun.
-  static let untakenLimit = 256 << 10
+  static let untakenLimit = 1 << 20
   /// The time in which the peer should acknowledge the PING behind the notice of the end, in milliseconds.
   private static let noticeTimeout: Int64 = 1_000
   /// The time in which the rest of a request may come after its response, in milliseconds.
