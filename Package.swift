@@ -37,12 +37,12 @@ let libraries: [Target] = [
   .target(
     name: "HTTPClient",
     dependencies: ["CCurl", "HTTPProtocol", "SystemCalls", "Time", "Transport"]),
-  .target(name: "HTTPProtocol", dependencies: ["Time", "Wire"]),
+  .target(name: "HTTPProtocol", dependencies: ["Addresses", "Time", "Wire"]),
   .target(
     name: "HTTPServer",
     dependencies: [
-      "CNghttp2", "COpenSSL", "CUV", "Cryptography", "HTTPProtocol", "SystemCalls", "Threading",
-      "Time", "Transport", "Wire",
+      "Addresses", "Budgets", "CNghttp2", "COpenSSL", "CUV", "Cryptography", "HTTPProtocol",
+      "SystemCalls", "Threading", "Time", "Transport", "Wire",
     ]),
   .target(name: "Observability", dependencies: ["Threading", "Time"]),
   .target(
@@ -202,8 +202,8 @@ let tests: [Target] = [
   .testTarget(
     name: "HTTPServerTests",
     dependencies: [
-      "TestSupport", "CNghttp2", "COpenSSL", "Cryptography", "HTTPProtocol", "HTTPServer",
-      "Threading", "Time", "Transport", "Wire", "probe-server",
+      "Budgets", "TestSupport", "CNghttp2", "COpenSSL", "Cryptography", "HTTPProtocol",
+      "HTTPServer", "Threading", "Time", "Transport", "Wire", "probe-server",
     ]),
   .testTarget(
     name: "IntegrationTests",

@@ -17,6 +17,11 @@ extension Daemon {
     let (metrics, store) = (runtime.metrics, runtime.store)
     gauges(Self.serverGauges) { [server] in server.statistics }
     counters(Self.serverCounters) { [server] in server.statistics }
+    metrics.budget(named: "connections") { [server] in server.connectionBudget }
+    metrics.budget(named: "memory") { [server] in server.memoryBudget }
+    metrics.gauge(
+      "awd_loop_turn_seconds_max", "Longest turn of an event loop in the last minute or two"
+    ) { [server] in Double(server.statistics.longestTurn) / 1000 }
     if server.credentials != nil {
       counters(Self.tlsCounters) { [server] in server.statistics }
       metrics.gauge(
@@ -49,6 +54,9 @@ extension Daemon {
     ("awd_http_accepted_total", "Accepted connections", \.accepted),
     ("awd_http_accept_pauses_total", "Pauses in accepting connections", \.acceptPauses),
     ("awd_http_refused_total", "Requests refused before routing", \.refusedRequests),
+    (
+      "awd_http_limited_total", "Requests refused with 429 before their handlers", \.limitedRequests
+    ),
     ("awd_http_cut_total", "Connections closed for slowness", \.cutConnections),
     ("awd_http_received_bytes_total", "Received data", \.bytesReceived),
     ("awd_http_sent_bytes_total", "Sent data", \.bytesSent),

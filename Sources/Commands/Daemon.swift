@@ -259,6 +259,9 @@ struct Daemon: Sendable {
     options.headerTimeout = limits.headerTimeout
     options.idleTimeout = limits.idleTimeout
     options.connections = limits.connections
+    options.connectionsPerAddress = limits.connectionsPerAddress
+    options.requestsPerAddress = limits.requestsPerAddress
+    options.memory = limits.memory
     let table: RouteTable
     do throws(RouteConflict) {
       table = try RouteTable(

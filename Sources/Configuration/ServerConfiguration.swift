@@ -23,6 +23,12 @@ public struct ServerConfiguration: Sendable {
     public let idleTimeout: Duration
     /// The largest number of connections at a time.
     public let connections: Int
+    /// The largest number of connections of one client's network, or nil for a quarter of all.
+    public let connectionsPerAddress: Int?
+    /// The largest number of requests of one client's network in progress on an event loop.
+    public let requestsPerAddress: Int
+    /// The memory that clients may make the server take, in bytes; one owner has at most a quarter.
+    public let memory: Int
   }
 
   /// The database: an SQLite file.
@@ -127,12 +133,17 @@ public struct ServerConfiguration: Sendable {
 
   private static func limits(_ section: ConfigurationSection) -> Limits {
     let time = Duration.milliseconds(1) ... .seconds(86400)
+    let perAddress = section.integer("connections_per_address", default: 0, in: 0...1_000_000)
     return Limits(
       body: section.size("body", default: 64 << 10, in: 0...(1 << 30)),
       header: section.size("header", default: 16 << 10, in: (1 << 10)...(1 << 20)),
       headerTimeout: section.duration("header_timeout", default: .seconds(10), in: time),
       idleTimeout: section.duration("idle_timeout", default: .seconds(60), in: time),
-      connections: section.integer("connections", default: 16000, in: 1...1_000_000))
+      connections: section.integer("connections", default: 16000, in: 1...1_000_000),
+      connectionsPerAddress: perAddress == 0 ? nil : perAddress,
+      requestsPerAddress: section.integer(
+        "requests_per_address", default: 256, in: 1...1_000_000),
+      memory: section.size("memory", default: 256 << 20, in: (1 << 20)...(1 << 40)))
   }
 
   private static func store(_ section: ConfigurationSection) -> Store {

@@ -2,8 +2,11 @@
 struct ChunkHeader: Sendable {
   private enum Part: Sendable { case digits, blank, extensions, lineFeed }
 
+  /// More digits than any size needs are zeros in front, which cost nothing to send.
+  private static let digitLimit = 16
+
   private var part = Part.digits
-  private var hasDigits = false
+  private var digits = 0
   /// The size so far, in bytes.
   private(set) var size = 0
 
@@ -20,11 +23,12 @@ struct ChunkHeader: Sendable {
         guard size <= Int.max >> 4 else {
           throw RequestFailure(.contentTooLarge, "chunk too large")
         }
+        digits += 1
+        guard digits <= Self.digitLimit else { throw RequestFailure("chunk size too long") }
         size = size << 4 | Int(digit)
-        hasDigits = true
         return false
       }
-      guard hasDigits else { throw RequestFailure("no chunk size") }
+      guard digits > 0 else { throw RequestFailure("no chunk size") }
       if byte == 0x0d {
         part = .lineFeed
       } else {

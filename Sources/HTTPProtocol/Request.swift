@@ -1,3 +1,5 @@
+public import Addresses
+
 /// A whole request: its head, its body, and where it came from.
 public struct Request: Sendable {
   /// The request line and the header fields.
@@ -22,8 +24,10 @@ public struct Request: Sendable {
 
 /// The origin of a request, and the number that the logs know it by.
 public struct RequestOrigin: Sendable {
-  /// The address of the other end of the socket, without port; empty for a Unix socket.
+  /// The client's address without port, as trusted proxies tell it; empty for a Unix socket.
   public let peer: String
+  /// The network that limits count the request by; nil for a Unix socket without a proxy.
+  public let client: ClientNetwork?
   /// Whether the connection is TLS.
   public let isSecure: Bool
   /// A number that no other request of this process has.
@@ -32,11 +36,24 @@ public struct RequestOrigin: Sendable {
   /// An origin.
   ///
   /// - Parameters:
-  ///   - peer: the peer's address as text, without port.
+  ///   - peer: the client's address as text, without port.
   ///   - isSecure: whether the connection is TLS.
   ///   - id: the request's number.
   public init(peer: String, isSecure: Bool = false, id: UInt64 = 0) {
+    let client = IPAddress(peer).map(ClientNetwork.init(of:))
+    self.init(peer: peer, client: client, isSecure: isSecure, id: id)
+  }
+
+  /// An origin whose network is known already.
+  ///
+  /// - Parameters:
+  ///   - peer: the client's address as text, without port.
+  ///   - client: the network of the address.
+  ///   - isSecure: whether the connection is TLS.
+  ///   - id: the request's number.
+  public init(peer: String, client: ClientNetwork?, isSecure: Bool, id: UInt64) {
     self.peer = peer
+    self.client = client
     self.isSecure = isSecure
     self.id = id
   }

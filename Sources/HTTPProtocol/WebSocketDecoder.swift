@@ -37,13 +37,16 @@ public struct WebSocketDecoder: Sendable {
     case pong([UInt8])
     /// The peer closes: its code, if it gave one, and its reason, valid UTF-8.
     case close(UInt16?, reason: [UInt8])
-    /// The peer broke the protocol: the code to close with, 1002, 1007 or 1009.
+    /// The peer broke the protocol or a limit: the code to close with, 1002, 1007, 1008 or 1009.
     case violation(UInt16)
   }
 
   private enum Stage: UInt8 { case opcode, length, longLength, mask, payload, over }
 
-  private let maximumMessage: Int
+  /// The longest message taken, in bytes; a longer one is a violation, 1009.
+  public var maximumMessage: Int
+  /// The number of fragments without content of one message that are taken; more are a violation, 1008.
+  private static let emptyFragmentLimit = 32
   /// The message so far.
   private var message: [UInt8] = []
   /// The content of a control frame so far, which may come amid a message.
@@ -62,6 +65,7 @@ public struct WebSocketDecoder: Sendable {
   /// Whether a message has begun whose last frame has not come.
   private var isFragmented = false
   private var isText = false
+  private var emptyFragments = 0
   private var text = UTF8Validator()
 
   /// A decoder for one connection.
@@ -158,6 +162,7 @@ public struct WebSocketDecoder: Sendable {
     if opcode == .text || opcode == .binary {
       isText = opcode == .text
       text = UTF8Validator()
+      emptyFragments = 0
     }
     if !opcode.isControl { isFragmented = !isFinal }
     self.opcode = opcode
@@ -184,6 +189,11 @@ public struct WebSocketDecoder: Sendable {
   private mutating func endLength() -> UInt16? {
     if !opcode.isControl, remaining > UInt64(max(maximumMessage - message.count, 0)) {
       return WebSocketClose.tooBig
+    }
+    if !opcode.isControl, remaining == 0 {
+      // They bring nothing nearer to its end, and no limit of a message counts them.
+      emptyFragments += 1
+      guard emptyFragments <= Self.emptyFragmentLimit else { return WebSocketClose.policyViolation }
     }
     missing = 4
     stage = role == .server ? .mask : .payload

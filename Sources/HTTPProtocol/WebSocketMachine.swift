@@ -18,9 +18,10 @@ public struct WebSocketMachine: Sendable {
     /// The moment at which the peer was last asked for a sign of life, or gave one unasked.
     var askedAt: Int64
     var unansweredPings = 0
-    /// The moment that stands in the last ping: a pong with another one does not belong to it (RFC 6455 section
-    /// 5.5.3 allows unsolicited pongs).
-    var awaitedPong: Int64?
+    /// The content of the last ping, and of the one before it, while they are not answered. Only their pongs are signs of
+    /// life: RFC 6455 section 5.5.3 allows any others too, which a peer that reads nothing can send.
+    var awaitedPong: [UInt8]?
+    var earlierPong: [UInt8]?
     /// While a message is unfinished, the moment by which it must have grown to a number of bytes.
     var messageDeadline: (time: Int64, count: Int)?
   }
@@ -79,6 +80,12 @@ public struct WebSocketMachine: Sendable {
   /// Whether messages may be sent: neither end has begun to close.
   public var isOpen: Bool {
     if case .open = state { true } else { false }
+  }
+
+  /// The longest message that is taken, in bytes, beginning with the next frame.
+  public var maximumMessage: Int {
+    get { decoder.maximumMessage }
+    set { decoder.maximumMessage = newValue }
   }
 
   /// The way in which the session ended, or nil before its end.
@@ -143,10 +150,14 @@ public struct WebSocketMachine: Sendable {
   private mutating func takePong(_ payload: [UInt8]) -> Action? {
     var isAnswer = false
     change { open in
-      open.unansweredPings = 0
-      guard let moment = open.awaitedPong, payload == Self.pingPayload(moment) else { return }
-      open.awaitedPong = nil
-      isAnswer = true
+      if let earlier = open.earlierPong, payload == earlier {
+        open.earlierPong = nil
+        open.unansweredPings = 1
+      } else if let awaited = open.awaitedPong, payload == awaited {
+        (open.awaitedPong, open.earlierPong) = (nil, nil)
+        open.unansweredPings = 0
+        isAnswer = true
+      }
     }
     return isAnswer ? .confirm : nil
   }
@@ -335,16 +346,15 @@ public struct WebSocketMachine: Sendable {
     guard open.unansweredPings < 2 else { return giveUp() }
     open.askedAt = now
     open.unansweredPings += 1
-    open.awaitedPong = now
-    return .write(.ping, Self.pingPayload(now))
+    // Not to be guessed by a peer that doesn't read it.
+    let payload = Array(String(UInt64.random(in: .min ... .max), radix: 16).utf8)
+    open.earlierPong = open.awaitedPong
+    open.awaitedPong = payload
+    return .write(.ping, payload)
   }
 
   private mutating func giveUp() -> Action {
     state = .over(.unresponsive)
     return .drop
-  }
-
-  private static func pingPayload(_ moment: Int64) -> [UInt8] {
-    Array(String(moment, radix: 16).utf8)
   }
 }

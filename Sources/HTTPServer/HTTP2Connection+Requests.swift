@@ -44,7 +44,8 @@ extension HTTP2Connection {
 
   func beganRequest(_ id: Int32) {
     hadRequest = true
-    streams[id] = HTTP2Stream(id, limits: server.core.limits, now: loop.now)
+    streams[id] = HTTP2Stream(
+      id, memory: memory, limits: server.core.limits, now: loop.now)
   }
 
   /// Takes a header field, or drops a trailer field.
@@ -68,6 +69,9 @@ extension HTTP2Connection {
     return charge(price)
   }
 
+  /// Takes note of a frame whose type is unknown.
+  func receivedUnknownFrame() -> Bool { charge(.idleFrame) }
+
   /// Takes note that a frame has come whole; with its CONTINUATIONs, if it was a head.
   func received(_ header: nghttp2_frame_hd, isHead: Bool) -> Bool {
     if header.type == UInt8(NGHTTP2_HEADERS.rawValue) { blockSince = nil }
@@ -79,7 +83,7 @@ extension HTTP2Connection {
     guard let stream = streams[header.stream_id] else { return true }
     let isEnd = header.flags & UInt8(NGHTTP2_FLAG_END_STREAM.rawValue) != 0
     if isHead, !headCame(of: stream, hasBody: !isEnd) { return false }
-    if isEnd, case .body = stream.state { respond(stream) }
+    if isEnd, case .body = stream.state { begin(stream) }
     return true
   }
 
@@ -99,8 +103,10 @@ extension HTTP2Connection {
       return charge(.fault)
     }
     stream.collector = RequestHeadCollector(limits: server.core.limits)
+    let origin = server.origin(of: head, from: peer)
+    if peer.isProxy { stream.memory = memory(of: origin.client.map(ChargeOwner.client)) }
     let plan = server.core.responder.plan(for: head)
-    stream.exchange = (head, plan)
+    stream.exchange = (head, origin, plan)
     switch plan {
     case .refuse(let response): respond(response, to: stream)
     // WebSockets are for HTTP/1.1 here (RFC 9113 section 7).
@@ -108,11 +114,11 @@ extension HTTP2Connection {
     case .respond(let limit, _), .task(let limit, _):
       stream.bodyLimit = limit
       guard hasBody else { break }
-      do throws(RequestFailure) {
-        if case .length(let length) = head.framing { try reserve(length, for: stream) }
-        if head.expectsContinue { session?.submitContinue(to: stream.id) }
-      } catch {
-        refuse(error, stream)
+      guard count(stream) else { break }
+      if case .length(let length) = head.framing, length > limit {
+        refuse(RequestFailure(.contentTooLarge, "the body is longer than the limit"), stream)
+      } else if head.expectsContinue {
+        session?.submitContinue(to: stream.id)
       }
     }
     return true
@@ -121,23 +127,46 @@ extension HTTP2Connection {
   func receivedBody(_ bytes: UnsafeBufferPointer<UInt8>, of id: Int32) {
     guard let stream = streams[id] else { return }
     guard case .body = stream.state else { return discard(bytes.count, of: stream) }
-    do throws(RequestFailure) {
-      try reserve(stream.body.count + bytes.count, for: stream)
-      unsafe stream.body.append(contentsOf: bytes)
-    } catch {
-      refuse(error, stream)
+    guard stream.body.count + bytes.count <= stream.bodyLimit else {
+      return refuse(
+        RequestFailure(.contentTooLarge, "the body is longer than the limit"), stream)
+    }
+    unsafe stream.body.append(contentsOf: bytes)
+    if !stream.memory.add(bytes.count) {
+      refuse(server.core.refusal(of: stream.memory), stream)
     }
   }
 
-  /// Makes sure that a body of so many bytes may come.
-  private func reserve(_ count: Int, for stream: HTTP2Stream) throws(RequestFailure) {
-    guard count <= stream.bodyLimit else {
-      throw RequestFailure(.contentTooLarge, "the body is longer than the limit")
+  /// Counts the request as one in progress, or refuses it if its client may have no more.
+  ///
+  /// - Returns: whether it goes on.
+  func count(_ stream: HTTP2Stream) -> Bool {
+    guard stream.counted == nil else { return true }
+    let client = stream.exchange?.origin.client
+    guard server.beginRequest(of: client) else {
+      respond(server.tooManyRequests, to: stream)
+      return false
     }
-    try server.core.reserveBody(count, reserved: &stream.reserved)
+    stream.counted = client
+    return true
   }
 
+  private func memory(of client: ChargeOwner?) -> MemoryCharge {
+    guard let client, client != peer.owner else { return memory }
+    if let known = clientMemory[client] { return known }
+    // Those that hold nothing are of no use, and a proxy may have any number of clients.
+    if clientMemory.count >= 2 * HTTP2Session.concurrentStreams {
+      clientMemory = clientMemory.filter { $0.value.amount > 0 }
+    }
+    let new = peer.makeCharge(to: client)
+    clientMemory[client] = new
+    return new
+  }
+
+  /// Gives back what a stream's request has taken.
   func release(_ stream: HTTP2Stream) {
-    server.core.releaseBody(exchange(&stream.reserved, with: 0))
+    server.endRequest(of: stream.counted.take())
+    _ = stream.memory.add(-stream.body.count)
+    stream.body = []
   }
 }

@@ -5,21 +5,43 @@ internal import Wire
 
 // Responses: handlers' calls, and nghttp2's callbacks for frames that are sent.
 extension HTTP2Connection {
+  /// Begins a whole request, or lets it wait until the peer has taken earlier responses.
+  func begin(_ stream: HTTP2Stream) {
+    guard untaken < HTTP2Connection.untakenLimit else {
+      stream.state = .waiting
+      waiting.append(stream.id)
+      return
+    }
+    respond(stream)
+  }
+
+  func beginWaitingRequests() {
+    while untaken < HTTP2Connection.untakenLimit, !waiting.isEmpty {
+      guard let stream = streams[waiting.removeFirst()], case .waiting = stream.state else {
+        continue
+      }
+      respond(stream)
+    }
+  }
+
   /// Responds to a whole request, or starts the task that will.
-  func respond(_ stream: HTTP2Stream) {
-    guard let (head, plan) = stream.exchange else { return }
-    let request = server.request(head, exchange(&stream.body, with: []), from: connection)
+  private func respond(_ stream: HTTP2Stream) {
+    guard let (head, origin, plan) = stream.exchange else { return }
+    let request = Request(head: head, body: stream.body, origin: origin)
     switch plan {
     case .respond(_, let handler): respond(handler(request), to: stream)
     case .task(_, let handler):
+      guard count(stream) else { return }
       stream.state = .responding
       runningTasks += 1
       let (connectionID, id) = (connection.id, stream.id)
       // The task holds the body, also when the stream ends before it does.
-      let held = exchange(&stream.reserved, with: 0)
+      let (client, memory, held) = (stream.counted.take(), stream.memory, stream.body.count)
+      stream.body = []
       Task(executorPreference: loop) { [loop, server] in
         let response = await handler(request)
-        server.core.releaseBody(held)
+        server.endRequest(of: client)
+        if loop.isCurrent { _ = memory.add(-held) }
         let connection = loop.connection(connectionID)?.protocolHandler as? HTTP2Connection
         connection?.deliver(response, to: id)
       }
@@ -40,7 +62,6 @@ extension HTTP2Connection {
 
   func respond(_ response: Response, to stream: HTTP2Stream) {
     release(stream)
-    stream.body = []
     stream.state = .responded
     // HTTP/2 has no `Upgrade`, but a code for requests that need HTTP/1.1 (RFC 9113 section 7).
     guard response.status != .upgradeRequired else {
@@ -50,7 +71,13 @@ extension HTTP2Connection {
     var fields = HTTP2Fields(response, date: server.dateLine, headOnly: stream.isHead)
     let hasBody = !stream.isHead && !response.status.forbidsBody && response.body.count > 0
     if hasBody {
+      guard stream.memory.add(response.body.count) else {
+        _ = stream.memory.add(-response.body.count)
+        session?.reset(stream.id, NGHTTP2_ENHANCE_YOUR_CALM)
+        return
+      }
       stream.payload = response.body
+      untaken += response.body.count
       if responding == 0 { beginWindow() }
       responding += 1
     }
@@ -66,6 +93,8 @@ extension HTTP2Connection {
   func sendBody(_ count: Int, of id: Int32, behind header: UnsafeBufferPointer<UInt8>) {
     allowance.credit(.sentData)
     sentBody += count
+    untaken -= count
+    if let stream = streams[id] { _ = stream.memory.add(-count) }
     connection.stage { output in
       unsafe output.append(contentsOf: header)
       streams[id]?.takePayload(count, into: &output)
@@ -110,6 +139,8 @@ extension HTTP2Connection {
   func closed(_ id: Int32) {
     guard let stream = streams.removeValue(forKey: id) else { return }
     release(stream)
+    untaken -= stream.remaining
+    _ = stream.memory.add(-stream.remaining)
     if stream.payload.count > 0 { responding -= 1 }
     guard streams.isEmpty else { return }
     idleSince = loop.now

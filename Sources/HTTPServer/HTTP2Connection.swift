@@ -4,9 +4,10 @@ internal import Time
 internal import Transport
 
 /// HTTP/2 on a connection: many requests at a time, each planned and responded to as in HTTP/1.1.
-final class HTTP2Connection: DrainableProtocol {
+final class HTTP2Connection: ServedProtocol {
   /// The connection releases this object when it ends, which breaks the cycle.
   let connection: Connection
+  let peer: Peer
   let loop: EventLoop
   let server: ServerLoop
   var session: HTTP2Session?
@@ -16,6 +17,16 @@ final class HTTP2Connection: DrainableProtocol {
   var runningTasks = 0
   /// The number of streams whose response is not sent whole.
   var responding = 0
+  /// The number of bytes of responses' bodies that wait to be sent.
+  var untaken = 0
+  /// The whole requests that wait until there are fewer.
+  var waiting: [Int32] = []
+  /// The memory of the connection, and of its streams unless the peer is a proxy.
+  let memory: MemoryCharge
+  /// The memory of the clients of a proxy's connection.
+  var clientMemory: [ChargeOwner: MemoryCharge] = [:]
+  /// The unsent bytes that are charged.
+  private var chargedBacklog = 0
   var hadRequest = false
   /// The number of bytes of requests that came after their responses, since there was no stream.
   var discarded = 0
@@ -37,6 +48,8 @@ final class HTTP2Connection: DrainableProtocol {
   /// The number of unsent bytes above which no frame is made, and none is read. With a frame more they fit into a
   /// loop's buffer.
   private static let outputLimit = 40 << 10
+  /// The number of bytes of untaken responses above which no request is begun.
+  static let untakenLimit = 1 << 20
   /// The time in which the peer should acknowledge the PING behind the notice of the end, in milliseconds.
   private static let noticeTimeout: Int64 = 1_000
   /// The time in which the rest of a request may come after its response, in milliseconds.
@@ -45,8 +58,10 @@ final class HTTP2Connection: DrainableProtocol {
   static let discardLimit = 16 << 20
 
   /// - Returns: nil when memory is short.
-  init?(_ connection: Connection, _ server: ServerLoop) {
+  init?(_ connection: Connection, _ peer: Peer, _ server: ServerLoop) {
     self.connection = connection
+    self.peer = peer
+    memory = peer.makeCharge(to: peer.owner)
     self.server = server
     loop = connection.loop
     allowance = HTTP2Allowance(now: loop.now)
@@ -60,6 +75,7 @@ final class HTTP2Connection: DrainableProtocol {
 
   func received(_ input: RawSpan) {
     guard let session else { return }
+    peer.used()
     let failure = session.receive(input)
     if failure != 0 {
       switch nghttp2_error(failure) {
@@ -93,6 +109,7 @@ final class HTTP2Connection: DrainableProtocol {
       let hadMore = unsafe session.withNextOutput { bytes in
         connection.stage { unsafe $0.append(contentsOf: bytes) }
       }
+      beginWaitingRequests()
       guard hadMore else { break }
     }
     finishIfDone()
@@ -107,7 +124,7 @@ final class HTTP2Connection: DrainableProtocol {
   // MARK: - Time
 
   func tick() {
-    if connection.isStalled { return connection.cut() }
+    guard !connection.isStalled, isBacklogCharged else { return connection.cut() }
     let options = server.core.options
     let now = loop.now
     endLingeringStreams()
@@ -170,7 +187,31 @@ final class HTTP2Connection: DrainableProtocol {
   }
 
   func ended() {
-    for stream in streams.values { release(stream) }
+    for stream in streams.values {
+      release(stream)
+      _ = stream.memory.add(-stream.remaining)
+    }
     streams = [:]
+    clientMemory = [:]
+    // Unread output is held on.
+    _ = memory.add(-chargedBacklog)
+    _ = peer.hold(connection.backlog)
+  }
+
+  // MARK: - Memory
+
+  private var isBacklogCharged: Bool {
+    let more = connection.backlog - chargedBacklog
+    chargedBacklog += more
+    return more == 0 || memory.add(more)
+  }
+
+  func lostMemory(of owner: ChargeOwner?) {
+    guard let owner, owner != peer.owner else { return connection.cut() }
+    clientMemory[owner] = nil
+    for stream in streams.values where stream.memory.owner == owner {
+      session?.reset(stream.id, NGHTTP2_ENHANCE_YOUR_CALM)
+    }
+    pump()
   }
 }

@@ -155,6 +155,10 @@ final class HTTP2Session {
     // The connection counts resets by itself, and says what is wrong.
     unsafe nghttp2_option_set_stream_reset_rate_limit(options, .max, .max)
     unsafe nghttp2_option_set_no_closed_streams(options, 1)
+    // Frames of unknown types would be skipped without a call.
+    for type in UInt8(NGHTTP2_ALTSVC.rawValue)...UInt8.max {
+      unsafe nghttp2_option_set_user_recv_extension_type(options, type)
+    }
     return unsafe options
   }()
 
@@ -197,6 +201,11 @@ final class HTTP2Session {
       // More requests than may be under way, of a peer that has not read the settings yet.
       let isEarly = error == NGHTTP2_ERR_REFUSED_STREAM.rawValue
       return unsafe result(connection(data).receivedFault(isEarly ? .idleFrame : .fault))
+    }
+    unsafe nghttp2_session_callbacks_set_unpack_extension_callback(callbacks) { _, _, _, data in
+      let goesOn = unsafe connection(data).receivedUnknownFrame()
+      // It is done with.
+      return goesOn ? NGHTTP2_ERR_CANCEL.rawValue : NGHTTP2_ERR_CALLBACK_FAILURE.rawValue
     }
     unsafe nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks) {
       _, _, stream, bytes, count, data in

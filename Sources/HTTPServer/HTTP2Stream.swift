@@ -1,3 +1,4 @@
+internal import Addresses
 internal import HTTPProtocol
 internal import Transport
 internal import Wire
@@ -9,6 +10,8 @@ final class HTTP2Stream {
     case head
     /// A body comes.
     case body
+    /// The request is whole, but not begun: the peer has to take earlier responses first.
+    case waiting
     /// A handler's task runs.
     case responding
     /// The response is given to nghttp2; what may still come of the request is dropped.
@@ -19,11 +22,13 @@ final class HTTP2Stream {
   var state = State.head
   var collector: RequestHeadCollector
   /// The request, once its head is complete.
-  var exchange: (head: RequestHead, plan: RequestPlan)?
+  var exchange: (head: RequestHead, origin: RequestOrigin, plan: RequestPlan)?
   var body: [UInt8] = []
   var bodyLimit = 0
-  /// The number of bytes of body memory that are reserved.
-  var reserved = 0
+  /// The memory of the client whose request this is.
+  var memory: MemoryCharge
+  /// The client for whom the request is counted as one in progress.
+  var counted: ClientNetwork?
   /// Measures how fast the body comes.
   var bodyWindow: RateWindow
   /// The moment by which the rest of the request must come, once the response has been sent before it.
@@ -32,8 +37,9 @@ final class HTTP2Stream {
   var payload = Response.Body.none
   var offset = 0
 
-  init(_ id: Int32, limits: RequestParser.Limits, now: Int64) {
+  init(_ id: Int32, memory: MemoryCharge, limits: RequestParser.Limits, now: Int64) {
     self.id = id
+    self.memory = memory
     collector = RequestHeadCollector(limits: limits)
     bodyWindow = RateWindow(now: now)
   }

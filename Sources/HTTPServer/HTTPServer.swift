@@ -1,3 +1,4 @@
+public import Budgets
 public import Cryptography
 internal import Glibc
 internal import SystemCalls
@@ -40,7 +41,7 @@ public final class HTTPServer: Sendable {
     let core: ServerCore
     do throws(TLSError) {
       core = try ServerCore(
-        options: options, responder: responder, loops: loops, report: report)
+        options: options, responder: responder, report: report)
     } catch {
       throw .noCredentials(error)
     }
@@ -145,6 +146,12 @@ public final class HTTPServer: Sendable {
     }
     for waiter in waiters { waiter.resume() }
   }
+
+  /// The figures of the places for connections.
+  public var connectionBudget: BudgetStatistics { core.places.statistics }
+
+  /// The figures of the memory that peers make the server take.
+  public var memoryBudget: BudgetStatistics { core.memory.statistics }
 
   /// The server's counters at this moment.
   public var statistics: ServerStatistics {

@@ -19,7 +19,7 @@ final class Listener {
   private var watch: SocketWatch?
   private var pause: LoopTimer?
 
-  /// The time that accepting rests when descriptors or places have run out.
+  /// The time that accepting rests when descriptors have run out.
   private static let rest = Duration.milliseconds(250)
 
   init?(_ socket: ListeningSocket, _ server: ServerLoop) {
@@ -37,7 +37,6 @@ final class Listener {
   private func accept() {
     // A bounded batch, so that a flood of connections does not starve those that are open.
     for _ in 0..<64 {
-      guard server.core.hasRoom else { return rest("the limit of open connections is reached") }
       var address = sockaddr_storage()
       var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
       let accepted = unsafe withSocketAddress(&address, as: sockaddr.self) {
@@ -64,11 +63,7 @@ final class Listener {
   }
 
   private func resume() {
-    if server.core.hasRoom {
-      watch?.wait(for: .readable)
-    } else {
-      pause?.start(after: Listener.rest)
-    }
+    watch?.wait(for: .readable)
   }
 
   /// Stops for good.

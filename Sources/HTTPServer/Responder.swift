@@ -1,3 +1,4 @@
+public import Addresses
 public import HTTPProtocol
 
 /// The application behind a server: responds to its requests.
@@ -9,6 +10,24 @@ public protocol Responder: Sendable {
   /// - Parameter head: the request line and the header fields.
   /// - Returns: the way to respond.
   func plan(for head: RequestHead) -> RequestPlan
+  /// Decides whether a peer's word on the origin of its requests counts.
+  ///
+  /// - Parameter peer: the peer's address; nil for a Unix socket.
+  func isProxy(_ peer: IPAddress?) -> Bool
+  /// Finds the origin of a request that a proxy passed on, as soon as its head is complete.
+  ///
+  /// - Parameters:
+  ///   - head: the request line and the header fields.
+  ///   - origin: the proxy's own address.
+  /// - Returns: the client's origin.
+  func origin(of head: RequestHead, from origin: RequestOrigin) -> RequestOrigin
+}
+
+extension Responder {
+  /// Trusts nobody.
+  public func isProxy(_ peer: IPAddress?) -> Bool { false }
+  /// Returns the origin as it is.
+  public func origin(of head: RequestHead, from origin: RequestOrigin) -> RequestOrigin { origin }
 }
 
 /// The way in which a request is responded to, as its head alone decides.

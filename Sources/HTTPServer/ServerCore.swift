@@ -1,7 +1,8 @@
+internal import Addresses
+internal import Budgets
 internal import Cryptography
 internal import Glibc
 internal import HTTPProtocol
-internal import Synchronization
 internal import Threading
 internal import Transport
 
@@ -15,16 +16,17 @@ final class ServerCore: Sendable {
   let limits: RequestParser.Limits
   /// The rate at which peers must read and write.
   let minimumRate: MinimumRate
-  private let loops: [EventLoop]
-  /// The number of bytes of request bodies that are held, or promised by a `Content-Length`.
-  private let bodyBytes = Atomic<Int>(0)
-  /// The number of bytes of WebSocket messages that are unfinished or wait to be taken.
-  private let messageBytes = Atomic<Int>(0)
+  /// The places of connections.
+  let places: Budget<ClientNetwork>
+  /// The memory that peers make the server take.
+  let memory: Budget<ChargeOwner>
+  private let memoryShare: Int
+  private let placeShare: Int
   private let onReport: @Sendable (String) -> Void
   private let lastReport = Lock<[String: Int]>([:])
 
   init(
-    options: ServerOptions, responder: any Responder, loops: [EventLoop],
+    options: ServerOptions, responder: any Responder,
     report: @escaping @Sendable (String) -> Void
   ) throws(TLSError) {
     tls = try options.credentials.map(TLSIdentity.init)
@@ -33,41 +35,42 @@ final class ServerCore: Sendable {
     self.limits = limits
     self.options = options
     self.responder = responder
-    self.loops = loops
+    let connections = min(options.connections, ServerCore.descriptors)
+    placeShare = options.connectionsPerAddress ?? max(1, connections / 4)
+    places = Budget(capacity: connections, share: placeShare, loss: .idlest)
+    memoryShare = options.memoryPerOwner ?? options.memory / 4
+    memory = Budget(capacity: options.memory, share: memoryShare)
     minimumRate = MinimumRate(bytesPerSecond: options.minimumRate, grace: options.rateGrace)
     onReport = report
   }
 
-  /// Whether another connection may be opened.
-  var hasRoom: Bool {
-    loops.reduce(0) { $0 + $1.statistics.open.value } < options.connections
-  }
-
-  /// Reserves memory for a body, which ``releaseBody(_:)`` gives back.
-  ///
-  /// - Parameters:
-  ///   - count: the number of bytes that the body needs in all.
-  ///   - reserved: the number of bytes that are reserved for it.
-  func reserveBody(_ count: Int, reserved: inout Int) throws(RequestFailure) {
-    guard count > reserved else { return }
-    let after = bodyBytes.add(count - reserved, ordering: .relaxed).newValue
-    guard after <= options.bodyMemory else {
-      bodyBytes.subtract(count - reserved, ordering: .relaxed)
-      throw RequestFailure(.serviceUnavailable, "too many request bodies are held")
+  /// The number of descriptors that connections may have: others are left for files and for connections that end. A place
+  /// that no descriptor is left for would let newcomers wait in the kernel's queue, whoever has the others.
+  private static var descriptors: Int {
+    var limit = rlimit()
+    guard unsafe getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else {
+      return .max
     }
-    reserved = count
+    let all = Int(clamping: limit.rlim_cur)
+    return max(1, all - min(all / 4, 512))
   }
 
-  func releaseBody(_ reserved: Int) {
-    if reserved > 0 { bodyBytes.subtract(reserved, ordering: .relaxed) }
+  /// Returns the refusal of memory: 429 if the owner has its share, 503 if the server has no more.
+  func refusal(of charge: MemoryCharge?) -> RequestFailure {
+    if let charge, let owner = charge.owner,
+      memory.held(by: owner) + charge.missing > memoryShare
+    {
+      return RequestFailure(.tooManyRequests, "the client has its share of the memory")
+    }
+    return RequestFailure(.serviceUnavailable, "no memory is left for request bodies")
   }
 
-  /// Counts the memory that a connection's messages take more than before, or less.
-  ///
-  /// - Returns: whether there was room for that.
-  func countMessages(_ change: Int) -> Bool {
-    let after = messageBytes.add(change, ordering: .relaxed).newValue
-    return change <= 0 || after <= options.messageMemory
+  /// Returns the refusal of a place for a WebSocket.
+  func placeRefusal(of client: ClientNetwork?) -> RequestFailure {
+    if let client, places.held(by: client) >= placeShare {
+      return RequestFailure(.tooManyRequests, "the client has its share of the connections")
+    }
+    return RequestFailure(.serviceUnavailable, "no place is left for connections")
   }
 
   /// Reports a warning, each at most once a minute: a flood must not fill the log too.

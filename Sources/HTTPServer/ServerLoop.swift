@@ -1,3 +1,4 @@
+internal import Addresses
 internal import Glibc
 internal import HTTPProtocol
 internal import Synchronization
@@ -13,6 +14,8 @@ final class ServerLoop: @unchecked Sendable {
   private(set) var isDraining = false
   private var requestCount: UInt64 = 0
   private let requestBase: UInt64
+  /// The requests in progress, by the clients that have any.
+  private var requests: [ClientNetwork: Int] = [:]
   private var date = HTTPDate(0)
   private var preparedDateLine: [UInt8] = []
 
@@ -37,7 +40,7 @@ final class ServerLoop: @unchecked Sendable {
     isDraining = true
     for listener in listeners { listener.close() }
     listeners = []
-    loop.forEachConnection { ($0.protocolHandler as? any DrainableProtocol)?.drain() }
+    loop.forEachConnection { ($0.protocolHandler as? any ServedProtocol)?.drain() }
     loop.end(within: limit)
   }
 
@@ -61,8 +64,10 @@ final class ServerLoop: @unchecked Sendable {
       descriptor, isLocal: isLocal, peer: peer, tls: tls, minimumRate: core.minimumRate)
     guard let connection else { return }
     statistics.accepted.bump()
+    guard let peer = Peer(of: connection, core) else { return connection.close() }
+    connection.companion = peer
     connection.start(
-      isSecure ? TLSHandshake(connection, self) : HTTP1Connection(connection, self))
+      isSecure ? TLSHandshake(connection, peer, self) : HTTP1Connection(connection, peer, self))
   }
 
   // MARK: - Responses
@@ -77,25 +82,55 @@ final class ServerLoop: @unchecked Sendable {
     return preparedDateLine
   }
 
-  /// A whole request, with a number unlike any other of this process.
-  func request(_ head: RequestHead, _ body: [UInt8], from connection: Connection) -> Request {
+  /// Returns the origin of a request, with a number unlike any other of this process.
+  func origin(of head: RequestHead, from peer: Peer) -> RequestOrigin {
     requestCount &+= 1
-    let origin = RequestOrigin(
-      peer: connection.peer, isSecure: connection.tls != nil, id: requestBase | requestCount)
-    return Request(head: head, body: body, origin: origin)
+    return peer.origin(of: head, id: requestBase | requestCount)
+  }
+
+  /// Counts a request that takes time.
+  ///
+  /// - Returns: whether its client may have one more; then ``endRequest(of:)`` is to be called.
+  func beginRequest(of client: ClientNetwork?) -> Bool {
+    guard let client else { return true }
+    let count = requests[client, default: 0]
+    guard count < core.options.requestsPerAddress else {
+      statistics.limitedRequests.bump()
+      return false
+    }
+    requests[client] = count + 1
+    return true
+  }
+
+  /// Takes note of the end of a request.
+  func endRequest(of client: ClientNetwork?) {
+    // A task that outlives the loop ends elsewhere.
+    guard let client, loop.isCurrent, let count = requests[client] else { return }
+    requests[client] = count > 1 ? count - 1 : nil
+  }
+
+  /// The response to a request of a client that has too many in progress.
+  var tooManyRequests: Response {
+    var response = Response(.tooManyRequests)
+    response.fields.append(.retryAfter, "1")
+    return response
   }
 
   /// Counts a request that no handler sees, and makes its response.
   func response(to failure: RequestFailure) -> Response {
     statistics.refusedRequests.bump()
     var response = Response(failure.status)
-    if failure.status == .serviceUnavailable { response.fields.append(.retryAfter, "1") }
+    if failure.status == .serviceUnavailable || failure.status == .tooManyRequests {
+      response.fields.append(.retryAfter, "1")
+    }
     return response
   }
 }
 
-/// A protocol that can be asked to come to an end.
-protocol DrainableProtocol: ConnectionProtocol {
+/// A protocol that a server speaks on a connection.
+protocol ServedProtocol: ConnectionProtocol {
   /// Takes note that the server is about to stop.
   func drain()
+  /// Takes note that memory was given to somebody else, because its owner had most: it is to be freed.
+  func lostMemory(of owner: ChargeOwner?)
 }

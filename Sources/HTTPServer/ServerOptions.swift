@@ -16,13 +16,17 @@ public struct ServerOptions: Sendable {
   public var headerTimeout: Duration = .seconds(10)
   /// The time that a connection may rest between requests.
   public var idleTimeout: Duration = .seconds(60)
-  /// The largest number of open connections; further ones wait to be accepted.
+  /// The largest number of open connections; beyond it the idlest one of the client that has most is closed.
   public var connections = 16_000
-  /// The largest number of bytes of request bodies that all connections together hold; beyond it a request gets 503.
-  public var bodyMemory = 64 << 20
-  /// The largest number of bytes of WebSocket messages that all connections together hold because they are unfinished
-  /// or wait to be taken; beyond it a session whose message grows is closed with 1013.
-  public var messageMemory = 256 << 20
+  /// The largest number of open connections of one client's network; nil for a quarter of ``connections``.
+  public var connectionsPerAddress: Int?
+  /// The largest number of bytes of request bodies, WebSocket messages and unread output that all connections hold;
+  /// beyond it the largest one of the owner that has most is cut.
+  public var memory = 256 << 20
+  /// The largest number of these bytes that one owner holds; nil for a quarter of ``memory``.
+  public var memoryPerOwner: Int?
+  /// The largest number of requests of one client's network that are in progress on an event loop; beyond it they get 429.
+  public var requestsPerAddress = 256
   /// The bytes a second that a body, or a response that waits to be read, must move on average.
   public var minimumRate = 512
   /// The time that a transfer may stall before ``minimumRate`` is held against it.

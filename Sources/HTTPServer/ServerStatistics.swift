@@ -9,10 +9,14 @@ public struct ServerStatistics: Sendable, Equatable {
   public var webSockets = 0
   /// Connections accepted since the start.
   public var accepted = 0
-  /// Pauses in accepting, because descriptors or places had run out.
+  /// Pauses in accepting, because descriptors had run out.
   public var acceptPauses = 0
   /// Requests refused before any handler saw them: malformed, too large, too slow.
   public var refusedRequests = 0
+  /// Requests refused with 429, because their client had too many in progress.
+  public var limitedRequests = 0
+  /// The longest turn of a loop in the last minute or two, in milliseconds.
+  public var longestTurn = 0
   /// Connections cut because the peer read or wrote too slowly.
   public var cutConnections = 0
   /// TLS handshakes completed.
@@ -33,6 +37,7 @@ final class LoopStatistics: Sendable {
   let accepted = Atomic<Int>(0)
   let acceptPauses = Atomic<Int>(0)
   let refusedRequests = Atomic<Int>(0)
+  let limitedRequests = Atomic<Int>(0)
   let enhanceYourCalm = Atomic<Int>(0)
 }
 
@@ -44,6 +49,8 @@ extension ServerStatistics {
     accepted += loop.accepted.value
     acceptPauses += loop.acceptPauses.value
     refusedRequests += loop.refusedRequests.value
+    limitedRequests += loop.limitedRequests.value
+    longestTurn = max(longestTurn, connections.longestTurn.value)
     cutConnections += connections.cut.value
     tlsHandshakes += connections.tlsHandshakes.value
     tlsFailures += connections.tlsFailures.value

@@ -3,14 +3,16 @@ internal import Time
 internal import Transport
 
 /// A connection whose TLS handshake is under way: nothing is understood yet, and time is short.
-final class TLSHandshake: DrainableProtocol {
+final class TLSHandshake: ServedProtocol {
   /// The connection releases this object when it ends, which breaks the cycle.
   private let connection: Connection
+  private let peer: Peer
   private let server: ServerLoop
   private let deadline: Int64
 
-  init(_ connection: Connection, _ server: ServerLoop) {
+  init(_ connection: Connection, _ peer: Peer, _ server: ServerLoop) {
     self.connection = connection
+    self.peer = peer
     self.server = server
     deadline = connection.loop.now(after: server.core.options.headerTimeout)
   }
@@ -19,9 +21,9 @@ final class TLSHandshake: DrainableProtocol {
 
   func secured() {
     guard connection.tls?.speaks("h2") == true else {
-      return connection.become(HTTP1Connection(connection, server))
+      return connection.become(HTTP1Connection(connection, peer, server))
     }
-    guard let http2 = HTTP2Connection(connection, server) else { return connection.close() }
+    guard let http2 = HTTP2Connection(connection, peer, server) else { return connection.close() }
     connection.become(http2)
   }
 
@@ -44,6 +46,8 @@ final class TLSHandshake: DrainableProtocol {
   }
 
   func drain() { connection.close() }
+
+  func lostMemory(of owner: ChargeOwner?) { connection.reset() }
 
   func ended() {}
 }

@@ -2,24 +2,33 @@ internal import HTTPProtocol
 internal import Transport
 
 /// A WebSocket on a connection: carries out what its machine says, within the server's budgets.
-final class WebSocketConnection: DrainableProtocol {
+final class WebSocketConnection: ServedProtocol {
   /// The connection releases this object when it ends, which breaks the cycle.
   private let connection: Connection
+  private let peer: Peer
   private let server: ServerLoop
   private var machine: WebSocketMachine
   /// The session's user, until the session is over.
   private var handler: (any WebSocketHandler)?
   private let highWaterMark: Int
   private let lowWaterMark: Int
-  /// The number of bytes of messages that were held when they were last counted.
-  private var countedBytes = 0
+  /// The input that is left for the next turn.
+  private var leftover: [UInt8] = []
+  private var peerHasEnded = false
   /// The moment at which the handler's timer fires.
   private var timer: Int64?
 
+  /// The work for one peer before others have their turn: so much is a message, and a ping.
+  private static let turnLimit = 256
+  private static let messagePrice = 8
+  /// The number of unsent bytes that are charged at once; fewer are when the clock ticks.
+  private static let chargeLimit = 64 << 10
+
   private init(
-    _ connection: Connection, _ server: ServerLoop, _ acceptance: WebSocketAcceptance
+    _ connection: Connection, _ peer: Peer, _ server: ServerLoop, _ acceptance: WebSocketAcceptance
   ) {
     self.connection = connection
+    self.peer = peer
     self.server = server
     machine = WebSocketMachine(
       role: .server, limits: acceptance.limits, now: connection.loop.now)
@@ -31,20 +40,21 @@ final class WebSocketConnection: DrainableProtocol {
   ///
   /// - Parameters:
   ///   - connection: the connection.
+  ///   - peer: the other end.
   ///   - server: the server's part of the connection's loop.
   ///   - acceptance: the limits and the handler of the session.
   ///   - input: bytes that came behind the handshake; they are frames already.
   static func begin(
-    on connection: Connection, _ server: ServerLoop, _ acceptance: WebSocketAcceptance,
-    input: [UInt8]
+    on connection: Connection, _ peer: Peer, _ server: ServerLoop,
+    _ acceptance: WebSocketAcceptance, input: [UInt8]
   ) {
-    let webSocket = WebSocketConnection(connection, server, acceptance)
+    let webSocket = WebSocketConnection(connection, peer, server, acceptance)
     connection.become(webSocket)
     server.statistics.webSockets.bump()
     let session = WebSocketSession(loop: connection.loop, id: connection.id)
     webSocket.handler = acceptance.makeHandler(session)
     unsafe webSocket.received(input.span.bytes)
-    if !webSocket.machine.isHolding { connection.resumeReading() }
+    webSocket.resumeReading()
   }
 
   /// Carries out what the machine asks for.
@@ -69,26 +79,49 @@ final class WebSocketConnection: DrainableProtocol {
   // MARK: - Input
 
   func received(_ input: RawSpan) {
+    peer.used()
+    guard leftover.isEmpty else {
+      // TLS may give more in the same turn.
+      unsafe input.withUnsafeBytes { unsafe leftover.append(contentsOf: $0) }
+      return
+    }
+    process(input)
+  }
+
+  /// Takes as much of the input as one turn allows.
+  private func process(_ input: RawSpan) {
     var offset = 0
-    while connection.isOpen,
+    var work = 0
+    // What is asked for once more at the end of the input is a message that is not complete.
+    while connection.isOpen, work < WebSocketConnection.turnLimit || offset == input.byteCount,
       let action = machine.next(input, from: &offset, now: connection.loop.now)
     {
+      if case .deliver = action { work += WebSocketConnection.messagePrice } else { work += 1 }
       perform(action)
     }
     if machine.isHolding {
       connection.pauseReading()
       machine.hold(input.extracting(offset...))
+    } else if offset < input.byteCount, connection.isOpen {
+      connection.pauseReading()
+      unsafe input.extracting(offset...).withUnsafeBytes {
+        unsafe leftover.append(contentsOf: $0)
+      }
+      connection.awaitTurn()
     }
-    countMessages()
+    if !isCharged { perform(machine.fail(1013)) }
   }
 
-  /// Counts the memory of messages that are unfinished or held back; closes if there is no room for more.
-  private func countMessages() {
-    let bytes = machine.heldBytes
-    guard bytes != countedBytes, handler != nil else { return }
-    let hasRoom = server.core.countMessages(bytes - countedBytes)
-    countedBytes = bytes
-    if !hasRoom { perform(machine.fail(1013)) }
+  func turnCame() {
+    let input = exchange(&leftover, with: [])
+    unsafe process(input.span.bytes)
+    resumeReading()
+    if peerHasEnded, leftover.isEmpty { perform(machine.peerEnded()) }
+  }
+
+  private func resumeReading() {
+    guard leftover.isEmpty, !machine.isHolding, connection.isOpen else { return }
+    connection.resumeReading()
   }
 
   func pauseReceiving() { machine.pause() }
@@ -97,10 +130,33 @@ final class WebSocketConnection: DrainableProtocol {
     guard let (message, rest) = machine.resume() else { return }
     if let message { handler?.received(message) }
     unsafe received(rest.span.bytes)
-    if !machine.isHolding, connection.isOpen { connection.resumeReading() }
+    resumeReading()
   }
 
-  func peerEnded() { perform(machine.peerEnded()) }
+  func peerEnded() {
+    peerHasEnded = true
+    if leftover.isEmpty { perform(machine.peerEnded()) }
+  }
+
+  // MARK: - Memory
+
+  /// Charges the memory that the session takes now.
+  private var isCharged: Bool {
+    peer.hold(machine.heldBytes + leftover.count + connection.backlog)
+  }
+
+  func outputWaits() {
+    if connection.backlog >= WebSocketConnection.chargeLimit, !isCharged { connection.cut() }
+  }
+
+  func lostMemory(of owner: ChargeOwner?) { connection.cut() }
+
+  func limitMessages(to size: Int) { machine.maximumMessage = size }
+
+  func charge(to account: String) {
+    peer.charge(to: .account(account))
+    if !isCharged { perform(machine.fail(1013)) }
+  }
 
   // MARK: - Output
 
@@ -139,6 +195,7 @@ final class WebSocketConnection: DrainableProtocol {
   var backlog: Int { connection.backlog }
 
   func drained() {
+    _ = isCharged
     guard machine.isBackedUp else { return }
     perform(machine.drained())
     if machine.isOpen { handler?.drained() }
@@ -151,6 +208,7 @@ final class WebSocketConnection: DrainableProtocol {
   }
 
   func tick() {
+    guard !connection.isStalled, isCharged else { return connection.cut() }
     let now = connection.loop.now
     if let timer, now >= timer, machine.isOpen {
       self.timer = nil
@@ -168,7 +226,9 @@ final class WebSocketConnection: DrainableProtocol {
     guard let handler else { return }
     self.handler = nil
     server.statistics.webSockets.bump(-1)
-    _ = server.core.countMessages(-countedBytes)
+    // Unread output is held on.
+    leftover = []
+    _ = peer.hold(connection.backlog)
     let code: UInt16? = if case .closed(let code, _) = machine.outcome { code } else { nil }
     handler.closed(code)
   }

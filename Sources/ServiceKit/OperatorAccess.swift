@@ -54,7 +54,7 @@ public struct OperatorAccess: Sendable {
           .forbidden, "not answered under this name; allow it with `admin_hosts` in [server]")
       }
     case .shared(let proxies, let ports):
-      guard request.isLocal, !proxies.isTrusted(request.origin.peer),
+      guard request.isLocal, !proxies.contains(IPAddress(request.origin.peer)),
         ports.map({ $0.contains(host.port(isSecure: request.origin.isSecure)) }) ?? true
       else {
         throw HTTPError(

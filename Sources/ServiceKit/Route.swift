@@ -9,18 +9,15 @@ final class Route: Sendable {
   private let parameterNames: [String]
   private let handler: RouteHandler
   private let bodyLimit: Int
-  private let proxies: TrustedProxies
   private let statuses: CounterTable
 
   init(
-    _ route: RouteDefinition, of service: RoutedService, bodyLimit: Int, proxies: TrustedProxies,
-    metrics: Metrics
+    _ route: RouteDefinition, of service: RoutedService, bodyLimit: Int, metrics: Metrics
   ) {
     self.service = service
     parameterNames = route.pattern.names
     handler = route.handler
     self.bodyLimit = route.bodyLimit ?? bodyLimit
-    self.proxies = proxies
     statuses = metrics.counters(
       "awd_http_requests_total", "Requests",
       [
@@ -38,7 +35,6 @@ final class Route: Sendable {
     switch handler {
     case .inline(let handler):
       return .respond(bodyLimit: bodyLimit) { [self] request in
-        let request = proxies.seenThrough(request)
         let start = ContinuousClock.now
         do {
           return finish(request, try handler(request, parameters), start)
@@ -48,7 +44,6 @@ final class Route: Sendable {
       }
     case .task(let handler):
       return .task(bodyLimit: bodyLimit) { [self] request in
-        let request = proxies.seenThrough(request)
         let start = ContinuousClock.now
         do {
           return finish(request, try await handler(request, parameters), start)
@@ -63,7 +58,6 @@ final class Route: Sendable {
         return .refuse(refusal(error, to: head))
       }
       return .webSocket { [self] request in
-        let request = proxies.seenThrough(request)
         let start = ContinuousClock.now
         do {
           let acceptance = try await accept(request, parameters)

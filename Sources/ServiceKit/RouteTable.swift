@@ -1,3 +1,4 @@
+public import Addresses
 internal import Configuration
 public import HTTPProtocol
 public import HTTPServer
@@ -12,6 +13,7 @@ public final class RouteTable: Responder {
   /// The response to `OPTIONS *`.
   private let options: Response
   private let unrouted: CounterTable
+  private let proxies: TrustedProxies
   private let log: Log
 
   /// Compiles routes.
@@ -32,8 +34,7 @@ public final class RouteTable: Responder {
       (
         router: router,
         targets: Self.targets(
-          of: router, bodyLimit: bodyLimit, proxies: proxies, log: log, metrics: metrics,
-          &conflicts)
+          of: router, bodyLimit: bodyLimit, log: log, metrics: metrics, &conflicts)
       )
     }
     let general = Self.merge(
@@ -55,6 +56,22 @@ public final class RouteTable: Responder {
       "awd_http_requests_total", "Requests",
       ["service": "none", "route": "none", "method": "any"], by: "status", 100...599)
     self.log = log
+    self.proxies = proxies
+  }
+
+  /// Decides whether a peer is a trusted proxy.
+  ///
+  /// - Parameter peer: the peer's address; nil for a Unix socket.
+  public func isProxy(_ peer: IPAddress?) -> Bool { proxies.contains(peer) }
+
+  /// Finds the origin of a request that a trusted proxy passed on.
+  ///
+  /// - Parameters:
+  ///   - head: the request line and the header fields.
+  ///   - origin: the proxy's own address.
+  /// - Returns: the client's origin.
+  public func origin(of head: RequestHead, from origin: RequestOrigin) -> RequestOrigin {
+    proxies.origin(of: head, from: origin)
   }
 
   /// Finds the route of a request, or a response without one.
@@ -110,8 +127,7 @@ public final class RouteTable: Responder {
 extension RouteTable {
   /// Groups the routes of a service by the segments of their patterns.
   private static func targets(
-    of router: Router, bodyLimit: Int, proxies: TrustedProxies, log: Log, metrics: Metrics,
-    _ conflicts: inout [String]
+    of router: Router, bodyLimit: Int, log: Log, metrics: Metrics, _ conflicts: inout [String]
   ) -> [RouteTarget] {
     let service = RoutedService(router, log: log, metrics: metrics)
     var targets: [RouteTarget] = []
@@ -126,8 +142,7 @@ extension RouteTable {
           routes: routes.map { route in
             (
               route.method,
-              Route(
-                route, of: service, bodyLimit: bodyLimit, proxies: proxies, metrics: metrics)
+              Route(route, of: service, bodyLimit: bodyLimit, metrics: metrics)
             )
           }))
     }

@@ -10,32 +10,35 @@ public struct TrustedProxies: Sendable {
   /// - Parameter ranges: the addresses. With none, no proxy is trusted.
   public init(_ ranges: [AddressRange]) { self.ranges = ranges }
 
-  /// Replaces the origin of a request by the one that the proxies in front of this server report.
+  /// Finds the origin of a request that the proxies in front of this server report.
   ///
   /// `X-Forwarded-For` is read from its end, where the nearest proxy wrote. The first address that is no trusted proxy is
   /// the client's: anyone may have written the part before it. `X-Forwarded-Proto` says whether the client spoke TLS. Of
   /// several values the last counts.
   ///
-  /// - Parameter request: the request as it came.
-  /// - Returns: the request with the client's origin, or the same one if its peer is no trusted proxy.
-  public func seenThrough(_ request: Request) -> Request {
-    guard !ranges.isEmpty, isTrusted(request.origin.peer) else { return request }
-    var peer = request.origin.peer
-    for address in Self.members(of: request.head.value(.xForwardedFor)).reversed() {
+  /// - Parameters:
+  ///   - head: the head of the request.
+  ///   - origin: the origin by the connection that it came on.
+  /// - Returns: the client's origin, or the same one if the peer is no trusted proxy.
+  public func origin(of head: RequestHead, from origin: RequestOrigin) -> RequestOrigin {
+    var peer = origin.peer
+    let address = IPAddress(peer)
+    guard peer.isEmpty || address != nil, contains(address) else { return origin }
+    for address in Self.members(of: head.value(.xForwardedFor)).reversed() {
       guard let client = IPAddress(Self.withoutPort(address)) else { break }
       peer = "\(client)"
-      guard isTrusted(peer) else { break }
+      guard contains(client) else { break }
     }
-    let scheme = Self.members(of: request.head.value(.xForwardedProto)).last?.lowercased()
-    let origin = RequestOrigin(
-      peer: peer, isSecure: scheme.map { $0 == "https" } ?? request.origin.isSecure,
-      id: request.origin.id)
-    return Request(head: request.head, body: request.body, origin: origin)
+    let scheme = Self.members(of: head.value(.xForwardedProto)).last?.lowercased()
+    return RequestOrigin(
+      peer: peer, isSecure: scheme.map { $0 == "https" } ?? origin.isSecure, id: origin.id)
   }
 
-  /// Returns whether a peer is one of the proxies. A peer at a Unix-domain socket counts as 127.0.0.1.
-  func isTrusted(_ peer: String) -> Bool {
-    guard let address = peer.isEmpty ? .loopback : IPAddress(peer) else { return false }
+  /// Returns whether a peer is one of the proxies.
+  ///
+  /// - Parameter peer: its address; nil for a Unix socket, which counts as 127.0.0.1.
+  func contains(_ peer: IPAddress?) -> Bool {
+    let address = peer ?? .loopback
     return ranges.contains { $0.contains(address) }
   }
 

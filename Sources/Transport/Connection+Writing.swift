@@ -51,7 +51,10 @@ extension Connection {
   /// Writes what this turn staged, rather than at its end.
   public func flush() {
     isAwaitingFlush = false
-    defer { giveBackStaged() }
+    defer {
+      giveBackStaged()
+      if !inFlight.isEmpty, life == .open { protocolHandler?.outputWaits() }
+    }
     if let tls { return flush(through: tls) }
     guard !staged.isEmpty, life == .open || life == .finishing else { return finishIfWritten() }
     // While a write is under way small pieces gather here: a queue entry for each would cost far more than its bytes.

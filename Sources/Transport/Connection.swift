@@ -32,12 +32,16 @@ public final class Connection {
   public private(set) var protocolHandler: (any ConnectionProtocol)?
   /// Whether bytes that the peer sent before a write failed are still read for a while, such as a server's close frame.
   public var readsAfterFailedWrite = false
+  /// An object that lives as long as the connection has its descriptor, such as its place in a budget.
+  public var companion: AnyObject?
 
   let stream: UnsafeMutablePointer<uv_stream_t>
   private let isLocal: Bool
   private(set) var life = Life.open
   /// Whether the socket is read.
   public private(set) var isReading = false
+  /// Whether the last read filled the buffer: the next one is left for the next turn, as others wait too.
+  private var isTurnOver = false
 
   /// Bytes of this turn, written together at its end, or with what else has come when the write before it is done.
   var staged: [UInt8] = []
@@ -139,13 +143,17 @@ public final class Connection {
   public func resumeReading() {
     guard !isReading, life != .closed else { return }
     isReading = true
+    isTurnOver = false
     let started = unsafe uv_read_start(
       stream,
       { handle, _, buffer in
         guard let handle = unsafe handle, let buffer = unsafe buffer else { return }
-        let room = unsafe Connection.of(handle.pointee.data).loop.readBuffer
+        let connection = unsafe Connection.of(handle.pointee.data)
+        let room = unsafe connection.loop.readBuffer
         unsafe buffer.pointee.base = room.baseAddress?.assumingMemoryBound(to: CChar.self)
-        unsafe buffer.pointee.len = room.count
+        // Without room libuv asks no further. It polls by level, and so comes back in the next turn.
+        unsafe buffer.pointee.len = connection.isTurnOver ? 0 : room.count
+        connection.isTurnOver = false
       },
       { stream, count, buffer in
         guard let stream = unsafe stream, let buffer = unsafe buffer else { return }
@@ -158,7 +166,9 @@ public final class Connection {
   }
 
   private func didRead(_ bytes: UnsafeRawBufferPointer, result: Int) {
+    guard result != Int(UV_ENOBUFS.rawValue) else { return }
     if result > 0 {
+      unsafe isTurnOver = result == loop.readBuffer.count
       loop.statistics.bytesReceived.bump(result)
       if isReceiving {
         // Its output is flushed right here, without a turn through the loop's list.
@@ -196,6 +206,17 @@ public final class Connection {
     var descriptor: Int32 = -1
     unsafe uv_fileno(stream.handle, &descriptor)
     return descriptor
+  }
+
+  /// Asks for ``ConnectionProtocol/turnCame()`` in the next turn, after the connections that wait now.
+  public func awaitTurn() { loop.awaitTurn(id) }
+
+  /// Gives the protocol its turn.
+  func takeTurn() {
+    guard isReceiving else { return }
+    isAwaitingFlush = true
+    protocolHandler?.turnCame()
+    flush()
   }
 
   // MARK: - Ending
@@ -249,6 +270,11 @@ public final class Connection {
       if unsafe uv_tcp_close_reset(tcp, Connection.didClose) == 0 { return }
     }
     unsafe uv_close(stream.handle, Connection.didClose)
+  }
+
+  /// Closes without waiting for anything, and keeps nothing for a peer that has not read all.
+  public func drop() {
+    if backlog == 0, life != .closed, unacknowledged == 0 { close() } else { reset() }
   }
 
   private func abandon() {

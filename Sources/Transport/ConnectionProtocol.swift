@@ -8,6 +8,10 @@ public protocol ConnectionProtocol: AnyObject {
   func peerEnded()
   /// Takes note that all that waited to be sent is sent.
   func drained()
+  /// Takes note that the socket did not take all; what is left over may be told many times until ``drained()``.
+  func outputWaits()
+  /// Takes note that the turn has come which ``Connection/awaitTurn()`` asked for.
+  func turnCame()
   /// Looks at the clock, several times a second.
   func tick()
   /// Takes note that the connection is over; nothing is called after this.
@@ -21,6 +25,10 @@ public protocol ConnectionProtocol: AnyObject {
 }
 
 extension ConnectionProtocol {
+  /// Does nothing.
+  public func outputWaits() {}
+  /// Does nothing.
+  public func turnCame() {}
   /// Does nothing.
   public func secured() {}
   /// Does nothing.

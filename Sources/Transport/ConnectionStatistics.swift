@@ -10,6 +10,8 @@ public final class ConnectionStatistics: Sendable {
   public let tlsHandshakes = Atomic<Int>(0)
   /// TLS handshakes that failed, and connections that broke TLS later.
   public let tlsFailures = Atomic<Int>(0)
+  /// The longest turn of the loop in the last minute or two, in milliseconds: so long every other connection waited.
+  public let longestTurn = Atomic<Int>(0)
   /// Bytes taken from sockets.
   public let bytesReceived = Atomic<Int>(0)
   /// Bytes given to sockets.

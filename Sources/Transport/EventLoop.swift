@@ -34,6 +34,11 @@ public final class EventLoop: TaskExecutor, @unchecked Sendable {
   let loop = UnsafeMutablePointer<uv_loop_t>.allocate(capacity: 1)
   private let wakeUp = UnsafeMutablePointer<uv_async_t>.allocate(capacity: 1)
   private let clock = UnsafeMutablePointer<uv_timer_t>.allocate(capacity: 1)
+  /// Runs while connections await their turn, so that the loop doesn't sleep.
+  private let turns = UnsafeMutablePointer<uv_idle_t>.allocate(capacity: 1)
+  /// Measures the two parts of a turn: up to the poll for events, and their treatment.
+  private let partBefore = UnsafeMutablePointer<uv_prepare_t>.allocate(capacity: 1)
+  private let partAfter = UnsafeMutablePointer<uv_check_t>.allocate(capacity: 1)
   private var onEnd: (@Sendable () -> Void)?
 
   private var connections = ConnectionTable()
@@ -45,6 +50,9 @@ public final class EventLoop: TaskExecutor, @unchecked Sendable {
   private var performing: [Work] = []
   private var unflushed: [Connection] = []
   private var flushing: [Connection] = []
+  private var awaitingTurn: [ConnectionID] = []
+  private var takingTurn: [ConnectionID] = []
+  private var turnRecord = TurnRecord()
   private var spareBuffers: [[UInt8]] = []
 
   /// The memory that sockets are read into; shared by all connections of the loop, valid for one callback.
@@ -72,8 +80,20 @@ public final class EventLoop: TaskExecutor, @unchecked Sendable {
     }
     self.name = name
     unsafe uv_timer_init(loop, clock)
+    unsafe uv_idle_init(loop, turns)
+    unsafe uv_prepare_init(loop, partBefore)
+    unsafe uv_check_init(loop, partAfter)
     unsafe wakeUp.pointee.data = Unmanaged.passUnretained(self).toOpaque()
     unsafe clock.pointee.data = Unmanaged.passUnretained(self).toOpaque()
+    unsafe turns.pointee.data = Unmanaged.passUnretained(self).toOpaque()
+    unsafe partBefore.pointee.data = Unmanaged.passUnretained(self).toOpaque()
+    unsafe partAfter.pointee.data = Unmanaged.passUnretained(self).toOpaque()
+    unsafe uv_prepare_start(partBefore) { handle in
+      unsafe Unmanaged<EventLoop>.object(of: handle?.pointee.data).measureTurn()
+    }
+    unsafe uv_check_start(partAfter) { handle in
+      unsafe Unmanaged<EventLoop>.object(of: handle?.pointee.data).measureTurn()
+    }
   }
 
   deinit {
@@ -84,6 +104,9 @@ public final class EventLoop: TaskExecutor, @unchecked Sendable {
     unsafe loop.deallocate()
     unsafe wakeUp.deallocate()
     unsafe clock.deallocate()
+    unsafe turns.deallocate()
+    unsafe partBefore.deallocate()
+    unsafe partAfter.deallocate()
     unsafe readBuffer.deallocate()
     unsafe openedBuffer.deallocate()
   }
@@ -146,6 +169,9 @@ public final class EventLoop: TaskExecutor, @unchecked Sendable {
     guard unsafe uv_is_closing(clock.handle) == 0 else { return }
     unsafe uv_close(clock.handle, nil)
     unsafe uv_close(wakeUp.handle, nil)
+    unsafe uv_close(turns.handle, nil)
+    unsafe uv_close(partBefore.handle, nil)
+    unsafe uv_close(partAfter.handle, nil)
   }
 
   // MARK: - Time
@@ -180,6 +206,32 @@ public final class EventLoop: TaskExecutor, @unchecked Sendable {
     unsafe uv_timer_start(
       clock, { handle in unsafe Unmanaged<EventLoop>.object(of: handle?.pointee.data).tick() },
       EventLoop.tickMilliseconds, EventLoop.tickMilliseconds)
+  }
+
+  // MARK: - Turns
+
+  /// Remembers to give a connection its turn once the others had theirs.
+  func awaitTurn(_ id: ConnectionID) {
+    if awaitingTurn.isEmpty {
+      unsafe uv_idle_start(turns) { handle in
+        unsafe Unmanaged<EventLoop>.object(of: handle?.pointee.data).giveTurns()
+      }
+    }
+    awaitingTurn.append(id)
+  }
+
+  private func giveTurns() {
+    swap(&awaitingTurn, &takingTurn)
+    for id in takingTurn { connections[id]?.takeTurn() }
+    takingTurn.removeAll(keepingCapacity: true)
+    settle()
+    if awaitingTurn.isEmpty { unsafe uv_idle_stop(turns) }
+  }
+
+  /// Measures the part of a turn since libuv took the time.
+  private func measureTurn() {
+    turnRecord.note(Int64(uv_hrtime() / 1_000_000) - now, now: now)
+    statistics.longestTurn.store(turnRecord.longest, ordering: .relaxed)
   }
 
   // MARK: - Work from elsewhere

@@ -93,6 +93,7 @@ enum RequestTable {
     (chunked("+5\r\nabcde\r\n"), 400), (chunked("5_\r\nabcde\r\n"), 400),
     (chunked(" 5\r\nabcde\r\n"), 400), (chunked("\r\nabcde\r\n"), 400),
     (chunked("5 \r\nabcde\r\n"), 400), (chunked(";a\r\n"), 400), (chunked("zz\r\n\r\n"), 400),
+    (chunked(String(repeating: "0", count: 16) + "5\r\nabcde\r\n"), 400),
     (chunked("ffffffffffffffff5\r\nabcde\r\n"), 413),
     (chunked("10000000000000005\r\nabcde\r\n"), 413), (chunked("8000000000000000\r\n"), 413),
     (chunked("5\r\nabcdeXX0\r\n\r\n"), 400), (chunked("5\r\nabcde\rX"), 400),

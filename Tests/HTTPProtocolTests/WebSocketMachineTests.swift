@@ -233,10 +233,11 @@ internal import Testing
     var driver = Driver(.server)
     #expect(driver.receive(driver.frame(.text), at: 29_000) == [.deliver(.text([]))])
     let first = try #require(pingPayload(driver.machine.tick(now: 30_000)))
-    // A pong that nobody asked for is a sign of life, but confirms nothing.
+    // A pong that nobody asked for is no sign of life.
     #expect(driver.receive(driver.frame(.pong, [1]), at: 31_000) == [])
     let second = try #require(pingPayload(driver.machine.tick(now: 60_000)))
     #expect(first != second)
+    // A late one is, but confirms nothing.
     #expect(driver.receive(driver.frame(.pong, first), at: 61_000) == [])
     #expect(driver.receive(driver.frame(.pong, second), at: 61_000) == [.confirm])
     #expect(driver.receive(driver.frame(.pong, second), at: 61_000) == [])
@@ -244,6 +245,20 @@ internal import Testing
     #expect(driver.receive(driver.frame(.text), at: 119_000) == [.deliver(.text([]))])
     #expect(pingPayload(driver.machine.tick(now: 120_000)) != nil)
     #expect(driver.machine.tick(now: 150_000) == .drop)
+  }
+
+  @Test(arguments: [true, false]) func onlyItsOwnPongsAreSignsOfLife(isLate: Bool) throws {
+    var driver = Driver(.server)
+    var previous = try #require(pingPayload(driver.machine.tick(now: 30_000)))
+    var last = try #require(pingPayload(driver.machine.tick(now: 60_000)))
+    for moment in stride(from: Int64(90_000), to: 300_000, by: 30_000) {
+      // Each answer comes after the next ping.
+      let pong = isLate ? previous : [1]
+      _ = driver.receive(driver.frame(.pong, pong), at: moment - 1)
+      let action = driver.machine.tick(now: moment)
+      guard isLate else { return #expect(action == .drop) }
+      (previous, last) = (last, try #require(pingPayload(action)))
+    }
   }
 
   @Test func isPatientWhileItDoesNotRead() {

@@ -34,8 +34,10 @@ final class Client {
 
   /// Connects to a port of 127.0.0.1.
   ///
-  /// - Parameter receiveBuffer: the size of the kernel's receive buffer, for a slow reader.
-  init(port: UInt16, receiveBuffer: Int32? = nil) throws {
+  /// - Parameters:
+  ///   - source: the last byte of the client's own address, 127.0.0.1 or another one.
+  ///   - receiveBuffer: the size of the kernel's receive buffer, for a slow reader.
+  init(port: UInt16, source: UInt8 = 1, receiveBuffer: Int32? = nil) throws {
     descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
     set(SOL_SOCKET, SO_RCVTIMEO, timeval(tv_sec: 60, tv_usec: 0))
     set(SOL_SOCKET, SO_SNDTIMEO, timeval(tv_sec: 60, tv_usec: 0))
@@ -43,6 +45,12 @@ final class Client {
     if let receiveBuffer { set(SOL_SOCKET, SO_RCVBUF, receiveBuffer) }
     var address = sockaddr_in()
     address.sin_family = sa_family_t(AF_INET)
+    address.sin_addr.s_addr = (0x7f00_0000 | UInt32(source)).bigEndian
+    let size = socklen_t(MemoryLayout<sockaddr_in>.size)
+    let bound = withUnsafeBytes(of: &address) {
+      $0.withMemoryRebound(to: sockaddr.self) { bind(descriptor, $0.baseAddress, size) }
+    }
+    guard bound == 0 else { throw ClientError.cannotConnect(errno) }
     address.sin_port = port.bigEndian
     address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
     try connect(&address)

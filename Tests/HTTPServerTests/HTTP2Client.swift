@@ -7,6 +7,7 @@ internal import Testing
 struct HTTP2Frame: Equatable {
   enum Kind: UInt8 {
     case data, headers, priority, reset, settings, push, ping, goaway, windowUpdate, continuation
+    case unknown = 0xbb
   }
 
   var kind: Kind

@@ -10,7 +10,7 @@ extension HTTP2Tests {
   /// The flood, and the code of the GOAWAY that ends it.
   enum Flood: String, CaseIterable, Sendable {
     case resets, resetTasks, pings, settings, priorities, emptyData, continuations, longHead
-    case references, windowUpdates
+    case references, windowUpdates, unknown
 
     func send(to client: HTTP2Client) throws {
       let block = HTTP2Client.block(HTTP2Client.request(self == .resetTasks ? "/held" : "/n/1"))
@@ -54,6 +54,7 @@ extension HTTP2Tests {
         try client.send(bomb)
       case .windowUpdates:
         try repeated(HTTP2Frame(kind: .windowUpdate, payload: bigEndian(1)))
+      case .unknown: try repeated(HTTP2Frame(kind: .unknown, payload: [1, 2, 3]))
       }
     }
   }

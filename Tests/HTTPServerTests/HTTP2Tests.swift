@@ -1,3 +1,4 @@
+internal import Budgets
 internal import HTTPProtocol
 internal import TestSupport
 internal import Testing
@@ -175,17 +176,50 @@ internal import Wire
     }
   }
 
+  /// The attack of windows that are never opened.
+  @Test func beginsNoRequestWhileResponsesAreUntaken() async throws {
+    let begun = Journal<String>()
+    try await withServer(
+      .secure(),
+      plan: { path, head in
+        guard path == "/large" else { return standardPlan(path, head) }
+        return .respond(bodyLimit: 0) { _ in
+          begun.note(path)
+          return Response(.ok, body: .array([UInt8](repeating: 1, count: 300_000)))
+        }
+      }
+    ) { server in
+      let client = try HTTP2Client(server, window: 0)
+      let streams = (0..<20).map { UInt32($0 * 2 + 1) }
+      for stream in streams { try client.ask(stream, "/large") }
+      try client.ask(41, "/nothing")
+      #expect(try client.response(41).status == "404")
+      #expect(begun.entries.count == 4)
+      #expect(server.server.memoryBudget.held < 1_300_000)
+      try client.send(HTTP2Frame(kind: .windowUpdate, payload: bigEndian(1 << 30)))
+      for stream in streams {
+        try client.send(
+          HTTP2Frame(kind: .windowUpdate, stream: stream, payload: bigEndian(1 << 20)))
+      }
+      for stream in streams { #expect(try client.response(stream).body.count == 300_000) }
+      #expect(begun.entries.count == 20)
+    }
+  }
+
   @Test func holdsNoMoreBodiesThanItMay() async throws {
-    try await withServer(.secure { $0.bodyMemory = 1000 }) { server in
+    try await withServer(.secure { $0.memoryPerOwner = 90_000 }) { server in
       let client = try HTTP2Client(server)
+      let piece = [UInt8](repeating: 1, count: 15_000)
       try client.ask(1, "/echo", method: "POST", ends: false)
-      try client.sendBody(1, [UInt8](repeating: 1, count: 800), ends: false)
-      try client.ask(3, "/echo", method: "POST", fields: [("content-length", "300")], ends: false)
-      #expect(try client.response(3).status == "503")
+      for _ in 0..<4 { try client.sendBody(1, piece, ends: false) }
+      try client.ask(3, "/echo", method: "POST", fields: [("content-length", "60000")], ends: false)
+      for _ in 0..<3 { try client.sendBody(3, piece, ends: false) }
+      #expect(try client.response(3).status == "429")
       try client.send(HTTP2Frame(kind: .reset, stream: 1, payload: bigEndian(8)))
       try client.ask(5, "/echo", method: "POST", ends: false)
-      try client.sendBody(5, [UInt8](repeating: 1, count: 900))
-      #expect(try client.response(5).body.count == 900)
+      try client.sendBody(5, piece, ends: false)
+      try client.sendBody(5, piece)
+      #expect(try client.response(5).body.count == 30_000)
     }
   }
 

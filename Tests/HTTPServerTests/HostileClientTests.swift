@@ -29,7 +29,7 @@ internal import Wire
   func endNothingButThemselves(seed: UInt64) async throws {
     let large = Bytes([UInt8](repeating: 0x61, count: 1 << 20))
     try await withServer(
-      .local(threads: 2) { $0.connections = 60 },
+      .local(threads: 2) { ($0.connections, $0.connectionsPerAddress) = (60, 60) },
       plan: { path, head in
         guard path == "/large" else { return standardPlan(path, head) }
         return .respond(bodyLimit: 0) { _ in Response(.ok, body: .bytes(large)) }
@@ -137,25 +137,23 @@ internal import Wire
 
   // MARK: Descriptors
 
-  /// A process that may open few files waits for a free one, without a busy loop.
+  /// A flood leaves descriptors for others.
+  @Test func leavesDescriptorsToNewcomers() async throws {
+    try await withProbeServer(descriptors: 64) { port, _ in
+      let flood = try (0..<100).map { _ in try Client(port: port, source: 3) }
+      let newcomer = try Client(port: port, source: 2)
+      try newcomer.get("/doc.xml")
+      #expect(try newcomer.readResponse().status == 200)
+      #expect(flood.count == 100)
+    }
+  }
+
+  /// A process that may open fewer files than it believed waits for a free one, without a busy loop.
   @Test func lackOfDescriptorsIsWaitedOut() async throws {
-    let folder = TemporaryFolder()
-    let reserved = try ReservedPort()
-    let port = reserved.number
-    let process = try ChildProcess(
-      "/bin/sh",
-      [
-        "-c", "ulimit -n 64; exec \"$0\" --port \(port) --data \"$1\" --threads 1",
-        ChildProcess.built("probe-server"), folder.path,
-      ])
-    try await onThread {
-      func isServed() -> Bool {
-        guard let client = try? Client(port: port), (try? client.get("/doc.xml")) != nil else {
-          return false
-        }
-        return (try? client.readResponse().status) == 200
-      }
-      #expect(TestServer.eventually { isServed() })
+    try await withProbeServer(descriptors: 512) { port, process in
+      let limit = try ChildProcess(
+        "/usr/bin/prlimit", ["--pid", "\(process.processIdentifier)", "--nofile=64:"])
+      #expect(try limit.ended() == .exited(0))
       var clients = try (0..<100).map { _ in try Client(port: port) }
       let waiting = try Client(port: port)
       try waiting.get("/doc.xml")
@@ -166,6 +164,30 @@ internal import Wire
       #expect(processorTime(process.processIdentifier) - before < 0.5)
       clients.removeFirst(90)
       #expect(try waiting.readResponse().status == 200)
+    }
+  }
+
+  private func withProbeServer(
+    descriptors: Int, test: @escaping @Sendable (UInt16, ChildProcess) throws -> Void
+  ) async throws {
+    let folder = TemporaryFolder()
+    let reserved = try ReservedPort()
+    let port = reserved.number
+    let process = try ChildProcess(
+      "/bin/sh",
+      [
+        "-c", "ulimit -S -n \(descriptors); exec \"$0\" --port \(port) --data \"$1\" --threads 1",
+        ChildProcess.built("probe-server"), folder.path,
+      ])
+    try await onThread {
+      func isServed() -> Bool {
+        guard let client = try? Client(port: port), (try? client.get("/doc.xml")) != nil else {
+          return false
+        }
+        return (try? client.readResponse().status) == 200
+      }
+      #expect(TestServer.eventually { isServed() })
+      try test(port, process)
     }
   }
 }

@@ -1,3 +1,4 @@
+internal import Budgets
 internal import HTTPProtocol
 internal import HTTPServer
 internal import TestSupport
@@ -40,7 +41,7 @@ internal import Wire
   func holdsNoMoreBodiesThanItMay(isChunked: Bool) async throws {
     let gate = Gate()
     try await withServer(
-      .local { $0.bodyMemory = 100_000 },
+      .local { $0.memoryPerOwner = 90_000 },
       plan: { _, _ in
         .task(bodyLimit: 1 << 20) { _ in
           await gate.wait()
@@ -60,7 +61,7 @@ internal import Wire
       let second = try server.connect()
       try post(second)
       let refusal = try second.readResponse()
-      #expect(refusal.status == 503)
+      #expect(refusal.status == 429)
       #expect(refusal.fields["retry-after"] == "1")
 
       // A client that goes away does not take the body from its handler.
@@ -68,7 +69,7 @@ internal import Wire
       #expect(server.eventually { $0.connections <= 1 })
       let third = try server.connect()
       try post(third)
-      #expect(try third.readResponse().status == 503)
+      #expect(try third.readResponse().status == 429)
 
       gate.open()
       #expect(
@@ -80,7 +81,7 @@ internal import Wire
   }
 
   @Test func givesBackTheMemoryOfBodiesThatNeverCame() async throws {
-    try await withServer(.local { $0.bodyMemory = 100_000 }) { server in
+    try await withServer(.local { $0.memoryPerOwner = 100_000 }) { server in
       for _ in 0..<20 {
         let client = try server.connect()
         try client.post("/echo", "Content-Length: 90000")
@@ -192,22 +193,117 @@ internal import Wire
 
   // MARK: Connections
 
+  /// The attack of many kept connections: the one that did nothing for longest goes, wherever it lives.
   @Test(arguments: [1, 2])
-  func letsFurtherConnectionsWait(threads: Int) async throws {
-    try await withServer(.local(threads: threads) { $0.connections = 2 }) { server in
-      let first = try server.connect()
-      try first.get("/n/1")
-      #expect(try first.readResponse().text == "/n/1")
-      let second = try server.connect()
-      try second.get("/n/2")
-      #expect(try second.readResponse().text == "/n/2")
-      let third = try server.connect()
-      try third.get("/n/3")
-      #expect(server.eventually { $0.acceptPauses > 0 })
-      #expect(server.server.statistics.accepted == 2)
-      first.close()
-      #expect(try third.readResponse().text == "/n/3")
-      #expect(server.eventually { $0.connections == 2 })
+  func givesAPlaceOfTheLargestHolderToANewcomer(threads: Int) async throws {
+    try await withServer(
+      .local(threads: threads) { ($0.connections, $0.connectionsPerAddress) = (3, 3) }
+    ) { server in
+      let held = try (0..<3).map { number in
+        let client = try server.connect(from: 3)
+        try client.get("/n/\(number)")
+        #expect(try client.readResponse().text == "/n/\(number)")
+        // The moments of use are milliseconds.
+        pause(milliseconds: 5)
+        return client
+      }
+      try held[0].get("/n/again")
+      #expect(try held[0].readResponse().text == "/n/again")
+      let newcomer = try server.connect(from: 2)
+      try newcomer.get("/n/3")
+      #expect(try newcomer.readResponse().text == "/n/3")
+      #expect(try held[1].readToEnd() == [])
+      for client in [held[0], held[2]] {
+        try client.get("/n/4")
+        #expect(try client.readResponse().text == "/n/4")
+      }
+      #expect(server.server.connectionBudget.lost == 1)
+    }
+  }
+
+  @Test func limitsConnectionsByAddress() async throws {
+    try await withServer(.local { $0.connectionsPerAddress = 2 }) { server in
+      let held = try (0..<2).map { _ in
+        let client = try server.connect(from: 3)
+        try client.get("/n/1")
+        #expect(try client.readResponse().status == 200)
+        return client
+      }
+      let refused = try server.connect(from: 3)
+      #expect((try? refused.readToEnd()) ?? [] == [])
+      let other = try server.connect(from: 2)
+      try other.get("/n/2")
+      #expect(try other.readResponse().status == 200)
+      #expect(held.count == 2 && server.server.connectionBudget.refused == 1)
+    }
+  }
+
+  /// The attack of bodies that are announced and never come.
+  @Test func promisedBodiesTakeNothing() async throws {
+    try await withServer(
+      .local { $0.memory = 1 << 20 },
+      plan: { _, _ in .respond(bodyLimit: 16 << 20) { Response(.ok, body: .array($0.body)) } }
+    ) { server in
+      let promises = try (0..<8).map { _ in
+        let client = try server.connect(from: 3)
+        try client.send("POST / HTTP/1.1\r\nHost: t\r\nContent-Length: 8388608\r\n\r\n")
+        return client
+      }
+      let client = try server.connect(from: 2)
+      try client.post("/", body: [UInt8](repeating: 0x61, count: 200_000))
+      #expect(try client.readResponse().status == 200)
+      #expect(promises.count == 8)
+    }
+  }
+
+  /// The attack of many bodies that trickle: others' requests go on, and so do the connections of the one.
+  @Test func limitsRequestsInProgressByAddress() async throws {
+    try await withServer(.local { $0.requestsPerAddress = 3 }) { server in
+      let slow = try (0..<3).map { _ in
+        let client = try server.connect(from: 3)
+        try client.send("POST /echo HTTP/1.1\r\nHost: t\r\nContent-Length: 10\r\n\r\na")
+        return client
+      }
+      let further = try server.connect(from: 3)
+      #expect(
+        TestServer.eventually {
+          guard (try? further.post("/late", body: [1])) != nil,
+            let response = try? further.readResponse()
+          else { return false }
+          return response.status == 429 && response.fields["retry-after"] == "1"
+        })
+      // What is answered at once takes no time from anybody.
+      try further.get("/n/1")
+      #expect(try further.readResponse().status == 200)
+      let other = try server.connect(from: 2)
+      try other.post("/late", body: [1])
+      #expect(try other.readResponse().status == 200)
+      try slow[0].send([UInt8](repeating: 0x61, count: 9))
+      #expect(try slow[0].readResponse().status == 200)
+      try further.post("/late", body: [1])
+      #expect(try further.readResponse().status == 200)
+    }
+  }
+
+  /// The attack of responses that nobody reads.
+  @Test func cutsWhoHasMostUnreadOutput() async throws {
+    let large = Bytes([UInt8](repeating: 0x61, count: 24 << 20))
+    try await withServer(
+      .local { $0.memory = 32 << 20 },
+      plan: { path, head in
+        path == "/large"
+          ? .respond(bodyLimit: 0) { _ in Response(.ok, body: .bytes(large)) }
+          : standardPlan(path, head)
+      }
+    ) { server in
+      let reader = try server.connect(from: 3, receiveBuffer: 4096)
+      try reader.get("/large")
+      #expect(try reader.endsWithReset())
+      #expect(server.eventually { $0.cutConnections == 1 })
+      let other = try server.connect(from: 2)
+      try other.get("/n/1")
+      #expect(try other.readResponse().status == 200)
+      #expect(TestServer.eventually { server.server.memoryBudget.held == 0 })
     }
   }
 

@@ -24,8 +24,8 @@ struct TestServer: Sendable {
     (try? blockUntil(condition)) != nil
   }
 
-  func connect(receiveBuffer: Int32? = nil) throws -> Client {
-    try Client(port: port, receiveBuffer: receiveBuffer)
+  func connect(from source: UInt8 = 1, receiveBuffer: Int32? = nil) throws -> Client {
+    try Client(port: port, source: source, receiveBuffer: receiveBuffer)
   }
 
   /// Begins to drain on a task of its own.

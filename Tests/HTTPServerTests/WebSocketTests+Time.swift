@@ -30,10 +30,25 @@ extension WebSocketTests {
       try client.upgrade()
       // One more than are sent to a client that answers none.
       for _ in 0..<3 {
-        #expect(try client.readFrame().opcode == 9)
-        try client.send(10, [])
+        let ping = try client.readFrame()
+        #expect(ping.opcode == 9)
+        try client.send(10, ping.payload)
       }
       #expect(server.server.statistics.webSockets == 1)
+    }
+  }
+
+  /// The attack of readers that don't read: a pong that nobody asked for is no sign of life.
+  @Test func cutsWhoOnlySendsPongs() async throws {
+    let plan = WebSocketTests.plan(Journal()) { $0.limits.pingInterval = .milliseconds(300) }
+    try await withServer(plan: plan) { server in
+      let client = try server.connect()
+      try client.upgrade()
+      #expect(
+        server.eventually {
+          try? client.send(10, [1])
+          return $0.cutConnections == 1
+        })
     }
   }
 

@@ -307,7 +307,7 @@ internal import Transport
 
   @Test func boundsTheMemoryOfUnfinishedMessages() async throws {
     var options = ServerOptions.local()
-    options.messageMemory = 1 << 20
+    options.memoryPerOwner = 800_000
     try await withServer(options) { server in
       let part = [UInt8](repeating: 0, count: 300_000)
       let clients = try (0..<3).map { _ in try server.connect() }
@@ -332,6 +332,57 @@ internal import Transport
       try client.upgrade()
       try client.send(2, part)
       #expect(try client.readFrame() == Frame(opcode: 2, payload: part))
+    }
+  }
+
+  /// The attack of fragments of nothing.
+  @Test func endsWhoSendsFragmentsOfNothing() async throws {
+    try await withServer { server in
+      let client = try server.connect()
+      try client.upgrade()
+      try client.send(2, [1], isFinal: false)
+      // The end may come while there is still something to send.
+      for _ in 0..<100 { try? client.send(0, [], isFinal: false) }
+      #expect(try client.readFrame() == .close(1008))
+    }
+  }
+
+  /// Much of what one peer sends at a time is left for later turns, and comes in its order.
+  @Test func takesAFloodInTurns() async throws {
+    try await withServer { server in
+      let client = try server.connect()
+      try client.upgrade()
+      let messages = (0..<2000).map { Array("\($0)".utf8) }
+      try client.send(messages.flatMap { Client.frame(1, $0) } + Client.frame(9, [7]))
+      for message in messages {
+        #expect(try client.readFrame() == Frame(opcode: 1, payload: message))
+      }
+      #expect(try client.readFrame().opcode == 10)
+    }
+  }
+
+  @Test func limitsMessagesUntilTheHandlerSaysMore() async throws {
+    let sessions = Journal<WebSocketSession>()
+    let plan = WebSocketTests.plan(Journal(), sessions) { $0.limits.maximumMessage = 10 }
+    try await withServer(plan: plan) { server in
+      for isKnown in [false, true] {
+        let client = try server.connect()
+        try client.upgrade()
+        let count = isKnown ? 2 : 1
+        #expect(TestServer.eventually { sessions.entries.count == count })
+        let session = sessions.entries[count - 1]
+        if isKnown {
+          session.loop.execute {
+            session.charge(to: "somebody")
+            session.limitMessages(to: 100)
+            session.send(.text([0x61]))
+          }
+          #expect(try client.readFrame().opcode == 1)
+        }
+        try client.send(2, [UInt8](repeating: 0, count: 11))
+        try client.send(8, [3, 232])
+        #expect(try client.readFrame() == .close(isKnown ? 1000 : 1009))
+      }
     }
   }
 

@@ -40,11 +40,11 @@ internal import Testing
       addresses.map { (name: "X-Forwarded-For", value: $0) }
       + schemes.map { (name: "X-Forwarded-Proto", value: $0) }
     let head = try RequestHead(method: .get, path: "/", authority: "h", fields: fields)
-    let request = Request(head: head, body: [1], origin: RequestOrigin(peer: peer, id: 7))
-    let seen = TrustedProxies(Self.ranges).seenThrough(request)
-    #expect(seen.origin.peer == client && seen.origin.isSecure == isSecure)
-    #expect(seen.origin.id == 7 && seen.body == [1])
-    #expect(TrustedProxies([]).seenThrough(request).origin.peer == peer)
+    let origin = RequestOrigin(peer: peer, id: 7)
+    let seen = TrustedProxies(Self.ranges).origin(of: head, from: origin)
+    #expect(seen.peer == client && seen.isSecure == isSecure && seen.id == 7)
+    #expect(seen.client == IPAddress(client).map(ClientNetwork.init(of:)))
+    #expect(TrustedProxies([]).origin(of: head, from: origin).peer == peer)
   }
 
   @Test func handlersGetTheOrigin() async throws {

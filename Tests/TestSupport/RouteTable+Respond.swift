@@ -8,6 +8,8 @@ extension RouteTable {
   /// - Parameter request: the request with its whole body.
   /// - Returns: the response: without a body to `HEAD`, 101 for a WebSocket that is accepted.
   public func respond(to request: Request) async -> Response {
+    let origin = origin(of: request.head, from: request.origin)
+    let request = Request(head: request.head, body: request.body, origin: origin)
     var response: Response
     switch plan(for: request.head) {
     case .refuse(let refusal): response = refusal

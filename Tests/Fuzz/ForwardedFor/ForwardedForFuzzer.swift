@@ -23,17 +23,13 @@ internal import ServiceKit
     else { return }
     let proxies = TrustedProxies(trusted)
     for peer in ["127.0.0.1", "10.1.2.3", "2001:db8::1", ""] {
-      let origin = proxies.seenThrough(request(head, peer)).origin
+      let origin = proxies.origin(of: head, from: RequestOrigin(peer: peer, id: 7))
       precondition(origin.peer == peer || IPAddress(origin.peer).map { "\($0)" } == origin.peer)
       precondition(origin.id == 7)
     }
     for peer in ["192.0.2.1", "::1"] {
-      let origin = proxies.seenThrough(request(head, peer)).origin
+      let origin = proxies.origin(of: head, from: RequestOrigin(peer: peer, id: 7))
       precondition(origin.peer == peer && !origin.isSecure)
     }
-  }
-
-  private static func request(_ head: RequestHead, _ peer: String) -> Request {
-    Request(head: head, origin: RequestOrigin(peer: peer, id: 7))
   }
 }

@@ -1,0 +1,183 @@
+internal import Addresses
+internal import Cryptography
+internal import HTTPProtocol
+internal import Transport
+internal import Wire
+
+/// A request whose body is still to come, or has come.
+struct HTTP1Exchange {
+  var head: RequestHead
+  var origin: RequestOrigin
+  var plan: RequestPlan
+  var body: [UInt8] = []
+}
+
+// Requests and their responses, one after the other.
+extension HTTP1Connection {
+  /// Decides what becomes of a request's body.
+  ///
+  /// - Returns: the request, or nil when it has been responded to already.
+  func accept(_ exchange: HTTP1Exchange, hasMore: Bool) -> HTTP1Exchange? {
+    begin(.body(received: 0))
+    switch exchange.plan {
+    case .respond(let limit, _), .task(let limit, _):
+      guard count(exchange.origin.client) else {
+        return discardBody(of: exchange, hasMore: hasMore, or: server.tooManyRequests)
+      }
+      parser.bodyLimit = limit
+      // The parser refuses a body that announces too much next, before a byte of it is read.
+      if case .length(let length) = exchange.head.framing, length > limit { return exchange }
+      if exchange.head.expectsContinue, !hasMore {
+        connection.stage { $0.append(contentsOf: Response.continueLine) }
+      }
+      return exchange
+    case .refuse(let response): return discardBody(of: exchange, hasMore: hasMore, or: response)
+    case .webSocket:
+      return discardBody(of: exchange, hasMore: hasMore, or: Response(.badRequest))
+    }
+  }
+
+  /// Reads an unwanted body if it is short, so that the connection can be kept; else responds and ends it.
+  private func discardBody(
+    of exchange: HTTP1Exchange, hasMore: Bool, or response: Response
+  ) -> HTTP1Exchange? {
+    let head = exchange.head
+    var isShort = true
+    if case .length(let length) = head.framing { isShort = length <= HTTP1Connection.discardLimit }
+    guard isShort, !head.expectsContinue || hasMore else {
+      var last = response
+      last.closes = true
+      respond(last)
+      return nil
+    }
+    parser.bodyLimit = HTTP1Connection.discardLimit
+    var refused = exchange
+    if case .webSocket = exchange.plan {} else { refused.plan = .refuse(response) }
+    return refused
+  }
+
+  /// Counts the request as one in progress.
+  ///
+  /// - Returns: whether its client may have one more.
+  private func count(_ client: ClientNetwork?) -> Bool {
+    guard counted == nil else { return true }
+    guard server.beginRequest(of: client) else { return false }
+    counted = client
+    return true
+  }
+
+  /// Gives back what the present request has taken.
+  func release() {
+    held = 0
+    server.endRequest(of: counted.take())
+  }
+
+  /// Responds to a whole request, or starts the task that will.
+  func respond(to exchange: HTTP1Exchange) {
+    handled += 1
+    if handled >= HTTP1Connection.turnLimit, !awaitsTurn {
+      awaitsTurn = true
+      connection.awaitTurn()
+    }
+    switch exchange.plan {
+    case .refuse(let response): respond(response)
+    case .respond(_, let handler): respond(handler(Request(exchange)))
+    case .task(_, let handler):
+      guard count(exchange.origin.client) else { return respond(server.tooManyRequests) }
+      begin(.responding)
+      // The task holds the body, also when the connection ends before it does.
+      let (id, client, charge) = (connection.id, counted.take(), peer.presentCharge)
+      Task(executorPreference: loop) { [loop, server] in
+        let response = await handler(Request(exchange))
+        withExtendedLifetime(charge) {}
+        server.endRequest(of: client)
+        (loop.connection(id)?.protocolHandler as? HTTP1Connection)?.respond(response)
+      }
+    case .webSocket(let handler):
+      switch WebSocketHandshake.check(exchange.head) {
+      case .refuse(let response): respond(response)
+      case .accept(let key):
+        guard count(exchange.origin.client) else { return respond(server.tooManyRequests) }
+        begin(.responding)
+        let (id, client) = (connection.id, counted.take())
+        Task(executorPreference: loop) { [loop, server] in
+          let decision = await handler(Request(exchange))
+          server.endRequest(of: client)
+          let connection = loop.connection(id)?.protocolHandler as? HTTP1Connection
+          switch decision {
+          case .refuse(let response): connection?.respond(response)
+          case .accept(let acceptance):
+            connection?.upgrade(acceptance, key: key, for: exchange.origin.client)
+          }
+        }
+      }
+    }
+  }
+
+  /// Sends the response of the present request and makes ready for the next.
+  func respond(_ response: Response) {
+    release()
+    begin(.idle)
+    let keepAlive =
+      traits.keepAlive && !response.closes && !server.isDraining
+      && !(peerHasEnded && pending.isEmpty)
+    send(response, keepAlive: keepAlive)
+    if keepAlive { goOn() } else { connection.finish() }
+  }
+
+  private func send(_ response: Response, keepAlive: Bool) {
+    let isWithoutBody = traits.headOnly || response.status.forbidsBody
+    connection.stage { output in
+      response.serializeHead(
+        into: &output, date: server.dateLine, keepAlive: keepAlive, version10: traits.version10,
+        headOnly: traits.headOnly)
+      guard !isWithoutBody else { return }
+      switch response.body {
+      case .none: break
+      case .array(let bytes): output.append(contentsOf: bytes)
+      case .bytes(let bytes):
+        if bytes.count <= HTTP1Connection.copyLimit {
+          unsafe output.append(contentsOf: bytes.buffer)
+        }
+      }
+    }
+    guard !isWithoutBody, case .bytes(let bytes) = response.body,
+      bytes.count > HTTP1Connection.copyLimit
+    else { return }
+    connection.write(bytes)
+  }
+
+  // MARK: - Refusals
+
+  /// Refuses a request and ends the connection: what follows can't be told from a next request.
+  func refuse(_ failure: RequestFailure) {
+    release()
+    if case .body = state {} else { traits = ResponseTraits() }
+    send(server.response(to: failure), keepAlive: false)
+    connection.finish()
+  }
+
+  // MARK: - Upgrade
+
+  /// Ends the HTTP part of the connection and begins the WebSocket one.
+  private func upgrade(
+    _ acceptance: WebSocketAcceptance, key: [UInt8], for client: ClientNetwork?
+  ) {
+    guard !server.isDraining else { return respond(Response(.serviceUnavailable)) }
+    guard peer.belong(to: client) else {
+      return respond(server.response(to: server.core.placeRefusal(of: client)))
+    }
+    send(
+      WebSocketHandshake.response(
+        key: key, subprotocol: acceptance.subprotocol, sha1: SHA1.hash), keepAlive: true)
+    WebSocketConnection.begin(
+      on: connection, peer, server, acceptance, input: exchange(&pending, with: []))
+  }
+}
+
+extension Request {
+  /// A whole request.
+  fileprivate init(_ exchange: HTTP1Exchange) {
+    self.init(head: exchange.head, body: exchange.body, origin: exchange.origin)
+  }
+}

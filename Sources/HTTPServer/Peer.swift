@@ -1,0 +1,112 @@
+internal import Addresses
+internal import Budgets
+internal import HTTPProtocol
+internal import Transport
+
+/// The other end of a connection, with what its connection takes: a place, and memory.
+///
+/// It lives as long as the connection has its descriptor, also while the last output waits to be read. It is touched on
+/// the connection's loop only.
+final class Peer {
+  /// Whether it is a proxy whose word on the origin of requests counts.
+  let isProxy: Bool
+  private let address: String
+  private let network: ClientNetwork?
+  private let isSecure: Bool
+  private let core: ServerCore
+  private let loop: EventLoop
+  private let id: ConnectionID
+  private var place: Holding<ClientNetwork>
+  private var charge: MemoryCharge?
+  /// The owner of the memory that the connection takes; nil for nobody, as for a Unix socket.
+  private(set) var owner: ChargeOwner?
+
+  /// - Returns: nil if there is no place for the connection.
+  init?(of connection: Connection, _ core: ServerCore) {
+    let peer = IPAddress(connection.peer)
+    address = connection.peer
+    network = peer.map(ClientNetwork.init(of:))
+    isProxy = core.responder.isProxy(peer)
+    isSecure = connection.tls != nil
+    self.core = core
+    loop = connection.loop
+    id = connection.id
+    let owner = isProxy ? nil : network
+    self.owner = owner.map(ChargeOwner.client)
+    place = Peer.place(for: owner, of: loop, id, core)
+    guard place.set(to: 1) else { return nil }
+    used()
+  }
+
+  private static func place(
+    for owner: ClientNetwork?, of loop: EventLoop, _ id: ConnectionID, _ core: ServerCore
+  ) -> Holding<ClientNetwork> {
+    Holding(of: core.places, for: owner) {
+      loop.execute { loop.connection(id)?.drop() }
+    }
+  }
+
+  /// Takes note that the peer has sent something.
+  func used() { place.used(at: loop.now) }
+
+  /// Returns the origin of a request, as proxies tell it.
+  func origin(of head: RequestHead, id: UInt64) -> RequestOrigin {
+    let origin = RequestOrigin(peer: address, client: network, isSecure: isSecure, id: id)
+    return isProxy ? core.responder.origin(of: head, from: origin) : origin
+  }
+
+  /// Charges the connection to the client of a proxy for good, as all of it belongs to one client now.
+  ///
+  /// - Returns: whether there is a place.
+  func belong(to client: ClientNetwork?) -> Bool {
+    guard isProxy, let client else { return true }
+    charge(to: .client(client))
+    let place = Peer.place(for: client, of: loop, id, core)
+    guard place.set(to: 1) else { return false }
+    self.place = place
+    used()
+    return true
+  }
+
+  // MARK: - Memory
+
+  /// Charges what the connection takes from now on to another owner.
+  func charge(to owner: ChargeOwner?) {
+    guard owner != self.owner else { return }
+    self.owner = owner
+    charge = nil
+  }
+
+  /// Charges the memory that the connection takes now.
+  ///
+  /// - Returns: whether it was granted.
+  func hold(_ amount: Int) -> Bool {
+    guard amount > 0, charge != nil || amount >= MemoryCharge.step else {
+      charge = nil
+      return true
+    }
+    let charge = self.charge ?? makeCharge(to: owner)
+    self.charge = charge
+    return charge.set(to: amount)
+  }
+
+  /// The charge of the moment, for a task that uses the memory.
+  var presentCharge: MemoryCharge? { charge }
+
+  /// The refusal of what was asked for last.
+  var memoryRefusal: RequestFailure { core.refusal(of: charge) }
+
+  /// Makes a further charge, such as for one of several clients of a proxy's connection.
+  func makeCharge(to owner: ChargeOwner?) -> MemoryCharge {
+    MemoryCharge(to: owner, of: core.memory) { [loop, id] in
+      loop.execute {
+        guard let connection = loop.connection(id) else { return }
+        if let user = connection.protocolHandler as? any ServedProtocol {
+          user.lostMemory(of: owner)
+        } else {
+          connection.reset()
+        }
+      }
+    }
+  }
+}
