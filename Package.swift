@@ -45,8 +45,8 @@ let libraries: [Target] = [
   .target(
     name: "ServiceKit",
     dependencies: [
-      "Addresses", "Configuration", "Cryptography", "HTTPProtocol", "HTTPServer", "Observability",
-      "Storage", "Threading", "Time",
+      "Addresses", "Budgets", "Configuration", "Cryptography", "HTTPProtocol", "HTTPServer",
+      "Observability", "Storage", "Threading", "Time",
     ]),
   .target(
     name: "Storage", dependencies: ["CSQLite", "Observability", "SystemCalls", "Threading", "Time"]),
@@ -73,9 +73,9 @@ let plugins: [Target] = [
   .target(
     name: "Apptimist",
     dependencies: [
-      "ApptimistProtocol", "ApptimistSession", "Configuration", "Cryptography",
-      "HTTPClient", "HTTPProtocol", "HTTPServer", "Observability", "ServiceKit", "Storage",
-      "SystemCalls", "Text", "Threading", "Time", "Transport", "WalletClient", "Wire",
+      "Addresses", "ApptimistProtocol", "ApptimistSession", "Budgets", "Configuration",
+      "Cryptography", "HTTPClient", "HTTPProtocol", "HTTPServer", "Observability", "ServiceKit",
+      "Storage", "SystemCalls", "Text", "Threading", "Time", "Transport", "WalletClient", "Wire",
     ],
     path: "Plugins/Apptimist",
     exclude: ["Session"]),
@@ -142,7 +142,7 @@ let tests: [Target] = [
   .testTarget(
     name: "ApptimistTests",
     dependencies: [
-      "Apptimist", "ApptimistProtocol", "ApptimistSession", "Configuration",
+      "Addresses", "Apptimist", "ApptimistProtocol", "ApptimistSession", "Configuration",
       "Cryptography", "HTTPClient", "HTTPProtocol", "HTTPServer", "Observability", "ServiceKit",
       "Storage", "TestSupport", "Threading", "Time", "WalletClient", "awd",
     ],

@@ -43,7 +43,8 @@ public struct WebSocketDecoder: Sendable {
 
   private enum Stage: UInt8 { case opcode, length, longLength, mask, payload, over }
 
-  private let maximumMessage: Int
+  /// The length of the longest message that is taken, in bytes.
+  var maximumMessage: Int
   /// The message so far.
   private var message: [UInt8] = []
   /// The content of a control frame so far, which may come amid a message.

@@ -93,6 +93,10 @@ final class WebSocketConnection: DrainableProtocol {
 
   func pauseReceiving() { machine.pause() }
 
+  func stopReceiving() { machine.stop() }
+
+  func takeMessages(upTo length: Int) { machine.takeMessages(upTo: length) }
+
   func resumeReceiving() {
     guard let (message, rest) = machine.resume() else { return }
     if let message { handler?.received(message) }

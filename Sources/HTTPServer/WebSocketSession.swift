@@ -43,6 +43,20 @@ public final class WebSocketSession: Sendable {
     if loop.isCurrent { current?.pauseReceiving() }
   }
 
+  /// Takes nothing for now, not even pings; to be called on the session's loop.
+  ///
+  /// At most as much as one read gives is held back, as it came: ``takeMessages(upTo:)`` counts for it.
+  public func stopReceiving() {
+    if loop.isCurrent { current?.stopReceiving() }
+  }
+
+  /// Changes the length of the longest message that is taken; to be called on the session's loop.
+  ///
+  /// - Parameter length: the length in bytes, for messages whose end has not been announced yet.
+  public func takeMessages(upTo length: Int) {
+    if loop.isCurrent { current?.takeMessages(upTo: length) }
+  }
+
   /// Takes messages again, with those that were held back first; to be called on the session's loop.
   public func resumeReceiving() {
     if loop.isCurrent { current?.resumeReceiving() }

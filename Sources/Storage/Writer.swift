@@ -47,6 +47,7 @@ struct Writer: ~Copyable {
       var ran: [Job<Transaction>] = []
       var failure: StoreError?
       var duration: Duration?
+      let beginning = clock.now
       do throws(StoreError) {
         try begin()
         try run(&waiting, &ran)
@@ -69,7 +70,7 @@ struct Writer: ~Copyable {
       }
       // Before the tasks are resumed, as they may be back at once.
       expected = ran.count + waiting.count + queue.count
-      record(ran, failure: failure, duration: duration)
+      record(ran, failure: failure, duration: duration, sinceBegin: clock.now - beginning)
       for job in ran { job.finish() }
     } while !waiting.isEmpty
   }
@@ -126,7 +127,7 @@ struct Writer: ~Copyable {
   }
 
   private mutating func record(
-    _ jobs: [Job<Transaction>], failure: StoreError?, duration: Duration?
+    _ jobs: [Job<Transaction>], failure: StoreError?, duration: Duration?, sinceBegin: Duration
   ) {
     let failed = jobs.count { $0.failure != nil }
     if let duration { commitCost = (commitCost * 7 + duration) / 8 }
@@ -134,6 +135,9 @@ struct Writer: ~Copyable {
       statistics.writesCommitted += jobs.count - failed
       statistics.writesFailed += failed
       statistics.walPages = connection.walPages
+      let seconds = sinceBegin / .seconds(1)
+      statistics.transactionSeconds.record(seconds)
+      statistics.longestTransactionSeconds = max(statistics.longestTransactionSeconds, seconds)
       if failure != nil { statistics.groupsFailed += 1 }
       if let duration {
         statistics.groupsCommitted += 1
