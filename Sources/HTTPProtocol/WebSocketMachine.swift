@@ -172,8 +172,11 @@ public struct WebSocketMachine: Sendable {
 
   // MARK: Back-pressure
 
-  /// Changes the length of the longest message that is taken.
-  public mutating func takeMessages(upTo length: Int) { decoder.maximumMessage = length }
+  /// The longest message that is taken, in bytes; a change counts from the next frame on.
+  public var maximumMessage: Int {
+    get { decoder.maximumMessage }
+    set { decoder.maximumMessage = newValue }
+  }
 
   /// Whether no input is read before ``resume()``, because a message is held back or all is.
   public var isHolding: Bool {

@@ -95,7 +95,7 @@ final class WebSocketConnection: DrainableProtocol {
 
   func stopReceiving() { machine.stop() }
 
-  func takeMessages(upTo length: Int) { machine.takeMessages(upTo: length) }
+  func limitMessages(to size: Int) { machine.maximumMessage = size }
 
   func resumeReceiving() {
     guard let (message, rest) = machine.resume() else { return }

@@ -45,16 +45,18 @@ public final class WebSocketSession: Sendable {
 
   /// Takes nothing for now, not even pings; to be called on the session's loop.
   ///
-  /// At most as much as one read gives is held back, as it came: ``takeMessages(upTo:)`` counts for it.
+  /// At most as much as one read gives is held back, as it came: ``limitMessages(to:)`` counts for it.
   public func stopReceiving() {
     if loop.isCurrent { current?.stopReceiving() }
   }
 
-  /// Changes the length of the longest message that is taken; to be called on the session's loop.
+  /// Changes the longest message that is taken, beginning with the next frame; to be called on the session's loop.
   ///
-  /// - Parameter length: the length in bytes, for messages whose end has not been announced yet.
-  public func takeMessages(upTo length: Int) {
-    if loop.isCurrent { current?.takeMessages(upTo: length) }
+  /// A peer that isn't known yet needs less than one that has logged in.
+  ///
+  /// - Parameter size: the size in bytes; a longer message closes the session with 1009.
+  public func limitMessages(to size: Int) {
+    if loop.isCurrent { current?.limitMessages(to: size) }
   }
 
   /// Takes messages again, with those that were held back first; to be called on the session's loop.

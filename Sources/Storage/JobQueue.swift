@@ -23,6 +23,12 @@ final class JobQueue<Job: Sendable>: Sendable {
       singles += 1
       return .single(singles)
     }
+
+    mutating func take(atMost most: Int) -> [Job] {
+      var taken: [Job] = []
+      while taken.count < most, let job = jobs.popFirst() { taken.append(job) }
+      return taken
+    }
   }
 
   private let state: Monitor<State>
@@ -55,6 +61,9 @@ final class JobQueue<Job: Sendable>: Sendable {
   /// - Returns: the jobs; none once the queue is closed and empty.
   func take(atMost most: Int) -> [Job] { take(atMost: most, waitingFor: 1, within: nil) }
 
+  /// Takes those jobs that are there, in turn, and waits for none.
+  func takeReady(atMost most: Int) -> [Job] { state.withLock { $0.take(atMost: most) } }
+
   /// Waits a short time for a number of jobs, and takes those that are there by then, in turn.
   ///
   /// - Parameters:
@@ -73,9 +82,7 @@ final class JobQueue<Job: Sendable>: Sendable {
       }, within: limit
     ) { state in
       state.threshold = 1
-      var taken: [Job] = []
-      while taken.count < most, let job = state.jobs.popFirst() { taken.append(job) }
-      return taken
+      return state.take(atMost: most)
     }
   }
 

@@ -4,6 +4,8 @@ internal import Observability
 struct Writer: ~Copyable {
   /// The growth of the write-ahead log that is worth a checkpoint: 8 MiB in pages of 4 KiB.
   private static let checkpointPages = 2000
+  /// The number of jobs that are taken at once: those that are taken don't wait for the turns of others any more.
+  private static let turn = 4
 
   private let connection: Connection
   private let queue: JobQueue<Job<Transaction>>
@@ -31,7 +33,7 @@ struct Writer: ~Copyable {
   /// Commits groups until the queue is closed and empty.
   mutating func run() {
     while true {
-      let jobs = queue.take(atMost: groupLimit)
+      let jobs = queue.take(atMost: min(Self.turn, groupLimit))
       guard !jobs.isEmpty else { return }
       commit(jobs)
       checkpointIfDue()
@@ -97,6 +99,10 @@ struct Writer: ~Copyable {
         try run(job, alone: isAlone)
         if clock.now >= deadline { return }
       }
+      // Without a savepoint it can't share the transaction.
+      guard !isAlone else { return }
+      waiting = queue.takeReady(atMost: min(Self.turn, groupLimit - ran.count))[...]
+      guard waiting.isEmpty else { continue }
       // Tasks that the last group resumed often write again at once. Without this wait, the first of them would have a
       // commit of its own, and the others would wait for two.
       let missing = min(expected, groupLimit) - ran.count

@@ -105,7 +105,7 @@ final class SessionConnection: WebSocketHandler, @unchecked Sendable {
     guard place.set(to: 1) else { return socket.close(1013) }
     self.place = place
     self.user = user
-    socket.takeMessages(upTo: backend.longestMessage)
+    socket.limitMessages(to: backend.longestMessage)
     backend.hub.join(self, of: user)?.evict()
   }
 
