@@ -79,9 +79,9 @@ let plugins: [Target] = [
   .target(
     name: "Apptimist",
     dependencies: [
-      "ApptimistProtocol", "ApptimistSession", "Configuration", "Cryptography",
-      "HTTPClient", "HTTPProtocol", "HTTPServer", "Observability", "ServiceKit", "Storage",
-      "SystemCalls", "Text", "Threading", "Time", "Transport", "WalletClient", "Wire",
+      "Addresses", "ApptimistProtocol", "ApptimistSession", "Budgets", "Configuration",
+      "Cryptography", "HTTPClient", "HTTPProtocol", "HTTPServer", "Observability", "ServiceKit",
+      "Storage", "SystemCalls", "Text", "Threading", "Time", "Transport", "WalletClient", "Wire",
     ],
     path: "Plugins/Apptimist",
     exclude: ["Session"]),
@@ -153,7 +153,7 @@ let tests: [Target] = [
   .testTarget(
     name: "ApptimistTests",
     dependencies: [
-      "Apptimist", "ApptimistProtocol", "ApptimistSession", "Configuration",
+      "Addresses", "Apptimist", "ApptimistProtocol", "ApptimistSession", "Configuration",
       "Cryptography", "HTTPClient", "HTTPProtocol", "HTTPServer", "Observability", "ServiceKit",
       "Storage", "TestSupport", "Threading", "Time", "WalletClient", "awd",
     ],

@@ -19,6 +19,7 @@ struct ApptimistConfiguration: Sendable {
   var keys: String
   var store = ApptimistStore.Limits()
   var session = SessionLimits()
+  var clients = ClientLimits()
   /// The range of the random time for which a refused session is silent before it is closed.
   var refusal = Duration.seconds(1)...(.seconds(5))
   /// The most sessions of one user; with one more, the oldest is closed.
@@ -84,7 +85,12 @@ struct ApptimistConfiguration: Sendable {
       "reserved_keys", default: store.reservedKeys, in: 1...1_000_000)
     store.vouchers = section.integer("vouchers", default: store.vouchers, in: 1...32_000)
     store.found = section.integer("search_results", default: store.found, in: 1...5000)
+    store.accountBytes = section.size(
+      "account_files_size", default: store.accountBytes, in: 0...(1 << 40))
+    store.rememberedConnections = section.integer(
+      "remembered_connections", default: store.rememberedConnections, in: 1...1_000_000)
     session.ownEntries = store.mailboxEntries
+    clients.read(section)
   }
 
   /// The service's name: the last segment of the path.

@@ -1,5 +1,7 @@
 internal import ApptimistSession
+internal import Budgets
 internal import Observability
+internal import ServiceKit
 
 /// Counts what sessions do.
 final class ApptimistMetrics: Sendable {
@@ -12,9 +14,10 @@ final class ApptimistMetrics: Sendable {
   let queued: Counter
   let failed: Counter
   let handshakesRefused: Counter
+  let overQuota: Counter
 
   /// Registers the metrics.
-  init(_ metrics: Metrics, hub: SessionHub) {
+  init(_ metrics: Metrics, hub: SessionHub, clients: ClientAccounting) {
     received = metrics.counters(
       "awd_apptimist_pdus_received_total", "PDUs received from devices", by: "type", 1...18)
     sent = metrics.counter("awd_apptimist_pdus_sent_total", "PDUs sent to devices")
@@ -32,7 +35,12 @@ final class ApptimistMetrics: Sendable {
       "awd_apptimist_requests_failed_total", "Requests that failed in the store")
     handshakesRefused = metrics.counter(
       "awd_apptimist_handshakes_refused_total",
-      "Handshakes with a malformed, weak or used key")
+      "Handshakes with a malformed, weak or used key, or too many of an address")
+    overQuota = metrics.counter(
+      "awd_apptimist_messages_over_quota_total",
+      "Messages that were ignored as their sender has sent too much, one per recipient")
+    metrics.budget(named: "apptimist-unauthenticated-sessions") { clients.joining.statistics }
+    metrics.budget(named: "apptimist-sessions") { clients.sessions.statistics }
     metrics.gauge("awd_apptimist_sessions", "Established sessions") { Double(hub.count) }
   }
 

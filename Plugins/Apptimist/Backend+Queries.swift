@@ -6,9 +6,9 @@ internal import Storage
 
 extension Backend {
   /// Finds out the reply to a query of a session.
-  func reply(to query: Query, in session: SessionID) async -> Reply {
+  func reply(to query: Query, from requester: Requester) async -> Reply {
     do {
-      return try await attempt(query, in: session)
+      return try await attempt(query, from: requester)
     } catch {
       if isFailure(error) {
         log.error("request failed", ["request": query.name, "cause": "\(error)"])
@@ -40,23 +40,26 @@ extension Backend {
     return true
   }
 
-  private func attempt(_ query: Query, in session: SessionID) async throws -> Reply {
+  private func attempt(_ query: Query, from requester: Requester) async throws -> Reply {
+    let session = requester.session
     switch query {
-    case .claim(let key): return .claimed(try await ephemeralKeys.claim(key))
+    case .claim(let key): return .claimed(ephemeralKeys.claim(key))
     case .register(let new, let name, let uid):
-      return .registered(try await accounts.register(new, name: name, uid: uid))
+      return .registered(
+        try await accounts.register(new, name: name, uid: uid, from: requester.network))
     case .authenticationKey(let user):
       return .authenticationKey(try await store.authenticationKey(of: user))
-    case .start(let user, let head, let max):
+    case .start(let user, let key, let head, let max):
+      guard try await ephemeralKeys.note(key, usedBy: user) else { return .claimed(false) }
       return .started(try await store.start(of: user, head: head, max: max))
-    case .post(let posts): return .posted(try await messages.deliver(posts, from: session))
+    case .post(let posts): return .posted(try await messages.deliver(posts, from: requester))
     case .truncate(let id, let user):
       return .truncated(try await messages.truncate(id, of: user, from: session))
     case .vouchers(let subject): return .vouchers(try await store.vouchers(of: subject))
     case .searchName(let name, let max):
-      return .found(try await accounts.search(name: name, max: max))
+      return .found(try await accounts.search(name: name, max: max, for: requester.owner))
     case .searchUid(let uid, let max):
-      return .found(try await accounts.search(uid: uid, max: max))
+      return .found(try await accounts.search(uid: uid, max: max, for: requester.owner))
     case .searchKey(let key): return .found(try await store.search(key: key).map { [$0] } ?? [])
     case .file(let request): return .file(try await files.reply(to: request, in: session))
     case .makeForum(let new, let name, let author):

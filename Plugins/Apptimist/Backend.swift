@@ -1,3 +1,4 @@
+internal import ApptimistProtocol
 internal import ApptimistSession
 internal import Cryptography
 internal import Observability
@@ -10,6 +11,7 @@ final class Backend: Sendable {
   let keys: ServiceKeys
   let store: ApptimistStore
   let hub: SessionHub
+  let clients: ClientAccounting
   let metrics: ApptimistMetrics
   let ephemeralKeys: EphemeralKeys
   let accounts: AccountService
@@ -17,6 +19,8 @@ final class Backend: Sendable {
   let files: FileService
   /// The URI that devices are redirected to when the server stops, or nil.
   let publicURI: String?
+  /// The longest message that a device may send once it has logged in, in bytes.
+  let longestMessage: Int
   let log: Log
   private let clock: @Sendable () -> Timestamp
   private let lastSession = Atomic<UInt64>(0)
@@ -27,21 +31,23 @@ final class Backend: Sendable {
     self.keys = keys
     store = ApptimistStore(store: context.store, limits: configuration.store)
     hub = SessionHub(limit: configuration.sessions)
-    metrics = ApptimistMetrics(context.metrics, hub: hub)
+    clients = ClientAccounting(configuration.clients, clock: context.clock)
+    metrics = ApptimistMetrics(context.metrics, hub: hub, clients: clients)
     ephemeralKeys = EphemeralKeys(
       store: store, keys: keys, age: configuration.ephemeralKeyAge, clock: context.clock)
     accounts = AccountService(
       store: store, identity: try IdentityProvider(configuration, clock: context.clock),
-      clock: context.clock)
+      clients: clients, log: context.log, clock: context.clock)
     let directory = AccountDirectory(store)
     messages = MessageDelivery(
       store: store, directory: directory, fanOut: ForumFanOut(keys: keys), hub: hub,
-      metrics: metrics)
+      clients: clients, metrics: metrics)
     files = FileService(
       store, directory, keys: keys,
       locks: LockTable(lease: configuration.lockLease, limit: configuration.locks))
     // `http` becomes `ws`, and `https` `wss`.
     publicURI = context.publicURL.map { "ws" + $0.dropFirst("http".count) + configuration.path }
+    longestMessage = configuration.session.frame.message
     log = context.log
     clock = context.clock
   }

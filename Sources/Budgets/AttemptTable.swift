@@ -35,9 +35,9 @@ public final class AttemptTable: Sendable {
       self.newest = max(newest, step)
     }
 
-    /// Counts an event into the present step.
-    mutating func add() {
-      if let newest { counts[place(newest)] += 1 }
+    /// Counts events into the present step.
+    mutating func add(_ amount: Int) {
+      if let newest { counts[place(newest)] += amount }
     }
 
     /// Takes back the last event.
@@ -100,18 +100,20 @@ public final class AttemptTable: Sendable {
     }
   }
 
-  /// Counts one event unless the limit is reached.
+  /// Counts one event, or something of a larger amount, unless the limit would be passed.
   ///
   /// - Parameters:
   ///   - key: the key of the event; its hash is seeded anew in each process.
+  ///   - amount: the number of events that it counts as, at least 1.
   ///   - limit: the most events of a span.
-  /// - Returns: nil if the event was counted, or the seconds until one more may be, at least one.
-  public func count(_ key: some Hashable, upTo limit: Int) -> Int? {
+  /// - Returns: nil if the event was counted, or the seconds until it may be, at least one.
+  public func count(_ key: some Hashable, amount: Int = 1, upTo limit: Int) -> Int? {
     let now = clock().milliseconds
     return entries.withLock { entries in
       let index = place(of: key.hashValue, in: &entries, now)
-      if let wait = seconds(until: entries[index].obstacle(to: limit), now) { return wait }
-      entries[index].add()
+      let obstacle = entries[index].obstacle(to: limit - amount + 1)
+      if let wait = seconds(until: obstacle, now) { return wait }
+      entries[index].add(amount)
       return nil
     }
   }

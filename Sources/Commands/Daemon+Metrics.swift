@@ -33,6 +33,12 @@ extension Daemon {
     metrics.histogram("awd_store_commit_seconds", "Duration of a commit, including the disk") {
       store.statistics.commitSeconds
     }
+    metrics.histogram(
+      "awd_store_transaction_seconds", "Duration of a transaction, for which other writes wait"
+    ) { store.statistics.transactionSeconds }
+    metrics.gauge(
+      "awd_store_longest_transaction_seconds", "Duration of the longest transaction so far"
+    ) { store.statistics.longestTransactionSeconds }
     metrics.histogram("awd_store_group_writes", "Writes per commit") {
       store.statistics.groupSize
     }

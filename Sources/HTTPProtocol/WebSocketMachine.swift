@@ -31,8 +31,8 @@ public struct WebSocketMachine: Sendable {
     case flowing
     /// It is held back.
     case paused
-    /// It is held back, with the bytes behind it.
-    case holding(WebSocketMessage, rest: [UInt8])
+    /// It is held back if it has come, with the bytes behind it.
+    case holding(WebSocketMessage?, rest: [UInt8])
   }
 
   /// The treatment of pongs.
@@ -183,7 +183,13 @@ public struct WebSocketMachine: Sendable {
 
   // MARK: Back-pressure
 
-  /// Whether a message is held back, and no input is read before ``resume()``.
+  /// The longest message that is taken, in bytes; a change counts from the next frame on.
+  public var maximumMessage: Int {
+    get { decoder.maximumMessage }
+    set { decoder.maximumMessage = newValue }
+  }
+
+  /// Whether no input is read before ``resume()``, because a message is held back or all is.
   public var isHolding: Bool {
     if case .holding = reception { true } else { false }
   }
@@ -191,6 +197,11 @@ public struct WebSocketMachine: Sendable {
   /// Holds the next message back; pings before it are still answered.
   public mutating func pause() {
     if isOpen, case .flowing = reception { reception = .paused }
+  }
+
+  /// Holds everything back, pings too, as it comes.
+  public mutating func stop() {
+    if isOpen, !isHolding { reception = .holding(nil, rest: []) }
   }
 
   /// Keeps bytes for the time when messages are taken again; to be called while ``isHolding``.
@@ -215,7 +226,7 @@ public struct WebSocketMachine: Sendable {
   /// The number of bytes of memory that messages take which are unfinished or held back.
   public var heldBytes: Int {
     guard case .holding(let message, let rest) = reception else { return decoder.unfinishedBytes }
-    return decoder.unfinishedBytes + message.bytes.count + rest.count
+    return decoder.unfinishedBytes + (message?.bytes.count ?? 0) + rest.count
   }
 
   /// Whether the peer is known not to read what it is sent.

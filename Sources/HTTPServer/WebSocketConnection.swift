@@ -126,6 +126,10 @@ final class WebSocketConnection: ServedProtocol {
 
   func pauseReceiving() { machine.pause() }
 
+  func stopReceiving() { machine.stop() }
+
+  func limitMessages(to size: Int) { machine.maximumMessage = size }
+
   func resumeReceiving() {
     guard let (message, rest) = machine.resume() else { return }
     if let message { handler?.received(message) }

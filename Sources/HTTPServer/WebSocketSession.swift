@@ -43,6 +43,22 @@ public final class WebSocketSession: Sendable {
     if loop.isCurrent { current?.pauseReceiving() }
   }
 
+  /// Takes nothing for now, not even pings; to be called on the session's loop.
+  ///
+  /// At most as much as one read gives is held back, as it came: ``limitMessages(to:)`` counts for it.
+  public func stopReceiving() {
+    if loop.isCurrent { current?.stopReceiving() }
+  }
+
+  /// Changes the longest message that is taken, beginning with the next frame; to be called on the session's loop.
+  ///
+  /// A peer that isn't known yet needs less than one that has logged in.
+  ///
+  /// - Parameter size: the size in bytes; a longer message closes the session with 1009.
+  public func limitMessages(to size: Int) {
+    if loop.isCurrent { current?.limitMessages(to: size) }
+  }
+
   /// Takes messages again, with those that were held back first; to be called on the session's loop.
   public func resumeReceiving() {
     if loop.isCurrent { current?.resumeReceiving() }

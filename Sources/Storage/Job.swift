@@ -19,26 +19,24 @@
 /// A ``Job`` with the type of its result.
 ///
 /// It is unchecked for the reason of its base class.
-@safe final class Operation<Context: ~Copyable, Value: Sendable>: Job<Context>, @unchecked Sendable
-{
+@safe class Operation<Context: ~Copyable, Value: Sendable>: Job<Context>, @unchecked Sendable {
   private let body: @Sendable (borrowing Context) throws -> Value
-  // Unsafe, as a worker takes every job and finishes each exactly once.
-  private let continuation: UnsafeContinuation<Value, any Error>
   private let outcome: (@Sendable (Bool) -> Void)?
   private var hasRun = false
   private var value: Value?
 
   init(
     _ body: @escaping @Sendable (borrowing Context) throws -> Value,
-    _ continuation: UnsafeContinuation<Value, any Error>,
-    outcome: (@Sendable (Bool) -> Void)? = nil
+    outcome: (@Sendable (Bool) -> Void)?
   ) {
     self.body = body
-    unsafe self.continuation = continuation
     self.outcome = outcome
   }
 
-  override func run(in context: borrowing Context) {
+  /// Hands over the result, once.
+  func complete(_ result: Result<Value, any Error>) {}
+
+  final override func run(in context: borrowing Context) {
     hasRun = true
     do {
       value = try body(context)
@@ -47,17 +45,63 @@
     }
   }
 
-  override func fail(_ error: any Error) {
+  final override func fail(_ error: any Error) {
     super.fail(error)
     if hasRun { outcome?(false) }
   }
 
-  override func finish() {
+  final override func finish() {
     if failure == nil, let value {
       outcome?(true)
-      unsafe continuation.resume(returning: value)
+      complete(.success(value))
     } else {
-      unsafe continuation.resume(throwing: failure ?? StoreError.closed)
+      complete(.failure(failure ?? StoreError.closed))
     }
   }
+}
+
+/// An operation that a task awaits.
+///
+/// It is unchecked for the reason of its base class.
+@safe
+final class AwaitedOperation<Context: ~Copyable, Value: Sendable>:
+  Operation<Context, Value>, @unchecked Sendable
+{
+  // Unsafe, as a worker takes every job and finishes each exactly once.
+  private let continuation: UnsafeContinuation<Value, any Error>
+
+  init(
+    _ body: @escaping @Sendable (borrowing Context) throws -> Value,
+    _ continuation: UnsafeContinuation<Value, any Error>,
+    outcome: (@Sendable (Bool) -> Void)? = nil
+  ) {
+    unsafe self.continuation = continuation
+    super.init(body, outcome: outcome)
+  }
+
+  override func complete(_ result: Result<Value, any Error>) {
+    unsafe continuation.resume(with: result)
+  }
+}
+
+/// An operation that is one of several steps.
+///
+/// It is unchecked for the reason of its base class.
+@safe
+final class StepOperation<Context: ~Copyable, Value: Sendable>:
+  Operation<Context, Value>, @unchecked Sendable
+{
+  private let results: StepResults<Value>
+  private let index: Int
+
+  init(
+    _ body: @escaping @Sendable (borrowing Context) throws -> Value, _ index: Int,
+    of results: StepResults<Value>, outcome: (@Sendable (Bool) -> Void)?
+  ) {
+    self.results = results
+    self.index = index
+    super.init(body, outcome: outcome)
+  }
+
+  override func complete(_ result: Result<Value, any Error>) { results.note(result, of: index) }
 }

@@ -1,56 +1,70 @@
 internal import Threading
 
 /// A bounded queue between tasks, which never wait, and worker threads, which do.
+///
+/// Owners take turns: of each one job comes before the second of any, so that no owner's jobs make those of others wait
+/// long. A job without an owner is nobody else's, and has a turn of its own.
 final class JobQueue<Job: Sendable>: Sendable {
+  private enum Lane: Hashable {
+    case owner(Int)
+    case single(UInt64)
+  }
+
   private struct State {
-    // A queue of two stacks: `incoming` is reversed into `outgoing` when that is empty.
-    var incoming: [Job] = []
-    var outgoing: [Job] = []
+    var jobs: FairQueue<Lane, Job>
+    /// The number of jobs without an owner that there were.
+    var singles: UInt64 = 0
     var isClosed = false
     /// The number of jobs at which a waiting worker is woken.
     var threshold = 1
 
-    var count: Int { incoming.count + outgoing.count }
+    mutating func lane(of owner: Int?) -> Lane {
+      if let owner { return .owner(owner) }
+      singles += 1
+      return .single(singles)
+    }
 
-    mutating func remove(atMost most: Int) -> [Job] {
-      if outgoing.isEmpty {
-        outgoing = incoming.reversed()
-        incoming.removeAll(keepingCapacity: true)
-      }
-      let taken = outgoing.suffix(most)
-      outgoing.removeLast(taken.count)
-      return taken.reversed()
+    mutating func take(atMost most: Int) -> [Job] {
+      var taken: [Job] = []
+      while taken.count < most, let job = jobs.popFirst() { taken.append(job) }
+      return taken
     }
   }
 
-  private let limit: Int
-  private let state = Monitor(State())
+  private let state: Monitor<State>
 
-  init(limit: Int) { self.limit = limit }
+  init(limit: Int) { state = Monitor(State(jobs: FairQueue(limit: limit))) }
 
   /// The number of jobs that no worker has taken yet.
-  var count: Int { state.withLock { $0.count } }
+  var count: Int { state.withLock { $0.jobs.count } }
 
-  /// Adds a job at the end.
+  /// Adds a job behind the others of its owner.
   ///
-  /// - Throws: `.busy` if the queue is full, `.closed` after ``close()``.
-  func append(_ job: Job) throws(StoreError) {
-    let isDue = try state.withLock { state throws(StoreError) in
+  /// - Parameters:
+  ///   - job: the job.
+  ///   - owner: a hash of the job's owner, or nil if it has none.
+  /// - Returns: the job that has no place, or nil if there was room: this one, or one of the owner with most jobs.
+  /// - Throws: `.closed` after ``close()``.
+  func append(_ job: Job, for owner: Int?) throws(StoreError) -> Job? {
+    let (isDue, refused) = try state.withLock { state throws(StoreError) in
       if state.isClosed { throw .closed }
-      if state.count >= limit { throw StoreError(.busy, "the queue of the store is full") }
-      state.incoming.append(job)
-      return state.count >= state.threshold
+      let refused = state.jobs.append(job, for: state.lane(of: owner))
+      return (state.jobs.count >= state.threshold, refused)
     }
     if isDue { state.wakeOne() }
+    return refused
   }
 
-  /// Waits for a job, and takes those that are there from the front.
+  /// Waits for a job, and takes those that are there, in turn.
   ///
   /// - Parameter most: the largest number of jobs to take.
   /// - Returns: the jobs; none once the queue is closed and empty.
   func take(atMost most: Int) -> [Job] { take(atMost: most, waitingFor: 1, within: nil) }
 
-  /// Waits a short time for a number of jobs, and takes those that are there by then from the front.
+  /// Takes those jobs that are there, in turn, and waits for none.
+  func takeReady(atMost most: Int) -> [Job] { state.withLock { $0.take(atMost: most) } }
+
+  /// Waits a short time for a number of jobs, and takes those that are there by then, in turn.
   ///
   /// - Parameters:
   ///   - most: the number of jobs to wait for, and the largest number to take.
@@ -64,11 +78,11 @@ final class JobQueue<Job: Sendable>: Sendable {
       when: { state in
         // One wake-up for a whole group.
         state.threshold = wanted
-        return state.isClosed || state.count >= wanted
+        return state.isClosed || state.jobs.count >= wanted
       }, within: limit
     ) { state in
       state.threshold = 1
-      return state.remove(atMost: most)
+      return state.take(atMost: most)
     }
   }
 

@@ -113,6 +113,8 @@ internal import Threading
   /// time, but isolated from their failures. If it throws, or the store fails, none of its changes stay.
   ///
   /// - Parameters:
+  ///   - owner: a hash of the one for whom it is done, such as an account: owners take turns. Without one it waits for
+  ///     one change of each owner at most.
   ///   - outcome: takes true when the changes are on the disk, or false when they are undone, if `body` has run. It
   ///     serves caches of the database: it runs on the writer's thread, before any other closure sees the database
   ///     without the changes.
@@ -122,39 +124,71 @@ internal import Threading
   ///   the database locked, `.closed` after ``close()``. After an `.ioError` and a crash before the next write, the
   ///   changes may exist nevertheless.
   public nonisolated(nonsending) func write<Value: Sendable>(
-    outcome: (@Sendable (Bool) -> Void)? = nil,
+    for owner: Int? = nil, outcome: (@Sendable (Bool) -> Void)? = nil,
     _ body: @escaping @Sendable (borrowing Transaction) throws -> Value
   ) async throws -> Value {
     try await unsafe withUnsafeThrowingContinuation { continuation in
-      let job = unsafe Operation(body, continuation, outcome: outcome)
-      do throws(StoreError) {
-        try writes.append(job)
-      } catch {
-        recorder.record { $0.writesRefused += 1 }
-        job.fail(error)
-        job.finish()
-      }
+      queue(unsafe AwaitedOperation(body, continuation, outcome: outcome), for: owner)
     }
+  }
+
+  /// Changes the database in several steps, in order, between which others get their turns.
+  ///
+  /// Each step is like a closure of ``write(for:outcome:_:)``, and is committed or not by itself.
+  ///
+  /// - Parameters:
+  ///   - steps: the closures, each of which should take some milliseconds at most.
+  ///   - owner: a hash of the one for whom it is done.
+  ///   - outcome: called for each step that has run.
+  /// - Returns: the results, in order, once the changes of all steps are on the disk.
+  public nonisolated(nonsending) func write<Value: Sendable>(
+    steps: [@Sendable (borrowing Transaction) throws -> Value], for owner: Int,
+    outcome: (@Sendable (Bool) -> Void)? = nil
+  ) async -> [Result<Value, any Error>] {
+    guard !steps.isEmpty else { return [] }
+    let results = StepResults<Value>(count: steps.count)
+    for (index, step) in steps.enumerated() {
+      queue(StepOperation(step, index, of: results, outcome: outcome), for: owner)
+    }
+    return await results.all
+  }
+
+  private func queue(_ job: Job<Transaction>, for owner: Int?) {
+    let refused = Self.queue(job, in: writes, for: owner)
+    if refused { recorder.record { $0.writesRefused += 1 } }
+  }
+
+  /// Adds a job to a queue, and ends the one that has no place.
+  ///
+  /// - Returns: whether one had no place.
+  private static func queue<Context: ~Copyable>(
+    _ job: Job<Context>, in jobs: JobQueue<Job<Context>>, for owner: Int?
+  ) -> Bool {
+    do throws(StoreError) {
+      guard let refused = try jobs.append(job, for: owner) else { return false }
+      refused.fail(StoreError(.busy, "the queue of the store is full"))
+      refused.finish()
+    } catch {
+      job.fail(error)
+      job.finish()
+    }
+    return true
   }
 
   /// Reads the database, in its state at the closure's first query.
   ///
-  /// - Parameter body: runs on a reader's thread, at most once. It sees everything that was committed before, and no
-  ///   change while it runs.
+  /// - Parameters:
+  ///   - owner: a hash of the one for whom it is done: owners take turns.
+  ///   - body: runs on a reader's thread, at most once. It sees everything that was committed before, and no change while
+  ///     it runs.
   /// - Returns: the closure's result.
   /// - Throws: the closure's error, or ``StoreError``: `.busy` if too many closures are queued, `.closed` after
   ///   ``close()``, `.readOnly` if the closure tries to write.
   public nonisolated(nonsending) func read<Value: Sendable>(
-    _ body: @escaping @Sendable (borrowing Snapshot) throws -> Value
+    for owner: Int? = nil, _ body: @escaping @Sendable (borrowing Snapshot) throws -> Value
   ) async throws -> Value {
     try await unsafe withUnsafeThrowingContinuation { continuation in
-      let job = unsafe Operation(body, continuation)
-      do throws(StoreError) {
-        try reads.append(job)
-      } catch {
-        job.fail(error)
-        job.finish()
-      }
+      _ = Self.queue(unsafe AwaitedOperation(body, continuation), in: reads, for: owner)
     }
   }
 

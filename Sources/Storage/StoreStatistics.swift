@@ -27,4 +27,9 @@ public struct StoreStatistics: Sendable, Equatable {
   /// The durations of COMMIT in seconds, which are mostly the fsync's.
   public internal(set) var commitSeconds = Distribution(
     bounds: [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.1, 0.5, 1])
+  /// The durations of transactions in seconds, from BEGIN to the end of COMMIT: others wait as long.
+  public internal(set) var transactionSeconds = Distribution(
+    bounds: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5])
+  /// The duration of the longest transaction so far, in seconds.
+  public internal(set) var longestTransactionSeconds = 0.0
 }

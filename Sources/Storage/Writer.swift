@@ -4,6 +4,8 @@ internal import Observability
 struct Writer: ~Copyable {
   /// The growth of the write-ahead log that is worth a checkpoint: 8 MiB in pages of 4 KiB.
   private static let checkpointPages = 2000
+  /// The number of jobs that are taken at once: those that are taken don't wait for the turns of others any more.
+  private static let turn = 4
 
   private let connection: Connection
   private let queue: JobQueue<Job<Transaction>>
@@ -31,7 +33,7 @@ struct Writer: ~Copyable {
   /// Commits groups until the queue is closed and empty.
   mutating func run() {
     while true {
-      let jobs = queue.take(atMost: groupLimit)
+      let jobs = queue.take(atMost: min(Self.turn, groupLimit))
       guard !jobs.isEmpty else { return }
       commit(jobs)
       checkpointIfDue()
@@ -47,6 +49,7 @@ struct Writer: ~Copyable {
       var ran: [Job<Transaction>] = []
       var failure: StoreError?
       var duration: Duration?
+      let beginning = clock.now
       do throws(StoreError) {
         try begin()
         try run(&waiting, &ran)
@@ -69,7 +72,7 @@ struct Writer: ~Copyable {
       }
       // Before the tasks are resumed, as they may be back at once.
       expected = ran.count + waiting.count + queue.count
-      record(ran, failure: failure, duration: duration)
+      record(ran, failure: failure, duration: duration, sinceBegin: clock.now - beginning)
       for job in ran { job.finish() }
     } while !waiting.isEmpty
   }
@@ -96,6 +99,10 @@ struct Writer: ~Copyable {
         try run(job, alone: isAlone)
         if clock.now >= deadline { return }
       }
+      // Without a savepoint it can't share the transaction.
+      guard !isAlone else { return }
+      waiting = queue.takeReady(atMost: min(Self.turn, groupLimit - ran.count))[...]
+      guard waiting.isEmpty else { continue }
       // Tasks that the last group resumed often write again at once. Without this wait, the first of them would have a
       // commit of its own, and the others would wait for two.
       let missing = min(expected, groupLimit) - ran.count
@@ -126,7 +133,7 @@ struct Writer: ~Copyable {
   }
 
   private mutating func record(
-    _ jobs: [Job<Transaction>], failure: StoreError?, duration: Duration?
+    _ jobs: [Job<Transaction>], failure: StoreError?, duration: Duration?, sinceBegin: Duration
   ) {
     let failed = jobs.count { $0.failure != nil }
     if let duration { commitCost = (commitCost * 7 + duration) / 8 }
@@ -134,6 +141,9 @@ struct Writer: ~Copyable {
       statistics.writesCommitted += jobs.count - failed
       statistics.writesFailed += failed
       statistics.walPages = connection.walPages
+      let seconds = sinceBegin / .seconds(1)
+      statistics.transactionSeconds.record(seconds)
+      statistics.longestTransactionSeconds = max(statistics.longestTransactionSeconds, seconds)
       if failure != nil { statistics.groupsFailed += 1 }
       if let duration {
         statistics.groupsCommitted += 1

@@ -139,8 +139,8 @@ final class Bench {
   func establish(after position: Int64 = 0) throws {
     _ = try send(user.login())
     _ = try reply(.claimed(true))
-    let did = try reply(.authenticationKey(user.authentication.publicKey))
-    #expect(did == [.joined(user.key), .asked("start")])
-    _ = try reply(.started(StreamPosition(rawValue: position)))
+    #expect(
+      try reply(.authenticationKey(user.authentication.publicKey)) == [.asked("start")])
+    #expect(try reply(.started(StreamPosition(rawValue: position))) == [.joined(user.key)])
   }
 }

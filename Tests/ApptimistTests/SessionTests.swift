@@ -19,11 +19,10 @@ internal import Testing
     #expect(try bench.reply(.registered(true)) == [])
     #expect(try bench.send(bench.user.login()) == [.asked("authenticationKey")])
     #expect(
-      try bench.reply(.authenticationKey(bench.user.authentication.publicKey)) == [
-        .joined(bench.user.key), .asked("start"),
-      ])
+      try bench.reply(.authenticationKey(bench.user.authentication.publicKey))
+        == [.asked("start")])
     #expect(bench.nextRead() == nil)
-    #expect(try bench.reply(.started(.zero)) == [])
+    #expect(try bench.reply(.started(.zero)) == [.joined(bench.user.key)])
     #expect(bench.nextRead() == 0)
     #expect(try bench.handle(.timedOut) == [])
   }
@@ -33,6 +32,12 @@ internal import Testing
     _ = try bench.send(bench.user.login())
     #expect(try bench.reply(.claimed(false)) == [.closed(1008)])
     #expect(try bench.send(.pause(PDU.Pause())) == [])
+    // Also one whose key was forgotten in memory and is found on disk: it closes nobody's session.
+    let late = try Bench()
+    _ = try late.send(late.user.login())
+    _ = try late.reply(.claimed(true))
+    _ = try late.reply(.authenticationKey(late.user.authentication.publicKey))
+    #expect(try late.reply(.claimed(false)) == [.closed(1008)])
   }
 
   @Test func isSilentBeforeItRefuses() throws {

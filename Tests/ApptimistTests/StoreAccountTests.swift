@@ -98,7 +98,8 @@ internal import Time
     #expect(try await store.makeForum(12, author: 1) == .tooMany)
     #expect(try await store.makeForum(12, author: 2) == .created)
     #expect(try await store.deleteForum(StoreFixture.key(10), by: StoreFixture.key(1)))
-    #expect(try await store.makeForum(13, author: 1) == .created)
+    // Its row stays, and counts.
+    #expect(try await store.makeForum(13, author: 1) == .tooMany)
   }
 
   @Test func aDeletedForumLeavesItsKeyBehindAndNothingElse() async throws {
@@ -139,21 +140,59 @@ internal import Time
     let hashes = (0..<3).compactMap { EphemeralKeyHash(Array(repeating: $0, count: 16)) }
     let free = StoreFixture.key(50)
     #expect(try await store.mayServe(ephemeral: free, hash: hashes[0]))
-    #expect(try await store.remember(hashes[0], until: end))
-    #expect(try await !store.remember(hashes[0], until: end))
+    #expect(try await store.remember(hashes[0], of: StoreFixture.key(1), until: end))
+    #expect(try await !store.remember(hashes[0], of: StoreFixture.key(1), until: end))
     await store.store.close()
     store = try await fixture.open()
     #expect(try await !store.mayServe(ephemeral: free, hash: hashes[0]))
     #expect(try await store.mayServe(ephemeral: free, hash: hashes[1]))
     #expect(try await !store.mayServe(ephemeral: StoreFixture.key(1), hash: hashes[1]))
-    #expect(try await !store.remember(hashes[0], until: end))
+    #expect(try await !store.remember(hashes[0], of: StoreFixture.key(1), until: end))
     #expect(
       try await !store.expire(at: Timestamp(milliseconds: end.milliseconds - 1)))
-    #expect(try await !store.remember(hashes[0], until: end))
+    #expect(try await !store.remember(hashes[0], of: StoreFixture.key(1), until: end))
     #expect(try await !store.expire(at: end))
-    #expect(try await store.remember(hashes[0], until: end))
+    #expect(try await store.remember(hashes[0], of: StoreFixture.key(1), until: end))
     #expect(EphemeralKeyHash(Array(repeating: 0, count: 15)) == nil)
     #expect(InvitationHash(Array(repeating: 0, count: 33)) == nil)
+  }
+
+  @Test func anEphemeralKeyBelongsToItsUserWhoHasSoMany() async throws {
+    var limits = ApptimistStore.Limits()
+    limits.rememberedConnections = 2
+    let store = try await open(limits)
+    try await store.makeUsers(1...2)
+    let hashes = (0..<4).compactMap { EphemeralKeyHash(Array(repeating: $0, count: 16)) }
+    func remember(_ hash: Int, of user: Int, day: Int64) async throws -> Bool {
+      try await store.remember(
+        hashes[hash], of: StoreFixture.key(user),
+        until: Timestamp(milliseconds: ApptimistStore.now.milliseconds + day * 86_400_000))
+    }
+    #expect(try await !remember(0, of: 3, day: 1))
+    #expect(try await remember(0, of: 1, day: 1))
+    for hash in 1...3 { #expect(try await remember(hash, of: 2, day: Int64(hash))) }
+    let free = StoreFixture.key(50)
+    for (hash, isFree) in zip(hashes, [false, true, false, false]) {
+      #expect(try await store.mayServe(ephemeral: free, hash: hash) == isFree)
+    }
+  }
+
+  @Test func filesOfAllDirectoriesOfAUserCountTogether() async throws {
+    var limits = ApptimistStore.Limits()
+    limits.accountBytes = 100
+    let store = try await open(limits)
+    try await store.makeUsers(1...2)
+    for forum in [10, 11] { #expect(try await store.makeForum(forum, author: 1) == .created) }
+    let sixty = [UInt8](repeating: 1, count: 60)
+    #expect(try await store.write(sixty, to: "f", of: 10, by: 1) == .done)
+    #expect(try await store.write(sixty, to: "f", of: 11, by: 1) == .overQuota)
+    #expect(try await store.write(sixty, to: "f", of: 1, by: 1) == .overQuota)
+    #expect(try await store.write(sixty, to: "f", of: 2, by: 2) == .done)
+    #expect(try await store.write(sixty, to: "f", of: 10, by: 1) == .done)
+    #expect(try await store.remove("f", of: 10, by: 1) == .done)
+    #expect(try await store.write(sixty, to: "f", of: 11, by: 1) == .done)
+    #expect(try await store.deleteForum(StoreFixture.key(11), by: StoreFixture.key(1)))
+    #expect(try await store.write(sixty, to: "f", of: 1, by: 1) == .done)
   }
 
   @Test func vouchersStandInTheOrderOfTheirMaking() async throws {

@@ -73,6 +73,20 @@ extension ApptimistStore {
       name: name, author: StoreFixture.key(author))
   }
 
+  /// Delivers messages all in one transaction.
+  func deliver(
+    _ copies: [MessageCopy], from sender: EncryptionPublicKey
+  ) async throws -> [Delivered] {
+    try await deliver([copies[...]], from: sender).flatMap { try $0.get() }
+  }
+
+  /// Changes mailboxes for the first user.
+  func writeMailboxes<Value: Sendable>(
+    _ body: @escaping MailboxChange<Value>
+  ) async throws -> Value {
+    try await writeMailboxes(for: StoreFixture.key(1), body)
+  }
+
   /// Delivers a message whose identifier is a number.
   func send(
     _ id: Int, from sender: Int, to recipient: Int, header: [UInt8] = [1], data: [UInt8] = [2]

@@ -12,6 +12,8 @@ import json, os, statistics, subprocess, sys
 from support import OTHER_CORES, SERVER_CORE, awd_command, free_port, running, temporary_folder, wait_for_port
 
 AWD, GENERATOR, NATS = map(os.path.abspath, sys.argv[1:4])
+# One address and one author send what many would.
+UNLIMITED = '[apptimist]\nforum_posts_size = "1TiB"\nmessages_size_per_address = "1TiB"\n'
 SECONDS = int(sys.argv[4]) if len(sys.argv) > 4 else 2
 ROUNDS = int(sys.argv[5]) if len(sys.argv) > 5 else 3
 PAIRS = 64
@@ -29,7 +31,7 @@ SERVERS = {
 
 def command(server, folder, port):
     if server == "apptimist":
-        return awd_command(AWD, folder, port, "apptimist")
+        return awd_command(AWD, folder, port, "apptimist", UNLIMITED)
     if server == "mqtt":
         with open(f"{folder}/mosquitto.conf", "w") as file:
             file.write(f"listener {port} 127.0.0.1\nallow_anonymous true\npersistence true\n"

@@ -324,7 +324,9 @@ async def main(options):
              "unread": unread, "fanout": fanout}
     for name in options.parts or parts:
         server = Server(options.awd, {"queue_messages": 2 * options.messages,
-                                      "queue_size": "4GiB"}, level="warning")
+                                      "queue_size": "4GiB", "all_sessions": 100_000,
+                                      "sessions_per_address": 100_000, "forum_posts_size": "1TiB",
+                                      "messages_size_per_address": "1TiB"}, level="warning")
         try:
             await server.start()
             await parts[name](server, options)

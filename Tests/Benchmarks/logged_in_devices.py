@@ -7,6 +7,8 @@ import json, os, resource, subprocess, sys
 from support import awd_command, free_port, running, temporary_folder, wait_for_port
 
 AWD, GENERATOR = map(os.path.abspath, sys.argv[1:3])
+# All devices have one address.
+UNLIMITED = "[apptimist]\nall_sessions = 100000\nsessions_per_address = 100000\n"
 DEVICES = int(sys.argv[3]) if len(sys.argv) > 3 else 10_000
 MESSAGES = int(sys.argv[4]) if len(sys.argv) > 4 else 100_000
 needed = DEVICES + 500
@@ -18,7 +20,7 @@ if limit[0] < needed:
 def measure(*arguments):
     with temporary_folder() as folder:
         port = free_port()
-        with running(awd_command(AWD, folder, port, "apptimist"), stdout=subprocess.DEVNULL) as server:
+        with running(awd_command(AWD, folder, port, "apptimist", UNLIMITED), stdout=subprocess.DEVNULL) as server:
             wait_for_port(port, server)
             command = [GENERATOR, arguments[0], port, server.pid, *arguments[1:]]
             output = subprocess.run(list(map(str, command)), capture_output=True, text=True)

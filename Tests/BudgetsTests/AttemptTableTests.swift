@@ -59,4 +59,16 @@ internal import Time
     for number in 0..<10_000 { _ = table.count(number, upTo: 5) }
     #expect(table.wait(for: "guesser", upTo: 5) == 12)
   }
+
+  @Test func anEventCanCountAsMany() {
+    let clock = TestClock()
+    let table = AttemptTable(span: .seconds(8), clock: { clock.now })
+    #expect(table.count("a", amount: 60, upTo: 100) == nil)
+    #expect(table.count("a", amount: 41, upTo: 100) == 9)
+    #expect(table.count("a", amount: 40, upTo: 100) == nil)
+    #expect(table.count("a", upTo: 100) == 9)
+    #expect(table.count("b", amount: 101, upTo: 100) != nil)
+    clock.advance(by: .seconds(9))
+    #expect(table.count("a", amount: 100, upTo: 100) == nil)
+  }
 }

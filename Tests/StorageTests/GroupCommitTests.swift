@@ -235,4 +235,45 @@ internal import Testing
     #expect(check == "ok")
     await store.close()
   }
+
+  @Test func ownersTakeTurnsAndStepsKeepTheirOrder() async throws {
+    let store = try await folder.open(notes, Self.patient())
+    let gate = Gate()
+    let held = gate.hold(store)
+    try await gate.waitUntilHeld()
+    let many = Task {
+      await store.write(
+        steps: (1...3).map { number in
+          { @Sendable (transaction: borrowing Transaction) in
+            try add("many \(number)", transaction)
+          }
+        }, for: 1)
+    }
+    try await gate.wait(for: 3, store)
+    let few = Task { try await store.write(for: 2) { try add("few", $0) } }
+    try await gate.wait(for: 4, store)
+    let nobodys = Task { try await store.write { try add("nobody's", $0) } }
+    try await gate.wait(for: 5, store)
+    gate.open()
+    try await held.value
+    for result in await many.value { try result.get() }
+    try await few.value
+    try await nobodys.value
+    #expect(try await texts(store) == ["many 1", "few", "nobody's", "many 2", "many 3"])
+    #expect(store.statistics.longestTransactionSeconds > 0)
+    await store.close()
+  }
+
+  @Test func aStepThatFailsFailsAlone() async throws {
+    let store = try await folder.open(notes)
+    let results = await store.write(
+      steps: ["a", "a", "b"].map { text in
+        { @Sendable (transaction: borrowing Transaction) in try add(text, transaction) }
+      }, for: 1)
+    try results[0].get()
+    #expect(throws: StoreError(.constraint(.unique), "")) { try results[1].get() }
+    try results[2].get()
+    #expect(try await texts(store) == ["a", "b"])
+    await store.close()
+  }
 }

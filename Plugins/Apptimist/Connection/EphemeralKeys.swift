@@ -1,27 +1,79 @@
 internal import ApptimistProtocol
 internal import Cryptography
+internal import Threading
 internal import Time
 
 /// Lets each ephemeral key serve one connection only (page "Keys and nonces").
-struct EphemeralKeys: Sendable {
-  /// The store that remembers the keys that were used.
-  let store: ApptimistStore
-  let keys: ServiceKeys
-  /// The time for which a key is remembered.
-  let age: Duration
-  let clock: @Sendable () -> Timestamp
+///
+/// A key is claimed in memory when its first header opens, and noted on disk when its user has logged in.
+/// So a stranger costs no disk, and each row belongs to an account. A connection without a login can be
+/// played again once its key is forgotten, but says nothing that the service doesn't know.
+final class EphemeralKeys: Sendable {
+  /// The keys that were claimed last.
+  private struct Claimed {
+    /// The most keys of each generation.
+    private static let capacity = 16_384
+
+    private var newer: Set<EphemeralKeyHash> = []
+    private var older: Set<EphemeralKeyHash> = []
+
+    func contains(_ hash: EphemeralKeyHash) -> Bool { newer.contains(hash) || older.contains(hash) }
+
+    /// Adds a key, and forgets the older generation when the newer one is full.
+    ///
+    /// - Returns: whether it was not there.
+    mutating func insert(_ hash: EphemeralKeyHash) -> Bool {
+      guard !contains(hash) else { return false }
+      if newer.count >= Self.capacity { (newer, older) = ([], newer) }
+      newer.insert(hash)
+      return true
+    }
+  }
+
+  private let store: ApptimistStore
+  private let keys: ServiceKeys
+  private let age: Duration
+  private let clock: @Sendable () -> Timestamp
+  private let claimed = Lock(Claimed())
+
+  /// Makes a register in which no key is claimed.
+  ///
+  /// - Parameters:
+  ///   - store: remembers the keys with which users have logged in.
+  ///   - keys: the service's keys.
+  ///   - age: the time for which a key is remembered.
+  ///   - clock: tells the time.
+  init(
+    store: ApptimistStore, keys: ServiceKeys, age: Duration,
+    clock: @escaping @Sendable () -> Timestamp
+  ) {
+    self.store = store
+    self.keys = keys
+    self.age = age
+    self.clock = clock
+  }
 
   /// Whether a device with this key may connect.
   func mayServe(_ key: EncryptionPublicKey) async throws -> Bool {
     // A second way to write a key would be a second use of it.
     guard key.isCanonical, !key.isLowOrder, key != keys.identity.encryptionKey else { return false }
-    return try await store.mayServe(ephemeral: key, hash: keys.hash(ofEphemeral: key))
+    let hash = keys.hash(ofEphemeral: key)
+    guard !claimed.withLock({ $0.contains(hash) }) else { return false }
+    return try await store.mayServe(ephemeral: key, hash: hash)
   }
 
   /// Claims a key for a connection.
   ///
-  /// - Returns: false if another connection has used it.
-  func claim(_ key: EncryptionPublicKey) async throws -> Bool {
-    try await store.remember(keys.hash(ofEphemeral: key), until: clock() + age)
+  /// - Returns: false if another connection has claimed it.
+  func claim(_ key: EncryptionPublicKey) -> Bool {
+    let hash = keys.hash(ofEphemeral: key)
+    return claimed.withLock { $0.insert(hash) }
+  }
+
+  /// Notes that a user has logged in with a key.
+  ///
+  /// - Returns: false if that was noted before.
+  func note(_ key: EncryptionPublicKey, usedBy user: EncryptionPublicKey) async throws -> Bool {
+    try await store.remember(keys.hash(ofEphemeral: key), of: user, until: clock() + age)
   }
 }

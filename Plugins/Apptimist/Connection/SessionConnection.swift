@@ -1,7 +1,10 @@
+internal import Addresses
 internal import ApptimistSession
+internal import Budgets
 internal import Cryptography
 internal import HTTPProtocol
 internal import HTTPServer
+internal import Observability
 internal import Transport
 
 /// Carries out what a ``Session`` wants done, on a WebSocket.
@@ -11,18 +14,29 @@ internal import Transport
 final class SessionConnection: WebSocketHandler, @unchecked Sendable {
   /// The number of unsent bytes above which neither the stream nor requests are read.
   static let lowWaterMark = 64 << 10
+  /// The longest message that is taken before the login, in bytes.
+  static let firstMessages = 4 << 10
 
   let id: SessionID
   let loop: EventLoop
   private let socket: WebSocketSession
   private let backend: Backend
+  private let network: ClientNetwork?
+  /// The place among the sessions of the client's network: among those that aren't logged in, then among
+  /// those that are.
+  private var place: Holding<ClientNetwork>
   private var session: Session
   /// The user whose session this became in the hub, or nil before that.
   private var user: EncryptionPublicKey?
   private var isOver = false
 
   /// Takes a connection that has just been upgraded.
-  init(_ socket: WebSocketSession, id: SessionID, backend: Backend, session: consuming Session) {
+  init(
+    _ socket: WebSocketSession, id: SessionID, network: ClientNetwork?,
+    place: Holding<ClientNetwork>, backend: Backend, session: consuming Session
+  ) {
+    self.network = network
+    self.place = place
     self.socket = socket
     loop = socket.loop
     self.id = id
@@ -33,7 +47,10 @@ final class SessionConnection: WebSocketHandler, @unchecked Sendable {
 
   // MARK: - What happens
 
-  func received(_ message: WebSocketMessage) { handle(.received(message)) }
+  func received(_ message: WebSocketMessage) {
+    place.used(at: loop.now)
+    handle(.received(message))
+  }
 
   func timerFired() { handle(.timedOut) }
 
@@ -73,14 +90,30 @@ final class SessionConnection: WebSocketHandler, @unchecked Sendable {
         socket.send(.binary(message))
         backend.metrics.count(kind)
       case .ask(let query): ask(query)
-      case .join(let user):
-        self.user = user
-        backend.hub.join(self, of: user)?.evict()
+      case .join(let user): join(user)
       case .wait(let duration): socket.setTimer(after: duration)
       case .close(let code): socket.close(code)
-      case .count(let counted): backend.metrics.count(counted)
+      case .count(let counted): count(counted)
       }
     }
+  }
+
+  /// Makes this a session of a user who has logged in, if the client's network may have one more.
+  private func join(_ user: EncryptionPublicKey) {
+    let place = Holding(of: backend.clients.sessions, for: network) { [socket] in socket.yield() }
+    place.used(at: loop.now)
+    guard place.set(to: 1) else { return socket.close(1013) }
+    self.place = place
+    self.user = user
+    socket.limitMessages(to: backend.longestMessage)
+    backend.hub.join(self, of: user)?.evict()
+  }
+
+  private func count(_ counted: SessionAction.Counted) {
+    backend.metrics.count(counted)
+    guard counted == .refused else { return }
+    backend.log.info(
+      "session refused", ["client": network?.description ?? "a Unix socket"])
   }
 
   /// Reads the mailbox and receives messages, as far as the session and the socket can take it.
@@ -90,7 +123,10 @@ final class SessionConnection: WebSocketHandler, @unchecked Sendable {
     if !isBackedUp, let user = session.user, let position = session.nextRead() {
       read(user, after: position)
     }
-    if session.isWaiting || isBackedUp {
+    if session.isWaiting, user == nil {
+      // The next message may be a long one, which is taken after the login only.
+      socket.stopReceiving()
+    } else if session.isWaiting || isBackedUp {
       socket.pauseReceiving()
     } else {
       socket.resumeReceiving()
@@ -100,8 +136,9 @@ final class SessionConnection: WebSocketHandler, @unchecked Sendable {
   private var isBackedUp: Bool { socket.backlog > Self.lowWaterMark }
 
   private func ask(_ query: Query) {
+    let requester = Requester(session: id, network: network, user: user)
     Task(executorPreference: loop) { [self] in
-      let reply = await backend.reply(to: query, in: id)
+      let reply = await backend.reply(to: query, from: requester)
       // It may have locked a file after the end.
       if isOver { backend.files.ended(id) }
       handle(.replied(reply))
@@ -114,5 +151,12 @@ final class SessionConnection: WebSocketHandler, @unchecked Sendable {
       guard !isOver else { return }
       handle(.read(page))
     }
+  }
+}
+
+extension WebSocketSession {
+  /// Closes the session because its place was given to somebody who holds less; from any thread.
+  func yield() {
+    loop.execute { [self] in close(1013, reason: "too many sessions from this address") }
   }
 }

@@ -1,10 +1,12 @@
 internal import ApptimistProtocol
+internal import Budgets
 internal import ApptimistSession
 internal import Cryptography
 internal import HTTPProtocol
 internal import HTTPServer
 internal import Observability
 internal import ServiceKit
+internal import Transport
 
 /// Checks the handshakes of devices and opens their sessions (page "Connection").
 struct SessionHandshake: Sendable {
@@ -16,8 +18,14 @@ struct SessionHandshake: Sendable {
 
   /// Accepts a handshake.
   ///
-  /// - Throws: ``HTTPError`` with 400 for a key that is missing, malformed, weak or used.
+  /// - Throws: ``HTTPError`` with 400 for a key that is missing, malformed, weak or used, or 429 for too many
+  ///   handshakes of the client's network.
   func accept(_ request: Request) async throws -> WebSocketAcceptance {
+    let network = ClientAccounting.network(of: request)
+    if let seconds = backend.clients.countHandshake(of: network) {
+      backend.metrics.handshakesRefused.add()
+      throw HTTPError(.tooManyRequests, retryAfter: seconds)
+    }
     guard let key = Self.ephemeralKey(in: request.head.query),
       try await backend.ephemeralKeys.mayServe(key)
     else {
@@ -32,10 +40,14 @@ struct SessionHandshake: Sendable {
       uri: "\(scheme)://\(request.head.authority)\(configuration.path)", limits: limits,
       silence: silence())
     var acceptance = WebSocketAcceptance { [backend] socket in
-      guard let session = Session(setup) else { return RefusedConnection(socket) }
-      return SessionConnection(socket, id: id, backend: backend, session: session)
+      let place = Holding(of: backend.clients.joining, for: network) { socket.yield() }
+      place.used(at: socket.loop.now)
+      guard place.set(to: 1) else { return RefusedConnection(socket, 1013) }
+      guard let session = Session(setup) else { return RefusedConnection(socket, 1008) }
+      return SessionConnection(
+        socket, id: id, network: network, place: place, backend: backend, session: session)
     }
-    acceptance.limits.maximumMessage = limits.frame.message
+    acceptance.limits.maximumMessage = min(SessionConnection.firstMessages, limits.frame.message)
     acceptance.lowWaterMark = SessionConnection.lowWaterMark
     // Above the low-water mark nothing is added but one reply and one part of the stream.
     acceptance.highWaterMark = max(4 << 20, 4 * limits.frame.message)
@@ -59,9 +71,9 @@ struct SessionHandshake: Sendable {
   }
 }
 
-/// A connection with a key with which no secret can be agreed on.
+/// A connection for which there is no place, or with a key with which no secret can be agreed on.
 private final class RefusedConnection: WebSocketHandler {
-  init(_ socket: WebSocketSession) { socket.close(1008) }
+  init(_ socket: WebSocketSession, _ code: UInt16) { socket.close(code) }
 
   func received(_ message: WebSocketMessage) {}
 

@@ -8,20 +8,27 @@ struct MessageDelivery: Sendable {
   /// The bytes of copies for forums after which they are delivered before those of further posts are
   /// made.
   private static let groupBytes = 1 << 20
+  /// The number of copies after which they are.
+  private static let groupCopies = 4_096
+  /// The most copies that are delivered in one piece: others wait for some milliseconds.
+  private static let pieceCopies = 512
+  /// The most bytes that one piece writes, unless one copy has more.
+  private static let pieceBytes = 1 << 20
 
   let store: ApptimistStore
   let directory: AccountDirectory
   let fanOut: ForumFanOut
   let hub: SessionHub
+  let clients: ClientAccounting
   let metrics: ApptimistMetrics
 
   /// Delivers a user's posts, in order, to all who get them: on disk, and then to their sessions.
   ///
   /// - Parameters:
   ///   - posts: posts of one user.
-  ///   - session: the session that sent them, which is not told of them.
+  ///   - requester: the session that sent them, which is not told of them.
   /// - Returns: the positions in the sender's own mailbox, of those that were delivered there.
-  func deliver(_ posts: [Post], from session: SessionID) async throws -> [StreamPosition] {
+  func deliver(_ posts: [Post], from requester: Requester) async throws -> [StreamPosition] {
     guard let sender = posts.first?.message.from else { return [] }
     var own: [StreamPosition] = []
     var group: [MessageCopy] = []
@@ -30,18 +37,29 @@ struct MessageDelivery: Sendable {
       switch try await directory.recipient(post.message.recipient) {
       case .user: if try await !isInForum(post.message) { group.append(MessageCopy(post)) }
       case .forum(let forum) where post.message.to == post.message.recipient:
+        guard mayPost(post, in: forum) else { continue }
         for batch in await fanOut.batches(of: post, in: forum) {
           let copies = await batch.copies()
           group += copies
           bytes += copies.reduce(0) { $0 + $1.data.count }
-          guard bytes >= Self.groupBytes else { continue }
-          own += try await append(group, from: sender, session)
+          guard bytes >= Self.groupBytes || group.count >= Self.groupCopies else { continue }
+          own += try await append(group, from: sender, requester)
           (group, bytes) = ([], 0)
         }
       case .forum, nil: continue
       }
     }
-    return own + (try await append(group, from: sender, session))
+    return own + (try await append(group, from: sender, requester))
+  }
+
+  /// Whether the copies of a post are within what its sender may send.
+  private func mayPost(_ post: Post, in forum: Forum) -> Bool {
+    let readers = forum.readers(for: post.message.from)?.count ?? 0
+    guard readers > 0, !clients.mayPost(post.size * readers, by: post.message.from) else {
+      return true
+    }
+    metrics.overQuota.add(UInt64(readers))
+    return false
   }
 
   /// Whether a message to a user names a forum as well: such a message is ignored.
@@ -55,21 +73,47 @@ struct MessageDelivery: Sendable {
   ///
   /// - Returns: the positions in the sender's own mailbox.
   private func append(
-    _ copies: [MessageCopy], from sender: EncryptionPublicKey, _ session: SessionID
+    _ copies: [MessageCopy], from sender: EncryptionPublicKey, _ requester: Requester
   ) async throws -> [StreamPosition] {
     guard !copies.isEmpty else { return [] }
-    var own: [StreamPosition] = []
-    var news: [SessionHub.News] = []
-    for (copy, result) in zip(copies, try await store.deliver(copies, from: sender)) {
-      guard case .delivered(let position) = result else { continue }
-      if copy.recipient == sender { own.append(position) }
-      let entry = StreamEntry(
-        position: position, id: copy.id, content: .message(header: copy.header, data: copy.data))
-      news.append(SessionHub.News(user: copy.recipient, entry: entry))
+    let bytes = copies.reduce(0) { $0 + $1.header.count + $1.data.count }
+    guard clients.mayQueue(bytes, from: requester.network) else {
+      metrics.overQuota.add(UInt64(copies.count))
+      return []
     }
-    metrics.queued.add(UInt64(news.count))
-    hub.publish(news, from: session)
+    var own: [StreamPosition] = []
+    let pieces = Self.pieces(of: copies)
+    for (piece, result) in zip(pieces, await store.deliver(pieces, from: sender)) {
+      var news: [SessionHub.News] = []
+      for (copy, result) in zip(piece, try result.get()) {
+        guard case .delivered(let position) = result else { continue }
+        if copy.recipient == sender { own.append(position) }
+        let entry = StreamEntry(
+          position: position, id: copy.id, content: .message(header: copy.header, data: copy.data))
+        news.append(SessionHub.News(user: copy.recipient, entry: entry))
+      }
+      metrics.queued.add(UInt64(news.count))
+      hub.publish(news, from: requester.session)
+    }
     return own
+  }
+
+  /// Cuts copies into pieces, each of which is delivered in a short time.
+  private static func pieces(of copies: [MessageCopy]) -> [ArraySlice<MessageCopy>] {
+    var pieces: [ArraySlice<MessageCopy>] = []
+    var (start, bytes) = (0, 0)
+    for (index, copy) in copies.enumerated() {
+      // Data that neighbours share is written once.
+      let isShared = index > start && copy.data == copies[index - 1].data
+      let more = isShared ? 0 : copy.data.count
+      if index - start >= pieceCopies || (index > start && bytes + more > pieceBytes) {
+        pieces.append(copies[start..<index])
+        (start, bytes) = (index, copy.data.count)
+      } else {
+        bytes += more
+      }
+    }
+    return pieces + [copies[start...]]
   }
 
   /// Deletes the content of a message in a user's mailbox, and tells the user's other sessions.

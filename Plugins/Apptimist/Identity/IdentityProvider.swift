@@ -29,6 +29,11 @@ enum IdentityProvider: Sendable {
     }
   }
 
+  /// Whether a judgement takes a request to somebody else's server.
+  var asksOthers: Bool {
+    if case .facebook = self { true } else { false }
+  }
+
   /// Judges somebody; a provider that does not respond refuses.
   ///
   /// - Parameters:

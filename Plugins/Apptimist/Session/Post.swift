@@ -18,5 +18,5 @@ package struct Post: Sendable {
   }
 
   /// The length of header and data, in bytes.
-  var size: Int { header.count + data.count }
+  package var size: Int { header.count + data.count }
 }

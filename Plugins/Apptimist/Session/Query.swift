@@ -11,8 +11,10 @@ package enum Query: Sendable {
   indirect case register(PDU.New, name: AccountName, uid: String)
   /// Looks up the key of a user's signatures.
   case authenticationKey(of: EncryptionPublicKey)
-  /// Looks up where the stream begins.
-  indirect case start(user: EncryptionPublicKey, head: MessageID, max: Int)
+  /// Notes on disk that the user has used the connection's ephemeral key, and looks up where the stream
+  /// begins.
+  indirect case start(
+    user: EncryptionPublicKey, ephemeralKey: EncryptionPublicKey, head: MessageID, max: Int)
   /// Makes a forum.
   indirect case makeForum(PDU.New, name: AccountName, author: EncryptionPublicKey)
   /// Deletes a forum.

@@ -2,7 +2,7 @@ package import Cryptography
 
 /// The result of a query.
 package enum Reply: Sendable {
-  /// Whether the key is this connection's.
+  /// Whether the ephemeral key is this connection's; false also if a login with it was noted before.
   case claimed(Bool)
   /// Whether there is such an account now.
   case registered(Bool)

@@ -6,7 +6,8 @@ package enum SessionAction: Sendable {
   case send([UInt8], Sent)
   /// Find out the reply to a query.
   case ask(Query)
-  /// Tell the session of further entries in the mailbox of this user, who has logged in.
+  /// Tell the session of further entries in the mailbox of this user, who has logged in, and take long
+  /// messages from now on.
   case join(EncryptionPublicKey)
   /// Tell the session when some time is over; an earlier such time is forgotten.
   case wait(Duration)
@@ -26,7 +27,7 @@ package enum SessionAction: Sendable {
   }
 
   /// Something that is counted beside what is sent.
-  package enum Counted: Sendable {
+  package enum Counted: Hashable, Sendable {
     /// A PDU of a known type came.
     case received(type: UInt8)
     /// A PDU came whose type is unknown, or not for devices to send.

@@ -11,6 +11,8 @@ enum NewUser: Hashable, Sendable {
   case taken
   /// There is no such invitation, or it is used up, over, or for another uid.
   case notInvited
+  /// Nobody may make an account at the moment.
+  case notNow
 }
 
 extension ApptimistStore {
@@ -35,10 +37,11 @@ extension ApptimistStore {
   ///   - uid: the identity provider's name for the user, at most 255 bytes.
   ///   - invitation: an invitation that is used once to make the account, if one is needed. A retry
   ///     needs none.
+  ///   - mayCreate: whether an account may be made that is not there.
   ///   - now: the time, for the invitation's end.
   func createUser(
     _ key: EncryptionPublicKey, authenticationKey: AuthenticationPublicKey, name: String,
-    uid: String, invitation: InvitationHash? = nil, at now: Timestamp
+    uid: String, invitation: InvitationHash? = nil, mayCreate: Bool = true, at now: Timestamp
   ) async throws -> NewUser {
     let searchName = SearchText(name)?.bytes
     return try await store.write { transaction in
@@ -54,6 +57,7 @@ extension ApptimistStore {
         return isSame ?? false
       }
       if let isSame { return isSame ? .sameAgain : .taken }
+      guard mayCreate else { return .notNow }
       if let invitation, try !use(invitation, uid: uid, at: now, transaction) { return .notInvited }
       try transaction.execute(
         """

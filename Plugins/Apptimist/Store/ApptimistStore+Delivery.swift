@@ -32,35 +32,59 @@ enum Delivered: Hashable, Sendable {
 }
 
 extension ApptimistStore {
-  /// Delivers messages to their recipients, all in one transaction.
+  /// Delivers messages to their recipients, piece by piece, in order. Each piece is delivered or not as a
+  /// whole, and others get their turns between two.
   ///
   /// - Parameters:
-  ///   - copies: one for each recipient. Neighbours that differ in the recipient only are stored once.
+  ///   - pieces: copies, one for each recipient. Neighbours in a piece that differ in the recipient only
+  ///     are stored once.
   ///   - sender: the user who has sent them.
-  /// - Returns: the result for each copy, in the same order.
+  /// - Returns: of each piece, the result for each copy, in the same order.
   func deliver(
-    _ copies: [MessageCopy], from sender: EncryptionPublicKey
-  ) async throws -> [Delivered] {
-    try await writeMailboxes { deliveries, transaction in
-      guard let sender = try mailbox(of: sender, &deliveries, transaction)?.user else {
-        return copies.map { _ in .unknownRecipient }
+    _ pieces: [ArraySlice<MessageCopy>], from sender: EncryptionPublicKey
+  ) async -> [Result<[Delivered], any Error>] {
+    guard pieces.count == 1 else {
+      let steps: [MailboxChange<[Delivered]>] = pieces.map { piece in
+        { deliveries, transaction in
+          try deliver(piece, from: sender, &deliveries, transaction)
+        }
       }
-      var results: [Delivered] = []
-      results.reserveCapacity(copies.count)
-      var rest = copies[...]
-      while let first = rest.first {
-        let alike = rest.prefix { $0.isSame(as: first) }
-        rest = rest.dropFirst(alike.count)
-        results += try deliver(alike, from: sender, &deliveries, transaction)
-      }
-      try flush(&deliveries, transaction)
-      return results
+      return await writeMailboxes(for: sender, steps: steps)
     }
+    do {
+      return [
+        .success(
+          try await writeMailboxes(for: sender) { deliveries, transaction in
+            try deliver(pieces[0], from: sender, &deliveries, transaction)
+          })
+      ]
+    } catch {
+      return [.failure(error)]
+    }
+  }
+
+  private func deliver(
+    _ copies: ArraySlice<MessageCopy>, from sender: EncryptionPublicKey,
+    _ deliveries: inout PendingDeliveries, _ transaction: borrowing Transaction
+  ) throws -> [Delivered] {
+    guard let sender = try mailbox(of: sender, &deliveries, transaction)?.user else {
+      return copies.map { _ in .unknownRecipient }
+    }
+    var results: [Delivered] = []
+    results.reserveCapacity(copies.count)
+    var rest = copies
+    while let first = rest.first {
+      let alike = rest.prefix { $0.isSame(as: first) }
+      rest = rest.dropFirst(alike.count)
+      results += try deliver(alike: alike, from: sender, &deliveries, transaction)
+    }
+    try flush(&deliveries, transaction)
+    return results
   }
 
   /// Delivers copies of one message.
   private func deliver(
-    _ copies: ArraySlice<MessageCopy>, from sender: AccountNumber,
+    alike copies: ArraySlice<MessageCopy>, from sender: AccountNumber,
     _ deliveries: inout PendingDeliveries, _ transaction: borrowing Transaction
   ) throws -> [Delivered] {
     var results: [Delivered] = []
@@ -124,7 +148,7 @@ extension ApptimistStore {
 
   /// Deletes a message's content from a user's mailbox; its place stays, and the stream tells it.
   func truncate(_ id: MessageID, of user: EncryptionPublicKey) async throws -> Truncation {
-    try await writeMailboxes { deliveries, transaction in
+    try await writeMailboxes(for: user) { deliveries, transaction in
       guard let number = try userNumber(of: user, transaction) else { return .never }
       try flush(user, &deliveries, transaction)
       deliveries.forget(user)

@@ -6,6 +6,8 @@ internal import Storage
 struct StoredDirectory {
   let number: AccountNumber
   let isForum: Bool
+  /// The number of the user whose files they count among: the forum's author, or the user.
+  let owner: AccountNumber
   /// The forum's author; of a user's directory, that user.
   let author: EncryptionPublicKey
 }
@@ -61,15 +63,17 @@ extension ApptimistStore {
       guard !name.isKeptByService else { return .notPermitted }
       let isList = name.reserved != nil
       guard !isList || content.count <= limits.reservedKeys * 32 else { return .overQuota }
-      let others = try transaction.one(
+      let old = try self.size(of: name, in: directory, transaction)
+      let present = try transaction.one(
         """
-        SELECT count(*), coalesce(sum(size), 0) FROM apptimist_files
-        WHERE directory = ?1 AND id IS NOT
-          (SELECT id FROM apptimist_files WHERE directory = ?1 AND name = ?2)
-        """, directory.number, name.text
-      ) { row in (files: try row[0] as Int, bytes: try row[1] as Int) }
-      guard let others, others.files < limits.files,
-        others.bytes <= limits.directoryBytes - content.count
+        SELECT count(*), coalesce(sum(size), 0),
+          coalesce((SELECT file_bytes FROM apptimist_queues WHERE user = ?2), 0)
+        FROM apptimist_files WHERE directory = ?1
+        """, directory.number, directory.owner
+      ) { row in (files: try row[0] as Int, bytes: try row[1] as Int, all: try row[2] as Int) }
+      guard let present, present.files < limits.files || old != nil,
+        present.bytes &- (old ?? 0) <= limits.directoryBytes - content.count,
+        present.all &- (old ?? 0) <= limits.accountBytes - content.count
       else { return .overQuota }
       guard !isList || content.count.isMultiple(of: 32) else { return .badContent }
       try transaction.execute(
@@ -78,8 +82,28 @@ extension ApptimistStore {
         ON CONFLICT (directory, name)
         DO UPDATE SET size = excluded.size, content = excluded.content
         """, directory.number, name.text, content.count, content)
+      try charge(directory.owner, content.count &- (old ?? 0), transaction)
       return .done
     }
+  }
+
+  private func size(
+    of name: Filename, in directory: StoredDirectory, _ transaction: borrowing Transaction
+  ) throws -> Int? {
+    try transaction.one(
+      "SELECT size FROM apptimist_files WHERE directory = ? AND name = ?", directory.number,
+      name.text
+    ) { try $0[0] }
+  }
+
+  /// Changes the bytes of files that count as a user's.
+  func charge(
+    _ owner: AccountNumber, _ bytes: Int, _ transaction: borrowing Transaction
+  ) throws {
+    guard bytes != 0 else { return }
+    try transaction.execute(
+      "UPDATE apptimist_queues SET file_bytes = max(0, file_bytes + ?) WHERE user = ?", bytes,
+      owner)
   }
 
   /// Removes a file.
@@ -93,9 +117,13 @@ extension ApptimistStore {
   ) async throws -> ErrorCode {
     try await change(directory, by: user) { directory, transaction in
       guard !name.isKeptByService else { return .notPermitted }
+      guard let size = try self.size(of: name, in: directory, transaction) else {
+        return .notFound
+      }
       try transaction.execute(
         "DELETE FROM apptimist_files WHERE directory = ? AND name = ?", directory.number, name.text)
-      return transaction.changes == 0 ? .notFound : .done
+      try charge(directory.owner, 0 &- size, transaction)
+      return .done
     }
   }
 
@@ -104,7 +132,7 @@ extension ApptimistStore {
     _ directory: EncryptionPublicKey, by user: EncryptionPublicKey,
     _ body: @escaping @Sendable (StoredDirectory, borrowing Transaction) throws -> ErrorCode
   ) async throws -> ErrorCode {
-    try await store.write { transaction in
+    try await store.write(for: user.hashValue) { transaction in
       guard let directory = try self.directory(directory, transaction) else { return .notFound }
       guard try mayWrite(user, in: directory, transaction) else { return .notPermitted }
       return try body(directory, transaction)
@@ -117,13 +145,13 @@ extension ApptimistStore {
   ) throws -> StoredDirectory? {
     try database.one(
       """
-      SELECT u.id, a.key FROM apptimist_users u LEFT JOIN apptimist_users a ON a.id = u.author
+      SELECT u.id, a.key, coalesce(u.author, u.id) FROM apptimist_users u LEFT JOIN apptimist_users a ON a.id = u.author
       WHERE u.key = ? AND u.kind <> ?
       """, key, StoredKind.deletedForum
     ) { row in
       let author: EncryptionPublicKey? = try row[1]
       return StoredDirectory(
-        number: try row[0], isForum: author != nil, author: author ?? key)
+        number: try row[0], isForum: author != nil, owner: try row[2], author: author ?? key)
     }
   }
 

@@ -44,7 +44,7 @@ extension ApptimistStore {
     author: EncryptionPublicKey
   ) async throws -> NewForum {
     let searchName = SearchText(name)?.bytes
-    return try await store.write { transaction in
+    return try await store.write(for: author.hashValue) { transaction in
       guard let author = try userNumber(of: author, transaction) else { return .noAuthor }
       let isTaken = try transaction.one("SELECT 1 FROM apptimist_users WHERE key = ?", key) { _ in
         true
@@ -63,7 +63,7 @@ extension ApptimistStore {
     }
   }
 
-  /// Removes a forum with its files and its escrowed secret; its key stays taken.
+  /// Removes a forum with its files and its escrowed secret; its key stays taken, and the author's.
   ///
   /// - Parameters:
   ///   - key: the forum's key.
@@ -72,12 +72,16 @@ extension ApptimistStore {
   func deleteForum(_ key: EncryptionPublicKey, by user: EncryptionPublicKey) async throws -> Bool {
     try await change(key, by: user) { forum, transaction in
       guard forum.isForum else { return .notPermitted }
+      let bytes: Int? = try transaction.one(
+        "SELECT coalesce(sum(size), 0) FROM apptimist_files WHERE directory = ?", forum.number
+      ) { try $0[0] }
       try transaction.execute("DELETE FROM apptimist_files WHERE directory = ?", forum.number)
+      try charge(forum.owner, 0 &- (bytes ?? 0), transaction)
       try transaction.execute("DELETE FROM apptimist_secrets WHERE forum = ?", forum.number)
       try transaction.execute("DELETE FROM apptimist_vouchers WHERE subject = ?", forum.number)
       try transaction.execute(
         """
-        UPDATE apptimist_users SET kind = ?, author = NULL, authentication_key = zeroblob(32),
+        UPDATE apptimist_users SET kind = ?, authentication_key = zeroblob(32),
           search_name = NULL, name = '' WHERE id = ?
         """, StoredKind.deletedForum, forum.number)
       return .done

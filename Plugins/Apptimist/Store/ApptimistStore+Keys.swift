@@ -18,18 +18,31 @@ extension ApptimistStore {
     }
   }
 
-  /// Notes that a connection has used an ephemeral key.
+  /// Notes that a user has logged in with an ephemeral key, and forgets the user's oldest one if there
+  /// are too many.
   ///
   /// - Parameters:
   ///   - hash: the hash of the key.
+  ///   - user: the user.
   ///   - end: the time until which it is remembered.
-  /// - Returns: false if it had been used before.
-  func remember(_ hash: EphemeralKeyHash, until end: Timestamp) async throws -> Bool {
-    try await store.write { transaction in
+  /// - Returns: false if it had been used before, or if there is no such user.
+  func remember(
+    _ hash: EphemeralKeyHash, of user: EncryptionPublicKey, until end: Timestamp
+  ) async throws -> Bool {
+    try await store.write(for: user.hashValue) { transaction in
+      guard let number = try userNumber(of: user, transaction) else { return false }
       try transaction.execute(
-        "INSERT OR IGNORE INTO apptimist_ephemeral_keys (hash, expires_at) VALUES (?, ?)",
-        hash, end.milliseconds)
-      return transaction.changes == 1
+        "INSERT OR IGNORE INTO apptimist_ephemeral_keys (hash, expires_at, user) VALUES (?, ?, ?)",
+        hash, end.milliseconds, number)
+      guard transaction.changes == 1 else { return false }
+      try transaction.execute(
+        """
+        DELETE FROM apptimist_ephemeral_keys WHERE hash IN
+          (SELECT hash FROM apptimist_ephemeral_keys
+           INDEXED BY apptimist_ephemeral_keys_by_user
+           WHERE user = ? ORDER BY expires_at DESC LIMIT -1 OFFSET ?)
+        """, number, limits.rememberedConnections)
+      return true
     }
   }
 

@@ -5,16 +5,42 @@ internal import Storage
 internal import Wire
 
 extension ApptimistStore {
+  /// A change of mailboxes, or of what is pending for them.
+  typealias MailboxChange<Value> =
+    @Sendable (inout PendingDeliveries, borrowing Transaction) throws -> Value
+
   /// Changes mailboxes, or what is pending for them, in a transaction.
+  ///
+  /// - Parameters:
+  ///   - user: the user for whom it is done.
+  ///   - body: the change.
   func writeMailboxes<Value: Sendable>(
-    _ body: @escaping @Sendable (inout PendingDeliveries, borrowing Transaction) throws -> Value
+    for user: EncryptionPublicKey, _ body: @escaping MailboxChange<Value>
   ) async throws -> Value {
-    try await store.write(outcome: { [pending] in pending.end(isCommitted: $0) }) { transaction in
-      try pending.withDeliveries {
-        try loadDeliveries(transaction)
-      } _: { deliveries in
-        try body(&deliveries, transaction)
-      }
+    try await store.write(
+      for: user.hashValue, outcome: { [pending] in pending.end(isCommitted: $0) }
+    ) { transaction in try change(transaction, body) }
+  }
+
+  /// Changes mailboxes in several steps, in order, each by itself; others get their turns in between.
+  func writeMailboxes<Value: Sendable>(
+    for user: EncryptionPublicKey, steps: [MailboxChange<Value>]
+  ) async -> [Result<Value, any Error>] {
+    let changes: [@Sendable (borrowing Transaction) throws -> Value] = steps.map { step in
+      { transaction in try change(transaction, step) }
+    }
+    return await store.write(
+      steps: changes, for: user.hashValue,
+      outcome: { [pending] in pending.end(isCommitted: $0) })
+  }
+
+  private func change<Value: Sendable>(
+    _ transaction: borrowing Transaction, _ body: MailboxChange<Value>
+  ) throws -> Value {
+    try pending.withDeliveries {
+      try loadDeliveries(transaction)
+    } _: { deliveries in
+      try body(&deliveries, transaction)
     }
   }
 
@@ -29,12 +55,12 @@ extension ApptimistStore {
     _ body: @escaping @Sendable (AccountNumber, borrowing Snapshot) throws -> Value
   ) async throws -> Value? {
     if !pending.isFlushed(user) {
-      try await writeMailboxes { deliveries, transaction in
+      try await writeMailboxes(for: user) { deliveries, transaction in
         try flush(user, &deliveries, transaction)
       }
     }
     // Whatever is delivered from now on is news.
-    return try await store.read { snapshot in
+    return try await store.read(for: user.hashValue) { snapshot in
       guard let user = try userNumber(of: user, snapshot) else { return nil }
       return try body(user, snapshot)
     }
@@ -64,6 +90,7 @@ extension ApptimistStore {
         guard let (key, last) = try end(of: user, transaction) else { throw InconsistentMailbox() }
         // Otherwise it is in the mailbox already.
         guard position > last else { continue }
+        guard position.isCountable else { throw InconsistentMailbox() }
         let id = MessageID(header: PDU.Message.header(header, for: key), data: data[...])
         let mailbox = PendingDeliveries.Mailbox(user: user, last: position.previous)
         addressees.append(

@@ -207,5 +207,30 @@ extension ApptimistStore {
         ALTER TABLE apptimist_places RENAME TO apptimist_entries;
         ALTER TABLE apptimist_known RENAME TO apptimist_message_ids;
         """),
+    // What is stored belongs to accounts, and nothing that is done for one is looked for among the rows
+    // of thousands of others.
+    Migration(
+      owner: "apptimist", number: 3,
+      sql: """
+        -- Whether an entry may have another sender than the one before it. The next entry of a sender is
+        -- the one right behind, or begins a run: so the index costs a row for each run only.
+        ALTER TABLE apptimist_entries ADD COLUMN begins_run INTEGER NOT NULL DEFAULT 1;
+        CREATE INDEX apptimist_entries_by_run ON apptimist_entries (user, sender, position)
+          WHERE begins_run = 1;
+        CREATE INDEX apptimist_shares_by_entries ON apptimist_shares (user, entries DESC, oldest);
+        CREATE INDEX apptimist_shares_by_bytes ON apptimist_shares (user, bytes DESC, oldest);
+
+        -- The user who has logged in with the key; NULL: it was used before that was noted.
+        ALTER TABLE apptimist_ephemeral_keys ADD COLUMN user INTEGER;
+        CREATE INDEX apptimist_ephemeral_keys_by_user
+          ON apptimist_ephemeral_keys (user, expires_at) WHERE user IS NOT NULL;
+
+        -- The bytes of the files of a user and the user's forums.
+        ALTER TABLE apptimist_queues ADD COLUMN file_bytes INTEGER NOT NULL DEFAULT 0;
+        UPDATE apptimist_queues SET file_bytes =
+          coalesce((SELECT sum(size) FROM apptimist_files WHERE directory = user), 0)
+          + coalesce((SELECT sum(f.size) FROM apptimist_users u
+            JOIN apptimist_files f ON f.directory = u.id WHERE u.author = apptimist_queues.user), 0);
+        """),
   ]
 }

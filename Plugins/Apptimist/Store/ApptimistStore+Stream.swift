@@ -61,7 +61,7 @@ extension ApptimistStore {
       var entries: [StreamEntry] = []
       var bytes = 0
       for row in rows {
-        bytes += row.size
+        bytes &+= row.size
         guard entries.isEmpty || bytes <= maxBytes else { break }
         guard let content = try content(row.message, for: user, snapshot) else { break }
         entries.append(StreamEntry(position: row.position, id: row.id, content: content))

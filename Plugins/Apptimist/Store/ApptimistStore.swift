@@ -20,12 +20,16 @@ struct ApptimistStore: Sendable {
     var pendingBytes = 16 << 20
     /// The number of messages that a mailbox has dropped and whose identifiers are still known.
     var rememberedMessages = 100_000
-    /// The most forums of a user.
+    /// The most ephemeral keys of a user that are remembered.
+    var rememberedConnections = 4_096
+    /// The most forums of a user, deleted ones included.
     var forums = 1_000
     /// The most files of a directory.
     var files = 1_024
     /// The most bytes of the files of a directory.
     var directoryBytes = 64 << 20
+    /// The most bytes of the files in all directories of a user: the own one and those of the forums.
+    var accountBytes = 256 << 20
     /// The most keys of a reserved file.
     var reservedKeys = 4_096
     /// The most keys that are listed as vouching.
@@ -47,6 +51,6 @@ struct ApptimistStore: Sendable {
 enum StoredKind: Int, DatabaseValueConvertible {
   case user = 0
   case forum = 1
-  /// Nothing is left but the key, which stays taken.
+  /// Nothing is left but the key, which stays taken, and the author, among whose forums it counts.
   case deletedForum = 2
 }

@@ -45,7 +45,10 @@ extension ApptimistStore {
       StoredMailbox(
         user: user, last: try row[0], entries: try row[1], bytes: try row[2], dropped: try row[3])
     }
-    guard let mailbox else { throw InconsistentMailbox() }
+    // Whatever stands in the file, sums of these can't overflow.
+    guard let mailbox,
+      [mailbox.entries, mailbox.bytes, mailbox.dropped].allSatisfy((0...1 << 60).contains)
+    else { throw InconsistentMailbox() }
     return mailbox
   }
 
@@ -77,9 +80,11 @@ extension ApptimistStore {
     mailbox.bytes += size
     try transaction.execute(
       """
-      INSERT INTO apptimist_entries (user, position, kind, sender, size, content, message_id)
-      VALUES (?, ?, ?, ?, ?, ?, ?)
-      """, mailbox.user, mailbox.last, kind, sender, size, message, id)
+      INSERT INTO apptimist_entries
+        (user, position, kind, sender, size, content, message_id, begins_run)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+      """, mailbox.user, mailbox.last, kind, sender, size, message, id,
+      mailbox.addition?.sender != sender)
     if mailbox.addition?.sender != sender {
       try saveShare(of: &mailbox, transaction)
       mailbox.addition = ShareAddition(sender: sender, oldest: mailbox.last)
@@ -125,7 +130,7 @@ extension ApptimistStore {
     try transaction.execute(
       "UPDATE apptimist_shares SET bytes = bytes - ? WHERE user = ? AND sender = ?", entry.size,
       mailbox.user, entry.sender)
-    mailbox.bytes -= entry.size
+    mailbox.bytes &-= entry.size
   }
 
   /// Drops entries until one more fits: each time the oldest of the sender who holds most, so that
@@ -135,7 +140,7 @@ extension ApptimistStore {
   ) throws {
     while mailbox.entries > 0 {
       let isFull = mailbox.entries >= limits.mailboxEntries
-      guard isFull || mailbox.bytes + size > limits.mailboxBytes else { return }
+      guard isFull || mailbox.bytes > limits.mailboxBytes - size else { return }
       try saveShare(of: &mailbox, transaction)
       let largestShare: StaticString =
         isFull
@@ -173,14 +178,8 @@ extension ApptimistStore {
     }
     guard let entry else { throw InconsistentMailbox() }
     mailbox.entries -= 1
-    mailbox.bytes -= entry.size
-    let next: StreamPosition? = try transaction.one(
-      """
-      SELECT position FROM apptimist_entries WHERE user = ? AND position > ? AND sender = ?
-      ORDER BY position LIMIT 1
-      """, mailbox.user, position, sender
-    ) { try $0[0] }
-    if let next {
+    mailbox.bytes &-= entry.size
+    if let next = try self.position(after: position, of: sender, in: mailbox.user, transaction) {
       try transaction.execute(
         """
         UPDATE apptimist_shares SET entries = entries - 1, bytes = bytes - ?, oldest = ?
@@ -194,6 +193,30 @@ extension ApptimistStore {
     if entry.kind != .truncation {
       try remember(entry.id, droppedFrom: position, in: &mailbox, transaction)
     }
+  }
+
+  /// Looks up the place of a sender's next entry.
+  ///
+  /// - Parameters:
+  ///   - position: the place of the sender's oldest entry, which is gone.
+  ///   - sender: the sender.
+  ///   - user: the user whose mailbox it is.
+  private func position(
+    after position: StreamPosition, of sender: AccountNumber, in user: AccountNumber,
+    _ transaction: borrowing Transaction
+  ) throws -> StreamPosition? {
+    let isNext = try transaction.one(
+      "SELECT sender = ? FROM apptimist_entries WHERE user = ? AND position = ?", sender, user,
+      position.next
+    ) { try $0[0] as Bool }
+    if isNext == true { return position.next }
+    return try transaction.one(
+      """
+      SELECT position FROM apptimist_entries INDEXED BY apptimist_entries_by_run
+      WHERE user = ? AND sender = ? AND position > ? AND begins_run = 1
+      ORDER BY position LIMIT 1
+      """, user, sender, position
+    ) { try $0[0] }
   }
 
   /// Notes that a known message has lost its place, and forgets the oldest such if they are many.

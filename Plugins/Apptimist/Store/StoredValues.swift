@@ -24,7 +24,27 @@ struct LogNumber: RawRepresentable, Hashable, Comparable, Sendable, DatabaseValu
   static func < (left: LogNumber, right: LogNumber) -> Bool { left.rawValue < right.rawValue }
 }
 
-extension StreamPosition: DatabaseValueConvertible {}
+/// The numbers that count upwards here: whatever stands in the file, the next ones can be computed.
+private let countable: ClosedRange<Int64> = 0...1 << 62
+
+extension LogNumber {
+  /// Reads an INTEGER that can be counted on from.
+  init?(databaseValue: DatabaseValue) {
+    guard case .integer(let value) = databaseValue, countable.contains(value) else { return nil }
+    self.init(rawValue: value)
+  }
+}
+
+extension StreamPosition: DatabaseValueConvertible {
+  /// Reads an INTEGER that can be counted on from.
+  package init?(databaseValue: DatabaseValue) {
+    guard case .integer(let value) = databaseValue, countable.contains(value) else { return nil }
+    self.init(rawValue: value)
+  }
+
+  /// Whether the next position can be computed.
+  var isCountable: Bool { countable.contains(rawValue) }
+}
 
 // MARK: - Keys and digests
 

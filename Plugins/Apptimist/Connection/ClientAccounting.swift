@@ -1,0 +1,81 @@
+internal import Addresses
+internal import Budgets
+internal import Cryptography
+internal import HTTPProtocol
+internal import Time
+
+/// Tells what clients have of the service, by their networks and accounts, so that none has what others
+/// need.
+///
+/// What has come within the last hour is counted in memory, and forgotten when the program ends.
+final class ClientAccounting: Sendable {
+  private enum Counted: Hashable {
+    case handshakes(ClientNetwork)
+    case accounts(ClientNetwork)
+    case identityChecks(ClientNetwork)
+    case bytes(ClientNetwork)
+    case forumBytes(EncryptionPublicKey)
+  }
+
+  /// The sessions that are not logged in.
+  let joining: Budget<ClientNetwork>
+  /// The sessions that are logged in.
+  let sessions: Budget<ClientNetwork>
+  private let limits: ClientLimits
+  private let lastHour: AttemptTable
+
+  init(_ limits: ClientLimits, clock: @escaping @Sendable () -> Timestamp) {
+    self.limits = limits
+    joining = Budget(
+      capacity: limits.joining, share: limits.joiningPerAddress, loss: .idlest)
+    sessions = Budget(
+      capacity: limits.sessions, share: limits.sessionsPerAddress, loss: .idlest)
+    lastHour = AttemptTable(span: .seconds(3600), size: 1 << 13, clock: clock)
+  }
+
+  /// Finds the network of a request's client, or nil if it came by a Unix socket.
+  static func network(of request: Request) -> ClientNetwork? {
+    IPAddress(request.origin.peer).map(ClientNetwork.init(of:))
+  }
+
+  /// Counts a handshake.
+  ///
+  /// - Returns: nil if it is allowed, or the seconds until one is.
+  func countHandshake(of network: ClientNetwork?) -> Int? {
+    network.flatMap {
+      lastHour.count(Counted.handshakes($0), upTo: limits.handshakesPerAddress)
+    }
+  }
+
+  /// Whether a client may make an account.
+  func mayMakeAccount(_ network: ClientNetwork?) -> Bool {
+    network.flatMap {
+      lastHour.wait(for: Counted.accounts($0), upTo: limits.accountsPerAddress)
+    } == nil
+  }
+
+  /// Counts an account that a client has made.
+  func countAccount(of network: ClientNetwork?) {
+    guard let network else { return }
+    _ = lastHour.count(Counted.accounts(network), upTo: .max)
+  }
+
+  /// Counts a question to the identity provider, if it may be asked.
+  func mayAskProvider(for network: ClientNetwork?) -> Bool {
+    network.flatMap {
+      lastHour.count(Counted.identityChecks($0), upTo: limits.identityChecksPerAddress)
+    } == nil
+  }
+
+  /// Counts the bytes of copies of messages that a client sent, if they may be queued.
+  func mayQueue(_ bytes: Int, from network: ClientNetwork?) -> Bool {
+    network.flatMap {
+      lastHour.count(Counted.bytes($0), amount: max(1, bytes), upTo: limits.bytesPerAddress)
+    } == nil
+  }
+
+  /// Counts the bytes of all copies of a post to a forum, if they may be queued.
+  func mayPost(_ bytes: Int, by user: EncryptionPublicKey) -> Bool {
+    lastHour.count(Counted.forumBytes(user), amount: max(1, bytes), upTo: limits.forumBytes) == nil
+  }
+}

@@ -1,0 +1,43 @@
+internal import Configuration
+
+/// The limits of what one client's network or account may have, beside what all may have together.
+struct ClientLimits: Sendable {
+  /// The most sessions that are not logged in.
+  var joining = 2_048
+  /// The most of them of one network.
+  var joiningPerAddress = 512
+  /// The most sessions that are logged in.
+  var sessions = 16_000
+  /// The most of them of one network.
+  var sessionsPerAddress = 4_000
+  /// The most handshakes of one network in an hour.
+  var handshakesPerAddress = 36_000
+  /// The most accounts that one network makes in an hour.
+  var accountsPerAddress = 20_000
+  /// The most times in an hour that the identity provider is asked for one network.
+  var identityChecksPerAddress = 600
+  /// The most bytes in an hour of all copies of a user's posts to forums.
+  var forumBytes = 256 << 20
+  /// The most bytes in an hour of all copies of the messages that come from one network.
+  var bytesPerAddress = 4 << 30
+
+  /// Reads the keys of `[apptimist]`.
+  mutating func read(_ section: ConfigurationSection) {
+    let million = 1...1_000_000
+    joining = section.integer("unauthenticated_sessions", default: joining, in: million)
+    joiningPerAddress = section.integer(
+      "unauthenticated_sessions_per_address", default: joiningPerAddress, in: million)
+    sessions = section.integer("all_sessions", default: sessions, in: million)
+    sessionsPerAddress = section.integer(
+      "sessions_per_address", default: sessionsPerAddress, in: million)
+    handshakesPerAddress = section.integer(
+      "handshakes_per_address", default: handshakesPerAddress, in: 1...1_000_000_000)
+    accountsPerAddress = section.integer(
+      "accounts_per_address", default: accountsPerAddress, in: 0...1_000_000_000)
+    identityChecksPerAddress = section.integer(
+      "identity_checks_per_address", default: identityChecksPerAddress, in: 0...1_000_000_000)
+    forumBytes = section.size("forum_posts_size", default: forumBytes, in: 0...(1 << 50))
+    bytesPerAddress = section.size(
+      "messages_size_per_address", default: bytesPerAddress, in: 0...(1 << 50))
+  }
+}

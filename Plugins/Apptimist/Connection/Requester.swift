@@ -1,0 +1,14 @@
+internal import Addresses
+internal import Cryptography
+
+/// The one for whom a query is dealt with.
+struct Requester: Sendable {
+  let session: SessionID
+  /// The client's network, or nil if it came by a Unix socket.
+  let network: ClientNetwork?
+  /// The user who is logged in, or nil if there is none.
+  let user: EncryptionPublicKey?
+
+  /// A hash of the owner of the work that the query makes.
+  var owner: Int? { user?.hashValue ?? network?.hashValue }
+}

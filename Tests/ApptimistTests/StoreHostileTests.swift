@@ -1,0 +1,106 @@
+internal import ApptimistProtocol
+internal import ApptimistSession
+internal import Storage
+internal import Testing
+
+@testable import Apptimist
+
+/// What other users, and whoever wrote the file, can't do to the store.
+@Suite struct StoreHostileTests {
+  private let fixture = StoreFixture()
+
+  /// The statements on which each message of a full mailbox waits.
+  private static let plans: [StaticString] = [
+    """
+    EXPLAIN QUERY PLAN SELECT sender, oldest FROM apptimist_shares WHERE user = 1
+    ORDER BY entries DESC, oldest LIMIT 1
+    """,
+    """
+    EXPLAIN QUERY PLAN SELECT sender, oldest FROM apptimist_shares WHERE user = 1
+    ORDER BY bytes DESC, oldest LIMIT 1
+    """,
+    """
+    EXPLAIN QUERY PLAN SELECT position FROM apptimist_entries INDEXED BY apptimist_entries_by_run
+    WHERE user = 1 AND sender = 2 AND position > 3 AND begins_run = 1 ORDER BY position LIMIT 1
+    """,
+    "EXPLAIN QUERY PLAN SELECT sender = 1 FROM apptimist_entries WHERE user = 1 AND position = 2",
+    """
+    EXPLAIN QUERY PLAN SELECT hash FROM apptimist_ephemeral_keys
+    INDEXED BY apptimist_ephemeral_keys_by_user
+    WHERE user = 1 ORDER BY expires_at DESC LIMIT -1 OFFSET 4096
+    """,
+    "EXPLAIN QUERY PLAN SELECT count(*) FROM apptimist_users WHERE author = 1",
+    "EXPLAIN QUERY PLAN SELECT count(*), sum(size) FROM apptimist_files WHERE directory = 1",
+    "EXPLAIN QUERY PLAN SELECT position FROM apptimist_message_ids WHERE user = 1 AND message_id = x'00'",
+  ]
+
+  @Test func nothingIsLookedForRowByRow() async throws {
+    let store = try await fixture.open()
+    for plan in Self.plans {
+      let steps: [String] = try await store.store.read { snapshot in
+        try snapshot.all(plan) { try $0[3] }
+      }
+      for step in steps {
+        #expect(!step.contains("SCAN") && !step.contains("TEMP B-TREE"), "\(plan): \(step)")
+      }
+    }
+  }
+
+  @Test func thousandsOfSendersCannotSlowAFullMailboxDown() async throws {
+    var limits = ApptimistStore.Limits()
+    limits.mailboxEntries = 2_000
+    limits.pendingDeliveries = 1
+    let store = try await fixture.open(limits)
+    try await store.makeUsers(1...1_001)
+    // Two of each sender, the second of them far behind the first.
+    for id in 0..<2_000 { _ = try await store.send(id, from: 2 + id % 1_000, to: 1) }
+    let start = ContinuousClock.now
+    for id in 2_000..<3_000 { _ = try await store.send(id, from: 2 + id % 1_000, to: 1) }
+    // Each looked at a thousand rows twice before.
+    #expect(ContinuousClock.now - start < .seconds(20))
+    let entries = try await store.entries(of: 1)
+    #expect(entries.map(\.id) == (1_000..<3_000).map(StoreFixture.id))
+  }
+
+  @Test(
+    arguments: [
+      "UPDATE apptimist_queues SET last_position = 9223372036854775807",
+      "UPDATE apptimist_queues SET last_position = -9223372036854775808",
+      "UPDATE apptimist_queues SET bytes = 9223372036854775807",
+      "UPDATE apptimist_queues SET entries = -9223372036854775808, bytes = -1",
+      "UPDATE apptimist_queues SET file_bytes = 9223372036854775807",
+      "UPDATE apptimist_entries SET size = -9223372036854775808",
+      "UPDATE apptimist_entries SET position = 9223372036854775807",
+      "UPDATE apptimist_contents SET recipients = randomblob(15)",
+      "UPDATE apptimist_contents SET header = x'', data = x'', holders = -9223372036854775808",
+      "UPDATE apptimist_settled SET before = 9223372036854775807",
+      "UPDATE apptimist_settled SET before = -9223372036854775808",
+      "DELETE FROM apptimist_settled",
+      "UPDATE apptimist_shares SET entries = 9223372036854775807, oldest = -9223372036854775808",
+      "UPDATE apptimist_files SET size = 9223372036854775807",
+    ] as [StaticString])
+  func noNumberInTheFileStopsTheProgram(_ damage: StaticString) async throws {
+    var limits = ApptimistStore.Limits()
+    limits.mailboxEntries = 2
+    var store = try await fixture.open(limits)
+    try await store.makeUsers(1...2)
+    for id in 0..<2 { _ = try await store.send(id, from: 1, to: 2) }
+    _ = try await store.entries(of: 2)
+    _ = try await store.write([1], to: "f", of: 1, by: 1)
+    _ = try await store.send(3, from: 1, to: 2)
+    await store.store.close()
+    store = try await fixture.open(limits)
+    try await store.store.write { try $0.execute(damage) }
+    // What they come to does not matter, as long as something is returned or thrown.
+    for id in 4..<8 {
+      _ = try? await store.send(id, from: 1, to: 2)
+      _ = try? await store.truncate(id - 1, of: 2)
+      _ = try? await store.page(
+        of: StoreFixture.key(2), after: .zero, maxBytes: 1_000, maxEntries: 10)
+      _ = try? await store.start(of: StoreFixture.key(2), head: StoreFixture.id(1), max: 2)
+    }
+    _ = try? await store.write([1, 2], to: "f", of: 1, by: 1)
+    _ = try? await store.write([1, 2], to: "g", of: 1, by: 1)
+    _ = try? await store.remove("f", of: 1, by: 1)
+  }
+}
