@@ -183,12 +183,6 @@ public struct WebSocketMachine: Sendable {
 
   // MARK: Back-pressure
 
-  /// The longest message that is taken, in bytes; a change counts from the next frame on.
-  public var maximumMessage: Int {
-    get { decoder.maximumMessage }
-    set { decoder.maximumMessage = newValue }
-  }
-
   /// Whether no input is read before ``resume()``, because a message is held back or all is.
   public var isHolding: Bool {
     if case .holding = reception { true } else { false }

@@ -155,8 +155,6 @@ final class WebSocketConnection: ServedProtocol {
 
   func lostMemory(of owner: ChargeOwner?) { connection.cut() }
 
-  func limitMessages(to size: Int) { machine.maximumMessage = size }
-
   func charge(to account: String) {
     peer.charge(to: .account(account))
     if !isCharged { perform(machine.fail(1013)) }

@@ -71,15 +71,6 @@ public final class WebSocketSession: Sendable {
     withConnection { $0.setTimer(after: duration) }
   }
 
-  /// Changes the longest message that is taken, beginning with the next frame; to be called on the session's loop.
-  ///
-  /// A peer that isn't known yet needs less than one that has logged in.
-  ///
-  /// - Parameter size: the size in bytes; a longer message closes the session with 1009.
-  public func limitMessages(to size: Int) {
-    if loop.isCurrent { current?.limitMessages(to: size) }
-  }
-
   /// Charges the memory that the session takes to a user instead of the client's address; to be called on the session's
   /// loop.
   ///

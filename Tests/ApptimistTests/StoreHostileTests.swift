@@ -70,7 +70,10 @@ internal import Testing
       "UPDATE apptimist_queues SET entries = -9223372036854775808, bytes = -1",
       "UPDATE apptimist_queues SET file_bytes = 9223372036854775807",
       "UPDATE apptimist_entries SET size = -9223372036854775808",
-      "UPDATE apptimist_entries SET position = 9223372036854775807",
+      """
+      UPDATE apptimist_entries SET position = 9223372036854775807
+      WHERE position = (SELECT max(position) FROM apptimist_entries)
+      """,
       "UPDATE apptimist_contents SET recipients = randomblob(15)",
       "UPDATE apptimist_contents SET header = x'', data = x'', holders = -9223372036854775808",
       "UPDATE apptimist_settled SET before = 9223372036854775807",

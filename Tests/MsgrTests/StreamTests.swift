@@ -172,10 +172,10 @@ internal import Time
         running.fixture.service.service.hub.count == 1
       }
       #expect(places.statistics.lost == 1)
-      streams.forEach { $0.cut() }
       let error = #expect(throws: RequestRefusal.self) { try places.take(for: network) }
       #expect(error == .tooManyStreams(retryAfter: 60))
       place.leave()
+      streams.forEach { $0.cut() }
     }
   }
 
