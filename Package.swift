@@ -31,7 +31,7 @@ let libraries: [Target] = [
   .target(
     name: "Configuration",
     dependencies: [
-      "Addresses", "CTOML", "Observability", "SystemCalls", "Threading", "Time",
+      "Addresses", "CTOML", "Observability", "SystemCalls", "Threading", "Time", "Wire",
     ]),
   .target(name: "Cryptography", dependencies: ["CNettle", "COpenSSL", "CSodium", "Time"]),
   .target(
@@ -93,15 +93,14 @@ let plugins: [Target] = [
     name: "Msgr",
     dependencies: [
       "Addresses", "Budgets", "Configuration", "Cryptography", "HTTPClient", "HTTPProtocol",
-      "HTTPServer", "MsgrMessages",
-      "Observability", "ServiceKit", "Storage", "SystemCalls", "Threading", "Time", "Transport",
-      "Wire",
+      "HTTPServer", "MsgrMessages", "Observability", "ServiceKit", "Storage", "SystemCalls",
+      "Threading", "Time", "Transport", "Wire",
     ],
     path: "Plugins/Msgr", exclude: ["Messages"],
     resources: [.embedInCode("openapi.json")]),
   // Reads the fields and values of Msgr; apart from the service so that it can be fuzzed.
   .target(
-    name: "MsgrMessages", dependencies: ["HTTPProtocol", "Text", "Time"],
+    name: "MsgrMessages", dependencies: ["HTTPProtocol", "Text", "Time", "Wire"],
     path: "Plugins/Msgr/Messages"),
   // Reads TokenScripts; apart from the service so that it can be fuzzed.
   .target(
@@ -110,10 +109,9 @@ let plugins: [Target] = [
   .target(
     name: "TokenScriptRepo",
     dependencies: [
-      "Addresses", "Budgets", "CSpawn", "Compression", "Configuration", "Cryptography",
-      "HTTPProtocol", "Observability", "ServiceKit",
-      "Storage", "SystemCalls", "Threading", "Time", "TokenScriptReading", "WalletClient", "Wire",
-      "XMLSecurity",
+      "Addresses", "CSpawn", "Compression", "Configuration", "Cryptography", "HTTPProtocol",
+      "Observability", "ServiceKit", "Storage", "SystemCalls", "Threading", "Time",
+      "TokenScriptReading", "WalletClient", "Wire", "XMLSecurity",
     ],
     path: "Plugins/TokenScriptRepo", exclude: ["Reading"]),
 ]
@@ -231,10 +229,9 @@ let tests: [Target] = [
   .testTarget(
     name: "TokenScriptRepoTests",
     dependencies: [
-      "Addresses", "Budgets", "Configuration", "Cryptography", "HTTPProtocol", "HTTPServer",
-      "Observability", "ServiceKit",
-      "Storage", "SystemCalls", "TestSupport", "Threading", "Time", "TokenScriptReading",
-      "TokenScriptRepo", "Wire", "XMLSecurity", "awd",
+      "Addresses", "Configuration", "Cryptography", "HTTPProtocol", "HTTPServer",
+      "Observability", "ServiceKit", "Storage", "SystemCalls", "TestSupport", "Threading", "Time",
+      "TokenScriptReading", "TokenScriptRepo", "Wire", "XMLSecurity", "awd",
     ]),
   .testTarget(
     name: "WalletClientTests",

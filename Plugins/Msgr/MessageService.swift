@@ -50,6 +50,7 @@ final class MessageService: Sendable {
     accepted = context.metrics.counter(
       "awd_msgr_messages_total", "Stored messages, including contact requests")
     context.metrics.gauge("awd_msgr_streams", "Open streams") { [hub] in Double(hub.count) }
+    context.metrics.budget(named: "msgr-streams") { [places] in places.statistics }
   }
 
   // MARK: - Accounts

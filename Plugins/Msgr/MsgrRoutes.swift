@@ -104,7 +104,7 @@ struct MsgrRoutes: Sendable {
         let hash = BearerToken.hash(inAuthorization: field)
       else { throw RequestRefusal.forbidden }
       let beginning = try await service.beginStream(
-        hash, since: try Self.position(request), from: request.clientNetwork)
+        hash, since: try Self.position(request), from: request.origin.client)
       var acceptance = WebSocketAcceptance { [service] session in
         MessageStream(session, service, beginning)
       }
@@ -139,7 +139,7 @@ private struct Call: Sendable {
 
   init(_ request: Request) throws(FieldError) {
     fields = try FieldValues(request)
-    network = request.clientNetwork
+    network = request.origin.client
     token = request.head.first(.authorization).flatMap(BearerToken.hash(inAuthorization:))
   }
 

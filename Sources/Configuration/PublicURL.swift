@@ -1,4 +1,5 @@
 internal import Addresses
+internal import Wire
 
 /// The URL at which clients reach the server: absolute, `http` or `https`, without user, query and fragment. It may have
 /// a path, whose trailing slashes are cut.

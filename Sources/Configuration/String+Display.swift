@@ -1,3 +1,5 @@
+internal import Wire
+
 extension String {
   /// The text in one line, with TOML's escapes for invisible characters.
   var singleLine: String {

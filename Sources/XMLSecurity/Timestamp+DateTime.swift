@@ -1,4 +1,3 @@
-internal import Glibc
 internal import Time
 
 // The `xs:dateTime` of XML Schema Part 2, section 3.2.7, as XAdES writes the signing time.

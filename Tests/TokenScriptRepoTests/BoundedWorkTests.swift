@@ -1,5 +1,4 @@
 internal import Addresses
-internal import Budgets
 internal import Foundation
 internal import HTTPProtocol
 internal import ServiceKit
@@ -161,29 +160,5 @@ internal import XMLSecurity
       Page.self, from: Data(try await server.get(next).bytes))
     #expect(rest.contracts.count == 1 && rest.next == nil)
     #expect(Set((page.contracts + rest.contracts).map(\.path)).count == count)
-  }
-
-  @Test func oneNetworkCanNotFillTheVerification() async throws {
-    let responder = VerificationResponder(
-      AtomicReference(FileVerification()), ResponseHeaders(dependsOnClient: false),
-      clock: { .now() })
-    let address = try #require(IPAddress("192.0.2.1"))
-    let held = Holding(of: responder.forms, for: ClientNetwork(of: address)) {}
-    #expect(held.set(to: 2 * VerificationResponder.bodyLimit))
-    let request = { (peer: String) in
-      Request(
-        head: try RequestHead(
-          method: .post, path: "/api/v1/verifyXMLDSig", authority: "localhost",
-          fields: [("Content-Type", "multipart/form-data; boundary=b")]),
-        body: [1], origin: RequestOrigin(peer: peer))
-    }
-    let error = await #expect(throws: HTTPError.self) {
-      try await responder.response(to: request("192.0.2.1"))
-    }
-    #expect(error?.status == .tooManyRequests)
-    #expect(try await responder.response(to: request("192.0.2.2")).status == .badRequest)
-    #expect(held.set(to: 0))
-    #expect(try await responder.response(to: request("192.0.2.1")).status == .badRequest)
-    #expect(responder.forms.statistics.held == 0)
   }
 }

@@ -1,7 +1,6 @@
 internal import Addresses
 internal import Budgets
 internal import Cryptography
-internal import HTTPProtocol
 internal import Time
 
 /// Tells what clients have of the service, by their networks and accounts, so that none has what others
@@ -31,11 +30,6 @@ final class ClientAccounting: Sendable {
     sessions = Budget(
       capacity: limits.sessions, share: limits.sessionsPerAddress, loss: .idlest)
     lastHour = AttemptTable(span: .seconds(3600), size: 1 << 13, clock: clock)
-  }
-
-  /// Finds the network of a request's client, or nil if it came by a Unix socket.
-  static func network(of request: Request) -> ClientNetwork? {
-    IPAddress(request.origin.peer).map(ClientNetwork.init(of:))
   }
 
   /// Counts a handshake.

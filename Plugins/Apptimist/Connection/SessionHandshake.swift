@@ -21,7 +21,7 @@ struct SessionHandshake: Sendable {
   /// - Throws: ``HTTPError`` with 400 for a key that is missing, malformed, weak or used, or 429 for too many
   ///   handshakes of the client's network.
   func accept(_ request: Request) async throws -> WebSocketAcceptance {
-    let network = ClientAccounting.network(of: request)
+    let network = request.origin.client
     if let seconds = backend.clients.countHandshake(of: network) {
       backend.metrics.handshakesRefused.add()
       throw HTTPError(.tooManyRequests, retryAfter: seconds)

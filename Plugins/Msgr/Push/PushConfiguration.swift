@@ -1,5 +1,6 @@
 internal import Configuration
 internal import MsgrMessages
+internal import Wire
 
 /// The reason why pushes can't be made, in words and without a secret.
 struct PushSetupError: Error, CustomStringConvertible {

@@ -63,7 +63,7 @@ actor IndexListing {
         "a search has at most \(IndexPage.wordLimit) words and \(IndexPage.queryLimit) bytes")
     }
     guard query.allSatisfy({ $0 == " " }) else {
-      return try await page(index, query: query, number, links, for: request.network)
+      return try await page(index, query: query, number, links, for: request.origin.client)
     }
     if generation != index.generation {
       generation = index.generation
@@ -76,8 +76,8 @@ actor IndexListing {
     if let kept = pages[key] { return kept }
     let made =
       isJSON
-      ? try await rows(index, key.number, of: last, for: request.network)
-      : try await page(index, query: "", key.number, links, for: request.network)
+      ? try await rows(index, key.number, of: last, for: request.origin.client)
+      : try await page(index, query: "", key.number, links, for: request.origin.client)
     if generation == index.generation, pages.count < Self.keptPages { pages[key] = made }
     return made
   }

@@ -1,7 +1,7 @@
 internal import Glibc
 internal import SystemCalls
-internal import Wire
 internal import Time
+internal import Wire
 
 /// The repository on disk: finds the files that may be TokenScripts, and reads them.
 ///

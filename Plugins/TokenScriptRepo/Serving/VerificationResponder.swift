@@ -1,8 +1,5 @@
-internal import Addresses
-internal import Budgets
 internal import HTTPProtocol
 internal import ServiceKit
-internal import Synchronization
 internal import Threading
 internal import Time
 internal import TokenScriptReading
@@ -14,15 +11,9 @@ struct VerificationResponder: Sendable {
 
   private static let busy = "too many files are being verified"
 
-  private final class Flag: Sendable {
-    let isSet = Atomic<Bool>(false)
-  }
-
   private let verification: AtomicReference<FileVerification>
   private let headers: ResponseHeaders
   private let clock: @Sendable () -> Timestamp
-  /// The bytes of forms that wait or are verified, by the networks that sent them.
-  let forms = Budget<ClientNetwork>(capacity: 64 << 20, share: 2 * bodyLimit)
   private let threads = ThreadPool(
     named: "awd-verify", width: ThreadPool.processorCount - 1, queue: 16, niceness: 10)
 
@@ -45,30 +36,17 @@ struct VerificationResponder: Sendable {
   ///
   /// - Parameter request: a request with the form as its body.
   /// - Returns: 202 with the facts about the signer, or 400 with the reason.
-  /// - Throws: ``HTTPError`` with status 429 if too much of the same network waits, or 503 if too much waits in all.
+  /// - Throws: ``HTTPError`` with status 503 if too many files wait.
   func response(to request: Request) async throws -> Response {
     let type = request.head.value(.contentType) ?? ""
     let body = request.body
     let now = clock()
     let verification = verification.value
-    let isLost = Flag()
-    let holding = Holding(of: forms, for: request.network) {
-      isLost.isSet.store(true, ordering: .relaxed)
-    }
-    guard holding.set(to: body.count) else {
-      let held = request.network.map(forms.held(by:)) ?? 0
-      throw HTTPError(
-        held > 0 ? .tooManyRequests : .serviceUnavailable, Self.busy, retryAfter: 1)
-    }
-    let verdict = try await threads.run(for: request.network, orRefuseWith: Self.busy) {
-      guard !isLost.isSet.load(ordering: .relaxed) else {
-        throw HTTPError(.tooManyRequests, Self.busy, retryAfter: 1)
-      }
-      return Result { () throws(FileRefusal) in
+    let verdict = try await threads.run(for: request.origin.client, orRefuseWith: Self.busy) {
+      Result { () throws(FileRefusal) in
         try verification.verify(Self.file(in: body, ofType: type), now: now)
       }
     }
-    _ = holding.set(to: 0)
     var response =
       switch verdict {
       case .success(let pass): try Response(.accepted, json: pass)

@@ -1,4 +1,5 @@
 package import Time
+internal import Wire
 
 /// The reason of a refusal, as the body of an APNs response gives it.
 package struct APNsFault: Sendable, Hashable {

@@ -1,3 +1,5 @@
+internal import Wire
+
 /// A device: the token that the push service knows it by, or the name of one that only streams.
 package struct DeviceID: Hashable, Sendable {
   private static let streamPrefix = "stream:"
