@@ -51,7 +51,7 @@ final class HTTP1Connection: ServedProtocol {
   /// The longest unwanted body that is read to keep the connection, in bytes.
   static let discardLimit = 64 << 10
   /// The number of unsent bytes above which no further request is parsed.
-  private static let outputLimit = 256 << 10
+  private static let outputLimit = 64 << 10
   /// Bodies up to this size are copied behind the head, larger ones are written from where they lie.
   static let copyLimit = 4 << 10
   /// The number of pipelined requests that are taken before other connections have their turn.
