@@ -4,6 +4,7 @@ internal import HTTPServer
 internal import MsgrMessages
 internal import Observability
 internal import ServiceKit
+internal import Storage
 
 /// The requests of the service: each reads its fields, calls the service, and writes the response.
 struct MsgrRoutes: Sendable {
@@ -86,7 +87,11 @@ struct MsgrRoutes: Sendable {
   ) {
     router.post(path) { request, _ in
       do {
-        var response = Response(.ok, body: .array(try await act(try Call(request))))
+        let call = try Call(request)
+        let body = try await WorkOwner.$current.withValue(WorkOwner(client: call.network)) {
+          try await act(call)
+        }
+        var response = Response(.ok, body: .array(body))
         response.fields.append(.contentType, "application/json")
         response.fields.append(.cacheControl, Self.noStore)
         return response
@@ -103,8 +108,10 @@ struct MsgrRoutes: Sendable {
       guard let field = request.head.first(.authorization),
         let hash = BearerToken.hash(inAuthorization: field)
       else { throw RequestRefusal.forbidden }
-      let beginning = try await service.beginStream(
-        hash, since: try Self.position(request), from: request.origin.client)
+      let (client, position) = (request.origin.client, try Self.position(request))
+      let beginning = try await WorkOwner.$current.withValue(WorkOwner(client: client)) {
+        try await service.beginStream(hash, since: position, from: client)
+      }
       var acceptance = WebSocketAcceptance { [service] session in
         MessageStream(session, service, beginning)
       }

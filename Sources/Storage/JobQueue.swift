@@ -3,26 +3,13 @@ internal import Threading
 /// A bounded queue between tasks, which never wait, and worker threads, which do.
 ///
 /// Owners take turns: of each one job comes before the second of any, so that no owner's jobs make those of others wait
-/// long. A job without an owner is nobody else's, and has a turn of its own.
+/// long.
 final class JobQueue<Job: Sendable>: Sendable {
-  private enum Lane: Hashable {
-    case owner(Int)
-    case single(UInt64)
-  }
-
   private struct State {
-    var jobs: FairQueue<Lane, Job>
-    /// The number of jobs without an owner that there were.
-    var singles: UInt64 = 0
+    var jobs: JobTurns<Job>
     var isClosed = false
     /// The number of jobs at which a waiting worker is woken.
     var threshold = 1
-
-    mutating func lane(of owner: Int?) -> Lane {
-      if let owner { return .owner(owner) }
-      singles += 1
-      return .single(singles)
-    }
 
     mutating func take(atMost most: Int) -> [Job] {
       var taken: [Job] = []
@@ -33,7 +20,7 @@ final class JobQueue<Job: Sendable>: Sendable {
 
   private let state: Monitor<State>
 
-  init(limit: Int) { state = Monitor(State(jobs: FairQueue(limit: limit))) }
+  init(limit: Int) { state = Monitor(State(jobs: JobTurns(limit: limit))) }
 
   /// The number of jobs that no worker has taken yet.
   var count: Int { state.withLock { $0.jobs.count } }
@@ -42,13 +29,13 @@ final class JobQueue<Job: Sendable>: Sendable {
   ///
   /// - Parameters:
   ///   - job: the job.
-  ///   - owner: a hash of the job's owner, or nil if it has none.
+  ///   - owner: the job's owner, or nil if it has none.
   /// - Returns: the job that has no place, or nil if there was room: this one, or one of the owner with most jobs.
   /// - Throws: `.closed` after ``close()``.
-  func append(_ job: Job, for owner: Int?) throws(StoreError) -> Job? {
+  func append(_ job: Job, for owner: WorkOwner?) throws(StoreError) -> Job? {
     let (isDue, refused) = try state.withLock { state throws(StoreError) in
       if state.isClosed { throw .closed }
-      let refused = state.jobs.append(job, for: state.lane(of: owner))
+      let refused = state.jobs.append(job, for: owner)
       return (state.jobs.count >= state.threshold, refused)
     }
     if isDue { state.wakeOne() }

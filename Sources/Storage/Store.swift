@@ -110,11 +110,10 @@ internal import Threading
   /// Changes the database.
   ///
   /// The closure runs at most once, on the writer's thread, in one transaction with others that were queued at the same
-  /// time, but isolated from their failures. If it throws, or the store fails, none of its changes stay.
+  /// time, but isolated from their failures. If it throws, or the store fails, none of its changes stay. Its turn is that
+  /// of ``WorkOwner/current``.
   ///
   /// - Parameters:
-  ///   - owner: a hash of the one for whom it is done, such as an account: owners take turns. Without one it waits for
-  ///     one change of each owner at most.
   ///   - outcome: takes true when the changes are on the disk, or false when they are undone, if `body` has run. It
   ///     serves caches of the database: it runs on the writer's thread, before any other closure sees the database
   ///     without the changes.
@@ -124,37 +123,36 @@ internal import Threading
   ///   the database locked, `.closed` after ``close()``. After an `.ioError` and a crash before the next write, the
   ///   changes may exist nevertheless.
   public nonisolated(nonsending) func write<Value: Sendable>(
-    for owner: Int? = nil, outcome: (@Sendable (Bool) -> Void)? = nil,
+    outcome: (@Sendable (Bool) -> Void)? = nil,
     _ body: @escaping @Sendable (borrowing Transaction) throws -> Value
   ) async throws -> Value {
     try await unsafe withUnsafeThrowingContinuation { continuation in
-      queue(unsafe AwaitedOperation(body, continuation, outcome: outcome), for: owner)
+      queue(unsafe AwaitedOperation(body, continuation, outcome: outcome))
     }
   }
 
   /// Changes the database in several steps, in order, between which others get their turns.
   ///
-  /// Each step is like a closure of ``write(for:outcome:_:)``, and is committed or not by itself.
+  /// Each step is like a closure of ``write(outcome:_:)``, and is committed or not by itself.
   ///
   /// - Parameters:
   ///   - steps: the closures, each of which should take some milliseconds at most.
-  ///   - owner: a hash of the one for whom it is done.
   ///   - outcome: called for each step that has run.
   /// - Returns: the results, in order, once the changes of all steps are on the disk.
   public nonisolated(nonsending) func write<Value: Sendable>(
-    steps: [@Sendable (borrowing Transaction) throws -> Value], for owner: Int,
+    steps: [@Sendable (borrowing Transaction) throws -> Value],
     outcome: (@Sendable (Bool) -> Void)? = nil
   ) async -> [Result<Value, any Error>] {
     guard !steps.isEmpty else { return [] }
     let results = StepResults<Value>(count: steps.count)
     for (index, step) in steps.enumerated() {
-      queue(StepOperation(step, index, of: results, outcome: outcome), for: owner)
+      queue(StepOperation(step, index, of: results, outcome: outcome))
     }
     return await results.all
   }
 
-  private func queue(_ job: Job<Transaction>, for owner: Int?) {
-    let refused = Self.queue(job, in: writes, for: owner)
+  private func queue(_ job: Job<Transaction>) {
+    let refused = Self.queue(job, in: writes)
     if refused { recorder.record { $0.writesRefused += 1 } }
   }
 
@@ -162,10 +160,10 @@ internal import Threading
   ///
   /// - Returns: whether one had no place.
   private static func queue<Context: ~Copyable>(
-    _ job: Job<Context>, in jobs: JobQueue<Job<Context>>, for owner: Int?
+    _ job: Job<Context>, in jobs: JobQueue<Job<Context>>
   ) -> Bool {
     do throws(StoreError) {
-      guard let refused = try jobs.append(job, for: owner) else { return false }
+      guard let refused = try jobs.append(job, for: WorkOwner.current) else { return false }
       refused.fail(StoreError(.busy, "the queue of the store is full"))
       refused.finish()
     } catch {
@@ -175,20 +173,18 @@ internal import Threading
     return true
   }
 
-  /// Reads the database, in its state at the closure's first query.
+  /// Reads the database, in its state at the closure's first query. Its turn is that of ``WorkOwner/current``.
   ///
-  /// - Parameters:
-  ///   - owner: a hash of the one for whom it is done: owners take turns.
-  ///   - body: runs on a reader's thread, at most once. It sees everything that was committed before, and no change while
-  ///     it runs.
+  /// - Parameter body: runs on a reader's thread, at most once. It sees everything that was committed before, and no
+  ///   change while it runs.
   /// - Returns: the closure's result.
   /// - Throws: the closure's error, or ``StoreError``: `.busy` if too many closures are queued, `.closed` after
   ///   ``close()``, `.readOnly` if the closure tries to write.
   public nonisolated(nonsending) func read<Value: Sendable>(
-    for owner: Int? = nil, _ body: @escaping @Sendable (borrowing Snapshot) throws -> Value
+    _ body: @escaping @Sendable (borrowing Snapshot) throws -> Value
   ) async throws -> Value {
     try await unsafe withUnsafeThrowingContinuation { continuation in
-      _ = Self.queue(unsafe AwaitedOperation(body, continuation), in: reads, for: owner)
+      _ = Self.queue(unsafe AwaitedOperation(body, continuation), in: reads)
     }
   }
 

@@ -65,7 +65,7 @@ internal import TestSupport
 
   /// Fails, and undoes the whole transaction.
   private static let rollback: Write = { store in
-    try await store.store.write(for: StoreFixture.key(1).hashValue) { transaction in
+    try await store.store.write { transaction in
       try transaction.execute("INSERT OR ROLLBACK INTO apptimist_settled VALUES (NULL)")
     }
     return []

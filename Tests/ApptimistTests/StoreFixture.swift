@@ -80,13 +80,6 @@ extension ApptimistStore {
     try await deliver([copies[...]], from: sender).flatMap { try $0.get() }
   }
 
-  /// Changes mailboxes for the first user.
-  func writeMailboxes<Value: Sendable>(
-    _ body: @escaping MailboxChange<Value>
-  ) async throws -> Value {
-    try await writeMailboxes(for: StoreFixture.key(1), body)
-  }
-
   /// Delivers a message whose identifier is a number.
   func send(
     _ id: Int, from sender: Int, to recipient: Int, header: [UInt8] = [1], data: [UInt8] = [2]

@@ -113,9 +113,8 @@ final class TestDevice: @unchecked Sendable {
 
   /// The next PDU and its data.
   func nextPDU() async throws -> (pdu: PDU, data: [UInt8]) {
-    guard case .pdu(let pdu, let data) = try await next() else {
-      throw Failure(message: "the connection ended")
-    }
+    let event = try await next()
+    guard case .pdu(let pdu, let data) = event else { throw Failure(message: "\(event)") }
     return (pdu, data)
   }
 

@@ -242,15 +242,21 @@ internal import Testing
     let held = gate.hold(store)
     try await gate.waitUntilHeld()
     let many = Task {
-      await store.write(
-        steps: (1...3).map { number in
-          { @Sendable (transaction: borrowing Transaction) in
-            try add("many \(number)", transaction)
-          }
-        }, for: 1)
+      await WorkOwner.$current.withValue(WorkOwner(client: 1, account: 1)) {
+        await store.write(
+          steps: (1...3).map { number in
+            { @Sendable (transaction: borrowing Transaction) in
+              try add("many \(number)", transaction)
+            }
+          })
+      }
     }
     try await gate.wait(for: 3, store)
-    let few = Task { try await store.write(for: 2) { try add("few", $0) } }
+    let few = Task {
+      try await WorkOwner.$current.withValue(WorkOwner(client: 2, account: 1)) {
+        try await store.write { try add("few", $0) }
+      }
+    }
     try await gate.wait(for: 4, store)
     let nobodys = Task { try await store.write { try add("nobody's", $0) } }
     try await gate.wait(for: 5, store)
@@ -269,7 +275,7 @@ internal import Testing
     let results = await store.write(
       steps: ["a", "a", "b"].map { text in
         { @Sendable (transaction: borrowing Transaction) in try add(text, transaction) }
-      }, for: 1)
+      })
     try results[0].get()
     #expect(throws: StoreError(.constraint(.unique), "")) { try results[1].get() }
     try results[2].get()

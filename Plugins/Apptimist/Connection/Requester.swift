@@ -1,5 +1,6 @@
 internal import Addresses
 internal import Cryptography
+internal import Storage
 
 /// The one for whom a query is dealt with.
 struct Requester: Sendable {
@@ -9,6 +10,6 @@ struct Requester: Sendable {
   /// The user who is logged in, or nil if there is none.
   let user: EncryptionPublicKey?
 
-  /// A hash of the owner of the work that the query makes.
-  var owner: Int? { user?.hashValue ?? network?.hashValue }
+  /// The owner of the work that the query makes.
+  var owner: WorkOwner? { WorkOwner(client: network, account: user) }
 }

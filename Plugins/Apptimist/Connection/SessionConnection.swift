@@ -5,6 +5,7 @@ internal import Cryptography
 internal import HTTPProtocol
 internal import HTTPServer
 internal import Observability
+internal import Storage
 internal import Transport
 
 /// Carries out what a ``Session`` wants done, on a WebSocket.
@@ -138,7 +139,9 @@ final class SessionConnection: WebSocketHandler, @unchecked Sendable {
   private func ask(_ query: Query) {
     let requester = Requester(session: id, network: network, user: user)
     Task(executorPreference: loop) { [self] in
-      let reply = await backend.reply(to: query, from: requester)
+      let reply = await WorkOwner.$current.withValue(requester.owner) {
+        await backend.reply(to: query, from: requester)
+      }
       // It may have locked a file after the end.
       if isOver { backend.files.ended(id) }
       handle(.replied(reply))
@@ -147,7 +150,9 @@ final class SessionConnection: WebSocketHandler, @unchecked Sendable {
 
   private func read(_ user: EncryptionPublicKey, after position: StreamPosition) {
     Task(executorPreference: loop) { [self] in
-      let page = await backend.page(of: user, after: position)
+      let page = await WorkOwner.$current.withValue(WorkOwner(client: network, account: user)) {
+        await backend.page(of: user, after: position)
+      }
       guard !isOver else { return }
       handle(.read(page))
     }

@@ -1,11 +1,12 @@
 internal import ApptimistProtocol
-internal import Budgets
 internal import ApptimistSession
+internal import Budgets
 internal import Cryptography
 internal import HTTPProtocol
 internal import HTTPServer
 internal import Observability
 internal import ServiceKit
+internal import Storage
 internal import Transport
 
 /// Checks the handshakes of devices and opens their sessions (page "Connection").
@@ -27,7 +28,11 @@ struct SessionHandshake: Sendable {
       throw HTTPError(.tooManyRequests, retryAfter: seconds)
     }
     guard let key = Self.ephemeralKey(in: request.head.query),
-      try await backend.ephemeralKeys.mayServe(key)
+      try await WorkOwner.$current.withValue(
+        WorkOwner(client: network),
+        operation: {
+          try await backend.ephemeralKeys.mayServe(key)
+        })
     else {
       backend.metrics.handshakesRefused.add()
       throw HTTPError(.badRequest, "expected the device's fresh ephemeral key as 64 digits")

@@ -8,18 +8,13 @@ internal import Time
 
 /// Makes accounts, and finds them.
 struct AccountService: Sendable {
-  /// A search that only one session at a time may make.
-  private enum ExclusiveSearch {
-    /// The search for a pattern looks at every name, and nothing else could be read meanwhile.
-    case pattern
-  }
-
   let store: ApptimistStore
   let identity: IdentityProvider
   let clients: ClientAccounting
   let log: Log
   let clock: @Sendable () -> Timestamp
-  private let searches = KeyedMutex<ExclusiveSearch>()
+  /// Held by the one search for a pattern, which looks at every name: with more nothing else could be read meanwhile.
+  private let patternSearch = FairMutex<ClientNetwork?>()
 
   /// Makes a user's account, if the identity provider permits it.
   ///
@@ -72,22 +67,22 @@ struct AccountService: Sendable {
   }
 
   /// Finds accounts by their name, its beginning, or a pattern.
-  func search(name: ShortBytes, max: Int, for owner: Int?) async throws -> [FoundAccount] {
+  func search(
+    name: ShortBytes, max: Int, from network: ClientNetwork?
+  ) async throws -> [FoundAccount] {
     guard let name = name.text else { return [] }
     let wildcards = [UInt8(ascii: "*"), UInt8(ascii: "?")]
     guard name.utf8.contains(where: wildcards.contains) else {
-      return try await store.search(name: name, max: max, for: owner)
+      return try await store.search(name: name, max: max)
     }
-    return try await searches.withLock(.pattern) {
-      try await store.search(name: name, max: max, for: owner)
+    return try await patternSearch.withLock(for: network) {
+      try await store.search(name: name, max: max)
     }
   }
 
   /// Finds users by the identity provider's name for them.
-  func search(
-    uid: ShortBytes, max: Int, for owner: Int?
-  ) async throws -> [FoundAccount] {
+  func search(uid: ShortBytes, max: Int) async throws -> [FoundAccount] {
     guard let uid = uid.text else { return [] }
-    return try await store.search(uid: uid, max: max, for: owner)
+    return try await store.search(uid: uid, max: max)
   }
 }

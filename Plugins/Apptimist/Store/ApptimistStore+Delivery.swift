@@ -49,12 +49,12 @@ extension ApptimistStore {
           try deliver(piece, from: sender, &deliveries, transaction)
         }
       }
-      return await writeMailboxes(for: sender, steps: steps)
+      return await writeMailboxes(steps: steps)
     }
     do {
       return [
         .success(
-          try await writeMailboxes(for: sender) { deliveries, transaction in
+          try await writeMailboxes { deliveries, transaction in
             try deliver(pieces[0], from: sender, &deliveries, transaction)
           })
       ]
@@ -148,7 +148,7 @@ extension ApptimistStore {
 
   /// Deletes a message's content from a user's mailbox; its place stays, and the stream tells it.
   func truncate(_ id: MessageID, of user: EncryptionPublicKey) async throws -> Truncation {
-    try await writeMailboxes(for: user) { deliveries, transaction in
+    try await writeMailboxes { deliveries, transaction in
       guard let number = try userNumber(of: user, transaction) else { return .never }
       try flush(user, &deliveries, transaction)
       deliveries.forget(user)

@@ -132,7 +132,7 @@ extension ApptimistStore {
     _ directory: EncryptionPublicKey, by user: EncryptionPublicKey,
     _ body: @escaping @Sendable (StoredDirectory, borrowing Transaction) throws -> ErrorCode
   ) async throws -> ErrorCode {
-    try await store.write(for: user.hashValue) { transaction in
+    try await store.write { transaction in
       guard let directory = try self.directory(directory, transaction) else { return .notFound }
       guard try mayWrite(user, in: directory, transaction) else { return .notPermitted }
       return try body(directory, transaction)

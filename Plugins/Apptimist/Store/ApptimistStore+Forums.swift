@@ -44,7 +44,7 @@ extension ApptimistStore {
     author: EncryptionPublicKey
   ) async throws -> NewForum {
     let searchName = SearchText(name)?.bytes
-    return try await store.write(for: author.hashValue) { transaction in
+    return try await store.write { transaction in
       guard let author = try userNumber(of: author, transaction) else { return .noAuthor }
       let isTaken = try transaction.one("SELECT 1 FROM apptimist_users WHERE key = ?", key) { _ in
         true

@@ -29,7 +29,7 @@ extension ApptimistStore {
   func remember(
     _ hash: EphemeralKeyHash, of user: EncryptionPublicKey, until end: Timestamp
   ) async throws -> Bool {
-    try await store.write(for: user.hashValue) { transaction in
+    try await store.write { transaction in
       guard let number = try userNumber(of: user, transaction) else { return false }
       try transaction.execute(
         "INSERT OR IGNORE INTO apptimist_ephemeral_keys (hash, expires_at, user) VALUES (?, ?, ?)",

@@ -10,28 +10,23 @@ extension ApptimistStore {
     @Sendable (inout PendingDeliveries, borrowing Transaction) throws -> Value
 
   /// Changes mailboxes, or what is pending for them, in a transaction.
-  ///
-  /// - Parameters:
-  ///   - user: the user for whom it is done.
-  ///   - body: the change.
   func writeMailboxes<Value: Sendable>(
-    for user: EncryptionPublicKey, _ body: @escaping MailboxChange<Value>
+    _ body: @escaping MailboxChange<Value>
   ) async throws -> Value {
-    try await store.write(
-      for: user.hashValue, outcome: { [pending] in pending.end(isCommitted: $0) }
-    ) { transaction in try change(transaction, body) }
+    try await store.write(outcome: { [pending] in pending.end(isCommitted: $0) }) { transaction in
+      try change(transaction, body)
+    }
   }
 
   /// Changes mailboxes in several steps, in order, each by itself; others get their turns in between.
   func writeMailboxes<Value: Sendable>(
-    for user: EncryptionPublicKey, steps: [MailboxChange<Value>]
+    steps: [MailboxChange<Value>]
   ) async -> [Result<Value, any Error>] {
     let changes: [@Sendable (borrowing Transaction) throws -> Value] = steps.map { step in
       { transaction in try change(transaction, step) }
     }
     return await store.write(
-      steps: changes, for: user.hashValue,
-      outcome: { [pending] in pending.end(isCommitted: $0) })
+      steps: changes, outcome: { [pending] in pending.end(isCommitted: $0) })
   }
 
   private func change<Value: Sendable>(
@@ -55,12 +50,12 @@ extension ApptimistStore {
     _ body: @escaping @Sendable (AccountNumber, borrowing Snapshot) throws -> Value
   ) async throws -> Value? {
     if !pending.isFlushed(user) {
-      try await writeMailboxes(for: user) { deliveries, transaction in
+      try await writeMailboxes { deliveries, transaction in
         try flush(user, &deliveries, transaction)
       }
     }
     // Whatever is delivered from now on is news.
-    return try await store.read(for: user.hashValue) { snapshot in
+    return try await store.read { snapshot in
       guard let user = try userNumber(of: user, snapshot) else { return nil }
       return try body(user, snapshot)
     }

@@ -14,13 +14,12 @@ extension ApptimistStore {
   /// - Parameters:
   ///   - name: the name or glob; an empty one matches nothing.
   ///   - max: the number of accounts that are wanted, or 0 for as many as the limits allow.
-  ///   - owner: a hash of the one who searches.
   /// - Returns: no more than is found among half a million names that start like the pattern.
-  func search(name: String, max: Int, for owner: Int? = nil) async throws -> [FoundAccount] {
+  func search(name: String, max: Int) async throws -> [FoundAccount] {
     guard let text = SearchText(name), !text.bytes.isEmpty else { return [] }
     let pattern = NamePattern(text)
     let limit = self.limit(max)
-    return try await store.read(for: owner) { snapshot in
+    return try await store.read { snapshot in
       let numbers =
         try pattern.isGlob
         ? matching(pattern, limit, snapshot) : named(pattern.bytes, limit, snapshot)
@@ -37,10 +36,9 @@ extension ApptimistStore {
   /// - Parameters:
   ///   - uid: the exact name; an empty one matches nothing.
   ///   - max: the number of users that are wanted, or 0 for as many as the limits allow.
-  ///   - owner: a hash of the one who searches.
-  func search(uid: String, max: Int, for owner: Int? = nil) async throws -> [FoundAccount] {
+  func search(uid: String, max: Int) async throws -> [FoundAccount] {
     guard !uid.isEmpty else { return [] }
-    return try await store.read(for: owner) { snapshot in
+    return try await store.read { snapshot in
       try snapshot.all(
         "SELECT key, name, uid FROM apptimist_users WHERE uid = ? ORDER BY id LIMIT ?", uid,
         limit(max)

@@ -11,7 +11,7 @@ extension ApptimistStore {
   func vouch(
     for subject: EncryptionPublicKey, by voucher: EncryptionPublicKey
   ) async throws -> Bool {
-    try await store.write(for: voucher.hashValue) { transaction in
+    try await store.write { transaction in
       guard let subject = try directory(subject, transaction)?.number,
         let voucher = try userNumber(of: voucher, transaction)
       else { return false }
@@ -24,7 +24,7 @@ extension ApptimistStore {
 
   /// Notes that a user no longer vouches for another account.
   func revokeVouch(for subject: EncryptionPublicKey, by voucher: EncryptionPublicKey) async throws {
-    try await store.write(for: voucher.hashValue) { transaction in
+    try await store.write { transaction in
       try transaction.execute(
         """
         DELETE FROM apptimist_vouchers

@@ -15,6 +15,8 @@ struct StreamBeginning: Sendable {
   let tail: MessageID
   /// The place of the stream among those of the peer's network.
   let place: StreamPlace
+  /// The owner of the work that the stream makes.
+  let owner: WorkOwner?
 }
 
 extension MessageService {
@@ -33,7 +35,9 @@ extension MessageService {
     }
     let place = try places.take(for: network)
     if let position { try await store.noteSeen(upTo: position, by: token.name) }
-    return StreamBeginning(token: token, start: position ?? tail, tail: tail, place: place)
+    return StreamBeginning(
+      token: token, start: position ?? tail, tail: tail, place: place,
+      owner: WorkOwner(client: network, account: token.name))
   }
 
   /// Has a user's inbox read for all of the user's streams, as it has news.

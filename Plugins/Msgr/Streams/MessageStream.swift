@@ -1,6 +1,7 @@
 internal import HTTPProtocol
 internal import HTTPServer
 internal import MsgrMessages
+internal import Storage
 internal import Transport
 
 /// A device's open connection, which brings its user's messages and sends the messages that the device writes.
@@ -20,6 +21,7 @@ final class MessageStream: WebSocketHandler, @unchecked Sendable {
   private let session: WebSocketSession
   private let service: MessageService
   private let place: StreamPlace
+  private let owner: WorkOwner?
   private var cursor: InboxCursor
   /// The messages that the peer wants sent, in order.
   private var sends: [[UInt8]] = []
@@ -41,6 +43,7 @@ final class MessageStream: WebSocketHandler, @unchecked Sendable {
     token = beginning.token
     start = beginning.start
     place = beginning.place
+    owner = beginning.owner
     cursor = InboxCursor(after: beginning.start)
     place.occupy(session)
     place.used(at: session.loop.now)
@@ -77,7 +80,9 @@ final class MessageStream: WebSocketHandler, @unchecked Sendable {
     guard !isOver, let position = cursor.nextRead(isBackedUp: isBackedUp) else { return }
     let tail = service.hub.feed(of: token.name)?.position ?? .zero
     Task(executorPreference: session.loop) { [self] in
-      let page = await service.read(inboxOf: token.name, after: position)
+      let page = await WorkOwner.$current.withValue(owner) {
+        await service.read(inboxOf: token.name, after: position)
+      }
       guard !isOver else { return }
       guard let page else { return fail() }
       send(page, after: position)
@@ -121,7 +126,10 @@ final class MessageStream: WebSocketHandler, @unchecked Sendable {
       session.resumeReceiving()
     }
     Task(executorPreference: session.loop) { [self] in
-      session.send(.text(await service.send(streamed: text, with: token.hash)))
+      let reply = await WorkOwner.$current.withValue(owner) {
+        await service.send(streamed: text, with: token.hash)
+      }
+      session.send(.text(reply))
       isSending = false
       sendOn()
     }
