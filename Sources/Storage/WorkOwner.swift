@@ -12,7 +12,7 @@ public struct WorkOwner: Sendable, Hashable {
   ///
   /// - Parameters:
   ///   - client: the network that the client is in, or nil if it has none.
-  ///   - account: the account, or nil before a login.
+  ///   - account: the account, or something that only this work has; nil if all work for the client is done in order.
   public init?(client: (some Hashable)?, account: (some Hashable)? = Int?.none) {
     guard let hash = client?.hashValue ?? account?.hashValue else { return nil }
     self.client = hash

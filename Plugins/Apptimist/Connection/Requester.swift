@@ -11,5 +11,8 @@ struct Requester: Sendable {
   let user: EncryptionPublicKey?
 
   /// The owner of the work that the query makes.
-  var owner: WorkOwner? { WorkOwner(client: network, account: user) }
+  var owner: WorkOwner? {
+    guard let user else { return WorkOwner(client: network, account: session) }
+    return WorkOwner(client: network, account: user)
+  }
 }

@@ -29,7 +29,7 @@ struct SessionHandshake: Sendable {
     }
     guard let key = Self.ephemeralKey(in: request.head.query),
       try await WorkOwner.$current.withValue(
-        WorkOwner(client: network),
+        WorkOwner(client: network, account: request.origin.id),
         operation: {
           try await backend.ephemeralKeys.mayServe(key)
         })
