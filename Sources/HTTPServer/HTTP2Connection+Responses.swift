@@ -35,8 +35,9 @@ extension HTTP2Connection {
       stream.state = .responding
       runningTasks += 1
       let (connectionID, id) = (connection.id, stream.id)
-      // The task holds the body, also when the stream ends before it does.
-      let (client, memory, held) = (stream.counted.take(), stream.memory, stream.body.count)
+      // The task holds the request, also when the stream ends before it does.
+      let (client, memory, held) = (stream.counted.take(), stream.memory, stream.held)
+      stream.exchange = nil
       stream.body = []
       Task(executorPreference: loop) { [loop, server] in
         let response = await handler(request)

@@ -1,3 +1,4 @@
+internal import Budgets
 internal import Foundation
 internal import HTTPProtocol
 internal import TestSupport
@@ -117,6 +118,33 @@ extension HTTP2Tests {
       gate.open()
     }
   }
+
+  @Test func chargesHeadsThatAwaitTheirBodies() async throws {
+    try await withServer(.secure { $0.memoryPerOwner = 90_000 }) { server in
+      let client = try HTTP2Client(server)
+      for index in 0..<50 {
+        try client.ask(
+          UInt32(index * 2 + 1), "/echo", method: "POST", fields: HTTP2Tests.longField, ends: false)
+      }
+      #expect(try client.response(99).status == "429")
+      #expect(server.server.memoryBudget.held > 0)
+    }
+  }
+
+  @Test func keepsNoHeadBehindItsResponse() async throws {
+    try await withServer(.secure { $0.memoryPerOwner = 90_000 }) { server in
+      let client = try HTTP2Client(server, window: 0)
+      client.opensWindow = false
+      for index in 0..<50 {
+        try client.ask(UInt32(index * 2 + 1), "/n/1", fields: HTTP2Tests.longField)
+      }
+      while client.responses[99]?.status == nil { try client.step() }
+      #expect(client.responses.values.allSatisfy { $0.status == "200" })
+      #expect(server.server.memoryBudget.held == 0)
+    }
+  }
+
+  private static let longField = [("x", String(repeating: "y", count: 7000))]
 
   @Test(arguments: [
     "GET / HTTP/1.1\r\nHost: t\r\n\r\n", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\nxxxxxxxxx",
