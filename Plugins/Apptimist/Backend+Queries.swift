@@ -57,11 +57,17 @@ extension Backend {
       return .truncated(try await messages.truncate(id, of: user, from: session))
     case .vouchers(let subject): return .vouchers(try await store.vouchers(of: subject))
     case .searchName(let name, let max):
-      return .found(try await accounts.search(name: name, max: max, for: requester.owner))
+      return .found(try await accounts.search(name: name, max: max, for: requester))
     case .searchUid(let uid, let max):
       return .found(try await accounts.search(uid: uid, max: max, for: requester.owner))
     case .searchKey(let key): return .found(try await store.search(key: key).map { [$0] } ?? [])
-    case .file(let request): return .file(try await files.reply(to: request, in: session))
+    case .file(let request):
+      if case .write(let content?) = request.act,
+        !clients.mayStore(content.count, from: requester.network)
+      {
+        return .file(.refused(.overQuota))
+      }
+      return .file(try await files.reply(to: request, in: session))
     case .makeForum(let new, let name, let author):
       _ = try await store.createForum(
         new.key, authenticationKey: new.authenticationKey, name: name.text, author: author)

@@ -72,13 +72,17 @@ struct AccountService: Sendable {
   }
 
   /// Finds accounts by their name, its beginning, or a pattern.
-  func search(name: ShortBytes, max: Int, for owner: Int?) async throws -> [FoundAccount] {
+  func search(
+    name: ShortBytes, max: Int, for requester: Requester
+  ) async throws -> [FoundAccount] {
+    let owner = requester.owner
     guard let name = name.text else { return [] }
     let wildcards = [UInt8(ascii: "*"), UInt8(ascii: "?")]
     guard name.utf8.contains(where: wildcards.contains) else {
       return try await store.search(name: name, max: max, for: owner)
     }
-    return try await searches.withLock(.pattern) {
+    // Networks take turns, as one of them may have any number of accounts.
+    return try await searches.withLock(.pattern, for: requester.network?.hashValue ?? 0) {
       try await store.search(name: name, max: max, for: owner)
     }
   }
