@@ -51,8 +51,10 @@ extension HTTP2Connection {
   /// Takes a header field, or drops a trailer field.
   func tookField(_ name: RawSpan, _ value: RawSpan, of id: Int32, isTrailer: Bool) -> Bool {
     let size: Int
+    let taken = name.byteCount + value.byteCount + 32
+    takenFields += taken
     if isTrailer {
-      trailerSize += name.byteCount + value.byteCount + 32
+      trailerSize += taken
       size = trailerSize
     } else {
       guard let stream = streams[id] else { return true }
@@ -108,7 +110,8 @@ extension HTTP2Connection {
     let plan = server.core.responder.plan(for: head)
     stream.exchange = (head, origin, plan)
     stream.isHead = head.method == .head
-    guard stream.memory.add(head.size) else {
+    stream.chargedOverhead = HTTP2Stream.overhead
+    guard stream.memory.add(head.size + stream.chargedOverhead) else {
       refuse(server.core.refusal(of: stream.memory), stream)
       return true
     }

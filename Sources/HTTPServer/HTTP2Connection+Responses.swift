@@ -141,7 +141,7 @@ extension HTTP2Connection {
     guard let stream = streams.removeValue(forKey: id) else { return }
     release(stream)
     untaken -= stream.remaining
-    _ = stream.memory.add(-stream.remaining)
+    _ = stream.memory.add(-stream.remaining - stream.chargedOverhead)
     if stream.payload.count > 0 { responding -= 1 }
     guard streams.isEmpty else { return }
     idleSince = loop.now

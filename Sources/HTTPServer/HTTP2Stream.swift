@@ -47,6 +47,11 @@ final class HTTP2Stream {
   /// Whether the response is to have no body.
   var isHead = false
 
+  /// The memory that an open stream takes besides what it holds, here and in nghttp2, in bytes.
+  static let overhead = 1 << 10
+  /// The part of it that is charged.
+  var chargedOverhead = 0
+
   /// The memory that the request takes, in bytes.
   var held: Int { (exchange?.head.size ?? 0) + body.count }
 
