@@ -1,12 +1,10 @@
 """One greeting of TLS, copied again and again by one address, which costs the server a signature each time."""
 
-import multiprocessing
-import os
 import socket
 import ssl
 
 from HTTP2.peer import Peer, SecureServer
-from attack import ATTACKER, CANARY, Canary, attack, verdict
+from attack import ATTACKER, CANARY, Canary, attack_apart, verdict
 
 SECONDS = 10
 
@@ -34,17 +32,9 @@ def main():
             with Peer(server, CANARY):
                 pass
 
-        def do_the_worst():
-            """Attacks in a process of its own, so that the canary doesn't wait for the attackers' Python."""
-            os.nice(10)
-            attack([greet] * 4, SECONDS)
-
-        attackers = multiprocessing.get_context("fork").Process(target=do_the_worst, daemon=True)
         before, accepted = server.rss, server.metric("awd_http_accepted_total")
         with Canary(server, call) as canary:
-            attackers.start()
-            attackers.join(SECONDS)
-        attackers.kill()
+            attack_apart([greet] * 4, SECONDS)
         verdict("tls_greetings", canary, greetings=(5000, server.metric("awd_http_accepted_total") - accepted, None),
                 grown_MiB=((server.rss - before) >> 20, 256))
 
