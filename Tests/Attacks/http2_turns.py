@@ -15,7 +15,7 @@ FOUR = number(62, 7, 0x80) * 4
 
 def do_the_worst(server):
     """Attacks in a process of its own, so that the canary doesn't wait for the attackers' Python."""
-    os.nice(10)
+    os.nice(19)
 
     def one():
         while True:
