@@ -61,7 +61,13 @@ extension Backend {
     case .searchUid(let uid, let max):
       return .found(try await accounts.search(uid: uid, max: max))
     case .searchKey(let key): return .found(try await store.search(key: key).map { [$0] } ?? [])
-    case .file(let request): return .file(try await files.reply(to: request, in: session))
+    case .file(let request):
+      if case .write(let content?) = request.act,
+        !clients.mayStore(content.count, from: requester.network)
+      {
+        return .file(.refused(.overQuota))
+      }
+      return .file(try await files.reply(to: request, in: session))
     case .makeForum(let new, let name, let author):
       _ = try await store.createForum(
         new.key, authenticationKey: new.authenticationKey, name: name.text, author: author)

@@ -46,6 +46,9 @@ public struct RequestHead: Sendable {
   let bytes: [UInt8]
   let fields: [Field]
 
+  /// The memory that the head takes, in bytes.
+  public var size: Int { bytes.count + fields.count * MemoryLayout<Field>.stride }
+
   /// The method.
   public let method: Method
   /// The version of the request line.

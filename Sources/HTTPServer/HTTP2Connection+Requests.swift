@@ -51,8 +51,10 @@ extension HTTP2Connection {
   /// Takes a header field, or drops a trailer field.
   func tookField(_ name: RawSpan, _ value: RawSpan, of id: Int32, isTrailer: Bool) -> Bool {
     let size: Int
+    let taken = name.byteCount + value.byteCount + 32
+    takenFields += taken
     if isTrailer {
-      trailerSize += name.byteCount + value.byteCount + 32
+      trailerSize += taken
       size = trailerSize
     } else {
       guard let stream = streams[id] else { return true }
@@ -107,6 +109,12 @@ extension HTTP2Connection {
     if peer.isProxy { stream.memory = memory(of: origin.client.map(ChargeOwner.client)) }
     let plan = server.core.responder.plan(for: head)
     stream.exchange = (head, origin, plan)
+    stream.isHead = head.method == .head
+    stream.chargedOverhead = HTTP2Stream.overhead
+    guard stream.memory.add(head.size + stream.chargedOverhead) else {
+      refuse(server.core.refusal(of: stream.memory), stream)
+      return true
+    }
     switch plan {
     case .refuse(let response): respond(response, to: stream)
     // WebSockets are for HTTP/1.1 here (RFC 9113 section 7).
@@ -166,7 +174,9 @@ extension HTTP2Connection {
   /// Gives back what a stream's request has taken.
   func release(_ stream: HTTP2Stream) {
     server.endRequest(of: stream.counted.take())
-    _ = stream.memory.add(-stream.body.count)
+    _ = stream.memory.add(-stream.held)
+    // Not kept until the peer takes the response.
+    stream.exchange = nil
     stream.body = []
   }
 }

@@ -35,8 +35,9 @@ extension HTTP2Connection {
       stream.state = .responding
       runningTasks += 1
       let (connectionID, id) = (connection.id, stream.id)
-      // The task holds the body, also when the stream ends before it does.
-      let (client, memory, held) = (stream.counted.take(), stream.memory, stream.body.count)
+      // The task holds the request, also when the stream ends before it does.
+      let (client, memory, held) = (stream.counted.take(), stream.memory, stream.held)
+      stream.exchange = nil
       stream.body = []
       Task(executorPreference: loop) { [loop, server] in
         let response = await handler(request)
@@ -140,7 +141,7 @@ extension HTTP2Connection {
     guard let stream = streams.removeValue(forKey: id) else { return }
     release(stream)
     untaken -= stream.remaining
-    _ = stream.memory.add(-stream.remaining)
+    _ = stream.memory.add(-stream.remaining - stream.chargedOverhead)
     if stream.payload.count > 0 { responding -= 1 }
     guard streams.isEmpty else { return }
     idleSince = loop.now

@@ -28,6 +28,13 @@ final class HTTP2Connection: ServedProtocol {
   /// The unsent bytes that are charged.
   private var chargedBacklog = 0
   var hadRequest = false
+  /// Whether nghttp2 was stopped within a head, and whether that is because the turn of others hasn't come yet.
+  private var isPaused = false
+  private var awaitsTurn = false
+  /// The input that came since then.
+  private var leftover: [UInt8] = []
+  /// The bytes of header fields that were taken in this turn.
+  var takenFields = 0
   /// The number of bytes of requests that came after their responses, since there was no stream.
   var discarded = 0
   private var peerHasEnded = false
@@ -48,6 +55,8 @@ final class HTTP2Connection: ServedProtocol {
   /// The number of unsent bytes above which no frame is made, and none is read. With a frame more they fit into a
   /// loop's buffer.
   private static let outputLimit = 40 << 10
+  /// The number of bytes of header fields after which others have their turns. A few bytes of HPACK make thousands.
+  private static let turnLimit = 128 << 10
   /// The number of bytes of untaken responses above which no request is begun.
   static let untakenLimit = 1 << 20
   /// The time in which the peer should acknowledge the PING behind the notice of the end, in milliseconds.
@@ -74,20 +83,63 @@ final class HTTP2Connection: ServedProtocol {
   // MARK: - Bytes
 
   func received(_ input: RawSpan) {
-    guard let session else { return }
     peer.used()
-    let failure = session.receive(input)
-    if failure != 0 {
-      switch nghttp2_error(failure) {
+    guard !isPaused else {
+      // TLS may give more in the same turn.
+      return unsafe input.withUnsafeBytes { unsafe leftover.append(contentsOf: $0) }
+    }
+    process(input)
+  }
+
+  /// Whether others are to have their turns.
+  var isTurnOver: Bool { takenFields >= HTTP2Connection.turnLimit }
+
+  /// Takes as much of the input as one turn allows.
+  private func process(_ input: RawSpan) {
+    guard let session else { return }
+    takenFields = 0
+    isPaused = false
+    let taken = session.receive(input)
+    if taken < 0 {
+      switch nghttp2_error(Int32(clamping: taken)) {
       case NGHTTP2_ERR_FLOODED, NGHTTP2_ERR_TOO_MANY_CONTINUATIONS: enhanceYourCalm()
       // The peer has been told by the callback that refused.
       case NGHTTP2_ERR_CALLBACK_FAILURE: break
       default: session.terminate(NGHTTP2_PROTOCOL_ERROR)
       }
     }
+    if taken >= 0, isTurnOver {
+      unsafe input.extracting(taken...).withUnsafeBytes {
+        unsafe leftover.append(contentsOf: $0)
+      }
+      (isPaused, awaitsTurn) = (true, true)
+      connection.awaitTurn()
+    }
     pump()
-    if failure != 0 { return connection.finish() }
-    if connection.backlog >= HTTP2Connection.outputLimit { connection.pauseReading() }
+    if taken < 0 { return connection.finish() }
+    if isPaused || connection.backlog >= HTTP2Connection.outputLimit {
+      connection.pauseReading()
+    }
+  }
+
+  func turnCame() {
+    awaitsTurn = false
+    goOn()
+  }
+
+  /// Takes the input that waited, or reads again, if the peer takes what it is sent.
+  private func goOn() {
+    guard connection.isOpen, !awaitsTurn, connection.backlog < HTTP2Connection.outputLimit else {
+      return
+    }
+    if isPaused {
+      // Also if none came: nghttp2 may have the end of a head to tell.
+      let input = exchange(&leftover, with: [])
+      unsafe process(input.span.bytes)
+    }
+    if !isPaused, connection.isOpen, connection.backlog < HTTP2Connection.outputLimit {
+      connection.resumeReading()
+    }
   }
 
   func peerEnded() {
@@ -97,9 +149,7 @@ final class HTTP2Connection: ServedProtocol {
 
   func drained() {
     pump()
-    if connection.isOpen, connection.backlog < HTTP2Connection.outputLimit {
-      connection.resumeReading()
-    }
+    goOn()
   }
 
   /// Writes nghttp2's frames, as many as the peer takes.
@@ -116,7 +166,7 @@ final class HTTP2Connection: ServedProtocol {
   }
 
   private func finishIfDone() {
-    guard connection.isOpen, let session else { return }
+    guard connection.isOpen, !isPaused, let session else { return }
     let isDone = streams.isEmpty && (peerHasEnded || isLastStreamSaid)
     if isDone || session.isOver { connection.finish() }
   }
@@ -187,9 +237,10 @@ final class HTTP2Connection: ServedProtocol {
   }
 
   func ended() {
+    leftover = []
     for stream in streams.values {
       release(stream)
-      _ = stream.memory.add(-stream.remaining)
+      _ = stream.memory.add(-stream.remaining - stream.chargedOverhead)
     }
     streams = [:]
     clientMemory = [:]
@@ -201,7 +252,7 @@ final class HTTP2Connection: ServedProtocol {
   // MARK: - Memory
 
   private var isBacklogCharged: Bool {
-    let more = connection.backlog - chargedBacklog
+    let more = connection.backlog + leftover.count - chargedBacklog
     chargedBacklog += more
     return more == 0 || memory.add(more)
   }

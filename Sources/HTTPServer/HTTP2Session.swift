@@ -48,12 +48,12 @@ final class HTTP2Session {
 
   /// Takes bytes of the peer.
   ///
-  /// - Returns: 0, or nghttp2's error; then the session is over.
-  func receive(_ input: RawSpan) -> Int32 {
+  /// - Returns: the number of bytes that were taken, which are not all if the connection's turn is over; or nghttp2's
+  ///   error, which is negative: then the session is over.
+  func receive(_ input: RawSpan) -> Int {
     unsafe input.withUnsafeBytes { bytes in
-      let taken = unsafe nghttp2_session_mem_recv(
+      unsafe nghttp2_session_mem_recv(
         pointer, bytes.baseAddress?.assumingMemoryBound(to: UInt8.self), bytes.count)
-      return taken < 0 ? Int32(clamping: taken) : 0
     }
   }
 
@@ -185,9 +185,10 @@ final class HTTP2Session {
         _unsafeBytes: UnsafeRawBufferPointer(start: name, count: nameLength))
       let value = unsafe RawSpan(
         _unsafeBytes: UnsafeRawBufferPointer(start: value, count: valueLength))
-      return unsafe result(
-        connection(data).tookField(
-          name, value, of: frame.pointee.hd.stream_id, isTrailer: !isRequest))
+      let connection = unsafe connection(data)
+      let goesOn = unsafe connection.tookField(
+        name, value, of: frame.pointee.hd.stream_id, isTrailer: !isRequest)
+      return goesOn && connection.isTurnOver ? NGHTTP2_ERR_PAUSE.rawValue : result(goesOn)
     }
     unsafe nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks) { _, frame, data in
       guard let frame = unsafe frame else { return 0 }

@@ -21,7 +21,7 @@ final class HTTP2Stream {
   let id: Int32
   var state = State.head
   var collector: RequestHeadCollector
-  /// The request, once its head is complete.
+  /// The request, from the end of its head until it is given to a handler or refused.
   var exchange: (head: RequestHead, origin: RequestOrigin, plan: RequestPlan)?
   var body: [UInt8] = []
   var bodyLimit = 0
@@ -44,7 +44,16 @@ final class HTTP2Stream {
     bodyWindow = RateWindow(now: now)
   }
 
-  var isHead: Bool { exchange?.head.method == .head }
+  /// Whether the response is to have no body.
+  var isHead = false
+
+  /// The memory that an open stream takes besides what it holds, here and in nghttp2, in bytes.
+  static let overhead = 1 << 10
+  /// The part of it that is charged.
+  var chargedOverhead = 0
+
+  /// The memory that the request takes, in bytes.
+  var held: Int { (exchange?.head.size ?? 0) + body.count }
 
   /// The number of bytes of the response that wait to be sent.
   var remaining: Int { payload.count - offset }

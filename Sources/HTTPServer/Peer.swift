@@ -11,7 +11,8 @@ final class Peer {
   /// Whether it is a proxy whose word on the origin of requests counts.
   let isProxy: Bool
   private let address: String
-  private let network: ClientNetwork?
+  /// The network of its address; nil for a Unix socket.
+  let network: ClientNetwork?
   private let isSecure: Bool
   private let core: ServerCore
   private let loop: EventLoop

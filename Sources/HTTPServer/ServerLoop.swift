@@ -11,6 +11,7 @@ final class ServerLoop: @unchecked Sendable {
   let core: ServerCore
   let statistics = LoopStatistics()
   private var listeners: [Listener] = []
+  private var handshakes: HandshakeTurns?
   private(set) var isDraining = false
   private var requestCount: UInt64 = 0
   private let requestBase: UInt64
@@ -30,6 +31,7 @@ final class ServerLoop: @unchecked Sendable {
   /// Takes connections from listening sockets, which belong to the loop from now on.
   func listen(_ sockets: [ListeningSocket]) {
     listeners = sockets.compactMap { Listener($0, self) }
+    handshakes = HandshakeTurns(on: loop)
   }
 
   /// Stops accepting, lets every connection finish, and ends the loop; at the deadline what is left is cut.
@@ -40,6 +42,8 @@ final class ServerLoop: @unchecked Sendable {
     isDraining = true
     for listener in listeners { listener.close() }
     listeners = []
+    handshakes?.close()
+    handshakes = nil
     loop.forEachConnection { ($0.protocolHandler as? any ServedProtocol)?.drain() }
     loop.end(within: limit)
   }
@@ -66,8 +70,9 @@ final class ServerLoop: @unchecked Sendable {
     statistics.accepted.bump()
     guard let peer = Peer(of: connection, core) else { return connection.close() }
     connection.companion = peer
-    connection.start(
-      isSecure ? TLSHandshake(connection, peer, self) : HTTP1Connection(connection, peer, self))
+    guard isSecure else { return connection.start(HTTP1Connection(connection, peer, self)) }
+    connection.start(TLSHandshake(connection, peer, self))
+    handshakes?.begin(connection, for: peer.network)
   }
 
   // MARK: - Responses

@@ -1,10 +1,11 @@
 /// A mutual exclusion for each key, for tasks: critical sections of one key run one after the other, those of different
 /// keys at once.
 ///
-/// Waiting tasks get their turn in the order in which they asked, and hold no thread meanwhile.
+/// The owners of waiting tasks take turns, and those of one owner come in the order in which they asked. They hold no thread
+/// meanwhile.
 public final class KeyedMutex<Key: Hashable & Sendable>: Sendable {
   /// The tasks that wait for each key that is held.
-  private let waiting = Lock<[Key: [CheckedContinuation<Void, Never>]]>([:])
+  private let waiting = Lock<[Key: FairQueue<Int, CheckedContinuation<Void, Never>>]>([:])
 
   /// Makes a mutex that holds no key.
   public init() {}
@@ -13,19 +14,22 @@ public final class KeyedMutex<Key: Hashable & Sendable>: Sendable {
   ///
   /// - Parameters:
   ///   - key: names what must not be used twice at once.
+  ///   - owner: a hash of the one for whom it is done.
   ///   - body: the critical section. It must not ask for the same key again.
   /// - Returns: the closure's result.
   /// - Throws: the closure's error.
   public nonisolated(nonsending) func withLock<Value, Failure: Error>(
-    _ key: Key, _ body: nonisolated(nonsending) () async throws(Failure) -> Value
+    _ key: Key, for owner: Int = 0,
+    _ body: nonisolated(nonsending) () async throws(Failure) -> Value
   ) async throws(Failure) -> Value {
     await withCheckedContinuation { continuation in
       let isFree = waiting.withLock { waiting in
         guard waiting[key] != nil else {
-          waiting[key] = []
+          waiting[key] = FairQueue(limit: .max)
           return true
         }
-        waiting[key]?.append(continuation)
+        // Without a limit none is refused.
+        _ = waiting[key]?.append(continuation, for: owner)
         return false
       }
       if isFree { continuation.resume() }
@@ -36,11 +40,11 @@ public final class KeyedMutex<Key: Hashable & Sendable>: Sendable {
 
   private func unlock(_ key: Key) {
     let next = waiting.withLock { waiting -> CheckedContinuation<Void, Never>? in
-      guard waiting[key]?.isEmpty == false else {
+      guard let next = waiting[key]?.popFirst() else {
         waiting[key] = nil
         return nil
       }
-      return waiting[key]?.removeFirst()
+      return next
     }
     next?.resume()
   }

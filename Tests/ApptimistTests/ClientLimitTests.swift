@@ -129,6 +129,18 @@ internal import TestSupport
     }
   }
 
+  @Test func filesCountToo() async throws {
+    try await withServer("messages_size_per_address = \"3KiB\"") { server in
+      let content = [UInt8](repeating: 1, count: 1_400)
+      // However many accounts the address has.
+      for number in 0..<3 {
+        let device = try await TestDevice.established(TestUser(), on: server)
+        let error = try await device.write(bytes: content, to: "file", in: device.user.key)
+        #expect(error == (number < 2 ? .done : .overQuota))
+      }
+    }
+  }
+
   @Test func aPostToManyIsDeliveredInPiecesToEach() async throws {
     try await withServer { server in
       let author = try await TestDevice.established(TestUser(), on: server)

@@ -49,7 +49,7 @@ def frame(text):
 
 def do_the_worst(server, token, end, opened):
     """Attacks until a moment; in a process of its own, so that the canary doesn't wait for the attackers' Python."""
-    os.nice(10)
+    os.nice(19)
     sources = [f"127.0.0.{3 + number}" for number in range(ADDRESSES)]
     streams = []
 

@@ -1,6 +1,6 @@
 """Forms of nearly 8 MiB in a row at the verification, while a bystander has a small file verified."""
 
-from attack import CANARY, Canary, Server, attack, verdict
+from attack import CANARY, Canary, Server, attack_apart, verdict
 
 
 def form(size):
@@ -22,7 +22,7 @@ with Server() as server:
         return server.request("POST", PATH, SMALL, TYPE, source=CANARY).status == 400
 
     with Canary(server, call) as canary:
-        attack([lambda: server.request("POST", PATH, LARGE, TYPE, timeout=10)] * 12, 8)
+        attack_apart([lambda: server.request("POST", PATH, LARGE, TYPE, timeout=10)] * 12, 8)
     # One piece of another network's work may run, so this is no matter of the loops' 250 ms.
     verdict("repository_queue", failures=(canary.failures, 0), p99_ms=(round(canary.p99 * 1000), 1500),
             more_rss_mb=((most - idle) / 1e6, 300))

@@ -1,6 +1,6 @@
 """Searches of thousands of words on a repository of thousands of rows."""
 
-from attack import Canary, CANARY, Server, attack, verdict
+from attack import Canary, CANARY, Server, attack_apart, verdict
 
 CONFIGURATION = '[tokenscript]\nrepository = "repository"\nsignature = "off"\ntrust = "off"\n'
 ROWS = 5000
@@ -32,5 +32,5 @@ with Server(CONFIGURATION, files=files) as server:
         pass
     cost = server.cpu - before
     with Canary(server, search) as canary:
-        attack([lambda: server.get(LONG)] * 4 + [lambda: server.get(COSTLY)] * 4, 6)
+        attack_apart([lambda: server.get(LONG)] * 4 + [lambda: server.get(COSTLY)] * 4, 6)
     verdict("repository_search", canary, refusal=(400, refusal, 414), one_s=(cost, 0.2))

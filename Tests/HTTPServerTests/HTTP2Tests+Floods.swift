@@ -1,3 +1,4 @@
+internal import Budgets
 internal import Foundation
 internal import HTTPProtocol
 internal import TestSupport
@@ -117,6 +118,54 @@ extension HTTP2Tests {
       gate.open()
     }
   }
+
+  @Test func chargesHeadsThatAwaitTheirBodies() async throws {
+    try await withServer(.secure { $0.memoryPerOwner = 90_000 }) { server in
+      let client = try HTTP2Client(server)
+      for index in 0..<50 {
+        try client.ask(
+          UInt32(index * 2 + 1), "/echo", method: "POST", fields: HTTP2Tests.longField, ends: false)
+      }
+      #expect(try client.response(99).status == "429")
+      #expect(server.server.memoryBudget.held > 0)
+    }
+  }
+
+  @Test func keepsNoHeadBehindItsResponse() async throws {
+    try await withServer(.secure { $0.memoryPerOwner = 90_000 }) { server in
+      let client = try HTTP2Client(server, window: 0)
+      client.opensWindow = false
+      for index in 0..<50 {
+        try client.ask(UInt32(index * 2 + 1), "/n/1", fields: HTTP2Tests.longField)
+      }
+      while client.responses[99]?.status == nil { try client.step() }
+      #expect(client.responses.values.allSatisfy { $0.status == "200" })
+      // The streams themselves take 50 KiB.
+      #expect(server.server.memoryBudget.held == 48 << 10)
+      client.client.close()
+      #expect(TestServer.eventually { server.server.memoryBudget.held == 0 })
+    }
+  }
+
+  @Test func takesManyLongHeadsInTurns() async throws {
+    try await withServer(.secure()) { server in
+      let client = try HTTP2Client(server)
+      let block = HTTP2Client.block(HTTP2Client.request("/n/1"))
+      let entry = HTTP2Client.block([("x", String(repeating: "y", count: 3800))])
+      let frames = (0..<90).map { index in
+        HTTP2Frame(
+          kind: .headers, flags: HTTP2Frame.endHeaders | HTTP2Frame.endStream,
+          stream: UInt32(index * 2 + 1),
+          // The first one puts a field into the table, and the others name it by one byte each time.
+          payload: block
+            + (index == 0 ? [0x40] + entry.dropFirst() : [UInt8](repeating: 0xbe, count: 4)))
+      }
+      try client.client.send(frames.flatMap(\.bytes))
+      for frame in frames { #expect(try client.response(frame.stream).status == "200") }
+    }
+  }
+
+  private static let longField = [("x", String(repeating: "y", count: 7000))]
 
   @Test(arguments: [
     "GET / HTTP/1.1\r\nHost: t\r\n\r\n", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\nxxxxxxxxx",

@@ -39,6 +39,19 @@ internal import Wire
     }
   }
 
+  @Test func shakesHandsWithManyWhoComeAtOnce() async throws {
+    try await withServer(.secure()) { server in
+      // Most of them wait for a turn.
+      let clients = try (0..<100).map { _ in try server.connect() }
+      for client in clients {
+        try client.startTLS(try server.tlsConnection(TLSOptions()))
+        try client.get("/n/1")
+        #expect(try client.readResponse().text == "/n/1")
+      }
+      #expect(server.server.statistics.tlsHandshakes == 100)
+    }
+  }
+
   @Test func answersPipelinedRequestsInSmallRecords() async throws {
     try await withServer(.secure()) { server in
       let client = try server.connectTLS(TLSOptions(fragment: 512))

@@ -26,6 +26,21 @@ internal import Threading
     await mutex.withLock("a") { await mutex.withLock("b") {} }
   }
 
+  @Test func letsOwnersTakeTurns() async {
+    let mutex = KeyedMutex<String>()
+    let order = Lock<[Int]>([])
+    let tasks = await mutex.withLock("a") {
+      // Each waits before the next is made.
+      [1, 1, 1, 2].map { owner in
+        Task.immediate { @Sendable in
+          await mutex.withLock("a", for: owner) { order.withLock { $0.append(owner) } }
+        }
+      }
+    }
+    for task in tasks { await task.value }
+    #expect(order.withLock { $0 } == [1, 2, 1, 1])
+  }
+
   private actor Visitors {
     private var inside: Int?
     private(set) var wereAlone = true

@@ -61,8 +61,8 @@ final class ClientAccounting: Sendable {
     } == nil
   }
 
-  /// Counts the bytes of copies of messages that a client sent, if they may be queued.
-  func mayQueue(_ bytes: Int, from network: ClientNetwork?) -> Bool {
+  /// Counts the bytes of copies of messages, or of a file, that a client sent, if they may be stored.
+  func mayStore(_ bytes: Int, from network: ClientNetwork?) -> Bool {
     network.flatMap {
       lastHour.count(Counted.bytes($0), amount: max(1, bytes), upTo: limits.bytesPerAddress)
     } == nil

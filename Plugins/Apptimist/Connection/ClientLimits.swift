@@ -18,7 +18,7 @@ struct ClientLimits: Sendable {
   var identityChecksPerAddress = 600
   /// The most bytes in an hour of all copies of a user's posts to forums.
   var forumBytes = 256 << 20
-  /// The most bytes in an hour of all copies of the messages that come from one network.
+  /// The most bytes in an hour of all copies of the messages, and of the files, that come from one network.
   var bytesPerAddress = 4 << 30
 
   /// Reads the keys of `[apptimist]`.

@@ -77,7 +77,7 @@ struct MessageDelivery: Sendable {
   ) async throws -> [StreamPosition] {
     guard !copies.isEmpty else { return [] }
     let bytes = copies.reduce(0) { $0 + $1.header.count + $1.data.count }
-    guard clients.mayQueue(bytes, from: requester.network) else {
+    guard clients.mayStore(bytes, from: requester.network) else {
       metrics.overQuota.add(UInt64(copies.count))
       return []
     }

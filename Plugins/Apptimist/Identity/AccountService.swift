@@ -8,13 +8,18 @@ internal import Time
 
 /// Makes accounts, and finds them.
 struct AccountService: Sendable {
+  /// A search that only one session at a time may make.
+  private enum ExclusiveSearch {
+    /// The search for a pattern looks at every name, and nothing else could be read meanwhile.
+    case pattern
+  }
+
   let store: ApptimistStore
   let identity: IdentityProvider
   let clients: ClientAccounting
   let log: Log
   let clock: @Sendable () -> Timestamp
-  /// Held by the one search for a pattern, which looks at every name: with more nothing else could be read meanwhile.
-  private let patternSearch = FairMutex<ClientNetwork?>()
+  private let searches = KeyedMutex<ExclusiveSearch>()
 
   /// Makes a user's account, if the identity provider permits it.
   ///
@@ -75,7 +80,8 @@ struct AccountService: Sendable {
     guard name.utf8.contains(where: wildcards.contains) else {
       return try await store.search(name: name, max: max)
     }
-    return try await patternSearch.withLock(for: network) {
+    // Networks take turns, as one of them may have any number of accounts.
+    return try await searches.withLock(.pattern, for: network?.hashValue ?? 0) {
       try await store.search(name: name, max: max)
     }
   }

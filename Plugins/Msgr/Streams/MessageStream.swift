@@ -13,6 +13,8 @@ final class MessageStream: WebSocketHandler, @unchecked Sendable {
   static let lowWaterMark = 64 << 10
   /// The bytes of sends that may wait for those before them; then no more are received until fewer wait.
   private static let longestQueue = 16 << 10
+  /// The bytes that a send takes beside its text.
+  private static let sendOverhead = 64
 
   /// The token that the stream was opened with.
   let token: BoundToken
@@ -106,7 +108,7 @@ final class MessageStream: WebSocketHandler, @unchecked Sendable {
     case .text(let text):
       place.used(at: session.loop.now)
       sends.append(text)
-      waitingBytes += text.count
+      waitingBytes += text.count + Self.sendOverhead
       sendOn()
       if waitingBytes > Self.longestQueue, !isPaused {
         isPaused = true
@@ -120,7 +122,7 @@ final class MessageStream: WebSocketHandler, @unchecked Sendable {
     guard !isSending, !isOver, !sends.isEmpty else { return }
     isSending = true
     let text = sends.removeFirst()
-    waitingBytes -= text.count
+    waitingBytes -= text.count + Self.sendOverhead
     if waitingBytes <= Self.longestQueue, isPaused {
       isPaused = false
       session.resumeReceiving()
