@@ -2,13 +2,16 @@ internal import Glibc
 
 /// Scans the bytes of a document before libxml2 parses them.
 ///
-/// It checks the encoding, refuses tags with so many attributes that libxml2 would be slow (it compares each pair), and
-/// finds the end of the root. On malformed markup it stops without an error, because the parser reports it.
+/// It checks the encoding, refuses tags with so many attributes that libxml2 would be slow (it compares each pair) and
+/// documents of too many nodes before all of them are read, and finds the end of the root. On malformed markup it stops
+/// without an error, because the parser reports it.
 struct MarkupScanner {
   private let bytes: [UInt8]
   private let limits: XMLLimits
   private var position = 0
   private var depth = 0
+  /// The number of elements, attributes, comments and processing instructions so far.
+  private var nodes = 0
   /// The place of the root's end tag, or of the end of an empty root's tag.
   private(set) var rootEnd: RootEnd?
 
@@ -27,6 +30,9 @@ struct MarkupScanner {
     while let next = find(UInt8(ascii: "<")) {
       position = next
       guard try skipMarkup() else { return }
+      guard nodes <= limits.nodes else {
+        throw error(.tooMany, at: next, "more than \(limits.nodes) elements and attributes")
+      }
     }
   }
 
@@ -75,9 +81,15 @@ struct MarkupScanner {
 
   /// Skips the markup at the position, and returns false if it has no end.
   private mutating func skipMarkup() throws(XMLError) -> Bool {
-    if looking(at: "<!--") { return skip(past: "-->", from: 4) }
+    if looking(at: "<!--") {
+      nodes += 1
+      return skip(past: "-->", from: 4)
+    }
     if looking(at: "<![CDATA[") { return skip(past: "]]>", from: 9) }
-    if looking(at: "<?") { return skip(past: "?>", from: 2) }
+    if looking(at: "<?") {
+      nodes += 1
+      return skip(past: "?>", from: 2)
+    }
     if looking(at: "<!") { return false }
     if looking(at: "</") {
       depth -= 1
@@ -90,6 +102,7 @@ struct MarkupScanner {
   private mutating func skipStartTag() throws(XMLError) -> Bool {
     let start = position
     var attributes = 0
+    defer { nodes += 1 + attributes }
     position += 1
     while position < bytes.count {
       let byte = bytes[position]
