@@ -93,8 +93,9 @@ public final class AttemptTable: Sendable {
     let now = clock().milliseconds
     return entries.withLock { entries in
       let hash = key.hashValue
-      let entry = entries[set(of: hash, in: entries)].first { $0.hash == hash }
-      guard var entry else { return nil }
+      // A key without a place has no events, but a limit of 0 is reached all the same.
+      var entry =
+        entries[set(of: hash, in: entries)].first { $0.hash == hash } ?? Entry(hash: hash)
       entry.advance(to: now / step)
       return seconds(until: entry.obstacle(to: limit), now)
     }

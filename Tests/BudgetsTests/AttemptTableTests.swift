@@ -44,6 +44,12 @@ internal import Time
     table.uncount("never seen")
   }
 
+  @Test func aLimitOfNoneIsReachedBeforeTheFirstEvent() {
+    let table = AttemptTable(span: .seconds(10), clock: { Timestamp(milliseconds: 5) })
+    #expect(table.wait(for: "a", upTo: 0) == 12)
+    #expect(table.count("a", upTo: 0) == 12)
+  }
+
   @Test func aClockSetBackLocksNobodyOut() {
     let clock = TestClock()
     let table = AttemptTable(span: .seconds(10), clock: { clock.now })
