@@ -83,9 +83,16 @@ struct MessageDelivery: Sendable {
     }
     var own: [StreamPosition] = []
     let pieces = Self.pieces(of: copies)
-    for (piece, result) in zip(pieces, await store.deliver(pieces, from: sender)) {
+    var failure: (any Error)?
+    for (piece, results) in zip(pieces, await store.deliver(pieces, from: sender)) {
+      let delivered: [Delivered]
+      do { delivered = try results.get() } catch {
+        // Sessions are told of the pieces behind it all the same: those are on the disk.
+        failure = failure ?? error
+        continue
+      }
       var news: [SessionHub.News] = []
-      for (copy, result) in zip(piece, try result.get()) {
+      for (copy, result) in zip(piece, delivered) {
         guard case .delivered(let position) = result else { continue }
         if copy.recipient == sender { own.append(position) }
         let entry = StreamEntry(
@@ -95,6 +102,7 @@ struct MessageDelivery: Sendable {
       metrics.queued.add(UInt64(news.count))
       hub.publish(news, from: requester.session)
     }
+    if let failure { throw failure }
     return own
   }
 
