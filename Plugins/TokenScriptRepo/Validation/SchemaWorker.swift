@@ -81,16 +81,17 @@ final class SchemaWorker: Sendable {
       _ = end()
       throw .stalled
     } catch {}
-    // The socket is closed when the process ends, so this waits for no work.
-    let status = end(by: 0)
+    // A process that has closed its socket keeps the status that it ends with; one that has sent nonsense doesn't end by
+    // itself.
+    let status = end()
     guard status & 0x7F != SIGPROF else { throw .overran }
     throw .ended(signal: status & 0x7F, code: status >> 8 & 0xFF)
   }
 
   /// Ends the process, and returns its status.
-  private func end(by signal: CInt = SIGKILL) -> CInt {
+  private func end() -> CInt {
     isReaped.store(true, ordering: .relaxed)
-    if signal != 0 { kill(process, signal) }
+    kill(process, SIGKILL)
     var status: CInt = 0
     while unsafe waitpid(process, &status, 0) < 0 && errno == EINTR {}
     return status

@@ -1,4 +1,3 @@
-internal import CSpawn
 internal import Glibc
 internal import ServiceKit
 internal import TokenScriptReading
