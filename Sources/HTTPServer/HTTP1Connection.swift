@@ -240,5 +240,8 @@ final class HTTP1Connection: ServedProtocol {
     if connection.backlog >= HTTP1Connection.chargeLimit { charge() }
   }
 
-  func lostMemory(of owner: ChargeOwner?) { connection.cut() }
+  func lostMemory(of owner: ChargeOwner?) {
+    // A proxy's connection may be another client's meanwhile.
+    if owner == peer.owner { connection.cut() }
+  }
 }

@@ -153,7 +153,10 @@ final class WebSocketConnection: ServedProtocol {
     if connection.backlog >= WebSocketConnection.chargeLimit, !isCharged { connection.cut() }
   }
 
-  func lostMemory(of owner: ChargeOwner?) { connection.cut() }
+  func lostMemory(of owner: ChargeOwner?) {
+    // The session may be an account's meanwhile.
+    if owner == peer.owner { connection.cut() }
+  }
 
   func charge(to account: String) {
     peer.charge(to: .account(account))
