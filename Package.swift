@@ -121,8 +121,7 @@ let programs: [Target] = [
     name: "Commands",
     dependencies: [
       "Addresses", "Configuration", "Cryptography", "HTTPClient", "HTTPProtocol", "HTTPServer",
-      "Observability",
-      "ServiceKit", "Storage", "SystemCalls", "Threading", "Time", "Transport",
+      "Observability", "ServiceKit", "Storage", "SystemCalls", "Threading", "Time", "Transport",
     ]),
   .executableTarget(
     name: "awd", dependencies: ["Commands", "ServiceKit"] + plugins.map { .byName(name: $0.name) }),

@@ -18,6 +18,9 @@ final class HTTP2Stream {
     case responded
   }
 
+  /// The memory that an open stream takes besides what it holds, here and in nghttp2, in bytes.
+  static let overhead = 1 << 10
+
   let id: Int32
   var state = State.head
   var collector: RequestHeadCollector
@@ -27,12 +30,16 @@ final class HTTP2Stream {
   var bodyLimit = 0
   /// The memory of the client whose request this is.
   var memory: MemoryCharge
+  /// The part of ``overhead`` that is charged.
+  var chargedOverhead = 0
   /// The client for whom the request is counted as one in progress.
   var counted: ClientNetwork?
   /// Measures how fast the body comes.
   var bodyWindow: RateWindow
   /// The moment by which the rest of the request must come, once the response has been sent before it.
   var lingerDeadline: Int64?
+  /// Whether the response is to have no body.
+  var isHead = false
   /// The body of the response, and the number of its bytes that were sent.
   var payload = Response.Body.none
   var offset = 0
@@ -43,14 +50,6 @@ final class HTTP2Stream {
     collector = RequestHeadCollector(limits: limits)
     bodyWindow = RateWindow(now: now)
   }
-
-  /// Whether the response is to have no body.
-  var isHead = false
-
-  /// The memory that an open stream takes besides what it holds, here and in nghttp2, in bytes.
-  static let overhead = 1 << 10
-  /// The part of it that is charged.
-  var chargedOverhead = 0
 
   /// The memory that the request takes, in bytes.
   var held: Int { (exchange?.head.size ?? 0) + body.count }

@@ -7,7 +7,7 @@ internal import TestSupport
 
 @testable import Apptimist
 
-/// What one client's address or account may not take from the others.
+/// One client's address or account doesn't take from the others what they need.
 @Suite struct ClientLimitTests {
   private func rows(_ sql: StaticString, on server: TestServer) async throws -> Int {
     try await server.store.read { snapshot in try snapshot.one(sql) { try $0[0] } ?? -1 }

@@ -5,7 +5,7 @@ internal import Testing
 
 @testable import Apptimist
 
-/// What other users, and whoever wrote the file, can't do to the store.
+/// The store withstands other users, and whoever wrote the file.
 @Suite struct StoreHostileTests {
   private let fixture = StoreFixture()
 

@@ -4,7 +4,8 @@ internal import Testing
 
 /// Debian's proxies in front of the server, which `make test` installs.
 @Suite(.timeLimit(.minutes(2))) struct ProxyTests {
-  @Test(arguments: ["caddy", "haproxy", "nginx"]) func limitsGoByTheRealClient(_ name: String) async throws {
+  @Test(arguments: ["caddy", "haproxy", "nginx"])
+  func limitsGoByTheRealClient(_ name: String) async throws {
     let script = URL(filePath: #filePath).deletingLastPathComponent()
       .appending(path: "../Proxies/proxy.py").standardized.path
     let outcome = try await ChildProcess.run(

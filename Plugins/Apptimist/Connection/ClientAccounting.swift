@@ -3,10 +3,10 @@ internal import Budgets
 internal import Cryptography
 internal import Time
 
-/// Tells what clients have of the service, by their networks and accounts, so that none has what others
-/// need.
+/// Counts the things that clients have of the service, by their networks and accounts, so that none has
+/// what others need.
 ///
-/// What has come within the last hour is counted in memory, and forgotten when the program ends.
+/// The counts of the last hour are in memory, and forgotten when the program ends.
 final class ClientAccounting: Sendable {
   private enum Counted: Hashable {
     case handshakes(ClientNetwork)

@@ -4,8 +4,8 @@ internal import Transport
 
 /// The streams of one user, for which the user's inbox is read once.
 ///
-/// What is new is read after the last message that was read before, whatever the number of streams, and each stream is
-/// given the page. A stream that is behind, because it has just begun or because its peer is slow, reads by itself until
+/// News are read after the last message that was read before, whatever the number of streams, and each stream is given
+/// the page. A stream that is behind, because it has just begun or because its peer is slow, reads by itself until
 /// it has caught up.
 final class InboxFeed: Sendable {
   private struct State {
