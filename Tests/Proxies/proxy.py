@@ -155,7 +155,6 @@ def main():
                 if proxy.poll() is not None or time.monotonic() > end:
                     sys.exit(f"FAIL {name}: {pathlib.Path(folder, 'proxy.log').read_text()[-1000:]}")
                 time.sleep(0.1)
-            # The log says where awd listens, and the ports must be the known ones.
             token = register(secure_port, "anna", "127.0.0.4")
             # Whatever the client claims about itself, its address counts.
             guesses = [guess(secure_port, "127.0.0.3", number, {"X-Forwarded-For": f"192.0.2.{number}"})
