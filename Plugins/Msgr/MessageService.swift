@@ -71,7 +71,12 @@ final class MessageService: Sendable {
         throw error
       }
       let token = BearerToken(randomBytes(32))
-      hub.end(try await store.register(name, hash, device: (device, token.hash)))
+      do {
+        hub.end(try await store.register(name, hash, device: (device, token.hash)))
+      } catch let failure where !(failure is RequestRefusal) {
+        registrations.takeBack(in: network)
+        throw failure
+      }
       passwords.remember(password, of: name, hash, in: network)
       return token
     } catch {

@@ -125,8 +125,13 @@ public final class AttemptTable: Sendable {
   public func uncount(_ key: some Hashable) {
     let now = clock().milliseconds
     entries.withLock { entries in
-      let index = place(of: key.hashValue, in: &entries, now)
-      entries[index].takeBack()
+      let hash = key.hashValue
+      let known = entries[set(of: hash, in: entries)].firstIndex {
+        $0.hash == hash && $0.newest != nil
+      }
+      guard let known else { return }
+      entries[known].advance(to: now / step)
+      entries[known].takeBack()
     }
   }
 

@@ -85,24 +85,27 @@ public final class Budget<Owner: Hashable & Sendable>: Sendable {
     return isGranted
   }
 
-  /// Takes holdings from owners that hold more than a given amount, until there is room.
+  /// Takes holdings from owners that hold more than a given amount, until there is room; none if there can't be.
   private func makeRoom(
     for more: Int, from minimum: Int, _ state: inout State
   ) -> [HoldingRecord<Owner>] {
-    var lost: [HoldingRecord<Owner>] = []
+    var lost: [(record: HoldingRecord<Owner>, amount: Int)] = []
     while state.statistics.held + more > state.statistics.capacity {
       // Owners of one rank hold about as much: to look at a few of them is enough.
       let owners = (state.ranks.last { !$0.isEmpty } ?? []).prefix(8)
       guard let account = owners.compactMap({ state.accounts[$0] }).max(by: { $0.held < $1.held }),
         account.held > minimum,
         let victim = account.holdings.values.max(by: isKeptBefore)
-      else { break }
+      else {
+        for (record, amount) in lost { charge(record, amount, &state) }
+        return []
+      }
+      lost.append((victim, victim.amount))
       charge(victim, -victim.amount, &state)
-      victim.isLost = true
-      state.statistics.lost += 1
-      lost.append(victim)
     }
-    return lost
+    for (record, _) in lost { record.isLost = true }
+    state.statistics.lost += lost.count
+    return lost.map(\.record)
   }
 
   private func isKeptBefore(_ left: HoldingRecord<Owner>, _ right: HoldingRecord<Owner>) -> Bool {

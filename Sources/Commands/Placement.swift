@@ -25,6 +25,10 @@ struct Placement: ~Copyable {
   mutating func note(_ path: String) {
     guard unsafe access(path, F_OK) != 0 else { return }
     files.append(path)
+    noteFolders(above: path)
+  }
+
+  private mutating func noteFolders(above path: String) {
     var folder = DurableFile.folder(of: path)
     var missing: [String] = []
     while unsafe access(folder, F_OK) != 0, folder != ".", folder != "/" {
@@ -40,10 +44,12 @@ struct Placement: ~Copyable {
   /// - Throws: an error if one of them can't be written.
   mutating func write(_ contents: [Backup.File]) throws(CommandError) {
     for file in contents {
-      note(file.path)
+      noteFolders(above: file.path)
       do throws(SystemError) {
         try DurableFile.makeFolder(DurableFile.folder(of: file.path))
         try DurableFile.create(file.path, file.content, mode: 0o600)
+        // Not before: one that somebody else made meanwhile is theirs.
+        files.append(file.path)
         try DurableFile.sync(folderOf: file.path)
       } catch { throw .refused("\(file.path): \(error)") }
     }

@@ -5,11 +5,17 @@ actor StoreProbe {
   private static let validity = Duration.seconds(1)
   /// The time after which a disk that doesn't answer counts as failed.
   private static let patience = Duration.seconds(5)
+  private static let lateness = "the disk doesn't answer"
 
   private let store: Store
   private let clock = ContinuousClock()
   private var answer: (problem: String?, end: ContinuousClock.Instant)?
-  private var running: (task: Task<String?, Never>, start: ContinuousClock.Instant)?
+  /// The number of writes that were begun.
+  private var writes = 0
+  private var isWriting = false
+  /// Whether the present write takes longer than ``patience``.
+  private var isLate = false
+  private var waiting: [CheckedContinuation<String?, Never>] = []
 
   /// Makes a probe that has not written yet.
   ///
@@ -20,34 +26,55 @@ actor StoreProbe {
   var problem: String? {
     get async {
       if let answer, clock.now < answer.end { return answer.problem }
-      if let running {
-        guard clock.now - running.start < Self.patience else { return "the disk doesn't answer" }
-        return await running.task.value
-      }
-      let task = Task { await Self.write(to: store) }
-      running = (task, clock.now)
-      let problem = await task.value
-      answer = (problem, clock.now + Self.validity)
-      running = nil
-      return problem
+      if isLate { return Self.lateness }
+      if !isWriting { begin() }
+      return await withCheckedContinuation { waiting.append($0) }
     }
+  }
+
+  private func begin() {
+    isWriting = true
+    writes += 1
+    let number = writes
+    Task { [store] in finish(await Self.write(to: store)) }
+    Task {
+      try? await Task.sleep(for: Self.patience)
+      giveUp(on: number)
+    }
+  }
+
+  private func finish(_ problem: String?) {
+    answer = (problem, clock.now + Self.validity)
+    (isWriting, isLate) = (false, false)
+    tell(problem)
+  }
+
+  private func giveUp(on number: Int) {
+    guard isWriting, number == writes else { return }
+    isLate = true
+    tell(Self.lateness)
+  }
+
+  private func tell(_ problem: String?) {
+    let told = exchange(&waiting, with: [])
+    for continuation in told { continuation.resume(returning: problem) }
   }
 
   private static func write(to store: Store) async -> String? {
     do {
       try await store.writeProbe()
       return nil
-    } catch let error as StoreError {
-      return switch error.code {
-      case .full: "it can't be written to: the disk is full"
-      case .readOnly: "it can't be written to: the file or its file system is read-only"
-      case .ioError: "it can't be written to: the disk fails"
-      case .busy: "it can't be written to: it is busy"
-      case .corrupt: "it is damaged"
-      default: "it can't be written to"
-      }
     } catch {
-      return "it can't be written to"
+      let reason: String? =
+        switch (error as? StoreError)?.code {
+        case .corrupt: return "it is damaged"
+        case .full: "the disk is full"
+        case .readOnly: "the file or its file system is read-only"
+        case .ioError: "the disk fails"
+        case .busy: "it is busy"
+        default: nil
+        }
+      return "it can't be written to" + (reason.map { ": \($0)" } ?? "")
     }
   }
 }

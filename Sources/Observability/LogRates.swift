@@ -33,6 +33,8 @@ struct LogRates {
   }
 
   private var counts: [LogEvent: Count] = [:]
+  /// The events of kinds that there was no place for, and the moment of the first.
+  private var others: (start: ContinuousClock.Instant, count: Int)?
   /// Whether there are events that were counted and not written.
   private(set) var isCounting = false
 
@@ -43,7 +45,11 @@ struct LogRates {
     if counts[event] == nil, counts.count >= Self.capacity {
       // Those without a sum to tell are forgotten. If all have one, the flood is of many kinds, and this is one more.
       counts = counts.filter { $0.value.further > 0 }
-      if counts.count >= Self.capacity { return false }
+      guard counts.count < Self.capacity else {
+        others = (others?.start ?? now, (others?.count ?? 0) + 1)
+        isCounting = true
+        return false
+      }
     }
     var count = counts[event] ?? Count(start: now)
     if now >= count.end, count.further == 0 { count = Count(start: now) }
@@ -63,7 +69,12 @@ struct LogRates {
       sums.append(Sum(event: event, count: count.further))
       counts[event] = nil
     }
-    isCounting = counts.values.contains { $0.further > 0 }
+    if let (start, count) = others, now.map({ $0 >= start + Self.span }) ?? true {
+      let event = LogEvent(level: .warning, message: "events of many kinds", service: "")
+      sums.append(Sum(event: event, count: count))
+      others = nil
+    }
+    isCounting = others != nil || counts.values.contains { $0.further > 0 }
     return sums
   }
 }

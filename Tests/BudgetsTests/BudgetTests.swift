@@ -30,6 +30,22 @@ internal import Testing
     withExtendedLifetime((first, second)) {}
   }
 
+  @Test func nobodyLosesForARequestThatHasNoRoomAllTheSame() {
+    let losses = Losses()
+    let budget = Budget<String>(capacity: 100, share: 100)
+    let large = holding(of: budget, for: "large", losses)
+    let small = holding(of: budget, for: "small", losses)
+    let asker = holding(of: budget, for: "asker", losses)
+    #expect(large.set(to: 60))
+    #expect(small.set(to: 40))
+    // With what the largest owner has there would be room for 60 and no more.
+    #expect(!asker.set(to: 80))
+    #expect(asker.set(to: 50))
+    #expect(losses.value == 1)
+    #expect(budget.held(by: "large") == 0 && budget.held(by: "small") == 40)
+    withExtendedLifetime((large, small, asker)) {}
+  }
+
   @Test func aReleasedHoldingGivesBack() {
     let budget = Budget<String>(capacity: 100, share: 100)
     do {

@@ -111,6 +111,19 @@ internal import Time
     #expect(rest.isEmpty)
   }
 
+  @Test func eventsOfManyKindsAreToldTogether() {
+    var rates = LogRates()
+    let start = ContinuousClock.now
+    for kind in 0..<300 {
+      let event = LogEvent(level: .info, message: "\(kind)", service: "")
+      for _ in 0..<101 { _ = rates.admit(event, at: start) }
+    }
+    let sums = rates.takeSums(at: start + .seconds(10))
+    #expect(sums.count == 257)
+    #expect(sums.filter { $0.event.message == "events of many kinds" }.map(\.count) == [44 * 101])
+    #expect(!rates.isCounting)
+  }
+
   @Test func aStuckReaderCostsLinesAndNotTheCaller() async {
     let pipe = Pipe()
     let log = Log(descriptor: pipe.fileHandleForWriting.fileDescriptor)

@@ -65,7 +65,7 @@ internal import XMLSecurity
       return
     }
     #expect(ContinuousClock.now - start < .seconds(20))
-    #expect(refusal.reason == SchemaWorkers.overrun && !refusal.isTransient)
+    #expect(refusal.reason == SchemaWorkers.tooMuchWork && !refusal.isTransient)
     // Another process does the rest.
     #expect(try finding(of: document(media: "a, b"), by: workers) == .passed)
     guard case .failed(let fault) = try finding(of: document(media: ""), by: workers) else {

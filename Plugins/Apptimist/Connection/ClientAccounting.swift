@@ -41,17 +41,17 @@ final class ClientAccounting: Sendable {
     }
   }
 
-  /// Whether a client may make an account.
+  /// Counts an account that a client wants to make, if it may.
   func mayMakeAccount(_ network: ClientNetwork?) -> Bool {
     network.flatMap {
-      lastHour.wait(for: Counted.accounts($0), upTo: limits.accountsPerAddress)
+      lastHour.count(Counted.accounts($0), upTo: limits.accountsPerAddress)
     } == nil
   }
 
-  /// Counts an account that a client has made.
-  func countAccount(of network: ClientNetwork?) {
+  /// Takes back an account that was counted and not made.
+  func uncountAccount(of network: ClientNetwork?) {
     guard let network else { return }
-    _ = lastHour.count(Counted.accounts(network), upTo: .max)
+    lastHour.uncount(Counted.accounts(network))
   }
 
   /// Counts a question to the identity provider, if it may be asked.

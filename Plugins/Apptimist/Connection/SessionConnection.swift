@@ -103,7 +103,10 @@ final class SessionConnection: WebSocketHandler, @unchecked Sendable {
   private func join(_ user: EncryptionPublicKey) {
     let place = Holding(of: backend.clients.sessions, for: network) { [socket] in socket.yield() }
     place.used(at: loop.now)
-    guard place.set(to: 1) else { return socket.close(1013) }
+    guard place.set(to: 1) else {
+      socket.close(1013)
+      return perform(session.handle(.ended))
+    }
     self.place = place
     self.user = user
     socket.limitMessages(to: backend.longestMessage)

@@ -57,12 +57,15 @@ struct AccountService: Sendable {
     case .accepted: break
     case .invited(let hash): invitation = hash
     }
+    let isCounted = clients.mayMakeAccount(network)
+    var isCreated = false
+    defer { if isCounted, !isCreated { clients.uncountAccount(of: network) } }
     let made = try await store.createUser(
       new.key, authenticationKey: new.authenticationKey, name: name.text, uid: uid,
-      invitation: invitation, mayCreate: clients.mayMakeAccount(network), at: clock())
+      invitation: invitation, mayCreate: isCounted, at: clock())
     switch made {
     case .created:
-      clients.countAccount(of: network)
+      isCreated = true
       return nil
     case .sameAgain: return nil
     case .taken: return .taken

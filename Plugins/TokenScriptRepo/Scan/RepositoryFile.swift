@@ -39,7 +39,7 @@ final class RepositoryFile: Sendable {
     guard case .success(let file) = reading, case .failed(let refusal) = file.validity else {
       return false
     }
-    return refusal.reason == SchemaWorkers.overrun
+    return refusal.reason == SchemaWorkers.tooMuchWork
   }
 
   /// Returns this version for further service, although newer bytes at the path are no XML.

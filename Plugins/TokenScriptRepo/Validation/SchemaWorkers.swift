@@ -8,7 +8,7 @@ internal import XMLSecurity
 /// some hundreds, so that whatever libxml2 might lose is given back.
 final class SchemaWorkers: SchemaCheck {
   /// The reason of a finding about a document that was stopped.
-  static let overrun = "its check against the schema takes too much work"
+  static let tooMuchWork = "its check against the schema takes too much work"
 
   private static let jobLimit = 500
 
@@ -52,7 +52,7 @@ final class SchemaWorkers: SchemaCheck {
       case .ended(signal: 9, _): return unchecked("its process was killed")
       case .ended(let signal, _):
         return .failed(
-          FileRefusal(reason: Self.overrun, detail: "its process ended by signal \(signal)"))
+          FileRefusal(reason: Self.tooMuchWork, detail: "its process ended by signal \(signal)"))
       }
     }
   }
@@ -72,7 +72,7 @@ final class SchemaWorkers: SchemaCheck {
   private var overrun: TokenScriptFile.Finding {
     .failed(
       FileRefusal(
-        reason: Self.overrun,
+        reason: Self.tooMuchWork,
         detail:
           "it was stopped after \(cpuTime) of CPU time; simplify the long values in the file, "
           + "or raise schema_cpu_time"))
