@@ -65,16 +65,15 @@ actor StoreProbe {
       try await store.writeProbe()
       return nil
     } catch {
-      let reason: String? =
-        switch (error as? StoreError)?.code {
-        case .corrupt: return "it is damaged"
-        case .full: "the disk is full"
-        case .readOnly: "the file or its file system is read-only"
-        case .ioError: "the disk fails"
-        case .busy: "it is busy"
-        default: nil
-        }
-      return "it can't be written to" + (reason.map { ": \($0)" } ?? "")
+      let general = "it can't be written to"
+      return switch (error as? StoreError)?.code {
+      case .full: "\(general): the disk is full"
+      case .readOnly: "\(general): the file or its file system is read-only"
+      case .ioError: "\(general): the disk fails"
+      case .busy: "\(general): it is busy"
+      case .corrupt: "it is damaged"
+      default: general
+      }
     }
   }
 }

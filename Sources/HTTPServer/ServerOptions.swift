@@ -26,7 +26,7 @@ public struct ServerOptions: Sendable {
   /// The largest number of these bytes that one owner holds; nil for a quarter of ``memory``.
   public var memoryPerOwner: Int?
   /// The largest number of requests of one client's network that are in progress on an event loop; beyond it they get 429.
-  public var requestsPerAddress = 256
+  public var requestsPerAddress = 1024
   /// The bytes a second that a body, or a response that waits to be read, must move on average.
   public var minimumRate = 512
   /// The time that a transfer may stall before ``minimumRate`` is held against it.

@@ -48,9 +48,13 @@ def wait_for_port(port, process):
 
 
 def awd_command(awd, folder, port, services, settings="", threads=1, level="warning"):
-    """Writes a configuration below the folder, and returns the command that serves it."""
+    """Writes a configuration below the folder, and returns the command that serves it.
+
+    All clients of a benchmark are at one address, which may have all that there is.
+    """
     with open(f"{folder}/awd.toml", "w") as file:
         file.write(f'[server]\nlisten = ["127.0.0.1:{port}"]\nservices = ["{services}"]\nthreads = {threads}\n'
+                   'limits = { connections_per_address = 16000, requests_per_address = 16000, memory = "1GiB" }\n'
                    f'data = "{folder}/data"\n[log]\nlevel = "{level}"\n{settings}')
     return [awd, "serve", "--config", f"{folder}/awd.toml"]
 
