@@ -1,4 +1,5 @@
 internal import CXML
+internal import CXMLSec
 
 /// A document in memory, read from bytes under limits.
 ///

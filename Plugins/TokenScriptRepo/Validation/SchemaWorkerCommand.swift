@@ -1,3 +1,4 @@
+internal import CSpawn
 internal import Glibc
 internal import ServiceKit
 internal import TokenScriptReading
