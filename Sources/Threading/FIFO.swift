@@ -1,35 +1,47 @@
-/// A queue of two stacks: `incoming` is reversed into `outgoing` when that is empty.
-package struct FIFO<Element> {
-  private var incoming: [Element] = []
-  private var outgoing: [Element] = []
+/// A queue in one array: its front is empty places, which are given back when they are half of it.
+public struct FIFO<Element> {
+  @usableFromInline var elements: [Element?] = []
+  /// The index of the first element.
+  @usableFromInline var head = 0
 
   /// Makes an empty queue.
-  package init() {}
+  @inlinable
+  public init() {}
 
   /// The number of elements.
-  package var count: Int { incoming.count + outgoing.count }
+  @inlinable public var count: Int { elements.count - head }
 
   /// Adds an element at the end.
-  package mutating func append(_ element: Element) { incoming.append(element) }
+  @inlinable
+  public mutating func append(_ element: Element) { elements.append(element) }
 
   /// Removes the first element, and returns it; nil if there is none.
-  package mutating func popFirst() -> Element? {
-    if outgoing.isEmpty {
-      guard incoming.count > 1 else { return incoming.popLast() }
-      outgoing = incoming.reversed()
-      incoming.removeAll(keepingCapacity: true)
+  @inlinable
+  public mutating func popFirst() -> Element? {
+    guard head < elements.count else { return nil }
+    let element = elements[head].take()
+    head += 1
+    if head == elements.count {
+      elements.removeAll(keepingCapacity: true)
+      head = 0
+    } else if head > 32, head > count {
+      elements.removeFirst(head)
+      head = 0
     }
-    return outgoing.popLast()
+    return element
   }
 
   /// Removes the last element, and returns it; nil if there is none.
-  package mutating func popLast() -> Element? {
-    incoming.popLast() ?? (outgoing.isEmpty ? nil : outgoing.removeFirst())
+  @inlinable
+  public mutating func popLast() -> Element? {
+    guard head < elements.count else { return nil }
+    return elements.removeLast()
   }
 
   /// Removes an element that there is at most once.
-  package mutating func remove(_ element: Element) where Element: Equatable {
-    incoming.removeAll { $0 == element }
-    outgoing.removeAll { $0 == element }
+  @inlinable
+  public mutating func remove(_ element: Element) where Element: Equatable {
+    guard let index = elements[head...].firstIndex(of: element) else { return }
+    elements.remove(at: index)
   }
 }

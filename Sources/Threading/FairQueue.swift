@@ -1,16 +1,19 @@
 /// A bounded queue whose owners take turns: the elements of one owner keep their order, and of all owners one element each
 /// comes before the second of any.
 public struct FairQueue<Owner: Hashable, Element> {
-  private let limit: Int
-  private var lanes: [Owner: FIFO<Element>] = [:]
+  @usableFromInline let limit: Int
+  @usableFromInline var lanes: [Owner: FIFO<Element>] = [:]
   /// The owners of waiting elements, the next one first.
-  private var turns = FIFO<Owner>()
+  @usableFromInline var turns = FIFO<Owner>()
+  @usableFromInline var total = 0
+
   /// The number of elements that wait.
-  public private(set) var count = 0
+  @inlinable public var count: Int { total }
 
   /// Makes an empty queue.
   ///
   /// - Parameter limit: the number of elements that may wait.
+  @inlinable
   public init(limit: Int) { self.limit = limit }
 
   /// Adds an element behind the others of its owner.
@@ -20,11 +23,13 @@ public struct FairQueue<Owner: Hashable, Element> {
   ///   - owner: the element's owner.
   /// - Returns: the element that has no place, or nil if there was room: the last one of the owner with most elements,
   ///   or the new one if no other owner has more elements than its own.
+  @inlinable
   public mutating func append(_ element: Element, for owner: Owner) -> Element? {
-    append(element, for: owner, hasRoom: count < limit)
+    append(element, for: owner, hasRoom: total < limit)
   }
 
   /// Adds an element, in the place of another one if there is no room for one more.
+  @inlinable
   package mutating func append(
     _ element: Element, for owner: Owner, hasRoom: Bool
   ) -> Element? {
@@ -37,26 +42,28 @@ public struct FairQueue<Owner: Hashable, Element> {
     }
     if lanes[owner] == nil { turns.append(owner) }
     lanes[owner, default: FIFO()].append(element)
-    count += 1
+    total += 1
     return refused
   }
 
   /// Removes the next element, and returns it; nil if none waits.
+  @inlinable
   public mutating func popFirst() -> Element? {
     guard let owner = turns.popFirst(), let element = lanes[owner]?.popFirst() else { return nil }
-    count -= 1
+    total -= 1
     if lanes[owner]?.count == 0 { lanes[owner] = nil } else { turns.append(owner) }
     return element
   }
 
-  private var largest: (owner: Owner, count: Int)? {
+  @inlinable var largest: (owner: Owner, count: Int)? {
     lanes.max { $0.value.count < $1.value.count }.map { ($0.key, $0.value.count) }
   }
 
   /// Removes the last element of the owner with most elements, and returns it; nil if none waits.
+  @inlinable
   package mutating func removeLast() -> Element? {
     guard let owner = largest?.owner, let element = lanes[owner]?.popLast() else { return nil }
-    count -= 1
+    total -= 1
     if lanes[owner]?.count == 0 {
       lanes[owner] = nil
       turns.remove(owner)

@@ -13,7 +13,8 @@ from support import OTHER_CORES, SERVER_CORE, awd_command, free_port, running, t
 
 AWD, GENERATOR, NATS = map(os.path.abspath, sys.argv[1:4])
 # One address and one author send what many would.
-UNLIMITED = '[apptimist]\nforum_posts_size = "1TiB"\nmessages_size_per_address = "1TiB"\n'
+UNLIMITED = ("[apptimist]\nunauthenticated_sessions_per_address = 2048\nforum_posts_size = \"1TiB\"\n"
+             "messages_size_per_address = \"1TiB\"\n")
 SECONDS = int(sys.argv[4]) if len(sys.argv) > 4 else 2
 ROUNDS = int(sys.argv[5]) if len(sys.argv) > 5 else 3
 PAIRS = 64

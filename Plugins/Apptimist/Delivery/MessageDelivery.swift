@@ -11,7 +11,7 @@ struct MessageDelivery: Sendable {
   /// The number of copies after which they are.
   private static let groupCopies = 4_096
   /// The most copies that are delivered in one piece: others wait for some milliseconds.
-  private static let pieceCopies = 512
+  private static let pieceCopies = 1_024
   /// The most bytes that one piece writes, unless one copy has more.
   private static let pieceBytes = 1 << 20
 
