@@ -23,7 +23,7 @@ def do_the_worst(server):
                 with Peer(server, window=1 << 30) as peer:
                     peer.open_window(1 << 30)
                     peer.send(peer.request(head("/healthz", fields=ENTRY)))
-                    while not peer.isOver():
+                    while not peer.is_over():
                         peer.send(b"".join(peer.request(head("/healthz", "HEAD", FOUR)) for _ in range(90)))
                         time.sleep(0.02)
             except OSError:

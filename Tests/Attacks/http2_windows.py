@@ -2,9 +2,8 @@
 
 import struct
 import threading
-import time
 
-from HTTP2.peer import WINDOW, Peer, SecureServer, frame, head
+from HTTP2.peer import WINDOW, Peer, SecureServer, frame, gather, head
 from attack import Canary, verdict
 
 TOML = """
@@ -21,9 +20,14 @@ CONNECTIONS, REQUESTS = 120, 40
 
 with SecureServer(TOML, files={"repository/large.tsml": FILE}) as server:
     assert len(server.get(f"/{ADDRESS}").body) == len(FILE)
-    before, most, begun = server.rss, 0, 0
+    before = server.rss
     is_over = threading.Event()
     peers = []
+
+    def begin():
+        peer = Peer(server, window=0)
+        peer.send(b"".join(peer.request(head(f"/{ADDRESS}")) for _ in range(REQUESTS)))
+        return peer
 
     def feed():
         while not is_over.wait(3):
@@ -31,26 +35,15 @@ with SecureServer(TOML, files={"repository/large.tsml": FILE}) as server:
                 try:
                     peer.open_window(8192, 1)
                     peer.open_window(8192)
-                    peer.isOver()
+                    peer.is_over()
                 except OSError:
                     pass
 
     threading.Thread(target=feed, daemon=True).start()
     with Canary(server) as canary:
-        end = time.monotonic() + 22
-        while time.monotonic() < end:
-            if len(peers) < CONNECTIONS:
-                try:
-                    peer = Peer(server, window=0)
-                    peer.send(b"".join(peer.request(head(f"/{ADDRESS}")) for _ in range(REQUESTS)))
-                    peers.append(peer)
-                except OSError:
-                    pass
-            else:
-                time.sleep(0.2)
-            most = max(most, server.rss)
+        most = gather(server, begin, peers, CONNECTIONS, 22)
     is_over.set()
-    idle = sum(peer.isOver() for peer in peers[:CONNECTIONS // 2])
+    idle = sum(peer.is_over() for peer in peers[:CONNECTIONS // 2])
     # Ten of these files are an address's share of the memory; the other requests were refused, and their connections rest.
     verdict("http2_windows", canary, connections=(CONNECTIONS, len(peers), None), idle_ones_ended=(10, idle, None),
             grown_MiB=((most - before) >> 20, 96))

@@ -77,7 +77,7 @@ final class SchemaWorker: Sendable {
       {
         return verdict
       }
-    } catch  where error.code == EAGAIN {
+    } catch let error where error.code == EAGAIN {
       _ = end()
       throw .stalled
     } catch {}

@@ -5,7 +5,7 @@ import socket
 import ssl
 import struct
 import subprocess
-import tempfile
+import time
 
 from attack import ATTACKER, Server
 
@@ -63,6 +63,21 @@ class SecureServer(Server):
                 "AWD_SERVER_LISTEN": f"http://127.0.0.1:{self.port},https://127.0.0.1:{self.secure_port}"}
 
 
+def gather(server: SecureServer, begin, peers: list["Peer"], count: int, seconds: float) -> int:
+    """Begins peers until there are `count`, waits for the end of the time, and returns the most memory that was taken."""
+    most, end = 0, time.monotonic() + seconds
+    while time.monotonic() < end:
+        if len(peers) < count:
+            try:
+                peers.append(begin())
+            except OSError:
+                pass
+        else:
+            time.sleep(0.2)
+        most = max(most, server.rss)
+    return most
+
+
 class Peer:
     """One connection, which has said that each stream's window is `window`."""
 
@@ -94,15 +109,15 @@ class Peer:
     def send(self, content: bytes):
         self.socket.sendall(content)
 
-    def request(self, block: bytes, hasBody: bool = False) -> bytes:
+    def request(self, block: bytes, has_body: bool = False) -> bytes:
         """The frame of a further request."""
         self.stream += 2
-        return frame(HEADERS, block, self.stream, END_HEADERS | (0 if hasBody else END_STREAM))
+        return frame(HEADERS, block, self.stream, END_HEADERS | (0 if has_body else END_STREAM))
 
     def open_window(self, size: int, stream: int = 0):
         self.send(frame(WINDOW, struct.pack(">I", size), stream))
 
-    def isOver(self) -> bool:
+    def is_over(self) -> bool:
         """Reads what has come, and tells whether the connection has ended."""
         self.socket.setblocking(False)
         try:
