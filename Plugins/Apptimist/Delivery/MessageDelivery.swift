@@ -11,7 +11,7 @@ struct MessageDelivery: Sendable {
   /// The number of copies after which they are.
   private static let groupCopies = 4_096
   /// The most copies that are delivered in one piece: others wait for some milliseconds.
-  private static let pieceCopies = 1_024
+  private static let pieceCopies = 512
   /// The most bytes that one piece writes, unless one copy has more.
   private static let pieceBytes = 1 << 20
 
@@ -106,20 +106,24 @@ struct MessageDelivery: Sendable {
     return own
   }
 
-  /// Cuts copies into pieces, each of which is delivered in a short time.
+  /// Cuts copies into pieces, each of which is delivered in a short time, between posts where that can be.
   private static func pieces(of copies: [MessageCopy]) -> [ArraySlice<MessageCopy>] {
     var pieces: [ArraySlice<MessageCopy>] = []
-    var (start, bytes) = (0, 0)
-    for (index, copy) in copies.enumerated() {
-      // Data that neighbours share is written once.
-      let isShared = index > start && copy.data == copies[index - 1].data
-      let more = isShared ? 0 : copy.data.count
-      if index - start >= pieceCopies || (index > start && bytes + more > pieceBytes) {
+    var (start, index, bytes) = (0, 0, 0)
+    while index < copies.count {
+      // A piece writes the data of a post once.
+      let post = copies[index...].prefix { $0.isSame(as: copies[index]) }
+      let size = copies[index].data.count
+      if index > start, post.endIndex - start > pieceCopies || bytes + size > pieceBytes {
         pieces.append(copies[start..<index])
-        (start, bytes) = (index, copy.data.count)
-      } else {
-        bytes += more
+        (start, bytes) = (index, 0)
       }
+      bytes += size
+      while post.endIndex - start > pieceCopies {
+        pieces.append(copies[start..<start + pieceCopies])
+        (start, bytes) = (start + pieceCopies, size)
+      }
+      index = post.endIndex
     }
     return pieces + [copies[start...]]
   }

@@ -177,7 +177,7 @@ extension ApptimistStore {
 
 extension MessageCopy {
   /// Whether two copies differ in the recipient only.
-  fileprivate func isSame(as other: MessageCopy) -> Bool {
+  func isSame(as other: MessageCopy) -> Bool {
     PDU.Message.isSame(header, other.header) && data == other.data
   }
 }
