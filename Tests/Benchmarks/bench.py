@@ -38,7 +38,7 @@ def machine(nats, node):
         "date": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
         "processor": f"{value('/proc/cpuinfo', 'model name')}, {os.cpu_count()} cores",
         "memory": f"{int(value('/proc/meminfo', 'MemTotal').split()[0]) / (1 << 20):.1f} GiB",
-        "disk": f"{folder} on {file_system}",
+        "disk": file_system,
         "system": f"{value('/etc/os-release', 'PRETTY_NAME')}, Linux {platform.release()}",
         "compiler": f"Swift {version('swift', '--version')}, release build",
         "peers": f"nginx {version('nginx', '-v')}, xmlsec1 {version('xmlsec1', '--version')}, "
