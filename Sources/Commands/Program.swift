@@ -19,20 +19,21 @@ public struct Program: Sendable {
   /// - Parameter services: all services that are built in.
   public init(services: [any Service.Type]) {
     self.services = services
-    commands =
-      [
-        ServeCommand.self, CheckCommand.self, BackupCommand.self, RestoreCommand.self,
-        BenchCommand.self, VersionCommand.self,
-      ] + Self.commands(of: services)
+    commands = Self.commands(with: services)
   }
 
-  /// The commands of all services. A group that several services share, such as `wallet`, stands in one piece at the
-  /// end.
-  private static func commands(of services: [any Service.Type]) -> [any Command.Type] {
+  /// Returns the commands of the program and of all services, in the order of overviews. A group that several services
+  /// share, such as `wallet`, stands in one piece at the end.
+  static func commands(with services: [any Service.Type]) -> [any Command.Type] {
+    let own: [any Command.Type] = [
+      ServeCommand.self, CheckCommand.self, BackupCommand.self, RestoreCommand.self,
+      BenchCommand.self, CompletionCommand.self, CompleteCommand.self, ManualCommand.self,
+      VersionCommand.self,
+    ]
     let groups = services.flatMap { Set($0.commands.map(group)) }
     let shared = Set(groups.filter { group in groups.count { $0 == group } > 1 })
     let commands = services.flatMap { $0.commands }
-    return commands.filter { !shared.contains(group(of: $0)) }
+    return own + commands.filter { !shared.contains(group(of: $0)) }
       + commands.filter { shared.contains(group(of: $0)) }
   }
 
@@ -94,6 +95,7 @@ public struct Program: Sendable {
     print: @escaping @Sendable (String) -> Void, complain: @escaping @Sendable (String) -> Void
   ) async -> ExitCode {
     let help = HelpText(program: Product.name, commands: commands)
+    let words = Self.inOneForm(words)
     guard let (command, rest) = command(in: words) else {
       return explain(words, help, print: print, complain: complain)
     }
@@ -123,6 +125,18 @@ public struct Program: Sendable {
     } catch {
       complain("\(Product.name) \(command.name): \(error)")
       return .refused
+    }
+  }
+
+  /// Returns the words in the form that the rest of the program knows: `--help` behind them for `help` before them and for
+  /// `-h`, and `version` for `--version`.
+  private static func inOneForm(_ words: [String]) -> [String] {
+    switch words.first {
+    case "--version": return ["version"] + words.dropFirst()
+    case "help": return words.dropFirst().filter { $0 != "-h" && $0 != "--help" } + ["--help"]
+    default:
+      let end = words.firstIndex(of: "--") ?? words.endIndex
+      return words[..<end].map { $0 == "-h" ? "--help" : $0 } + words[end...]
     }
   }
 

@@ -13,6 +13,10 @@ internal import Threading
     (["sample", "--help"], 0, "usage: awd sample COMMAND"),
     (["sample", "greet", "--help"], 0, "usage: awd sample greet [--config FILE] NAME"),
     (["sample", "greet", "all", "--help"], 0, "Greet everyone"),
+    (["-h"], 0, "usage: awd COMMAND"), (["help"], 0, "usage: awd COMMAND"),
+    (["help", "serve"], 0, "usage: awd serve [--config FILE]"),
+    (["serve", "-h"], 0, "usage: awd serve [--config FILE]"),
+    (["help", "sample", "greet"], 0, "usage: awd sample greet"), (["--version"], 0, "awd "),
     (["version"], 0, "awd "), (["sample", "greet", "Ann"], 0, "hello Ann"),
   ])
   func output(_ words: [String], _ code: Int32, _ text: String) async {
@@ -23,7 +27,9 @@ internal import Threading
 
   @Test(arguments: [
     ([], "usage: awd COMMAND"), (["sample"], "usage: awd sample COMMAND"),
-    (["nope"], "unknown command nope"), (["--nope"], "unknown option --nope"),
+    (["nope"], "unknown command nope"),
+    (["help", "nope"], "unknown command nope"), (["completion", "csh"], "bash, zsh or fish"),
+    (["--nope"], "unknown option --nope"),
     (["sample", "nope"], "unknown command sample nope"),
     (["serve", "--nope"], "unknown option --nope"),
     (["serve", "x"], "unexpected argument x"), (["sample", "greet"], "NAME is missing"),

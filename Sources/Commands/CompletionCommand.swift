@@ -1,0 +1,62 @@
+internal import ServiceKit
+
+/// `awd completion`.
+struct CompletionCommand: Command {
+  static let name = "completion"
+  static let summary = "Print what makes a shell complete the commands of this program"
+  static let parameters: [CommandParameter] = [
+    .operand(
+      "SHELL", "bash, zsh or fish; `source <(awd completion bash)` in ~/.bashrc, for example")
+  ]
+
+  static func run(_ context: CommandContext) async throws {
+    guard let script = scripts[context.arguments.operands[0]] else {
+      throw CommandError.usage("SHELL: expected bash, zsh or fish")
+    }
+    context.print(script)
+  }
+
+  /// The scripts by the names of their shells. Each asks the program itself; without an answer it offers files.
+  private static let scripts = [
+    "bash": """
+    _awd() {
+      local IFS=$'\\n'
+      COMPREPLY=($("${COMP_WORDS[0]}" complete -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null | cut -f 1))
+    }
+    complete -o default -F _awd awd
+    """,
+    "zsh": """
+    #compdef awd
+    _awd() {
+      local line
+      local -a found
+      while IFS= read -r line; do
+        found+=("${${line%%$'\\t'*}//:/\\\\:}:${line#*$'\\t'}")
+      done < <("${words[1]}" complete -- "${(@)words[2,CURRENT]}" 2>/dev/null)
+      if (( $#found )); then _describe awd found; else _files; fi
+    }
+    compdef _awd awd
+    """,
+    "fish": """
+    complete -c awd -a '(awd complete -- (commandline -opc)[2..] (commandline -ct) 2>/dev/null)'
+    """,
+  ]
+}
+
+/// `awd complete`, which the scripts of ``CompletionCommand`` call.
+struct CompleteCommand: Command {
+  static let name = "complete"
+  static let summary = "Print the words that may stand in the place of the last one"
+  static let parameters: [CommandParameter] = [
+    .operands("WORD", atLeast: 0, "the words behind the program's name")
+  ]
+  static let isHidden = true
+
+  static func run(_ context: CommandContext) async throws {
+    let completion = Completion(commands: Program.commands(with: context.services))
+    for candidate in completion.candidates(for: context.arguments.operands) {
+      context.print(
+        ([candidate.word] + (candidate.help.map { [$0] } ?? [])).joined(separator: "\t"))
+    }
+  }
+}
