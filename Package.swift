@@ -34,6 +34,7 @@ let libraries: [Target] = [
       "Addresses", "CTOML", "Observability", "SystemCalls", "Threading", "Time", "Wire",
     ]),
   .target(name: "Cryptography", dependencies: ["CNettle", "COpenSSL", "CSodium", "Time"]),
+  .target(name: "Ethereum"),
   .target(
     name: "HTTPClient",
     dependencies: ["CCurl", "HTTPProtocol", "SystemCalls", "Time", "Transport"]),
@@ -66,8 +67,8 @@ let libraries: [Target] = [
   .target(
     name: "WalletClient",
     dependencies: [
-      "ApptimistProtocol", "Cryptography", "HTTPClient", "HTTPProtocol", "Observability",
-      "SystemCalls", "Threading", "Time", "Transport", "XMLSecurity",
+      "ApptimistProtocol", "Cryptography", "Ethereum", "HTTPClient", "HTTPProtocol",
+      "Observability", "SystemCalls", "Threading", "Time", "Transport", "XMLSecurity",
     ]),
   .target(name: "Wire"),
   .target(
@@ -104,13 +105,13 @@ let plugins: [Target] = [
     path: "Plugins/Msgr/Messages"),
   // Reads TokenScripts; apart from the service so that it can be fuzzed.
   .target(
-    name: "TokenScriptReading", dependencies: ["Cryptography", "Time", "XMLSecurity"],
+    name: "TokenScriptReading", dependencies: ["Cryptography", "Ethereum", "Time", "XMLSecurity"],
     path: "Plugins/TokenScriptRepo/Reading"),
   .target(
     name: "TokenScriptRepo",
     dependencies: [
-      "Addresses", "CSpawn", "Compression", "Configuration", "Cryptography", "HTTPProtocol",
-      "Observability", "ServiceKit", "Storage", "SystemCalls", "Threading", "Time",
+      "Addresses", "CSpawn", "Compression", "Configuration", "Cryptography", "Ethereum",
+      "HTTPProtocol", "Observability", "ServiceKit", "Storage", "SystemCalls", "Threading", "Time",
       "TokenScriptReading", "WalletClient", "Wire", "XMLSecurity",
     ],
     path: "Plugins/TokenScriptRepo", exclude: ["Reading"]),
@@ -186,6 +187,7 @@ let tests: [Target] = [
     dependencies: ["Addresses", "Configuration", "Observability", "TestSupport"]),
   .testTarget(
     name: "CryptographyTests", dependencies: ["COpenSSL", "Cryptography", "TestSupport", "Time"]),
+  .testTarget(name: "EthereumTests", dependencies: ["Ethereum"]),
   // An HTTP/2 server that answers what a test says.
   .target(
     name: "HTTP2StandIn", dependencies: ["CNghttp2", "COpenSSL", "SystemCalls", "Threading"],
@@ -205,8 +207,8 @@ let tests: [Target] = [
   .testTarget(
     name: "IntegrationTests",
     dependencies: [
-      "ApptimistProtocol", "TestSupport", "Cryptography", "HTTPClient", "HTTPProtocol", "Threading",
-      "Observability", "WalletClient", "XMLSecurity", "awd",
+      "ApptimistProtocol", "TestSupport", "Cryptography", "Ethereum", "HTTPClient", "HTTPProtocol",
+      "Threading", "Observability", "WalletClient", "XMLSecurity", "awd",
     ]),
   .testTarget(
     name: "MsgrTests",
@@ -228,14 +230,14 @@ let tests: [Target] = [
   .testTarget(
     name: "TokenScriptRepoTests",
     dependencies: [
-      "Addresses", "Configuration", "Cryptography", "HTTPProtocol", "HTTPServer",
+      "Addresses", "Configuration", "Cryptography", "Ethereum", "HTTPProtocol", "HTTPServer",
       "Observability", "ServiceKit", "Storage", "SystemCalls", "TestSupport", "Threading", "Time",
       "TokenScriptReading", "TokenScriptRepo", "Wire", "XMLSecurity", "awd",
     ]),
   .testTarget(
     name: "WalletClientTests",
     dependencies: [
-      "Apptimist", "ApptimistProtocol", "Configuration", "Cryptography", "HTTPClient",
+      "Apptimist", "ApptimistProtocol", "Configuration", "Cryptography", "Ethereum", "HTTPClient",
       "HTTPProtocol", "HTTPServer", "Msgr", "Observability", "ServiceKit", "Storage", "SystemCalls",
       "TestSupport", "Threading", "Time", "TokenScriptRepo", "WalletClient", "XMLSecurity",
     ]),

@@ -111,14 +111,16 @@ public struct TokenScriptService: Service {
   public func register(on router: inout Router) {
     router.errorFields = responder.headers.errors
     router.optionsFields = responder.headers.options
-    router.get("/{address:prefix(0x)}", responder.bare)
     let version = "/{year:digits(4)}/{month:digits(2)}"
-    router.get(version + "/{address:prefix(0x)}", responder.versioned)
+    for place in ["/{address:prefix(0x)}", "/chain/{chain}/{address:prefix(0x)}"] {
+      router.get(place, responder.bare)
+      router.get(version + place, responder.versioned)
+    }
     for pattern in ["/{name}", "/tokenscript/{name}"] {
       router.get(version + pattern, responder.schema)
     }
     router.get(
-      "/tokenscript/{address:prefix(0x)}/chain/{network}/script-uri", responder.scriptURI)
+      "/tokenscript/{address:prefix(0x)}/chain/{chain}/script-uri", responder.scriptURI)
     router.get("/") { [listing, operatorPages] request, _ in
       try await listing.response(
         to: request, for: responder.index.value,

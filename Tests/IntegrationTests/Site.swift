@@ -1,4 +1,5 @@
 internal import ApptimistProtocol
+internal import Ethereum
 internal import Foundation
 internal import HTTPClient
 internal import HTTPProtocol
@@ -102,7 +103,7 @@ final class Site: Sendable {
 
   /// Fetches a contract's TokenScript, as a wallet does.
   func fetch(
-    _ contract: String = contract, cache: String = "cache", network: UInt64 = 1
+    _ contract: String = contract, cache: String = "cache", network: ChainID = .main
   ) async throws -> TokenScriptReport {
     let agent = try TokenScriptAgent(
       repository: url, cache: "\(folder)/\(cache)", log: Log(level: .error, descriptor: -1))

@@ -17,7 +17,7 @@ internal import Testing
       "\(good): would be served", "  signature  holds",
       "  trust      fails, which only warns: the signer is not trusted: a bare key, without a "
         + "certificate",
-      "  origin     Coin 0x6B175474E89094C44Da98b954EedeAC495271d0F on network 1",
+      "  origin     Coin 0x6B175474E89094C44Da98b954EedeAC495271d0F on chain 1",
       "  signer     secp256k1 key \(key)", "  signed at  2020-09-13T12:26:40.000Z",
     ] { #expect(output.split(separator: "\n").contains { $0 == line }, "\(line)\n\(output)") }
 

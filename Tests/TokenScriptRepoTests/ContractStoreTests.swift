@@ -1,4 +1,5 @@
 internal import Cryptography
+internal import Ethereum
 internal import Storage
 internal import TestSupport
 internal import Testing
@@ -20,9 +21,10 @@ struct ContractStoreTests {
     var file = TokenScriptFile(schema: try #require(SchemaVersion("2020/03")), root: "token")
     file.contracts = [
       .init(
-        address: try #require(EthereumAddress(alice)), name: "A'\"\u{1F600}", network: .max,
+        address: try #require(EthereumAddress(alice)), name: "A'\"\u{1F600}",
+        chain: try #require(ChainID(.max)),
         isOrigin: true),
-      .init(address: try #require(EthereumAddress(bob)), name: "", network: nil, isOrigin: false),
+      .init(address: try #require(EthereumAddress(bob)), name: "", chain: .main, isOrigin: false),
     ]
     file.signer = .init(commonName: nil, key: "k", kind: "RSA", time: Timestamp(seconds: -5))
     file.signature = .passed

@@ -1,4 +1,5 @@
 internal import Cryptography
+internal import Ethereum
 internal import HTTPProtocol
 internal import TestSupport
 internal import Testing
@@ -12,8 +13,10 @@ internal import Wire
   private static let now = Timestamp(seconds: 1_700_000_000)
   private let schema: SchemaVersion
   private let contract: EthereumAddress
+  private let kovan: ChainID
 
   init() throws {
+    kovan = try #require(ChainID(42))
     schema = try #require(SchemaVersion("2019/05"))
     contract = try #require(EthereumAddress(alice))
   }
@@ -25,8 +28,8 @@ internal import Wire
   ) -> RepositoryFile {
     var meaning = TokenScriptFile(schema: schema, root: "token")
     meaning.contracts = [
-      .init(address: contract, name: "Coin", network: 1, isOrigin: origins),
-      .init(address: contract, name: "Coin", network: 4, isOrigin: origins),
+      .init(address: contract, name: "Coin", chain: .main, isOrigin: origins),
+      .init(address: contract, name: "Coin", chain: kovan, isOrigin: origins),
     ]
     meaning.signer = signer
     meaning.signature = .passed
@@ -130,7 +133,7 @@ internal import Wire
     let row = try #require(index.rows.first)
     #expect(row.contract == contract)
     #expect(row.name == "Coin")
-    #expect(row.networks == [1, 4])
+    #expect(row.chains == [.main, kovan])
     #expect(row.size == 1)
     #expect(row.warnings.contains("it was signed in the future"))
     #expect(index.counts == [.served: 1, .refused: 1, .gone: 1])

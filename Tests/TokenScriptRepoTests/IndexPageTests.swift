@@ -1,4 +1,5 @@
 internal import Cryptography
+internal import Ethereum
 internal import Foundation
 internal import HTTPProtocol
 internal import TestSupport
@@ -34,7 +35,7 @@ internal import TokenScriptReading
 
   private var mixed: ContractIndex {
     var warned = row("dai.tsml", name: "Dai", signer: "shop.example")
-    warned.networks = [1, 137]
+    warned.chains = [1, 137].compactMap { ChainID($0 as Int64) }
     warned.warnings = ["signed in <the> future"]
     return index([
       warned,

@@ -1,4 +1,5 @@
 internal import Cryptography
+internal import Ethereum
 internal import TestSupport
 internal import Testing
 internal import TokenScriptReading
@@ -27,7 +28,7 @@ struct RepositoryPathTests {
     var file = TokenScriptFile(schema: try #require(SchemaVersion("2019/05")), root: "token")
     file.contracts = [
       .init(
-        address: try #require(EthereumAddress(alice)), name: "Coin", network: 1, isOrigin: true)
+        address: try #require(EthereumAddress(alice)), name: "Coin", chain: .main, isOrigin: true)
     ]
     file.signer = .init(commonName: "*.aw.app", key: "1", kind: "RSA", time: nil)
     #expect(RepositoryPath(path).warnings(for: file).count == warnings)

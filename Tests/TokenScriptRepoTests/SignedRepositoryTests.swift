@@ -264,7 +264,7 @@ internal import XMLSecurity
       struct Row: Decodable {
         let contract, name, schema, time, signer, key, kind, sha256: String?
         let path, state: String
-        let networks: [UInt64]
+        let networks, chains: [Int64]
         let size: Int
         let warnings: [String]
       }
@@ -273,7 +273,7 @@ internal import XMLSecurity
     let rows = try JSONDecoder().decode(Listing.self, from: Data(json.bytes)).contracts
     #expect(rows.map(\.path) == ["a/<b>.tsml", "broken.tsml"])
     #expect(rows[0].contract?.lowercased() == alice)
-    #expect(rows[0].networks == [1])
+    #expect(rows[0].networks == [1] && rows[0].chains == [1])
     #expect(rows[0].schema == "2019/05")
     #expect(rows[0].time?.hasPrefix("2019-02-12T19:33:20") == true)
     #expect(rows[0].signer == "shop.example")
@@ -315,14 +315,20 @@ internal import XMLSecurity
     let address = "0x6B175474E89094C44Da98b954EedeAC495271d0F"
     #expect(
       try await places(alice, "1") == [
-        "https://repo.example/2019/05/\(address)", "https://repo.example/2020/03/\(address)",
+        "https://repo.example/2019/05/chain/1/\(address)",
+        "https://repo.example/2020/03/chain/1/\(address)",
       ])
-    #expect(try await places(alice, "137") == ["https://repo.example/2020/06/\(address)"])
+    #expect(try await places(alice, "137") == ["https://repo.example/2020/06/chain/137/\(address)"])
+    for place in try await places(alice, "137") + places(alice, "1") {
+      let path = place.dropFirst("https://repo.example".count)
+      #expect(try await server.get(String(path)).status == .ok)
+    }
     #expect(try await places(alice, "5").isEmpty)
     // The file merely uses this contract, and is not served for it.
     #expect(try await places(bob, "1").isEmpty)
     for path in [
       "/tokenscript/0x12/chain/1/script-uri", "/tokenscript/\(alice)/chain/x/script-uri",
+      "/tokenscript/\(alice)/chain/0/script-uri", "/tokenscript/\(alice)/chain/+1/script-uri",
     ] {
       #expect(try await server.get(path).status == .badRequest)
     }

@@ -1,4 +1,5 @@
 internal import Cryptography
+internal import Ethereum
 internal import TestSupport
 internal import Testing
 internal import Time
@@ -23,7 +24,7 @@ struct TokenScriptReaderTests {
     #expect(file.root == "token")
     #expect(file.origins == [EthereumAddress(alice), EthereumAddress(bob)])
     #expect(file.contracts.count == 3)
-    #expect(file.contracts.map(\.network) == [1, 4, 1])
+    #expect(file.contracts.map(\.chain.number) == [1, 4, 1])
     #expect(file.warnings.isEmpty)
   }
 
@@ -63,11 +64,17 @@ struct TokenScriptReaderTests {
   @Test func whatIsOddIsWarnedOf() throws {
     let file = try read(
       tokenScript(
-        contracts: [("A", [("mainnet", alice), ("mainnet", alice)])], origins: ["A", "B"]))
-    #expect(file.origins.count == 1)
+        contracts: [("A", [("mainnet", alice), ("0", alice), ("4", bob), ("4", bob)])],
+        origins: ["A", "B"]))
+    #expect(file.origins == [EthereumAddress(bob)])
     #expect(file.contracts.count == 1)
-    #expect(file.contracts[0].network == nil)
     #expect(file.warnings.count == 3)
+  }
+
+  @Test func withoutANetworkTheMainOneIsMeant() throws {
+    let file = try read(tokenScript(for: alice).replacing(" network=\"1\"", with: ""))
+    #expect(file.contracts.map(\.chain) == [.main])
+    #expect(file.warnings == ["line 1: \(alice) names no network, so it counts as chain 1"])
   }
 
   @Test func anActionServesNothing() throws {

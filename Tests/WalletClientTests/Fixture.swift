@@ -1,4 +1,5 @@
 internal import Configuration
+internal import Ethereum
 internal import Foundation
 internal import HTTPClient
 internal import HTTPProtocol
@@ -154,7 +155,8 @@ func agent(
 }
 
 func request(
-  _ address: String = alice, network: UInt64 = 1, in namespaces: [TokenScriptNamespace] = [may],
+  _ address: String = alice, network: ChainID = .main,
+  in namespaces: [TokenScriptNamespace] = [may],
   signer: String? = nil
 ) throws -> TokenScriptRequest {
   try TokenScriptRequest(

@@ -1,3 +1,4 @@
+internal import Ethereum
 internal import Foundation
 internal import HTTPClient
 internal import HTTPProtocol
@@ -260,13 +261,17 @@ internal import XMLSecurity
   }
 
   @Test func aCacheThatCannotBeWritten() async throws {
-    let bytes = try Signer.shop.sign(tokenScript(), at: 1_600_000_000)
+    let main = try Signer.shop.sign(tokenScript(), at: 1_600_000_000)
+    let other = try Signer.shop.sign(tokenScript(network: "2"), at: 1_600_000_000)
     // A folder where the file should be, and a file where the folder should be.
     try cache.write("1/\(alice).xml/x", [])
     try cache.write("2", [])
-    try await withServer(ScriptedResponder { _, _ in .file(bytes) }) { url in
+    let responder = ScriptedResponder { _, head in
+      .file(head.query?.elementsEqual("chain=1".utf8) == true ? main : other)
+    }
+    try await withServer(responder) { url in
       let agent = try agent(url, cache)
-      for network in [1, 2] as [UInt64] {
+      for network in [ChainID.main, try #require(ChainID(2))] {
         await #expect(throws: TokenScriptCacheError.self) {
           try await agent.fetch(request(network: network))
         }

@@ -1,3 +1,4 @@
+internal import Ethereum
 internal import Foundation
 internal import HTTPProtocol
 internal import TestSupport
@@ -122,7 +123,7 @@ internal import WalletClient
       }
       #expect(choices.map(\.signer) == ["rival.example", "shop.example"])
       #expect(choices.map(\.title) == ["rival.example", "shop.example"])
-      #expect(choices[0].url == "/2019/05/\(alice)?signer=rival.example")
+      #expect(choices[0].url == "/2019/05/chain/1/\(alice)?signer=rival.example")
       #expect(cache.files.isEmpty)
       // The choice counts, not the time.
       for (signer, bytes) in [
@@ -179,22 +180,40 @@ internal import WalletClient
     }
   }
 
-  @Test(arguments: [nil, "4", "one"])
-  func eachSpellingAndNetworkHasItsFile(named network: String?) async throws {
-    // The file may name any network, as the server isn't told one.
-    let bytes = try Signer.shop.sign(tokenScript(network: network), at: 1_600_000_000)
-    try files.write("a.tsml", bytes)
+  @Test func eachSpellingAndNetworkHasItsFile() async throws {
+    // Each network has another file, and what names no network is on the first.
     let spellings = [
       alice, "0x6B175474E89094C44Da98b954EedeAC495271d0F",
       "0x6B175474E89094C44DA98B954EEDEAC495271D0F",
     ]
+    let farthest = try #require(ChainID(.max))
+    let main = try Signer.shop.sign(tokenScript(network: nil), at: 1_600_000_000)
+    let far = try Signer.shop.sign(tokenScript(network: "\(farthest)"), at: 1_650_000_000)
+    try files.write("a.tsml", main)
+    try files.write("b.tsml", far)
     try await withRepository("", files) { repository in
       let agent = try agent(repository.url + "//", cache)
       for spelling in spellings { _ = try await agent.fetch(request(spelling)) }
-      _ = try await agent.fetch(request(network: .max))
-      let expected = spellings.map { "1/\($0).xml" } + ["18446744073709551615/\(alice).xml"]
+      _ = try await agent.fetch(request(network: farthest))
+      let absent = try await agent.fetch(request(network: try #require(ChainID(2))))
+      #expect(absent.outcome == .absent(isGone: false))
+      let expected = spellings.map { "1/\($0).xml" } + ["9223372036854775807/\(alice).xml"]
       #expect(cache.files == expected.sorted())
-      for name in expected { #expect(cache.bytes(name) == bytes) }
+      for name in expected {
+        #expect(cache.bytes(name) == (name.hasPrefix("1/") ? main : far))
+      }
+    }
+  }
+
+  @Test(arguments: ["4", "one", "0"])
+  func aFileForAnotherNetworkIsNotTaken(_ network: String) async throws {
+    // A repository of 2018 doesn't look at the query.
+    let bytes = try Signer.shop.sign(tokenScript(network: network), at: 1_600_000_000)
+    let cache = cache
+    try await withServer(ScriptedResponder { _, _ in .file(bytes) }) { url in
+      let report = try await agent(url, cache).fetch(request())
+      #expect(report.outcome == .invalid && report.attempts.last?.rejection?.code == .contract)
+      #expect(cache.files.isEmpty)
     }
   }
 }

@@ -1,3 +1,4 @@
+internal import Ethereum
 internal import TestSupport
 internal import Testing
 
@@ -19,7 +20,7 @@ internal import Testing
     ] as [(String, TokenScriptRequest.AddressError?)])
   func addresses(_ text: String, _ problem: TokenScriptRequest.AddressError?) {
     let result = Result { () throws(TokenScriptRequest.AddressError) in
-      try TokenScriptRequest(address: text, network: 1)
+      try TokenScriptRequest(address: text, network: .main)
     }
     switch result {
     case .success(let request):
@@ -32,8 +33,8 @@ internal import Testing
   @Test func urls() throws {
     let address = "0x6B175474E89094C44Da98b954EedeAC495271d0F"
     let request = try TokenScriptRequest(
-      address: address, network: 1, signer: "a b&c=d/../\u{e9}#?")
-    let query = "?signer=a%20b%26c%3Dd%2F..%2F%C3%A9%23%3F"
+      address: address, network: .main, signer: "a b&c=d/../\u{e9}#?")
+    let query = "?chain=1&signer=a%20b%26c%3Dd%2F..%2F%C3%A9%23%3F"
     #expect(request.url(in: nil, of: "http://x") == "http://x/\(address)\(query)")
     #expect(
       request.url(in: TokenScriptNamespace("2019/05"), of: "http://x/y")

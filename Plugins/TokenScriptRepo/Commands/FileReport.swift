@@ -1,4 +1,5 @@
 internal import Cryptography
+internal import Ethereum
 internal import ServiceKit
 internal import Time
 internal import TokenScriptReading
@@ -45,7 +46,8 @@ struct FileReport: Encodable, Sendable {
   struct Contract: Encodable, Sendable {
     let address: String
     let name: String
-    let network: UInt64?
+    /// The number of the chain.
+    let network: Int64
     /// Whether the file is served for the contract; it merely uses the others.
     let isOrigin: Bool
   }
@@ -105,7 +107,7 @@ struct FileReport: Encodable, Sendable {
     schema = file.schema.path
     contracts = file.contracts.map {
       Contract(
-        address: $0.address.checksummed, name: $0.name, network: $0.network,
+        address: $0.address.checksummed, name: $0.name, network: $0.chain.number,
         isOrigin: $0.isOrigin)
     }
     signer = file.signer.map { $0.commonName ?? $0.key }
@@ -129,9 +131,9 @@ struct FileReport: Encodable, Sendable {
     var cells = (checks ?? []).map { [$0, $1.words] }
     if let schema { cells.append(["version", schema]) }
     for contract in contracts {
-      let network = contract.network.map { " on network \($0)" } ?? ""
       cells.append([
-        contract.isOrigin ? "origin" : "uses", "\(contract.name) \(contract.address)\(network)",
+        contract.isOrigin ? "origin" : "uses",
+        "\(contract.name) \(contract.address) on chain \(contract.network)",
       ])
     }
     if let signer, let key, let kind {

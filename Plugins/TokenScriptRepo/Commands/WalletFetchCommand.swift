@@ -1,4 +1,5 @@
 internal import Configuration
+internal import Ethereum
 internal import HTTPProtocol
 internal import Observability
 internal import ServiceKit
@@ -50,8 +51,8 @@ struct WalletFetchCommand: Command {
   private static func request(
     _ arguments: CommandArguments
   ) throws(CommandError) -> TokenScriptRequest {
-    guard let network = UInt64(try required("network", arguments)) else {
-      throw .usage("--network: expected a number")
+    guard let network = ChainID(try required("network", arguments)) else {
+      throw .usage("--network: expected a number from 1")
     }
     var namespaces: [TokenScriptNamespace] = []
     for text in arguments.all("namespace") {

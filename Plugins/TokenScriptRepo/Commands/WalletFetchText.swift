@@ -1,4 +1,5 @@
 internal import Cryptography
+internal import Ethereum
 internal import HTTPProtocol
 internal import ServiceKit
 internal import WalletClient
@@ -22,7 +23,7 @@ struct WalletFetchText {
     /// `stored`, `updated`, `unchanged`, `own`, `choices`, `absent`, `gone`, `invalid` or `failed`.
     var result: String
     let contract: String
-    let network: UInt64
+    let network: Int64
     let path: String
     /// Whether a file exists at the path.
     let cached: Bool
@@ -37,7 +38,7 @@ struct WalletFetchText {
 
   init(_ request: TokenScriptRequest, _ report: TokenScriptReport) {
     json = Summary(
-      result: "", contract: request.address.checksummed, network: request.network,
+      result: "", contract: request.address.checksummed, network: request.network.number,
       path: report.path, cached: report.hasFile,
       attempts: report.attempts.map {
         Summary.Attempt(

@@ -48,16 +48,14 @@ struct DemoExamples {
     return examples
   }
 
-  private func edition(_ schema: String, _ contract: String) -> ContractIndex.Edition? {
+  private func edition(_ schema: String, _ contract: String) -> Edition? {
     guard let schema = SchemaVersion(schema), let contract = EthereumAddress(contract) else {
       return nil
     }
     return index.edition(of: ContractKey(contract), schema)
   }
 
-  private func response(
-    _ schema: String, _ contract: String
-  ) -> ContractIndex.PreparedResponse? {
+  private func response(_ schema: String, _ contract: String) -> PreparedResponse? {
     edition(schema, contract)?.response
   }
 

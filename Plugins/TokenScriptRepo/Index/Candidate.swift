@@ -1,7 +1,8 @@
+internal import Ethereum
 internal import Time
 internal import TokenScriptReading
 
-/// A file that may be served for one contract in one schema version.
+/// A file that may be served for one contract in one schema version, on some chains.
 struct Candidate: Sendable {
   /// The file.
   let file: RepositoryFile
@@ -9,6 +10,8 @@ struct Candidate: Sendable {
   let content: Content
   /// The file's meaning.
   let meaning: TokenScriptFile
+  /// The chains that the file names the contract on, in the order of their numbers; at least one.
+  let chains: [ChainID]
   /// The signing time, or else the time at which the bytes were first seen.
   let modified: Timestamp
   /// The time at which these bytes were first seen for the contract and version.

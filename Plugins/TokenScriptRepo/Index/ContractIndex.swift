@@ -1,60 +1,9 @@
-internal import Cryptography
 internal import Synchronization
 internal import Time
 internal import TokenScriptReading
 
 /// The whole index at one moment: an immutable snapshot that all requests share.
 final class ContractIndex: Sendable {
-  /// The files of one schema version for one contract.
-  struct Edition: Sendable {
-    /// The contract.
-    let contract: EthereumAddress
-    /// The version.
-    let schema: SchemaVersion
-    /// The files that may be served; none if the contract is gone.
-    let candidates: [Candidate]
-    /// The candidates that the response is made of.
-    let chosen: [Candidate]
-    /// The response to a request that names the version and no signer.
-    let response: PreparedResponse
-    /// The response to a request that names neither.
-    let bareResponse: PreparedResponse
-    /// The times since when each signer's file has been served, by the signers' names.
-    let signers: [String: PublicationTimes.Since]
-  }
-
-  /// The response to requests for one contract and version, but for what depends on the request.
-  enum PreparedResponse: Sendable {
-    /// One file.
-    case file(PreparedFile)
-    /// The files of several signers, for the wallet to choose from.
-    case choices(PreparedChoices)
-    /// The contract was served here and has been withdrawn.
-    case gone
-
-    /// Prepares the response for the selected files.
-    ///
-    /// - Parameters:
-    ///   - selection: the files.
-    ///   - contract: the contract.
-    ///   - schema: the version.
-    ///   - since: the time since when they have been selected, or nil if it does not matter.
-    ///   - headers: the header fields of responses.
-    init(
-      _ selection: Selection, for contract: EthereumAddress, _ schema: SchemaVersion,
-      since: Timestamp? = nil, _ headers: ResponseHeaders
-    ) {
-      let chosen = selection.chosen
-      self =
-        chosen.count == 1
-        ? .file(
-          PreparedFile(
-            chosen[0].content, modified: max(chosen[0].modified, since ?? chosen[0].modified),
-            headers))
-        : .choices(PreparedChoices(chosen, contract: contract, schema: schema, headers))
-    }
-  }
-
   /// The number of indexes since the start, this one included.
   let generation: Int
   /// The schemas.

@@ -1,4 +1,5 @@
 internal import Cryptography
+internal import Ethereum
 internal import Time
 internal import TokenScriptReading
 
@@ -25,7 +26,7 @@ struct IndexBuilder {
   private(set) var publicationTimes: PublicationTimes?
 
   private var candidates: [EthereumAddress: [SchemaVersion: [Candidate]]] = [:]
-  private var gone: [EthereumAddress: Set<SchemaVersion>] = [:]
+  private var gone: [EthereumAddress: [SchemaVersion: Set<ChainID>]] = [:]
 
   /// Makes a builder.
   ///
@@ -68,10 +69,10 @@ struct IndexBuilder {
         rows.append(row)
       }
     }
-    var editions: [ContractKey: [ContractIndex.Edition]] = [:]
+    var editions: [ContractKey: [Edition]] = [:]
     for (contract, versions) in candidates {
       editions[ContractKey(contract)] = versions.map { schema, candidates in
-        let selection = Selection(candidates, for: contract, by: rules)
+        let selection = ChainSelection(candidates, for: contract, by: rules)
         for (candidate, path) in selection.shadowed {
           if let place = places[Place(path: candidate.file.path, contract: contract)] {
             rows[place].state = .shadowed(by: path)
@@ -81,11 +82,11 @@ struct IndexBuilder {
       }
     }
     for (contract, versions) in gone {
-      for schema in versions where candidates[contract]?[schema] == nil {
+      for (schema, chains) in versions where candidates[contract]?[schema] == nil {
         editions[ContractKey(contract), default: []].append(
-          ContractIndex.Edition(
-            contract: contract, schema: schema, candidates: [], chosen: [], response: .gone,
-            bareResponse: .gone, signers: [:]))
+          Edition(
+            contract: contract, schema: schema, candidates: [], chains: [], response: .gone,
+            bareResponse: .gone, since: [:], gone: chains))
       }
     }
     return ContractIndex(
@@ -96,33 +97,42 @@ struct IndexBuilder {
 
   /// Makes the edition of a contract in a version.
   private mutating func edition(
-    _ selection: Selection, _ candidates: [Candidate], _ contract: EthereumAddress,
+    _ selection: ChainSelection, _ candidates: [Candidate], _ contract: EthereumAddress,
     _ schema: SchemaVersion, among versions: [SchemaVersion: [Candidate]]
-  ) -> ContractIndex.Edition {
-    func response(since: Timestamp? = nil) -> ContractIndex.PreparedResponse {
-      ContractIndex.PreparedResponse(selection, for: contract, schema, since: since, headers)
+  ) -> Edition {
+    func since(_ query: FileQuery, _ answer: ChainSelection.Answer) -> PublicationTimes.Since {
+      guard publicationTimes != nil else { return PublicationTimes.Since() }
+      let others = versions.filter { $0.value.contains(where: query.selects) }.keys
+      return publicationTimes?.record(answer, contract, schema, query, among: others)
+        ?? PublicationTimes.Since()
     }
-    guard var times = publicationTimes else {
-      let response = response()
-      return ContractIndex.Edition(
-        contract: contract, schema: schema, candidates: candidates, chosen: selection.chosen,
-        response: response, bareResponse: response, signers: [:])
+    var responses = ResponsePreparation(contract, schema, headers)
+    let chains = selection.chains.map { selected in
+      let answer = ChainSelection.Answer.files(selected.chosen, on: selected.chain)
+      let since = since(FileQuery(chain: selected.chain), answer)
+      return Edition.OnChain(
+        chain: selected.chain, chosen: selected.chosen,
+        response: responses.response(with: answer, since: since.versioned),
+        bareResponse: responses.response(with: answer, since: since.bare))
     }
-    // Leaves one reference to the dictionaries, so that they are changed in place.
-    publicationTimes = nil
-    let since = times.record(selection, contract, schema, among: versions.keys)
-    var signers: [String: PublicationTimes.Since] = [:]
-    for name in Set(candidates.flatMap(\.signerNames)) {
-      let own = Selection(
-        candidates.filter { $0.isSigned(by: name) }, for: contract, by: rules)
-      let others = versions.filter { $0.value.contains { $0.isSigned(by: name) } }.keys
-      signers[name] = times.record(own, contract, schema, among: others, signer: name)
+    var signers: [FileQuery: PublicationTimes.Since] = [:]
+    if publicationTimes != nil {
+      for name in Set(candidates.flatMap(\.signerNames)) {
+        let own = candidates.filter { $0.isSigned(by: name) }
+        let selection = ChainSelection(own, for: contract, by: rules)
+        for chain in [nil] + selection.chains.map({ Optional($0.chain) }) {
+          guard let answer = selection.answer(on: chain) else { continue }
+          let query = FileQuery(signer: name, chain: chain)
+          signers[query] = since(query, answer)
+        }
+      }
     }
-    publicationTimes = times
-    return ContractIndex.Edition(
-      contract: contract, schema: schema, candidates: candidates, chosen: selection.chosen,
-      response: response(since: since.versioned), bareResponse: response(since: since.bare),
-      signers: signers)
+    let unnamed = since(FileQuery(), selection.unnamed)
+    return Edition(
+      contract: contract, schema: schema, candidates: candidates, chains: chains,
+      response: responses.response(with: selection.unnamed, since: unnamed.versioned),
+      bareResponse: responses.response(with: selection.unnamed, since: unnamed.bare),
+      since: signers, gone: gone[contract]?[schema] ?? [])
   }
 
   private struct Place: Hashable {
@@ -145,7 +155,9 @@ struct IndexBuilder {
     row.warnings = meaning.warnings
     if file.path.kind == .gone {
       row.state = .gone
-      for contract in meaning.origins { gone[contract, default: []].insert(meaning.schema) }
+      for (contract, chains) in meaning.originChains {
+        gone[contract, default: [:]][meaning.schema, default: []].formUnion(chains)
+      }
       return Self.rows(row, for: meaning)
     }
     row.signer = meaning.signer
@@ -162,11 +174,12 @@ struct IndexBuilder {
     }
     guard let content = file.content else { return [row] }
     row.state = .served
-    for contract in meaning.origins {
+    for (contract, chains) in meaning.originChains {
       let (modified, firstSeen) = times(of: file, meaning, content.digest, for: contract)
       candidates[contract, default: [:]][meaning.schema, default: []].append(
         Candidate(
-          file: file, content: content, meaning: meaning, modified: modified, firstSeen: firstSeen))
+          file: file, content: content, meaning: meaning, chains: chains, modified: modified,
+          firstSeen: firstSeen))
     }
     return Self.rows(row, for: meaning)
   }
@@ -190,12 +203,13 @@ struct IndexBuilder {
   private static func rows(_ row: IndexRow, for meaning: TokenScriptFile) -> [IndexRow] {
     var byAddress: [EthereumAddress: [TokenScriptFile.Contract]] = [:]
     for contract in meaning.contracts { byAddress[contract.address, default: []].append(contract) }
+    let chains = meaning.originChains
     let rows = meaning.origins.map { address in
       var row = row
       let named = byAddress[address] ?? []
       row.contract = address
       row.name = named.first { $0.isOrigin }?.name
-      row.networks = Set(named.compactMap(\.network)).sorted()
+      row.chains = chains[address] ?? []
       return row
     }
     return rows.isEmpty ? [row] : rows

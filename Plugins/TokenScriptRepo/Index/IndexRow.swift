@@ -1,4 +1,5 @@
 internal import Cryptography
+internal import Ethereum
 internal import Time
 internal import TokenScriptReading
 
@@ -51,8 +52,8 @@ struct IndexRow: Sendable, Equatable {
   var contract: EthereumAddress?
   /// The contract's name in the file.
   var name: String?
-  /// The contract's chains in the file.
-  var networks: [UInt64] = []
+  /// The chains that the file is served for the contract on, in the order of their numbers.
+  var chains: [ChainID] = []
   /// The schema version.
   var schema: SchemaVersion?
   /// The signing time.

@@ -12,8 +12,8 @@ struct PublicationTimes: Sendable {
     let schema: SchemaVersion
     /// Whether the URL names no version.
     let isBare: Bool
-    /// The value of `signer` in lower case, or an empty string.
-    let signer: String
+    /// The signer and the chain that the URL names.
+    let query: FileQuery
   }
 
   /// The response that a URL gives, and since when.
@@ -52,20 +52,20 @@ struct PublicationTimes: Sendable {
   /// Records the response of the next index at both forms of a URL.
   ///
   /// - Parameters:
-  ///   - selection: the files that the response is made of.
+  ///   - answer: the files that the response is made of.
   ///   - contract: the contract.
   ///   - schema: the version.
+  ///   - query: the signer and the chain that the URL names.
   ///   - versions: all versions that a bare address may give.
-  ///   - signer: the value of `signer` in lower case, or an empty string.
   /// - Returns: the times since when both have given this response.
   mutating func record(
-    _ selection: Selection, _ contract: EthereumAddress, _ schema: SchemaVersion,
-    among versions: some Sequence<SchemaVersion>, signer: String = ""
+    _ answer: ChainSelection.Answer, _ contract: EthereumAddress, _ schema: SchemaVersion,
+    _ query: FileQuery, among versions: some Sequence<SchemaVersion>
   ) -> Since {
-    let digests = selection.chosen.flatMap(\.content.digest.bytes)
+    let digests = answer.files.flatMap(\.content.digest.bytes)
     let choices = versions.map(\.path).sorted().joined(separator: " ")
     func url(isBare: Bool) -> URL {
-      URL(contract: contract, schema: schema, isBare: isBare, signer: signer)
+      URL(contract: contract, schema: schema, isBare: isBare, query: query)
     }
     return Since(
       versioned: since(url(isBare: false), SHA256.hash(digests)),

@@ -1,7 +1,7 @@
 internal import Cryptography
 internal import TokenScriptReading
 
-/// The selection among the candidates for one contract and version.
+/// The selection among candidates for one contract and version, all for one chain or for the same chains.
 struct Selection: Sendable {
   /// The file to serve, or several for the wallet to choose from, the newest first.
   let chosen: [Candidate]

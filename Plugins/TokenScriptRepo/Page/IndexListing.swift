@@ -1,5 +1,6 @@
 internal import Addresses
 internal import Cryptography
+internal import Ethereum
 internal import HTTPProtocol
 internal import ServiceKit
 internal import Threading
@@ -126,7 +127,9 @@ actor IndexListing {
   struct Item: Encodable {
     @Nullable var contract: String?
     @Nullable var name: String?
-    let networks: [UInt64]
+    /// The same as ``chains``, by the name of the element's attribute.
+    let networks: [Int64]
+    let chains: [Int64]
     @Nullable var schema: String?
     @Nullable var time: String?
     @Nullable var signer: String?
@@ -141,7 +144,8 @@ actor IndexListing {
     init(_ row: IndexRow) {
       contract = row.contract?.checksummed
       name = row.name
-      networks = row.networks
+      chains = row.chains.map(\.number)
+      networks = chains
       schema = row.schema?.path
       time = row.time?.description
       signer = row.signer.map { $0.commonName ?? $0.key }

@@ -63,23 +63,29 @@ struct IndexRowMarkup {
 
   /// The contract, with a link to the file that is served for it.
   private var contract: String {
-    guard let contract = row.contract, let schema = row.schema else {
+    guard let contract = row.contract else {
       return "<span class=\"quiet\">No contract</span>"
     }
     let address = contract.checksummed
     var shown = "<span class=\"mono\">\(address)</span>"
-    if row.state == .served {
-      var url = "/\(schema)/\(address)"
-      let chosen = index.edition(of: ContractKey(contract), schema)?.chosen ?? []
-      if chosen.count > 1, let key = row.signer?.key {
-        url += "?signer=\(PercentEncoding.encode(key))"
-      }
-      shown = "<a class=\"mono\" href=\"\(url.htmlEscaped)\">\(address)</a>"
-    }
+    if let url { shown = "<a class=\"mono\" href=\"\(url.htmlEscaped)\">\(address)</a>" }
     let name = row.name.map { "<strong class=\"line\">\($0.isolatedHTML)</strong>" } ?? ""
-    let chains = row.networks.map { "\($0)" }.joined(separator: ", ")
-    let noun = row.networks.count == 1 ? "chain" : "chains"
+    let chains = row.chains.map { "\($0)" }.joined(separator: ", ")
+    let noun = row.chains.count == 1 ? "chain" : "chains"
     return name + shown + Self.line("quiet", chains.isEmpty ? "" : "\(noun) \(chains)")
+  }
+
+  /// The URL that gives the file of a served row.
+  private var url: String? {
+    guard row.state == .served, let contract = row.contract, let schema = row.schema else {
+      return nil
+    }
+    let chains = index.edition(of: ContractKey(contract), schema)?.chains ?? []
+    let served = chains.first { $0.chosen.contains { $0.file.path == row.path } }
+    let chain = chains.count > 1 ? served.map { "chain/\($0.chain)/" } ?? "" : ""
+    let isChoice = (served?.chosen.count ?? 1) > 1
+    let query = isChoice ? row.signer.map { "?signer=\(PercentEncoding.encode($0.key))" } ?? "" : ""
+    return "/\(schema)/\(chain)\(contract.checksummed)\(query)"
   }
 
   private var signer: String {

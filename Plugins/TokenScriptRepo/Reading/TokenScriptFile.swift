@@ -1,4 +1,5 @@
 package import Cryptography
+package import Ethereum
 package import Time
 
 /// The meaning of a file's bytes, with the findings of the checks.
@@ -6,22 +7,22 @@ package import Time
 /// It depends neither on the file's path, nor on the clock, nor on the rules of the configuration, so it can be stored
 /// under the SHA-256 of the bytes.
 package struct TokenScriptFile: Equatable, Sendable {
-  /// An address in the file, once for each contract name and network.
+  /// An address in the file, once for each contract name and chain.
   package struct Contract: Hashable, Sendable {
     /// The address.
     package let address: EthereumAddress
     /// The contract's name in the file.
     package let name: String
-    /// The chain, or nil if the file gives no number.
-    package let network: UInt64?
+    /// The chain that the file names it on; without a word in the file the main network.
+    package let chain: ChainID
     /// Whether the file's tokens come from this contract; the file merely uses the others.
     package let isOrigin: Bool
 
     /// Makes a contract.
-    package init(address: EthereumAddress, name: String, network: UInt64?, isOrigin: Bool) {
+    package init(address: EthereumAddress, name: String, chain: ChainID, isOrigin: Bool) {
       self.address = address
       self.name = name
-      self.network = network
+      self.chain = chain
       self.isOrigin = isOrigin
     }
   }
@@ -90,5 +91,14 @@ package struct TokenScriptFile: Equatable, Sendable {
   package var origins: [EthereumAddress] {
     var seen: Set<EthereumAddress> = []
     return contracts.filter { $0.isOrigin && seen.insert($0.address).inserted }.map(\.address)
+  }
+
+  /// The chains of each address that the file is served for, in the order of their numbers.
+  package var originChains: [EthereumAddress: [ChainID]] {
+    var chains: [EthereumAddress: Set<ChainID>] = [:]
+    for contract in contracts where contract.isOrigin {
+      chains[contract.address, default: []].insert(contract.chain)
+    }
+    return chains.mapValues { $0.sorted() }
   }
 }

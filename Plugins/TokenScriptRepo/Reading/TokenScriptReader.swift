@@ -1,11 +1,12 @@
 internal import Cryptography
+internal import Ethereum
 package import Time
 package import XMLSecurity
 
 /// Reads TokenScripts and runs the checks that are switched on.
 package struct TokenScriptReader: Sendable {
   /// The version of the reader, raised whenever the same bytes may be read differently than before.
-  package static let version = 3
+  package static let version = 4
   /// The largest number of addresses in a file; each costs the index some kilobytes. Real files have ten at most.
   package static let addressLimit = 256
   /// The largest number of bytes in a contract's name.
@@ -154,14 +155,17 @@ package struct TokenScriptReader: Sendable {
     if EthereumAddress.checksum(of: text) == .wrong {
       warnings.add("line \(element.line): the checksum of \(text) is wrong")
     }
-    let number = element.attribute("network")
-    let network = number.flatMap { UInt64($0.trimmingXMLSpace) }
+    let network = element.attribute("network")
+    guard let chain = network.map({ ChainID($0.trimmingXMLSpace) }) ?? ChainID.main else {
+      let network = (network ?? "").bounded(to: 60)
+      warnings.add("line \(element.line): the network “\(network)” is not the number of a chain")
+      return nil
+    }
     if network == nil {
-      let fault = number.map { "the network “\($0.bounded(to: 60))” is not a number" }
-      warnings.add("line \(element.line): \(fault ?? "\(text) names no network")")
+      warnings.add("line \(element.line): \(text) names no network, so it counts as chain 1")
     }
     return TokenScriptFile.Contract(
-      address: address, name: name, network: network, isOrigin: isOrigin)
+      address: address, name: name, chain: chain, isOrigin: isOrigin)
   }
 }
 

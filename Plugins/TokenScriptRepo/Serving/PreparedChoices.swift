@@ -1,10 +1,12 @@
 internal import Cryptography
+internal import Ethereum
 internal import HTTPProtocol
 internal import ServiceKit
 internal import Time
 internal import TokenScriptReading
 
-/// The responses with several signers' files for one contract and version: status 300 (RFC 9110, section 15.4.1).
+/// The responses with several files for one contract and version, by signer or by chain: status 300 (RFC 9110,
+/// section 15.4.1).
 ///
 /// There is neither `Location` nor a validator, so that no client follows or caches a choice that its user has not made.
 final class PreparedChoices: Sendable {
@@ -15,16 +17,27 @@ final class PreparedChoices: Sendable {
   /// Prepares the responses.
   ///
   /// - Parameters:
-  ///   - candidates: one file of each signer, the newest first.
+  ///   - answer: one file of each signer, the newest first, or the files of each chain.
   ///   - contract: the contract.
   ///   - schema: the version.
+  ///   - signer: the signer that the requests name, or nil.
   ///   - headers: the header fields of responses.
   init(
-    _ candidates: [Candidate], contract: EthereumAddress, schema: SchemaVersion,
-    _ headers: ResponseHeaders
+    _ answer: ChainSelection.Answer, contract: EthereumAddress, schema: SchemaVersion,
+    signer: String?, _ headers: ResponseHeaders
   ) {
-    let links = candidates.map { candidate in
-      Link(candidate, among: candidates, path: "/\(schema)/\(contract.lowercase)")
+    func path(_ chain: ChainID?) -> String {
+      "/\(schema)/\(chain.map { "chain/\($0)/" } ?? "")\(contract.lowercase)"
+    }
+    let links: [Link]
+    let reason: String
+    switch answer {
+    case .files(let files, let chain):
+      links = files.map { Link($0, among: files, path: path(chain), chain) }
+      reason = "Several signers have published a TokenScript for this contract:"
+    case .chains(let chains):
+      links = chains.map { Link($0, path: path($0.chain), signer: signer) }
+      reason = "There are different TokenScripts for this address on several chains:"
     }
     var common = headers.common
     for link in links { common.append(.link, link.fieldValue) }
@@ -44,7 +57,7 @@ final class PreparedChoices: Sendable {
           <!doctype html>
           <title>\(contract.checksummed)</title>
           <h1>\(contract.checksummed)</h1>
-          <p>Several signers have published a TokenScript for this contract:</p>
+          <p>\(reason)</p>
           <ul>
           \(links.map(\.html).joined(separator: "\n"))
           </ul>
@@ -65,34 +78,59 @@ final class PreparedChoices: Sendable {
   }
 }
 
-/// A link to one signer's file.
+/// A link to one signer's file, or to the files of one chain.
 private struct Link: Encodable {
   let url: String
   let signer: String
   let key: String
   let modified: String
+  /// The number of the chain that the URL names, or nil if it names none.
+  let chain: Int64?
+  private let title: String
 
-  init(_ candidate: Candidate, among candidates: [Candidate], path: String) {
+  private enum CodingKeys: CodingKey {
+    case url, signer, key, modified, chain
+  }
+
+  /// Makes a link to one of several signers' files.
+  init(_ candidate: Candidate, among candidates: [Candidate], path: String, _ chain: ChainID?) {
     key = candidate.signer?.key ?? ""
-    let name = candidate.signer?.commonName ?? key
-    signer = name
+    signer = candidate.name
+    title = signer
     modified = HTTPDate(candidate.modified.seconds).text
+    self.chain = chain?.number
     // A name that two signers bear selects neither.
-    let isUnique = candidates.count { $0.isSigned(by: name) } == 1
-    url = "\(path)?signer=\(PercentEncoding.encode(isUnique ? name : key))"
+    let isUnique = candidates.count { $0.isSigned(by: candidate.name) } == 1
+    url = "\(path)?signer=\(PercentEncoding.encode(isUnique ? signer : key))"
+  }
+
+  /// Makes a link to the files of one of several chains.
+  init(_ files: ChainSelection.OnChain, path: String, signer asked: String?) {
+    let newest = files.chosen[0]
+    key = newest.signer?.key ?? ""
+    signer = files.chosen.map(\.name).joined(separator: " or ")
+    title = "\(signer.isEmpty ? "" : "\(signer), ")chain \(files.chain)"
+    modified = HTTPDate(newest.modified.seconds).text
+    chain = files.chain.number
+    url = path + (asked.map { "?signer=\(PercentEncoding.encode($0))" } ?? "")
   }
 
   /// The value of `Link` (RFC 8288, section 3).
   var fieldValue: String {
-    let isPlain = signer.utf8.allSatisfy { (0x20..<0x7f).contains($0) }
-    let title =
+    let isPlain = title.utf8.allSatisfy { (0x20..<0x7f).contains($0) }
+    let parameter =
       isPlain
-      ? "title=\"\(signer.replacing("\\", with: "\\\\").replacing("\"", with: "\\\""))\""
-      : "title*=UTF-8''\(PercentEncoding.encode(signer))"
-    return "<\(url)>; rel=\"alternate\"; type=\"application/tokenscript+xml\"; \(title)"
+      ? "title=\"\(title.replacing("\\", with: "\\\\").replacing("\"", with: "\\\""))\""
+      : "title*=UTF-8''\(PercentEncoding.encode(title))"
+    return "<\(url)>; rel=\"alternate\"; type=\"application/tokenscript+xml\"; \(parameter)"
   }
 
   var html: String {
-    "<li><a href=\"\(url.htmlEscaped)\">\(signer.htmlEscaped)</a>, \(modified)</li>"
+    "<li><a href=\"\(url.htmlEscaped)\">\(title.htmlEscaped)</a>, \(modified)</li>"
   }
+}
+
+extension Candidate {
+  /// The signer's common name, or else the key, or an empty string.
+  fileprivate var name: String { signer.map { $0.commonName ?? $0.key } ?? "" }
 }

@@ -26,38 +26,34 @@ struct RepositoryResponder: Sendable {
   /// Tells the time.
   let clock: @Sendable () -> Timestamp
 
-  /// Responds to `/<address>` with the file of the version that suits the client.
+  /// Responds to `/<address>` and `/chain/<id>/<address>` with the file of the version that suits the client.
   ///
   /// - Throws: ``HTTPError`` with status 400, 404 or 410.
   func bare(_ request: Request, _ parameters: RouteParameters) throws(HTTPError) -> Response {
     let key = try key(parameters["address"])
+    let query = try FileQuery(request.head, chain: parameters["chain"])
     guard let editions = index.value.editions[key] else { throw HTTPError(.notFound) }
-    let signer = try signer(request.head)
-    if signer == nil, editions.count == 1 {
+    if query.isEmpty, editions.count == 1 {
       return try respond(to: request.head, with: editions[0].bareResponse)
     }
-    let live = editions.filter { edition in
-      guard let signer else { return !edition.candidates.isEmpty }
-      return edition.candidates.contains { $0.isSigned(by: signer) }
-    }
+    let live = editions.filter { $0.candidates.contains(where: query.selects) }
     guard let edition = ordered(live, for: request.head).first else {
-      throw HTTPError(editions.contains { !$0.candidates.isEmpty } ? .notFound : .gone)
+      throw Self.absence(of: query, in: editions)
     }
-    return try respond(
-      to: request.head, with: response(of: edition, signer, isBare: true) ?? edition.bareResponse)
+    return try respond(to: request.head, with: response(of: edition, query, isBare: true))
   }
 
-  /// Responds to `/<YYYY>/<MM>/<address>` with the file of that version, and never another's.
+  /// Responds to `/<YYYY>/<MM>/<address>` and `/<YYYY>/<MM>/chain/<id>/<address>` with the file of that version, and
+  /// never another's.
   ///
   /// - Throws: ``HTTPError`` with status 400, 404 or 410.
   func versioned(_ request: Request, _ parameters: RouteParameters) throws(HTTPError) -> Response {
     let key = try key(parameters["address"])
+    let query = try FileQuery(request.head, chain: parameters["chain"])
     guard let schema = SchemaVersion(year: parameters["year"], month: parameters["month"]),
       let edition = index.value.edition(of: key, schema)
     else { throw HTTPError(.notFound) }
-    return try respond(
-      to: request.head,
-      with: response(of: edition, signer(request.head), isBare: false) ?? edition.response)
+    return try respond(to: request.head, with: response(of: edition, query, isBare: false))
   }
 
   /// Responds to `/<YYYY>/<MM>/…/*.xsd` with a schema.
@@ -75,15 +71,13 @@ struct RepositoryResponder: Sendable {
   /// - Throws: ``HTTPError`` with status 400 or 404.
   func scriptURI(_ request: Request, _ parameters: RouteParameters) throws -> Response {
     let key = try key(parameters["address"])
-    guard let network = parameters.text("network").flatMap({ UInt64($0) }) else {
-      throw HTTPError(.badRequest, "a chain is a number")
-    }
+    let chain = try FileQuery.chain(parameters["chain"])
     guard let base = base(for: request) else {
       throw HTTPError(.notFound, "the server's public URL is not configured")
     }
     let editions = ordered(index.value.editions[key] ?? [], for: request.head)
     var response = try Response(
-      .ok, json: ScriptURI(editions, network: network, base: base))
+      .ok, json: ScriptURI(editions, on: chain, base: base))
     response.fields.append(contentsOf: headers.common)
     return response
   }
@@ -107,22 +101,12 @@ struct RepositoryResponder: Sendable {
     throw HTTPError(.badRequest, "an address is 0x and 40 hexadecimal digits")
   }
 
-  /// Returns the value of `?signer=`, or nil if it is absent or empty.
-  private func signer(_ head: RequestHead) throws(HTTPError) -> String? {
-    guard let query = head.query, !query.isEmpty else { return nil }
-    guard let form = URLEncodedForm(query) else {
-      throw HTTPError(.badRequest, "malformed percent-encoding in the query")
-    }
-    guard let signer = form["signer"], !signer.isEmpty else { return nil }
-    return signer
-  }
-
   /// Moves the version that suits the client to the front: the newest that it is known to read, or else the default.
   ///
   /// The others stay in their order, the newest first.
   private func ordered(
-    _ editions: [ContractIndex.Edition], for head: RequestHead
-  ) -> [ContractIndex.Edition] {
+    _ editions: [Edition], for head: RequestHead
+  ) -> [Edition] {
     guard editions.count > 1 else { return editions }
     let readable = clients.lazy.filter { $0.matches(head) }.compactMap { client in
       editions.firstIndex { client.schemas.contains($0.schema) }
@@ -135,24 +119,36 @@ struct RepositoryResponder: Sendable {
     return editions
   }
 
-  /// Returns the response with a signer's file, or nil if no signer is named or the contract is gone.
+  /// Returns the response with the files that are asked for.
+  ///
+  /// - Throws: ``HTTPError`` with status 404 or 410 if there is none.
   private func response(
-    of edition: ContractIndex.Edition, _ signer: String?, isBare: Bool
-  ) throws(HTTPError) -> ContractIndex.PreparedResponse? {
-    guard let signer, !edition.candidates.isEmpty else { return nil }
-    let candidates = edition.candidates.filter { $0.isSigned(by: signer) }
-    guard !candidates.isEmpty else {
-      throw HTTPError(.notFound, "no such signer has published a file for this contract")
+    of edition: Edition, _ query: FileQuery, isBare: Bool
+  ) throws(HTTPError) -> PreparedResponse {
+    if query.isEmpty { return isBare ? edition.bareResponse : edition.response }
+    if query.signer == nil, let found = edition.chains.first(where: { $0.chain == query.chain }) {
+      return isBare ? found.bareResponse : found.response
     }
-    let selection = Selection(candidates, for: edition.contract, by: rules)
-    let since = edition.signers[signer.lowercased()] ?? PublicationTimes.Since()
-    return ContractIndex.PreparedResponse(
-      selection, for: edition.contract, edition.schema,
-      since: isBare ? since.bare : since.versioned, headers)
+    let own = edition.candidates.filter(query.selects)
+    guard !own.isEmpty,
+      let answer = ChainSelection(own, for: edition.contract, by: rules).answer(on: query.chain)
+    else { throw Self.absence(of: query, in: [edition]) }
+    let since = edition.since[query] ?? PublicationTimes.Since()
+    var responses = ResponsePreparation(
+      edition.contract, edition.schema, signer: query.signer, headers)
+    return responses.response(with: answer, since: isBare ? since.bare : since.versioned)
+  }
+
+  /// Returns the error for a request that no file answers: gone only if nobody serves the contract any more.
+  private static func absence(of query: FileQuery, in editions: [Edition]) -> HTTPError {
+    if editions.contains(where: { $0.isServed(on: query.chain) }) {
+      return HTTPError(.notFound, "no such signer has published a file for this contract")
+    }
+    return HTTPError(editions.contains { $0.isGone(on: query.chain) } ? .gone : .notFound)
   }
 
   private func respond(
-    to head: RequestHead, with response: ContractIndex.PreparedResponse
+    to head: RequestHead, with response: PreparedResponse
   ) throws(HTTPError) -> Response {
     switch response {
     case .file(let file): return file.response(to: head, now: HTTPDate(clock().seconds))

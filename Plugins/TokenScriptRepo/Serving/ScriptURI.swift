@@ -1,4 +1,5 @@
 internal import Cryptography
+internal import Ethereum
 internal import TokenScriptReading
 
 /// The places of a contract's TokenScripts, named as ERC-5169 names them.
@@ -13,22 +14,19 @@ struct ScriptURI: Encodable {
 
   let scriptURI: Places
 
-  /// Finds the places for a contract on a network.
+  /// Finds the places for a contract on a chain.
   ///
   /// - Parameters:
   ///   - editions: the contract's versions, the preferred one first.
-  ///   - network: the chain.
+  ///   - chain: the chain, which the URLs name if the contract has several.
   ///   - base: the server's URL without a slash at its end.
-  init(_ editions: [ContractIndex.Edition], network: UInt64, base: String) {
-    let named = editions.filter { edition in
-      edition.chosen.contains { candidate in
-        candidate.meaning.contracts.contains {
-          $0.address == edition.contract && $0.network == network
-        }
-      }
-    }
+  init(_ editions: [Edition], on chain: ChainID, base: String) {
+    let isAmbiguous = Set(editions.flatMap { $0.chains.map(\.chain) }).count > 1
+    let segment = isAmbiguous ? "chain/\(chain)/" : ""
     scriptURI = Places(
       erc5169: [],
-      offchain: named.map { "\(base)/\($0.schema)/\($0.contract.checksummed)" })
+      offchain: editions.filter { $0.isServed(on: chain) }.map {
+        "\(base)/\($0.schema)/\(segment)\($0.contract.checksummed)"
+      })
   }
 }

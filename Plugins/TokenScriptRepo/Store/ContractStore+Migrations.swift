@@ -4,7 +4,8 @@ extension ContractStore {
   /// The tables.
   ///
   /// A path is text, or a blob if its bytes are not UTF-8. In the columns of the three findings NULL means "not checked",
-  /// and an empty text "passed". Times are in seconds since 1970.
+  /// and an empty text "passed". Times are in seconds since 1970. At a URL that names no signer or no chain they are an
+  /// empty text and 0.
   static let migrations = [
     Migration(
       owner: "tokenscript", number: 1,
@@ -67,5 +68,37 @@ extension ContractStore {
     Migration(
       owner: "tokenscript", number: 3,
       sql: "ALTER TABLE tokenscript_files ADD COLUMN expires INTEGER"),
+    // Readings are made anew, and publication times had no chain.
+    Migration(
+      owner: "tokenscript", number: 4,
+      sql: """
+        DROP TABLE tokenscript_contracts;
+        DELETE FROM tokenscript_files;
+        CREATE TABLE tokenscript_contracts (
+          path ANY NOT NULL,
+          sha256 BLOB NOT NULL,
+          place INTEGER NOT NULL,
+          contract BLOB NOT NULL CHECK (length(contract) = 20),
+          name TEXT NOT NULL,
+          chain INTEGER NOT NULL CHECK (chain > 0),
+          origin INTEGER NOT NULL,
+          PRIMARY KEY (path, sha256, place),
+          FOREIGN KEY (path, sha256) REFERENCES tokenscript_files ON DELETE CASCADE
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX tokenscript_contracts_by_contract ON tokenscript_contracts (contract);
+        CREATE TABLE tokenscript_publications (
+          contract BLOB NOT NULL CHECK (length(contract) = 20),
+          schema TEXT NOT NULL,
+          bare INTEGER NOT NULL,
+          signer TEXT NOT NULL,
+          chain INTEGER NOT NULL,
+          fingerprint BLOB NOT NULL,
+          since INTEGER NOT NULL,
+          PRIMARY KEY (contract, schema, bare, signer, chain)
+        ) STRICT, WITHOUT ROWID;
+        INSERT INTO tokenscript_publications
+          SELECT contract, schema, bare, signer, 0, fingerprint, since FROM tokenscript_answers;
+        DROP TABLE tokenscript_answers;
+        """),
   ]
 }

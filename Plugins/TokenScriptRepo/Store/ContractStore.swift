@@ -1,4 +1,5 @@
 internal import Cryptography
+internal import Ethereum
 internal import Storage
 internal import Time
 internal import TokenScriptReading
@@ -47,16 +48,14 @@ struct ContractStore: Sendable {
       var contracts: [Key: [TokenScriptFile.Contract]] = [:]
       try snapshot.forEach(
         """
-        SELECT path, sha256, contract, name, network, origin FROM tokenscript_contracts
+        SELECT path, sha256, contract, name, chain, origin FROM tokenscript_contracts
         ORDER BY path, sha256, place
         """
       ) { row in
         let key = Key(path: try row[0], digest: try row[1])
-        let network: String? = try row[4]
         contracts[key, default: []].append(
           TokenScriptFile.Contract(
-            address: try row[2], name: try row[3],
-            network: network.flatMap { UInt64($0) }, isOrigin: try row[5]))
+            address: try row[2], name: try row[3], chain: try row[4], isOrigin: try row[5]))
       }
       var memory = Memory()
       try snapshot.forEach(
@@ -83,12 +82,18 @@ struct ContractStore: Sendable {
       }
       guard withPublicationTimes else { return memory }
       try snapshot.forEach(
-        "SELECT contract, schema, bare, signer, fingerprint, since FROM tokenscript_answers"
+        """
+        SELECT contract, schema, bare, signer, chain, fingerprint, since
+        FROM tokenscript_publications
+        """
       ) { row in
+        let signer: String = try row[3]
+        let query = FileQuery(
+          signer: signer.isEmpty ? nil : signer, chain: ChainID(try row[4] as Int64))
         let url = PublicationTimes.URL(
-          contract: try row[0], schema: try row[1], isBare: try row[2], signer: try row[3])
+          contract: try row[0], schema: try row[1], isBare: try row[2], query: query)
         memory.publications[url] = PublicationTimes.Publication(
-          fingerprint: try row[4], since: (try row[5] as StoredSeconds).time)
+          fingerprint: try row[5], since: (try row[6] as StoredSeconds).time)
       }
       return memory
     }
@@ -128,16 +133,17 @@ struct ContractStore: Sendable {
     try await write(times.ended) { url, transaction in
       try transaction.execute(
         """
-        DELETE FROM tokenscript_answers
-        WHERE contract = ? AND schema = ? AND bare = ? AND signer = ?
-        """, url.contract, url.schema, url.isBare, url.signer)
+        DELETE FROM tokenscript_publications
+        WHERE contract = ? AND schema = ? AND bare = ? AND signer = ? AND chain = ?
+        """, url.contract, url.schema, url.isBare, url.query.signer ?? "",
+        url.query.chain?.number ?? 0)
     }
     try await write(Array(times.begun)) { item, transaction in
       let (url, publication) = item
       try transaction.execute(
-        "INSERT OR REPLACE INTO tokenscript_answers VALUES (?, ?, ?, ?, ?, ?)",
-        url.contract, url.schema, url.isBare, url.signer, publication.fingerprint,
-        publication.since.seconds)
+        "INSERT OR REPLACE INTO tokenscript_publications VALUES (?, ?, ?, ?, ?, ?, ?)",
+        url.contract, url.schema, url.isBare, url.query.signer ?? "",
+        url.query.chain?.number ?? 0, publication.fingerprint, publication.since.seconds)
     }
   }
 
@@ -181,8 +187,7 @@ struct ContractStore: Sendable {
       for (place, contract) in file.contracts.enumerated() {
         try transaction.execute(
           "INSERT INTO tokenscript_contracts VALUES (?, ?, ?, ?, ?, ?, ?)", key.path,
-          key.digest, place, contract.address, contract.name,
-          contract.network.map { "\($0)" },
+          key.digest, place, contract.address, contract.name, contract.chain,
           contract.isOrigin)
       }
     }

@@ -1,4 +1,5 @@
 public import Cryptography
+public import Ethereum
 public import Storage
 internal import Time
 internal import TokenScriptReading
@@ -36,6 +37,17 @@ extension EthereumAddress: DatabaseValueConvertible {
   public init?(databaseValue: DatabaseValue) {
     guard case .blob(let bytes) = databaseValue else { return nil }
     self.init(bytes)
+  }
+}
+
+extension ChainID: DatabaseValueConvertible {
+  /// The chain's number.
+  public var databaseValue: DatabaseValue { .integer(number) }
+
+  /// Reads a chain from its number.
+  public init?(databaseValue: DatabaseValue) {
+    guard case .integer(let number) = databaseValue else { return nil }
+    self.init(number)
   }
 }
 

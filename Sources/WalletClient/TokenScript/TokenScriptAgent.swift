@@ -16,13 +16,13 @@ public import XMLSecurity
 /// let namespaces = ["2019/05", "2019/04"].compactMap { TokenScriptNamespace($0) }
 /// let report = try await agent.fetch(
 ///   TokenScriptRequest(
-///     address: "0x63cCEF733a093E5Bd773b41C96D3eCE361464942", network: 1,
+///     address: "0x63cCEF733a093E5Bd773b41C96D3eCE361464942", network: .main,
 ///     namespaces: namespaces))
 /// ```
 ///
 /// The cache is `<cache>/<network>/<address>.xml`, a file for each contract even if one TokenScript describes
 /// several. A file's time is the repository's `Last-Modified`. A file gets there only if it is signed, is in the
-/// namespace asked for, and names the contract as an origin. ``TokenScriptExchange`` makes the decisions.
+/// namespace asked for, and names the contract on the network as an origin. ``TokenScriptExchange`` makes the decisions.
 public struct TokenScriptAgent: Sendable {
   /// The longest file that is taken, in bytes.
   public static let sizeLimit = 8 << 20

@@ -1,4 +1,5 @@
 internal import Cryptography
+internal import Ethereum
 public import Time
 internal import XMLSecurity
 
@@ -85,9 +86,10 @@ struct TokenScriptInspector: Sendable {
       throw TokenScriptRejection(
         code: .namespace, message: "it is in the namespace \(found), which was not asked for")
     }
-    guard Self.describes(root, request.address) else {
+    guard Self.describes(root, request.address, on: request.network) else {
       throw TokenScriptRejection(
-        code: .contract, message: "\(request.address) is not among its origins")
+        code: .contract,
+        message: "\(request.address) on chain \(request.network) is not among its origins")
     }
     let signatures: [VerifiedSignature]
     do throws(SignatureError) { signatures = try verifier.verify(document) } catch {
@@ -120,9 +122,11 @@ struct TokenScriptInspector: Sendable {
 
   /// Returns whether a file describes the tokens of the contract at an address.
   ///
-  /// Only a contract that `origins` names counts: the file merely uses the others. The network isn't checked, as the
-  /// server isn't told it: contracts of one address on several networks have one deployer (the specification of 2018).
-  private static func describes(_ root: XMLElement, _ address: EthereumAddress) -> Bool {
+  /// Only a contract that `origins` names counts: the file merely uses the others. An address without a network is on the
+  /// main one.
+  private static func describes(
+    _ root: XMLElement, _ address: EthereumAddress, on network: ChainID
+  ) -> Bool {
     guard root.name == "token" else { return false }
     let namespace = root.namespace
     let origins = root.children(named: "origins", in: namespace)
@@ -132,7 +136,8 @@ struct TokenScriptInspector: Sendable {
     return root.children(named: "contract", in: namespace).contains { contract in
       guard let name = contract.attribute("name"), names.contains(name) else { return false }
       return contract.children(named: "address", in: namespace).contains { element in
-        EthereumAddress(element.text.trimmingXMLSpace) == address
+        let named = element.attribute("network").map { ChainID($0.trimmingXMLSpace) } ?? .main
+        return named == network && EthereumAddress(element.text.trimmingXMLSpace) == address
       }
     }
   }

@@ -1,4 +1,5 @@
 public import Cryptography
+public import Ethereum
 internal import HTTPProtocol
 
 /// A wallet's request for the TokenScript of one contract on one network, in a namespace that it understands.
@@ -14,8 +15,8 @@ public struct TokenScriptRequest: Sendable {
   /// The address as the wallet spells it: `0x` and 40 digits of any case, and nothing else. The URL and the cached file
   /// are named so.
   public let spelling: String
-  /// The chain's number: 1 is Ethereum's main network. The repository isn't told; the cache has a folder for each.
-  public let network: UInt64
+  /// The chain. Only files that name the contract on it are taken, and the cache has a folder for each.
+  public let network: ChainID
   /// The namespaces in the order in which they are asked for. If there are none, the repository chooses.
   public let namespaces: [TokenScriptNamespace]
   /// The wanted file's signer, as the common name of a certificate or a key identifier, or nil for anybody.
@@ -25,13 +26,13 @@ public struct TokenScriptRequest: Sendable {
   ///
   /// - Parameters:
   ///   - address: the contract: `0x` and 40 hexadecimal digits.
-  ///   - network: the chain's number.
+  ///   - network: the chain.
   ///   - namespaces: those that the wallet understands, the preferred one first; if there are none, the repository
   ///     chooses.
   ///   - signer: a certificate's common name or a key identifier, or nil if anybody's file will do.
   /// - Throws: ``AddressError``.
   public init(
-    address: String, network: UInt64, namespaces: [TokenScriptNamespace] = [],
+    address: String, network: ChainID, namespaces: [TokenScriptNamespace] = [],
     signer: String? = nil
   ) throws(AddressError) {
     guard let parsed = EthereumAddress(address) else { throw .malformed }
@@ -49,7 +50,7 @@ public struct TokenScriptRequest: Sendable {
   ///   - repository: the repository's URL, without a slash at its end.
   func url(in namespace: TokenScriptNamespace?, of repository: String) -> String {
     let folder = namespace.map { "\($0.path)/" } ?? ""
-    let query = signer.map { "?signer=\(PercentEncoding.encode($0))" } ?? ""
-    return "\(repository)/\(folder)\(spelling)\(query)"
+    let query = signer.map { "&signer=\(PercentEncoding.encode($0))" } ?? ""
+    return "\(repository)/\(folder)\(spelling)?chain=\(network)\(query)"
   }
 }

@@ -1,0 +1,43 @@
+internal import Ethereum
+internal import HTTPProtocol
+internal import ServiceKit
+
+extension FileQuery {
+  /// Reads `?signer=` and `?chain=`, of which an empty signer counts as absent.
+  ///
+  /// - Parameters:
+  ///   - head: the request.
+  ///   - segment: the chain in the path, or no bytes if the path names none.
+  /// - Throws: ``HTTPError`` with status 400 for malformed percent-encoding, a chain that is none, or two chains.
+  init(_ head: RequestHead, chain segment: ArraySlice<UInt8>) throws(HTTPError) {
+    var chain: ChainID?
+    if !segment.isEmpty { chain = try Self.chain(segment) }
+    guard let query = head.query, !query.isEmpty else {
+      self.init(chain: chain)
+      return
+    }
+    guard let form = URLEncodedForm(query) else {
+      throw HTTPError(.badRequest, "malformed percent-encoding in the query")
+    }
+    if let text = form["chain"] {
+      let named = try Self.chain(text.utf8)
+      guard named == chain ?? named else {
+        throw HTTPError(.badRequest, "the path and the query name different chains")
+      }
+      chain = named
+    }
+    let signer = form["signer"]
+    self.init(signer: signer?.isEmpty == true ? nil : signer, chain: chain)
+  }
+
+  /// Reads a chain's number.
+  ///
+  /// - Throws: ``HTTPError`` with status 400.
+  static func chain(_ text: some Collection<UInt8>) throws(HTTPError) -> ChainID {
+    guard let chain = ChainID(utf8: text) else {
+      throw HTTPError(
+        .badRequest, "a chain is a decimal number from 1 to 9223372036854775807")
+    }
+    return chain
+  }
+}
