@@ -130,6 +130,10 @@ public struct TokenScriptService: Service {
       [verification] request, _ in
       try await verification.response(to: request)
     }
+    router.post("/tokenscript/validate", bodyLimit: VerificationResponder.bodyLimit) {
+      [verification] request, _ in
+      try await verification.validation(of: request)
+    }
     router.readiness("index") {
       responder.index.value.generation == 0 ? "the index is not made yet" : nil
     }

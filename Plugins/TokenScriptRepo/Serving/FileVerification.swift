@@ -1,3 +1,5 @@
+internal import Cryptography
+internal import Ethereum
 internal import Time
 internal import TokenScriptReading
 internal import XMLSecurity
@@ -62,6 +64,69 @@ final class FileVerification: Sendable {
   /// - Returns: the facts about the signer.
   /// - Throws: ``FileRefusal`` if the file does not pass.
   func verify(_ bytes: [UInt8], now: Timestamp) throws(FileRefusal) -> Pass {
+    let (_, signature) = try check(bytes, by: rules, now: now)
+    let certificate = signature.certificate
+    return Pass(
+      issuer: certificate?.issuer ?? "", subject: certificate?.subject ?? "",
+      keyName: signature.key.identifier,
+      keyType: certificate?.signatureAlgorithm ?? signature.key.kind.rawValue)
+  }
+
+  /// Verifies a file for one of its contracts; takes as long as ``verify(_:now:)``.
+  ///
+  /// - Parameters:
+  ///   - bytes: the whole file.
+  ///   - contract: the contract.
+  ///   - chain: the contract's chain.
+  ///   - now: the present time.
+  /// - Returns: the verdict on the contract first, then those on the file's other origins.
+  func validate(
+    _ bytes: [UInt8], for contract: EthereumAddress, on chain: ChainID, now: Timestamp
+  ) -> ValidationReport {
+    var lenient = rules
+    if lenient.trust == .require { lenient.trust = .warn }
+    let file: TokenScriptFile
+    do throws(FileRefusal) { file = try check(bytes, by: lenient, now: now).file } catch {
+      return ValidationReport(failure: error.words)
+    }
+    guard let signer = file.signer, file.originChains[contract]?.contains(chain) == true else {
+      return ValidationReport(
+        failure: "the file does not name \(contract) on chain \(chain) as its origin",
+        signer: file.signer)
+    }
+    let origins = [contract] + file.origins.filter { $0 != contract }
+    return ValidationReport(
+      origins.map { origin in
+        ValidationReport.Origin(
+          name: file.contracts.first { $0.isOrigin && $0.address == origin }?.name ?? "",
+          signer, self.verdict(on: file, signer, for: origin))
+      })
+  }
+
+  /// Judges the signer of a file whose signature holds.
+  private func verdict(
+    on file: TokenScriptFile, _ signer: TokenScriptFile.Signer, for contract: EthereumAddress
+  ) -> (status: ValidationReport.Status, text: String) {
+    if rules.isIssuer(signer, of: contract) {
+      // Wallets look for these words, and show the signer as the owner then.
+      return (.pass, "the signer matches the contract deployer")
+    }
+    let name = signer.commonName ?? signer.key
+    switch file.trust {
+    case .passed: return (.pass, "signed by \(name), whose certificate is trusted")
+    case .failed(let refusal) where rules.trust == .require:
+      return (.warn, "signed by \(name); \(refusal.words)")
+    case .failed, .unchecked:
+      return (.pass, "signed by \(name), whose certificate was not required")
+    }
+  }
+
+  /// Reads and verifies a file.
+  ///
+  /// - Throws: ``FileRefusal`` if the rules refuse the file.
+  private func check(
+    _ bytes: [UInt8], by rules: RepositoryRules, now: Timestamp
+  ) throws(FileRefusal) -> (file: TokenScriptFile, signature: VerifiedSignature) {
     let document = try TokenScriptReader.parse(bytes)
     var (file, signature) = try reader.read(document, now: now)
     var signerRules = rules
@@ -72,10 +137,6 @@ final class FileVerification: Sendable {
       file.validity = schemas.finding(for: document, of: bytes, file.schema)
       if let refusal = rules.judge(file).refusal { throw refusal }
     }
-    let certificate = signature.certificate
-    return Pass(
-      issuer: certificate?.issuer ?? "", subject: certificate?.subject ?? "",
-      keyName: signature.key.identifier,
-      keyType: certificate?.signatureAlgorithm ?? signature.key.kind.rawValue)
+    return (file, signature)
   }
 }
