@@ -10,6 +10,8 @@ let systemLibraries: [Target] = [
   .systemLibrary(name: "CNettle", pkgConfig: "nettle", providers: [.apt(["nettle-dev"])]),
   .systemLibrary(
     name: "CNghttp2", pkgConfig: "libnghttp2", providers: [.apt(["libnghttp2-dev"])]),
+  .systemLibrary(
+    name: "CQREncode", pkgConfig: "libqrencode", providers: [.apt(["libqrencode-dev"])]),
   .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
   .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
   .systemLibrary(name: "CSodium", pkgConfig: "libsodium", providers: [.apt(["libsodium-dev"])]),
@@ -34,7 +36,7 @@ let libraries: [Target] = [
       "Addresses", "CTOML", "Observability", "SystemCalls", "Threading", "Time", "Wire",
     ]),
   .target(name: "Cryptography", dependencies: ["CNettle", "COpenSSL", "CSodium", "Time"]),
-  .target(name: "Ethereum"),
+  .target(name: "Ethereum", dependencies: ["Cryptography"]),
   .target(
     name: "HTTPClient",
     dependencies: ["CCurl", "HTTPProtocol", "SystemCalls", "Time", "Transport"]),
@@ -57,6 +59,7 @@ let libraries: [Target] = [
     dependencies: [
       "CSQLite", "Cryptography", "Observability", "SystemCalls", "Threading", "Time",
     ]),
+  .target(name: "QRCode", dependencies: ["CQREncode"]),
   .target(name: "SystemCalls"),
   .target(name: "Text", dependencies: ["CICU"]),
   .target(name: "Threading", dependencies: ["SystemCalls", "Time"]),
@@ -111,8 +114,8 @@ let plugins: [Target] = [
     name: "TokenScriptRepo",
     dependencies: [
       "Addresses", "CSpawn", "Compression", "Configuration", "Cryptography", "Ethereum",
-      "HTTPProtocol", "Observability", "ServiceKit", "Storage", "SystemCalls", "Threading", "Time",
-      "TokenScriptReading", "WalletClient", "Wire", "XMLSecurity",
+      "HTTPProtocol", "Observability", "QRCode", "ServiceKit", "Storage", "SystemCalls",
+      "Threading", "Time", "TokenScriptReading", "WalletClient", "Wire", "XMLSecurity",
     ],
     path: "Plugins/TokenScriptRepo", exclude: ["Reading"]),
 ]
@@ -187,7 +190,7 @@ let tests: [Target] = [
     dependencies: ["Addresses", "Configuration", "Observability", "TestSupport"]),
   .testTarget(
     name: "CryptographyTests", dependencies: ["COpenSSL", "Cryptography", "TestSupport", "Time"]),
-  .testTarget(name: "EthereumTests", dependencies: ["Ethereum"]),
+  .testTarget(name: "EthereumTests", dependencies: ["Cryptography", "Ethereum"]),
   // An HTTP/2 server that answers what a test says.
   .target(
     name: "HTTP2StandIn", dependencies: ["CNghttp2", "COpenSSL", "SystemCalls", "Threading"],
@@ -218,6 +221,7 @@ let tests: [Target] = [
       "ServiceKit", "Storage", "TestSupport", "Threading", "Time", "Wire",
     ]),
   .testTarget(name: "ObservabilityTests", dependencies: ["Observability", "TestSupport", "Time"]),
+  .testTarget(name: "QRCodeTests", dependencies: ["QRCode", "TestSupport"]),
   .testTarget(
     name: "ServiceKitTests",
     dependencies: [

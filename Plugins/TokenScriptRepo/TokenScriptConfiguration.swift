@@ -1,5 +1,6 @@
 internal import Configuration
 internal import Cryptography
+internal import Ethereum
 internal import TokenScriptReading
 
 /// The section `[tokenscript]`.
@@ -20,6 +21,8 @@ struct TokenScriptConfiguration: Sendable {
   let schemaCPUTime: Duration
   /// Whether the verification service passes signers without a trusted chain.
   let verifiesUntrusted: Bool
+  /// The pages about contracts elsewhere, with `{address}` in them, by chain.
+  let explorers: [ChainID: String]
   /// The versions that known wallets read.
   let clients: [ClientRule]
 
@@ -60,6 +63,15 @@ struct TokenScriptConfiguration: Sendable {
     schemaCPUTime = section.duration(
       "schema_cpu_time", default: .seconds(2), in: .milliseconds(100) ... .seconds(60))
     verifiesUntrusted = section.bool("verify_untrusted", default: false)
+    var explorers: [ChainID: String] = [:]
+    for (chain, url) in section.dictionary("explorers") {
+      guard let chain = ChainID(chain), url.hasPrefix("https://"), url.contains("{address}") else {
+        section.reject("explorers", "expected 1 = \"https://…/{address}\", with the chain's number")
+        continue
+      }
+      explorers[chain] = url
+    }
+    self.explorers = explorers
     clients = section.tables("clients").map { ClientRule($0) }
   }
 }

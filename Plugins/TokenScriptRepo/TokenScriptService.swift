@@ -24,6 +24,7 @@ public struct TokenScriptService: Service {
   let indexer: RepositoryIndexer
   private let responder: RepositoryResponder
   private let listing: IndexListing
+  private let contractPages: ContractPages
   private let verification: VerificationResponder
   private let log: Log
   private let isDemo: Bool
@@ -86,7 +87,11 @@ public struct TokenScriptService: Service {
       defaultSchema: configuration.defaultSchema, publicURL: context.publicURL,
       hosts: context.hosts.map(\.description), headers: headers, log: context.log,
       clock: context.clock)
-    listing = IndexListing(headers)
+    // One thread that gives way to those that serve.
+    let pageThreads = ThreadPool(named: "awd-page", width: 1, queue: 64, niceness: 10)
+    listing = IndexListing(headers, on: pageThreads)
+    contractPages = ContractPages(
+      responder: responder, explorers: configuration.explorers, threads: pageThreads)
     self.verification = VerificationResponder(verification, headers, clock: context.clock)
     log = context.log
     context.metrics.gauge(
@@ -126,6 +131,10 @@ public struct TokenScriptService: Service {
         to: request, for: responder.index.value,
         links: request.isLocal ? operatorPages : [])
     }
+    router.get("/contracts/{chain}/{address}") { [contractPages] request, parameters in
+      try await contractPages.response(to: request, parameters)
+    }
+    for place in ["/favicon.svg", "/favicon.ico"] { router.get(place) { _, _ in Favicon.response } }
     router.post("/api/v1/verifyXMLDSig", bodyLimit: VerificationResponder.bodyLimit) {
       [verification] request, _ in
       try await verification.response(to: request)

@@ -39,9 +39,13 @@ extension ErrorStyle {
 
   private static func html(_ error: HTTPError) -> Response {
     let title = "\(error.status.code) \(error.status.reason)"
-    let message = error.message.replacing("&", with: "&amp;").replacing("<", with: "&lt;")
-    return Response(
+    let message = error.message == "\(error.status.reason)" ? "" : error.message
+    var response = Response(
       error.status, type: "text/html; charset=utf-8",
-      text: "<!doctype html>\n<title>\(title)</title>\n<h1>\(title)</h1>\n<p>\(message)</p>\n")
+      text: PageStyle.message.document(
+        title: title, "<main>\n<h1>\(title)</h1>\n<p>\(message.htmlEscaped)</p>\n</main>"))
+    response.fields.append(
+      .contentSecurityPolicy, PageStyle.message.contentSecurityPolicy)
+    return response
   }
 }

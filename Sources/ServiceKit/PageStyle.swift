@@ -17,9 +17,45 @@ public struct PageStyle: Sendable {
     text = Self.base + own
     let digest = Data(SHA256.hash(Array(text.utf8)).bytes).base64EncodedString()
     contentSecurityPolicy =
-      "default-src 'none'; style-src 'sha256-\(digest)'; base-uri 'none'; "
+      "default-src 'none'; style-src 'sha256-\(digest)'; img-src 'self'; base-uri 'none'; "
       + "form-action \(formAction); frame-ancestors 'none'"
   }
+
+  /// Makes an HTML document with this style.
+  ///
+  /// - Parameters:
+  ///   - title: the title, as text.
+  ///   - content: the elements of the page, as HTML.
+  public func document(title: String, _ content: String) -> String {
+    """
+    <!doctype html>
+    <html lang="en">
+    <head>
+    <meta charset="utf-8">
+    <meta name="viewport" content="width=device-width, initial-scale=1">
+    <title>\(title.htmlEscaped)</title>
+    <link rel="icon" href="/favicon.svg" type="image/svg+xml">
+    <style>\(text)</style>
+    </head>
+    <body>
+    <div class="page">
+    \(content)
+    </div>
+    </body>
+    </html>
+
+    """
+  }
+
+  /// The style of a short message.
+  public static let message = PageStyle(
+    """
+    .page { max-width: 40rem; }
+    p { margin: .75rem 0 0; overflow-wrap: anywhere; }
+    ul { padding-left: 1.25rem; }
+    li { margin: .5rem 0; overflow-wrap: anywhere; }
+
+    """)
 
   /// The colours of a light and of a dark page, and the plain elements.
   private static let base = """

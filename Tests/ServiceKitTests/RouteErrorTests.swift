@@ -43,7 +43,7 @@ internal import Testing
   }
 
   static let json = #"{"error":"not <you> & \"yours\""}"#
-  static let html = "<p>not &lt;you> &amp; \"yours\"</p>"
+  static let html = "<p>not &lt;you&gt; &amp; &quot;yours&quot;</p>"
 
   @Test(arguments: [
     ("*/*", ""), ("text/xml", ""), ("application/json", json), ("APPLICATION/JSON;q=0.1", json),

@@ -73,7 +73,8 @@ internal import TokenScriptReading
     #expect(!html.contains("s3cret"))
     #expect(html.contains("it names no contract as its origin"))
     #expect(html.contains("<li><bdi>signed in &lt;the&gt; future</bdi></li>"))
-    #expect(html.contains("chains 1, 137"))
+    #expect(html.contains("<a href=\"/contracts/1/0x6B17"))
+    #expect(html.contains(">Ethereum (1)</a>, ") && html.contains(">Polygon (137)</a>"))
     #expect(
       html.contains("<time datetime=\"2026-11-21T22:45:08.000Z\">2026-11-21 22:45 UTC</time>"))
     // Only served files have a link.

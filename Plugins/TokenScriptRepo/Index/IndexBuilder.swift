@@ -158,7 +158,7 @@ struct IndexBuilder {
       for (contract, chains) in meaning.originChains {
         gone[contract, default: [:]][meaning.schema, default: []].formUnion(chains)
       }
-      return Self.rows(row, for: meaning)
+      return rows(row, for: meaning)
     }
     row.signer = meaning.signer
     row.time = meaning.signer?.time
@@ -170,7 +170,7 @@ struct IndexBuilder {
     }
     if let refusal {
       row.state = .refused(refusal)
-      return Self.rows(row, for: meaning)
+      return rows(row, for: meaning)
     }
     guard let content = file.content else { return [row] }
     row.state = .served
@@ -181,7 +181,7 @@ struct IndexBuilder {
           file: file, content: content, meaning: meaning, chains: chains, modified: modified,
           firstSeen: firstSeen))
     }
-    return Self.rows(row, for: meaning)
+    return rows(row, for: meaning)
   }
 
   /// Returns a file's `Last-Modified` for a contract, and the time at which its bytes were first seen for it.
@@ -200,7 +200,7 @@ struct IndexBuilder {
   }
 
   /// Makes a row for each origin, or the only row of a file without any.
-  private static func rows(_ row: IndexRow, for meaning: TokenScriptFile) -> [IndexRow] {
+  private func rows(_ row: IndexRow, for meaning: TokenScriptFile) -> [IndexRow] {
     var byAddress: [EthereumAddress: [TokenScriptFile.Contract]] = [:]
     for contract in meaning.contracts { byAddress[contract.address, default: []].append(contract) }
     let chains = meaning.originChains
@@ -210,6 +210,7 @@ struct IndexBuilder {
       row.contract = address
       row.name = named.first { $0.isOrigin }?.name
       row.chains = chains[address] ?? []
+      if row.signer != nil { row.standing = rules.standing(of: meaning, for: address) }
       return row
     }
     return rows.isEmpty ? [row] : rows

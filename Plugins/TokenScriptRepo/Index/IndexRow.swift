@@ -60,6 +60,8 @@ struct IndexRow: Sendable, Equatable {
   var time: Timestamp?
   /// The file's signer.
   var signer: TokenScriptFile.Signer?
+  /// The proof that there is of the signer.
+  var standing: SignerStanding?
   /// The file's path.
   let path: RepositoryPath
   /// The SHA-256 of the file's bytes.

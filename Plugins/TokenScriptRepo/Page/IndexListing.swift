@@ -25,15 +25,20 @@ actor IndexListing {
   }
 
   private let headers: ResponseHeaders
-  // Pages with a search are not kept; one thread that gives way, and turns by network, bound their cost.
-  private let threads = ThreadPool(named: "awd-page", width: 1, queue: 64, niceness: 10)
+  // Pages with a search are not kept; the width of the threads, and turns by network, bound their cost.
+  private let threads: ThreadPool
   private var generation = 0
   private var pages: [PageKey: Response] = [:]
 
   /// Makes a listing.
   ///
-  /// - Parameter headers: the header fields of responses.
-  init(_ headers: ResponseHeaders) { self.headers = headers }
+  /// - Parameters:
+  ///   - headers: the header fields of responses.
+  ///   - threads: the threads that make pages.
+  init(_ headers: ResponseHeaders, on threads: ThreadPool) {
+    self.headers = headers
+    self.threads = threads
+  }
 
   /// Responds to `/`.
   ///
@@ -91,7 +96,7 @@ actor IndexListing {
       var page = IndexPage(index, query: query, number: number)
       page.links = links
       let response = Response(.ok, type: "text/html; charset=utf-8", text: page.html)
-      return Self.shared(response, headers.common, ResponseHeaders.indexPage)
+      return Self.shared(response, headers.common, ResponseHeaders.page(.index))
     }
   }
 
@@ -135,6 +140,7 @@ actor IndexListing {
     @Nullable var signer: String?
     @Nullable var key: String?
     @Nullable var kind: String?
+    @Nullable var standing: String?
     let path: String
     @Nullable var sha256: String?
     let size: Int
@@ -151,6 +157,7 @@ actor IndexListing {
       signer = row.signer.map { $0.commonName ?? $0.key }
       key = row.signer?.key
       kind = row.signer?.kind
+      standing = row.standing?.rawValue
       path = row.path.text
       sha256 = row.digest?.hex
       size = row.size

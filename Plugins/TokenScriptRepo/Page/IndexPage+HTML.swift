@@ -4,30 +4,18 @@ internal import ServiceKit
 extension IndexPage {
   /// The page as an HTML document, which needs no script.
   var html: String {
-    """
-    <!doctype html>
-    <html lang="en">
-    <head>
-    <meta charset="utf-8">
-    <meta name="viewport" content="width=device-width, initial-scale=1">
-    <title>\(query.isEmpty ? "" : "\(query.htmlEscaped) – ")TokenScript repository</title>
-    <style>\(PageStyle.index.text)</style>
-    </head>
-    <body>
-    <div class="page">
-    \(header)
-    <main>
-    \(findings)\(refusals)\(table)\(navigation)</main>
-    <footer>
-    <span>Index \(index.generation)</span>
-    <a href="/?format=json">Rows as JSON</a>
-    \(links.map(\.html).joined(separator: "\n"))
-    </footer>
-    </div>
-    </body>
-    </html>
-
-    """
+    PageStyle.index.document(
+      title: "\(query.isEmpty ? "" : "\(query) – ")TokenScript repository",
+      """
+      \(header)
+      <main>
+      \(findings)\(refusals)\(table)\(navigation)</main>
+      <footer>
+      <span>Index \(index.generation)</span>
+      <a href="/?format=json">Rows as JSON</a>
+      \(links.map(\.html).joined(separator: "\n"))
+      </footer>
+      """)
   }
 
   private var header: String {

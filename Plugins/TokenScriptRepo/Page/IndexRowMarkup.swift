@@ -1,4 +1,5 @@
 internal import Cryptography
+internal import Ethereum
 internal import HTTPProtocol
 internal import ServiceKit
 internal import Time
@@ -70,9 +71,10 @@ struct IndexRowMarkup {
     var shown = "<span class=\"mono\">\(address)</span>"
     if let url { shown = "<a class=\"mono\" href=\"\(url.htmlEscaped)\">\(address)</a>" }
     let name = row.name.map { "<strong class=\"line\">\($0.isolatedHTML)</strong>" } ?? ""
-    let chains = row.chains.map { "\($0)" }.joined(separator: ", ")
-    let noun = row.chains.count == 1 ? "chain" : "chains"
-    return name + shown + Self.line("quiet", chains.isEmpty ? "" : "\(noun) \(chains)")
+    let chains = row.chains.map {
+      "<a href=\"/contracts/\($0)/\(address)\">\($0.title.htmlEscaped)</a>"
+    }
+    return name + shown + Self.line("quiet", chains.joined(separator: ", "))
   }
 
   /// The URL that gives the file of a served row.
@@ -95,11 +97,17 @@ struct IndexRowMarkup {
     let key = signer.key.htmlEscaped
     return Self.line("", signer.commonName?.isolatedHTML ?? "")
       + "<span class=\"mono quiet cut\" title=\"\(key)\">\(key)</span>"
-      + Self.line("quiet", signer.kind.htmlEscaped)
+      + Self.line(
+        "quiet",
+        ([signer.kind, row.standing?.rawValue].compactMap(\.self)).joined(separator: ", ")
+          .htmlEscaped)
   }
 
-  private var badge: String {
-    "<span class=\"state \(row.state.summary.rawValue)\">\(row.state.summary.label)</span>"
+  private var badge: String { Self.badge(row.state) }
+
+  /// The state in a word.
+  static func badge(_ state: IndexRow.State) -> String {
+    "<span class=\"state \(state.summary.rawValue)\">\(state.summary.label)</span>"
   }
 
   /// The details that the badge leaves out.
@@ -111,25 +119,31 @@ struct IndexRowMarkup {
     }
   }
 
-  private var warnings: String {
-    guard hasWarnings else { return "" }
-    let items = row.warnings.map { "<li>\($0.isolatedHTML)</li>" }.joined()
+  private var warnings: String { hasWarnings ? Self.warnings(row.warnings) : "" }
+
+  /// A list of warnings, or an empty string without any.
+  static func warnings(_ warnings: [String]) -> String {
+    guard !warnings.isEmpty else { return "" }
+    let items = warnings.map { "<li>\($0.isolatedHTML)</li>" }.joined()
     return "<ul class=\"warnings\" aria-label=\"Warnings\">\(items)</ul>"
   }
 
-  private var size: String {
-    row.size < 1000 ? "\(row.size) B" : "\(row.size / 1000).\(row.size % 1000 / 100) kB"
+  private var size: String { Self.size(row.size) }
+
+  /// A number of bytes, as `12.3 kB`.
+  static func size(_ size: Int) -> String {
+    size < 1000 ? "\(size) B" : "\(size / 1000).\(size % 1000 / 100) kB"
   }
 
   /// A path, which a browser may break behind a slash.
-  private static func path(_ path: RepositoryPath) -> String {
+  static func path(_ path: RepositoryPath) -> String {
     let text = path.text.htmlEscaped
     let breakable = text.replacing("/", with: "/<wbr>")
     return "<span class=\"mono\" title=\"\(text)\"><bdi>\(breakable)</bdi></span>"
   }
 
   /// A moment to the minute, as `2026-11-21 22:45 UTC`.
-  private static func time(_ time: Timestamp) -> String {
+  static func time(_ time: Timestamp) -> String {
     let text = time.description
     let minute = text.prefix(16).replacing("T", with: " ")
     return "<time datetime=\"\(text)\">\(minute) UTC</time>"

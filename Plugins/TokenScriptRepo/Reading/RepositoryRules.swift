@@ -49,7 +49,8 @@ package struct RepositoryRules: Sendable {
   /// Decides whether a file is served.
   ///
   /// - Parameter file: a file with its findings.
-  /// - Returns: the reason why it is not served, or nil; and the findings that only make warnings.
+  /// - Returns: the reason why it is not served, or nil; and the findings that only make warnings. That a signer is
+  ///   not trusted is none of these: it is the ``SignerStanding`` of most.
   package func judge(_ file: TokenScriptFile) -> (refusal: FileRefusal?, warnings: [String]) {
     var refusal: FileRefusal?
     var warnings: [String] = []
@@ -59,7 +60,8 @@ package struct RepositoryRules: Sendable {
       trustFinding = .passed
     }
     let checks = [
-      (signature, file.signature), (schema, file.validity), (trust, trustFinding),
+      (signature, file.signature), (schema, file.validity),
+      (trust == .warn ? .off : trust, trustFinding),
     ]
     for (check, finding) in checks {
       switch (check, finding) {

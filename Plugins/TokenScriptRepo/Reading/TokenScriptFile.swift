@@ -39,17 +39,20 @@ package struct TokenScriptFile: Equatable, Sendable {
     package let time: Timestamp?
     /// The end of the leaf certificate's validity, or nil for a bare key.
     package let expires: Timestamp?
+    /// Whether the leaf certificate names itself as its issuer.
+    package let isSelfSigned: Bool
 
     /// Makes a signer.
     package init(
       commonName: String?, key: String, kind: String, time: Timestamp?,
-      expires: Timestamp? = nil
+      expires: Timestamp? = nil, isSelfSigned: Bool = false
     ) {
       self.commonName = commonName
       self.key = key
       self.kind = kind
       self.time = time
       self.expires = expires
+      self.isSelfSigned = isSelfSigned
     }
   }
 

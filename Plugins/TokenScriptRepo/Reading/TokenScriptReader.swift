@@ -70,7 +70,8 @@ package struct TokenScriptReader: Sendable {
       file.signer = TokenScriptFile.Signer(
         commonName: last.certificate?.commonName?.bounded(to: Self.nameLimit),
         key: last.key.identifier, kind: last.key.kind.rawValue, time: last.signingTime,
-        expires: last.certificate?.notAfter)
+        expires: last.certificate?.notAfter,
+        isSelfSigned: last.certificate.map { $0.issuer == $0.subject } ?? false)
       if let roots {
         let time = last.signingTime.flatMap { $0 <= now ? $0 : nil }
         switch roots.check(last, at: time) {

@@ -41,28 +41,32 @@ final class PreparedChoices: Sendable {
     }
     var common = headers.common
     for link in links { common.append(.link, link.fieldValue) }
-    common.append(contentsOf: ResponseHeaders.foreignContent)
-    empty = Response(.multipleChoices, fields: common)
-    func list(_ response: Response) -> Response {
+    func list(_ response: Response, _ own: HeaderFields) -> Response {
       var response = response
       response.fields.append(contentsOf: common)
+      response.fields.append(contentsOf: own)
       return response
     }
+    empty = list(Response(.multipleChoices), ResponseHeaders.foreignContent)
     // Strings always have a JSON form; if they had none, the links would be enough.
-    json = (try? Response(.multipleChoices, json: ["choices": links])).map(list) ?? empty
+    json =
+      (try? Response(.multipleChoices, json: ["choices": links]))
+      .map { list($0, ResponseHeaders.foreignContent) } ?? empty
     html = list(
       Response(
         .multipleChoices, type: "text/html; charset=utf-8",
-        text: """
-          <!doctype html>
-          <title>\(contract.checksummed)</title>
-          <h1>\(contract.checksummed)</h1>
+        text: PageStyle.message.document(
+          title: contract.checksummed,
+          """
+          <main>
+          <h1>Which TokenScript?</h1>
+          <p>\(contract.checksummed)</p>
           <p>\(reason)</p>
           <ul>
           \(links.map(\.html).joined(separator: "\n"))
           </ul>
-
-          """))
+          </main>
+          """)), ResponseHeaders.page(.message))
   }
 
   /// Responds to a request, whose conditions are ignored.

@@ -32,7 +32,7 @@ struct RepositoryResponder: Sendable {
   func bare(_ request: Request, _ parameters: RouteParameters) throws(HTTPError) -> Response {
     let key = try key(parameters["address"])
     let query = try FileQuery(request.head, chain: parameters["chain"])
-    guard let editions = index.value.editions[key] else { throw HTTPError(.notFound) }
+    guard let editions = index.value.editions[key] else { throw Self.absent(isGone: false) }
     if query.isEmpty, editions.count == 1 {
       return try respond(to: request.head, with: editions[0].bareResponse)
     }
@@ -52,7 +52,7 @@ struct RepositoryResponder: Sendable {
     let query = try FileQuery(request.head, chain: parameters["chain"])
     guard let schema = SchemaVersion(year: parameters["year"], month: parameters["month"]),
       let edition = index.value.edition(of: key, schema)
-    else { throw HTTPError(.notFound) }
+    else { throw Self.absent(isGone: false) }
     return try respond(to: request.head, with: response(of: edition, query, isBare: false))
   }
 
@@ -83,7 +83,7 @@ struct RepositoryResponder: Sendable {
   }
 
   /// Returns the server's URL as seen from outside; a foreign `Host` is not repeated.
-  private func base(for request: Request) -> String? {
+  func base(for request: Request) -> String? {
     if let publicURL { return publicURL }
     guard hosts.contains(request.head.host) else { return nil }
     return "\(request.origin.isSecure ? "https" : "http")://\(request.head.authority)"
@@ -144,7 +144,16 @@ struct RepositoryResponder: Sendable {
     if editions.contains(where: { $0.isServed(on: query.chain) }) {
       return HTTPError(.notFound, "no such signer has published a file for this contract")
     }
-    return HTTPError(editions.contains { $0.isGone(on: query.chain) } ? .gone : .notFound)
+    return absent(isGone: editions.contains { $0.isGone(on: query.chain) })
+  }
+
+  /// Returns the error for a contract without a file.
+  ///
+  /// - Parameter isGone: whether there was one.
+  static func absent(isGone: Bool) -> HTTPError {
+    isGone
+      ? HTTPError(.gone, "the TokenScript of this contract was withdrawn")
+      : HTTPError(.notFound, "no TokenScript is published here for this contract")
   }
 
   private func respond(
@@ -153,7 +162,7 @@ struct RepositoryResponder: Sendable {
     switch response {
     case .file(let file): return file.response(to: head, now: HTTPDate(clock().seconds))
     case .choices(let choices): return choices.response(to: head)
-    case .gone: throw HTTPError(.gone)
+    case .gone: throw Self.absent(isGone: true)
     }
   }
 }

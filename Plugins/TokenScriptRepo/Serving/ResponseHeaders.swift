@@ -36,10 +36,10 @@ struct ResponseHeaders: Sendable {
       .vary, "Accept, Accept-Encoding" + (dependsOnClient ? ", \(client)" : ""))
     self.common = common
 
-    options.append(.accessControlAllowMethods, "GET, HEAD, OPTIONS")
+    options.append(.accessControlAllowMethods, "GET, HEAD, POST, OPTIONS")
     options.append(
       .accessControlAllowHeaders,
-      "Accept, If-Modified-Since, If-None-Match, \(client), X-Platform-Version")
+      "Accept, Content-Type, If-Modified-Since, If-None-Match, \(client), X-Platform-Version")
     options.append(.accessControlMaxAge, "86400")
     self.options = options
   }
@@ -64,12 +64,12 @@ struct ResponseHeaders: Sendable {
     return fields
   }()
 
-  /// The fields of the index page: it may use its style and its form, and no script.
-  static let indexPage = {
+  /// Returns the fields of a page: it may use its style, and no script.
+  static func page(_ style: PageStyle) -> HeaderFields {
     var fields = HeaderFields()
     fields.append(.contentTypeOptions, "nosniff")
-    fields.append(.contentSecurityPolicy, PageStyle.index.contentSecurityPolicy)
+    fields.append(.contentSecurityPolicy, style.contentSecurityPolicy)
     fields.append(.referrerPolicy, "no-referrer")
     return fields
-  }()
+  }
 }

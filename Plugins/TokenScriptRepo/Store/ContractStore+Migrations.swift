@@ -74,6 +74,7 @@ extension ContractStore {
       sql: """
         DROP TABLE tokenscript_contracts;
         DELETE FROM tokenscript_files;
+        ALTER TABLE tokenscript_files ADD COLUMN self_signed INTEGER NOT NULL DEFAULT 0;
         CREATE TABLE tokenscript_contracts (
           path ANY NOT NULL,
           sha256 BLOB NOT NULL,

@@ -62,7 +62,7 @@ struct ContractStore: Sendable {
         """
         SELECT path, sha256, rules, refusal, refusal_detail, malformed, schema, root, signer, key,
           kind, signed, signature, signature_detail, validity, validity_detail, trust,
-          trust_detail, warnings, expires
+          trust_detail, warnings, expires, self_signed
         FROM tokenscript_files
         """
       ) { row in
@@ -177,13 +177,13 @@ struct ContractStore: Sendable {
         """
         INSERT OR REPLACE INTO tokenscript_files (path, sha256, rules, schema, root, signer, key, kind,
           signed, signature, signature_detail, validity, validity_detail, trust, trust_detail,
-          warnings, expires)
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+          warnings, expires, self_signed)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
         """, key.path, key.digest, rules, file.schema, file.root, file.signer?.commonName,
         file.signer?.key, file.signer?.kind, file.signer?.time?.seconds, file.signature.reason,
         file.signature.detail, file.validity.reason, file.validity.detail, file.trust.reason,
         file.trust.detail, file.warnings.joined(separator: "\n"),
-        file.signer?.expires?.seconds)
+        file.signer?.expires?.seconds, file.signer?.isSelfSigned ?? false)
       for (place, contract) in file.contracts.enumerated() {
         try transaction.execute(
           "INSERT INTO tokenscript_contracts VALUES (?, ?, ?, ?, ?, ?, ?)", key.path,
@@ -205,7 +205,7 @@ struct ContractStore: Sendable {
       file.signer = TokenScriptFile.Signer(
         commonName: try row[8], key: key, kind: try row[10],
         time: (try row[11] as StoredSeconds?)?.time,
-        expires: (try row[19] as StoredSeconds?)?.time)
+        expires: (try row[19] as StoredSeconds?)?.time, isSelfSigned: try row[20])
     }
     file.signature = TokenScriptFile.Finding(reason: try row[12], detail: try row[13])
     file.validity = TokenScriptFile.Finding(reason: try row[14], detail: try row[15])

@@ -1,0 +1,164 @@
+internal import Cryptography
+internal import Ethereum
+internal import HTTPProtocol
+internal import QRCode
+internal import ServiceKit
+internal import TokenScriptReading
+internal import Wire
+
+extension ContractPage {
+  /// The page as an HTML document, which needs no script.
+  var html: String {
+    let title = name ?? contract.checksummed
+    var sources = Self.sourceLimit
+    return PageStyle.contract.document(
+      title: "\(title) – \(chain.title)",
+      """
+      <header>
+      <div>
+      <h1>\(title.isolatedHTML)</h1>
+      <p class="mono">\(contract.checksummed)</p>
+      <p class="quiet">\(chain.title.htmlEscaped)</p>
+      </div>
+      </header>
+      <main>
+      \(places)<h2>Files</h2>
+      \(rows.map { file($0, &sources) }.joined(separator: "\n"))
+      </main>
+      <footer><a href="/">All contracts</a>\(links)</footer>
+      """)
+  }
+
+  /// The URLs of the served files, with what writes the newest one into the contract.
+  private var places: String {
+    guard let url = urls.first else {
+      let isServed = rows.contains { $0.state.summary == .served }
+      let words =
+        isServed
+        ? "The server doesn’t know its own URL: <code>public_url</code> is not configured."
+        : "Nothing is served for this contract."
+      return "<p class=\"quiet\">\(words)</p>\n"
+    }
+    let data = "0x" + Hex.encode(FunctionCall.setScriptURI([url]).data)
+    let others = urls.dropFirst().map { Self.field("URL of an older version", $0) }
+    return """
+      <section class="panel places">
+      <div>
+      \(Self.field("URL for wallets and for scriptURI", url))
+      \(others.joined(separator: "\n"))
+      \(Self.field("Call data that writes the URL into the contract, setScriptURI (ERC-5169)", data))
+      </div>
+      \(QRCode(url)?.svg(label: "QR code of the URL") ?? "")
+      </section>
+
+      """
+  }
+
+  private var links: String {
+    var links: [PageLink] = []
+    if let explorer { links.append(PageLink("Contract in an explorer", url: explorer)) }
+    if let url = urls.first {
+      links.append(
+        PageLink(
+          "Open in the TokenScript viewer",
+          url: "https://viewer.tokenscript.org/?tokenscriptUrl=\(PercentEncoding.encode(url))"))
+    }
+    return links.map { "\n\($0.html)" }.joined()
+  }
+
+  /// A text to copy; a click selects all of it.
+  private static func field(_ label: String, _ value: String) -> String {
+    """
+    <p class="field"><span class="quiet">\(label.htmlEscaped)</span>
+    <code tabindex="0">\(value.htmlEscaped)</code></p>
+    """
+  }
+
+  /// A file with its verdicts and its source.
+  private func file(_ row: IndexRow, _ sources: inout Int) -> String {
+    var facts: [(String, String)] = []
+    if let schema = row.schema { facts.append(("Version", schema.path)) }
+    if let signer = row.signer {
+      let name = signer.commonName.map { "\($0.isolatedHTML)<br>" } ?? ""
+      facts.append(
+        (
+          "Signer",
+          "\(name)<span class=\"mono\">\(signer.key.htmlEscaped)</span><br>"
+            + "<span class=\"quiet\">\(signer.kind.htmlEscaped), \(row.standing?.rawValue ?? "")</span>"
+        ))
+    }
+    facts.append(("Signed", row.time.map(IndexRowMarkup.time) ?? "no time is signed"))
+    if let meaning = meaning(of: row), row.state != .gone {
+      facts.append(("Signature", Self.words(meaning.signature)))
+      facts.append(("Schema", Self.words(meaning.validity)))
+    }
+    if let digest = row.digest {
+      facts.append(("SHA-256", "<span class=\"mono\">\(digest.hex)</span>"))
+    }
+    facts.append(("Size", IndexRowMarkup.size(row.size)))
+    let list = facts.map { "<dt>\($0.0)</dt><dd>\($0.1)</dd>" }.joined(separator: "\n")
+    return """
+      <section class="panel file">
+      <h3>\(IndexRowMarkup.badge(row.state)) \(IndexRowMarkup.path(row.path))</h3>
+      \(reason(row))<dl>
+      \(list)
+      </dl>
+      \(IndexRowMarkup.warnings(row.warnings))\(source(of: row, &sources))
+      </section>
+      """
+  }
+
+  private func reason(_ row: IndexRow) -> String {
+    switch row.state {
+    case .refused(let refusal): "<p>\(refusal.reason.htmlEscaped)</p>\n"
+    case .shadowed(let path): "<p>by \(IndexRowMarkup.path(path))</p>\n"
+    case .served, .servesNothing, .gone: ""
+    }
+  }
+
+  private static func words(_ finding: TokenScriptFile.Finding) -> String {
+    switch finding {
+    case .passed: "holds"
+    case .unchecked: "not checked"
+    case .failed(let refusal): refusal.reason.htmlEscaped
+    }
+  }
+
+  /// The source as text, of which a page shows no more than ``sourceLimit`` bytes.
+  private func source(of row: IndexRow, _ rest: inout Int) -> String {
+    guard row.state.summary == .served, let content = content(of: row) else { return "" }
+    guard content.bytes.count <= rest else {
+      return "<p class=\"quiet\">The source is too long to be shown here.</p>"
+    }
+    rest -= content.bytes.count
+    let text = String(decoding: content.bytes.array, as: UTF8.self)
+    return
+      "<details><summary>Source</summary><pre tabindex=\"0\">\(text.htmlEscaped)</pre></details>"
+  }
+}
+
+extension PageStyle {
+  /// The style of the page about a contract.
+  static let contract = PageStyle(
+    """
+    .mono, code, pre { font-family: var(--mono); font-size: .8rem; overflow-wrap: anywhere; }
+    header p { margin: .35rem 0 0; }
+    .panel { padding: 1rem 1.25rem; margin-bottom: 1rem; }
+    .places { display: flex; flex-wrap: wrap; gap: 1.5rem; margin-top: 1.5rem; }
+    .places > div { flex: 1 1 24rem; min-width: 0; }
+    .field { margin: 0 0 .8rem; }
+    .field code { display: block; user-select: all; background: var(--idle-ground);
+      border-radius: 8px; padding: .45rem .7rem; max-height: 8rem; overflow: auto; }
+    .code { width: 11rem; height: 11rem; border-radius: 8px; align-self: start; }
+    h3 { margin: 0 0 .6rem; font-size: 1rem; overflow-wrap: anywhere; }
+    dl { display: grid; grid-template-columns: 6rem minmax(0, 1fr); gap: .3rem .75rem; margin: 0; }
+    dt { color: var(--quiet); font-size: .85rem; }
+    dd { margin: 0; overflow-wrap: anywhere; }
+    .warnings { list-style: none; margin: .8rem 0 0; padding: 0; color: var(--caution);
+      font-size: .85rem; overflow-wrap: anywhere; }
+    summary { cursor: pointer; margin-top: .8rem; color: var(--link); }
+    pre { white-space: pre-wrap; max-height: 40rem; overflow: auto; background: var(--idle-ground);
+      border-radius: 8px; padding: .8rem; }
+
+    """)
+}

@@ -1,0 +1,72 @@
+internal import Cryptography
+internal import Ethereum
+internal import ServiceKit
+internal import Time
+internal import TokenScriptReading
+
+/// The page about one contract: what is served, every file for it, and what its issuer needs.
+struct ContractPage: Sendable {
+  /// The largest number of bytes of source on a page; further sources are linked.
+  static let sourceLimit = 1 << 20
+
+  /// The contract.
+  let contract: EthereumAddress
+  /// The contract's chain.
+  let chain: ChainID
+  /// The rows of the contract, the newest version first, and in it the served files first.
+  let rows: [IndexRow]
+  /// The URLs of the served versions, the newest first; none if the server's own URL is not known.
+  let urls: [String]
+  /// The URL of a page about the contract elsewhere, or nil.
+  let explorer: String?
+  private let files: [RepositoryPath: RepositoryFile]
+
+  /// Makes a page.
+  ///
+  /// - Parameters:
+  ///   - contract: the contract.
+  ///   - chain: the contract's chain.
+  ///   - index: the index.
+  ///   - base: the server's URL without a slash at its end, or nil if it is not known.
+  ///   - explorers: the pages about contracts elsewhere that the configuration names, with `{address}` in them.
+  /// - Returns: nil if no file names the contract on the chain.
+  init?(
+    _ contract: EthereumAddress, on chain: ChainID, in index: ContractIndex, base: String?,
+    explorers: [ChainID: String]
+  ) {
+    let rows = index.rows.filter { $0.contract == contract && $0.chains.contains(chain) }
+    guard !rows.isEmpty else { return nil }
+    self.contract = contract
+    self.chain = chain
+    self.rows = rows.sorted { left, right in
+      if left.schema != right.schema {
+        return (left.schema?.path ?? "") > (right.schema?.path ?? "")
+      }
+      if left.state.summary != right.state.summary { return left.state.summary == .served }
+      return (left.time ?? .init(seconds: 0)) > (right.time ?? .init(seconds: 0))
+    }
+    let editions = index.editions[ContractKey(contract)] ?? []
+    urls = base.map { ScriptURI(editions, on: chain, base: $0).scriptURI.offchain } ?? []
+    explorer = (explorers[chain] ?? KnownChain.of(chain)?.explorer)
+      .map { $0.replacing("{address}", with: contract.checksummed) }
+    let paths = Set(rows.map(\.path))
+    files = Dictionary(
+      index.files.lazy.filter { paths.contains($0.path) }.map { ($0.path, $0) },
+      uniquingKeysWith: { first, _ in first })
+  }
+
+  /// The name that the newest file gives the contract.
+  var name: String? { rows.lazy.compactMap(\.name).first }
+
+  /// Whether nothing but withdrawn files is left.
+  var isGone: Bool { rows.allSatisfy { $0.state == .gone } }
+
+  /// Returns the meaning of a row's file, or nil if it has none.
+  func meaning(of row: IndexRow) -> TokenScriptFile? {
+    guard case .success(let meaning)? = files[row.path]?.reading else { return nil }
+    return meaning
+  }
+
+  /// Returns the bytes of a row's file, or nil if they are not served.
+  func content(of row: IndexRow) -> Content? { files[row.path]?.content }
+}

@@ -1,0 +1,28 @@
+package import Cryptography
+
+/// The proof that there is of a signer, from the best to none; the raw values are for people and programs.
+package enum SignerStanding: String, Sendable {
+  /// The key is the one that deployed the contract.
+  case issuer
+  /// A certificate chain leads to a root.
+  case trusted
+  /// The certificate was issued by nobody else.
+  case selfSigned = "self-signed"
+  /// The certificate was issued by somebody whom no root vouches for, or it is not known whether one does.
+  case unproven = "certificate without a root"
+  /// There is no certificate.
+  case bareKey = "bare key"
+}
+
+extension RepositoryRules {
+  /// Returns the standing of a file's signer for one of its contracts, or nil without a signature that holds.
+  package func standing(
+    of file: TokenScriptFile, for contract: EthereumAddress?
+  ) -> SignerStanding? {
+    guard let signer = file.signer else { return nil }
+    if let contract, isIssuer(signer, of: contract) { return .issuer }
+    if file.trust == .passed { return .trusted }
+    guard signer.commonName != nil || signer.expires != nil else { return .bareKey }
+    return signer.isSelfSigned ? .selfSigned : .unproven
+  }
+}

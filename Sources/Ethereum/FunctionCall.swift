@@ -1,0 +1,43 @@
+public import Cryptography
+
+/// A call of a contract's function, as the contract ABI of Solidity encodes it.
+public struct FunctionCall: Hashable, Sendable {
+  /// The call data: four bytes that select the function, and the arguments.
+  public let data: [UInt8]
+
+  private init(_ signature: String, _ arguments: [UInt8] = []) {
+    data = Keccak256.hash(Array(signature.utf8)).bytes.prefix(4) + arguments
+  }
+
+  /// `owner()` of ERC-173.
+  public static let owner = FunctionCall("owner()")
+
+  /// `scriptURI()` of ERC-5169.
+  public static let scriptURI = FunctionCall("scriptURI()")
+
+  /// `scriptURI(address)` of ERC-7738's registry.
+  ///
+  /// - Parameter contract: the contract whose scripts are asked for.
+  public static func scriptURI(of contract: EthereumAddress) -> FunctionCall {
+    FunctionCall("scriptURI(address)", [UInt8](repeating: 0, count: 12) + contract.bytes)
+  }
+
+  /// `setScriptURI(string[])` of ERC-5169.
+  ///
+  /// - Parameter uris: the places of the contract's scripts.
+  public static func setScriptURI(_ uris: [String]) -> FunctionCall {
+    var offsets: [UInt8] = []
+    var strings: [UInt8] = []
+    for uri in uris {
+      offsets += word(32 * uris.count + strings.count)
+      strings += word(uri.utf8.count) + Array(uri.utf8)
+      strings += [UInt8](repeating: 0, count: (32 - uri.utf8.count % 32) % 32)
+    }
+    return FunctionCall("setScriptURI(string[])", word(32) + word(uris.count) + offsets + strings)
+  }
+
+  /// A number of at least 0 in 32 bytes, big-endian.
+  private static func word(_ number: Int) -> [UInt8] {
+    (0..<32).reversed().map { $0 < 8 ? UInt8(truncatingIfNeeded: number >> (8 * $0)) : 0 }
+  }
+}

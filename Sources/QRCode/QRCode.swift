@@ -1,0 +1,46 @@
+internal import CQREncode
+
+/// A QR code (ISO/IEC 18004): a square of dark and light modules.
+public struct QRCode: Sendable {
+  /// The number of modules of a side, without the quiet zone of four modules around the code.
+  public let size: Int
+  private let isDark: [Bool]
+
+  /// Encodes text, with error correction of level M.
+  ///
+  /// - Parameter text: at most 2,331 bytes of UTF-8 without NUL.
+  /// - Returns: nil for longer text.
+  public init?(_ text: String) {
+    guard text.utf8.count <= 2331,
+      let code = unsafe QRcode_encodeString8bit(text, 0, QR_ECLEVEL_M)
+    else { return nil }
+    defer { unsafe QRcode_free(code) }
+    let size = Int(unsafe code.pointee.width)
+    self.size = size
+    // The lowest bit of a module is its colour.
+    isDark = unsafe UnsafeBufferPointer(start: code.pointee.data, count: size * size)
+      .map { $0 & 1 == 1 }
+  }
+
+  /// The code as an SVG element, black on white with its quiet zone.
+  ///
+  /// - Parameter label: the text for people who don't see it, escaped for HTML.
+  public func svg(label: String) -> String {
+    var path = ""
+    for row in 0..<size {
+      var column = 0
+      while column < size {
+        let start = column
+        while column < size, isDark[row * size + column] { column += 1 }
+        if column > start { path += "M\(start) \(row)h\(column - start)v1H\(start)z" }
+        column += 1
+      }
+    }
+    let side = size + 8
+    return """
+      <svg class="code" xmlns="http://www.w3.org/2000/svg" viewBox="-4 -4 \(side) \(side)" role="img" \
+      aria-label="\(label)" shape-rendering="crispEdges">\
+      <path fill="#fff" d="M-4 -4h\(side)v\(side)h-\(side)z"/><path d="\(path)"/></svg>
+      """
+  }
+}
