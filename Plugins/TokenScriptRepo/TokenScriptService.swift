@@ -14,7 +14,7 @@ public struct TokenScriptService: Service {
   /// `awd repo …` and `awd wallet fetch`.
   public static var commands: [any Command.Type] {
     [
-      RepositoryListCommand.self, RepositoryVerifyCommand.self, RepositorySignCommand.self,
+      RepositoryListCommand.self, RepositoryNewCommand.self, RepositoryVerifyCommand.self, RepositorySignCommand.self,
       RepositoryGoneCommand.self, SchemaWorkerCommand.self, WalletFetchCommand.self,
     ]
   }

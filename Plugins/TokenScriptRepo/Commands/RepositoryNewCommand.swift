@@ -1,0 +1,50 @@
+internal import Cryptography
+internal import Ethereum
+internal import ServiceKit
+internal import SystemCalls
+internal import Threading
+
+/// `awd repo new`: writes a TokenScript to begin with.
+struct RepositoryNewCommand: Command {
+  static let name = "repo new"
+  static let summary = "Write a valid TokenScript for a contract, to begin with"
+  static let parameters: [CommandParameter] = [
+    .option("contract", value: "ADDRESS", "the contract: 0x and 40 hexadecimal digits (required)"),
+    .option("chain", value: "ID", "the number of the contract's chain; 1 by default"),
+    .option("name", value: "NAME", "the contract's name in the file; Token by default"),
+    .option("interface", value: "INTERFACE", "erc20, erc721 or erc1155; erc20 by default"),
+    .operand("FILE", "the file to write, NAME.tsml"),
+  ]
+
+  static func run(_ context: CommandContext) async throws {
+    let arguments = context.arguments
+    guard let text = arguments["contract"] else {
+      throw CommandError.usage("--contract ADDRESS is missing")
+    }
+    guard let contract = EthereumAddress(text), EthereumAddress.checksum(of: text) != .wrong else {
+      throw CommandError.usage(
+        "--contract: expected 0x and 40 hexadecimal digits, of one case or with their checksum")
+    }
+    guard let chain = ChainID(arguments["chain"] ?? "1") else {
+      throw CommandError.usage("--chain: expected a number from 1")
+    }
+    let interface = arguments["interface"] ?? "erc20"
+    guard ["erc20", "erc721", "erc1155"].contains(interface) else {
+      throw CommandError.usage("--interface: expected erc20, erc721 or erc1155")
+    }
+    guard let template = TokenScriptTemplate(name: arguments["name"] ?? "Token") else {
+      throw CommandError.usage(
+        "--name: expected a letter and then letters, digits, “.”, “_” and “-”")
+    }
+    let path = arguments.operands[0]
+    try await ThreadPool(named: "awd-new", width: 1).run {
+      do throws(SystemError) {
+        try DurableFile.create(
+          path, Array(template.text(for: contract, on: chain, interface: interface).utf8))
+      } catch { throw CommandError.refused("\(path): it can't be written: \(error)".printable) }
+    }
+    context.print("\(path): a TokenScript for \(contract) on \(chain.title)".printable)
+    context.print(
+      "next: awd repo sign --key KEY '\(path)', then awd repo verify '\(path)'".printable)
+  }
+}

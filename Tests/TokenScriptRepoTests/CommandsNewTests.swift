@@ -1,0 +1,69 @@
+internal import Cryptography
+internal import ServiceKit
+internal import TestSupport
+internal import Testing
+internal import XMLSecurity
+
+@testable import TokenScriptRepo
+
+/// Tests of `awd repo new`.
+@Suite(.ownThreads) struct CommandsNewTests {
+  private static let usual = ["--contract", alice]
+
+  @Test func theFileIsServedOnceItIsSigned() async throws {
+    let fixture = try CommandsFixture()
+    let path = "\(fixture.root)/Coin.tsml"
+    let output = try await fixture.run(
+      RepositoryNewCommand.self,
+      Self.usual + ["--chain", "137", "--name", "Coin", "--interface", "erc721", path])
+    #expect(output.contains("0x6B175474E89094C44Da98b954EedeAC495271d0F on Polygon (137)"))
+    let key = try fixture.write("key.pem", Signer.issuer.key.keyPEM)
+    _ = try await fixture.run(RepositorySignCommand.self, ["--key", key, path])
+    let report = try await fixture.run(RepositoryVerifyCommand.self, [path])
+    #expect(report.contains("would be served"))
+    #expect(report.contains("Coin 0x6B175474E89094C44Da98b954EedeAC495271d0F on chain 137"))
+    #expect(!report.contains("warning") && !report.contains("mend"))
+    // It is no place for another file.
+    await #expect(throws: CommandError.self) {
+      try await fixture.run(RepositoryNewCommand.self, Self.usual + [path])
+    }
+  }
+
+  @Test(arguments: [
+    ["x.tsml"], ["--contract", "0x12", "x.tsml"],
+    ["--contract", "0x6b175474e89094c44da98b954eedeac495271D0F", "x.tsml"],
+    usual + ["--chain", "0", "x.tsml"], usual + ["--name", "<", "x.tsml"],
+    usual + ["--name", "", "x.tsml"], usual + ["--interface", "x", "x.tsml"],
+  ])
+  func whatMakesNoFileIsRefused(_ words: [String]) async throws {
+    let fixture = try CommandsFixture()
+    let error = await #expect(throws: CommandError.self) {
+      try await fixture.run(RepositoryNewCommand.self, words)
+    }
+    guard case .usage? = error else {
+      Issue.record("\(String(describing: error))")
+      return
+    }
+  }
+
+  @Test func verifyingTellsWhatToMend() async throws {
+    let fixture = try CommandsFixture()
+    let text = tokenScript(for: alice).replacing(" network=\"1\"", with: "")
+    let unsigned = try fixture.write("a.tsml", text)
+    let listing = try await output(fixture, unsigned)
+    for advice in [
+      "add network=\"…\" to every address", "sign it: awd repo sign --key KEY",
+    ] { #expect(listing.contains("mend"), "\(advice)"); #expect(listing.contains(advice)) }
+    let bare = try fixture.write(
+      "b.tsml", tokenScript(contracts: [("Coin", [("1", alice)])], origins: []))
+    #expect(try await output(fixture, bare).contains("name the contract in origins"))
+  }
+
+  /// The output of a verification that refuses.
+  private func output(_ fixture: CommandsFixture, _ path: String) async throws -> String {
+    let outcome = try fixture.spawn(
+      CommandsFixture.program(), ["repo", "verify", "--config", "\(fixture.folder)/awd.toml", path])
+    #expect(outcome.code == 1)
+    return outcome.output
+  }
+}
