@@ -113,9 +113,10 @@ let plugins: [Target] = [
   .target(
     name: "TokenScriptRepo",
     dependencies: [
-      "Addresses", "CSpawn", "Compression", "Configuration", "Cryptography", "Ethereum",
-      "HTTPProtocol", "Observability", "QRCode", "ServiceKit", "Storage", "SystemCalls",
-      "Threading", "Time", "TokenScriptReading", "WalletClient", "Wire", "XMLSecurity",
+      "Addresses", "Budgets", "CSpawn", "Compression", "Configuration", "Cryptography", "Ethereum",
+      "HTTPClient", "HTTPProtocol", "Observability", "QRCode", "ServiceKit", "Storage",
+      "SystemCalls", "Threading", "Time", "TokenScriptReading", "WalletClient", "Wire",
+      "XMLSecurity",
     ],
     path: "Plugins/TokenScriptRepo", exclude: ["Reading"]),
 ]

@@ -21,6 +21,8 @@ struct TokenScriptConfiguration: Sendable {
   let schemaCPUTime: Duration
   /// Whether the verification service passes signers without a trusted chain.
   let verifiesUntrusted: Bool
+  /// The policy of publishing over HTTP.
+  let publicationPolicy: PublicationPolicy
   /// The pages about contracts elsewhere, with `{address}` in them, by chain.
   let explorers: [ChainID: String]
   /// The versions that known wallets read.
@@ -63,6 +65,7 @@ struct TokenScriptConfiguration: Sendable {
     schemaCPUTime = section.duration(
       "schema_cpu_time", default: .seconds(2), in: .milliseconds(100) ... .seconds(60))
     verifiesUntrusted = section.bool("verify_untrusted", default: false)
+    publicationPolicy = section.section("publish").choice("policy", default: .off)
     var explorers: [ChainID: String] = [:]
     for (chain, url) in section.dictionary("explorers") {
       guard let chain = ChainID(chain), url.hasPrefix("https://"), url.contains("{address}") else {

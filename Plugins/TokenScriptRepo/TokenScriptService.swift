@@ -14,8 +14,10 @@ public struct TokenScriptService: Service {
   /// `awd repo …` and `awd wallet fetch`.
   public static var commands: [any Command.Type] {
     [
-      RepositoryListCommand.self, RepositoryNewCommand.self, RepositoryVerifyCommand.self, RepositorySignCommand.self,
-      RepositoryGoneCommand.self, SchemaWorkerCommand.self, WalletFetchCommand.self,
+      RepositoryListCommand.self, RepositoryNewCommand.self, RepositoryVerifyCommand.self,
+      RepositorySignCommand.self,
+      RepositoryPublishCommand.self, RepositoryWithdrawCommand.self, RepositoryGoneCommand.self,
+      SchemaWorkerCommand.self, WalletFetchCommand.self,
     ]
   }
   /// The tables of readings and times.
@@ -26,6 +28,7 @@ public struct TokenScriptService: Service {
   private let listing: IndexListing
   private let contractPages: ContractPages
   private let verification: VerificationResponder
+  private let publisher: Publisher
   private let log: Log
   private let isDemo: Bool
   private let host: String?
@@ -73,7 +76,9 @@ public struct TokenScriptService: Service {
     isDemo = demo?.isThere ?? false
     host = context.hosts.first?.description
     operatorPages = context.operatorPages
-    let headers = ResponseHeaders(dependsOnClient: !configuration.clients.isEmpty)
+    let headers = ResponseHeaders(
+      dependsOnClient: !configuration.clients.isEmpty,
+      takesFiles: configuration.publicationPolicy != .off)
     let currentIndex = AtomicReference(ContractIndex.empty)
     let verification = AtomicReference(FileVerification())
     let durations = context.metrics.histogram(
@@ -92,6 +97,7 @@ public struct TokenScriptService: Service {
     listing = IndexListing(headers, on: pageThreads)
     contractPages = ContractPages(
       responder: responder, explorers: configuration.explorers, threads: pageThreads)
+    publisher = Publisher(configuration, responder, indexer, verification)
     self.verification = VerificationResponder(verification, headers, clock: context.clock)
     log = context.log
     context.metrics.gauge(
@@ -120,6 +126,13 @@ public struct TokenScriptService: Service {
     for place in ["/{address:prefix(0x)}", "/chain/{chain}/{address:prefix(0x)}"] {
       router.get(place, responder.bare)
       router.get(version + place, responder.versioned)
+      router.on([.put], version + place, bodyLimit: VerificationQueue.bodyLimit) {
+        [publisher] request, parameters in
+        try await publisher.put(request, parameters)
+      }
+      router.on([.delete], version + place) { [publisher] request, parameters in
+        try await publisher.delete(request, parameters)
+      }
     }
     for pattern in ["/{name}", "/tokenscript/{name}"] {
       router.get(version + pattern, responder.schema)
@@ -135,11 +148,11 @@ public struct TokenScriptService: Service {
       try await contractPages.response(to: request, parameters)
     }
     for place in ["/favicon.svg", "/favicon.ico"] { router.get(place) { _, _ in Favicon.response } }
-    router.post("/api/v1/verifyXMLDSig", bodyLimit: VerificationResponder.bodyLimit) {
+    router.post("/api/v1/verifyXMLDSig", bodyLimit: VerificationQueue.bodyLimit) {
       [verification] request, _ in
       try await verification.response(to: request)
     }
-    router.post("/tokenscript/validate", bodyLimit: VerificationResponder.bodyLimit) {
+    router.post("/tokenscript/validate", bodyLimit: VerificationQueue.bodyLimit) {
       [verification] request, _ in
       try await verification.validation(of: request)
     }

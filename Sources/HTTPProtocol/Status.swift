@@ -14,6 +14,8 @@ public struct Status: Hashable, Sendable {
   public static let switchingProtocols = Status(101)
   /// The request succeeded.
   public static let ok = Status(200)
+  /// The request made a resource.
+  public static let created = Status(201)
   /// The request is taken, its outcome stands in the body.
   public static let accepted = Status(202)
   /// The request succeeded, and there is nothing to send.
@@ -36,6 +38,8 @@ public struct Status: Hashable, Sendable {
   public static let methodNotAllowed = Status(405)
   /// The request took too long to come.
   public static let requestTimeout = Status(408)
+  /// The request contradicts the resource's present state.
+  public static let conflict = Status(409)
   /// The resource was there and will not come back.
   public static let gone = Status(410)
   /// A condition of the request does not hold.
@@ -58,6 +62,8 @@ public struct Status: Hashable, Sendable {
   public static let notImplemented = Status(501)
   /// The server cannot serve now.
   public static let serviceUnavailable = Status(503)
+  /// There is no room for what the request wants kept (RFC 4918 section 11.5).
+  public static let insufficientStorage = Status(507)
   /// The version is not HTTP/1.
   public static let versionNotSupported = Status(505)
 
@@ -104,6 +110,7 @@ public struct Status: Hashable, Sendable {
     case 503: "Service Unavailable"
     case 504: "Gateway Timeout"
     case 505: "HTTP Version Not Supported"
+    case 507: "Insufficient Storage"
     default: ""
     }
   }

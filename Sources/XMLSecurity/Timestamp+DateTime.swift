@@ -1,4 +1,4 @@
-internal import Time
+package import Time
 
 // The `xs:dateTime` of XML Schema Part 2, section 3.2.7, as XAdES writes the signing time.
 extension Timestamp {
@@ -6,7 +6,7 @@ extension Timestamp {
   ///
   /// - Parameter text: `YYYY-MM-DDThh:mm:ss`, an optional fraction, which is cut off, and an optional zone; without a
   ///   zone the time is UTC.
-  init?(dateTime text: String) {
+  package init?(dateTime text: String) {
     var rest = Substring(text.filter { !$0.isWhitespace })[...]
     guard let year = Self.number(&rest, digits: 4), Self.take("-", &rest),
       let month = Self.number(&rest, digits: 2), Self.take("-", &rest),
@@ -22,7 +22,7 @@ extension Timestamp {
   }
 
   /// The moment as `YYYY-MM-DDThh:mm:ssZ`, or nil outside the years 1 to 9999.
-  var dateTime: String? {
+  package var dateTime: String? {
     guard (-62_135_596_800...253_402_300_799).contains(seconds) else { return nil }
     return description.prefix(19) + "Z"
   }

@@ -72,6 +72,21 @@ final class FileVerification: Sendable {
       keyType: certificate?.signatureAlgorithm ?? signature.key.kind.rawValue)
   }
 
+  /// Reads a file with all checks of the repository, and judges nothing.
+  ///
+  /// - Parameters:
+  ///   - bytes: the whole file.
+  ///   - now: the present time.
+  /// - Throws: ``FileRefusal`` if it is no TokenScript.
+  func read(_ bytes: [UInt8], now: Timestamp) throws(FileRefusal) -> TokenScriptFile {
+    let document = try TokenScriptReader.parse(bytes)
+    var file = try reader.read(document, now: now).file
+    if let schemas, file.signature == .passed {
+      file.validity = schemas.finding(for: document, of: bytes, file.schema)
+    }
+    return file
+  }
+
   /// Verifies a file for one of its contracts; takes as long as ``verify(_:now:)``.
   ///
   /// - Parameters:

@@ -20,8 +20,10 @@ struct ResponseHeaders: Sendable {
 
   /// Makes the fields.
   ///
-  /// - Parameter dependsOnClient: whether responses depend on the client's name and version.
-  init(dependsOnClient: Bool) {
+  /// - Parameters:
+  ///   - dependsOnClient: whether responses depend on the client's name and version.
+  ///   - takesFiles: whether files may be published.
+  init(dependsOnClient: Bool, takesFiles: Bool = false) {
     let client = "X-Client-Name, X-Client-Version, X-Platform-Name"
     var open = HeaderFields()
     open.append(.accessControlAllowOrigin, "*")
@@ -36,10 +38,12 @@ struct ResponseHeaders: Sendable {
       .vary, "Accept, Accept-Encoding" + (dependsOnClient ? ", \(client)" : ""))
     self.common = common
 
-    options.append(.accessControlAllowMethods, "GET, HEAD, POST, OPTIONS")
+    options.append(
+      .accessControlAllowMethods, "GET, HEAD, POST, \(takesFiles ? "PUT, DELETE, " : "")OPTIONS")
     options.append(
       .accessControlAllowHeaders,
-      "Accept, Content-Type, If-Modified-Since, If-None-Match, \(client), X-Platform-Version")
+      (takesFiles ? "Authorization, " : "")
+        + "Accept, Content-Type, If-Modified-Since, If-None-Match, \(client), X-Platform-Version")
     options.append(.accessControlMaxAge, "86400")
     self.options = options
   }

@@ -1,22 +1,15 @@
 internal import HTTPProtocol
 internal import ServiceKit
-internal import Threading
 internal import Time
 internal import TokenScriptReading
 
-/// Responds to `POST /api/v1/verifyXMLDSig` and `POST /tokenscript/validate`: verifies the file in the body, on a few
-/// threads of its own that give way to others.
+/// Responds to `POST /api/v1/verifyXMLDSig` and `POST /tokenscript/validate`: verifies the file in the body.
 struct VerificationResponder: Sendable {
-  /// The largest body in bytes: a file of the largest size, with its frame.
-  static let bodyLimit = 8 << 20
-
-  private static let busy = "too many files are being verified"
-
   private let verification: AtomicReference<FileVerification>
   private let headers: ResponseHeaders
   private let clock: @Sendable () -> Timestamp
-  private let threads = ThreadPool(
-    named: "awd-verify", width: ThreadPool.processorCount - 1, queue: 16, niceness: 10)
+  /// The queue of the requests' bodies.
+  let queue = VerificationQueue(named: "awd-verify")
 
   /// Makes a responder.
   ///
@@ -40,7 +33,9 @@ struct VerificationResponder: Sendable {
   /// - Throws: ``HTTPError`` with status 503 if too many files wait.
   func response(to request: Request) async throws -> Response {
     let type = request.head.value(.contentType) ?? ""
-    let verdict = try await outcome(of: request) { verification, body, now in
+    let verification = verification.value
+    let now = clock()
+    let verdict = try await queue.run(for: request) { body in
       Result { () throws(FileRefusal) in
         try verification.verify(Self.file(in: body, ofType: type), now: now)
       }
@@ -61,26 +56,15 @@ struct VerificationResponder: Sendable {
   /// - Returns: 200 with a ``ValidationReport``.
   /// - Throws: ``HTTPError`` with status 400, and as ``response(to:)``.
   func validation(of request: Request) async throws -> Response {
-    let report = try await outcome(of: request) { verification, body, now in
+    let verification = verification.value
+    let now = clock()
+    let report = try await queue.run(for: request) { body in
       let asked = try ValidationRequest(body)
       return verification.validate(asked.file, for: asked.contract, on: asked.chain, now: now)
     }
     var response = try Response(.ok, json: report)
     response.fields.append(contentsOf: headers.errors)
     return response
-  }
-
-  /// Works on a request's body when it is its network's turn.
-  private func outcome<Value: Sendable>(
-    of request: Request,
-    _ work: @escaping @Sendable (FileVerification, [UInt8], Timestamp) throws -> Value
-  ) async throws -> Value {
-    let body = request.body
-    let now = clock()
-    let verification = verification.value
-    return try await threads.run(for: request.origin.client, orRefuseWith: Self.busy) {
-      try work(verification, body, now)
-    }
   }
 
   /// Returns the content of the form's only file.

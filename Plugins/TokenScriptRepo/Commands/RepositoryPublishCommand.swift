@@ -1,0 +1,67 @@
+internal import Configuration
+internal import Cryptography
+internal import Ethereum
+internal import FoundationEssentials
+internal import HTTPClient
+internal import HTTPProtocol
+internal import ServiceKit
+internal import Time
+internal import TokenScriptReading
+internal import XMLSecurity
+
+/// `awd repo publish`: sends a signed file to a repository.
+struct RepositoryPublishCommand: Command {
+  static let name = "repo publish"
+  static let summary = "Publish a signed TokenScript at a repository that takes files over HTTP"
+  static let parameters: [CommandParameter] = [
+    .option("to", value: "URL", "the repository (required)"),
+    .option("chain", value: "ID", "the chain in the URL; by default the first that the file names"),
+    .json, .operand("FILE", "the TokenScript, signed with a signing time"),
+  ]
+
+  static func run(_ context: CommandContext) async throws {
+    let arguments = context.arguments
+    guard let to = arguments["to"] else { throw CommandError.usage("--to URL is missing") }
+    guard let repository = PublicURL(to) else {
+      throw CommandError.usage("--to: expected a URL such as https://repo.example")
+    }
+    let chain = try arguments["chain"].map { text throws(CommandError) in
+      guard let chain = ChainID(text) else {
+        throw .usage("--chain: expected a number from 1")
+      }
+      return chain
+    }
+    let path = arguments.operands[0]
+    let bytes: [UInt8]
+    let file: TokenScriptFile
+    do throws(FileRefusal) {
+      bytes = try CommandFile(path).contents()
+      var reader = TokenScriptReader()
+      reader.verifier = SignatureVerifier()
+      file = try reader.read(bytes, now: .now())
+      if case .failed(let refusal) = file.signature { throw refusal }
+    } catch {
+      throw CommandError.refused("\(path): \(error.words); sign it with awd repo sign".printable)
+    }
+    guard let contract = file.origins.first, let first = file.originChains[contract]?.first else {
+      throw CommandError.refused("\(path): it names no contract as its origin".printable)
+    }
+    let url = "\(repository)/\(file.schema)/chain/\(chain ?? first)/\(contract.checksummed)"
+    let answer = try await RepositoryExchange().send(OutgoingRequest(.put, url, body: bytes))
+    guard answer.status == .ok || answer.status == .created else {
+      throw CommandError.refused("\(url): \(RepositoryExchange.words(answer))".printable)
+    }
+    if arguments.has("json") {
+      context.print(String(decoding: answer.body, as: UTF8.self))
+    } else {
+      let row = try JSONDecoder().decode(Row.self, from: Data(answer.body))
+      context.print("\(url): \(row.state)".printable)
+      for warning in row.warnings { context.print("  warning  \(warning)".printable) }
+    }
+  }
+
+  private struct Row: Decodable {
+    let state: String
+    let warnings: [String]
+  }
+}

@@ -1,0 +1,46 @@
+internal import Cryptography
+internal import HTTPClient
+internal import HTTPProtocol
+internal import ServiceKit
+internal import Time
+internal import XMLSecurity
+
+/// `awd repo withdraw`: withdraws a published file by a signed statement.
+struct RepositoryWithdrawCommand: Command {
+  static let name = "repo withdraw"
+  static let summary = "Withdraw a TokenScript that was published over HTTP"
+  static let parameters: [CommandParameter] = [
+    .option("key", value: "KEY", "the private key in PEM that signed the file (required)"),
+    .operand("URL", "the file's URL, such as https://repo.example/2020/06/chain/1/0x…"),
+  ]
+
+  static func run(_ context: CommandContext) async throws {
+    let url = context.arguments.operands[0]
+    guard let path = context.arguments["key"] else {
+      throw CommandError.usage("--key KEY is missing")
+    }
+    let key: PrivateKey
+    do { key = try PrivateKey(pem: Descriptor.contents(ofFile: path, limit: 1 << 20)) } catch {
+      throw CommandError.refused("\(path): \(error)".printable)
+    }
+    let exchange = try RepositoryExchange()
+    let signer = PercentEncoding.encode(key.publicKey.identifier)
+    let file = try await exchange.send(OutgoingRequest(.get, "\(url)?signer=\(signer)"))
+    guard file.status == .ok else {
+      throw CommandError.refused(
+        "\(url): \(RepositoryExchange.words(file)); \(path) has no file there".printable)
+    }
+    guard let time = Timestamp.now().dateTime else {
+      throw CommandError.refused("the clock is out of range")
+    }
+    let message = Withdrawal.message(url: url, digest: SHA256.hash(file.body), time: time)
+    let withdrawal = Withdrawal(time: time, signature: try key.sign(message: message))
+    var request = OutgoingRequest(.delete, url)
+    request.fields.append(.authorization, withdrawal.fieldValue)
+    let answer = try await exchange.send(request)
+    guard answer.status == .ok else {
+      throw CommandError.refused("\(url): \(RepositoryExchange.words(answer))".printable)
+    }
+    context.print("\(url): withdrawn".printable)
+  }
+}

@@ -1,0 +1,36 @@
+internal import Cryptography
+internal import Ethereum
+internal import HTTPProtocol
+internal import ServiceKit
+internal import TokenScriptReading
+
+/// The place that a URL names for a file.
+struct PublicationPlace: Hashable, Sendable {
+  /// The version.
+  let schema: SchemaVersion
+  /// The contract.
+  let contract: EthereumAddress
+  /// The chain, or nil if the URL names none.
+  let chain: ChainID?
+
+  /// Makes a place.
+  init(schema: SchemaVersion, contract: EthereumAddress, chain: ChainID? = nil) {
+    self.schema = schema
+    self.contract = contract
+    self.chain = chain
+  }
+
+  /// Reads the place from a request.
+  ///
+  /// - Throws: ``HTTPError`` with status 400 or 404.
+  init(_ request: Request, _ parameters: RouteParameters) throws(HTTPError) {
+    guard let schema = SchemaVersion(year: parameters["year"], month: parameters["month"]) else {
+      throw HTTPError(.notFound)
+    }
+    guard let contract = EthereumAddress(utf8: parameters["address"]) else {
+      throw HTTPError(.badRequest, "an address is 0x and 40 hexadecimal digits")
+    }
+    let query = try FileQuery(request.head, chain: parameters["chain"])
+    self.init(schema: schema, contract: contract, chain: query.chain)
+  }
+}

@@ -1,0 +1,36 @@
+internal import HTTPProtocol
+internal import ServiceKit
+
+/// The reason why a file is not published.
+struct PublicationRefusal: Error, Equatable {
+  /// The status of the response.
+  let status: Status
+  /// The reason in words that anybody may see.
+  let reason: String
+  /// The key identifier of the file's signer, if that is the reason.
+  var signer: String?
+  /// The key identifiers that stand for the contract, if the signer's doesn't.
+  var known: [String]?
+
+  /// Makes a refusal.
+  init(_ status: Status, _ reason: String, signer: String? = nil, known: [String]? = nil) {
+    self.status = status
+    self.reason = reason
+    self.signer = signer
+    self.known = known
+  }
+
+  private struct Body: Encodable {
+    let error: String
+    let signer: String?
+    let known: [String]?
+  }
+
+  /// The response, in JSON whatever the client accepts.
+  func response(_ headers: ResponseHeaders) throws -> Response {
+    var response = try Response(
+      status, json: Body(error: reason, signer: signer, known: known))
+    response.fields.append(contentsOf: headers.errors)
+    return response
+  }
+}

@@ -1,0 +1,35 @@
+internal import HTTPProtocol
+internal import ServiceKit
+internal import Threading
+
+/// The queue of the files that clients send to be verified, and a few threads that give way to others.
+struct VerificationQueue: Sendable {
+  /// The largest body in bytes: a file of the largest size, with its frame.
+  static let bodyLimit = 8 << 20
+
+  private let threads: ThreadPool
+
+  /// Makes an empty queue.
+  ///
+  /// - Parameter name: the name of its threads.
+  init(named name: String) {
+    threads = ThreadPool(
+      named: name, width: ThreadPool.processorCount - 1, queue: 16, niceness: 10)
+  }
+
+  /// Works on a request's body when it is its network's turn.
+  ///
+  /// - Parameters:
+  ///   - request: the request.
+  ///   - work: the work, which may block.
+  /// - Returns: the result of the work.
+  /// - Throws: ``HTTPError`` with status 503 if too many files wait; the error of the work.
+  func run<Value: Sendable>(
+    for request: Request, _ work: @escaping @Sendable ([UInt8]) throws -> Value
+  ) async throws -> Value {
+    let body = request.body
+    return try await threads.run(
+      for: request.origin.client, orRefuseWith: "too many files are being verified"
+    ) { try work(body) }
+  }
+}

@@ -1,0 +1,343 @@
+internal import Cryptography
+internal import Foundation
+internal import HTTPProtocol
+internal import TestSupport
+internal import Testing
+internal import Threading
+internal import XMLSecurity
+
+@testable import TokenScriptRepo
+
+/// Tests of publishing over HTTP.
+@Suite(.ownThreads) struct PublishingTests {
+  private static let now: Int64 = 1_700_000_000
+  private static let place = "/2020/06/chain/1/\(alice)"
+  private let fixture: RepositoryFixture
+
+  init() throws { fixture = try RepositoryFixture() }
+
+  private func server(_ policy: String = "open", _ toml: String = "") async throws
+    -> RepositoryServer
+  {
+    try await fixture.server(
+      "\(toml)\n[tokenscript.publish]\npolicy = \"\(policy)\"", publicURL: "https://repo.example")
+  }
+
+  /// Signs a file for Alice's contract on chain 1.
+  private func sign(
+    _ signer: Signer = .shop, at time: Int64 = now, on chains: [String] = ["1"],
+    _ note: String = "", schema: String = "2020/06"
+  ) throws -> [UInt8] {
+    let text = tokenScript(
+      schema, contracts: [("Coin", chains.map { ($0, alice) })], origins: ["Coin"], note: note)
+    return try signer.sign(text, at: time)
+  }
+
+  private func send(
+    _ server: RepositoryServer, _ bytes: [UInt8], to path: String = place,
+    from peer: String = "192.0.2.1"
+  ) async throws -> Response {
+    let head = try RequestHead(method: .put, path: path, authority: "repo.example", fields: [])
+    return await server.table.respond(
+      to: Request(head: head, body: bytes, origin: RequestOrigin(peer: peer)))
+  }
+
+  private struct Row: Decodable {
+    let path, state, sha256: String
+    let warnings: [String]
+  }
+
+  private struct Refusal: Decodable {
+    let error: String
+    let signer: String?
+    let known: [String]?
+  }
+
+  private func row(_ response: Response) throws -> Row {
+    try JSONDecoder().decode(Row.self, from: Data(response.bytes))
+  }
+
+  private func refusal(_ response: Response) throws -> Refusal {
+    #expect(response[.contentType] == "application/json")
+    #expect(response[.accessControlAllowOrigin] == "*")
+    return try JSONDecoder().decode(Refusal.self, from: Data(response.bytes))
+  }
+
+  @Test func aFileIsServedWhenItsPublicationIsAnswered() async throws {
+    let server = try await server()
+    let first = try sign()
+    let response = try await send(server, first)
+    #expect(response.status == .created)
+    let row = try row(response)
+    let key = try Signer.shop.identifier()
+    #expect(row.path == "published/\(key)/2020-06/1-\(alice).tsml" && row.state == "served")
+    #expect(row.warnings.isEmpty)
+    #expect(response[.entityTag] == "\"\(SHA256.hash(first).hex)\"")
+    #expect(response[.lastModified] == HTTPDate(Self.now).text)
+    #expect(try await server.get("/\(alice)").bytes == first)
+    // The same bytes change nothing, a newer file replaces the old one.
+    #expect(try await send(server, first).status == .ok)
+    let second = try sign(at: Self.now + 1)
+    #expect(try await send(server, second, to: "/2020/06/\(alice)").status == .ok)
+    #expect(try await server.get(Self.place).bytes == second)
+    // An old one doesn't come back, nor one of the same time.
+    for old in [first, try sign(at: Self.now + 1, "other")] {
+      let response = try await send(server, old)
+      #expect(response.status == .conflict)
+      #expect(try refusal(response).error.contains("no later than"))
+    }
+    let again = try await self.server()
+    #expect(try await again.get(Self.place).bytes == second)
+    #expect(again.service.indexer.current.files.count == 1)
+  }
+
+  @Test func withoutAPolicyNothingIsTaken() async throws {
+    let server = try await fixture.server()
+    #expect(try await send(server, sign()).status == .notFound)
+    #expect(try await server.get(Self.place, method: .delete).status == .notFound)
+  }
+
+  @Test(arguments: ["known", "open"])
+  func strangersAreRefused(_ policy: String) async throws {
+    let present = try sign()
+    try fixture.write("a.tsml", bytes: present)
+    let server = try await server(policy)
+    let response = try await send(server, sign(.rival, at: Self.now + 5))
+    #expect(response.status == .forbidden)
+    let refusal = try refusal(response)
+    #expect(refusal.signer == (try Signer.rival.identifier()))
+    #expect(refusal.known == [try Signer.shop.identifier()])
+    // A certificate with the shop's name is no key of the shop's.
+    #expect(try await send(server, sign(.impostor, at: Self.now + 5)).status == .forbidden)
+    #expect(try await server.get(Self.place).bytes == present)
+    // Who signed what is served may replace it, here and in another version.
+    let newer = try sign(at: Self.now + 5)
+    #expect(try await send(server, newer).status == .ok)
+    #expect(try await server.get(Self.place).bytes == newer)
+    let version = try sign(schema: "2024/01")
+    #expect(try await send(server, version, to: "/2024/01/\(alice)").status == .created)
+  }
+
+  @Test func aContractWithoutAFileIsForItsDeployerOrForAnybody() async throws {
+    let key = try Signer.issuer.identifier()
+    let deployers = "[tokenscript.deployers]\n\"\(alice)\" = \"\(key)\""
+    let known = try await server("known")
+    let response = try await send(known, sign())
+    #expect(response.status == .forbidden)
+    #expect(try refusal(response).known == [])
+    for policy in ["known", "open"] {
+      let server = try await server(policy, deployers)
+      let refused = try await send(server, sign())
+      #expect(refused.status == .forbidden)
+      #expect(try refusal(refused).known == [key])
+      let bytes = try sign(.issuer, at: Self.now + (policy == "open" ? 1 : 0))
+      #expect(try await send(server, bytes).status.code < 300)
+    }
+  }
+
+  @Test func everyOriginOfTheFileCounts() async throws {
+    try fixture.write("a.tsml", bytes: try sign(.rival, on: ["5"]))
+    let server = try await server()
+    // The rival's contract is on another chain.
+    let response = try await send(server, sign(on: ["1", "5"]))
+    #expect(response.status == .forbidden)
+    #expect(try refusal(response).known == [try Signer.rival.identifier()])
+    #expect(try await send(server, sign()).status == .created)
+  }
+
+  @Test func thePlaceMustBeTheFiles() async throws {
+    let server = try await server()
+    let file = try sign(on: ["1", "5"])
+    for path in [
+      "/2020/03/chain/1/\(alice)", "/2020/06/chain/1/\(bob)", "/2020/06/chain/7/\(alice)",
+      "/2020/06/\(alice)", "/2020/06/\(alice)?chain=7",
+    ] {
+      let response = try await send(server, file, to: path)
+      #expect(response.status == .badRequest, "\(path)")
+      #expect(try !refusal(response).error.isEmpty)
+    }
+    for path in ["/2020/06/chain/0/\(alice)", "/2020/06/chain/../\(alice)", "/2020/06/0x..%2f"] {
+      #expect([400, 404].contains(try await send(server, file, to: path).status.code), "\(path)")
+    }
+    #expect(try FileManager.default.contentsOfDirectory(atPath: fixture.root).isEmpty)
+    #expect(try await send(server, file, to: "/2020/06/\(alice)?chain=5").status == .created)
+    #expect(try await server.get("/2020/06/chain/1/\(alice)").bytes == file)
+  }
+
+  @Test func theSignatureAndItsTimeAreChecked() async throws {
+    let server = try await server("open", "signature = \"off\"\ntrust = \"off\"")
+    let signed = String(decoding: try sign(), as: UTF8.self)
+    for text in [
+      "", "<x/>", String(signed.dropLast(100)), signed.replacing("Coin", with: "Coyn"),
+      tokenScript("2020/06", for: alice),
+    ] {
+      #expect(try await send(server, Array(text.utf8)).status == .badRequest)
+    }
+    let early = try await send(server, sign(at: Self.now + 301))
+    #expect(early.status == .badRequest)
+    #expect(try refusal(early).error.contains("signed in the future"))
+    #expect(try await send(server, sign(at: Self.now + 300)).status == .created)
+  }
+
+  @Test func whatTheOperatorRequiresIsRequired() async throws {
+    let server = try await server("open", "trust = \"require\"")
+    let response = try await send(server, sign())
+    #expect(response.status == .badRequest)
+    #expect(try refusal(response).error.contains("not trusted"))
+  }
+
+  @Test func ofTwoAtOnceTheNewerStays() async throws {
+    let server = try await server()
+    let files = try (1...6).map { try sign(at: Self.now + $0 * 10) }
+    let statuses = try await withThrowingTaskGroup(of: UInt16.self) { group in
+      for file in files {
+        group.addTask { try await self.send(server, file).status.code }
+      }
+      return try await group.reduce(into: []) { $0.append($1) }
+    }
+    #expect(statuses.count { $0 == 201 } == 1)
+    #expect(statuses.allSatisfy { [200, 201, 409].contains($0) })
+    #expect(try await server.get(Self.place).bytes == files[5])
+  }
+
+  @Test func whatCannotBeWrittenLeavesWhatIsServed() async throws {
+    let present = try sign()
+    try fixture.write("a.tsml", bytes: present)
+    try fixture.write("published", "a file where the folder should be")
+    let server = try await server("known")
+    let newer = try sign(at: Self.now + 5)
+    #expect(try await send(server, newer).status == .serviceUnavailable)
+    #expect(try await server.get(Self.place).bytes == present)
+    // A process that was killed leaves a part, which is in nobody's way.
+    try fixture.remove("published")
+    let key = try Signer.shop.identifier()
+    try fixture.write("published/\(key)/2020-06/1-\(alice).tsml.new", "half")
+    #expect(try await send(server, newer).status == .ok)
+    #expect(try await server.get(Self.place).bytes == newer)
+    #expect(
+      try FileManager.default.contentsOfDirectory(
+        atPath: "\(fixture.root)/published/\(key)/2020-06") == ["1-\(alice).tsml"])
+  }
+
+  @Test func aKeyHasAQuota() async throws {
+    let key = try Signer.shop.identifier()
+    for number in 1...PublicationJudge.filesPerKey {
+      let text = tokenScript(
+        "2020/06", contracts: [("Coin", [("\(number)", bob)])], origins: ["Coin"])
+      try fixture.write(
+        "published/\(key)/2020-06/\(number)-\(bob).tsml",
+        bytes: Signer.shop.sign(text, at: Self.now))
+    }
+    let server = try await server()
+    let response = try await send(server, sign())
+    #expect(response.status.code == 507)
+    #expect(try refusal(response).signer == key)
+    // The place of a file that is there isn't counted twice.
+    let text = tokenScript("2020/06", contracts: [("Coin", [("7", bob)])], origins: ["Coin"])
+    let newer = try Signer.shop.sign(text, at: Self.now + 1)
+    #expect(try await send(server, newer, to: "/2020/06/chain/7/\(bob)").status == .ok)
+    #expect(try await send(server, sign(.rival)).status == .created)
+  }
+
+  @Test func anAddressPublishesThirtyTimesAnHour() async throws {
+    let server = try await server()
+    for number in 0..<30 {
+      #expect(try await send(server, sign(at: Self.now + Int64(number))).status.code < 300)
+    }
+    let last = try sign(at: Self.now + 30)
+    let response = try await send(server, last)
+    #expect(response.status == .tooManyRequests && response[.retryAfter] != nil)
+    #expect(try await send(server, last, from: "192.0.2.2").status == .ok)
+  }
+
+  @Test func aBrowserOfAnotherOriginMayPublish() async throws {
+    let preflight = try await server().get(Self.place, method: .options)
+    #expect(preflight[.accessControlAllowMethods]?.contains("PUT, DELETE") == true)
+    #expect(preflight[.accessControlAllowHeaders]?.contains("Authorization") == true)
+    #expect(preflight[.allow]?.contains("PUT") == true)
+  }
+
+  // MARK: Withdrawal
+
+  private static let kinds: [PublicKey.Kind] = [.rsa, .p256, .p384, .secp256k1]
+
+  /// Sends a statement about a file, with what is signed and what is sent.
+  private func withdraw(
+    _ server: RepositoryServer, _ file: [UInt8], by signer: Signer, at time: String? = nil,
+    url: String = "https://repo.example" + place, to path: String = place
+  ) async throws -> Response {
+    let time = time ?? "2023-11-14T22:13:20Z"
+    let key = try PrivateKey(pem: signer.key.keyPEM)
+    let message = Withdrawal.message(url: url, digest: SHA256.hash(file), time: time)
+    let statement = Withdrawal(time: time, signature: try key.sign(message: message))
+    return try await server.get(
+      path, ["Authorization": statement.fieldValue], method: .delete)
+  }
+
+  @Test(arguments: kinds)
+  func itsSignerWithdrawsAFile(_ kind: PublicKey.Kind) async throws {
+    let signer = Signer(kind, "signer.example", isBare: kind == .secp256k1)
+    let server = try await server()
+    let file = try sign(signer)
+    #expect(try await send(server, file).status == .created)
+    #expect(try await withdraw(server, file, by: signer).status == .ok)
+    for path in [Self.place, "/\(alice)"] {
+      #expect(try await server.get(path).status == .gone)
+    }
+    // The same bytes stay gone, older ones are refused, and nobody else takes the place.
+    let same = try await send(server, file)
+    #expect(same.status == .gone)
+    #expect(try refusal(same).error.contains("withdrawn"))
+    #expect(try await send(server, sign(signer, at: Self.now - 1)).status == .conflict)
+    #expect(try await send(server, sign(.rival, at: Self.now + 5)).status == .forbidden)
+    #expect(try await withdraw(server, file, by: signer).status == .gone)
+    let newer = try sign(signer, at: Self.now + 5)
+    #expect(try await send(server, newer).status == .created)
+    #expect(try await server.get(Self.place).bytes == newer)
+    // An old statement is about another file.
+    #expect(try await withdraw(server, file, by: signer).status == .forbidden)
+  }
+
+  @Test func aStatementIsForOneURLAndTimeAndKey() async throws {
+    let server = try await server()
+    let file = try sign()
+    #expect(try await send(server, file).status == .created)
+    let wrong: [(Response, UInt16)] = [
+      (try await server.get(Self.place, method: .delete), 401),
+      (try await server.get(Self.place, ["Authorization": "Basic eA=="], method: .delete), 401),
+      (try await withdraw(server, file, by: .rival), 403),
+      (try await withdraw(server, file, by: .impostor), 403),
+      (try await withdraw(server, file + [0], by: .shop), 403),
+      (try await withdraw(server, file, by: .shop, url: "https://other.example" + Self.place), 403),
+      (try await withdraw(server, file, by: .shop, at: "2023-11-14T22:07:19Z"), 400),
+      (try await withdraw(server, file, by: .shop, at: "2023-11-14T22:18:21Z"), 400),
+      (try await withdraw(server, file, by: .shop, at: "now"), 400),
+      (try await withdraw(server, file, by: .shop, to: "/2020/06/chain/5/\(alice)"), 404),
+    ]
+    for (response, status) in wrong { #expect(response.status.code == status) }
+    #expect(try await server.get(Self.place).bytes == file)
+    let statement = try await withdraw(server, file, by: .shop, at: "2023-11-14T22:18:20Z")
+    #expect(statement.status == .ok)
+  }
+
+  @Test func anOlderFileDoesNotComeBackByAWithdrawal() async throws {
+    let server = try await server()
+    #expect(try await send(server, sign(on: ["1", "5"])).status == .created)
+    let newer = try sign(at: Self.now + 5, on: ["1", "5"])
+    let other = "/2020/06/chain/5/\(alice)"
+    #expect(try await send(server, newer, to: other).status == .ok)
+    #expect(
+      try await withdraw(
+        server, newer, by: .shop, url: "https://repo.example" + other, to: other
+      ).status == .ok)
+    for path in [Self.place, other] { #expect(try await server.get(path).status == .gone) }
+  }
+
+  @Test func theOperatorsFilesAreNobodyElses() async throws {
+    let file = try sign()
+    try fixture.write("a.tsml", bytes: file)
+    let server = try await server()
+    #expect(try await withdraw(server, file, by: .shop).status == .notFound)
+    #expect(try await server.get(Self.place).bytes == file)
+  }
+}
