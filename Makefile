@@ -18,6 +18,8 @@ BENCH_PACKAGES := nginx-light mosquitto wrk python3 python3-venv curl xmlsec1 op
 BENCH_NATS := .build/nats
 # Node, with the SQLite of its own, from PyPI: Debian's has none.
 BENCH_NODE := .build/benchmark
+# Python with an Ethereum virtual machine, from PyPI: Debian has none.
+TEST_ETHEREUM := .build/ethereum
 CHECKED := --explicit-target-dependency-import-check error
 
 # Installs the packages named in $(1), if any is missing; asks nothing.
@@ -40,7 +42,10 @@ deps:
 	@$(call install,$(BUILD_PACKAGES))
 
 test-deps: deps
-	@$(call install,$(TEST_PACKAGES))
+	@$(call install,$(TEST_PACKAGES) python3-venv)
+	@test -e $(TEST_ETHEREUM)/ready || { echo "awd: installing eth-tester into $(TEST_ETHEREUM)"; \
+	  python3 -m venv $(TEST_ETHEREUM) && $(TEST_ETHEREUM)/bin/pip -q install "eth-tester[py-evm]==0.14.0b1" && \
+	  touch $(TEST_ETHEREUM)/ready; }
 
 build: deps ## install what is missing, build .build/release/awd
 	@echo "awd: building $(AWD) (release)"

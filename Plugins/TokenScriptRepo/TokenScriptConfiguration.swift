@@ -23,6 +23,8 @@ struct TokenScriptConfiguration: Sendable {
   let verifiesUntrusted: Bool
   /// The policy of publishing over HTTP.
   let publicationPolicy: PublicationPolicy
+  /// The endpoints of chains.
+  let chains: [ChainID: ChainEndpoint]
   /// The pages about contracts elsewhere, with `{address}` in them, by chain.
   let explorers: [ChainID: String]
   /// The versions that known wallets read.
@@ -66,6 +68,7 @@ struct TokenScriptConfiguration: Sendable {
       "schema_cpu_time", default: .seconds(2), in: .milliseconds(100) ... .seconds(60))
     verifiesUntrusted = section.bool("verify_untrusted", default: false)
     publicationPolicy = section.section("publish").choice("policy", default: .off)
+    chains = ChainEndpoint.all(in: section.section("chains"))
     var explorers: [ChainID: String] = [:]
     for (chain, url) in section.dictionary("explorers") {
       guard let chain = ChainID(chain), url.hasPrefix("https://"), url.contains("{address}") else {

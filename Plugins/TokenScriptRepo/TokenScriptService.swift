@@ -6,6 +6,7 @@ public import ServiceKit
 public import Storage
 internal import Threading
 internal import Time
+internal import TokenScriptReading
 
 /// Serves signed TokenScripts to wallets, from a repository of files that is indexed by their contracts.
 public struct TokenScriptService: Service {
@@ -29,6 +30,7 @@ public struct TokenScriptService: Service {
   private let contractPages: ContractPages
   private let verification: VerificationResponder
   private let publisher: Publisher
+  let survey: ChainSurvey
   private let log: Log
   private let isDemo: Bool
   private let host: String?
@@ -84,11 +86,14 @@ public struct TokenScriptService: Service {
     let durations = context.metrics.histogram(
       "awd_tokenscript_index_duration_seconds", "Duration of an index build",
       bounds: [0.01, 0.1, 0.5, 1, 5, 10, 60].map { .seconds($0) })
+    let store = ContractStore(context.store)
+    survey = try await ChainSurvey(
+      configuration.chains, store: store, log: context.log, clock: context.clock)
     indexer = RepositoryIndexer(
-      configuration, headers, currentIndex, verification, store: ContractStore(context.store),
+      configuration, headers, currentIndex, verification, survey.words, store: store,
       log: context.log, clock: context.clock, durations: durations)
     responder = RepositoryResponder(
-      index: currentIndex, rules: configuration.rules, clients: configuration.clients,
+      index: currentIndex, words: survey.words, clients: configuration.clients,
       defaultSchema: configuration.defaultSchema, publicURL: context.publicURL,
       hosts: context.hosts.map(\.description), headers: headers, log: context.log,
       clock: context.clock)
@@ -169,24 +174,38 @@ public struct TokenScriptService: Service {
     return DemoExamples(index: responder.index.value, url: url, host: host).all
   }
 
-  /// Makes a new index after each change below the root, until the task is cancelled.
+  /// Makes a new index after each change below the root, and asks the chains, until the task is cancelled.
   ///
   /// - Throws: ``SystemError`` if the system can't watch folders, or the store's error.
   public func run() async throws {
+    try await withThrowingTaskGroup { group in
+      group.addTask { try await follow() }
+      group.addTask {
+        try await survey.run({ responder.index.value.origins }) { try await remake() }
+      }
+      try await group.waitForAll()
+    }
+  }
+
+  /// Makes a new index after each change below the root.
+  private func follow() async throws {
     let watch = try await indexer.watching()
     try watch.start()
     defer { watch.stop() }
     try await withTaskCancellationHandler {
-      for await _ in watch.changes {
-        do {
-          try await indexer.index()
-        } catch let error as RepositoryError {
-          // A missing root is watched too, so its return is the next change.
-          log.error("the old index stays", ["reason": "\(error)"])
-        }
-      }
+      for await _ in watch.changes { try await remake() }
     } onCancel: {
       watch.stop()
+    }
+  }
+
+  /// Makes a new index; without the root the old one stays.
+  private func remake() async throws {
+    do {
+      try await indexer.index()
+    } catch let error as RepositoryError {
+      // A missing root is watched too, so its return is the next change.
+      log.error("the old index stays", ["reason": "\(error)"])
     }
   }
 

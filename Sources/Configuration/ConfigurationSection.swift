@@ -35,6 +35,15 @@ public struct ConfigurationSection: Sendable {
   /// The folder of everything that the daemon keeps, for defaults of paths.
   public var dataFolder: String { reader.dataFolder }
 
+  /// The names of all keys that the file gives in this section, in order.
+  public var names: [String] { table.keys.sorted() }
+
+  /// Returns whether the file gives a table for a key.
+  public func isTable(_ name: String) -> Bool {
+    if case .table? = table[name]?.value { return true }
+    return false
+  }
+
   /// Returns the section of the given name that is nested in this one. It may be an inline table.
   ///
   /// If a key of this section and one of the nested section have the same environment variable, it is for the latter.

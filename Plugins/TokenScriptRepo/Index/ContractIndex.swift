@@ -6,6 +6,8 @@ internal import TokenScriptReading
 final class ContractIndex: Sendable {
   /// The number of indexes since the start, this one included.
   let generation: Int
+  /// The rules that the index was made by.
+  let rules: RepositoryRules
   /// The schemas.
   let documents: SchemaDocuments
   /// The versions of each contract, the newest first.
@@ -26,15 +28,18 @@ final class ContractIndex: Sendable {
   ///
   /// - Parameters:
   ///   - generation: the number of indexes since the start, this one included.
+  ///   - rules: the rules that the index was made by.
   ///   - documents: the schemas.
   ///   - editions: the versions of each contract, the newest first.
   ///   - files: all files in the order of their paths.
   ///   - rows: a row for each contract of each file.
   init(
-    generation: Int, documents: SchemaDocuments, editions: [ContractKey: [Edition]],
+    generation: Int, rules: RepositoryRules = RepositoryRules(), documents: SchemaDocuments,
+    editions: [ContractKey: [Edition]],
     files: [RepositoryFile], rows: [IndexRow]
   ) {
     self.generation = generation
+    self.rules = rules
     self.documents = documents
     self.editions = editions
     self.files = files
@@ -59,6 +64,15 @@ final class ContractIndex: Sendable {
 
   /// The rows as searches see them, made with the first page.
   var search: IndexSearch { storedSearch.load() ?? storedSearch.storeIfNil(IndexSearch(rows)) }
+
+  /// The contracts that files name as their origins, served or not, on each of their chains.
+  var origins: [Origin] {
+    Array(
+      Set(
+        rows.flatMap { row in
+          row.chains.compactMap { chain in row.contract.map { Origin($0, on: chain) } }
+        }))
+  }
 
   /// The contents of all files and schemas that are served.
   var contents: [Content] { documents.contents + files.compactMap(\.content) }

@@ -90,7 +90,7 @@ struct IndexBuilder {
       }
     }
     return ContractIndex(
-      generation: generation, documents: documents,
+      generation: generation, rules: rules, documents: documents,
       editions: editions.mapValues { $0.sorted { $0.schema > $1.schema } }, files: files,
       rows: rows)
   }

@@ -10,6 +10,7 @@ internal import TokenScriptReading
 actor RepositoryIndexer {
   private let configuration: TokenScriptConfiguration
   private let store: ContractStore
+  private let words: AtomicReference<ChainWords>
   private let log: Log
   private let clock: @Sendable () -> Timestamp
   private let durations: Histogram
@@ -31,6 +32,7 @@ actor RepositoryIndexer {
   ///   - headers: the header fields of responses.
   ///   - currentIndex: receives each new index.
   ///   - currentVerification: receives the checks of each new index.
+  ///   - words: the chains' words on the owners of contracts.
   ///   - store: keeps readings and times.
   ///   - log: is told about refused files.
   ///   - clock: tells the time.
@@ -38,13 +40,14 @@ actor RepositoryIndexer {
   init(
     _ configuration: TokenScriptConfiguration, _ headers: ResponseHeaders,
     _ currentIndex: AtomicReference<ContractIndex>,
-    _ currentVerification: AtomicReference<FileVerification>,
+    _ currentVerification: AtomicReference<FileVerification>, _ words: AtomicReference<ChainWords>,
     store: ContractStore, log: Log, clock: @escaping @Sendable () -> Timestamp,
     durations: Histogram
   ) {
     self.configuration = configuration
     self.headers = headers
     self.store = store
+    self.words = words
     self.log = log
     self.clock = clock
     self.durations = durations
@@ -90,9 +93,12 @@ actor RepositoryIndexer {
     let now = clock().wholeSecond
     let configuration = configuration
     let headers = headers
+    var rules = configuration.rules
+    rules.owners = words.value.owners
     let known = last.contents
-    let (checks, folder, (listing, unwatched)) = try await scanThreads.run { [watch] in
-      let checks = try RepositoryChecks(configuration, headers, now: now, sharing: known)
+    let (checks, folder, (listing, unwatched)) = try await scanThreads.run { [watch, rules] in
+      let checks = try RepositoryChecks(
+        configuration, headers, now: now, sharing: known, owners: rules.owners)
       do throws(SystemError) {
         let folder = try RepositoryFolder(configuration.repository)
         guard let watch else { return (checks, folder, (try folder.list(), 0)) }
@@ -111,7 +117,7 @@ actor RepositoryIndexer {
       under: checks.fingerprint,
       withPublicationTimes: configuration.rules.modified == .published)
     let scan = RepositoryScan(
-      folder: folder, reader: checks.reader, rules: configuration.rules, now: now,
+      folder: folder, reader: checks.reader, rules: rules, now: now,
       readings: memory.readings, known: known.byDigest)
     let found = try await scan.files(listing.entries, on: scanThreads) { [log] done, total in
       log.info("indexing", ["files": done, "of": total])
@@ -123,9 +129,9 @@ actor RepositoryIndexer {
       configuration.rules.modified == .published
       ? PublicationTimes(
         memory.publications, now: clock().wholeSecond, choice: configuration.versionChoice) : nil
-    let (index, builder) = try await scanThreads.run {
+    let (index, builder) = try await scanThreads.run { [rules] in
       var builder = IndexBuilder(
-        rules: configuration.rules, headers: headers, now: now, sightings: memory.sightings,
+        rules: rules, headers: headers, now: now, sightings: memory.sightings,
         publicationTimes: publicationTimes)
       let index = builder.build(
         files.served, checks.documents, generation: last.generation + 1)

@@ -43,7 +43,7 @@ struct Selection: Sendable {
       switch rules.choice {
       case .ask: nil
       case .newest: winners.first
-      case .issuer: winners.first { rules.isIssuer($0.signer, of: contract) }
+      case .issuer: winners.first { rules.isIssuer($0.signer, of: contract, on: $0.chains) }
       }
     if let preferred {
       for other in winners where other.file !== preferred.file {

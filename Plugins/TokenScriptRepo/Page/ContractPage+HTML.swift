@@ -22,7 +22,7 @@ extension ContractPage {
       </div>
       </header>
       <main>
-      \(places)<h2>Files</h2>
+      \(places)\(proof)<h2>Files</h2>
       \(rows.map { file($0, &sources) }.joined(separator: "\n"))
       </main>
       <footer><a href="/">All contracts</a>\(links)</footer>
@@ -49,6 +49,27 @@ extension ContractPage {
       \(Self.field("Call data that writes the URL into the contract, setScriptURI (ERC-5169)", data))
       </div>
       \(QRCode(url)?.svg(label: "QR code of the URL") ?? "")
+      </section>
+
+      """
+  }
+
+  /// The chain's word, with its age, or an empty string.
+  private var proof: String {
+    guard let word else { return "" }
+    func list(_ uris: [String]) -> String {
+      uris.isEmpty
+        ? "none" : uris.map { "<code>\($0.htmlEscaped)</code>" }.joined(separator: "<br>")
+    }
+    return """
+      <section class="panel">
+      <h3>The chain’s word</h3>
+      <dl>
+      <dt>Owner</dt><dd class="mono">\(word.owner?.checksummed ?? "none")</dd>
+      <dt>scriptURI</dt><dd>\(list(word.scripts))</dd>
+      <dt>Registry</dt><dd>\(list(word.registered))</dd>
+      <dt>Asked</dt><dd>\(IndexRowMarkup.time(word.time))</dd>
+      </dl>
       </section>
 
       """

@@ -17,6 +17,8 @@ struct ContractPage: Sendable {
   let rows: [IndexRow]
   /// The URLs of the served versions, the newest first; none if the server's own URL is not known.
   let urls: [String]
+  /// The chain's word on the contract, or nil if it wasn't asked.
+  let word: ChainWord?
   /// The URL of a page about the contract elsewhere, or nil.
   let explorer: String?
   private let files: [RepositoryPath: RepositoryFile]
@@ -28,16 +30,18 @@ struct ContractPage: Sendable {
   ///   - chain: the contract's chain.
   ///   - index: the index.
   ///   - base: the server's URL without a slash at its end, or nil if it is not known.
+  ///   - word: the chain's word on the contract, or nil if it wasn't asked.
   ///   - explorers: the pages about contracts elsewhere that the configuration names, with `{address}` in them.
   /// - Returns: nil if no file names the contract on the chain.
   init?(
     _ contract: EthereumAddress, on chain: ChainID, in index: ContractIndex, base: String?,
-    explorers: [ChainID: String]
+    word: ChainWord? = nil, explorers: [ChainID: String]
   ) {
     let rows = index.rows.filter { $0.contract == contract && $0.chains.contains(chain) }
     guard !rows.isEmpty else { return nil }
     self.contract = contract
     self.chain = chain
+    self.word = word
     self.rows = rows.sorted { left, right in
       if left.schema != right.schema {
         return (left.schema?.path ?? "") > (right.schema?.path ?? "")

@@ -3,6 +3,7 @@ internal import Ethereum
 internal import HTTPProtocol
 internal import ServiceKit
 internal import Threading
+internal import TokenScriptReading
 
 /// Responds to `/contracts/<chain>/<address>`.
 struct ContractPages: Sendable {
@@ -24,10 +25,11 @@ struct ContractPages: Sendable {
     let chain = try FileQuery.chain(parameters["chain"])
     let index = responder.index.value
     let base = responder.base(for: request)
+    let word = responder.words.value.byOrigin[Origin(contract, on: chain)]
     let page = try await threads.run(
       for: request.origin.client, orRefuseWith: "too many pages are being made"
     ) { [explorers] () -> (html: String, isGone: Bool)? in
-      ContractPage(contract, on: chain, in: index, base: base, explorers: explorers)
+      ContractPage(contract, on: chain, in: index, base: base, word: word, explorers: explorers)
         .map { ($0.html, $0.isGone) }
     }
     guard let page else { throw RepositoryResponder.absent(isGone: false) }

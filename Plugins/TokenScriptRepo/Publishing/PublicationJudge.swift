@@ -41,12 +41,6 @@ struct PublicationJudge: Sendable {
     case write(RepositoryPath, isFirst: Bool)
   }
 
-  /// A contract on a chain.
-  private struct Origin: Hashable {
-    let contract: EthereumAddress
-    let chain: ChainID
-  }
-
   /// The policy of the configuration.
   let policy: PublicationPolicy
   /// The rules of the configuration, which require the signature.
@@ -89,7 +83,7 @@ struct PublicationJudge: Sendable {
     if marks.contains(where: { $0.digest == submission.digest }) {
       throw PublicationRefusal(.gone, "this file was withdrawn by its signer")
     }
-    let target = Origin(contract: place.contract, chain: chain)
+    let target = Origin(place.contract, on: chain)
     let own = candidates(for: target).filter {
       $0.meaning.schema == place.schema && $0.signer?.key == signer.key
     }
@@ -147,7 +141,7 @@ struct PublicationJudge: Sendable {
 
   private func origins(of file: TokenScriptFile) -> [Origin] {
     file.originChains.flatMap { contract, chains in
-      chains.map { Origin(contract: contract, chain: $0) }
+      chains.map { Origin(contract, on: $0) }
     }
   }
 
@@ -162,10 +156,12 @@ struct PublicationJudge: Sendable {
       known: known.sorted())
   }
 
-  /// The key identifiers that stand for a contract: who has a file served or withdrawn, and the deployer.
+  /// The key identifiers that stand for a contract: who has a file served or withdrawn, the deployer, and the owner.
   private func keys(of origin: Origin) -> Set<String> {
     var keys = Set(candidates(for: origin).compactMap { $0.signer?.key })
-    if let deployer = rules.deployers[origin.contract] { keys.insert(deployer.checksummed) }
+    for issuer in [rules.deployers[origin.contract], rules.owners[origin]] {
+      if let issuer { keys.insert(issuer.checksummed) }
+    }
     for row in index.rows
     where row.state == .gone && row.contract == origin.contract && row.chains.contains(origin.chain)
     {

@@ -17,7 +17,6 @@ final class Publisher: Sendable {
   private static let perHour = 30
 
   private let policy: PublicationPolicy
-  private let rules: RepositoryRules
   private let responder: RepositoryResponder
   private let indexer: RepositoryIndexer
   private let verification: AtomicReference<FileVerification>
@@ -42,9 +41,6 @@ final class Publisher: Sendable {
     _ indexer: RepositoryIndexer, _ verification: AtomicReference<FileVerification>
   ) {
     policy = configuration.publicationPolicy
-    var rules = configuration.rules
-    rules.signature = .require
-    self.rules = rules
     self.responder = responder
     self.indexer = indexer
     self.verification = verification
@@ -87,8 +83,10 @@ final class Publisher: Sendable {
     _ submission: PublicationJudge.Submission, at place: PublicationPlace, _ request: Request,
     _ now: Timestamp
   ) async throws -> Response {
-    let judge = PublicationJudge(
-      policy: policy, rules: rules, index: responder.index.value, now: now)
+    let index = responder.index.value
+    var rules = index.rules
+    rules.signature = .require
+    let judge = PublicationJudge(policy: policy, rules: rules, index: index, now: now)
     let marked = judge.marks(of: submission.file)
     let marks = marked.isEmpty ? [] : try await disk.run { [folder] in folder.marks(marked) }
     switch try judge.judge(submission, at: place, marks: marks) {

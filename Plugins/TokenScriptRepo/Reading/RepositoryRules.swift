@@ -1,4 +1,5 @@
 package import Cryptography
+package import Ethereum
 
 /// The configuration's rules: which findings refuse a file, and which of several files is served.
 package struct RepositoryRules: Sendable {
@@ -42,6 +43,8 @@ package struct RepositoryRules: Sendable {
   package var modified = Modified.signed
   /// The address of the key that deployed each contract; its owner is the contract's issuer.
   package var deployers: [EthereumAddress: EthereumAddress] = [:]
+  /// The owner of each contract by its chain's word; the owner is the contract's issuer too.
+  package var owners: [Origin: EthereumAddress] = [:]
 
   /// Makes the default rules.
   package init() {}
@@ -55,8 +58,9 @@ package struct RepositoryRules: Sendable {
     var refusal: FileRefusal?
     var warnings: [String] = []
     var trustFinding = file.trust
-    // The deployer's key needs no certificate.
-    if !file.origins.isEmpty, file.origins.allSatisfy({ isIssuer(file.signer, of: $0) }) {
+    // The issuer's key needs no certificate.
+    let chains = file.originChains
+    if !chains.isEmpty, chains.allSatisfy({ isIssuer(file.signer, of: $0.key, on: $0.value) }) {
       trustFinding = .passed
     }
     let checks = [
@@ -77,15 +81,17 @@ package struct RepositoryRules: Sendable {
     return (refusal, warnings)
   }
 
-  /// Returns whether a signer is the one that deployed a contract.
+  /// Returns whether a signer is a contract's issuer: the one that deployed it, or its owner on all of some chains.
   ///
   /// - Parameters:
   ///   - signer: the signer of a signature that holds, or nil.
   ///   - contract: the contract's address.
+  ///   - chains: the chains.
   package func isIssuer(
-    _ signer: TokenScriptFile.Signer?, of contract: EthereumAddress
+    _ signer: TokenScriptFile.Signer?, of contract: EthereumAddress, on chains: [ChainID]
   ) -> Bool {
-    guard let deployer = deployers[contract], let signer else { return false }
-    return EthereumAddress(signer.key) == deployer
+    guard let key = signer.flatMap({ EthereumAddress($0.key) }) else { return false }
+    if deployers[contract] == key { return true }
+    return !chains.isEmpty && chains.allSatisfy { owners[Origin(contract, on: $0)] == key }
   }
 }

@@ -2,7 +2,7 @@ package import Cryptography
 
 /// The proof that there is of a signer, from the best to none; the raw values are for people and programs.
 package enum SignerStanding: String, Sendable {
-  /// The key is the one that deployed the contract.
+  /// The key is the one that deployed the contract, or its owner's.
   case issuer
   /// A certificate chain leads to a root.
   case trusted
@@ -20,7 +20,9 @@ extension RepositoryRules {
     of file: TokenScriptFile, for contract: EthereumAddress?
   ) -> SignerStanding? {
     guard let signer = file.signer else { return nil }
-    if let contract, isIssuer(signer, of: contract) { return .issuer }
+    if let contract, isIssuer(signer, of: contract, on: file.originChains[contract] ?? []) {
+      return .issuer
+    }
     if file.trust == .passed { return .trusted }
     guard signer.commonName != nil || signer.expires != nil else { return .bareKey }
     return signer.isSelfSigned ? .selfSigned : .unproven

@@ -1,4 +1,5 @@
 internal import Cryptography
+internal import Ethereum
 internal import ServiceKit
 internal import SystemCalls
 internal import Time
@@ -27,10 +28,11 @@ struct RepositoryChecks: Sendable {
   ///   - headers: the header fields of responses.
   ///   - now: the present time.
   ///   - known: the contents in service, which are reused for equal bytes.
+  ///   - owners: the owners of contracts by their chains' words.
   /// - Throws: ``RepositoryError``, ``SchemaError`` or ``CertificateError`` if the schemas or roots can't be read.
   init(
     _ configuration: TokenScriptConfiguration, _ headers: ResponseHeaders, now: Timestamp,
-    sharing known: [Content] = []
+    sharing known: [Content] = [], owners: [Origin: EthereumAddress] = [:]
   ) throws {
     let rules = configuration.rules
     var reader = TokenScriptReader()
@@ -73,7 +75,7 @@ struct RepositoryChecks: Sendable {
       } catch { throw RepositoryError(folder: path, reason: "\(error)") }
     }
     self.reader = reader
-    verification = FileVerification(configuration, reader)
+    verification = FileVerification(configuration, reader, owners: owners)
     fingerprint = parts.joined(separator: ", ")
   }
 

@@ -38,11 +38,16 @@ final class FileVerification: Sendable {
   /// - Parameters:
   ///   - configuration: the rules.
   ///   - reader: the reader of the repository's own files.
-  init(_ configuration: TokenScriptConfiguration, _ reader: TokenScriptReader) {
+  ///   - owners: the owners of contracts by their chains' words.
+  init(
+    _ configuration: TokenScriptConfiguration, _ reader: TokenScriptReader,
+    owners: [Origin: EthereumAddress]
+  ) {
     var reader = reader
     var rules = configuration.rules
     reader.verifier = SignatureVerifier()
     rules.signature = .require
+    rules.owners = owners
     if !configuration.verifiesUntrusted { rules.trust = .require }
     if rules.trust != .off, reader.roots == nil {
       // Without roots no chain holds, and the client is told so.
@@ -122,7 +127,7 @@ final class FileVerification: Sendable {
   private func verdict(
     on file: TokenScriptFile, _ signer: TokenScriptFile.Signer, for contract: EthereumAddress
   ) -> (status: ValidationReport.Status, text: String) {
-    if rules.isIssuer(signer, of: contract) {
+    if rules.isIssuer(signer, of: contract, on: file.originChains[contract] ?? []) {
       // Wallets look for these words, and show the signer as the owner then.
       return (.pass, "the signer matches the contract deployer")
     }

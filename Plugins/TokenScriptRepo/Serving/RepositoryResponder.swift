@@ -9,8 +9,8 @@ internal import TokenScriptReading
 struct RepositoryResponder: Sendable {
   /// The index in service.
   let index: AtomicReference<ContractIndex>
-  /// The rules of choice.
-  let rules: RepositoryRules
+  /// The chains' words.
+  let words: AtomicReference<ChainWords>
   /// The versions that known wallets read.
   let clients: [ClientRule]
   /// The version at a bare address for clients that are not known.
@@ -77,7 +77,12 @@ struct RepositoryResponder: Sendable {
     }
     let editions = ordered(index.value.editions[key] ?? [], for: request.head)
     var response = try Response(
-      .ok, json: ScriptURI(editions, on: chain, base: base))
+      .ok,
+      json: ScriptURI(
+        editions, on: chain, base: base,
+        word: EthereumAddress(utf8: parameters["address"]).flatMap {
+          words.value.byOrigin[Origin($0, on: chain)]
+        }))
     response.fields.append(contentsOf: headers.common)
     return response
   }
@@ -131,7 +136,8 @@ struct RepositoryResponder: Sendable {
     }
     let own = edition.candidates.filter(query.selects)
     guard !own.isEmpty,
-      let answer = ChainSelection(own, for: edition.contract, by: rules).answer(on: query.chain)
+      let answer = ChainSelection(own, for: edition.contract, by: index.value.rules).answer(
+        on: query.chain)
     else { throw Self.absence(of: query, in: [edition]) }
     let since = edition.since[query] ?? PublicationTimes.Since()
     var responses = ResponsePreparation(

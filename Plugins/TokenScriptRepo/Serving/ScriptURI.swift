@@ -6,7 +6,7 @@ internal import TokenScriptReading
 struct ScriptURI: Encodable {
   /// The places by their origin.
   struct Places: Encodable {
-    /// The contract's own URIs; always empty, as the server asks no chain.
+    /// The contract's own URIs, by its chain's last word.
     let erc5169: [String]
     /// The URLs at this repository.
     let offchain: [String]
@@ -20,11 +20,12 @@ struct ScriptURI: Encodable {
   ///   - editions: the contract's versions, the preferred one first.
   ///   - chain: the chain, which the URLs name if the contract has several.
   ///   - base: the server's URL without a slash at its end.
-  init(_ editions: [Edition], on chain: ChainID, base: String) {
+  ///   - word: the chain's word, or nil if it wasn't asked.
+  init(_ editions: [Edition], on chain: ChainID, base: String, word: ChainWord? = nil) {
     let isAmbiguous = Set(editions.flatMap { $0.chains.map(\.chain) }).count > 1
     let segment = isAmbiguous ? "chain/\(chain)/" : ""
     scriptURI = Places(
-      erc5169: [],
+      erc5169: word?.scripts ?? [],
       offchain: editions.filter { $0.isServed(on: chain) }.map {
         "\(base)/\($0.schema)/\(segment)\($0.contract.checksummed)"
       })

@@ -101,5 +101,18 @@ extension ContractStore {
           SELECT contract, schema, bare, signer, 0, fingerprint, since FROM tokenscript_answers;
         DROP TABLE tokenscript_answers;
         """),
+    Migration(
+      owner: "tokenscript", number: 5,
+      sql: """
+        CREATE TABLE tokenscript_chain_words (
+          contract BLOB NOT NULL CHECK (length(contract) = 20),
+          chain INTEGER NOT NULL CHECK (chain > 0),
+          owner BLOB,
+          scripts TEXT NOT NULL,
+          registered TEXT NOT NULL,
+          asked INTEGER NOT NULL,
+          PRIMARY KEY (contract, chain)
+        ) STRICT, WITHOUT ROWID;
+        """),
   ]
 }

@@ -29,7 +29,7 @@ struct ContractStore: Sendable {
     var publications: [PublicationTimes.URL: PublicationTimes.Publication] = [:]
   }
 
-  private let store: Store
+  let store: Store
 
   /// Makes the repository's part of a store.
   ///
@@ -148,7 +148,7 @@ struct ContractStore: Sendable {
   }
 
   /// Writes elements in transactions of 500, so that other services' writes come in between.
-  private func write<Element: Sendable>(
+  func write<Element: Sendable>(
     _ elements: [Element],
     _ write: @escaping @Sendable (Element, borrowing Transaction) throws -> Void
   ) async throws {

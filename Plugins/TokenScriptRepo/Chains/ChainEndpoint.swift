@@ -1,0 +1,35 @@
+internal import Configuration
+internal import Cryptography
+internal import Ethereum
+
+/// A chain's endpoint for JSON-RPC, from `[tokenscript.chains]`.
+struct ChainEndpoint: Sendable {
+  /// The URL, which may hold a secret of the operator's.
+  let url: String
+  /// The address of ERC-7738's registry, or nil if it isn't asked.
+  let registry: EthereumAddress?
+
+  /// Reads all endpoints: `1 = "https://…"` or `1 = { url = "https://…", registry = "0x…" }`.
+  ///
+  /// - Parameter section: the section, which records faults.
+  static func all(in section: ConfigurationSection) -> [ChainID: ChainEndpoint] {
+    var endpoints: [ChainID: ChainEndpoint] = [:]
+    for name in section.names {
+      let url: String
+      var registry: EthereumAddress?
+      if section.isTable(name) {
+        let table = section.section(name)
+        url = table.secret("url").value
+        registry = table.optionalValue("registry", expected: "an address") { EthereumAddress($0) }
+      } else {
+        url = section.secret(name).value
+      }
+      guard let chain = ChainID(name), url.hasPrefix("https://") || url.hasPrefix("http://") else {
+        section.reject(name, "expected 1 = \"https://…\", with the chain's number")
+        continue
+      }
+      endpoints[chain] = ChainEndpoint(url: url, registry: registry)
+    }
+    return endpoints
+  }
+}

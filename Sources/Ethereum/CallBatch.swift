@@ -1,0 +1,72 @@
+public import Cryptography
+internal import FoundationEssentials
+
+/// A batch of JSON-RPC requests `eth_call` at the latest block, and its responses.
+public struct CallBatch: Sendable {
+  /// The response to one call.
+  public enum Outcome: Hashable, Sendable {
+    /// The function has returned data.
+    case returned(ReturnData)
+    /// There is no such function or contract, or it has reverted.
+    case none
+    /// The endpoint has failed, so that nothing is known.
+    case failed(String)
+  }
+
+  private let calls: [(contract: EthereumAddress, call: FunctionCall)]
+
+  /// Makes a batch.
+  ///
+  /// - Parameter calls: the calls, with the contracts that they are made to.
+  public init(_ calls: [(contract: EthereumAddress, call: FunctionCall)]) { self.calls = calls }
+
+  /// The body of the HTTP request.
+  public var body: [UInt8] {
+    // Nothing but digits, so that no text needs to be escaped.
+    let requests = calls.enumerated().map { index, item in
+      """
+      {"jsonrpc":"2.0","id":\(index),"method":"eth_call","params":[{"to":"\(item.contract.lowercase)",\
+      "data":"0x\(Hex.encode(item.call.data))"},"latest"]}
+      """
+    }
+    return Array("[\(requests.joined(separator: ","))]".utf8)
+  }
+
+  private struct Answer: Decodable {
+    struct Failure: Decodable {
+      let code: Int?
+      let message: String?
+    }
+
+    let id: Int?
+    let result: String?
+    let error: Failure?
+  }
+
+  /// Reads the body of the HTTP response.
+  ///
+  /// - Parameter body: an array of responses in any order.
+  /// - Returns: an outcome for each call, in the calls' order.
+  public func outcomes(in body: [UInt8]) -> [Outcome] {
+    guard let answers = try? JSONDecoder().decode([Answer].self, from: Data(body)) else {
+      return calls.map { _ in .failed("the endpoint’s response is no JSON-RPC batch") }
+    }
+    var byID: [Int: Answer] = [:]
+    for answer in answers { if let id = answer.id { byID[id] = answer } }
+    return calls.indices.map { index in
+      guard let answer = byID[index] else { return .failed("the endpoint left a call out") }
+      if let failure = answer.error { return Self.outcome(failure) }
+      guard let result = answer.result, let data = ReturnData(hex: result) else {
+        return .failed("the endpoint’s result is no data")
+      }
+      return result == "0x" ? .none : .returned(data)
+    }
+  }
+
+  /// Tells a revert, which is the contract's word, from a failure of the endpoint.
+  private static func outcome(_ failure: Answer.Failure) -> Outcome {
+    let message = failure.message ?? ""
+    let isRevert = failure.code == 3 || message.lowercased().contains("revert")
+    return isRevert ? .none : .failed("error \(failure.code ?? 0)")
+  }
+}

@@ -1,0 +1,217 @@
+internal import Configuration
+internal import Cryptography
+internal import Ethereum
+internal import Foundation
+internal import HTTPProtocol
+internal import HTTPServer
+internal import Observability
+internal import TestSupport
+internal import Testing
+internal import Threading
+internal import Time
+internal import TokenScriptReading
+
+@testable import TokenScriptRepo
+
+/// An endpoint for JSON-RPC that answers each call as a closure says.
+private final class Endpoint: Responder {
+  private let answer: Lock<@Sendable ([[String: Any]]) -> String>
+
+  init(_ answer: @escaping @Sendable ([[String: Any]]) -> String) { self.answer = Lock(answer) }
+
+  func change(_ answer: @escaping @Sendable ([[String: Any]]) -> String) {
+    self.answer.withLock { $0 = answer }
+  }
+
+  func plan(for head: RequestHead) -> RequestPlan {
+    .respond(bodyLimit: 1 << 16) { [self] request in
+      let calls =
+        (try? JSONSerialization.jsonObject(with: Data(request.body))) as? [[String: Any]] ?? []
+      let text = answer.withLock { $0 }(calls)
+      return Response(.ok, type: "application/json", text: text)
+    }
+  }
+}
+
+/// Answers `owner()` and `scriptURI()` of every contract.
+private func words(
+  owner: EthereumAddress?, scripts: [String]
+) -> @Sendable ([[String: Any]]) -> String {
+  { calls in
+    let answers = calls.map { call in
+      let id = call["id"] as? Int ?? -1
+      let data = ((call["params"] as? [Any])?.first as? [String: String])?["data"] ?? ""
+      let result =
+        data == "0x8da5cb5b"
+        ? owner.map { String(repeating: "0", count: 24) + $0.hex } ?? ""
+        : Hex.encode(Array(FunctionCall.setScriptURI(scripts).data.dropFirst(4)))
+      return #"{"jsonrpc":"2.0","id":\#(id),"result":"0x\#(result)"}"#
+    }
+    return "[\(answers.joined(separator: ","))]"
+  }
+}
+
+/// Tests of the proof by the chain, with a stand-in for the endpoint.
+@Suite(.ownThreads) struct ChainSurveyTests {
+  private let fixture: RepositoryFixture
+  private let owner: EthereumAddress
+
+  init() throws {
+    fixture = try RepositoryFixture()
+    owner = try #require(EthereumAddress(Signer.issuer.identifier()))
+    try fixture.write(
+      "Coin.tsml", bytes: Signer.issuer.sign(tokenScript(for: alice), at: 1_600_000_000))
+  }
+
+  /// Runs an endpoint and a repository that asks it once.
+  private func withAnswers(
+    _ endpoint: Endpoint, _ toml: String = "",
+    _ body: (RepositoryServer, _ ask: @escaping @Sendable () async throws -> Bool) async throws ->
+      Void
+  ) async throws {
+    let standIn = try HTTPServer(
+      options: ServerOptions(endpoints: [.tcp(host: "127.0.0.1", port: 0)]), responder: endpoint,
+      report: { _ in })
+    try standIn.start()
+    do {
+      let server = try await fixture.server(
+        "\(toml)\n[tokenscript.chains]\n1 = \"http://\(standIn.endpoints[0])/key\"",
+        publicURL: "https://repo.example")
+      try await body(server) {
+        let survey = server.service.survey
+        let hasChanged = try await survey.ask(server.service.indexer.current.origins)
+        if hasChanged { try await server.service.reload() }
+        return hasChanged
+      }
+    } catch {
+      await standIn.drain(within: .zero)
+      throw error
+    }
+    await standIn.drain(within: .zero)
+  }
+
+  private func scripts(_ server: RepositoryServer) async throws -> String {
+    try await server.get("/tokenscript/\(alice)/chain/1/script-uri").text
+  }
+
+  @Test func theOwnersKeyIsTheIssuers() async throws {
+    let endpoint = Endpoint(words(owner: owner, scripts: ["ipfs://abc"]))
+    try await withAnswers(endpoint, "trust = \"require\"") { server, ask in
+      #expect(try await server.get("/\(alice)").status == .notFound)
+      #expect(try await ask())
+      #expect(try await server.get("/\(alice)").status == .ok)
+      #expect(server.service.indexer.current.rows[0].standing == .issuer)
+      #expect(try await scripts(server).contains(#""erc5169":["ipfs://abc"]"#))
+      let page = try await server.get("/contracts/1/\(alice)").text
+      #expect(page.contains(owner.checksummed) && page.contains("<code>ipfs://abc</code>"))
+      // The same word again is no change.
+      #expect(try await !ask())
+      // A contract that was sold has another issuer.
+      endpoint.change(words(owner: nil, scripts: []))
+      #expect(try await ask())
+      #expect(try await server.get("/\(alice)").status == .notFound)
+    }
+  }
+
+  private static let failures: [@Sendable ([[String: Any]]) -> String] = [
+    { _ in "" }, { _ in "no JSON" }, { _ in "[]" },
+    { _ in String(repeating: " ", count: 300 << 10) },
+    { _ in #"[{"id":0,"error":{"code":-32000,"message":"busy"}},{"id":1,"result":"0x"}]"# },
+  ]
+
+  @Test(arguments: failures.indices)
+  func aFailingEndpointLeavesTheLastWord(_ index: Int) async throws {
+    let endpoint = Endpoint(words(owner: owner, scripts: ["https://x.example"]))
+    let store = try await fixture.store()
+    try await withAnswers(endpoint) { server, ask in
+      #expect(try await ask())
+      fixture.time.withLock { $0 += 7200 }
+      endpoint.change(Self.failures[index])
+      #expect(try await !ask())
+      let word = try #require(server.service.survey.words.value.byOrigin.values.first)
+      #expect(word.owner == owner && word.time == Timestamp(seconds: 1_700_000_000))
+      #expect(server.service.indexer.current.rows[0].standing == .issuer)
+    }
+    // The word outlasts a restart.
+    let stored = try await ContractStore(store).chainWords()
+    #expect(stored.values.map(\.scripts) == [["https://x.example"]])
+  }
+
+  @Test func aRevertIsAWord() async throws {
+    let endpoint = Endpoint(words(owner: owner, scripts: ["https://x.example"]))
+    try await withAnswers(endpoint) { server, ask in
+      #expect(try await ask())
+      endpoint.change { _ in
+        #"[{"id":0,"error":{"code":3,"message":"execution reverted"}},{"id":1,"result":"0x"}]"#
+      }
+      #expect(try await ask())
+      let text = try await scripts(server)
+      #expect(text.contains(#""erc5169":[]"#))
+    }
+  }
+
+  @Test func whatIsNoURIIsNotTold() async throws {
+    let hostile = ["javascript:alert(1)\"><script>", "no scheme", "https://x\n", "ok:1"]
+    try await withAnswers(Endpoint(words(owner: nil, scripts: hostile))) { server, ask in
+      #expect(try await ask())
+      let page = try await server.get("/contracts/1/\(alice)").text
+      #expect(!page.contains("<script") && page.contains("ok:1") && !page.contains("no scheme"))
+    }
+  }
+
+  @Test func theOwnerMayPublish() async throws {
+    try await withAnswers(
+      Endpoint(words(owner: owner, scripts: [])), "[tokenscript.publish]\npolicy = \"known\""
+    ) { server, ask in
+      try fixture.remove("Coin.tsml")
+      try fixture.write(
+        "Coin.tsml", bytes: Signer.rival.sign(tokenScript(for: alice), at: 1_600_000_000))
+      try await server.service.reload()
+      #expect(try await ask())
+      let head = try RequestHead(
+        method: .put, path: "/2019/05/\(alice)", authority: "repo.example", fields: [])
+      let bytes = try Signer.issuer.sign(tokenScript(for: alice), at: 1_600_000_001)
+      let response = await server.table.respond(
+        to: Request(head: head, body: bytes, origin: RequestOrigin(peer: "192.0.2.1")))
+      #expect(response.status == .created)
+    }
+  }
+
+  @Test func aSlowEndpointHoldsUpNoRequest() async throws {
+    let gate = DispatchSemaphore(value: 0)
+    let answer = words(owner: owner, scripts: [])
+    let endpoint = Endpoint { calls in
+      gate.wait()
+      return answer(calls)
+    }
+    try await withAnswers(endpoint) { server, ask in
+      async let hasChanged = ask()
+      #expect(try await server.get("/\(alice)").status == .ok)
+      let text = try await scripts(server)
+      #expect(text.contains(#""erc5169":[]"#))
+      gate.signal()
+      #expect(try await hasChanged)
+    }
+  }
+
+  @Test(arguments: [
+    "1 = \"ftp://x\"", "0 = \"https://x\"", "x = \"https://x\"", "1 = { url = \"\" }",
+    "1 = { url = \"https://x\", registry = \"0x12\" }", "1 = { url = \"https://x\", other = 1 }",
+    "1 = 7",
+  ])
+  func aWrongEndpointIsRejected(_ toml: String) throws {
+    let section = try fixture.section("[tokenscript.chains]\n\(toml)")
+    TokenScriptService.validate(section)
+    #expect(throws: (any Error).self) { try section.finish() }
+  }
+
+  @Test func anEndpointMayHaveARegistry() throws {
+    let section = try fixture.section(
+      "[tokenscript.chains]\n5 = { url = \"https://x\", registry = \"\(bob)\" }")
+    let chains = TokenScriptConfiguration(section).chains
+    try section.finish()
+    let chain = try #require(ChainID(5))
+    let endpoint = try #require(chains[chain])
+    #expect(endpoint.registry == EthereumAddress(bob))
+  }
+}
