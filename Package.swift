@@ -39,7 +39,7 @@ let libraries: [Target] = [
   .target(name: "Ethereum", dependencies: ["Cryptography"]),
   .target(
     name: "HTTPClient",
-    dependencies: ["CCurl", "HTTPProtocol", "SystemCalls", "Time", "Transport"]),
+    dependencies: ["Addresses", "CCurl", "HTTPProtocol", "SystemCalls", "Time", "Transport"]),
   .target(name: "HTTPProtocol", dependencies: ["Addresses", "Time", "Wire"]),
   .target(
     name: "HTTPServer",
@@ -235,9 +235,9 @@ let tests: [Target] = [
   .testTarget(
     name: "TokenScriptRepoTests",
     dependencies: [
-      "Addresses", "Configuration", "Cryptography", "Ethereum", "HTTPProtocol", "HTTPServer",
-      "Observability", "ServiceKit", "Storage", "SystemCalls", "TestSupport", "Threading", "Time",
-      "TokenScriptReading", "TokenScriptRepo", "Wire", "XMLSecurity", "awd",
+      "Addresses", "Configuration", "Cryptography", "Ethereum", "HTTPClient", "HTTPProtocol",
+      "HTTPServer", "Observability", "ServiceKit", "Storage", "SystemCalls", "TestSupport",
+      "Threading", "Time", "TokenScriptReading", "TokenScriptRepo", "Wire", "XMLSecurity", "awd",
     ],
     exclude: ["Python"]),
   .testTarget(

@@ -21,6 +21,11 @@ static inline CURLcode ccurl_set_list(CURL *h, CURLoption o, struct curl_slist *
 static inline CURLcode ccurl_set_writer(CURL *h, CURLoption o, curl_write_callback v) {
   return curl_easy_setopt(h, o, v);
 }
+static inline CURLcode ccurl_set_socket_opener(CURL *h, curl_opensocket_callback v) {
+  return curl_easy_setopt(h, CURLOPT_OPENSOCKETFUNCTION, v);
+}
+/* The whole address, which may be longer than its type. */
+static inline const void *ccurl_address(const struct curl_sockaddr *a) { return &a->addr; }
 static inline CURLcode ccurl_get_long(CURL *h, CURLINFO i, long *v) {
   return curl_easy_getinfo(h, i, v);
 }

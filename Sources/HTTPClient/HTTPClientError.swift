@@ -9,6 +9,8 @@ public struct HTTPClientError: Error, Sendable, Hashable {
     case invalidRequest
     /// The host's name has no address.
     case unknownHost
+    /// The host has only addresses that the client doesn't connect to.
+    case forbiddenAddress
     /// Nobody listens there.
     case notConnected
     /// TLS failed: as a rule the server's certificate isn't trusted, or a file can't be read.
@@ -43,6 +45,8 @@ public struct HTTPClientError: Error, Sendable, Hashable {
   /// Hashes the kind of failure.
   public func hash(into hasher: inout Hasher) { hasher.combine(code) }
 
+  static let forbiddenAddress = HTTPClientError(
+    .forbiddenAddress, "the host is not on the public Internet")
   static let cancelled = HTTPClientError(.cancelled, "the request was cancelled")
 }
 

@@ -18,6 +18,17 @@ public struct HTTPClientOptions: Sendable {
     }
   }
 
+  /// The addresses that a client connects to.
+  public enum Reach: Sendable {
+    /// Any.
+    case anyAddress
+    /// Those of other hosts on the public Internet, for URLs that strangers give. An address is looked at when the socket is
+    /// made that connects to it, whatever a name resolved to before.
+    case publicAddresses
+  }
+
+  /// The addresses that requests may go to.
+  public var reach = Reach.anyAddress
   /// The time for name resolution, connecting and the TLS handshake together.
   public var connectTimeout: Duration = .seconds(10)
   /// The time for an exchange, from the call to the last byte of the response.

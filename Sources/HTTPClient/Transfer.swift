@@ -13,6 +13,8 @@ internal import Transport
   private var lines: UnsafeMutablePointer<curl_slist>?
   private let words = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CURL_ERROR_SIZE))
   private var assembler: ResponseAssembler
+  /// Whether an address was refused, and no other was reached.
+  private var isForbidden = false
 
   /// Prepares a transfer.
   ///
@@ -69,6 +71,7 @@ internal import Transport
   func result(_ code: CURLcode) -> Result<IncomingResponse, HTTPClientError> {
     if let failure = assembler.failure { return .failure(failure) }
     guard code == CURLE_OK else {
+      if isForbidden, code == CURLE_COULDNT_CONNECT { return .failure(.forbiddenAddress) }
       return .failure(HTTPClientError(code, detail: unsafe String(cString: words)))
     }
     return Result { () throws(HTTPClientError) in try assembler.finish() }
@@ -90,6 +93,16 @@ internal import Transport
     unsafe ccurl_set_writer(handle, CURLOPT_WRITEFUNCTION) { start, size, count, this in
       unsafe Transfer.take(start, size * count, this) { transfer, bytes in
         unsafe transfer.assembler.takeBody(Span(_unsafeBytes: bytes))
+      }
+    }
+    if options.reach == .publicAddresses {
+      unsafe ccurl_set_pointer(handle, CURLOPT_OPENSOCKETDATA, this)
+      unsafe ccurl_set_socket_opener(handle) { this, _, address in
+        guard let socket = unsafe PublicSocket.open(to: address) else {
+          unsafe Unmanaged<Transfer>.object(of: this).isForbidden = true
+          return ccurl_no_socket
+        }
+        return socket
       }
     }
     unsafe ccurl_set_long(handle, CURLOPT_NOSIGNAL, 1)

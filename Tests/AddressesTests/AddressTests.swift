@@ -44,4 +44,20 @@ internal import Testing
     #expect(IPAddress(bytes: [1, 2, 3]) == nil && IPAddress(bytes: []) == nil)
     #expect(IPAddress(bytes: [1, 2, 3, 4])?.description == "1.2.3.4")
   }
+
+  @Test(arguments: [
+    ("1.1.1.1", true), ("100.63.255.255", true), ("100.128.0.0", true), ("172.32.0.1", true),
+    ("2606:4700::1", true), ("2a00:1450:4001:800::200e", true), ("2001:4860:4860::8888", true),
+    ("0.0.0.0", false), ("127.0.0.1", false), ("10.1.2.3", false), ("172.31.255.255", false),
+    ("192.168.1.1", false), ("169.254.169.254", false), ("100.64.0.1", false),
+    ("192.0.2.1", false), ("198.18.0.1", false), ("198.51.100.9", false), ("203.0.113.9", false),
+    ("224.0.0.1", false), ("240.0.0.1", false), ("255.255.255.255", false), ("::", false),
+    ("::1", false), ("::ffff:127.0.0.1", false), ("::ffff:1.1.1.1", true), ("::1.1.1.1", false),
+    ("64:ff9b::a00:1", false), ("64:ff9b:1::1", false), ("2002:7f00:1::", false),
+    ("2001::1", false), ("2001:db8::1", false), ("fc00::1", false), ("fd12::1", false),
+    ("fe80::1", false), ("fec0::1", false), ("ff02::1", false), ("3fff::1", false),
+  ])
+  func knowsThePublicInternet(_ text: String, _ isPublic: Bool) throws {
+    #expect(try #require(IPAddress(text)).isPublic == isPublic)
+  }
 }

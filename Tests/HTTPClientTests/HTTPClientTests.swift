@@ -120,6 +120,22 @@ internal import Testing
     #expect(error?.code == .invalidRequest)
   }
 
+  /// Each of them leads to a server that listens, by whatever name or form of the address.
+  @Test(arguments: [
+    "127.0.0.1", "localhost", "0.0.0.0", "2130706433", "0x7f.1", "[::1]", "[::ffff:127.0.0.1]",
+    "[::]",
+  ])
+  func reachesNothingThatIsNotPublic(_ host: String) async throws {
+    var options = HTTPClientOptions()
+    options.reach = .publicAddresses
+    let careful = try HTTPClient(options)
+    let port = try Self.python.get().port
+    let refused = await #expect(throws: HTTPClientError.self) {
+      try await careful.send(OutgoingRequest(.get, "http://\(host):\(port)/"))
+    }
+    #expect(refused?.code == .forbiddenAddress)
+  }
+
   @Test func reportsANameWithoutAddressAndAPortWithoutListener() async throws {
     // A label that no name may have (RFC 1035 section 2.3.4), so that no resolver is asked, and none can be slow.
     let name = "\(String(repeating: "x", count: 64)).invalid"

@@ -70,7 +70,7 @@ final class APNsProvider: PushProvider {
       return switch error.code {
       case .cancelled: .cancelled
       case .timedOut, .tooLarge, .malformedResponse, .disconnected: .disconnected
-      case .invalidRequest, .unknownHost, .notConnected, .tls, .outOfResources:
+      case .invalidRequest, .unknownHost, .forbiddenAddress, .notConnected, .tls, .outOfResources:
         .unreachable(error.message)
       }
     }
