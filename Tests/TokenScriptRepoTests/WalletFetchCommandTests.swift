@@ -53,6 +53,8 @@ internal import XMLSecurity
     (
       usual + [contract, "--namespace", "2019/05", "--namespace", "../.."], "--namespace: expected"
     ),
+    (usual + [contract, "--rpc", "file:///etc"], "--rpc: expected a URL"),
+    (usual + [contract, "--gateway", "ipfs"], "--gateway: expected a URL"),
     (usual + [contract, "--client", "x"], "--client: expected NAME/VERSION"),
     (usual + [contract, "--platform", "Symbian/9"], "--platform: expected iOS/VERSION"),
     (Array(usual[2...]) + [contract], "--network is missing"),

@@ -130,7 +130,7 @@ final class ScriptedResponder: Responder {
   func plan(for head: RequestHead) -> RequestPlan {
     heads.withLock { $0.append(head) }
     let response = body(String(decoding: head.path, as: UTF8.self), head)
-    return .respond(bodyLimit: 0) { _ in response }
+    return .respond(bodyLimit: 1 << 16) { _ in response }
   }
 }
 
@@ -146,12 +146,13 @@ extension Response {
 /// Makes an agent that logs no rejections.
 func agent(
   _ url: String, _ cache: TemporaryFolder, roots: TrustStore? = nil,
-  timeout: Duration = .seconds(30)
+  contracts: ContractScripts? = nil, timeout: Duration = .seconds(30)
 ) throws -> TokenScriptAgent {
   var options = HTTPClientOptions()
   options.timeout = timeout
   return try TokenScriptAgent(
-    repository: url, cache: cache.path, roots: roots, options: options, log: Log(level: .error))
+    repository: url, cache: cache.path, roots: roots, contracts: contracts, options: options,
+    log: Log(level: .error))
 }
 
 func request(

@@ -20,6 +20,10 @@ struct WalletFetchCommand: Command {
       "namespace", value: "YYYY/MM",
       "a namespace that the wallet supports; may be repeated, the preferred one first"),
     .option("signer", value: "NAME", "the signer of the file: the name in a certificate, or a key"),
+    .option(
+      "rpc", value: "URL",
+      "the chain's endpoint for JSON-RPC; the places that the contract names are then asked first"),
+    .option("gateway", value: "URL", "the gateway for places of the form ipfs://…"),
     .option("client", value: "NAME/VERSION", "the wallet's name for the repository"),
     .option("platform", value: "NAME/VERSION", "the wallet's platform: iOS/… or Android/…"),
     .json, .operand("ADDRESS", "the contract: 0x and 40 hexadecimal digits"),
@@ -33,12 +37,13 @@ struct WalletFetchCommand: Command {
       throw CommandError.usage("--repo: expected a URL such as https://repo.tokenscript.org")
     }
     let identity = try identity(arguments)
+    let contracts = try contracts(arguments)
     let log = Log(level: .warning)
     defer { log.flush() }
     let agent = try TokenScriptAgent(
       repository: "\(repository)", cache: cache, identity: identity,
       // A system without roots trusts nobody.
-      roots: try? TrustStore(), log: log)
+      roots: try? TrustStore(), contracts: contracts, log: log)
     let text = WalletFetchText(request, try await agent.fetch(request))
     if arguments.has("json") {
       try context.print(json: text.json)
@@ -68,6 +73,18 @@ struct WalletFetchCommand: Command {
     } catch {
       throw .usage("ADDRESS: expected 0x and 40 hexadecimal digits")
     }
+  }
+
+  private static func contracts(
+    _ arguments: CommandArguments
+  ) throws(CommandError) -> ContractScripts? {
+    for option in ["rpc", "gateway"] {
+      guard let url = arguments[option] else { continue }
+      guard ["http://", "https://"].contains(where: url.hasPrefix) else {
+        throw .usage("--\(option): expected a URL such as https://host.example")
+      }
+    }
+    return arguments["rpc"].map { ContractScripts(endpoint: $0, gateway: arguments["gateway"]) }
   }
 
   private static func identity(

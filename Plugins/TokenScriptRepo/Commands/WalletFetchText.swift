@@ -27,6 +27,8 @@ struct WalletFetchText {
     let path: String
     /// Whether a file exists at the path.
     let cached: Bool
+    /// The contract's own URI that the file is from, or nil for the repository.
+    let source: String?
     var namespace: String?
     var signer: String?
     var key: String?
@@ -40,6 +42,7 @@ struct WalletFetchText {
     json = Summary(
       result: "", contract: request.address.checksummed, network: request.network.number,
       path: report.path, cached: report.hasFile,
+      source: report.source,
       attempts: report.attempts.map {
         Summary.Attempt(
           namespace: $0.namespace?.path, result: $0.result, rejected: $0.rejection?.code.rawValue)
@@ -48,15 +51,16 @@ struct WalletFetchText {
     case .stored(let script, let modified, let isUpdate):
       json.result = isUpdate ? "updated" : "stored"
       describe(script, modified, at: report.path)
+      if let source = report.source { lines.append("  source     \(source.printable)") }
       lines += report.attempts.filter { $0.rejection != nil }.map { "  \(Self.words($0))" }
     case .unchanged:
       json.result = "unchanged"
-      lines = ["unchanged \(report.path): the repository has nothing newer"]
+      lines = ["unchanged \(report.path): \(Self.place(report)) has nothing newer"]
     case .ownFile(let repository):
       json.result = "own"
       json.modified = repository.text
       lines = [
-        "kept \(report.path): newer than the repository's of \(repository.text), "
+        "kept \(report.path): newer than that of \(repository.text) at \(Self.place(report)), "
           + "so taken for its author's own"
       ]
     case .choices(let choices):
@@ -103,6 +107,10 @@ struct WalletFetchText {
       "  signer     \(signer.printable)", "  key        \(script.key)",
       "  modified   \(modified.text)",
     ]
+  }
+
+  private static func place(_ report: TokenScriptReport) -> String {
+    report.source?.printable ?? "the repository"
   }
 
   private static func words(_ attempt: TokenScriptReport.Attempt) -> String {

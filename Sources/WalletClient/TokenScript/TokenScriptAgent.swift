@@ -20,6 +20,9 @@ public import XMLSecurity
 ///     namespaces: namespaces))
 /// ```
 ///
+/// With ``ContractScripts`` the places that the contract names itself come first, and the repository if none of them has a
+/// file that can be taken.
+///
 /// The cache is `<cache>/<network>/<address>.xml`, a file for each contract even if one TokenScript describes
 /// several. A file's time is the repository's `Last-Modified`. A file gets there only if it is signed, is in the
 /// namespace asked for, and names the contract on the network as an origin. ``TokenScriptExchange`` makes the decisions.
@@ -31,7 +34,10 @@ public struct TokenScriptAgent: Sendable {
   private let cache: TokenScriptCache
   private let identity: WalletIdentity
   private let inspector: TokenScriptInspector
+  private let contracts: ContractScripts?
   private let client: HTTPClient
+  /// The client for hosts that contracts name.
+  private let foreignClient: HTTPClient
   private let log: Log
   private let clock: @Sendable () -> Timestamp
 
@@ -43,13 +49,15 @@ public struct TokenScriptAgent: Sendable {
   ///   - identity: the wallet's name and version for the repository.
   ///   - roots: the roots that signers' certificates are checked against, or nil to check none. An untrusted
   ///     certificate is reported and no reason to reject a file.
+  ///   - contracts: the way to the files that contracts name themselves, or nil to ask the repository only.
   ///   - options: times and certificates. The limit of the body is always ``sizeLimit``.
   ///   - log: gets a line for each update that was rejected.
   ///   - clock: tells the time.
   /// - Throws: `.outOfResources`.
   public init(
     repository: String, cache: String, identity: WalletIdentity = WalletIdentity(),
-    roots: TrustStore? = nil, options: HTTPClientOptions = HTTPClientOptions(),
+    roots: TrustStore? = nil, contracts: ContractScripts? = nil,
+    options: HTTPClientOptions = HTTPClientOptions(),
     log: Log = Log(level: .warning), clock: @escaping @Sendable () -> Timestamp = Timestamp.now
   ) throws(HTTPClientError) {
     var repository = repository
@@ -61,6 +69,9 @@ public struct TokenScriptAgent: Sendable {
     var options = options
     options.bodyLimit = Self.sizeLimit
     client = try HTTPClient(options)
+    self.contracts = contracts
+    options.reach = .publicAddresses
+    foreignClient = contracts == nil ? client : try HTTPClient(options)
     self.log = log
     self.clock = clock
   }
@@ -75,18 +86,64 @@ public struct TokenScriptAgent: Sendable {
     if EthereumAddress.checksum(of: request.spelling) == .wrong {
       log.warning("wrong address checksum", ["address": request.spelling])
     }
+    let entry = try cache.entry(for: request)
+    var attempts: [TokenScriptReport.Attempt] = []
+    if let contracts {
+      let (places, problems) = try await places(of: request, contracts)
+      attempts = problems
+      for place in places {
+        let report = try await fetch(request, from: place, replacing: entry)
+        attempts += report.attempts
+        switch report.outcome {
+        case .stored, .unchanged, .ownFile: return located(report, request, attempts, place)
+        case .choices, .absent, .invalid, .failed: continue
+        }
+      }
+    }
+    let report = try await fetch(request, from: nil, replacing: entry)
+    return located(report, request, attempts + report.attempts)
+  }
+
+  /// Asks the chain for the places that a contract names, and notes those that aren't followed.
+  private func places(
+    of request: TokenScriptRequest, _ contracts: ContractScripts
+  ) async throws -> ([ContractScripts.Place], [TokenScriptReport.Attempt]) {
+    let uris: [String]?
+    do throws(HTTPClientError) {
+      let batch = ContractScripts.batch(for: request.address)
+      let response = try await client.send(OutgoingRequest(batch, to: contracts.endpoint))
+      uris = ContractScripts.uris(in: response.body, of: request.address)
+    } catch {
+      if error.code == .cancelled { throw CancellationError() }
+      uris = nil
+    }
+    func attempt(_ result: String) -> TokenScriptReport.Attempt {
+      TokenScriptReport.Attempt(namespace: nil, result: result, rejection: nil)
+    }
+    guard let uris else { return ([], [attempt("the chain’s endpoint has not answered")]) }
+    let followed = uris.prefix(ContractScripts.limit)
+    return (
+      followed.compactMap(contracts.place),
+      followed.filter { contracts.place($0) == nil }.map { attempt("\($0): not followed") }
+    )
+  }
+
+  /// Downloads or updates from a place that the contract names, or from the repository.
+  private func fetch(
+    _ request: TokenScriptRequest, from place: ContractScripts.Place?,
+    replacing entry: TokenScriptCache.Entry?
+  ) async throws -> TokenScriptReport {
     let time = clock()
     let now = HTTPDate(time.seconds)
-    let entry = try cache.entry(for: request)
     var exchange = TokenScriptExchange(
-      namespaces: request.namespaces, local: entry?.file, now: now)
+      namespaces: place == nil ? request.namespaces : [], local: entry?.file, now: now)
     var file: [UInt8] = []
     var action = exchange.start()
     while true {
       switch action {
       case .ask(let namespace, let date):
         let (response, body) = try await ask(
-          request, in: namespace, modifiedSince: date, now: now)
+          request, in: namespace, at: place, modifiedSince: date, now: now)
         file = body
         action = exchange.received(response)
       case .inspect(let namespace):
@@ -96,40 +153,47 @@ public struct TokenScriptAgent: Sendable {
         if entry != nil, case .failure(let rejection) = result {
           log.warning(
             "update rejected",
-            ["url": request.url(in: namespace, of: repository), "reason": rejection.message])
+            [
+              "url": place?.url ?? request.url(in: namespace, of: repository),
+              "reason": rejection.message,
+            ])
         }
         action = exchange.inspected(result)
       case .store(let modified, let report):
         try cache.store(file, for: request, modified: modified, replacing: entry)
-        return located(report, request)
-      case .finish(let report): return located(report, request)
+        return report
+      case .finish(let report): return report
       }
     }
   }
 
   private func located(
-    _ report: TokenScriptReport, _ request: TokenScriptRequest
+    _ report: TokenScriptReport, _ request: TokenScriptRequest,
+    _ attempts: [TokenScriptReport.Attempt], _ place: ContractScripts.Place? = nil
   ) -> TokenScriptReport {
     var report = report
+    report.attempts = attempts
+    report.source = place?.uri
     report.path = cache.path(for: request)
     return report
   }
 
   private func ask(
     _ request: TokenScriptRequest, in namespace: TokenScriptNamespace?,
-    modifiedSince date: HTTPDate?, now: HTTPDate
+    at place: ContractScripts.Place?, modifiedSince date: HTTPDate?, now: HTTPDate
   ) async throws -> (TokenScriptResponse, body: [UInt8]) {
-    var fields = identity.fields
+    // The wallet describes itself to the repository that its user has chosen, and to no other host.
+    var fields = place == nil ? identity.fields : HeaderFields()
     if let date { fields.append(.ifModifiedSince, date.text) }
     let outgoing = OutgoingRequest(
-      .get, request.url(in: namespace, of: repository), fields: fields)
+      .get, place?.url ?? request.url(in: namespace, of: repository), fields: fields)
     do throws(HTTPClientError) {
-      let response = try await client.send(outgoing)
+      let response = try await (place?.isForeign == true ? foreignClient : client).send(outgoing)
       return (TokenScriptResponse(response, now: now), response.body)
     } catch {
       switch error.code {
       case .cancelled: throw CancellationError()
-      case .invalidRequest, .outOfResources: throw error
+      case .invalidRequest where place == nil, .outOfResources: throw error
       default: return (.failure("\(error)"), [])
       }
     }

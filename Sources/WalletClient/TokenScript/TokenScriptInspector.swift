@@ -65,7 +65,7 @@ struct TokenScriptInspector: Sendable {
   /// - Parameters:
   ///   - bytes: the whole file, at most 8 MiB.
   ///   - request: the request.
-  ///   - namespace: the namespace asked for, or nil for any.
+  ///   - namespace: the namespace asked for, or nil for any that the wallet understands.
   ///   - now: the time.
   /// - Returns: the verified file.
   /// - Throws: ``TokenScriptRejection``.
@@ -82,7 +82,10 @@ struct TokenScriptInspector: Sendable {
       throw TokenScriptRejection(
         code: .namespace, message: "its root element is in no TokenScript namespace")
     }
-    guard namespace == nil || namespace == found else {
+    guard
+      namespace.map({ $0 == found })
+        ?? (request.namespaces.isEmpty || request.namespaces.contains(found))
+    else {
       throw TokenScriptRejection(
         code: .namespace, message: "it is in the namespace \(found), which was not asked for")
     }

@@ -2,7 +2,7 @@ public import HTTPProtocol
 
 /// The result of asking a repository for a TokenScript.
 public struct TokenScriptReport: Sendable, Equatable {
-  /// One response of the repository, or its failure to give one.
+  /// One response of the repository or of a place that the contract names, or a failure to give one.
   public struct Attempt: Sendable, Equatable {
     /// The namespace asked for, or nil if the repository chose.
     public let namespace: TokenScriptNamespace?
@@ -35,9 +35,11 @@ public struct TokenScriptReport: Sendable, Equatable {
   /// The end of the exchange.
   public let outcome: Outcome
   /// Every attempt, in order.
-  public let attempts: [Attempt]
+  public internal(set) var attempts: [Attempt]
   /// Whether a file lies in the cache now, new or old.
   public let hasFile: Bool
   /// The file's path, whether there is a file or not.
   public var path = ""
+  /// The contract's own URI that the file was asked for at in the end, or nil for the repository.
+  public internal(set) var source: String?
 }
