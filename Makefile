@@ -18,7 +18,8 @@ BENCH_PACKAGES := nginx-light mosquitto wrk python3 python3-venv curl xmlsec1 op
 BENCH_NATS := .build/nats
 # Node, with the SQLite of its own, from PyPI: Debian's has none.
 BENCH_NODE := .build/benchmark
-# Python with an Ethereum virtual machine, from PyPI: Debian has none.
+# Python with an Ethereum virtual machine, and axe, which looks at pages for people with disabilities, from PyPI: Debian has
+# neither.
 TEST_ETHEREUM := .build/ethereum
 CHECKED := --explicit-target-dependency-import-check error
 
@@ -43,9 +44,10 @@ deps:
 
 test-deps: deps
 	@$(call install,$(TEST_PACKAGES) python3-venv)
-	@test -e $(TEST_ETHEREUM)/ready || { echo "awd: installing eth-tester into $(TEST_ETHEREUM)"; \
-	  python3 -m venv $(TEST_ETHEREUM) && $(TEST_ETHEREUM)/bin/pip -q install "eth-tester[py-evm]==0.14.0b1" && \
-	  touch $(TEST_ETHEREUM)/ready; }
+	@test -e $(TEST_ETHEREUM)/ready2 || { echo "awd: installing eth-tester and axe into $(TEST_ETHEREUM)"; \
+	  python3 -m venv $(TEST_ETHEREUM) && \
+	  $(TEST_ETHEREUM)/bin/pip -q install "eth-tester[py-evm]==0.14.0b1" axe-core-python==0.1.0 && \
+	  touch $(TEST_ETHEREUM)/ready2; }
 
 build: deps ## install what is missing, build .build/release/awd
 	@echo "awd: building $(AWD) (release)"
@@ -157,6 +159,7 @@ load: build ## serve LOAD_SECONDS (600) of mixed load at half speed; memory must
 
 faults: build test-deps ## end the server amid writes FAULT_ROUNDS (10) times; nothing acknowledged may be lost
 	@/usr/bin/python3 Tests/Faults/run.py $(AWD)
+	@/usr/bin/python3 -B Tests/Faults/publications.py $(AWD)
 
 ATTACKS ?=
 attack: build test-deps ## attack the server with every script of Tests/Attacks, or with ATTACKS; none may succeed

@@ -102,7 +102,7 @@ public struct TokenScriptService: Service {
     listing = IndexListing(headers, on: pageThreads)
     contractPages = ContractPages(
       responder: responder, explorers: configuration.explorers, threads: pageThreads)
-    publisher = Publisher(configuration, responder, indexer, verification)
+    publisher = Publisher(configuration, responder, indexer, survey, verification)
     self.verification = VerificationResponder(verification, headers, clock: context.clock)
     log = context.log
     context.metrics.gauge(
@@ -181,7 +181,7 @@ public struct TokenScriptService: Service {
     try await withThrowingTaskGroup { group in
       group.addTask { try await follow() }
       group.addTask {
-        try await survey.run({ responder.index.value.origins }) { try await remake() }
+        await survey.run({ responder.index.value.origins }) { try await remake() }
       }
       try await group.waitForAll()
     }

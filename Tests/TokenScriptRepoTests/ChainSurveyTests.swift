@@ -15,9 +15,13 @@ internal import TokenScriptReading
 
 /// An endpoint for JSON-RPC that answers each call as a closure says.
 private final class Endpoint: Responder {
+  private let status: Status
   private let answer: Lock<@Sendable ([[String: Any]]) -> String>
 
-  init(_ answer: @escaping @Sendable ([[String: Any]]) -> String) { self.answer = Lock(answer) }
+  init(status: Status = .ok, _ answer: @escaping @Sendable ([[String: Any]]) -> String) {
+    self.status = status
+    self.answer = Lock(answer)
+  }
 
   func change(_ answer: @escaping @Sendable ([[String: Any]]) -> String) {
     self.answer.withLock { $0 = answer }
@@ -28,7 +32,7 @@ private final class Endpoint: Responder {
       let calls =
         (try? JSONSerialization.jsonObject(with: Data(request.body))) as? [[String: Any]] ?? []
       let text = answer.withLock { $0 }(calls)
-      return Response(.ok, type: "application/json", text: text)
+      return Response(status, type: "application/json", text: text)
     }
   }
 }
@@ -79,7 +83,7 @@ private func words(
         publicURL: "https://repo.example")
       try await body(server) {
         let survey = server.service.survey
-        let hasChanged = try await survey.ask(server.service.indexer.current.origins)
+        let hasChanged = try await survey.askAll(server.service.indexer.current.origins)
         if hasChanged { try await server.service.reload() }
         return hasChanged
       }
@@ -133,7 +137,7 @@ private func words(
       #expect(server.service.indexer.current.rows[0].standing == .issuer)
     }
     // The word outlasts a restart.
-    let stored = try await ContractStore(store).chainWords()
+    let stored = try await ContractStore(store).chainWords(on: [.main])
     #expect(stored.values.map(\.scripts) == [["https://x.example"]])
   }
 
@@ -174,6 +178,98 @@ private func words(
       let response = await server.table.respond(
         to: Request(head: head, body: bytes, origin: RequestOrigin(peer: "192.0.2.1")))
       #expect(response.status == .created)
+    }
+  }
+
+  /// An owner whom the chain was not asked for is refused, and may publish as soon as the chain has told.
+  @Test func theChainIsAskedAtOnceForWhoPublishes() async throws {
+    try fixture.remove("Coin.tsml")
+    try await withAnswers(
+      Endpoint(words(owner: owner, scripts: ["ipfs://abc"])),
+      "[tokenscript.publish]\npolicy = \"known\""
+    ) { server, _ in
+      let running = Task { try await server.service.run() }
+      defer { running.cancel() }
+      func put(_ signer: Signer, at time: Int64, from peer: String) async throws -> Response {
+        let head = try RequestHead(
+          method: .put, path: "/2019/05/\(alice)", authority: "repo.example", fields: [])
+        let bytes = try signer.sign(tokenScript(for: alice), at: time)
+        return await server.table.respond(
+          to: Request(head: head, body: bytes, origin: RequestOrigin(peer: peer)))
+      }
+      let first = try await put(.issuer, at: 1_600_000_001, from: "192.0.2.1")
+      #expect(first.status == .forbidden && first[.retryAfter] == "5")
+      #expect(first.text.contains("is being asked"))
+      try await waitUntil { server.service.indexer.current.rules.owners.values.contains(owner) }
+      #expect(try await put(.issuer, at: 1_600_000_001, from: "192.0.2.1").status == .created)
+      let stranger = try await put(.rival, at: 1_600_000_002, from: "192.0.2.1")
+      #expect(stranger.status == .forbidden && stranger[.retryAfter] == nil)
+    }
+  }
+
+  /// Nobody makes the server ask without end: questions count as publications.
+  @Test func questionsAreCounted() async throws {
+    let asked = Lock(0)
+    let none = words(owner: nil, scripts: [])
+    let endpoint = Endpoint { calls in
+      asked.withLock { $0 += 1 }
+      return none(calls)
+    }
+    try fixture.remove("Coin.tsml")
+    try await withAnswers(endpoint, "[tokenscript.publish]\npolicy = \"known\"") { server, _ in
+      let running = Task { try await server.service.run() }
+      defer { running.cancel() }
+      var told = 0
+      for number in 1...35 {
+        let contract = "0x" + String(repeating: "0", count: 37) + "\(100 + number)"
+        let head = try RequestHead(
+          method: .put, path: "/2019/05/\(contract)", authority: "repo.example", fields: [])
+        let bytes = try Signer.rival.sign(tokenScript(for: contract), at: 1_600_000_000)
+        let response = await server.table.respond(
+          to: Request(head: head, body: bytes, origin: RequestOrigin(peer: "192.0.2.1")))
+        #expect(response.status == .forbidden)
+        if response[.retryAfter] != nil { told += 1 }
+      }
+      #expect(told == 30)
+      try await waitUntil { asked.withLock { $0 } == 30 }
+    }
+  }
+
+  /// A contract may make calls fail, but not the questions about others.
+  @Test func oneContractsAnswerIsNotAnothers() async throws {
+    for number in 1...20 {
+      let contract = "0x" + String(repeating: "0", count: 38) + "\(10 + number)"
+      try fixture.write(
+        "\(number).tsml", bytes: Signer.rival.sign(tokenScript(for: contract), at: 1_600_000_000))
+    }
+    let good = words(owner: owner, scripts: [])
+    let endpoint = Endpoint { calls in
+      let to = ((calls.first?["params"] as? [Any])?.first as? [String: String])?["to"] ?? ""
+      return to == alice ? good(calls) : String(repeating: " ", count: 300 << 10)
+    }
+    try await withAnswers(endpoint) { server, ask in
+      let hasChanged = try await ask()
+      #expect(hasChanged)
+      #expect(server.service.survey.words.value.owners.values.map(\.self) == [owner])
+    }
+  }
+
+  /// An endpoint that fails is left alone until the next hour.
+  @Test func aDeadEndpointIsLeftAlone() async throws {
+    for number in 1...40 {
+      let contract = "0x" + String(repeating: "0", count: 38) + "\(10 + number)"
+      try fixture.write(
+        "\(number).tsml", bytes: Signer.rival.sign(tokenScript(for: contract), at: 1_600_000_000))
+    }
+    let asked = Lock(0)
+    let endpoint = Endpoint(status: .serviceUnavailable) { _ in
+      asked.withLock { $0 += 1 }
+      return ""
+    }
+    try await withAnswers(endpoint) { _, ask in
+      let hasChanged = try await ask()
+      #expect(!hasChanged)
+      #expect((8..<16).contains(asked.withLock { $0 }))
     }
   }
 

@@ -97,7 +97,8 @@ internal import TokenScriptReading
     let server = try await server()
     let choices = try await server.get("/2020/06/\(alice)", Self.html)
     #expect(choices.status == .multipleChoices)
-    #expect(choices.text.contains("Several signers") && choices.text.contains("shop.example</a>"))
+    #expect(
+      choices.text.contains("Several signers") && choices.text.contains("shop.example</bdi></a>"))
     #expect(choices[.contentSecurityPolicy]?.contains("style-src 'sha256-") == true)
     let list = try await server.get("/2020/06/\(alice)", ["Accept": "application/json"])
     #expect(list[.contentSecurityPolicy] == "sandbox; default-src 'none'")

@@ -7,29 +7,9 @@ internal import TokenScriptReading
 
 @testable import TokenScriptRepo
 
-/// Whether ``CommandsFixture`` finds a browser.
-private let hasBrowser = ["/usr/bin", "/bin"].contains {
-  FileManager.default.isExecutableFile(atPath: "\($0)/chromium")
-}
-
 /// Tests of the page at `/` in a browser.
-@Suite(.ownThreads, .enabled(if: hasBrowser))
+@Suite(.ownThreads, .enabled(if: Chromium.isThere))
 struct IndexPageBrowserTests {
-  /// Returns the document after its scripts have run, if they may.
-  private func dump(_ url: String, in fixture: CommandsFixture) throws -> String {
-    let result = try fixture.spawn(
-      "chromium",
-      [
-        "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run",
-        // The /dev/shm of a container may be too small.
-        "--disable-dev-shm-usage",
-        "--disable-background-networking", "--user-data-dir=\(fixture.folder)/chromium",
-        "--dump-dom", url,
-      ])
-    #expect(result.code == 0, "\(result.errors)")
-    return result.output
-  }
-
   @Test func theServedPageShowsTheRowsThatAreSearchedFor() throws {
     let fixture = try CommandsFixture()
     for path in ["first.tsml", "second.tsml"] { try fixture.write("repository/\(path)", "broken") }
@@ -38,9 +18,9 @@ struct IndexPageBrowserTests {
       environment: ["AWD_SERVER_LISTEN": "127.0.0.1:0"])
     let line = try process.line(with: "listening at=http://")
     let host = try #require(line.firstMatch(of: /127\.0\.0\.1:[1-9][0-9]+/)?.0)
-    let all = try dump("http://\(host)/", in: fixture)
+    let all = try Chromium.dump("http://\(host)/", in: fixture)
     #expect(all.contains(">first.tsml<") && all.contains(">second.tsml<"))
-    let found = try dump("http://\(host)/?q=FIRST", in: fixture)
+    let found = try Chromium.dump("http://\(host)/?q=FIRST", in: fixture)
     #expect(found.contains(">first.tsml<") && !found.contains(">second.tsml<"))
   }
 
@@ -80,7 +60,7 @@ struct IndexPageBrowserTests {
       </script>
       <iframe width="\(width)" height="900" onload="measure(this)" srcdoc="\(page.htmlEscaped)"></iframe>
       """)
-    let shown = try dump("file://\(url)", in: fixture)
+    let shown = try Chromium.dump("file://\(url)", in: fixture)
     #expect(
       shown.contains("<title>outside: [], cards: \(width < 1_000)</title>"),
       "\(String(describing: shown.firstMatch(of: /<title>[^<]*<\/title>/)?.0))")

@@ -1,6 +1,7 @@
 internal import Cryptography
 internal import Foundation
 internal import HTTPProtocol
+internal import Storage
 internal import TestSupport
 internal import Testing
 internal import Threading
@@ -9,59 +10,10 @@ internal import XMLSecurity
 @testable import TokenScriptRepo
 
 /// Tests of publishing over HTTP.
-@Suite(.ownThreads) struct PublishingTests {
-  private static let now: Int64 = 1_700_000_000
-  private static let place = "/2020/06/chain/1/\(alice)"
-  private let fixture: RepositoryFixture
+@Suite(.ownThreads) struct PublishingTests: PublishingSuite {
+  let fixture: RepositoryFixture
 
   init() throws { fixture = try RepositoryFixture() }
-
-  private func server(_ policy: String = "open", _ toml: String = "") async throws
-    -> RepositoryServer
-  {
-    try await fixture.server(
-      "\(toml)\n[tokenscript.publish]\npolicy = \"\(policy)\"", publicURL: "https://repo.example")
-  }
-
-  /// Signs a file for Alice's contract on chain 1.
-  private func sign(
-    _ signer: Signer = .shop, at time: Int64 = now, on chains: [String] = ["1"],
-    _ note: String = "", schema: String = "2020/06"
-  ) throws -> [UInt8] {
-    let text = tokenScript(
-      schema, contracts: [("Coin", chains.map { ($0, alice) })], origins: ["Coin"], note: note)
-    return try signer.sign(text, at: time)
-  }
-
-  private func send(
-    _ server: RepositoryServer, _ bytes: [UInt8], to path: String = place,
-    from peer: String = "192.0.2.1"
-  ) async throws -> Response {
-    let head = try RequestHead(method: .put, path: path, authority: "repo.example", fields: [])
-    return await server.table.respond(
-      to: Request(head: head, body: bytes, origin: RequestOrigin(peer: peer)))
-  }
-
-  private struct Row: Decodable {
-    let path, state, sha256: String
-    let warnings: [String]
-  }
-
-  private struct Refusal: Decodable {
-    let error: String
-    let signer: String?
-    let known: [String]?
-  }
-
-  private func row(_ response: Response) throws -> Row {
-    try JSONDecoder().decode(Row.self, from: Data(response.bytes))
-  }
-
-  private func refusal(_ response: Response) throws -> Refusal {
-    #expect(response[.contentType] == "application/json")
-    #expect(response[.accessControlAllowOrigin] == "*")
-    return try JSONDecoder().decode(Refusal.self, from: Data(response.bytes))
-  }
 
   @Test func aFileIsServedWhenItsPublicationIsAnswered() async throws {
     let server = try await server()
@@ -250,94 +202,47 @@ internal import XMLSecurity
     #expect(try await send(server, last, from: "192.0.2.2").status == .ok)
   }
 
+  @Test func aFileHasFewOrigins() async throws {
+    let many = (1...33).map(String.init)
+    let response = try await send(try await server(), sign(on: many))
+    #expect(response.status == .badRequest)
+    #expect(try refusal(response).error.contains("32"))
+    #expect(try await send(try await server(), sign(on: Array(many[..<32]))).status == .created)
+  }
+
+  /// A publication costs one file, and leaves no trace in the store besides its reading.
+  @Test func noOtherFileIsReadForAPublication() async throws {
+    let before = tokenScript(for: bob, note: "1")
+    try fixture.write("other.tsml", bytes: Signer.rival.sign(before, at: 1))
+    let store = try await fixture.store()
+    let server = try await fixture.server(
+      "[tokenscript.publish]\npolicy = \"open\"", store: store, publicURL: "https://repo.example")
+    let old = try await server.get("/\(bob)").bytes
+    try fixture.write("other.tsml", bytes: Signer.rival.sign(before + " ", at: 2))
+    for number in 0..<3 {
+      let file = try sign(at: Self.now - 3 + Int64(number))
+      #expect(try await send(server, file).status.code < 300)
+      #expect(try await server.get(Self.place).bytes == file)
+      #expect(try await server.get("/\(bob)").bytes == old)
+    }
+    try await server.service.reload()
+    #expect(try await server.get("/\(bob)").bytes != old)
+    let rows = try await store.read { snapshot in
+      var counts: [Int] = []
+      try snapshot.forEach("SELECT count(*) FROM tokenscript_files") { counts.append(try $0[0]) }
+      try snapshot.forEach("SELECT count(*) FROM tokenscript_sightings") {
+        counts.append(try $0[0])
+      }
+      return counts
+    }
+    // Of the other file both versions were seen.
+    #expect(rows == [2, 2])
+  }
+
   @Test func aBrowserOfAnotherOriginMayPublish() async throws {
     let preflight = try await server().get(Self.place, method: .options)
     #expect(preflight[.accessControlAllowMethods]?.contains("PUT, DELETE") == true)
     #expect(preflight[.accessControlAllowHeaders]?.contains("Authorization") == true)
     #expect(preflight[.allow]?.contains("PUT") == true)
-  }
-
-  // MARK: Withdrawal
-
-  private static let kinds: [PublicKey.Kind] = [.rsa, .p256, .p384, .secp256k1]
-
-  /// Sends a statement about a file, with what is signed and what is sent.
-  private func withdraw(
-    _ server: RepositoryServer, _ file: [UInt8], by signer: Signer, at time: String? = nil,
-    url: String = "https://repo.example" + place, to path: String = place
-  ) async throws -> Response {
-    let time = time ?? "2023-11-14T22:13:20Z"
-    let key = try PrivateKey(pem: signer.key.keyPEM)
-    let message = Withdrawal.message(url: url, digest: SHA256.hash(file), time: time)
-    let statement = Withdrawal(time: time, signature: try key.sign(message: message))
-    return try await server.get(
-      path, ["Authorization": statement.fieldValue], method: .delete)
-  }
-
-  @Test(arguments: kinds)
-  func itsSignerWithdrawsAFile(_ kind: PublicKey.Kind) async throws {
-    let signer = Signer(kind, "signer.example", isBare: kind == .secp256k1)
-    let server = try await server()
-    let file = try sign(signer)
-    #expect(try await send(server, file).status == .created)
-    #expect(try await withdraw(server, file, by: signer).status == .ok)
-    for path in [Self.place, "/\(alice)"] {
-      #expect(try await server.get(path).status == .gone)
-    }
-    // The same bytes stay gone, older ones are refused, and nobody else takes the place.
-    let same = try await send(server, file)
-    #expect(same.status == .gone)
-    #expect(try refusal(same).error.contains("withdrawn"))
-    #expect(try await send(server, sign(signer, at: Self.now - 1)).status == .conflict)
-    #expect(try await send(server, sign(.rival, at: Self.now + 5)).status == .forbidden)
-    #expect(try await withdraw(server, file, by: signer).status == .gone)
-    let newer = try sign(signer, at: Self.now + 5)
-    #expect(try await send(server, newer).status == .created)
-    #expect(try await server.get(Self.place).bytes == newer)
-    // An old statement is about another file.
-    #expect(try await withdraw(server, file, by: signer).status == .forbidden)
-  }
-
-  @Test func aStatementIsForOneURLAndTimeAndKey() async throws {
-    let server = try await server()
-    let file = try sign()
-    #expect(try await send(server, file).status == .created)
-    let wrong: [(Response, UInt16)] = [
-      (try await server.get(Self.place, method: .delete), 401),
-      (try await server.get(Self.place, ["Authorization": "Basic eA=="], method: .delete), 401),
-      (try await withdraw(server, file, by: .rival), 403),
-      (try await withdraw(server, file, by: .impostor), 403),
-      (try await withdraw(server, file + [0], by: .shop), 403),
-      (try await withdraw(server, file, by: .shop, url: "https://other.example" + Self.place), 403),
-      (try await withdraw(server, file, by: .shop, at: "2023-11-14T22:07:19Z"), 400),
-      (try await withdraw(server, file, by: .shop, at: "2023-11-14T22:18:21Z"), 400),
-      (try await withdraw(server, file, by: .shop, at: "now"), 400),
-      (try await withdraw(server, file, by: .shop, to: "/2020/06/chain/5/\(alice)"), 404),
-    ]
-    for (response, status) in wrong { #expect(response.status.code == status) }
-    #expect(try await server.get(Self.place).bytes == file)
-    let statement = try await withdraw(server, file, by: .shop, at: "2023-11-14T22:18:20Z")
-    #expect(statement.status == .ok)
-  }
-
-  @Test func anOlderFileDoesNotComeBackByAWithdrawal() async throws {
-    let server = try await server()
-    #expect(try await send(server, sign(on: ["1", "5"])).status == .created)
-    let newer = try sign(at: Self.now + 5, on: ["1", "5"])
-    let other = "/2020/06/chain/5/\(alice)"
-    #expect(try await send(server, newer, to: other).status == .ok)
-    #expect(
-      try await withdraw(
-        server, newer, by: .shop, url: "https://repo.example" + other, to: other
-      ).status == .ok)
-    for path in [Self.place, other] { #expect(try await server.get(path).status == .gone) }
-  }
-
-  @Test func theOperatorsFilesAreNobodyElses() async throws {
-    let file = try sign()
-    try fixture.write("a.tsml", bytes: file)
-    let server = try await server()
-    #expect(try await withdraw(server, file, by: .shop).status == .notFound)
-    #expect(try await server.get(Self.place).bytes == file)
   }
 }

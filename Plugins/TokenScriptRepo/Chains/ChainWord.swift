@@ -22,9 +22,10 @@ struct ChainWord: Equatable, Sendable {
     self.time = time
   }
 
-  /// Whether the word is the same but for its time.
+  /// Whether the word is the same but for its time; none is the same as one that tells nothing.
   func agrees(with other: ChainWord?) -> Bool {
-    owner == other?.owner && scripts == other?.scripts && registered == other?.registered
+    owner == other?.owner && scripts == other?.scripts ?? []
+      && registered == other?.registered ?? []
   }
 
   /// The calls that ask for a word; the registry's is the last, if there is one.

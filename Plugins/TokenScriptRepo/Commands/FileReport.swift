@@ -120,42 +120,10 @@ struct FileReport: Encodable, Sendable {
     if let time = file.signer?.time, time > now {
       self.warnings.append("it was signed in the future, which counts as no signing time")
     }
-    advice = Self.advice(on: file, path, rules)
+    advice = file.advice(at: path, rules, isForPublishing: true)
     if file.origins.isEmpty {
       self.warnings.append("it names no contract as its origin, so nothing would be served")
     }
-  }
-
-  /// Returns the steps that an author takes to have a file served, in their order.
-  private static func advice(
-    on file: TokenScriptFile, _ path: String, _ rules: RepositoryRules
-  ) -> [String] {
-    var advice: [String] = []
-    if file.warnings.contains(where: { $0.contains("names no network") }) {
-      advice.append("add network=\"…\" to every address, with the number of its chain")
-    }
-    if file.origins.isEmpty {
-      let name = file.contracts.first?.name ?? "…"
-      advice.append(
-        "name the contract in origins: <ts:origins><ts:ethereum contract=\"\(name)\"/></ts:origins>"
-      )
-    }
-    if case .failed = file.validity {
-      advice.append("mend what the schema doesn't allow, before signing")
-    }
-    switch file.signature {
-    case .failed(let refusal) where refusal.reason == "not signed":
-      advice.append("sign it: awd repo sign --key KEY '\(path)'")
-    case .failed:
-      advice.append("take the signature out, and sign it anew: any change breaks a signature")
-    case .passed where file.signer?.time == nil:
-      advice.append("sign it with a signing time, as awd repo sign does, to publish it over HTTP")
-    case .passed, .unchecked: break
-    }
-    if rules.trust == .require, case .failed = file.trust {
-      advice.append("sign it with a certificate that leads to a root, or with the deployer's key")
-    }
-    return advice
   }
 
   /// The report for people.

@@ -27,14 +27,28 @@ enum RepositoryCheck {
     let index = inspection.index
     var findings = [ContentFinding(.good, "\(configuration.repository): \(index.sum)")]
     findings += index.refusals.map { path, refusal in
-      ContentFinding(.wrong, "\(path): refused because \(refusal.words)".printable)
+      // Nobody is asked here who the owners are.
+      let isOwners = refusal.reason == TokenScriptReader.untrusted && !configuration.chains.isEmpty
+      let text = "\(path): refused because \(refusal.words)"
+      return isOwners
+        ? ContentFinding(
+          .doubtful, "\(text), unless a chain says that the signer is the owner".printable)
+        : ContentFinding(.wrong, text.printable)
     }
     findings += inspection.problems.map { ContentFinding(.doubtful, $0.printable) }
     var told: Set<RepositoryPath> = []
     for row in index.rows where !row.warnings.isEmpty && told.insert(row.path).inserted {
       findings.append(
         ContentFinding(
-          .doubtful, "\(row.path): \(row.warnings.joined(separator: "; "))".printable))
+          .doubtful,
+          "\(row.path): \(row.warnings.joined(separator: "; "))".printable))
+    }
+    for file in index.files {
+      guard case .success(let meaning) = file.reading else { continue }
+      let path = "\(configuration.repository)/\(file.path)"
+      findings += meaning.advice(at: path, configuration.rules, isForPublishing: false).map {
+        ContentFinding(.doubtful, "\(file.path): to mend it, \($0)".printable)
+      }
     }
     if index.editions.isEmpty {
       findings.append(ContentFinding(.doubtful, "nothing is served: no file names a contract"))

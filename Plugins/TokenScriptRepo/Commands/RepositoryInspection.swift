@@ -3,6 +3,7 @@ internal import ServiceKit
 internal import SystemCalls
 internal import Threading
 internal import Time
+internal import TokenScriptReading
 
 /// The index as a server would make it now, made without writing anything.
 struct RepositoryInspection {
@@ -35,9 +36,13 @@ struct RepositoryInspection {
           reason: "\(error)" + (isExpected ? "; `awd serve` makes a demo there" : ""))
       }
     }
+    var rules = configuration.rules
+    if let store {
+      rules.owners = ChainWords(try await store.chainWords(on: configuration.chains.keys)).owners
+    }
     let memory = try await store?.memory(under: checks.fingerprint) ?? ContractStore.Memory()
     let scan = RepositoryScan(
-      folder: folder, reader: checks.reader, rules: configuration.rules, now: now,
+      folder: folder, reader: checks.reader, rules: rules, now: now,
       readings: memory.readings, known: [:])
     let found = try await scan.files(listing.entries, on: threads) {
       Terminal.showProgress($0, of: $1, "files")
@@ -45,7 +50,7 @@ struct RepositoryInspection {
     Terminal.clearProgress()
     let files = RepositoryIndexer.merge(found, listing, keeping: .empty)
     var builder = IndexBuilder(
-      rules: configuration.rules, headers: headers, now: now, sightings: memory.sightings)
+      rules: rules, headers: headers, now: now, sightings: memory.sightings)
     index = builder.build(files.served, checks.documents, generation: 1)
     problems =
       checks.problems.map { "schema left out: \($0)" }

@@ -16,16 +16,23 @@ struct RepositoryListCommand: Command {
     guard !context.arguments.has("json") else {
       return try context.print(json: ["contracts": items])
     }
-    let table = TextTable(
-      columns: [
-        "contract", "contract name", "schema version", "signature date", "signer", "path", "state",
-      ],
-      rows: items.map { item in
-        [
-          item.contract, item.name, item.schema, item.time.map { "\($0.prefix(10))" }, item.signer,
-          item.path, item.state,
-        ].map { $0 ?? "-" }
-      })
+    var columns = [
+      "contract", "contract name", "schema version", "signature date", "signer", "path", "state",
+    ]
+    var rows = items.map { item in
+      [
+        item.contract, item.name, item.schema, item.time.map { "\($0.prefix(10))" }, item.signer,
+        item.path, item.state,
+      ].map { $0 ?? "-" }
+    }
+    // The specification's table has no owners, so that they come last, and only if a chain was asked for some.
+    if items.contains(where: { !$0.owners.isEmpty }) {
+      columns.append("owner")
+      rows = zip(rows, items).map { row, item in
+        row + [item.owners.isEmpty ? "-" : item.owners.joined(separator: " ")]
+      }
+    }
+    let table = TextTable(columns: columns, rows: rows)
     for line in table.lines(width: Terminal.width(context.environment)) { context.print(line) }
     context.print("")
     context.print(inspection.index.sum)

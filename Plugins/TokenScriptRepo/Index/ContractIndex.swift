@@ -65,13 +65,15 @@ final class ContractIndex: Sendable {
   /// The rows as searches see them, made with the first page.
   var search: IndexSearch { storedSearch.load() ?? storedSearch.storeIfNil(IndexSearch(rows)) }
 
-  /// The contracts that files name as their origins, served or not, on each of their chains.
+  /// The contracts that files name as their origins, served or not, on each of their chains: first those of the operator's
+  /// own files.
   var origins: [Origin] {
-    Array(
-      Set(
-        rows.flatMap { row in
-          row.chains.compactMap { chain in row.contract.map { Origin($0, on: chain) } }
-        }))
+    var seen: Set<Origin> = []
+    let own = rows.filter { $0.path.publisher == nil }
+    let published = rows.filter { $0.path.publisher != nil }
+    return (own + published).flatMap { row in
+      row.chains.compactMap { chain in row.contract.map { Origin($0, on: chain) } }
+    }.filter { seen.insert($0).inserted }
   }
 
   /// The contents of all files and schemas that are served.

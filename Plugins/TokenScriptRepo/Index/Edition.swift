@@ -16,6 +16,14 @@ struct Edition: Sendable {
     let bareResponse: PreparedResponse
   }
 
+  /// A mark that withdraws the contract on some chains.
+  struct Mark: Sendable {
+    /// The path of the mark.
+    let path: RepositoryPath
+    /// The chains.
+    let chains: [ChainID]
+  }
+
   /// The contract.
   let contract: EthereumAddress
   /// The version.
@@ -30,8 +38,8 @@ struct Edition: Sendable {
   let bareResponse: PreparedResponse
   /// The times since when files have been served to requests that name a signer.
   let since: [FileQuery: PublicationTimes.Since]
-  /// The chains on which the contract was withdrawn.
-  let gone: Set<ChainID>
+  /// The marks that withdraw the contract.
+  let marks: [Mark]
 
   /// Returns whether a file may be served on a chain or, without one, on any.
   func isServed(on chain: ChainID?) -> Bool {
@@ -39,5 +47,7 @@ struct Edition: Sendable {
   }
 
   /// Returns whether the contract was withdrawn on a chain or, without one, on any.
-  func isGone(on chain: ChainID?) -> Bool { chain.map(gone.contains) ?? !gone.isEmpty }
+  func isGone(on chain: ChainID?) -> Bool {
+    marks.contains { mark in chain.map(mark.chains.contains) ?? true }
+  }
 }

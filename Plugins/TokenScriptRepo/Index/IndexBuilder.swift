@@ -26,7 +26,7 @@ struct IndexBuilder {
   private(set) var publicationTimes: PublicationTimes?
 
   private var candidates: [EthereumAddress: [SchemaVersion: [Candidate]]] = [:]
-  private var gone: [EthereumAddress: [SchemaVersion: Set<ChainID>]] = [:]
+  private var marks: [EthereumAddress: [SchemaVersion: [Edition.Mark]]] = [:]
 
   /// Makes a builder.
   ///
@@ -81,12 +81,12 @@ struct IndexBuilder {
         return edition(selection, candidates, contract, schema, among: versions)
       }
     }
-    for (contract, versions) in gone {
-      for (schema, chains) in versions where candidates[contract]?[schema] == nil {
+    for (contract, versions) in marks {
+      for (schema, marks) in versions where candidates[contract]?[schema] == nil {
         editions[ContractKey(contract), default: []].append(
           Edition(
             contract: contract, schema: schema, candidates: [], chains: [], response: .gone,
-            bareResponse: .gone, since: [:], gone: chains))
+            bareResponse: .gone, since: [:], marks: marks))
       }
     }
     return ContractIndex(
@@ -132,7 +132,7 @@ struct IndexBuilder {
       contract: contract, schema: schema, candidates: candidates, chains: chains,
       response: responses.response(with: selection.unnamed, since: unnamed.versioned),
       bareResponse: responses.response(with: selection.unnamed, since: unnamed.bare),
-      since: signers, gone: gone[contract]?[schema] ?? [])
+      since: signers, marks: marks[contract]?[schema] ?? [])
   }
 
   private struct Place: Hashable {
@@ -156,7 +156,8 @@ struct IndexBuilder {
     if file.path.kind == .gone {
       row.state = .gone
       for (contract, chains) in meaning.originChains {
-        gone[contract, default: [:]][meaning.schema, default: []].formUnion(chains)
+        marks[contract, default: [:]][meaning.schema, default: []].append(
+          Edition.Mark(path: file.path, chains: chains))
       }
       return rows(row, for: meaning)
     }
@@ -191,7 +192,8 @@ struct IndexBuilder {
   ) -> (modified: Timestamp, firstSeen: Timestamp) {
     let sighting = Sighting(schema: meaning.schema, contract: contract, digest: digest)
     let firstSeen = sightings[sighting] ?? min(max(file.modified, Timestamp(seconds: 0)), now)
-    if sightings.updateValue(firstSeen, forKey: sighting) == nil {
+    // What strangers publish is signed with a time, and its file's own time tells the rest: nothing of it has to be kept.
+    if file.path.publisher == nil, sightings.updateValue(firstSeen, forKey: sighting) == nil {
       newSightings[sighting] = firstSeen
     }
     // A signing time in the future counts as absent.
@@ -210,6 +212,7 @@ struct IndexBuilder {
       row.contract = address
       row.name = named.first { $0.isOrigin }?.name
       row.chains = chains[address] ?? []
+      row.owners = row.chains.compactMap { rules.owners[Origin(address, on: $0)] }
       if row.signer != nil { row.standing = rules.standing(of: meaning, for: address) }
       return row
     }

@@ -54,6 +54,8 @@ struct IndexRow: Sendable, Equatable {
   var name: String?
   /// The chains that the file is served for the contract on, in the order of their numbers.
   var chains: [ChainID] = []
+  /// The contract's owners by the chains' words, in the chains' order.
+  var owners: [EthereumAddress] = []
   /// The schema version.
   var schema: SchemaVersion?
   /// The signing time.

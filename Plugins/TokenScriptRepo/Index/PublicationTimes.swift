@@ -35,7 +35,8 @@ struct PublicationTimes: Sendable {
   private let previous: [URL: Publication]
   private let now: Timestamp
   private let choice: [UInt8]
-  private var current: [URL: Publication] = [:]
+  /// The publications of the next index, as far as they are recorded.
+  private(set) var current: [URL: Publication] = [:]
 
   /// Makes the times of the next index.
   ///

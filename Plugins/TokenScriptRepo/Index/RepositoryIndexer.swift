@@ -20,6 +20,8 @@ actor RepositoryIndexer {
   private let scanThreads = ThreadPool(named: "awd-scan", niceness: 5)
   private let compressionThreads = ThreadPool(named: "awd-compress", niceness: 10)
   private var pending: Task<Void, any Error>?
+  /// The scan of the newest index, or nil if the store may have another content.
+  private var latest: Scan?
   /// The pass over the contents of the newest index.
   private(set) var compression: CompressionPass?
   /// The watch over the folders of the last scan, or nil if the system has no room for one.
@@ -64,11 +66,28 @@ actor RepositoryIndexer {
   /// A call that comes while an index is made waits for it, and then makes another.
   ///
   /// - Throws: ``RepositoryError``, or the store's error; the old index then stays in service.
-  func index() async throws {
+  func index() async throws { try await afterOthers { try await self.make(self.scan()) } }
+
+  /// Replaces the index in service by one with some files as they are now, and all others as the last scan found them.
+  ///
+  /// - Parameter paths: the paths of the files, each in folders that are no links.
+  /// - Throws: as ``index()``.
+  func index(rereading paths: Set<RepositoryPath>) async throws {
+    try await afterOthers {
+      if let scan = try await self.scan(rereading: paths) {
+        try await self.make(scan)
+      } else {
+        try await self.make(self.scan())
+      }
+    }
+  }
+
+  /// Makes one index at a time.
+  private func afterOthers(_ make: @escaping @Sendable () async throws -> Void) async throws {
     let previous = pending
     let task = Task {
       _ = await previous?.result
-      try await self.make()
+      try await make()
     }
     pending = task
     try await task.value
@@ -87,16 +106,29 @@ actor RepositoryIndexer {
     return watch
   }
 
-  private func make() async throws {
-    let start = ContinuousClock.now
-    let last = currentIndex.value
-    let now = clock().wholeSecond
-    let configuration = configuration
-    let headers = headers
+  /// The files on disk, and what they were read with.
+  private struct Scan {
+    let start: ContinuousClock.Instant
+    let now: Timestamp
+    let checks: RepositoryChecks
+    let listing: RepositoryFolder.Listing
+    var files: [RepositoryFile]
+    /// The content of the store.
+    var memory: ContractStore.Memory
+  }
+
+  private var rules: RepositoryRules {
     var rules = configuration.rules
     rules.owners = words.value.owners
-    let known = last.contents
-    let (checks, folder, (listing, unwatched)) = try await scanThreads.run { [watch, rules] in
+    return rules
+  }
+
+  private func scan() async throws -> Scan {
+    let start = ContinuousClock.now
+    let now = clock().wholeSecond
+    let (configuration, headers, rules) = (configuration, headers, rules)
+    let known = currentIndex.value.contents
+    let (checks, folder, (listing, unwatched)) = try await scanThreads.run { [watch] in
       let checks = try RepositoryChecks(
         configuration, headers, now: now, sharing: known, owners: rules.owners)
       do throws(SystemError) {
@@ -119,19 +151,53 @@ actor RepositoryIndexer {
     let scan = RepositoryScan(
       folder: folder, reader: checks.reader, rules: rules, now: now,
       readings: memory.readings, known: known.byDigest)
-    let found = try await scan.files(listing.entries, on: scanThreads) { [log] done, total in
+    let files = try await scan.files(listing.entries, on: scanThreads) { [log] done, total in
       log.info("indexing", ["files": done, "of": total])
     }
-    let files = Self.merge(found, listing, keeping: last)
+    return Scan(
+      start: start, now: now, checks: checks, listing: listing, files: files, memory: memory)
+  }
+
+  /// Reads some files anew.
+  ///
+  /// - Returns: the last scan with these files, or nil if there is none, or if nothing can be read at the paths.
+  private func scan(rereading paths: Set<RepositoryPath>) async throws -> Scan? {
+    guard let last = latest else { return nil }
+    let now = clock().wholeSecond
+    var scan = Scan(
+      start: .now, now: now, checks: last.checks, listing: last.listing,
+      files: last.files.filter { !paths.contains($0.path) }, memory: last.memory)
+    let (root, rules) = (configuration.repository, rules)
+    let found = try await scanThreads.run { () -> [RepositoryFile] in
+      guard let folder = try? RepositoryFolder(root) else { return [] }
+      let scan = RepositoryScan(
+        folder: folder, reader: last.checks.reader, rules: rules, now: now, readings: [:],
+        known: [:])
+      return paths.compactMap { scan.file(RepositoryFolder.Entry(path: $0, location: $0)) }
+    }
+    // A link on the way is left to a scan of the whole folder.
+    guard found.contains(where: { $0.digest != nil }) else { return nil }
+    scan.files = (scan.files + found).sorted { $0.path < $1.path }
+    return scan
+  }
+
+  /// Makes the index of a scan, and puts it into service.
+  private func make(_ scan: Scan) async throws {
+    let last = currentIndex.value
+    let (checks, listing, now) = (scan.checks, scan.listing, scan.now)
+    let (configuration, headers, rules) = (configuration, headers, rules)
+    latest = nil
+    let files = Self.merge(scan.files, listing, keeping: last)
 
     // A file counts as published from the end of the scan on.
     let publicationTimes =
       configuration.rules.modified == .published
       ? PublicationTimes(
-        memory.publications, now: clock().wholeSecond, choice: configuration.versionChoice) : nil
-    let (index, builder) = try await scanThreads.run { [rules] in
+        scan.memory.publications, now: clock().wholeSecond, choice: configuration.versionChoice)
+      : nil
+    let (index, builder) = try await scanThreads.run {
       var builder = IndexBuilder(
-        rules: rules, headers: headers, now: now, sightings: memory.sightings,
+        rules: rules, headers: headers, now: now, sightings: scan.memory.sightings,
         publicationTimes: publicationTimes)
       let index = builder.build(
         files.served, checks.documents, generation: last.generation + 1)
@@ -139,38 +205,44 @@ actor RepositoryIndexer {
     }
 
     checks.workers?.rest()
-    let verified = try await remember(
-      files.onDisk, builder, over: memory, under: checks.fingerprint, now)
+    let (verified, memory) = try await remember(files.onDisk, builder, after: scan)
+    latest = Scan(
+      start: scan.start, now: now, checks: checks, listing: listing, files: scan.files,
+      memory: memory)
     for problem in checks.problems { log.warning("schema left out", ["reason": problem]) }
     currentIndex.replace(with: index)
     currentVerification.replace(with: checks.verification)
     compression?.stop()
     compression = CompressionPass(index.contents, on: compressionThreads)
-    let took = ContinuousClock.now - start
+    let took = ContinuousClock.now - scan.start
     durations.observe(took)
     tell(of: index, after: last, listing, verified: verified, took: took)
   }
 
   /// Stores readings and times before they are published, so that a restart knows whatever was in service.
   ///
-  /// - Returns: the number of files without a stored reading until now.
+  /// - Returns: the number of files without a stored reading until now, and the content of the store.
   private func remember(
-    _ files: [RepositoryFile], _ builder: IndexBuilder,
-    over memory: ContractStore.Memory, under rules: String, _ now: Timestamp
-  ) async throws -> Int {
-    var readings: [(key: ContractStore.Key, reading: ContractStore.Reading)] = []
-    var present: Set<ContractStore.Key> = []
-    for file in files where file.reading.isLasting(now) {
+    _ files: [RepositoryFile], _ builder: IndexBuilder, after scan: Scan
+  ) async throws -> (verified: Int, memory: ContractStore.Memory) {
+    let rules = scan.checks.fingerprint
+    var memory = ContractStore.Memory(sightings: builder.sightings)
+    var new: [(key: ContractStore.Key, reading: ContractStore.Reading)] = []
+    for file in files where file.reading.isLasting(scan.now) {
       guard let digest = file.digest else { continue }
       let key = ContractStore.Key(path: file.path, digest: digest)
-      present.insert(key)
-      if memory.readings[key] == nil { readings.append((key, file.reading)) }
+      memory.readings[key] = file.reading
+      if scan.memory.readings[key] == nil { new.append((key, file.reading)) }
     }
+    let old = scan.memory.readings.keys.filter { memory.readings[$0] == nil }
     try await store.remember(
-      readings, under: rules, sightings: builder.newSightings,
-      forgetting: memory.outdated + memory.readings.keys.filter { !present.contains($0) })
-    if let times = builder.publicationTimes { try await store.remember(times) }
-    return readings.count
+      new, under: rules, sightings: builder.newSightings,
+      forgetting: scan.memory.outdated + old)
+    if let times = builder.publicationTimes {
+      try await store.remember(times)
+      memory.publications = times.current
+    }
+    return (new.count, memory)
   }
 
   /// Joins the files of a scan with those that could not be opened, and keeps the last good version of files that are

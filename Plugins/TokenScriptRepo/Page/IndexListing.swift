@@ -135,6 +135,8 @@ actor IndexListing {
     /// The same as ``chains``, by the name of the element's attribute.
     let networks: [Int64]
     let chains: [Int64]
+    /// The contract's owners by the words of those of the chains that were asked.
+    let owners: [String]
     @Nullable var schema: String?
     @Nullable var time: String?
     @Nullable var signer: String?
@@ -152,6 +154,7 @@ actor IndexListing {
       name = row.name
       chains = row.chains.map(\.number)
       networks = chains
+      owners = Set(row.owners.map(\.checksummed)).sorted()
       schema = row.schema?.path
       time = row.time?.description
       signer = row.signer.map { $0.commonName ?? $0.key }

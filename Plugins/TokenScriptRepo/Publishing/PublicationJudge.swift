@@ -14,6 +14,10 @@ struct PublicationJudge: Sendable {
   static let bytesPerKey = 64 << 20
   /// The largest number of files of all keys.
   static let filesInAll = 10_000
+  /// The largest number of bytes of all keys' files, which lie in memory too.
+  static let bytesInAll = 1 << 30
+  /// The largest number of origins of a file, each on each of its chains. Real files have ten at most.
+  static let originLimit = 32
 
   /// A file to be published.
   struct Submission: Sendable {
@@ -68,7 +72,11 @@ struct PublicationJudge: Sendable {
       throw PublicationRefusal(.badRequest, "its signer is unknown")
     }
     let chain = try chain(of: file, at: place)
-    let origins = origins(of: file)
+    let origins = Self.origins(of: file)
+    guard origins.count <= Self.originLimit else {
+      throw PublicationRefusal(
+        .badRequest, "the file names more than \(Self.originLimit) contracts as its origins")
+    }
     for origin in origins { try authorize(signer.key, for: origin) }
     guard let time = signer.time else {
       throw PublicationRefusal(
@@ -107,13 +115,12 @@ struct PublicationJudge: Sendable {
   /// Returns the paths of the marks that a file's signer has left for its contracts in its version.
   func marks(of file: TokenScriptFile) -> [RepositoryPath] {
     guard let key = file.signer?.key else { return [] }
-    let chains = file.originChains
-    return index.rows.filter { row in
-      guard row.state == .gone, row.schema == file.schema, row.path.publisher == key,
-        let named = row.contract.flatMap({ chains[$0] })
-      else { return false }
-      return row.chains.contains(where: named.contains)
-    }.map(\.path)
+    let paths = file.originChains.flatMap { contract, chains in
+      (index.edition(of: ContractKey(contract), file.schema)?.marks ?? [])
+        .filter { $0.path.publisher == key && $0.chains.contains(where: chains.contains) }
+        .map(\.path)
+    }
+    return Set(paths).sorted()
   }
 
   /// Checks that the place is the file's, and returns its chain.
@@ -139,7 +146,8 @@ struct PublicationJudge: Sendable {
     return chain
   }
 
-  private func origins(of file: TokenScriptFile) -> [Origin] {
+  /// Returns the contracts that a file is for.
+  static func origins(of file: TokenScriptFile) -> [Origin] {
     file.originChains.flatMap { contract, chains in
       chains.map { Origin(contract, on: $0) }
     }
@@ -162,18 +170,19 @@ struct PublicationJudge: Sendable {
     for issuer in [rules.deployers[origin.contract], rules.owners[origin]] {
       if let issuer { keys.insert(issuer.checksummed) }
     }
-    for row in index.rows
-    where row.state == .gone && row.contract == origin.contract && row.chains.contains(origin.chain)
-    {
+    for mark in editions(of: origin).flatMap(\.marks) where mark.chains.contains(origin.chain) {
       // A mark of the operator's bears no verified key, and nobody may take the place of its file.
-      keys.insert(row.path.publisher ?? "the operator")
+      keys.insert(mark.path.publisher ?? "the operator")
     }
     return keys
   }
 
   private func candidates(for origin: Origin) -> [Candidate] {
-    (index.editions[ContractKey(origin.contract)] ?? []).flatMap(\.candidates)
-      .filter { $0.chains.contains(origin.chain) }
+    editions(of: origin).flatMap(\.candidates).filter { $0.chains.contains(origin.chain) }
+  }
+
+  private func editions(of origin: Origin) -> [Edition] {
+    index.editions[ContractKey(origin.contract)] ?? []
   }
 
   private func checkQuota(
@@ -189,7 +198,9 @@ struct PublicationJudge: Sendable {
         "a key may have \(Self.filesPerKey) files and \(Self.bytesPerKey >> 20) MiB here",
         signer: key)
     }
-    guard published.count < Self.filesInAll else {
+    guard published.count < Self.filesInAll,
+      published.reduce(size, { $0 + $1.size }) <= Self.bytesInAll
+    else {
       throw PublicationRefusal(.insufficientStorage, "the repository takes no more files")
     }
   }

@@ -6,11 +6,13 @@ struct PublicationRefusal: Error, Equatable {
   /// The status of the response.
   let status: Status
   /// The reason in words that anybody may see.
-  let reason: String
+  var reason: String
   /// The key identifier of the file's signer, if that is the reason.
   var signer: String?
   /// The key identifiers that stand for the contract, if the signer's doesn't.
   var known: [String]?
+  /// The number of seconds after which the same request may succeed.
+  var retryAfter: Int?
 
   /// Makes a refusal.
   init(_ status: Status, _ reason: String, signer: String? = nil, known: [String]? = nil) {
@@ -30,6 +32,7 @@ struct PublicationRefusal: Error, Equatable {
   func response(_ headers: ResponseHeaders) throws -> Response {
     var response = try Response(
       status, json: Body(error: reason, signer: signer, known: known))
+    if let retryAfter { response.fields.append(.retryAfter, "\(retryAfter)") }
     response.fields.append(contentsOf: headers.errors)
     return response
   }

@@ -19,6 +19,7 @@ final class Publisher: Sendable {
   private let policy: PublicationPolicy
   private let responder: RepositoryResponder
   private let indexer: RepositoryIndexer
+  private let survey: ChainSurvey
   private let verification: AtomicReference<FileVerification>
   private let folder: PublishedFolder
   private let log: Log
@@ -35,14 +36,17 @@ final class Publisher: Sendable {
   ///   - configuration: the policy, the rules and the repository's root.
   ///   - responder: knows the index in service and the server's URL.
   ///   - indexer: makes the index after a change.
+  ///   - survey: asks the chains for the owners of contracts.
   ///   - verification: the checks in service.
   init(
     _ configuration: TokenScriptConfiguration, _ responder: RepositoryResponder,
-    _ indexer: RepositoryIndexer, _ verification: AtomicReference<FileVerification>
+    _ indexer: RepositoryIndexer, _ survey: ChainSurvey,
+    _ verification: AtomicReference<FileVerification>
   ) {
     policy = configuration.publicationPolicy
     self.responder = responder
     self.indexer = indexer
+    self.survey = survey
     self.verification = verification
     folder = PublishedFolder(root: configuration.repository)
     log = responder.log
@@ -66,7 +70,7 @@ final class Publisher: Sendable {
         return PublicationJudge.Submission(
           file: file, digest: SHA256.hash(body), size: body.count)
       }
-      return try await turn.withLock(true) {
+      return try await turn.withLock(true, for: request.origin.client.hashValue) {
         try await self.publish(submission, at: place, request, now)
       }
     } catch let refusal as PublicationRefusal { return try refusal.response(responder.headers) }
@@ -87,17 +91,32 @@ final class Publisher: Sendable {
     var rules = index.rules
     rules.signature = .require
     let judge = PublicationJudge(policy: policy, rules: rules, index: index, now: now)
-    let marked = judge.marks(of: submission.file)
-    let marks = marked.isEmpty ? [] : try await disk.run { [folder] in folder.marks(marked) }
-    switch try judge.judge(submission, at: place, marks: marks) {
+    let origins = PublicationJudge.origins(of: submission.file)
+    let verdict: PublicationJudge.Verdict
+    do {
+      verdict = try await disk.run { [folder] in
+        let marks = folder.marks(judge.marks(of: submission.file))
+        return try judge.judge(submission, at: place, marks: marks)
+      }
+    } catch var refusal as PublicationRefusal where refusal.status == .forbidden {
+      // The signer may be an owner whom the chain has not told yet.
+      if origins.contains(where: survey.isUnasked), secondsToWait(request) == nil {
+        survey.ask(soon: origins)
+        refusal.reason += "; the chain is being asked for its owner"
+        refusal.retryAfter = 5
+      }
+      throw refusal
+    }
+    switch verdict {
     case .present(let path): return try response(.ok, path, place)
     case .write(let path, let isFirst):
-      if let network = request.origin.client, let wait = attempts.count(network, upTo: Self.perHour) {
+      if let wait = secondsToWait(request) {
         throw HTTPError(.tooManyRequests, "too many publications", retryAfter: wait)
       }
-      try await change { [folder] () throws(SystemError) in
+      try await change([path]) { [folder] () throws(SystemError) in
         try folder.write(path, request.body)
       }
+      survey.ask(soon: origins)
       log.info(
         "published",
         ["path": path.text, "key": submission.file.signer?.key ?? "", "peer": request.origin.peer])
@@ -105,9 +124,14 @@ final class Publisher: Sendable {
     }
   }
 
-  /// Changes the folder, and waits for the index of it.
+  /// Counts a publication, and returns nil, or the seconds to wait if the client's network has had too many.
+  private func secondsToWait(_ request: Request) -> Int? {
+    request.origin.client.flatMap { attempts.count($0, upTo: Self.perHour) }
+  }
+
+  /// Changes files in the folder, and waits for the index of them.
   private func change(
-    _ body: @escaping @Sendable () throws(SystemError) -> Void
+    _ paths: [RepositoryPath], _ body: @escaping @Sendable () throws(SystemError) -> Void
   ) async throws {
     do {
       try await disk.run(body)
@@ -118,7 +142,7 @@ final class Publisher: Sendable {
         ? PublicationRefusal(.insufficientStorage, "there is no room left")
         : PublicationRefusal(.serviceUnavailable, "the file can't be stored now")
     }
-    try await indexer.index()
+    try await indexer.index(rereading: Set(paths + paths.map(\.mark)))
   }
 
   /// Responds with the row of a file.
@@ -157,15 +181,40 @@ final class Publisher: Sendable {
     }
     let url = base + String(decoding: request.head.path, as: UTF8.self)
     do {
-      return try await turn.withLock(true) {
-        try await self.withdraw(withdrawal, at: place, url, request)
+      let signed = try await queue.run(for: request) { [responder] _ in
+        try Self.file(signedFor: withdrawal, among: Self.published(at: place, responder), url)
+      }
+      return try await turn.withLock(true, for: request.origin.client.hashValue) {
+        try await self.withdraw(signed, at: place, request)
       }
     } catch let refusal as PublicationRefusal { return try refusal.response(responder.headers) }
   }
 
   private func withdraw(
-    _ withdrawal: Withdrawal, at place: PublicationPlace, _ url: String, _ request: Request
+    _ signed: Candidate, at place: PublicationPlace, _ request: Request
   ) async throws -> Response {
+    let key = signed.signer?.key ?? ""
+    // Older files of the key would come back otherwise.
+    let own = try Self.published(at: place, responder).filter { $0.signer?.key == key }
+    guard own.contains(where: { $0.content.digest == signed.content.digest }) else {
+      throw PublicationRefusal(.conflict, "the file was replaced meanwhile")
+    }
+    let paths = Set(own.map(\.file.path)).sorted()
+    try await change(paths) { [folder] () throws(SystemError) in try folder.withdraw(paths) }
+    log.info(
+      "withdrawn",
+      [
+        "path": paths.map(\.text).joined(separator: " "), "key": key, "peer": request.origin.peer,
+      ])
+    return try response(.ok, paths[0].mark, place)
+  }
+
+  /// Returns the published files that a withdrawal at a place may mean.
+  ///
+  /// - Throws: ``HTTPError`` with status 400, 404 or 410.
+  private static func published(
+    at place: PublicationPlace, _ responder: RepositoryResponder
+  ) throws(HTTPError) -> [Candidate] {
     let edition = responder.index.value.edition(of: ContractKey(place.contract), place.schema)
     let published = (edition?.candidates ?? []).filter {
       FileQuery(chain: place.chain).selects($0) && $0.file.path.publisher != nil
@@ -176,30 +225,16 @@ final class Publisher: Sendable {
     guard place.chain != nil || Set(published.flatMap(\.chains)).count == 1 else {
       throw HTTPError(.badRequest, "the files are on several chains; the URL must name one of them")
     }
-    let key = try await queue.run(for: request) { _ in
-      Self.signer(of: withdrawal, among: published, url)
-    }
-    guard let key else {
-      throw PublicationRefusal(
-        .forbidden, "no key with a file here has signed the statement",
-        known: Set(published.compactMap { $0.signer?.key }).sorted())
-    }
-    // Older files of the key would come back otherwise.
-    let paths = Set(published.filter { $0.signer?.key == key }.map(\.file.path)).sorted()
-    try await change { [folder] () throws(SystemError) in try folder.withdraw(paths) }
-    log.info(
-      "withdrawn",
-      [
-        "path": paths.map(\.text).joined(separator: " "), "key": key, "peer": request.origin.peer,
-      ])
-    return try response(.ok, paths[0].mark, place)
+    return published
   }
 
-  /// Returns the key that has signed the statement over one of its own files.
-  private static func signer(
-    of withdrawal: Withdrawal, among files: [Candidate], _ url: String
-  ) -> String? {
-    files.first { file in
+  /// Returns the file that a statement is about, which the file's own key has signed.
+  ///
+  /// - Throws: ``PublicationRefusal`` if there is none.
+  private static func file(
+    signedFor withdrawal: Withdrawal, among files: [Candidate], _ url: String
+  ) throws(PublicationRefusal) -> Candidate {
+    let signed = files.first { file in
       guard let document = try? XMLDocument(parsing: file.content.bytes.array),
         let key = try? SignatureVerifier().verify(document).last?.key
       else { return false }
@@ -207,6 +242,12 @@ final class Publisher: Sendable {
         withdrawal.signature,
         of: Withdrawal.message(
           url: url, digest: file.content.digest, time: withdrawal.time))
-    }?.signer?.key
+    }
+    guard let signed else {
+      throw PublicationRefusal(
+        .forbidden, "no key with a file here has signed the statement",
+        known: Set(files.compactMap { $0.signer?.key }).sorted())
+    }
+    return signed
   }
 }

@@ -7,6 +7,8 @@ package import XMLSecurity
 package struct TokenScriptReader: Sendable {
   /// The version of the reader, raised whenever the same bytes may be read differently than before.
   package static let version = 4
+  /// The reason why the file of a signer without a chain to a root is refused.
+  package static let untrusted = "the signer is not trusted"
   /// The largest number of addresses in a file; each costs the index some kilobytes. Real files have ten at most.
   package static let addressLimit = 256
   /// The largest number of bytes in a contract's name.
@@ -77,7 +79,7 @@ package struct TokenScriptReader: Sendable {
         switch roots.check(last, at: time) {
         case .trusted: file.trust = .passed
         case .untrusted(let reason):
-          file.trust = .failed(FileRefusal(reason: "the signer is not trusted", detail: reason))
+          file.trust = .failed(FileRefusal(reason: Self.untrusted, detail: reason))
         }
       }
       return (file, last)

@@ -130,7 +130,7 @@ private struct Link: Encodable {
   }
 
   var html: String {
-    "<li><a href=\"\(url.htmlEscaped)\">\(title.htmlEscaped)</a>, \(modified)</li>"
+    "<li><a href=\"\(url.htmlEscaped)\">\(title.isolatedHTML)</a>, \(modified)</li>"
   }
 }
 

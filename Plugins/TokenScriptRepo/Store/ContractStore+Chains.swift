@@ -5,18 +5,22 @@ internal import Time
 internal import TokenScriptReading
 
 extension ContractStore {
-  /// Reads the last words of all chains.
+  /// Reads the last words of some chains.
   ///
   /// - Throws: ``StoreError``.
-  func chainWords() async throws -> [Origin: ChainWord] {
-    try await store.read { snapshot in
+  func chainWords(on chains: some Sequence<ChainID>) async throws -> [Origin: ChainWord] {
+    let chains = Set(chains)
+    guard !chains.isEmpty else { return [:] }
+    return try await store.read { snapshot in
       var words: [Origin: ChainWord] = [:]
       try snapshot.forEach(
         "SELECT contract, chain, owner, scripts, registered, asked FROM tokenscript_chain_words"
       ) { row in
+        let origin = Origin(try row[0], on: try row[1])
+        guard chains.contains(origin.chain) else { return }
         let scripts: String = try row[3]
         let registered: String = try row[4]
-        words[Origin(try row[0], on: try row[1])] = ChainWord(
+        words[origin] = ChainWord(
           owner: try row[2], scripts: scripts.split(separator: "\n").map(String.init),
           registered: registered.split(separator: "\n").map(String.init),
           time: (try row[5] as StoredSeconds).time)
