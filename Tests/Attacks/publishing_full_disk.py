@@ -22,14 +22,14 @@ SCRIPT = (f'<ts:token xmlns:ts="http://tokenscript.org/2020/06/tokenscript"><ts:
 
 
 class SmallDisk(Server):
-    """A server whose repository lies on a file system of 1 MiB that only it sees."""
+    """A server whose repository lies on a file system of 4 MiB that only it sees."""
 
     @property
     def repository(self) -> str:
         return os.path.join(self.folder, "repository")
 
     def command(self) -> list[str]:
-        mount = 'mount -t tmpfs -o size=1m tmpfs "$0" && exec "$@"'
+        mount = 'mount -t tmpfs -o size=4m tmpfs "$0" && exec "$@"'
         return ["unshare", *([] if os.geteuid() == 0 else ["-r"]), "-m", "sh", "-c", mount, self.repository]
 
     @property
@@ -57,7 +57,7 @@ with SmallDisk(CONFIGURATION, files={"repository/none.txt": b""}) as server:
     with open(server.inside / "filler", "wb") as filler:
         try:
             while True:
-                filler.write(bytes(1 << 12))
+                filler.write(bytes(1 << 16))
                 filler.flush()
         except OSError:
             pass

@@ -128,7 +128,11 @@ internal import XMLSecurity
     let early = try await send(server, sign(at: Self.now + 301))
     #expect(early.status == .badRequest)
     #expect(try refusal(early).error.contains("signed in the future"))
-    #expect(try await send(server, sign(at: Self.now + 300)).status == .created)
+    let file = try sign()
+    #expect(try await send(server, file).status == .created)
+    #expect(try await send(server, file).status == .ok)
+    #expect(try await send(server, sign(at: Self.now + 300)).status == .ok)
+    #expect(try await send(server, sign(.rival, at: Self.now + 300)).status == .forbidden)
   }
 
   @Test func whatTheOperatorRequiresIsRequired() async throws {

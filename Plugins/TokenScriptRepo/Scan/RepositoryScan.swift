@@ -5,6 +5,7 @@ internal import Threading
 internal import Time
 internal import TokenScriptReading
 internal import Wire
+internal import XMLSecurity
 
 /// Reads the files of a repository, and verifies those without a stored reading.
 struct RepositoryScan: Sendable {
@@ -62,7 +63,7 @@ struct RepositoryScan: Sendable {
     let digest = unsafe SHA256.hash(contents.bytes.buffer.bytes)
     let reading =
       readings[ContractStore.Key(path: entry.path, digest: digest)]
-      ?? self.reading(contents.bytes.array, isGone: entry.path.kind == .gone)
+      ?? self.reading(contents.bytes.array, entry.path)
     return RepositoryFile(
       path: entry.path, digest: digest,
       content: isServed(reading, entry.path)
@@ -70,9 +71,11 @@ struct RepositoryScan: Sendable {
       size: contents.bytes.count, modified: contents.modified, reading: reading)
   }
 
-  private func reading(_ bytes: [UInt8], isGone: Bool) -> ContractStore.Reading {
+  private func reading(_ bytes: [UInt8], _ path: RepositoryPath) -> ContractStore.Reading {
     // A mark counts whatever its signature is.
-    let reader = isGone ? TokenScriptReader() : reader
+    var reader = path.kind == .gone ? TokenScriptReader() : reader
+    // The signer of a published file, and the time, decide about the next one, whatever is required of others.
+    if path.publisher != nil { reader.verifier = reader.verifier ?? SignatureVerifier() }
     do throws(FileRefusal) { return .success(try reader.read(bytes, now: now)) } catch {
       return .failure(error)
     }
