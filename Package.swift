@@ -96,12 +96,16 @@ let plugins: [Target] = [
   .target(
     name: "Msgr",
     dependencies: [
-      "Addresses", "Budgets", "Configuration", "Cryptography", "HTTPClient", "HTTPProtocol",
-      "HTTPServer", "MsgrMessages", "Observability", "ServiceKit", "Storage", "SystemCalls",
-      "Threading", "Time", "Transport", "Wire",
+      "Addresses", "Budgets", "Compression", "Configuration", "Cryptography", "HTTPClient",
+      "HTTPProtocol", "HTTPServer", "MsgrMessages", "Observability", "ServiceKit", "Storage",
+      "SystemCalls", "Threading", "Time", "Transport", "Wire",
     ],
     path: "Plugins/Msgr", exclude: ["Messages"],
-    resources: [.embedInCode("openapi.json")]),
+    resources: [.embedInCode("openapi.json")]
+      + [
+        "api.html", "api.js", "app.js", "archive.js", "icon.svg", "index.html",
+        "manifest.webmanifest", "msgr.js", "style.css", "worker.js",
+      ].map { .embedInCode("Web/\($0)") }),
   // Reads the fields and values of Msgr; apart from the service so that it can be fuzzed.
   .target(
     name: "MsgrMessages", dependencies: ["HTTPProtocol", "Text", "Time", "Wire"],
@@ -155,8 +159,9 @@ let tests: [Target] = [
   .testTarget(
     name: "ApptimistTests",
     dependencies: [
-      "Addresses", "Apptimist", "ApptimistProtocol", "ApptimistSession", "Configuration",
-      "Cryptography", "HTTPClient", "HTTPProtocol", "HTTPServer", "Observability", "ServiceKit",
+      "Addresses", "Apptimist", "ApptimistProtocol", "ApptimistSession", "Commands",
+      "Configuration", "Cryptography", "HTTPClient", "HTTPProtocol", "HTTPServer", "Observability",
+      "ServiceKit",
       "Storage", "TestSupport", "Threading", "Time", "WalletClient", "awd",
     ],
     exclude: ["Python"]),
@@ -220,7 +225,8 @@ let tests: [Target] = [
       "Addresses", "Budgets", "COpenSSL", "Configuration", "Cryptography", "HTTP2StandIn",
       "HTTPClient", "HTTPProtocol", "HTTPServer", "Msgr", "MsgrMessages", "Observability",
       "ServiceKit", "Storage", "TestSupport", "Threading", "Time", "Wire",
-    ]),
+    ],
+    exclude: ["web_push.py"]),
   .testTarget(name: "ObservabilityTests", dependencies: ["Observability", "TestSupport", "Time"]),
   .testTarget(name: "QRCodeTests", dependencies: ["QRCode", "TestSupport"]),
   .testTarget(

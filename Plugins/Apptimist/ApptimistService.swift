@@ -13,9 +13,9 @@ public struct ApptimistService: Service {
   public static let name = "apptimist"
   /// The migrations of its tables.
   public static let migrations = ApptimistStore.migrations
-  /// `awd keys …`, `awd invite new` and `awd wallet chat`.
+  /// `awd keys …` and `awd wallet chat`.
   public static let commands: [any Command.Type] = [
-    KeysShowCommand.self, KeysNewCommand.self, InviteNewCommand.self, WalletChatCommand.self,
+    KeysShowCommand.self, KeysNewCommand.self, WalletChatCommand.self,
   ]
 
   /// The time between two deletions of expired keys and invitations.

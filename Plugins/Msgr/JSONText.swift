@@ -11,7 +11,9 @@ enum JSONText {
   }
 }
 
-extension MessageID {
+extension Delivery {
   /// The response to a message that was sent: the most frequent one, which needs no encoder.
-  var json: [UInt8] { Array(#"{"Id":"\#(text)"}"#.utf8) }
+  var json: [UInt8] {
+    Array(#"{"Id":"\#(id.text)"\#(own.map { #","Own":"\#($0.text)""# } ?? "")}"#.utf8)
+  }
 }

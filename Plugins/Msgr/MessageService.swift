@@ -13,27 +13,46 @@ internal import Storage
 final class MessageService: Sendable {
   /// The refused messages that a sender may have in a minute, however few others.
   private static let leastRefused = 60
+  private static let exportsPerMinute = 3
 
   let store: MsgrStore
   let hub: StreamHub
   let places: StreamPlaces
-  /// The pushes, or nil if nothing is pushed.
+  /// The pushes to phones, or nil if there are none.
   let outbox: PushOutbox?
+  /// The pushes to browsers.
+  let browsers: PushOutbox
+  /// The public half of the key that browsers' subscriptions are bound to.
+  let pushKey: P256PublicKey
+  /// The hosts and ports that pushes may go to although they aren't on the public Internet.
+  let allowedPushServices: Set<String>
   let log: Log
   let authenticator: Authenticator
-  private let passwords: PasswordVerifier
-  private let registrations: RegistrationLimits
-  private let refusals: RefusalReport
-  private let sent: AttemptTable
+  let passwords: PasswordVerifier
+  let registrations: RegistrationLimits
+  let refusals: RefusalReport
+  let sent: AttemptTable
   /// The messages that were refused by the store, of which a sender has as many as of others.
   private let refused: AttemptTable
-  private let messagesPerMinute: Int
-  private let randomBytes: @Sendable (Int) -> [UInt8]
+  /// The exports of an account, each of which is much work.
+  private let exports: AttemptTable
+  let messagesPerMinute: Int
+  /// The users who may make an account by a request.
+  let signup: Signup
+  let randomBytes: @Sendable (Int) -> [UInt8]
   private let accepted: Counter
 
   init(_ context: ServiceContext, _ configuration: MsgrConfiguration) throws {
     store = MsgrStore(context, limits: configuration.store)
-    outbox = try PushOutbox(context, configuration.push, store: store)
+    let pushMetrics = PushMetrics(context.metrics, clock: context.clock)
+    outbox = try PushOutbox(context, configuration.push, store: store, pushMetrics)
+    let (pair, isNew) = try VAPIDKeyFile(path: configuration.webPush.key).open()
+    if isNew {
+      context.log.info("made the key of pushes to browsers", ["file": configuration.webPush.key])
+    }
+    pushKey = pair.publicKey
+    allowedPushServices = configuration.webPush.allowed
+    browsers = try PushOutbox(context, configuration.webPush, pair, store: store, pushMetrics)
     log = context.log
     hub = StreamHub(streamsOfAccount: configuration.streams.ofAccount)
     places = StreamPlaces(configuration.streams)
@@ -45,7 +64,9 @@ final class MessageService: Sendable {
     authenticator = Authenticator(store, passwords)
     sent = AttemptTable(span: .seconds(60), clock: context.clock)
     refused = AttemptTable(span: .seconds(60), size: 1 << 12, clock: context.clock)
+    exports = AttemptTable(span: .seconds(60), size: 1 << 12, clock: context.clock)
     messagesPerMinute = configuration.messagesPerMinute
+    signup = configuration.signup
     randomBytes = context.randomBytes
     accepted = context.metrics.counter(
       "awd_msgr_messages_total", "Stored messages, including contact requests")
@@ -53,68 +74,12 @@ final class MessageService: Sendable {
     context.metrics.budget(named: "msgr-streams") { [places] in places.statistics }
   }
 
-  // MARK: - Accounts
-
-  /// Makes an account and binds the device.
-  func register(
-    _ name: UserName, _ password: Password, _ device: DeviceID, from network: ClientNetwork?
-  ) async throws -> BearerToken {
-    do {
-      // Looked up before, as the hash of a password takes long, and again when it is stored.
-      guard try await store.passwordHash(of: name) == nil else { throw RequestRefusal.forbidden }
-      try registrations.begin(in: network)
-      let hash: PasswordHash
-      do {
-        hash = try await passwords.hash(password, for: network)
-      } catch {
-        registrations.takeBack(in: network)
-        throw error
-      }
-      let token = BearerToken(randomBytes(32))
-      do {
-        hub.end(try await store.register(name, hash, device: (device, token.hash)))
-      } catch let failure where !(failure is RequestRefusal) {
-        registrations.takeBack(in: network)
-        throw failure
-      }
-      passwords.remember(password, of: name, hash, in: network)
-      return token
-    } catch {
-      refusals.note(error, .registration, of: name, from: network)
-      throw error
-    }
-  }
-
-  /// Binds the device to the account.
-  func login(_ credentials: Credentials, _ device: DeviceID) async throws -> BearerToken {
-    let token = BearerToken(randomBytes(32))
-    let ended = try await authenticator.perform(as: credentials) { caller in
-      try await store.login(caller, device: device, token: token.hash)
-    }
-    hub.end(ended)
-    return token
-  }
-
-  /// Ends the token and unbinds its device.
-  func logout(_ credentials: Credentials) async throws {
-    hub.end(try await authenticator.perform(as: credentials, store.logout))
-  }
-
-  /// Deletes the account, whose password is needed even beside a token.
-  func delete(
-    _ credentials: Credentials, _ password: Password, from network: ClientNetwork?
-  ) async throws {
-    let name =
-      switch credentials {
-      case .password(let name, _, _): name
-      case .token: try await authenticator.perform(as: credentials, store.name)
-      }
-    let ended = try await authenticator.perform(
-      as: .password(name, password, from: network), store.delete)
-    hub.end(ended)
-  }
-
   // MARK: - Contacts
+
+  /// Returns all users that the caller has to do with.
+  func contacts(of credentials: Credentials) async throws -> ContactLists {
+    try await authenticator.perform(as: credentials, store.contacts)
+  }
 
   /// Returns the friends' names, sorted.
   func friends(of credentials: Credentials) async throws -> [UserName] {
@@ -157,12 +122,10 @@ final class MessageService: Sendable {
 
   /// Sends a message.
   ///
-  /// - Returns: the identifier of the message, which is on the disk.
-  func send(
-    _ text: MessageText, to recipient: UserName, by credentials: Credentials
-  ) async throws -> MessageID {
+  /// - Returns: the delivery of the message, which is on the disk.
+  func send(_ draft: Draft, by credentials: Credentials) async throws -> Delivery {
     try await authenticator.perform(as: credentials) { caller in
-      guard text.fitsIntoPush(from: caller.name) else { throw RequestRefusal.tooLong }
+      guard draft.text.fitsIntoPush(from: caller.name) else { throw RequestRefusal.tooLong }
       let wait =
         refused.wait(for: caller.name, upTo: max(messagesPerMinute, Self.leastRefused))
         ?? sent.count(caller.name, upTo: messagesPerMinute)
@@ -170,15 +133,16 @@ final class MessageService: Sendable {
       let delivery: Delivery
       do {
         delivery = try await store.send(
-          text, to: recipient, by: caller, streaming: hub.devices(of: recipient))
+          draft, by: caller, streaming: hub.devices(of: draft.recipient))
       } catch {
         sent.uncount(caller.name)
         // Whoever guesses names keeps the store's writer busy as well.
         if error is RequestRefusal { _ = refused.count(caller.name, upTo: .max) }
         throw error
       }
-      if delivery.isStored { await announce(delivery, to: recipient) }
-      return delivery.id
+      if delivery.isStored { await announce(delivery, to: draft.recipient) }
+      if delivery.own != nil { bringNews(to: caller.name) }
+      return delivery
     }
   }
 
@@ -189,11 +153,42 @@ final class MessageService: Sendable {
     }
   }
 
+  /// Returns what the caller and another user have sent each other, newest first.
+  func history(
+    of credentials: Credentials, with other: UserName, before position: MessageID, atMost count: Int
+  ) async throws -> [Message] {
+    try await authenticator.perform(as: credentials) { caller in
+      try await store.history(of: caller, with: other, before: position, atMost: count)
+    }
+  }
+
+  /// Notes that the caller has read everything from another user up to a message, and tells the caller's other streams.
+  func read(
+    from sender: UserName, upTo last: MessageID, by credentials: Credentials
+  ) async throws {
+    try await authenticator.perform(as: credentials) { caller in
+      try await store.noteRead(from: sender, upTo: last, by: caller)
+      let notice = try JSONText.of(["Read": ["With": sender.text, "Id": last.text]])
+      for stream in hub.feed(of: caller.name)?.streams ?? []
+      where stream.token.device != caller.device { stream.tell(notice) }
+    }
+  }
+
+  /// Returns all that is kept of the caller's account.
+  func export(_ credentials: Credentials) async throws -> AccountExport {
+    try await authenticator.perform(as: credentials) { caller in
+      if let wait = exports.count(caller.name, upTo: Self.exportsPerMinute) {
+        throw RequestRefusal.tooMany(retryAfter: wait)
+      }
+      return try await store.export(caller)
+    }
+  }
+
   /// Tells streams and outbox of a message that was stored.
   ///
   /// A stream that brings the message has begun before it. A device whose stream has ended since its push was held has
   /// no such stream, and its push is made due.
-  private func announce(_ delivery: Delivery, to name: UserName) async {
+  func announce(_ delivery: Delivery, to name: UserName) async {
     accepted.add()
     bringNews(to: name)
     let left = delivery.held.filter { device in
@@ -207,7 +202,14 @@ final class MessageService: Sendable {
         log.warning("the pushes that a stream leaves can't be released", ["cause": "\(error)"])
       }
     }
+    if delivery.wakesPhones { outbox?.wake() }
+    if delivery.wakesBrowsers { browsers.wake() }
+  }
+
+  /// Tells the outboxes that something may have become due.
+  func wakeOutboxes() {
     outbox?.wake()
+    browsers.wake()
   }
 
   // MARK: - Background

@@ -1,7 +1,18 @@
 internal import Configuration
 internal import Cryptography
+internal import MsgrMessages
 internal import ServiceKit
 internal import Threading
+
+/// The ways to get an account.
+enum Signup: String, CaseIterable, Sendable {
+  /// Anyone makes one.
+  case open
+  /// Whoever has an invitation makes one.
+  case invite
+  /// The operator makes them.
+  case closed
+}
 
 /// The section `[msgr]`.
 struct MsgrConfiguration: Sendable {
@@ -21,8 +32,18 @@ struct MsgrConfiguration: Sendable {
   var failureSpan = Duration.seconds(300)
   /// The interval of pings on streams.
   var streamPing = Duration.seconds(30)
-  /// The push service.
+  /// Whether there is a page for people.
+  var hasWebApp = true
+  /// The users who may make an account by a request.
+  var signup = Signup.open
+  /// The fewest bytes of a new password.
+  var minimumPassword = 8
+  /// The origins, besides the server's own, whose pages may call.
+  var origins: [WebOrigin] = []
+  /// The push service of phones.
   let push: PushConfiguration
+  /// The pushes to browsers.
+  let webPush: WebPushConfiguration
 
   /// Reads the section, and records what is wrong with it.
   init(_ section: ConfigurationSection) {
@@ -46,6 +67,13 @@ struct MsgrConfiguration: Sendable {
       "registrations_per_minute", default: registrations.perMinute, in: 1...1_000_000_000)
     registrations.perDay = section.integer(
       "registrations_per_day", default: registrations.perDay, in: 1...1_000_000_000)
+    hasWebApp = section.bool("web", default: hasWebApp)
+    signup = section.choice("signup", default: signup)
+    minimumPassword = section.integer(
+      "minimum_password", default: minimumPassword, in: 1...Password.longest)
+    origins = section.values(
+      "origins", default: origins, expected: "an origin such as https://chat.example.org",
+      parse: WebOrigin.init)
     messagesPerMinute = section.integer(
       "messages_per_minute", default: messagesPerMinute, in: 1...1_000_000_000)
     passwordCost = PasswordHash.Cost(
@@ -66,6 +94,7 @@ struct MsgrConfiguration: Sendable {
     // A ping confirms the messages that were streamed before it, and its pong may come late.
     store.pushHold = streamPing * 3
     push = PushConfiguration(section)
+    webPush = WebPushConfiguration(section.section("web_push"))
     store.isPushing = push.provider != .off
   }
 }

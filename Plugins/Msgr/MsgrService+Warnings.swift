@@ -2,7 +2,7 @@ public import Configuration
 public import ServiceKit
 
 extension MsgrService {
-  /// Warns of accounts that anybody may make: there is no other way to get one.
+  /// Warns of accounts that anybody may make.
   ///
   /// - Parameters:
   ///   - configuration: the section `[msgr]`.
@@ -10,10 +10,12 @@ extension MsgrService {
   public static func warnings(
     _ configuration: ConfigurationSection, isExposed: Bool
   ) -> [ContentFinding] {
-    guard isExposed else { return [] }
+    guard isExposed, MsgrConfiguration(configuration).signup == .open else { return [] }
     return [
       ContentFinding(
-        .doubtful, "accounts: anyone who reaches the server may make one, and send messages")
+        .doubtful,
+        "accounts: anyone who reaches the server may make one, and send messages; "
+          + #"[msgr] signup = "invite" asks for an invitation"#)
     ]
   }
 }

@@ -26,6 +26,8 @@ public struct Status: Hashable, Sendable {
   public static let seeOther = Status(303)
   /// The client's copy is good.
   public static let notModified = Status(304)
+  /// The resource is at another address for good, for each method.
+  public static let permanentRedirect = Status(308)
   /// The request is malformed.
   public static let badRequest = Status(400)
   /// Credentials are needed.

@@ -10,6 +10,7 @@ internal import TestSupport
 internal import Threading
 
 @testable import Apptimist
+@testable import Commands
 
 @Suite("Keys, invitations and their commands") struct KeyFileTests {
   @Test func makesKeysOnce() throws {

@@ -27,7 +27,7 @@ def post(server, path, fields, source, token=None):
 
 
 def register(server, name, source):
-    fields = {"Username": name, "Password": "pw", "DeviceID": f"stream:{name}-0001"}
+    fields = {"Username": name, "Password": "a password", "DeviceID": f"stream:{name}-0001"}
     return json.loads(post(server, "/register", fields, source).body)["Token"]
 
 

@@ -40,7 +40,7 @@ class Client:
 def register(names, tokens):
     client = Client()
     for name in names:
-        fields = {"Username": name, "Password": "pw", "DeviceID": f"stream:{name}-0000"}
+        fields = {"Username": name, "Password": "a password", "DeviceID": f"stream:{name}-0000"}
         tokens[name] = client.post("/register", fields)["Token"]
 
 
@@ -97,7 +97,7 @@ def idle_streams(pid):
     time.sleep(2)
     each = (resident(pid) - before) / STREAMS
     check(each <= IDLE_LIMIT, f"{STREAMS} idle streams: {each:.0f} bytes each")
-    fields = {"UserFrom": names[0], "Password": "pw", "UserTo": names[-1], "Message": "hello"}
+    fields = {"UserFrom": names[0], "Password": "a password", "UserTo": names[-1], "Message": "hello"}
     sent = Client().post("/message", fields)["Id"]
     streams[-1].settimeout(10)
     check(sent.encode() in streams[-1].recv(65536), "a message comes on one of them")
@@ -112,7 +112,7 @@ def idle_streams(pid):
 def stuck_streams(pid):
     tokens, client = {}, Client()
     register(["anna", "bert"], tokens)
-    fields = {"UserFrom": "anna", "Password": "pw", "UserTo": "bert", "Message": "x" * 3000}
+    fields = {"UserFrom": "anna", "Password": "a password", "UserTo": "bert", "Message": "x" * 3000}
     for _ in range(5000):
         client.post("/message", fields)
     with open_stream(tokens["bert"]) as stream:

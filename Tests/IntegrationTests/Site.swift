@@ -118,8 +118,8 @@ final class Site: Sendable {
     let server = try MsgrServer(url)
     let device = device ?? "stream:\(name)-0001"
     return isNew
-      ? try await server.register(name, password: "pw", device: device)
-      : try await server.login(name, password: "pw", device: device)
+      ? try await server.register(name, password: "a password", device: device)
+      : try await server.login(name, password: "a password", device: device)
   }
 
   var siren: WebSocketURL {

@@ -57,6 +57,22 @@ internal import Threading
     return ["--password-file", path]
   }
 
+  @Test func aTokenIsMadeThatPublishes() async throws {
+    let fixture = try await Fixture()
+    for name in ["anna", "bert"] { try await fixture.register(name) }
+    let token = try await run(
+      TokenNewCommand.self, ["anna", "--name", "cron", "--to", "bert"], beside: fixture)
+    let response = try await fixture.request(
+      .post, "/publish", body: Array("done".utf8), fields: [("Authorization", "Bearer \(token)")])
+    #expect(response.status == 200)
+    #expect(try await fixture.inbox("bert").first?["UserFrom"] as? String == "anna/cron")
+    for words in [["nobody"], ["anna", "--to", "nobody"], ["anna", "--name", "cron"]] {
+      await #expect(throws: CommandError.self, "\(words)") {
+        try await run(TokenNewCommand.self, words, beside: fixture)
+      }
+    }
+  }
+
   @Test func accountsAreMadeAndRemoved() async throws {
     let fixture = try await Fixture()
     let password = try passwordFile("hunter2\nsecond line\n", fixture)

@@ -20,7 +20,10 @@ final class Description: @unchecked Sendable {
 
   /// Records an issue unless the description allows a response.
   func check(_ response: TestResponse, to path: String) throws {
-    let operation = paths[path]?["post"] as? [String: Any]
+    var path = String(path.prefix { $0 != "?" })
+    if path.hasPrefix("/msgr/") { path.removeFirst("/msgr".count) }
+    let operation =
+      paths[path.hasPrefix("/publish/") ? "/publish/{name}" : path]?["post"] as? [String: Any]
     let responses = try #require(operation?["responses"] as? [String: Any], "\(path)")
     let described = resolve(
       try #require(

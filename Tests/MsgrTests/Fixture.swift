@@ -33,6 +33,7 @@ struct Fixture: Sendable {
     let defaults = [
       "password_memory": Self.cheap, "push = ": "push = \"log\"\n",
       "registrations_per_minute": "registrations_per_minute = 1000\n",
+      "minimum_password": "minimum_password = 1\n",
     ].filter { !configuration.contains($0.key) }
     let toml = "[msgr]\n\(defaults.values.joined())\(configuration)"
     let reader = ConfigurationReader(
@@ -97,9 +98,21 @@ struct Fixture: Sendable {
 
   /// Sends a message from an account with the password `pw`.
   @discardableResult
-  func send(_ text: String, from: String, to: String) async throws -> TestResponse {
-    try await post(
-      "/message", ["UserFrom": from, "Password": "pw", "UserTo": to, "Message": text])
+  func send(
+    _ text: String, from: String, to: String, as clientID: String? = nil
+  ) async throws -> TestResponse {
+    var fields = ["UserFrom": from, "Password": "pw", "UserTo": to, "Message": text]
+    fields["ClientId"] = clientID
+    return try await post("/message", fields)
+  }
+
+  /// Binds another device to an account with the password `pw`.
+  ///
+  /// - Returns: the token.
+  func login(_ name: String, device: String, as deviceName: String? = nil) async throws -> String {
+    var fields = ["Username": name, "Password": "pw", "DeviceID": device]
+    fields["DeviceName"] = deviceName
+    return try #require(try await post("/login", fields).object["Token"] as? String)
   }
 
   /// Returns the inbox of an account with the password `pw`.

@@ -43,7 +43,8 @@ internal import Time
     limits.poll = .milliseconds(20)
     return PushOutbox(
       store: fixture.store, provider: provider, limits: limits, owner: owner,
-      log: Log(level: .error, descriptor: -1), metrics: metrics)
+      log: Log(level: .error, descriptor: -1),
+      metrics: PushMetrics(metrics, clock: fixture.store.clock))
   }
 
   /// Pushes until the outbox is empty; the clock runs fast meanwhile, so that nobody waits, but not past the lease of
@@ -215,7 +216,8 @@ internal import Time
     let outboxes = [left, right].enumerated().map { index, fixture in
       PushOutbox(
         store: fixture.store, provider: provider, limits: limits, owner: [UInt8(index)],
-        log: Log(level: .error, descriptor: -1), metrics: Metrics())
+        log: Log(level: .error, descriptor: -1),
+        metrics: PushMetrics(Metrics(), clock: fixture.store.clock))
     }
     try await withThrowingTaskGroup { group in
       for outbox in outboxes { group.addTask { try await outbox.run() } }
@@ -290,7 +292,7 @@ internal import Time
     var router = Router(service: "msgr")
     PushOutbox(
       store: fixture.store, provider: provider, limits: .init(), owner: [], log: Log(level: .error),
-      metrics: Metrics(), showsPushes: true
+      metrics: PushMetrics(Metrics(), clock: fixture.store.clock), showsPushes: true
     ).register(on: &router)
     let access = OperatorAccess.sharedListener(behind: TrustedProxies([]), ports: nil)
     let table = try RouteTable([router.operatorRouter(for: access)], log: Log(level: .error))

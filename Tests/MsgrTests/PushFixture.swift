@@ -41,7 +41,9 @@ struct PushFixture: Sendable {
         "INSERT OR IGNORE INTO msgr_users (username, password, created_at) VALUES (?, '', ?)",
         name, now)
       for device in devices {
-        try transaction.execute("INSERT INTO msgr_devices VALUES (?, ?, ?)", device, name, now)
+        try transaction.execute(
+          "INSERT INTO msgr_devices (device_id, username, bound_at) VALUES (?, ?, ?)", device,
+          name, now)
       }
     }
   }
@@ -60,7 +62,8 @@ struct PushFixture: Sendable {
       return try store.put(
         text, from: sender, to: recipient, place ?? MsgrStore.InboxPlace(messages: 1, unread: 1),
         isAddRequest: isAddRequest,
-        streaming: streaming ? try store.devices(of: recipient, transaction) : [], transaction
+        streaming: streaming
+          ? try store.pushedDevices(of: recipient, transaction).map(\.device) : [], transaction
       ).id
     }
   }

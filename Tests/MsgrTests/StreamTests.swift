@@ -16,44 +16,8 @@ internal import Time
 
 /// Streams and the oldest clients, over sockets.
 @Suite(.ownThreads, .serialized) struct StreamTests {
-  /// The service behind a server of its own.
-  private final class Running: Sendable {
-    let fixture: Fixture
-    private let server: HTTPServer
-    let port: UInt16
-
-    init(_ configuration: String = "") async throws {
-      fixture = try await Fixture(configuration)
-      server = try HTTPServer(
-        options: ServerOptions(endpoints: [.tcp(host: "127.0.0.1", port: 0)], threads: 2),
-        responder: fixture.table, report: { _ in })
-      try server.start()
-      guard case .tcp(_, let port) = try #require(server.endpoints.first) else { fatalError() }
-      self.port = port
-    }
-
-    func stream(_ token: String?, _ query: String = "") throws -> TestSocket {
-      try TestSocket(port: port, target: "/stream\(query)", token: token)
-    }
-
-    func stop() async { await server.drain(within: .seconds(1)) }
-  }
-
-  private func running(
-    _ configuration: String = "", _ body: (Running) async throws -> Void
-  ) async throws {
-    let running = try await Running(configuration)
-    do {
-      try await body(running)
-    } catch {
-      await running.stop()
-      throw error
-    }
-    await running.stop()
-  }
-
   @Test func bringsWhatComes() async throws {
-    try await running { running in
+    try await withRunning { running in
       let fixture = running.fixture
       let token = try await fixture.register("anna", device: "stream:anna-1234")
       try await fixture.register("bert")
@@ -76,7 +40,7 @@ internal import Time
   }
 
   @Test func bringsWhatWasMissedFirst() async throws {
-    try await running { running in
+    try await withRunning { running in
       let fixture = running.fixture
       let token = try await fixture.register("anna")
       try await fixture.register("bert")
@@ -91,7 +55,7 @@ internal import Time
   }
 
   @Test func sendsAndRepliesInOrder() async throws {
-    try await running { running in
+    try await withRunning { running in
       let fixture = running.fixture
       let token = try await fixture.register("anna")
       try await fixture.register("bert")
@@ -115,7 +79,7 @@ internal import Time
   }
 
   @Test func oneReadServesAllStreamsOfAUser() async throws {
-    try await running { running in
+    try await withRunning { running in
       let fixture = running.fixture
       let token = try await fixture.register("anna")
       let streams = try (0..<20).map { _ in try running.stream(token) }
@@ -133,7 +97,7 @@ internal import Time
   }
 
   @Test func anAccountsOldestStreamGoes() async throws {
-    try await running("streams_per_account = 3\n") { running in
+    try await withRunning("streams_per_account = 3\n") { running in
       let fixture = running.fixture
       let token = try await fixture.register("anna")
       let streams = try (0..<5).map { _ in try running.stream(token) }
@@ -147,7 +111,7 @@ internal import Time
   }
 
   @Test func anAddressHasSoManyStreams() async throws {
-    try await running("streams_per_address = 2\n") { running in
+    try await withRunning("streams_per_address = 2\n") { running in
       let fixture = running.fixture
       let tokens = [try await fixture.register("anna"), try await fixture.register("bert")]
       let streams = try tokens.map { try running.stream($0) }
@@ -160,7 +124,7 @@ internal import Time
   }
 
   @Test func theLargestHolderLosesItsIdlestStream() async throws {
-    try await running("streams = 2\n") { running in
+    try await withRunning("streams = 2\n") { running in
       let places = running.fixture.service.service.places
       let network = IPAddress("192.0.2.1").map(ClientNetwork.init(of:))
       let token = try await running.fixture.register("anna")
@@ -180,7 +144,7 @@ internal import Time
   }
 
   @Test func sendsThatWaitAreNotReceived() async throws {
-    try await running("messages_per_minute = 100000\n") { running in
+    try await withRunning("messages_per_minute = 100000\n") { running in
       let fixture = running.fixture
       let stream = try running.stream(try await fixture.register("anna"))
       try await fixture.register("bert", device: "stream:bert-1234")
@@ -191,7 +155,7 @@ internal import Time
   }
 
   @Test func takesNoBinary() async throws {
-    try await running { running in
+    try await withRunning { running in
       let stream = try running.stream(try await running.fixture.register("anna"))
       try stream.send(.binary, [1])
       #expect(try await stream.next() == .closed(1003))
@@ -199,7 +163,7 @@ internal import Time
   }
 
   @Test func endsWithItsToken() async throws {
-    try await running { running in
+    try await withRunning { running in
       let fixture = running.fixture
       let token = try await fixture.register("anna")
       let first = try running.stream(token)
@@ -216,7 +180,7 @@ internal import Time
   }
 
   @Test func needsATokenAndAPosition() async throws {
-    try await running { running in
+    try await withRunning { running in
       let token = try await running.fixture.register("anna")
       #expect(try running.stream(nil).status == 403)
       #expect(try running.stream(String(repeating: "ab", count: 32)).status == 403)
@@ -258,7 +222,7 @@ internal import Time
   }
 
   @Test func whatABrokenStreamMayNotHaveDeliveredIsPushed() async throws {
-    try await running { running in
+    try await withRunning { running in
       let fixture = running.fixture
       let token = try await fixture.register("anna")
       try await fixture.register("bert", device: "stream:bert-1234")
@@ -275,7 +239,7 @@ internal import Time
   }
 
   @Test func whatAStreamClosedInOrderHasDeliveredIsNotPushed() async throws {
-    try await running { running in
+    try await withRunning { running in
       let fixture = running.fixture
       let token = try await fixture.register("anna")
       let stream = try running.stream(token)
@@ -288,7 +252,7 @@ internal import Time
   }
 
   @Test func whatAnAnsweredPingConfirmsIsNotPushed() async throws {
-    try await running("stream_ping = \"1s\"\n") { running in
+    try await withRunning("stream_ping = \"1s\"\n") { running in
       let fixture = running.fixture
       let token = try await fixture.register("anna")
       let stream = try running.stream(token)
@@ -308,7 +272,7 @@ internal import Time
   }
 
   @Test func oneStreamOfADeviceIsEnough() async throws {
-    try await running { running in
+    try await withRunning { running in
       let fixture = running.fixture
       let token = try await fixture.register("anna")
       let streams = [try running.stream(token), try running.stream(token)]
@@ -322,7 +286,7 @@ internal import Time
   }
 
   @Test func aDeviceThatIsBackAtOnceIsNotPushedTo() async throws {
-    try await running { running in
+    try await withRunning { running in
       let fixture = running.fixture
       let token = try await fixture.register("anna")
       try await fixture.register("bert", device: "stream:bert-1234")
@@ -344,7 +308,7 @@ internal import Time
   }
 
   @Test func whatIsHeldForAStreamThatEndsBeforeTheCommitIsPushed() async throws {
-    try await running { running in
+    try await withRunning { running in
       let fixture = running.fixture
       let token = try await fixture.register("anna")
       try await fixture.register("bert", device: "stream:bert-1234")
@@ -368,7 +332,7 @@ internal import Time
   }
 
   @Test func whatABrokenStreamMayNotHaveDeliveredIsPushedBesideAnother() async throws {
-    try await running { running in
+    try await withRunning { running in
       let fixture = running.fixture
       let token = try await fixture.register("anna")
       try await fixture.register("bert", device: "stream:bert-1234")
@@ -386,7 +350,7 @@ internal import Time
 
   /// The clients of 2011 send JSON under a form's content type, and no token.
   @Test func theOldestClientsAreServed() async throws {
-    try await running { running in
+    try await withRunning { running in
       try await running.fixture.register("anna")
       try await running.fixture.register("bert")
       let body =

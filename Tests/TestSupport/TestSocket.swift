@@ -42,7 +42,12 @@ public final class TestSocket: @unchecked Sendable {
   ///   - port: the server's port.
   ///   - target: path and query.
   ///   - token: a bearer token to authorize with.
-  public init(port: UInt16, target: String, token: String? = nil) throws {
+  ///   - more: further fields.
+  ///   - subprotocols: the subprotocols among them that the server may choose.
+  public init(
+    port: UInt16, target: String, token: String? = nil, fields more: HeaderFields = HeaderFields(),
+    subprotocols: [String] = []
+  ) throws {
     var limit = timeval(tv_sec: 120, tv_usec: 0)
     setsockopt(
       descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
@@ -51,8 +56,10 @@ public final class TestSocket: @unchecked Sendable {
     }
     var fields = HeaderFields()
     if let token { fields.append(.authorization, "Bearer \(token)") }
+    fields.append(contentsOf: more)
     let handshake = WebSocketClientHandshake(
-      host: "127.0.0.1:\(port)", target: target, nonce: Array(0..<16), fields: fields)
+      host: "127.0.0.1:\(port)", target: target, nonce: Array(0..<16), fields: fields,
+      subprotocols: subprotocols)
     try write(handshake.request)
     while true {
       if let end = input.firstRange(of: Array("\r\n\r\n".utf8)) {

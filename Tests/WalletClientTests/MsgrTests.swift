@@ -20,8 +20,9 @@ private func withMsgr(
   let data = TemporaryFolder()
   let text =
     "[msgr]\npassword_memory = \"8KiB\"\npassword_passes = 1\nregistrations_per_minute = 1000\n"
-    + "\(toml)\n"
-  let document = try ConfigurationDocument(parsing: Array(text.utf8), file: "/test.toml")
+    + "minimum_password = 2\n\(toml)\n"
+  let document = try ConfigurationDocument(
+    parsing: Array(text.utf8), file: "\(data.path)/test.toml")
   let store = try await Store.open(
     .file("\(data.path)/awd.sqlite3"), migrations: MsgrService.migrations)
   let log = Log(level: .error)
@@ -51,6 +52,72 @@ private struct FixedResponder: Responder {
 
 /// The client against the real service, over sockets.
 @Suite struct MsgrClientTests {
+  @Test func readsHistoryAndWhatOtherDevicesSend() async throws {
+    try await withMsgr { server, _ in
+      let anna = try await register("anna", on: server)
+      let other = try await server.login(
+        "anna", password: "pw", device: "stream:anna-0002", named: "Laptop")
+      let bert = try await register("bert", on: server)
+      let stream = try await other.stream()
+      let id = try await anna.send("hello", to: "bert", as: "c1")
+      #expect(try await anna.send("hello", to: "bert", as: "c1") == id)
+      await #expect(throws: MsgrError.conflict) {
+        try await anna.send("other", to: "bert", as: "c1")
+      }
+      let copy = try #require(try await stream.next())
+      #expect(copy.recipient == "bert" && copy.clientID == "c1" && copy.text == "hello")
+      try await bert.send("back", to: "anna")
+      let back = try #require(try await stream.next())
+      #expect(back.recipient == nil)
+      try await anna.markRead(from: "bert", upTo: back.id)
+      // A notice of what was read is no message.
+      try await bert.send("again", to: "anna")
+      #expect(try await stream.next()?.text == "again")
+      let history = try await anna.history(with: "bert", limit: 2)
+      #expect(history.map(\.text) == ["again", "back"])
+      let rest = try await anna.history(with: "bert", before: history[1].id)
+      #expect(rest.map(\.text) == ["hello"])
+    }
+  }
+
+  @Test func looksAfterTheAccount() async throws {
+    try await withMsgr { server, _ in
+      let anna = try await register("anna", on: server)
+      let other = try await server.login(
+        "anna", password: "pw", device: "stream:anna-0002", named: "Laptop")
+      let bert = try await register("bert", on: server)
+      try await bert.add("anna")
+      #expect(try await anna.friends().incoming == ["bert"])
+      let logins = try await anna.sessions()
+      #expect(Set(logins.map(\.device)) == ["", "Laptop"])
+      try await anna.end(try #require(logins.first { $0.device == "Laptop" }))
+      await #expect(throws: MsgrError.forbidden) { try await other.contacts() }
+      try await anna.changePassword(from: "pw", to: "new")
+      _ = try await server.login("anna", password: "new", device: "stream:anna-0003")
+      #expect(try await anna.export().starts(with: Array("{".utf8)))
+    }
+  }
+
+  @Test func publishesAndSubscribes() async throws {
+    try await withMsgr { server, _ in
+      let anna = try await register("anna", on: server)
+      let token = try await anna.makePublisher("ci")
+      try await server.publish(
+        "done", title: "Build 7", priority: 3, link: "https://ci.example/7", token: token)
+      let message = try #require(try await anna.inbox().first)
+      #expect(message.sender == "anna/ci" && message.text == "done")
+      #expect(message.title == "Build 7" && message.priority == 3)
+      #expect(message.link == "https://ci.example/7")
+      let key = try await server.pushKey()
+      try await anna.subscribe(
+        MsgrSubscription(
+          endpoint: "https://push.example/1", p256dh: key, auth: "AAAAAAAAAAAAAAAAAAAAAA"))
+      #expect(try await anna.sessions().map(\.kind) == ["publish", "webpush"])
+      try await anna.unsubscribe()
+      #expect(try await anna.sessions().map(\.kind) == ["publish", "stream"])
+    }
+  }
+
   @Test func becomesFriendsAndWrites() async throws {
     try await withMsgr { server, _ in
       let anna = try await register("anna", on: server)

@@ -26,6 +26,14 @@ struct BearerToken: Sendable {
     let scheme = value.prefix { $0 != UInt8(ascii: " ") }
     guard scheme.elementsEqual("bearer".utf8, by: { $0 | 0x20 == $1 }) else { return nil }
     let digits = value.dropFirst(scheme.count).drop { $0 == UInt8(ascii: " ") }
+    return hash(ofDigits: digits)
+  }
+
+  /// Hashes a token.
+  ///
+  /// - Parameter digits: the token as 64 hexadecimal digits.
+  /// - Returns: the hash, or ``TokenHash/none`` if that isn't a token.
+  static func hash(ofDigits digits: some Collection<UInt8>) -> TokenHash {
     guard digits.count == 64, let bytes = Hex.decode(digits) else { return TokenHash.none }
     return TokenHash(digest: SHA256.hash(bytes))
   }

@@ -40,8 +40,18 @@ struct OutboxMachine: Sendable {
     case refused(status: Int, reason: String)
     /// A push was not delivered in time.
     case expired
+    /// A push service doesn't take this server's key, and the push is dropped.
+    case unauthorized(status: Int)
     /// A device is unbound.
     case unbound(reason: String)
+  }
+
+  /// The kinds of push services, whose responses mean different things.
+  enum Kind: Sendable {
+    /// Apple's, or one that stands for it: one service for all devices.
+    case phones
+    /// As many services as the devices' users like.
+    case browsers
   }
 
   /// The number of pushes at once, and the times to wait.
@@ -66,6 +76,7 @@ struct OutboxMachine: Sendable {
     case settling
   }
 
+  private let kind: Kind
   private let limits: Limits
   private let random: @Sendable (ClosedRange<Double>) -> Double
   private var inFlight: [Push.ID: (push: Push, stage: Stage)] = [:]
@@ -82,12 +93,14 @@ struct OutboxMachine: Sendable {
   ///
   /// - Parameters:
   ///   - limits: the number of pushes at once, and the times to wait.
+  ///   - kind: the kind of push service.
   ///   - isProven: whether the push service has taken a push before.
   ///   - random: gives a number in a range.
   init(
-    _ limits: Limits, isProven: Bool,
+    _ limits: Limits, of kind: Kind = .phones, isProven: Bool,
     random: @escaping @Sendable (ClosedRange<Double>) -> Double
   ) {
+    self.kind = kind
     self.limits = limits
     self.isProven = isProven
     self.random = random
@@ -177,8 +190,15 @@ struct OutboxMachine: Sendable {
     _ actions: inout [Action]
   ) {
     switch outcome {
-    case .responded(let response): judge(push, stage, response, now, &actions)
-    case .disconnected: retry(push, at: now + backOff(push), &actions)
+    case .responded(let response):
+      switch kind {
+      case .phones: judge(push, stage, response, now, &actions)
+      case .browsers: judgeBrowser(push, response, now, &actions)
+      }
+    case .forbidden(let why):
+      actions.append(.report(.refused(status: 0, reason: why)))
+      settle(push, .dropped, &actions)
+    case .disconnected, .postponed: retry(push, at: now + backOff(push), &actions)
     case .cancelled: retry(push, at: now, &actions)
     case .unreachable(let why):
       if let pause = pause(at: now) { actions.append(.report(.unreachable(why, pause: pause))) }
@@ -212,13 +232,43 @@ struct OutboxMachine: Sendable {
       }
       // After all others that are due, as one of them may prove the push service.
       retry(push, at: pausedUntil + limits.longestPause, &actions)
-    case (429, _), (500...599, _):
-      let wait = max(backOff(push), min(response.retryAfter ?? .zero, .seconds(86_400)))
-      retry(push, at: now + wait, &actions)
+    case (429, _), (500...599, _): retryLater(push, response, now, &actions)
     default:
       actions.append(.report(.refused(status: response.status, reason: reason)))
       settle(push, .dropped, &actions)
     }
+  }
+
+  /// Judges a response of a browser's push service (RFC 8030), which speaks for its own devices only.
+  private mutating func judgeBrowser(
+    _ push: Push, _ response: PushResponse, _ now: Timestamp, _ actions: inout [Action]
+  ) {
+    switch response.status {
+    case 200, 201, 202, 204: settle(push, .delivered, &actions)
+    case 404, 410:
+      actions.append(.report(.unbound(reason: "status \(response.status)")))
+      settle(push, .unsubscribed, &actions)
+    case 413 where !push.isShort:
+      var short = push
+      short.isShort = true
+      inFlight[push.id] = (short, .sending)
+      actions.append(.send(short))
+    case 401, 403:
+      actions.append(.report(.unauthorized(status: response.status)))
+      settle(push, .dropped, &actions)
+    case 429, 500...599: retryLater(push, response, now, &actions)
+    default:
+      actions.append(.report(.refused(status: response.status, reason: "no reason")))
+      settle(push, .dropped, &actions)
+    }
+  }
+
+  /// Tries again when the push service allows it.
+  private mutating func retryLater(
+    _ push: Push, _ response: PushResponse, _ now: Timestamp, _ actions: inout [Action]
+  ) {
+    let wait = max(backOff(push), min(response.retryAfter ?? .zero, .seconds(86_400)))
+    retry(push, at: now + wait, &actions)
   }
 
   private mutating func retry(_ push: Push, at time: Timestamp, _ actions: inout [Action]) {

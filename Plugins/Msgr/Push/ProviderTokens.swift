@@ -1,5 +1,4 @@
 internal import Cryptography
-internal import FoundationEssentials
 internal import Observability
 internal import Threading
 internal import Time
@@ -59,15 +58,9 @@ final class ProviderTokens: Sendable {
   }
 
   private func make(at now: Timestamp) -> String? {
-    let head = Self.encoded(Array(#"{"alg":"ES256","kid":"\#(keyID)"}"#.utf8))
-    let claims = Self.encoded(Array(#"{"iss":"\#(teamID)","iat":\#(now.seconds)}"#.utf8))
+    let head = Base64URL.encode(Array(#"{"alg":"ES256","kid":"\#(keyID)"}"#.utf8))
+    let claims = Base64URL.encode(Array(#"{"iss":"\#(teamID)","iat":\#(now.seconds)}"#.utf8))
     let signature = key.sign(Array("\(head).\(claims)".utf8))
-    return signature.map { "\(head).\(claims).\(Self.encoded($0))" }
-  }
-
-  /// Encodes bytes in Base64 for URLs, without padding (RFC 4648 section 5).
-  private static func encoded(_ bytes: [UInt8]) -> String {
-    Data(bytes).base64EncodedString().replacing("+", with: "-").replacing("/", with: "_")
-      .replacing("=", with: "")
+    return signature.map { "\(head).\(claims).\(Base64URL.encode($0))" }
   }
 }

@@ -16,4 +16,12 @@ struct Push: Sendable, Hashable, Identifiable {
   let expires: Timestamp
   /// The number of attempts, this one included.
   let attempts: Int
+  /// The moment at which the message was stored.
+  var created = Timestamp(milliseconds: 0)
+  /// The way to a browser, or nil for a phone.
+  var subscription: WebPushSubscription?
+  /// Whether the message is left out, as the push service takes no longer pushes.
+  var isShort = false
+  /// What a published message has beside its text.
+  var extras = Publication.Extras()
 }

@@ -69,7 +69,7 @@ final class PushMetrics: Sendable {
       latency.observe(duration)
     case .disconnected: disconnected.add()
     case .unreachable: unreachable.add()
-    case .cancelled: break
+    case .cancelled, .postponed, .forbidden: break
     }
   }
 
@@ -79,6 +79,7 @@ final class PushMetrics: Sendable {
     case .refused: refused.add()
     case .expired: expired.add()
     case .unbound: unbound.add()
+    case .unauthorized: refused.add()
     case .targetInDoubt, .unreachable: break
     }
   }

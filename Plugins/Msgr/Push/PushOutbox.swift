@@ -1,4 +1,6 @@
+internal import Budgets
 internal import Configuration
+internal import Cryptography
 internal import HTTPProtocol
 internal import MsgrMessages
 internal import Observability
@@ -9,6 +11,10 @@ internal import Time
 
 /// Carries the outbox to the push service, as ``OutboxMachine`` decides.
 final class PushOutbox: Sendable {
+  /// The lines of the log on each kind of report in a minute, as a stranger's push service may cause as many as it likes.
+  private static let linesPerMinute = 20
+
+  private let kind: OutboxMachine.Kind
   private let store: MsgrStore
   private let provider: any PushProvider
   private let limits: OutboxMachine.Limits
@@ -18,11 +24,13 @@ final class PushOutbox: Sendable {
   private let owner: [UInt8]
   /// Whether `GET /debug/pushes` shows what is pushed to the log.
   private let showsPushes: Bool
+  private let lines: AttemptTable
   private let events = Mailbox<OutboxMachine.Event>()
 
   /// Makes an outbox that pushes as soon as ``run()`` is called.
   ///
   /// - Parameters:
+  ///   - kind: the kind of the push service.
   ///   - store: the store of the pushes.
   ///   - provider: the push service.
   ///   - limits: the number of pushes at once, and the times to wait.
@@ -31,23 +39,27 @@ final class PushOutbox: Sendable {
   ///   - metrics: counts responses and the outbox.
   ///   - showsPushes: whether `GET /debug/pushes` shows what is pushed to the log.
   init(
-    store: MsgrStore, provider: any PushProvider, limits: OutboxMachine.Limits, owner: [UInt8],
-    log: Log, metrics: Metrics, showsPushes: Bool = false
+    _ kind: OutboxMachine.Kind = .phones, store: MsgrStore, provider: any PushProvider,
+    limits: OutboxMachine.Limits, owner: [UInt8], log: Log, metrics: PushMetrics,
+    showsPushes: Bool = false
   ) {
+    self.kind = kind
     self.store = store
     self.provider = provider
     self.limits = limits
     self.owner = owner
     self.log = log
     self.showsPushes = showsPushes
-    self.metrics = PushMetrics(metrics, clock: store.clock)
+    self.metrics = metrics
+    lines = AttemptTable(span: .seconds(60), size: 64, clock: store.clock)
   }
 
   /// Makes the outbox of the service, with the push service that its configuration names; nil if nothing is pushed.
   ///
   /// - Throws: ``PushSetupError``, or ``HTTPClientError`` if no client for the push service can be made.
   convenience init?(
-    _ context: ServiceContext, _ configuration: PushConfiguration, store: MsgrStore
+    _ context: ServiceContext, _ configuration: PushConfiguration, store: MsgrStore,
+    _ metrics: PushMetrics
   ) throws {
     let provider: any PushProvider
     switch configuration.provider {
@@ -63,9 +75,27 @@ final class PushOutbox: Sendable {
     }
     self.init(
       store: store, provider: provider, limits: .init(inFlight: configuration.streams),
-      owner: context.randomBytes(16), log: context.log, metrics: context.metrics,
+      owner: context.randomBytes(16), log: context.log, metrics: metrics,
       showsPushes: configuration.showsPushes)
   }
+
+  /// Makes the outbox of pushes to browsers.
+  ///
+  /// - Throws: ``PushSetupError``, or ``HTTPClientError`` if no client can be made.
+  convenience init(
+    _ context: ServiceContext, _ configuration: WebPushConfiguration, _ pair: P256KeyPair,
+    store: MsgrStore, _ metrics: PushMetrics
+  ) throws {
+    let provider = try WebPushProvider(
+      configuration, pair, publicURL: context.publicURL, clock: context.clock,
+      randomBytes: context.randomBytes)
+    self.init(
+      .browsers, store: store, provider: provider, limits: .init(inFlight: Self.mostToBrowsers),
+      owner: context.randomBytes(16), log: context.log, metrics: metrics)
+  }
+
+  /// The most pushes to browsers under way.
+  private static let mostToBrowsers = 500
 
   /// Registers `GET /debug/pushes` for the operator, if pushes are logged and the configuration says so.
   func register(on router: inout Router) {
@@ -81,7 +111,7 @@ final class PushOutbox: Sendable {
   /// - Throws: ``StoreError`` if the store can't be asked at the start.
   func run() async throws {
     var machine = OutboxMachine(
-      limits, isProven: try await store.hasProven(provider.target), random: uniform)
+      limits, of: kind, isProven: try await store.hasProven(provider.target), random: uniform)
     await withDiscardingTaskGroup { group in
       var arrived: [OutboxMachine.Event] = []
       while !Task.isCancelled {
@@ -132,7 +162,8 @@ final class PushOutbox: Sendable {
     do {
       // Before the lease, which a failure must not lose.
       if metrics.wantsState { metrics.note(try await store.outboxState()) }
-      let (pushes, next) = try await store.leasePushes(atMost: count, owner: owner)
+      let (pushes, next) = try await store.leasePushes(
+        atMost: count, owner: owner, toBrowsers: kind == .browsers)
       return .leased(pushes, next: next)
     } catch {
       log.error("the outbox can't be read", ["cause": "\(error)"])
@@ -158,6 +189,7 @@ final class PushOutbox: Sendable {
 
   private func tell(_ report: OutboxMachine.Report) {
     metrics.note(report)
+    guard lines.count(report.name, upTo: Self.linesPerMinute) == nil else { return }
     switch report {
     case .targetInDoubt(let reason, let pause):
       log.error(
@@ -169,8 +201,24 @@ final class PushOutbox: Sendable {
         ["target": provider.target, "cause": why, "pause": pause])
     case .refused(let status, let reason):
       log.error("a push was refused and is dropped", ["status": status, "reason": reason])
+    case .unauthorized(let status):
+      log.error("a push service doesn't take this server's key", ["status": status])
     case .expired: log.warning("a push was not delivered in time and is dropped")
     case .unbound(let reason): log.info("a device is gone and is unbound", ["reason": reason])
+    }
+  }
+}
+
+extension OutboxMachine.Report {
+  /// A name that all reports of one kind have.
+  fileprivate var name: String {
+    switch self {
+    case .targetInDoubt: "in doubt"
+    case .unreachable: "unreachable"
+    case .refused: "refused"
+    case .unauthorized: "unauthorized"
+    case .expired: "expired"
+    case .unbound: "unbound"
     }
   }
 }

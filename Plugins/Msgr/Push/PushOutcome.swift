@@ -8,6 +8,10 @@ enum PushOutcome: Sendable, Hashable {
   case disconnected
   /// The push service can't be reached, with the reason in words.
   case unreachable(String)
+  /// The push service has enough to do with others.
+  case postponed
+  /// The push may not go where it should, with the reason in words.
+  case forbidden(String)
   /// The program is about to end.
   case cancelled
 }
@@ -32,6 +36,8 @@ enum PushSettlement: Sendable, Hashable {
   case dropped
   /// The push is tried again.
   case retried(at: Timestamp)
+  /// The push is removed with the others to its device, which is pushed to no more.
+  case unsubscribed
   /// The push is removed and its device unbound, if that was bound before a moment or no moment is given.
   case unbound(boundBefore: Timestamp?)
 }

@@ -11,10 +11,12 @@ enum PushPayload {
   static func json(of push: Push) -> [UInt8] {
     let sender = push.sender.text.escapedInJSON
     let message = push.text.text.escapedInJSON
-    var head = #"{"aps":{"alert":{"title":"\#(sender)","body":""#
+    let title = (push.extras.title ?? push.sender.text).escapedInJSON
+    var head = #"{"aps":{"alert":{"title":"\#(title)","body":""#
     let tail =
       #""},"sound":"default","badge":\#(min(push.badge, highestBadge))},"UserFrom":"\#(sender)","#
       + #""Message":"\#(message)","Id":"\#(push.message.text)""#
+      + push.extras.json
       + (push.isAddRequest ? #","AddRequest":true}"# : "}")
 
     var room = MessageText.longestPush - head.utf8.count - tail.utf8.count
@@ -25,5 +27,14 @@ enum PushPayload {
       head += escaped
     }
     return Array((head + tail).utf8)
+  }
+}
+
+extension Publication.Extras {
+  /// The members of a payload that tell of these, each behind a comma.
+  var json: String {
+    (title.map { #","Title":"\#($0.escapedInJSON)""# } ?? "")
+      + (priority.map { #","Priority":\#($0.rawValue)"# } ?? "")
+      + (link.map { #","Link":"\#($0.text.escapedInJSON)""# } ?? "")
   }
 }

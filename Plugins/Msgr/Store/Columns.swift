@@ -21,6 +21,9 @@ extension StoredText {
 }
 
 extension UserName: StoredText {}
+extension ClientID: StoredText {}
 extension DeviceID: StoredText {}
 extension MessageText: StoredText {}
+extension PublishedLink: StoredText {}
+extension PublishedPriority: DatabaseValueConvertible {}
 extension MessageID: DatabaseValueConvertible {}

@@ -3,6 +3,13 @@ internal import MsgrMessages
 internal import Storage
 internal import Time
 
+/// A device at a login, and the user's name for it.
+struct DeviceLogin: Sendable {
+  let device: DeviceID
+  /// The name, empty if none was given.
+  var name = ""
+}
+
 /// An account in the operator's list.
 struct AccountSummary: Sendable, Encodable {
   let name: String
@@ -17,14 +24,19 @@ extension MsgrStore {
   /// - Parameters:
   ///   - name: the name.
   ///   - hash: the hash of the password.
+  ///   - invitation: an invitation that is used once, if one is needed.
   ///   - device: a device that is bound to the account, and its token.
   /// - Returns: the tokens that end because the device was bound to another account.
-  /// - Throws: `.forbidden` if the name is taken.
+  /// - Throws: `.forbidden` if the name is taken, or the invitation isn't good.
   func register(
-    _ name: UserName, _ hash: PasswordHash, device: (DeviceID, TokenHash)?
+    _ name: UserName, _ hash: PasswordHash, invitation: InvitationHash? = nil,
+    device: (DeviceLogin, TokenHash)?
   ) async throws -> [TokenHash] {
     try await store.write { transaction in
-      guard try !exists(name, transaction) else { throw RequestRefusal.forbidden }
+      guard try !exists(name, transaction), try mayBeAccount(name, transaction) else {
+        throw RequestRefusal.forbidden
+      }
+      if let invitation { try use(invitation, transaction) }
       try transaction.execute(
         "INSERT INTO msgr_users (username, password, created_at) VALUES (?, ?, ?)",
         name, hash.text, now)
@@ -37,7 +49,7 @@ extension MsgrStore {
   ///
   /// - Returns: the tokens that end with that.
   func login(
-    _ caller: Caller, device: DeviceID, token: TokenHash
+    _ caller: Caller, device: DeviceLogin, token: TokenHash
   ) async throws -> [TokenHash] {
     try await write(as: caller) { transaction in
       try bind(device, token, to: caller.name, transaction)
@@ -45,10 +57,10 @@ extension MsgrStore {
   }
 
   private func bind(
-    _ device: DeviceID, _ token: TokenHash, to name: UserName,
+    _ login: DeviceLogin, _ token: TokenHash, to name: UserName,
     _ transaction: borrowing Transaction
   ) throws -> [TokenHash] {
-    let device = device.owned(by: name)
+    let device = login.device.owned(by: name)
     var ended: [TokenHash] = try transaction.all(
       "DELETE FROM msgr_tokens WHERE device_id = ? RETURNING hash", device
     ) { try $0[0] }
@@ -61,8 +73,10 @@ extension MsgrStore {
       ON CONFLICT (device_id) DO UPDATE SET bound_at = excluded.bound_at
       """, device, name, now)
     try transaction.execute(
-      "INSERT INTO msgr_tokens (hash, device_id, username, used_at) VALUES (?, ?, ?, ?)", token,
-      device, name, now)
+      """
+      INSERT INTO msgr_tokens (hash, device_id, username, used_at, created_at, device_name)
+      VALUES (?1, ?2, ?3, ?4, ?4, ?5)
+      """, token, device, name, now, login.name)
     let surplus: [DeviceID] = try transaction.all(
       """
       SELECT device_id FROM msgr_devices WHERE username = ? AND device_id <> ?
@@ -76,7 +90,7 @@ extension MsgrStore {
   /// Takes a device from its account.
   ///
   /// - Returns: the tokens that end with it.
-  private func unbind(
+  func unbind(
     _ device: DeviceID, _ transaction: borrowing Transaction
   ) throws -> [TokenHash] {
     let ended: [TokenHash] = try transaction.all(

@@ -7,7 +7,56 @@ enum Friendship: String, Sendable {
   case requested
 }
 
+/// The users that an account has to do with, each list sorted by bytes.
+struct ContactLists: Sendable, Encodable {
+  var friends: [String] = []
+  /// Those who have asked the user.
+  var incoming: [String] = []
+  /// Those whom the user has asked.
+  var outgoing: [String] = []
+  var blocked: [String] = []
+
+  private enum CodingKeys: String, CodingKey {
+    case friends = "Friends"
+    case incoming = "Incoming"
+    case outgoing = "Outgoing"
+    case blocked = "Blocked"
+  }
+}
+
 extension MsgrStore {
+  /// Returns all users that the caller has to do with.
+  func contacts(of caller: Caller) async throws -> ContactLists {
+    let name = caller.name
+    return try await read(as: caller) { snapshot in
+      var lists = ContactLists()
+      try snapshot.forEach(
+        """
+        SELECT friend, EXISTS (
+          SELECT 1 FROM msgr_contacts b WHERE b.username = a.friend AND b.friend = a.username)
+        FROM msgr_contacts a WHERE username = ? ORDER BY friend
+        """, name
+      ) { row in
+        let friend: String = try row[0]
+        if try row[1] { lists.friends.append(friend) } else { lists.outgoing.append(friend) }
+      }
+      // As many strangers as like may ask; a list has as many as an account may have contacts.
+      lists.incoming = try snapshot.all(
+        """
+        SELECT username FROM msgr_contacts a WHERE friend = ?1
+          AND NOT EXISTS (
+            SELECT 1 FROM msgr_contacts b WHERE b.username = ?1 AND b.friend = a.username)
+          AND NOT EXISTS (SELECT 1 FROM msgr_blocks WHERE username = ?1 AND blocked = a.username)
+        ORDER BY username LIMIT ?2
+        """, name, limits.contacts
+      ) { try $0[0] }
+      lists.blocked = try snapshot.all(
+        "SELECT blocked FROM msgr_blocks WHERE username = ? ORDER BY blocked", name
+      ) { try $0[0] }
+      return lists
+    }
+  }
+
   /// Returns the names of the caller's friends, sorted by their bytes.
   func friends(of caller: Caller) async throws -> [UserName] {
     try await read(as: caller) { snapshot in
@@ -81,7 +130,9 @@ extension MsgrStore {
     try await write(as: caller) { transaction in
       let name = caller.name
       guard name != user else { throw FieldError(.user, "is oneself") }
-      guard try exists(user, transaction) else { throw RequestRefusal.forbidden }
+      // A publisher has no account, but its owner has.
+      guard try exists(Publisher.owner(of: user) ?? user, transaction) || exists(user, transaction)
+      else { throw RequestRefusal.forbidden }
       if try !isBlocked(user, by: name, transaction) {
         let blocks: Int? = try transaction.one(
           "SELECT count(*) FROM msgr_blocks WHERE username = ?", name

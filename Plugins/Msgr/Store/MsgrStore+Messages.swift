@@ -9,7 +9,13 @@ struct Delivery: Sendable {
   /// Whether the message was stored, which it is not if the recipient blocks the sender.
   let isStored: Bool
   /// The devices whose pushes are held because the message goes out by their streams.
-  let held: [DeviceID]
+  var held: [DeviceID] = []
+  /// Whether there are pushes to phones.
+  var wakesPhones = false
+  /// Whether there are pushes to browsers.
+  var wakesBrowsers = false
+  /// The identifier of the sender's own copy, if there is one.
+  var own: MessageID?
 }
 
 extension MsgrStore {
@@ -19,24 +25,41 @@ extension MsgrStore {
   /// Puts a message into a user's inbox, and for each of the user's devices into the outbox.
   ///
   /// - Parameters:
-  ///   - text: the message.
-  ///   - recipient: the user.
+  ///   - draft: the message.
   ///   - sender: the sender.
   ///   - streaming: the recipient's devices that get messages by their streams.
-  /// - Throws: `.forbidden` if there is no such user, or as ``write(as:_:)``.
+  /// - Returns: the delivery, or the first one of a message that was sent again.
+  /// - Throws: `.forbidden` if there is no such user, `.otherMessage`, or as ``write(as:_:)``.
   func send(
-    _ text: MessageText, to recipient: UserName, by sender: Caller, streaming: [DeviceID]
+    _ draft: Draft, by sender: Caller, streaming: [DeviceID]
   ) async throws -> Delivery {
     try await write(as: sender) { transaction in
-      if let place = try takePlace(in: recipient, for: sender.name, transaction) {
-        return try put(
-          text, from: sender.name, to: recipient, place, isAddRequest: false, streaming: streaming,
-          transaction)
+      if let delivery = try earlierDelivery(of: draft, from: sender.name, transaction) {
+        return delivery
       }
-      guard try exists(recipient, transaction) else { throw RequestRefusal.forbidden }
-      // A blocked sender is given an identifier that no other message will have.
-      return Delivery(id: try nextID(transaction), isStored: false, held: [])
+      var delivery = try deliver(draft, from: sender.name, streaming: streaming, transaction)
+      if draft.recipient == sender.name {
+        delivery.own = delivery.id
+      } else {
+        delivery.own = try keepOwn(draft, by: sender, transaction)
+      }
+      try note(delivery, of: draft, from: sender.name, transaction)
+      return delivery
     }
+  }
+
+  private func deliver(
+    _ draft: Draft, from sender: UserName, streaming: [DeviceID],
+    _ transaction: borrowing Transaction
+  ) throws -> Delivery {
+    if let place = try takePlace(in: draft.recipient, for: sender, transaction) {
+      return try put(
+        draft.text, from: sender, to: draft.recipient, place, isAddRequest: false,
+        streaming: streaming, transaction)
+    }
+    guard try exists(draft.recipient, transaction) else { throw RequestRefusal.forbidden }
+    // A blocked sender is given an identifier that no other message will have.
+    return Delivery(id: try nextID(transaction), isStored: false)
   }
 
   /// Puts a message of an operator into a user's inbox and outbox.
@@ -50,7 +73,7 @@ extension MsgrStore {
       }
       _ = try put(
         text, from: name, to: name, place, isAddRequest: false, streaming: [], transaction)
-      return try devices(of: name, transaction).count { $0.isPushable }
+      return try pushedDevices(of: name, transaction).count
     }
   }
 
@@ -81,11 +104,12 @@ extension MsgrStore {
   /// - Parameter place: the result of ``takePlace(in:for:_:)``.
   func put(
     _ text: MessageText, from sender: UserName, to recipient: UserName, _ place: InboxPlace,
-    isAddRequest: Bool, streaming: [DeviceID], _ transaction: borrowing Transaction
+    isAddRequest: Bool, extras: Publication.Extras = .init(), streaming: [DeviceID],
+    _ transaction: borrowing Transaction
   ) throws -> Delivery {
     let message = Message(
       id: try nextID(transaction), sender: sender, text: text, time: now,
-      isAddRequest: isAddRequest)
+      isAddRequest: isAddRequest, extras: extras)
     let isFull = place.messages > limits.inbox
     let unread: Int
     if isFull {
@@ -94,15 +118,16 @@ extension MsgrStore {
       try insert(message, to: recipient, transaction)
       unread = place.unread
     }
-    guard limits.isPushing else { return Delivery(id: message.id, isStored: true, held: []) }
-    var held: [DeviceID] = []
-    for device in try devices(of: recipient, transaction) where device.isPushable {
+    var delivery = Delivery(id: message.id, isStored: true)
+    for (device, isWeb) in try pushedDevices(of: recipient, transaction) {
       let isHeld = streaming.contains(device)
-      if isHeld { held.append(device) }
-      try enqueuePush(of: message, to: device, badge: unread, isHeld: isHeld, transaction)
+      if isHeld { delivery.held.append(device) }
+      if isWeb { delivery.wakesBrowsers = true } else { delivery.wakesPhones = true }
+      try enqueuePush(
+        of: message, to: device, badge: unread, isWeb: isWeb, isHeld: isHeld, transaction)
       if isFull { try dropOldPushes(to: device, transaction) }
     }
-    return Delivery(id: message.id, isStored: true, held: held)
+    return delivery
   }
 
   private func insert(
@@ -110,13 +135,15 @@ extension MsgrStore {
   ) throws {
     try transaction.execute(
       """
-      INSERT INTO msgr_messages (id, recipient, sender, text, sent_at, is_add_request)
-      VALUES (?, ?, ?, ?, ?, ?)
-      """, message.id, recipient, message.sender, message.text, message.time, message.isAddRequest)
+      INSERT INTO msgr_messages (
+        id, recipient, sender, text, sent_at, is_add_request, title, priority, link)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+      """, message.id, recipient, message.sender, message.text, message.time,
+      message.isAddRequest, message.extras.title, message.extras.priority, message.extras.link)
   }
 
   /// Makes the next identifier, above all earlier ones whatever the clock does.
-  private func nextID(_ transaction: borrowing Transaction) throws -> MessageID {
+  func nextID(_ transaction: borrowing Transaction) throws -> MessageID {
     let id: MessageID? = try transaction.one(
       "UPDATE msgr_last_id SET id = max(id + 1, ?) RETURNING id", MessageID(earliestAt: now)
     ) { try $0[0] }
@@ -169,10 +196,14 @@ extension MsgrStore {
     } ?? place.unread
   }
 
-  func devices(
+  /// Returns the devices that messages to a user are pushed to.
+  func pushedDevices(
     of name: UserName, _ database: borrowing some Queryable & ~Copyable
-  ) throws -> [DeviceID] {
-    try database.all("SELECT device_id FROM msgr_devices WHERE username = ?", name) { try $0[0] }
+  ) throws -> [(device: DeviceID, isWeb: Bool)] {
+    let devices: [(device: DeviceID, isWeb: Bool)] = try database.all(
+      "SELECT device_id, endpoint IS NOT NULL FROM msgr_devices WHERE username = ?", name
+    ) { (try $0[0], try $0[1]) }
+    return devices.filter { $0.isWeb || $0.device.isPushable && limits.isPushing }
   }
 
   // MARK: - Inboxes
@@ -190,24 +221,15 @@ extension MsgrStore {
     return messages
   }
 
-  /// Returns a user's messages after a position, oldest first.
-  func page(of name: UserName, after position: MessageID) async throws -> [Message] {
-    try await store.read { snapshot in try page(of: name, after: position, snapshot) }
-  }
-
   private func page(
     of name: UserName, after position: MessageID, _ snapshot: borrowing Snapshot
   ) throws -> [Message] {
     try snapshot.all(
       """
-      SELECT id, sender, text, sent_at, is_add_request FROM msgr_messages
+      SELECT id, sender, NULL, text, sent_at, is_add_request, title, priority, link, NULL, NULL
+      FROM msgr_messages
       WHERE recipient = ? AND id > ? AND sent_at > ? ORDER BY id LIMIT ?
-      """, name, position, now - limits.messageAge, Self.pageSize
-    ) { row in
-      Message(
-        id: try row[0], sender: try row[1], text: try row[2], time: try row[3],
-        isAddRequest: try row[4])
-    }
+      """, name, position, now - limits.messageAge, Self.pageSize, transform: Self.message)
   }
 
   /// Notes the position that a user has come to; never back, and not beyond the last identifier.
@@ -225,12 +247,13 @@ extension MsgrStore {
       """
       UPDATE msgr_users SET seen_id = min(?1, (SELECT id FROM msgr_last_id)),
         unread = max(0, unread - (
-          SELECT count(*) FROM msgr_messages WHERE recipient = ?2 AND id > seen_id AND id <= ?1))
+          SELECT count(*) FROM msgr_messages
+          WHERE recipient = ?2 AND id > seen_id AND id <= ?1 AND NOT is_read))
       WHERE username = ?2 AND seen_id < ?1
       """, position, name)
   }
 
-  /// Deletes messages and tokens that are too old, some at a time.
+  /// Deletes what is too old, some at a time.
   ///
   /// - Returns: whether there may be more.
   func expire() async throws -> Bool {
@@ -241,9 +264,24 @@ extension MsgrStore {
         DELETE FROM msgr_messages WHERE id IN
           (SELECT id FROM msgr_messages WHERE sent_at <= ? ORDER BY sent_at LIMIT 1000)
         """, now - limits.messageAge)
-      let isFull = transaction.changes == 1000
+      var isFull = transaction.changes == 1000
+      // Identifiers never lie behind the time, so that the oldest come first here too.
+      try transaction.execute(
+        """
+        DELETE FROM msgr_sent WHERE id IN
+          (SELECT id FROM msgr_sent WHERE id < ?1 ORDER BY id LIMIT 1000)
+        """, MessageID(earliestAt: now - limits.messageAge))
+      isFull = isFull || transaction.changes == 1000
+      try transaction.execute(
+        """
+        DELETE FROM msgr_client_ids WHERE (sender, client_id) IN
+          (SELECT sender, client_id FROM msgr_client_ids WHERE sent_at <= ?
+           ORDER BY sent_at LIMIT 1000)
+        """, now - Self.clientIDAge)
+      isFull = isFull || transaction.changes == 1000
       try transaction.execute(
         "DELETE FROM msgr_tokens WHERE used_at <= ?", now - limits.tokenAge)
+      try transaction.execute("DELETE FROM msgr_invitations WHERE expires_at <= ?", now)
       return isFull
     }
   }

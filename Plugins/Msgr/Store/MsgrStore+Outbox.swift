@@ -21,10 +21,11 @@ extension MsgrStore {
   ///   - message: the message.
   ///   - device: a device of its recipient.
   ///   - badge: the number of messages that the recipient has not seen, this one included.
+  ///   - isWeb: whether the device is a browser's.
   ///   - isHeld: whether the device gets the message by its stream, so that it is pushed only if the stream is not known
   ///     to have delivered it for a while.
   func enqueuePush(
-    of message: Message, to device: DeviceID, badge: Int, isHeld: Bool,
+    of message: Message, to device: DeviceID, badge: Int, isWeb: Bool = false, isHeld: Bool,
     _ transaction: borrowing Transaction
   ) throws {
     let now = message.time
@@ -32,12 +33,13 @@ extension MsgrStore {
       """
       INSERT INTO push_outbox (
         device_id, message_id, apns_id, sender, text, is_add_request, badge, created_at, expires_at,
-        due_at, is_next)
-      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10,
+        due_at, title, priority, link, is_web, is_next)
+      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14,
         NOT EXISTS (SELECT 1 FROM push_outbox WHERE device_id = ?1))
       """, device, message.id, newPushID(), message.sender, message.text,
       message.isAddRequest, badge, now, now + limits.messageAge,
-      isHeld ? now + limits.pushHold : now)
+      isHeld ? now + limits.pushHold : now, message.extras.title, message.extras.priority,
+      message.extras.link, isWeb)
   }
 
   /// Drops the oldest pushes to a device if more wait than an inbox keeps messages, within a transaction.
@@ -96,38 +98,49 @@ extension MsgrStore {
   /// - Parameters:
   ///   - count: the most pushes.
   ///   - owner: the random name of the outbox that leases them.
+  ///   - isWeb: whether those to browsers are leased, or those to phones.
   /// - Returns: the pushes, and the moment at which the next one is due that is not leased, if there is one.
   func leasePushes(
-    atMost count: Int, owner: [UInt8]
+    atMost count: Int, owner: [UInt8], toBrowsers isWeb: Bool = false
   ) async throws -> (pushes: [Push], next: Timestamp?) {
     let now = now
-    let next = try await store.read { snapshot in try nextPush(at: now, snapshot) }
+    let next = try await store.read { snapshot in try nextPush(at: now, isWeb, snapshot) }
     guard let next, next <= now else { return ([], next) }
     return try await store.write { transaction in
-      let pushes = try transaction.all(
+      var pushes = try transaction.all(
         """
         UPDATE push_outbox SET lease_owner = ?1, lease_end = ?2, attempts = attempts + 1
         WHERE id IN (
-          SELECT id FROM push_outbox WHERE is_next AND due_at <= ?3 AND lease_end <= ?3
+          SELECT id FROM push_outbox
+          WHERE is_next AND is_web = ?5 AND due_at <= ?3 AND lease_end <= ?3
           ORDER BY due_at LIMIT ?4)
         RETURNING id, device_id, apns_id, message_id, sender, text, is_add_request, badge,
-          expires_at, attempts
-        """, owner, now + Self.pushLease, now, count
+          expires_at, attempts, title, priority, link, created_at
+        """, owner, now + Self.pushLease, now, count, isWeb
       ) { row in
         Push(
           id: try row[0], device: try row[1], apnsID: try row[2], message: try row[3],
           sender: try row[4], text: try row[5], isAddRequest: try row[6], badge: try row[7],
-          expires: try row[8], attempts: try row[9])
+          expires: try row[8], attempts: try row[9], created: try row[13],
+          extras: .init(title: try row[10], priority: try row[11], link: try row[12]))
       }
-      return (pushes, try nextPush(at: now, transaction))
+      if isWeb {
+        for index in pushes.indices {
+          pushes[index].subscription = try subscription(of: pushes[index].device, transaction)
+        }
+      }
+      return (pushes, try nextPush(at: now, isWeb, transaction))
     }
   }
 
   private func nextPush(
-    at now: Timestamp, _ database: borrowing some Queryable & ~Copyable
+    at now: Timestamp, _ isWeb: Bool, _ database: borrowing some Queryable & ~Copyable
   ) throws -> Timestamp? {
     try database.one(
-      "SELECT due_at FROM push_outbox WHERE is_next AND lease_end <= ? ORDER BY due_at LIMIT 1", now
+      """
+      SELECT due_at FROM push_outbox WHERE is_next AND is_web = ?2 AND lease_end <= ?1
+      ORDER BY due_at LIMIT 1
+      """, now, isWeb
     ) { try $0[0] }
   }
 
@@ -170,6 +183,9 @@ extension MsgrStore {
         try transaction.execute(
           "DELETE FROM msgr_devices WHERE device_id = ? AND bound_at < ?", push.device,
           moment ?? Timestamp(milliseconds: .max))
+      case .unsubscribed:
+        guard let endpoint = push.subscription?.endpoint.text else { break }
+        try unsubscribe(push.device, from: endpoint, transaction)
       case .dropped, .retried: break
       }
     }

@@ -128,5 +128,104 @@ extension MsgrStore {
 
         CREATE INDEX msgr_tokens_by_use ON msgr_tokens (used_at);
         """),
+    // Browsers: sessions with names, own messages, retries of sends, invitations.
+    Migration(
+      owner: MsgrService.name, number: 5,
+      sql: """
+        ALTER TABLE msgr_tokens ADD COLUMN created_at INTEGER NOT NULL DEFAULT 0;
+        UPDATE msgr_tokens SET created_at =
+          (SELECT bound_at FROM msgr_devices d WHERE d.device_id = msgr_tokens.device_id);
+        -- The user's name for the device, empty if none was given.
+        ALTER TABLE msgr_tokens ADD COLUMN device_name TEXT NOT NULL DEFAULT '';
+
+        CREATE INDEX msgr_devices_that_stream ON msgr_devices (username)
+          WHERE substr(device_id, 1, 7) = 'stream:';
+
+        -- What users of such devices have sent, for their other devices.
+        CREATE TABLE msgr_sent (
+          id INTEGER NOT NULL PRIMARY KEY,
+          sender TEXT NOT NULL REFERENCES msgr_users ON DELETE CASCADE,
+          recipient TEXT NOT NULL,
+          text TEXT NOT NULL,
+          sent_at INTEGER NOT NULL,
+          client_id TEXT,
+          -- The device that has sent it, whose streams don't bring it, or null if the sender gave a password.
+          device_id TEXT
+        ) STRICT;
+        CREATE INDEX msgr_sent_by_sender ON msgr_sent (sender, id);
+        ALTER TABLE msgr_users ADD COLUMN sent INTEGER NOT NULL DEFAULT 0;
+        CREATE TRIGGER msgr_sent_uncount AFTER DELETE ON msgr_sent BEGIN
+          UPDATE msgr_users SET sent = sent - 1 WHERE username = old.sender;
+        END;
+
+        -- The sends that clients have named, so that a retry is known.
+        CREATE TABLE msgr_client_ids (
+          sender TEXT NOT NULL REFERENCES msgr_users ON DELETE CASCADE,
+          client_id TEXT NOT NULL,
+          -- SHA-256 of recipient and text.
+          content BLOB NOT NULL,
+          id INTEGER NOT NULL,
+          own_id INTEGER,
+          sent_at INTEGER NOT NULL,
+          PRIMARY KEY (sender, client_id)
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX msgr_client_ids_by_time ON msgr_client_ids (sent_at);
+
+        -- A message that was read counts as unread no more, though others before it may.
+        ALTER TABLE msgr_messages ADD COLUMN is_read INTEGER NOT NULL DEFAULT 0;
+        DROP TRIGGER msgr_messages_uncount;
+        CREATE TRIGGER msgr_messages_uncount AFTER DELETE ON msgr_messages BEGIN
+          UPDATE msgr_users SET messages = messages - 1,
+            unread = unread - (old.id > seen_id AND NOT old.is_read)
+          WHERE username = old.recipient;
+        END;
+
+        CREATE TABLE msgr_invitations (
+          -- SHA-256 of the token.
+          hash BLOB NOT NULL PRIMARY KEY,
+          uses INTEGER NOT NULL,
+          expires_at INTEGER NOT NULL
+        ) STRICT, WITHOUT ROWID;
+        """),
+    // Tokens of programs that publish, and what a published message has beside its text.
+    Migration(
+      owner: MsgrService.name, number: 6,
+      sql: """
+        CREATE TABLE msgr_publishers (
+          hash BLOB NOT NULL PRIMARY KEY,
+          username TEXT NOT NULL REFERENCES msgr_users ON DELETE CASCADE,
+          name TEXT NOT NULL,
+          created_at INTEGER NOT NULL,
+          used_at INTEGER NOT NULL,
+          UNIQUE (username, name)
+        ) STRICT, WITHOUT ROWID;
+
+        CREATE TABLE msgr_publisher_recipients (
+          hash BLOB NOT NULL REFERENCES msgr_publishers ON DELETE CASCADE,
+          recipient TEXT NOT NULL REFERENCES msgr_users ON DELETE CASCADE,
+          PRIMARY KEY (hash, recipient)
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX msgr_publisher_recipients_by_name ON msgr_publisher_recipients (recipient);
+
+        ALTER TABLE msgr_messages ADD COLUMN title TEXT;
+        ALTER TABLE msgr_messages ADD COLUMN priority INTEGER;
+        ALTER TABLE msgr_messages ADD COLUMN link TEXT;
+        ALTER TABLE push_outbox ADD COLUMN title TEXT;
+        ALTER TABLE push_outbox ADD COLUMN priority INTEGER;
+        ALTER TABLE push_outbox ADD COLUMN link TEXT;
+        """),
+    // Pushes to browsers, which have an outbox of their own among the same rows.
+    Migration(
+      owner: MsgrService.name, number: 7,
+      sql: """
+        ALTER TABLE msgr_devices ADD COLUMN endpoint TEXT;
+        ALTER TABLE msgr_devices ADD COLUMN p256dh BLOB;
+        ALTER TABLE msgr_devices ADD COLUMN auth BLOB;
+        ALTER TABLE msgr_devices ADD COLUMN is_declarative INTEGER NOT NULL DEFAULT 0;
+
+        ALTER TABLE push_outbox ADD COLUMN is_web INTEGER NOT NULL DEFAULT 0;
+        DROP INDEX push_outbox_due;
+        CREATE INDEX push_outbox_due ON push_outbox (is_web, due_at) WHERE is_next;
+        """),
   ]
 }

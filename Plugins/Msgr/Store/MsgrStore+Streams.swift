@@ -25,12 +25,10 @@ extension MsgrStore {
   func settle(
     _ cursor: InboxCursor, of token: BoundToken, releasedTo released: MessageID?
   ) async throws {
-    guard cursor.streamed > cursor.start || token.device.isPushable else { return }
     try await store.write { transaction in
       if cursor.streamed > cursor.start {
         try noteSeen(upTo: cursor.streamed, by: token.name, transaction)
       }
-      guard token.device.isPushable else { return }
       try dropPushes(
         to: token.device, after: cursor.start, confirmed: cursor.confirmed, transaction)
       if let released { try releasePushes(to: token.device, upTo: released, transaction) }

@@ -6,6 +6,8 @@ struct InboxPage: Sendable {
   struct Entry: Sendable {
     let id: MessageID
     let json: [UInt8]
+    /// The device that has sent the message, if it is an own one; its streams don't bring it.
+    var origin: DeviceID?
   }
 
   /// The position after which they were read; none is missing between.

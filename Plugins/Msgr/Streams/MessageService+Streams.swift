@@ -59,10 +59,12 @@ extension MessageService {
   /// - Returns: the messages after a position, or nil if they can't be read, which is logged.
   func read(inboxOf name: UserName, after position: MessageID) async -> InboxPage? {
     do {
-      let messages = try await store.page(of: name, after: position)
+      let messages = try await store.log(of: name, after: position)
       return InboxPage(
         position: position,
-        entries: try messages.map { InboxPage.Entry(id: $0.id, json: try JSONText.of($0)) },
+        entries: try messages.map { message in
+          InboxPage.Entry(id: message.id, json: try JSONText.of(message), origin: message.origin)
+        },
         mayBeMore: messages.count == MsgrStore.pageSize)
     } catch {
       log.error("stream ended: its inbox can't be read", ["cause": "\(error)"])
@@ -81,13 +83,12 @@ extension MessageService {
     let token = stream.token
     Task {
       await settle(cursor, of: token) {
-        guard token.device.isPushable else { return nil }
         // Messages after the last one are not this stream's. The device may be back already: the hub is asked after the
         // store, so that it knows each stream that messages up to the last one were held for.
         let last = try await store.lastID()
         return min(hub.firstStart(of: token.device) ?? .last, last)
       }
-      outbox?.wake()
+      wakeOutboxes()
     }
   }
 
@@ -113,16 +114,16 @@ extension MessageService {
   /// Sends a message that came on a stream.
   ///
   /// - Parameters:
-  ///   - text: `{"UserTo","Message"}`.
+  ///   - text: `{"UserTo","Message","ClientId"?}`.
   ///   - token: the hash of the token that the stream was opened with.
-  /// - Returns: the reply in JSON, `{"Id"}` or `{"error","status"}`.
+  /// - Returns: the reply in JSON, `{"Id","Own"?}` or `{"error","status"}`.
   func send(streamed text: [UInt8], with token: TokenHash) async -> [UInt8] {
     do {
       let fields = try FieldValues(json: text)
-      let id = try await send(
-        try fields.message(), to: try fields.name(.userTo),
+      let delivery = try await send(
+        try Draft(fields),
         by: .token(token, claiming: fields.has(.userFrom) ? try fields.name(.userFrom) : nil))
-      return id.json
+      return delivery.json
     } catch {
       let failure = HTTPError(refusing: error) ?? failure(of: error)
       // Text can always be encoded.

@@ -70,7 +70,17 @@ final class MessageStream: WebSocketHandler, @unchecked Sendable {
   }
 
   private func send(_ page: InboxPage, after position: MessageID) {
-    for entry in page.entries where entry.id > position { session.send(.text(entry.json)) }
+    for entry in page.entries where entry.id > position && entry.origin != token.device {
+      session.send(.text(entry.json))
+    }
+  }
+
+  /// Sends a notice that nothing depends on, from any thread; a slow peer isn't given it.
+  func tell(_ notice: [UInt8]) {
+    session.loop.execute { [self] in
+      guard !isOver, !isBackedUp else { return }
+      session.send(.text(notice))
+    }
   }
 
   private var isBackedUp: Bool { session.backlog > Self.lowWaterMark }

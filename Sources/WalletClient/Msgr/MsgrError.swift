@@ -9,6 +9,8 @@ public enum MsgrError: Error, Hashable, Sendable {
   /// The name, the password or the token is wrong, the other user isn't known, or the act isn't allowed (403). The
   /// server doesn't tell which.
   case forbidden
+  /// The name that the client gave a message was another message's (409).
+  case conflict
   /// The message is too long for a push of 4,096 bytes (413).
   case messageTooLong
   /// There were too many failed logins, or too many messages in a minute (429). The time to wait is nil if the server
@@ -40,6 +42,7 @@ extension MsgrError {
     switch status {
     case 400: self = .invalid(field: field, message: message)
     case 403: self = .forbidden
+    case 409: self = .conflict
     case 413: self = .messageTooLong
     case 429: self = .tooOften(retryAfter: retryAfter)
     case 503: self = .unavailable(retryAfter: retryAfter)

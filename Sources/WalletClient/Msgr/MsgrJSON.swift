@@ -4,8 +4,13 @@ internal import FoundationEssentials
 enum MsgrJSON {
   /// Returns the fields of a request as a JSON object in UTF-8.
   static func object(_ fields: [String: String]) -> [UInt8] {
+    encode(fields)
+  }
+
+  /// Returns a value of texts and numbers as JSON in UTF-8.
+  static func encode(_ value: some Encodable) -> [UInt8] {
     // Texts are encoded without fail.
-    (try? JSONEncoder().encode(fields)).map { Array($0) } ?? []
+    (try? JSONEncoder().encode(value)).map { Array($0) } ?? []
   }
 
   /// Returns the value in a response, or nil if the response can't be read as that.

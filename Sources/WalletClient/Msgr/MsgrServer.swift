@@ -47,12 +47,16 @@ public struct MsgrServer: Sendable {
   ///   - password: 1 to 128 bytes.
   ///   - device: the push token, 64 to 200 hexadecimal digits; or `stream:` and 8 to 64 letters,
   ///     digits and hyphens.
+  ///   - deviceName: the user's name for the device, which the list of sessions shows.
+  ///   - invitation: an invitation, where the server asks for one.
   /// - Returns: a session with a token of the device's.
-  /// - Throws: `.forbidden` if the name is taken, or another ``MsgrError``.
+  /// - Throws: `.forbidden` if the name is taken or the invitation isn't good, `.invalid` if the password is too short, or
+  ///   another ``MsgrError``.
   public func register(
-    _ name: String, password: String, device: String
+    _ name: String, password: String, device: String, named deviceName: String? = nil,
+    invitation: String? = nil
   ) async throws(MsgrError) -> MsgrSession {
-    try await open("/register", name, password, device)
+    try await open("/register", name, password, device, deviceName, invitation)
   }
 
   /// Logs in, and binds the device to the account. The device leaves any other account, and its earlier token ends.
@@ -60,13 +64,14 @@ public struct MsgrServer: Sendable {
   /// - Parameters:
   ///   - name: the account's name.
   ///   - password: its password.
-  ///   - device: as for ``register(_:password:device:)``.
+  ///   - device: as for ``register(_:password:device:named:invitation:)``.
+  ///   - deviceName: the user's name for the device, which the list of sessions shows.
   /// - Returns: a session with a token of the device's.
   /// - Throws: `.forbidden` if name or password is wrong, or another ``MsgrError``.
   public func login(
-    _ name: String, password: String, device: String
+    _ name: String, password: String, device: String, named deviceName: String? = nil
   ) async throws(MsgrError) -> MsgrSession {
-    try await open("/login", name, password, device)
+    try await open("/login", name, password, device, deviceName, nil)
   }
 
   /// Makes a session with a token that was kept. Nothing is sent.
@@ -92,10 +97,15 @@ public struct MsgrServer: Sendable {
   }
 
   private func open(
-    _ path: String, _ name: String, _ password: String, _ device: String
+    _ path: String, _ name: String, _ password: String, _ device: String, _ deviceName: String?,
+    _ invitation: String?
   ) async throws(MsgrError) -> MsgrSession {
-    let fields = ["Username": name, "Password": password, "DeviceID": device]
-    return session(token: try await post(path, fields, token: nil, Opened.self).Token)
+    var fields = ["Username": name, "Password": password, "DeviceID": device]
+    fields["DeviceName"] = deviceName
+    fields["Invitation"] = invitation
+    let body = try await post(path, fields, token: nil)
+    guard let opened = MsgrJSON.decode(Opened.self, body) else { throw .unexpected(status: 200) }
+    return session(token: opened.Token)
   }
 
   /// Opens a stream.
@@ -110,31 +120,35 @@ public struct MsgrServer: Sendable {
     }
   }
 
-  /// Sends a request, and reads its response.
+  /// Sends a request.
   ///
   /// - Parameters:
   ///   - path: the path, with a slash in front.
   ///   - fields: the fields.
   ///   - token: a token, or nil if the fields have credentials.
-  ///   - type: the type that the response is read as.
+  /// - Returns: the body of the response.
   /// - Throws: ``MsgrError``.
-  func post<Value: Decodable>(
-    _ path: String, _ fields: [String: String], token: String?, _ type: Value.Type
-  ) async throws(MsgrError) -> Value {
+  func post(
+    _ path: String, _ fields: [String: String], token: String?
+  ) async throws(MsgrError) -> [UInt8] {
+    try await send(.post, path, body: MsgrJSON.object(fields), token: token)
+  }
+
+  /// Sends a request with JSON or without a body.
+  func send(
+    _ method: Method, _ path: String, body: [UInt8]?, token: String?
+  ) async throws(MsgrError) -> [UInt8] {
     var header = HeaderFields()
-    header.append(.contentType, "application/json")
+    if body != nil { header.append(.contentType, "application/json") }
     if let token { header.append(.authorization, "Bearer \(token)") }
     let response: IncomingResponse
     do throws(HTTPClientError) {
       response = try await client.send(
-        OutgoingRequest(.post, url + path, fields: header, body: MsgrJSON.object(fields)))
+        OutgoingRequest(method, url + path, fields: header, body: body))
     } catch {
       throw .noResponse(error)
     }
     if let error = MsgrError(response) { throw error }
-    guard let value = MsgrJSON.decode(type, response.body) else {
-      throw .unexpected(status: Int(response.status.code))
-    }
-    return value
+    return response.body
   }
 }

@@ -38,6 +38,13 @@ public struct MsgrSession: Sendable {
 
   // MARK: - Contacts
 
+  /// Returns all users that the account has to do with.
+  ///
+  /// - Throws: ``MsgrError``.
+  public func friends() async throws(MsgrError) -> MsgrContacts {
+    try await ask("/friends", [:], MsgrContacts.self)
+  }
+
   /// Returns the friends' names, sorted by their bytes.
   ///
   /// - Throws: ``MsgrError``.
@@ -88,11 +95,17 @@ public struct MsgrSession: Sendable {
   /// - Parameters:
   ///   - text: the message, without control characters but tab, CR and LF; some 3,900 bytes at most.
   ///   - name: the user.
+  ///   - clientID: a name for the message, 1 to 64 of `[0-9A-Za-z_-]`, such as a UUID. With the same one, the call can be
+  ///     repeated for a day until it succeeds, and the message is sent once.
   /// - Returns: the message's identifier.
-  /// - Throws: `.messageTooLong`, `.forbidden` if there is no such user, or another ``MsgrError``.
+  /// - Throws: `.messageTooLong`, `.forbidden` if there is no such user, `.conflict` if the name was another message's,
+  ///   or another ``MsgrError``.
   @discardableResult
-  public func send(_ text: String, to name: String) async throws(MsgrError) -> MsgrMessageID {
-    let fields = ["UserTo": name, "Message": text]
+  public func send(
+    _ text: String, to name: String, as clientID: String? = nil
+  ) async throws(MsgrError) -> MsgrMessageID {
+    var fields = ["UserTo": name, "Message": text]
+    fields["ClientId"] = clientID
     let sent = try await ask("/message", fields, name: "UserFrom", Sent.self)
     guard let id = sent.id else { throw .unexpected(status: 200) }
     return id
@@ -130,7 +143,70 @@ public struct MsgrSession: Sendable {
     return try await ask("/inbox", fields, [MsgrMessage].self)
   }
 
+  /// Reads what this account and a user have sent each other, newest first. Own messages are among them if the account had
+  /// a device that streams when they were sent.
+  ///
+  /// - Parameters:
+  ///   - name: the user.
+  ///   - position: the message before which to begin, or nil for the newest.
+  ///   - count: the most messages, 1 to 100.
+  /// - Returns: the messages, as far as they are still kept.
+  /// - Throws: ``MsgrError``.
+  public func history(
+    with name: String, before position: MsgrMessageID? = nil, limit count: Int = 50
+  ) async throws(MsgrError) -> [MsgrMessage] {
+    var fields = ["With": name, "Limit": String(count)]
+    fields["Before"] = position?.text
+    return try await ask("/history", fields, [MsgrMessage].self)
+  }
+
+  /// Notes that everything from a user up to a message was read, so that the badge counts it no more, and the user's other
+  /// devices know.
+  ///
+  /// - Parameters:
+  ///   - name: the user.
+  ///   - last: the last message that was read.
+  /// - Throws: ``MsgrError``.
+  public func markRead(
+    from name: String, upTo last: MsgrMessageID
+  ) async throws(MsgrError) {
+    _ = try await ask("/read", ["With": name, "Id": last.text], Done.self)
+  }
+
   // MARK: - The account
+
+  /// Changes the password, and ends every other session.
+  ///
+  /// - Parameters:
+  ///   - old: the password.
+  ///   - new: the new one, as long as the server demands.
+  /// - Throws: `.forbidden` if the old one is wrong, `.invalid` if the new one is too short, or another ``MsgrError``.
+  public func changePassword(from old: String, to new: String) async throws(MsgrError) {
+    _ = try await ask("/password", ["Password": old, "NewPassword": new], Done.self)
+  }
+
+  /// Lists the account's sessions, the newest first.
+  ///
+  /// - Throws: ``MsgrError``.
+  public func sessions() async throws(MsgrError) -> [MsgrLogin] {
+    try await ask("/sessions", [:], [MsgrLogin].self)
+  }
+
+  /// Ends a session of the account, and unbinds its device.
+  ///
+  /// - Parameter login: the session, of ``sessions()``.
+  /// - Throws: `.forbidden` if it has ended before, or another ``MsgrError``.
+  public func end(_ login: MsgrLogin) async throws(MsgrError) {
+    _ = try await ask("/sessions", ["End": login.id], [MsgrLogin].self)
+  }
+
+  /// Exports the account: all that the server keeps of it but for password and tokens.
+  ///
+  /// - Returns: the JSON that the server wrote.
+  /// - Throws: `.tooOften` if it was exported three times within a minute, or another ``MsgrError``.
+  public func export() async throws(MsgrError) -> [UInt8] {
+    try await server.post("/export", whole([:]), token: token)
+  }
 
   /// Ends the token, and unbinds its device, to which nothing is pushed any more.
   ///
@@ -164,16 +240,22 @@ public struct MsgrSession: Sendable {
     var id: MsgrMessageID? { MsgrMessageID(Id) }
   }
 
-  private func ask<Value: Decodable>(
+  /// Makes a request of the account's, and reads the response.
+  func ask<Value: Decodable>(
     _ path: String, _ fields: [String: String], name field: String = "Username",
     _ type: Value.Type
   ) async throws(MsgrError) -> Value {
-    switch credentials {
-    case .token(let token): return try await server.post(path, fields, token: token, type)
-    case .password(let name, let password):
-      let whole = fields.merging([field: name, "Password": password]) { given, _ in given }
-      return try await server.post(path, whole, token: nil, type)
-    }
+    let body = try await server.post(path, whole(fields, name: field), token: token)
+    guard let value = MsgrJSON.decode(type, body) else { throw .unexpected(status: 200) }
+    return value
+  }
+
+  /// Returns the fields with the name and the password, unless there is a token.
+  private func whole(_ fields: [String: String], name field: String = "Username") -> [String:
+    String]
+  {
+    guard case .password(let name, let password) = credentials else { return fields }
+    return fields.merging([field: name, "Password": password]) { given, _ in given }
   }
 }
 

@@ -1,7 +1,7 @@
 internal import HTTPProtocol
 internal import Synchronization
 
-/// The messages to an account as they come: an asynchronous sequence for one task at a time.
+/// The messages to an account as they come, and those that it sends from other devices: an asynchronous sequence for one task at a time.
 ///
 /// While it is open, nothing is pushed to the device. When it ends, or throws because the network went away, the app
 /// opens another one from the last message that it has, and misses nothing:
@@ -55,14 +55,19 @@ public final class MsgrStream: AsyncSequence, Sendable {
   /// calls.
   ///
   /// - Parameters:
-  ///   - text: as for ``MsgrSession/send(_:to:)``.
+  ///   - text: as for ``MsgrSession/send(_:to:as:)``.
   ///   - name: the user.
+  ///   - clientID: as for ``MsgrSession/send(_:to:as:)``.
   /// - Returns: the message's identifier.
-  /// - Throws: the errors of ``MsgrSession/send(_:to:)``; `.tooOften` if 200 others wait for their replies;
+  /// - Throws: the errors of ``MsgrSession/send(_:to:as:)``; `.tooOften` if 200 others wait for their replies;
   ///   `.disconnected` if no reply came: the server may have taken the message nevertheless.
   @discardableResult
-  public func send(_ text: String, to name: String) async throws(MsgrError) -> MsgrMessageID {
-    try await exchange.send(MsgrJSON.object(["UserTo": name, "Message": text]), on: socket)
+  public func send(
+    _ text: String, to name: String, as clientID: String? = nil
+  ) async throws(MsgrError) -> MsgrMessageID {
+    var fields = ["UserTo": name, "Message": text]
+    fields["ClientId"] = clientID
+    return try await exchange.send(MsgrJSON.object(fields), on: socket)
   }
 
   /// Closes the stream, which ends the sequence.

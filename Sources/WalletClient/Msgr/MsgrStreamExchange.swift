@@ -5,6 +5,10 @@ internal import Threading
 final class MsgrStreamExchange: Sendable {
   private typealias Reply = Result<MsgrMessageID, MsgrError>
 
+  private struct ReadNotice: Decodable {
+    let Read: [String: String]
+  }
+
   private enum Phase {
     case open
     /// Nobody takes messages any more.
@@ -70,7 +74,8 @@ final class MsgrStreamExchange: Sendable {
     } else if let id = MsgrJSON.decode(MsgrSession.Sent.self, text)?.id {
       reply = .success(id)
     } else {
-      return false
+      // What was read on another device is of no use here; anything else is a fault.
+      return MsgrJSON.decode(ReadNotice.self, text) != nil
     }
     let send = state.withLock { state in state.sends.isEmpty ? nil : state.sends.removeFirst() }
     send?.resume(returning: reply)

@@ -62,7 +62,8 @@ try await store.write { transaction in
     try transaction.execute(
       "INSERT INTO msgr_users (username, password, created_at) VALUES (?, '', 0)", "user\(number)")
     try transaction.execute(
-      "INSERT INTO msgr_devices VALUES (?, ?, 0)", digits(number, 64), "user\(number)")
+      "INSERT INTO msgr_devices (device_id, username, bound_at) VALUES (?, ?, 0)",
+      digits(number, 64), "user\(number)")
   }
 }
 let start = ContinuousClock.now

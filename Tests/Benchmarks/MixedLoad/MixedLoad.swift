@@ -42,10 +42,11 @@ final class MixedLoad: Sendable {
     var users: [MsgrSession] = []
     for number in 0..<8 {
       users.append(
-        try await msgr.register("user\(number)", password: "pw", device: "stream:device-\(number)"))
+        try await msgr.register(
+          "user\(number)", password: "a password", device: "stream:device-\(number)"))
     }
     // Its devices come and go: beyond the limit the oldest loses its token.
-    _ = try await msgr.register("visitor", password: "pw", device: "stream:visitor-0")
+    _ = try await msgr.register("visitor", password: "a password", device: "stream:visitor-0")
     // Half of them listen; the others are pushed to.
     var readers: [Task<Void, Never>] = []
     var streams: [MsgrStream] = []
@@ -107,7 +108,7 @@ final class MixedLoad: Sendable {
       Work(name: "streams", workers: 1) { _ in
         // A device connects, listens for a moment, and leaves.
         let device = "stream:visitor-\(number.next() % 50)"
-        let user = try await msgr.login("visitor", password: "pw", device: device)
+        let user = try await msgr.login("visitor", password: "a password", device: device)
         let stream = try await user.stream()
         stream.close()
       },

@@ -16,6 +16,10 @@ internal import MsgrMessages
       precondition(JSONObjectReader.members(of: [0x20] + request.body + [0x0a]) == members)
       precondition(JSONObjectReader.members(of: request.body + request.body) == nil)
     }
+    if let publication = try? PublicationReader.read(request) {
+      precondition(publication.extras.title?.utf8.count ?? 1 <= Publication.longestTitle)
+      precondition(!publication.text.text.isEmpty)
+    }
     guard let fields = try? FieldValues(request) else { return }
     for field in FieldID.allCases {
       guard let text = try? fields.text(field) else { continue }
@@ -29,6 +33,10 @@ internal import MsgrMessages
         precondition(id.text == text)
       }
       if let device = try? DeviceID(text) { precondition(!device.text.isEmpty) }
+      if let endpoint = try? PushEndpoint(text, allowed: []) {
+        precondition(endpoint.text.lowercased().hasPrefix("https://\(endpoint.authority)"))
+        precondition(PushEndpoint(stored: text) == endpoint)
+      }
       if let message = try? MessageText(text) { _ = message.text.escapedInJSON }
     }
     _ = try? fields.password(acceptsMisspelling: true)

@@ -11,6 +11,32 @@ package enum FieldID: String, CaseIterable, Sendable {
   case user = "User"
   case message = "Message"
   case since = "Since"
+  /// The user's name for a device.
+  case deviceName = "DeviceName"
+  case invitation = "Invitation"
+  case newPassword = "NewPassword"
+  /// The client's name for a message.
+  case clientID = "ClientId"
+  /// The other user of a conversation.
+  case with = "With"
+  case before = "Before"
+  case limit = "Limit"
+  case id = "Id"
+  /// The session to end.
+  case end = "End"
+  /// The name of a publisher.
+  case name = "Name"
+  /// Those to whom a publisher sends.
+  case to = "To"
+  case title = "Title"
+  case priority = "Priority"
+  case link = "Link"
+  /// The address of a subscription at a push service, and its keys.
+  case endpoint = "Endpoint"
+  case p256dh = "P256dh"
+  case auth = "Auth"
+  /// Whether a browser shows notifications by itself.
+  case declarative = "Declarative"
 
   /// Finds the field with exactly this name; `String` would take canonical equivalents as equal.
   init?(exactly name: String) {

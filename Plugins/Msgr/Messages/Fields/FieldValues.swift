@@ -5,8 +5,11 @@ package import HTTPProtocol
 /// In order of preference, these are a JSON object, whatever its `Content-Type` says; a form; and, with an empty body,
 /// header fields. Names are matched exactly in the first two. Unknown fields are ignored.
 package struct FieldValues: Sendable {
-  private enum Value: Sendable {
+  private enum Value: Sendable, Equatable {
     case text(String)
+    case integer(Int64)
+    case list([String])
+    case truth(Bool)
     case notText
     case repeated
   }
@@ -36,6 +39,9 @@ package struct FieldValues: Sendable {
     }
   }
 
+  /// Takes values that are given one by one.
+  package init(_ texts: [FieldID: String]) { values = texts.mapValues { .text($0) } }
+
   /// Reads the members of a JSON object.
   ///
   /// - Parameter bytes: the object in UTF-8; blanks around it are allowed.
@@ -47,7 +53,14 @@ package struct FieldValues: Sendable {
       throw FieldError(nil, "the body is no JSON object")
     }
     for member in members {
-      let value: Value = if case .text(let text) = member.value { .text(text) } else { .notText }
+      let value: Value =
+        switch member.value {
+        case .text(let text): .text(text)
+        case .integer(let number): .integer(number)
+        case .list(let texts): .list(texts)
+        case .truth(let truth): .truth(truth)
+        case .other: .notText
+        }
       take(FieldID(exactly: member.name), value)
     }
   }
@@ -96,7 +109,7 @@ extension FieldValues {
   package func text(_ field: FieldID) throws(FieldError) -> String {
     switch values[field] {
     case .text(let text): return text
-    case .notText: throw FieldError(field, "is not a string")
+    case .notText, .integer, .list, .truth: throw FieldError(field, "is not a string")
     case .repeated: throw FieldError(field, "stands more than once")
     case nil: throw FieldError(field, "is missing")
     }
@@ -121,6 +134,85 @@ extension FieldValues {
 
   /// Returns the text of the message.
   package func message() throws(FieldError) -> MessageText { try MessageText(try text(.message)) }
+
+  /// Returns the client's name for the message, if one is given.
+  package func clientID() throws(FieldError) -> ClientID? {
+    has(.clientID) ? try ClientID(try text(.clientID)) : nil
+  }
+
+  /// Returns a password that the user begins to use.
+  ///
+  /// - Parameter least: the fewest bytes.
+  package func newPassword(
+    _ field: FieldID, atLeast least: Int
+  ) throws(FieldError) -> Password {
+    let password = try Password(try text(field), in: field)
+    guard password.bytes.count >= least else {
+      throw FieldError(field, "is shorter than \(least) bytes")
+    }
+    return password
+  }
+
+  /// Returns the user's name for a device, which is empty if none is given: at most 64 bytes without control characters.
+  package func deviceName() throws(FieldError) -> String {
+    has(.deviceName) ? try UserName(try text(.deviceName), in: .deviceName).text : ""
+  }
+
+  /// Returns a truth value, as JSON's or as the word for it; false if there is no such field.
+  package func truth(_ field: FieldID) throws(FieldError) -> Bool {
+    switch values[field] {
+    case nil, .truth(false), .text("false"): return false
+    case .truth(true), .text("true"): return true
+    default: throw FieldError(field, "is neither true nor false")
+    }
+  }
+
+  /// Returns the name of a publisher, which has no slash.
+  package func publisherName() throws(FieldError) -> String {
+    let name = try UserName(try text(.name), in: .name).text
+    guard !name.utf8.contains(UInt8(ascii: "/")) else { throw FieldError(.name, "has a slash") }
+    return name
+  }
+
+  /// Returns the names in a list, which a form or a header field separates by commas; none if there is no such field.
+  ///
+  /// - Parameters:
+  ///   - field: the field.
+  ///   - most: the most names.
+  package func names(_ field: FieldID, atMost most: Int) throws(FieldError) -> [UserName] {
+    let texts: [String]
+    switch values[field] {
+    case nil: return []
+    case .list(let list): texts = list
+    case .text(let text): texts = text.split(separator: ",").map { "\($0)" }
+    case .notText, .integer, .truth, .repeated: throw FieldError(field, "is not a list of strings")
+    }
+    guard texts.count <= most else { throw FieldError(field, "has more than \(most) names") }
+    return try texts.map { text throws(FieldError) in try UserName(text, in: field) }
+  }
+
+  /// Returns a whole number, as JSON's number or in digits.
+  ///
+  /// - Parameters:
+  ///   - field: the field.
+  ///   - range: the numbers that are taken.
+  /// - Returns: nil if there is no such field.
+  package func number(
+    _ field: FieldID, in range: ClosedRange<Int>
+  ) throws(FieldError) -> Int? {
+    let number: Int?
+    switch values[field] {
+    case nil: return nil
+    case .integer(let value): number = Int(exactly: value)
+    case .text(let digits): number = Int(digits)
+    case .notText, .list, .truth, .repeated: number = nil
+    }
+    guard let number, range.contains(number) else {
+      throw FieldError(
+        field, "is not a whole number from \(range.lowerBound) to \(range.upperBound)")
+    }
+    return number
+  }
 
   /// Returns the position in the inbox to read after, which is the start if none is given.
   package func since() throws(FieldError) -> MessageID {

@@ -1,5 +1,5 @@
-/// Reads one JSON object by the letter of RFC 8259 and gives the strings and whole numbers among its members; other
-/// values are checked and left out.
+/// Reads one JSON object by the letter of RFC 8259 and gives the strings, whole numbers, truth values and lists of
+/// strings among its members; other values are checked and left out.
 ///
 /// Foundation's decoder is not strict enough for bytes of strangers: it takes trailing commas, checks nothing within
 /// values that are not asked for, and hides repeated names.
@@ -10,6 +10,10 @@ package struct JSONObjectReader {
     case text(String)
     /// A number without fraction and exponent that fits.
     case integer(Int64)
+    /// `true` or `false`.
+    case truth(Bool)
+    /// A list of strings.
+    case list([String])
     /// Anything else, a string with half of a surrogate pair among it.
     case other
   }
@@ -115,13 +119,21 @@ package struct JSONObjectReader {
     if takes("{") {
       _ = try readObject(depth: depth + 1)
     } else if takes("[") {
+      var texts: [String]? = []
       try readList(until: "]") { reader throws(Malformed) in
-        _ = try reader.readValue(depth: depth + 1)
+        if case .text(let text) = try reader.readValue(depth: depth + 1) {
+          texts?.append(text)
+        } else {
+          texts = nil
+        }
       }
+      return texts.map { .list($0) } ?? .other
     } else if takes("t") {
       try skip("rue")
+      return .truth(true)
     } else if takes("f") {
       try skip("alse")
+      return .truth(false)
     } else if takes("n") {
       try skip("ull")
     } else {

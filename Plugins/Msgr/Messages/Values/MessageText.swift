@@ -38,14 +38,25 @@ extension MessageText {
   private static let pushFrame =
     #"{"aps":{"alert":{"title":"","body":"…"},"sound":"default","badge":1234567},"#.utf8.count
     + #""UserFrom":"","Message":"","Id":"0123456789abcdef","AddRequest":true}"#.utf8.count
+  /// The length of the names of what a published message has beside its text.
+  private static let extrasFrame = #","Title":"","Priority":10,"Link":"""#.utf8.count
 
   /// Returns whether a push can carry the whole message, with the alert's copy of it cut to fit.
   ///
-  /// - Parameter sender: the sender, whom the payload names twice.
-  package func fitsIntoPush(from sender: UserName) -> Bool {
-    text.utf8.count <= Self.longestPush
-      && Self.pushFrame + 2 * Self.lengthInJSON(sender.text) + Self.lengthInJSON(text)
-        <= Self.longestPush
+  /// - Parameters:
+  ///   - sender: the sender, whom the payload names twice.
+  ///   - extras: what a published message has beside its text; the title stands twice as well.
+  package func fitsIntoPush(
+    from sender: UserName, with extras: Publication.Extras = .init()
+  ) -> Bool {
+    guard text.utf8.count <= Self.longestPush else { return false }
+    let own = 2 * Self.lengthInJSON(sender.text) + Self.lengthInJSON(text)
+    let more =
+      extras.isEmpty
+      ? 0
+      : Self.extrasFrame + 2 * Self.lengthInJSON(extras.title ?? "")
+        + Self.lengthInJSON(extras.link?.text ?? "")
+    return Self.pushFrame + own + more <= Self.longestPush
   }
 
   /// The number of bytes that a text takes between the quotation marks, with no more escaped than must be.

@@ -10,12 +10,15 @@ struct InviteNewCommand: Command {
   static let summary = "Make an invitation and print its token, of which only a hash is stored"
   static let parameters = [
     CommandParameter.configuration, .json,
-    .option("uid", value: "UID", "only for this uid (default: for any)"),
+    .option("service", value: "NAME", "the service that it is for (default: apptimist)"),
+    .option("uid", value: "UID", "only for this uid, with apptimist (default: for any)"),
     .option("uses", value: "N", "accounts that can be made with it (default: 1)"),
     .option("expires", value: "TIME", "time until it expires, such as 12h (default: 7d)"),
   ]
 
-  private struct Invitation: Encodable {
+  private static let defaultService = "apptimist"
+
+  private struct Summary: Encodable {
     let token: String
     let uid: String?
     let uses: Int
@@ -23,6 +26,12 @@ struct InviteNewCommand: Command {
   }
 
   static func run(_ context: CommandContext) async throws {
+    let name = context.arguments["service"] ?? defaultService
+    let inviting = context.services.compactMap { $0 as? any InvitingService.Type }
+    guard let service = inviting.first(where: { $0.name == name }) else {
+      let names = inviting.map { $0.name }.joined(separator: " or ")
+      throw CommandError.usage("--service takes \(names)")
+    }
     let uid = context.arguments["uid"]
     guard uid.map({ $0.utf8.count <= 255 }) ?? true else {
       throw CommandError.usage("--uid takes at most 255 bytes")
@@ -33,22 +42,17 @@ struct InviteNewCommand: Command {
     guard let time = TimeSpan.parse(context.arguments["expires"] ?? "7d"), time > .zero,
       time <= .seconds(3650 * 86_400)
     else { throw CommandError.usage("--expires takes a duration such as 12h or 7d") }
-    let service = try await context.serviceContext(for: ApptimistService.self)
-    let configuration = ApptimistConfiguration(service.configuration)
-    let store = ApptimistStore(store: service.store, limits: configuration.store)
-    let token = Hex.encode(service.randomBytes(16))
-    let expires = service.clock() + time
-    try await store.addInvitation(
-      InvitationHash(ofToken: [UInt8](token.utf8)), uid: uid, uses: uses, expires: expires)
+    let serviceContext = try await context.serviceContext(for: service)
+    let token = Hex.encode(serviceContext.randomBytes(16))
+    let expires = serviceContext.clock() + time
+    let note = try await service.add(
+      Invitation(token: token, uid: uid, uses: uses, expires: expires), serviceContext)
     if context.arguments.has("json") {
       try context.print(
-        json: Invitation(
-          token: token, uid: uid, uses: uses, expires: expires.description))
+        json: Summary(token: token, uid: uid, uses: uses, expires: expires.description))
     } else {
       context.print(token)
-      if configuration.identity != .invite {
-        context.print("(not needed at the moment: identity is \(configuration.identity.rawValue))")
-      }
+      if let note { context.print("(\(note))") }
     }
   }
 }

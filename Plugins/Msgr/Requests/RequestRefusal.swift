@@ -16,6 +16,10 @@ enum RequestRefusal: Error, Hashable, Sendable {
   case tooLong
   /// The caller has as many contacts, or blocks as many users, as an account may.
   case tooManyContacts
+  /// The client's name for the message is another message's.
+  case otherMessage
+  /// Nobody makes an account by a request.
+  case noSignup
 }
 
 extension HTTPError {
@@ -33,6 +37,10 @@ extension HTTPError {
       self.init(.serviceUnavailable, "too many streams are open", retryAfter: seconds)
     case RequestRefusal.tooManyContacts:
       self.init(.forbidden, "the account has as many contacts or blocks as it may have")
+    case RequestRefusal.otherMessage:
+      self.init(.conflict, "this ClientId was another message's")
+    case RequestRefusal.noSignup:
+      self.init(.forbidden, "accounts are made by the operator only")
     case RequestRefusal.tooLong:
       self.init(.contentTooLarge, "the message does not fit into a push of 4,096 bytes")
     default: return nil

@@ -1,0 +1,141 @@
+internal import Addresses
+internal import Cryptography
+internal import MsgrMessages
+internal import Time
+
+extension MessageService {
+  /// Makes an account and binds the device.
+  ///
+  /// - Parameters:
+  ///   - name: the name.
+  ///   - password: the password.
+  ///   - device: the device.
+  ///   - invitation: an invitation, which counts only if one is needed.
+  ///   - network: the client's network.
+  func register(
+    _ name: UserName, _ password: Password, _ device: DeviceLogin, invitation: InvitationHash?,
+    from network: ClientNetwork?
+  ) async throws -> BearerToken {
+    guard signup != .closed else { throw RequestRefusal.noSignup }
+    do {
+      // Looked up before, as the hash of a password takes long, and again when it is stored.
+      guard try await store.passwordHash(of: name) == nil else { throw RequestRefusal.forbidden }
+      try registrations.begin(in: network)
+      let used = signup == .invite ? invitation : nil
+      if signup == .invite {
+        // Before the hash, and again when the account is stored.
+        guard let used, try await store.isGood(used) else { throw RequestRefusal.forbidden }
+      }
+      let hash: PasswordHash
+      do {
+        hash = try await passwords.hash(password, for: network)
+      } catch {
+        registrations.takeBack(in: network)
+        throw error
+      }
+      let token = BearerToken(randomBytes(32))
+      do {
+        hub.end(
+          try await store.register(name, hash, invitation: used, device: (device, token.hash)))
+      } catch let failure where !(failure is RequestRefusal) {
+        registrations.takeBack(in: network)
+        throw failure
+      }
+      passwords.remember(password, of: name, hash, in: network)
+      return token
+    } catch {
+      refusals.note(error, .registration, of: name, from: network)
+      throw error
+    }
+  }
+
+  /// Binds the device to the account.
+  func login(_ credentials: Credentials, _ device: DeviceLogin) async throws -> BearerToken {
+    let token = BearerToken(randomBytes(32))
+    let ended = try await authenticator.perform(as: credentials) { caller in
+      try await store.login(caller, device: device, token: token.hash)
+    }
+    hub.end(ended)
+    return token
+  }
+
+  /// Ends the token and unbinds its device.
+  func logout(_ credentials: Credentials) async throws {
+    hub.end(try await authenticator.perform(as: credentials, store.logout))
+  }
+
+  /// Deletes the account, whose password is needed even beside a token.
+  func delete(
+    _ credentials: Credentials, _ password: Password, from network: ClientNetwork?
+  ) async throws {
+    let name =
+      switch credentials {
+      case .password(let name, _, _): name
+      case .token: try await authenticator.perform(as: credentials, store.name)
+      }
+    let ended = try await authenticator.perform(
+      as: .password(name, password, from: network), store.delete)
+    hub.end(ended)
+  }
+
+  /// Changes the password, which is checked even beside a token, and ends every other session.
+  func changePassword(
+    _ credentials: Credentials, from old: Password, to new: Password, in network: ClientNetwork?
+  ) async throws {
+    var token: TokenHash?
+    let name: UserName
+    switch credentials {
+    case .password(let given, _, _): name = given
+    case .token(let hash, _):
+      name = try await authenticator.perform(as: credentials, store.name)
+      token = hash
+    }
+    let ended = try await authenticator.perform(
+      as: .password(name, old, from: network)
+    ) { caller in
+      let hash = try await passwords.hash(new, for: network)
+      let ended = try await store.changePassword(to: hash, by: caller, keeping: token)
+      passwords.remember(new, of: name, hash, in: network)
+      return ended
+    }
+    hub.end(ended)
+  }
+
+  /// Returns the caller's sessions, the newest first, after ending one of them if it is named.
+  func sessions(
+    of credentials: Credentials, ending session: String?
+  ) async throws -> [SessionSummary] {
+    try await authenticator.perform(as: credentials) { caller in
+      if let session { hub.end(try await store.end(session, of: caller)) }
+      return try await store.sessions(of: caller).map { SessionSummary($0, seenBy: caller) }
+    }
+  }
+}
+
+/// A session as its user sees it.
+struct SessionSummary: Sendable, Encodable {
+  let session: String
+  let device: String
+  let kind: Session.Kind
+  let created: String
+  let used: String
+  let isCurrent: Bool
+
+  private enum CodingKeys: String, CodingKey {
+    case session = "Session"
+    case device = "Device"
+    case kind = "Kind"
+    case created = "Created"
+    case used = "Used"
+    case isCurrent = "Current"
+  }
+
+  init(_ session: Session, seenBy caller: Caller) {
+    self.session = session.name
+    device = session.deviceName
+    kind = session.kind
+    created = session.created.description
+    used = session.used.description
+    isCurrent = if case .token(let token) = caller { token.hash == session.token } else { false }
+  }
+}

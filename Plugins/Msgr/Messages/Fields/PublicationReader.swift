@@ -1,0 +1,95 @@
+internal import Foundation
+package import HTTPProtocol
+
+/// Reads what a program publishes, in any of the forms that ntfy's and Gotify's clients, Alertmanager and a shell use.
+package enum PublicationReader {
+  private static let titleField = FieldName("Title")
+  private static let priorityField = FieldName("Priority")
+  private static let clickField = FieldName("Click")
+
+  /// Reads a request.
+  ///
+  /// - Parameter request: a body that is the message itself, an object with `message`, Alertmanager's object, or a form
+  ///   with `message`; title, priority and link there, or in ntfy's header fields.
+  /// - Throws: ``FieldError`` that says what is wrong.
+  package static func read(_ request: Request) throws(FieldError) -> Publication {
+    let head = request.head
+    var values: [String: String] = [:]
+    let type = mediaType(of: head)
+    let start = request.body.first { !" \t\r\n".utf8.contains($0) }
+    if type == "multipart/form-data" {
+      values = try multipart(request)
+    } else if type == "application/json" || type != "text/plain" && start == UInt8(ascii: "{") {
+      if let alerts = AlertmanagerNotification(json: request.body) {
+        return try alerts.publication()
+      }
+      values = try object(request.body)
+    } else if type == "application/x-www-form-urlencoded",
+      let form = URLEncodedForm(request.body[...]), form["message"] != nil
+    {
+      for pair in form.pairs where values[pair.name] == nil { values[pair.name] = pair.value }
+    } else {
+      guard let text = String(validating: request.body, as: UTF8.self) else {
+        throw FieldError(.message, "is not UTF-8")
+      }
+      values["message"] = text
+    }
+    guard let message = values["message"] else { throw FieldError(.message, "is missing") }
+    return try Publication(
+      message: message, title: values["title"] ?? head.value(titleField),
+      priority: try priority(values["priority"], head),
+      link: values["click"] ?? values["link"] ?? head.value(clickField))
+  }
+
+  private static func mediaType(of head: RequestHead) -> String {
+    let value = head.value(.contentType) ?? ""
+    return value.prefix { $0 != ";" && $0 != " " }.lowercased()
+  }
+
+  private static func priority(
+    _ text: String?, _ head: RequestHead
+  ) throws(FieldError) -> PublishedPriority? {
+    if let text, !text.isEmpty {
+      guard let number = Int(text), let priority = PublishedPriority(rawValue: number) else {
+        throw FieldError(.priority, "is not a whole number from 0 to 10")
+      }
+      return priority
+    }
+    return try head.value(priorityField).map { text throws(FieldError) in
+      guard let priority = PublishedPriority(ntfy: text) else {
+        throw FieldError(.priority, "is not 1 to 5, nor one of their names")
+      }
+      return priority
+    }
+  }
+
+  private static func object(_ body: [UInt8]) throws(FieldError) -> [String: String] {
+    guard let members = JSONObjectReader.members(of: body) else {
+      throw FieldError(nil, "the body is no JSON object")
+    }
+    var values: [String: String] = [:]
+    for member in members where values[member.name] == nil {
+      switch member.value {
+      case .text(let text): values[member.name] = text
+      case .integer(let number): values[member.name] = String(number)
+      case .truth, .list, .other: break
+      }
+    }
+    return values
+  }
+
+  private static func multipart(_ request: Request) throws(FieldError) -> [String: String] {
+    let form: MultipartForm
+    do throws(MultipartError) {
+      form = try MultipartForm(
+        contentType: request.head.value(.contentType) ?? "", body: request.body)
+    } catch {
+      throw FieldError(nil, "the form is malformed: \(error)")
+    }
+    var values: [String: String] = [:]
+    for part in form.parts where part.fileName == nil && values[part.name] == nil {
+      values[part.name] = String(validating: part.content, as: UTF8.self)
+    }
+    return values
+  }
+}

@@ -1,0 +1,58 @@
+/// A message that a program publishes, before anybody knows whose it is.
+package struct Publication: Hashable, Sendable {
+  /// The longest title, in bytes.
+  package static let longestTitle = 256
+
+  /// The text.
+  package let text: MessageText
+  /// What it has beside its text.
+  package let extras: Extras
+
+  /// What a published message has beside its text.
+  package struct Extras: Hashable, Sendable {
+    /// The title: at most ``Publication/longestTitle`` bytes on one line.
+    package var title: String?
+    /// The priority.
+    package var priority: PublishedPriority?
+    /// The link that a tap opens.
+    package var link: PublishedLink?
+
+    /// Takes values that were checked before.
+    package init(
+      title: String? = nil, priority: PublishedPriority? = nil, link: PublishedLink? = nil
+    ) {
+      self.title = title
+      self.priority = priority
+      self.link = link
+    }
+
+    /// Whether there is nothing.
+    package var isEmpty: Bool { title == nil && priority == nil && link == nil }
+  }
+
+  /// Checks a message.
+  ///
+  /// - Parameters:
+  ///   - message: the text.
+  ///   - title: the title; an empty one is none.
+  ///   - priority: the priority.
+  ///   - link: the link; an empty one is none.
+  /// - Throws: ``FieldError`` that says what is wrong.
+  package init(
+    message: String, title: String?, priority: PublishedPriority?, link: String?
+  ) throws(FieldError) {
+    text = try MessageText(message)
+    var extras = Extras(priority: priority)
+    if let title, !title.isEmpty {
+      guard title.utf8.count <= Self.longestTitle else {
+        throw FieldError(.title, "is longer than \(Self.longestTitle) bytes")
+      }
+      guard !title.unicodeScalars.contains(where: \.isControl) else {
+        throw FieldError(.title, "has a control character")
+      }
+      extras.title = title
+    }
+    if let link, !link.isEmpty { extras.link = try PublishedLink(link) }
+    self.extras = extras
+  }
+}

@@ -1,0 +1,116 @@
+internal import MsgrMessages
+internal import Storage
+internal import Time
+
+extension MsgrStore {
+  /// The most recipients of a publisher.
+  static let publisherRecipients = 100
+
+  /// Makes a publisher.
+  ///
+  /// - Parameters:
+  ///   - name: a name that tells it from the owner's others.
+  ///   - recipients: the users whom it may send to; none for the owner alone.
+  ///   - owner: the owner.
+  ///   - hash: the hash of its token.
+  /// - Throws: `.forbidden` if there is such a publisher or no such recipient, `.tooManyContacts`, or as
+  ///   ``write(as:_:)``.
+  func addPublisher(
+    _ name: String, to recipients: [UserName], of owner: Caller, _ hash: TokenHash
+  ) async throws {
+    try await write(as: owner) { transaction in
+      try addPublisher(name, to: recipients, of: owner.name, hash, transaction)
+    }
+  }
+
+  /// Makes a publisher for the operator.
+  ///
+  /// - Throws: `.forbidden` if there is such a publisher, or no such owner or recipient; `.tooManyContacts`.
+  func addPublisher(
+    _ name: String, to recipients: [UserName], of owner: UserName, _ hash: TokenHash
+  ) async throws {
+    try await store.write { transaction in
+      guard try exists(owner, transaction) else { throw RequestRefusal.forbidden }
+      try addPublisher(name, to: recipients, of: owner, hash, transaction)
+    }
+  }
+
+  private func addPublisher(
+    _ name: String, to recipients: [UserName], of owner: UserName, _ hash: TokenHash,
+    _ transaction: borrowing Transaction
+  ) throws {
+    let count: Int? = try transaction.one(
+      "SELECT count(*) FROM msgr_publishers WHERE username = ?", owner
+    ) { try $0[0] }
+    guard count ?? 0 < limits.devices else { throw RequestRefusal.tooManyContacts }
+    guard try !exists(Publisher.sender(owner, name), transaction) else {
+      throw RequestRefusal.forbidden
+    }
+    try transaction.execute(
+      """
+      INSERT OR IGNORE INTO msgr_publishers (hash, username, name, created_at, used_at)
+      VALUES (?1, ?2, ?3, ?4, ?4)
+      """, hash, owner, name, now)
+    guard transaction.changes == 1 else { throw RequestRefusal.forbidden }
+    for recipient in recipients.isEmpty ? [owner] : recipients {
+      guard try exists(recipient, transaction) else { throw RequestRefusal.forbidden }
+      try transaction.execute(
+        "INSERT OR IGNORE INTO msgr_publisher_recipients VALUES (?, ?)", hash, recipient)
+    }
+  }
+
+  /// Returns the publisher of a token, and those whom it may send to; nil if there is none.
+  func publisher(
+    _ hash: TokenHash
+  ) async throws -> (publisher: Publisher, recipients: [UserName])? {
+    try await store.read { snapshot in
+      let found = try snapshot.one(
+        "SELECT username, name FROM msgr_publishers WHERE hash = ?", hash
+      ) { Publisher(hash: hash, owner: try $0[0], name: try $0[1]) }
+      guard let found else { return nil }
+      let recipients: [UserName] = try snapshot.all(
+        "SELECT recipient FROM msgr_publisher_recipients WHERE hash = ? ORDER BY recipient", hash
+      ) { try $0[0] }
+      return (found, recipients)
+    }
+  }
+
+  /// Puts a published message into the inboxes of some users.
+  ///
+  /// - Parameters:
+  ///   - publication: the message.
+  ///   - publisher: the publisher.
+  ///   - recipients: the users, with those of their devices that get messages by their streams.
+  /// - Returns: the deliveries, one for each user who is still there.
+  /// - Throws: `.forbidden` if the publisher was ended, or ``StoreError``.
+  func publish(
+    _ publication: Publication, by publisher: Publisher,
+    to recipients: [(name: UserName, streaming: [DeviceID])]
+  ) async throws -> [(name: UserName, delivery: Delivery)] {
+    try await store.write { transaction in
+      try transaction.execute(
+        "UPDATE msgr_publishers SET used_at = ? WHERE hash = ?", now, publisher.hash)
+      guard transaction.changes == 1 else { throw RequestRefusal.forbidden }
+      return try recipients.map { recipient in
+        guard
+          try !isBlocked(publisher.owner, by: recipient.name, transaction),
+          let place = try takePlace(in: recipient.name, for: publisher.sender, transaction)
+        else {
+          return (recipient.name, Delivery(id: try nextID(transaction), isStored: false))
+        }
+        let delivery = try put(
+          publication.text, from: publisher.sender, to: recipient.name, place, isAddRequest: false,
+          extras: publication.extras, streaming: recipient.streaming, transaction)
+        return (recipient.name, delivery)
+      }
+    }
+  }
+
+  /// Returns whether an account may have a name, which it may not if a publisher's messages could come from it.
+  func mayBeAccount(
+    _ name: UserName, _ database: borrowing some Queryable & ~Copyable
+  ) throws -> Bool {
+    guard let owner = Publisher.owner(of: name) else { return true }
+    return try !exists(owner, database)
+  }
+}

@@ -1,0 +1,59 @@
+internal import MsgrMessages
+internal import Time
+
+/// The content of a push to a browser: JSON, in which the message is cut to fit.
+enum WebPushPayload {
+  /// Returns the content of a push.
+  ///
+  /// - Parameters:
+  ///   - push: the push.
+  ///   - isDeclarative: whether the browser shows the notification by itself.
+  ///   - isShort: whether the message is left out, as the push service takes no longer pushes.
+  ///   - page: the address that a tap opens if the message has no link.
+  /// - Returns: at most ``WebPushEncryption/longest`` bytes of UTF-8.
+  static func json(
+    of push: Push, isDeclarative: Bool, isShort: Bool, page: String
+  ) -> [UInt8] {
+    let text = isShort ? "" : push.text.text
+    return isDeclarative
+      ? declarative(push, text, page: page) : plain(push, text)
+  }
+
+  private static func plain(_ push: Push, _ text: String) -> [UInt8] {
+    let head =
+      #"{"Id":"\#(push.message.text)","UserFrom":"\#(push.sender.text.escapedInJSON)","#
+      + #""Time":"\#(push.created)","Badge":\#(push.badge)"#
+      + (push.isAddRequest ? #","AddRequest":true"# : "") + push.extras.json + #","Message":""#
+    return fitted(text, between: head, and: #""}"#)
+  }
+
+  /// What browsers take for a notification without a script (Declarative Web Push).
+  private static func declarative(_ push: Push, _ text: String, page: String) -> [UInt8] {
+    let title = push.extras.title ?? push.sender.text
+    let target = push.extras.link?.text ?? page
+    let head =
+      #"{"web_push":8030,"notification":{"title":"\#(title.escapedInJSON)","#
+      + #""navigate":"\#(target.escapedInJSON)","app_badge":"\#(push.badge)","#
+      + #""tag":"\#(push.message.text)","dir":"auto","body":""#
+    return fitted(text, between: head, and: #""}}"#)
+  }
+
+  /// Puts as much of a text as fits between two pieces of JSON, with an ellipsis where it was cut.
+  private static func fitted(
+    _ text: String, between head: String, and tail: String
+  ) -> [UInt8] {
+    let ellipsis = "…"
+    let escaped = text.escapedInJSON
+    let room = WebPushEncryption.longest - head.utf8.count - tail.utf8.count
+    guard escaped.utf8.count > room else { return Array((head + escaped + tail).utf8) }
+    var cut = ""
+    var left = room - ellipsis.utf8.count
+    for character in text {
+      let piece = String(character).escapedInJSON
+      guard piece.utf8.count <= left else { break }
+      left -= piece.utf8.count
+      cut += piece
+    }
+    return Array((head + cut + ellipsis + tail).utf8)
+  }
+}

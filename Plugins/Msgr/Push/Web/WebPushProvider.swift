@@ -1,0 +1,104 @@
+internal import Cryptography
+internal import HTTPClient
+internal import HTTPProtocol
+internal import MsgrMessages
+internal import Time
+
+/// The push services of browsers and of UnifiedPush's distributors (RFC 8030), each named by its subscriptions.
+final class WebPushProvider: PushProvider {
+  /// The longest time that a push service keeps a push.
+  private static let longestLife = Duration.seconds(28 * 86_400)
+  private static let timeToLive = FieldName("TTL")
+  private static let urgency = FieldName("Urgency")
+
+  /// Reaches public addresses only.
+  private let client: HTTPClient
+  /// Reaches what the operator has allowed, wherever it is.
+  private let ownClient: HTTPClient
+  private let allowed: Set<String>
+  private let tokens: VAPIDTokens
+  private let load = PushServiceLoad()
+  /// The page that a tap opens.
+  private let page: String
+  private let clock: @Sendable () -> Timestamp
+  private let randomBytes: @Sendable (Int) -> [UInt8]
+
+  let target = "web"
+
+  /// Makes a provider, which connects with the first push.
+  ///
+  /// - Parameters:
+  ///   - configuration: the section.
+  ///   - pair: the key that pushes are signed with.
+  ///   - publicURL: the server's URL as seen from outside, if it is known.
+  ///   - clock: tells the time.
+  ///   - randomBytes: gives random bytes.
+  /// - Throws: ``PushSetupError``, or ``HTTPClientError``.
+  init(
+    _ configuration: WebPushConfiguration, _ pair: P256KeyPair, publicURL: String?,
+    clock: @escaping @Sendable () -> Timestamp, randomBytes: @escaping @Sendable (Int) -> [UInt8]
+  ) throws {
+    guard
+      let tokens = VAPIDTokens(pair, contact: configuration.contact ?? publicURL, clock: clock)
+    else { throw PushSetupError(message: "\(configuration.key): OpenSSL can't use the key") }
+    self.tokens = tokens
+    var options = HTTPClientOptions()
+    // An attempt ends before its lease does.
+    options.connectTimeout = .seconds(5)
+    options.timeout = .seconds(14)
+    options.bodyLimit = 4096
+    options.connectionsPerHost = 2
+    options.reach = .publicAddresses
+    client = try HTTPClient(options)
+    options.reach = .anyAddress
+    if !configuration.roots.isEmpty { options.certificateAuthorities = configuration.roots }
+    ownClient = try HTTPClient(options)
+    allowed = configuration.allowed
+    page = (publicURL ?? "") + "/msgr/"
+    self.clock = clock
+    self.randomBytes = randomBytes
+  }
+
+  func push(_ push: Push) async -> PushOutcome {
+    guard let subscription = push.subscription else {
+      return .forbidden("there is no subscription")
+    }
+    let service = subscription.endpoint.origin
+    guard load.begin(service) else { return .postponed }
+    guard let request = request(push, to: subscription) else {
+      load.end(service, isGood: true)
+      return .disconnected
+    }
+    let isOwn = allowed.contains(subscription.endpoint.authority)
+    do throws(HTTPClientError) {
+      let response = try await (isOwn ? ownClient : client).send(request)
+      load.end(service, isGood: response.version == .http2)
+      return .responded(PushResponse(response, now: clock()))
+    } catch {
+      load.end(service, isGood: false)
+      return switch error.code {
+      case .cancelled: .cancelled
+      case .forbiddenAddress, .invalidRequest: .forbidden(error.message)
+      default: .disconnected
+      }
+    }
+  }
+
+  private func request(_ push: Push, to subscription: WebPushSubscription) -> OutgoingRequest? {
+    let payload = WebPushPayload.json(
+      of: push, isDeclarative: subscription.isDeclarative, isShort: push.isShort, page: page)
+    guard let pair = try? P256KeyPair(),
+      let body = WebPushEncryption.encrypt(
+        payload, for: subscription, with: pair, salt: randomBytes(16)),
+      let authorization = tokens.authorization(for: subscription.endpoint.origin)
+    else { return nil }
+    let life = min(max(clock().duration(to: push.expires), .zero), Self.longestLife)
+    var fields = HeaderFields()
+    fields.append(.authorization, authorization)
+    fields.append(.contentEncoding, "aes128gcm")
+    fields.append(.contentType, "application/octet-stream")
+    fields.append(Self.timeToLive, String(life.components.seconds))
+    fields.append(Self.urgency, push.extras.priority?.isLow == true ? "low" : "high")
+    return OutgoingRequest(.post, subscription.endpoint.text, fields: fields, body: body)
+  }
+}

@@ -1,0 +1,46 @@
+internal import Addresses
+internal import HTTPProtocol
+internal import MsgrMessages
+
+/// A request with its fields read.
+struct Call: Sendable {
+  let fields: FieldValues
+  /// The client's network, which limits count by.
+  let network: ClientNetwork?
+  private let token: TokenHash?
+
+  init(_ request: Request) throws(FieldError) {
+    fields = try FieldValues(request)
+    network = request.origin.client
+    token = request.head.first(.authorization).flatMap(BearerToken.hash(inAuthorization:))
+  }
+
+  /// Returns the credentials: a token if there is one, else a name and a password.
+  func credentials(
+    name field: FieldID = .username, acceptsMisspelling: Bool = false
+  ) throws(FieldError) -> Credentials {
+    guard let token else {
+      return try passwordCredentials(name: field, acceptsMisspelling: acceptsMisspelling)
+    }
+    return .token(token, claiming: fields.has(field) ? try fields.name(field) : nil)
+  }
+
+  /// Returns a name and a password as credentials, whether there is a token or not.
+  func passwordCredentials(
+    name field: FieldID = .username, acceptsMisspelling: Bool = false
+  ) throws(FieldError) -> Credentials {
+    .password(
+      try fields.name(field), try fields.password(acceptsMisspelling: acceptsMisspelling),
+      from: network)
+  }
+
+  /// Returns the device of a login.
+  func device() throws(FieldError) -> DeviceLogin {
+    DeviceLogin(device: try fields.device(), name: try fields.deviceName())
+  }
+
+  /// Returns the invitation, if there is one.
+  func invitation() throws(FieldError) -> InvitationHash? {
+    fields.has(.invitation) ? InvitationHash(ofToken: try fields.text(.invitation)) : nil
+  }
+}

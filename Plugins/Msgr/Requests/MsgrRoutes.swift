@@ -1,0 +1,177 @@
+internal import Addresses
+internal import HTTPProtocol
+internal import HTTPServer
+internal import MsgrMessages
+internal import Observability
+internal import ServiceKit
+internal import Storage
+
+/// The requests of the service: each reads its fields, calls the service, and writes the response.
+///
+/// Each path answers below `/msgr` too, where no other service's paths can be.
+struct MsgrRoutes: Sendable {
+  static let prefix = "/msgr"
+  /// The longest message on a stream, in bytes. The longest request is configured.
+  static let messageLimit = 64 << 10
+  /// The most messages of a page of history, and as many as there are if nothing else is said.
+  private static let historyLimit = (1...100, default: 50)
+  private static let noStore = "no-store"
+
+  let service: MessageService
+  let streamPing: Duration
+  /// The fewest bytes of a new password.
+  let minimumPassword: Int
+  let origins: OriginPolicy
+  let description: ServiceDescription
+
+  /// Registers all requests.
+  func register(on router: inout Router) {
+    router.errorStyle = .json
+    router.errorFields.append(.cacheControl, Self.noStore)
+    router.optionsFields = nil
+    registerAccounts(on: &router)
+    registerContacts(on: &router)
+    registerMessages(on: &router)
+    registerPublishing(on: &router)
+    registerWebPush(on: &router)
+    for prefix in ["", Self.prefix] {
+      router.webSocket("\(prefix)/stream") { request, _ in try await acceptStream(request) }
+      router.get("\(prefix)/openapi.json") { request, _ in
+        try description.response(to: request.head)
+      }
+    }
+  }
+
+  private func registerAccounts(on router: inout Router) {
+    post("/register", on: &router) { call in
+      let fields = call.fields
+      let token = try await service.register(
+        try fields.name(.username),
+        try fields.newPassword(.password, atLeast: minimumPassword), try call.device(),
+        invitation: try call.invitation(), from: call.network)
+      return ["Token": token.text]
+    }
+    post("/login", on: &router) { call in
+      let credentials = try call.passwordCredentials()
+      let token = try await service.login(credentials, try call.device())
+      return ["Token": token.text]
+    }
+    post("/logout", on: &router) { call in
+      try await service.logout(try call.credentials())
+      return Done()
+    }
+    post("/password", on: &router) { call in
+      let fields = call.fields
+      try await service.changePassword(
+        try call.credentials(), from: try fields.password(),
+        to: try fields.newPassword(.newPassword, atLeast: minimumPassword), in: call.network)
+      return Done()
+    }
+    post("/sessions", on: &router) { call in
+      let end = call.fields.has(.end) ? try call.fields.text(.end) : nil
+      return try await service.sessions(of: try call.credentials(), ending: end)
+    }
+    post("/export", on: &router) { call in try await service.export(try call.credentials()) }
+    post("/delete", on: &router) { call in
+      let credentials = try call.credentials()
+      try await service.delete(credentials, try call.fields.password(), from: call.network)
+      return Done()
+    }
+  }
+
+  private func registerContacts(on router: inout Router) {
+    post("/contacts", on: &router) { call in
+      let names = try await service.friends(of: try call.credentials())
+      return names.map(\.text)
+    }
+    post("/friends", on: &router) { call in try await service.contacts(of: try call.credentials()) }
+    post("/add", on: &router) { call in
+      let credentials = try call.credentials(acceptsMisspelling: true)
+      let friendship = try await service.add(try call.fields.name(.addUser), by: credentials)
+      return ["Status": friendship.rawValue]
+    }
+    for (path, act) in [
+      ("/unfriend", service.unfriend), ("/block", service.block), ("/unblock", service.unblock),
+    ] {
+      post(path, on: &router) { call in
+        let credentials = try call.credentials()
+        try await act(try call.fields.name(.user), credentials)
+        return Done()
+      }
+    }
+  }
+
+  private func registerMessages(on router: inout Router) {
+    post("/message", handling: &router) { request, _ in
+      // Gotify's clients publish at this path too.
+      if request.head.first(.authorization) == nil, Self.gotifyToken(request.head) != nil {
+        return try await publish(request, to: nil)
+      }
+      let call = try Call(request)
+      let credentials = try call.credentials(name: .userFrom)
+      return try await service.send(try Draft(call.fields), by: credentials).json
+    }
+    post("/inbox", on: &router) { call in
+      try await service.inbox(of: try call.credentials(), since: try call.fields.since())
+    }
+    post("/history", on: &router) { call in
+      let fields = call.fields
+      return try await service.history(
+        of: try call.credentials(), with: try fields.name(.with),
+        before: fields.has(.before) ? try MessageID(try fields.text(.before), in: .before) : .last,
+        atMost: try fields.number(.limit, in: Self.historyLimit.0) ?? Self.historyLimit.default)
+    }
+    post("/read", on: &router) { call in
+      let fields = call.fields
+      try await service.read(
+        from: try fields.name(.with), upTo: try MessageID(try fields.text(.id), in: .id),
+        by: try call.credentials())
+      return Done()
+    }
+  }
+
+  /// Registers a request with the fields of the protocol, whose response is a value in JSON.
+  func post<Body: Encodable & SendableMetatype>(
+    _ path: String, on router: inout Router,
+    _ act: @escaping @Sendable (Call) async throws -> Body
+  ) {
+    post(path, handling: &router) { request, _ in
+      try JSONText.of(try await act(try Call(request)))
+    }
+  }
+
+  /// Registers a request whose response is JSON.
+  func post(
+    _ path: String, handling router: inout Router,
+    _ act: @escaping @Sendable (Request, RouteParameters) async throws -> [UInt8]
+  ) {
+    for prefix in ["", Self.prefix] {
+      router.post("\(prefix)\(path)") { request, parameters in
+        let shared = try origins.check(request.head)
+        do {
+          let owner = WorkOwner(client: request.origin.client)
+          let body = try await WorkOwner.$current.withValue(owner) {
+            try await act(request, parameters)
+          }
+          var response = Response(.ok, body: .array(body))
+          response.fields.append(.contentType, "application/json")
+          response.fields.append(.cacheControl, Self.noStore)
+          response.fields.append(contentsOf: shared)
+          return response
+        } catch {
+          guard var refusal = HTTPError(refusing: error) else { throw error }
+          refusal.fields.append(contentsOf: shared)
+          throw refusal
+        }
+      }
+      if !origins.listed.isEmpty {
+        router.on([.options], "\(prefix)\(path)") { request, _ in
+          try origins.preflight(request.head)
+        }
+      }
+    }
+  }
+}
+
+/// The body of a response that says no more than its status.
+struct Done: Encodable {}

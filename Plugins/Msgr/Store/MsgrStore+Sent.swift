@@ -1,0 +1,142 @@
+internal import MsgrMessages
+internal import Storage
+internal import Time
+
+// A user who has a device that streams keeps copies of what is sent, for the other devices. Nobody else has any.
+extension MsgrStore {
+  /// The time for which a client's name of a message is known.
+  static let clientIDAge = Duration.seconds(86_400)
+
+  /// Finds the delivery of a message that its sender has sent before under the same name.
+  ///
+  /// - Returns: nil if the message has no name, or a new one.
+  /// - Throws: `.otherMessage` if the name is another message's.
+  func earlierDelivery(
+    of draft: Draft, from sender: UserName, _ transaction: borrowing Transaction
+  ) throws -> Delivery? {
+    guard let clientID = draft.clientID else { return nil }
+    let found: (content: [UInt8], delivery: Delivery)? = try transaction.one(
+      """
+      SELECT content, id, own_id FROM msgr_client_ids
+      WHERE sender = ? AND client_id = ? AND sent_at > ?
+      """, sender, clientID, now - Self.clientIDAge
+    ) { (try $0[0], Delivery(id: try $0[1], isStored: false, own: try $0[2])) }
+    guard let found else { return nil }
+    guard found.content == draft.digest else { throw RequestRefusal.otherMessage }
+    return found.delivery
+  }
+
+  /// Notes a delivery, so that a retry is known, unless its message has no name.
+  func note(
+    _ delivery: Delivery, of draft: Draft, from sender: UserName,
+    _ transaction: borrowing Transaction
+  ) throws {
+    guard let clientID = draft.clientID else { return }
+    try transaction.execute(
+      """
+      INSERT OR REPLACE INTO msgr_client_ids (sender, client_id, content, id, own_id, sent_at)
+      VALUES (?, ?, ?, ?, ?, ?)
+      """, sender, clientID, draft.digest, delivery.id, delivery.own, now)
+  }
+
+  /// Keeps the sender's own copy of a message.
+  ///
+  /// - Returns: its identifier, above that of the message, or nil if the sender has no device that streams.
+  func keepOwn(
+    _ draft: Draft, by sender: Caller, _ transaction: borrowing Transaction
+  ) throws -> MessageID? {
+    let kept: Int? = try transaction.one(
+      """
+      UPDATE msgr_users SET sent = sent + 1
+      WHERE username = ?1 AND EXISTS (
+        SELECT 1 FROM msgr_devices WHERE username = ?1 AND substr(device_id, 1, 7) = 'stream:')
+      RETURNING sent
+      """, sender.name
+    ) { try $0[0] }
+    guard let kept else { return nil }
+    let id = try nextID(transaction)
+    try transaction.execute(
+      """
+      INSERT INTO msgr_sent (id, sender, recipient, text, sent_at, client_id, device_id)
+      VALUES (?, ?, ?, ?, ?, ?, ?)
+      """, id, sender.name, draft.recipient, draft.text, now, draft.clientID, sender.device)
+    // As many as an inbox keeps.
+    if kept > limits.inbox {
+      try transaction.execute(
+        """
+        DELETE FROM msgr_sent WHERE id IN
+          (SELECT id FROM msgr_sent WHERE sender = ? ORDER BY id LIMIT ?)
+        """, sender.name, kept - limits.inbox)
+    }
+    return id
+  }
+
+  /// Returns what a user's streams bring after a position, oldest first: messages to the user, and own ones.
+  func log(of name: UserName, after position: MessageID) async throws -> [Message] {
+    try await store.read { snapshot in
+      try snapshot.all(
+        """
+        SELECT id, sender, NULL, text, sent_at, is_add_request, title, priority, link, NULL, NULL
+        FROM msgr_messages
+        WHERE recipient = ?1 AND id > ?2 AND sent_at > ?3
+        UNION ALL
+        SELECT id, sender, recipient, text, sent_at, 0, NULL, NULL, NULL, client_id, device_id
+        FROM msgr_sent
+        WHERE sender = ?1 AND id > ?2 AND sent_at > ?3
+        ORDER BY 1 LIMIT ?4
+        """, name, position, now - limits.messageAge, Self.pageSize, transform: Self.message)
+    }
+  }
+
+  /// Returns what two users have sent each other, newest first, as far as it is kept for the caller.
+  ///
+  /// - Parameters:
+  ///   - caller: one of them.
+  ///   - other: the other one, or the caller for messages to oneself.
+  ///   - position: the message before which to begin.
+  ///   - count: the most messages.
+  func history(
+    of caller: Caller, with other: UserName, before position: MessageID, atMost count: Int
+  ) async throws -> [Message] {
+    try await read(as: caller) { snapshot in
+      try snapshot.all(
+        """
+        SELECT id, sender, recipient, text, sent_at, is_add_request, title, priority, link,
+          NULL, NULL
+        FROM msgr_messages
+        WHERE recipient = ?1 AND sender = ?2 AND id < ?3 AND sent_at > ?4
+        UNION ALL
+        SELECT id, sender, recipient, text, sent_at, 0, NULL, NULL, NULL, client_id, device_id
+        FROM msgr_sent
+        WHERE sender = ?1 AND recipient = ?2 AND id < ?3 AND sent_at > ?4
+        ORDER BY 1 DESC LIMIT ?5
+        """, caller.name, other, position, now - limits.messageAge, count, transform: Self.message)
+    }
+  }
+
+  /// Makes a message of a row with the columns that the queries above have.
+  static func message(_ row: borrowing Row) throws -> Message {
+    Message(
+      id: try row[0], sender: try row[1], recipient: try row[2], text: try row[3],
+      time: try row[4], isAddRequest: try row[5],
+      extras: .init(title: try row[6], priority: try row[7], link: try row[8]),
+      clientID: try row[9], origin: try row[10])
+  }
+
+  /// Notes that a user has read everything from another up to a message.
+  func noteRead(
+    from sender: UserName, upTo last: MessageID, by caller: Caller
+  ) async throws {
+    try await write(as: caller) { transaction in
+      try transaction.execute(
+        """
+        UPDATE msgr_messages SET is_read = 1
+        WHERE recipient = ?1 AND sender = ?2 AND id <= ?3 AND NOT is_read
+          AND id > (SELECT seen_id FROM msgr_users WHERE username = ?1)
+        """, caller.name, sender, last)
+      try transaction.execute(
+        "UPDATE msgr_users SET unread = max(0, unread - ?) WHERE username = ?",
+        transaction.changes, caller.name)
+    }
+  }
+}

@@ -1,0 +1,412 @@
+// The page: accounts, conversations, settings. Whatever others write is set as text, never as markup.
+import { Msgr, MsgrError, newDevice } from "./{{msgr.js}}";
+import { Archive } from "./{{archive.js}}";
+
+const $ = (id) => document.getElementById(id);
+const element = (name, { text, ...properties } = {}, ...children) => {
+  const made = Object.assign(document.createElement(name), properties);
+  if (text !== undefined) made.textContent = text;
+  made.append(...children);
+  return made;
+};
+// A name or a message keeps its direction, and no sign in it turns around what stands beside it.
+const bdi = (text) => element("bdi", { text, dir: "auto" });
+
+const archive = await Archive.open();
+let msgr, stream, me, partner;
+let lists = { Friends: [], Incoming: [], Outgoing: [], Blocked: [] };
+const messages = new Map();
+const waiting = new Map();
+
+const say = (text) => { $("status").textContent = text; };
+const partnerOf = (message) => message.UserTo && message.UserFrom === me ? message.UserTo : message.UserFrom;
+const reads = () => archive.values.reads ?? {};
+
+/** Runs what a form asks for, and shows there why it was refused. */
+function onSubmit(form, act) {
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    const error = form.querySelector(".error");
+    const buttons = form.querySelectorAll("button");
+    if (error) error.textContent = "";
+    buttons.forEach((button) => { button.disabled = true; });
+    try {
+      await act(Object.fromEntries(new FormData(form)), event.submitter?.value);
+    } catch (failure) {
+      if (!(failure instanceof MsgrError)) throw failure;
+      if (error) error.textContent = words(failure);
+    } finally {
+      buttons.forEach((button) => { button.disabled = false; });
+    }
+  });
+}
+
+const words = ({ status, message, retryAfter }) => ({
+  0: "The server can't be reached.",
+  403: message === "Forbidden" ? "The server refuses this: is each name and password right?" : message,
+  413: "The message is too long.",
+  429: `Too often. Try again in ${retryAfter ?? 60} seconds.`,
+})[status] ?? message;
+
+// MARK: The account
+
+onSubmit($("sign"), async ({ Username, Password, DeviceName, Invitation }, act) => {
+  const device = archive.values.device ?? newDevice();
+  const fields = { Username, Password, DeviceID: device };
+  if (DeviceName) fields.DeviceName = DeviceName;
+  if (Invitation && act === "register") fields.Invitation = Invitation;
+  const opened = await Msgr.open("./", act === "register" ? "register" : "login", fields);
+  if (archive.values.name !== Username.normalize("NFC")) await archive.clear();
+  await archive.set("device", device);
+  await archive.set("name", Username.normalize("NFC"));
+  await archive.set("token", opened.token);
+  $("sign").reset();
+  await start();
+});
+
+async function start() {
+  const { token, name } = archive.values;
+  $("welcome").hidden = Boolean(token);
+  $("home").hidden = !token;
+  if (!token) return $("sign").elements.Username.focus();
+  msgr = new Msgr("./", token);
+  me = name;
+  messages.clear();
+  for (const message of await archive.all("messages")) messages.set(message.Id, message);
+  for (const message of await archive.all("waiting")) waiting.set(message.ClientId, message);
+  lists = archive.values.lists ?? lists;
+  show();
+  stream = msgr.stream({
+    since: () => archive.values.last,
+    onMessage: take,
+    onState(state) {
+      say({ open: "", waiting: "Offline. Messages are sent when the server can be reached.", ended: "" }[state]);
+      if (state === "open") { refresh(); deliver(); }
+      if (state === "ended") leave("You were signed out.");
+    },
+  });
+  refresh();
+  open(decodeURIComponent(location.hash.slice(1)) || undefined);
+}
+
+async function leave(reason) {
+  stream?.close();
+  await archive.set("token", undefined);
+  $("settings").close();
+  say(reason);
+  await start();
+}
+
+async function erase(reason) {
+  await archive.clear();
+  messages.clear();
+  waiting.clear();
+  await leave(reason);
+}
+
+async function refresh() {
+  try {
+    lists = await msgr.post("friends");
+    await archive.set("lists", lists);
+    show();
+  } catch (error) {
+    if (!error.isTemporary) throw error;
+  }
+}
+
+// MARK: Messages
+
+async function take(message) {
+  if (message.Read) return noteRead(message.Read.With, message.Read.Id);
+  if (!message.Id || message.error) return;
+  await keep(message);
+  if (message.Id > (archive.values.last ?? "")) await archive.set("last", message.Id);
+  if (message.AddRequest) refresh();
+  if (partnerOf(message) === partner) {
+    if (message.UserFrom !== me) $("news").textContent = `${message.UserFrom}: ${message.Message}`;
+    readUp();
+  }
+  show();
+}
+
+async function keep(message) {
+  messages.set(message.Id, message);
+  await archive.put("messages", message);
+}
+
+async function noteRead(name, id) {
+  if (id <= (reads()[name] ?? "")) return;
+  await archive.set("reads", { ...reads(), [name]: id });
+  show();
+}
+
+/** Notes, here and at the server, that the open conversation is read. */
+async function readUp() {
+  if (!partner || document.hidden) return;
+  const last = conversation(partner).filter(({ UserFrom, Id }) => Id && UserFrom !== me).at(-1)?.Id;
+  if (!last || last <= (reads()[partner] ?? "")) return;
+  const name = partner;
+  await noteRead(name, last);
+  navigator.setAppBadge?.(unread().total).catch(() => {});
+  await msgr.post("read", { With: name, Id: last }).catch(() => {});
+}
+
+const conversation = (name) => [...messages.values()]
+  .filter((message) => partnerOf(message) === name).sort((a, b) => (a.Id < b.Id ? -1 : 1));
+
+function unread() {
+  const counts = new Map();
+  let total = 0;
+  for (const message of messages.values()) {
+    if (message.UserFrom === me || message.Id <= (reads()[message.UserFrom] ?? "")) continue;
+    counts.set(message.UserFrom, (counts.get(message.UserFrom) ?? 0) + 1);
+    total += 1;
+  }
+  return { counts, total };
+}
+
+onSubmit($("compose"), async () => {
+  const text = $("text").value;
+  if (!text.trim() || !partner) return;
+  $("text").value = "";
+  const message = {
+    ClientId: crypto.randomUUID(), UserFrom: me, UserTo: partner, Message: text,
+    Time: new Date().toISOString(),
+  };
+  waiting.set(message.ClientId, message);
+  await archive.put("waiting", message);
+  show();
+  deliver();
+});
+
+let isDelivering = false;
+
+/** Sends what waits, in order, and tries again by itself with the same ClientId. */
+async function deliver() {
+  if (isDelivering) return;
+  isDelivering = true;
+  try {
+    const next = () => [...waiting.values()].find(({ failure }) => !failure);
+    for (let message = next(); message; message = next()) {
+      try {
+        const { Id, Own } = await msgr.send(message.UserTo, message.Message, message.ClientId);
+        await keep({ ...message, Id: Own ?? Id });
+        waiting.delete(message.ClientId);
+        await archive.remove("waiting", message.ClientId);
+      } catch (error) {
+        if (error.isTemporary ?? false) {
+          setTimeout(deliver, (error.retryAfter ?? 5) * 1000);
+          break;
+        }
+        message.failure = words(error);
+        await archive.put("waiting", message);
+      }
+      show();
+    }
+  } finally {
+    isDelivering = false;
+  }
+}
+
+$("text").addEventListener("keydown", (event) => {
+  if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
+    event.preventDefault();
+    $("compose").requestSubmit();
+  }
+});
+
+// MARK: Showing
+
+const time = (text) => new Date(text).toLocaleString([], { dateStyle: "short", timeStyle: "short" });
+
+function show() {
+  const { counts, total } = unread();
+  document.title = total ? `(${total}) Msgr` : "Msgr";
+  const last = new Map();
+  for (const message of messages.values()) {
+    const name = partnerOf(message);
+    if (message.Id > (last.get(name)?.Id ?? "")) last.set(name, message);
+  }
+  for (const message of waiting.values()) last.set(message.UserTo, { ...message, Id: "g" });
+  const names = new Set([...last.keys(), ...lists.Friends, ...lists.Outgoing]);
+  for (const name of lists.Blocked) if (name !== partner) names.delete(name);
+  const sorted = [...names].sort((a, b) =>
+    (last.get(b)?.Id ?? "").localeCompare(last.get(a)?.Id ?? "") || a.localeCompare(b));
+  $("people").replaceChildren(...sorted.map((name) => {
+    const button = element("button", {}, bdi(name));
+    if (counts.get(name)) {
+      button.append(element("span", { className: "count", text: counts.get(name) },
+        element("span", { className: "only-heard", text: " unread" })));
+    }
+    const state = lists.Outgoing.includes(name) ? "asked to be a friend" : last.get(name)?.Message.slice(0, 200) ?? "";
+    button.append(element("span", { className: "last", text: state, dir: "auto" }));
+    button.setAttribute("aria-current", String(name === partner));
+    button.addEventListener("click", () => { location.hash = encodeURIComponent(name); });
+    return element("li", {}, button);
+  }));
+  $("nobody").hidden = sorted.length + lists.Incoming.length > 0;
+  $("requests").replaceChildren(...lists.Incoming.map((name) => element(
+    "li", {}, element("span", {}, bdi(name), " wants to add you"),
+    act("Accept", () => msgr.post("add", { AddUser: name })),
+    act("Decline", () => msgr.post("unfriend", { User: name }), "second"))));
+  showTalk();
+}
+
+/** A button that does something and shows what came of it. */
+function act(text, run, className = "") {
+  const button = element("button", { text, className, type: "button" });
+  button.addEventListener("click", async () => {
+    button.disabled = true;
+    await run().catch((error) => say(words(error)));
+    button.disabled = false;
+    await refresh();
+  });
+  return button;
+}
+
+function showTalk() {
+  $("talk").hidden = !partner;
+  $("home").classList.toggle("talking", Boolean(partner));
+  if (!partner) return;
+  $("with").replaceChildren(bdi(partner));
+  const isFriend = lists.Friends.includes(partner);
+  $("befriend").hidden = isFriend || lists.Outgoing.includes(partner) || partner.includes("/");
+  $("unfriend").hidden = !isFriend;
+  const list = $("messages");
+  const isAtEnd = list.scrollHeight - list.scrollTop - list.clientHeight < 80 || list.dataset.name !== partner;
+  list.dataset.name = partner;
+  const shown = [...conversation(partner), ...[...waiting.values()].filter(({ UserTo }) => UserTo === partner)];
+  const items = shown.slice(-500).map(item);
+  if (!items.length) items.push(element("li", {}, element("p", { text: "No messages yet." })));
+  list.replaceChildren(...items);
+  if (isAtEnd) list.scrollTop = list.scrollHeight;
+}
+
+function item(message) {
+  const isOwn = message.UserFrom === me;
+  const made = element("li", { className: isOwn ? "own" : "" });
+  made.append(element("span", { className: "only-heard", text: isOwn ? "You: " : `${message.UserFrom}: ` }));
+  if (message.Title) made.append(element("p", { className: "title", text: message.Title, dir: "auto" }));
+  made.append(element("p", { text: message.Message, dir: "auto" }));
+  if (/^(https?:\/\/|mailto:)/i.test(message.Link ?? "")) {
+    made.append(element("p", {}, element("a", {
+      href: message.Link, text: message.Link, rel: "noopener noreferrer", target: "_blank" })));
+  }
+  const state = !isOwn ? "" : message.failure ? `not sent: ${message.failure}` : message.Id ? "sent" : "waiting";
+  made.append(element("small", { text: [time(message.Time), state].filter(Boolean).join(", ") }));
+  if (message.failure) {
+    made.append(" ", act("Try again", async () => {
+      delete message.failure;
+      show();
+      deliver();
+    }, "second"), " ", act("Discard", async () => {
+      waiting.delete(message.ClientId);
+      await archive.remove("waiting", message.ClientId);
+      show();
+    }, "second"));
+  }
+  return made;
+}
+
+function open(name) {
+  partner = name;
+  show();
+  if (!name) return;
+  readUp();
+  $("with").focus({ preventScroll: true });
+  $("messages").scrollTop = $("messages").scrollHeight;
+}
+
+// MARK: People
+
+onSubmit($("add"), async ({ AddUser }) => {
+  await msgr.post("add", { AddUser });
+  $("add").reset();
+  await refresh();
+});
+const actOn = (id, run) => $(id).addEventListener("click", async () => {
+  await run(partner).catch((error) => say(words(error)));
+  await refresh();
+});
+actOn("befriend", (name) => msgr.post("add", { AddUser: name }));
+actOn("unfriend", (name) => msgr.post("unfriend", { User: name }));
+actOn("block", async (name) => {
+  await msgr.post("block", { User: name });
+  location.hash = "";
+});
+$("back").addEventListener("click", () => { location.hash = ""; });
+
+// MARK: Settings
+
+// The page's policy lets no text become a script's address but by this.
+const workerURL = globalThis.trustedTypes?.createPolicy("worker", { createScriptURL: () => "worker.js" })
+  .createScriptURL("") ?? "worker.js";
+const registration = navigator.serviceWorker?.register(workerURL).then(() => navigator.serviceWorker.ready);
+
+$("settings-open").addEventListener("click", async () => {
+  $("me").textContent = me;
+  $("settings").showModal();
+  $("blocked").replaceChildren(...lists.Blocked.map((name) => element("li", {}, bdi(name),
+    act("Unblock", async () => { await msgr.post("unblock", { User: name }); $("settings").close(); }, "second"))));
+  $("notify").disabled = !registration || !("PushManager" in window);
+  const held = await (await registration)?.pushManager?.getSubscription();
+  $("notify").checked = Boolean(held);
+  await showSessions().catch((error) => say(words(error)));
+});
+$("settings-close").addEventListener("click", () => $("settings").close());
+
+async function showSessions(end) {
+  const sessions = await msgr.post("sessions", end ? { End: end } : {});
+  $("sessions").replaceChildren(...sessions.map(({ Session, Device, Kind, Created, Current }) => element(
+    "li", {}, element("span", {}, bdi(Device || "unnamed"), ` (${Kind}), since ${time(Created)}`),
+    Current ? "this one" : act("End", () => showSessions(Session), "second"))));
+}
+
+$("notify").addEventListener("change", async ({ target }) => {
+  try {
+    const worker = await registration;
+    if (!target.checked) return await msgr.unsubscribe(worker);
+    if (await Notification.requestPermission() !== "granted") throw new Error("the browser doesn't allow it");
+    await msgr.subscribe(worker);
+  } catch (error) {
+    target.checked = !target.checked;
+    say(`Notifications: ${error.message}`);
+  }
+});
+
+onSubmit($("password"), async (fields) => {
+  await msgr.post("password", fields);
+  $("password").reset();
+  say("The password is changed, and every other session has ended.");
+});
+onSubmit($("delete"), async (fields) => {
+  if (!confirm("Delete the account with all its messages?")) return;
+  await msgr.post("delete", fields);
+  $("delete").reset();
+  await erase("The account is deleted.");
+});
+$("sign-out").addEventListener("click", async () => {
+  await msgr.post("logout").catch(() => {});
+  await erase("You are signed out.");
+});
+$("export").addEventListener("click", async () => {
+  try {
+    const text = JSON.stringify(await msgr.post("export"), null, 1);
+    const url = URL.createObjectURL(new Blob([text], { type: "application/json" }));
+    element("a", { href: url, download: "msgr.json" }).click();
+    setTimeout(() => URL.revokeObjectURL(url), 10_000);
+  } catch (error) {
+    say(words(error));
+  }
+});
+
+// MARK: The browser's own events
+
+addEventListener("hashchange", () => open(decodeURIComponent(location.hash.slice(1)) || undefined));
+addEventListener("online", () => stream?.hurry());
+document.addEventListener("visibilitychange", () => { if (!document.hidden) { stream?.hurry(); readUp(); } });
+navigator.serviceWorker?.addEventListener("message", ({ data }) => {
+  if (data.open) location.hash = encodeURIComponent(data.open);
+});
+
+await start();

@@ -1,0 +1,51 @@
+// The page without a network, and notifications while no page is open.
+
+const version = "{{version}}";
+const files = {{files}};
+
+self.addEventListener("install", (event) => {
+  event.waitUntil(
+    caches.open(version).then((cache) => cache.addAll(files)).then(() => self.skipWaiting()));
+});
+
+self.addEventListener("activate", (event) => {
+  event.waitUntil((async () => {
+    for (const name of await caches.keys()) if (name !== version) await caches.delete(name);
+    await self.clients.claim();
+  })());
+});
+
+self.addEventListener("fetch", (event) => {
+  const { request } = event;
+  const url = new URL(request.url);
+  if (request.method !== "GET" || url.origin !== location.origin) return;
+  if (request.mode === "navigate") {
+    // A newer page if there is one.
+    event.respondWith(fetch(request).catch(() => caches.match("./")));
+  } else if (files.some((file) => new URL(file, location).href === url.href)) {
+    event.respondWith(caches.match(request).then((found) => found ?? fetch(request)));
+  }
+});
+
+self.addEventListener("push", (event) => {
+  let push = {};
+  try { push = event.data.json(); } catch { /* Something has to be shown. */ }
+  navigator.setAppBadge?.(push.Badge).catch(() => {});
+  event.waitUntil(self.registration.showNotification(push.Title ?? push.UserFrom ?? "Msgr", {
+    body: push.Message ?? "", tag: push.Id, icon: "{{icon.svg}}", dir: "auto",
+    timestamp: Date.parse(push.Time) || Date.now(),
+    data: { from: push.UserFrom, link: push.Link },
+  }));
+});
+
+self.addEventListener("notificationclick", (event) => {
+  event.notification.close();
+  const { from, link } = event.notification.data ?? {};
+  event.waitUntil((async () => {
+    if (link) return self.clients.openWindow(link);
+    const [page] = await self.clients.matchAll({ type: "window" });
+    if (!page) return self.clients.openWindow(from ? `./#${encodeURIComponent(from)}` : "./");
+    page.postMessage({ open: from });
+    return page.focus();
+  })());
+});

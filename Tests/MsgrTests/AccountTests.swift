@@ -1,0 +1,139 @@
+internal import Foundation
+internal import HTTPProtocol
+internal import MsgrMessages
+internal import TestSupport
+internal import Testing
+internal import Time
+
+@testable import Msgr
+
+/// Sign-up, passwords, sessions and the export.
+@Suite(.ownThreads) struct AccountTests {
+  private func register(
+    _ fixture: Fixture, _ name: String, password: String = "a password", invitation: String? = nil
+  ) async throws -> TestResponse {
+    var fields = [
+      "Username": name, "Password": password, "DeviceID": Fixture.device(name),
+    ]
+    fields["Invitation"] = invitation
+    return try await fixture.post("/register", fields)
+  }
+
+  @Test func newPasswordsHaveALeastLength() async throws {
+    let fixture = try await Fixture("minimum_password = 8\n")
+    let refused = try await register(fixture, "anna", password: "1234567")
+    #expect(refused.status == 400)
+    #expect(refused.field == "Password")
+    #expect(try await register(fixture, "anna", password: "12345678").status == 200)
+    // A login with a short one is just wrong.
+    let login = try await fixture.post(
+      "/login", ["Username": "anna", "Password": "1", "DeviceID": Fixture.device("anna")])
+    #expect(login.status == 403)
+    let change = try await fixture.post(
+      "/password", ["Username": "anna", "Password": "12345678", "NewPassword": "short"])
+    #expect(change.status == 400)
+    #expect(change.field == "NewPassword")
+  }
+
+  @Test func closedSignupLeavesAccountsToTheOperator() async throws {
+    let fixture = try await Fixture("signup = \"closed\"\n")
+    let refused = try await register(fixture, "anna")
+    #expect(refused.status == 403)
+    #expect((refused.object["error"] as? String)?.contains("operator") == true)
+  }
+
+  @Test func anInvitationMakesAsManyAccountsAsItSays() async throws {
+    let fixture = try await Fixture("signup = \"invite\"\n")
+    let store = fixture.service.service.store
+    let end = fixture.clock.now + .seconds(3600)
+    try await store.addInvitation(InvitationHash(ofToken: "come in"), uses: 2, expires: end)
+    #expect(try await register(fixture, "anna").status == 403)
+    #expect(try await register(fixture, "anna", invitation: "let me in").status == 403)
+    #expect(try await register(fixture, "anna", invitation: "come in").status == 200)
+    // A name that is taken uses nothing up.
+    #expect(try await register(fixture, "anna", invitation: "come in").status == 403)
+    #expect(try await register(fixture, "bert", invitation: "come in").status == 200)
+    #expect(try await register(fixture, "cleo", invitation: "come in").status == 403)
+    try await store.addInvitation(InvitationHash(ofToken: "later"), uses: 1, expires: end)
+    fixture.clock.advance(by: .seconds(3601))
+    #expect(try await register(fixture, "cleo", invitation: "later").status == 403)
+  }
+
+  @Test func aNewPasswordEndsEveryOtherSession() async throws {
+    let fixture = try await Fixture()
+    let token = try await fixture.register("anna")
+    let other = try await fixture.login("anna", device: "stream:anna-1234")
+    func change(_ old: String) async throws -> Int {
+      try await fixture.post(
+        "/password", ["Password": old, "NewPassword": "new one"], token: token
+      ).status
+    }
+    #expect(try await change("wrong") == 403)
+    #expect(try await change("pw") == 200)
+    #expect(try await fixture.post("/contacts", [:], token: token).status == 200)
+    #expect(try await fixture.post("/contacts", [:], token: other).status == 403)
+    for (password, status) in [("pw", 403), ("new one", 200)] {
+      let response = try await fixture.post(
+        "/contacts", ["Username": "anna", "Password": password])
+      #expect(response.status == status)
+    }
+  }
+
+  @Test func sessionsAreListedAndEnded() async throws {
+    let fixture = try await Fixture()
+    let phone = try await fixture.register("anna")
+    fixture.clock.advance(by: .seconds(60))
+    let page = try await fixture.login("anna", device: "stream:anna-1234", as: "Laptop")
+    try await fixture.register("bert")
+    func sessions(_ fields: [String: String] = [:]) async throws -> [[String: Any]] {
+      let response = try await fixture.post("/sessions", fields, token: page)
+      #expect(response.status == 200)
+      return response.array.compactMap { $0 as? [String: Any] }
+    }
+    let found = try await sessions()
+    #expect(found.map { $0["Kind"] as? String } == ["stream", "apns"])
+    #expect(found.map { $0["Device"] as? String } == ["Laptop", ""])
+    #expect(found.map { $0["Current"] as? Bool } == [true, false])
+    let name = try #require(found[1]["Session"] as? String)
+    // Not those of others.
+    let foreign = try await fixture.post(
+      "/sessions", ["Username": "bert", "Password": "pw", "End": name])
+    #expect(foreign.status == 403)
+    #expect(try await sessions(["End": name]).count == 1)
+    #expect(try await fixture.post("/contacts", [:], token: phone).status == 403)
+    #expect(try await fixture.post("/sessions", ["End": name], token: page).status == 403)
+  }
+
+  @Test func theExportHasEverythingOfTheAccount() async throws {
+    let fixture = try await Fixture()
+    let token = try await fixture.register("anna", device: "stream:anna-1234")
+    try await fixture.register("bert")
+    for number in 0..<120 { try await fixture.send("\(number)", from: "bert", to: "anna") }
+    try await fixture.send("back", from: "anna", to: "bert")
+    let export = try await fixture.post("/export", [:], token: token).object
+    #expect(export["Username"] as? String == "anna")
+    let messages = try #require(export["Messages"] as? [[String: Any]])
+    #expect(
+      messages.compactMap { $0["Message"] as? String } == (0..<120).map { "\($0)" } + ["back"])
+    #expect(messages.last?["UserTo"] as? String == "bert")
+    #expect((export["Sessions"] as? [Any])?.count == 1)
+    for _ in 0..<2 { _ = try await fixture.post("/export", [:], token: token) }
+    #expect(try await fixture.post("/export", [:], token: token).status == 429)
+  }
+
+  @Test func friendsComeInFourLists() async throws {
+    let fixture = try await Fixture()
+    for name in ["anna", "bert", "cleo", "dora", "emil"] { try await fixture.register(name) }
+    for (one, other) in [
+      ("anna", "bert"), ("bert", "anna"), ("anna", "cleo"), ("dora", "anna"), ("emil", "anna"),
+    ] {
+      _ = try await fixture.post("/add", ["Username": one, "Password": "pw", "AddUser": other])
+    }
+    _ = try await fixture.post("/block", ["Username": "anna", "Password": "pw", "User": "emil"])
+    let lists = try await fixture.post("/friends", ["Username": "anna", "Password": "pw"]).object
+    let expected = [
+      "Friends": ["bert"], "Incoming": ["dora"], "Outgoing": ["cleo"], "Blocked": ["emil"],
+    ]
+    #expect(lists as? [String: [String]] == expected)
+  }
+}

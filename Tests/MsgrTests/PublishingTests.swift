@@ -1,0 +1,217 @@
+internal import Foundation
+internal import HTTPProtocol
+internal import MsgrMessages
+internal import TestSupport
+internal import Testing
+internal import Time
+
+@testable import Msgr
+
+/// Programs that publish, in the forms of other services' clients.
+@Suite(.ownThreads) struct PublishingTests {
+  private struct Site {
+    let fixture: Fixture
+    /// A token of anna's that sends to bert and cleo.
+    let token: String
+
+    init(_ configuration: String = "") async throws {
+      fixture = try await Fixture(configuration)
+      for name in ["anna", "bert", "cleo", "dora"] { try await fixture.register(name) }
+      token = try await Self.token(fixture, "ci", ["bert", "cleo"])
+    }
+
+    static func token(_ fixture: Fixture, _ name: String, _ to: [String]) async throws -> String {
+      let response = try await fixture.post(
+        "/tokens", ["Username": "anna", "Password": "pw", "Name": name, "To": to])
+      return try #require(response.object["Token"] as? String, "\(response.status)")
+    }
+
+    func publish(
+      _ body: String, type: String? = nil, path: String = "/publish",
+      _ fields: [(name: String, value: String)] = [], token: String? = nil
+    ) async throws -> TestResponse {
+      var all = fields
+      if let type { all.append(("Content-Type", type)) }
+      if !fields.contains(where: { $0.name == "Authorization" || $0.name == "X-Gotify-Key" }),
+        !path.contains("?")
+      {
+        all.append(("Authorization", "Bearer \(token ?? self.token)"))
+      }
+      return try await fixture.request(.post, path, body: Array(body.utf8), fields: all)
+    }
+
+    func last(of name: String = "bert") async throws -> [String: Any] {
+      try #require(try await fixture.inbox(name).last)
+    }
+  }
+
+  @Test(arguments: [nil, "text/plain", "application/x-www-form-urlencoded"])
+  func theBodyIsTheMessage(_ type: String?) async throws {
+    let site = try await Site()
+    let response = try await site.publish("disk at 93 %, load=5 & rising", type: type)
+    #expect(response.status == 200)
+    for name in ["bert", "cleo"] {
+      let message = try await site.last(of: name)
+      #expect(message["Message"] as? String == "disk at 93 %, load=5 & rising")
+      #expect(message["UserFrom"] as? String == "anna/ci")
+      #expect(message["Title"] == nil)
+    }
+    #expect(response.id == (try await site.last(of: "cleo"))["Id"] as? String)
+    #expect(try await site.fixture.inbox("dora").isEmpty)
+  }
+
+  @Test func titlesPrioritiesAndLinksComeInEachForm() async throws {
+    let site = try await Site()
+    let json = #"{"message":"m","title":"t","priority":7,"link":"https://h/","extras":{"a":[1]}}"#
+    let form = "message=m&title=t&priority=7&click=https%3A%2F%2Fh%2F&type=info"
+    let parts = ["message": "m", "title": "t", "priority": "7", "link": "https://h/"].map {
+      "--x\r\nContent-Disposition: form-data; name=\"\($0.key)\"\r\n\r\n\($0.value)\r\n"
+    }
+    for (body, type) in [
+      (json, "application/json"), (json, nil), (form, "application/x-www-form-urlencoded"),
+      (parts.joined() + "--x--\r\n", "multipart/form-data; boundary=x"),
+    ] as [(String, String?)] {
+      #expect(try await site.publish(body, type: type).status == 200)
+      let message = try await site.last()
+      #expect(message["Message"] as? String == "m")
+      #expect(message["Title"] as? String == "t")
+      #expect(message["Priority"] as? Int == 7)
+      #expect(message["Link"] as? String == "https://h/")
+    }
+    // As ntfy's clients do.
+    let fields = [("Title", "nt"), ("Priority", "urgent"), ("Click", "mailto:a@b"), ("Tags", "x")]
+    #expect(try await site.publish("n", fields.map { ($0.0, $0.1) }).status == 200)
+    let message = try await site.last()
+    #expect(message["Title"] as? String == "nt")
+    #expect(message["Priority"] as? Int == 10)
+    #expect(message["Link"] as? String == "mailto:a@b")
+  }
+
+  @Test func alertmanagersNotificationsBecomeLines() async throws {
+    let site = try await Site()
+    let alerts = (0..<200).map { number in
+      #"{"status":"firing","labels":{"alertname":"Disk"},"annotations":{"summary":"disk \#(number) full"}}"#
+    }
+    for count in [2, 200] {
+      let body =
+        #"{"version":"4","status":"firing","groupLabels":{"alertname":"Disk"},"alerts":["#
+        + alerts.prefix(count).joined(separator: ",") + "]}"
+      #expect(try await site.publish(body, type: "application/json").status == 200)
+      let message = try await site.last()
+      #expect(message["Title"] as? String == "[FIRING:\(count)] Disk")
+      let text = try #require(message["Message"] as? String)
+      #expect(text.hasPrefix("disk 0 full\ndisk 1 full"))
+      #expect(text.hasSuffix("…") == (count > 2))
+    }
+  }
+
+  @Test func tokensComeAsClientsSendThem() async throws {
+    let site = try await Site()
+    let basic = Data(":\(site.token)".utf8).base64EncodedString()
+    #expect(try await site.publish("a", [("Authorization", "Basic \(basic)")]).status == 200)
+    #expect(try await site.publish("b", [("X-Gotify-Key", site.token)]).status == 200)
+    for path in ["/publish", "/message", "/msgr/message", "/publish/bert"] {
+      #expect(try await site.publish("c", path: "\(path)?token=\(site.token)").status == 200)
+    }
+    let named = Data("anna:\(site.token)".utf8).base64EncodedString()
+    let wrong = String(repeating: "0", count: 64)
+    for field in ["Basic \(named)", "Basic !", "Bearer \(wrong)", "Bearer x", "Digest x"] {
+      #expect(try await site.publish("d", [("Authorization", field)]).status == 403)
+    }
+  }
+
+  @Test func aTokenCanDoNothingElse() async throws {
+    let site = try await Site()
+    for path in ["/contacts", "/inbox", "/sessions", "/tokens", "/export", "/logout"] {
+      let response = try await site.fixture.post(path, ["Name": "x"], token: site.token)
+      #expect(response.status == 403, "\(path)")
+    }
+    let fields = ["UserTo": "bert", "Message": "x"]
+    #expect(try await site.fixture.post("/message", fields, token: site.token).status == 403)
+    // Nor send to others, and no account's token can publish.
+    #expect(try await site.publish("x", path: "/publish/cleo").status == 200)
+    #expect(try await site.publish("x", path: "/publish/dora").status == 403)
+    let login = try await site.fixture.login("anna", device: "stream:anna-1234")
+    #expect(try await site.publish("x", token: login).status == 403)
+  }
+
+  @Test func publishersAreListedAndEnded() async throws {
+    let site = try await Site()
+    let session = try await site.fixture.login("anna", device: "stream:anna-1234")
+    let sessions = try await site.fixture.post("/sessions", [:], token: session).array
+    let found = sessions.compactMap { $0 as? [String: Any] }.first {
+      $0["Kind"] as? String == "publish"
+    }
+    #expect(found?["Device"] as? String == "ci")
+    let name = try #require(found?["Session"] as? String)
+    #expect(try await site.fixture.post("/sessions", ["End": name], token: session).status == 200)
+    #expect(try await site.publish("x").status == 403)
+  }
+
+  @Test func nobodyElseCanBeTheSender() async throws {
+    let site = try await Site()
+    func register(_ name: String) async throws -> Int {
+      try await site.fixture.post(
+        "/register",
+        ["Username": name, "Password": "pw", "DeviceID": Fixture.device("x\(name)")]
+      ).status
+    }
+    #expect(try await register("anna/other") == 403)
+    #expect(try await register("nobody/other") == 200)
+    for (name, status) in [("ci", 403), ("a/b", 400), ("", 400)] {
+      let response = try await site.fixture.post(
+        "/tokens", ["Username": "anna", "Password": "pw", "Name": name])
+      #expect(response.status == status)
+    }
+    let unknown = try await site.fixture.post(
+      "/tokens", ["Username": "anna", "Password": "pw", "Name": "x", "To": ["anybody"]])
+    #expect(unknown.status == 403)
+  }
+
+  @Test func whoBlocksOwnerOrPublisherGetsNothing() async throws {
+    let site = try await Site()
+    for (name, blocked) in [("bert", "anna"), ("cleo", "anna/ci")] {
+      let response = try await site.fixture.post(
+        "/block", ["Username": name, "Password": "pw", "User": blocked])
+      #expect(response.status == 200)
+    }
+    #expect(try await site.publish("x").status == 200)
+    for name in ["bert", "cleo"] { #expect(try await site.fixture.inbox(name).isEmpty) }
+  }
+
+  @Test func aTokenSends60AMinute() async throws {
+    let site = try await Site()
+    for _ in 0..<60 { #expect(try await site.publish("x").status == 200) }
+    let refused = try await site.publish("x")
+    #expect(refused.status == 429)
+    #expect(refused.fields.first(.retryAfter) != nil)
+    let other = try await Site.token(site.fixture, "other", [])
+    #expect(try await site.publish("x", token: other).status == 200)
+    #expect(try await site.last(of: "anna")["UserFrom"] as? String == "anna/other")
+  }
+
+  @Test(arguments: [
+    (#"{"title":"t"}"#, "Message"), (#"{"message":""}"#, "Message"), ("{", nil),
+    (#"{"message":"m","priority":11}"#, "Priority"),
+    (#"{"message":"m","link":"javascript:alert(1)"}"#, "Link"),
+    (#"{"message":"m","link":"data:text/html,x"}"#, "Link"),
+    (#"{"message":"m","link":"https://a b"}"#, "Link"),
+    (#"{"message":"m\u0000"}"#, "Message"), (#"{"message":"m","title":"a\nb"}"#, "Title"),
+  ])
+  func whatIsFaultyIsRefused(_ body: String, _ field: String?) async throws {
+    let site = try await Site()
+    let response = try await site.publish(body, type: "application/json")
+    #expect(response.status == 400)
+    #expect(response.field == field)
+    #expect(try await site.fixture.inbox("bert").isEmpty)
+  }
+
+  @Test func whatDoesNotFitIntoAPushIsRefused() async throws {
+    let site = try await Site()
+    let text = String(repeating: "x", count: 3700)
+    #expect(try await site.publish(text, type: "text/plain").status == 200)
+    let response = try await site.publish(
+      text, type: "text/plain", [("Title", String(repeating: "t", count: 256))])
+    #expect(response.status == 413)
+  }
+}

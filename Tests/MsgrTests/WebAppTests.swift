@@ -1,0 +1,91 @@
+internal import Foundation
+internal import HTTPProtocol
+internal import TestSupport
+internal import Testing
+
+@testable import Msgr
+
+/// The files of the web app, as a browser gets them.
+@Suite struct WebAppTests {
+  private static let pages = ["", "api", "worker.js", "manifest.webmanifest"]
+
+  private func get(
+    _ fixture: Fixture, _ name: String, _ fields: [(name: String, value: String)] = []
+  ) async throws -> TestResponse {
+    try await fixture.request(.get, "/msgr/\(name)", fields: fields)
+  }
+
+  @Test func isSmall() {
+    let files = [
+      PackageResources.api_html, PackageResources.api_js, PackageResources.app_js,
+      PackageResources.archive_js, PackageResources.icon_svg, PackageResources.index_html,
+      PackageResources.manifest_webmanifest, PackageResources.msgr_js, PackageResources.style_css,
+      PackageResources.worker_js,
+    ]
+    #expect(files.reduce(0) { $0 + $1.count } <= 60 << 10)
+  }
+
+  @Test func everythingThatPagesNameIsThere() async throws {
+    let fixture = try await Fixture()
+    let files = WebApp(clock: { fixture.clock.now }).files
+    for name in files.keys {
+      let response = try await get(fixture, name)
+      #expect(response.status == 200)
+      let text = String(decoding: response.bytes, as: UTF8.self)
+      #expect(!text.contains("{{"), "\(name)")
+      for match in text.matches(of: /[a-z]+\.[0-9a-f]{16}\.[a-z]+/) {
+        #expect(files[String(match.output)] != nil, "\(name) names \(match.output)")
+      }
+    }
+    // The worker keeps all that the page needs.
+    let page = String(decoding: try await get(fixture, "").bytes, as: UTF8.self)
+    let worker = String(decoding: try await get(fixture, "worker.js").bytes, as: UTF8.self)
+    for match in page.matches(of: /[a-z]+\.[0-9a-f]{16}\.[a-z]+/) {
+      #expect(worker.contains(match.output))
+    }
+  }
+
+  @Test func whatHasADigestIsKeptForGood() async throws {
+    let fixture = try await Fixture()
+    for name in WebApp(clock: { fixture.clock.now }).files.keys {
+      let response = try await get(fixture, name)
+      let isPage = Self.pages.contains(name)
+      #expect(
+        response.fields.first(.cacheControl)
+          == (isPage ? "no-cache" : "public, max-age=31536000, immutable"))
+      #expect(response.fields.first(.contentTypeOptions) == "nosniff")
+      let policy = response.fields.first(.contentSecurityPolicy)
+      #expect((policy != nil) == isPage)
+      #expect(policy?.contains("unsafe") != true)
+      let tag = try #require(response.fields.first(.entityTag))
+      let again = try await get(fixture, name, [("If-None-Match", tag)])
+      #expect(again.status == 304)
+    }
+  }
+
+  @Test func textIsCompressed() async throws {
+    let fixture = try await Fixture()
+    let plain = try await get(fixture, "")
+    #expect(plain.fields.first(.contentEncoding) == nil)
+    for (accepted, coding) in [("gzip", "gzip"), ("gzip, br", "br"), ("br;q=0, gzip", "gzip")] {
+      let response = try await get(fixture, "", [("Accept-Encoding", accepted)])
+      #expect(response.fields.first(.contentEncoding) == coding)
+      #expect(response.bytes.count < plain.bytes.count)
+    }
+    let refused = try await get(fixture, "", [("Accept-Encoding", "br;q=0, gzip;q=0")])
+    #expect(refused.bytes == plain.bytes)
+  }
+
+  @Test func canBeLeftOut() async throws {
+    let fixture = try await Fixture("web = false\n")
+    for name in Self.pages { #expect(try await get(fixture, name).status == 404) }
+    // The interface stays.
+    #expect(try await fixture.post("/msgr/contacts", [:]).status == 400)
+  }
+
+  @Test func thePageStandsBehindASlash() async throws {
+    let response = try await Fixture().request(.get, "/msgr")
+    #expect(response.status == 308)
+    #expect(response.fields.first(.location) == "/msgr/")
+  }
+}
