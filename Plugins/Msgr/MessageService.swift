@@ -5,6 +5,7 @@ internal import MsgrMessages
 internal import Observability
 internal import ServiceKit
 internal import Storage
+internal import Threading
 
 /// The work of the service: requests, streams and commands end up here.
 ///
@@ -25,7 +26,7 @@ final class MessageService: Sendable {
   /// The public half of the key that browsers' subscriptions are bound to.
   let pushKey: P256PublicKey
   /// The hosts and ports that pushes may go to although they aren't on the public Internet.
-  let allowedPushServices: Set<String>
+  let allowedPushServices: Set<HostAndPort>
   let log: Log
   let authenticator: Authenticator
   let passwords: PasswordVerifier
@@ -36,6 +37,7 @@ final class MessageService: Sendable {
   private let refused: AttemptTable
   /// The exports of an account, each of which is much work.
   private let exports: AttemptTable
+  private let exporting = KeyedMutex<Bool>()
   let messagesPerMinute: Int
   /// The users who may make an account by a request.
   let signup: Signup
@@ -174,13 +176,17 @@ final class MessageService: Sendable {
     }
   }
 
-  /// Returns all that is kept of the caller's account.
-  func export(_ credentials: Credentials) async throws -> AccountExport {
+  /// Returns all that is kept of the caller's account, as JSON.
+  ///
+  /// One account at a time is exported, as it takes up to some megabytes; the clients' networks take turns.
+  func export(_ credentials: Credentials, from network: ClientNetwork?) async throws -> [UInt8] {
     try await authenticator.perform(as: credentials) { caller in
       if let wait = exports.count(caller.name, upTo: Self.exportsPerMinute) {
         throw RequestRefusal.tooMany(retryAfter: wait)
       }
-      return try await store.export(caller)
+      return try await exporting.withLock(true, for: network.hashValue) {
+        try await store.export(caller)
+      }
     }
   }
 

@@ -21,7 +21,9 @@ internal import Time
   @Test func onlyUsersOfStreamingDevicesKeepCopies() async throws {
     let fixture = try await Fixture()
     for name in ["anna", "bert"] { try await fixture.register(name) }
-    #expect(try await fixture.send("no", from: "anna", to: "bert").object["Own"] == nil)
+    for name in ["anna", "bert"] {
+      #expect(try await fixture.send("no", from: "anna", to: name).object["Own"] == nil)
+    }
     let token = try await fixture.login("anna", device: "stream:anna-1234")
     let sent = try await fixture.send("yes", from: "anna", to: "bert")
     let own = try #require(sent.object["Own"] as? String)
@@ -30,7 +32,7 @@ internal import Time
     #expect(messages.map { $0["Message"] as? String } == ["yes"])
     #expect(messages.first?["Id"] as? String == own)
     // Neither in the inbox nor counted.
-    #expect(try await fixture.inbox("anna").isEmpty)
+    #expect(try await fixture.texts("anna") == ["no"])
     // A message to oneself is its own copy.
     let note = try await fixture.send("note", from: "anna", to: "anna").object
     #expect(note["Own"] as? String == note["Id"] as? String)
@@ -103,6 +105,24 @@ internal import Time
     try await fixture.service.service.tidy()
     #expect(try await fixture.send("hello", from: "anna", to: "bert", as: "one_1-A").status == 200)
     #expect(try await fixture.texts("bert") == ["hello", "hello", "hello"])
+  }
+
+  @Test func theLatestNamesOfASenderAreKnown() async throws {
+    let fixture = try await Fixture()
+    for name in ["anna", "bert"] { try await fixture.register(name) }
+    for name in ["first", "second"] {
+      try await fixture.send(name, from: "anna", to: "bert", as: name)
+    }
+    // As if the sender had named that many less one since the second.
+    try await fixture.store.write { transaction in
+      try transaction.execute(
+        "UPDATE msgr_users SET named = ? WHERE username = 'anna'", MsgrStore.clientIDs)
+    }
+    try await fixture.send("third", from: "anna", to: "bert", as: "third")
+    for name in ["second", "first"] {
+      try await fixture.send(name, from: "anna", to: "bert", as: name)
+    }
+    #expect(try await fixture.texts("bert") == ["first", "second", "third", "first"])
   }
 
   @Test func aBlockedSenderSeesNoDifference() async throws {

@@ -60,7 +60,8 @@ struct PushFixture: Sendable {
     return try await store.store.write { [store] transaction in
       let place = try store.takePlace(in: recipient, for: sender, transaction)
       return try store.put(
-        text, from: sender, to: recipient, place ?? MsgrStore.InboxPlace(messages: 1, unread: 1),
+        text, from: sender, to: recipient,
+        place ?? MsgrStore.InboxPlace(messages: 1, unread: 1, senderStreams: false),
         isAddRequest: isAddRequest,
         streaming: streaming
           ? try store.pushedDevices(of: recipient, transaction).map(\.device) : [], transaction

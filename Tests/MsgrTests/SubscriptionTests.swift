@@ -61,6 +61,21 @@ internal import Testing
     #expect(try await waiting(fixture) == 0)
   }
 
+  @Test func noMorePushesWaitForABrowserThanItWouldShow() async throws {
+    let fixture = try await Fixture("push = \"off\"\n")
+    let token = try await fixture.register("anna", device: "stream:anna-1234")
+    try await fixture.register("bert")
+    #expect(try await subscribe(fixture, token).status == 200)
+    for number in 0..<MsgrStore.webPushes + 5 {
+      try await fixture.send("\(number)", from: "bert", to: "anna")
+    }
+    #expect(try await waiting(fixture) == MsgrStore.webPushes)
+    let oldest: String? = try await fixture.store.read { snapshot in
+      try snapshot.one("SELECT text FROM push_outbox ORDER BY id LIMIT 1") { try $0[0] }
+    }
+    #expect(oldest == "5")
+  }
+
   @Test func aSubscriptionIsATokensDevices() async throws {
     let fixture = try await Fixture()
     let phone = try await fixture.register("anna")

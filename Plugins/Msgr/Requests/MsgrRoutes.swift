@@ -71,7 +71,10 @@ struct MsgrRoutes: Sendable {
       let end = call.fields.has(.end) ? try call.fields.text(.end) : nil
       return try await service.sessions(of: try call.credentials(), ending: end)
     }
-    post("/export", on: &router) { call in try await service.export(try call.credentials()) }
+    post("/export", handling: &router) { request, _ in
+      let call = try Call(request)
+      return try await service.export(try call.credentials(), from: call.network)
+    }
     post("/delete", on: &router) { call in
       let credentials = try call.credentials()
       try await service.delete(credentials, try call.fields.password(), from: call.network)

@@ -1,4 +1,5 @@
 internal import HTTPProtocol
+internal import MsgrMessages
 internal import ServiceKit
 
 /// Decides which pages' requests are answered: the server's own, and those of origins that the operator has listed.

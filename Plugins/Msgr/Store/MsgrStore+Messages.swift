@@ -37,29 +37,27 @@ extension MsgrStore {
       if let delivery = try earlierDelivery(of: draft, from: sender.name, transaction) {
         return delivery
       }
-      var delivery = try deliver(draft, from: sender.name, streaming: streaming, transaction)
-      if draft.recipient == sender.name {
-        delivery.own = delivery.id
+      var delivery: Delivery
+      let keepsOwn: Bool
+      if let place = try takePlace(in: draft.recipient, for: sender.name, transaction) {
+        delivery = try put(
+          draft.text, from: sender.name, to: draft.recipient, place, isAddRequest: false,
+          streaming: streaming, transaction)
+        keepsOwn = place.senderStreams
       } else {
-        delivery.own = try keepOwn(draft, by: sender, transaction)
+        guard try exists(draft.recipient, transaction) else { throw RequestRefusal.forbidden }
+        // A blocked sender is given an identifier that no other message will have.
+        delivery = Delivery(id: try nextID(transaction), isStored: false)
+        keepsOwn = try hasStreamingDevice(sender.name, transaction)
+      }
+      if keepsOwn {
+        delivery.own =
+          try draft.recipient == sender.name
+          ? delivery.id : keepOwn(draft, by: sender, transaction)
       }
       try note(delivery, of: draft, from: sender.name, transaction)
       return delivery
     }
-  }
-
-  private func deliver(
-    _ draft: Draft, from sender: UserName, streaming: [DeviceID],
-    _ transaction: borrowing Transaction
-  ) throws -> Delivery {
-    if let place = try takePlace(in: draft.recipient, for: sender, transaction) {
-      return try put(
-        draft.text, from: sender, to: draft.recipient, place, isAddRequest: false,
-        streaming: streaming, transaction)
-    }
-    guard try exists(draft.recipient, transaction) else { throw RequestRefusal.forbidden }
-    // A blocked sender is given an identifier that no other message will have.
-    return Delivery(id: try nextID(transaction), isStored: false)
   }
 
   /// Puts a message of an operator into a user's inbox and outbox.
@@ -80,7 +78,9 @@ extension MsgrStore {
   /// The counts of an inbox, with the message that is being stored.
   struct InboxPlace {
     let messages: Int
-    var unread: Int
+    let unread: Int
+    /// Whether the sender has a device that streams.
+    let senderStreams: Bool
   }
 
   /// Counts one more message into an inbox, within the transaction that stores it.
@@ -94,9 +94,10 @@ extension MsgrStore {
       UPDATE msgr_users SET messages = messages + 1, unread = unread + 1
       WHERE username = ?1
         AND NOT EXISTS (SELECT 1 FROM msgr_blocks WHERE username = ?1 AND blocked = ?2)
-      RETURNING messages, unread
+      RETURNING messages, unread, EXISTS (
+        SELECT 1 FROM msgr_devices WHERE username = ?2 AND substr(device_id, 1, 7) = 'stream:')
       """, recipient, sender
-    ) { InboxPlace(messages: try $0[0], unread: try $0[1]) }
+    ) { InboxPlace(messages: try $0[0], unread: try $0[1], senderStreams: try $0[2]) }
   }
 
   /// Stores a message within a transaction, and queues its pushes.
@@ -125,7 +126,7 @@ extension MsgrStore {
       if isWeb { delivery.wakesBrowsers = true } else { delivery.wakesPhones = true }
       try enqueuePush(
         of: message, to: device, badge: unread, isWeb: isWeb, isHeld: isHeld, transaction)
-      if isFull { try dropOldPushes(to: device, transaction) }
+      if isFull || isWeb { try dropOldPushes(to: device, isWeb: isWeb, transaction) }
     }
     return delivery
   }

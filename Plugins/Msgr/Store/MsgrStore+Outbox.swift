@@ -14,6 +14,8 @@ struct OutboxState: Sendable {
 extension MsgrStore {
   /// The time that a push is leased, which is longer than any attempt. After a crash the push is tried again then.
   static let pushLease = Duration.seconds(15)
+  /// The most pushes that wait for a browser: its push service is its user's choice, and may never take any.
+  static let webPushes = 100
 
   /// Queues a push, within the transaction that stores its message.
   ///
@@ -42,15 +44,18 @@ extension MsgrStore {
       message.extras.link, isWeb)
   }
 
-  /// Drops the oldest pushes to a device if more wait than an inbox keeps messages, within a transaction.
+  /// Drops the oldest pushes to a device if more wait than an inbox keeps messages, or than ``webPushes``, within a
+  /// transaction.
   ///
-  /// That can only be if the inbox is full, and happens if the push service takes none for long.
-  func dropOldPushes(to device: DeviceID, _ transaction: borrowing Transaction) throws {
+  /// To a phone that can only be if the inbox is full, and happens if the push service takes none for long.
+  func dropOldPushes(
+    to device: DeviceID, isWeb: Bool, _ transaction: borrowing Transaction
+  ) throws {
     try transaction.execute(
       """
       DELETE FROM push_outbox WHERE device_id = ?1 AND lease_owner IS NULL AND id <= (
         SELECT id FROM push_outbox WHERE device_id = ?1 ORDER BY id DESC LIMIT 1 OFFSET ?2)
-      """, device, limits.inbox)
+      """, device, isWeb ? min(limits.inbox, Self.webPushes) : limits.inbox)
   }
 
   /// A random UUID (RFC 9562 section 5.4) in lower case.

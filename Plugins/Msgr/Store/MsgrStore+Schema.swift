@@ -162,6 +162,8 @@ extension MsgrStore {
         CREATE TABLE msgr_client_ids (
           sender TEXT NOT NULL REFERENCES msgr_users ON DELETE CASCADE,
           client_id TEXT NOT NULL,
+          -- Counts the sender's, so that the latest ones can be told.
+          number INTEGER NOT NULL,
           -- SHA-256 of recipient and text.
           content BLOB NOT NULL,
           id INTEGER NOT NULL,
@@ -170,6 +172,8 @@ extension MsgrStore {
           PRIMARY KEY (sender, client_id)
         ) STRICT, WITHOUT ROWID;
         CREATE INDEX msgr_client_ids_by_time ON msgr_client_ids (sent_at);
+        CREATE INDEX msgr_client_ids_by_number ON msgr_client_ids (sender, number);
+        ALTER TABLE msgr_users ADD COLUMN named INTEGER NOT NULL DEFAULT 0;
 
         -- A message that was read counts as unread no more, though others before it may.
         ALTER TABLE msgr_messages ADD COLUMN is_read INTEGER NOT NULL DEFAULT 0;

@@ -6,6 +6,8 @@ internal import Time
 extension MsgrStore {
   /// The time for which a client's name of a message is known.
   static let clientIDAge = Duration.seconds(86_400)
+  /// The most names of a sender that are known, the latest ones.
+  static let clientIDs = 10_000
 
   /// Finds the delivery of a message that its sender has sent before under the same name.
   ///
@@ -32,28 +34,42 @@ extension MsgrStore {
     _ transaction: borrowing Transaction
   ) throws {
     guard let clientID = draft.clientID else { return }
+    let number: Int? = try transaction.one(
+      "UPDATE msgr_users SET named = named + 1 WHERE username = ? RETURNING named", sender
+    ) { try $0[0] }
+    guard let number else { throw OutdatedCaller() }
     try transaction.execute(
       """
-      INSERT OR REPLACE INTO msgr_client_ids (sender, client_id, content, id, own_id, sent_at)
-      VALUES (?, ?, ?, ?, ?, ?)
-      """, sender, clientID, draft.digest, delivery.id, delivery.own, now)
+      INSERT OR REPLACE INTO msgr_client_ids (
+        sender, client_id, number, content, id, own_id, sent_at)
+      VALUES (?, ?, ?, ?, ?, ?, ?)
+      """, sender, clientID, number, draft.digest, delivery.id, delivery.own, now)
+    try transaction.execute(
+      "DELETE FROM msgr_client_ids WHERE sender = ? AND number <= ?", sender,
+      number - Self.clientIDs)
   }
 
-  /// Keeps the sender's own copy of a message.
+  /// Returns whether a user has a device that streams.
+  func hasStreamingDevice(
+    _ name: UserName, _ transaction: borrowing Transaction
+  ) throws -> Bool {
+    try transaction.one(
+      """
+      SELECT 1 FROM msgr_devices WHERE username = ? AND substr(device_id, 1, 7) = 'stream:' LIMIT 1
+      """, name
+    ) { _ in true } ?? false
+  }
+
+  /// Keeps the own copy of a sender who has a device that streams.
   ///
-  /// - Returns: its identifier, above that of the message, or nil if the sender has no device that streams.
+  /// - Returns: its identifier, above that of the message.
   func keepOwn(
     _ draft: Draft, by sender: Caller, _ transaction: borrowing Transaction
-  ) throws -> MessageID? {
+  ) throws -> MessageID {
     let kept: Int? = try transaction.one(
-      """
-      UPDATE msgr_users SET sent = sent + 1
-      WHERE username = ?1 AND EXISTS (
-        SELECT 1 FROM msgr_devices WHERE username = ?1 AND substr(device_id, 1, 7) = 'stream:')
-      RETURNING sent
-      """, sender.name
+      "UPDATE msgr_users SET sent = sent + 1 WHERE username = ? RETURNING sent", sender.name
     ) { try $0[0] }
-    guard let kept else { return nil }
+    guard let kept else { throw OutdatedCaller() }
     let id = try nextID(transaction)
     try transaction.execute(
       """

@@ -5,7 +5,8 @@ internal import MsgrMessages
 /// Reads the fields of a request whose body or header is these bytes, by every rule that fields have: each field is taken or
 /// refused by name, and a taken one keeps its rules.
 ///
-/// The first byte chooses the way the fields come: JSON or a form, whichever the body looks like, or the header.
+/// The first byte chooses the way the fields come: JSON or a form, whichever the body looks like, a form of several parts, or
+/// the header.
 @main enum MsgrFuzzer: Fuzzer {
   static func test(_ bytes: [UInt8]) {
     guard let way = bytes.first, let request = request(Array(bytes.dropFirst()), way) else {
@@ -37,6 +38,13 @@ internal import MsgrMessages
         precondition(endpoint.text.lowercased().hasPrefix("https://\(endpoint.authority)"))
         precondition(PushEndpoint(stored: text) == endpoint)
       }
+      if let origin = WebOrigin(text) {
+        precondition(WebOrigin(origin.description) == origin)
+        let host = origin.description.split(separator: "//", maxSplits: 1)[1]
+        precondition(origin.isOf(host: "\(host)"))
+      }
+      if let link = try? PublishedLink(text) { precondition(link.text == text) }
+      if let name = try? ClientID(text) { precondition(name.text == text) }
       if let message = try? MessageText(text) { _ = message.text.escapedInJSON }
     }
     _ = try? fields.password(acceptsMisspelling: true)
@@ -50,6 +58,8 @@ private func request(_ bytes: [UInt8], _ way: UInt8) -> Request? {
       let parts = line.split(separator: 0x3a, maxSplits: 1, omittingEmptySubsequences: false)
       fields.append((Array(parts[0]), parts.count == 2 ? Array(parts[1]) : []))
     }
+  } else if way & 3 == 2 {
+    fields = [(Array("Content-Type".utf8), Array("multipart/form-data; boundary=b".utf8))]
   }
   let head = RequestHead(method: .post, path: "/message", fields: fields)
   return head.map {

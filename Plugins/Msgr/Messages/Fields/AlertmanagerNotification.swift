@@ -32,7 +32,8 @@ struct AlertmanagerNotification: Decodable {
   func publication() throws(FieldError) -> Publication {
     let name = groupLabels?["alertname"] ?? alerts[0].labels["alertname"] ?? "alert"
     let isFiring = status == "firing"
-    let title = "[\(isFiring ? "FIRING:\(alerts.count)" : "RESOLVED")] \(name)"
+    let firing = alerts.count { $0.status != "resolved" }
+    let title = "[\(isFiring ? "FIRING:\(firing)" : "RESOLVED")] \(name)"
     var text = ""
     for alert in alerts {
       let notes = alert.annotations ?? [:]

@@ -43,6 +43,11 @@ package struct DeviceID: Hashable, Sendable {
     isPushable ? self : DeviceID(stored: "\(text)/\(name.text)")
   }
 
+  /// The user whose device it is, if its name alone says so.
+  package var owner: UserName? {
+    text.firstIndex(of: "/").map { UserName(stored: String(text[$0...].dropFirst())) }
+  }
+
   /// Whether messages are pushed to the device while it doesn't stream.
   package var isPushable: Bool { !text.utf8.starts(with: Self.streamPrefix.utf8) }
 }

@@ -8,7 +8,7 @@ struct WebPushConfiguration: Sendable {
   /// A `mailto:` or `https:` URL that a push service's operator may turn to, or nil for the server's own URL.
   let contact: String?
   /// Hosts and ports that may be reached although they aren't on the public Internet, or have another port than 443.
-  let allowed: Set<String>
+  let allowed: Set<HostAndPort>
   /// The path of a PEM file with the roots of those hosts' certificates, or an empty string for the system's.
   let roots: String
   /// The path of the key that pushes are signed with.
@@ -22,8 +22,8 @@ struct WebPushConfiguration: Sendable {
     }
     allowed = Set(
       section.values(
-        "allow", default: [String](), expected: "a host such as push.lan:8443",
-        parse: PushEndpoint.authority(written:)))
+        "allow", default: [HostAndPort](), expected: "a host such as push.lan:8443",
+        parse: { HostAndPort($0)?.without(port: PushEndpoint.ownPort) }))
     roots = section.path("ca", default: "")
     key = section.path(
       "key", default: "\(section.dataFolder)/msgr-web-push.pem", relativeTo: .data)

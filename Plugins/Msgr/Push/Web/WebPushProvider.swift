@@ -15,7 +15,7 @@ final class WebPushProvider: PushProvider {
   private let client: HTTPClient
   /// Reaches what the operator has allowed, wherever it is.
   private let ownClient: HTTPClient
-  private let allowed: Set<String>
+  private let allowed: Set<HostAndPort>
   private let tokens: VAPIDTokens
   private let load = PushServiceLoad()
   /// The page that a tap opens.
@@ -60,22 +60,23 @@ final class WebPushProvider: PushProvider {
   }
 
   func push(_ push: Push) async -> PushOutcome {
-    guard let subscription = push.subscription else {
+    guard let subscription = push.subscription, let user = push.device.owner else {
       return .forbidden("there is no subscription")
     }
-    let service = subscription.endpoint.origin
-    guard load.begin(service) else { return .postponed }
+    guard let place = load.begin(subscription.endpoint.origin, for: user) else {
+      return .postponed
+    }
     guard let request = request(push, to: subscription) else {
-      load.end(service, isGood: true)
+      load.end(place, speaksHTTP2: nil)
       return .disconnected
     }
     let isOwn = allowed.contains(subscription.endpoint.authority)
     do throws(HTTPClientError) {
       let response = try await (isOwn ? ownClient : client).send(request)
-      load.end(service, isGood: response.version == .http2)
+      load.end(place, speaksHTTP2: response.version == .http2)
       return .responded(PushResponse(response, now: clock()))
     } catch {
-      load.end(service, isGood: false)
+      load.end(place, speaksHTTP2: nil)
       return switch error.code {
       case .cancelled: .cancelled
       case .forbiddenAddress, .invalidRequest: .forbidden(error.message)

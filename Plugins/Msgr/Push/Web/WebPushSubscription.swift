@@ -24,7 +24,7 @@ extension WebPushSubscription {
   ///   - allowed: the authorities that may have another port than 443.
   /// - Throws: ``FieldError`` for an address that can't be one, a point that isn't on the curve, or a secret of another
   ///   length.
-  init(_ fields: FieldValues, allowed: Set<String>) throws(FieldError) {
+  init(_ fields: FieldValues, allowed: Set<HostAndPort>) throws(FieldError) {
     endpoint = try PushEndpoint(try fields.text(.endpoint), allowed: allowed)
     guard let key = Base64URL.decode(try fields.text(.p256dh)), P256PublicKey(key) != nil else {
       throw FieldError(.p256dh, "is no uncompressed point on P-256 in base64url")
