@@ -29,7 +29,8 @@ internal import Threading
     let store = try await Store.open(.file(path), migrations: MsgrService.migrations)
     let section = try ConfigurationReader(
       ConfigurationDocument(
-        parsing: Array("[msgr]\npush = \"\(push)\"\n\(Fixture.cheap)".utf8),
+        parsing: Array(
+          "[msgr]\npush = \"\(push)\"\nminimum_password = 3\n\(Fixture.cheap)".utf8),
         file: "\(fixture.folder.path)/awd.toml")
     ).section("msgr")
     let context = ServiceContext(
@@ -143,7 +144,9 @@ internal import Threading
     #expect(accounts?.first?["name"] as? String == name)
   }
 
-  @Test(arguments: ["", "\n", "a\u{1}b"]) func badPasswordsAreRefused(_ text: String) async throws {
+  @Test(arguments: ["", "\n", "a\u{1}b", "ab"]) func badPasswordsAreRefused(_ text: String)
+    async throws
+  {
     let fixture = try await Fixture()
     let password = try passwordFile(text, fixture)
     await #expect(throws: CommandError.self) {

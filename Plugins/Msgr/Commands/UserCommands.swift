@@ -105,13 +105,14 @@ extension CommandContext {
     } else {
       line = HiddenInput.line(prompt: "password: ")
     }
+    let configuration = MsgrConfiguration(try configuration(for: MsgrService.self))
     let password: Password
     do throws(FieldError) {
-      password = try Password(line ?? "")
+      password = try FieldValues([.password: line ?? ""]).newPassword(
+        .password, atLeast: configuration.minimumPassword)
     } catch {
       throw CommandError.refused("the password \(error.message)")
     }
-    let configuration = MsgrConfiguration(try configuration(for: MsgrService.self))
     return try PasswordHash(of: password.bytes, cost: configuration.passwordCost)
   }
 
