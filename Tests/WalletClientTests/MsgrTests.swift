@@ -9,6 +9,7 @@ internal import ServiceKit
 internal import Storage
 internal import TestSupport
 internal import Testing
+internal import Threading
 
 @testable import WalletClient
 
@@ -58,7 +59,8 @@ private struct FixedResponder: Responder {
       let other = try await server.login(
         "anna", password: "pw", device: "stream:anna-0002", named: "Laptop")
       let bert = try await register("bert", on: server)
-      let stream = try await other.stream()
+      let readings = Lock<[MsgrReading]>([])
+      let stream = try await other.stream { reading in readings.withLock { $0.append(reading) } }
       let id = try await anna.send("hello", to: "bert", as: "c1")
       #expect(try await anna.send("hello", to: "bert", as: "c1") == id)
       await #expect(throws: MsgrError.conflict) {
@@ -73,6 +75,7 @@ private struct FixedResponder: Responder {
       // A notice of what was read is no message.
       try await bert.send("again", to: "anna")
       #expect(try await stream.next()?.text == "again")
+      #expect(readings.withLock { $0 } == [MsgrReading(name: "bert", last: back.id)])
       let history = try await anna.history(with: "bert", limit: 2)
       #expect(history.map(\.text) == ["again", "back"])
       let rest = try await anna.history(with: "bert", before: history[1].id)

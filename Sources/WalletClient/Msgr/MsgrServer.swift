@@ -110,11 +110,13 @@ public struct MsgrServer: Sendable {
 
   /// Opens a stream.
   func stream(
-    token: String, since position: MsgrMessageID?
+    token: String, since position: MsgrMessageID?,
+    onRead: @escaping @Sendable (MsgrReading) -> Void
   ) async throws(MsgrError) -> MsgrStream {
     let query = position.map { "?since=\($0.text)" } ?? ""
     do throws(WebSocketError) {
-      return MsgrStream(try await sockets.connect(url + "/stream" + query, token: token))
+      return MsgrStream(
+        try await sockets.connect(url + "/stream" + query, token: token), onRead: onRead)
     } catch {
       throw error.code == .refused(.forbidden) ? .forbidden : .disconnected(error)
     }

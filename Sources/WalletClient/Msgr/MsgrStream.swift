@@ -30,10 +30,11 @@ public final class MsgrStream: AsyncSequence, Sendable {
   public typealias Failure = MsgrError
 
   private let socket: WebSocket
-  private let exchange = MsgrStreamExchange()
+  private let exchange: MsgrStreamExchange
 
-  init(_ socket: WebSocket) {
+  init(_ socket: WebSocket, onRead: @escaping @Sendable (MsgrReading) -> Void) {
     self.socket = socket
+    exchange = MsgrStreamExchange(onRead: onRead)
     // The task holds the stream's parts and not the stream, whose last reference may so go.
     Task { [socket, exchange] in await exchange.run(socket) }
   }
@@ -96,13 +97,17 @@ public final class MsgrStream: AsyncSequence, Sendable {
 extension MsgrSession {
   /// Opens a stream.
   ///
-  /// - Parameter position: the last message that the app has, behind which the stream begins, or nil for new messages
-  ///   only.
+  /// - Parameters:
+  ///   - position: the last message that the app has, behind which the stream begins, or nil for new messages only.
+  ///   - onRead: is told, on any thread, what another device of the account has read.
   /// - Returns: the stream, after the server accepted it.
   /// - Throws: `.forbidden` if the token has ended or the account is used by name and password;
   ///   `.disconnected`.
-  public func stream(since position: MsgrMessageID? = nil) async throws(MsgrError) -> MsgrStream {
+  public func stream(
+    since position: MsgrMessageID? = nil,
+    onRead: @escaping @Sendable (MsgrReading) -> Void = { _ in }
+  ) async throws(MsgrError) -> MsgrStream {
     guard let token else { throw .forbidden }
-    return try await server.stream(token: token, since: position)
+    return try await server.stream(token: token, since: position, onRead: onRead)
   }
 }

@@ -6,7 +6,9 @@ final class MsgrStreamExchange: Sendable {
   private typealias Reply = Result<MsgrMessageID, MsgrError>
 
   private struct ReadNotice: Decodable {
-    let Read: [String: String]
+    let read: MsgrReading
+
+    private enum CodingKeys: String, CodingKey { case read = "Read" }
   }
 
   private enum Phase {
@@ -34,6 +36,10 @@ final class MsgrStreamExchange: Sendable {
   private static let mostSends = 200
 
   private let state = Lock(State())
+  private let onRead: @Sendable (MsgrReading) -> Void
+
+  /// - Parameter onRead: is told what another device of the account has read.
+  init(onRead: @escaping @Sendable (MsgrReading) -> Void) { self.onRead = onRead }
 
   // MARK: - In
 
@@ -56,9 +62,9 @@ final class MsgrStreamExchange: Sendable {
     finish(end)
   }
 
-  /// Takes a message, or the reply to a send.
+  /// Takes a message, the reply to a send, or the notice of what another device has read.
   ///
-  /// - Returns: whether the text is either.
+  /// - Returns: whether the text is one of them.
   private func take(_ text: [UInt8]) -> Bool {
     if let message = MsgrJSON.decode(MsgrMessage.self, text) {
       let taker = state.withLock { state in
@@ -74,8 +80,9 @@ final class MsgrStreamExchange: Sendable {
     } else if let id = MsgrJSON.decode(MsgrSession.Sent.self, text)?.id {
       reply = .success(id)
     } else {
-      // What was read on another device is of no use here; anything else is a fault.
-      return MsgrJSON.decode(ReadNotice.self, text) != nil
+      guard let notice = MsgrJSON.decode(ReadNotice.self, text) else { return false }
+      onRead(notice.read)
+      return true
     }
     let send = state.withLock { state in state.sends.isEmpty ? nil : state.sends.removeFirst() }
     send?.resume(returning: reply)
