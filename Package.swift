@@ -104,7 +104,7 @@ let plugins: [Target] = [
     resources: [.embedInCode("openapi.json")]
       + [
         "api.html", "api.js", "app.js", "archive.js", "icon.svg", "index.html",
-        "manifest.webmanifest", "msgr.js", "style.css", "worker.js",
+        "manifest.webmanifest", "msgr.js", "page.js", "settings.js", "style.css", "worker.js",
       ].map { .embedInCode("Web/\($0)") }),
   // Reads the fields and values of Msgr; apart from the service so that it can be fuzzed.
   .target(
@@ -143,9 +143,10 @@ let tests: [Target] = [
   .target(
     name: "TestSupport",
     dependencies: [
-      "CSpawn", "HTTPProtocol", "HTTPServer", "ServiceKit", "Threading", "Time", "XMLSecurity",
+      "CSpawn", "Cryptography", "HTTPProtocol", "HTTPServer", "ServiceKit", "Threading", "Time",
+      "XMLSecurity",
     ],
-    path: "Tests/TestSupport"),
+    path: "Tests/TestSupport", exclude: ["web_push.py"]),
   // What the sanitizers are to leave out; linked into the one program that all tests are.
   .target(name: "Sanitizers", path: "Tests/Sanitizers"),
   // Serves the routes that protocol probes, load and fault tests ask for; no part of the product.
@@ -168,9 +169,9 @@ let tests: [Target] = [
   .testTarget(
     name: "CommandsTests",
     dependencies: [
-      "Commands", "Configuration", "Cryptography", "HTTPProtocol", "HTTPServer", "Observability",
-      "ServiceKit",
-      "Storage", "SystemCalls", "TestSupport", "Threading", "Time", "XMLSecurity", "awd",
+      "Commands", "Configuration", "Cryptography", "HTTP2StandIn", "HTTPProtocol", "HTTPServer",
+      "Observability", "ServiceKit", "Storage", "SystemCalls", "TestSupport", "Threading", "Time",
+      "XMLSecurity", "awd",
     ]),
   .executableTarget(
     name: "apptimist-benchmark",
@@ -225,8 +226,7 @@ let tests: [Target] = [
       "Addresses", "Budgets", "COpenSSL", "Configuration", "Cryptography", "HTTP2StandIn",
       "HTTPClient", "HTTPProtocol", "HTTPServer", "Msgr", "MsgrMessages", "Observability",
       "ServiceKit", "Storage", "TestSupport", "Threading", "Time", "Wire",
-    ],
-    exclude: ["web_push.py"]),
+    ]),
   .testTarget(name: "ObservabilityTests", dependencies: ["Observability", "TestSupport", "Time"]),
   .testTarget(name: "QRCodeTests", dependencies: ["QRCode", "TestSupport"]),
   .testTarget(

@@ -19,8 +19,8 @@ internal import Testing
     let files = [
       PackageResources.api_html, PackageResources.api_js, PackageResources.app_js,
       PackageResources.archive_js, PackageResources.icon_svg, PackageResources.index_html,
-      PackageResources.manifest_webmanifest, PackageResources.msgr_js, PackageResources.style_css,
-      PackageResources.worker_js,
+      PackageResources.manifest_webmanifest, PackageResources.msgr_js, PackageResources.page_js,
+      PackageResources.settings_js, PackageResources.style_css, PackageResources.worker_js,
     ]
     #expect(files.reduce(0) { $0 + $1.count } <= 60 << 10)
   }

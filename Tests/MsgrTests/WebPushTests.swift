@@ -12,12 +12,6 @@ internal import Time
 
 @testable import Msgr
 
-/// The Python that has http_ece and py-vapid.
-private enum Decrypter {
-  static let program = ".build/msgr-tools/bin/python"
-  static let isThere = FileManager.default.isExecutableFile(atPath: program)
-}
-
 /// Pushes to browsers, over HTTP/2, decrypted by other programs.
 @Suite(.ownThreads, .serialized) struct WebPushTests {
   /// A push service that answers by a script, and notes what comes.
@@ -51,12 +45,11 @@ private enum Decrypter {
 
   private let fixture: PushFixture
   private let folder = TemporaryFolder()
-  private let device: P256KeyPair
-  private let secret = SecureRandom.bytes(16)
+  private let receiver: PushReceiver
 
   init() async throws {
     fixture = try await PushFixture()
-    device = try P256KeyPair()
+    receiver = try PushReceiver()
     try await fixture.makeUser("anna")
   }
 
@@ -92,8 +85,8 @@ private enum Decrypter {
     let device = DeviceID(stored: "stream:browser-1/\(name)")
     try await fixture.makeUser(name, device)
     let subscription = WebPushSubscription(
-      endpoint: try #require(PushEndpoint(stored: endpoint)), key: self.device.publicKey.bytes,
-      secret: secret, isDeclarative: isDeclarative)
+      endpoint: try #require(PushEndpoint(stored: endpoint)), key: receiver.key,
+      secret: receiver.secret, isDeclarative: isDeclarative)
     let token = BoundToken(
       hash: TokenHash(digest: SHA256.hash(Array(name.utf8))), name: try PushFixture.name(name),
       device: device)
@@ -130,26 +123,11 @@ private enum Decrypter {
 
   /// Decrypts a push and checks its token.
   private func decrypt(_ request: StandInRequest) async throws -> [String: Any] {
-    let input: [String: String] = [
-      "key": String(decoding: try #require(device.pem), as: UTF8.self),
-      "auth": Base64URL.encode(secret), "body": Base64URL.encode(request.body),
-      "authorization": request["authorization"] ?? "",
-    ]
-    let script = URL(filePath: #filePath).deletingLastPathComponent().appending(
-      path: "web_push.py")
-    let outcome = try await ChildProcess.run(
-      Decrypter.program, [script.path],
-      input: String(decoding: try JSONEncoder().encode(input), as: UTF8.self))
-    #expect(outcome.code == 0, "\(outcome.errors)")
-    let read = try JSONSerialization.jsonObject(with: Data(outcome.output.utf8)) as? [String: Any]
-    let result = try #require(read)
-    #expect(result["vapid"] as? Bool == true)
-    let text = try #require(result["text"] as? String)
-    return try #require(
-      try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any])
+    let text = try receiver.open(request.body, authorization: request["authorization"])
+    return try #require(try JSONSerialization.jsonObject(with: text) as? [String: Any])
   }
 
-  @Test(.enabled(if: Decrypter.isThere)) func othersDecryptWhatIsPushed() async throws {
+  @Test(.enabled(if: PushReceiver.isThere)) func othersDecryptWhatIsPushed() async throws {
     let service = try Service()
     try await subscribe("bert", at: service.endpoint)
     let id = try await fixture.send("ein \"Wort\" für dich", to: "bert")
@@ -179,7 +157,7 @@ private enum Decrypter {
     #expect(try await decrypt(requests[2])["Message"] as? String == long)
   }
 
-  @Test(.enabled(if: Decrypter.isThere)) func whatIsTooLongIsCutAtACharacter() async throws {
+  @Test(.enabled(if: PushReceiver.isThere)) func whatIsTooLongIsCutAtACharacter() async throws {
     let service = try Service()
     try await subscribe("bert", at: service.endpoint)
     let flag = "🏳️‍🌈"
@@ -193,7 +171,7 @@ private enum Decrypter {
     #expect(service.received[0].body.count <= 4096)
   }
 
-  @Test(.enabled(if: Decrypter.isThere)) func declarativePushesNameThePage() async throws {
+  @Test(.enabled(if: PushReceiver.isThere)) func declarativePushesNameThePage() async throws {
     let service = try Service()
     try await subscribe("bert", at: service.endpoint, isDeclarative: true)
     try await fixture.send("hello", to: "bert")
@@ -218,7 +196,7 @@ private enum Decrypter {
     #expect(try await fixture.count("msgr_devices") == 1)
   }
 
-  @Test(.enabled(if: Decrypter.isThere)) func whatIsTooLargeGoesOnceMoreWithoutItsText()
+  @Test(.enabled(if: PushReceiver.isThere)) func whatIsTooLargeGoesOnceMoreWithoutItsText()
     async throws
   {
     let service = try Service([.respond(413), .respond(201), .respond(413), .respond(413)])

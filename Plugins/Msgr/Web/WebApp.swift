@@ -35,6 +35,8 @@ struct WebApp: Sendable {
     addDigested("style.css", PackageResources.style_css, "text/css; charset=utf-8")
     addDigested("msgr.js", PackageResources.msgr_js, Self.script)
     addDigested("archive.js", PackageResources.archive_js, Self.script)
+    addDigested("page.js", PackageResources.page_js, Self.script)
+    addDigested("settings.js", PackageResources.settings_js, Self.script)
     addDigested("app.js", PackageResources.app_js, Self.script)
     addDigested("api.js", PackageResources.api_js, Self.script)
     add("", PackageResources.index_html, Self.page)

@@ -1,16 +1,8 @@
-// The page: accounts, conversations, settings. Whatever others write is set as text, never as markup.
-import { Msgr, MsgrError, newDevice } from "./{{msgr.js}}";
+// The page: the account, its people and conversations.
+import { Msgr, newDevice } from "./{{msgr.js}}";
 import { Archive } from "./{{archive.js}}";
-
-const $ = (id) => document.getElementById(id);
-const element = (name, { text, ...properties } = {}, ...children) => {
-  const made = Object.assign(document.createElement(name), properties);
-  if (text !== undefined) made.textContent = text;
-  made.append(...children);
-  return made;
-};
-// A name or a message keeps its direction, and no sign in it turns around what stands beside it.
-const bdi = (text) => element("bdi", { text, dir: "auto" });
+import { $, bdi, element, onSubmit, say, time, words } from "./{{page.js}}";
+import { prepareSettings, registration } from "./{{settings.js}}";
 
 const archive = await Archive.open();
 let msgr, stream, me, partner;
@@ -18,35 +10,8 @@ let lists = { Friends: [], Incoming: [], Outgoing: [], Blocked: [] };
 const messages = new Map();
 const waiting = new Map();
 
-const say = (text) => { $("status").textContent = text; };
 const partnerOf = (message) => message.UserTo && message.UserFrom === me ? message.UserTo : message.UserFrom;
 const reads = () => archive.values.reads ?? {};
-
-/** Runs what a form asks for, and shows there why it was refused. */
-function onSubmit(form, act) {
-  form.addEventListener("submit", async (event) => {
-    event.preventDefault();
-    const error = form.querySelector(".error");
-    const buttons = form.querySelectorAll("button");
-    if (error) error.textContent = "";
-    buttons.forEach((button) => { button.disabled = true; });
-    try {
-      await act(Object.fromEntries(new FormData(form)), event.submitter?.value);
-    } catch (failure) {
-      if (!(failure instanceof MsgrError)) throw failure;
-      if (error) error.textContent = words(failure);
-    } finally {
-      buttons.forEach((button) => { button.disabled = false; });
-    }
-  });
-}
-
-const words = ({ status, message, retryAfter }) => ({
-  0: "The server can't be reached.",
-  403: message === "Forbidden" ? "The server refuses this: is each name and password right?" : message,
-  413: "The message is too long.",
-  429: `Too often. Try again in ${retryAfter ?? 60} seconds.`,
-})[status] ?? message;
 
 // MARK: The account
 
@@ -86,7 +51,14 @@ async function start() {
     },
   });
   refresh();
-  open(decodeURIComponent(location.hash.slice(1)) || undefined);
+  open(wanted());
+  // Browsers replace subscriptions at times.
+  if (archive.values.notify) registration?.then((worker) => msgr.subscribe(worker)).catch(() => {});
+}
+
+/** The name behind the address. */
+function wanted() {
+  try { return decodeURIComponent(location.hash.slice(1)); } catch { return ""; }
 }
 
 async function leave(reason) {
@@ -131,8 +103,13 @@ async function take(message) {
 
 async function keep(message) {
   messages.set(message.Id, message);
+  tabs.postMessage(message);
   await archive.put("messages", message);
 }
+
+// Another page of this browser is the same device, which isn't told what it has sent itself.
+const tabs = new BroadcastChannel("msgr");
+tabs.onmessage = ({ data }) => { messages.set(data.Id, data); show(); };
 
 async function noteRead(name, id) {
   if (id <= (reads()[name] ?? "")) return;
@@ -216,8 +193,6 @@ $("text").addEventListener("keydown", (event) => {
 });
 
 // MARK: Showing
-
-const time = (text) => new Date(text).toLocaleString([], { dateStyle: "short", timeStyle: "short" });
 
 function show() {
   const { counts, total } = unread();
@@ -336,73 +311,16 @@ actOn("block", async (name) => {
 });
 $("back").addEventListener("click", () => { location.hash = ""; });
 
-// MARK: Settings
-
-// The page's policy lets no text become a script's address but by this.
-const workerURL = globalThis.trustedTypes?.createPolicy("worker", { createScriptURL: () => "worker.js" })
-  .createScriptURL("") ?? "worker.js";
-const registration = navigator.serviceWorker?.register(workerURL).then(() => navigator.serviceWorker.ready);
-
-$("settings-open").addEventListener("click", async () => {
-  $("me").textContent = me;
-  $("settings").showModal();
-  $("blocked").replaceChildren(...lists.Blocked.map((name) => element("li", {}, bdi(name),
-    act("Unblock", async () => { await msgr.post("unblock", { User: name }); $("settings").close(); }, "second"))));
-  $("notify").disabled = !registration || !("PushManager" in window);
-  const held = await (await registration)?.pushManager?.getSubscription();
-  $("notify").checked = Boolean(held);
-  await showSessions().catch((error) => say(words(error)));
-});
-$("settings-close").addEventListener("click", () => $("settings").close());
-
-async function showSessions(end) {
-  const sessions = await msgr.post("sessions", end ? { End: end } : {});
-  $("sessions").replaceChildren(...sessions.map(({ Session, Device, Kind, Created, Current }) => element(
-    "li", {}, element("span", {}, bdi(Device || "unnamed"), ` (${Kind}), since ${time(Created)}`),
-    Current ? "this one" : act("End", () => showSessions(Session), "second"))));
-}
-
-$("notify").addEventListener("change", async ({ target }) => {
-  try {
-    const worker = await registration;
-    if (!target.checked) return await msgr.unsubscribe(worker);
-    if (await Notification.requestPermission() !== "granted") throw new Error("the browser doesn't allow it");
-    await msgr.subscribe(worker);
-  } catch (error) {
-    target.checked = !target.checked;
-    say(`Notifications: ${error.message}`);
-  }
-});
-
-onSubmit($("password"), async (fields) => {
-  await msgr.post("password", fields);
-  $("password").reset();
-  say("The password is changed, and every other session has ended.");
-});
-onSubmit($("delete"), async (fields) => {
-  if (!confirm("Delete the account with all its messages?")) return;
-  await msgr.post("delete", fields);
-  $("delete").reset();
-  await erase("The account is deleted.");
-});
-$("sign-out").addEventListener("click", async () => {
-  await msgr.post("logout").catch(() => {});
-  await erase("You are signed out.");
-});
-$("export").addEventListener("click", async () => {
-  try {
-    const text = JSON.stringify(await msgr.post("export"), null, 1);
-    const url = URL.createObjectURL(new Blob([text], { type: "application/json" }));
-    element("a", { href: url, download: "msgr.json" }).click();
-    setTimeout(() => URL.revokeObjectURL(url), 10_000);
-  } catch (error) {
-    say(words(error));
-  }
+prepareSettings({
+  archive, act, erase,
+  get msgr() { return msgr; },
+  get me() { return me; },
+  get lists() { return lists; },
 });
 
 // MARK: The browser's own events
 
-addEventListener("hashchange", () => open(decodeURIComponent(location.hash.slice(1)) || undefined));
+addEventListener("hashchange", () => open(wanted()));
 addEventListener("online", () => stream?.hurry());
 document.addEventListener("visibilitychange", () => { if (!document.hidden) { stream?.hurry(); readUp(); } });
 navigator.serviceWorker?.addEventListener("message", ({ data }) => {

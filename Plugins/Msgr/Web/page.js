@@ -1,0 +1,40 @@
+// What the parts of the page share. Whatever others write is set as text, never as markup.
+import { MsgrError } from "./{{msgr.js}}";
+
+export const $ = (id) => document.getElementById(id);
+export const element = (name, { text, ...properties } = {}, ...children) => {
+  const made = Object.assign(document.createElement(name), properties);
+  if (text !== undefined) made.textContent = text;
+  made.append(...children);
+  return made;
+};
+// A name or a message keeps its direction, and no sign in it turns around what stands beside it.
+export const bdi = (text) => element("bdi", { text, dir: "auto" });
+export const say = (text) => { $("status").textContent = text; };
+export const time = (text) => new Date(text).toLocaleString([], { dateStyle: "short", timeStyle: "short" });
+
+/** Runs what a form asks for, and shows there why it was refused. */
+export function onSubmit(form, act) {
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    const error = form.querySelector(".error");
+    const buttons = form.querySelectorAll("button");
+    if (error) error.textContent = "";
+    buttons.forEach((button) => { button.disabled = true; });
+    try {
+      await act(Object.fromEntries(new FormData(form)), event.submitter?.value);
+    } catch (failure) {
+      if (!(failure instanceof MsgrError)) throw failure;
+      if (error) error.textContent = words(failure);
+    } finally {
+      buttons.forEach((button) => { button.disabled = false; });
+    }
+  });
+}
+
+export const words = ({ status, message, retryAfter }) => ({
+  0: "The server can't be reached.",
+  403: message === "Forbidden" ? "The server refuses this: is each name and password right?" : message,
+  413: "The message is too long.",
+  429: `Too often. Try again in ${retryAfter ?? 60} seconds.`,
+})[status] ?? message;

@@ -1,0 +1,68 @@
+// The settings: notifications, sessions, whom one blocks, the password, the account.
+import { $, bdi, element, onSubmit, say, time, words } from "./{{page.js}}";
+
+// The page's policy lets no text become a script's address but by this.
+const workerURL = globalThis.trustedTypes?.createPolicy("worker", { createScriptURL: () => "worker.js" })
+  .createScriptURL("") ?? "worker.js";
+export const registration = navigator.serviceWorker?.register(workerURL).then(() => navigator.serviceWorker.ready);
+
+/** Prepares the dialog for `app`, which has the account (`msgr`, `me`, `lists`), the `archive`, and what changes the page. */
+export function prepareSettings(app) {
+  $("settings-open").addEventListener("click", async () => {
+    $("me").textContent = app.me;
+    $("settings").showModal();
+    $("blocked").replaceChildren(...app.lists.Blocked.map((name) => element("li", {}, bdi(name),
+      app.act("Unblock", async () => { await app.msgr.post("unblock", { User: name }); $("settings").close(); }, "second"))));
+    $("notify").disabled = !registration || !("PushManager" in window);
+    await showSessions().catch((error) => say(words(error)));
+  });
+  $("settings-close").addEventListener("click", () => $("settings").close());
+
+  async function showSessions(end) {
+    const sessions = await app.msgr.post("sessions", end ? { End: end } : {});
+    $("sessions").replaceChildren(...sessions.map(({ Session, Device, Kind, Created, Current }) => element(
+      "li", {}, element("span", {}, bdi(Device || "unnamed"), ` (${Kind}), since ${time(Created)}`),
+      Current ? "this one" : app.act("End", () => showSessions(Session), "second"))));
+    $("notify").checked = sessions.some(({ Current, Kind }) => Current && Kind === "webpush");
+  }
+
+  $("notify").addEventListener("change", async ({ target }) => {
+    try {
+      const worker = await registration;
+      await app.archive.set("notify", target.checked);
+      if (!target.checked) return await app.msgr.unsubscribe(worker);
+      if (await Notification.requestPermission() !== "granted") throw new Error("the browser doesn't allow it");
+      await app.msgr.subscribe(worker);
+    } catch (error) {
+      target.checked = !target.checked;
+      await app.archive.set("notify", target.checked);
+      say(`Notifications: ${error.message}`);
+    }
+  });
+
+  onSubmit($("password"), async (fields) => {
+    await app.msgr.post("password", fields);
+    $("password").reset();
+    say("The password is changed, and every other session has ended.");
+  });
+  onSubmit($("delete"), async (fields) => {
+    if (!confirm("Delete the account with all its messages?")) return;
+    await app.msgr.post("delete", fields);
+    $("delete").reset();
+    await app.erase("The account is deleted.");
+  });
+  $("sign-out").addEventListener("click", async () => {
+    await app.msgr.post("logout").catch(() => {});
+    await app.erase("You are signed out.");
+  });
+  $("export").addEventListener("click", async () => {
+    try {
+      const text = JSON.stringify(await app.msgr.post("export"), null, 1);
+      const url = URL.createObjectURL(new Blob([text], { type: "application/json" }));
+      element("a", { href: url, download: "msgr.json" }).click();
+      setTimeout(() => URL.revokeObjectURL(url), 10_000);
+    } catch (error) {
+      say(words(error));
+    }
+  });
+}
