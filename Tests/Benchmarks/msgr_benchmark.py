@@ -85,9 +85,11 @@ def run(case):
             process = awd(folder, port, "log" if case.endswith("log") else "apns")
         with process:
             wait_for(port)
+            # Senders with a device that streams keep copies of what they send.
+            prefix = "stream:" if case == "awd own" else ""
             tokens = [
                 post(port, "/register", {"Username": f"sender{number}", "Password": "correct horse",
-                                         "DeviceID": f"{number:064x}"}).get("Token")
+                                         "DeviceID": f"{prefix}{number:064x}"}).get("Token")
                 for number in range(CLIENTS)
             ]
             return load(port, tokens if case == "awd token" else None)
@@ -118,6 +120,7 @@ def make_template():
 CASES = {
     "awd": "awd, password",
     "awd token": "awd, bearer token",
+    "awd own": "awd, password, and the senders keep copies",
     "node each": "Node, a transaction for each message",
     "node group": "Node, a transaction for each turn's messages",
     "store": "the store alone, the same rows",

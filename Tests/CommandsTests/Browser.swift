@@ -57,23 +57,52 @@ final class Browser {
     }
   }
 
-  /// Runs a script, and returns its result as text.
+  /// Evaluates an expression, and returns its value, or that of the promise that it is, as text.
   func evaluate(_ expression: String) throws -> String {
-    let value = try call(
-      "POST", "/session/\(session)/execute/sync",
-      ["script": "return String(\(expression))", "args": []])
-    return try #require(value as? String)
+    try #require(try run("return Promise.resolve(\(expression)).then(String)") as? String)
+  }
+
+  /// Runs a script, and returns the value that it returns.
+  @discardableResult
+  func run(_ script: String) throws -> Any? {
+    try call("POST", "/session/\(session)/execute/sync", ["script": script, "args": []])
+  }
+
+  /// Gives the window a size.
+  func resize(width: Int, height: Int) throws {
+    try command(
+      "Emulation.setDeviceMetricsOverride",
+      ["width": width, "height": height, "deviceScaleFactor": 1, "mobile": false])
+  }
+
+  /// Closes the page, and shows an empty one.
+  func closePage() throws {
+    let made = try call("POST", "/session/\(session)/window/new", ["type": "tab"])
+    let handle = try #require((made as? [String: String])?["handle"])
+    _ = try call("DELETE", "/session/\(session)/window")
+    _ = try call("POST", "/session/\(session)/window", ["handle": handle])
+  }
+
+  /// Gives a command of the Chrome DevTools Protocol.
+  func command(_ name: String, _ parameters: [String: Any] = [:]) throws {
+    _ = try call(
+      "POST", "/session/\(session)/goog/cdp/execute", ["cmd": name, "params": parameters])
   }
 
   private func call(_ method: String, _ path: String, _ body: [String: Any]? = nil) throws -> Any? {
-    let body = try body.map { body in
-      let data = try JSONSerialization.data(withJSONObject: body)
-      return ["-H", "Content-Type: application/json", "-d", String(decoding: data, as: UTF8.self)]
+    let input = try body.map { body in
+      String(decoding: try JSONSerialization.data(withJSONObject: body), as: UTF8.self)
     }
+    // By standard input, as an argument may be too short for it.
+    let posted = ["-H", "Content-Type: application/json", "--data-binary", "@-"]
     let data = try ChildProcess.run(
-      "curl", ["-sS", "-m", "60", "-X", method, base + path] + (body ?? [])
+      "curl", ["-sS", "-m", "60", "-X", method, base + path] + (input == nil ? [] : posted),
+      input: input ?? ""
     ).output
     let answer = try JSONSerialization.jsonObject(with: Data(data.utf8)) as? [String: Any]
-    return answer?["value"]
+    let value = answer?["value"]
+    let error = (value as? [String: Any])?["error"] as? String
+    try #require(error == nil, "\(path): \(value ?? "")")
+    return value
   }
 }

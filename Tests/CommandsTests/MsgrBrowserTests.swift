@@ -1,164 +1,171 @@
 internal import Foundation
+internal import HTTP2StandIn
 internal import TestSupport
 internal import Testing
+internal import Threading
 
-/// The web app of Msgr, with two people in two browsers.
+/// The web app of Msgr, with people in browsers.
 @Suite(.ownThreads, .serialized, .enabled(if: Browser.isThere)) struct MsgrBrowserTests {
-  /// A server that can be killed and started again at the same port.
-  private final class Site {
-    private let folder: TemporaryFolder
-    private var process: ChildProcess?
-    private(set) var address = ""
+  private static let markup = "<img src=x onerror=\"document.title='broken'\">"
+  private static let hostile = markup + " \u{202e}turned"
+
+  /// A push service that takes everything.
+  private final class PushService: Sendable {
+    private final class Record: Sendable {
+      let requests = Lock<[StandInRequest]>([])
+    }
+
+    private let record: Record
+    private let server: HTTP2StandIn
+    let configuration: String
+    let endpoint: String
 
     init() throws {
-      folder = TemporaryFolder()
-      try start(port: 0)
-    }
-
-    func restart() throws {
-      process?.signal(SIGKILL)
-      _ = try process?.outcome()
-      let port = try #require(address.split(separator: ":").last.flatMap { Int($0) })
-      try start(port: port)
-    }
-
-    private func start(port: Int) throws {
-      try folder.write(
-        "awd.toml",
+      let certificates = try TestCertificates.shared.get()
+      let record = Record()
+      self.record = record
+      server = try HTTP2StandIn(
+        certificate: certificates.server.certificate, key: certificates.server.key
+      ) { request in
+        record.requests.withLock { $0.append(request) }
+        return .respond(201)
+      }
+      let authority = "127.0.0.1:\(server.port)"
+      endpoint = "https://\(authority)/push/1"
+      configuration = """
+        [msgr.web_push]
+        contact = "mailto:operator@example.org"
+        allow = ["\(authority)"]
+        ca = "\(certificates.authority.certificate)"
         """
-        [server]
-        listen = ["127.0.0.1:\(port)"]
-        services = ["msgr"]
-        [msgr]
-        password_memory = "8KiB"
-        password_passes = 1
-        """)
-      let process = try ChildProcess.awd(
-        ["serve", "--config", "\(folder.path)/awd.toml"], home: folder.path)
-      let line = try process.line(with: "listening at=")
-      address = String(try #require(line.firstMatch(of: /listening at=(\S+)/)?.1))
-      self.process = process
     }
+
+    var received: [StandInRequest] { record.requests.withLock { $0 } }
   }
 
-  /// A person at the page.
-  private struct Person {
-    let name: String
-    let browser: Browser
-
-    init(_ name: String, at site: Site) throws {
-      self.name = name
-      browser = try Browser(TemporaryFolder())
-      try browser.open("\(site.address)/msgr/")
-      try wait("!document.querySelector('#welcome').hidden")
-      try run(
-        """
-        (form => { form.elements.Username.value = \(quoted(name));
-          form.elements.Password.value = 'a password';
-          form.querySelector('[value=register]').click(); })(document.querySelector('#sign'))
-        """)
-      try wait("!document.querySelector('#home').hidden")
-    }
-
-    func run(_ script: String) throws { _ = try browser.evaluate("(\(script), '')") }
-
-    func wait(_ condition: String) throws {
-      try blockUntil { try browser.evaluate(condition) == "true" }
-    }
-
-    func befriend(_ other: String) throws {
-      try run(
-        "(form => { form.elements.AddUser.value = \(quoted(other)); form.requestSubmit(); })"
-          + "(document.querySelector('#add'))")
-      try wait("document.querySelector('#people').textContent.includes(\(quoted(other)))")
-    }
-
-    func open(_ other: String) throws {
-      try run("location.hash = encodeURIComponent(\(quoted(other)))")
-      try wait("document.querySelector('#with').textContent === \(quoted(other))")
-    }
-
-    func say(_ text: String) throws {
-      try run(
-        "(document.querySelector('#text').value = \(quoted(text)), "
-          + "document.querySelector('#compose').requestSubmit())")
-    }
-
-    /// The messages of the open conversation, as they are shown.
-    func messages() throws -> [String] {
-      let json = try browser.evaluate(
-        "JSON.stringify([...document.querySelectorAll('#messages li p')].map(p => p.textContent))")
-      return try JSONDecoder().decode([String].self, from: Data(json.utf8))
-    }
-
-    func sees(_ texts: [String]) throws {
-      try blockUntil { try messages() == texts }
-    }
-  }
-
-  private static let hostile = "<img src=x onerror=\"document.title='broken'\"> \u{202e}turned"
-
-  @Test func twoPeopleTalk() throws {
-    let site = try Site()
-    let anna = try Person("anna", at: site)
-    let bert = try Person("bért <b>", at: site)
-    try anna.befriend("bért <b>")
-    try bert.wait("document.querySelector('#requests').textContent.includes('anna')")
-    try bert.run("document.querySelector('#requests button').click()")
-    try bert.wait("document.querySelector('#people').textContent.includes('anna')")
-    try anna.open("bért <b>")
+  @Test(.enabled(if: PushReceiver.isThere)) func twoPeopleTalk() throws {
+    let (service, receiver) = (try PushService(), try PushReceiver())
+    let site = try MsgrSite(service.configuration)
+    let anna = try MsgrPerson("anna", at: site)
+    let bert = try MsgrPerson("bert", at: site)
+    try anna.befriend(bert)
+    try anna.open("bert")
     try bert.open("anna")
-    let request = "anna wants to add you"
-    try bert.sees([request])
-    try anna.say("hello")
-    try bert.sees([request, "hello"])
-    try bert.say(Self.hostile)
-    try anna.sees(["hello", Self.hostile])
-    #expect(try anna.browser.evaluate("document.querySelectorAll('#messages img').length") == "0")
-    try anna.wait("document.title === 'Msgr'")
-    let marks = "a" + String(repeating: "\u{301}", count: 1800)
-    try bert.say(marks)
-    try anna.sees(["hello", Self.hostile, marks])
-    // What is written while the server is gone is sent when it is back, once and in order.
-    try site.restart()
+    var all = ["anna wants to add you", "hello", "hello, anna"]
+    try anna.say(all[1])
+    try bert.sees(Array(all.prefix(2)))
+    try bert.say(all[2])
+    try anna.sees(Array(all.dropFirst()))
+
+    // Bert closes the page, and is notified by what awd has sent to the push service.
+    try bert.beNotified(at: service.endpoint, receiver)
+    try bert.closePage()
+    all.append("are you there?")
+    try anna.say(all[3])
+    try blockUntil { service.received.count == 1 }
+    let push = service.received[0]
+    let content = try receiver.open(push.body, authorization: push["authorization"])
+    try bert.browser.command("ServiceWorker.enable")
+    try bert.browser.command(
+      "ServiceWorker.deliverPushMessage",
+      // The first registration of a profile has this number.
+      [
+        "origin": site.address, "registrationId": "0",
+        "data": String(decoding: content, as: UTF8.self),
+      ])
+    try bert.browser.open("\(site.address)/version")
+    try blockUntil { try bert.notifications() == "anna: are you there?" }
+
+    // The server is killed, and what Anna writes meanwhile waits. Bert comes back and misses nothing.
+    try site.kill()
     try anna.say("one")
     try anna.say("two")
-    try bert.wait("document.querySelector('#status').textContent === ''")
-    try bert.sees([request, "hello", Self.hostile, marks, "one", "two"])
+    try anna.wait(for: "waiting", in: "#messages")
+    try site.restart()
+    all += ["one", "two"]
+    try bert.browser.open("\(site.address)/msgr/#anna")
+    try bert.sees(all)
+    try bert.say("back again")
+    try anna.sees(Array(all.dropFirst()) + ["back again"])
     try anna.wait("!document.querySelector('#messages').textContent.includes('waiting')")
-    // Nothing is wider than the window.
-    let root = "document.documentElement"
-    #expect(try anna.browser.evaluate("\(root).scrollWidth <= \(root).clientWidth") == "true")
+    // After another start of the pages nothing is there twice.
+    for person in [anna, bert] { try person.browser.open("\(site.address)/msgr/api") }
+    try anna.browser.open("\(site.address)/msgr/#bert")
+    try bert.browser.open("\(site.address)/msgr/#anna")
+    try anna.sees(Array(all.dropFirst()) + ["back again"])
+    try bert.sees(all + ["back again"])
+  }
+
+  @Test func whatOthersWriteIsText() throws {
+    let site = try MsgrSite()
+    let anna = try MsgrPerson("anna", at: site)
+    let evil = try MsgrPerson(Self.markup, at: site)
+    try evil.befriend(anna)
+    try evil.open("anna")
+    try anna.open(evil.name)
+    let marks = "a" + String(repeating: "\u{301}", count: 1800)
+    for text in [Self.hostile, marks] { try evil.say(text) }
+    try anna.sees(["\(evil.name) wants to add you", Self.hostile, marks])
+    // More than fits is kept by its writer, with the reason.
+    try evil.say("a" + String(repeating: "\u{301}", count: 4000))
+    try evil.wait(for: "not sent: The message is too long.", in: "#messages")
+    let made = try evil.post("tokens", "{ Name: '<i>', To: ['anna'] }")
+    let token = try #require(made.firstMatch(of: /[0-9a-f]{64}/)?.0)
+    try evil.run(
+      """
+      fetch('/msgr/publish', { method: 'POST', headers: {
+        Authorization: 'Bearer \(token)', 'Content-Type': 'application/json' },
+        body: JSON.stringify({ message: 'm', title: \(Self.hostile.inJavaScript) }) });
+      """)
+    try anna.wait(for: "<i>", in: "#people")
+    try anna.open("\(evil.name)/<i>")
+    try anna.sees([Self.hostile, "m"])
+    #expect(
+      try anna.browser.evaluate("document.querySelectorAll('main img, main i').length") == "0")
+    #expect(try anna.browser.evaluate("document.title.includes('broken')") == "false")
+    // Nothing is wider than the window, be it that of a small phone.
+    for width in [320, 1200] {
+      try anna.browser.resize(width: width, height: 640)
+      let root = "document.documentElement"
+      #expect(try anna.browser.evaluate("\(root).scrollWidth <= \(root).clientWidth") == "true")
+    }
   }
 
   @Test func anotherSitesPageGetsNothing() throws {
-    let site = try Site()
-    let other = try Site()
-    let anna = try Person("anna", at: site)
-    // From another origin the service can neither be asked nor its stream be opened.
+    let site = try MsgrSite()
+    let other = try MsgrSite()
+    let anna = try MsgrPerson("anna", at: site)
+    let bert = try MsgrPerson("bert", at: site)
+    let token = try #require(
+      try anna.post("tokens", "{ Name: 'ci', To: ['bert'] }").firstMatch(of: /[0-9a-f]{64}/)?.0)
+    // Another origin's page can neither read nor send, even if it knows a name and a password or a token; nor can it open
+    // the stream.
     try anna.browser.open("\(other.address)/version")
-    try anna.run(
+    let address = "\(site.address)/msgr"
+    let password = "{ UserFrom: 'anna', Password: 'a password', UserTo: 'bert', Message: 'x' }"
+    let outcome = try anna.browser.evaluate(
       """
       (async () => {
-        document.title = 'trying';
-        const asked = await fetch('\(site.address)/msgr/contacts', { method: 'POST', body: '{}' })
+        const ask = (path, body) => fetch(`\(address)/${path}`, { method: 'POST', body })
           .then(() => 'read', () => 'refused');
+        const asked = [
+          await ask('message', JSON.stringify(\(password))), await ask('publish?token=\(token)', 'x'),
+          await ask('contacts', JSON.stringify({ Username: 'anna', Password: 'a password' })) ];
         const opened = await new Promise((resolve) => {
-          let socket;
-          try { socket = new WebSocket('\(site.address)/msgr/stream'.replace('http', 'ws'), ['msgr.1']); }
-          catch { return resolve('refused'); }
+          const socket = new WebSocket('\(address)/stream'.replace('http', 'ws'), ['msgr.1', 'bearer.\(token)']);
           socket.onopen = () => resolve('open');
           socket.onerror = () => resolve('refused');
         });
-        document.title = asked + ' ' + opened;
+        return [...asked, opened].join(' ');
       })()
       """)
-    try anna.wait("document.title.includes(' ')")
-    #expect(try anna.browser.evaluate("document.title") == "refused refused")
+    #expect(outcome == "refused refused refused refused")
+    // Nothing was done, though its result could not be read.
+    #expect(try bert.post("inbox", "{}") == "[]")
   }
 
   @Test func theDescriptionIsAPage() throws {
-    let site = try Site()
+    let site = try MsgrSite()
     let browser = try Browser(TemporaryFolder())
     try browser.open("\(site.address)/msgr/api")
     try blockUntil {
@@ -167,10 +174,4 @@ internal import Testing
     #expect(
       try browser.evaluate("document.body.textContent.includes('POST /publish')") == "true")
   }
-}
-
-/// Returns a text as JavaScript's literal.
-private func quoted(_ text: String) -> String {
-  let data = try? JSONEncoder().encode(text)
-  return String(decoding: data ?? Data(), as: UTF8.self)
 }

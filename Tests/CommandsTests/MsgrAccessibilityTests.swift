@@ -1,0 +1,81 @@
+internal import Foundation
+internal import TestSupport
+internal import Testing
+
+/// The checker of accessibility, which PyPI's axe-selenium-python carries.
+private enum Axe {
+  private static let folder = URL(filePath: ".build/msgr-tools/lib")
+
+  static let script: String? = {
+    let found = FileManager.default.enumerator(at: folder, includingPropertiesForKeys: nil)?
+      .first { ($0 as? URL)?.lastPathComponent == "axe.min.js" }
+    return (found as? URL).flatMap { try? String(contentsOf: $0, encoding: .utf8) }
+  }()
+}
+
+/// The views of Msgr's web app, in light and dark, on a phone and on a desktop.
+@Suite(.ownThreads, .serialized, .enabled(if: Browser.isThere && Axe.script != nil))
+struct MsgrAccessibilityTests {
+  /// Expects that axe finds nothing on what the browser shows.
+  private func check(_ browser: Browser, _ view: String) throws {
+    for scheme in ["light", "dark"] {
+      try browser.command(
+        "Emulation.setEmulatedMedia",
+        ["features": [["name": "prefers-color-scheme", "value": scheme]]])
+      for width in [320, 1200] {
+        try browser.resize(width: width, height: 720)
+        try browser.run(try #require(Axe.script))
+        let found = try browser.evaluate(
+          """
+          axe.run(document).then(({ violations, passes }) => passes.length === 0 ? 'nothing checked' :
+            violations.map(({ id, nodes }) => `${id} ${nodes.map(({ html }) => html)}`).join())
+          """)
+        #expect(found.isEmpty, "\(view), \(scheme), \(width) px")
+      }
+    }
+  }
+
+  @Test func noViewHasAViolation() throws {
+    let site = try MsgrSite()
+    let visitor = try Browser(TemporaryFolder())
+    try visitor.open("\(site.address)/msgr/")
+    try blockUntil {
+      try visitor.evaluate("!document.querySelector('#welcome').hidden") == "true"
+    }
+    try check(visitor, "sign-in")
+    try visitor.run("document.querySelector('#sign [value=login]').click()")
+    try check(visitor, "sign-in without a name")
+    try visitor.open("\(site.address)/msgr/api")
+    try blockUntil {
+      try visitor.evaluate("document.querySelectorAll('section').length > 20") == "true"
+    }
+    try check(visitor, "description")
+
+    let anna = try MsgrPerson("anna", at: site)
+    try check(anna.browser, "nobody")
+    let bert = try MsgrPerson("ברט", at: site)
+    _ = try bert.post("add", "{ AddUser: 'anna' }")
+    try anna.wait(for: "wants to add you", in: "#requests")
+    try check(anna.browser, "a request")
+    try anna.run("document.querySelector('#requests button').click()")
+    try anna.wait(for: bert.name, in: "#people")
+    try bert.open("anna")
+    for text in ["שלום", String(repeating: "a long message ", count: 200), "x"] {
+      try bert.say(text)
+    }
+    try anna.wait("document.querySelector('.count')?.textContent.startsWith('4')")
+    try check(anna.browser, "unread")
+    try anna.open(bert.name)
+    try anna.say("hello")
+    try anna.wait(for: "sent", in: "#messages")
+    try anna.say(String(repeating: "x", count: 5000))
+    try anna.wait(for: "not sent", in: "#messages")
+    try check(anna.browser, "a conversation")
+    _ = try anna.post("block", "{ User: \(bert.name.inJavaScript) }")
+    try anna.browser.open("\(site.address)/msgr/?again")
+    try anna.wait("!document.querySelector('#home').hidden")
+    try anna.run("document.querySelector('#settings-open').click()")
+    try anna.wait("document.querySelector('#sessions li')")
+    try check(anna.browser, "settings")
+  }
+}

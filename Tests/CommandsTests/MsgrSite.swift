@@ -1,0 +1,182 @@
+internal import Foundation
+internal import TestSupport
+internal import Testing
+
+/// A server of Msgr that can be killed and started again at the same port.
+final class MsgrSite {
+  private let folder = TemporaryFolder()
+  private let configuration: String
+  private var process: ChildProcess?
+  private(set) var address = ""
+
+  /// - Parameter configuration: what stands below the section `[msgr]`.
+  init(_ configuration: String = "") throws {
+    self.configuration = configuration
+    try start(port: 0)
+  }
+
+  func kill() throws {
+    process?.signal(SIGKILL)
+    _ = try process?.outcome()
+  }
+
+  func restart() throws {
+    try kill()
+    try start(port: try #require(address.split(separator: ":").last.flatMap { Int($0) }))
+  }
+
+  private func start(port: Int) throws {
+    try folder.write(
+      "awd.toml",
+      """
+      [server]
+      listen = ["127.0.0.1:\(port)"]
+      services = ["msgr"]
+      [msgr]
+      password_memory = "8KiB"
+      password_passes = 1
+      \(configuration)
+      """)
+    let process = try ChildProcess.awd(
+      ["serve", "--config", "\(folder.path)/awd.toml"], home: folder.path)
+    let line = try process.line(with: "listening at=")
+    address = String(try #require(line.firstMatch(of: /listening at=(\S+)/)?.1))
+    self.process = process
+  }
+}
+
+/// A person at the page, in a browser with a profile of its own.
+struct MsgrPerson {
+  let name: String
+  let browser: Browser
+  private let address: String
+
+  /// Opens the page and signs up.
+  init(_ name: String, at site: MsgrSite) throws {
+    self.name = name
+    address = site.address
+    browser = try Browser(TemporaryFolder())
+    try browser.open("\(address)/msgr/")
+    try wait("!document.querySelector('#welcome').hidden")
+    try run(
+      """
+      const { elements } = document.querySelector('#sign');
+      elements.Username.value = \(name.inJavaScript);
+      elements.Password.value = 'a password';
+      document.querySelector('#sign [value=register]').click();
+      """)
+    try wait("!document.querySelector('#home').hidden")
+  }
+
+  func run(_ script: String) throws { try browser.run(script) }
+
+  func wait(_ condition: String, file: String = #fileID, line: Int = #line) throws {
+    try blockUntil(file: file, line: line) { try browser.evaluate(condition) == "true" }
+  }
+
+  func wait(
+    for text: String, in selector: String, file: String = #fileID, line: Int = #line
+  ) throws {
+    try wait(
+      "document.querySelector('\(selector)').textContent.includes(\(text.inJavaScript))",
+      file: file, line: line)
+  }
+
+  /// Makes a request with the page's token.
+  func post(_ path: String, _ fields: String) throws -> String {
+    try browser.evaluate(
+      """
+      new Promise((resolve) => {
+        const opening = indexedDB.open('msgr');
+        opening.onsuccess = () => {
+          const got = opening.result.transaction('values').objectStore('values').get('token');
+          got.onsuccess = () => resolve(got.result.value);
+        };
+      }).then((token) => fetch('/msgr/\(path)', {
+        method: 'POST', body: JSON.stringify(\(fields)), headers: { Authorization: `Bearer ${token}` },
+      })).then((response) => response.text())
+      """)
+  }
+
+  func befriend(_ other: MsgrPerson) throws {
+    try run(
+      """
+      document.querySelector('#add').elements.AddUser.value = \(other.name.inJavaScript);
+      document.querySelector('#add').requestSubmit();
+      """)
+    try wait(for: other.name, in: "#people")
+    try other.wait(for: name, in: "#requests")
+    try other.run("document.querySelector('#requests button').click()")
+    try other.wait(for: name, in: "#people")
+  }
+
+  func open(_ other: String) throws {
+    try run("location.hash = encodeURIComponent(\(other.inJavaScript))")
+    try wait("document.querySelector('#with').textContent === \(other.inJavaScript)")
+  }
+
+  /// Has pushes sent to an address, with keys that stand for those of a browser that reaches a push service.
+  func beNotified(at endpoint: String, _ receiver: PushReceiver) throws {
+    try allowNotifications()
+    let keys = String(decoding: try JSONEncoder().encode(receiver.subscription), as: UTF8.self)
+    try run(
+      """
+      PushManager.prototype.subscribe = async () => ({
+        toJSON: () => ({ endpoint: \(endpoint.inJavaScript), keys: \(keys) }) });
+      document.querySelector('#settings-open').click();
+      """)
+    try wait(
+      "document.querySelector('#sessions li') && !document.querySelector('#notify').disabled")
+    try run("document.querySelector('#notify').click()")
+    try blockUntil { try post("sessions", "{}").contains("webpush") }
+    try run("document.querySelector('#settings-close').click()")
+  }
+
+  /// Closes the page, and shows an empty one.
+  func closePage() throws {
+    try browser.closePage()
+    // What was allowed ended with the page that was there.
+    try allowNotifications()
+  }
+
+  private func allowNotifications() throws {
+    try browser.command(
+      "Browser.grantPermissions", ["origin": address, "permissions": ["notifications"]])
+  }
+
+  /// The notifications that are shown; asked for on a page that isn't the web app's.
+  func notifications() throws -> String {
+    try browser.evaluate(
+      """
+      navigator.serviceWorker.getRegistration('/msgr/')
+        .then((registration) => registration.getNotifications())
+        .then((shown) => shown.map(({ title, body }) => `${title}: ${body}`).join())
+      """)
+  }
+
+  func say(_ text: String) throws {
+    try run(
+      """
+      document.querySelector('#text').value = \(text.inJavaScript);
+      document.querySelector('#compose').requestSubmit();
+      """)
+  }
+
+  /// The messages of the open conversation, as they are shown.
+  func messages() throws -> [String] {
+    let json = try browser.evaluate(
+      "JSON.stringify([...document.querySelectorAll('#messages li p')].map(p => p.textContent))")
+    return try JSONDecoder().decode([String].self, from: Data(json.utf8))
+  }
+
+  func sees(_ texts: [String], file: String = #fileID, line: Int = #line) throws {
+    try blockUntil(file: file, line: line) { try messages() == texts }
+  }
+}
+
+extension String {
+  /// The text as a literal of JavaScript.
+  var inJavaScript: String {
+    String(decoding: (try? JSONEncoder().encode(self)) ?? Data(), as: UTF8.self)
+  }
+}
