@@ -54,7 +54,7 @@ test-deps: deps
 	  echo "awd: installing http_ece, py-vapid, apprise and axe into $(MSGR_TOOLS)"; \
 	  python3 -m venv $(MSGR_TOOLS) && \
 	  $(MSGR_TOOLS)/bin/pip -q install http_ece==1.* py-vapid==1.* apprise==1.* && \
-	  $(MSGR_TOOLS)/bin/pip -q install --no-deps axe-selenium-python==2.* && touch $(MSGR_TOOLS)/complete; }
+	  $(MSGR_TOOLS)/bin/pip -q install --no-deps axe-playwright-python==0.1.* && touch $(MSGR_TOOLS)/complete; }
 
 build: deps ## install what is missing, build .build/release/awd
 	@echo "awd: building $(AWD) (release)"

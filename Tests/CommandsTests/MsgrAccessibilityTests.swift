@@ -2,7 +2,7 @@ internal import Foundation
 internal import TestSupport
 internal import Testing
 
-/// The checker of accessibility, which PyPI's axe-selenium-python carries.
+/// The checker of accessibility, which PyPI's axe-playwright-python carries.
 private enum Axe {
   private static let folder = URL(filePath: ".build/msgr-tools/lib")
 
