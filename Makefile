@@ -11,8 +11,6 @@ SOURCES := Package.swift Sources Plugins Tests
 BUILD_PACKAGES := libicu-dev libsqlite3-dev libsodium-dev libxml2-dev libxmlsec1-dev libssl-dev \
   libuv1-dev libcurl4-openssl-dev libnghttp2-dev libtomlplusplus-dev nettle-dev zlib1g-dev \
   libbrotli-dev libqrencode-dev libstdc++-12-dev pkg-config
-# What decrypts and checks pushes to browsers, what publishes, and what checks pages, from PyPI: Debian has none of them.
-MSGR_TOOLS := .build/msgr-tools
 TEST_PACKAGES := xmlsec1 openssl curl python3 python3-venv python3-nacl python3-websockets sqlite3 systemd \
   chromium chromium-driver caddy haproxy nginx-light zbar-tools groff-base zsh fish iproute2
 BENCH_PACKAGES := nginx-light mosquitto wrk python3 python3-venv curl xmlsec1 openssl
@@ -20,9 +18,9 @@ BENCH_PACKAGES := nginx-light mosquitto wrk python3 python3-venv curl xmlsec1 op
 BENCH_NATS := .build/nats
 # Node, with the SQLite of its own, from PyPI: Debian's has none.
 BENCH_NODE := .build/benchmark
-# Python with an Ethereum virtual machine, and axe, which looks at pages for people with disabilities, from PyPI: Debian has
-# neither.
-TEST_ETHEREUM := .build/ethereum
+# An Ethereum virtual machine, what decrypts and checks pushes to browsers, what publishes, and axe, which looks for
+# barriers on pages, from PyPI: Debian has none of them.
+TEST_TOOLS := .build/test-tools
 CHECKED := --explicit-target-dependency-import-check error
 
 # Installs the packages named in $(1), if any is missing; asks nothing.
@@ -46,15 +44,11 @@ deps:
 
 test-deps: deps
 	@$(call install,$(TEST_PACKAGES))
-	@test -e $(TEST_ETHEREUM)/ready2 || { echo "awd: installing eth-tester and axe into $(TEST_ETHEREUM)"; \
-	  python3 -m venv $(TEST_ETHEREUM) && \
-	  $(TEST_ETHEREUM)/bin/pip -q install "eth-tester[py-evm]==0.14.0b1" axe-core-python==0.1.0 && \
-	  touch $(TEST_ETHEREUM)/ready2; }
-	@test -e $(MSGR_TOOLS)/complete || { \
-	  echo "awd: installing http_ece, py-vapid, apprise and axe into $(MSGR_TOOLS)"; \
-	  python3 -m venv $(MSGR_TOOLS) && \
-	  $(MSGR_TOOLS)/bin/pip -q install http_ece==1.* py-vapid==1.* apprise==1.* && \
-	  $(MSGR_TOOLS)/bin/pip -q install --no-deps axe-playwright-python==0.1.* && touch $(MSGR_TOOLS)/complete; }
+	@test -e $(TEST_TOOLS)/complete || { \
+	  echo "awd: installing eth-tester, http_ece, py-vapid, apprise and axe into $(TEST_TOOLS)"; \
+	  python3 -m venv $(TEST_TOOLS) && $(TEST_TOOLS)/bin/pip -q install "eth-tester[py-evm]==0.14.0b1" http_ece==1.* \
+	    py-vapid==1.* apprise==1.* && \
+	  $(TEST_TOOLS)/bin/pip -q install --no-deps axe-playwright-python==0.1.* && touch $(TEST_TOOLS)/complete; }
 
 build: deps ## install what is missing, build .build/release/awd
 	@echo "awd: building $(AWD) (release)"

@@ -2,19 +2,8 @@ internal import Foundation
 internal import TestSupport
 internal import Testing
 
-/// The checker of accessibility, which PyPI's axe-playwright-python carries.
-private enum Axe {
-  private static let folder = URL(filePath: ".build/msgr-tools/lib")
-
-  static let script: String? = {
-    let found = FileManager.default.enumerator(at: folder, includingPropertiesForKeys: nil)?
-      .first { ($0 as? URL)?.lastPathComponent == "axe.min.js" }
-    return (found as? URL).flatMap { try? String(contentsOf: $0, encoding: .utf8) }
-  }()
-}
-
 /// The views of Msgr's web app, in light and dark, on a phone and on a desktop.
-@Suite(.ownThreads, .serialized, .enabled(if: Browser.isThere && Axe.script != nil))
+@Suite(.ownThreads, .serialized, .enabled(if: Browser.isThere && TestTools.axe != nil))
 struct MsgrAccessibilityTests {
   /// Expects that axe finds nothing on what the browser shows.
   private func check(_ browser: Browser, _ view: String) throws {
@@ -24,7 +13,7 @@ struct MsgrAccessibilityTests {
         ["features": [["name": "prefers-color-scheme", "value": scheme]]])
       for width in [320, 1200] {
         try browser.resize(width: width, height: 720)
-        try browser.run(try #require(Axe.script))
+        try browser.run(try #require(TestTools.axe))
         let found = try browser.evaluate(
           """
           axe.run(document).then(({ violations, passes }) => passes.length === 0 ? 'nothing checked' :

@@ -2,14 +2,8 @@ internal import Foundation
 internal import TestSupport
 internal import Testing
 
-/// A program that speaks to many services.
-private enum Apprise {
-  static let program = ".build/msgr-tools/bin/apprise"
-  static let isThere = FileManager.default.isExecutableFile(atPath: program)
-}
-
 /// Other projects' programs that publish into a running server.
-@Suite(.ownThreads, .enabled(if: Apprise.isThere))
+@Suite(.ownThreads, .enabled(if: TestTools.program("apprise") != nil))
 struct MsgrPublishingTests {
   private func post(
     _ url: String, _ fields: [String: String], token: String? = nil
@@ -36,13 +30,14 @@ struct MsgrPublishingTests {
     let token = try #require((made as? [String: String])?["Token"])
 
     let place = address.dropFirst("http://".count)
+    let apprise = try #require(TestTools.program("apprise"))
     for url in [
       "json://\(place)/publish?+Authorization=Bearer%20\(token)",
       "form://\(place)/publish?+Authorization=Bearer%20\(token)",
       "gotify://\(place)/\(token)",
     ] {
       let outcome = try ChildProcess.run(
-        Apprise.program, ["-t", "a title", "-b", "the body & more", url])
+        apprise, ["-t", "a title", "-b", "the body & more", url])
       #expect(outcome.code == 0, "\(url) \(outcome.errors)")
     }
     for arguments in [

@@ -14,9 +14,9 @@ public struct PushReceiver: Sendable {
     let vapid: Bool
   }
 
-  private static let program = ".build/msgr-tools/bin/python"
+  private static let program = TestTools.program("python")
   /// Whether the programs are on this machine.
-  public static let isThere = FileManager.default.isExecutableFile(atPath: program)
+  public static let isThere = program != nil
 
   /// The public key: an uncompressed point on P-256.
   public let key: [UInt8]
@@ -52,8 +52,9 @@ public struct PushReceiver: Sendable {
     ]
     let script = URL(filePath: #filePath).deletingLastPathComponent().appending(
       path: "web_push.py")
+    guard let program = Self.program else { throw Refused(description: "there is no Python") }
     let outcome = try ChildProcess.run(
-      Self.program, [script.path],
+      program, [script.path],
       input: String(decoding: try JSONEncoder().encode(input), as: UTF8.self))
     guard outcome.code == 0,
       let result = try? JSONDecoder().decode(Result.self, from: Data(outcome.output.utf8)),

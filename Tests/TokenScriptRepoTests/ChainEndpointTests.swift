@@ -8,19 +8,15 @@ internal import TokenScriptReading
 
 @testable import TokenScriptRepo
 
-/// The Python that `make test` gives an Ethereum virtual machine.
-private let python =
-  URL(filePath: #filePath).deletingLastPathComponent()
-  .deletingLastPathComponent().deletingLastPathComponent().path + "/.build/ethereum/bin/python"
-
 /// Tests of the proof by the chain against a real virtual machine (eth-tester with py-evm).
-@Suite(.ownThreads, .enabled(if: FileManager.default.isExecutableFile(atPath: python)))
+@Suite(.ownThreads, .enabled(if: TestTools.program("python") != nil))
 struct ChainEndpointTests {
   @Test func contractsAreAskedAndAnswer() async throws {
     let fixture = try RepositoryFixture()
     let owner = try #require(EthereumAddress(Signer.issuer.identifier()))
     let uris = ["ipfs://abc", "https://repo.example/" + String(repeating: "x", count: 80)]
     let script = URL(filePath: #filePath).deletingLastPathComponent().path + "/Python/endpoint.py"
+    let python = try #require(TestTools.program("python"))
     let process = try ChildProcess(python, [script, owner.checksummed] + uris, input: nil)
     let words = try await process.line(with: "ready ", on: .output).split(separator: " ").map(
       String.init)

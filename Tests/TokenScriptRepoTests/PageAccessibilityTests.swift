@@ -4,20 +4,8 @@ internal import Testing
 
 @testable import TokenScriptRepo
 
-/// The script that `make test` gets from PyPI to find barriers on pages.
-private let axe: String? = {
-  let library =
-    URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-    .deletingLastPathComponent().path + "/.build/ethereum/lib"
-  let names = (try? FileManager.default.contentsOfDirectory(atPath: library)) ?? []
-  return names.lazy.compactMap {
-    try? String(
-      contentsOfFile: "\(library)/\($0)/site-packages/axe_core_python/axe.min.js", encoding: .utf8)
-  }.first
-}()
-
 /// Tests that nobody is kept from using the pages, by axe in a browser.
-@Suite(.ownThreads, .enabled(if: Chromium.isThere && axe != nil))
+@Suite(.ownThreads, .enabled(if: Chromium.isThere && TestTools.axe != nil))
 struct PageAccessibilityTests {
   private static let pages = [
     "/", "/?q=nothing", "/contracts/1/\(alice)", "/contracts/5/\(bob)", "/2020/06/\(alice)",
@@ -38,7 +26,7 @@ struct PageAccessibilityTests {
     try fixture.write("unsigned.tsml", tokenScript("2020/06", for: bob))
     let page = try await fixture.server(publicURL: "https://repo.example")
       .get(path, ["Accept": "text/html"]).text
-    let script = try #require(axe)
+    let script = try #require(TestTools.axe)
     let commands = try CommandsFixture()
     let file = try commands.write(
       "page.html",

@@ -1,0 +1,22 @@
+internal import Foundation
+
+/// What `make test` installs from PyPI, as Debian has none of it: a Python with an Ethereum virtual machine, with what
+/// decrypts and checks pushes to browsers and what publishes, and axe, which looks for barriers on pages.
+public enum TestTools {
+  private static let folder = ".build/test-tools"
+
+  /// Returns the path of a program, or nil if it isn't installed.
+  public static func program(_ name: String) -> String? {
+    let path = "\(folder)/bin/\(name)"
+    return FileManager.default.isExecutableFile(atPath: path) ? path : nil
+  }
+
+  /// The script of axe, or nil if it isn't installed.
+  public static let axe: String? = {
+    let files = FileManager.default.enumerator(atPath: "\(folder)/lib")
+    let found = files?.first { ($0 as? String)?.hasSuffix("/axe.min.js") == true }
+    return (found as? String).flatMap {
+      try? String(contentsOfFile: "\(folder)/lib/\($0)", encoding: .utf8)
+    }
+  }()
+}
