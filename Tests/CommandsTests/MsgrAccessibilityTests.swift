@@ -64,7 +64,11 @@ struct MsgrAccessibilityTests {
     try anna.browser.open("\(site.address)/msgr/?again")
     try anna.wait("!document.querySelector('#home').hidden")
     try anna.run("document.querySelector('#settings-open').click()")
-    try anna.wait("document.querySelector('#sessions li')")
+    try anna.wait("document.querySelector('#sessions li') !== null")
     try check(anna.browser, "settings")
+    try site.kill()
+    try anna.browser.open("\(site.address)/msgr/")
+    try anna.wait(for: "Offline", in: "#status")
+    try check(anna.browser, "without a network")
   }
 }
