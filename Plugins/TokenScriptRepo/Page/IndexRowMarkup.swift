@@ -92,7 +92,9 @@ struct IndexRowMarkup {
 
   private var signer: String {
     guard let signer = row.signer else {
-      return row.state == .gone ? "–" : "<span class=\"quiet\">No valid signature</span>"
+      if row.state == .gone { return "–" }
+      let words = index.rules.signature == .off ? "Not checked" : "No valid signature"
+      return "<span class=\"quiet\">\(words)</span>"
     }
     let key = signer.key.htmlEscaped
     return Self.line("", signer.commonName?.isolatedHTML ?? "")
