@@ -2,8 +2,8 @@ internal import Glibc
 
 /// Validates documents against the schemas of a folder (W3C XML Schema 1.0).
 ///
-/// The schemas are at `<YYYY>/<MM>/…/tokenscript.xsd`, with their imports beside them. All are compiled when the folder is
-/// opened, and nothing comes from the network. All threads may share a validator.
+/// The schemas are at `<YYYY>/<MM>/…/tokenscript.xsd`, with their imports beside them. They are compiled when
+/// the folder is opened, and nothing comes from the network. All threads may share a validator.
 public final class SchemaValidator: Sendable {
   /// The verdict about a document.
   public enum Verdict: Sendable, Hashable {
@@ -24,16 +24,18 @@ public final class SchemaValidator: Sendable {
 
   /// Compiles the schemas below a folder.
   ///
-  /// - Parameter folder: the path of the folder.
+  /// - Parameters:
+  ///   - folder: the path of the folder.
+  ///   - version: the only version to compile, such as `2020/03`, or nil for all.
   /// - Throws: ``SchemaError`` if the folder can't be read.
-  public init(folder: String) throws(SchemaError) {
+  public init(folder: String, version: String? = nil) throws(SchemaError) {
     guard unsafe access(folder, R_OK | X_OK) == 0 else {
       throw SchemaError("the folder \(folder) can't be read")
     }
     var schemas: [String: Schema] = [:]
     var problems: [String] = []
     let prefix = folder.hasSuffix("/") ? folder : folder + "/"
-    let months = Self.matches("[0-9][0-9][0-9][0-9]/[0-9][0-9]", below: prefix)
+    let months = Self.matches(version ?? "[0-9][0-9][0-9][0-9]/[0-9][0-9]", below: prefix)
     for month in months {
       let places = ["/", "/*/", "/*/*/"]
       let files = places.lazy.flatMap { Self.matches("tokenscript.xsd", below: month, $0) }

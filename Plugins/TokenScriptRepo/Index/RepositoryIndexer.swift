@@ -128,9 +128,10 @@ actor RepositoryIndexer {
     let now = clock().wholeSecond
     let (configuration, headers, rules) = (configuration, headers, rules)
     let known = currentIndex.value.contents
+    let last = latest?.checks
     let (checks, folder, (listing, unwatched)) = try await scanThreads.run { [watch] in
       let checks = try RepositoryChecks(
-        configuration, headers, now: now, sharing: known, owners: rules.owners)
+        configuration, headers, now: now, sharing: known, owners: rules.owners, after: last)
       do throws(SystemError) {
         let folder = try RepositoryFolder(configuration.repository)
         guard let watch else { return (checks, folder, (try folder.list(), 0)) }

@@ -22,6 +22,7 @@ extension PageStyle {
     .refusals > li { padding: .8rem 1rem; }
     .refusals > li + li, tbody + tbody { border-top: 1px solid var(--line); }
     .found { margin: 1.5rem 0 -.75rem; overflow-wrap: anywhere; }
+    .found a { text-decoration: underline; }
     .refusals p { margin: .3rem 0 .15rem; }
     .warnings { list-style: none; margin: 0; padding: 0; color: var(--caution);
       font-size: .85rem; overflow-wrap: anywhere; }

@@ -29,10 +29,12 @@ struct RepositoryChecks: Sendable {
   ///   - now: the present time.
   ///   - known: the contents in service, which are reused for equal bytes.
   ///   - owners: the owners of contracts by their chains' words.
+  ///   - last: the checks before these by the same configuration, whose schemas are reused if they haven't changed.
   /// - Throws: ``RepositoryError``, ``SchemaError`` or ``CertificateError`` if the schemas or roots can't be read.
   init(
     _ configuration: TokenScriptConfiguration, _ headers: ResponseHeaders, now: Timestamp,
-    sharing known: [Content] = [], owners: [Origin: EthereumAddress] = [:]
+    sharing known: [Content] = [], owners: [Origin: EthereumAddress] = [:],
+    after last: RepositoryChecks? = nil
   ) throws {
     let rules = configuration.rules
     var reader = TokenScriptReader()
@@ -49,14 +51,19 @@ struct RepositoryChecks: Sendable {
     if rules.schema == .off {
       problems = []
     } else {
-      let validator = try SchemaValidator(folder: configuration.schemas)
-      problems = validator.problems
-      // A test has the parts of the program, but isn't the program.
-      if Product.isProgram {
-        workers = SchemaWorkers(
-          schemas: configuration.schemas, cpuTime: configuration.schemaCPUTime)
+      if let last, last.documents.digest == documents.digest {
+        (workers, problems) = (last.workers, last.problems)
+        reader.schemas = last.reader.schemas
+      } else {
+        let validator = try SchemaValidator(folder: configuration.schemas)
+        problems = validator.problems
+        // A test has the parts of the program, but isn't the program.
+        if Product.isProgram {
+          workers = SchemaWorkers(
+            schemas: configuration.schemas, cpuTime: configuration.schemaCPUTime)
+        }
+        reader.schemas = workers ?? validator
       }
-      reader.schemas = workers ?? validator
       reader.needsSignature = rules.signature == .require
       parts.append("schemas \(documents.digest.hex) within \(configuration.schemaCPUTime)")
       if reader.needsSignature { parts.append("if signed") }

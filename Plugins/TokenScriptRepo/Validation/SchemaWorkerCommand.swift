@@ -25,24 +25,28 @@ struct SchemaWorkerCommand: Command {
     guard let folder = context.arguments["schemas"],
       let milliseconds = context.arguments["milliseconds"].flatMap({ Int($0) }), milliseconds > 0
     else { throw CommandError.usage("--schemas and --milliseconds are missing") }
-    let schemas = try SchemaValidator(folder: folder)
     limitMemory()
+    // A process that is started for one document compiles no more than that one's schema.
+    var schemas: [SchemaVersion: SchemaValidator] = [:]
     let channel = SchemaChannel(descriptor: STDIN_FILENO)
     while let frame = try channel.receive() {
       guard let job = SchemaJob(frame: frame) else { return }
+      let validator =
+        try schemas[job.version] ?? SchemaValidator(folder: folder, version: job.version.path)
+      schemas[job.version] = validator
       setTimer(milliseconds: milliseconds)
-      let verdict = verdict(job, schemas)
+      let verdict = verdict(job, validator)
       setTimer(milliseconds: 0)
       try channel.send(verdict.frame)
     }
   }
 
-  private static func verdict(_ job: SchemaJob, _ schemas: SchemaValidator) -> SchemaVerdict {
+  private static func verdict(_ job: SchemaJob, _ validator: SchemaValidator) -> SchemaVerdict {
     guard let document = try? XMLDocument(parsing: job.document) else {
       return .invalid("not well-formed XML")
     }
     return SchemaVerdict(
-      schemas.finding(for: document, of: job.document, job.version), job.version)
+      validator.finding(for: document, of: job.document, job.version), job.version)
   }
 
   /// Lets the kernel end the process by SIGPROF after some more CPU time; 0 stops the timer.
