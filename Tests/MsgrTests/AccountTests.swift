@@ -1,8 +1,9 @@
 internal import Foundation
 internal import HTTPProtocol
 internal import MsgrMessages
-internal import TestSupport
+internal import Storage
 internal import Testing
+internal import TestSupport
 internal import Time
 
 @testable import Msgr
@@ -63,6 +64,8 @@ internal import Time
     let fixture = try await Fixture()
     let token = try await fixture.register("anna")
     let other = try await fixture.login("anna", device: "stream:anna-1234")
+    let made = try await fixture.post("/tokens", ["Name": "ci"], token: other)
+    let publisher = try #require(made.object["Token"] as? String)
     func change(_ old: String) async throws -> Int {
       try await fixture.post(
         "/password", ["Password": old, "NewPassword": "new one"], token: token
@@ -72,6 +75,13 @@ internal import Time
     #expect(try await change("pw") == 200)
     #expect(try await fixture.post("/contacts", [:], token: token).status == 200)
     #expect(try await fixture.post("/contacts", [:], token: other).status == 403)
+    #expect(try await fixture.post("/publish?token=\(publisher)", ["message": "x"]).status == 403)
+    // No device is pushed to that isn't listed.
+    #expect(try await fixture.post("/sessions", [:], token: token).array.count == 1)
+    let devices: Int? = try await fixture.store.read { snapshot in
+      try snapshot.one("SELECT count(*) FROM msgr_devices") { try $0[0] }
+    }
+    #expect(devices == 1)
     for (password, status) in [("pw", 403), ("new one", 200)] {
       let response = try await fixture.post(
         "/contacts", ["Username": "anna", "Password": password])
@@ -102,6 +112,22 @@ internal import Time
     #expect(try await sessions(["End": name]).count == 1)
     #expect(try await fixture.post("/contacts", [:], token: phone).status == 403)
     #expect(try await fixture.post("/sessions", ["End": name], token: page).status == 403)
+    // One's own as well.
+    let own = try #require(found[0]["Session"] as? String)
+    #expect(try await sessions(["End": own]).isEmpty)
+    #expect(try await fixture.post("/contacts", [:], token: page).status == 403)
+  }
+
+  @Test func aDeviceWhoseTokenHasEndedIsListed() async throws {
+    let fixture = try await Fixture()
+    try await fixture.register("anna")
+    fixture.clock.advance(by: .seconds(91 * 86_400))
+    let page = try await fixture.login("anna", device: "stream:anna-1234")
+    let sessions = try await fixture.post("/sessions", [:], token: page).array
+    let phone = try #require(sessions.last as? [String: Any])
+    #expect(phone["Kind"] as? String == "apns")
+    let name = try #require(phone["Session"] as? String)
+    #expect(try await fixture.post("/sessions", ["End": name], token: page).array.count == 1)
   }
 
   @Test func theExportHasEverythingOfTheAccount() async throws {
@@ -110,13 +136,18 @@ internal import Time
     try await fixture.register("bert")
     for number in 0..<120 { try await fixture.send("\(number)", from: "bert", to: "anna") }
     try await fixture.send("back", from: "anna", to: "bert")
+    _ = try await fixture.post("/tokens", ["Name": "ci", "To": ["bert"]], token: token)
     let export = try await fixture.post("/export", [:], token: token).object
     #expect(export["Username"] as? String == "anna")
     let messages = try #require(export["Messages"] as? [[String: Any]])
     #expect(
       messages.compactMap { $0["Message"] as? String } == (0..<120).map { "\($0)" } + ["back"])
     #expect(messages.last?["UserTo"] as? String == "bert")
-    #expect((export["Sessions"] as? [Any])?.count == 1)
+    #expect((export["Sessions"] as? [Any])?.count == 2)
+    let devices = export["Devices"] as? [[String: String]]
+    #expect(devices?.map { $0["DeviceID"] } == ["stream:anna-1234"])
+    let tokens = try #require(export["Tokens"] as? [[String: Any]])
+    #expect(tokens.map { $0["To"] as? [String] } == [["bert"]])
     for _ in 0..<2 { _ = try await fixture.post("/export", [:], token: token) }
     #expect(try await fixture.post("/export", [:], token: token).status == 429)
   }

@@ -53,7 +53,7 @@ internal import Testing
     #expect(preflight.fields.first(FieldName("Access-Control-Allow-Methods")) == "POST")
     #expect(
       preflight.fields.first(FieldName("Access-Control-Allow-Headers"))
-        == "Authorization, Content-Type")
+        == "Authorization, Content-Type, Title, Priority, Click, Tags, X-Gotify-Key")
     for other in ["https://chat.example.org:444", "http://chat.example.org", "https://x.org"] {
       #expect(try await contacts(fixture, token, origin: other).status == 403)
       #expect(try await contacts(fixture, token, origin: other, .options).status == 403)

@@ -56,7 +56,7 @@ internal import Time
       #expect(message["UserFrom"] as? String == "anna/ci")
       #expect(message["Title"] == nil)
     }
-    #expect(response.id == (try await site.last(of: "cleo"))["Id"] as? String)
+    #expect(response.id == (try await site.last(of: "bert"))["Id"] as? String)
     #expect(try await site.fixture.inbox("dora").isEmpty)
   }
 
@@ -79,12 +79,66 @@ internal import Time
       #expect(message["Link"] as? String == "https://h/")
     }
     // As ntfy's clients do.
-    let fields = [("Title", "nt"), ("Priority", "urgent"), ("Click", "mailto:a@b"), ("Tags", "x")]
-    #expect(try await site.publish("n", fields.map { ($0.0, $0.1) }).status == 200)
-    let message = try await site.last()
-    #expect(message["Title"] as? String == "nt")
-    #expect(message["Priority"] as? Int == 10)
-    #expect(message["Link"] as? String == "mailto:a@b")
+    for prefix in ["", "X-"] {
+      let fields = [
+        ("Title", "nt"), ("Priority", "urgent"), ("Click", "mailto:a@b"), ("Tags", "x"),
+      ]
+      let response = try await site.publish("n\(prefix)", fields.map { (prefix + $0.0, $0.1) })
+      #expect(response.status == 200)
+      let message = try await site.last()
+      #expect(message["Title"] as? String == "nt")
+      #expect(message["Priority"] as? Int == 10)
+      #expect(message["Link"] as? String == "mailto:a@b")
+    }
+    // As `curl -F message=@FILE` does.
+    let file =
+      "--x\r\nContent-Disposition: form-data; name=message; filename=log\r\n\r\nlines\r\n--x--\r\n"
+    let type = "multipart/form-data; boundary=x"
+    #expect(try await site.publish(file, type: type).status == 200)
+    #expect(try await site.last()["Message"] as? String == "lines")
+  }
+
+  @Test(arguments: [
+    (#"{"message":5}"#, "Message"), (#"{"message":null}"#, "Message"),
+    (#"{"message":"x","title":7}"#, "Title"), (#"{"message":"x","priority":5.5}"#, "Priority"),
+    (#"{"message":"x","priority":true}"#, "Priority"), (#"{"message":"x","link":[]}"#, "Link"),
+  ])
+  func valuesOfOtherTypesAreRefused(_ body: String, _ field: String) async throws {
+    let site = try await Site()
+    let response = try await site.publish(body, type: "application/json")
+    #expect(response.status == 400)
+    #expect(response.object["field"] as? String == field)
+    #expect(
+      try await site.publish(
+        #"{"message":"x","title":null,"tags":["a"],"priority":null}"#, type: "application/json"
+      ).status == 200)
+  }
+
+  @Test func aTokenEndsWhenItIsUnused() async throws {
+    let site = try await Site()
+    for (days, status) in [(89, 200), (89, 200), (91, 403)] {
+      site.fixture.clock.advance(by: .seconds(days * 86_400))
+      #expect(try await site.publish("x").status == status)
+    }
+  }
+
+  @Test func aLongSenderIsReadAndBlocked() async throws {
+    let fixture = try await Fixture()
+    let owner = String(repeating: "n", count: 64)
+    for name in [owner, "bert"] { try await fixture.register(name) }
+    let made = try await fixture.post(
+      "/tokens", ["Username": owner, "Password": "pw", "Name": owner, "To": ["bert"]])
+    let token = try #require(made.object["Token"] as? String)
+    let sent = try await fixture.post("/publish?token=\(token)", ["message": "x"])
+    let id = try #require(sent.id)
+    let sender = "\(owner)/\(owner)"
+    for (path, fields) in [
+      ("/history", ["With": sender]), ("/read", ["With": sender, "Id": id]),
+      ("/block", ["User": sender]), ("/unblock", ["User": sender]),
+    ] {
+      let all = fields.merging(["Username": "bert", "Password": "pw"]) { $1 }
+      #expect(try await fixture.post(path, all).status == 200, "\(path)")
+    }
   }
 
   @Test func alertmanagersNotificationsBecomeLines() async throws {

@@ -206,7 +206,7 @@ internal import Time
     try await run(outbox(try provider([service.authority])))
     #expect(service.received.count == 4)
     let short = try await decrypt(service.received[1])
-    #expect(short["Message"] as? String == "")
+    #expect(short["Message"] == nil)
     #expect(short["UserFrom"] as? String == "anna")
   }
 

@@ -16,31 +16,22 @@ extension MessageService {
     _ name: UserName, _ password: Password, _ device: DeviceLogin, invitation: InvitationHash?,
     from network: ClientNetwork?
   ) async throws -> BearerToken {
-    guard signup != .closed else { throw RequestRefusal.noSignup }
     do {
-      // Looked up before, as the hash of a password takes long, and again when it is stored.
-      guard try await store.passwordHash(of: name) == nil else { throw RequestRefusal.forbidden }
       try registrations.begin(in: network)
+      var isMade = false
+      defer { if !isMade { registrations.takeBack(in: network) } }
+      // Both are looked up before, as the hash of a password takes long, and again when the account is stored. Without an
+      // invitation nobody learns which names are taken.
       let used = signup == .invite ? invitation : nil
       if signup == .invite {
-        // Before the hash, and again when the account is stored.
         guard let used, try await store.isGood(used) else { throw RequestRefusal.forbidden }
       }
-      let hash: PasswordHash
-      do {
-        hash = try await passwords.hash(password, for: network)
-      } catch {
-        registrations.takeBack(in: network)
-        throw error
-      }
+      guard try await store.passwordHash(of: name) == nil else { throw RequestRefusal.forbidden }
+      let hash = try await passwords.hash(password, for: network)
       let token = BearerToken(randomBytes(32))
-      do {
-        hub.end(
-          try await store.register(name, hash, invitation: used, device: (device, token.hash)))
-      } catch let failure where !(failure is RequestRefusal) {
-        registrations.takeBack(in: network)
-        throw failure
-      }
+      hub.end(
+        try await store.register(name, hash, invitation: used, device: (device, token.hash)))
+      isMade = true
       passwords.remember(password, of: name, hash, in: network)
       return token
     } catch {
@@ -106,8 +97,12 @@ extension MessageService {
     of credentials: Credentials, ending session: String?
   ) async throws -> [SessionSummary] {
     try await authenticator.perform(as: credentials) { caller in
-      if let session { hub.end(try await store.end(session, of: caller)) }
-      return try await store.sessions(of: caller).map { SessionSummary($0, seenBy: caller) }
+      guard let session else {
+        return try await store.sessions(of: caller).map { SessionSummary($0, seenBy: caller) }
+      }
+      let (ended, others) = try await store.sessions(of: caller, ending: session)
+      hub.end(ended)
+      return others.map { SessionSummary($0, seenBy: caller) }
     }
   }
 }

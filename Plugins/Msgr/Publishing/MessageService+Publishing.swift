@@ -28,7 +28,7 @@ extension MessageService {
   ///   - publication: the message.
   ///   - token: the hash of the publisher's token.
   ///   - only: the only one of its recipients, or nil for all of them.
-  /// - Returns: the identifier of the message, the last one if there are several inboxes.
+  /// - Returns: the identifier of the message in the inbox of the first recipient by name.
   func publish(
     _ publication: Publication, with token: TokenHash, to only: UserName?
   ) async throws -> MessageID {
@@ -47,7 +47,7 @@ extension MessageService {
     for (name, delivery) in deliveries where delivery.isStored {
       await announce(delivery, to: name)
     }
-    return deliveries.last?.delivery.id ?? .zero
+    return deliveries.first?.delivery.id ?? .zero
   }
 
   /// Counts a message by its publisher, and its copies by the publisher's owner.

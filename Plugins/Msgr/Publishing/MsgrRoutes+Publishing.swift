@@ -40,10 +40,8 @@ extension MsgrRoutes {
   ///
   /// - Returns: nil if there is none.
   static func publisherToken(_ head: RequestHead) -> TokenHash? {
-    if let field = head.first(.authorization) {
-      return BearerToken.hash(inAuthorization: field) ?? basicToken(field)
-    }
-    return gotifyToken(head)
+    head.first(.authorization).flatMap { BearerToken.hash(inAuthorization: $0) ?? basicToken($0) }
+      ?? gotifyToken(head)
   }
 
   /// Finds a token where only Gotify's clients put it.

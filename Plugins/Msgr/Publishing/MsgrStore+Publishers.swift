@@ -65,7 +65,8 @@ extension MsgrStore {
   ) async throws -> (publisher: Publisher, recipients: [UserName])? {
     try await store.read { snapshot in
       let found = try snapshot.one(
-        "SELECT username, name FROM msgr_publishers WHERE hash = ?", hash
+        "SELECT username, name FROM msgr_publishers WHERE hash = ? AND used_at > ?", hash,
+        now - limits.tokenAge
       ) { Publisher(hash: hash, owner: try $0[0], name: try $0[1]) }
       guard let found else { return nil }
       let recipients: [UserName] = try snapshot.all(

@@ -32,9 +32,11 @@ enum PushPayload {
 
 extension Publication.Extras {
   /// The members of a payload that tell of these, each behind a comma.
-  var json: String {
+  var json: String { textJSON + (priority.map { #","Priority":\#($0.rawValue)"# } ?? "") }
+
+  /// The members that are shown to people, each behind a comma.
+  var textJSON: String {
     (title.map { #","Title":"\#($0.escapedInJSON)""# } ?? "")
-      + (priority.map { #","Priority":\#($0.rawValue)"# } ?? "")
       + (link.map { #","Link":"\#($0.text.escapedInJSON)""# } ?? "")
   }
 }

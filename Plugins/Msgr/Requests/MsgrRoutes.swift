@@ -44,6 +44,7 @@ struct MsgrRoutes: Sendable {
 
   private func registerAccounts(on router: inout Router) {
     post("/register", on: &router) { call in
+      guard service.signup != .closed else { throw RequestRefusal.noSignup }
       let fields = call.fields
       let token = try await service.register(
         try fields.name(.username),
@@ -98,7 +99,7 @@ struct MsgrRoutes: Sendable {
     ] {
       post(path, on: &router) { call in
         let credentials = try call.credentials()
-        try await act(try call.fields.name(.user), credentials)
+        try await act(try call.fields.sender(.user), credentials)
         return Done()
       }
     }
@@ -120,14 +121,14 @@ struct MsgrRoutes: Sendable {
     post("/history", on: &router) { call in
       let fields = call.fields
       return try await service.history(
-        of: try call.credentials(), with: try fields.name(.with),
+        of: try call.credentials(), with: try fields.sender(.with),
         before: fields.has(.before) ? try MessageID(try fields.text(.before), in: .before) : .last,
         atMost: try fields.number(.limit, in: Self.historyLimit.0) ?? Self.historyLimit.default)
     }
     post("/read", on: &router) { call in
       let fields = call.fields
       try await service.read(
-        from: try fields.name(.with), upTo: try MessageID(try fields.text(.id), in: .id),
+        from: try fields.sender(.with), upTo: try MessageID(try fields.text(.id), in: .id),
         by: try call.credentials())
       return Done()
     }

@@ -33,7 +33,8 @@ struct OriginPolicy: Sendable {
     var fields = try check(head)
     fields.append(.allow, "OPTIONS, POST")
     fields.append(Self.allowMethods, "POST")
-    fields.append(Self.allowHeaders, "Authorization, Content-Type")
+    fields.append(
+      Self.allowHeaders, "Authorization, Content-Type, Title, Priority, Click, Tags, X-Gotify-Key")
     fields.append(Self.maximumAge, "600")
     return Response(.noContent, fields: fields)
   }

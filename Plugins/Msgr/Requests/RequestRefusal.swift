@@ -14,7 +14,7 @@ enum RequestRefusal: Error, Hashable, Sendable {
   case tooManyStreams(retryAfter: Int)
   /// The message doesn't fit into a push.
   case tooLong
-  /// The caller has as many contacts, or blocks as many users, as an account may.
+  /// The caller has as many contacts, blocked users or tokens as an account may.
   case tooManyContacts
   /// The client's name for the message is another message's.
   case otherMessage
@@ -36,7 +36,7 @@ extension HTTPError {
     case RequestRefusal.tooManyStreams(let seconds):
       self.init(.serviceUnavailable, "too many streams are open", retryAfter: seconds)
     case RequestRefusal.tooManyContacts:
-      self.init(.forbidden, "the account has as many contacts or blocks as it may have")
+      self.init(.forbidden, "the account has as many of these as it may have")
     case RequestRefusal.otherMessage:
       self.init(.conflict, "this ClientId was another message's")
     case RequestRefusal.noSignup:

@@ -142,7 +142,7 @@ extension MsgrStore {
     return ended
   }
 
-  /// Changes an account's password, and ends its tokens, as they may be in wrong hands as well.
+  /// Changes an account's password, and ends its sessions, as they may be in wrong hands as well.
   ///
   /// - Throws: `.forbidden` if there is no such account.
   func setPassword(_ hash: PasswordHash, of name: UserName) async throws {
@@ -150,11 +150,7 @@ extension MsgrStore {
       guard try exists(name, transaction) else { throw RequestRefusal.forbidden }
       try transaction.execute(
         "UPDATE msgr_users SET password = ? WHERE username = ?", hash.text, name)
-      try transaction.execute(
-        """
-        DELETE FROM msgr_tokens WHERE device_id IN
-          (SELECT device_id FROM msgr_devices WHERE username = ?)
-        """, name)
+      _ = try endSessions(of: name, keeping: nil, transaction)
     }
   }
 

@@ -8,12 +8,37 @@ private struct ExportedAccount: Sendable, Encodable {
   let created: String
   let contacts: ContactLists
   let sessions: [SessionSummary]
+  let devices: [Device]
+  let publishers: [Publisher]
+
+  struct Device: Sendable, Encodable {
+    let id: String
+    /// The address at a push service that the device has subscribed with.
+    let endpoint: String?
+
+    private enum CodingKeys: String, CodingKey {
+      case id = "DeviceID"
+      case endpoint = "Endpoint"
+    }
+  }
+
+  struct Publisher: Sendable, Encodable {
+    let name: String
+    let recipients: [String]
+
+    private enum CodingKeys: String, CodingKey {
+      case name = "Name"
+      case recipients = "To"
+    }
+  }
 
   private enum CodingKeys: String, CodingKey {
     case name = "Username"
     case created = "Created"
     case contacts = "Contacts"
     case sessions = "Sessions"
+    case devices = "Devices"
+    case publishers = "Tokens"
   }
 }
 
@@ -22,17 +47,35 @@ extension MsgrStore {
   ///
   /// Messages are read and encoded page by page, so that neither a reader nor an event loop is kept from others for long.
   func export(_ caller: Caller) async throws -> [UInt8] {
-    let created: Timestamp? = try await read(as: caller) { snapshot in
-      try snapshot.one("SELECT created_at FROM msgr_users WHERE username = ?", caller.name) {
-        try $0[0]
+    let contacts = try await contacts(of: caller)
+    let sessions = try await sessions(of: caller).map { SessionSummary($0, seenBy: caller) }
+    let name = caller.name
+    let account: ExportedAccount? = try await read(as: caller) { snapshot in
+      let devices: [ExportedAccount.Device] = try snapshot.all(
+        "SELECT device_id, endpoint FROM msgr_devices WHERE username = ? ORDER BY bound_at", name
+      ) { row in
+        ExportedAccount.Device(
+          id: String((try row[0] as DeviceID).text.prefix { $0 != "/" }), endpoint: try row[1])
+      }
+      let publishers: [(hash: TokenHash, name: String)] = try snapshot.all(
+        "SELECT hash, name FROM msgr_publishers WHERE username = ? ORDER BY created_at", name
+      ) { (try $0[0], try $0[1]) }
+      let tokens = try publishers.map { publisher in
+        ExportedAccount.Publisher(
+          name: publisher.name,
+          recipients: try snapshot.all(
+            "SELECT recipient FROM msgr_publisher_recipients WHERE hash = ? ORDER BY recipient",
+            publisher.hash
+          ) { try $0[0] })
+      }
+      return try snapshot.one("SELECT created_at FROM msgr_users WHERE username = ?", name) {
+        ExportedAccount(
+          name: name.text, created: (try $0[0] as Timestamp).description, contacts: contacts,
+          sessions: sessions, devices: devices, publishers: tokens)
       }
     }
-    guard let created else { throw OutdatedCaller() }
-    var json = try JSONText.of(
-      ExportedAccount(
-        name: caller.name.text, created: created.description,
-        contacts: try await contacts(of: caller),
-        sessions: try await sessions(of: caller).map { SessionSummary($0, seenBy: caller) }))
+    guard let account else { throw OutdatedCaller() }
+    var json = try JSONText.of(account)
     json.removeLast()
     json += Array(#","Messages":["#.utf8)
     var page = try await log(of: caller.name, after: .zero)

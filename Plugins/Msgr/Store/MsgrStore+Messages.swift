@@ -282,6 +282,8 @@ extension MsgrStore {
       isFull = isFull || transaction.changes == 1000
       try transaction.execute(
         "DELETE FROM msgr_tokens WHERE used_at <= ?", now - limits.tokenAge)
+      try transaction.execute(
+        "DELETE FROM msgr_publishers WHERE used_at <= ?", now - limits.tokenAge)
       try transaction.execute("DELETE FROM msgr_invitations WHERE expires_at <= ?", now)
       return isFull
     }

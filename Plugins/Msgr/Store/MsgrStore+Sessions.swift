@@ -3,14 +3,15 @@ internal import MsgrMessages
 internal import Storage
 internal import Time
 
-/// A login that lasts: the token of a device, or of a publisher.
+/// A login that lasts, of a device or of a publisher.
 struct Session: Sendable {
   /// The kinds of sessions, by what reaches their devices.
   enum Kind: String, Sendable, Encodable {
     case apns, webpush, stream, publish
   }
 
-  let token: TokenHash
+  /// The token, or nil for a device whose token has ended; it is pushed to nevertheless.
+  let token: TokenHash?
   /// The device, or nil for a publisher.
   let device: DeviceID?
   /// The user's name for the device or publisher; empty if none was given.
@@ -21,8 +22,11 @@ struct Session: Sendable {
 
   let kind: Kind
 
-  /// The name that the session is ended by: a part of the hash, from which no token follows.
-  var name: String { Hex.encode(token.digest.bytes.prefix(8)) }
+  /// The name that the session is ended by: a part of a hash, from which no token follows.
+  var name: String {
+    let digest = token?.digest ?? SHA256.hash(Array((device?.text ?? "").utf8))
+    return Hex.encode(digest.bytes.prefix(8))
+  }
 }
 
 extension MsgrStore {
@@ -31,18 +35,40 @@ extension MsgrStore {
     try await read(as: caller) { snapshot in try sessions(of: caller.name, snapshot) }
   }
 
+  /// Ends one of the caller's sessions, and unbinds its device if it has one.
+  ///
+  /// - Returns: the tokens that end with that, and the other sessions.
+  /// - Throws: `.forbidden` if there is no such session.
+  func sessions(
+    of caller: Caller, ending name: String
+  ) async throws -> (ended: [TokenHash], others: [Session]) {
+    try await write(as: caller) { transaction in
+      var sessions = try sessions(of: caller.name, transaction)
+      guard let index = sessions.firstIndex(where: { $0.name == name }) else {
+        throw RequestRefusal.forbidden
+      }
+      let session = sessions.remove(at: index)
+      if let device = session.device { return (try unbind(device, transaction), sessions) }
+      try transaction.execute("DELETE FROM msgr_publishers WHERE hash = ?", session.token)
+      return ([], sessions)
+    }
+  }
+
   private func sessions(
     of name: UserName, _ database: borrowing some Queryable & ~Copyable
   ) throws -> [Session] {
     // As many as the account has devices, and as many publishers at most.
     try database.all(
       """
-      SELECT t.hash, t.device_id, t.device_name, t.created_at AS created, t.used_at,
+      SELECT t.hash, d.device_id, coalesce(t.device_name, ''),
+        coalesce(t.created_at, d.bound_at) AS created, coalesce(t.used_at, d.bound_at),
         d.endpoint IS NOT NULL
-      FROM msgr_devices d JOIN msgr_tokens t USING (device_id)
-      WHERE d.username = ?1 AND t.used_at > ?2
+      FROM msgr_devices d
+      LEFT JOIN msgr_tokens t ON t.device_id = d.device_id AND t.used_at > ?2
+      WHERE d.username = ?1
       UNION ALL
-      SELECT hash, NULL, name, created_at, used_at, 0 FROM msgr_publishers WHERE username = ?1
+      SELECT hash, NULL, name, created_at, used_at, 0 FROM msgr_publishers
+      WHERE username = ?1 AND used_at > ?2
       ORDER BY created DESC
       """, name, now - limits.tokenAge
     ) { row in
@@ -56,42 +82,41 @@ extension MsgrStore {
     }
   }
 
-  /// Ends one of the caller's sessions, and unbinds its device if it has one.
-  ///
-  /// - Returns: the tokens that end with that.
-  /// - Throws: `.forbidden` if there is no such session.
-  func end(_ session: String, of caller: Caller) async throws -> [TokenHash] {
-    try await write(as: caller) { transaction in
-      let sessions = try sessions(of: caller.name, transaction)
-      guard let found = sessions.first(where: { $0.name == session }) else {
-        throw RequestRefusal.forbidden
-      }
-      if let device = found.device { return try unbind(device, transaction) }
-      try transaction.execute("DELETE FROM msgr_publishers WHERE hash = ?", found.token)
-      return []
-    }
-  }
-
   /// Changes the caller's password, and ends every session but one.
   ///
   /// - Parameters:
   ///   - hash: the hash of the new password.
   ///   - caller: the caller, who has just given the old one.
   ///   - token: the token of the session that stays, or nil if none does.
-  /// - Returns: the tokens that end with that. Their devices stay bound, as pushes are no secrets of the password's.
+  /// - Returns: the tokens that end with that.
   func changePassword(
     to hash: PasswordHash, by caller: Caller, keeping token: TokenHash?
   ) async throws -> [TokenHash] {
     try await write(as: caller) { transaction in
       try transaction.execute(
         "UPDATE msgr_users SET password = ? WHERE username = ?", hash.text, caller.name)
-      return try transaction.all(
-        """
-        DELETE FROM msgr_tokens WHERE hash <> ? AND device_id IN
-          (SELECT device_id FROM msgr_devices WHERE username = ?)
-        RETURNING hash
-        """, token ?? .none, caller.name
-      ) { try $0[0] }
+      return try endSessions(of: caller.name, keeping: token, transaction)
     }
+  }
+
+  /// Ends the sessions of a user within a transaction, publishers' too, and unbinds their devices.
+  ///
+  /// Whoever knew a password may have bound a device, which would be pushed every message.
+  ///
+  /// - Parameters:
+  ///   - name: the user.
+  ///   - token: the token of the session that stays, or nil if none does.
+  /// - Returns: the tokens that end with that.
+  func endSessions(
+    of name: UserName, keeping token: TokenHash?, _ transaction: borrowing Transaction
+  ) throws -> [TokenHash] {
+    try transaction.execute("DELETE FROM msgr_publishers WHERE username = ?", name)
+    let devices: [DeviceID] = try transaction.all(
+      """
+      SELECT device_id FROM msgr_devices d WHERE username = ?1 AND NOT EXISTS (
+        SELECT 1 FROM msgr_tokens t WHERE t.device_id = d.device_id AND t.hash = ?2)
+      """, name, token
+    ) { try $0[0] }
+    return try devices.flatMap { try unbind($0, transaction) }
   }
 }

@@ -35,9 +35,7 @@ extension MsgrRoutes {
   }
 
   private static func offers(_ head: RequestHead) -> [String] {
-    (head.value(.secWebSocketProtocol) ?? "").split(separator: ",").map {
-      $0.trimmingPrefix(" ").description
-    }
+    (head.value(.secWebSocketProtocol) ?? "").split { ", \t".contains($0) }.map(String.init)
   }
 
   /// Finds the token: in `Authorization`, or among the subprotocols if the one for that is offered too.

@@ -1,6 +1,6 @@
 // The page without a network, and notifications while no page is open.
 
-const version = "{{version}}";
+const version = "msgr-{{version}}";
 const files = {{files}};
 
 self.addEventListener("install", (event) => {
@@ -10,7 +10,10 @@ self.addEventListener("install", (event) => {
 
 self.addEventListener("activate", (event) => {
   event.waitUntil((async () => {
-    for (const name of await caches.keys()) if (name !== version) await caches.delete(name);
+    // Others on this host have caches too.
+    for (const name of await caches.keys()) {
+      if (name.startsWith("msgr-") && name !== version) await caches.delete(name);
+    }
     await self.clients.claim();
   })());
 });
@@ -31,7 +34,9 @@ self.addEventListener("push", (event) => {
   let push = {};
   try { push = event.data.json(); } catch { /* Something has to be shown. */ }
   navigator.setAppBadge?.(push.Badge).catch(() => {});
-  event.waitUntil(self.registration.showNotification(push.Title ?? push.UserFrom ?? "Msgr", {
+  // A title is its author's word: it stands behind the author's name.
+  const title = [push.UserFrom ?? "Msgr", push.Title].filter(Boolean).join(": ");
+  event.waitUntil(self.registration.showNotification(title, {
     body: push.Message ?? "", tag: push.Id, icon: "{{icon.svg}}", dir: "auto",
     timestamp: Date.parse(push.Time) || Date.now(),
     data: { from: push.UserFrom, link: push.Link },

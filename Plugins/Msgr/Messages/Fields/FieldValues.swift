@@ -53,14 +53,16 @@ package struct FieldValues: Sendable {
       throw FieldError(nil, "the body is no JSON object")
     }
     for member in members {
-      let value: Value =
+      let value: Value? =
         switch member.value {
         case .text(let text): .text(text)
         case .integer(let number): .integer(number)
         case .list(let texts): .list(texts)
         case .truth(let truth): .truth(truth)
+        case .null: nil
         case .other: .notText
         }
+      guard let value else { continue }
       take(FieldID(exactly: member.name), value)
     }
   }
@@ -118,6 +120,11 @@ extension FieldValues {
   /// Returns the user's name in a field.
   package func name(_ field: FieldID) throws(FieldError) -> UserName {
     try UserName(try text(field), in: field)
+  }
+
+  /// Returns the name of a sender in a field, which may be a publisher.
+  package func sender(_ field: FieldID) throws(FieldError) -> UserName {
+    try UserName(try text(field), in: field, atMost: UserName.longestSender)
   }
 
   /// Returns the password.

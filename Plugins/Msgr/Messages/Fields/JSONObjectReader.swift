@@ -16,6 +16,8 @@ package struct JSONObjectReader {
     case list([String])
     /// Anything else, a string with half of a surrogate pair among it.
     case other
+    /// `null`.
+    case null
   }
 
   /// A member of the object.
@@ -136,6 +138,7 @@ package struct JSONObjectReader {
       return .truth(false)
     } else if takes("n") {
       try skip("ull")
+      return .null
     } else {
       return try readNumber()
     }

@@ -3,9 +3,9 @@ package import HTTPProtocol
 
 /// Reads what a program publishes, in any of the forms that ntfy's and Gotify's clients, Alertmanager and a shell use.
 package enum PublicationReader {
-  private static let titleField = FieldName("Title")
-  private static let priorityField = FieldName("Priority")
-  private static let clickField = FieldName("Click")
+  private static let titleFields = [FieldName("Title"), FieldName("X-Title")]
+  private static let priorityFields = [FieldName("Priority"), FieldName("X-Priority")]
+  private static let clickFields = [FieldName("Click"), FieldName("X-Click")]
 
   /// Reads a request.
   ///
@@ -36,9 +36,14 @@ package enum PublicationReader {
     }
     guard let message = values["message"] else { throw FieldError(.message, "is missing") }
     return try Publication(
-      message: message, title: values["title"] ?? head.value(titleField),
+      message: message, title: values["title"] ?? value(titleFields, head),
       priority: try priority(values["priority"], head),
-      link: values["click"] ?? values["link"] ?? head.value(clickField))
+      link: values["click"] ?? values["link"] ?? value(clickFields, head))
+  }
+
+  /// Returns the value of a header field under the first of its names that is there.
+  private static func value(_ names: [FieldName], _ head: RequestHead) -> String? {
+    names.lazy.compactMap { head.value($0) }.first
   }
 
   private static func mediaType(of head: RequestHead) -> String {
@@ -55,7 +60,7 @@ package enum PublicationReader {
       }
       return priority
     }
-    return try head.value(priorityField).map { text throws(FieldError) in
+    return try value(priorityFields, head).map { text throws(FieldError) in
       guard let priority = PublishedPriority(ntfy: text) else {
         throw FieldError(.priority, "is not 1 to 5, nor one of their names")
       }
@@ -63,16 +68,26 @@ package enum PublicationReader {
     }
   }
 
+  private static let textFields: [String: FieldID] = [
+    "message": .message, "title": .title, "click": .link, "link": .link,
+  ]
+
   private static func object(_ body: [UInt8]) throws(FieldError) -> [String: String] {
     guard let members = JSONObjectReader.members(of: body) else {
       throw FieldError(nil, "the body is no JSON object")
     }
     var values: [String: String] = [:]
     for member in members where values[member.name] == nil {
+      let field = textFields[member.name]
       switch member.value {
       case .text(let text): values[member.name] = text
-      case .integer(let number): values[member.name] = String(number)
-      case .truth, .list, .other: break
+      case .integer(let number) where field == nil: values[member.name] = String(number)
+      case .null: break
+      default:
+        if let field { throw FieldError(field, "is not a string") }
+        if member.name == "priority" {
+          throw FieldError(.priority, "is not a whole number from 0 to 10")
+        }
       }
     }
     return values
@@ -87,7 +102,8 @@ package enum PublicationReader {
       throw FieldError(nil, "the form is malformed: \(error)")
     }
     var values: [String: String] = [:]
-    for part in form.parts where part.fileName == nil && values[part.name] == nil {
+    for part in form.parts where values[part.name] == nil {
+      guard part.fileName == nil || part.name == "message" else { continue }
       values[part.name] = String(validating: part.content, as: UTF8.self)
     }
     return values

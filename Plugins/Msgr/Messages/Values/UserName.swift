@@ -6,6 +6,8 @@ internal import Text
 package struct UserName: Hashable, Sendable {
   /// The longest name, in bytes.
   package static let longest = 64
+  /// The longest sender, in bytes: a publisher's has the owner's name, a slash and its own.
+  package static let longestSender = 2 * longest + 1
 
   /// The name in NFC.
   package let text: String
@@ -15,11 +17,14 @@ package struct UserName: Hashable, Sendable {
   /// - Parameters:
   ///   - text: the name as it was given, in any normalization form.
   ///   - field: the field that holds it.
+  ///   - longest: the most bytes.
   /// - Throws: ``FieldError`` that says which rule the name breaks.
-  package init(_ text: String, in field: FieldID) throws(FieldError) {
+  package init(
+    _ text: String, in field: FieldID, atMost longest: Int = longest
+  ) throws(FieldError) {
     guard !text.isEmpty else { throw FieldError(field, "is empty") }
-    guard let text = UnicodeText.normalized(text), text.utf8.count <= Self.longest else {
-      throw FieldError(field, "is longer than \(Self.longest) bytes")
+    guard let text = UnicodeText.normalized(text), text.utf8.count <= longest else {
+      throw FieldError(field, "is longer than \(longest) bytes")
     }
     guard text.unicodeScalars.allSatisfy(Self.allows) else {
       throw FieldError(field, "has a control, format or line-separator character")

@@ -14,28 +14,32 @@ enum WebPushPayload {
   static func json(
     of push: Push, isDeclarative: Bool, isShort: Bool, page: String
   ) -> [UInt8] {
-    let text = isShort ? "" : push.text.text
+    let text = isShort ? nil : push.text.text
     return isDeclarative
       ? declarative(push, text, page: page) : plain(push, text)
   }
 
-  private static func plain(_ push: Push, _ text: String) -> [UInt8] {
+  private static func plain(_ push: Push, _ text: String?) -> [UInt8] {
     let head =
       #"{"Id":"\#(push.message.text)","UserFrom":"\#(push.sender.text.escapedInJSON)","#
       + #""Time":"\#(push.created)","Badge":\#(push.badge)"#
-      + (push.isAddRequest ? #","AddRequest":true"# : "") + push.extras.json + #","Message":""#
-    return fitted(text, between: head, and: #""}"#)
+      + (push.isAddRequest ? #","AddRequest":true"# : "") + push.extras.textJSON
+    guard let text else { return Array("\(head)}".utf8) }
+    return fitted(text, between: head + #","Message":""#, and: #""}"#)
   }
 
   /// What browsers take for a notification without a script (Declarative Web Push).
-  private static func declarative(_ push: Push, _ text: String, page: String) -> [UInt8] {
-    let title = push.extras.title ?? push.sender.text
+  private static func declarative(_ push: Push, _ text: String?, page: String) -> [UInt8] {
+    let sender = push.sender.text
+    // A title is its author's word: it stands behind the author's name.
+    let title = push.extras.title.map { "\(sender): \($0)" } ?? sender
     let target = push.extras.link?.text ?? page
     let head =
       #"{"web_push":8030,"notification":{"title":"\#(title.escapedInJSON)","#
       + #""navigate":"\#(target.escapedInJSON)","app_badge":"\#(push.badge)","#
-      + #""tag":"\#(push.message.text)","dir":"auto","body":""#
-    return fitted(text, between: head, and: #""}}"#)
+      + #""tag":"\#(push.message.text)","dir":"auto""#
+    guard let text else { return Array("\(head)}}".utf8) }
+    return fitted(text, between: head + #","body":""#, and: #""}}"#)
   }
 
   /// Puts as much of a text as fits between two pieces of JSON, with an ellipsis where it was cut.
