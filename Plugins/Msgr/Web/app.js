@@ -175,7 +175,7 @@ async function deliver() {
           setTimeout(deliver, (error.retryAfter ?? 5) * 1000);
           break;
         }
-        message.failure = words(error);
+        message.failure = words(error, "There is no such user.");
         await archive.put("waiting", message);
       }
       show();

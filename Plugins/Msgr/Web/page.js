@@ -13,7 +13,7 @@ export const bdi = (text) => element("bdi", { text, dir: "auto" });
 export const say = (text) => { $("status").textContent = text; };
 export const time = (text) => new Date(text).toLocaleString([], { dateStyle: "short", timeStyle: "short" });
 
-/** Runs what a form asks for, and shows there why it was refused. */
+/** Runs what a form asks for, and shows there why it was refused: the form or its button has words for that. */
 export function onSubmit(form, act) {
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
@@ -25,16 +25,17 @@ export function onSubmit(form, act) {
       await act(Object.fromEntries(new FormData(form)), event.submitter?.value);
     } catch (failure) {
       if (!(failure instanceof MsgrError)) throw failure;
-      if (error) error.textContent = words(failure);
+      const { refused } = { ...form.dataset, ...event.submitter?.dataset };
+      if (error) error.textContent = words(failure, refused);
     } finally {
       buttons.forEach((button) => { button.disabled = false; });
     }
   });
 }
 
-export const words = ({ status, message, retryAfter }) => ({
+export const words = ({ status, message, retryAfter }, refused = "The server refuses this.") => ({
   0: "The server can't be reached.",
-  403: message === "Forbidden" ? "The server refuses this: is each name and password right?" : message,
+  403: message === "Forbidden" ? refused : message,
   413: "The message is too long.",
   429: `Too often. Try again in ${retryAfter ?? 60} seconds.`,
 })[status] ?? message;
