@@ -1,0 +1,129 @@
+#!/usr/bin/python3
+"""upgrade.py AWD: brings a store of each former schema version up to date, and tries to take one back.
+
+SERVICE-NUMBER.sql is what a service kept after its migration NUMBER: the migrations as they were at the commit that the file
+names, and a row in each table. `upgrade.py AWD --dump` writes those of the newest migrations that have none yet.
+"""
+
+import pathlib
+import sqlite3
+import subprocess
+import sys
+import tempfile
+
+FOLDER = pathlib.Path(__file__).resolve().parent
+# What is made anew from the repository's files.
+INDEX = {"tokenscript_contracts", "tokenscript_files"}
+OWNERS = "SELECT owner, max(number) FROM store_migrations GROUP BY owner"
+
+
+def awd(program: str, folder: pathlib.Path, *words: str) -> subprocess.CompletedProcess:
+    configuration = folder / "awd.toml"
+    configuration.write_text('[server]\ndata = "."\nlisten = ["127.0.0.1:0"]\n')
+    return subprocess.run([program, *words, "--config", str(configuration)], capture_output=True, text=True, timeout=60)
+
+
+def schema(path: pathlib.Path) -> set[tuple[str, str, str]]:
+    """The names of everything in the schema, with the columns of each table."""
+    with sqlite3.connect(path) as store:
+        names = store.execute("SELECT type, name FROM sqlite_schema WHERE name NOT LIKE 'sqlite_%'").fetchall()
+        return {(kind, name, str(sorted(row[1:4] for row in store.execute(f"PRAGMA table_info({name})")))
+                 if kind == "table" else "") for kind, name in names}
+
+
+def counts(path: pathlib.Path) -> dict[str, int]:
+    with sqlite3.connect(path) as store:
+        names = [row[0] for row in store.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
+        return {name: store.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in names
+                if not name.startswith(("sqlite_", "store_"))}
+
+
+def store_of(dump: pathlib.Path, folder: pathlib.Path) -> pathlib.Path:
+    path = folder / "awd.sqlite3"
+    with sqlite3.connect(path) as store:
+        store.executescript(dump.read_text())
+    return path
+
+
+def dump(owner: str, number: int):
+    """Brings the newest dump up to date with the rest of its tables, of which each empty one should then get a row."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        path = store_of(FOLDER / f"{owner}-{number - 1}.sql", folder)
+        outcome = awd(sys.argv[1], folder, "user", "list")
+        if outcome.returncode:
+            sys.exit(outcome.stderr)
+        with sqlite3.connect(path) as store:
+            store.execute("DELETE FROM store_migrations WHERE owner != ?", [owner])
+            store.execute("DROP TABLE store_probe")
+            prefixes = {"msgr": ("msgr", "push")}.get(owner, (owner,))
+            store.execute("PRAGMA foreign_keys = OFF")
+            for (table,) in store.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall():
+                if not table.startswith((*prefixes, "store", "sqlite")):
+                    store.execute(f"DROP TABLE {table}")
+            commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, cwd=FOLDER)
+            head = f"-- What {owner} kept after its migration {number}, as of commit {commit.stdout.strip()}.\n"
+            (FOLDER / f"{owner}-{number}.sql").write_text(head + "\n".join(store.iterdump()) + "\n")
+
+
+def upgrade(program: str, file: pathlib.Path, fresh: set) -> list[str]:
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        path = store_of(file, folder)
+        before = counts(path)
+        empty = [table for table, count in before.items() if not count]
+        outcome = awd(program, folder, "user", "list")
+        if outcome.returncode:
+            return [f"{file.name}: {outcome.stderr}"]
+        after = counts(path)
+        failures = [f"{file.name}: {table} has no row; add one, so that there is something to migrate" for table in empty]
+        failures += [f"{file.name}: {table} had {count} rows and has {after[table]}" for table, count in before.items()
+                     if table in after and after[table] != count and table not in INDEX]
+        failures += [f"{file.name}: the schema differs from a new one: {part}" for part in schema(path) ^ fresh]
+        with sqlite3.connect(path) as store:
+            if (found := store.execute("PRAGMA integrity_check").fetchall()) != [("ok",)]:
+                failures.append(f"{file.name}: {found}")
+        return failures
+
+
+def downgrade(program: str, path: pathlib.Path, folder: pathlib.Path) -> list[str]:
+    """A store of a newer version is refused in words, and stays as it was."""
+    with sqlite3.connect(path) as store:
+        store.execute("INSERT INTO store_migrations (owner, number) VALUES ('msgr', 1000)")
+    before = counts(path)
+    outcome = awd(program, folder, "serve")
+    words = "the database was made by a newer version: it has migration 1000 of msgr"
+    if outcome.returncode == 0 or words not in outcome.stderr or counts(path) != before:
+        return [f"downgrade: {outcome.returncode} {outcome.stderr}"]
+    return []
+
+
+def main():
+    program = sys.argv[1]
+    failures = []
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        outcome = awd(program, folder, "invite", "new")
+        if outcome.returncode:
+            sys.exit(outcome.stderr)
+        path = folder / "awd.sqlite3"
+        fresh = schema(path)
+        with sqlite3.connect(path) as store:
+            newest = store.execute(OWNERS).fetchall()
+        for owner, last in newest:
+            for number in range(1, last + 1):
+                file = FOLDER / f"{owner}-{number}.sql"
+                if not file.exists() and "--dump" in sys.argv:
+                    dump(owner, number)
+                if not file.exists():
+                    failures.append(f"Tests/Upgrades/{file.name} is missing: run `python3 Tests/Upgrades/upgrade.py "
+                                    ".build/release/awd --dump`, give each new table a row in it, and commit it")
+                    continue
+                failures += upgrade(program, file, fresh)
+        failures += downgrade(program, path, folder)
+    if failures:
+        sys.exit("FAIL\n" + "\n".join(failures))
+    print("ok", *(f"{owner} 1 to {last}" for owner, last in newest))
+
+
+main()
