@@ -9,6 +9,7 @@ import base64
 import json
 import os
 import pathlib
+import re
 import socket
 import ssl
 import subprocess
@@ -132,7 +133,9 @@ def main():
     pathlib.Path(folder, "both.pem").write_text(both)
     values = {"folder": folder, "secure_port": secure_port, "second_port": second_port, "plain_port": plain_port,
               "awd_port": awd_port, "awd_secure_port": awd_secure_port, "bare_port": bare_port}
-    text = (FOLDER / f"{name}.conf").read_text()
+    guide = (FOLDER.parent.parent / "Sources/awd/awd.docc/Operations.md").read_text()
+    lines = re.search(rf"^```{name}\n(.*?)^```", guide, re.MULTILINE | re.DOTALL)[1]
+    text = (FOLDER / f"{name}.conf").read_text().replace("{guide}", lines.replace("127.0.0.1:8080", "127.0.0.1:{awd_port}"))
     for key, value in values.items():
         text = text.replace("{" + key + "}", str(value))
     configuration = pathlib.Path(folder, "proxy.conf")
