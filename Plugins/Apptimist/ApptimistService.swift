@@ -86,12 +86,20 @@ public struct ApptimistService: Service {
     }
   }
 
-  /// An example that shows that the service is there.
+  /// Examples that show that the service is there, and two devices that talk where anybody may make an account.
   public func examples(at url: String) -> [ServiceExample] {
-    [
+    let keys = ServiceExample(
+      "200, the keys that Apptimist's devices need",
+      "curl -i '\(url)\(configuration.path)/service.json'")
+    guard configuration.identity == .open else { return [keys] }
+    let program = CommandLine.arguments.first ?? "awd"
+    let chat = "\(program) wallet chat --server 'ws\(url.dropFirst(4))\(configuration.path)'"
+    return [
+      keys,
+      ServiceExample("bert, a friend to talk to", "\(chat) --folder bert --name bert"),
       ServiceExample(
-        "200, the keys that Apptimist's devices need",
-        "curl -i '\(url)\(configuration.path)/service.json'")
+        "anna, who talks to him: each line is a message",
+        "\(chat) --folder anna --name anna --with bert"),
     ]
   }
 

@@ -73,13 +73,19 @@ struct WrittenValue {
     WrittenValue(value: node.value, origin: origin.moved(to: node.place), index: index)
   }
 
-  /// Returns the values of an array, or of a comma-separated text. Spaces around the commas are ignored, and an empty
-  /// text is the empty list.
+  /// Returns the values of an array, or of a text: an array in TOML, or values with commas between them. Spaces around the
+  /// commas are ignored, and an empty text is the empty list.
   func list(_ expected: String) throws(Mismatch) -> [WrittenValue] {
     if case .array(let nodes) = value {
       return nodes.enumerated().map { part($1, index: "[\($0)]") }
     }
     guard isText, case .string(let text) = value else { throw mismatch(expected) }
+    if let nodes = Self.array(text) {
+      return nodes.enumerated().map {
+        WrittenValue(
+          value: $1.value, origin: origin, isHidden: isHidden, index: "[\($0)]")
+      }
+    }
     guard text.contains(where: { $0 != " " }) else { return [] }
     let parts = text.split(separator: ",", omittingEmptySubsequences: false)
     return parts.enumerated().map { index, part in
@@ -87,6 +93,15 @@ struct WrittenValue {
         value: .string(String(part.trimmed)), origin: origin, isText: true, isHidden: isHidden,
         index: "[\(index)]")
     }
+  }
+
+  /// Returns the values of a text that is an array in TOML. An address such as `[::1]:8080` is none.
+  private static func array(_ text: String) -> [TOMLNode]? {
+    guard text.trimmed.hasPrefix("["), !text.contains("\n"),
+      let table = try? TOMLNode.table(parsing: Array("list = \(text)".utf8)),
+      case .array(let nodes) = table["list"]?.value
+    else { return nil }
+    return nodes
   }
 }
 
@@ -112,7 +127,7 @@ struct Mismatch: Error {
   }
 }
 
-extension Substring {
+extension StringProtocol where SubSequence == Substring {
   /// The text without the spaces at both ends.
   var trimmed: Substring {
     var text = drop { $0 == " " }

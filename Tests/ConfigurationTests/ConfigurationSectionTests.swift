@@ -135,6 +135,9 @@ private enum Policy: String, CaseIterable, Sendable {
     ("path", "x", "x"), ("secret", "s", "s"), ("names", "tokenscript", #"["tokenscript"]"#),
     ("values", "::1,10.0.0.0/8", "[::1, 10.0.0.0/8]"),
     ("dictionary", "0xa=0xb, 0xc = d=e", "0xa:0xb 0xc:d=e"),
+    ("strings", #" ["a, b", 'c'] "#, #"["a, b", "c"]"#),
+    ("strings", "[::1]:80,[a]", #"["[::1]:80", "[a]"]"#),
+    ("strings", "[]", "[]"), ("names", "['msgr']", #"["msgr"]"#),
   ])
   func variable(kind: String, written: String, expected: String) throws {
     let reader = try reader("[s]\nk = 1979-05-27", ["AWD_S_K": written])
@@ -148,6 +151,7 @@ private enum Policy: String, CaseIterable, Sendable {
     ("integer", "many", #"s.k: expected an integer from 0 to 1024, found "many""#),
     ("size", "12.5", #"s.k: expected a size such as "64KiB", found "12.5""#),
     ("names", "msgr,", #"s.k[1]: expected one of "tokenscript", "msgr", found """#),
+    ("strings", "['a', 1]", "s.k[1]: expected a string, found 1"),
     ("dictionary", "a", #"s.k[0]: expected key=value, each key once, found "a""#),
     ("dictionary", "a=1,a=2", #"s.k[1]: expected key=value, each key once, found "a=2""#),
   ])

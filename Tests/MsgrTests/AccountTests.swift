@@ -49,10 +49,15 @@ internal import Time
     let end = fixture.clock.now + .seconds(3600)
     try await store.addInvitation(InvitationHash(ofToken: "come in"), uses: 2, expires: end)
     #expect(try await register(fixture, "anna").status == 403)
-    #expect(try await register(fixture, "anna", invitation: "let me in").status == 403)
+    let refused = try await register(fixture, "anna", invitation: "let me in")
+    #expect(refused.status == 403)
+    #expect((refused.object["error"] as? String)?.contains("invitation") == true)
     #expect(try await register(fixture, "anna", invitation: "come in").status == 200)
     // A name that is taken uses nothing up.
     #expect(try await register(fixture, "anna", invitation: "come in").status == 403)
+    // Without an invitation, nobody learns whether a name is taken.
+    let again = try await register(fixture, "anna", invitation: "let me in")
+    #expect(again.object["error"] as? String == refused.object["error"] as? String)
     #expect(try await register(fixture, "bert", invitation: "come in").status == 200)
     #expect(try await register(fixture, "cleo", invitation: "come in").status == 403)
     try await store.addInvitation(InvitationHash(ofToken: "later"), uses: 1, expires: end)

@@ -15,7 +15,7 @@ internal import Testing
     let fixture = try CommandsFixture()
     let process = try start(fixture)
     // The last suggestion.
-    try process.line(with: "/service.json'\n", on: .output, within: .seconds(120))
+    try process.line(with: "--with bert\n", on: .output, within: .seconds(120))
     let lines = process.output.split(separator: "\n")
     var codes: [String] = []
     for (outcome, command) in zip(lines, lines.dropFirst())

@@ -67,7 +67,9 @@ struct WalletChatCommand: Command {
         do throws(DeviceError) {
           try await device.run()
         } catch {
-          if error != .cancelled { throw CommandError.refused("\(error)") }
+          guard error != .cancelled else { return }
+          let hint = "; an invitation counts once, for its --uid, until it expires"
+          throw CommandError.refused("\(error)\(error == .refused && isNew ? hint : "")")
         }
       }
       group.addTask {

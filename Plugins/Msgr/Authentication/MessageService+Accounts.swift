@@ -24,7 +24,7 @@ extension MessageService {
       // invitation nobody learns which names are taken.
       let used = signup == .invite ? invitation : nil
       if signup == .invite {
-        guard let used, try await store.isGood(used) else { throw RequestRefusal.forbidden }
+        guard let used, try await store.isGood(used) else { throw RequestRefusal.badInvitation }
       }
       guard try await store.passwordHash(of: name) == nil else { throw RequestRefusal.forbidden }
       let hash = try await passwords.hash(password, for: network)

@@ -53,6 +53,8 @@ final class RefusalReport: Sendable {
 enum RefusalReason: String, CaseIterable, Sendable {
   /// The password is wrong or there is no such name, or the name is taken.
   case forbidden
+  /// The invitation isn't good.
+  case invitation
   /// A limit is reached.
   case tooMany = "too many"
   /// Too many passwords wait.
@@ -62,6 +64,7 @@ enum RefusalReason: String, CaseIterable, Sendable {
   init?(_ error: any Error) {
     switch error {
     case RequestRefusal.forbidden: self = .forbidden
+    case RequestRefusal.badInvitation: self = .invitation
     case RequestRefusal.tooMany: self = .tooMany
     case RequestRefusal.busy: self = .busy
     default: return nil
@@ -73,6 +76,7 @@ enum RefusalReason: String, CaseIterable, Sendable {
     switch (self, act) {
     case (.forbidden, .login): "wrong name or password"
     case (.forbidden, .registration): "the name is taken"
+    case (.invitation, _): "the invitation isn't good"
     case (.tooMany, .login): "too many failures"
     case (.tooMany, .registration): "too many accounts"
     case (.busy, _): "too many passwords wait"

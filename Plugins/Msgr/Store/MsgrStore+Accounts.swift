@@ -27,7 +27,7 @@ extension MsgrStore {
   ///   - invitation: an invitation that is used once, if one is needed.
   ///   - device: a device that is bound to the account, and its token.
   /// - Returns: the tokens that end because the device was bound to another account.
-  /// - Throws: `.forbidden` if the name is taken, or the invitation isn't good.
+  /// - Throws: `.forbidden` if the name is taken, `.badInvitation`.
   func register(
     _ name: UserName, _ hash: PasswordHash, invitation: InvitationHash? = nil,
     device: (DeviceLogin, TokenHash)?

@@ -40,13 +40,13 @@ extension MsgrStore {
 
   /// Uses an invitation once, within the transaction that makes the account.
   ///
-  /// - Throws: `.forbidden` if there is no such invitation, or it is used up or over.
+  /// - Throws: `.badInvitation`.
   func use(_ invitation: InvitationHash, _ transaction: borrowing Transaction) throws {
     try transaction.execute(
       """
       UPDATE msgr_invitations SET uses = uses - 1
       WHERE hash = ? AND uses > 0 AND expires_at > ?
       """, invitation.digest, now)
-    guard transaction.changes == 1 else { throw RequestRefusal.forbidden }
+    guard transaction.changes == 1 else { throw RequestRefusal.badInvitation }
   }
 }
