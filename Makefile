@@ -130,6 +130,7 @@ endef
 test: test-deps ## install, build, and run every test
 	@echo "awd: building and running every test"
 	@swift build --build-tests $(CHECKED)
+	@swift build --package-path Tests/Outside --scratch-path .build/outside
 	@swift test --skip-build --no-parallel 2>&1 | tee $(TEST_LOG) || { status=$$?; $(call retell,$(TEST_LOG)); exit $$status; }
 
 lint: deps ## check formatting, imports and documentation
