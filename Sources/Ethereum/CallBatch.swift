@@ -63,10 +63,15 @@ public struct CallBatch: Sendable {
     }
   }
 
-  /// Tells a revert, which is the contract's word, from a failure of the endpoint.
+  /// The words of endpoints for code that has ended without a result: by `revert`, or as contracts of before did.
+  private static let ends = [
+    "revert", "invalid opcode", "invalid jump", "out of gas", "stack underflow", "stack overflow",
+  ]
+
+  /// Tells an end of the contract's code, which is its word, from a failure of the endpoint.
   private static func outcome(_ failure: Answer.Failure) -> Outcome {
-    let message = failure.message ?? ""
-    let isRevert = failure.code == 3 || message.lowercased().contains("revert")
-    return isRevert ? .none : .failed("error \(failure.code ?? 0)")
+    let message = failure.message?.lowercased() ?? ""
+    let hasEnded = failure.code == 3 || ends.contains(where: message.contains)
+    return hasEnded ? .none : .failed("error \(failure.code ?? 0)")
   }
 }

@@ -34,15 +34,11 @@ public struct ReturnData: Hashable, Sendable {
   private var array: [String]? {
     guard let start = number(at: 0), let count = number(at: start), count <= Self.stringLimit
     else { return nil }
-    var strings: [String] = []
-    for index in 0..<count {
-      // Offsets count from behind the array's length.
-      guard let string = string(at: number(at: start + 32 + 32 * index), from: start + 32) else {
-        return nil
-      }
-      strings.append(string)
+    // Offsets count from behind the array's length. What is no text or too long is passed over.
+    let strings = (0..<count).compactMap {
+      string(at: number(at: start + 32 + 32 * $0), from: start + 32)
     }
-    return strings
+    return strings.isEmpty && count > 0 ? nil : strings
   }
 
   /// Reads the string at an offset from a base.

@@ -6,8 +6,6 @@ internal import ServiceKit
 enum RequestRefusal: Error, Hashable, Sendable {
   /// The credentials are wrong, or the act isn't allowed.
   case forbidden
-  /// The user that the caller, who has logged in, names doesn't exist.
-  case unknownUser
   /// An account needs an invitation, and there is no such one, or it is used up or over.
   case badInvitation
   /// The caller has done this too often, and may try again after some seconds.
@@ -34,7 +32,6 @@ extension HTTPError {
       self.init(.badRequest, fault.sentence)
       members["field"] = fault.field?.rawValue
     case RequestRefusal.forbidden: self.init(.forbidden)
-    case RequestRefusal.unknownUser: self.init(.forbidden, "there is no such user")
     case RequestRefusal.badInvitation:
       self.init(.forbidden, "the invitation is missing, unknown, used up or over: ask for another")
     case RequestRefusal.tooMany(let seconds): self.init(.tooManyRequests, retryAfter: seconds)

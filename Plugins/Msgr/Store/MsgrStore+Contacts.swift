@@ -78,7 +78,7 @@ extension MsgrStore {
   ///   - streaming: the user's devices that get messages by their streams.
   ///   - wait: the seconds that the caller has to wait before it may ask somebody anew, or nil if it may now.
   /// - Returns: their relation, and the request that was stored, if one was.
-  /// - Throws: `.unknownUser`, `.forbidden` if the caller blocks the user, `.tooMany`, `.tooManyContacts`,
+  /// - Throws: `.forbidden` if there is no such user or the caller blocks it, `.tooMany`, `.tooManyContacts`,
   ///   ``FieldError`` if it is the caller, or as ``write(as:_:)``.
   func add(
     _ friend: UserName, by caller: Caller, streaming: [DeviceID], wait: Int?
@@ -86,7 +86,7 @@ extension MsgrStore {
     let name = caller.name
     return try await write(as: caller) { transaction in
       guard name != friend else { throw FieldError(.addUser, "is oneself") }
-      guard try exists(friend, transaction) else { throw RequestRefusal.unknownUser }
+      guard try exists(friend, transaction) else { throw RequestRefusal.forbidden }
       guard try !isBlocked(friend, by: name, transaction) else { throw RequestRefusal.forbidden }
       let hasAsked = try hasAdded(name, friend, transaction)
       let isAsked = try hasAdded(friend, name, transaction)
@@ -124,14 +124,14 @@ extension MsgrStore {
   ///
   /// A request of the caller's that the user hasn't agreed to is taken back.
   ///
-  /// - Throws: `.unknownUser`, `.tooManyContacts`, or ``FieldError`` if it is the caller.
+  /// - Throws: `.forbidden` if there is no such user, `.tooManyContacts`, or ``FieldError`` if it is the caller.
   func block(_ user: UserName, by caller: Caller) async throws {
     try await write(as: caller) { transaction in
       let name = caller.name
       guard name != user else { throw FieldError(.user, "is oneself") }
       // A publisher has no account, but its owner has.
       guard try exists(Publisher.owner(of: user) ?? user, transaction) || exists(user, transaction)
-      else { throw RequestRefusal.unknownUser }
+      else { throw RequestRefusal.forbidden }
       if try !isBlocked(user, by: name, transaction) {
         let blocks: Int? = try transaction.one(
           "SELECT count(*) FROM msgr_blocks WHERE username = ?", name

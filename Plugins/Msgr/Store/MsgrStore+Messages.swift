@@ -29,7 +29,7 @@ extension MsgrStore {
   ///   - sender: the sender.
   ///   - streaming: the recipient's devices that get messages by their streams.
   /// - Returns: the delivery, or the first one of a message that was sent again.
-  /// - Throws: `.unknownUser`, `.otherMessage`, or as ``write(as:_:)``.
+  /// - Throws: `.forbidden` if there is no such user, `.otherMessage`, or as ``write(as:_:)``.
   func send(
     _ draft: Draft, by sender: Caller, streaming: [DeviceID]
   ) async throws -> Delivery {
@@ -45,7 +45,7 @@ extension MsgrStore {
           streaming: streaming, transaction)
         keepsOwn = place.senderStreams
       } else {
-        guard try exists(draft.recipient, transaction) else { throw RequestRefusal.unknownUser }
+        guard try exists(draft.recipient, transaction) else { throw RequestRefusal.forbidden }
         // A blocked sender is given an identifier that no other message will have.
         delivery = Delivery(id: try nextID(transaction), isStored: false)
         keepsOwn = try hasStreamingDevice(sender.name, transaction)

@@ -182,7 +182,8 @@ actor ChainSurvey {
     do throws(HTTPClientError) {
       let response = try await client.send(OutgoingRequest(batch, to: endpoint.url))
       let outcomes = batch.outcomes(in: response.body)
-      if let word = ChainWord(outcomes, time: clock()) { return .success(word) }
+      let last = words.value.byOrigin[origin]
+      if let word = ChainWord(outcomes, after: last, time: clock()) { return .success(word) }
       let reason = outcomes.lazy.compactMap(\.failure).first
       return .failure(Failure(reason: reason ?? "", isEndpoints: response.status != .ok))
     } catch {

@@ -17,8 +17,8 @@ struct ChainWord: Equatable, Sendable {
   /// Makes a word.
   init(owner: EthereumAddress?, scripts: [String], registered: [String], time: Timestamp) {
     self.owner = owner
-    self.scripts = scripts.filter(Self.isURI)
-    self.registered = registered.filter(Self.isURI)
+    self.scripts = Self.bounded(scripts)
+    self.registered = Self.bounded(registered)
     self.time = time
   }
 
@@ -38,20 +38,40 @@ struct ChainWord: Equatable, Sendable {
 
   /// Reads the outcomes of ``calls(for:registry:)``.
   ///
-  /// - Returns: nil if the endpoint has failed with any of them, so that the last word stays.
-  init?(_ outcomes: [CallBatch.Outcome], time: Timestamp) {
-    var data: [ReturnData?] = []
-    for outcome in outcomes {
-      switch outcome {
-      case .returned(let returned): data.append(returned)
-      case .none: data.append(nil)
-      case .failed: return nil
+  /// Where the endpoint has failed to tell the places, they stay as they were.
+  ///
+  /// - Parameters:
+  ///   - outcomes: an outcome for each call.
+  ///   - last: the last word, if there is one.
+  ///   - time: the time of the question.
+  /// - Returns: nil if the endpoint has failed to tell the owner, so that the last word stays, with its age.
+  init?(_ outcomes: [CallBatch.Outcome], after last: ChainWord?, time: Timestamp) {
+    func read<Part>(_ index: Int, _ old: Part?, _ part: (ReturnData?) -> Part) -> Part? {
+      guard index < outcomes.count else { return part(nil) }
+      return switch outcomes[index] {
+      case .returned(let data): part(data)
+      case .none: part(nil)
+      case .failed: old
       }
     }
-    guard data.count >= 2 else { return nil }
+    guard outcomes.count >= 2, let owner = read(0, nil, { $0?.address }) else {
+      return nil
+    }
     self.init(
-      owner: data[0]?.address, scripts: data[1]?.strings ?? [],
-      registered: data.count > 2 ? data[2]?.strings ?? [] : [], time: time)
+      owner: owner, scripts: read(1, last?.scripts) { $0?.strings ?? [] } ?? [],
+      registered: read(2, last?.registered) { $0?.strings ?? [] } ?? [], time: time)
+  }
+
+  /// The bytes of places that are kept of a contract, which anybody can make.
+  private static let sizeLimit = 8192
+
+  private static func bounded(_ places: [String]) -> [String] {
+    var rest = sizeLimit
+    return places.filter { place in
+      guard isURI(place), place.utf8.count <= rest else { return false }
+      rest -= place.utf8.count
+      return true
+    }
   }
 
   /// Returns whether a text can be the place of a script: visible ASCII with a scheme.

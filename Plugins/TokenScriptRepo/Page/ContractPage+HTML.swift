@@ -147,7 +147,7 @@ extension ContractPage {
 
   /// The source as text, of which a page shows no more than ``sourceLimit`` bytes.
   private func source(of row: IndexRow, _ rest: inout Int) -> String {
-    guard row.state.summary == .served, let content = content(of: row) else { return "" }
+    guard let content = content(of: row) else { return "" }
     guard content.bytes.count <= rest else {
       return "<p class=\"quiet\">The source is too long to be shown here.</p>"
     }

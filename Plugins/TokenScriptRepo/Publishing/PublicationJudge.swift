@@ -188,7 +188,10 @@ struct PublicationJudge: Sendable {
   private func checkQuota(
     of key: String, _ path: RepositoryPath, _ size: Int
   ) throws(PublicationRefusal) {
-    let published = index.files.filter { $0.path.publisher != nil && $0.path != path }
+    // The file takes the place of its mark, too.
+    let published = index.files.filter {
+      $0.path.publisher != nil && $0.path != path && $0.path != path.mark
+    }
     let own = published.filter { $0.path.publisher == key }
     guard own.count < Self.filesPerKey,
       own.reduce(size, { $0 + $1.size }) <= Self.bytesPerKey

@@ -174,7 +174,7 @@ final class Publisher: Sendable {
     let withdrawal = try Withdrawal(request.head.value(.authorization))
     try withdrawal.check(now: clock())
     guard let base = responder.base(for: request) else {
-      throw HTTPError(.notFound, "the server's public URL is not configured")
+      throw HTTPError(.serviceUnavailable, "the server's public_url is not configured")
     }
     guard request.head.query == nil else {
       throw HTTPError(.badRequest, "the URL must have no query")

@@ -19,10 +19,10 @@ extension FileQuery {
     guard let form = URLEncodedForm(query) else {
       throw HTTPError(.badRequest, "malformed percent-encoding in the query")
     }
-    if let text = form["chain"] {
-      let named = try Self.chain(text.utf8)
+    for pair in form.pairs where pair.name == "chain" {
+      let named = try Self.chain(pair.value.utf8)
       guard named == chain ?? named else {
-        throw HTTPError(.badRequest, "the path and the query name different chains")
+        throw HTTPError(.badRequest, "the request names different chains")
       }
       chain = named
     }

@@ -1,4 +1,5 @@
 internal import Cryptography
+internal import Ethereum
 internal import HTTPProtocol
 internal import Observability
 internal import ServiceKit
@@ -37,10 +38,24 @@ struct RepositoryResponder: Sendable {
       return try respond(to: request.head, with: editions[0].bareResponse)
     }
     let live = editions.filter { $0.candidates.contains(where: query.selects) }
-    guard let edition = ordered(live, for: request.head).first else {
+    let eligible = query.chain == nil ? Self.unnamed(live) : live
+    guard let edition = ordered(eligible, for: request.head).first else {
       throw Self.absence(of: query, in: editions)
     }
     return try respond(to: request.head, with: response(of: edition, query, isBare: true))
+  }
+
+  /// Returns the versions among which a request chooses that names no chain.
+  ///
+  /// The chain comes before the version, as within one (``ChainSelection``): a test network's file of a newer version
+  /// hides none of the main network.
+  private static func unnamed(_ editions: [Edition]) -> [Edition] {
+    let chains = Set(editions.flatMap { $0.candidates.flatMap(\.chains) })
+    guard editions.count > 1, chains.count > 1 else { return editions }
+    let complete = editions.filter { $0.candidates.contains { Set($0.chains) == chains } }
+    if !complete.isEmpty { return complete }
+    let main = editions.filter { $0.candidates.contains { $0.chains.contains(.main) } }
+    return main.isEmpty ? editions : main
   }
 
   /// Responds to `/<YYYY>/<MM>/<address>` and `/<YYYY>/<MM>/chain/<id>/<address>` with the file of that version, and

@@ -38,10 +38,14 @@ struct ValidationRequest: Sendable {
     }
     // Wallets break the text into lines.
     guard
-      let file = Data(base64Encoded: String(base64.filter { !$0.isWhitespace })), !file.isEmpty
+      let file = Data(base64Encoded: Data(base64.utf8.filter { !Self.isBlank($0) })), !file.isEmpty
     else { throw HTTPError(.badRequest, "base64Xml: expected a file in Base64") }
     self.contract = contract
     self.chain = chain
     self.file = [UInt8](file)
+  }
+
+  private static func isBlank(_ byte: UInt8) -> Bool {
+    byte == 0x20 || (0x09...0x0d).contains(byte)
   }
 }

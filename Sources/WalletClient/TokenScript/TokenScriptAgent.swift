@@ -95,8 +95,9 @@ public struct TokenScriptAgent: Sendable {
         let report = try await fetch(request, from: place, replacing: entry)
         attempts += report.attempts
         switch report.outcome {
-        case .stored, .unchanged, .ownFile: return located(report, request, attempts, place)
-        case .choices, .absent, .invalid, .failed: continue
+        case .stored, .unchanged: return located(report, request, attempts, place)
+        // An old copy somewhere is no reason not to ask on.
+        case .ownFile, .choices, .absent, .invalid, .failed: continue
         }
       }
     }
