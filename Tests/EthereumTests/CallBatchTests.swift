@@ -43,6 +43,14 @@ struct CallBatchTests {
     #expect(outcomes == [.none, .failed("error -32005")])
   }
 
+  @Test(arguments: ["invalid opcode: INVALID", "out of gas", "EVM error: StackUnderflow"])
+  func codeThatHasEndedOtherwiseIsAWordToo(_ message: String) {
+    let body = #"[{"id":0,"error":{"code":-32000,"message":"\#(message)"}},{"id":1,"result":"0x"}]"#
+    let isKnown = !message.contains("EVM")
+    #expect(
+      batch.outcomes(in: Array(body.utf8)) == [isKnown ? .none : .failed("error -32000"), .none])
+  }
+
   @Test(arguments: [
     "", "null", "{}", "[]", "[{}]", #"{"error":{"code":1}}"#,
     #"[{"id":0,"result":"0xzz"},{"id":1}]"#,

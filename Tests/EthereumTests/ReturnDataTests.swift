@@ -26,6 +26,13 @@ struct ReturnDataTests {
     #expect(ReturnData(Self.word(32) + Self.text("")).strings == [])
   }
 
+  @Test func aTextThatIsNoneSpoilsNoOther() {
+    for bad in [String(repeating: "x", count: 4097), "a\0b"] {
+      let call = FunctionCall.setScriptURI([bad, "ipfs://x"])
+      #expect(ReturnData(Array(call.data.dropFirst(4))).strings == ["ipfs://x"])
+    }
+  }
+
   @Test func anAddressIsReadUnlessItIsZero() throws {
     let address = try #require(EthereumAddress("0x6b175474e89094c44da98b954eedeac495271d0f"))
     let word = [UInt8](repeating: 0, count: 12) + address.bytes

@@ -67,6 +67,28 @@ private func words(
       "Coin.tsml", bytes: Signer.issuer.sign(tokenScript(for: alice), at: 1_600_000_000))
   }
 
+  @Test func whatTheEndpointFailsToTellStays() throws {
+    let time = Timestamp(seconds: 1)
+    let data = ReturnData([UInt8](repeating: 0, count: 12) + owner.bytes)
+    let last = ChainWord(owner: nil, scripts: ["a:1"], registered: ["b:1"], time: time)
+    let later = Timestamp(seconds: 2)
+    #expect(
+      ChainWord([.returned(data), .failed("x"), .failed("y")], after: last, time: later)
+        == ChainWord(owner: owner, scripts: ["a:1"], registered: ["b:1"], time: later))
+    #expect(
+      ChainWord([.none, .none, .failed("y")], after: nil, time: later)
+        == ChainWord(owner: nil, scripts: [], registered: [], time: later))
+    #expect(ChainWord([.failed("x"), .returned(data)], after: last, time: later) == nil)
+  }
+
+  @Test func aContractsPlacesAreBounded() {
+    let place = "https://x/" + String(repeating: "x", count: 4000)
+    let word = ChainWord(
+      owner: nil, scripts: [place, place, place, "a:1"], registered: [],
+      time: Timestamp(seconds: 1))
+    #expect(word.scripts == [place, place, "a:1"])
+  }
+
   /// Runs an endpoint and a repository that asks it once.
   private func withAnswers(
     _ endpoint: Endpoint, _ toml: String = "",

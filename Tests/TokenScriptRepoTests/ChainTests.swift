@@ -102,6 +102,7 @@ internal import Threading
     try write("a.tsml", on: ["1", "5"])
     let server = try await fixture.server()
     #expect(try await server.get("/chain/1/\(alice)?chain=5").status == .badRequest)
+    #expect(try await server.get("/\(alice)?chain=1&chain=5").status == .badRequest)
     #expect(try await server.get("/chain/%31/\(alice)?chain=1").status == .ok)
   }
 
@@ -185,6 +186,17 @@ internal import Threading
     #expect(try await server.get("/\(alice)").bytes == new)
     #expect(try await server.get("/\(alice)?chain=5").bytes == old)
     #expect(try await server.get("/2020/06/\(alice)?chain=5").status == .notFound)
+  }
+
+  @Test func theChainComesBeforeTheVersion() async throws {
+    let main = try write("main.tsml", on: ["1"], "2019/05")
+    let test = try write("test.tsml", on: ["5"], at: 1_600_000_500)
+    let server = try await fixture.server()
+    #expect(try await server.get("/\(alice)").bytes == main)
+    #expect(try await server.get("/\(alice)?chain=5").bytes == test)
+    let all = try write("all.tsml", on: ["5", "1"], "2019/10")
+    try await server.service.reload()
+    #expect(try await server.get("/\(alice)").bytes == all)
   }
 
   @Test func publicationCountsByChain() async throws {

@@ -25,6 +25,8 @@ final class Publisher: Sendable {
   private let log: Log
   private let clock: @Sendable () -> Timestamp
   private let attempts: AttemptTable
+  /// The questions to chains that refused publications have led to.
+  private let questions: AttemptTable
   private let queue = VerificationQueue(named: "awd-publish")
   private let disk = ThreadPool(named: "awd-published", width: 1)
   /// One publication at a time, from the decision to the index: quotas count all files.
@@ -52,6 +54,7 @@ final class Publisher: Sendable {
     log = responder.log
     clock = responder.clock
     attempts = AttemptTable(span: .seconds(3600), size: 1 << 12, clock: responder.clock)
+    questions = AttemptTable(span: .seconds(3600), size: 1 << 12, clock: responder.clock)
   }
 
   /// Responds to `PUT`, which publishes the body.
@@ -100,7 +103,7 @@ final class Publisher: Sendable {
       }
     } catch var refusal as PublicationRefusal where refusal.status == .forbidden {
       // The signer may be an owner whom the chain has not told yet.
-      if origins.contains(where: survey.isUnasked), secondsToWait(request) == nil {
+      if origins.contains(where: survey.isUnasked), secondsToWait(request, questions) == nil {
         survey.ask(soon: origins)
         refusal.reason += "; the chain is being asked for its owner"
         refusal.retryAfter = 5
@@ -110,7 +113,7 @@ final class Publisher: Sendable {
     switch verdict {
     case .present(let path): return try response(.ok, path, place)
     case .write(let path, let isFirst):
-      if let wait = secondsToWait(request) {
+      if let wait = secondsToWait(request, attempts) {
         throw HTTPError(.tooManyRequests, "too many publications", retryAfter: wait)
       }
       try await change([path]) { [folder] () throws(SystemError) in
@@ -124,9 +127,9 @@ final class Publisher: Sendable {
     }
   }
 
-  /// Counts a publication, and returns nil, or the seconds to wait if the client's network has had too many.
-  private func secondsToWait(_ request: Request) -> Int? {
-    request.origin.client.flatMap { attempts.count($0, upTo: Self.perHour) }
+  /// Counts an attempt, and returns nil, or the seconds to wait if the client's network has had too many.
+  private func secondsToWait(_ request: Request, _ table: AttemptTable) -> Int? {
+    request.origin.client.flatMap { table.count($0, upTo: Self.perHour) }
   }
 
   /// Changes files in the folder, and waits for the index of them.
@@ -220,6 +223,9 @@ final class Publisher: Sendable {
       FileQuery(chain: place.chain).selects($0) && $0.file.path.publisher != nil
     }
     guard !published.isEmpty else {
+      if edition?.candidates.contains(where: FileQuery(chain: place.chain).selects) == true {
+        throw HTTPError(.notFound, "the files here are the operator's, who alone withdraws them")
+      }
       throw RepositoryResponder.absent(isGone: edition?.isGone(on: place.chain) ?? false)
     }
     guard place.chain != nil || Set(published.flatMap(\.chains)).count == 1 else {
