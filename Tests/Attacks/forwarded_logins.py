@@ -16,7 +16,7 @@ def post(server, path, fields, client):
 
 
 def register(server, name, client):
-    return post(server, "/register", {"Username": name, "Password": "right", "DeviceID": f"stream:{name}-0001"}, client).status
+    return post(server, "/register", {"Username": name, "Password": "right password", "DeviceID": f"stream:{name}-0001"}, client).status
 
 
 def log_in(server, name, password, client):
@@ -28,21 +28,21 @@ with Server(URL + 'trusted_proxies = ["127.0.0.1"]\n' + MSGR) as server:
     assert register(server, "bert", "192.0.2.1") == 200 and register(server, "cleo", "192.0.2.2") == 200
     for number in range(150):
         # What a client writes in front of the proxy's word counts for nothing.
-        refused = log_in(server, f"guess{number}", "wrong", f"10.0.0.{number}, 198.51.100.7")
-    in_the_64 = [log_in(server, f"other{number}", "wrong", f"2001:db8::{number:x}:1") for number in range(150)][-1]
-    elsewhere = log_in(server, "bert", "right", "203.0.113.9")
+        refused = log_in(server, f"guess{number}", "wrong password", f"10.0.0.{number}, 198.51.100.7")
+    in_the_64 = [log_in(server, f"other{number}", "wrong password", f"2001:db8::{number:x}:1") for number in range(150)][-1]
+    elsewhere = log_in(server, "bert", "right password", "203.0.113.9")
     before = server.rss
 
     def guess():
         number = next(numbers)
-        log_in(server, "cleo", "wrong", f"10.{number >> 16 & 255}.{number >> 8 & 255}.{number & 255}")
+        log_in(server, "cleo", "wrong password", f"10.{number >> 16 & 255}.{number >> 8 & 255}.{number & 255}")
 
-    with Canary(server, lambda: log_in(server, "cleo", "right", "192.0.2.2") == 200) as canary:
+    with Canary(server, lambda: log_in(server, "cleo", "right password", "192.0.2.2") == 200) as canary:
         attack([guess] * 6, 10)
     grown = server.rss - before
 
 with Server(URL + MSGR) as server:
-    log_in(server, "bert", "wrong", "192.0.2.1")
+    log_in(server, "bert", "wrong password", "192.0.2.1")
     told = "trusted_proxies" in server.log
     doubted = b"trusted_proxies" in server.run("check").stdout
 

@@ -26,11 +26,10 @@ class SmallDisk(Server):
 
 
 with SmallDisk("[log]\nlevel = \"error\"\n") as server:
-    with open(server.inside("filler"), "wb") as filler:
+    with open(server.inside("filler"), "wb", buffering=0) as filler:
         try:
             while True:
                 filler.write(bytes(1 << 16))
-                filler.flush()
         except OSError:
             pass
     is_told, text = server.wait_for(503)
