@@ -1,8 +1,8 @@
-/// The result of a request about a file (page "Files"), as two bytes on the wire.
+/// The result of a request, as two bytes on the wire: in version 1 about a file (page "Files"), in version 2 any.
 ///
 /// It is not an enum, because a later version may have more, and the service ignores what a device
 /// sends.
-public struct ErrorCode: RawRepresentable, Hashable, Sendable {
+public struct ErrorCode: Error, RawRepresentable, Hashable, Sendable {
   /// The number on the wire.
   public let rawValue: UInt16
 
@@ -29,6 +29,14 @@ public struct ErrorCode: RawRepresentable, Hashable, Sendable {
   public static let badContent = ErrorCode(rawValue: 7)
   /// The service failed; nothing was changed.
   public static let internalError = ErrorCode(rawValue: 8)
+  /// A signature or a proof of possession is wrong (version 2).
+  public static let wrongProof = ErrorCode(rawValue: 9)
+  /// The key is somebody else's (version 2).
+  public static let keyTaken = ErrorCode(rawValue: 10)
+  /// There is no such type, or not at this stage (version 2).
+  public static let noSuchType = ErrorCode(rawValue: 11)
+  /// A field can't have its value (version 2).
+  public static let badField = ErrorCode(rawValue: 12)
 }
 
 extension ErrorCode: CustomStringConvertible {
@@ -44,6 +52,10 @@ extension ErrorCode: CustomStringConvertible {
     case .dataDoesNotOpen: "data does not open"
     case .badContent: "bad content for a reserved file"
     case .internalError: "internal error; nothing was changed"
+    case .wrongProof: "wrong signature or proof of possession"
+    case .keyTaken: "the key is taken"
+    case .noSuchType: "no such type, or not at this stage"
+    case .badField: "bad field"
     default: "error \(rawValue)"
     }
   }

@@ -16,4 +16,9 @@ public struct MessageID: FixedBytes {
   public init(header: [UInt8], data: ArraySlice<UInt8>) {
     digest = SHA512.hash(header, data)
   }
+
+  /// Makes the identifier of a message from its fields: over version 1's header, whichever version is spoken.
+  public init(of message: PDU.Message, data: ArraySlice<UInt8>) {
+    self.init(header: PDU.message(message).encoded(), data: data)
+  }
 }

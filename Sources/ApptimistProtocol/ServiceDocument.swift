@@ -1,4 +1,4 @@
-internal import Cryptography
+public import Cryptography
 internal import FoundationEssentials
 
 /// The document that a service publishes as `service.json` (page "Keys and nonces").
@@ -9,18 +9,38 @@ public struct ServiceDocument: Hashable, Sendable, Encodable {
   public let identity: ServiceIdentity
   /// The versions of the protocol that it speaks.
   public let versions: [Int]
+  /// The service's signature over its encryption key and ``versions``; nil if it speaks version 1 alone.
+  public let versionsSignature: Signature?
 
-  /// Makes the document of a service that speaks this library's version.
+  /// Makes the document of a service that speaks version 1 alone.
   public init(service: String, identity: ServiceIdentity) {
     self.service = service
     self.identity = identity
     versions = [Int(PDU.version)]
+    versionsSignature = nil
   }
 
-  /// Reads a document and ignores other members than those of version 1.
+  /// Makes the document of a service that speaks versions 1 and 2.
+  ///
+  /// - Parameters:
+  ///   - service: the service's name.
+  ///   - identity: the service's public keys.
+  ///   - authentication: the service's authentication pair.
+  public init(
+    service: String, identity: ServiceIdentity, signedWith authentication: AuthenticationKeyPair
+  ) {
+    let versions = [PDU.version, Version2.number]
+    self.service = service
+    self.identity = identity
+    self.versions = versions.map(Int.init)
+    versionsSignature = authentication.sign(
+      Version2.service(identity.encryptionKey, speaks: versions))
+  }
+
+  /// Reads a document and ignores members that it does not know.
   ///
   /// - Parameter json: the document, whose length the caller has limited.
-  /// - Throws: `.malformed`; `.wrongSignature` if the keys do not belong together.
+  /// - Throws: `.malformed`; `.wrongSignature` if the keys do not belong together, or the versions are not the service's.
   public init(json: [UInt8]) throws(ServiceDocumentError) {
     guard let members = try? JSONDecoder().decode(Members.self, from: Data(json)),
       let encryptionKey = EncryptionPublicKey(hex: members.encryptionKey),
@@ -33,6 +53,15 @@ public struct ServiceDocument: Hashable, Sendable, Encodable {
     service = members.service
     self.identity = identity
     versions = members.versions
+    versionsSignature = try members.signature2.map { hex throws(ServiceDocumentError) in
+      guard let signature = Signature(hex: hex) else { throw .malformed }
+      let versions = members.versions.compactMap(UInt8.init(exactly:))
+      guard versions.count == members.versions.count,
+        authenticationKey.verifies(
+          signature, over: Version2.service(encryptionKey, speaks: versions))
+      else { throw .wrongSignature }
+      return signature
+    }
   }
 
   /// Writes the document as JSON, on one line.
@@ -42,14 +71,14 @@ public struct ServiceDocument: Hashable, Sendable, Encodable {
     return [UInt8](try encoder.encode(self))
   }
 
-  /// Writes the members of version 1.
+  /// Writes the members.
   ///
   /// - Throws: the encoder's error.
   public func encode(to encoder: any Encoder) throws {
     try Members(
       service: service, encryptionKey: identity.encryptionKey.hex,
       authenticationKey: identity.authenticationKey.hex, signature: identity.signature.hex,
-      versions: versions
+      versions: versions, signature2: versionsSignature?.hex
     ).encode(to: encoder)
   }
 
@@ -59,6 +88,7 @@ public struct ServiceDocument: Hashable, Sendable, Encodable {
     let authenticationKey: String
     let signature: String
     let versions: [Int]
+    let signature2: String?
   }
 }
 
@@ -66,6 +96,6 @@ public struct ServiceDocument: Hashable, Sendable, Encodable {
 public enum ServiceDocumentError: Error, Hashable, Sendable {
   /// It is no JSON, or lacks members that it must have.
   case malformed
-  /// The signature is not the authentication key's over the encryption key.
+  /// A signature is not the authentication key's.
   case wrongSignature
 }

@@ -28,6 +28,15 @@ public struct BoxKey: Sendable {
     guard isAgreed else { return nil }
   }
 
+  /// Takes 32 bytes of a secret digest as a key, for `crypto_secretbox_easy`: a box is one once its key is agreed on.
+  ///
+  /// - Parameters:
+  ///   - digest: the digest.
+  ///   - offset: the offset of the key's first byte; all of them lie in the digest.
+  public init(_ digest: SecretDigest, at offset: Int) {
+    key = digest.secret(at: offset)
+  }
+
   /// Seals a message.
   ///
   /// - Parameters:

@@ -12,6 +12,13 @@ public struct BoxNonce: FixedBytes {
     self = unsafe Swift.withUnsafeBytes(of: signature) { unsafe $0.load(as: BoxNonce.self) }
   }
 
+  /// Makes a nonce of a counter behind 16 zero bytes.
+  ///
+  /// - Parameter counter: the value of the last eight bytes, big-endian.
+  public init(counter: UInt64) {
+    third = counter.bigEndian
+  }
+
   /// Returns the same nonce with other bytes at its end.
   ///
   /// - Parameter counter: the value of the last two bytes, big-endian.

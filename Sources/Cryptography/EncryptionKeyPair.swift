@@ -27,6 +27,11 @@ public struct EncryptionKeyPair: Sendable {
     self.init(SecretMemory(secret, for: lifetime))
   }
 
+  /// Makes the pair whose secret half is the beginning of a secret digest.
+  public init(_ digest: SecretDigest) {
+    self.init(digest.secret(at: 0))
+  }
+
   private init(_ secret: SecretMemory) {
     var key = EncryptionPublicKey()
     // It has no way to fail.
