@@ -28,6 +28,15 @@ public struct BoxKey: Sendable {
     guard isAgreed else { return nil }
   }
 
+  /// Takes a key that was agreed on in another way.
+  ///
+  /// - Parameter key: 32 secret bytes. They are copied: ``wipe(_:)`` the original.
+  /// - Returns: the key, or nil for any other number of bytes.
+  public init?(_ key: [UInt8]) {
+    guard key.count == Int(crypto_box_BEFORENMBYTES) else { return nil }
+    self.key = SecretMemory(key, for: .session)
+  }
+
   /// Takes 32 bytes of a secret digest as a key, for `crypto_secretbox_easy`: a box is one once its key is agreed on.
   ///
   /// - Parameters:
