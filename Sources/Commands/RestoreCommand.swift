@@ -43,7 +43,9 @@ struct RestoreCommand: Command {
       do throws(CommandError) {
         let absent = try missing(of: files, beside: store)
         if !context.arguments.has("check") {
-          try restore(backup, absent, to: store, data: configuration.server.data)
+          try restore(
+            backup, absent, to: store, data: configuration.server.data,
+            without: context.services.flatMap { $0.unrestoredTables })
         }
       } catch {
         guard context.arguments.has("check") else { throw error }
@@ -69,7 +71,8 @@ struct RestoreCommand: Command {
   }
 
   private static func restore(
-    _ backup: borrowing Backup, _ files: [Backup.File], to store: String, data: String
+    _ backup: borrowing Backup, _ files: [Backup.File], to store: String, data: String,
+    without tables: [StaticString]
   ) throws(CommandError) {
     var placement = Placement()
     placement.note(DataFolderLock.path(in: data))
@@ -81,7 +84,7 @@ struct RestoreCommand: Command {
     var progress = CopyProgress()
     defer { Terminal.clearProgress() }
     do {
-      try backup.restore(to: store) { progress.show($0, of: $1) }
+      try backup.restore(to: store, without: tables) { progress.show($0, of: $1) }
     } catch { throw .refused("\(error)") }
     placement.keep()
   }

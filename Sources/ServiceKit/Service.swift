@@ -11,6 +11,8 @@ public protocol Service: Sendable {
   static var name: String { get }
   /// The history of the service's own tables.
   static var migrations: [Migration] { get }
+  /// The tables whose rows a restored store must not have, as they say that nothing that came later is lost.
+  static var unrestoredTables: [StaticString] { get }
   /// The subcommands of the service, for its operator and for its users (`wallet …`).
   static var commands: [any Command.Type] { get }
 
@@ -96,6 +98,8 @@ public protocol Service: Sendable {
 extension Service {
   /// No tables.
   public static var migrations: [Migration] { [] }
+  /// No such tables.
+  public static var unrestoredTables: [StaticString] { [] }
   /// No subcommands.
   public static var commands: [any Command.Type] { [] }
   /// False: no secrets.

@@ -129,9 +129,12 @@ public import Time
   ///
   /// - Parameters:
   ///   - database: the store's file, which must not exist.
+  ///   - tables: the tables whose rows it must not have; those that the backup lacks are passed over.
   ///   - tell: takes the progress.
   /// - Throws: ``StoreError``. Then no file is left.
-  public func restore(to database: String, telling tell: Progress) throws {
+  public func restore(
+    to database: String, without tables: [StaticString] = [], telling tell: Progress
+  ) throws {
     guard unsafe access(database, F_OK) != 0 else {
       throw StoreError(.constraint(.unique), "\(database) is there already")
     }
@@ -141,6 +144,9 @@ public import Time
       // The files' content must not stay in free pages.
       try copy.run("PRAGMA secure_delete = ON")
       try copy.run("DROP TABLE backup_files")
+      for table in tables where try copy.hasTable("\(table)") {
+        try copy.run("DELETE FROM \(table)")
+      }
       try copy.checkIntegrity()
     }
   }

@@ -263,6 +263,15 @@ extension Connection {
     get throws(StoreError) { try text("SELECT name FROM sqlite_schema LIMIT 1") == nil }
   }
 
+  /// Whether there is a table with a name.
+  func hasTable(_ name: String) throws -> Bool {
+    var isThere = false
+    try forEach("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?", name) { _ in
+      isThere = true
+    }
+    return isThere
+  }
+
   /// Checks every page, but not whether the indexes have the rows' values. It takes a second for each GiB or so.
   ///
   /// - Throws: `.corrupt` if anything is damaged.
