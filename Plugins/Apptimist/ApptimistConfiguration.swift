@@ -32,6 +32,8 @@ struct ApptimistConfiguration: Sendable {
   var lockLease = Duration.seconds(30)
   /// The most locks of one session.
   var locks = 64
+  /// The most items of a page of a list, in version 2.
+  var pageMax = 100
 
   /// Makes the default configuration.
   ///
@@ -72,6 +74,7 @@ struct ApptimistConfiguration: Sendable {
       "ephemeral_key_age", default: ephemeralKeyAge, in: .seconds(60)...day * 3650)
     lockLease = section.duration("lock_lease", default: lockLease, in: .milliseconds(100)...day)
     locks = section.integer("locks", default: locks, in: 1...100_000)
+    pageMax = section.integer("page", default: pageMax, in: 1...1_000)
 
     store.mailboxEntries = section.integer(
       "queue_messages", default: store.mailboxEntries, in: 1...10_000_000)

@@ -13,6 +13,8 @@ public struct ApptimistService: Service {
   public static let name = "apptimist"
   /// The migrations of its tables.
   public static let migrations = ApptimistStore.migrations
+  /// The epoch and the acknowledgements, as positions are given again that were given after the backup.
+  public static let unrestoredTables: [StaticString] = ["apptimist_epoch", "apptimist_devices"]
   /// `awd keys …` and `awd wallet chat`.
   public static let commands: [any Command.Type] = [
     KeysShowCommand.self, KeysNewCommand.self, WalletChatCommand.self,
@@ -61,7 +63,7 @@ public struct ApptimistService: Service {
     handshake = SessionHandshake(
       backend: backend, configuration: configuration,
       isSecureOutside: context.publicURL?.hasPrefix("https:") ?? false,
-      randomBytes: context.randomBytes)
+      randomBytes: context.randomBytes, clock: context.clock)
     context.log.info(
       "the service's key",
       [
@@ -76,7 +78,8 @@ public struct ApptimistService: Service {
       try await handshake.accept(request)
     }
     let document = ServiceDocument(
-      service: configuration.name, identity: backend.keys.identity)
+      service: configuration.name, identity: backend.keys.identity,
+      signedWith: backend.keys.authentication)
     router.get("\(configuration.path)/service.json") { _, _ in
       var fields = HeaderFields()
       fields.append(.contentType, "application/json")

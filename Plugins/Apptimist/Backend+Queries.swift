@@ -44,15 +44,17 @@ extension Backend {
     let session = requester.session
     switch query {
     case .claim(let key): return .claimed(ephemeralKeys.claim(key))
-    case .register(let new, let name, let uid):
-      return .registered(
-        try await accounts.register(new, name: name, uid: uid, from: requester.network))
+    case .register(let new): return try await register(new, from: requester)
     case .authenticationKey(let user):
+      hub.enter(session, as: user)
       return .authenticationKey(try await store.authenticationKey(of: user))
     case .start(let user, let key, let head, let max):
       guard try await ephemeralKeys.note(key, usedBy: user) else { return .claimed(false) }
       return .started(try await store.start(of: user, head: head, max: max))
-    case .post(let posts): return .posted(try await messages.deliver(posts, from: requester))
+    case .post(let posts):
+      let outcomes = try await messages.deliver(posts, from: requester)
+      return posts.first?.origin == .version1
+        ? .posted(outcomes.own) : .outcomes(outcomes.outcomes)
     case .truncate(let id, let user):
       return .truncated(try await messages.truncate(id, of: user, from: session))
     case .vouchers(let subject): return .vouchers(try await store.vouchers(of: subject))
@@ -68,14 +70,33 @@ extension Backend {
         return .file(.refused(.overQuota))
       }
       return .file(try await files.reply(to: request, in: session))
-    case .makeForum(let new, let name, let author):
-      _ = try await store.createForum(
-        new.key, authenticationKey: new.authenticationKey, name: name.text, author: author)
-    case .deleteForum(let key, let user): try await files.deleteForum(key, by: user)
-    case .vouch(let subject, let voucher): _ = try await store.vouch(for: subject, by: voucher)
-    case .revoke(let subject, let voucher): try await store.revokeVouch(for: subject, by: voucher)
+    case .makeForum(let new, let author):
+      return .outcome(try await makeForum(new, author: author))
+    case .deleteForum(let key, let user):
+      return .outcome(try await files.deleteForum(key, by: user))
+    case .vouch(let subject, let voucher, let signature):
+      let isDone = try await store.vouch(for: subject, by: voucher, signature: signature)
+      return .outcome(isDone ? .done : .notFound)
+    case .revoke(let subject, let voucher):
+      try await store.revokeVouch(for: subject, by: voucher)
+      return .outcome(.done)
+    case .account(let key): return .account(try await store.knownAccount(key))
+    case .begin(let request): return .began(try await begin(request))
+    case .truncation(let id, let user):
+      return .position(try await store.truncation(of: id, user: user))
+    case .acknowledge(let position, let user, let device, let isAnswered):
+      let acknowledgement = Acknowledgement(
+        device: Acknowledgement.Device(user: user, id: device), position: position)
+      if isAnswered {
+        try await store.acknowledge([acknowledgement])
+      } else {
+        acknowledgements.note(acknowledgement)
+      }
+      return .outcome(.done)
+    case .exists(let key): return .outcome(try await store.exists(key) ? .done : .notFound)
+    case .voucherPage(let query): return try await lists.vouchers(query)
+    case .search(let search): return try await lists.accounts(search, for: requester.network)
     }
-    return .done
   }
 }
 
@@ -85,15 +106,16 @@ extension Query {
     switch self {
     case .claim: "claim"
     case .register: "new"
-    case .authenticationKey: "login"
-    case .start: "stream"
+    case .authenticationKey, .account: "login"
+    case .start, .begin: "stream"
     case .makeForum: "new forum"
     case .deleteForum: "del"
     case .post: "message"
-    case .truncate: "truncate"
-    case .vouch, .revoke: "vouch"
-    case .vouchers: "vouchers"
-    case .searchName, .searchUid, .searchKey: "search"
+    case .truncate, .truncation: "truncate"
+    case .acknowledge: "ack"
+    case .vouch, .revoke, .exists: "vouch"
+    case .vouchers, .voucherPage: "vouchers"
+    case .searchName, .searchUid, .searchKey, .search: "search"
     case .file: "file"
     }
   }

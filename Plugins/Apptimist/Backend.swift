@@ -17,11 +17,13 @@ final class Backend: Sendable {
   let accounts: AccountService
   let messages: MessageDelivery
   let files: FileService
+  let lists: ListPages
+  let acknowledgements: Acknowledgements
   /// The URI that devices are redirected to when the server stops, or nil.
   let publicURI: String?
-  /// The longest message that a device may send once it has logged in, in bytes.
-  let longestMessage: Int
   let log: Log
+  private let directory: AccountDirectory
+  private let randomBytes: @Sendable (_ count: Int) -> [UInt8]
   private let clock: @Sendable () -> Timestamp
   private let lastSession = Atomic<UInt64>(0)
 
@@ -40,14 +42,18 @@ final class Backend: Sendable {
       clients: clients, log: context.log, clock: context.clock)
     let directory = AccountDirectory(store)
     messages = MessageDelivery(
-      store: store, directory: directory, fanOut: ForumFanOut(keys: keys), hub: hub,
+      store: store, directory: directory, fanOut: ForumFanOut(keys: keys, store: store), hub: hub,
       clients: clients, metrics: metrics)
     files = FileService(
       store, directory, keys: keys,
       locks: LockTable(lease: configuration.lockLease, limit: configuration.locks))
+    lists = ListPages(
+      store: store, accounts: accounts, hash: keys.cursorHash, max: configuration.pageMax)
+    acknowledgements = Acknowledgements(store: store, log: context.log)
+    self.directory = directory
+    randomBytes = context.randomBytes
     // `http` becomes `ws`, and `https` `wss`.
     publicURI = context.publicURL.map { "ws" + $0.dropFirst("http".count) + configuration.path }
-    longestMessage = configuration.session.frame.message
     log = context.log
     clock = context.clock
   }
@@ -61,10 +67,64 @@ final class Backend: Sendable {
   func ended(_ session: SessionID, of user: EncryptionPublicKey) {
     hub.leave(session, of: user)
     files.ended(session)
+    acknowledgements.flushSoon()
   }
 
   /// Deletes expired ephemeral keys and invitations.
   func deleteExpired() async throws {
     while try await store.expire(at: clock()) { try Task.checkCancellation() }
+  }
+
+  /// Forgets forums that are deleted or have changed, and closes a user's sessions of version 1.
+  func accountChanged(_ user: EncryptionPublicKey, lost forums: [EncryptionPublicKey] = []) async {
+    files.forget(forums)
+    await hub.closeVersion1(of: user)
+  }
+
+  /// Makes an account.
+  func register(_ new: NewAccount, from requester: Requester) async throws -> Reply {
+    let outcome: ErrorCode
+    switch try await accounts.register(new, from: requester.network) {
+    case .made:
+      outcome = .done
+      if new.isClosed { await accountChanged(new.key) }
+    case .gaveWay(let forums):
+      outcome = .done
+      await accountChanged(new.key, lost: forums)
+    case .refused(let refusal): outcome = refusal.error
+    }
+    return new.isProven ? .outcome(outcome) : .registered(outcome == .done)
+  }
+
+  /// Makes a forum.
+  func makeForum(
+    _ new: NewAccount, author: EncryptionPublicKey
+  ) async throws -> ErrorCode {
+    let made = try await store.createForum(
+      new.key, authenticationKey: new.authenticationKey, name: new.name.text, author: author,
+      isProven: new.isProven, isClosed: new.isClosed)
+    switch made {
+    case .created: return .done
+    case .sameAgain:
+      directory.forget(new.key)
+      return .done
+    case .taken: return .keyTaken
+    case .tooMany: return .overQuota
+    case .noAuthor: return .notPermitted
+    }
+  }
+
+  /// Begins the stream of a device that has proved to be its user's.
+  ///
+  /// - Returns: nil if the account has changed meanwhile.
+  func begin(_ request: StreamRequest) async throws -> StreamBeginning? {
+    guard
+      try await store.prove(request.user, request.authenticationKey, closes: request.closes)
+    else { return nil }
+    if request.closes { await accountChanged(request.user) }
+    let device = Acknowledgement.Device(user: request.user, id: request.device)
+    if request.after == nil { try await acknowledgements.flush(device) }
+    try await store.use(device)
+    return try await store.beginning(request, epoch: try await store.epoch(random: randomBytes))
   }
 }

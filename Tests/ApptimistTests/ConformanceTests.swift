@@ -32,5 +32,9 @@ internal import TestSupport
       "../../ApptimistProtocolTests/Vectors/make_vectors.py", "--check",
     ])
     #expect(outcome.code == 0, "\(outcome)")
+    let version2 = try Self.run([
+      "../../ApptimistProtocolTests/Vectors/make_version2.py", "--check",
+    ])
+    #expect(version2.code == 0, "\(version2)")
   }
 }

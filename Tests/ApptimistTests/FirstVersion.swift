@@ -5,6 +5,22 @@ internal import Storage
 
 /// The mailboxes' tables before the second migration.
 enum FirstVersion {
+  /// Makes users whose keys are numbers, as the first version did.
+  static func makeUsers(_ numbers: ClosedRange<Int>, in store: ApptimistStore) async throws {
+    try await store.store.write { transaction in
+      for number in numbers {
+        try transaction.execute(
+          """
+          INSERT INTO apptimist_users (key, kind, authentication_key, search_name, uid, name)
+          VALUES (?, 0, ?, ?, ?, ?)
+          """, StoreFixture.key(number), StoreFixture.authenticationKey(number),
+          SearchText("user \(number)")?.bytes, "uid \(number)", "user \(number)")
+        try transaction.execute(
+          "INSERT INTO apptimist_queues (user) VALUES (?)", transaction.lastInsertRowID)
+      }
+    }
+  }
+
   /// Writes mailboxes as the first version did; their users are there, and have the owners' numbers.
   static func write(_ models: [MailboxModel], to store: ApptimistStore) async throws {
     try await store.store.write { transaction in

@@ -24,7 +24,7 @@ internal import TestSupport
     for _ in 0..<200 { try await play.go() }
     let fixture = StoreFixture()
     let first = try await fixture.open(version: 1)
-    try await first.makeUsers(1...4)
+    try await FirstVersion.makeUsers(1...4, in: first)
     try await FirstVersion.write(play.models, to: first)
     await first.store.close()
     try await play.open(fixture)

@@ -8,15 +8,17 @@ internal import Observability
 internal import Storage
 internal import Transport
 
-/// Carries out what a ``Session`` wants done, on a WebSocket.
+/// Carries out what a session wants done, on a WebSocket.
 ///
 /// Unchecked because all its state is touched on its session's event loop only: by the calls of
 /// ``WebSocketHandler``, and by tasks and closures that are run there.
 final class SessionConnection: WebSocketHandler, @unchecked Sendable {
   /// The number of unsent bytes above which neither the stream nor requests are read.
   static let lowWaterMark = 64 << 10
-  /// The longest message that is taken before the login, in bytes.
+  /// The longest message of version 1 that is taken before the login, in bytes.
   static let firstMessages = 4 << 10
+  /// The longest message of version 2 that is taken before the login, in bytes: one with a token.
+  static let firstMessagesOfVersion2 = 16 << 10
 
   let id: SessionID
   let loop: EventLoop
@@ -26,7 +28,11 @@ final class SessionConnection: WebSocketHandler, @unchecked Sendable {
   /// The place among the sessions of the client's network: among those that aren't logged in, then among
   /// those that are.
   private var place: Holding<ClientNetwork>
-  private var session: Session
+  private var session: SessionMachine
+  /// Whether the session is one of version 1.
+  let isVersion1: Bool
+  /// The longest message that is taken once the device has logged in, in bytes.
+  private let longestMessage: Int
   /// The user whose session this became in the hub, or nil before that.
   private var user: EncryptionPublicKey?
   private var isOver = false
@@ -34,7 +40,8 @@ final class SessionConnection: WebSocketHandler, @unchecked Sendable {
   /// Takes a connection that has just been upgraded.
   init(
     _ socket: WebSocketSession, id: SessionID, network: ClientNetwork?,
-    place: Holding<ClientNetwork>, backend: Backend, session: consuming Session
+    place: Holding<ClientNetwork>, backend: Backend, longestMessage: Int,
+    session: consuming SessionMachine
   ) {
     self.network = network
     self.place = place
@@ -42,6 +49,8 @@ final class SessionConnection: WebSocketHandler, @unchecked Sendable {
     loop = socket.loop
     self.id = id
     self.backend = backend
+    self.longestMessage = longestMessage
+    isVersion1 = session.isVersion1
     self.session = session
     handle(.opened)
   }
@@ -61,7 +70,7 @@ final class SessionConnection: WebSocketHandler, @unchecked Sendable {
 
   func closed(_ code: UInt16?) {
     isOver = true
-    if let user { backend.ended(id, of: user) }
+    if let user { backend.ended(id, of: user) } else { backend.hub.leave(id) }
     perform(session.handle(.ended))
   }
 
@@ -75,6 +84,11 @@ final class SessionConnection: WebSocketHandler, @unchecked Sendable {
   /// Closes the session because its user has too many that were opened later; from any thread.
   func evict() {
     loop.execute { [self] in handle(.evicted) }
+  }
+
+  /// Closes the session because its account has no version 1 any more; from any thread. It is closed when this returns.
+  func evicted() async {
+    await Task(executorPreference: loop) { [self] in handle(.evicted) }.value
   }
 
   // MARK: - What is done
@@ -109,7 +123,7 @@ final class SessionConnection: WebSocketHandler, @unchecked Sendable {
     }
     self.place = place
     self.user = user
-    socket.limitMessages(to: backend.longestMessage)
+    socket.limitMessages(to: longestMessage)
     backend.hub.join(self, of: user)?.evict()
   }
 
@@ -145,8 +159,11 @@ final class SessionConnection: WebSocketHandler, @unchecked Sendable {
       let reply = await WorkOwner.$current.withValue(requester.owner) {
         await backend.reply(to: query, from: requester)
       }
-      // It may have locked a file after the end.
-      if isOver { backend.files.ended(id) }
+      // It may have locked a file, or begun to log in, after the end.
+      if isOver {
+        backend.files.ended(id)
+        backend.hub.leave(id)
+      }
       handle(.replied(reply))
     }
   }

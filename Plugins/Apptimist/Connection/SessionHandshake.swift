@@ -7,6 +7,7 @@ internal import HTTPServer
 internal import Observability
 internal import ServiceKit
 internal import Storage
+internal import Time
 internal import Transport
 
 /// Checks the handshakes of devices and opens their sessions (page "Connection").
@@ -16,22 +17,29 @@ struct SessionHandshake: Sendable {
   /// Whether devices come by TLS that ends before this server.
   let isSecureOutside: Bool
   let randomBytes: @Sendable (_ count: Int) -> [UInt8]
+  let clock: @Sendable () -> Timestamp
 
   /// Accepts a handshake.
   ///
-  /// - Throws: ``HTTPError`` with 400 for a key that is missing, malformed, weak or used, or 429 for too many
-  ///   handshakes of the client's network.
+  /// - Throws: ``HTTPError`` with 400 for a key that is missing, malformed or weak, or in version 1 used, and for too
+  ///   many versions, or 429 for too many handshakes of the client's network.
   func accept(_ request: Request) async throws -> WebSocketAcceptance {
     let network = request.origin.client
     if let seconds = backend.clients.countHandshake(of: network) {
       backend.metrics.handshakesRefused.add()
       throw HTTPError(.tooManyRequests, retryAfter: seconds)
     }
-    guard let key = Self.ephemeralKey(in: request.head.query),
+    guard let offer = Self.offer(in: request.head) else {
+      backend.metrics.handshakesRefused.add()
+      throw HTTPError(.badRequest, "expected at most \(Version2.VersionOffer.most) versions")
+    }
+    let isVersion2 = offer.versions.contains(Version2.number)
+    guard let key = Self.ephemeralKey(in: request.head.query), !key.isLowOrder,
       try await WorkOwner.$current.withValue(
         WorkOwner(client: network, account: request.origin.id),
         operation: {
-          try await backend.ephemeralKeys.mayServe(key)
+          // In version 2 a key that was used before does no harm.
+          if isVersion2 { true } else { try await backend.ephemeralKeys.mayServe(key) }
         })
     else {
       backend.metrics.handshakesRefused.add()
@@ -44,20 +52,49 @@ struct SessionHandshake: Sendable {
       encryption: backend.keys.encryption, identity: backend.keys.identity, ephemeralKey: key,
       uri: "\(scheme)://\(request.head.authority)\(configuration.path)", limits: limits,
       silence: silence())
-    var acceptance = WebSocketAcceptance { [backend] socket in
+    let version2 = isVersion2 ? offer : nil
+    let longest = isVersion2 ? limits.frame.version2Message : limits.frame.message
+    var acceptance = WebSocketAcceptance { [self] socket in
       let place = Holding(of: backend.clients.joining, for: network) { socket.yield() }
       place.used(at: socket.loop.now)
       guard place.set(to: 1) else { return RefusedConnection(socket, 1013) }
-      guard let session = Session(setup) else { return RefusedConnection(socket, 1008) }
+      guard let session = session(setup, version2) else { return RefusedConnection(socket, 1008) }
       return SessionConnection(
-        socket, id: id, network: network, place: place, backend: backend, session: session)
+        socket, id: id, network: network, place: place, backend: backend, longestMessage: longest,
+        session: session)
     }
-    acceptance.limits.maximumMessage = min(SessionConnection.firstMessages, limits.frame.message)
+    acceptance.subprotocol = isVersion2 ? Version2.subprotocol : nil
+    let first =
+      isVersion2 ? SessionConnection.firstMessagesOfVersion2 : SessionConnection.firstMessages
+    acceptance.limits.maximumMessage = min(first, longest)
     acceptance.lowWaterMark = SessionConnection.lowWaterMark
     // Above the low-water mark nothing is added but one reply and one part of the stream.
     acceptance.highWaterMark = max(4 << 20, 4 * limits.frame.message)
     acceptance.limits.pingInterval = configuration.pingInterval
     return acceptance
+  }
+
+  /// Makes a session of the version that the device asks for.
+  private func session(
+    _ setup: SessionSetup, _ offer: Version2.VersionOffer?
+  ) -> SessionMachine? {
+    guard let offer else {
+      guard let session = Session(setup) else { return nil }
+      return .version1(session)
+    }
+    let version2 = Version2Setup(
+      ephemeral: .generate(for: .session), offer: offer, time: UInt64(max(0, clock().seconds)),
+      pageMax: UInt16(clamping: configuration.pageMax))
+    guard let session = Version2Session(setup, version2) else { return nil }
+    return .version2(session)
+  }
+
+  /// Reads the versions that a device offers; nil if they are too many.
+  private static func offer(in head: RequestHead) -> Version2.VersionOffer? {
+    let names = (head.value(.secWebSocketProtocol) ?? "").split(separator: ",").map { name in
+      name.drop { $0 == " " || $0 == "\t" }.prefix { $0 != " " && $0 != "\t" }
+    }
+    return Version2.VersionOffer(subprotocols: names)
   }
 
   /// Reads the key in `?<64 digits>` or `?key=<64 digits>`.

@@ -16,6 +16,8 @@ final class SessionHub: Sendable {
     /// The sessions of each user, the oldest first.
     var members: [EncryptionPublicKey: [SessionConnection]] = [:]
     var count = 0
+    /// The sessions of version 1 that are logging in, with their users; false once they must not.
+    var entering: [SessionID: (user: EncryptionPublicKey, mayJoin: Bool)] = [:]
     /// The entries of which the sessions of each loop are still to be told, in order.
     var outboxes: [ObjectIdentifier: [(connection: SessionConnection, entry: StreamEntry)]] = [:]
   }
@@ -30,17 +32,42 @@ final class SessionHub: Sendable {
     self.limit = limit
   }
 
+  /// Takes note that a session of version 1 is about to log in, before its account is looked up.
+  func enter(_ id: SessionID, as user: EncryptionPublicKey) {
+    state.withLock { $0.entering[id] = (user, true) }
+  }
+
+  /// Closes the sessions of version 1 that a user has, or is about to have: nothing that they send is done afterwards.
+  func closeVersion1(of user: EncryptionPublicKey) async {
+    let members = state.withLock { state in
+      for (id, entry) in state.entering where entry.user == user {
+        state.entering[id]?.mayJoin = false
+      }
+      return (state.members[user] ?? []).filter(\.isVersion1)
+    }
+    for member in members {
+      leave(member.id, of: user)
+      await member.evicted()
+    }
+  }
+
   /// Adds a session; if its user has too many with it, the oldest is removed.
   ///
-  /// - Returns: the session that was removed, to be closed.
+  /// - Returns: the session that was removed, to be closed; this one, if its account was closed meanwhile.
   func join(_ member: SessionConnection, of user: EncryptionPublicKey) -> SessionConnection? {
     state.withLock { state in
+      if state.entering.removeValue(forKey: member.id)?.mayJoin == false { return member }
       state.members[user, default: []].append(member)
       state.count += 1
       guard state.members[user]?.count ?? 0 > limit else { return nil }
       state.count -= 1
       return state.members[user]?.removeFirst()
     }
+  }
+
+  /// Forgets a session that has not logged in.
+  func leave(_ id: SessionID) {
+    state.withLock { _ = $0.entering.removeValue(forKey: id) }
   }
 
   /// Forgets a session, if it is there.

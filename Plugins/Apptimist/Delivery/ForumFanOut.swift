@@ -9,7 +9,7 @@ struct ForumFanOut: Sendable {
     fileprivate let post: Post
     fileprivate let readers: ArraySlice<EncryptionPublicKey>
     /// Seals the data anew for each reader, or nil if it is passed on as it is.
-    fileprivate let sealing: Sealing?
+    fileprivate let sealing: ForumSealing?
 
     /// The most readers whose copies are made on an event loop, which that keeps for some
     /// microseconds each; a change of threads would take longer.
@@ -36,55 +36,57 @@ struct ForumFanOut: Sendable {
     }
   }
 
-  /// Seals the content of a post with a forum's secret.
-  fileprivate struct Sealing: Sendable {
-    let content: [UInt8]
-    let forum: EncryptionKeyPair
-    let nonce: BoxNonce
-
-    func seal(for reader: EncryptionPublicKey) -> [UInt8]? {
-      BoxKey(own: forum, peer: reader)?.seal(content, nonce: nonce)
-    }
-  }
-
   /// The most bytes of sealed data that are held at once, unless one copy has more.
   private static let batchBytes = 16 << 20
 
   let keys: ServiceKeys
+  let store: ApptimistStore
 
   /// The copies of a post, to be made and delivered batch by batch.
   ///
   /// - Parameters:
-  ///   - post: a user's message to a forum.
+  ///   - post: a user's message to a forum, who may post there.
   ///   - forum: the forum.
-  /// - Returns: nothing if the sender may not post, or if the service was given the forum's secret
-  ///   and the data does not open with it.
-  func batches(of post: Post, in forum: Forum) async -> [Batch] {
-    guard let readers = forum.readers(for: post.message.from), !readers.isEmpty else { return [] }
+  ///   - readers: those who get it.
+  /// - Returns: the error that applies if the service was given the forum's secret, and the data does not open with it or
+  ///   is not signed.
+  func batches(
+    of post: Post, in forum: Forum, for readers: Set<EncryptionPublicKey>
+  ) async throws -> Result<[Batch], ErrorCode> {
     let sorted = readers.sorted()
     guard let boxed = forum.boxedSecret else {
-      return [Batch(post: post, readers: sorted[...], sealing: nil)]
+      return .success(
+        sorted.isEmpty ? [] : [Batch(post: post, readers: sorted[...], sealing: nil)])
     }
-    guard let sealing = await open(post, boxed) else { return [] }
+    var sealing: ForumSealing
+    do throws(ErrorCode) {
+      sealing = try await open(post, boxed)
+    } catch {
+      return .failure(error)
+    }
+    sealing.closed = try await store.closed(among: sorted)
     let count = max(1, Self.batchBytes / (post.data.count + 256))
-    return stride(from: 0, to: sorted.count, by: count).map { start in
-      Batch(
-        post: post, readers: sorted[start..<min(start + count, sorted.count)], sealing: sealing)
-    }
+    return .success(
+      stride(from: 0, to: sorted.count, by: count).map { start in
+        Batch(
+          post: post, readers: sorted[start..<min(start + count, sorted.count)], sealing: sealing)
+      })
   }
 
   /// Opens a post with its forum's secret.
   ///
   /// - Parameter boxed: the secret as it is stored.
-  @concurrent private func open(_ post: Post, _ boxed: [UInt8]) async -> Sealing? {
+  /// - Throws: the error that applies.
+  @concurrent private func open(
+    _ post: Post, _ boxed: [UInt8]
+  ) async throws(ErrorCode) -> ForumSealing {
     guard let sealed = keys.storage.open(boxed),
       var secret = SealedBox.open(sealed, with: keys.encryption)
-    else { return nil }
+    else { throw .dataDoesNotOpen }
     defer { wipe(&secret) }
-    let nonce = keys.identity.dataNonce
-    guard let forum = EncryptionKeyPair(secret: secret, for: .session),
-      let content = BoxKey(own: forum, peer: post.message.from)?.open(post.data, nonce: nonce)
-    else { return nil }
-    return Sealing(content: content, forum: forum, nonce: nonce)
+    guard let forum = EncryptionKeyPair(secret: secret, for: .session) else {
+      throw .dataDoesNotOpen
+    }
+    return try ForumSealing(post, forum: forum, keys)
   }
 }

@@ -27,39 +27,54 @@ struct MessageDelivery: Sendable {
   /// - Parameters:
   ///   - posts: posts of one user.
   ///   - requester: the session that sent them, which is not told of them.
-  /// - Returns: the positions in the sender's own mailbox, of those that were delivered there.
-  func deliver(_ posts: [Post], from requester: Requester) async throws -> [StreamPosition] {
-    guard let sender = posts.first?.message.from else { return [] }
-    var own: [StreamPosition] = []
-    var group: [MessageCopy] = []
-    var bytes = 0
-    for post in posts {
+  /// - Returns: what became of each post.
+  func deliver(_ posts: [Post], from requester: Requester) async throws -> PostOutcomes {
+    var outcomes = PostOutcomes(count: posts.count)
+    guard let sender = posts.first?.message.from else { return outcomes }
+    var group = CopyGroup()
+    for (index, post) in posts.enumerated() {
       switch try await directory.recipient(post.message.recipient) {
-      case .user: if try await !isInForum(post.message) { group.append(MessageCopy(post)) }
-      case .forum(let forum) where post.message.to == post.message.recipient:
-        guard mayPost(post, in: forum) else { continue }
-        for batch in await fanOut.batches(of: post, in: forum) {
-          let copies = await batch.copies()
-          group += copies
-          bytes += copies.reduce(0) { $0 + $1.data.count }
-          guard bytes >= Self.groupBytes || group.count >= Self.groupCopies else { continue }
-          own += try await append(group, from: sender, requester)
-          (group, bytes) = ([], 0)
+      case .user:
+        if try await isInForum(post.message) {
+          outcomes.refuse(index, .badField)
+        } else {
+          group.add([MessageCopy(post)], of: index)
         }
-      case .forum, nil: continue
+      case .forum(let forum) where post.message.to == post.message.recipient:
+        switch try await batches(of: post, in: forum) {
+        case .failure(let error): outcomes.refuse(index, error)
+        case .success(let batches):
+          for batch in batches {
+            group.add(await batch.copies(), of: index)
+            guard group.bytes >= Self.groupBytes || group.copies.count >= Self.groupCopies else {
+              continue
+            }
+            try await append(group, from: sender, requester, &outcomes)
+            group = CopyGroup()
+          }
+        }
+      case .forum: outcomes.refuse(index, .badField)
+      case nil: outcomes.refuse(index, .notFound)
       }
     }
-    return own + (try await append(group, from: sender, requester))
+    try await append(group, from: sender, requester, &outcomes)
+    return outcomes
   }
 
-  /// Whether the copies of a post are within what its sender may send.
-  private func mayPost(_ post: Post, in forum: Forum) -> Bool {
-    let readers = forum.readers(for: post.message.from)?.count ?? 0
-    guard readers > 0, !clients.mayPost(post.size * readers, by: post.message.from) else {
-      return true
+  /// The copies of a post to a forum, or the error that applies.
+  private func batches(
+    of post: Post, in forum: Forum
+  ) async throws -> Result<[ForumFanOut.Batch], ErrorCode> {
+    guard let readers = forum.readers(for: post.message.from),
+      !forum.isClosed || post.origin != .version1
+    else { return .failure(.notPermitted) }
+    // Nobody is told, and nothing need be opened.
+    if readers.isEmpty, post.origin == .version1 { return .success([]) }
+    if !readers.isEmpty, !clients.mayPost(post.size * readers.count, by: post.message.from) {
+      metrics.overQuota.add(UInt64(readers.count))
+      return .failure(.overQuota)
     }
-    metrics.overQuota.add(UInt64(readers))
-    return false
+    return try await fanOut.batches(of: post, in: forum, for: readers)
   }
 
   /// Whether a message to a user names a forum as well: such a message is ignored.
@@ -69,19 +84,19 @@ struct MessageDelivery: Sendable {
     return true
   }
 
-  /// Appends copies to mailboxes and publishes them.
-  ///
-  /// - Returns: the positions in the sender's own mailbox.
+  /// Appends copies to mailboxes, publishes them and notes what became of their posts.
   private func append(
-    _ copies: [MessageCopy], from sender: EncryptionPublicKey, _ requester: Requester
-  ) async throws -> [StreamPosition] {
-    guard !copies.isEmpty else { return [] }
+    _ group: CopyGroup, from sender: EncryptionPublicKey, _ requester: Requester,
+    _ outcomes: inout PostOutcomes
+  ) async throws {
+    let copies = group.copies
+    guard !copies.isEmpty else { return }
     let bytes = copies.reduce(0) { $0 + $1.header.count + $1.data.count }
     guard clients.mayStore(bytes, from: requester.network) else {
       metrics.overQuota.add(UInt64(copies.count))
-      return []
+      for index in Set(group.posts) { outcomes.refuse(index, .overQuota) }
+      return
     }
-    var own: [StreamPosition] = []
     let pieces = Self.pieces(of: copies)
     var failure: (any Error)?
     for (piece, results) in zip(pieces, await store.deliver(pieces, from: sender)) {
@@ -92,9 +107,9 @@ struct MessageDelivery: Sendable {
         continue
       }
       var news: [SessionHub.News] = []
-      for (copy, result) in zip(piece, delivered) {
+      for ((index, copy), result) in zip(zip(piece.indices, piece), delivered) {
+        outcomes.note(result, of: group.posts[index], isOwn: copy.recipient == sender)
         guard case .delivered(let position) = result else { continue }
-        if copy.recipient == sender { own.append(position) }
         let entry = StreamEntry(
           position: position, id: copy.id, content: .message(header: copy.header, data: copy.data))
         news.append(SessionHub.News(user: copy.recipient, entry: entry))
@@ -103,7 +118,6 @@ struct MessageDelivery: Sendable {
       hub.publish(news, from: requester.session)
     }
     if let failure { throw failure }
-    return own
   }
 
   /// Cuts copies into pieces, each of which is delivered in a short time, between posts where that can be.

@@ -63,11 +63,22 @@ final class FileService: Sendable {
     locks.withLock { $0.releaseAll(of: session) }
   }
 
-  /// Deletes a forum with its files and its locks, if the user may.
-  func deleteForum(_ forum: EncryptionPublicKey, by user: EncryptionPublicKey) async throws {
-    guard try await store.deleteForum(forum, by: user) else { return }
-    directory.forget(forum)
-    locks.withLock { $0.removeDirectory(forum) }
+  /// Deletes a forum with its files and its locks, if the user may; a forum that is deleted stays so.
+  func deleteForum(
+    _ forum: EncryptionPublicKey, by user: EncryptionPublicKey
+  ) async throws -> ErrorCode {
+    let outcome = try await store.removeForum(forum, by: user)
+    if outcome == .notFound, try await store.isDeletedForum(forum) { return .done }
+    if outcome == .done { forget([forum]) }
+    return outcome
+  }
+
+  /// Forgets forums that are deleted.
+  func forget(_ forums: [EncryptionPublicKey]) {
+    for forum in forums {
+      directory.forget(forum)
+      locks.withLock { $0.removeDirectory(forum) }
+    }
   }
 
   private func read(_ file: FileAddress) async throws -> FileReply {

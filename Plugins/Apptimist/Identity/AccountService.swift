@@ -23,37 +23,55 @@ struct AccountService: Sendable {
 
   /// Makes a user's account, if the identity provider permits it.
   ///
-  /// - Returns: whether there is such an account now.
-  func register(
-    _ new: PDU.New, name: AccountName, uid: String, from network: ClientNetwork?
-  ) async throws -> Bool {
-    let refusal = try await refusal(of: new, name: name, uid: uid, from: network)
-    guard let refusal else { return true }
+  /// - Returns: whether there is such an account now, and what became of another's.
+  func register(_ new: NewAccount, from network: ClientNetwork?) async throws -> Registration {
+    let registration = try await attempt(new, from: network)
+    guard case .refused(let refusal) = registration else { return registration }
     log.info(
       "account refused",
       [
-        "reason": refusal.rawValue, "name": name.text,
+        "reason": refusal.rawValue, "name": new.name.text,
         "client": network?.description ?? "a Unix socket",
       ])
-    return false
+    return registration
+  }
+
+  /// What becomes of a request for an account.
+  enum Registration {
+    /// There is the account now.
+    case made
+    /// The account was another's, who has lost it with these forums.
+    case gaveWay(forums: [EncryptionPublicKey])
+    case refused(Refusal)
   }
 
   /// A reason for which no account is made.
-  private enum Refusal: String {
+  enum Refusal: String {
     case identity = "the identity provider says no"
     case tooManyQuestions = "the identity provider was asked too often for this address"
     case tooManyAccounts = "too many accounts from this address"
     case taken = "the key is taken"
     case notInvited = "no such invitation"
+
+    /// The error of version 2.
+    var error: ErrorCode {
+      switch self {
+      case .identity, .notInvited: .notPermitted
+      case .tooManyQuestions, .tooManyAccounts: .overQuota
+      case .taken: .keyTaken
+      }
+    }
   }
 
-  private func refusal(
-    of new: PDU.New, name: AccountName, uid: String, from network: ClientNetwork?
-  ) async throws -> Refusal? {
-    if identity.asksOthers, !clients.mayAskProvider(for: network) { return .tooManyQuestions }
+  private func attempt(
+    _ new: NewAccount, from network: ClientNetwork?
+  ) async throws -> Registration {
+    if identity.asksOthers, !clients.mayAskProvider(for: network) {
+      return .refused(.tooManyQuestions)
+    }
     var invitation: InvitationHash?
-    switch await identity.judge(uid: uid, token: new.token) {
-    case .refused: return .identity
+    switch await identity.judge(uid: new.uid, token: new.token) {
+    case .refused: return .refused(.identity)
     case .accepted: break
     case .invited(let hash): invitation = hash
     }
@@ -61,16 +79,18 @@ struct AccountService: Sendable {
     var isCreated = false
     defer { if isCounted, !isCreated { clients.uncountAccount(of: network) } }
     let made = try await store.createUser(
-      new.key, authenticationKey: new.authenticationKey, name: name.text, uid: uid,
-      invitation: invitation, mayCreate: isCounted, at: clock())
+      new.key, authenticationKey: new.authenticationKey, name: new.name.text, uid: new.uid,
+      invitation: invitation, mayCreate: isCounted, isProven: new.isProven,
+      isClosed: new.isClosed, at: clock())
     switch made {
     case .created:
       isCreated = true
-      return nil
-    case .sameAgain: return nil
-    case .taken: return .taken
-    case .notInvited: return .notInvited
-    case .notNow: return .tooManyAccounts
+      return .made
+    case .sameAgain: return .made
+    case .gaveWay(let forums): return .gaveWay(forums: forums)
+    case .taken: return .refused(.taken)
+    case .notInvited: return .refused(.notInvited)
+    case .notNow: return .refused(.tooManyAccounts)
     }
   }
 
@@ -79,8 +99,7 @@ struct AccountService: Sendable {
     name: ShortBytes, max: Int, from network: ClientNetwork?
   ) async throws -> [FoundAccount] {
     guard let name = name.text else { return [] }
-    let wildcards = [UInt8(ascii: "*"), UInt8(ascii: "?")]
-    guard name.utf8.contains(where: wildcards.contains) else {
+    guard name.utf8.contains(where: Self.wildcards.contains) else {
       return try await store.search(name: name, max: max)
     }
     // Networks take turns, as one of them may have any number of accounts.
@@ -88,6 +107,33 @@ struct AccountService: Sendable {
       try await store.search(name: name, max: max)
     }
   }
+
+  /// Finds a part of the accounts that a search matches.
+  ///
+  /// - Parameters:
+  ///   - search: the search, whose cursor is good.
+  ///   - place: the place behind which to go on, or nil from the beginning.
+  ///   - max: the most accounts.
+  func search(
+    _ search: AccountSearch, behind place: SearchPlace?, max: Int, from network: ClientNetwork?
+  ) async throws -> [(user: Version2.User, place: SearchPlace)] {
+    switch search {
+    case .key(let key): return try await store.account(key).map { [$0] } ?? []
+    case .uid(let query):
+      guard let uid = query.text.text else { return [] }
+      return try await store.accounts(uid: uid, behind: place, max: max)
+    case .name(let query):
+      guard let name = query.text.text else { return [] }
+      guard name.utf8.contains(where: Self.wildcards.contains) else {
+        return try await store.accounts(name: name, behind: place, max: max)
+      }
+      return try await searches.withLock(.pattern, for: network?.hashValue ?? 0) {
+        try await store.accounts(name: name, behind: place, max: max)
+      }
+    }
+  }
+
+  private static let wildcards = [UInt8(ascii: "*"), UInt8(ascii: "?")]
 
   /// Finds users by the identity provider's name for them.
   func search(uid: ShortBytes, max: Int) async throws -> [FoundAccount] {

@@ -30,8 +30,10 @@ struct GraphClient: Sendable {
   ///   - uid: the user's number.
   ///   - token: the token that the device got from Facebook.
   /// - Returns: false also if Facebook does not respond, or not as documented.
-  func confirms(uid: String, token: ShortBytes) async -> Bool {
-    guard let token = token.text, !token.isEmpty, !uid.isEmpty else { return false }
+  func confirms(uid: String, token: [UInt8]) async -> Bool {
+    guard let token = String(validating: token, as: UTF8.self), !token.isEmpty, !uid.isEmpty else {
+      return false
+    }
     let access = PercentEncoding.encode("\(app.appID)|\(app.appSecret.value)")
     let url =
       "\(app.graphURL)/debug_token?input_token=\(PercentEncoding.encode(token))"

@@ -39,10 +39,10 @@ enum IdentityProvider: Sendable {
   /// - Parameters:
   ///   - uid: the identity at the provider.
   ///   - token: the proof of it.
-  func judge(uid: String, token: ShortBytes) async -> Verdict {
+  func judge(uid: String, token: [UInt8]) async -> Verdict {
     switch self {
     case .open: .accepted
-    case .invite: .invited(InvitationHash(ofToken: token.bytes))
+    case .invite: .invited(InvitationHash(ofToken: token))
     case .facebook(let graph): await graph.confirms(uid: uid, token: token) ? .accepted : .refused
     }
   }

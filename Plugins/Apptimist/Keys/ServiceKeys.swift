@@ -11,6 +11,10 @@ struct ServiceKeys: Sendable {
   let storage: SecretBox
   /// Hashes ephemeral keys before they are noted.
   private let ephemeralHash: KeyedHash
+  /// Makes and knows the cursors of lists.
+  let cursorHash: KeyedHash
+  /// The secret from which the fresh keys of copies of posts follow: 32 bytes.
+  let copySecret: [UInt8]
   /// The public half of the keys.
   let identity: ServiceIdentity
 
@@ -25,9 +29,12 @@ struct ServiceKeys: Sendable {
     self.authentication = authentication
     self.storage = storage
     identity = ServiceIdentity(encryption: encryption, authentication: authentication)
-    ephemeralHash = storage.withKey { key in
-      KeyedHash(key: KeyedHash(key: key).hash([UInt8]("ephemeral keys".utf8)).bytes)
+    func derived(_ purpose: String) -> [UInt8] {
+      storage.withKey { KeyedHash(key: $0).hash([UInt8](purpose.utf8)).bytes }
     }
+    ephemeralHash = KeyedHash(key: derived("ephemeral keys"))
+    cursorHash = KeyedHash(key: derived("cursors"))
+    copySecret = derived("copies of posts")
   }
 
   /// The hash by which an ephemeral key is remembered.

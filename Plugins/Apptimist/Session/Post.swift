@@ -1,13 +1,21 @@
 package import ApptimistProtocol
-internal import Cryptography
+package import Cryptography
 
 /// A message that a user sent.
 package struct Post: Sendable {
+  /// The device that sent it.
+  package enum Origin: Hashable, Sendable {
+    case version1
+    /// A device of version 2, which knows the request by a number; posts to forums are signed with the key.
+    case version2(request: UInt32, signer: AuthenticationPublicKey)
+  }
+
   package let message: PDU.Message
-  /// The header in clear, as it came.
+  /// The header of version 1 in clear.
   package let header: [UInt8]
   /// The data as it came, boxed for somebody else.
   package let data: [UInt8]
+  package let origin: Origin
 
   /// Takes a message that came; nil if it does not name the user as its sender.
   init?(_ message: PDU.Message, _ received: ReceivedPDU, by user: EncryptionPublicKey) {
@@ -15,6 +23,18 @@ package struct Post: Sendable {
     self.message = message
     header = received.header
     data = received.data
+    origin = .version1
+  }
+
+  /// Takes a message that a device of version 2 sent; nil if it does not name the user as its sender.
+  init?(
+    _ received: ReceivedRequest, by user: EncryptionPublicKey, _ signer: AuthenticationPublicKey
+  ) {
+    guard case .message(let message) = received.pdu.body, message.from == user else { return nil }
+    self.message = message
+    header = PDU.message(message).encoded()
+    data = received.data
+    origin = .version2(request: received.pdu.request, signer: signer)
   }
 
   /// The length of header and data, in bytes.

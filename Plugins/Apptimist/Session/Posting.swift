@@ -18,14 +18,23 @@ struct Posting {
   mutating func add(_ received: ReceivedPDU, of user: EncryptionPublicKey, _ limits: SessionLimits)
   {
     guard case .message(let message) = received.pdu,
-      let post = Post(message, received, by: user), gathered.count < limits.batchPosts,
-      gatheredBytes + post.size <= limits.batchBytes
+      let post = Post(message, received, by: user), gather(post, limits)
     else {
       postponed = .pdu(received)
       return
     }
+  }
+
+  /// Adds a post to the others.
+  ///
+  /// - Returns: false if the limits do not allow it.
+  mutating func gather(_ post: Post, _ limits: SessionLimits) -> Bool {
+    guard gathered.count < limits.batchPosts, gatheredBytes + post.size <= limits.batchBytes else {
+      return false
+    }
     gathered.append(post)
     gatheredBytes += post.size
+    return true
   }
 
   /// Asks for what was gathered to be queued.

@@ -8,7 +8,7 @@ package enum Query: Sendable {
   /// Claims the connection's ephemeral key for it alone.
   case claim(EncryptionPublicKey)
   /// Makes an account, if the identity provider permits it.
-  indirect case register(PDU.New, name: AccountName, uid: String)
+  indirect case register(NewAccount)
   /// Looks up the key of a user's signatures.
   case authenticationKey(of: EncryptionPublicKey)
   /// Notes on disk that the user has used the connection's ephemeral key, and looks up where the stream
@@ -16,15 +16,15 @@ package enum Query: Sendable {
   indirect case start(
     user: EncryptionPublicKey, ephemeralKey: EncryptionPublicKey, head: MessageID, max: Int)
   /// Makes a forum.
-  indirect case makeForum(PDU.New, name: AccountName, author: EncryptionPublicKey)
+  indirect case makeForum(NewAccount, author: EncryptionPublicKey)
   /// Deletes a forum.
   indirect case deleteForum(EncryptionPublicKey, by: EncryptionPublicKey)
   /// Delivers posts to their recipients' mailboxes, in this order.
   case post([Post])
   /// Deletes the content of a message.
   indirect case truncate(MessageID, user: EncryptionPublicKey)
-  /// Notes that a user vouches for another; the signature is verified.
-  indirect case vouch(for: EncryptionPublicKey, by: EncryptionPublicKey)
+  /// Notes that a user vouches for another; the signature is verified, and kept if it is one of version 2.
+  indirect case vouch(for: EncryptionPublicKey, by: EncryptionPublicKey, signature: Signature?)
   /// Notes that a user vouches no more.
   indirect case revoke(for: EncryptionPublicKey, by: EncryptionPublicKey)
   /// Lists the users who vouch for an account.
@@ -37,4 +37,29 @@ package enum Query: Sendable {
   case searchKey(EncryptionPublicKey)
   /// Does something with a file.
   indirect case file(FileRequest)
+
+  // Version 2 asks for these.
+
+  /// Looks up an account that wants to log in.
+  case account(EncryptionPublicKey)
+  /// Notes that a device has proved to be the account's, and looks up where its stream begins.
+  indirect case begin(StreamRequest)
+  /// Looks up the position at which the stream tells of a truncation.
+  indirect case truncation(of: MessageID, user: EncryptionPublicKey)
+  /// Keeps the position that a device has acknowledged: at once, or with others within a second.
+  indirect case acknowledge(
+    StreamPosition, user: EncryptionPublicKey, device: Version2.DeviceID, isAnswered: Bool)
+  /// Whether there is an account.
+  case exists(EncryptionPublicKey)
+  /// Lists a part of the users who vouch for an account.
+  indirect case voucherPage(Version2.VouchersQuery)
+  /// Finds a part of the accounts that a search matches.
+  indirect case search(AccountSearch)
+}
+
+/// A search for accounts of which a part is wanted.
+package enum AccountSearch: Hashable, Sendable {
+  case name(Version2.TextQuery)
+  case uid(Version2.TextQuery)
+  case key(EncryptionPublicKey)
 }

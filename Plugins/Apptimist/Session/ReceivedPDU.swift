@@ -26,6 +26,7 @@ struct ReceivedFrame {
 /// A PDU that came behind posts that are being queued, kept apart so that sessions stay small.
 indirect enum PostponedPDU {
   case pdu(ReceivedPDU)
+  case request(ReceivedRequest)
 }
 
 /// A PDU that came.

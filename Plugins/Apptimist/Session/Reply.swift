@@ -1,3 +1,4 @@
+package import ApptimistProtocol
 package import Cryptography
 
 /// The result of a query.
@@ -20,6 +21,20 @@ package enum Reply: Sendable {
   case found([FoundAccount])
   /// The result of a request about a file.
   case file(FileReply)
+  /// What became of each post of a device of version 2.
+  case outcomes([PostOutcome])
+  /// The query is done, or refused with an error.
+  case outcome(ErrorCode)
+  /// The account, or nil if there is none.
+  case account(KnownAccount?)
+  /// The place at which the stream begins, or nil if the account has changed meanwhile.
+  case began(StreamBeginning?)
+  /// The position of an entry, zero if it is not there.
+  case position(StreamPosition)
+  /// A part of the users who vouch.
+  case voucherPage([Version2.Voucher], next: Version2.Cursor)
+  /// A part of the accounts that were found.
+  case accountPage([Version2.User], next: Version2.Cursor)
   /// The query is dealt with, and nobody is told how.
   case done
   /// The store failed; nothing was changed.

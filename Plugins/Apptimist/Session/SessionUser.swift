@@ -32,7 +32,7 @@ struct SessionUser {
     case .login, .pause, .resume, .redirect, .user: return nil
     case .new(let new):
       guard let name = AccountName(new.name), setup.isFit(new.key) else { return nil }
-      return (.makeForum(new, name: name, author: key), .other)
+      return (.makeForum(NewAccount(new, name: name, uid: ""), author: key), .other)
     case .del(let del): return (.deleteForum(del.key, by: key), .other)
     case .message(let message):
       guard let post = Post(message, received, by: key) else { return nil }
@@ -43,7 +43,7 @@ struct SessionUser {
       guard vouch.subject != key else { return nil }
       if vouch.signature.isZero { return (.revoke(for: vouch.subject, by: key), .other) }
       guard authenticationKey.verifies(vouch.signature, over: vouch.subject) else { return nil }
-      return (.vouch(for: vouch.subject, by: key), .other)
+      return (.vouch(for: vouch.subject, by: key, signature: nil), .other)
     case .vouchers(let vouchers):
       guard vouchers.vouchers.isEmpty else { return nil }
       return (.vouchers(of: vouchers.subject), .vouchers(of: vouchers.subject))

@@ -7,6 +7,9 @@ enum NewUser: Hashable, Sendable {
   case created
   /// The account is there with the same keys and uid, and stays as it is.
   case sameAgain
+  /// The account, made in version 1 by who has not proved to have its key, belongs to who has. These forums of the other
+  /// are deleted, and all else that was the other's.
+  case gaveWay(forums: [EncryptionPublicKey])
   /// The key belongs to somebody else.
   case taken
   /// There is no such invitation, or it is used up, over, or for another uid.
@@ -16,14 +19,15 @@ enum NewUser: Hashable, Sendable {
 }
 
 extension ApptimistStore {
-  /// Looks up the key of a user's signatures.
+  /// Looks up the key of a user's signatures, for a login of version 1.
   ///
-  /// - Returns: nil if there is no such user.
+  /// - Returns: nil if there is no such user, or none that has version 1.
   func authenticationKey(of user: EncryptionPublicKey) async throws -> AuthenticationPublicKey? {
     try await store.read { snapshot in
       try snapshot.one(
-        "SELECT authentication_key FROM apptimist_users WHERE key = ? AND kind = ?", user,
-        StoredKind.user
+        """
+        SELECT authentication_key FROM apptimist_users WHERE key = ? AND kind = ? AND is_closed = 0
+        """, user, StoredKind.user
       ) { try $0[0] }
     }
   }
@@ -38,32 +42,57 @@ extension ApptimistStore {
   ///   - invitation: an invitation that is used once to make the account, if one is needed. A retry
   ///     needs none.
   ///   - mayCreate: whether an account may be made that is not there.
+  ///   - isProven: whether the device has proved to have both secret keys, as version 2 asks for.
+  ///   - isClosed: whether the account is to have no version 1.
   ///   - now: the time, for the invitation's end.
   func createUser(
     _ key: EncryptionPublicKey, authenticationKey: AuthenticationPublicKey, name: String,
-    uid: String, invitation: InvitationHash? = nil, mayCreate: Bool = true, at now: Timestamp
+    uid: String, invitation: InvitationHash? = nil, mayCreate: Bool = true,
+    isProven: Bool = false, isClosed: Bool = false, at now: Timestamp
   ) async throws -> NewUser {
     let searchName = SearchText(name)?.bytes
-    return try await store.write { transaction in
+    return try await writeMailboxes { deliveries, transaction in
       // Compared by SQLite, byte by byte: Swift takes canonically equivalent texts for equal.
-      let isSame: Bool? = try transaction.one(
+      let present = try transaction.one(
         """
-        SELECT kind = ? AND authentication_key = ? AND uid = ? FROM apptimist_users
-        WHERE key = ?
+        SELECT id, kind = ?1 AND is_proven = 0, authentication_key = ?2,
+          coalesce(kind = ?1 AND authentication_key = ?2 AND uid = ?3, 0)
+        FROM apptimist_users WHERE key = ?4
         """, StoredKind.user, authenticationKey, uid, key
       ) { row in
-        // NULL for a forum, which has no uid.
-        let isSame: Bool? = try row[0]
-        return isSame ?? false
+        (
+          number: try row[0] as AccountNumber, isUnproven: try row[1] as Bool,
+          hasSameKey: try row[2] as Bool, isSame: try row[3] as Bool
+        )
       }
-      if let isSame { return isSame ? .sameAgain : .taken }
+      if let present {
+        let givesWay = isProven && present.isUnproven
+        guard present.isSame || givesWay else { return .taken }
+        if !present.isSame, let invitation, try !use(invitation, uid: uid, at: now, transaction) {
+          return .notInvited
+        }
+        var forums: [EncryptionPublicKey] = []
+        if !present.hasSameKey {
+          forums = try vacate(key, present.number, &deliveries, transaction)
+        }
+        if givesWay {
+          try transaction.execute(
+            """
+            UPDATE apptimist_users SET authentication_key = ?, search_name = ?, uid = ?, name = ?
+            WHERE id = ?
+            """, authenticationKey, searchName, uid, name, present.number)
+        }
+        if isProven { try prove(present.number, isClosed: isClosed, transaction) }
+        return present.hasSameKey ? .sameAgain : .gaveWay(forums: forums)
+      }
       guard mayCreate else { return .notNow }
       if let invitation, try !use(invitation, uid: uid, at: now, transaction) { return .notInvited }
       try transaction.execute(
         """
-        INSERT INTO apptimist_users (key, kind, authentication_key, search_name, uid, name)
-        VALUES (?, ?, ?, ?, ?, ?)
-        """, key, StoredKind.user, authenticationKey, searchName, uid, name)
+        INSERT INTO apptimist_users
+          (key, kind, authentication_key, search_name, uid, name, is_proven, is_closed)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+        """, key, StoredKind.user, authenticationKey, searchName, uid, name, isProven, isClosed)
       try transaction.execute(
         "INSERT INTO apptimist_queues (user) VALUES (?)", transaction.lastInsertRowID)
       return .created

@@ -159,10 +159,12 @@ extension ApptimistStore {
       ) { row in (position: try row[0] as StreamPosition, isTruncated: try row[1] as Bool) }
       guard let known else { return .never }
       guard !known.isTruncated else { return .again }
-      try transaction.execute(
-        "UPDATE apptimist_message_ids SET is_truncated = 1 WHERE user = ? AND message_id = ?",
-        number, KnownID(id))
       var mailbox = try mailbox(of: number, transaction)
+      try transaction.execute(
+        """
+        UPDATE apptimist_message_ids SET is_truncated = 1, truncated_at = ?
+        WHERE user = ? AND message_id = ?
+        """, mailbox.last.next, number, KnownID(id))
       try clear(known.position, in: &mailbox, transaction)
       try makeRoom(for: Self.truncationSize, in: &mailbox, transaction)
       // It is the user's own doing, and counts as such.

@@ -12,6 +12,8 @@ struct Forum: Sendable {
   let subscribers: Set<EncryptionPublicKey>
   /// The forum's secret key as it was given to ``ApptimistStore/escrow(_:of:by:)``.
   let boxedSecret: [UInt8]?
+  /// Whether posts of version 1 are ignored.
+  let isClosed: Bool
 }
 
 /// A user or forum to which a message is addressed.
@@ -23,6 +25,8 @@ enum MessageRecipient: Sendable {
 /// The result of a request for a forum.
 enum NewForum: Hashable, Sendable {
   case created
+  /// The forum is there with the same keys and author, as a device of version 2 may ask.
+  case sameAgain
   /// The key belongs, or did belong, to somebody.
   case taken
   /// The author has as many as a user may have.
@@ -39,26 +43,36 @@ extension ApptimistStore {
   ///   - authenticationKey: the key that came with it.
   ///   - name: 1 to 255 bytes.
   ///   - author: the user who makes it.
+  ///   - isProven: whether the device has proved to have both secret keys, as version 2 asks for.
+  ///   - isClosed: whether the forum is to take no posts of version 1.
   func createForum(
     _ key: EncryptionPublicKey, authenticationKey: AuthenticationPublicKey, name: String,
-    author: EncryptionPublicKey
+    author: EncryptionPublicKey, isProven: Bool = false, isClosed: Bool = false
   ) async throws -> NewForum {
     let searchName = SearchText(name)?.bytes
     return try await store.write { transaction in
       guard let author = try userNumber(of: author, transaction) else { return .noAuthor }
-      let isTaken = try transaction.one("SELECT 1 FROM apptimist_users WHERE key = ?", key) { _ in
-        true
+      let present = try transaction.one(
+        """
+        SELECT id, kind = ? AND author = ? AND authentication_key = ? FROM apptimist_users
+        WHERE key = ?
+        """, StoredKind.forum, author, authenticationKey, key
+      ) { row in (number: try row[0] as AccountNumber, isSame: try row[1] as Bool?) }
+      if let present {
+        guard isProven, present.isSame == true else { return .taken }
+        try prove(present.number, isClosed: isClosed, transaction)
+        return .sameAgain
       }
-      if isTaken != nil { return .taken }
       let count: Int? = try transaction.one(
         "SELECT count(*) FROM apptimist_users WHERE author = ?", author
       ) { try $0[0] }
       guard let count, count < limits.forums else { return .tooMany }
       try transaction.execute(
         """
-        INSERT INTO apptimist_users (key, kind, author, authentication_key, search_name, name)
-        VALUES (?, ?, ?, ?, ?, ?)
-        """, key, StoredKind.forum, author, authenticationKey, searchName, name)
+        INSERT INTO apptimist_users
+          (key, kind, author, authentication_key, search_name, name, is_proven, is_closed)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+        """, key, StoredKind.forum, author, authenticationKey, searchName, name, isProven, isClosed)
       return .created
     }
   }
@@ -70,22 +84,45 @@ extension ApptimistStore {
   ///   - user: the user who asks for it.
   /// - Returns: false, with nothing changed, unless the user is the author or an editor of a forum.
   func deleteForum(_ key: EncryptionPublicKey, by user: EncryptionPublicKey) async throws -> Bool {
+    try await removeForum(key, by: user) == .done
+  }
+
+  /// Removes a forum, as ``deleteForum(_:by:)`` does.
+  ///
+  /// - Returns: the error that applies; with any, nothing is changed.
+  func removeForum(
+    _ key: EncryptionPublicKey, by user: EncryptionPublicKey
+  ) async throws -> ErrorCode {
     try await change(key, by: user) { forum, transaction in
       guard forum.isForum else { return .notPermitted }
       let bytes: Int? = try transaction.one(
         "SELECT coalesce(sum(size), 0) FROM apptimist_files WHERE directory = ?", forum.number
       ) { try $0[0] }
-      try transaction.execute("DELETE FROM apptimist_files WHERE directory = ?", forum.number)
+      try removeForum(forum.number, transaction)
       try charge(forum.owner, 0 &- (bytes ?? 0), transaction)
-      try transaction.execute("DELETE FROM apptimist_secrets WHERE forum = ?", forum.number)
-      try transaction.execute("DELETE FROM apptimist_vouchers WHERE subject = ?", forum.number)
-      try transaction.execute(
-        """
-        UPDATE apptimist_users SET kind = ?, authentication_key = zeroblob(32),
-          search_name = NULL, name = '' WHERE id = ?
-        """, StoredKind.deletedForum, forum.number)
       return .done
-    } == .done
+    }
+  }
+
+  /// Removes all of a forum but its key, which stays taken, and its author.
+  func removeForum(_ forum: AccountNumber, _ transaction: borrowing Transaction) throws {
+    try transaction.execute("DELETE FROM apptimist_files WHERE directory = ?", forum)
+    try transaction.execute("DELETE FROM apptimist_secrets WHERE forum = ?", forum)
+    try transaction.execute("DELETE FROM apptimist_vouchers WHERE subject = ?", forum)
+    try transaction.execute(
+      """
+      UPDATE apptimist_users SET kind = ?, authentication_key = zeroblob(32),
+        search_name = NULL, name = '' WHERE id = ?
+      """, StoredKind.deletedForum, forum)
+  }
+
+  /// Whether there was a forum with a key, and is none any more.
+  func isDeletedForum(_ key: EncryptionPublicKey) async throws -> Bool {
+    try await store.read { snapshot in
+      try snapshot.one(
+        "SELECT 1 FROM apptimist_users WHERE key = ? AND kind = ?", key, StoredKind.deletedForum
+      ) { _ in true } ?? false
+    }
   }
 
   /// Looks up the user or forum with a key.
@@ -101,7 +138,7 @@ extension ApptimistStore {
         subscribers: try keys(in: .subscribers, of: directory.number, snapshot),
         boxedSecret: try snapshot.one(
           "SELECT boxed FROM apptimist_secrets WHERE forum = ?", directory.number
-        ) { try $0[0] })
+        ) { try $0[0] }, isClosed: try isClosed(directory.number, snapshot))
       return .forum(forum)
     }
   }

@@ -232,5 +232,38 @@ extension ApptimistStore {
           + coalesce((SELECT sum(f.size) FROM apptimist_users u
             JOIN apptimist_files f ON f.directory = u.id WHERE u.author = apptimist_queues.user), 0);
         """),
+    // Version 2 of the protocol, which shares all that there is with version 1.
+    Migration(
+      owner: "apptimist", number: 4,
+      sql: """
+        -- Whether a device has proved, in version 2, that it has the account's secret keys.
+        ALTER TABLE apptimist_users ADD COLUMN is_proven INTEGER NOT NULL DEFAULT 0;
+        -- Whether the account has no version 1 any more.
+        ALTER TABLE apptimist_users ADD COLUMN is_closed INTEGER NOT NULL DEFAULT 0;
+
+        -- NULL if it was given in version 1, whose signature says less.
+        ALTER TABLE apptimist_vouchers ADD COLUMN signature BLOB;
+        CREATE INDEX apptimist_vouchers_by_voucher ON apptimist_vouchers (voucher);
+
+        -- Where the stream tells that the message was truncated.
+        ALTER TABLE apptimist_message_ids ADD COLUMN truncated_at INTEGER;
+        UPDATE apptimist_message_ids SET truncated_at = e.position FROM apptimist_entries e
+          WHERE e.kind = 2 AND apptimist_message_ids.user = e.user
+            AND apptimist_message_ids.message_id = substr(e.message_id, 1, 16);
+
+        -- The positions that devices have acknowledged.
+        CREATE TABLE apptimist_devices (
+          user INTEGER NOT NULL,
+          device BLOB NOT NULL,
+          position INTEGER NOT NULL,
+          -- Ascends with each use of any of the user's devices.
+          used INTEGER NOT NULL,
+          PRIMARY KEY (user, device)
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX apptimist_devices_by_use ON apptimist_devices (user, used);
+
+        -- One row at most: the epoch within which no position is given twice. None in a restored store.
+        CREATE TABLE apptimist_epoch (epoch INTEGER NOT NULL) STRICT;
+        """),
   ]
 }

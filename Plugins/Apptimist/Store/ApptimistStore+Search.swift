@@ -22,7 +22,8 @@ extension ApptimistStore {
     return try await store.read { snapshot in
       let numbers =
         try pattern.isGlob
-        ? matching(pattern, limit, snapshot) : named(pattern.bytes, limit, snapshot)
+        ? matching(pattern, limit, snapshot)
+        : named(pattern.bytes, limit, snapshot).map(\.number)
       return try numbers.compactMap { number in
         try snapshot.one("SELECT key, name, uid FROM apptimist_users WHERE id = ?", number) { row in
           try Self.found(row)
@@ -73,37 +74,52 @@ extension ApptimistStore {
   private struct Enough: Error {}
 
   /// Finds the accounts with a name, then those whose name starts with it.
-  private func named(
-    _ name: [UInt8], _ limit: Int, _ snapshot: borrowing Snapshot
-  ) throws -> [AccountNumber] {
-    let whole: [AccountNumber] = try snapshot.all(
-      "SELECT id FROM apptimist_users WHERE search_name = ? ORDER BY id LIMIT ?", name, limit
-    ) { try $0[0] }
+  func named(
+    _ name: [UInt8], _ limit: Int, behind place: SearchPlace? = nil,
+    _ snapshot: borrowing Snapshot
+  ) throws -> [SearchPlace] {
+    var whole: [SearchPlace] = []
+    if place?.isPrefix != true {
+      whole = try snapshot.all(
+        "SELECT id FROM apptimist_users WHERE search_name = ? AND id > ? ORDER BY id LIMIT ?", name,
+        place?.number ?? AccountNumber(rawValue: 0), limit
+      ) { SearchPlace(number: try $0[0], isPrefix: false) }
+    }
     guard whole.count < limit else { return whole }
+    let last = place.flatMap { $0.isPrefix ? $0.number : nil }
     // No UTF-8 has the byte 0xFF.
     let others: [AccountNumber] = try snapshot.all(
       "SELECT id FROM apptimist_users WHERE search_name > ? AND search_name < ? LIMIT ?", name,
       name + [0xFF], Self.searchSteps / Self.nameSteps
     ) { try $0[0] }
-    return whole + others.sorted().prefix(limit - whole.count)
+    let rest = others.filter { number in last.map { number > $0 } ?? true }.sorted()
+    return whole
+      + rest.prefix(limit - whole.count).map { SearchPlace(number: $0, isPrefix: true) }
   }
 
   /// Finds the accounts whose name matches a glob.
-  private func matching(
-    _ pattern: NamePattern, _ limit: Int, _ snapshot: borrowing Snapshot
+  func matching(
+    _ pattern: NamePattern, _ limit: Int, behind last: AccountNumber = AccountNumber(rawValue: 0),
+    _ snapshot: borrowing Snapshot
   ) throws -> [AccountNumber] {
     var numbers: [AccountNumber] = []
     var steps = Self.searchSteps
     func take(_ row: borrowing Row) throws {
       steps -= Self.nameSteps
-      if try row.withBytes(1, { pattern.matches($0, steps: &steps) }) { numbers.append(try row[0]) }
+      if try row.withBytes(1, { pattern.matches($0, steps: &steps) }) {
+        let number: AccountNumber = try row[0]
+        if number > last { numbers.append(number) }
+      }
       if steps <= 0 { throw Enough() }
     }
     do {
       if pattern.prefix.isEmpty {
         // By age and not by the index: where many match, the first of them are enough.
         try snapshot.forEach(
-          "SELECT id, search_name FROM apptimist_users WHERE +search_name IS NOT NULL ORDER BY id"
+          """
+          SELECT id, search_name FROM apptimist_users
+          WHERE +search_name IS NOT NULL AND id > ? ORDER BY id
+          """, last
         ) { row in
           try take(row)
           if numbers.count == limit { throw Enough() }

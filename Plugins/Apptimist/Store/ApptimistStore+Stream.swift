@@ -17,21 +17,23 @@ extension ApptimistStore {
     of user: EncryptionPublicKey, head: MessageID, max: Int
   ) async throws -> StreamPosition {
     try await readMailbox(of: user) { user, snapshot in
-      var start = StreamPosition.zero
-      if !head.isZero {
-        start = try position(of: head, in: user, snapshot) ?? .zero
-      }
-      if max > 0 {
-        let earliest: StreamPosition? = try snapshot.one(
-          """
-          SELECT position FROM apptimist_entries WHERE user = ? AND kind <> ?
-          ORDER BY position DESC LIMIT 1 OFFSET ?
-          """, user, EntryKind.truncation, max - 1
-        ) { try $0[0] }
-        if let earliest { start = Swift.max(start, earliest.previous) }
-      }
-      return start
+      let start = try head.isZero ? nil : position(of: head, in: user, snapshot)
+      return try notBefore(max, start ?? .zero, in: user, snapshot)
     } ?? .zero
+  }
+
+  /// Moves a start up to the newest messages, if it lies further back than wanted.
+  func notBefore(
+    _ max: Int, _ start: StreamPosition, in user: AccountNumber, _ snapshot: borrowing Snapshot
+  ) throws -> StreamPosition {
+    guard max > 0 else { return start }
+    let earliest: StreamPosition? = try snapshot.one(
+      """
+      SELECT position FROM apptimist_entries WHERE user = ? AND kind <> ?
+      ORDER BY position DESC LIMIT 1 OFFSET ?
+      """, user, EntryKind.truncation, max - 1
+    ) { try $0[0] }
+    return earliest.map { Swift.max(start, $0.previous) } ?? start
   }
 
   /// Reads the entries behind a position: one, if there is any, and as many more as fit.

@@ -7,17 +7,21 @@ extension ApptimistStore {
   /// - Parameters:
   ///   - subject: a user or forum.
   ///   - voucher: the user, whose signature has been checked.
+  ///   - signature: the signature of version 2, which is kept for others to verify.
   /// - Returns: false if one of the two does not exist.
   func vouch(
-    for subject: EncryptionPublicKey, by voucher: EncryptionPublicKey
+    for subject: EncryptionPublicKey, by voucher: EncryptionPublicKey, signature: Signature? = nil
   ) async throws -> Bool {
     try await store.write { transaction in
       guard let subject = try directory(subject, transaction)?.number,
         let voucher = try userNumber(of: voucher, transaction)
       else { return false }
       try transaction.execute(
-        "INSERT OR IGNORE INTO apptimist_vouchers (subject, voucher) VALUES (?, ?)", subject,
-        voucher)
+        """
+        INSERT INTO apptimist_vouchers (subject, voucher, signature) VALUES (?, ?, ?)
+        ON CONFLICT (subject, voucher)
+        DO UPDATE SET signature = coalesce(excluded.signature, signature)
+        """, subject, voucher, signature)
       return true
     }
   }

@@ -36,6 +36,8 @@ struct ApptimistStore: Sendable {
     var vouchers = 32_000
     /// The most accounts that a search finds.
     var found = 1_000
+    /// The most devices of a user whose acknowledged positions are kept.
+    var devices = 64
     /// The bytes of a stream that are read at once; one longer entry is read nevertheless.
     var pageBytes = 64 << 10
     /// The entries of a stream that are read at once.

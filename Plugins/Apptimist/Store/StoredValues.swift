@@ -62,6 +62,8 @@ extension DatabaseValueConvertible where Self: FixedBytes {
 extension EncryptionPublicKey: DatabaseValueConvertible {}
 extension AuthenticationPublicKey: DatabaseValueConvertible {}
 extension MessageID: DatabaseValueConvertible {}
+extension Signature: DatabaseValueConvertible {}
+extension Version2.DeviceID: DatabaseValueConvertible {}
 
 /// The first 16 bytes of a message's identifier, by which mailboxes know it. Nobody can make a message
 /// that shares them with one of somebody else, and two of one's own that do only hurt oneself.

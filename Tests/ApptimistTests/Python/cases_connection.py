@@ -20,7 +20,7 @@ async def status(c: Context, query: str, *extra: str) -> int:
 @case("service.json has the keys, the signature and the versions")
 async def document(c: Context):
     document = c.service.document
-    same(document["versions"], [1], "versions")
+    same(document["versions"], [1, 2], "versions")
     same(document["service"], "siren", "service")
     for name, digits in (("encryptionKey", 64), ("authenticationKey", 64), ("signature", 128)):
         same(len(document[name]), digits, f"digits of {name}")

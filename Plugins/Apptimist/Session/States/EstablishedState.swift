@@ -3,7 +3,7 @@ internal import Cryptography
 internal import HTTPProtocol
 
 /// The user is logged in, and the stream goes on from its cursor.
-struct EstablishedState: ~Copyable {
+struct EstablishedState: ~Copyable, StreamState {
   var channel: SessionChannel
   var user: SessionUser
   var cursor: StreamCursor
@@ -14,6 +14,21 @@ struct EstablishedState: ~Copyable {
     user = starting.user
     channel = starting.channel
     cursor = StreamCursor(after: start, ownLimit: limits.ownEntries)
+  }
+
+  var making: StreamMaking? {
+    switch request {
+    case .posts(let posting): .posts(posting.posts)
+    case .truncation(let id): .truncation(id)
+    default: nil
+    }
+  }
+
+  mutating func send(_ entry: StreamEntry, _ context: inout SessionContext) throws(SessionEnd) {
+    switch entry.content {
+    case .message(let header, let data): try channel.send(header: header, data: data, &context)
+    case .truncation: try channel.send(.truncate(PDU.Truncate(message: entry.id)), &context)
+    }
   }
 
   var isWaiting: Bool {
@@ -119,7 +134,7 @@ extension EstablishedState {
       try channel.send(.vouchers(PDU.Vouchers(subject: subject, vouchers: keys)), &context)
     case (.search, .found(let accounts)): try send(accounts, &context)
     case (.file(let pdu), .file(let reply)): try send(reply, to: pdu, &context)
-    case (.other, .done): break
+    case (.other, .done), (.other, .outcome): break
     // The device must send again, on another connection, what it isn't told of.
     default: throw .close(1011)
     }

@@ -53,7 +53,7 @@ struct JoiningState: ~Copyable {
         registered == nil || registered == new.key
       else { throw .refuse }
       request = .registration(new.key)
-      context.ask(.register(new, name: name, uid: uid))
+      context.ask(.register(NewAccount(new, name: name, uid: uid)))
     case .login(let login):
       request = .login(login)
       context.ask(.authenticationKey(of: login.user))

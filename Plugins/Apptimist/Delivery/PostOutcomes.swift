@@ -1,0 +1,62 @@
+internal import ApptimistProtocol
+internal import ApptimistSession
+
+/// Copies of posts that are delivered together, each with the index of its post.
+struct CopyGroup {
+  private(set) var copies: [MessageCopy] = []
+  private(set) var posts: [Int] = []
+  private(set) var bytes = 0
+
+  /// Adds copies of a post.
+  mutating func add(_ copies: [MessageCopy], of post: Int) {
+    self.copies += copies
+    posts += [Int](repeating: post, count: copies.count)
+    bytes += copies.reduce(0) { $0 + $1.data.count }
+  }
+}
+
+/// What becomes of posts while their copies are delivered.
+struct PostOutcomes {
+  private struct Progress {
+    var error: ErrorCode?
+    /// Whether a copy was delivered now.
+    var isNew = false
+    /// Whether a copy had been delivered before.
+    var isKnown = false
+    /// The position in the sender's own mailbox.
+    var own: StreamPosition?
+  }
+
+  private var posts: [Progress]
+  /// The positions in the sender's own mailbox that were given now.
+  private(set) var own: [StreamPosition] = []
+
+  /// Begins with nothing delivered.
+  init(count: Int) { posts = [Progress](repeating: Progress(), count: count) }
+
+  /// Notes that a post is refused.
+  mutating func refuse(_ post: Int, _ error: ErrorCode) { posts[post].error = error }
+
+  /// Notes what became of a copy.
+  mutating func note(_ result: Delivered, of post: Int, isOwn: Bool) {
+    switch result {
+    case .delivered(let position):
+      posts[post].isNew = true
+      guard isOwn else { return }
+      posts[post].own = position
+      own.append(position)
+    case .known(let position):
+      posts[post].isKnown = true
+      if isOwn { posts[post].own = position }
+    case .unknownRecipient: break
+    }
+  }
+
+  /// What became of each post.
+  var outcomes: [PostOutcome] {
+    posts.map { post in
+      if let error = post.error { return .refused(error) }
+      return .queued(isKnown: post.isKnown && !post.isNew, own: post.own)
+    }
+  }
+}

@@ -1,0 +1,12 @@
+package import ApptimistProtocol
+
+/// What became of a post.
+package enum PostOutcome: Hashable, Sendable {
+  /// All copies are on disk.
+  ///
+  /// - isKnown: whether all of them had been queued before.
+  /// - own: the position of the one in the sender's own mailbox.
+  case queued(isKnown: Bool, own: StreamPosition?)
+  /// It is refused.
+  case refused(ErrorCode)
+}

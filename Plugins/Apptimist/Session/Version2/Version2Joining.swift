@@ -1,0 +1,137 @@
+internal import ApptimistProtocol
+internal import Cryptography
+internal import HTTPProtocol
+
+/// The device may make an account, and has to log in.
+struct Version2Joining: ~Copyable {
+  /// The subject of the open query.
+  private enum Subject {
+    case registration(EncryptionPublicKey)
+    indirect case login(Version2.Login)
+    indirect case start(EncryptionPublicKey, AuthenticationPublicKey, Version2.DeviceID)
+  }
+
+  private var link: Version2Link
+  private let version2: Version2Setup
+  /// The account that was made on this connection, or nil if none was.
+  private var registered: EncryptionPublicKey?
+  private var open: (subject: Subject, request: OpenRequest)?
+
+  init(link: consuming Version2Link, _ version2: Version2Setup) {
+    self.link = link
+    self.version2 = version2
+  }
+
+  var isWaiting: Bool { open != nil }
+
+  consuming func handle(
+    _ event: SessionEvent, _ context: inout SessionContext
+  ) -> Version2State {
+    switch event {
+    case .opened:
+      link.greet(version2, &context)
+      context.actions.append(.wait(context.setup.limits.loginTime))
+      return .joining(self)
+    case .received(let message) where !isWaiting: return received(message, &context)
+    case .replied(let reply): return take(reply, &context)
+    case .timedOut, .evicted:
+      context.count(.refused)
+      context.actions.append(.close(1008))
+      return .closed
+    case .draining(let uri?):
+      _ = link.redirect(to: uri, &context)
+      context.actions.append(.close(1001))
+      return .closed
+    case .draining, .ended: return .closed
+    case .received, .queued, .read: return .joining(self)
+    }
+  }
+
+  private consuming func received(
+    _ message: WebSocketMessage, _ context: inout SessionContext
+  ) -> Version2State {
+    do throws(SessionEnd) {
+      guard let received = try link.receive(message, &context) else { return .joining(self) }
+      return take(received, &context)
+    } catch {
+      guard case .close(let code) = error else {
+        return .refused(Version2Refusal(link, nil, .done, &context))
+      }
+      context.actions.append(.close(code))
+      return .closed
+    }
+  }
+
+  private consuming func take(
+    _ received: ReceivedRequest, _ context: inout SessionContext
+  ) -> Version2State {
+    let request = OpenRequest(received)
+    switch received.pdu.body {
+    case .new(let new):
+      guard registered == nil || registered == new.key else {
+        return refused(request, .noSuchType, &context)
+      }
+      do throws(ErrorCode) {
+        let account = try link.account(
+          new, token: received.data, isForum: false, context.setup)
+        open = (.registration(new.key), request)
+        context.ask(.register(account))
+      } catch {
+        return refused(request, error, &context)
+      }
+    case .login(let login):
+      let fault = received.hasStrayData ? .badField : link.fault(login, context.setup)
+      if let fault { return refused(request, fault, &context) }
+      open = (.login(login), request)
+      context.ask(.account(login.user))
+    default: link.answer(request, .noSuchType, &context)
+    }
+    return .joining(self)
+  }
+
+  private consuming func take(
+    _ reply: Reply, _ context: inout SessionContext
+  ) -> Version2State {
+    guard let (subject, request) = open.take() else { return .joining(self) }
+    switch (subject, reply) {
+    case (.registration(let key), .outcome(.done)):
+      registered = key
+      link.answer(request, .done, &context)
+      return .joining(self)
+    case (.registration, .outcome(let error)): return refused(request, error, &context)
+    case (.login(let login), .account(let account)):
+      guard let account else { return refused(request, .notFound, &context) }
+      guard !account.isForum else { return refused(request, .notPermitted, &context) }
+      guard link.isSigned(login, by: account.authenticationKey) else {
+        return refused(request, .wrongProof, &context)
+      }
+      open = (.start(login.user, account.authenticationKey, login.device), request)
+      context.ask(.begin(StreamRequest(login, authenticationKey: account.authenticationKey)))
+      return .joining(self)
+    case (.start(let user, let key, let device), .began(let beginning?)):
+      // Before the answer: what is queued until now is read with all others.
+      context.actions.append(.join(user))
+      link.answer(request, .success(.login(Version2.Start(beginning))), &context)
+      return .established(
+        Version2Established(link, user, key, device, beginning, context.setup.limits))
+    case (.start, .began(nil)): return refused(request, .wrongProof, &context)
+    default: return refused(request, .internalError, &context)
+    }
+  }
+
+  private consuming func refused(
+    _ request: OpenRequest, _ error: ErrorCode, _ context: inout SessionContext
+  ) -> Version2State {
+    .refused(Version2Refusal(link, request, error, &context))
+  }
+}
+
+extension Version2.Start {
+  fileprivate init(_ beginning: StreamBeginning) {
+    self.init(
+      epoch: beginning.epoch, first: UInt64(bitPattern: beginning.first.rawValue),
+      last: UInt64(bitPattern: beginning.last.rawValue),
+      start: UInt64(bitPattern: beginning.start.rawValue),
+      flags: beginning.isClosed ? .closed : [])
+  }
+}

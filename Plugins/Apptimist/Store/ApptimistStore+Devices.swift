@@ -1,0 +1,115 @@
+internal import ApptimistProtocol
+internal import ApptimistSession
+internal import Cryptography
+internal import Storage
+
+/// A position that a device has acknowledged.
+struct Acknowledgement: Sendable {
+  /// A user's device.
+  struct Device: Hashable, Sendable {
+    let user: EncryptionPublicKey
+    let id: Version2.DeviceID
+  }
+
+  let device: Device
+  let position: StreamPosition
+}
+
+extension ApptimistStore {
+  /// Keeps what devices have acknowledged; a lower position than before changes nothing.
+  func acknowledge(_ acknowledgements: [Acknowledgement]) async throws {
+    try await store.write { transaction in
+      for acknowledgement in acknowledgements {
+        guard let user = try userNumber(of: acknowledgement.device.user, transaction) else {
+          continue
+        }
+        try transaction.execute(
+          """
+          INSERT INTO apptimist_devices (user, device, position, used) VALUES (?1, ?2, ?3,
+            1 + coalesce((SELECT max(used) FROM apptimist_devices WHERE user = ?1), 0))
+          ON CONFLICT (user, device)
+          DO UPDATE SET position = max(position, excluded.position), used = excluded.used
+          """, user, acknowledgement.device.id, acknowledgement.position)
+        try transaction.execute(
+          """
+          DELETE FROM apptimist_devices WHERE user = ?1 AND used <=
+            (SELECT used FROM apptimist_devices WHERE user = ?1 ORDER BY used DESC LIMIT 1 OFFSET ?2)
+          """, user, limits.devices)
+      }
+    }
+  }
+
+  /// Looks up the place at which a device's stream begins (page "The stream").
+  ///
+  /// - Returns: nil if there is no such user.
+  func beginning(_ request: StreamRequest, epoch: UInt64) async throws -> StreamBeginning? {
+    try await readMailbox(of: request.user) { user, snapshot in
+      let last = try mailbox(of: user, snapshot).last
+      let first: StreamPosition? = try snapshot.one(
+        "SELECT position FROM apptimist_entries WHERE user = ? ORDER BY position LIMIT 1", user
+      ) { try $0[0] }
+      let start: StreamPosition
+      if let after = request.after {
+        let has = request.epoch == epoch ? Int64(clamping: after) : 0
+        start = StreamPosition(rawValue: has)
+      } else {
+        let acknowledged: StreamPosition? = try snapshot.one(
+          "SELECT position FROM apptimist_devices WHERE user = ? AND device = ?", user,
+          request.device
+        ) { try $0[0] }
+        let head =
+          try acknowledged == nil && !request.head.isZero
+          ? position(of: request.head, in: user, snapshot) : nil
+        start = acknowledged ?? head ?? .zero
+      }
+      return StreamBeginning(
+        epoch: epoch, first: first ?? last.next, last: last,
+        start: try notBefore(request.max, min(start, last), in: user, snapshot),
+        isClosed: try isClosed(user, snapshot))
+    }
+  }
+
+  /// Notes that a device was used, so that others are forgotten before it.
+  func use(_ device: Acknowledgement.Device) async throws {
+    let isLatest: Bool? = try await store.read { snapshot in
+      guard let user = try userNumber(of: device.user, snapshot) else { return nil }
+      return try snapshot.one(
+        """
+        SELECT used = (SELECT max(used) FROM apptimist_devices WHERE user = ?1)
+        FROM apptimist_devices WHERE user = ?1 AND device = ?2
+        """, user, device.id
+      ) { try $0[0] }
+    }
+    guard isLatest == false else { return }
+    try await acknowledge([Acknowledgement(device: device, position: .zero)])
+  }
+
+  /// Returns the epoch of the positions, which a new or restored store begins.
+  func epoch(random: @Sendable (_ count: Int) -> [UInt8]) async throws -> UInt64 {
+    let known: Int64? = try await store.read {
+      try $0.one("SELECT epoch FROM apptimist_epoch") { try $0[0] }
+    }
+    if let known { return UInt64(bitPattern: known) }
+    let new = random(8).reduce(0) { $0 << 8 | Int64($1) } & .max | 1
+    let epoch: Int64? = try await store.write { transaction in
+      try transaction.execute(
+        "INSERT INTO apptimist_epoch SELECT ? WHERE NOT EXISTS (SELECT 1 FROM apptimist_epoch)", new
+      )
+      return try transaction.one("SELECT epoch FROM apptimist_epoch") { try $0[0] }
+    }
+    guard let epoch else { throw InconsistentMailbox() }
+    return UInt64(bitPattern: epoch)
+  }
+
+  /// Looks up the position at which a user's stream tells of a truncation; zero if it is not known.
+  func truncation(of id: MessageID, user: EncryptionPublicKey) async throws -> StreamPosition {
+    try await store.read { snapshot in
+      guard let number = try userNumber(of: user, snapshot) else { return .zero }
+      let position: StreamPosition?? = try snapshot.one(
+        "SELECT truncated_at FROM apptimist_message_ids WHERE user = ? AND message_id = ?", number,
+        KnownID(id)
+      ) { try $0[0] as StreamPosition? }
+      return (position ?? nil) ?? .zero
+    }
+  }
+}

@@ -1,0 +1,120 @@
+internal import ApptimistProtocol
+internal import ApptimistSession
+internal import Cryptography
+internal import Storage
+
+// What only version 2 knows of accounts: that they are proven, and closed to version 1.
+extension ApptimistStore {
+  /// Looks up an account that wants to log in.
+  func knownAccount(_ key: EncryptionPublicKey) async throws -> KnownAccount? {
+    try await store.read { snapshot in
+      try snapshot.one(
+        "SELECT kind = ?, authentication_key FROM apptimist_users WHERE key = ? AND kind <> ?",
+        StoredKind.forum, key, StoredKind.deletedForum
+      ) { row in KnownAccount(isForum: try row[0], authenticationKey: try row[1]) }
+    }
+  }
+
+  /// Notes that a device has proved to be an account's; in most cases that is known.
+  ///
+  /// - Parameters:
+  ///   - user: the account.
+  ///   - authenticationKey: the key with which the device has signed.
+  ///   - closes: whether the account is to have no version 1 from now on.
+  /// - Returns: false if the account has another key by now.
+  func prove(
+    _ user: EncryptionPublicKey, _ authenticationKey: AuthenticationPublicKey, closes: Bool
+  ) async throws -> Bool {
+    let isKnown: Bool? = try await store.read { snapshot in
+      try snapshot.one(
+        """
+        SELECT is_proven AND is_closed >= ? FROM apptimist_users
+        WHERE key = ? AND kind = ? AND authentication_key = ?
+        """, closes, user, StoredKind.user, authenticationKey
+      ) { try $0[0] }
+    }
+    guard let isKnown else { return false }
+    if isKnown { return true }
+    return try await store.write { transaction in
+      let number: AccountNumber? = try transaction.one(
+        """
+        SELECT id FROM apptimist_users WHERE key = ? AND kind = ? AND authentication_key = ?
+        """, user, StoredKind.user, authenticationKey
+      ) { try $0[0] }
+      guard let number else { return false }
+      try prove(number, isClosed: closes, transaction)
+      return true
+    }
+  }
+
+  /// Notes that an account is proven, and whether it is closed to version 1.
+  func prove(
+    _ account: AccountNumber, isClosed: Bool, _ transaction: borrowing Transaction
+  ) throws {
+    try transaction.execute(
+      "UPDATE apptimist_users SET is_proven = 1, is_closed = max(is_closed, ?) WHERE id = ?",
+      isClosed, account)
+  }
+
+  /// Whether an account is closed to version 1.
+  func isClosed(
+    _ account: AccountNumber, _ database: borrowing some Queryable & ~Copyable
+  ) throws -> Bool {
+    try database.one("SELECT is_closed FROM apptimist_users WHERE id = ?", account) {
+      try $0[0] as Bool
+    } ?? false
+  }
+
+  /// Finds the users among some keys who are closed to version 1.
+  func closed(among keys: [EncryptionPublicKey]) async throws -> Set<EncryptionPublicKey> {
+    try await store.read { snapshot in
+      Set(
+        try keys.filter { key in
+          try snapshot.one(
+            "SELECT is_closed FROM apptimist_users WHERE key = ? AND kind = ?", key, StoredKind.user
+          ) { try $0[0] as Bool } ?? false
+        })
+    }
+  }
+
+  /// Deletes all that an account has: its files, its queue, the vouchers that it gave and the forums that it made, which
+  /// count for nobody. Positions go on.
+  ///
+  /// - Returns: the forums.
+  func vacate(
+    _ key: EncryptionPublicKey, _ account: AccountNumber, _ deliveries: inout PendingDeliveries,
+    _ transaction: borrowing Transaction
+  ) throws -> [EncryptionPublicKey] {
+    try flush(key, &deliveries, transaction)
+    deliveries.forget(key)
+    let forums = try transaction.all(
+      "SELECT id, key FROM apptimist_users WHERE author = ?", account
+    ) { row in (number: try row[0] as AccountNumber, key: try row[1] as EncryptionPublicKey) }
+    for forum in forums {
+      try removeForum(forum.number, transaction)
+      try transaction.execute("UPDATE apptimist_users SET author = NULL WHERE id = ?", forum.number)
+    }
+    try transaction.execute("DELETE FROM apptimist_files WHERE directory = ?", account)
+    try transaction.execute("DELETE FROM apptimist_vouchers WHERE voucher = ?", account)
+    try transaction.execute(
+      """
+      DELETE FROM apptimist_contents WHERE holders = 1 AND id IN
+        (SELECT content FROM apptimist_entries WHERE user = ?)
+      """, account)
+    try transaction.execute(
+      """
+      UPDATE apptimist_contents SET holders = holders - 1 WHERE id IN
+        (SELECT content FROM apptimist_entries WHERE user = ?)
+      """, account)
+    try transaction.execute("DELETE FROM apptimist_entries WHERE user = ?", account)
+    try transaction.execute("DELETE FROM apptimist_shares WHERE user = ?", account)
+    try transaction.execute("DELETE FROM apptimist_message_ids WHERE user = ?", account)
+    try transaction.execute("DELETE FROM apptimist_dropped WHERE user = ?", account)
+    try transaction.execute(
+      """
+      UPDATE apptimist_queues SET entries = 0, bytes = 0, dropped = 0, file_bytes = 0
+      WHERE user = ?
+      """, account)
+    return forums.map(\.key)
+  }
+}
