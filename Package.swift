@@ -286,6 +286,7 @@ let fuzzers: [Target] = [
   fuzzer("ReturnData", ["Cryptography", "Ethereum"]),
   fuzzer("Session", ["ApptimistProtocol", "ApptimistSession", "Cryptography", "HTTPProtocol"]),
   fuzzer("TokenScript", ["Cryptography", "Time", "TokenScriptReading", "XMLSecurity"]),
+  fuzzer("Version2", ["ApptimistProtocol", "ApptimistSession", "Cryptography", "HTTPProtocol"]),
   fuzzer("WebLink", ["WalletClient"]),
   fuzzer("WebSocket", ["HTTPProtocol"]),
   .testTarget(name: "FuzzerTests", dependencies: ["TestSupport"]),
