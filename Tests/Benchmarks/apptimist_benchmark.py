@@ -22,6 +22,7 @@ AUDIENCES = (10, 100, 1000)
 # The generator's word for each server, the table's, and what is durable when a message arrives.
 SERVERS = {
     "apptimist": ("awd", "each message, by fsync (group commit), before anyone receives it"),
+    "apptimist-2": ("awd, version 2", "the same; each message is answered, too"),
     "nats": ("nats, durable", "each message and each reader's place, by fsync (sync_interval: always), in one stream"),
     "nats-ephemeral": ("nats, ephemeral", "each message, likewise; readers' places in memory"),
     "nats-streams": ("nats, durable, 64 streams", "as nats, durable, with a stream for each pair"),
@@ -31,7 +32,7 @@ SERVERS = {
 
 
 def command(server, folder, port):
-    if server == "apptimist":
+    if server.startswith("apptimist"):
         return awd_command(AWD, folder, port, "apptimist", UNLIMITED)
     if server == "mqtt":
         with open(f"{folder}/mosquitto.conf", "w") as file:

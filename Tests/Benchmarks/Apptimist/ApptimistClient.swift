@@ -11,16 +11,13 @@ struct UserKeys {
   var key: EncryptionPublicKey { encryption.publicKey }
 }
 
-/// A device: one session of a user who sends to one recipient.
-final class ApptimistClient: Client {
+/// A device of version 1: one session of a user who sends to one recipient.
+final class ApptimistClient: WebSocketClient {
   private let user: UserKeys
   private let identity: ServiceIdentity
   private let registers: Bool
   private var recipient: EncryptionPublicKey
   private var channel: HeaderChannel
-  private var decoder = WebSocketDecoder(role: .client, maximumMessage: 4 << 20)
-  private var response: [UInt8]? = []
-  private var mask = UInt32.random(in: 0 ... .max)
   private var count: UInt64 = 0
 
   /// Connects and logs in.
@@ -46,12 +43,8 @@ final class ApptimistClient: Client {
     self.registers = registers
     self.recipient = recipient
     self.channel = channel
-    try super.init(port: port, receiveBuffer: receiveBuffer)
-    let request =
-      "GET /siren?\(ephemeral.publicKey.hex) HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\n"
-      + "Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
-      + "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
-    outgoing += Array(request.utf8)
+    try super.init(
+      port: port, target: "/siren?\(ephemeral.publicKey.hex)", receiveBuffer: receiveBuffer)
   }
 
   // MARK: - Sending
@@ -69,9 +62,7 @@ final class ApptimistClient: Client {
   ///   - data: the data as it stands on the wire.
   func send(_ pdu: PDU, _ data: [UInt8] = []) {
     guard let frame = try? channel.seal(pdu, data: data[...]) else { return }
-    mask = mask &* 1_664_525 &+ 1_013_904_223
-    WebSocketFrame.append(.binary, frame, mask: mask, to: &outgoing)
-    wasAppended()
+    send(message: frame)
   }
 
   /// Makes a forum with these subscribers, and sends to it from now on.
@@ -98,7 +89,7 @@ final class ApptimistClient: Client {
     send(.searchByKey(PDU.SearchByKey(key: user.key)))
   }
 
-  private func logIn() {
+  override func upgraded() {
     if registers, let name = ShortBytes("device") {
       send(
         .new(
@@ -117,38 +108,7 @@ final class ApptimistClient: Client {
 
   // MARK: - Receiving
 
-  override func received(_ bytes: ArraySlice<UInt8>) throws(LoadError) {
-    var frames = bytes
-    if var response {
-      response += bytes
-      self.response = response
-      guard response.count >= 4, let end = Self.end(of: response) else { return }
-      guard response.starts(with: Array("HTTP/1.1 101".utf8)) else {
-        throw LoadError(String(decoding: response, as: UTF8.self))
-      }
-      self.response = nil
-      frames = response[end...]
-      logIn()
-    }
-    var offset = 0
-    while let event = decoder.next(frames.span.bytes, from: &offset) {
-      switch event {
-      case .message(.binary(let message)): try take(message)
-      case .ping(let payload):
-        WebSocketFrame.append(.pong, payload, mask: mask, to: &outgoing)
-        wasAppended()
-      case .close(let code, _): throw LoadError("the service has closed with \(code ?? 1005)")
-      case .message(.text), .pong, .violation: throw LoadError("not a frame of the service")
-      }
-    }
-  }
-
-  private static func end(of response: [UInt8]) -> Int? {
-    response.indices.dropLast(3).first { response[$0...].starts(with: [13, 10, 13, 10]) }
-      .map { $0 + 4 }
-  }
-
-  private func take(_ message: [UInt8]) throws(LoadError) {
+  override func take(_ message: [UInt8]) throws(LoadError) {
     guard let frame = try? Frame(message, limits: Frame.Limits()),
       let header = try? channel.open(frame)
     else { throw LoadError("a frame doesn't open") }

@@ -56,6 +56,46 @@ struct Apptimist: Broker {
   }
 }
 
+/// Apptimist by version 2 of its protocol.
+struct ApptimistVersion2: Broker {
+  let port: UInt16
+  let identity: ServiceIdentity
+
+  init(port: UInt16) throws {
+    self.port = port
+    identity = try ServiceIdentity(ofServiceAt: port)
+  }
+
+  private func device(
+    of user: UserKeys, to recipient: EncryptionPublicKey
+  ) throws -> Version2Client {
+    try Version2Client(port: port, identity: identity, user: user, recipient: recipient)
+  }
+
+  func pairs(_ count: Int, on loop: LoadLoop) throws -> [(sender: Client, receiver: Client)] {
+    let pairs = try (0..<count).map { _ in
+      let (one, other) = (UserKeys(), UserKeys())
+      return (
+        sender: try device(of: one, to: other.key) as Client,
+        receiver: try device(of: other, to: one.key) as Client
+      )
+    }
+    try wait(for: pairs.flatMap { [$0.sender, $0.receiver] }, on: loop)
+    return pairs
+  }
+
+  func audience(_ count: Int, on loop: LoadLoop) throws -> (sender: Client, receivers: [Client]) {
+    let author = UserKeys()
+    let users = (0..<count).map { _ in UserKeys() }
+    let sender = try device(of: author, to: author.key)
+    let receivers = try users.map { try device(of: $0, to: author.key) }
+    try wait(for: [sender] + receivers, on: loop)
+    sender.makeForum(UserKeys(), subscribers: users.map(\.key))
+    try loop.run { sender.isReady }
+    return (sender, receivers)
+  }
+}
+
 struct MQTT: Broker {
   let port: UInt16
   /// Distinguishes this run from others, as sessions persist.

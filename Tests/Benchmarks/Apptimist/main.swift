@@ -7,7 +7,7 @@
 //     apptimist-benchmark stuck PORT PROCESS MESSAGES
 //     apptimist-benchmark sessions PORT PROCESS SESSIONS
 //
-// SERVER is apptimist, mqtt, nats (one stream for all pairs) or nats-streams (a stream for each pair). With
+// SERVER is apptimist, apptimist-2 (version 2 of the protocol), mqtt, nats (one stream for all pairs) or nats-streams (a stream for each pair). With
 // "-ephemeral" behind them the last two have ephemeral consumers in place of durable ones.
 internal import Glibc
 
@@ -25,6 +25,7 @@ func broker() throws -> any Broker {
   let port = UInt16(clamping: try number(2))
   switch arguments[1] {
   case "apptimist": return try Apptimist(port: port)
+  case "apptimist-2": return try ApptimistVersion2(port: port)
   case "mqtt": return MQTT(port: port)
   case "nats": return NATS(port: port)
   case "nats-ephemeral": return NATS(port: port, isDurable: false)
