@@ -5,6 +5,8 @@ import PackageDescription
 let systemLibraries: [Target] = [
   .systemLibrary(
     name: "CBrotli", pkgConfig: "libbrotlienc", providers: [.apt(["libbrotli-dev"])]),
+  // Its pkg-config file asks for jansson's, which nothing here needs.
+  .systemLibrary(name: "CCJose", providers: [.apt(["libcjose-dev"])]),
   .systemLibrary(
     name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
   .systemLibrary(name: "CNettle", pkgConfig: "nettle", providers: [.apt(["nettle-dev"])]),
@@ -47,6 +49,7 @@ let libraries: [Target] = [
       "Addresses", "Budgets", "CNghttp2", "COpenSSL", "CUV", "Cryptography", "HTTPProtocol",
       "SystemCalls", "Threading", "Time", "Transport", "Wire",
     ]),
+  .target(name: "JSONWebTokens", dependencies: ["CCJose"]),
   .target(name: "Observability", dependencies: ["Threading", "Time"]),
   .target(
     name: "ServiceKit",
@@ -84,8 +87,9 @@ let plugins: [Target] = [
     name: "Apptimist",
     dependencies: [
       "Addresses", "ApptimistProtocol", "ApptimistSession", "Budgets", "Configuration",
-      "Cryptography", "HTTPClient", "HTTPProtocol", "HTTPServer", "Observability", "ServiceKit",
-      "Storage", "SystemCalls", "Text", "Threading", "Time", "Transport", "WalletClient", "Wire",
+      "Cryptography", "HTTPClient", "HTTPProtocol", "HTTPServer", "JSONWebTokens", "Observability",
+      "ServiceKit", "Storage", "SystemCalls", "Text", "Threading", "Time", "Transport",
+      "WalletClient", "Wire",
     ],
     path: "Plugins/Apptimist",
     exclude: ["Session"]),
@@ -280,6 +284,7 @@ let fuzzers: [Target] = [
   fuzzer("GraphReply", ["Apptimist", "Time"]),
   fuzzer("HTTP2Head", ["HTTPProtocol"]),
   fuzzer("HTTPParser", ["HTTPProtocol"]),
+  fuzzer("IDToken", ["Apptimist", "JSONWebTokens"]),
   fuzzer("Msgr", ["HTTPProtocol", "MsgrMessages"]),
   fuzzer("MultipartForm", ["HTTPProtocol"]),
   fuzzer("PDU", ["ApptimistProtocol", "Wire"]),

@@ -21,6 +21,19 @@ enum ApptimistCheck {
       findings.append(
         ContentFinding(.doubtful, "facebook: the app's secret is sent to \(url) without TLS"))
     }
+    let issuer = configuration.oidc.issuer
+    if configuration.identity == .oidc, issuer.hasPrefix("http://") {
+      findings.append(
+        ContentFinding(
+          .doubtful,
+          "oidc: the keys of \(issuer) come without TLS; who is on the way can make accounts"))
+    }
+    if configuration.identity == .oidc, configuration.oidc.nonce == .optional {
+      findings.append(
+        ContentFinding(
+          .doubtful,
+          "oidc: nonce = \"optional\" lets who gets hold of a token use it for other keys"))
+    }
     return findings
   }
 

@@ -7,7 +7,7 @@ internal import HTTPProtocol
 struct ApptimistConfiguration: Sendable {
   /// The identity providers, which say who may make an account.
   enum Provider: String, CaseIterable, Sendable {
-    case open, invite, facebook
+    case open, invite, facebook, oidc
   }
 
   /// The path at which sessions are opened, with a slash in front and none at the end.
@@ -15,6 +15,8 @@ struct ApptimistConfiguration: Sendable {
   var identity = Provider.open
   /// The app at Facebook, which only that provider uses.
   var facebook = FacebookConfiguration()
+  /// The issuer of ID tokens, which only that provider uses.
+  var oidc = OIDCConfiguration()
   /// The path of the file with the service's keys.
   var keys: String
   var store = ApptimistStore.Limits()
@@ -50,6 +52,7 @@ struct ApptimistConfiguration: Sendable {
       "path", default: path, expected: "a path such as \"/siren\"", parse: Self.path)
     identity = section.choice("identity", default: identity)
     facebook = FacebookConfiguration(section.section("facebook"), isUsed: identity == .facebook)
+    oidc = OIDCConfiguration(section.section("oidc"), isUsed: identity == .oidc)
     keys = section.path("keys", default: keys, relativeTo: .data)
 
     session.frame.data = section.size(

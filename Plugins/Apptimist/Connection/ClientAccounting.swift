@@ -12,6 +12,7 @@ final class ClientAccounting: Sendable {
     case handshakes(ClientNetwork)
     case accounts(ClientNetwork)
     case identityChecks(ClientNetwork)
+    case keyFetches(ClientNetwork)
     case bytes(ClientNetwork)
     case forumBytes(EncryptionPublicKey)
   }
@@ -58,6 +59,13 @@ final class ClientAccounting: Sendable {
   func mayAskProvider(for network: ClientNetwork?) -> Bool {
     network.flatMap {
       lastHour.count(Counted.identityChecks($0), upTo: limits.identityChecksPerAddress)
+    } == nil
+  }
+
+  /// Counts a fetch of the issuer's keys for a token that names an unknown one, if there may be one.
+  func mayFetchKeys(for network: ClientNetwork?) -> Bool {
+    network.flatMap {
+      lastHour.count(Counted.keyFetches($0), upTo: limits.keyFetchesPerAddress)
     } == nil
   }
 

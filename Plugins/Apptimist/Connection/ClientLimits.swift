@@ -16,6 +16,8 @@ struct ClientLimits: Sendable {
   var accountsPerAddress = 20_000
   /// The most times in an hour that the identity provider is asked for one network.
   var identityChecksPerAddress = 600
+  /// The most times in an hour that an issuer's keys are fetched because a token of one network names an unknown one.
+  var keyFetchesPerAddress = 30
   /// The most bytes in an hour of all copies of a user's posts to forums.
   var forumBytes = 256 << 20
   /// The most bytes in an hour of all copies of the messages, and of the files, that come from one network.
@@ -36,6 +38,8 @@ struct ClientLimits: Sendable {
       "accounts_per_address", default: accountsPerAddress, in: 0...1_000_000_000)
     identityChecksPerAddress = section.integer(
       "identity_checks_per_address", default: identityChecksPerAddress, in: 0...1_000_000_000)
+    keyFetchesPerAddress = section.integer(
+      "key_fetches_per_address", default: keyFetchesPerAddress, in: 0...1_000_000_000)
     forumBytes = section.size("forum_posts_size", default: forumBytes, in: 0...(1 << 50))
     bytesPerAddress = section.size(
       "messages_size_per_address", default: bytesPerAddress, in: 0...(1 << 50))

@@ -30,7 +30,7 @@ struct AccountService: Sendable {
     log.info(
       "account refused",
       [
-        "reason": refusal.rawValue, "name": new.name.text,
+        "reason": refusal.reason, "name": new.name.text,
         "client": network?.description ?? "a Unix socket",
       ])
     return registration
@@ -46,17 +46,32 @@ struct AccountService: Sendable {
   }
 
   /// A reason for which no account is made.
-  enum Refusal: String {
-    case identity = "the identity provider says no"
-    case tooManyQuestions = "the identity provider was asked too often for this address"
-    case tooManyAccounts = "too many accounts from this address"
-    case taken = "the key is taken"
-    case notInvited = "no such invitation"
+  enum Refusal {
+    /// The identity provider says no.
+    case identity(reason: String)
+    /// The identity provider says nothing.
+    case unavailable(reason: String)
+    case tooManyQuestions
+    case tooManyAccounts
+    case taken
+    case notInvited
+
+    /// The reason in words.
+    var reason: String {
+      switch self {
+      case .identity(let reason), .unavailable(let reason): "identity: \(reason)"
+      case .tooManyQuestions: "the identity provider was asked too often for this address"
+      case .tooManyAccounts: "too many accounts from this address"
+      case .taken: "the key is taken"
+      case .notInvited: "no such invitation"
+      }
+    }
 
     /// The error of version 2.
     var error: ErrorCode {
       switch self {
       case .identity, .notInvited: .notPermitted
+      case .unavailable: .internalError
       case .tooManyQuestions, .tooManyAccounts: .overQuota
       case .taken: .keyTaken
       }
@@ -70,8 +85,15 @@ struct AccountService: Sendable {
       return .refused(.tooManyQuestions)
     }
     var invitation: InvitationHash?
-    switch await identity.judge(uid: new.uid, token: new.token) {
-    case .refused: return .refused(.identity)
+    let applicant = Applicant(
+      encryptionKey: new.key, authenticationKey: new.authenticationKey, uid: new.uid,
+      token: new.token)
+    let verdict = await identity.judge(applicant) { [clients] in
+      clients.mayFetchKeys(for: network)
+    }
+    switch verdict {
+    case .refused(let reason): return .refused(.identity(reason: reason))
+    case .unavailable(let reason): return .refused(.unavailable(reason: reason))
     case .accepted: break
     case .invited(let hash): invitation = hash
     }

@@ -1,4 +1,3 @@
-internal import ApptimistProtocol
 internal import Configuration
 internal import FoundationEssentials
 internal import HTTPClient

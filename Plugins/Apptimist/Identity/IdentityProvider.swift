@@ -1,4 +1,3 @@
-internal import ApptimistProtocol
 internal import Time
 
 /// Decides who may make an account.
@@ -9,11 +8,16 @@ enum IdentityProvider: Sendable {
   case invite
   /// Those may who have a token that Facebook gave to this user of this app.
   case facebook(GraphClient)
+  /// Those may who have an ID token of an OpenID Connect issuer, for the keys of the account.
+  case oidc(OIDCClient)
 
   /// A provider's verdict on somebody.
   enum Verdict: Hashable, Sendable {
     case accepted
-    case refused
+    /// Refused for a reason, in words that have nothing of the token.
+    case refused(reason: String)
+    /// The provider does not say, for a reason in words.
+    case unavailable(reason: String)
     /// Accepted if there is such an invitation, which is used up with the account's creation.
     case invited(InvitationHash)
   }
@@ -26,24 +30,31 @@ enum IdentityProvider: Sendable {
     case .open: self = .open
     case .invite: self = .invite
     case .facebook: self = .facebook(try GraphClient(configuration.facebook, clock: clock))
+    case .oidc: self = .oidc(try OIDCClient(configuration.oidc, clock: clock))
     }
   }
 
-  /// Whether a judgement takes a request to somebody else's server.
+  /// Whether a judgement takes a request to somebody else's server, or may take one.
   var asksOthers: Bool {
-    if case .facebook = self { true } else { false }
+    switch self {
+    case .open, .invite: false
+    case .facebook, .oidc: true
+    }
   }
 
-  /// Judges somebody; a provider that does not respond refuses.
+  /// Judges somebody.
   ///
   /// - Parameters:
-  ///   - uid: the identity at the provider.
-  ///   - token: the proof of it.
-  func judge(uid: String, token: [UInt8]) async -> Verdict {
+  ///   - applicant: who shall have an account, and the proof of the identity.
+  ///   - mayFetch: says whether an issuer's keys may be fetched because of this token alone.
+  func judge(_ applicant: Applicant, mayFetch: @Sendable () -> Bool) async -> Verdict {
     switch self {
     case .open: .accepted
-    case .invite: .invited(InvitationHash(ofToken: token))
-    case .facebook(let graph): await graph.confirms(uid: uid, token: token) ? .accepted : .refused
+    case .invite: .invited(InvitationHash(ofToken: applicant.token))
+    case .facebook(let graph):
+      await graph.confirms(uid: applicant.uid, token: applicant.token)
+        ? .accepted : .refused(reason: "Facebook does not confirm the token")
+    case .oidc(let client): await client.judge(applicant, mayFetch: mayFetch)
     }
   }
 }

@@ -1,0 +1,68 @@
+internal import Configuration
+
+/// The section `[apptimist.oidc]`.
+struct OIDCConfiguration: Sendable {
+  /// Whether a token must name the keys that it makes an account for.
+  enum Nonce: String, CaseIterable, Sendable {
+    /// Every token must.
+    case required
+    /// A token may leave it out, and is then good for any keys as long as it lasts.
+    case optional
+  }
+
+  /// The issuer as it stands in its tokens, with a slash at the end if it has one there.
+  var issuer = ""
+  /// The client's identifier at the issuer.
+  var audience = ""
+  /// The claim that is the user's identity, or empty for issuer and subject.
+  var claim = ""
+  var nonce = Nonce.required
+  /// The time that one document of the issuer may take.
+  var timeout = Duration.seconds(10)
+
+  /// The longest issuer: the identity of 255 bytes has the subject in it, too.
+  private static let issuerLength = 200
+
+  /// Makes the default configuration, which names no issuer.
+  init() {}
+
+  /// Reads the section, and records what is wrong with it.
+  ///
+  /// - Parameters:
+  ///   - section: `[apptimist.oidc]`.
+  ///   - isUsed: whether the section must name an issuer.
+  init(_ section: ConfigurationSection, isUsed: Bool) {
+    issuer = section.value(
+      "issuer", default: issuer,
+      expected:
+        "an http or https URL of at most \(Self.issuerLength) bytes, exactly as `iss` in the issuer's tokens"
+    ) { Self.isURL($0) && $0.utf8.count <= Self.issuerLength ? $0 : nil }
+    audience = section.string("audience", default: audience)
+    claim = section.string("claim", default: claim)
+    nonce = section.choice("nonce", default: nonce)
+    timeout = section.duration(
+      "timeout", default: timeout, in: .milliseconds(100)...(.seconds(60)))
+    guard isUsed else { return }
+    if !section.isGiven("issuer") {
+      section.reject("issuer", "expected the issuer's URL, exactly as `iss` in its tokens")
+    }
+    if audience.isEmpty {
+      section.reject(
+        "audience", "expected the client's identifier at the issuer, `aud` in its tokens")
+    }
+  }
+
+  /// The URL of the document by which an issuer tells where its keys are (OpenID Connect Discovery 1.0, section 4).
+  var discoveryURL: String {
+    (issuer.hasSuffix("/") ? String(issuer.dropLast()) : issuer)
+      + "/.well-known/openid-configuration"
+  }
+
+  /// Whether a text is an URL without user, query and fragment.
+  private static func isURL(_ text: String) -> Bool {
+    let rest = ["https://", "http://"].first(where: text.hasPrefix).map { text.dropFirst($0.count) }
+    guard let rest, rest.first.map({ $0 != "/" && $0 != ":" }) ?? false else { return false }
+    return text.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7f }
+      && !text.contains { "?#@\\".contains($0) }
+  }
+}
