@@ -169,7 +169,7 @@ let tests: [Target] = [
       "ServiceKit",
       "Storage", "TestSupport", "Threading", "Time", "WalletClient", "awd",
     ],
-    exclude: ["Python"]),
+    exclude: ["JavaScript", "Python"]),
   .testTarget(
     name: "CommandsTests",
     dependencies: [

@@ -1,19 +1,21 @@
 internal import Foundation
-internal import TestSupport
 internal import Testing
 
 /// A headless Chromium, driven through W3C WebDriver.
-final class Browser {
+public final class Browser {
   private static let driver = "/usr/bin/chromedriver"
   /// Whether there is one on this machine.
-  static let isThere = FileManager.default.isExecutableFile(atPath: driver)
+  public static let isThere = FileManager.default.isExecutableFile(atPath: driver)
 
   private let process: ChildProcess
   private let folder: TemporaryFolder
   private let base: String
   private var session = ""
 
-  init(_ folder: TemporaryFolder) throws {
+  /// Starts it.
+  ///
+  /// - Parameter folder: its home.
+  public init(_ folder: TemporaryFolder) throws {
     self.folder = folder
     process = try ChildProcess(Self.driver, ["--port=0"], home: folder.path)
     let line = try process.line(with: "successfully on port", on: .output)
@@ -39,12 +41,12 @@ final class Browser {
   }
 
   /// Goes to a page.
-  func open(_ url: String) throws {
+  public func open(_ url: String) throws {
     _ = try call("POST", "/session/\(session)/url", ["url": url])
   }
 
   /// Clicks the link with this text, and waits for the page it leads to.
-  func click(_ text: String) throws {
+  public func click(_ text: String) throws {
     let found = try call(
       "POST", "/session/\(session)/element", ["using": "link text", "value": text])
     let element = try #require((found as? [String: String])?.values.first, "no link \(text)")
@@ -58,25 +60,25 @@ final class Browser {
   }
 
   /// Evaluates an expression, and returns its value, or that of the promise that it is, as text.
-  func evaluate(_ expression: String) throws -> String {
+  public func evaluate(_ expression: String) throws -> String {
     try #require(try run("return Promise.resolve(\(expression)).then(String)") as? String)
   }
 
   /// Runs a script, and returns the value that it returns.
   @discardableResult
-  func run(_ script: String) throws -> Any? {
+  public func run(_ script: String) throws -> Any? {
     try call("POST", "/session/\(session)/execute/sync", ["script": script, "args": []])
   }
 
   /// Gives the window a size.
-  func resize(width: Int, height: Int) throws {
+  public func resize(width: Int, height: Int) throws {
     try command(
       "Emulation.setDeviceMetricsOverride",
       ["width": width, "height": height, "deviceScaleFactor": 1, "mobile": false])
   }
 
   /// Closes the page, and shows an empty one.
-  func closePage() throws {
+  public func closePage() throws {
     let made = try call("POST", "/session/\(session)/window/new", ["type": "tab"])
     let handle = try #require((made as? [String: String])?["handle"])
     _ = try call("DELETE", "/session/\(session)/window")
@@ -84,7 +86,7 @@ final class Browser {
   }
 
   /// Gives a command of the Chrome DevTools Protocol.
-  func command(_ name: String, _ parameters: [String: Any] = [:]) throws {
+  public func command(_ name: String, _ parameters: [String: Any] = [:]) throws {
     _ = try call(
       "POST", "/session/\(session)/goog/cdp/execute", ["cmd": name, "params": parameters])
   }

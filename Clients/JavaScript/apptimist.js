@@ -1,0 +1,615 @@
+// A device of Apptimist's protocol, version 2, for browsers and Node, over TweetNaCl.
+//
+// A page loads nacl-fast.js first; Node needs the package tweetnacl. Keys, nonces and contents are Uint8Array; times,
+// positions and epochs are BigInt. It never speaks version 1; boxes of version 1 that others sent are opened.
+"use strict";
+(function (root) {
+const nacl = root.nacl || require("tweetnacl");
+const VERSION = 2, SUBPROTOCOL = "apptimist.2";
+const TYPES = {
+  login: 1, redirect: 2, new: 3, del: 4, message: 5, truncate: 6, pause: 7, resume: 8, vouch: 9, vouchers: 10,
+  searchByName: 11, searchByUid: 12, searchByKey: 13, read: 15, lock: 16, write: 17, remove: 18, ack: 19, hello: 20,
+};
+// What may be sent again byte for byte when its answer is lost; the others are asked about first.
+const REPEATABLE = new Set([3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 15, 19]);
+const CLOSED = 1, ESCROWED = 2;
+
+// Bytes -----------------------------------------------------------------------------------------------------------------
+
+const utf8 = (text) => new TextEncoder().encode(text);
+const text = (bytes) => new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+const hex = (bytes) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+const bytes = (digits) => {
+  if (!/^([0-9a-f]{2})*$/i.test(digits)) throw new Error("not hexadecimal");
+  return Uint8Array.from(digits.match(/../g) || [], (pair) => parseInt(pair, 16));
+};
+const join = (...parts) => {
+  const all = new Uint8Array(parts.reduce((count, part) => count + part.length, 0));
+  let end = 0;
+  for (const part of parts) { all.set(part, end); end += part.length; }
+  return all;
+};
+// An unsigned integer of a number of bytes, big-endian.
+const uint = (value, count) => {
+  const field = new Uint8Array(count);
+  for (let rest = BigInt(value), i = count - 1; i >= 0; i--, rest >>= 8n) field[i] = Number(rest & 255n);
+  return field;
+};
+const same = (a, b) => a.length === b.length && nacl.verify(a, b);
+const isZero = (field) => field.every((byte) => byte === 0);
+const label = (name) => utf8(`apptimist.2 ${name}\0`);
+const wipe = (...secrets) => secrets.forEach((secret) => secret.fill(0));
+
+// Reads fields one behind the other; what is too short, or has bytes left, is refused.
+class Reader {
+  constructor(data) { this.data = data; this.at = 0; }
+  take(count) {
+    if (count > this.data.length - this.at) throw new Error("a PDU is too short");
+    return this.data.slice(this.at, this.at += count);
+  }
+  big(count) { return this.take(count).reduce((value, byte) => value << 8n | BigInt(byte), 0n); }
+  uint(count) { return Number(this.big(count)); }
+  short() { return this.take(this.uint(1)); }
+  end() { if (this.at !== this.data.length) throw new Error("a PDU has bytes left over"); }
+}
+
+// Proofs and boxes ------------------------------------------------------------------------------------------------------
+
+// X25519; TweetNaCl does not check for 32 zero bytes.
+function agree(secret, key) {
+  const shared = nacl.scalarMult(secret, key);
+  if (isZero(shared)) throw new Error("a key is of low order");
+  return shared;
+}
+
+const counterNonce = (count) => join(new Uint8Array(16), uint(count, 8));
+
+// The keys of a connection, from the device's half: e is a pair, f the service's public half.
+function handshake(pin, e, f, offered) {
+  const h = nacl.hash(join(
+    label("handshake"), pin.encryptionKey, pin.authenticationKey, e.publicKey, f, uint(offered.length, 1),
+    Uint8Array.from(offered)));
+  const es = agree(e.secretKey, pin.encryptionKey), ee = agree(e.secretKey, f);
+  const keys = nacl.hash(join(label("keys"), es, ee, h));
+  wipe(es, ee);
+  return { h, deviceKey: keys.slice(0, 32), serviceKey: keys.slice(32) };
+}
+
+function possession(pair, f, h) {
+  const shared = agree(pair.secretKey, f);
+  const proof = nacl.hash(join(label("possession"), shared, h, pair.publicKey)).slice(0, 32);
+  wipe(shared);
+  return proof;
+}
+
+const loginSigned = (h, key) => join(label("login"), h, key);
+const newSigned = (h, key, authenticationKey) => join(label("new"), h, key, authenticationKey);
+const vouchSigned = (pin, voucher, subject) => join(label("vouch"), pin.encryptionKey, voucher, subject);
+const postSigned = (pin, to, from, time, content) =>
+  join(label("post"), pin.encryptionKey, to, from, uint(time, 8), nacl.hash(content));
+
+function frame(header, data) {
+  return join(uint(header.length, 4), uint(data.length, 4), header, data);
+}
+
+function unframe(clear) {
+  const reader = new Reader(clear), header = reader.uint(4), data = reader.uint(4);
+  const parts = { header: reader.take(header), data: reader.take(data) };
+  reader.end();
+  return parts;
+}
+
+// The identifier of a message, the same in every version.
+function messageID(m) {
+  return nacl.hash(join(Uint8Array.of(1, TYPES.message), uint(m.time, 8), m.recipient, m.to, m.from, m.eData));
+}
+
+const MARK = bytes("61707074696d02");
+const sealingOf = (eData) =>
+  eData.length >= 56 && same(eData.slice(0, 7), MARK) && eData[7] >= 1 && eData[7] <= 3 ? eData[7] : null;
+
+function sealingKey(kind, pin, first, second, g, sender, receiver, m) {
+  const digest = nacl.hash(join(
+    label("seal"), Uint8Array.of(kind), first, second, g, pin.encryptionKey, sender, receiver, m.to, m.from,
+    uint(m.time, 8)));
+  wipe(first, second);
+  return digest;
+}
+
+// Seals for a receiver; `m` has to, from and time, `g` is given by nobody but tests.
+function seal(kind, pin, pair, receiver, m, plain, g = nacl.box.keyPair()) {
+  const keys = sealingKey(
+    kind, pin, agree(g.secretKey, receiver), agree(pair.secretKey, receiver), g.publicKey, pair.publicKey, receiver, m);
+  const sealed = join(
+    MARK, Uint8Array.of(kind), g.publicKey, nacl.secretbox(plain, keys.slice(32, 56), keys.slice(0, 32)));
+  wipe(g.secretKey, keys);
+  return sealed;
+}
+
+// What is sealed for `pair`, or null if it does not open.
+function unseal(pin, pair, sender, m) {
+  const kind = sealingOf(m.eData), g = m.eData.slice(8, 40);
+  try {
+    const keys = sealingKey(
+      kind, pin, agree(pair.secretKey, g), agree(pair.secretKey, sender), g, sender, pair.publicKey, m);
+    const plain = nacl.secretbox.open(m.eData.slice(40), keys.slice(32, 56), keys.slice(0, 32));
+    wipe(keys);
+    return plain;
+  } catch {
+    return null;
+  }
+}
+
+// Whether a service says, with the pinned key, that it speaks version 2.
+function speaksVersion2(document, pin) {
+  const versions = document.versions, signature = document.signature2;
+  if (!Array.isArray(versions) || !versions.includes(VERSION) || !/^[0-9a-f]{128}$/i.test(signature)) return false;
+  const signed = join(
+    label("service"), pin.encryptionKey, uint(versions.length, 1), Uint8Array.from(versions));
+  return document.encryptionKey.toLowerCase() === hex(pin.encryptionKey)
+    && nacl.sign.detached.verify(signed, bytes(signature), pin.authenticationKey);
+}
+
+// A service's keys from its document; apps pin them instead.
+function pinOf(document) {
+  const pin = {
+    encryptionKey: bytes(document.encryptionKey), authenticationKey: bytes(document.authenticationKey),
+    signature: bytes(document.signature),
+  };
+  if (!nacl.sign.detached.verify(pin.encryptionKey, pin.signature, pin.authenticationKey)) {
+    throw new Error("the service's signature is wrong");
+  }
+  if (!speaksVersion2(document, pin)) throw new Error("the service does not say that it speaks version 2");
+  return pin;
+}
+
+// The nonce that binds an ID token to an account's keys.
+const tokenNonce = (keys) => hex(nacl.hash(
+  join(label("nonce"), keys.encryption.publicKey, keys.authentication.publicKey)).slice(0, 32));
+
+// A connection -----------------------------------------------------------------------------------------------------------
+
+// An answer with an error.
+class Refused extends Error {
+  constructor(code) { super(`error ${code}`); this.code = code; }
+}
+
+// One WebSocket: the handshake, boxes and counters. Hands on what the service sends, in order.
+class Connection {
+  constructor(url, pin, handlers) {
+    this.pin = pin;
+    this.handlers = handlers;
+    this.e = nacl.box.keyPair();
+    this.sent = this.received = 0n;
+    this.socket = new (root.WebSocket || WebSocket)(`${url}?${hex(this.e.publicKey)}`, [SUBPROTOCOL]);
+    this.socket.binaryType = "arraybuffer";
+    this.socket.onopen = () => { if (this.socket.protocol !== SUBPROTOCOL) this.socket.close(); };
+    this.socket.onmessage = ({ data }) => {
+      try { this.take(data); } catch (error) { this.error = error; this.socket.close(); }
+    };
+    this.socket.onclose = ({ code }) => { this.forget(); handlers.closed(code, this.error); };
+  }
+
+  take(data) {
+    if (typeof data === "string") throw new Error("a text message");
+    let box = new Uint8Array(data);
+    if (!this.keys) {
+      this.f = box.slice(0, 32);
+      this.keys = handshake(this.pin, this.e, this.f, [VERSION]);
+      box = box.slice(32);
+    }
+    const clear = nacl.secretbox.open(box, counterNonce(this.received++), this.keys.serviceKey);
+    if (!clear) throw new Error("a box does not open");
+    const { header, data: content } = unframe(clear), reader = new Reader(header);
+    if (reader.uint(1) !== VERSION) throw new Error("another version");
+    const type = reader.uint(1), request = reader.uint(4);
+    if (this.received === 1n && type !== TYPES.hello) throw new Error("the first PDU is no hello");
+    this.handlers.pdu(type, request, reader, content);
+  }
+
+  send(type, request, fields, data = new Uint8Array(0)) {
+    // What is lost with a connection that ends is sent again on the next one.
+    if (this.socket.readyState !== 1) return;
+    const header = join(Uint8Array.of(VERSION, type), uint(request, 4), fields);
+    this.socket.send(nacl.secretbox(frame(header, data), counterNonce(this.sent++), this.keys.deviceKey));
+  }
+
+  forget() {
+    wipe(this.e.secretKey);
+    if (this.keys) wipe(this.keys.deviceKey, this.keys.serviceKey);
+  }
+}
+
+// A device ---------------------------------------------------------------------------------------------------------------
+
+// A user's device, which stays connected until it is stopped.
+//
+// options: url; pin {encryptionKey, authenticationKey, signature?}; keys {encryption, authentication} (TweetNaCl's pairs of
+// box and sign); account {name, uid, token}, to make one first; forums, the pairs of forums whose secret this user knows;
+// closesVersion1; journal:
+//   load()              a promise of the state that `append` had last, or of undefined
+//   has(key)            whether an entry with this key was appended
+//   append(entry, state)  keeps both, or neither; entry is null if only the state has changed
+// and the handler status(word, detail). What comes is handed on by the journal alone, so that nothing is lost between
+// the two.
+class Device {
+  constructor(options) {
+    Object.assign(this, { forums: [], closesVersion1: false, status: () => {} }, options);
+    this.user = this.keys.encryption.publicKey;
+    this.home = this.url;
+    this.waiting = new Map();
+    this.lastRequest = 0;
+    this.delay = 500;
+    this.redirects = [];
+    this.stream = this.writes = Promise.resolve();
+  }
+
+  // Connects, and again after each loss. The promise is of the first login's answer.
+  async start() {
+    this.state = await this.journal.load() || {
+      device: hex(nacl.randomBytes(16)), epoch: "0", position: "0", closed: [], authentication: {},
+    };
+    await this.journal.append(null, this.state);
+    return new Promise((resolve, reject) => {
+      this.started = { resolve, reject };
+      this.connect();
+    });
+  }
+
+  stop() {
+    this.isStopped = true;
+    clearTimeout(this.timer);
+    if (this.connection) this.connection.socket.close();
+  }
+
+  connect() {
+    this.connection = new Connection(this.url, this.pin, {
+      pdu: (type, request, reader, data) => this.take(type, request, reader, data),
+      closed: (code, error) => this.lost(code, error),
+    });
+  }
+
+  lost(code, error) {
+    this.isLoggedIn = false;
+    this.status("closed", error ? error.message : String(code));
+    // What can't be sent again byte for byte has an unknown outcome.
+    for (const [number, { type, reject }] of this.waiting) {
+      if (REPEATABLE.has(type) && !this.isStopped) continue;
+      this.waiting.delete(number);
+      reject(new Error("the connection was lost before the answer"));
+    }
+    if (this.isStopped) return;
+    if (this.refusal) { this.started.reject(this.refusal); return; }
+    const wait = this.next ? 0 : code === 4008 ? 60000 : this.delay * (0.5 + Math.random());
+    // It comes back to its own address when the other fails.
+    this.url = this.next || this.home;
+    this.next = null;
+    this.delay = Math.min(this.delay * 2, 60000);
+    this.timer = setTimeout(() => this.connect(), this.pause(wait));
+  }
+
+  // After five redirects within a minute a device waits a minute.
+  pause(wait) {
+    const minute = Date.now() - 60000;
+    this.redirects = this.redirects.filter((moment) => moment > minute);
+    return this.redirects.length > 5 ? 60000 : wait;
+  }
+
+  // `fields` is a function where a proof in them belongs to the connection.
+  request(type, fixed, data) {
+    const fields = typeof fixed === "function" ? fixed : () => fixed;
+    const number = this.lastRequest = this.lastRequest % 0xffffffff + 1;
+    return new Promise((resolve, reject) => {
+      this.waiting.set(number, { type, fields, data, resolve, reject });
+      if (this.isLoggedIn) this.transmit(number);
+    });
+  }
+
+  transmit(number) {
+    const { type, fields, data, reject } = this.waiting.get(number);
+    if (!data || data.length <= this.limits.data) return this.connection.send(type, number, fields(), data);
+    // The service would end the connection, again and again.
+    this.waiting.delete(number);
+    reject(new Error(`more than ${this.limits.data} bytes of data`));
+  }
+
+  // What the service sends ------------------------------------------------------------------------------------------------
+
+  take(type, request, reader, data) {
+    if (type === TYPES.hello) return this.greet(reader);
+    if (type === TYPES.redirect) return this.follow(reader);
+    if (type === TYPES.message || type === TYPES.truncate) {
+      const entry = this.entry(type, reader, data), { connection } = this;
+      // One behind the other: the position says that all before it was kept.
+      this.stream = this.stream.then(() => connection === this.connection && this.deal(entry))
+        .catch((error) => { connection.error = error; connection.socket.close(); });
+      return;
+    }
+    const pending = type & 0x80 && this.waiting.get(request);
+    if (!pending) return;
+    this.waiting.delete(request);
+    const code = reader.uint(2);
+    if (code === 0) pending.resolve({ reader, data }); else pending.reject(new Refused(code));
+  }
+
+  greet(reader) {
+    reader.big(8);
+    this.limits = { header: reader.uint(4), data: reader.uint(4), page: reader.uint(2) };
+    reader.end();
+    const { connection, keys, state } = this, { h } = connection.keys;
+    const refuse = (error) => { if (error instanceof Refused && error.code !== 8) this.refusal = error; };
+    const ask = (type, fields, data) => new Promise((resolve, reject) => {
+      const number = this.lastRequest = this.lastRequest % 0xffffffff + 1;
+      // Belongs to this connection: nothing of it is sent again.
+      this.waiting.set(number, { type: 0, resolve, reject });
+      connection.send(type, number, fields, data);
+    });
+    if (this.account) {
+      const { name, uid = "", token = new Uint8Array(0) } = this.account;
+      ask(TYPES.new, this.newFields(keys.encryption, keys.authentication, name, uid), token)
+        .then(() => { this.account = null; }, refuse);
+    }
+    ask(TYPES.login, join(
+      this.user, nacl.sign.detached(loginSigned(h, this.user), keys.authentication.secretKey),
+      possession(keys.encryption, connection.f, h), bytes(state.device),
+      Uint8Array.of(this.closesVersion1 ? CLOSED : 0), uint(0, 4), uint(state.epoch, 8), uint(state.position, 8),
+      new Uint8Array(64))).then(({ reader: answer }) => this.loggedIn(answer)).catch(refuse);
+  }
+
+  newFields(encryption, authentication, name, uid) {
+    const { h } = this.connection.keys, nameBytes = utf8(name), uidBytes = utf8(uid);
+    return join(
+      encryption.publicKey, authentication.publicKey,
+      nacl.sign.detached(newSigned(h, encryption.publicKey, authentication.publicKey), authentication.secretKey),
+      possession(encryption, this.connection.f, h), Uint8Array.of(CLOSED, nameBytes.length, uidBytes.length), nameBytes,
+      uidBytes);
+  }
+
+  loggedIn(reader) {
+    const answer = {
+      epoch: reader.big(8), first: reader.big(8), last: reader.big(8), start: reader.big(8), flags: reader.uint(1),
+    };
+    reader.end();
+    this.state.epoch = String(answer.epoch);
+    this.state.position = String(answer.start);
+    if (answer.flags & CLOSED) this.sawClosed(this.user);
+    // An entry that the journal does not have was dropped by the service.
+    answer.isComplete = answer.start + 1n >= answer.first;
+    this.isLoggedIn = true;
+    this.delay = 500;
+    for (const [number, { type }] of this.waiting) if (type) this.transmit(number);
+    this.status("logged in", answer);
+    this.started.resolve(answer);
+  }
+
+  follow(reader) {
+    reader.uint(1);
+    const uri = text(reader.take(reader.uint(2)));
+    const target = new URL(uri), wasSecure = this.url.startsWith("wss:");
+    const isFine = uri.length <= 2048 && !/[?#@]/.test(uri)
+      && (target.protocol === "wss:" || target.protocol === "ws:" && !wasSecure);
+    if (isFine) { this.next = uri; this.redirects.push(Date.now()); }
+    this.connection.socket.close();
+  }
+
+  // The stream --------------------------------------------------------------------------------------------------------------
+
+  entry(type, reader, data) {
+    const position = reader.big(8);
+    if (type === TYPES.truncate) return { type: "truncation", position, id: reader.take(64) };
+    const m = { time: reader.big(8), recipient: reader.take(32), to: reader.take(32), from: reader.take(32), eData: data };
+    return { type: "message", position, id: messageID(m), ...m };
+  }
+
+  // Opens an entry and keeps it together with its position; then says so to the service.
+  async deal(entry) {
+    if (entry.position <= BigInt(this.state.position)) return;
+    const kept = entry.type === "truncation" ? { ...entry, keys: [] } : await this.open(entry);
+    let isNew = kept !== null;
+    for (const key of kept ? kept.keys : []) if (await this.journal.has(key)) isNew = false;
+    await this.keep(isNew ? kept : null, String(entry.position));
+    if (this.isLoggedIn) this.connection.send(TYPES.ack, 0, uint(entry.position, 8));
+  }
+
+  // Writes the state, one behind the other, so that no older position overwrites a newer one.
+  keep(entry = null, position = null) {
+    this.writes = this.writes.then(async () => {
+      const state = { ...this.state, position: position ?? this.state.position };
+      await this.journal.append(entry, state);
+      this.state.position = state.position;
+    });
+    return this.writes;
+  }
+
+  // What a message says and how it was sealed, or null if it is not for this user. What is `refused` says why, and has no
+  // content unless somebody wants to see it so marked.
+  async open(m) {
+    const { user, pin } = this, { encryption } = this.keys;
+    const isPost = !same(m.to, m.recipient) || this.forums.some((pair) => same(pair.publicKey, m.to));
+    if (!same(m.recipient, user)) return null;
+    const kind = sealingOf(m.eData), base = { ...m, sealing: kind || "version 1", keys: [hex(m.id)] };
+    const refused = (why) => ({ ...base, refused: why, content: null });
+    const forum = this.forums.find((pair) => same(pair.publicKey, m.to));
+    if (kind === null) return this.openVersion1(m, base, isPost, forum, refused);
+    if (kind === 1) {
+      if (!same(m.to, user)) return null;
+      const content = unseal(pin, encryption, m.from, m);
+      return content ? { ...base, content, isSigned: false } : refused("does not open");
+    }
+    if (kind === 2 && !forum) return refused("the forum's secret is not known");
+    const plain = kind === 2 ? unseal(pin, forum, m.from, m) : unseal(pin, encryption, m.to, m);
+    if (!plain || plain.length < 64) return refused("does not open");
+    const signature = plain.slice(0, 64), content = plain.slice(64);
+    // A second post of the same content, which the service sealed anew, is the same post.
+    base.keys.push(hex(nacl.hash(join(m.to, m.from, uint(m.time, 8), nacl.hash(content)))));
+    const poster = await this.searchByKey(m.from), group = await this.searchByKey(m.to);
+    if (isZero(signature)) {
+      const isForged = kind === 2 || this.isClosed(m.from) || this.isClosed(m.to);
+      return isForged ? refused("nobody signed it") : { ...base, content, isSigned: false };
+    }
+    if (!poster || !group) return refused("its author or forum is unknown");
+    const isRight = nacl.sign.detached.verify(
+      postSigned(pin, m.to, m.from, m.time, content), signature, poster.authenticationKey);
+    if (!isRight) return refused("the signature is wrong");
+    const moderators = await this.moderators(m.to);
+    const isModerated = moderators.length > 0;
+    return {
+      ...base, content, isSigned: true, changedKey: poster.changedKey,
+      byModerator: isModerated ? moderators.some((key) => same(key, m.from)) : null,
+    };
+  }
+
+  async openVersion1(m, base, isPost, forum, refused) {
+    // Tells, too, whether the sender has closed version 1.
+    await this.searchByKey(m.from);
+    const group = isPost ? await this.searchByKey(m.to) : null;
+    const isClosed = this.isClosed(m.from) || isPost && this.isClosed(m.to);
+    // A service that has the forum's secret copies posts so for readers whose account is open.
+    const isCopy = group && group.flags & ESCROWED && !this.isClosed(this.user);
+    if (isClosed && !isCopy) return refused("version 1's box of who closed version 1");
+    if (!this.pin.signature) return refused("version 1's box, and no data nonce");
+    const nonce = this.pin.signature.slice(0, 24), { secretKey } = this.keys.encryption;
+    const content = nacl.box.open(m.eData, nonce, m.from, secretKey)
+      || isPost && nacl.box.open(m.eData, nonce, m.to, secretKey)
+      || forum && nacl.box.open(m.eData, nonce, m.from, forum.secretKey);
+    return content ? { ...base, content, isSigned: false } : refused("does not open");
+  }
+
+  isClosed(key) { return this.state.closed.includes(hex(key)); }
+  sawClosed(key) {
+    if (this.isClosed(key)) return;
+    this.state.closed.push(hex(key));
+    this.keep();
+  }
+
+  // The authentication key that was seen first, which is the one that counts.
+  firstKey(key, authenticationKey) {
+    if (!this.state.authentication[hex(key)]) {
+      this.state.authentication[hex(key)] = hex(authenticationKey);
+      this.keep();
+    }
+    return this.state.authentication[hex(key)];
+  }
+
+  // Messages ---------------------------------------------------------------------------------------------------------------
+
+  // Seals once; the same bytes are then sent as often as it takes.
+  seal(to, content, time = BigInt(Math.floor(Date.now() / 1000))) {
+    const m = { time, recipient: to, to, from: this.user };
+    m.eData = seal(1, this.pin, this.keys.encryption, to, m, content);
+    return { ...m, id: messageID(m), sealing: 1 };
+  }
+
+  sealPost(forum, content, time = BigInt(Math.floor(Date.now() / 1000))) {
+    const m = { time, recipient: forum, to: forum, from: this.user };
+    const signature = nacl.sign.detached(
+      postSigned(this.pin, forum, this.user, time, content), this.keys.authentication.secretKey);
+    m.eData = seal(2, this.pin, this.keys.encryption, forum, m, join(signature, content));
+    return { ...m, id: messageID(m), sealing: 2 };
+  }
+
+  async deliver(m) {
+    const { reader } = await this.request(
+      TYPES.message, join(uint(m.time, 8), m.recipient, m.to, m.from), m.eData);
+    return { isKnown: reader.uint(1) === 1, position: reader.big(8) };
+  }
+
+  async truncate(id) {
+    const { reader } = await this.request(TYPES.truncate, id);
+    return { isKnown: reader.uint(1) === 1, position: reader.big(8) };
+  }
+
+  pauseStream() { return this.request(TYPES.pause, new Uint8Array(0)); }
+  resumeStream() { return this.request(TYPES.resume, new Uint8Array(0)); }
+
+  // Users and vouchers -------------------------------------------------------------------------------------------------------
+
+  // All pages of a list.
+  async pages(type, subject, item) {
+    const all = [];
+    for (let cursor = new Uint8Array(16); ;) {
+      const { reader, data } = await this.request(type, subject(cursor));
+      cursor = reader.take(16);
+      const list = new Reader(data);
+      for (let count = reader.uint(2); count > 0; count--) all.push(item(list));
+      list.end();
+      if (isZero(cursor)) return all;
+    }
+  }
+
+  foundUser(list) {
+    const key = list.take(32), authenticationKey = list.take(32), kind = list.uint(1), flags = list.uint(1);
+    const [nameLength, uidLength] = [list.uint(1), list.uint(1)];
+    const found = { key, authenticationKey, kind, flags, name: text(list.take(nameLength)), uid: text(list.take(uidLength)) };
+    if (flags & CLOSED) this.sawClosed(key);
+    const known = this.firstKey(key, authenticationKey);
+    if (known !== hex(authenticationKey)) {
+      Object.assign(found, { authenticationKey: bytes(known), changedKey: authenticationKey });
+    }
+    return found;
+  }
+
+  search(type, term) {
+    return this.pages(
+      type, (cursor) => join(uint(0, 2), cursor, uint(term.length, 1), term), (list) => this.foundUser(list));
+  }
+
+  searchByName(name) { return this.search(TYPES.searchByName, utf8(name)); }
+  searchByUid(uid) { return this.search(TYPES.searchByUid, utf8(uid)); }
+  async searchByKey(key) {
+    return (await this.pages(TYPES.searchByKey, () => key, (list) => this.foundUser(list)))[0] || null;
+  }
+
+  vouch(subject) {
+    return this.request(TYPES.vouch, join(subject, nacl.sign.detached(
+      vouchSigned(this.pin, this.user, subject), this.keys.authentication.secretKey)));
+  }
+
+  unvouch(subject) { return this.request(TYPES.vouch, join(subject, new Uint8Array(64))); }
+
+  // Who vouches; `isVerified` is null for a vouch of version 1, whose signature the service keeps.
+  vouchers(subject) {
+    return this.pages(TYPES.vouchers, (cursor) => join(subject, uint(0, 2), cursor), (list) => {
+      const [key, authenticationKey, signature] = [list.take(32), list.take(32), list.take(64)];
+      const isVerified = isZero(signature) ? null : this.firstKey(key, authenticationKey) === hex(authenticationKey)
+        && nacl.sign.detached.verify(vouchSigned(this.pin, key, subject), signature, authenticationKey);
+      return { key, authenticationKey, isVerified };
+    });
+  }
+
+  // Forums and files ---------------------------------------------------------------------------------------------------------
+
+  async makeForum(encryption, authentication, name) {
+    await this.request(TYPES.new, () => this.newFields(encryption, authentication, name, ""));
+  }
+
+  removeForum(key) { return this.request(TYPES.del, key); }
+
+  file(type, directory, name, content) {
+    return this.request(type, join(directory, uint(utf8(name).length, 1), utf8(name)), content);
+  }
+
+  async read(directory, name) { return (await this.file(TYPES.read, directory, name)).data; }
+  async lock(directory, name) { return (await this.file(TYPES.lock, directory, name)).data; }
+  write(directory, name, content) { return this.file(TYPES.write, directory, name, content); }
+  remove(directory, name) { return this.file(TYPES.remove, directory, name); }
+
+  // The keys of a forum's moderators; none: it is not moderated.
+  async moderators(forum) {
+    try {
+      const content = await this.read(forum, "moderators");
+      return Array.from({ length: content.length / 32 }, (_, i) => content.slice(32 * i, 32 * i + 32));
+    } catch (error) {
+      if (error instanceof Refused && error.code === 2) return [];
+      throw error;
+    }
+  }
+}
+
+const api = {
+  Device, Connection, Refused, Reader, agree, bytes, counterNonce, frame, handshake, hex, join, loginSigned, messageID,
+  newSigned, pinOf, possession, postSigned, seal, sealingOf, speaksVersion2, text, tokenNonce, uint, unframe, unseal, utf8,
+  vouchSigned,
+};
+if (typeof module === "object") module.exports = api; else root.apptimist = api;
+})(globalThis);
