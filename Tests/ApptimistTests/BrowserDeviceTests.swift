@@ -1,4 +1,7 @@
+internal import Cryptography
 internal import Foundation
+internal import HTTPClient
+internal import HTTPProtocol
 internal import TestSupport
 internal import Testing
 
@@ -47,11 +50,59 @@ struct BrowserDeviceTests {
     let different: [String]
   }
 
+  @Test func makesAndRefusesTheVectors() throws {
+    let vectors = try String(
+      contentsOf: Self.tests.appending(
+        path: "../ApptimistProtocolTests/Vectors/version2.json"), encoding: .utf8)
+    let result = try Self.result(
+      of: "vectors.js", "compare(\(vectors), nacl, apptimist)", in: TemporaryFolder())
+    #expect(result.different == [])
+    #expect(result.count > 150)
+  }
+
   @Test func opensMessagesAndRefusesForgeries() throws {
     let result = try Self.result(
       of: "opening.js", "openMessages(nacl, apptimist)", in: TemporaryFolder())
     #expect(result.different == [])
     #expect(result.count > 30)
+  }
+
+  @Test func talksThroughTheService() async throws {
+    let folder = TemporaryFolder([
+      "awd.toml": """
+      [server]
+      listen = ["127.0.0.1:0"]
+      services = ["apptimist"]
+      data = "data"
+      [apptimist]
+      refusal_min = "0s"
+      refusal_max = "0s"
+      """
+    ])
+    let server = try ChildProcess.awd(
+      ["serve", "--config", "\(folder.path)/awd.toml"], home: folder.path)
+    let line = try await server.line(with: "listening at=http://127.0.0.1:")
+    let port = (line.split(separator: "listening at=http://127.0.0.1:").last ?? "")
+      .prefix { $0.isNumber }
+    let response = try await HTTPClient().send(
+      OutgoingRequest(.get, "http://127.0.0.1:\(port)/siren/service.json"))
+    let document = String(decoding: response.body, as: UTF8.self)
+    struct Keys: Decodable { let encryptionKey: String }
+    let keys = try JSONDecoder().decode(Keys.self, from: Data(response.body))
+    let service = try #require(EncryptionPublicKey(hex: keys.encryptionKey))
+    // TweetNaCl has no sealed boxes.
+    let (secret, escrow) = try EncryptionKeyPair.generate(for: .session).withSecret { secret in
+      (Hex.encode(secret), Hex.encode(try #require(SealedBox.seal(Array(secret), to: service))))
+    }
+    let setup = """
+      {url: "ws://127.0.0.1:\(port)/siren", document: \(document),
+      forumSecret: "\(secret)", escrow: "\(escrow)"}
+      """
+    let result = try await onThread {
+      try Self.result(of: "session.js", "talk(\(setup), nacl, apptimist)", in: folder)
+    }
+    #expect(result.different == [])
+    #expect(result.count > 25)
   }
 }
 
