@@ -14,6 +14,8 @@ public struct WebSocketClientHandshake: Sendable {
 
   /// The request to be sent.
   public let request: [UInt8]
+  /// The subprotocol that the server has chosen, or nil if it has chosen none.
+  public private(set) var subprotocol: String?
   private let key: [UInt8]
   private let subprotocols: [String]
   private var response: [UInt8] = []
@@ -65,12 +67,16 @@ public struct WebSocketClientHandshake: Sendable {
       .split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).dropLast(2)
     guard let first = lines.first, let status = Self.status(first) else { return .invalid }
     guard status == .switchingProtocols else { return .refused(status) }
-    guard accepts(lines.dropFirst(), sha1: sha1) else { return .invalid }
+    let answer = accepts(lines.dropFirst(), sha1: sha1)
+    guard answer.isAccepting else { return .invalid }
+    subprotocol = answer.subprotocol
     return .accepted(frames: Array(response[end...]))
   }
 
-  /// Whether the field lines of a response accept what was asked for.
-  private func accepts(_ lines: ArraySlice<ArraySlice<UInt8>>, sha1: ([UInt8]) -> [UInt8]) -> Bool {
+  /// Finds out whether the field lines of a response accept what was asked for, and the subprotocol that they choose.
+  private func accepts(
+    _ lines: ArraySlice<ArraySlice<UInt8>>, sha1: ([UInt8]) -> [UInt8]
+  ) -> (isAccepting: Bool, subprotocol: String?) {
     var upgrade = 0
     var isConnectionUpgrade = false
     var accepts: [ArraySlice<UInt8>] = []
@@ -80,7 +86,7 @@ public struct WebSocketClientHandshake: Sendable {
       guard line.last == UInt8(ascii: "\r"),
         line.dropLast().allSatisfy(\.isFieldContent), line.count > 1,
         let field = try? RequestHeadBuilder.field(span, line.startIndex..<line.endIndex - 1)
-      else { return false }
+      else { return (false, nil) }
       if span.equals("Upgrade", in: field.name) {
         upgrade += span.equals("websocket", in: field.value) ? 1 : 2
       } else if span.equals("Connection", in: field.name) {
@@ -90,14 +96,17 @@ public struct WebSocketClientHandshake: Sendable {
       } else if span.equals("Sec-WebSocket-Protocol", in: field.name) {
         chosen.append(response[field.value])
       } else if span.equals("Sec-WebSocket-Extensions", in: field.name) {
-        return false
+        return (false, nil)
       }
     }
-    return upgrade == 1 && isConnectionUpgrade && accepts.count == 1
+    let subprotocol = subprotocols.first { subprotocol in
+      chosen.contains { subprotocol.utf8.elementsEqual($0) }
+    }
+    let isAccepting =
+      upgrade == 1 && isConnectionUpgrade && accepts.count == 1
       && accepts[0].elementsEqual(WebSocketHandshake.accept(key: key, sha1: sha1).utf8)
-      && (chosen.isEmpty
-        || chosen.count == 1
-          && subprotocols.contains(where: { $0.utf8.elementsEqual(chosen[0]) }))
+      && (chosen.isEmpty || chosen.count == 1 && subprotocol != nil)
+    return (isAccepting, subprotocol)
   }
 
   /// The position behind the empty line, or nil if that has not come.

@@ -14,15 +14,19 @@ public final class WebSocket: AsyncSequence, AsyncIteratorProtocol, Sendable {
 
   /// The server's address.
   public let url: WebSocketURL
+  /// The subprotocol that the server has chosen, or nil if it has chosen none.
+  public let subprotocol: String?
   /// Held, so that the loop goes on.
   private let client: WebSocketClient
   private let link: WebSocketLink
   private let state: WebSocketState
 
   init(
-    _ url: WebSocketURL, _ client: WebSocketClient, _ link: WebSocketLink, _ state: WebSocketState
+    _ url: WebSocketURL, _ subprotocol: String?, _ client: WebSocketClient, _ link: WebSocketLink,
+    _ state: WebSocketState
   ) {
     self.url = url
+    self.subprotocol = subprotocol
     self.client = client
     self.link = link
     self.state = state

@@ -30,21 +30,23 @@ public final class WebSocketClient: Sendable {
   /// - Parameters:
   ///   - url: the server's address.
   ///   - fields: further fields of the request, such as `Authorization`.
+  ///   - subprotocols: the subprotocols that are offered, the best first.
   /// - Returns: the WebSocket, after the server accepted the handshake.
   /// - Throws: ``WebSocketError``; `.refused` with the status of another response, `.cancelled` if the task is
   ///   cancelled meanwhile.
   public nonisolated(nonsending) func connect(
-    to url: WebSocketURL, fields: HeaderFields = HeaderFields()
+    to url: WebSocketURL, fields: HeaderFields = HeaderFields(), subprotocols: [String] = []
   ) async throws(WebSocketError) -> WebSocket {
     let state = WebSocketState(options)
-    let link = WebSocketLink(url, fields, options, state, on: loop)
+    let link = WebSocketLink(url, fields, subprotocols, options, state, on: loop)
     loop.execute { link.connect() }
+    let subprotocol: String?
     do throws(WebSocketError) {
-      try await state.opened()
+      subprotocol = try await state.opened()
     } catch {
       if error == .cancelled { loop.execute { link.abort(.cancelled) } }
       throw error
     }
-    return WebSocket(url, self, link, state)
+    return WebSocket(url, subprotocol, self, link, state)
   }
 }

@@ -17,6 +17,7 @@ final class WebSocketLink: ConnectionProtocol, @unchecked Sendable {
 
   private let url: WebSocketURL
   private let fields: HeaderFields
+  private let subprotocols: [String]
   private let options: WebSocketOptions
   private let state: WebSocketState
   private let loop: EventLoop
@@ -25,11 +26,12 @@ final class WebSocketLink: ConnectionProtocol, @unchecked Sendable {
   private var deadline: Int64 = .max
 
   init(
-    _ url: WebSocketURL, _ fields: HeaderFields, _ options: WebSocketOptions,
-    _ state: WebSocketState, on loop: EventLoop
+    _ url: WebSocketURL, _ fields: HeaderFields, _ subprotocols: [String],
+    _ options: WebSocketOptions, _ state: WebSocketState, on loop: EventLoop
   ) {
     self.url = url
     self.fields = fields
+    self.subprotocols = subprotocols
     self.options = options
     self.state = state
     self.loop = loop
@@ -96,8 +98,13 @@ final class WebSocketLink: ConnectionProtocol, @unchecked Sendable {
       return abort(WebSocketError(.outOfResources, "the system has no room for a connection"))
     }
     connection.readsAfterFailedWrite = true
+    var fields = fields
+    if !subprotocols.isEmpty {
+      fields.append(.secWebSocketProtocol, subprotocols.joined(separator: ", "))
+    }
     let handshake = WebSocketClientHandshake(
-      host: url.authority, target: url.target, nonce: SecureRandom.bytes(16), fields: fields)
+      host: url.authority, target: url.target, nonce: SecureRandom.bytes(16), fields: fields,
+      subprotocols: subprotocols)
     stage = .opening(connection, handshake)
     connection.start(self)
     if tls == nil { secured() }
@@ -116,7 +123,7 @@ final class WebSocketLink: ConnectionProtocol, @unchecked Sendable {
       let webSocket = OpenWebSocket(connection, options, state)
       stage = .open(webSocket)
       connection.become(webSocket)
-      state.open()
+      state.open(handshake.subprotocol)
       unsafe webSocket.received(frames.span.bytes)
     case .refused(let status):
       end(WebSocketError(.refused(status), "the server responded with status \(status.code)"))

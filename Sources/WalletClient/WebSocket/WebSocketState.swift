@@ -5,6 +5,8 @@ internal import Threading
 final class WebSocketState: Sendable {
   private struct Values {
     var isOpen = false
+    /// The subprotocol that the server has chosen.
+    var subprotocol: String?
     var end: WebSocketEnd?
     /// The messages that came and weren't taken.
     var messages = Queue<WebSocketMessage>()
@@ -33,7 +35,12 @@ final class WebSocketState: Sendable {
   // MARK: - The loop's side
 
   /// Takes note that the handshake is done.
-  func open() { change { $0.isOpen = true } }
+  func open(_ subprotocol: String?) {
+    change { values in
+      values.isOpen = true
+      values.subprotocol = subprotocol
+    }
+  }
 
   /// Takes messages that came.
   ///
@@ -77,10 +84,12 @@ final class WebSocketState: Sendable {
   // MARK: - The user's side
 
   /// Waits for the handshake.
-  nonisolated(nonsending) func opened() async throws(WebSocketError) {
+  ///
+  /// - Returns: the subprotocol that the server has chosen.
+  nonisolated(nonsending) func opened() async throws(WebSocketError) -> String? {
     try await wait { values throws(WebSocketError) in
       // Also if it has ended since: what came in between can be taken.
-      if values.isOpen { return () }
+      if values.isOpen { return .some(values.subprotocol) }
       if let end = values.end { throw Self.error(end) }
       return nil
     }
