@@ -1,3 +1,4 @@
+internal import ApptimistProtocol
 internal import Configuration
 internal import Cryptography
 internal import ServiceKit
@@ -67,7 +68,7 @@ struct OIDCTests {
 
   @Test func makesTheNonce() throws {
     // By Python's hashlib.
-    let nonce = IDTokenRules.nonce(
+    let nonce = Version2.tokenNonce(
       try #require(EncryptionPublicKey([UInt8](repeating: 1, count: 32))),
       try #require(AuthenticationPublicKey([UInt8](repeating: 2, count: 32))))
     #expect(nonce == "9973879bd5d453bfeb0e9de444347378f4feb924951c03a0a87736b5bece4b0f")

@@ -1,3 +1,4 @@
+internal import ApptimistProtocol
 internal import Cryptography
 internal import Foundation
 internal import HTTPClient
@@ -52,7 +53,7 @@ final class StandInIssuer: Sendable {
 
   /// A token of a case of the script.
   func token(_ name: String) async throws -> [UInt8] {
-    let nonce = IDTokenRules.nonce(encryptionKey, authenticationKey)
+    let nonce = Version2.tokenNonce(encryptionKey, authenticationKey)
     return Array(
       try await control(
         "token", ["case": name, "at": "\(clock.now.seconds)", "nonce": nonce]

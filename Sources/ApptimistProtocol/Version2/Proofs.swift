@@ -17,6 +17,15 @@ extension Version2 {
     label("vouch") + service.bytes + voucher.bytes + subject.bytes
   }
 
+  /// The nonce by which an ID token is good for an account's keys only: the first 32 bytes of the SHA-512 of
+  /// `apptimist.2 nonce`, a zero byte and both public keys, in hexadecimal digits.
+  public static func tokenNonce(
+    _ encryptionKey: EncryptionPublicKey, _ authenticationKey: AuthenticationPublicKey
+  ) -> String {
+    let digest = SHA512.hash(label("nonce") + encryptionKey.bytes + authenticationKey.bytes)
+    return Hex.encode(digest.bytes.prefix(32))
+  }
+
   /// The bytes that the service signs to say which versions it speaks.
   ///
   /// - Parameters:

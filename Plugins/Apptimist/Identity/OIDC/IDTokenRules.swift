@@ -1,5 +1,4 @@
 internal import ApptimistProtocol
-internal import Cryptography
 internal import Time
 
 /// The rules by which the claims of an ID token prove who somebody is (OpenID Connect Core 1.0, section 3.1.3.7).
@@ -70,15 +69,5 @@ struct IDTokenRules: Sendable {
       guard claims.isTrue(verified) else { throw .unverified }
     }
     return claims.text(claim)
-  }
-
-  /// The nonce by which a token is good for an account's keys only: the first 32 bytes of the SHA-512 of
-  /// `apptimist.2 nonce`, a zero byte and both public keys, in hexadecimal digits.
-  static func nonce(
-    _ encryptionKey: EncryptionPublicKey, _ authenticationKey: AuthenticationPublicKey
-  ) -> String {
-    let digest = SHA512.hash(
-      Array("apptimist.2 nonce".utf8) + [0] + encryptionKey.bytes + authenticationKey.bytes)
-    return Hex.encode(digest.bytes.prefix(32))
   }
 }

@@ -40,7 +40,7 @@ struct OIDCClient: Sendable {
       guard let key else { throw .unknownKey }
       guard let payload = token.payload(verifiedBy: key) else { throw .signature }
       guard let claims = Claims(parsing: payload) else { throw .malformed }
-      let nonce = IDTokenRules.nonce(applicant.encryptionKey, applicant.authenticationKey)
+      let nonce = Version2.tokenNonce(applicant.encryptionKey, applicant.authenticationKey)
       try rules.check(claims, uid: applicant.uid, nonce: nonce, at: clock())
       return .accepted
     } catch {
