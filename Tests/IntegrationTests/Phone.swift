@@ -16,7 +16,7 @@ final class Phone: Sendable {
   }
 
   init(
-    _ name: String?, keys: DeviceKeys, head: MessageID?, service: ServiceIdentity,
+    _ name: String?, keys: DeviceKeys, place: StreamPlace, service: ServicePin,
     url: WebSocketURL
   ) throws {
     var options = DeviceOptions()
@@ -25,7 +25,7 @@ final class Phone: Sendable {
     let states = Counter()
     let device = try Device(
       keys: keys, service: service, url: url, account: name.flatMap { NewAccount(name: $0) },
-      head: head, options: options
+      place: place, options: options
     ) { state in
       states.values.withLock { values in
         if state == .established { values.established += 1 } else { values.lost += 1 }
@@ -55,7 +55,7 @@ final class Phone: Sendable {
     let iterator = device.entries.makeAsyncIterator()
     while let entry = await iterator.next() {
       guard case .message(let message) = entry else { continue }
-      return (message, String(decoding: try device.open(message), as: UTF8.self))
+      return (message, String(decoding: try await device.open(message).data, as: UTF8.self))
     }
     throw Unexpected("the stream ended")
   }
@@ -69,7 +69,7 @@ final class Phone: Sendable {
   /// Sends a message, and returns when the service has it on disk.
   @discardableResult
   func send(_ text: String, to user: EncryptionPublicKey) async throws -> MessageID {
-    let message = try device.seal(Array(text.utf8), to: user)
+    let message = try await device.seal(Array(text.utf8), to: user)
     try await device.send(message)
     return message.id
   }

@@ -27,7 +27,7 @@ internal import Threading
   ) async throws {
     try await withServer(service) { url in
       let url = try #require(WebSocketURL("ws\(url.dropFirst(4))/siren"))
-      let device = try Device(keys: keys, service: service.identity, url: url, options: options)
+      let device = try Device(keys: keys, service: service.pin, url: url, options: options)
       let running = Task { try await device.run() }
       defer { running.cancel() }
       try await body(device)
@@ -47,7 +47,7 @@ internal import Threading
       }
     }
     try await with(service) { device in
-      let message = try device.seal([1, 2, 3], to: other)
+      let message = try await device.seal([1, 2, 3], to: other)
       try await device.send(message)
       #expect(copies.withLock { $0 } == [message.id, message.id, message.id])
       #expect(Set(service.ephemeralKeys).count == 3)
@@ -123,7 +123,7 @@ internal import Threading
     try await withServer(service) { url in
       let url = try #require(WebSocketURL("ws\(url.dropFirst(4))/siren"))
       let device = try Device(
-        keys: keys, service: service.identity, url: url, options: Self.quick)
+        keys: keys, service: service.pin, url: url, options: Self.quick)
       let request = Task { try await device.user(other) }
       await #expect(throws: DeviceError.refused) { try await device.run() }
       await #expect(throws: DeviceError.self) { try await request.value }
@@ -139,7 +139,8 @@ internal import Threading
     }
     try await withServer(service) { url in
       let url = try #require(WebSocketURL("ws\(url.dropFirst(4))/siren"))
-      let pinned = ServiceIdentity(encryption: .generate(), authentication: .generate())
+      let pinned = ServicePin(
+        ServiceIdentity(encryption: .generate(), authentication: .generate()), versions: .either)
       let device = try Device(keys: keys, service: pinned, url: url, options: Self.quick)
       await #expect(throws: DeviceError.refused) { try await device.run() }
       #expect(service.received.isEmpty)

@@ -5,7 +5,7 @@ internal import Testing
 
 @testable import WalletClient
 
-/// The device's decisions, without a socket.
+/// The device's decisions in version 1, without a socket.
 @Suite struct ApptimistMachineTests {
   private let keys = DeviceKeys.generate()
   private let other = DeviceKeys.generate().user
@@ -13,17 +13,19 @@ internal import Testing
   private func machine(
     account: NewAccount? = nil, head: MessageID = MessageID(),
     _ configure: (inout DeviceOptions) -> Void = { _ in }
-  ) -> DeviceMachine {
+  ) throws -> DeviceMachine {
     var options = DeviceOptions()
     configure(&options)
-    return DeviceMachine(keys, account: account, head: head, options)
+    let service = ServiceIdentity(encryption: .generate(), authentication: .generate())
+    let participant = try #require(Participant(keys, at: service))
+    return DeviceMachine(participant, account: account, place: StreamPlace(head: head), options)
   }
 
   /// A machine that the service has let in.
   private func established(
     _ configure: (inout DeviceOptions) -> Void = { _ in }
-  ) -> DeviceMachine {
-    var machine = machine(configure)
+  ) throws -> DeviceMachine {
+    var machine = try machine(configure)
     _ = machine.connected()
     #expect(receive(&machine, found(keys.user)) == [.established])
     return machine
@@ -32,7 +34,7 @@ internal import Testing
   private func receive(
     _ machine: inout DeviceMachine, _ pdu: PDU, _ data: [UInt8] = []
   ) -> [DeviceMachine.Action] {
-    machine.received(pdu, header: pdu.encoded(), data: data[...])
+    machine.received(pdu, data: data[...])
   }
 
   private func found(_ key: EncryptionPublicKey, count: UInt16 = 0) -> PDU {
@@ -52,12 +54,12 @@ internal import Testing
   }
 
   private func types(_ actions: [DeviceMachine.Action]) -> [UInt8] {
-    actions.map { if case .send(let pdu, _) = $0 { pdu.encoded()[1] } else { 0 } }
+    actions.map { if case .send(.version1(let pdu, _)) = $0 { pdu.encoded()[1] } else { 0 } }
   }
 
   @Test func makesTheAccountOnceAndLogsIn() throws {
     let account = try #require(NewAccount(name: "Ann", uid: "u", token: "t"))
-    var machine = machine(account: account)
+    var machine = try machine(account: account)
     #expect(types(machine.connected()) == [PDU.New.type, PDU.Login.type, PDU.SearchByKey.type])
     // The service may not have made it: it is asked again.
     _ = machine.disconnected()
@@ -69,8 +71,8 @@ internal import Testing
 
   @Test func signsItsLoginAndTellsItsHead() throws {
     let head = id(message(1))
-    var machine = machine(head: head) { $0.history = 7 }
-    guard case .send(.login(let login), let data)? = machine.connected().first else {
+    var machine = try machine(head: head) { $0.history = 7 }
+    guard case .send(.version1(.login(let login), let data))? = machine.connected().first else {
       Issue.record("no login")
       return
     }
@@ -78,127 +80,127 @@ internal import Testing
     #expect(keys.authentication.publicKey.verifies(login.signature, over: keys.user))
   }
 
-  @Test func theHeadIsTheLastMessageThatCame() {
-    var machine = established()
+  @Test func theHeadIsTheLastMessageThatCame() throws {
+    var machine = try established()
     for time in 1...3 { _ = receive(&machine, message(UInt64(time)), [9]) }
     _ = receive(&machine, .truncate(PDU.Truncate(message: id(message(2), [9]))))
     _ = machine.disconnected()
-    guard case .send(.login(let login), _)? = machine.connected().first else {
+    guard case .send(.version1(.login(let login), _))? = machine.connected().first else {
       Issue.record("no login")
       return
     }
     #expect(login.head == id(message(3), [9]))
   }
 
-  @Test func requestsWaitForTheLoginAndEndInOrder() {
-    var machine = machine()
-    #expect(
-      machine.submit(1, DeviceRequest([.init(pdu: search(other))], expecting: .users())) == [])
+  @Test func requestsWaitForTheLoginAndEndInOrder() throws {
+    var machine = try machine()
+    #expect(machine.submit(1, .search(.key(other))) == [])
     _ = machine.connected()
-    #expect(
-      machine.submit(2, DeviceRequest([.init(pdu: search(keys.user))], expecting: .users())) == [])
+    #expect(machine.submit(2, .search(.key(keys.user))) == [])
     #expect(
       receive(&machine, found(keys.user)) == [
-        .established, .send(search(other), data: []), .send(search(keys.user), data: []),
+        .established, .send(.version1(search(other), data: [])),
+        .send(.version1(search(keys.user), data: [])),
       ])
     // The stream comes in between.
     #expect(receive(&machine, message(5)).count == 1)
     #expect(
-      receive(&machine, .user(.nobody)) == [.complete(1, .success(.users([])))])
+      receive(&machine, .user(.nobody)) == [.complete(1, .success(.users([], next: .init())))])
     guard case .user(let user) = found(keys.user) else { return }
-    #expect(receive(&machine, .user(user)) == [.complete(2, .success(.users([user])))])
+    let users = [try #require(DeviceUser(user))]
+    #expect(
+      receive(&machine, .user(user)) == [.complete(2, .success(.users(users, next: .init())))])
   }
 
-  @Test func collectsUsersUntilTheLast() {
-    var machine = established()
-    _ = machine.submit(1, DeviceRequest([.init(pdu: search(other))], expecting: .users()))
+  @Test func collectsUsersUntilTheLast() throws {
+    var machine = try established()
+    _ = machine.submit(1, .search(.key(other)))
     #expect(receive(&machine, found(other, count: 2)) == [])
     #expect(receive(&machine, found(keys.user, count: 1)) == [])
     let last = receive(&machine, found(other))
-    guard case .complete(1, .success(.users(let users)))? = last.first else {
+    guard case .complete(1, .success(.users(let users, _)))? = last.first else {
       Issue.record("\(last)")
       return
     }
     #expect(users.map(\.key) == [other, keys.user, other])
   }
 
-  @Test func whatMayBeRepeatedIsAndTheRestFails() {
-    var machine = established()
-    let sent = PDU.message(PDU.Message(time: 1, recipient: other, to: other, from: keys.user))
-    let write = PDU.write(PDU.Write(directory: keys.user, filename: .empty))
-    _ = machine.submit(1, DeviceRequest(sent, data: [1], then: other))
-    _ = machine.submit(2, DeviceRequest(file: write, data: [2], isRepeatable: false))
-    _ = machine.submit(3, DeviceRequest([.init(pdu: search(other))], expecting: .users()))
+  @Test func whatMayBeRepeatedIsAndTheRestFails() throws {
+    var machine = try established()
+    let header = PDU.Message(time: 1, recipient: other, to: other, from: keys.user)
+    let sent = PDU.message(header)
+    _ = machine.submit(1, .send(OutgoingMessage(header, box: [1])))
+    _ = machine.submit(2, .file(.write([2]), keys.user, Filename(.editors)))
+    _ = machine.submit(3, .search(.key(other)))
     machine.abandon(3)
     #expect(machine.disconnected() == [.complete(2, .failure(.interrupted))])
     // This is asked meanwhile, and goes behind the repeated ones.
     #expect(
-      machine.submit(4, DeviceRequest([.init(pdu: search(keys.user))], expecting: .users())) == [])
+      machine.submit(4, .search(.key(keys.user))) == [])
     _ = machine.connected()
     #expect(
       receive(&machine, found(keys.user)) == [
-        .established, .send(sent, data: [1]), .send(search(other), data: []),
-        .send(search(keys.user), data: []),
+        .established, .send(.version1(sent, data: [1])), .send(.version1(search(other), data: [])),
+        .send(.version1(search(keys.user), data: [])),
       ])
     #expect(machine.stopped(.closed).count == 2 || !machine.isEstablished)
   }
 
-  @Test func anAbandonedRequestKeepsItsPlace() {
-    var machine = established()
-    _ = machine.submit(1, DeviceRequest([.init(pdu: search(other))], expecting: .users()))
-    _ = machine.submit(2, DeviceRequest([.init(pdu: search(other))], expecting: .users()))
+  @Test func anAbandonedRequestKeepsItsPlace() throws {
+    var machine = try established()
+    _ = machine.submit(1, .search(.key(other)))
+    _ = machine.submit(2, .search(.key(other)))
     machine.abandon(1)
     #expect(receive(&machine, found(other)) == [])
     let second = receive(&machine, .user(.nobody))
-    #expect(second == [.complete(2, .success(.users([])))])
+    #expect(second == [.complete(2, .success(.users([], next: .init())))])
   }
 
-  @Test func truncations() {
-    var machine = established()
+  @Test func truncations() throws {
+    var machine = try established()
     let mine = id(message(1))
-    let request = DeviceRequest(
-      [.init(pdu: .truncate(PDU.Truncate(message: mine))), .init(pdu: search(keys.user))],
-      expecting: .truncation(mine, keys.user))
+    let request = DeviceRequest.truncate(mine)
     let echo = PDU.truncate(PDU.Truncate(message: mine))
     _ = machine.submit(1, request)
     #expect(receive(&machine, echo) == [])
-    #expect(receive(&machine, found(keys.user)) == [.complete(1, .success(.truncated(true)))])
+    #expect(receive(&machine, found(keys.user)) == [.complete(1, .success(.done))])
     // Another device's truncation is a part of the stream.
-    #expect(receive(&machine, echo) == [.deliver(.truncation(mine))])
+    let place = machine.place
+    #expect(receive(&machine, echo) == [.deliver(.truncation(mine, place: place))])
     _ = machine.submit(2, request)
-    #expect(receive(&machine, found(keys.user)) == [.complete(2, .success(.truncated(false)))])
+    #expect(receive(&machine, found(keys.user)) == [.complete(2, .failure(.unknownMessage))])
   }
 
-  @Test func repliesThatWereNotAskedForEndTheConnection() {
-    var machine = established()
+  @Test func repliesThatWereNotAskedForEndTheConnection() throws {
+    var machine = try established()
     #expect(receive(&machine, found(other)) == [.disconnect])
-    _ = machine.submit(1, DeviceRequest([.init(pdu: search(other))], expecting: .user(other)))
+    _ = machine.submit(1, .vouch(other, isTakenBack: true))
     #expect(receive(&machine, found(keys.user)) == [.disconnect])
-    let read = PDU.read(PDU.Read(directory: other, filename: .empty))
-    machine = established()
-    _ = machine.submit(1, DeviceRequest(file: read, isRepeatable: true))
+    machine = try established()
+    _ = machine.submit(1, .file(.read, other, Filename(.author)))
     #expect(
-      receive(&machine, .lock(PDU.Lock(directory: other, filename: .empty))) == [.disconnect])
-    machine = established()
-    _ = machine.submit(1, DeviceRequest([.init(pdu: search(other))], expecting: .users()))
+      receive(&machine, .lock(PDU.Lock(directory: other, filename: Filename(.author).bytes)))
+        == [.disconnect])
+    machine = try established()
+    _ = machine.submit(1, .search(.key(other)))
     _ = receive(&machine, found(other, count: 5))
     #expect(receive(&machine, found(other, count: 5)) == [.disconnect])
     // A login under a key that nobody has.
-    var fresh = self.machine()
+    var fresh = try self.machine()
     _ = fresh.connected()
     #expect(receive(&fresh, .user(.nobody)) == [.disconnect])
   }
 
-  @Test func whatNoServiceSendsIsIgnored() {
-    var machine = established()
+  @Test func whatNoServiceSendsIsIgnored() throws {
+    var machine = try established()
     #expect(receive(&machine, .pause(PDU.Pause())) == [])
     #expect(receive(&machine, search(other)) == [])
     let foreign = PDU.message(PDU.Message(time: 1, recipient: other, to: other, from: other))
     #expect(receive(&machine, foreign) == [])
   }
 
-  @Test func aSlowAppLetsTheServicePause() {
-    var machine = established { $0.streamBuffer = 1000 }
+  @Test func aSlowAppLetsTheServicePause() throws {
+    var machine = try established { $0.streamBuffer = 1000 }
     let data = [UInt8](repeating: 0, count: 300)
     var entries: [StreamEntry] = []
     var pauses = 0
@@ -206,7 +208,7 @@ internal import Testing
       for action in receive(&machine, message(UInt64(time)), data) {
         switch action {
         case .deliver(let entry): entries.append(entry)
-        case .send(.pause, _): pauses += 1
+        case .send(.version1(.pause, _)): pauses += 1
         default: Issue.record("\(action)")
         }
       }
@@ -216,25 +218,25 @@ internal import Testing
     let wasOverfull = machine.isOverfull
     #expect(wasOverfull)
     let resumes = entries.map { machine.taken($0) }.joined()
-    #expect(Array(resumes) == [.send(.resume(PDU.Resume()), data: [])])
+    #expect(Array(resumes) == [.send(.version1(.resume(PDU.Resume())))])
     let isOverfull = machine.isOverfull
     #expect(!isOverfull)
   }
 
-  @Test func aPauseThatTheAppWantsSurvivesAReconnection() {
-    var machine = established()
-    #expect(machine.setPaused(true) == [.send(.pause(PDU.Pause()), data: [])])
+  @Test func aPauseThatTheAppWantsSurvivesAReconnection() throws {
+    var machine = try established()
+    #expect(machine.setPaused(true) == [.send(.version1(.pause(PDU.Pause())))])
     #expect(machine.setPaused(true) == [])
     _ = machine.disconnected()
     #expect(types(machine.connected()) == [PDU.Login.type, PDU.Pause.type, PDU.SearchByKey.type])
-    #expect(machine.setPaused(false) == [.send(.resume(PDU.Resume()), data: [])])
+    #expect(machine.setPaused(false) == [.send(.version1(.resume(PDU.Resume())))])
   }
 
-  @Test func aPauseLastsAsLongAsOneOfItsReasons() {
-    var machine = established { $0.streamBuffer = 1000 }
+  @Test func aPauseLastsAsLongAsOneOfItsReasons() throws {
+    var machine = try established { $0.streamBuffer = 1000 }
     let data = [UInt8](repeating: 0, count: 2000)
-    let pause = DeviceMachine.Action.send(.pause(PDU.Pause()), data: [])
-    let resume = DeviceMachine.Action.send(.resume(PDU.Resume()), data: [])
+    let pause = DeviceMachine.Action.send(.version1(.pause(PDU.Pause())))
+    let resume = DeviceMachine.Action.send(.version1(.resume(PDU.Resume())))
     let actions = receive(&machine, message(1), data)
     guard case .deliver(let entry)? = actions.first else {
       Issue.record("\(actions)")
@@ -250,37 +252,38 @@ internal import Testing
     #expect(machine.taken(entry) == [resume])
   }
 
-  @Test func aLoginThatBreaksEndsNoRequest() {
-    var machine = machine()
+  @Test func aLoginThatBreaksEndsNoRequest() throws {
+    var machine = try machine()
+    let lock = PDU.lock(PDU.Lock(directory: other, filename: Filename(.author).bytes))
     _ = machine.submit(
-      1, DeviceRequest([.init(pdu: search(other))], expecting: .users(), isRepeatable: false))
+      1, .file(.lock, other, Filename(.author)))
     _ = machine.connected()
     #expect(machine.disconnected() == [])
     _ = machine.connected()
     #expect(
-      receive(&machine, found(keys.user)) == [.established, .send(search(other), data: [])])
+      receive(&machine, found(keys.user)) == [.established, .send(.version1(lock))])
     #expect(machine.stopped(.closed) == [.complete(1, .failure(.interrupted))])
     #expect(machine.stopped(.closed) == [])
   }
 
-  @Test func aRequestThatWasNotSentFailsWithTheDevice() {
-    var machine = machine()
-    _ = machine.submit(1, DeviceRequest([.init(pdu: search(other))], expecting: .users()))
-    _ = machine.submit(2, DeviceRequest([.init(pdu: search(other))], expecting: .users()))
+  @Test func aRequestThatWasNotSentFailsWithTheDevice() throws {
+    var machine = try machine()
+    _ = machine.submit(1, .search(.key(other)))
+    _ = machine.submit(2, .search(.key(other)))
     machine.abandon(1)
     #expect(machine.stopped(.refused) == [.complete(2, .failure(.refused))])
   }
 
   @Test func leavesForAnotherPlace() throws {
-    var machine = machine()
+    var machine = try machine()
     _ = machine.connected()
     let redirect = try #require(PDU.Redirect(uri: "wss://elsewhere/"))
     #expect(receive(&machine, .redirect(redirect)) == [.redirect("wss://elsewhere/")])
   }
 
-  @Test func doesNotSendMoreThanItsWindow() {
-    var machine = established()
-    let request = DeviceRequest([.init(pdu: search(other))], expecting: .user(other))
+  @Test func doesNotSendMoreThanItsWindow() throws {
+    var machine = try established()
+    let request = DeviceRequest.search(.key(other))
     let sent = (1...50).map { machine.submit(UInt64($0), request).count }.reduce(0, +)
     #expect(sent == 32)
     #expect(receive(&machine, found(other)).count == 2)

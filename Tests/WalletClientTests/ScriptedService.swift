@@ -3,6 +3,7 @@ internal import Cryptography
 internal import HTTPProtocol
 internal import HTTPServer
 internal import Threading
+internal import WalletClient
 
 /// A service that runs a test's script, over real WebSockets and real boxes.
 final class ScriptedService: Responder {
@@ -10,6 +11,8 @@ final class ScriptedService: Responder {
 
   let encryption: EncryptionKeyPair
   let identity: ServiceIdentity
+  /// The service as a device pins it that doesn't know which versions it speaks.
+  var pin: ServicePin { ServicePin(identity, versions: .either) }
   private let script: Script
   private let keys = Lock<[EncryptionPublicKey]>([])
   private let pdus = Lock<[PDU]>([])

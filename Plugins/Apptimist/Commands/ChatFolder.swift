@@ -4,8 +4,8 @@ internal import Glibc
 internal import SystemCalls
 internal import WalletClient
 
-/// The files of `awd wallet chat`: the user's keys, the service's keys, and the place in the stream. Only their owner can
-/// read them.
+/// The files of `awd wallet chat`: the user's keys, the service's keys, the place in the stream, and what is remembered of
+/// others. Only their owner can read them.
 struct ChatFolder: Sendable {
   private let path: String
 
@@ -41,36 +41,61 @@ struct ChatFolder: Sendable {
     return DeviceKeys(encryption: encryption, authentication: authentication)
   }
 
-  /// Reads the keys of the service that was used before, or returns nil at the first use.
-  func identity() throws(ChatFolderError) -> ServiceIdentity? {
+  /// Reads the service that was used before, or returns nil at the first use.
+  func pin() throws(ChatFolderError) -> ServicePin? {
     guard let json = try read("service.json") else { return nil }
     do throws(ServiceDocumentError) {
-      return try ServiceDocument(json: json).identity
+      return ServicePin(try ServiceDocument(json: json))
     } catch { throw malformed("service.json") }
   }
 
-  /// Writes the service's keys.
-  func keep(_ identity: ServiceIdentity) throws {
-    try write(try ServiceDocument(service: "", identity: identity).json(), to: "service.json")
+  /// Writes the service's keys, and what it has signed of its versions.
+  func keep(_ document: ServiceDocument) throws {
+    try write(try document.json(), to: "service.json")
   }
 
-  /// Reads the last message that was shown, which is zero if none was, or returns nil without an account.
-  func head() throws(ChatFolderError) -> MessageID? {
-    guard let text = try read("head") else { return nil }
-    guard let head = MessageID(hex: String(decoding: text, as: UTF8.self)) else {
-      throw malformed("head")
+  /// Reads the place up to which messages were shown, or returns nil without an account.
+  func place() throws(ChatFolderError) -> StreamPlace? {
+    if let text = try text(of: "place") {
+      guard let place = StreamPlace(text: text) else { throw malformed("place") }
+      return place
     }
-    return head
+    // Earlier versions of the program kept the last message.
+    guard let text = try text(of: "head") else { return nil }
+    guard let head = MessageID(hex: text) else { throw malformed("head") }
+    return StreamPlace(head: head)
   }
 
-  /// Writes the last message that was shown.
-  func keep(head: MessageID) throws(ChatFolderError) { try write(Array(head.hex.utf8), to: "head") }
+  /// Writes the place up to which messages were shown.
+  func keep(_ place: StreamPlace) throws(ChatFolderError) {
+    try write(Array(place.text.utf8), to: "place")
+  }
+
+  /// Reads what is remembered of others.
+  func known() throws(ChatFolderError) -> [KnownAccount] {
+    let lines = try text(of: "known")?.split(separator: "\n") ?? []
+    let accounts = lines.compactMap { KnownAccount(text: String($0)) }
+    guard accounts.count == lines.count else { throw malformed("known") }
+    return accounts
+  }
+
+  /// Writes what is remembered of another; of too many the oldest are forgotten.
+  func keep(_ account: KnownAccount) throws(ChatFolderError) {
+    let others = try known().filter { $0.key != account.key }.suffix(Self.mostKnown - 1)
+    try write(Array((others + [account]).map { $0.text + "\n" }.joined().utf8), to: "known")
+  }
+
+  private static let mostKnown = 5_000
+
+  private func text(of name: String) throws(ChatFolderError) -> String? {
+    try read(name).map { String(decoding: $0, as: UTF8.self) }
+  }
 
   // MARK: - Files
 
   /// Reads a file.
   ///
-  /// - Returns: the content, at most 64 KiB, or nil if there is no file.
+  /// - Returns: the content, at most 1 MiB, or nil if there is no file.
   private func read(_ name: String) throws(ChatFolderError) -> [UInt8]? {
     let file = unsafe open("\(path)/\(name)", O_RDONLY | O_CLOEXEC)
     guard file >= 0 else {
@@ -83,7 +108,7 @@ struct ChatFolder: Sendable {
     guard name != "keys" || status.st_mode & 0o077 == 0 else {
       throw failure(name, "others may read it; chmod 600 it")
     }
-    var content = [UInt8](repeating: 0, count: min(64 << 10, max(0, Int(status.st_size))))
+    var content = [UInt8](repeating: 0, count: min(1 << 20, max(0, Int(status.st_size))))
     let count = unsafe content.withUnsafeMutableBytes {
       unsafe Glibc.read(file, $0.baseAddress, $0.count)
     }

@@ -36,23 +36,40 @@ actor ChatSession {
   }
 
   /// Remembers that the service has made the account.
-  nonisolated func accountMade() throws { try folder.keep(head: MessageID()) }
+  nonisolated func accountMade(_ place: StreamPlace) throws { try folder.keep(place) }
 
   // MARK: - Messages
 
   /// Shows an entry of the stream, and remembers that it was shown.
   func show(_ entry: WalletClient.StreamEntry) async throws {
-    guard case .message(let message) = entry else { return }
-    let name = await name(of: message.from)
-    let content = (try? device.open(message)).flatMap {
-      try? JSONDecoder().decode(Content.self, from: Data($0))
+    switch entry {
+    case .message(let message):
+      let name = await name(of: message.from)
+      for line in await text(of: message).split(separator: "\n", omittingEmptySubsequences: false) {
+        print("\(name)> \(line)")
+      }
+    case .gap: print("* the service has dropped messages that you never got")
+    case .truncation: break
     }
-    for line in (content?.text ?? "(a message that can't be read here)").split(
-      separator: "\n", omittingEmptySubsequences: false)
-    {
-      print("\(name)> \(line)")
+    try folder.keep(entry.place)
+    await device.stored(entry.place)
+  }
+
+  /// Returns what a message says, and what is wrong with its protection.
+  private func text(of message: DeviceMessage) async -> String {
+    do throws(DeviceError) {
+      let opened = try await device.open(message, takesDoubtful: true)
+      let content = try? JSONDecoder().decode(Content.self, from: Data(opened.data))
+      guard let text = content?.text else { return "(a message that can't be read here)" }
+      return switch opened.protection {
+      case .sealed, .signed: text
+      case .version1: "(in version 1's box) \(text)"
+      case .unsigned: "(signed by nobody) \(text)"
+      case .doubtful: "(perhaps forged) \(text)"
+      }
+    } catch {
+      return error == .doesNotOpen ? "(a message that can't be read here)" : "(\(error))"
     }
-    try folder.keep(head: message.id)
   }
 
   /// Returns a user's name, followed by a part of the key unless it is the partner, as anyone can take any name.
@@ -91,7 +108,9 @@ actor ChatSession {
     let content = Content(id: Hex.encode(SecureRandom.bytes(8)), text: text)
     do {
       let data = Array(try JSONEncoder().encode(content))
-      try await device.send(try device.seal(data, to: partner.key))
+      let message = try await device.seal(data, to: partner.key)
+      try await device.send(message)
+      if message.protection == .version1 { print("* sent in version 1's box, which protects less") }
     } catch { print("* not sent: \(error)") }
   }
 
@@ -135,7 +154,9 @@ actor ChatSession {
       let vouchers = try await device.vouchers(of: user.key)
       print("* \(user.key.hex) \(user.name), vouchers: \(vouchers.count)")
       for voucher in vouchers.prefix(20) {
-        print("*   \(voucher.hex) \(try await device.user(voucher)?.name ?? "?")")
+        let name = try await device.user(voucher.user)?.name ?? "?"
+        let proof = voucher.evidence == .forged ? " (forged)" : ""
+        print("*   \(voucher.user.hex) \(name)\(proof)")
       }
     } catch { print("* \(error)") }
   }

@@ -39,28 +39,33 @@ struct WalletChatCommand: Command {
     else { throw CommandError.usage("--folder is missing, and so is HOME") }
     let print = context.print
     let folder = ChatFolder(path)
-    let head = try folder.head()
-    let account = try account(arguments, isNew: head == nil)
-    let identity = try await identity(of: url, pinnedBy: arguments["identity"], folder, print)
+    let kept = try folder.place()
+    let place = kept ?? StreamPlace()
+    let account = try account(arguments, isNew: kept == nil)
+    let pin = try await pin(of: url, pinnedBy: arguments["identity"], folder, print)
     let (keys, isNew) = try folder.keys()
     if isNew { print("* made your keys: keep \(path)/keys, it is your account".printable) }
     let established = AsyncStream.makeStream(of: Void.self)
     let device = try Device(
-      keys: keys, service: identity, url: url, account: account, head: head,
+      keys: keys, service: pin, url: url, account: account, place: place,
+      known: try folder.known(),
       onState: { state in
         print(state == .established ? "* connected" : "* connection lost, trying again")
         if state == .established { established.continuation.yield() }
+      },
+      onLearned: { account in
+        do { try folder.keep(account) } catch { print("* \(error)".printable) }
       })
     let chat = ChatSession(device: device, folder: folder, print: print)
     try await talk(
-      chat, device, whenEstablished: established.stream, isNew: head == nil, with: arguments["with"]
-    )
+      chat, device, whenEstablished: established.stream, madeAt: kept == nil ? place : nil,
+      with: arguments["with"])
   }
 
   /// Runs the device, the stream and the keyboard side by side until one of them ends.
   private static func talk(
     _ chat: ChatSession, _ device: Device, whenEstablished established: AsyncStream<Void>,
-    isNew: Bool, with partner: String?
+    madeAt place: StreamPlace?, with partner: String?
   ) async throws {
     try await withThrowingTaskGroup(of: Void.self) { group in
       group.addTask {
@@ -79,7 +84,7 @@ struct WalletChatCommand: Command {
       }
       group.addTask {
         for await _ in established { break }
-        if isNew { try chat.accountMade() }
+        if let place { try chat.accountMade(place) }
         if let partner { await chat.waitFor(partner) }
         for await line in try lines() {
           guard await chat.take(line) else { return }
@@ -113,31 +118,49 @@ struct WalletChatCommand: Command {
     let account = NewAccount(
       name: name, uid: arguments["uid"] ?? "", token: arguments["token"] ?? "")
     guard let account else {
-      throw .usage("--name, --uid, --token: at most 255 bytes each, without control characters")
+      throw .usage(
+        "--name, --uid: at most 255 bytes each, without control characters; --token: at most 8192")
     }
     return account
   }
 
-  /// Returns the service's keys: those in the folder, or at the first use those that the service shows.
-  private static func identity(
+  /// Returns the service: that of the folder, or at the first use what the service shows. Once it has signed that it
+  /// speaks version 2, no other is spoken.
+  private static func pin(
     of url: WebSocketURL, pinnedBy key: String?, _ folder: ChatFolder,
     _ print: (String) -> Void
-  ) async throws -> ServiceIdentity {
-    let pinned = try folder.identity()
-    let identity =
-      if let pinned { pinned } else {
-        try await ServiceIdentity.fetch(from: url, client: try HTTPClient())
-      }
-    if let key, EncryptionPublicKey(hex: key) != identity.encryptionKey {
-      throw CommandError.refused(
-        "the service has another key than --identity says: \(identity.encryptionKey.hex)")
+  ) async throws -> ServicePin {
+    let pinned = try folder.pin()
+    if let pinned, pinned.versions == .version2 {
+      return try check(pinned, against: key)
     }
-    guard pinned == nil else { return identity }
-    try folder.keep(identity)
-    if key == nil {
-      print("* the service's key is believed from now on: \(identity.encryptionKey.hex)")
+    let document: ServiceDocument
+    do {
+      document = try await ServicePin.document(from: url, client: try HTTPClient())
+    } catch {
+      guard let pinned else { throw error }
+      return try check(pinned, against: key)
+    }
+    if let pinned, pinned.identity != document.identity {
+      return try check(pinned, against: key)
+    }
+    let pin = try check(ServicePin(document), against: key)
+    try folder.keep(document)
+    if key == nil, pinned == nil {
+      print("* the service's key is believed from now on: \(pin.identity.encryptionKey.hex)")
       print("* compare it with what its operator says, or start with --identity KEY")
     }
-    return identity
+    return pin
+  }
+
+  private static func check(
+    _ pin: ServicePin, against key: String?
+  ) throws(CommandError) -> ServicePin {
+    let identity = pin.identity
+    if let key, EncryptionPublicKey(hex: key) != identity.encryptionKey {
+      throw .refused(
+        "the service has another key than --identity says: \(identity.encryptionKey.hex)")
+    }
+    return pin
   }
 }

@@ -1,7 +1,7 @@
 public import ApptimistProtocol
 public import Cryptography
 
-/// The files that the service keeps for users and forums. They are boxed on the way, and not from the service: an app
+/// The files that the service keeps for users and forums. They are encrypted on the way, and not from the service: an app
 /// encrypts first what the service is not to read.
 extension Device {
   /// Reads a file.
@@ -14,8 +14,7 @@ extension Device {
   public func read(
     _ name: Filename, of directory: EncryptionPublicKey? = nil
   ) async throws(DeviceError) -> [UInt8] {
-    let pdu = PDU.read(PDU.Read(directory: directory ?? user, filename: name.bytes))
-    return try content(try await ask(DeviceRequest(file: pdu, isRepeatable: true)))
+    content(try await ask(.file(.read, directory ?? user, name)))
   }
 
   /// Locks a file and reads it. Nobody else can lock, write or remove the file until this device writes or removes it,
@@ -29,8 +28,7 @@ extension Device {
   public func lock(
     _ name: Filename, of directory: EncryptionPublicKey? = nil
   ) async throws(DeviceError) -> [UInt8] {
-    let pdu = PDU.lock(PDU.Lock(directory: directory ?? user, filename: name.bytes))
-    return try content(try await ask(DeviceRequest(file: pdu, isRepeatable: false)))
+    content(try await ask(.file(.lock, directory ?? user, name)))
   }
 
   /// Writes a file, and waits until it is on the service's disk.
@@ -45,9 +43,7 @@ extension Device {
     _ content: [UInt8], to name: Filename, of directory: EncryptionPublicKey? = nil
   ) async throws(DeviceError) {
     guard content.count <= options.dataLimit else { throw .unsendable }
-    let pdu = PDU.write(PDU.Write(directory: directory ?? user, filename: name.bytes))
-    let box = serviceBox.seal(content, nonce: service.dataNonce)
-    try check(try await ask(DeviceRequest(file: pdu, data: box, isRepeatable: false)))
+    _ = try await ask(.file(.write(content), directory ?? user, name))
   }
 
   /// Removes a file.
@@ -59,23 +55,10 @@ extension Device {
   public func remove(
     _ name: Filename, of directory: EncryptionPublicKey? = nil
   ) async throws(DeviceError) {
-    let pdu = PDU.remove(PDU.Remove(directory: directory ?? user, filename: name.bytes))
-    try check(try await ask(DeviceRequest(file: pdu, isRepeatable: false)))
+    _ = try await ask(.file(.remove, directory ?? user, name))
   }
 
-  /// Returns the content in a reply.
-  func content(_ reply: DeviceReply) throws(DeviceError) -> [UInt8] {
-    let box = try check(reply)
-    guard let content = serviceBox.open(box, nonce: service.dataNonce) else { throw .doesNotOpen }
-    return content
-  }
-
-  /// Returns the boxed data of a reply, unless that reports an error.
-  @discardableResult
-  private func check(_ reply: DeviceReply) throws(DeviceError) -> [UInt8] {
-    guard case .file(let code, let box) = reply else { throw .doesNotOpen }
-    guard code != .done else { return box }
-    let words = serviceBox.open(box, nonce: service.dataNonce) ?? []
-    throw .file(code, String(decoding: words, as: UTF8.self))
+  private func content(_ reply: DeviceReply) -> [UInt8] {
+    if case .content(let content) = reply { content } else { [] }
   }
 }

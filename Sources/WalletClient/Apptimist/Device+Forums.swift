@@ -26,20 +26,12 @@ extension Device {
   /// - Parameters:
   ///   - name: the name that others find the forum by.
   ///   - keys: the forum's pairs. Its readers need them, unless the service has them (``escrow(_:)``).
+  ///   - closesVersion1: whether posts of version 1 are ignored; in version 1 it has no effect.
   /// - Throws: `.forumRefused` if the key is another's, or the user has too many.
-  public func makeForum(_ name: AccountName, keys: DeviceKeys) async throws(DeviceError) {
-    let new = PDU.New(
-      key: keys.user, authenticationKey: keys.authentication.publicKey, name: name.bytes,
-      uid: .empty, token: .empty)
-    let author: [UInt8]
-    do throws(DeviceError) {
-      author = try await self.author(of: keys.user, after: .new(new))
-    } catch {
-      // Another's forum as a rule lets nobody else read it.
-      guard case .file = error else { throw error }
-      throw .forumRefused
-    }
-    if author != user.bytes { throw .forumRefused }
+  public func makeForum(
+    _ name: AccountName, keys: DeviceKeys, closesVersion1: Bool = true
+  ) async throws(DeviceError) {
+    _ = try await ask(.makeForum(name, keys, closesVersion1 ? .closed : []))
   }
 
   /// Deletes a forum with its files; its key can't be used again.
@@ -47,22 +39,7 @@ extension Device {
   /// - Parameter forum: one whose author or editor the user is.
   /// - Throws: `.forumRefused` otherwise.
   public func deleteForum(_ forum: EncryptionPublicKey) async throws(DeviceError) {
-    do throws(DeviceError) {
-      _ = try await author(of: forum, after: .del(PDU.Del(key: forum)))
-    } catch {
-      if case .file(.notFound, _) = error { return }
-      guard case .file = error else { throw error }
-    }
-    throw .forumRefused
-  }
-
-  /// Sends a PDU that has no reply, and then reads who a forum's author is.
-  private func author(
-    of forum: EncryptionPublicKey, after pdu: PDU
-  ) async throws(DeviceError) -> [UInt8] {
-    let read = PDU.read(PDU.Read(directory: forum, filename: Filename(.author).bytes))
-    let parts = [DeviceRequest.Part(pdu: pdu), DeviceRequest.Part(pdu: read)]
-    return try content(try await ask(DeviceRequest(parts, expecting: .file(read))))
+    _ = try await ask(.deleteForum(forum))
   }
 
   /// Returns the users with a role in a forum.
@@ -88,6 +65,16 @@ extension Device {
     return stride(from: 0, to: bytes.count, by: length).compactMap {
       EncryptionPublicKey(bytes[$0..<min($0 + length, bytes.count)])
     }
+  }
+
+  /// Returns whether a moderator has written a message, or nil if the forum has no moderators. A reader doesn't believe
+  /// that moderators have passed a post on because it came.
+  ///
+  /// - Parameter message: a message of a forum that the user may read.
+  /// - Throws: `.file` with the service's code.
+  public func isByModerator(_ message: DeviceMessage) async throws(DeviceError) -> Bool? {
+    let moderators = try await members(.moderators, of: message.to)
+    return moderators.isEmpty ? nil : moderators.contains(message.from)
   }
 
   /// Gives a role in a forum to exactly these users.

@@ -6,24 +6,24 @@ extension Device {
   ///
   /// - Parameters:
   ///   - name: at most 255 bytes; with `*` or `?` a pattern for the whole name.
-  ///   - limit: the most results, or zero for as many as the service likes.
+  ///   - limit: the most results, or zero for as many as the service has.
   /// - Throws: `.unsendable` if the name is too long.
   public func search(
     name: String, limit: UInt16 = 0
   ) async throws(DeviceError) -> [DeviceUser] {
     guard let name = ShortBytes(name) else { throw .unsendable }
-    return try await users(.searchByName(PDU.SearchByName(maxUsers: limit, text: name)))
+    return try await users(.name(name), limit: limit)
   }
 
   /// Finds users by their identity at the identity provider.
   ///
   /// - Parameters:
   ///   - uid: the exact identity, at most 255 bytes.
-  ///   - limit: the most results, or zero for as many as the service likes.
+  ///   - limit: the most results, or zero for as many as the service has.
   /// - Throws: `.unsendable` if the identity is too long.
   public func search(uid: String, limit: UInt16 = 0) async throws(DeviceError) -> [DeviceUser] {
     guard let uid = ShortBytes(uid) else { throw .unsendable }
-    return try await users(.searchByUid(PDU.SearchByUid(maxUsers: limit, text: uid)))
+    return try await users(.uid(uid), limit: limit)
   }
 
   /// Looks a user or a forum up.
@@ -31,13 +31,31 @@ extension Device {
   /// - Parameter key: the key of the user or forum.
   /// - Returns: the user or forum, or nil if nobody has this key.
   public func user(_ key: EncryptionPublicKey) async throws(DeviceError) -> DeviceUser? {
-    try await users(.searchByKey(PDU.SearchByKey(key: key))).first
+    // The service isn't believed to have found another.
+    try await users(.key(key), limit: 1).first { $0.key == key }
   }
 
-  private func users(_ search: PDU) async throws(DeviceError) -> [DeviceUser] {
-    let reply = try await ask(DeviceRequest([DeviceRequest.Part(pdu: search)], expecting: .users()))
-    guard case .users(let users) = reply else { return [] }
-    return users.compactMap { DeviceUser($0) }
+  /// Asks for all pages of a search, and remembers what they tell.
+  private func users(
+    _ search: DeviceRequest.Search, limit: UInt16
+  ) async throws(DeviceError) -> [DeviceUser] {
+    var found: [DeviceUser] = []
+    var cursor = Version2.Cursor()
+    repeat {
+      let page = Version2.PageQuery(max: limit, cursor: cursor)
+      guard case .users(let users, let next) = try await ask(.search(search, page)) else { break }
+      found += users.map(learned)
+      cursor = next
+    } while !cursor.isZero && (limit == 0 || found.count < limit)
+    return limit == 0 ? found : Array(found.prefix(Int(limit)))
+  }
+
+  private func learned(_ user: DeviceUser) -> DeviceUser {
+    remember(known.learn(user))
+    var user = user
+    user.hasChangedKey =
+      user.authenticationKey != nil && user.authenticationKey != known[user.key].authenticationKey
+    return user
   }
 
   /// Vouches for a user, which the service tells others.
@@ -45,7 +63,7 @@ extension Device {
   /// - Parameter subject: another user.
   /// - Throws: `.unknownUser`; `.unsendable` for oneself.
   public func vouch(for subject: EncryptionPublicKey) async throws(DeviceError) {
-    try await vouch(subject, keys.authentication.sign(subject))
+    try await vouch(subject, isTakenBack: false)
   }
 
   /// Takes back a voucher.
@@ -53,30 +71,45 @@ extension Device {
   /// - Parameter subject: another user.
   /// - Throws: `.unknownUser`; `.unsendable` for oneself.
   public func revokeVouch(for subject: EncryptionPublicKey) async throws(DeviceError) {
-    try await vouch(subject, Signature())
+    try await vouch(subject, isTakenBack: true)
   }
 
   private func vouch(
-    _ subject: EncryptionPublicKey, _ signature: Signature
+    _ subject: EncryptionPublicKey, isTakenBack: Bool
   ) async throws(DeviceError) {
-    // The signature of the own key is the login.
+    // In version 1 the signature of the own key is the login.
     guard subject != user else { throw .unsendable }
-    let vouch = PDU.Vouch(subject: subject, signature: signature)
-    let reply = try await ask(DeviceRequest(.vouch(vouch), then: subject))
-    if reply == .users([]) { throw .unknownUser }
+    _ = try await ask(.vouch(subject, isTakenBack: isTakenBack))
   }
 
-  /// Returns the users who vouch for a user at present, as the service says.
+  /// Returns the users who vouch for a user at present.
   ///
   /// - Parameter subject: any key.
-  /// - Returns: their keys, the oldest voucher first; empty for a key that nobody has.
+  /// - Returns: the users, the oldest voucher first, each with the evidence; empty for a key that nobody has.
   public func vouchers(
     of subject: EncryptionPublicKey
-  ) async throws(DeviceError) -> [EncryptionPublicKey] {
-    let query = PDU.vouchers(PDU.Vouchers(subject: subject, vouchers: []))
-    let reply = try await ask(
-      DeviceRequest([DeviceRequest.Part(pdu: query)], expecting: .vouchers(subject)))
-    guard case .vouchers(let vouchers) = reply else { return [] }
-    return vouchers
+  ) async throws(DeviceError) -> [DeviceVoucher] {
+    var found: [DeviceVoucher] = []
+    var cursor = Version2.Cursor()
+    repeat {
+      let page = Version2.PageQuery(cursor: cursor)
+      guard case .vouchers(let vouchers, let next) = try await ask(.vouchers(subject, page))
+      else { break }
+      found += vouchers.map {
+        DeviceVoucher(user: $0.voucher, evidence: evidence($0, for: subject))
+      }
+      cursor = next
+    } while !cursor.isZero
+    return found
+  }
+
+  private func evidence(
+    _ voucher: Version2.Voucher, for subject: EncryptionPublicKey
+  ) -> DeviceVoucher.Evidence {
+    if voucher.signature.isZero { return .service }
+    let signed = Version2.vouch(
+      for: subject, by: voucher.voucher, at: service.encryptionKey)
+    let key = known[voucher.voucher].authenticationKey ?? voucher.authenticationKey
+    return key.verifies(voucher.signature, over: signed) ? .signature : .forged
   }
 }

@@ -7,7 +7,7 @@ internal import HTTPProtocol
 /// Run it in a task of its own. Everything else waits until it is connected, and survives reconnections.
 ///
 /// ```swift
-/// let device = try Device(keys: keys, service: identity, url: url, head: savedHead)
+/// let device = try Device(keys: keys, service: pin, url: url, place: savedPlace)
 /// let running = Task { try await device.run() }
 /// for await entry in device.entries { … }
 /// ```
@@ -27,13 +27,19 @@ public actor Device {
   /// The service that the app trusts.
   public nonisolated let service: ServiceIdentity
 
-  let keys: DeviceKeys
-  /// The box key between the user and the service, for the content of files.
-  let serviceBox: BoxKey
-  let options: DeviceOptions
+  nonisolated let participant: Participant
+  nonisolated let options: DeviceOptions
+  /// What is remembered of others, and of the posts that were opened.
+  var known: KnownAccounts
+  var posts = RecentPosts()
   private let url: WebSocketURL
+  /// The address of the connection, or of the last one.
+  private var currentURL: WebSocketURL
   private let client: WebSocketClient
   private let onState: @Sendable (State) -> Void
+  private let onLearned: @Sendable (KnownAccount) -> Void
+  private var pin: ServicePin
+  private var reconnection: Reconnection
   private var machine: DeviceMachine
   private var stage = Stage.idle
   private var lastNumber: UInt64 = 0
@@ -53,6 +59,8 @@ public actor Device {
     case connected(DeviceConnection)
     /// The connection was given up, for another place if the service named one.
     case leaving(to: WebSocketURL?)
+    /// The connection was given up, as the service refuses the device.
+    case refused(DeviceError)
     /// ``run()`` has ended.
     case over
   }
@@ -61,32 +69,42 @@ public actor Device {
   ///
   /// - Parameters:
   ///   - keys: the user's pairs.
-  ///   - service: the service's keys, as they came with the app.
+  ///   - service: the service's keys, as they came with the app, and the versions that may be spoken.
   ///   - url: the service's address; a query is replaced.
-  ///   - account: the account to be made first, or nil if there is one already. Naming it again does no harm.
-  ///   - head: the identifier of the last message that the app has, or nil if it has none.
+  ///   - account: the account to be made first, or nil if there is one already. Naming it again does no harm, but in
+  ///     version 2 it closes the account to version 1.
+  ///   - place: the place up to which the app has the stream. Without one it begins with all that the service has.
+  ///   - known: what `onLearned` was called with before, of each account the last.
   ///   - options: times and limits.
   ///   - client: carries the connection, or nil for a client of the device's own. Its messages must not be limited to
   ///     less than the default.
   ///   - onState: is called when the connection comes and goes, but not when it is ended on request.
+  ///   - onLearned: is called with what is to be remembered of an account, before anything relies on it. Without it a
+  ///     service could take back later that an account is closed to version 1.
   /// - Throws: `.unsendable` if the service's key is the user's; ``WebSocketError`` `.outOfResources`.
   public init(
-    keys: DeviceKeys, service: ServiceIdentity, url: WebSocketURL, account: NewAccount? = nil,
-    head: MessageID? = nil, options: DeviceOptions = DeviceOptions(),
-    client: WebSocketClient? = nil, onState: @escaping @Sendable (State) -> Void = { _ in }
+    keys: DeviceKeys, service: ServicePin, url: WebSocketURL, account: NewAccount? = nil,
+    place: StreamPlace = StreamPlace(), known: [KnownAccount] = [],
+    options: DeviceOptions = DeviceOptions(), client: WebSocketClient? = nil,
+    onState: @escaping @Sendable (State) -> Void = { _ in },
+    onLearned: @escaping @Sendable (KnownAccount) -> Void = { _ in }
   ) throws {
-    guard keys.user != service.encryptionKey,
-      let box = BoxKey(own: keys.encryption, peer: service.encryptionKey)
-    else { throw DeviceError.unsendable }
-    self.keys = keys
-    self.service = service
+    guard let participant = Participant(keys, at: service.identity) else {
+      throw DeviceError.unsendable
+    }
+    self.participant = participant
+    self.service = service.identity
+    self.known = KnownAccounts(known)
+    pin = service
     self.url = url
+    currentURL = url
+    reconnection = Reconnection(url, options)
     self.options = options
     self.client = try client ?? WebSocketClient(options.webSocket)
     self.onState = onState
+    self.onLearned = onLearned
     user = keys.user
-    serviceBox = box
-    machine = DeviceMachine(keys, account: account, head: head ?? MessageID(), options)
+    machine = DeviceMachine(participant, account: account, place: place, options)
   }
 
   // MARK: - Running
@@ -95,38 +113,28 @@ public actor Device {
   ///
   /// When it ends, all requests fail, and ``entries`` ends. It may be called again.
   ///
-  /// - Throws: `.refused`, `.cancelled`, `.runsAlready`.
+  /// - Throws: `.refused`, `.accountRefused`, `.cancelled`, `.runsAlready`.
   public func run() async throws(DeviceError) {
     switch stage {
     case .idle, .over: stage = .connecting
-    case .connecting, .connected, .leaving: throw .runsAlready
+    case .connecting, .connected, .leaving, .refused: throw .runsAlready
     }
+    reconnection = Reconnection(url, options)
     var target = url
-    var backoff = Backoff(options)
-    var refusals = 0
-    var wasEstablished = false
     while !Task.isCancelled {
       let start = ContinuousClock.now
-      let attempt = await attempt(at: target)
-      let duration = ContinuousClock.now - start
-      wasEstablished = wasEstablished || attempt.wasEstablished
-      target = url
-      switch attempt.end {
-      case .refused:
-        refusals += 1
-        // A service that let the device in before may have met a moment of trouble.
-        if refusals > (wasEstablished ? 2 : 0) {
-          stop(.refused)
-          throw .refused
-        }
-      case .redirected(let next):
-        refusals = 0
+      let (end, wasEstablished) = await attempt(at: target)
+      let now = ContinuousClock.now
+      let step = reconnection.next(
+        after: end, wasEstablished: wasEstablished, lasting: now - start, at: now)
+      switch step {
+      case .giveUp(let error):
+        stop(error)
+        throw error
+      case .connect(let next, let delay):
         target = next
-        if attempt.wasEstablished, duration >= .seconds(1) { continue }
-      case .broken: refusals = 0
+        try? await Task.sleep(for: delay)
       }
-      if attempt.wasEstablished, duration >= options.longestRetryDelay { backoff.reset() }
-      try? await Task.sleep(for: backoff.next())
     }
     stop(.closed)
     throw .cancelled
@@ -138,56 +146,75 @@ public actor Device {
     wakeWaiters()
   }
 
-  /// The end of an attempt to connect.
-  private enum End {
-    /// The service sent the device elsewhere.
-    case redirected(WebSocketURL)
-    /// The service does not let the device in.
-    case refused
-    /// There was no connection, or it broke.
-    case broken
-  }
-
   /// Connects once, and stays connected for as long as possible.
   ///
   /// - Returns: the end, and whether the service had let the device in.
-  private func attempt(at target: WebSocketURL) async -> (end: End, wasEstablished: Bool) {
-    let limits = Frame.Limits(header: DeviceConnection.headerLimit, data: options.dataLimit)
+  private func attempt(at target: WebSocketURL) async -> (
+    end: Reconnection.End, wasEstablished: Bool
+  ) {
     let connection: DeviceConnection
-    do throws(WebSocketError) {
-      connection = try await DeviceConnection.open(target, service, client, limits)
+    do {
+      connection = try await DeviceConnection.open(
+        target, pin, client, dataLimit: options.dataLimit)
+    } catch is DeviceConnection.OtherVersion {
+      return (target == url ? .refused(.refused) : .broken, false)
     } catch {
-      guard case .refused(let status) = error.code, target == url,
+      guard case .refused(let status)? = (error as? WebSocketError)?.code, target == url,
         (400..<500).contains(status.code)
       else { return (.broken, false) }
-      return (.refused, false)
+      return (.refused(.refused), false)
     }
     stage = .connected(connection)
+    currentURL = target
     let impatience = Task {
       try await Task.sleep(for: options.joinTimeout)
       giveUpJoining()
     }
-    perform(machine.connected())
+    if connection.version == PDU.version { perform(machine.connected()) }
     await receive(from: connection)
     impatience.cancel()
     connection.close(1000)
-    let redirection: WebSocketURL? =
-      if case .leaving(let target) = stage { target } else { nil }
+    let departure = stage
     stage = .connecting
     let wasEstablished = machine.isEstablished
     perform(machine.disconnected())
     if wasEstablished, !Task.isCancelled { onState(.offline) }
-    if let redirection { return (.redirected(redirection), wasEstablished) }
-    let isRefused = !wasEstablished && connection.closeCode == 1008
-    return (isRefused ? .refused : .broken, wasEstablished)
+    switch departure {
+    case .leaving(let target?): return (.redirected(target), wasEstablished)
+    case .refused(let error): return (.refused(error), wasEstablished)
+    case .idle, .connecting, .connected, .leaving, .over: break
+    }
+    switch connection.closeCode {
+    case 1008 where !wasEstablished && connection.version == PDU.version:
+      return (.refused(.refused), false)
+    case 4008: return (.crowdedOut, wasEstablished)
+    default: return (.broken, wasEstablished)
+    }
   }
 
   /// Takes PDUs until the connection is over, or not wanted any more.
   private func receive(from connection: DeviceConnection) async {
     while case .connected = stage {
-      guard let received = try? await connection.receive() else { return }
-      perform(machine.received(received.pdu, header: received.header, data: received.data))
+      do {
+        guard let received = try await connection.receive() else { return }
+        take(received)
+      } catch ProtocolViolation.otherService {
+        // Somewhere else it is no more than a bad place to have been sent to.
+        stage = currentURL == url ? .refused(.refused) : .leaving(to: nil)
+        return
+      } catch { return }
       while machine.isOverfull, !Task.isCancelled { await streamChanged() }
+    }
+  }
+
+  private func take(_ received: IncomingPDU) {
+    switch received {
+    case .version1(let pdu, let data): perform(machine.received(pdu, data: data))
+    case .version2(let pdu, let data): perform(machine.received(pdu, data: data))
+    case .hello(let handshake, let hello):
+      // From now on the service is known to speak it.
+      pin.versions = .version2
+      perform(machine.greeted(handshake, hello))
     }
   }
 
@@ -199,22 +226,30 @@ public actor Device {
   private func perform(_ actions: [DeviceMachine.Action]) {
     for action in actions {
       switch action {
-      case .send(let pdu, let data):
+      case .send(let pdu):
         guard case .connected(let connection) = stage else { break }
-        do { try connection.send(pdu, data: data) } catch { connection.close(1000) }
+        do { try connection.send(pdu) } catch { connection.close(1000) }
       case .complete(let number, let result):
         replies.removeValue(forKey: number)?.resume(returning: result)
       case .deliver(let entry):
         waitingEntries.append(entry)
         wakeWaiters()
       case .established: onState(.established)
+      case .learnClosed(let key): remember(known.learnClosed(key))
+      case .learnSealed(let key): remember(known.learnSealed(key))
       case .disconnect: leave(1002)
+      case .refuse(let error):
+        leave(1000)
+        stage = .refused(error)
       case .redirect(let text):
-        // The service's headers are genuine, but TLS is not given up for its word.
-        let target = WebSocketURL(text).flatMap { $0.isSecure || !url.isSecure ? $0 : nil }
-        leave(1000, for: target)
+        leave(1000, for: reconnection.follow(text, from: currentURL, at: .now))
       }
     }
+  }
+
+  /// Tells the app what is new of an account.
+  func remember(_ account: KnownAccount?) {
+    if let account { onLearned(account) }
   }
 
   private func leave(_ code: UInt16, for target: WebSocketURL? = nil) {
@@ -269,6 +304,10 @@ public actor Device {
   ///
   /// - Parameter isPaused: whether the stream is to pause. Entries that are on their way still come.
   public func setStreamPaused(_ isPaused: Bool) { perform(machine.setPaused(isPaused)) }
+
+  /// Tells the service that the app has stored the stream up to a place: an installation that loses its own place goes
+  /// on there. In version 1 it does nothing.
+  public func stored(_ place: StreamPlace) { perform(machine.stored(place)) }
 
   func nextEntry() async -> StreamEntry? {
     while true {

@@ -12,6 +12,8 @@ public enum DeviceError: Error, Sendable, Hashable {
   case timedOut
   /// The task was cancelled. A request that had been sent may still be done.
   case cancelled
+  /// The service lets the user in no more, or makes no account, for this reason; trying again is useless.
+  case accountRefused(ErrorCode)
   /// The device does not run any more.
   case closed
   /// ``Device/run()`` runs already.
@@ -20,6 +22,8 @@ public enum DeviceError: Error, Sendable, Hashable {
   case unknownUser
   /// The message was never in the user's queue.
   case unknownMessage
+  /// The service refused a request for this reason.
+  case service(ErrorCode)
   /// The service refused a request about a file, with this code and its description in words.
   case file(ErrorCode, String)
   /// The service didn't make or delete the forum: the key is taken, or the user may not.
@@ -28,6 +32,12 @@ public enum DeviceError: Error, Sendable, Hashable {
   case unsendable
   /// The data can't be opened with the keys at hand.
   case doesNotOpen
+  /// The message is not its author's: a signature is wrong, or missing where there must be one.
+  case forged
+  /// The message came in version 1's box, which its author has closed: it is from before that, or forged.
+  case doubtful
+  /// The post is the same as one that was opened before.
+  case repeated
 }
 
 extension DeviceError: CustomStringConvertible {
@@ -38,14 +48,19 @@ extension DeviceError: CustomStringConvertible {
     case .interrupted: "the connection broke; it may have been done or not"
     case .timedOut: "the service takes too long"
     case .cancelled: "the task was cancelled"
+    case .accountRefused(let code): "the service refuses the account: \(code)"
     case .closed: "the device does not run any more"
     case .runsAlready: "the device runs already"
     case .unknownUser: "no user and no forum has this key"
     case .unknownMessage: "the message was never in the queue"
+    case .service(let code): "\(code)"
     case .file(let code, let words): words.isEmpty ? "\(code)" : words
     case .forumRefused: "the forum's key is taken, or the user may not do that"
     case .unsendable: "it is too long, or the key is none that can be sent to"
     case .doesNotOpen: "it does not open with the keys at hand"
+    case .forged: "it is not signed by its author"
+    case .doubtful: "it came unprotected, although its author has closed version 1"
+    case .repeated: "it was posted before"
     }
   }
 }

@@ -1,3 +1,4 @@
+internal import ApptimistProtocol
 public import Cryptography
 
 /// The two key pairs of a user or a forum, whose identity is the public encryption key.
@@ -24,6 +25,9 @@ public struct DeviceKeys: Sendable {
   public static func generate() -> DeviceKeys {
     DeviceKeys(encryption: .generate(), authentication: .generate())
   }
+
+  /// The nonce that an ID token for the account must have: the app asks its OpenID Connect issuer for a token with it.
+  public var tokenNonce: String { Version2.tokenNonce(user, authentication.publicKey) }
 
   /// The user or forum that the pairs belong to.
   public var user: EncryptionPublicKey { encryption.publicKey }

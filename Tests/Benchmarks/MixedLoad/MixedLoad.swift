@@ -56,7 +56,7 @@ final class MixedLoad: Sendable {
       readers.append(Task { while (try? await stream.next()) != nil {} })
     }
 
-    let identity = try await ServiceIdentity.fetch(from: server.siren, client: client)
+    let identity = try await ServicePin.fetch(from: server.siren, client: client)
     var devices: [Device] = []
     let keys = (0..<8).map { _ in DeviceKeys.generate() }
     for number in 0..<8 {
@@ -67,7 +67,9 @@ final class MixedLoad: Sendable {
       readers.append(Task { try? await device.run() })
       readers.append(
         Task {
-          for await case .message(let message) in device.entries { _ = try? device.open(message) }
+          for await case .message(let message) in device.entries {
+            _ = try? await device.open(message)
+          }
         })
       _ = try await device.user(device.user)
     }
@@ -116,7 +118,7 @@ final class MixedLoad: Sendable {
         let next = number.next()
         let to = devices[next % devices.count]
         guard to !== devices[worker] else { return }
-        let message = try devices[worker].seal(
+        let message = try await devices[worker].seal(
           Array("hello \(next)".utf8) + [UInt8](repeating: 7, count: 500), to: to.user)
         try await devices[worker].send(message)
       },

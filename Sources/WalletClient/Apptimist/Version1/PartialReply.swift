@@ -18,7 +18,7 @@ enum PartialReply {
   enum Progress: Equatable {
     /// More PDUs belong to the reply.
     case incomplete
-    case complete(DeviceReply)
+    case complete(Version1Reply)
     /// The PDU doesn't belong to the reply.
     case mismatch
   }

@@ -1,7 +1,7 @@
 internal import ApptimistProtocol
 
 /// The requests that were sent on a connection and have no reply yet, oldest first, which is the order of the replies.
-struct RequestsInFlight {
+struct Version1Requests {
   private struct Sent {
     /// The request's number, or nil once nobody waits for it.
     var id: UInt64?
@@ -23,12 +23,14 @@ struct RequestsInFlight {
   /// Appends a request that is to be sent, if there is room for it.
   ///
   /// - Returns: whether there is room.
-  mutating func append(_ id: UInt64, _ request: DeviceRequest) -> Bool {
+  mutating func append(
+    _ id: UInt64, _ request: DeviceRequest, expecting reply: PartialReply
+  ) -> Bool {
     guard
       requests.isEmpty
         || requests.count < Self.window.requests && bytes + request.cost <= Self.window.bytes
     else { return false }
-    requests.append(Sent(id: id, request: request, reply: request.reply))
+    requests.append(Sent(id: id, request: request, reply: reply))
     bytes += request.cost
     return true
   }
@@ -50,15 +52,15 @@ struct RequestsInFlight {
   /// - Parameters:
   ///   - pdu: the PDU.
   ///   - data: its data, boxed.
-  /// - Returns: the progress of the reply, and the number of a request that it completes if somebody
-  ///   waits for that.
-  mutating func take(_ pdu: PDU, _ data: ArraySlice<UInt8>) -> (PartialReply.Progress, id: UInt64?)
-  {
+  /// - Returns: the progress of the reply, and a request that it completes if somebody waits for that.
+  mutating func take(
+    _ pdu: PDU, _ data: ArraySlice<UInt8>
+  ) -> (PartialReply.Progress, (id: UInt64, request: DeviceRequest)?) {
     guard !requests.isEmpty else { return (.mismatch, nil) }
     let progress = requests[0].reply.take(pdu, data)
     guard case .complete = progress else { return (progress, nil) }
     let sent = requests.removeFirst()
     bytes -= sent.request.cost
-    return (progress, sent.id)
+    return (progress, sent.id.map { ($0, sent.request) })
   }
 }

@@ -1,5 +1,3 @@
-internal import ApptimistProtocol
-
 /// The flow of a device's message stream: how much of it waits to be taken, and why it is paused.
 struct StreamFlow {
   private struct PauseReasons: OptionSet {
@@ -26,36 +24,36 @@ struct StreamFlow {
 
   /// Counts an entry that came.
   ///
-  /// - Returns: the PDU that pauses or resumes the stream, or nil if nothing changes.
-  mutating func came(_ entry: StreamEntry) -> PDU? {
+  /// - Returns: whether the stream is to pause or to go on, or nil if nothing changes.
+  mutating func came(_ entry: StreamEntry) -> Bool? {
     buffered += Self.cost(entry)
     return buffered > limit ? set(.full, true) : nil
   }
 
   /// Counts an entry that the app took.
   ///
-  /// - Returns: the PDU that pauses or resumes the stream, or nil if nothing changes.
-  mutating func taken(_ entry: StreamEntry) -> PDU? {
+  /// - Returns: whether the stream is to pause or to go on, or nil if nothing changes.
+  mutating func taken(_ entry: StreamEntry) -> Bool? {
     buffered -= Self.cost(entry)
     return buffered <= limit / 2 ? set(.full, false) : nil
   }
 
   /// Notes whether the app wants the stream to pause.
   ///
-  /// - Returns: the PDU that pauses or resumes the stream, or nil if nothing changes.
-  mutating func setPaused(_ isPaused: Bool) -> PDU? { set(.requested, isPaused) }
+  /// - Returns: whether the stream is to pause or to go on, or nil if nothing changes.
+  mutating func setPaused(_ isPaused: Bool) -> Bool? { set(.requested, isPaused) }
 
-  private mutating func set(_ reason: PauseReasons, _ holds: Bool) -> PDU? {
+  private mutating func set(_ reason: PauseReasons, _ holds: Bool) -> Bool? {
     let wasPaused = isPaused
     if holds { reasons.insert(reason) } else { reasons.remove(reason) }
     guard isPaused != wasPaused else { return nil }
-    return isPaused ? .pause(PDU.Pause()) : .resume(PDU.Resume())
+    return isPaused
   }
 
   private static func cost(_ entry: StreamEntry) -> Int {
     switch entry {
     case .message(let message): message.box.count + 256
-    case .truncation: 64
+    case .truncation, .gap: 64
     }
   }
 }

@@ -1,0 +1,70 @@
+/// The decisions of a device between two connections: where it connects next, when, and whether at all.
+struct Reconnection {
+  /// The end of a connection, or of an attempt to make one.
+  enum End {
+    /// The service sent the device elsewhere.
+    case redirected(WebSocketURL)
+    /// The service does not let the device in.
+    case refused(DeviceError)
+    /// The user has opened too many sessions since.
+    case crowdedOut
+    /// There was no connection, or it broke.
+    case broken
+  }
+
+  /// The next step.
+  enum Step: Equatable {
+    case giveUp(DeviceError)
+    case connect(WebSocketURL, after: Duration)
+  }
+
+  /// The time to wait where the service asks for patience.
+  private static let patience = Duration.seconds(60)
+
+  private let home: WebSocketURL
+  private let longestDelay: Duration
+  private var backoff: Backoff
+  private var redirections = Redirections()
+  private var refusals = 0
+  private var wasEverEstablished = false
+
+  /// Takes the service's own address, to which the device comes back when another fails.
+  init(_ home: WebSocketURL, _ options: DeviceOptions) {
+    self.home = home
+    longestDelay = options.longestRetryDelay
+    backoff = Backoff(options)
+  }
+
+  /// Takes the address of a redirection, or returns nil if it isn't followed.
+  mutating func follow(
+    _ text: String, from current: WebSocketURL, at now: ContinuousClock.Instant
+  ) -> WebSocketURL? {
+    redirections.follow(text, from: current, at: now)
+  }
+
+  /// Decides on the next step.
+  ///
+  /// - Parameters:
+  ///   - end: the end of the last connection.
+  ///   - wasEstablished: whether the service had let the device in.
+  ///   - duration: the time from the attempt on.
+  ///   - now: the time.
+  mutating func next(
+    after end: End, wasEstablished: Bool, lasting duration: Duration,
+    at now: ContinuousClock.Instant
+  ) -> Step {
+    wasEverEstablished = wasEverEstablished || wasEstablished
+    if wasEstablished, duration >= longestDelay { backoff.reset() }
+    if case .refused = end { refusals += 1 } else { refusals = 0 }
+    switch end {
+    // A service that let the device in before may have met a moment of trouble.
+    case .refused(let error) where refusals > (wasEverEstablished ? 2 : 0): return .giveUp(error)
+    case .redirected(let target):
+      if redirections.areTooMany(at: now) { return .connect(target, after: Self.patience) }
+      let isSteady = wasEstablished && duration >= .seconds(1)
+      return .connect(target, after: isSteady ? .zero : backoff.next())
+    case .crowdedOut: return .connect(home, after: Self.patience)
+    case .refused, .broken: return .connect(home, after: backoff.next())
+    }
+  }
+}

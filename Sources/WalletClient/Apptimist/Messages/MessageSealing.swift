@@ -1,0 +1,45 @@
+internal import ApptimistProtocol
+internal import Cryptography
+
+/// The rules by which a message is sealed, without I/O.
+struct MessageSealing {
+  let participant: Participant
+  /// What is known of the user or forum that it is for.
+  let recipient: KnownAccount
+  /// Whether the service speaks version 1 alone.
+  let isVersion1: Bool
+
+  /// Seals a message.
+  ///
+  /// - Parameters:
+  ///   - data: the content.
+  ///   - time: seconds since 1970.
+  ///   - readsVersion1Only: whether the app was told that the recipient's devices speak version 1 alone.
+  /// - Throws: `.unsendable` if the recipient's key is of low order.
+  func seal(
+    _ data: [UInt8], time: UInt64, readsVersion1Only: Bool
+  ) throws(DeviceError) -> OutgoingMessage {
+    let keys = participant.keys
+    let header = PDU.Message(
+      time: time, recipient: recipient.key, to: recipient.key, from: participant.user)
+    if isVersion1 || readsVersion1Only && mayUseVersion1 {
+      guard let box = BoxKey(own: keys.encryption, peer: recipient.key) else { throw .unsendable }
+      return OutgoingMessage(
+        header, box: box.seal(data, nonce: participant.service.dataNonce))
+    }
+    let isPost = recipient.kind == .forum
+    let service = participant.service.encryptionKey
+    let plain =
+      isPost
+      ? Version2.SignedContent(data, of: header, at: service, by: keys.authentication).bytes : data
+    let sealing = Version2.Sealing(isPost ? .post : .message, of: header, at: service)
+    let box = sealing.seal(plain, with: keys.encryption, fresh: .generate(for: .session))
+    guard let box else { throw .unsendable }
+    return OutgoingMessage(header, box: box)
+  }
+
+  /// Whether nothing was ever seen that forbids version 1's box.
+  private var mayUseVersion1: Bool {
+    !recipient.isClosed && !recipient.isEscrowed && !recipient.hasSealed
+  }
+}
