@@ -41,6 +41,7 @@ struct OIDCTests {
     let provider = try issuer.provider()
     let good = [
       "RS256", "ES256", "no key", "own audiences", "one audience", "expired just now", "8 KiB",
+      "Keycloak", "Authelia", "Dex",
     ]
     for name in good {
       #expect(try await issuer.verdict(name, by: provider) == .accepted, "\(name)")

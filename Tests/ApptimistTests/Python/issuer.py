@@ -92,6 +92,14 @@ class Issuer:
             "no subject": {"sub": None}, "subject": {"sub": "eve"}, "subject is a number": {"sub": 1},
             "unverified": {"email_verified": False}, "not verified": {"email_verified": None},
             "verified in words": {"email_verified": "true"},
+            # What these issuers put into their tokens besides.
+            "Keycloak": {"typ": "ID", "azp": AUDIENCE, "auth_time": at, "jti": "0b6f", "sid": "f3c1",
+                         "session_state": "f3c1", "at_hash": "Cg", "acr": "1", "given_name": "Ann",
+                         "realm_access": {"roles": ["offline_access"]}, "groups": []},
+            "Authelia": {"aud": [AUDIENCE], "azp": AUDIENCE, "amr": ["pwd", "otp", "mfa"],
+                         "auth_time": at - 5, "rat": at - 9, "jti": "7d11", "at_hash": "Cg"},
+            "Dex": {"at_hash": "Cg", "c_hash": "Cg", "name": "Ann", "groups": ["staff"],
+                    "federated_claims": {"connector_id": "local", "user_id": "1"}},
         }.get(case, {})
         claims = {k: v for k, v in (claims | change).items() if v is not None}
         header = {"kid": self.rsa_id}
