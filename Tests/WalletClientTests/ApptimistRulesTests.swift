@@ -169,10 +169,13 @@ internal import Testing
     let user = Version2.User(
       key: ann.user, authenticationKey: bob.authentication.publicKey, kind: .user, flags: [],
       name: .empty, uid: .empty)
-    #expect(known.learn(DeviceUser(user)) == nil)
+    let news = known.learn(DeviceUser(user))
+    #expect(news == nil)
     #expect(known[ann.user] == account(ann, isClosed: true))
-    var learned = try #require(known.learnSealed(ann.user))
-    #expect(learned.hasSealed && learned.isClosed && known.learnSealed(ann.user) == nil)
+    let sealed = known.learnSealed(ann.user)
+    var learned = try #require(sealed)
+    let again = known.learnSealed(ann.user)
+    #expect(learned.hasSealed && learned.isClosed && again == nil)
     #expect(KnownAccount(text: learned.text) == learned)
     learned = KnownAccount(bob.user)
     #expect(KnownAccount(text: learned.text) == learned)

@@ -1,5 +1,6 @@
 internal import ApptimistProtocol
 internal import Cryptography
+internal import HTTPServer
 internal import Testing
 internal import Threading
 

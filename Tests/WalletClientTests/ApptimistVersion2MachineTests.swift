@@ -107,7 +107,7 @@ internal import Testing
   }
 
   @Test func aRefusalIsFinalUnlessItIsTrouble() throws {
-    var machine = try machine(account: try #require(NewAccount(name: "Ann")))
+    var machine = try machine(account: NewAccount(name: "Ann"))
     _ = machine.greeted(handshake, hello)
     #expect(refuse(&machine, 3, to: 1, .internalError) == [.disconnect])
     _ = machine.greeted(handshake, hello)
