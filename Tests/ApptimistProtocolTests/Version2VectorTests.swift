@@ -103,12 +103,18 @@ internal import Testing
         #expect(!reads(header[..<count], isDevice: isDevice), "\(vector.name), \(count) bytes")
       }
       #expect(!reads(header[...] + [0], isDevice: isDevice), "\(vector.name), a byte more")
-      for place in stride(from: 0, to: vector.box.bytes.count, by: 7) {
+      var channel = Version2.Channel(sending: key, receiving: key, received: vector.n)
+      for place in vector.box.bytes.indices {
         var changed = vector.box.bytes
         changed[place] ^= 1
-        var channel = Version2.Channel(sending: key, receiving: key, received: vector.n)
-        let frame = channel.open(changed[...])
-        #expect(frame == nil)
+        let isOpened = channel.open(changed[...]) != nil
+        let isOpenedInPart = channel.open(vector.box.bytes[..<place]) != nil
+        #expect(!isOpened && !isOpenedInPart, "\(vector.name), byte \(place)")
+      }
+      for place in frame.indices {
+        #expect(throws: FrameError.self, "\(vector.name), \(place) bytes") {
+          try Version2.ClearFrame([UInt8](frame[..<place]), limits: nil)
+        }
       }
     }
   }
@@ -198,6 +204,12 @@ internal import Testing
         content.isSigned(message, at: identity.encryptionKey, by: try signer.value()))
     }
     #expect(Version2.Sealing.kind(of: vectors.version1Box.eData.bytes) == nil)
+    let post = try #require(vectors.sealed.first { $0.kind == 2 })
+    let passedOn = try message(
+      to: post.toPubEncrKey, from: post.fromPubEncrKey,
+      recipient: vectors.keys.cleo.encryptionKey, post.time)
+    let id = MessageID(of: passedOn, data: post.eData.bytes[...])
+    #expect(id.bytes == vectors.messageIDs.postForCleo.bytes)
   }
 
   @Test func refused() throws {
@@ -254,7 +266,7 @@ internal import Testing
     let sealing = Version2.Sealing(kind, of: message, at: identity.encryptionKey)
     guard sealing.sender.bytes == vector.sender?.bytes,
       let plain = sealing.open(try #require(vector.eData).bytes, with: receiver)
-    else { return true }
+    else { return vector.opens != true }
     guard let signer = vector.signer, let content = Version2.SignedContent(plain) else {
       return false
     }

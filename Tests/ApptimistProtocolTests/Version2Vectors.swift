@@ -105,12 +105,18 @@ struct Version2Vectors: Decodable {
     let time: UInt64?
     let eData: Bytes?
     let signer: Bytes?
+    /// Whether it opens all the same.
+    let opens: Bool?
+  }
+  struct MessageIDs: Decodable {
+    let postForCleo: Bytes
   }
 
   let keys: Keys
   let service: Service
   let handshakes: [Handshake]
   let sealed: [Sealed]
+  let messageIDs: MessageIDs
   let version1Box: Sealed1
   let proofs: [String: Proof]
   let pdus: [PDUVector]

@@ -173,6 +173,15 @@ def changed(message: bytes, place: int, bit: int = 1) -> bytes:
     return message[:place] + bytes([message[place] ^ bit]) + message[place + 1:]
 
 
+def forged_post() -> bytes:
+    """A post as if of anne, by bert: who has the forum's secret computes X(forum, anne), which is X(anne, forum)."""
+    fresh = derived("forged")
+    g = wire.encryption_public(fresh)
+    m = wire.seal_keys(2, wire.agree(fresh, FORUM.key), wire.agree(FORUM.secret, ANNE.key), g, S, ANNE.key,
+                       FORUM.key, FORUM.key, ANNE.key, TIME)
+    return wire.MARK + b"\x02" + g + wire.box(m[:32], m[32:56], BERT.sign(POST_SIGNED) + CONTENT)
+
+
 def refuse() -> list[dict]:
     sample = PDUS[3]
     box, frame, number = sample["box"], sample["frame"], sample["n"]
@@ -215,6 +224,7 @@ def refuse() -> list[dict]:
         ("redirect from a device", wire.start(2, 1) + bytes(2), "error 11"),
         ("an answer's type from a device", wire.start(0x85, 1), "error 11")]]
     other = wire.sha512(b"another connection")
+    elsewhere = wire.sha512(wire.handshake_hashed(CLEO.key, CLEO.authentication, DEVICE.key, NODE.key, [2]))
     login = ANNE.sign(LOGIN_SIGNED)
     order = 2**252 + 27742317777372353535851937790883648493
     unreduced = login[:32] + (int.from_bytes(login[32:], "little") + order).to_bytes(32, "little")
@@ -223,6 +233,8 @@ def refuse() -> list[dict]:
                  ("login: version 1's signature", ANNE.authentication, LOGIN_SIGNED, ANNE.sign(ANNE.key)),
                  ("login: made on another connection", ANNE.authentication, LOGIN_SIGNED,
                   ANNE.sign(wire.label("login") + other + ANNE.key)),
+                 ("login: made for another service", ANNE.authentication, LOGIN_SIGNED,
+                  ANNE.sign(wire.label("login") + elsewhere + ANNE.key)),
                  ("login: the signature of new", ANNE.authentication, LOGIN_SIGNED,
                   ANNE.sign(NEW_SIGNED)),
                  ("login: another user's", ANNE.authentication, LOGIN_SIGNED, BERT.sign(LOGIN_SIGNED)),
@@ -235,6 +247,9 @@ def refuse() -> list[dict]:
                   ANNE.sign(wire.vouch_signed(BERT.key, ANNE.key, BERT.key))),
                  ("post: another time", ANNE.authentication, POST_SIGNED,
                   ANNE.sign(wire.post_signed(S, FORUM.key, ANNE.key, TIME + 1, CONTENT))),
+                 ("post: another forum", ANNE.authentication, POST_SIGNED,
+                  ANNE.sign(wire.post_signed(S, CLEO.key, ANNE.key, TIME, CONTENT))),
+                 ("post: none", ANNE.authentication, POST_SIGNED, ZERO),
                  ("service.json: over versions [1] only", SERVICE.authentication,
                   wire.service_signed(S, [1, 2]), SERVICE.sign(wire.service_signed(S, [1])))]]
     rows += [("possession", reason,
@@ -247,6 +262,7 @@ def refuse() -> list[dict]:
                   wire.possession(wire.agree(ANNE.secret, S), H, ANNE.key))]]
     rows += [("user key", reason, {"key": key}, "error 12") for reason, key in [
         ("zero", bytes(32)), ("one", b"\x01" + bytes(31)),
+        ("of order 8", bytes.fromhex("e0eb7a7c3b41b8ae1656e3faf19fc46ada098deb9c32b1fd866205165f49b800")),
         ("not canonical: p + 9", (2**255 - 10).to_bytes(32, "little")),
         ("the top bit set", ANNE.key[:31] + bytes([ANNE.key[31] | 0x80])), ("the service's", S)]]
     edata = MESSAGE["eData"]
@@ -262,9 +278,14 @@ def refuse() -> list[dict]:
         ("the tag was changed", {"eData": changed(edata, 40)}),
         ("the text was changed", {"eData": changed(edata, len(edata) - 1)}),
         ("cut off", {"eData": edata[:-1]}), ("shorter than a sealed message", {"eData": edata[:55]}),
+        ("version 1's box", {"eData": version1.box(
+            b"hello bert", SIGNATURE[:24], version1.shared_key(BERT.key, ANNE.secret))}),
         ("sealed at another service", {"eData": wire.seal(
             1, b"hello bert", derived("elsewhere"), CLEO.key, ANNE.secret, BERT.key, BERT.key, ANNE.key,
-            TIME)})]]
+            TIME)}),
+        ("a post of anne, made by who has the forum's secret: it opens, and is not signed by anne",
+         {"kind": 2, "receiverSecret": FORUM.secret, "toPubEncrKey": FORUM.key,
+          "signer": ANNE.authentication, "opens": True, "eData": forged_post()})]]
     return [{"what": what, "reason": reason, **values, "result": result}
             for what, reason, values, result in rows]
 
@@ -284,6 +305,9 @@ def vectors() -> dict:
                     "signature2": SERVICE.sign(wire.service_signed(S, [1, 2]))},
         "handshakes": HANDSHAKES,
         "sealed": SEALED,
+        # A post that the service passes on unchanged has another identifier for each reader.
+        "messageIDs": {"postForCleo": wire.sha512(
+            wire.version1_header(TIME, CLEO.key, FORUM.key, ANNE.key), SEALED[2]["eData"])},
         "version1Box": {"name": "anne to bert, in version 1's box", "plain": b"hello bert",
                         "eData": box1, "header1": header1, "messageID": wire.sha512(header1, box1)},
         "proofs": {
