@@ -71,12 +71,13 @@ internal import Testing
     #expect(!bench.isWaiting)
     #expect(try bench.send(.pause) == [])
     #expect(bench.isWaiting)
-    let first = PostOutcome.queued(isKnown: false, own: StreamPosition(rawValue: 1))
+    let first = PostOutcome.queued(
+      isKnown: false, own: StreamPosition(rawValue: 1), isOwnNew: true)
     #expect(
       try bench.reply(.outcomes([first])) == [
         bench.answer(5, .success(.placed(isKnown: false, position: 1)), to: 2), .asked("post"),
       ])
-    let second = PostOutcome.queued(isKnown: true, own: nil)
+    let second = PostOutcome.queued(isKnown: true, own: nil, isOwnNew: false)
     #expect(
       try bench.reply(.outcomes([second, .refused(.notFound)])) == [
         bench.answer(5, .success(.placed(isKnown: true, position: 0)), to: 3),
@@ -92,7 +93,8 @@ internal import Testing
     let bench = try Version2Bench()
     try bench.establish()
     _ = try bench.send(bench.message(1))
-    _ = try bench.reply(.outcomes([.queued(isKnown: false, own: StreamPosition(rawValue: 1))]))
+    let own = StreamPosition(rawValue: 1)
+    _ = try bench.reply(.outcomes([.queued(isKnown: false, own: own, isOwnNew: true)]))
     #expect(try bench.send(.ack(.init(position: 1))) == [bench.answer(19, .failure(.badField))])
     let did = try bench.queued(2)
     guard case .sent(.message(_, at: 2)) = did.first else {
@@ -104,6 +106,51 @@ internal import Testing
     #expect(try bench.reply(.outcome(.done)) == [])
     #expect(try bench.send(.ack(.init(position: 2))) == [.asked("acknowledge")])
     #expect(try bench.reply(.outcome(.done)) == [bench.answer(19, .success(.done))])
+  }
+
+  /// The stream has what an earlier session queued, also if this one sends it again.
+  @Test func streamsWhatItDidNotQueueItself() throws {
+    let bench = try Version2Bench()
+    try bench.establish()
+    _ = try bench.send(bench.message(1))
+    let known = PostOutcome.queued(
+      isKnown: true, own: StreamPosition(rawValue: 1), isOwnNew: false)
+    _ = try bench.reply(.outcomes([known]))
+    guard case .sent(.message(_, at: 1)) = try bench.queued(1).first else {
+      Issue.record("nothing was streamed")
+      return
+    }
+  }
+
+  /// An unknown type behind posts is answered behind them.
+  @Test func answersUnknownTypesInTheirOrder() throws {
+    let bench = try Version2Bench()
+    try bench.establish()
+    _ = try bench.send(bench.message(1))
+    #expect(try bench.send(header: [2, 99, 0, 0, 0, 5]) == [])
+    let outcome = PostOutcome.queued(isKnown: false, own: nil, isOwnNew: false)
+    #expect(
+      try bench.reply(.outcomes([outcome])) == [
+        bench.answer(5, .success(.placed(isKnown: false, position: 0))),
+        bench.answer(99, .failure(.noSuchType), to: 5),
+      ])
+  }
+
+  /// The time to log in ends also while an identity provider or the store is awaited.
+  @Test func isClosedWhileALoginWaits() throws {
+    for step in 0..<3 {
+      let bench = try Version2Bench()
+      if step == 0 {
+        _ = try bench.send(.new(try bench.new()))
+      } else {
+        _ = try bench.send(.login(try bench.login()))
+      }
+      let account = KnownAccount(
+        isForum: false, authenticationKey: bench.user.authentication.publicKey)
+      if step == 2 { #expect(try bench.reply(.account(account)) == [.asked("begin")]) }
+      #expect(try bench.handle(.timedOut) == [.closed(1008)])
+      #expect(try bench.reply(step == 0 ? .outcome(.done) : .account(account)) == [])
+    }
   }
 
   @Test func truncatesOnceMore() throws {

@@ -25,6 +25,8 @@ struct PostOutcomes {
     var isKnown = false
     /// The position in the sender's own mailbox.
     var own: StreamPosition?
+    /// Whether that was given now.
+    var isOwnNew = false
   }
 
   private var posts: [Progress]
@@ -44,6 +46,7 @@ struct PostOutcomes {
       posts[post].isNew = true
       guard isOwn else { return }
       posts[post].own = position
+      posts[post].isOwnNew = true
       own.append(position)
     case .known(let position):
       posts[post].isKnown = true
@@ -56,7 +59,8 @@ struct PostOutcomes {
   var outcomes: [PostOutcome] {
     posts.map { post in
       if let error = post.error { return .refused(error) }
-      return .queued(isKnown: post.isKnown && !post.isNew, own: post.own)
+      return .queued(
+        isKnown: post.isKnown && !post.isNew, own: post.own, isOwnNew: post.isOwnNew)
     }
   }
 }

@@ -23,24 +23,26 @@ struct GraphClient: Sendable {
     self.clock = clock
   }
 
-  /// Whether Facebook says that a token was given to a user of the app, and still holds.
+  /// Asks Facebook whether a token was given to a user of the app, and still holds.
   ///
   /// - Parameters:
   ///   - uid: the user's number.
   ///   - token: the token that the device got from Facebook.
-  /// - Returns: false also if Facebook does not respond, or not as documented.
-  func confirms(uid: String, token: [UInt8]) async -> Bool {
+  func judge(uid: String, token: [UInt8]) async -> IdentityProvider.Verdict {
     guard let token = String(validating: token, as: UTF8.self), !token.isEmpty, !uid.isEmpty else {
-      return false
+      return .refused(reason: "there is no uid, or no token of Facebook's")
     }
     let access = PercentEncoding.encode("\(app.appID)|\(app.appSecret.value)")
     let url =
       "\(app.graphURL)/debug_token?input_token=\(PercentEncoding.encode(token))"
       + "&access_token=\(access)"
     guard let response = try? await client.send(OutgoingRequest(.get, url)),
+      response.status.code < 500
+    else { return .unavailable(reason: "Facebook does not respond") }
+    let isConfirmed =
       response.status == .ok
-    else { return false }
-    return Self.confirms(response.body, uid: uid, appID: app.appID, now: clock())
+      && Self.confirms(response.body, uid: uid, appID: app.appID, now: clock())
+    return isConfirmed ? .accepted : .refused(reason: "Facebook does not confirm the token")
   }
 
   /// Graph's response about a token.

@@ -52,8 +52,7 @@ enum IdentityProvider: Sendable {
     case .open: .accepted
     case .invite: .invited(InvitationHash(ofToken: applicant.token))
     case .facebook(let graph):
-      await graph.confirms(uid: applicant.uid, token: applicant.token)
-        ? .accepted : .refused(reason: "Facebook does not confirm the token")
+      await graph.judge(uid: applicant.uid, token: applicant.token)
     case .oidc(let client): await client.judge(applicant, mayFetch: mayFetch)
     }
   }

@@ -30,11 +30,11 @@ package struct Post: Sendable {
   init?(
     _ received: ReceivedRequest, by user: EncryptionPublicKey, _ signer: AuthenticationPublicKey
   ) {
-    guard case .message(let message) = received.pdu.body, message.from == user else { return nil }
+    guard case .message(let message) = received.body, message.from == user else { return nil }
     self.message = message
     header = PDU.message(message).encoded()
     data = received.data
-    origin = .version2(request: received.pdu.request, signer: signer)
+    origin = .version2(request: received.request.number, signer: signer)
   }
 
   /// The length of header and data, in bytes.

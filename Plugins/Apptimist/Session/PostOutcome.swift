@@ -6,7 +6,8 @@ package enum PostOutcome: Hashable, Sendable {
   ///
   /// - isKnown: whether all of them had been queued before.
   /// - own: the position of the one in the sender's own mailbox.
-  case queued(isKnown: Bool, own: StreamPosition?)
+  /// - isOwnNew: whether that one was queued now.
+  case queued(isKnown: Bool, own: StreamPosition?, isOwnNew: Bool)
   /// It is refused.
   case refused(ErrorCode)
 }

@@ -19,7 +19,8 @@ package struct StreamRequest: Sendable {
   /// The last message of a device that comes from version 1, or zero.
   package let head: MessageID
 
-  init(_ login: Version2.Login, authenticationKey: AuthenticationPublicKey) {
+  /// Takes a login whose signature was verified with a key.
+  package init(_ login: Version2.Login, authenticationKey: AuthenticationPublicKey) {
     user = login.user
     self.authenticationKey = authenticationKey
     device = login.device

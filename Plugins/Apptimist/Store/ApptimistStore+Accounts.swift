@@ -67,7 +67,12 @@ extension ApptimistStore {
       }
       if let present {
         let givesWay = isProven && present.isUnproven
-        guard present.isSame || givesWay else { return .taken }
+        guard present.isSame || givesWay else {
+          if let invitation, try !isGood(invitation, uid: uid, at: now, transaction) {
+            return .notInvited
+          }
+          return .taken
+        }
         if !present.isSame, let invitation, try !use(invitation, uid: uid, at: now, transaction) {
           return .notInvited
         }

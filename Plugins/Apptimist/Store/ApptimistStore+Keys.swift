@@ -78,6 +78,19 @@ extension ApptimistStore {
     return transaction.changes == 1
   }
 
+  /// Whether an invitation could be used, which it is not.
+  func isGood(
+    _ invitation: InvitationHash, uid: String, at now: Timestamp,
+    _ database: borrowing some Queryable & ~Copyable
+  ) throws -> Bool {
+    try database.one(
+      """
+      SELECT 1 FROM apptimist_invitations
+      WHERE hash = ? AND uses > 0 AND expires_at > ? AND (uid IS NULL OR uid = ?)
+      """, invitation, now.milliseconds, uid
+    ) { _ in true } ?? false
+  }
+
   /// Deletes expired ephemeral keys and invitations, some at a time.
   ///
   /// - Returns: whether there may be more.

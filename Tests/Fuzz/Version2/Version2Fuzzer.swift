@@ -209,7 +209,9 @@ private struct SessionRun: ~Copyable {
         posts.map { _ in
           guard choice % 3 != 0 else { return .refused(.notPermitted) }
           position += 1
-          return .queued(isKnown: choice % 2 == 0, own: StreamPosition(rawValue: position))
+          return .queued(
+            isKnown: choice % 2 == 0, own: StreamPosition(rawValue: position),
+            isOwnNew: choice % 4 < 2)
         })
     case (.truncate, _): reply = .truncated(choice % 2 == 0 ? .again : .never)
     case (.truncation, _): reply = .position(StreamPosition(rawValue: Int64(choice)))

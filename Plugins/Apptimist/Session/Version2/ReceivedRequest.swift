@@ -2,13 +2,15 @@ internal import ApptimistProtocol
 
 /// A request of a device of version 2 that came.
 struct ReceivedRequest {
-  let pdu: Version2.DevicePDU
+  let request: OpenRequest
+  /// What the device wants, or nil if there is no such type.
+  let body: Version2.DevicePDU.Body?
   let data: [UInt8]
 
-  /// Whether there is data where the type has none.
+  /// Whether there is data where a type that may be asked for after the login has none.
   var hasStrayData: Bool {
-    switch pdu.body {
-    case .new, .message, .write: false
+    switch body {
+    case .new, .message, .write, .login, nil: false
     default: !data.isEmpty
     }
   }

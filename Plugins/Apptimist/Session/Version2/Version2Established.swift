@@ -97,13 +97,12 @@ struct Version2Established: ~Copyable, StreamState {
     _ message: WebSocketMessage, _ context: inout SessionContext
   ) throws(SessionEnd) {
     guard case .posts(var posting) = subject else {
-      guard let received = try link.receive(message, &context) else { return }
-      return begin(received, &context)
+      return begin(try link.receive(message, &context), &context)
     }
     // Not shared while it is changed, or it would be copied.
     subject = nil
     defer { subject = .posts(posting) }
-    guard let received = try link.receive(message, &context) else { return }
+    let received = try link.receive(message, &context)
     if let post = Post(received, by: user, authenticationKey),
       posting.gather(post, context.setup.limits)
     {
@@ -113,12 +112,12 @@ struct Version2Established: ~Copyable, StreamState {
   }
 
   private mutating func begin(_ received: ReceivedRequest, _ context: inout SessionContext) {
-    let request = OpenRequest(received)
+    let request = received.request
     guard !received.hasStrayData else { return link.answer(request, .badField, &context) }
-    switch received.pdu.body {
-    case .login: link.answer(request, .noSuchType, &context)
+    switch received.body {
+    case .login, nil: link.answer(request, .noSuchType, &context)
     case .pause, .resume:
-      cursor.isPaused = received.pdu.body == .pause
+      cursor.isPaused = received.body == .pause
       link.answer(request, .done, &context)
     case .message:
       guard let post = Post(received, by: user, authenticationKey) else {
@@ -254,8 +253,9 @@ struct Version2Established: ~Copyable, StreamState {
     for (post, outcome) in zip(posting.posts, outcomes) {
       let request = OpenRequest(post)
       switch outcome {
-      case .queued(let isKnown, let own):
-        if let own { cursor.noteOwn(own) }
+      case .queued(let isKnown, let own, let isOwnNew):
+        // An own one that was queued before, in another session, is in this session's stream.
+        if let own, isOwnNew { cursor.noteOwn(own) }
         link.answer(request, .success(.placed(own ?? .zero, isKnown: isKnown)), &context)
       case .refused(let error): link.answer(request, error, &context)
       }

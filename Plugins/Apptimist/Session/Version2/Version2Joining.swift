@@ -51,8 +51,7 @@ struct Version2Joining: ~Copyable {
     _ message: WebSocketMessage, _ context: inout SessionContext
   ) -> Version2State {
     do throws(SessionEnd) {
-      guard let received = try link.receive(message, &context) else { return .joining(self) }
-      return take(received, &context)
+      return take(try link.receive(message, &context), &context)
     } catch {
       guard case .close(let code) = error else {
         return .refused(Version2Refusal(link, nil, .done, &context))
@@ -65,8 +64,8 @@ struct Version2Joining: ~Copyable {
   private consuming func take(
     _ received: ReceivedRequest, _ context: inout SessionContext
   ) -> Version2State {
-    let request = OpenRequest(received)
-    switch received.pdu.body {
+    let request = received.request
+    switch received.body {
     case .new(let new):
       guard registered == nil || registered == new.key else {
         return refused(request, .noSuchType, &context)
@@ -80,7 +79,7 @@ struct Version2Joining: ~Copyable {
         return refused(request, error, &context)
       }
     case .login(let login):
-      let fault = received.hasStrayData ? .badField : link.fault(login, context.setup)
+      let fault = !received.data.isEmpty ? .badField : link.fault(login, context.setup)
       if let fault { return refused(request, fault, &context) }
       open = (.login(login), request)
       context.ask(.account(login.user))

@@ -83,7 +83,7 @@ struct Version2Link: ~Copyable {
   /// - Throws: the end that a message which is no frame, is too large or does not open leads to.
   mutating func receive(
     _ message: WebSocketMessage, _ context: inout SessionContext
-  ) throws(SessionEnd) -> ReceivedRequest? {
+  ) throws(SessionEnd) -> ReceivedRequest {
     guard case .binary(let bytes) = message else { throw .close(1003) }
     let limits = context.setup.limits.frame
     guard bytes.count <= limits.version2Message else { throw .close(1009) }
@@ -97,12 +97,14 @@ struct Version2Link: ~Copyable {
     do throws(Version2.DevicePDUError) {
       let pdu = try Version2.DevicePDU(decoding: frame.header)
       context.count(.received(type: pdu.type))
-      return ReceivedRequest(pdu: pdu, data: [UInt8](frame.data))
+      return ReceivedRequest(
+        request: OpenRequest(type: pdu.type, number: pdu.request), body: pdu.body,
+        data: [UInt8](frame.data))
     } catch {
       guard case .unknownType(let type, let request) = error else { throw .refuse }
       context.count(.ignored)
-      answer(OpenRequest(type: type, number: request), .noSuchType, &context)
-      return nil
+      return ReceivedRequest(
+        request: OpenRequest(type: type, number: request), body: nil, data: [])
     }
   }
 
@@ -147,13 +149,4 @@ struct OpenRequest {
   let type: UInt8
   /// The number by which the device knows it; 0 if it wants no answer.
   let number: UInt32
-
-  init(type: UInt8, number: UInt32) {
-    self.type = type
-    self.number = number
-  }
-
-  init(_ received: ReceivedRequest) {
-    self.init(type: received.pdu.type, number: received.pdu.request)
-  }
 }
