@@ -1,0 +1,122 @@
+internal import ApptimistProtocol
+internal import ApptimistSession
+internal import Cryptography
+internal import Storage
+internal import TestSupport
+internal import Testing
+internal import Time
+
+@testable import Apptimist
+
+/// What only version 2 keeps in the store.
+@Suite struct StoreVersion2Tests {
+  private let fixture = StoreFixture()
+
+  private static func device(_ number: UInt8) -> Acknowledgement.Device {
+    let id = Version2.DeviceID([UInt8](repeating: number, count: 16)) ?? Version2.DeviceID()
+    return Acknowledgement.Device(user: StoreFixture.key(1), id: id)
+  }
+
+  private static func beginning(
+    of device: Acknowledgement.Device, in store: ApptimistStore
+  ) async throws -> StreamPosition? {
+    let login = Version2.Login(
+      user: device.user, signature: Signature(), possession: Version2.Possession(),
+      device: device.id)
+    let request = StreamRequest(login, authenticationKey: StoreFixture.authenticationKey(1))
+    return try await store.beginning(request, epoch: 1)?.start
+  }
+
+  @Test func keepsThePositionsOfTheLatestDevices() async throws {
+    let store = try await fixture.open()
+    try await store.makeUsers(1...2)
+    for id in 1...3 { _ = try await store.send(id, from: 2, to: 1) }
+    for number in 1...64 as ClosedRange<UInt8> {
+      try await store.acknowledge([
+        Acknowledgement(device: Self.device(number), position: StreamPosition(rawValue: 2))
+      ])
+    }
+    // The first one logs in again, so that the second is the one unused for longest.
+    try await store.use(Self.device(1))
+    try await store.acknowledge([
+      Acknowledgement(device: Self.device(65), position: StreamPosition(rawValue: 3))
+    ])
+    #expect(try await store.count("SELECT count(*) FROM apptimist_devices") == 64)
+    let kept: [(UInt8, Int64)] = [(1, 2), (2, 0), (3, 2), (64, 2), (65, 3)]
+    for (number, position) in kept {
+      let start = try await Self.beginning(of: Self.device(number), in: store)
+      #expect(start == StreamPosition(rawValue: position), "device \(number)")
+    }
+    // One that was never there leaves no trace by logging in.
+    try await store.use(Self.device(99))
+    #expect(try await store.count("SELECT count(*) FROM apptimist_devices") == 64)
+  }
+
+  /// Of a login with the old key and a `new` with another one that come together, one is too late.
+  @Test func aLoginAndANewDoNotBothSucceed() async throws {
+    let store = try await fixture.open()
+    let users = 1...40
+    try await store.makeUsers(users)
+    for user in users {
+      async let proved = store.prove(
+        StoreFixture.key(user), StoreFixture.authenticationKey(user), closes: user % 2 == 0)
+      async let made = store.createUser(
+        StoreFixture.key(user), authenticationKey: StoreFixture.authenticationKey(user + 1000),
+        name: "other", uid: "other", isProven: true, at: ApptimistStore.now)
+      let (isProved, new) = try await (proved, made)
+      #expect(new == (isProved ? .taken : .gaveWay(forums: [])), "user \(user)")
+      let key = StoreFixture.authenticationKey(isProved ? user : user + 1000)
+      #expect(try await store.knownAccount(StoreFixture.key(user))?.authenticationKey == key)
+    }
+  }
+
+  @Test func anUninvitedOneIsNotToldThatTheKeyIsTaken() async throws {
+    let store = try await fixture.open()
+    let hash = try #require(InvitationHash(Array(repeating: 7, count: 32)))
+    let end = Timestamp(milliseconds: ApptimistStore.now.milliseconds + 1000)
+    _ = try await store.createUser(
+      StoreFixture.key(1), authenticationKey: StoreFixture.authenticationKey(1), name: "a",
+      uid: "a", isProven: true, at: ApptimistStore.now)
+    #expect(try await store.makeUser(1, invitation: hash) == .notInvited)
+    try await store.addInvitation(hash, uid: nil, uses: 1, expires: end)
+    #expect(try await store.makeUser(1, invitation: hash) == .taken)
+    // It was not used up by that.
+    #expect(try await store.makeUser(2, invitation: hash) == .created)
+  }
+
+  /// A restored store gives positions again that were given after the backup: in another epoch, to devices of which it
+  /// knows no positions.
+  @Test func aRestoredStoreBeginsAnEpoch() async throws {
+    let folder = TemporaryFolder()
+    let (database, backup) = ("\(folder.path)/a.sqlite3", "\(folder.path)/a.backup")
+    let migrations = ApptimistService.migrations
+    func open(_ path: String) async throws -> ApptimistStore {
+      let store = try await Store.open(.file(path), migrations: migrations)
+      return ApptimistStore(store: store, limits: ApptimistStore.Limits())
+    }
+    func epoch(of store: ApptimistStore, _ byte: UInt8) async throws -> UInt64 {
+      try await store.epoch { [UInt8](repeating: byte, count: $0) }
+    }
+    let store = try await open(database)
+    try await store.makeUsers(1...2)
+    _ = try await store.send(1, from: 2, to: 1)
+    let first = try await epoch(of: store, 1)
+    #expect(try await epoch(of: store, 2) == first && first != 0)
+    let position = StreamPosition(rawValue: 1)
+    try await store.acknowledge([Acknowledgement(device: Self.device(1), position: position)])
+    #expect(try await Self.beginning(of: Self.device(1), in: store) == position)
+    try Backup.make(
+      of: database, at: backup, with: [], version: "1", madeAt: Timestamp(seconds: 1)
+    ) { _, _ in }
+    await store.store.close()
+    let restored = "\(folder.path)/b.sqlite3"
+    try Backup(opening: backup, migrations: migrations).restore(
+      to: restored, without: ApptimistService.unrestoredTables
+    ) { _, _ in }
+    let again = try await open(restored)
+    #expect(try await again.entries(of: 1).count == 1)
+    #expect(try await Self.beginning(of: Self.device(1), in: again) == .zero)
+    #expect(try await epoch(of: again, 3) != first)
+    await again.store.close()
+  }
+}
