@@ -434,3 +434,36 @@ async def killed(c: Context):
          "redirect")
     same(await three.closed(), 1001, "close")
     same(await status, 0, "exit")
+
+
+@case("2: an identity provider that can't be reached is 8; who is not invited is 1, also for a key that is taken", server="own")
+async def identity(c: Context):
+    no_silence = {"refusal_min": "0s", "refusal_max": "0s"}
+    await c.own({"identity": "facebook", **no_silence}, sections=(
+        '[apptimist.facebook]\napp_id = "123"\napp_secret = "s3cret"\ngraph_url = "http://127.0.0.1:9"\n'))
+    one = await device(c)
+    await one.send("new", b"token", **one.new_fields(Identity("f"), uid=b"7"))
+    await refused(one, 8, "new at an identity provider that is not there")
+    server = await c.own({"identity": "invite", **no_silence})
+    invited = server.command("invite", "new")
+    token = next(word for word in invited.stdout.split() if len(word) >= 20)
+    user = Identity("invited")
+    one = await device(c)
+    same((await one.new(user, token.encode())).error, 0, "new with an invitation")
+    one = await device(c)
+    await one.send("new", b"none", **one.new_fields(Identity("x", secret=user.secret)))
+    await refused(one, 1, "new for a taken key without an invitation")
+
+
+@case("2: one session too many closes the oldest with 4008, or 1008 if that is of version 1", server="own")
+async def too_many(c: Context):
+    await c.own({"sessions": 2})
+    user = Identity(c.word())
+    first = await online(c, user)
+    old = await c.device()
+    await old.login(user)
+    await old.barrier()
+    await again(c, user)
+    same(await first.closed(), 4008, "the oldest")
+    await again(c, user)
+    same(await old.closed(), 1008, "the oldest, of version 1")
