@@ -112,6 +112,8 @@ class Pair:
 
 
 class Gateway:
+    Pair = Pair
+
     def __init__(self, host: str, port: int):
         self.host, self.port = host, port
         self.connecting = asyncio.Lock()
@@ -126,7 +128,7 @@ class Gateway:
                 if self.pair:
                     await self.pair.close()
                 self.pair = None
-                self.pair = await Pair.connect(await self.service())
+                self.pair = await self.Pair.connect(await self.service())
             return self.pair
 
     async def put(self, name: str, value: str) -> int:
@@ -195,7 +197,7 @@ class Gateway:
             writer.close()
 
 
-async def main(port: int, service: str, process: int):
+async def main(port: int, service: str, process: int, kind: type[Gateway] = Gateway):
     listener = socket.create_server(("127.0.0.1", port))
 
     def end():
@@ -203,7 +205,7 @@ async def main(port: int, service: str, process: int):
         os._exit(0)
     asyncio.get_running_loop().add_reader(os.pidfd_open(process), end)
     host, _, service_port = service.rpartition(":")
-    server = await asyncio.start_server(Gateway(host, int(service_port)).serve, sock=listener)
+    server = await asyncio.start_server(kind(host, int(service_port)).serve, sock=listener)
     await server.serve_forever()
 
 
