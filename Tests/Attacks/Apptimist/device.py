@@ -23,6 +23,7 @@ class Service:
         document = json.loads(server.get("/siren/service.json").body)
         self.server = server
         self.key = bytes.fromhex(document["encryptionKey"])
+        self.authentication_key = bytes.fromhex(document["authenticationKey"])
         self.nonce = bytes.fromhex(document["signature"])[:24]
 
 
@@ -41,6 +42,7 @@ class Device:
     """One connection."""
 
     times = itertools.count(1)
+    upgrade = ""  # more fields of the upgrade
 
     def __init__(self, service: Service, user: User, source: str, timeout: float = 10):
         self.service, self.user = service, user
@@ -49,13 +51,17 @@ class Device:
         self.socket = service.server.connect(source, timeout)
         self.socket.sendall(
             f"GET /siren?{key.hex()} HTTP/1.1\r\nHost: 127.0.0.1\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-            "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n".encode())
+            "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
+            f"{self.upgrade}\r\n".encode())
         self.received = b""
         head = self.until(lambda data: data.find(b"\r\n\r\n") + 1 and data.find(b"\r\n\r\n") + 4)
         if b" 101 " not in head:
             self.close()
             raise ConnectionError(head.split(b"\r\n")[0].decode())
-        self.channel = wire.HeaderChannel(secret, key, service.key, service.nonce)
+        self.begin(secret, key)
+
+    def begin(self, secret: bytes, key: bytes):
+        self.channel = wire.HeaderChannel(secret, key, self.service.key, self.service.nonce)
 
     def close(self):
         self.socket.close()
