@@ -21,20 +21,13 @@ func privateMemory(of process: Int) -> Int {
 /// Measures the server's memory for each logged-in device that does nothing.
 ///
 /// - Parameters:
-///   - port: the server's TCP port.
-///   - server: its process.
+///   - broker: makes the devices.
+///   - server: the server's process.
 ///   - count: the number of devices, more than 1,000.
-func measureIdle(port: UInt16, server: Int, devices count: Int) throws {
-  let service = try Apptimist(port: port)
+func measureIdle(_ broker: any Broker, server: Int, devices count: Int) throws {
   let loop = LoadLoop()
   let batch = 250
-  func connect() throws {
-    let devices = try (0..<batch).map { _ in
-      let user = UserKeys()
-      return try service.device(of: user, to: user.key)
-    }
-    try service.wait(for: devices, on: loop)
-  }
+  func connect() throws { _ = try broker.pairs(batch / 2, on: loop) }
   // The first devices make the server set up what it sets up once: caches, threads, the store's pages.
   for _ in 0..<4 { try connect() }
   let before = privateMemory(of: server)

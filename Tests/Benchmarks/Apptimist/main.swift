@@ -3,7 +3,7 @@
 //     apptimist-benchmark pairs SERVER PORT PROCESS PAIRS WINDOW SECONDS
 //     apptimist-benchmark fanout SERVER PORT PROCESS SUBSCRIBERS WINDOW SECONDS
 //     apptimist-benchmark limit
-//     apptimist-benchmark idle PORT PROCESS DEVICES
+//     apptimist-benchmark idle SERVER PORT PROCESS DEVICES
 //     apptimist-benchmark stuck PORT PROCESS MESSAGES
 //     apptimist-benchmark sessions PORT PROCESS SESSIONS
 //
@@ -53,7 +53,7 @@ do {
       "rate": \(limit.rate)}
       """)
   case "idle":
-    try measureIdle(port: UInt16(clamping: number(1)), server: number(2), devices: number(3))
+    try measureIdle(broker(), server: number(3), devices: number(4))
   case "stuck":
     try measureStuckReader(
       port: UInt16(clamping: number(1)), server: number(2), messages: number(3))
