@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """logged_in_devices.py AWD GENERATOR [DEVICES] [MESSAGES]: the memory of Apptimist's devices. Each line is measured on a
 fresh server with one event loop. Memory is the process's own pages (Private_Clean, Private_Dirty and Swap of
-smaps_rollup). Measured are 10,000 devices that do nothing, of either version of the protocol, 64 sessions of one user, and a device that stops reading while
-100,000 messages arrive for it. Fails if a device costs more than 8 KiB, of version 2 more than 4 KiB, or the reader more than 4 MiB."""
+smaps_rollup). Measured are 10,000 devices that do nothing, of either version of the protocol, 64 sessions of one user, and
+a device that stops reading while 100,000 messages arrive for it. Fails if a device costs more than 8 KiB, one of version 2
+more than 4 KiB, or the reader more than 4 MiB."""
 import json, os, resource, subprocess, sys
 from support import awd_command, free_port, running, temporary_folder, wait_for_port
 
