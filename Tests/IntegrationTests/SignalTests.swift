@@ -44,7 +44,9 @@ internal import WalletClient
       while let message = try? await stream.next() { messages.append(message) }
       return messages
     }
-    let sockets = try await open(10, on: site, as: watcher, and: load.phone.keys)
+    let old = try await site.device("Old", versions: .version1)
+    try await old.settle()
+    let sockets = try await open(10, on: site, as: watcher, and: old.keys)
     try await load.advance(by: 20)
     let received = try await load.phone.next(20)
 
@@ -103,7 +105,9 @@ internal import WalletClient
     try await site.serving { server in
       let load = try await Load.start(on: site)
       let watcher = try await site.msgr("watcher")
-      let sockets = try await open(3, on: site, as: watcher, and: load.phone.keys)
+      let old = try await site.device("Old", versions: .version1)
+      try await old.settle()
+      let sockets = try await open(3, on: site, as: watcher, and: old.keys)
       for _ in 0..<3 {
         try await load.advance(by: 5)
         let before = server.errorCount

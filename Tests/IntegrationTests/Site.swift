@@ -131,18 +131,18 @@ final class Site: Sendable {
     }
   }
 
-  func identity() async throws -> ServiceIdentity { try await pin().identity }
-
-  func pin() async throws -> ServicePin {
-    try await ServicePin.fetch(from: siren, client: HTTPClient())
+  func identity() async throws -> ServiceIdentity {
+    try await ServiceIdentity.fetch(from: siren, client: HTTPClient())
   }
 
   /// Runs a device of Apptimist. With a name, it makes an account.
   func device(
-    _ name: String?, keys: DeviceKeys = .generate(), place: StreamPlace = StreamPlace()
+    _ name: String?, keys: DeviceKeys = .generate(), place: StreamPlace = StreamPlace(),
+    versions: ServicePin.Versions = .version2
   ) async throws -> Phone {
     try await Phone(
-      name, keys: keys, place: place, service: pin(), url: siren)
+      name, keys: keys, place: place, service: ServicePin(identity(), versions: versions),
+      url: siren)
   }
 }
 

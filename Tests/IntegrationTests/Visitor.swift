@@ -15,7 +15,7 @@ final class Visitor {
   private let socket: WebSocket
   private var channel: HeaderChannel
 
-  /// Connects, and logs in if there are keys.
+  /// Connects, and logs in if there are keys, in version 1.
   init(_ site: Site, _ client: WebSocketClient, as keys: DeviceKeys?) async throws {
     let identity = try await site.identity()
     let ephemeral = EncryptionKeyPair.generate(for: .session)
@@ -31,7 +31,8 @@ final class Visitor {
     try send(.login(PDU.Login(user: keys.user, signature: signature, max: 0, head: MessageID())))
     // Its answer says that the session is established.
     try send(.searchByUid(PDU.SearchByUid(maxUsers: 1, text: nobody)))
-    while try await next() != .user(.nobody) {}
+    while let pdu = try await next() { if pdu == .user(.nobody) { return } }
+    throw Unexpected("no login")
   }
 
   private func send(_ pdu: PDU) throws { try socket.enqueue(.binary(try channel.seal(pdu))) }
