@@ -132,7 +132,7 @@ final class Site: Sendable {
   }
 
   func identity() async throws -> ServiceIdentity {
-    try await ServiceIdentity.fetch(from: siren, client: HTTPClient())
+    try await ServicePin.fetch(from: siren, client: HTTPClient()).identity
   }
 
   /// Runs a device of Apptimist. With a name, it makes an account.
