@@ -74,7 +74,7 @@ struct WalletChatCommand: Command {
         } catch {
           guard error != .cancelled else { return }
           let hint = "; an invitation counts once, for its --uid, until it expires"
-          throw CommandError.refused("\(error)\(error == .refused && isNew ? hint : "")")
+          throw CommandError.refused("\(error)\(error == .refused && place != nil ? hint : "")")
         }
       }
       group.addTask {
