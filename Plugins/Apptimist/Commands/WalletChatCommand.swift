@@ -68,15 +68,7 @@ struct WalletChatCommand: Command {
     madeAt place: StreamPlace?, with partner: String?
   ) async throws {
     try await withThrowingTaskGroup(of: Void.self) { group in
-      group.addTask {
-        do throws(DeviceError) {
-          try await device.run()
-        } catch {
-          guard error != .cancelled else { return }
-          let hint = "; an invitation counts once, for its --uid, until it expires"
-          throw CommandError.refused("\(error)\(error == .refused && place != nil ? hint : "")")
-        }
-      }
+      group.addTask { try await run(device, isNew: place != nil) }
       group.addTask {
         for await entry in device.entries { try await chat.show(entry) }
         // The device's own error says why the stream ended.
@@ -84,7 +76,7 @@ struct WalletChatCommand: Command {
       }
       group.addTask {
         for await _ in established { break }
-        if let place { try chat.accountMade(place) }
+        try place.map(chat.accountMade)
         if let partner { await chat.waitFor(partner) }
         for await line in try lines() {
           guard await chat.take(line) else { return }
@@ -92,6 +84,18 @@ struct WalletChatCommand: Command {
       }
       defer { group.cancelAll() }
       try await group.next()
+    }
+  }
+
+  /// Runs the device until it is refused or cancelled.
+  private static func run(_ device: Device, isNew: Bool) async throws {
+    do {
+      try await device.run()
+    } catch DeviceError.cancelled {
+      return
+    } catch {
+      let hint = "; an invitation counts once, for its --uid, until it expires"
+      throw CommandError.refused("\(error)\(isNew && error == .refused ? hint : "")")
     }
   }
 
