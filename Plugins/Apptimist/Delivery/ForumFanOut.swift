@@ -1,6 +1,8 @@
+internal import Addresses
 internal import ApptimistProtocol
 internal import ApptimistSession
 internal import Cryptography
+internal import Threading
 
 /// Makes the copies of posts for the readers of forums.
 struct ForumFanOut: Sendable {
@@ -10,22 +12,35 @@ struct ForumFanOut: Sendable {
     fileprivate let readers: ArraySlice<EncryptionPublicKey>
     /// Seals the data anew for each reader, or nil if it is passed on as it is.
     fileprivate let sealing: ForumSealing?
+    fileprivate let threads: ThreadPool
 
     /// The most readers whose copies are made on an event loop, which that keeps for some
     /// microseconds each; a change of threads would take longer.
     private static let fewReaders = 16
+    /// The most copies that are sealed in one turn of a client, each of which takes up to 0.2 ms.
+    private static let turn = 64
 
     /// Makes the copies; many of them, or sealed ones, are not made on an event loop.
-    nonisolated(nonsending) func copies() async -> [MessageCopy] {
-      guard sealing == nil, readers.count <= Self.fewReaders, post.data.count <= 4 << 10 else {
-        return await copiesElsewhere()
+    ///
+    /// - Parameter client: the client in whose turns they are sealed.
+    /// - Throws: ``SystemError`` if there is no thread to seal them on.
+    nonisolated(nonsending) func copies(for client: ClientNetwork?) async throws -> [MessageCopy] {
+      guard sealing != nil else {
+        return readers.count <= Self.fewReaders && post.data.count <= 4 << 10
+          ? makeCopies(readers) : await copiesElsewhere()
       }
-      return makeCopies()
+      var copies: [MessageCopy] = []
+      copies.reserveCapacity(readers.count)
+      for start in stride(from: readers.startIndex, to: readers.endIndex, by: Self.turn) {
+        let readers = readers[start..<min(start + Self.turn, readers.endIndex)]
+        copies += try await threads.run(for: client) { makeCopies(readers) }
+      }
+      return copies
     }
 
-    @concurrent private func copiesElsewhere() async -> [MessageCopy] { makeCopies() }
+    @concurrent private func copiesElsewhere() async -> [MessageCopy] { makeCopies(readers) }
 
-    private func makeCopies() -> [MessageCopy] {
+    private func makeCopies(_ readers: ArraySlice<EncryptionPublicKey>) -> [MessageCopy] {
       readers.compactMap { reader in
         let header = PDU.Message.header(post.header, for: reader)
         guard let data = sealing.map({ $0.seal(for: reader) }) ?? post.data else { return nil }
@@ -41,6 +56,13 @@ struct ForumFanOut: Sendable {
 
   let keys: ServiceKeys
   let store: ApptimistStore
+  /// Opens and seals posts, beside the event loops.
+  private let threads = ThreadPool(named: "awd-forums", niceness: 5)
+
+  init(keys: ServiceKeys, store: ApptimistStore) {
+    self.keys = keys
+    self.store = store
+  }
 
   /// The copies of a post, to be made and delivered batch by batch.
   ///
@@ -48,45 +70,44 @@ struct ForumFanOut: Sendable {
   ///   - post: a user's message to a forum, who may post there.
   ///   - forum: the forum.
   ///   - readers: those who get it.
+  ///   - client: the client in whose turn the post is opened.
   /// - Returns: the error that applies if the service was given the forum's secret, and the data does not open with it or
   ///   is not signed.
   func batches(
-    of post: Post, in forum: Forum, for readers: Set<EncryptionPublicKey>
+    of post: Post, in forum: Forum, for readers: Set<EncryptionPublicKey>,
+    by client: ClientNetwork?
   ) async throws -> Result<[Batch], ErrorCode> {
     let sorted = readers.sorted()
     guard let boxed = forum.boxedSecret else {
       return .success(
-        sorted.isEmpty ? [] : [Batch(post: post, readers: sorted[...], sealing: nil)])
+        sorted.isEmpty
+          ? [] : [Batch(post: post, readers: sorted[...], sealing: nil, threads: threads)])
     }
-    var sealing: ForumSealing
-    do throws(ErrorCode) {
-      sealing = try await open(post, boxed)
-    } catch {
-      return .failure(error)
+    switch try await threads.run(for: client, { open(post, boxed) }) {
+    case .failure(let error): return .failure(error)
+    case .success(var sealing):
+      sealing.closed = try await store.closed(among: sorted)
+      let count = max(1, Self.batchBytes / (post.data.count + 256))
+      return .success(
+        stride(from: 0, to: sorted.count, by: count).map { start in
+          let readers = sorted[start..<min(start + count, sorted.count)]
+          return Batch(post: post, readers: readers, sealing: sealing, threads: threads)
+        })
     }
-    sealing.closed = try await store.closed(among: sorted)
-    let count = max(1, Self.batchBytes / (post.data.count + 256))
-    return .success(
-      stride(from: 0, to: sorted.count, by: count).map { start in
-        Batch(
-          post: post, readers: sorted[start..<min(start + count, sorted.count)], sealing: sealing)
-      })
   }
 
   /// Opens a post with its forum's secret.
   ///
   /// - Parameter boxed: the secret as it is stored.
-  /// - Throws: the error that applies.
-  @concurrent private func open(
-    _ post: Post, _ boxed: [UInt8]
-  ) async throws(ErrorCode) -> ForumSealing {
+  /// - Returns: the error that applies if it does not open.
+  private func open(_ post: Post, _ boxed: [UInt8]) -> Result<ForumSealing, ErrorCode> {
     guard let sealed = keys.storage.open(boxed),
       var secret = SealedBox.open(sealed, with: keys.encryption)
-    else { throw .dataDoesNotOpen }
+    else { return .failure(.dataDoesNotOpen) }
     defer { wipe(&secret) }
     guard let forum = EncryptionKeyPair(secret: secret, for: .session) else {
-      throw .dataDoesNotOpen
+      return .failure(.dataDoesNotOpen)
     }
-    return try ForumSealing(post, forum: forum, keys)
+    return Result { () throws(ErrorCode) in try ForumSealing(post, forum: forum, keys) }
   }
 }

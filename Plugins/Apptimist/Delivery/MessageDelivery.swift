@@ -1,3 +1,4 @@
+internal import Addresses
 internal import ApptimistProtocol
 internal import ApptimistSession
 internal import Cryptography
@@ -41,11 +42,11 @@ struct MessageDelivery: Sendable {
           group.add([MessageCopy(post)], of: index)
         }
       case .forum(let forum) where post.message.to == post.message.recipient:
-        switch try await batches(of: post, in: forum) {
+        switch try await batches(of: post, in: forum, by: requester.network) {
         case .failure(let error): outcomes.refuse(index, error)
         case .success(let batches):
           for batch in batches {
-            group.add(await batch.copies(), of: index)
+            group.add(try await batch.copies(for: requester.network), of: index)
             guard group.bytes >= Self.groupBytes || group.copies.count >= Self.groupCopies else {
               continue
             }
@@ -63,7 +64,7 @@ struct MessageDelivery: Sendable {
 
   /// The copies of a post to a forum, or the error that applies.
   private func batches(
-    of post: Post, in forum: Forum
+    of post: Post, in forum: Forum, by client: ClientNetwork?
   ) async throws -> Result<[ForumFanOut.Batch], ErrorCode> {
     guard let readers = forum.readers(for: post.message.from),
       !forum.isClosed || post.origin != .version1
@@ -74,7 +75,7 @@ struct MessageDelivery: Sendable {
       metrics.overQuota.add(UInt64(readers.count))
       return .failure(.overQuota)
     }
-    return try await fanOut.batches(of: post, in: forum, for: readers)
+    return try await fanOut.batches(of: post, in: forum, for: readers, by: client)
   }
 
   /// Whether a message to a user names a forum as well: such a message is ignored.
