@@ -15,11 +15,16 @@ public struct EncryptionPublicKey: FixedBytes, Comparable {
   /// Whether this is the canonical form of the point: below 2^255 - 19, and the highest bit zero.
   ///
   /// Other keys agree on the same secrets as a canonical one. No key pair has one of them.
-  public var isCanonical: Bool {
-    let bytes = bytes
+  public var isCanonical: Bool { self == canonical }
+
+  /// The canonical form of the point.
+  public var canonical: EncryptionPublicKey {
+    var bytes = bytes
+    bytes[31] &= 0x7f
     let isPrimeOrMore =
       bytes[31] == 0x7f && bytes[1..<31].allSatisfy { $0 == 0xff } && bytes[0] >= 0xed
-    return bytes[31] < 0x80 && !isPrimeOrMore
+    if isPrimeOrMore { bytes = [bytes[0] - 0xed] + [UInt8](repeating: 0, count: 31) }
+    return EncryptionPublicKey(bytes) ?? self
   }
 
   /// The points whose order divides 8, and the other ways to write two of them.

@@ -91,8 +91,11 @@ struct SessionHandshake: Sendable {
 
   /// Reads the versions that a device offers; nil if they are too many.
   private static func offer(in head: RequestHead) -> Version2.VersionOffer? {
+    let isBlank = { (character: Character) in character == " " || character == "\t" }
     let names = (head.value(.secWebSocketProtocol) ?? "").split(separator: ",").map { name in
-      name.drop { $0 == " " || $0 == "\t" }.prefix { $0 != " " && $0 != "\t" }
+      var name = name.drop(while: isBlank)
+      while name.last.map(isBlank) == true { name.removeLast() }
+      return name
     }
     return Version2.VersionOffer(subprotocols: names)
   }

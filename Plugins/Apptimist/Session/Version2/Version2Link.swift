@@ -140,7 +140,8 @@ struct Version2Link: ~Copyable {
   }
 
   private func isFit(_ key: EncryptionPublicKey, _ setup: SessionSetup) -> Bool {
-    setup.isFit(key) && key.isCanonical && key != ephemeral.publicKey
+    setup.isFit(key) && key.isCanonical && key != setup.ephemeralKey.canonical
+      && key != ephemeral.publicKey
   }
 }
 

@@ -131,6 +131,11 @@ struct Version2Refusal: ~Copyable {
     case .evicted:
       context.actions.append(.close(1008))
       return .closed
+    case .draining(let uri?):
+      // In place of the answer.
+      _ = link.redirect(to: uri, &context)
+      context.actions.append(.close(1001))
+      return .closed
     case .draining, .ended: return .closed
     case .opened, .received, .replied, .queued, .read: return .refused(self)
     }
