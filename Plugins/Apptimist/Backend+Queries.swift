@@ -55,8 +55,8 @@ extension Backend {
       let outcomes = try await messages.deliver(posts, from: requester)
       return posts.first?.origin == .version1
         ? .posted(outcomes.own) : .outcomes(outcomes.outcomes)
-    case .truncate(let id, let user):
-      return .truncated(try await messages.truncate(id, of: user, from: session))
+    case .truncate(let id):
+      return .truncated(try await messages.truncate(id, from: requester))
     case .vouchers(let subject): return .vouchers(try await store.vouchers(of: subject))
     case .searchName(let name, let max):
       return .found(try await accounts.search(name: name, max: max, from: requester.network))
@@ -69,24 +69,25 @@ extension Backend {
       {
         return .file(.refused(.overQuota))
       }
-      return .file(try await files.reply(to: request, in: session))
-    case .makeForum(let new, let author):
-      return .outcome(try await makeForum(new, author: author))
-    case .deleteForum(let key, let user):
-      return .outcome(try await files.deleteForum(key, by: user))
-    case .vouch(let subject, let voucher, let signature):
-      let isDone = try await store.vouch(for: subject, by: voucher, signature: signature)
+      return .file(try await files.reply(to: request, by: requester.loggedIn(), in: session))
+    case .makeForum(let new):
+      return .outcome(try await makeForum(new, author: requester.loggedIn()))
+    case .deleteForum(let key):
+      return .outcome(try await files.deleteForum(key, by: requester.loggedIn()))
+    case .vouch(let subject, let signature):
+      let isDone = try await store.vouch(
+        for: subject, by: requester.loggedIn(), signature: signature)
       return .outcome(isDone ? .done : .notFound)
-    case .revoke(let subject, let voucher):
-      try await store.revokeVouch(for: subject, by: voucher)
+    case .revoke(let subject):
+      try await store.revokeVouch(for: subject, by: requester.loggedIn())
       return .outcome(.done)
     case .account(let key): return .account(try await store.knownAccount(key))
     case .begin(let request): return .began(try await begin(request))
-    case .truncation(let id, let user):
-      return .position(try await store.truncation(of: id, user: user))
-    case .acknowledge(let position, let user, let device, let isAnswered):
-      let acknowledgement = Acknowledgement(
-        device: Acknowledgement.Device(user: user, id: device), position: position)
+    case .truncation(let id):
+      return .position(try await store.truncation(of: id, user: requester.loggedIn().user))
+    case .acknowledge(let position, let id, let isAnswered):
+      let device = Acknowledgement.Device(user: try requester.loggedIn().user, id: id)
+      let acknowledgement = Acknowledgement(device: device, position: position)
       if isAnswered {
         try await store.acknowledge([acknowledgement])
       } else {

@@ -98,7 +98,7 @@ final class Backend: Sendable {
 
   /// Makes a forum.
   func makeForum(
-    _ new: NewAccount, author: EncryptionPublicKey
+    _ new: NewAccount, author: AccountLogin
   ) async throws -> ErrorCode {
     let made = try await store.createForum(
       new.key, authenticationKey: new.authenticationKey, name: new.name.text, author: author,

@@ -63,7 +63,7 @@ final class Bench {
       case .ask(let query):
         note(query)
         did.append(.asked("\(Mirror(reflecting: query).children.first?.label ?? "\(query)")"))
-      case .join(let user): did.append(.joined(user))
+      case .join(let login): did.append(.joined(login.user))
       case .wait(let duration): did.append(.waits(duration))
       case .close(let code): did.append(.closed(code))
       case .count(let thing): counted.append("\(thing)")

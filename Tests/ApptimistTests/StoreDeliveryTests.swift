@@ -36,7 +36,7 @@ internal import TestSupport
       try await store.deliver(
         (1...3).map {
           MailboxModel.copy(of: number, Array(repeating: UInt8(number), count: size), for: $0)
-        }, from: StoreFixture.key(1))
+        }, from: StoreFixture.login(1))
     }
   }
 
@@ -230,7 +230,7 @@ internal import TestSupport
     for user in 1...3 {
       let last = try await crashed.lastPosition(of: StoreFixture.key(user))
       let next = MailboxModel.copy(of: 1_000_000, [7], for: user)
-      let queued = try await crashed.deliver([next], from: StoreFixture.key(1))
+      let queued = try await crashed.deliver([next], from: StoreFixture.login(1))
       #expect(queued == [.delivered(last.next)])
       #expect(try await crashed.entries(of: user, after: last).map(\.id) == [next.id])
     }
@@ -274,7 +274,7 @@ internal import TestSupport
     for number in 1...300 {
       let data = Array(repeating: UInt8(0), count: 200)
       let copy = MailboxModel.copy(of: number, data, for: 2)
-      _ = try await store.deliver([copy], from: StoreFixture.key(1))
+      _ = try await store.deliver([copy], from: StoreFixture.login(1))
       _ = try await store.lastPosition(of: StoreFixture.key(2))
       let (count, bytes) = try await pending()
       #expect(count <= 50 && bytes <= 20_000)
@@ -285,7 +285,7 @@ internal import TestSupport
     // Nobody reads.
     for number in 1001...1300 {
       _ = try await store.deliver(
-        (1...3).map { MailboxModel.copy(of: number, [1], for: $0) }, from: StoreFixture.key(1))
+        (1...3).map { MailboxModel.copy(of: number, [1], for: $0) }, from: StoreFixture.login(1))
       let (count, bytes) = try await pending()
       #expect(count <= 50 && bytes <= 20_000)
     }

@@ -42,6 +42,12 @@ final class StoreFixture: Sendable {
 
   static func authenticationKey(_ number: Int) -> AuthenticationPublicKey { fixed(number) }
 
+  /// The login of a user by version 1.
+  static func login(_ number: Int) -> AccountLogin {
+    AccountLogin(
+      user: key(number), authenticationKey: authenticationKey(number), isVersion1: true)
+  }
+
   static func id(_ number: Int) -> MessageID { fixed(number) }
 
   private static func fixed<Value: FixedBytes>(_ number: Int) -> Value {
@@ -70,12 +76,16 @@ extension ApptimistStore {
   func makeForum(_ number: Int, name: String = "forum", author: Int) async throws -> NewForum {
     try await createForum(
       StoreFixture.key(number), authenticationKey: StoreFixture.authenticationKey(number),
-      name: name, author: StoreFixture.key(author))
+      name: name, author: StoreFixture.login(author))
+  }
+
+  func deleteForum(_ number: Int, by user: Int) async throws -> ErrorCode {
+    try await removeForum(StoreFixture.key(number), by: StoreFixture.login(user))
   }
 
   /// Delivers messages all in one transaction.
   func deliver(
-    _ copies: [MessageCopy], from sender: EncryptionPublicKey
+    _ copies: [MessageCopy], from sender: AccountLogin
   ) async throws -> [Delivered] {
     try await deliver([copies[...]], from: sender).flatMap { try $0.get() }
   }
@@ -89,12 +99,12 @@ extension ApptimistStore {
         MessageCopy(
           recipient: StoreFixture.key(recipient), id: StoreFixture.id(id), header: header,
           data: data)
-      ], from: StoreFixture.key(sender)
+      ], from: StoreFixture.login(sender)
     ).first
   }
 
   func truncate(_ id: Int, of user: Int) async throws -> Truncation {
-    try await truncate(StoreFixture.id(id), of: StoreFixture.key(user))
+    try await truncate(StoreFixture.id(id), of: StoreFixture.login(user))
   }
 
   /// Reads all entries behind a position, in pages.
@@ -138,12 +148,12 @@ extension ApptimistStore {
   ) async throws -> ErrorCode? {
     guard let name = Filename(name) else { return nil }
     return try await write(
-      content, to: name, in: StoreFixture.key(directory), by: StoreFixture.key(user))
+      content, to: name, in: StoreFixture.key(directory), by: StoreFixture.login(user))
   }
 
   func remove(_ name: String, of directory: Int, by user: Int) async throws -> ErrorCode? {
     guard let name = Filename(name) else { return nil }
-    return try await remove(name, in: StoreFixture.key(directory), by: StoreFixture.key(user))
+    return try await remove(name, in: StoreFixture.key(directory), by: StoreFixture.login(user))
   }
 
   func write(keys: [Int], to name: String, of directory: Int, by user: Int) async throws

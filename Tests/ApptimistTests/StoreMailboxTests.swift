@@ -73,7 +73,7 @@ internal import Testing
     let copy = MessageCopy(
       recipient: StoreFixture.key(2), id: StoreFixture.id(9), header: [1], data: [2])
     #expect(
-      try await store.deliver([copy, copy], from: StoreFixture.key(1))
+      try await store.deliver([copy, copy], from: StoreFixture.login(1))
         == [.delivered(Self.at(4)), .known(Self.at(4))])
     #expect(try await store.entries(of: 2, after: Self.at(3)) == [Self.message(9, at: 4)])
   }
@@ -193,18 +193,18 @@ internal import Testing
     try await store.makeUsers(1...5)
     let (first, second) = (Self.copies(2...5, time: 1), Self.copies(2...5, time: 2))
     for (copies, position) in [(first, Int64(1)), (second, 2)] {
-      let queued = try await store.deliver(copies, from: StoreFixture.key(1))
+      let queued = try await store.deliver(copies, from: StoreFixture.login(1))
       #expect(queued == Array(repeating: .delivered(Self.at(position)), count: 4))
     }
     // A retry makes nothing.
-    let again = try await store.deliver(first, from: StoreFixture.key(1))
+    let again = try await store.deliver(first, from: StoreFixture.login(1))
     #expect(again == Array(repeating: .known(Self.at(1)), count: 4))
     #expect(try await store.count("SELECT count(*) FROM apptimist_contents") == 4)
     for user in 2...5 {
       let expected = [Self.entry(first[user - 2], at: 1), Self.entry(second[user - 2], at: 2)]
       #expect(try await store.entries(of: user) == expected)
     }
-    let truncation = try await store.truncate(first[0].id, of: StoreFixture.key(2))
+    let truncation = try await store.truncate(first[0].id, of: StoreFixture.login(2))
     #expect(truncation == .first(Self.at(3)))
     #expect(try await store.send(1, from: 1, to: 3) == .delivered(Self.at(3)))
     #expect(try await store.entries(of: 3).count == 2)
@@ -224,7 +224,7 @@ internal import Testing
       MessageCopy(
         recipient: StoreFixture.key(1), id: StoreFixture.id($0), header: [], data: [1, 2, 3])
     }
-    _ = try await store.deliver(copies, from: StoreFixture.key(1))
+    _ = try await store.deliver(copies, from: StoreFixture.login(1))
     let expected = Self.message(4, at: 4, header: [], data: [1, 2, 3])
     #expect(try await store.entries(of: 1) == [expected])
     #expect(try await store.count("SELECT holders FROM apptimist_contents") == 1)

@@ -76,7 +76,7 @@ private struct Play {
       let id = id(of: number, for: user)
       let expected = models[user - 1].truncate(id)
       guard let store else { return }
-      #expect(try await store.truncate(id, of: StoreFixture.key(user)) == expected, place)
+      #expect(try await store.truncate(id, of: StoreFixture.login(user)) == expected, place)
     case 78..<97:
       let user = generator.pick(1...4)
       let head =
@@ -109,7 +109,7 @@ private struct Play {
     }
     guard let store else { return }
     #expect(
-      try await store.deliver(copies, from: StoreFixture.key(sender)) == expected, place)
+      try await store.deliver(copies, from: StoreFixture.login(sender)) == expected, place)
   }
 
   mutating func read(_ user: Int, max: Int, head: MessageID) async throws {

@@ -74,7 +74,7 @@ final class StoreRace: Sendable {
       let users = (1...3).filter { _ in generator.pick(0...1) == 0 }
       let copies = users.map { MailboxModel.copy(of: sender * 1000 + number, data, for: $0) }
       let queued = try await persist {
-        try await store.deliver(copies, from: StoreFixture.key(sender % 3 + 1))
+        try await store.deliver(copies, from: StoreFixture.login(sender % 3 + 1))
       }
       var positions: [StreamPosition] = []
       for result in queued {
@@ -99,7 +99,7 @@ final class StoreRace: Sendable {
       }
       if generator.pick(0...3) == 0, let old = sent.randomElement(using: &generator) {
         let again = try await persist {
-          try await store.deliver(old.copies, from: StoreFixture.key(sender % 3 + 1))
+          try await store.deliver(old.copies, from: StoreFixture.login(sender % 3 + 1))
         }
         #expect(again == old.positions.map(Delivered.known), place)
       }
@@ -110,7 +110,7 @@ final class StoreRace: Sendable {
     _ id: MessageID, at position: StreamPosition, of user: Int
   ) async throws {
     let truncation = try await persist {
-      try await store.truncate(id, of: StoreFixture.key(user))
+      try await store.truncate(id, of: StoreFixture.login(user))
     }
     guard case .first(let truncated) = truncation else {
       Issue.record("\(truncation) instead of the first, seed \(seed)")

@@ -70,6 +70,51 @@ internal import Time
     }
   }
 
+  /// What a session of version 1 has asked for before its account was lost comes too late.
+  @Test(arguments: [false, true])
+  func aLoginThatHoldsNoMoreChangesNothing(givesWay: Bool) async throws {
+    let store = try await fixture.open()
+    try await store.makeUsers(1...3)
+    #expect(try await store.makeForum(10, author: 2) == .created)
+    #expect(try await store.write(keys: [1], to: "editors", of: 10, by: 2) == .done)
+    #expect(try await store.write([1], to: "a", of: 10, by: 1) == .done)
+    #expect(try await store.vouch(for: StoreFixture.key(3), by: StoreFixture.login(1)))
+    _ = try await store.send(1, from: 1, to: 2)
+    _ = try await store.send(2, from: 2, to: 1)
+    if givesWay {
+      let new = try await store.createUser(
+        StoreFixture.key(1), authenticationKey: StoreFixture.authenticationKey(99), name: "owner",
+        uid: "owner", isProven: true, at: ApptimistStore.now)
+      #expect(new == .gaveWay(forums: []))
+      // The owner is sent something anew.
+      _ = try await store.send(2, from: 2, to: 1)
+      #expect(try await store.vouchers(of: StoreFixture.key(3)) == [])
+    } else {
+      #expect(
+        try await store.prove(
+          StoreFixture.key(1), StoreFixture.authenticationKey(1), closes: true))
+    }
+    #expect(try await store.send(3, from: 1, to: 2) == .unknownRecipient)
+    #expect(try await store.truncate(2, of: 1) == .never)
+    #expect(try await store.makeForum(11, author: 1) == .noAuthor)
+    #expect(try await store.deleteForum(10, by: 1) == .notPermitted)
+    #expect(try await store.write([2], to: "a", of: 10, by: 1) == .notPermitted)
+    #expect(try await store.remove("a", of: 10, by: 1) == .notPermitted)
+    #expect(try await store.write([2], to: "a", of: 1, by: 1) == .notPermitted)
+    #expect(try await !store.vouch(for: StoreFixture.key(2), by: StoreFixture.login(1)))
+    try await store.revokeVouch(for: StoreFixture.key(3), by: StoreFixture.login(1))
+    #expect(try await store.vouchers(of: StoreFixture.key(3)).count == (givesWay ? 0 : 1))
+    #expect(try await store.file("a", of: 10) == [1])
+    #expect(try await store.entries(of: 1).map(\.id) == [StoreFixture.id(2)])
+    #expect(try await store.entries(of: 2).map(\.id) == [StoreFixture.id(1)])
+    // A session of version 2 goes on.
+    let login = AccountLogin(
+      user: StoreFixture.key(1),
+      authenticationKey: StoreFixture.authenticationKey(givesWay ? 99 : 1), isVersion1: false)
+    #expect(try await store.vouch(for: StoreFixture.key(2), by: login))
+    try await store.expectConsistency()
+  }
+
   @Test func anUninvitedOneIsNotToldThatTheKeyIsTaken() async throws {
     let store = try await fixture.open()
     let hash = try #require(InvitationHash(Array(repeating: 7, count: 32)))

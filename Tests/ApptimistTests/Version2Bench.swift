@@ -49,7 +49,7 @@ final class Version2Bench {
       case .send(let message, _): did.append(.sent(try opened(message)))
       case .ask(let query):
         did.append(.asked("\(Mirror(reflecting: query).children.first?.label ?? "\(query)")"))
-      case .join(let user): did.append(.joined(user))
+      case .join(let login): did.append(.joined(login.user))
       case .wait(let duration): did.append(.waits(duration))
       case .close(let code): did.append(.closed(code))
       case .count: break

@@ -1,5 +1,5 @@
 internal import Addresses
-internal import Cryptography
+internal import ApptimistSession
 internal import Storage
 
 /// The one for whom a query is dealt with.
@@ -7,12 +7,20 @@ struct Requester: Sendable {
   let session: SessionID
   /// The client's network, or nil if it came by a Unix socket.
   let network: ClientNetwork?
-  /// The user who is logged in, or nil if there is none.
-  let user: EncryptionPublicKey?
+  /// The account for which the session has logged in, or nil if it has not.
+  let login: AccountLogin?
 
   /// The owner of the work that the query makes.
   var owner: WorkOwner? {
-    guard let user else { return WorkOwner(client: network, account: session) }
-    return WorkOwner(client: network, account: user)
+    guard let login else { return WorkOwner(client: network, account: session) }
+    return WorkOwner(client: network, account: login.user)
   }
+
+  /// Returns the account for which the session has logged in, without which nothing is changed.
+  func loggedIn() throws -> AccountLogin {
+    guard let login else { throw NotLoggedIn() }
+    return login
+  }
+
+  private struct NotLoggedIn: Error {}
 }

@@ -33,8 +33,8 @@ final class SessionConnection: WebSocketHandler, @unchecked Sendable {
   let isVersion1: Bool
   /// The longest message that is taken once the device has logged in, in bytes.
   private let longestMessage: Int
-  /// The user whose session this became in the hub, or nil before that.
-  private var user: EncryptionPublicKey?
+  /// The account whose session this became in the hub, or nil before that.
+  private var login: AccountLogin?
   private var isOver = false
 
   /// Takes a connection that has just been upgraded.
@@ -70,7 +70,7 @@ final class SessionConnection: WebSocketHandler, @unchecked Sendable {
 
   func closed(_ code: UInt16?) {
     isOver = true
-    if let user { backend.ended(id, of: user) } else { backend.hub.leave(id) }
+    if let login { backend.ended(id, of: login.user) } else { backend.hub.leave(id) }
     perform(session.handle(.ended))
   }
 
@@ -89,6 +89,7 @@ final class SessionConnection: WebSocketHandler, @unchecked Sendable {
   /// Closes the session because its account has no version 1 any more; from any thread. It is closed when this returns.
   func evicted() async {
     await Task(executorPreference: loop) { [self] in handle(.evicted) }.value
+    backend.files.ended(id)
   }
 
   // MARK: - What is done
@@ -105,7 +106,7 @@ final class SessionConnection: WebSocketHandler, @unchecked Sendable {
         socket.send(.binary(message))
         backend.metrics.count(kind)
       case .ask(let query): ask(query)
-      case .join(let user): join(user)
+      case .join(let login): join(login)
       case .wait(let duration): socket.setTimer(after: duration)
       case .close(let code): socket.close(code)
       case .count(let counted): count(counted)
@@ -114,7 +115,7 @@ final class SessionConnection: WebSocketHandler, @unchecked Sendable {
   }
 
   /// Makes this a session of a user who has logged in, if the client's network may have one more.
-  private func join(_ user: EncryptionPublicKey) {
+  private func join(_ login: AccountLogin) {
     let place = Holding(of: backend.clients.sessions, for: network) { [socket] in socket.yield() }
     place.used(at: loop.now)
     guard place.set(to: 1) else {
@@ -122,9 +123,9 @@ final class SessionConnection: WebSocketHandler, @unchecked Sendable {
       return perform(session.handle(.ended))
     }
     self.place = place
-    self.user = user
+    self.login = login
     socket.limitMessages(to: longestMessage)
-    backend.hub.join(self, of: user)?.evict()
+    backend.hub.join(self, of: login.user)?.evict()
   }
 
   private func count(_ counted: SessionAction.Counted) {
@@ -141,7 +142,7 @@ final class SessionConnection: WebSocketHandler, @unchecked Sendable {
     if !isBackedUp, let user = session.user, let position = session.nextRead() {
       read(user, after: position)
     }
-    if session.isWaiting, user == nil {
+    if session.isWaiting, login == nil {
       // The next message may be a long one, which is taken after the login only.
       socket.stopReceiving()
     } else if session.isWaiting || isBackedUp {
@@ -154,7 +155,7 @@ final class SessionConnection: WebSocketHandler, @unchecked Sendable {
   private var isBackedUp: Bool { socket.backlog > Self.lowWaterMark }
 
   private func ask(_ query: Query) {
-    let requester = Requester(session: id, network: network, user: user)
+    let requester = Requester(session: id, network: network, login: login)
     Task(executorPreference: loop) { [self] in
       let reply = await WorkOwner.$current.withValue(requester.owner) {
         await backend.reply(to: query, from: requester)

@@ -37,7 +37,8 @@ final class SessionHub: Sendable {
     state.withLock { $0.entering[id] = (user, true) }
   }
 
-  /// Closes the sessions of version 1 that a user has, or is about to have: nothing that they send is done afterwards.
+  /// Closes the sessions of version 1 that a user has, or is about to have. What they have asked for meanwhile is not done,
+  /// as their logins hold no more.
   func closeVersion1(of user: EncryptionPublicKey) async {
     let members = state.withLock { state in
       for (id, entry) in state.entering where entry.user == user {

@@ -31,7 +31,7 @@ struct MessageDelivery: Sendable {
   /// - Returns: what became of each post.
   func deliver(_ posts: [Post], from requester: Requester) async throws -> PostOutcomes {
     var outcomes = PostOutcomes(count: posts.count)
-    guard let sender = posts.first?.message.from else { return outcomes }
+    let login = try requester.loggedIn()
     var group = CopyGroup()
     for (index, post) in posts.enumerated() {
       switch try await directory.recipient(post.message.recipient) {
@@ -50,7 +50,7 @@ struct MessageDelivery: Sendable {
             guard group.bytes >= Self.groupBytes || group.copies.count >= Self.groupCopies else {
               continue
             }
-            try await append(group, from: sender, requester, &outcomes)
+            try await append(group, from: login, requester, &outcomes)
             group = CopyGroup()
           }
         }
@@ -58,7 +58,7 @@ struct MessageDelivery: Sendable {
       case nil: outcomes.refuse(index, .notFound)
       }
     }
-    try await append(group, from: sender, requester, &outcomes)
+    try await append(group, from: login, requester, &outcomes)
     return outcomes
   }
 
@@ -87,7 +87,7 @@ struct MessageDelivery: Sendable {
 
   /// Appends copies to mailboxes, publishes them and notes what became of their posts.
   private func append(
-    _ group: CopyGroup, from sender: EncryptionPublicKey, _ requester: Requester,
+    _ group: CopyGroup, from login: AccountLogin, _ requester: Requester,
     _ outcomes: inout PostOutcomes
   ) async throws {
     let copies = group.copies
@@ -100,7 +100,7 @@ struct MessageDelivery: Sendable {
     }
     let pieces = Self.pieces(of: copies)
     var failure: (any Error)?
-    for (piece, results) in zip(pieces, await store.deliver(pieces, from: sender)) {
+    for (piece, results) in zip(pieces, await store.deliver(pieces, from: login)) {
       let delivered: [Delivered]
       do { delivered = try results.get() } catch {
         // Sessions are told of the pieces behind it all the same: those are on the disk.
@@ -109,7 +109,7 @@ struct MessageDelivery: Sendable {
       }
       var news: [SessionHub.News] = []
       for ((index, copy), result) in zip(zip(piece.indices, piece), delivered) {
-        outcomes.note(result, of: group.posts[index], isOwn: copy.recipient == sender)
+        outcomes.note(result, of: group.posts[index], isOwn: copy.recipient == login.user)
         guard case .delivered(let position) = result else { continue }
         let entry = StreamEntry(
           position: position, id: copy.id, content: .message(header: copy.header, data: copy.data))
@@ -143,14 +143,13 @@ struct MessageDelivery: Sendable {
     return pieces + [copies[start...]]
   }
 
-  /// Deletes the content of a message in a user's mailbox, and tells the user's other sessions.
-  func truncate(
-    _ id: MessageID, of user: EncryptionPublicKey, from session: SessionID
-  ) async throws -> Truncation {
-    let truncation = try await store.truncate(id, of: user)
+  /// Deletes the content of a message in the requester's mailbox, and tells the user's other sessions.
+  func truncate(_ id: MessageID, from requester: Requester) async throws -> Truncation {
+    let login = try requester.loggedIn()
+    let truncation = try await store.truncate(id, of: login)
     if case .first(let position) = truncation {
       let entry = StreamEntry(position: position, id: id, content: .truncation)
-      hub.publish([SessionHub.News(user: user, entry: entry)], from: session)
+      hub.publish([SessionHub.News(user: login.user, entry: entry)], from: requester.session)
     }
     return truncation
   }

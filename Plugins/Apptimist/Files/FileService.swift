@@ -37,10 +37,12 @@ final class FileService: Sendable {
   /// Does what a request wants; a change is on disk when this returns.
   ///
   /// - Throws: ``StoreError``; then nothing was changed.
-  func reply(to request: FileRequest, in session: SessionID) async throws -> FileReply {
+  func reply(
+    to request: FileRequest, by login: AccountLogin, in session: SessionID
+  ) async throws -> FileReply {
     guard let name = Filename(request.filename) else { return .refused(.badFilename) }
     let file = FileAddress(directory: request.directory, name: name)
-    guard let access = try await store.access(of: request.user, to: file.directory) else {
+    guard let access = try await store.access(of: login.user, to: file.directory) else {
       return .refused(.notFound)
     }
     guard access.permits(request.act, name) else { return .refused(.notPermitted) }
@@ -52,8 +54,8 @@ final class FileService: Sendable {
       switch request.act {
       case .read: return try await read(file)
       case .lock: return try await lock(file, for: session)
-      case .write(let content): return try await write(content, to: file, request.user, session)
-      case .remove: return try await remove(file, request.user, session)
+      case .write(let content): return try await write(content, to: file, login, session)
+      case .remove: return try await remove(file, login, session)
       }
     }
   }
@@ -65,9 +67,9 @@ final class FileService: Sendable {
 
   /// Deletes a forum with its files and its locks, if the user may; a forum that is deleted stays so.
   func deleteForum(
-    _ forum: EncryptionPublicKey, by user: EncryptionPublicKey
+    _ forum: EncryptionPublicKey, by login: AccountLogin
   ) async throws -> ErrorCode {
-    let outcome = try await store.removeForum(forum, by: user)
+    let outcome = try await store.removeForum(forum, by: login)
     if outcome == .notFound, try await store.isDeletedForum(forum) { return .done }
     if outcome == .done { forget([forum]) }
     return outcome
@@ -103,28 +105,28 @@ final class FileService: Sendable {
   }
 
   private func write(
-    _ content: [UInt8]?, to file: FileAddress, _ user: EncryptionPublicKey, _ session: SessionID
+    _ content: [UInt8]?, to file: FileAddress, _ login: AccountLogin, _ session: SessionID
   ) async throws -> FileReply {
     guard let content else { return .refused(.dataDoesNotOpen) }
     defer { changed(file) }
     guard file.name.reserved == .secret else {
       return finish(
-        try await store.write(content, to: file.name, in: file.directory, by: user), file, session)
+        try await store.write(content, to: file.name, in: file.directory, by: login), file, session)
     }
     guard content.isEmpty || isSecret(content, of: file.directory) else {
       return .refused(.badContent)
     }
     let boxed = content.isEmpty ? nil : keys.storage.seal(content)
     return finish(
-      try await store.escrow(boxed, of: file.directory, by: user), file, session)
+      try await store.escrow(boxed, of: file.directory, by: login), file, session)
   }
 
   private func remove(
-    _ file: FileAddress, _ user: EncryptionPublicKey, _ session: SessionID
+    _ file: FileAddress, _ login: AccountLogin, _ session: SessionID
   ) async throws -> FileReply {
     defer { changed(file) }
     return finish(
-      try await store.remove(file.name, in: file.directory, by: user), file, session)
+      try await store.remove(file.name, in: file.directory, by: login), file, session)
   }
 
   /// Forgets what the directory knows of a forum whose reserved files may have changed.

@@ -14,7 +14,6 @@ package struct FileRequest: Sendable {
   /// The user or forum whose file it is.
   package let directory: EncryptionPublicKey
   package let filename: ShortBytes
-  package let user: EncryptionPublicKey
 }
 
 /// The result of a request about a file.

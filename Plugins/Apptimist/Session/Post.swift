@@ -28,13 +28,13 @@ package struct Post: Sendable {
 
   /// Takes a message that a device of version 2 sent; nil if it does not name the user as its sender.
   init?(
-    _ received: ReceivedRequest, by user: EncryptionPublicKey, _ signer: AuthenticationPublicKey
+    _ received: ReceivedRequest, by login: AccountLogin
   ) {
-    guard case .message(let message) = received.body, message.from == user else { return nil }
+    guard case .message(let message) = received.body, message.from == login.user else { return nil }
     self.message = message
     header = PDU.message(message).encoded()
     data = received.data
-    origin = .version2(request: received.request.number, signer: signer)
+    origin = .version2(request: received.request.number, signer: login.authenticationKey)
   }
 
   /// The length of header and data, in bytes.

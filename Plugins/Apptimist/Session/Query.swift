@@ -15,18 +15,21 @@ package enum Query: Sendable {
   /// begins.
   indirect case start(
     user: EncryptionPublicKey, ephemeralKey: EncryptionPublicKey, head: MessageID, max: Int)
+
+  // A user who has logged in asks for these, as ``SessionAction/join(_:)`` has said.
+
   /// Makes a forum.
-  indirect case makeForum(NewAccount, author: EncryptionPublicKey)
+  indirect case makeForum(NewAccount)
   /// Deletes a forum.
-  indirect case deleteForum(EncryptionPublicKey, by: EncryptionPublicKey)
+  case deleteForum(EncryptionPublicKey)
   /// Delivers posts to their recipients' mailboxes, in this order.
   case post([Post])
   /// Deletes the content of a message.
-  indirect case truncate(MessageID, user: EncryptionPublicKey)
-  /// Notes that a user vouches for another; the signature is verified, and kept if it is one of version 2.
-  indirect case vouch(for: EncryptionPublicKey, by: EncryptionPublicKey, signature: Signature?)
-  /// Notes that a user vouches no more.
-  indirect case revoke(for: EncryptionPublicKey, by: EncryptionPublicKey)
+  indirect case truncate(MessageID)
+  /// Notes that the user vouches for another; the signature is verified, and kept if it is one of version 2.
+  indirect case vouch(for: EncryptionPublicKey, signature: Signature?)
+  /// Notes that the user vouches no more.
+  case revoke(for: EncryptionPublicKey)
   /// Lists the users who vouch for an account.
   case vouchers(of: EncryptionPublicKey)
   /// Finds accounts by name.
@@ -45,10 +48,9 @@ package enum Query: Sendable {
   /// Notes that a device has proved to be the account's, and looks up where its stream begins.
   indirect case begin(StreamRequest)
   /// Looks up the position at which the stream tells of a truncation.
-  indirect case truncation(of: MessageID, user: EncryptionPublicKey)
+  indirect case truncation(of: MessageID)
   /// Keeps the position that a device has acknowledged: at once, or with others within a second.
-  indirect case acknowledge(
-    StreamPosition, user: EncryptionPublicKey, device: Version2.DeviceID, isAnswered: Bool)
+  indirect case acknowledge(StreamPosition, device: Version2.DeviceID, isAnswered: Bool)
   /// Whether there is an account.
   case exists(EncryptionPublicKey)
   /// Lists a part of the users who vouch for an account.

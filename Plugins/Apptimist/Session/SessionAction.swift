@@ -1,14 +1,12 @@
-package import Cryptography
-
 /// Something that a session wants done.
 package enum SessionAction: Sendable {
   /// Send a WebSocket message.
   case send([UInt8], Sent)
   /// Find out the reply to a query.
   case ask(Query)
-  /// Tell the session of further entries in the mailbox of this user, who has logged in, and take long
-  /// messages from now on.
-  case join(EncryptionPublicKey)
+  /// Tell the session of further entries in the mailbox of the user who has logged in, ask what follows in that user's
+  /// name, and take long messages from now on.
+  indirect case join(AccountLogin)
   /// Tell the session when some time is over; an earlier such time is forgotten.
   case wait(Duration)
   /// Begin the close handshake with a code.

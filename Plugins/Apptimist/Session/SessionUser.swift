@@ -3,15 +3,15 @@ internal import Cryptography
 
 /// The user who is logged in.
 struct SessionUser {
-  let key: EncryptionPublicKey
-  private let authenticationKey: AuthenticationPublicKey
+  let login: AccountLogin
   /// The box around files' data: agreed on when it is first needed, as few connections do.
   private var fileKey: BoxKey?
 
   init(key: EncryptionPublicKey, authenticationKey: AuthenticationPublicKey) {
-    self.key = key
-    self.authenticationKey = authenticationKey
+    login = AccountLogin(user: key, authenticationKey: authenticationKey, isVersion1: true)
   }
+
+  var key: EncryptionPublicKey { login.user }
 
   /// Asks for what a PDU wants done.
   ///
@@ -32,18 +32,18 @@ struct SessionUser {
     case .login, .pause, .resume, .redirect, .user: return nil
     case .new(let new):
       guard let name = AccountName(new.name), setup.isFit(new.key) else { return nil }
-      return (.makeForum(NewAccount(new, name: name, uid: ""), author: key), .other)
-    case .del(let del): return (.deleteForum(del.key, by: key), .other)
+      return (.makeForum(NewAccount(new, name: name, uid: "")), .other)
+    case .del(let del): return (.deleteForum(del.key), .other)
     case .message(let message):
       guard let post = Post(message, received, by: key) else { return nil }
       return (.post([post]), .posts(Posting(posts: [post])))
     case .truncate(let truncate):
-      return (.truncate(truncate.message, user: key), .truncation(truncate.message))
+      return (.truncate(truncate.message), .truncation(truncate.message))
     case .vouch(let vouch):
       guard vouch.subject != key else { return nil }
-      if vouch.signature.isZero { return (.revoke(for: vouch.subject, by: key), .other) }
-      guard authenticationKey.verifies(vouch.signature, over: vouch.subject) else { return nil }
-      return (.vouch(for: vouch.subject, by: key, signature: nil), .other)
+      if vouch.signature.isZero { return (.revoke(for: vouch.subject), .other) }
+      guard login.authenticationKey.verifies(vouch.signature, over: vouch.subject) else { return nil }
+      return (.vouch(for: vouch.subject, signature: nil), .other)
     case .vouchers(let vouchers):
       guard vouchers.vouchers.isEmpty else { return nil }
       return (.vouchers(of: vouchers.subject), .vouchers(of: vouchers.subject))
@@ -64,7 +64,7 @@ struct SessionUser {
     _ act: FileRequest.Act, _ request: PDU.FileRequest<type>, _ pdu: PDU
   ) -> (Query, UserRequest) {
     let request = FileRequest(
-      act: act, directory: request.directory, filename: request.filename, user: key)
+      act: act, directory: request.directory, filename: request.filename)
     return (.file(request), .file(pdu))
   }
 

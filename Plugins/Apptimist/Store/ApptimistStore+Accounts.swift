@@ -1,3 +1,4 @@
+internal import ApptimistSession
 internal import Cryptography
 internal import Storage
 internal import Time
@@ -87,7 +88,10 @@ extension ApptimistStore {
             WHERE id = ?
             """, authenticationKey, searchName, uid, name, present.number)
         }
-        if isProven { try prove(present.number, isClosed: isClosed, transaction) }
+        if isProven {
+          try prove(present.number, isClosed: isClosed, transaction)
+          deliveries.forgetSender(key)
+        }
         return present.hasSameKey ? .sameAgain : .gaveWay(forums: forums)
       }
       guard mayCreate else { return .notNow }
@@ -102,6 +106,20 @@ extension ApptimistStore {
         "INSERT INTO apptimist_queues (user) VALUES (?)", transaction.lastInsertRowID)
       return .created
     }
+  }
+
+  /// Looks up the number of the account for which a session has logged in.
+  ///
+  /// - Returns: nil if the login holds no more.
+  func account(
+    of login: AccountLogin, _ transaction: borrowing Transaction
+  ) throws -> AccountNumber? {
+    try transaction.one(
+      """
+      SELECT id FROM apptimist_users
+      WHERE key = ? AND kind = ? AND authentication_key = ? AND NOT (is_closed AND ?)
+      """, login.user, StoredKind.user, login.authenticationKey, login.isVersion1
+    ) { try $0[0] }
   }
 
   /// Looks up the number of a user.

@@ -38,15 +38,15 @@ extension ApptimistStore {
   /// - Parameters:
   ///   - pieces: copies, one for each recipient. Neighbours in a piece that differ in the recipient only
   ///     are stored once.
-  ///   - sender: the user who has sent them.
+  ///   - login: of the user who has sent them; they go to nobody if it holds no more.
   /// - Returns: of each piece, the result for each copy, in the same order.
   func deliver(
-    _ pieces: [ArraySlice<MessageCopy>], from sender: EncryptionPublicKey
+    _ pieces: [ArraySlice<MessageCopy>], from login: AccountLogin
   ) async -> [Result<[Delivered], any Error>] {
     guard pieces.count == 1 else {
       let steps: [MailboxChange<[Delivered]>] = pieces.map { piece in
         { deliveries, transaction in
-          try deliver(piece, from: sender, &deliveries, transaction)
+          try deliver(piece, from: login, &deliveries, transaction)
         }
       }
       return await writeMailboxes(steps: steps)
@@ -55,7 +55,7 @@ extension ApptimistStore {
       return [
         .success(
           try await writeMailboxes { deliveries, transaction in
-            try deliver(pieces[0], from: sender, &deliveries, transaction)
+            try deliver(pieces[0], from: login, &deliveries, transaction)
           })
       ]
     } catch {
@@ -64,10 +64,10 @@ extension ApptimistStore {
   }
 
   private func deliver(
-    _ copies: ArraySlice<MessageCopy>, from sender: EncryptionPublicKey,
+    _ copies: ArraySlice<MessageCopy>, from login: AccountLogin,
     _ deliveries: inout PendingDeliveries, _ transaction: borrowing Transaction
   ) throws -> [Delivered] {
-    guard let sender = try mailbox(of: sender, &deliveries, transaction)?.user else {
+    guard let sender = try sender(login, &deliveries, transaction) else {
       return copies.map { _ in .unknownRecipient }
     }
     var results: [Delivered] = []
@@ -119,6 +119,28 @@ extension ApptimistStore {
     return results
   }
 
+  /// Looks up a user who sends messages.
+  ///
+  /// - Returns: nil if the login holds no more.
+  private func sender(
+    _ login: AccountLogin, _ deliveries: inout PendingDeliveries,
+    _ transaction: borrowing Transaction
+  ) throws -> AccountNumber? {
+    if let sender = deliveries.sender(login.user) {
+      return sender.holds(login) ? sender.user : nil
+    }
+    let sender = try transaction.one(
+      "SELECT id, authentication_key, is_closed FROM apptimist_users WHERE key = ? AND kind = ?",
+      login.user, StoredKind.user
+    ) { row in
+      PendingDeliveries.Sender(
+        user: try row[0], authenticationKey: try row[1], isClosed: try row[2])
+    }
+    guard let sender else { return nil }
+    deliveries.note(sender, as: login.user)
+    return sender.holds(login) ? sender.user : nil
+  }
+
   private func mailbox(
     of user: EncryptionPublicKey, _ deliveries: inout PendingDeliveries,
     _ transaction: borrowing Transaction
@@ -147,11 +169,15 @@ extension ApptimistStore {
   }
 
   /// Deletes a message's content from a user's mailbox; its place stays, and the stream tells it.
-  func truncate(_ id: MessageID, of user: EncryptionPublicKey) async throws -> Truncation {
+  ///
+  /// - Parameters:
+  ///   - id: the message.
+  ///   - login: of the user who asks for it; nothing is changed if it holds no more.
+  func truncate(_ id: MessageID, of login: AccountLogin) async throws -> Truncation {
     try await writeMailboxes { deliveries, transaction in
-      guard let number = try userNumber(of: user, transaction) else { return .never }
-      try flush(user, &deliveries, transaction)
-      deliveries.forget(user)
+      guard let number = try account(of: login, transaction) else { return .never }
+      try flush(login.user, &deliveries, transaction)
+      deliveries.forget(login.user)
       let known = try transaction.one(
         """
         SELECT position, is_truncated FROM apptimist_message_ids WHERE user = ? AND message_id = ?

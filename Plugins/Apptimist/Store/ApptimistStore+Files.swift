@@ -1,4 +1,5 @@
 internal import ApptimistProtocol
+internal import ApptimistSession
 internal import Cryptography
 internal import Storage
 
@@ -54,12 +55,12 @@ extension ApptimistStore {
   ///   - content: the new content.
   ///   - name: any name but `author` and `secret`, for which there is ``escrow(_:of:by:)``.
   ///   - directory: the key of a user or forum.
-  ///   - user: the user who writes it.
+  ///   - login: of the user who writes it.
   func write(
     _ content: [UInt8], to name: Filename, in directory: EncryptionPublicKey,
-    by user: EncryptionPublicKey
+    by login: AccountLogin
   ) async throws -> ErrorCode {
-    try await change(directory, by: user) { directory, transaction in
+    try await change(directory, by: login) { directory, transaction in
       guard !name.isKeptByService else { return .notPermitted }
       let isList = name.reserved != nil
       guard !isList || content.count <= limits.reservedKeys * 32 else { return .overQuota }
@@ -111,11 +112,11 @@ extension ApptimistStore {
   /// - Parameters:
   ///   - name: any name but `author` and `secret`.
   ///   - directory: the key of a user or forum.
-  ///   - user: the user who removes it.
+  ///   - login: of the user who removes it.
   func remove(
-    _ name: Filename, in directory: EncryptionPublicKey, by user: EncryptionPublicKey
+    _ name: Filename, in directory: EncryptionPublicKey, by login: AccountLogin
   ) async throws -> ErrorCode {
-    try await change(directory, by: user) { directory, transaction in
+    try await change(directory, by: login) { directory, transaction in
       guard !name.isKeptByService else { return .notPermitted }
       guard let size = try self.size(of: name, in: directory, transaction) else {
         return .notFound
@@ -129,12 +130,14 @@ extension ApptimistStore {
 
   /// Changes something in a directory, if there is one and the user may.
   func change(
-    _ directory: EncryptionPublicKey, by user: EncryptionPublicKey,
+    _ directory: EncryptionPublicKey, by login: AccountLogin,
     _ body: @escaping @Sendable (StoredDirectory, borrowing Transaction) throws -> ErrorCode
   ) async throws -> ErrorCode {
     try await store.write { transaction in
       guard let directory = try self.directory(directory, transaction) else { return .notFound }
-      guard try mayWrite(user, in: directory, transaction) else { return .notPermitted }
+      guard try account(of: login, transaction) != nil,
+        try mayWrite(login.user, in: directory, transaction)
+      else { return .notPermitted }
       return try body(directory, transaction)
     }
   }

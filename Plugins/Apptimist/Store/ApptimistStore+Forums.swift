@@ -1,4 +1,5 @@
 internal import ApptimistProtocol
+internal import ApptimistSession
 internal import Cryptography
 internal import Storage
 
@@ -42,24 +43,23 @@ extension ApptimistStore {
   ///   - key: the forum's identity.
   ///   - authenticationKey: the key that came with it.
   ///   - name: 1 to 255 bytes.
-  ///   - author: the user who makes it.
+  ///   - author: the login of the user who makes it.
   ///   - isProven: whether the device has proved to have both secret keys, as version 2 asks for.
   ///   - isClosed: whether the forum is to take no posts of version 1.
   func createForum(
     _ key: EncryptionPublicKey, authenticationKey: AuthenticationPublicKey, name: String,
-    author: EncryptionPublicKey, isProven: Bool = false, isClosed: Bool = false
+    author: AccountLogin, isProven: Bool = false, isClosed: Bool = false
   ) async throws -> NewForum {
     let searchName = SearchText(name)?.bytes
     return try await store.write { transaction in
-      guard let author = try userNumber(of: author, transaction) else { return .noAuthor }
+      guard let author = try account(of: author, transaction) else { return .noAuthor }
       let present = try transaction.one(
         """
         SELECT id, kind = ? AND author = ? AND authentication_key = ? FROM apptimist_users
         WHERE key = ?
         """, StoredKind.forum, author, authenticationKey, key
       ) { row in (number: try row[0] as AccountNumber, isSame: try row[1] as Bool?) }
-      if let present {
-        guard isProven, present.isSame == true else { return .taken }
+      if let present, isProven, present.isSame == true {
         try prove(present.number, isClosed: isClosed, transaction)
         return .sameAgain
       }
@@ -67,6 +67,7 @@ extension ApptimistStore {
         "SELECT count(*) FROM apptimist_users WHERE author = ?", author
       ) { try $0[0] }
       guard let count, count < limits.forums else { return .tooMany }
+      guard present == nil else { return .taken }
       try transaction.execute(
         """
         INSERT INTO apptimist_users
@@ -81,19 +82,12 @@ extension ApptimistStore {
   ///
   /// - Parameters:
   ///   - key: the forum's key.
-  ///   - user: the user who asks for it.
-  /// - Returns: false, with nothing changed, unless the user is the author or an editor of a forum.
-  func deleteForum(_ key: EncryptionPublicKey, by user: EncryptionPublicKey) async throws -> Bool {
-    try await removeForum(key, by: user) == .done
-  }
-
-  /// Removes a forum, as ``deleteForum(_:by:)`` does.
-  ///
+  ///   - login: of the user who asks for it.
   /// - Returns: the error that applies; with any, nothing is changed.
   func removeForum(
-    _ key: EncryptionPublicKey, by user: EncryptionPublicKey
+    _ key: EncryptionPublicKey, by login: AccountLogin
   ) async throws -> ErrorCode {
-    try await change(key, by: user) { forum, transaction in
+    try await change(key, by: login) { forum, transaction in
       guard forum.isForum else { return .notPermitted }
       let bytes: Int? = try transaction.one(
         "SELECT coalesce(sum(size), 0) FROM apptimist_files WHERE directory = ?", forum.number
@@ -159,12 +153,12 @@ extension ApptimistStore {
   /// - Parameters:
   ///   - boxed: the secret, boxed with a key that is not in the database, or nil to end the escrow.
   ///   - forum: the forum.
-  ///   - user: the user who asks for it.
+  ///   - login: of the user who asks for it.
   /// - Returns: `.notPermitted` also for a user's directory.
   func escrow(
-    _ boxed: [UInt8]?, of forum: EncryptionPublicKey, by user: EncryptionPublicKey
+    _ boxed: [UInt8]?, of forum: EncryptionPublicKey, by login: AccountLogin
   ) async throws -> ErrorCode {
-    try await change(forum, by: user) { forum, transaction in
+    try await change(forum, by: login) { forum, transaction in
       guard forum.isForum else { return .notPermitted }
       if let boxed {
         try transaction.execute(

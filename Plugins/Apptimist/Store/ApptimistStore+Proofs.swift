@@ -35,14 +35,11 @@ extension ApptimistStore {
     }
     guard let isKnown else { return false }
     if isKnown { return true }
-    return try await store.write { transaction in
-      let number: AccountNumber? = try transaction.one(
-        """
-        SELECT id FROM apptimist_users WHERE key = ? AND kind = ? AND authentication_key = ?
-        """, user, StoredKind.user, authenticationKey
-      ) { try $0[0] }
-      guard let number else { return false }
+    let login = AccountLogin(user: user, authenticationKey: authenticationKey, isVersion1: false)
+    return try await writeMailboxes { deliveries, transaction in
+      guard let number = try account(of: login, transaction) else { return false }
       try prove(number, isClosed: closes, transaction)
+      deliveries.forgetSender(user)
       return true
     }
   }

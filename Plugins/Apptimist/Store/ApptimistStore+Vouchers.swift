@@ -1,3 +1,4 @@
+internal import ApptimistSession
 internal import Cryptography
 internal import Storage
 
@@ -6,15 +7,15 @@ extension ApptimistStore {
   ///
   /// - Parameters:
   ///   - subject: a user or forum.
-  ///   - voucher: the user, whose signature has been checked.
+  ///   - login: the user's, whose signature has been checked.
   ///   - signature: the signature of version 2, which is kept for others to verify.
-  /// - Returns: false if one of the two does not exist.
+  /// - Returns: false if there is no such account, or the login holds no more.
   func vouch(
-    for subject: EncryptionPublicKey, by voucher: EncryptionPublicKey, signature: Signature? = nil
+    for subject: EncryptionPublicKey, by login: AccountLogin, signature: Signature? = nil
   ) async throws -> Bool {
     try await store.write { transaction in
       guard let subject = try directory(subject, transaction)?.number,
-        let voucher = try userNumber(of: voucher, transaction)
+        let voucher = try account(of: login, transaction)
       else { return false }
       try transaction.execute(
         """
@@ -27,13 +28,13 @@ extension ApptimistStore {
   }
 
   /// Notes that a user no longer vouches for another account.
-  func revokeVouch(for subject: EncryptionPublicKey, by voucher: EncryptionPublicKey) async throws {
+  func revokeVouch(for subject: EncryptionPublicKey, by login: AccountLogin) async throws {
     try await store.write { transaction in
+      guard let voucher = try account(of: login, transaction) else { return }
       try transaction.execute(
         """
         DELETE FROM apptimist_vouchers
-        WHERE subject = (SELECT id FROM apptimist_users WHERE key = ?)
-          AND voucher = (SELECT id FROM apptimist_users WHERE key = ?)
+        WHERE subject = (SELECT id FROM apptimist_users WHERE key = ?) AND voucher = ?
         """, subject, voucher)
     }
   }

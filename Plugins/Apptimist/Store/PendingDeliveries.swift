@@ -24,6 +24,18 @@ struct PendingDeliveries {
     var last: StreamPosition
   }
 
+  /// A user who sends messages, as the account is.
+  struct Sender {
+    let user: AccountNumber
+    let authenticationKey: AuthenticationPublicKey
+    let isClosed: Bool
+
+    /// Whether a login holds.
+    func holds(_ login: AccountLogin) -> Bool {
+      authenticationKey == login.authenticationKey && !(isClosed && login.isVersion1)
+    }
+  }
+
   /// A message as the mailbox of a user knows it.
   private struct Known: Hashable {
     let user: AccountNumber
@@ -41,13 +53,14 @@ struct PendingDeliveries {
     let bytes: Int
   }
 
-  /// The most mailboxes that are remembered beside those with pending deliveries.
+  /// The most mailboxes that are remembered beside those with pending deliveries, and the most senders.
   private static let capacity = 32_768
 
   /// The deliveries that are pending for each user.
   private var deliveries: [EncryptionPublicKey: [Delivery]] = [:]
   private var known: Set<Known> = []
   private var mailboxes: [EncryptionPublicKey: Mailbox] = [:]
+  private var senders: [EncryptionPublicKey: Sender] = [:]
   /// The oldest first. Those before `first` are delivered.
   private var logged: [Logged] = []
   private var first = 0
@@ -98,6 +111,18 @@ struct PendingDeliveries {
   mutating func note(_ mailbox: Mailbox, of user: EncryptionPublicKey) {
     mailboxes[user] = mailbox
   }
+
+  /// Returns a sender, or nil if the account must be looked up.
+  func sender(_ user: EncryptionPublicKey) -> Sender? { senders[user] }
+
+  /// Remembers a sender who was looked up.
+  mutating func note(_ sender: Sender, as user: EncryptionPublicKey) {
+    if senders.count == Self.capacity { senders = [:] }
+    senders[user] = sender
+  }
+
+  /// Forgets a sender whose account has changed.
+  mutating func forgetSender(_ user: EncryptionPublicKey) { senders[user] = nil }
 
   /// Gives the next position of a mailbox to a message that is about to be added.
   mutating func takePosition(

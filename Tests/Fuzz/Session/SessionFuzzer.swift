@@ -180,7 +180,7 @@ private struct SessionRun: ~Copyable {
           .message(header: post.header, data: post.data),
           MessageID(header: post.header, data: post.data[...]), isOwn: true)
       }
-    case .truncate(let id, _): made = [queue(.truncation, id, isOwn: true)]
+    case .truncate(let id): made = [queue(.truncation, id, isOwn: true)]
     default: break
     }
   }

@@ -27,7 +27,7 @@ struct StartingState: ~Copyable {
       try channel.endIfWornOut(&context)
       // Not before: a connection that is played again must not close the user's oldest session. What is
       // queued until now is read with all others.
-      context.actions.append(.join(user.key))
+      context.actions.append(.join(user.login))
       return .established(EstablishedState(self, after: position, context.setup.limits))
     case .replied: throw .close(1011)
     case .evicted: throw .close(1008)

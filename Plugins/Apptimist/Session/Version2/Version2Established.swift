@@ -16,8 +16,7 @@ struct Version2Established: ~Copyable, StreamState {
   }
 
   private var link: Version2Link
-  let user: EncryptionPublicKey
-  private let authenticationKey: AuthenticationPublicKey
+  private let login: AccountLogin
   private let device: Version2.DeviceID
   var cursor: StreamCursor
   /// The last position that the stream has given.
@@ -25,17 +24,17 @@ struct Version2Established: ~Copyable, StreamState {
   private var subject: Subject?
 
   init(
-    _ link: consuming Version2Link, _ user: EncryptionPublicKey,
-    _ authenticationKey: AuthenticationPublicKey, _ device: Version2.DeviceID,
+    _ link: consuming Version2Link, _ login: AccountLogin, _ device: Version2.DeviceID,
     _ beginning: StreamBeginning, _ limits: SessionLimits
   ) {
     self.link = link
-    self.user = user
-    self.authenticationKey = authenticationKey
+    self.login = login
     self.device = device
     given = beginning.start
     cursor = StreamCursor(after: beginning.start, ownLimit: limits.ownEntries)
   }
+
+  var user: EncryptionPublicKey { login.user }
 
   var isWaiting: Bool {
     switch subject {
@@ -103,7 +102,7 @@ struct Version2Established: ~Copyable, StreamState {
     subject = nil
     defer { subject = .posts(posting) }
     let received = try link.receive(message, &context)
-    if let post = Post(received, by: user, authenticationKey),
+    if let post = Post(received, by: login),
       posting.gather(post, context.setup.limits)
     {
       return
@@ -120,7 +119,7 @@ struct Version2Established: ~Copyable, StreamState {
       cursor.isPaused = received.body == .pause
       link.answer(request, .done, &context)
     case .message:
-      guard let post = Post(received, by: user, authenticationKey) else {
+      guard let post = Post(received, by: login) else {
         return link.answer(request, .notPermitted, &context)
       }
       subject = .posts(Posting(posts: [post]))
@@ -128,18 +127,18 @@ struct Version2Established: ~Copyable, StreamState {
     case .new(let new):
       do throws(ErrorCode) {
         let forum = try link.account(new, token: received.data, isForum: true, context.setup)
-        ask(.makeForum(forum, author: user), request, &context)
+        ask(.makeForum(forum), request, &context)
       } catch {
         link.answer(request, error, &context)
       }
     case .ack(let ack): acknowledge(ack, request, &context)
     case .truncate(let truncate):
       subject = .truncation(truncate.message, request)
-      context.ask(.truncate(truncate.message, user: user))
+      context.ask(.truncate(truncate.message))
     case .vouch(let vouch):
       subject = .voucherSubject(vouch, request)
       context.ask(.exists(vouch.subject))
-    case .del(let del): ask(.deleteForum(del.key, by: user), request, &context)
+    case .del(let del): ask(.deleteForum(del.key), request, &context)
     case .vouchers(let query): ask(.voucherPage(query), request, &context)
     case .searchByName(let query): ask(.search(.name(query)), request, &context)
     case .searchByUid(let query): ask(.search(.uid(query)), request, &context)
@@ -163,9 +162,8 @@ struct Version2Established: ~Copyable, StreamState {
     _ context: inout SessionContext
   ) {
     ask(
-      .file(
-        FileRequest(act: act, directory: file.directory, filename: file.filename, user: user)),
-      request, &context)
+      .file(FileRequest(act: act, directory: file.directory, filename: file.filename)), request,
+      &context)
   }
 
   private mutating func acknowledge(
@@ -176,8 +174,7 @@ struct Version2Established: ~Copyable, StreamState {
     }
     let position = StreamPosition(rawValue: Int64(bitPattern: ack.position))
     ask(
-      .acknowledge(position, user: user, device: device, isAnswered: request.number != 0), request,
-      &context)
+      .acknowledge(position, device: device, isAnswered: request.number != 0), request, &context)
   }
 
   // MARK: - What queries come to
@@ -193,7 +190,7 @@ struct Version2Established: ~Copyable, StreamState {
         link.answer(request, .success(.placed(position, isKnown: false)), &context)
       case .again:
         subject = .truncationPlace(request)
-        context.ask(.truncation(of: id, user: user))
+        context.ask(.truncation(of: id))
       case .never: link.answer(request, .notFound, &context)
       }
       cursor.release()
@@ -230,15 +227,14 @@ struct Version2Established: ~Copyable, StreamState {
   ) {
     guard vouch.subject != user else { return link.answer(request, .notPermitted, &context) }
     if vouch.signature.isZero {
-      return ask(.revoke(for: vouch.subject, by: user), request, &context)
+      return ask(.revoke(for: vouch.subject), request, &context)
     }
     let signed = Version2.vouch(
       for: vouch.subject, by: user, at: context.setup.identity.encryptionKey)
-    guard authenticationKey.verifies(vouch.signature, over: signed) else {
+    guard login.authenticationKey.verifies(vouch.signature, over: signed) else {
       return link.answer(request, .wrongProof, &context)
     }
-    ask(
-      .vouch(for: vouch.subject, by: user, signature: vouch.signature), request, &context)
+    ask(.vouch(for: vouch.subject, signature: vouch.signature), request, &context)
   }
 
   private mutating func take(

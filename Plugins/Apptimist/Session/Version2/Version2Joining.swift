@@ -8,7 +8,7 @@ struct Version2Joining: ~Copyable {
   private enum Subject {
     case registration(EncryptionPublicKey)
     indirect case login(Version2.Login)
-    indirect case start(EncryptionPublicKey, AuthenticationPublicKey, Version2.DeviceID)
+    indirect case start(AccountLogin, Version2.DeviceID)
   }
 
   private var link: Version2Link
@@ -104,15 +104,20 @@ struct Version2Joining: ~Copyable {
       guard link.isSigned(login, by: account.authenticationKey) else {
         return refused(request, .wrongProof, &context)
       }
-      open = (.start(login.user, account.authenticationKey, login.device), request)
-      context.ask(.begin(StreamRequest(login, authenticationKey: account.authenticationKey)))
+      let key = account.authenticationKey
+      open = (
+        .start(
+          AccountLogin(user: login.user, authenticationKey: key, isVersion1: false), login.device),
+        request
+      )
+      context.ask(.begin(StreamRequest(login, authenticationKey: key)))
       return .joining(self)
-    case (.start(let user, let key, let device), .began(let beginning?)):
+    case (.start(let login, let device), .began(let beginning?)):
       // Before the answer: what is queued until now is read with all others.
-      context.actions.append(.join(user))
+      context.actions.append(.join(login))
       link.answer(request, .success(.login(Version2.Start(beginning))), &context)
       return .established(
-        Version2Established(link, user, key, device, beginning, context.setup.limits))
+        Version2Established(link, login, device, beginning, context.setup.limits))
     case (.start, .began(nil)): return refused(request, .wrongProof, &context)
     default: return refused(request, .internalError, &context)
     }

@@ -1,0 +1,21 @@
+package import Cryptography
+
+/// The account for which a session has logged in, as it was then.
+///
+/// A session of version 1 can lose it: the account gives way to who has proved to have its key, or is closed to version 1.
+/// So whatever a session changes is changed only if its login still holds in the same transaction.
+package struct AccountLogin: Hashable, Sendable {
+  package let user: EncryptionPublicKey
+  /// The key with which the login was verified.
+  package let authenticationKey: AuthenticationPublicKey
+  package let isVersion1: Bool
+
+  /// Describes a login.
+  package init(
+    user: EncryptionPublicKey, authenticationKey: AuthenticationPublicKey, isVersion1: Bool
+  ) {
+    self.user = user
+    self.authenticationKey = authenticationKey
+    self.isVersion1 = isVersion1
+  }
+}
