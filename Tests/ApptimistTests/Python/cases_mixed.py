@@ -123,11 +123,7 @@ async def play(c: Context, generator: random.Random):
         else:
             for one in devices:
                 await one.settle()
-            await server.end(signal.SIGKILL)
-            await server.start()
-            c.service = server.service
-            for one in devices:
-                await one.connect(c)
+            await kill(c, server, devices, [user for user in users if user is not device.user], generator)
     for user in users:
         fresh = New(user)
         await fresh.connect(c)
@@ -145,6 +141,27 @@ async def play(c: Context, generator: random.Random):
             else:
                 got = device.has
             same([name for name in got if name in set(left)], left, "all, in order")
+
+
+async def kill(c: Context, server, devices: list, recipients: list[Identity], generator: random.Random):
+    """Ends the server while messages are on their way; each device of version 2 sends again what was not answered."""
+    unanswered = []
+    for device in devices:
+        if isinstance(device, New) and device.user not in recipients:
+            for number in range(generator.randrange(1, 20)):
+                to, time = generator.choice(recipients).key, 1_000 + number
+                unanswered.append((device, to, device.device.sealed(os.urandom(9), to, time), time))
+    for device, to, sealed, time in unanswered:
+        await device.device.send("message", sealed, time=time, recipientPubEncrKey=to, toPubEncrKey=to,
+                                 fromPubEncrKey=device.user.key)
+    await server.end(signal.SIGKILL)
+    await server.start()
+    c.service = server.service
+    for device in devices:
+        await device.connect(c)
+    for device, to, sealed, time in unanswered:
+        same((await device.device.message(to, sealed, time)).error, 0, "sent again")
+        device.take()
 
 
 async def until_quiet(device):
