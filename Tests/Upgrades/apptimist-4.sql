@@ -1,4 +1,4 @@
--- What apptimist kept after its migration 4, as of commit 680ed1d.
+-- What apptimist kept after its migration 4, as of commit 80cb4de.
 BEGIN TRANSACTION;
 CREATE TABLE apptimist_contents (
           id INTEGER PRIMARY KEY,
