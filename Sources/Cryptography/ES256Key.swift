@@ -1,5 +1,3 @@
-internal import COpenSSL
-
 /// A private key on the curve P-256 that signs JSON Web Tokens (ES256, RFC 7518 section 3.4).
 public struct ES256Key: Sendable {
   private let key: EVPKey
@@ -23,28 +21,6 @@ public struct ES256Key: Sendable {
   /// - Parameter message: any number of bytes.
   /// - Returns: R and S, 32 bytes each, big-endian; nil if OpenSSL fails.
   public func sign(_ message: [UInt8]) -> [UInt8]? {
-    defer { ERR_clear_error() }
-    let context = unsafe EVP_MD_CTX_new()
-    defer { unsafe EVP_MD_CTX_free(context) }
-    var encoded = [UInt8](repeating: 0, count: 80)
-    var length = encoded.count
-    guard unsafe EVP_DigestSignInit(context, nil, EVP_sha256(), nil, key.pointer) == 1,
-      unsafe EVP_DigestSign(context, &encoded, &length, message, message.count) == 1
-    else { return nil }
-    // OpenSSL writes ASN.1; JSON Web Signatures take the two numbers.
-    let signature = unsafe encoded.withUnsafeBufferPointer { encoded in
-      var start = encoded.baseAddress
-      return unsafe d2i_ECDSA_SIG(nil, &start, length)
-    }
-    guard let signature = unsafe signature else { return nil }
-    defer { unsafe ECDSA_SIG_free(signature) }
-    var numbers = [UInt8](repeating: 0, count: 64)
-    let isWritten = unsafe numbers.withUnsafeMutableBufferPointer { numbers in
-      guard let start = numbers.baseAddress else { return false }
-      let r = unsafe BN_bn2binpad(ECDSA_SIG_get0_r(signature), start, 32)
-      let s = unsafe BN_bn2binpad(ECDSA_SIG_get0_s(signature), start + 32, 32)
-      return r == 32 && s == 32
-    }
-    return isWritten ? numbers : nil
+    key.ecdsaSignature(of: SHA256.hash(message).bytes, size: 32)
   }
 }

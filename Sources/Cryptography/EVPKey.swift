@@ -25,4 +25,36 @@ internal import COpenSSL
     guard unsafe EVP_PKEY_get_group_name(pointer, &name, name.count, nil) == 1 else { return nil }
     return String(decoding: name.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
   }
+
+  /// Signs a digest with ECDSA.
+  ///
+  /// - Parameters:
+  ///   - digest: the digest of a message, not longer than the curve's numbers.
+  ///   - size: the length of such a number, in bytes.
+  /// - Returns: R and S, `size` bytes each, big-endian; nil if OpenSSL fails.
+  package func ecdsaSignature(of digest: [UInt8], size: Int) -> [UInt8]? {
+    defer { ERR_clear_error() }
+    guard let context = unsafe EVP_PKEY_CTX_new(pointer, nil) else { return nil }
+    defer { unsafe EVP_PKEY_CTX_free(context) }
+    var encoded = [UInt8](repeating: 0, count: 2 * size + 16)
+    var length = encoded.count
+    guard unsafe EVP_PKEY_sign_init(context) == 1,
+      unsafe EVP_PKEY_sign(context, &encoded, &length, digest, digest.count) == 1
+    else { return nil }
+    // OpenSSL writes ASN.1.
+    let signature = unsafe encoded.withUnsafeBufferPointer { encoded in
+      var start = encoded.baseAddress
+      return unsafe d2i_ECDSA_SIG(nil, &start, length)
+    }
+    guard let signature = unsafe signature else { return nil }
+    defer { unsafe ECDSA_SIG_free(signature) }
+    var numbers = [UInt8](repeating: 0, count: 2 * size)
+    let isWritten = unsafe numbers.withUnsafeMutableBufferPointer { numbers in
+      guard let start = numbers.baseAddress else { return false }
+      let r = unsafe BN_bn2binpad(ECDSA_SIG_get0_r(signature), start, Int32(size))
+      let s = unsafe BN_bn2binpad(ECDSA_SIG_get0_s(signature), start + size, Int32(size))
+      return r == Int32(size) && s == Int32(size)
+    }
+    return isWritten ? numbers : nil
+  }
 }

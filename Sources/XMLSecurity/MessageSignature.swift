@@ -54,8 +54,11 @@ extension PrivateKey {
   public func sign(message: [UInt8]) throws(SigningError) -> [UInt8] {
     defer { ERR_clear_error() }
     let kind = publicKey.kind
-    guard let signature = kind == .rsa ? rsaSignature(of: message) : curveSignature(of: message)
-    else { throw SigningError("the message can't be signed") }
+    let signature =
+      kind == .rsa
+      ? rsaSignature(of: message)
+      : handle.ecdsaSignature(of: kind.digest(of: message), size: kind.coordinateSize)
+    guard let signature else { throw SigningError("the message can't be signed") }
     return signature
   }
 
@@ -68,32 +71,6 @@ extension PrivateKey {
       unsafe EVP_DigestSign(context, &signature, &length, message, message.count) == 1
     else { return nil }
     return Array(signature.prefix(length))
-  }
-
-  private func curveSignature(of message: [UInt8]) -> [UInt8]? {
-    guard let context = unsafe EVP_PKEY_CTX_new(handle.pointer, nil) else { return nil }
-    defer { unsafe EVP_PKEY_CTX_free(context) }
-    let size = publicKey.kind.coordinateSize
-    let digest = publicKey.kind.digest(of: message)
-    var encoded = [UInt8](repeating: 0, count: 2 * size + 16)
-    var length = encoded.count
-    guard unsafe EVP_PKEY_sign_init(context) == 1,
-      unsafe EVP_PKEY_sign(context, &encoded, &length, digest, digest.count) == 1
-    else { return nil }
-    let signature = unsafe encoded.withUnsafeBufferPointer { encoded in
-      var start = encoded.baseAddress
-      return unsafe d2i_ECDSA_SIG(nil, &start, length)
-    }
-    guard let signature = unsafe signature else { return nil }
-    defer { unsafe ECDSA_SIG_free(signature) }
-    var numbers = [UInt8](repeating: 0, count: 2 * size)
-    let isWritten = unsafe numbers.withUnsafeMutableBufferPointer { numbers in
-      guard let start = numbers.baseAddress else { return false }
-      let r = unsafe BN_bn2binpad(ECDSA_SIG_get0_r(signature), start, Int32(size))
-      let s = unsafe BN_bn2binpad(ECDSA_SIG_get0_s(signature), start + size, Int32(size))
-      return r == Int32(size) && s == Int32(size)
-    }
-    return isWritten ? numbers : nil
   }
 }
 

@@ -58,9 +58,7 @@ final class ProviderTokens: Sendable {
   }
 
   private func make(at now: Timestamp) -> String? {
-    let head = Base64URL.encode(Array(#"{"alg":"ES256","kid":"\#(keyID)"}"#.utf8))
-    let claims = Base64URL.encode(Array(#"{"iss":"\#(teamID)","iat":\#(now.seconds)}"#.utf8))
-    let signature = key.sign(Array("\(head).\(claims)".utf8))
-    return signature.map { "\(head).\(claims).\(Base64URL.encode($0))" }
+    key.token(
+      #"{"alg":"ES256","kid":"\#(keyID)"}"#, #"{"iss":"\#(teamID)","iat":\#(now.seconds)}"#)
   }
 }

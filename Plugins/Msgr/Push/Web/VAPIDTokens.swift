@@ -47,8 +47,6 @@ final class VAPIDTokens: Sendable {
     let end = now + Self.lifetime
     let subject = contact.map { #","sub":"\#($0.escapedInJSON)""# } ?? ""
     let claims = #"{"aud":"\#(origin.escapedInJSON)","exp":\#(end.seconds)\#(subject)}"#
-    let head = Base64URL.encode(Array(#"{"alg":"ES256","typ":"JWT"}"#.utf8))
-    let signed = "\(head).\(Base64URL.encode(Array(claims.utf8)))"
-    return key.sign(Array(signed.utf8)).map { ("\(signed).\(Base64URL.encode($0))", end) }
+    return key.token(#"{"alg":"ES256","typ":"JWT"}"#, claims).map { ($0, end) }
   }
 }
