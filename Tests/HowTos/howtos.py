@@ -2,7 +2,7 @@
 """howtos.py AWD: tries the files of the guide "Beside other programs" with the programs that they are for.
 
 Each file is taken out of the guide and put below a fresh folder, in place of `/`. What needs root, a user `awd` or systemd
-has a stand-in there; everything else is Debian's.
+has a stand-in there; Litestream is PyPI's, everything else Debian's.
 """
 
 import json
@@ -42,6 +42,7 @@ class Place:
         for name, text in STANDINS.items():
             (self.root / "bin" / name).write_text(text)
         (self.root / "bin/awd").symlink_to(server.program)
+        (self.root / "bin/litestream").symlink_to(ROOT / ".build/test-tools/bin/litestream")
         for path in [*self.root.glob("bin/[irs]*")]:
             path.chmod(0o755)
         for name, text in files:
@@ -54,8 +55,9 @@ class Place:
         return self.root / name.lstrip("/")
 
     def local(self, text: str) -> str:
+        text = text.replace("/var/lib/awd/awd.sqlite3", f"{self.server.data}/awd.sqlite3")
         text = text.replace("127.0.0.1:8080", f"127.0.0.1:{self.server.port}")
-        return re.sub(r"(?<![\w.}])/(etc/awd|etc/prometheus|var/lib/awd)", rf"{self.root}/\1", text)
+        return re.sub(r"(?<![\w.}])/(etc/awd|etc/prometheus|var/lib/awd|var/backups)", rf"{self.root}/\1", text)
 
     def run(self, *words: str, **variables: str) -> str:
         environment = {"PATH": f"{self.root}/bin:/usr/sbin:/usr/bin:/bin", "HOME": str(self.root),
@@ -141,6 +143,39 @@ def restic(place: Place):
     expect("awd-backup" not in found, found)
 
 
+def litestream(place: Place):
+    """What is acknowledged and copied when awd is killed and its store is lost is served again."""
+    server, store = place.server, pathlib.Path(place.server.data, "awd.sqlite3")
+    expect((place.root / "bin/litestream").exists(), "no Litestream; make test-deps installs it")
+    configuration = str(place.path("/etc/litestream.yml"))
+    account = {"Username": "bert", "Password": "a password", "DeviceID": "stream:phone-0002"}
+    message = {"UserFrom": "bert", "Password": "a password", "UserTo": "bert"}
+    log = place.root / "litestream.log"
+    with open(log, "wb") as file:
+        process = subprocess.Popen([str(place.root / "bin/litestream"), "replicate", "-config", configuration], stdout=file,
+                                   stderr=file)
+    try:
+        waiting(lambda: any(place.path("/var/backups").rglob("*.ltx")), log)
+        expect(post(server, "/register", account)[0] == 200, "register")
+        for number in range(100):
+            expect(post(server, "/message", {**message, "Message": f"note {number}"})[0] == 200, f"message {number}")
+    finally:
+        server.process.kill()
+        server.process.wait()
+        # It copies what is left before it ends.
+        process.send_signal(signal.SIGTERM)
+        process.wait(20)
+    for file in [*store.parent.glob("awd.sqlite3*"), *store.parent.glob(".awd.sqlite3*")]:
+        shutil.rmtree(file) if file.is_dir() else file.unlink()
+    [command] = re.findall(r"^litestream restore .*$", GUIDE.read_text(), re.MULTILINE)
+    words = place.local(command).split()
+    place.run(*words[:2], "-config", configuration, *words[2:])
+    server.start()
+    inbox = post(server, "/inbox", account)[1]
+    missing = [number for number in range(100) if b'"note %d"' % number not in inbox]
+    expect(not missing, f"lost: {missing}\n{log.read_text()}")
+
+
 def prometheus(place: Place):
     """promtool and amtool take the files; what Alertmanager posts becomes a message."""
     shutil.copy(ROOT / "config/alerts.yml", place.path("/etc/prometheus/awd-alerts.yml"))
@@ -189,7 +224,7 @@ def main():
     failures = []
     with Server('[log]\nlevel = "info"\n[msgr]\npassword_memory = "8KiB"\npassword_passes = 1\n') as server:
         place = Place(server)
-        for howto in (fail2ban, certbot, restic, prometheus, grafana):
+        for howto in (fail2ban, certbot, restic, prometheus, grafana, litestream):
             try:
                 howto(place)
             except (AssertionError, StopIteration) as error:
