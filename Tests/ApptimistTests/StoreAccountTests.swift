@@ -201,7 +201,9 @@ internal import Time
     let store = try await open(limits)
     try await store.makeUsers(1...5)
     let keys = (0...5).map(StoreFixture.key)
-    for voucher in [3, 2, 4] { #expect(try await store.vouch(for: keys[1], by: StoreFixture.login(voucher))) }
+    for voucher in [3, 2, 4] {
+      #expect(try await store.vouch(for: keys[1], by: StoreFixture.login(voucher)))
+    }
     #expect(try await store.vouch(for: keys[1], by: StoreFixture.login(3)))
     #expect(try await store.vouchers(of: keys[1]) == [keys[3], keys[2], keys[4]])
     #expect(try await store.vouch(for: keys[1], by: StoreFixture.login(5)))

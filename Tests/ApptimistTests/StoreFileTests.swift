@@ -143,6 +143,7 @@ internal import Testing
     let user = StoreFixture.key(1)
     #expect(try await store.forum(user) == nil)
     #expect(try await store.escrow([1], of: user, by: StoreFixture.login(1)) == .notPermitted)
-    #expect(try await store.escrow([1], of: StoreFixture.key(99), by: StoreFixture.login(1)) == .notFound)
+    #expect(
+      try await store.escrow([1], of: StoreFixture.key(99), by: StoreFixture.login(1)) == .notFound)
   }
 }

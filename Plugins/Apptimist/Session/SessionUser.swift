@@ -42,7 +42,9 @@ struct SessionUser {
     case .vouch(let vouch):
       guard vouch.subject != key else { return nil }
       if vouch.signature.isZero { return (.revoke(for: vouch.subject), .other) }
-      guard login.authenticationKey.verifies(vouch.signature, over: vouch.subject) else { return nil }
+      guard login.authenticationKey.verifies(vouch.signature, over: vouch.subject) else {
+        return nil
+      }
       return (.vouch(for: vouch.subject, signature: nil), .other)
     case .vouchers(let vouchers):
       guard vouchers.vouchers.isEmpty else { return nil }
