@@ -212,12 +212,24 @@ def waiting(found, log: pathlib.Path):
 
 
 def grafana(place: Place):
-    """The provisioning is YAML of a form that Grafana reads; Debian has no Grafana."""
+    """The provisioning is YAML of a form that Grafana reads, and promtool takes the dashboard's queries; Debian has no Grafana.
+
+    A test of awd's metrics asks a served awd for each name in them.
+    """
     import yaml
     for name, key in (("datasources", "datasources"), ("dashboards", "providers")):
         content = yaml.safe_load(place.path(f"/etc/grafana/provisioning/{name}/awd.yml").read_text())
         expect(content["apiVersion"] == 1 and {"name", "type"} <= content[key][0].keys(), f"{content}")
-    json.loads((ROOT / "config/grafana-dashboard.json").read_text())
+    dashboard = json.loads((ROOT / "config/grafana-dashboard.json").read_text())
+    queries = [target["expr"] for panel in dashboard["panels"] for target in panel.get("targets", [])]
+    for name, value in {"$instance": ".*", "$__rate_interval": "1m"}.items():
+        queries = [query.replace(name, value) for query in queries]
+    expect(not any("$" in query for query in queries), f"a variable that Grafana doesn't have: {queries}")
+    rules = place.root / "dashboard.json"
+    rules.write_text(json.dumps({"groups": [{"name": "dashboard", "rules": [
+        {"record": f"panel:query{number}", "expr": query} for number, query in enumerate(queries)]}]}))
+    text = place.run("promtool", "check", "rules", str(rules))
+    expect(f"{len(queries)} rules found" in text and len(queries) > 10, text)
 
 
 def main():
