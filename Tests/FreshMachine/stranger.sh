@@ -1,0 +1,61 @@
+#!/bin/bash
+# stranger.sh [test]: what a stranger does who follows the README and the guide, on a machine that may be thrown away: it
+# installs packages and needs root. `fresh-machine.sh` makes such a machine.
+set -euo pipefail
+cd "$(dirname "$(realpath "$0")")/../.."
+
+step() { echo; echo "== $* ($(date +%T))"; }
+answers() {
+  for _ in $(seq 600); do
+    if curl -fso /dev/null "$1" 2>/dev/null; then return; fi
+    if ! kill -0 "$2"; then echo "it ended before it served"; return 1; fi
+    sleep 0.5
+  done
+  return 1
+}
+# A served awd ends in order by SIGTERM.
+stop() { kill -TERM "$1"; wait "$1"; }
+
+step make run
+make build
+make run & serving=$!
+answers http://127.0.0.1:8080/readyz $serving
+curl -fsS http://127.0.0.1:8080/2020/03/0x6b175474e89094c44da98b954eedeac495271d0f | head -c 60
+pkill -TERM -x awd
+wait $serving
+
+step make deb
+make deb
+apt-get install -y -qq --no-install-recommends lintian systemd ./.build/awd_*.deb > /dev/null
+lintian --fail-on error .build/awd_*.deb
+getent passwd awd
+systemd-analyze verify --man=no /lib/systemd/system/awd.service
+awd --version
+awd check --config /etc/awd/awd.toml
+
+step the installed program, as the unit starts it
+command=$(sed -n 's/^ExecStart=//p' /lib/systemd/system/awd.service)
+runuser -u awd -- $command & serving=$!
+answers http://127.0.0.1:9090/readyz $serving
+pkill -TERM -x awd
+wait $serving
+
+step purge
+apt-get purge -y -qq awd > /dev/null
+left=$(find / -xdev \( -path /proc -o -path /sys -o -path /dev -o -path "$PWD" -o -path /tmp \) -prune -o -name '*awd*' -print \
+  | grep -v -e '^/var/lib/awd' -e passwd -e '^/var/cache' -e '^/var/log' || true)
+if [ -n "$left" ]; then echo "left: $left"; exit 1; fi
+
+step make image
+make image
+
+step the how-tos and the tour
+make test-deps
+/usr/bin/python3 -B Tests/HowTos/howtos.py .build/release/awd
+/usr/bin/python3 -B Tests/Tour/tour.py "$PWD/.build/release/awd" config/dev.toml README.md
+
+if [ "${1:-}" = test ]; then
+  step make test
+  make test
+fi
+step done
