@@ -65,7 +65,7 @@ manuals: build ## make the manual pages awd(1) and awd.toml(5) in .build/manuals
 	@mkdir -p $(MANUALS); $(AWD) manual > $(MANUALS)/awd.1
 	@sed -E -e '1s/.*/# NAME/' -e '3s/^One/awd.toml - one/' -e 's/<doc:([A-Za-z]+)>/the page \1 of the guide/' \
 	  Sources/awd/awd.docc/Configuration.md | lowdown -s -tman -m title=AWD.TOML -m section=5 \
-	  -m 'volume=File Formats' > $(MANUALS)/awd.toml.5
+	  -m 'volume=File Formats' -m 'source=awd $(VERSION)' > $(MANUALS)/awd.toml.5
 
 # What is installed below DESTDIR: the program in BINDIR, its unit in UNITDIR, in SHAREDIR the README that the
 # unit names, manual pages and what makes shells complete commands, its configuration unless there is one.
