@@ -6,6 +6,7 @@ names, and a row in each table. `upgrade.py AWD --dump` writes those of the newe
 """
 
 import pathlib
+import re
 import sqlite3
 import subprocess
 import sys
@@ -102,6 +103,15 @@ def downgrade(program: str, path: pathlib.Path, folder: pathlib.Path) -> list[st
     return []
 
 
+def version(program: str) -> list[str]:
+    """The program's version is the newest one in CHANGELOG.md."""
+    told = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=60).stdout
+    newest = re.search(r"^## (\S+) \(\d{4}-\d\d-\d\d\)$", (FOLDER.parent.parent / "CHANGELOG.md").read_text(), re.MULTILINE)
+    if newest is None or told != f"awd {newest[1]}\n":
+        return [f"CHANGELOG.md doesn't begin with the version of {told}"]
+    return []
+
+
 def main():
     program = sys.argv[1]
     failures = []
@@ -124,7 +134,7 @@ def main():
                                     ".build/release/awd --dump`, give each new table a row in it, and commit it")
                     continue
                 failures += upgrade(program, file, fresh)
-        failures += downgrade(program, path, folder)
+        failures += downgrade(program, path, folder) + version(program)
     if failures:
         sys.exit("FAIL\n" + "\n".join(failures))
     print("ok", *(f"{owner} 1 to {last}" for owner, last in newest))
