@@ -7,6 +7,8 @@ source=$(git -C "$(dirname "$0")" rev-parse --show-toplevel)
 swift=$(dirname "$(dirname "$(dirname "$(realpath "$(command -v swift)")")")")
 mirror=$(apt-get indextargets --format '$(SITE)' 'Created-By: Packages' | sed -n 1p)
 root=$(mktemp -d /tmp/awd-fresh-XXXXXX)
+chmod 0755 "$root"
+unset TMPDIR
 
 leave() {
   for place in "$root$swift" "$root/sys" "$root/dev" "$root/proc"; do
@@ -18,7 +20,7 @@ trap leave EXIT
 
 # What Swift's installation asks for, besides make and git; no -dev package of awd's.
 mmdebstrap --mode=root --variant=minbase --include=make,git,ca-certificates,binutils,gcc,libc6-dev,libcurl4,libedit2,\
-libncurses6,libpython3.11,libsqlite3-0,libstdc++-12-dev,libxml2,libz3-4,tzdata,zlib1g bookworm "$root" "$mirror"
+libncurses6,libpython3.11,libsqlite3-0,libstdc++-12-dev,libxml2,libz3-4,procps,tzdata,zlib1g bookworm "$root" "$mirror"
 # This machine's ways to the mirror and to PyPI, and the roots of certificates of its own.
 for configuration in /etc/resolv.conf /etc/hosts /etc/apt/apt.conf.d/99* /usr/local/share/ca-certificates/*.crt; do
   if [ -e "$configuration" ]; then install -D -m 0644 "$configuration" "$root$configuration"; fi

@@ -6,23 +6,22 @@ cd "$(dirname "$(realpath "$0")")/../.."
 
 step() { echo; echo "== $* ($(date +%T))"; }
 answers() {
-  for _ in $(seq 600); do
+  for _ in $(seq 7200); do
     if curl -fso /dev/null "$1" 2>/dev/null; then return; fi
     if ! kill -0 "$2"; then echo "it ended before it served"; return 1; fi
     sleep 0.5
   done
   return 1
 }
-# A served awd ends in order by SIGTERM.
-stop() { kill -TERM "$1"; wait "$1"; }
+# Ends what the job $1 runs by SIGTERM, after which awd exits with 0.
+stop() { pkill -TERM -P "$1" || kill -TERM "$1"; wait "$1"; }
 
 step make run
-make build
+apt-get update -qq; apt-get install -y -qq --no-install-recommends curl > /dev/null
 make run & serving=$!
 answers http://127.0.0.1:8080/readyz $serving
 curl -fsS http://127.0.0.1:8080/2020/03/0x6b175474e89094c44da98b954eedeac495271d0f | head -c 60
-pkill -TERM -x awd
-wait $serving
+stop $serving
 
 step make deb
 make deb
@@ -37,8 +36,7 @@ step the installed program, as the unit starts it
 command=$(sed -n 's/^ExecStart=//p' /lib/systemd/system/awd.service)
 runuser -u awd -- $command & serving=$!
 answers http://127.0.0.1:9090/readyz $serving
-pkill -TERM -x awd
-wait $serving
+stop $serving
 
 step purge
 apt-get purge -y -qq awd > /dev/null
