@@ -35,7 +35,8 @@ if [ $${#missing[@]} -gt 0 ]; then \
 fi
 endef
 
-.PHONY: help build run manuals install deb test lint format attack bench load faults fuzz sanitize clean deps test-deps
+.PHONY: help build run manuals install deb image image-test test lint format attack bench load faults fuzz \
+  sanitize clean deps test-deps
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -126,7 +127,7 @@ image: build ## build the container image localhost/awd with buildah
 	@buildah build --isolation chroot --format docker --timestamp "$$(stat -c %Y CHANGELOG.md)" \
 	  --build-arg VERSION=$(VERSION) -f config/container/Containerfile -t localhost/awd:$(VERSION) -t localhost/awd $(IMAGE)
 
-# It needs root, and a machine where containers may be made, unlike `make test`.
+# It needs a machine where containers may be made, and so is no part of `make test`.
 image-test: build ## build the image, and serve from it with podman; as root
 	@$(call install,buildah binutils curl ca-certificates podman runc python3-yaml)
 	@/usr/bin/python3 -B Tests/Image/image.py $(AWD)
