@@ -40,8 +40,8 @@ stop $serving
 
 step purge
 apt-get purge -y -qq awd > /dev/null
-left=$(find / -xdev \( -path /proc -o -path /sys -o -path /dev -o -path "$PWD" -o -path /tmp \) -prune -o -name '*awd*' -print \
-  | grep -v -e '^/var/lib/awd' -e passwd -e '^/var/cache' -e '^/var/log' || true)
+left=$(find / -xdev \( -path /proc -o -path /sys -o -path /dev -o -path "$PWD" -o -path /tmp -o -path /root \) -prune -o -name '*awd*' -print \
+  | grep -v -e '^/var/lib/awd' -e '^/var/cache' -e '^/var/log' || true)
 if [ -n "$left" ]; then echo "left: $left"; exit 1; fi
 
 step make image
