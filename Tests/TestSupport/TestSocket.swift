@@ -7,7 +7,6 @@ public final class TestSocket: @unchecked Sendable {
   private let descriptor = Loopback.socket()
   private var decoder = WebSocketDecoder(role: .client, maximumMessage: 8 << 20)
   private var input: [UInt8] = []
-  private var isCut = false
   /// Whether pings get pongs.
   public var repliesToPings = true
   /// The head of the response to the handshake.
@@ -118,8 +117,6 @@ public final class TestSocket: @unchecked Sendable {
 
   /// Ends the connection without a word, as a phone in a tunnel.
   public func cut() {
-    guard !isCut else { return }
-    isCut = true
     shutdown(descriptor, Int32(SHUT_RDWR))
   }
 
