@@ -11,7 +11,7 @@ chmod 0755 "$root"
 unset TMPDIR
 
 leave() {
-  for place in "$root$swift" "$root/sys" "$root/dev" "$root/proc"; do
+  for place in "$root$swift" "$root/sys" "$root/dev" "$root/proc" "$root"; do
     if mountpoint -q "$place"; then umount -l "$place"; fi
   done
   rm -rf --one-file-system "$root"
@@ -27,6 +27,8 @@ for configuration in /etc/resolv.conf /etc/hosts /etc/apt/apt.conf.d/99* /usr/lo
 done
 chroot "$root" update-ca-certificates > /dev/null
 mkdir -p "$root$swift" "$root/awd"
+# A machine's root is a mount point, which buildah mounts anew.
+mount --bind "$root" "$root"
 mount --bind -o ro "$swift" "$root$swift"
 mount -t proc proc "$root/proc"
 for folder in sys dev; do mount --rbind "/$folder" "$root/$folder"; mount --make-rslave "$root/$folder"; done
