@@ -175,8 +175,6 @@ extension Connection {
   }
 
   var changes: Int { Int(unsafe sqlite3_changes64(database)) }
-
-  var lastInsertRowID: Int64 { unsafe sqlite3_last_insert_rowid(database) }
 }
 
 // MARK: - Transactions

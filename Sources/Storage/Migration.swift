@@ -1,20 +1,33 @@
-/// One step of a schema's history, applied to a file once and never changed afterwards.
+/// One step of a schema's history, applied to a database once and never changed afterwards.
 public struct Migration: Sendable {
   /// The service that the step belongs to.
   public let owner: String
   /// The place among its owner's steps. Each number is higher than the one before.
   public let number: Int
-  let sql: StaticString
+  /// The statements for SQLite.
+  let sqlite: StaticString
+  /// The statements for PostgreSQL, or nil if its databases have begun with a later step.
+  let postgreSQL: StaticString?
 
   /// Makes a step out of SQL statements.
   ///
   /// - Parameters:
   ///   - owner: the service's name.
   ///   - number: higher than that of the owner's previous step.
-  ///   - sql: any number of statements, without BEGIN and COMMIT.
-  public init(owner: String, number: Int, sql: StaticString) {
+  ///   - sqlite: any number of statements, without BEGIN and COMMIT.
+  ///   - postgreSQL: the statements with which a PostgreSQL database gets the same tables, or nil for a step that is older
+  ///     than the first one that has any. That one makes the whole schema.
+  public init(
+    owner: String, number: Int, sqlite: StaticString, postgreSQL: StaticString? = nil
+  ) {
     self.owner = owner
     self.number = number
-    self.sql = sql
+    self.sqlite = sqlite
+    self.postgreSQL = postgreSQL
+  }
+
+  /// Makes a step out of SQL statements that all databases understand.
+  public init(owner: String, number: Int, sql: StaticString) {
+    self.init(owner: owner, number: number, sqlite: sql, postgreSQL: sql)
   }
 }

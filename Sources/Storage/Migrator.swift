@@ -104,7 +104,7 @@ struct Migrator {
     if try pending().contains(where: {
       $0.owner == migration.owner && $0.number == migration.number
     }) {
-      try connection.run("\(migration.sql)")
+      try connection.run("\(migration.sqlite)")
       try checkForeignKeys(after: migration)
       try connection.execute(
         "INSERT INTO store_migrations (owner, number) VALUES (?, ?)",

@@ -91,7 +91,4 @@ extension Queryable where Self: ~Copyable {
 
   /// The number of rows that the last INSERT, UPDATE or DELETE changed, without the effects of triggers and foreign keys.
   public var changes: Int { connection.changes }
-
-  /// The identifier of the row that was inserted last.
-  public var lastInsertRowID: Int64 { connection.lastInsertRowID }
 }

@@ -9,14 +9,14 @@ enum FirstVersion {
   static func makeUsers(_ numbers: ClosedRange<Int>, in store: ApptimistStore) async throws {
     try await store.store.write { transaction in
       for number in numbers {
-        try transaction.execute(
+        let row: Int64? = try transaction.one(
           """
           INSERT INTO apptimist_users (key, kind, authentication_key, search_name, uid, name)
-          VALUES (?, 0, ?, ?, ?, ?)
+          VALUES (?, 0, ?, ?, ?, ?) RETURNING id
           """, StoreFixture.key(number), StoreFixture.authenticationKey(number),
-          SearchText("user \(number)")?.bytes, "uid \(number)", "user \(number)")
-        try transaction.execute(
-          "INSERT INTO apptimist_queues (user) VALUES (?)", transaction.lastInsertRowID)
+          SearchText("user \(number)")?.bytes, "uid \(number)", "user \(number)"
+        ) { try $0[0] }
+        try transaction.execute("INSERT INTO apptimist_queues (user) VALUES (?)", row)
       }
     }
   }
@@ -30,20 +30,23 @@ enum FirstVersion {
       var bodies: [[UInt8]: Int64] = [:]
       for data in Dictionary(grouping: entries.compactMap(\.entry.copy?.data), by: \.self).values
       where data.count > 1 {
-        try transaction.execute("INSERT INTO apptimist_bodies (data) VALUES (?)", data[0])
-        bodies[data[0]] = transaction.lastInsertRowID
+        bodies[data[0]] = try transaction.one(
+          "INSERT INTO apptimist_bodies (data) VALUES (?) RETURNING id", data[0]
+        ) { try $0[0] }
       }
       for (user, entry) in entries.sorted(by: { $0.entry.position < $1.entry.position }) {
         let body = entry.copy.flatMap { bodies[$0.data] }
-        try transaction.execute(
-          "INSERT INTO apptimist_messages (message_id, header, body, data) VALUES (?, ?, ?, ?)",
-          entry.id, entry.copy?.header, body, body == nil ? entry.copy?.data : nil)
+        let message: Int64? = try transaction.one(
+          """
+          INSERT INTO apptimist_messages (message_id, header, body, data) VALUES (?, ?, ?, ?)
+          RETURNING id
+          """, entry.id, entry.copy?.header, body, body == nil ? entry.copy?.data : nil
+        ) { try $0[0] }
         try transaction.execute(
           """
           INSERT INTO apptimist_entries (user, position, kind, sender, size, message)
           VALUES (?, ?, ?, ?, ?, ?)
-          """, user, entry.position, entry.kind, entry.sender, entry.size,
-          transaction.lastInsertRowID)
+          """, user, entry.position, entry.kind, entry.sender, entry.size, message)
       }
       for model in models {
         for (id, known) in model.known {

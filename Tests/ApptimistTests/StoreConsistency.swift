@@ -17,12 +17,12 @@ extension ApptimistStore {
         (SELECT count(*) FROM apptimist_queues q WHERE
           (entries, bytes) IS NOT
             (SELECT count(*), coalesce(sum(size), 0) FROM apptimist_entries e
-             WHERE e.user = q.user)
-          OR dropped IS NOT (SELECT count(*) FROM apptimist_dropped d WHERE d.user = q.user)) +
+             WHERE e.owner = q.owner)
+          OR dropped IS NOT (SELECT count(*) FROM apptimist_dropped d WHERE d.owner = q.owner)) +
         (SELECT count(*) FROM apptimist_shares s WHERE (entries, bytes, oldest) IS NOT
           (SELECT count(*), sum(size), min(position) FROM apptimist_entries e
-           WHERE e.user = s.user AND e.sender = s.sender)) +
-        (SELECT count(*) FROM (SELECT DISTINCT user, sender FROM apptimist_entries)) -
+           WHERE e.owner = s.owner AND e.sender = s.sender)) +
+        (SELECT count(*) FROM (SELECT DISTINCT owner, sender FROM apptimist_entries)) -
         (SELECT count(*) FROM apptimist_shares)
       """)
     #expect(wrong == 0)

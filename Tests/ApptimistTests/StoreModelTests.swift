@@ -29,6 +29,8 @@ internal import TestSupport
     await first.store.close()
     try await play.open(fixture)
     try await play.store?.expectConsistency()
+    let found = try await play.store?.search(uid: "uid 3", max: 0)
+    #expect(found?.map(\.key) == [StoreFixture.key(3)])
     for user in 1...4 { try await play.read(user, max: 0, head: MessageID()) }
     for _ in 0..<200 { try await play.go() }
     try await play.end()

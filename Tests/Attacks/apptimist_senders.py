@@ -21,11 +21,11 @@ def fill(server, users: list[int]):
                 rows.append((user, position, 0, 10**6 + position % SENDERS, 107, last + 1, message))
                 known.append((user, message[:16], position))
             shares += [(user, 10**6 + sender, 2, 214, sender or SENDERS) for sender in range(SENDERS)]
-        opened.executemany("INSERT INTO apptimist_entries (user, position, kind, sender, size, content, message_id) "
+        opened.executemany("INSERT INTO apptimist_entries (owner, position, kind, sender, size, content, message_id) "
                            "VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
-        opened.executemany("INSERT INTO apptimist_message_ids (user, message_id, position) VALUES (?, ?, ?)", known)
+        opened.executemany("INSERT INTO apptimist_message_ids (owner, message_id, position) VALUES (?, ?, ?)", known)
         opened.executemany("INSERT INTO apptimist_shares VALUES (?, ?, ?, ?, ?)", shares)
-        opened.executemany("UPDATE apptimist_queues SET last_position = ?, entries = ?, bytes = ? WHERE user = ?",
+        opened.executemany("UPDATE apptimist_queues SET last_position = ?, entries = ?, bytes = ? WHERE owner = ?",
                            [(2 * SENDERS, 2 * SENDERS, 2 * SENDERS * 107, user) for user in users])
 
 
@@ -33,7 +33,7 @@ with Server(CONFIGURATION) as server:
     server.stop()
     keys = plant_users(server, MAILBOXES)
     with database(server) as opened:
-        users = [row[0] for row in opened.execute("SELECT user FROM apptimist_queues ORDER BY user")]
+        users = [row[0] for row in opened.execute("SELECT owner FROM apptimist_queues ORDER BY owner")]
     fill(server, users[-MAILBOXES:])
     server.start()
     service = Service(server)

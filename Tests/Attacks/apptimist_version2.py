@@ -102,8 +102,8 @@ with Server(CONFIGURATION) as server:
     before, disk = server.rss, server.disk
     with Canary(server, bystander(service)) as canary:
         attack_apart([handshake, login, device_of_one_user, *map(session, (again, seal, wrong, unread, pages))], 18)
-    rows = "SELECT max(n) FROM (SELECT count(*) AS n FROM apptimist_devices GROUP BY user)"
-    twice = "SELECT count(*) FROM (SELECT 1 FROM apptimist_entries WHERE kind = 0 GROUP BY user, message_id HAVING count(*) > 1)"
+    rows = "SELECT max(n) FROM (SELECT count(*) AS n FROM apptimist_devices GROUP BY owner)"
+    twice = "SELECT count(*) FROM (SELECT 1 FROM apptimist_entries WHERE kind = 0 GROUP BY owner, message_id HAVING count(*) > 1)"
     verdict("apptimist_version2", canary, memory_MiB=(round((peak(server) - before) / 2**20), 64),
             disk_MiB=(round((server.disk - disk) / 2**20), 512), devices_of_a_user=(1, count(server, rows), 64),
             queued_twice=(count(server, twice), 0))

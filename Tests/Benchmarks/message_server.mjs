@@ -23,9 +23,9 @@ const addDevice = database.prepare(
 const password = database.prepare("SELECT password FROM msgr_users WHERE username = ?");
 const block = database.prepare("SELECT 1 FROM msgr_blocks WHERE username = ? AND blocked = ?");
 const count = database.prepare(
-  `UPDATE msgr_users SET messages = messages + 1, unread = unread + 1
-   WHERE username = ? RETURNING unread`);
-const nextID = database.prepare("UPDATE msgr_last_id SET id = max(id + 1, ?) RETURNING id");
+  `UPDATE msgr_users SET messages = messages + 1, unread = unread + 1,
+     last_id = CASE WHEN last_id < ?1 THEN ?1 ELSE last_id + 1 END
+   WHERE username = ?2 RETURNING last_id, unread`);
 const devices = database.prepare("SELECT device_id FROM msgr_devices WHERE username = ?");
 const addMessage = database.prepare(
   `INSERT INTO msgr_messages (id, recipient, sender, text, sent_at, is_add_request)
@@ -36,7 +36,7 @@ const addPush = database.prepare(
      due_at, is_next)
    VALUES (?1, ?2, ?3, ?4, ?5, 0, ?6, ?7, ?8, ?7,
      NOT EXISTS (SELECT 1 FROM push_outbox WHERE device_id = ?1))`);
-nextID.setReadBigInts(true);
+count.setReadBigInts(true);
 
 const week = 7 * 86_400_000;
 // A sender's password is hashed once, before the measurement.
@@ -75,10 +75,10 @@ function store({ UserFrom, Password, UserTo, Message }) {
   }
   if (!isVerified(UserFrom, Password)) return [403, { error: "Forbidden" }];
   if (block.get(UserTo, UserFrom)) return [200, { Id: "0000000000000000" }];
-  const row = count.get(UserTo);
-  if (row === undefined) return [403, { error: "Forbidden" }];
   const now = Date.now();
-  const id = nextID.get(BigInt(now) << 16n).id;
+  const row = count.get(BigInt(now) << 16n, UserTo);
+  if (row === undefined) return [403, { error: "Forbidden" }];
+  const id = row.last_id;
   addMessage.run(id, UserTo, UserFrom, Message, now);
   for (const { device_id } of devices.all(UserTo)) {
     addPush.run(device_id, id, randomUUID(), UserFrom, Message, row.unread, now, now + week);

@@ -25,6 +25,26 @@ internal import Testing
     #expect(try #require(try await fixture.send("m", from: "anna", to: "bert").id) > ids[6])
   }
 
+  @Test func identifiersCountInEachInboxByItself() async throws {
+    let fixture = try await Fixture()
+    for name in ["anna", "bert", "cleo"] { try await fixture.register(name) }
+    _ = try await fixture.post(
+      "/block", ["Username": "cleo", "Password": "pw", "User": "anna"])
+    var ids: [String: [String]] = [:]
+    for _ in 0..<3 {
+      for name in ["bert", "cleo"] {
+        let id = try #require(try await fixture.send("m", from: "anna", to: name).id)
+        ids[name, default: []].append(id)
+      }
+    }
+    // Whoever is blocked sees nothing of it.
+    #expect(ids["bert"] == ids["cleo"])
+    #expect(Set(ids["bert"] ?? []).count == 3)
+    let last = try #require(try await fixture.send("m", from: "bert", to: "cleo").id)
+    #expect(last > ids["cleo"]?.last ?? "")
+    #expect(try await fixture.texts("cleo") == ["m"])
+  }
+
   @Test func aFullInboxDropsWhatWhoeverHoldsMostSentFirst() async throws {
     let fixture = try await Fixture("inbox_messages = 5\n")
     for name in ["anna", "bert", "cleo"] { try await fixture.register(name) }

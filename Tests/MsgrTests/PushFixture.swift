@@ -58,11 +58,11 @@ struct PushFixture: Sendable {
     let sender = try Self.name(sender)
     let recipient = try Self.name(recipient)
     return try await store.store.write { [store] transaction in
-      let place = try store.takePlace(in: recipient, for: sender, transaction)
+      guard let place = try store.takePlace(in: recipient, for: sender, transaction) else {
+        throw RequestRefusal.forbidden
+      }
       return try store.put(
-        text, from: sender, to: recipient,
-        place ?? MsgrStore.InboxPlace(messages: 1, unread: 1, senderStreams: false),
-        isAddRequest: isAddRequest,
+        text, from: sender, to: recipient, place, isAddRequest: isAddRequest,
         streaming: streaming
           ? try store.pushedDevices(of: recipient, transaction).map(\.device) : [], transaction
       ).id

@@ -53,13 +53,13 @@ extension ApptimistStore {
   ) async throws -> NewUser {
     let searchName = SearchText(name)?.bytes
     return try await writeMailboxes { deliveries, transaction in
-      // Compared by SQLite, byte by byte: Swift takes canonically equivalent texts for equal.
+      // Compared by the store, byte by byte: Swift takes canonically equivalent texts for equal.
       let present = try transaction.one(
         """
         SELECT id, kind = ?1 AND is_proven = 0, authentication_key = ?2,
-          coalesce(kind = ?1 AND authentication_key = ?2 AND uid = ?3, 0)
+          CASE WHEN kind = ?1 AND authentication_key = ?2 AND uid = ?3 THEN 1 ELSE 0 END
         FROM apptimist_users WHERE key = ?4
-        """, StoredKind.user, authenticationKey, uid, key
+        """, StoredKind.user, authenticationKey, StoredUID(uid), key
       ) { row in
         (
           number: try row[0] as AccountNumber, isUnproven: try row[1] as Bool,
@@ -86,7 +86,7 @@ extension ApptimistStore {
             """
             UPDATE apptimist_users SET authentication_key = ?, search_name = ?, uid = ?, name = ?
             WHERE id = ?
-            """, authenticationKey, searchName, uid, name, present.number)
+            """, authenticationKey, searchName, StoredUID(uid), name, present.number)
         }
         if isProven {
           try prove(present.number, isClosed: isClosed, transaction)
@@ -96,14 +96,15 @@ extension ApptimistStore {
       }
       guard mayCreate else { return .notNow }
       if let invitation, try !use(invitation, uid: uid, at: now, transaction) { return .notInvited }
-      try transaction.execute(
+      let number: AccountNumber? = try transaction.one(
         """
         INSERT INTO apptimist_users
           (key, kind, authentication_key, search_name, uid, name, is_proven, is_closed)
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?)
-        """, key, StoredKind.user, authenticationKey, searchName, uid, name, isProven, isClosed)
-      try transaction.execute(
-        "INSERT INTO apptimist_queues (user) VALUES (?)", transaction.lastInsertRowID)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING id
+        """, key, StoredKind.user, authenticationKey, searchName, StoredUID(uid), name, isProven,
+        isClosed
+      ) { try $0[0] }
+      try transaction.execute("INSERT INTO apptimist_queues (owner) VALUES (?)", number)
       return .created
     }
   }
@@ -117,7 +118,7 @@ extension ApptimistStore {
     try transaction.one(
       """
       SELECT id FROM apptimist_users
-      WHERE key = ? AND kind = ? AND authentication_key = ? AND NOT (is_closed AND ?)
+      WHERE key = ? AND kind = ? AND authentication_key = ? AND (is_closed = 0 OR ? = 0)
       """, login.user, StoredKind.user, login.authenticationKey, login.isVersion1
     ) { try $0[0] }
   }

@@ -148,8 +148,8 @@ extension ApptimistStore {
     if let mailbox = deliveries.mailbox(of: user) { return mailbox }
     let mailbox = try transaction.one(
       """
-      SELECT q.user, q.last_position
-      FROM apptimist_users u JOIN apptimist_queues q ON q.user = u.id WHERE u.key = ?
+      SELECT q.owner, q.last_position
+      FROM apptimist_users u JOIN apptimist_queues q ON q.owner = u.id WHERE u.key = ?
       """, user
     ) { row in PendingDeliveries.Mailbox(user: try row[0], last: try row[1]) }
     if let mailbox { deliveries.note(mailbox, of: user) }
@@ -163,7 +163,7 @@ extension ApptimistStore {
     of id: MessageID, in user: AccountNumber, _ database: borrowing some Queryable & ~Copyable
   ) throws -> StreamPosition? {
     try database.one(
-      "SELECT position FROM apptimist_message_ids WHERE user = ? AND message_id = ?", user,
+      "SELECT position FROM apptimist_message_ids WHERE owner = ? AND message_id = ?", user,
       KnownID(id)
     ) { try $0[0] }
   }
@@ -180,7 +180,7 @@ extension ApptimistStore {
       deliveries.forget(login.user)
       let known = try transaction.one(
         """
-        SELECT position, is_truncated FROM apptimist_message_ids WHERE user = ? AND message_id = ?
+        SELECT position, is_truncated FROM apptimist_message_ids WHERE owner = ? AND message_id = ?
         """, number, KnownID(id)
       ) { row in (position: try row[0] as StreamPosition, isTruncated: try row[1] as Bool) }
       guard let known else { return .never }
@@ -189,7 +189,7 @@ extension ApptimistStore {
       try transaction.execute(
         """
         UPDATE apptimist_message_ids SET is_truncated = 1, truncated_at = ?
-        WHERE user = ? AND message_id = ?
+        WHERE owner = ? AND message_id = ?
         """, mailbox.last.next, number, KnownID(id))
       try clear(known.position, in: &mailbox, transaction)
       try makeRoom(for: Self.truncationSize, in: &mailbox, transaction)

@@ -25,15 +25,17 @@ extension ApptimistStore {
         }
         try transaction.execute(
           """
-          INSERT INTO apptimist_devices (user, device, position, used) VALUES (?1, ?2, ?3,
-            1 + coalesce((SELECT max(used) FROM apptimist_devices WHERE user = ?1), 0))
-          ON CONFLICT (user, device)
-          DO UPDATE SET position = max(position, excluded.position), used = excluded.used
+          INSERT INTO apptimist_devices (owner, device, position, used) VALUES (?1, ?2, ?3,
+            1 + coalesce((SELECT max(used) FROM apptimist_devices WHERE owner = ?1), 0))
+          ON CONFLICT (owner, device)
+          DO UPDATE SET used = excluded.used, position = CASE
+            WHEN apptimist_devices.position < excluded.position THEN excluded.position
+            ELSE apptimist_devices.position END
           """, user, acknowledgement.device.id, acknowledgement.position)
         try transaction.execute(
           """
-          DELETE FROM apptimist_devices WHERE user = ?1 AND used <=
-            (SELECT used FROM apptimist_devices WHERE user = ?1 ORDER BY used DESC LIMIT 1 OFFSET ?2)
+          DELETE FROM apptimist_devices WHERE owner = ?1 AND used <=
+            (SELECT used FROM apptimist_devices WHERE owner = ?1 ORDER BY used DESC LIMIT 1 OFFSET ?2)
           """, user, limits.devices)
       }
     }
@@ -46,7 +48,7 @@ extension ApptimistStore {
     try await readMailbox(of: request.user) { user, snapshot in
       let last = try mailbox(of: user, snapshot).last
       let first: StreamPosition? = try snapshot.one(
-        "SELECT position FROM apptimist_entries WHERE user = ? ORDER BY position LIMIT 1", user
+        "SELECT position FROM apptimist_entries WHERE owner = ? ORDER BY position LIMIT 1", user
       ) { try $0[0] }
       let start: StreamPosition
       if let after = request.after {
@@ -54,7 +56,7 @@ extension ApptimistStore {
         start = StreamPosition(rawValue: has)
       } else {
         let acknowledged: StreamPosition? = try snapshot.one(
-          "SELECT position FROM apptimist_devices WHERE user = ? AND device = ?", user,
+          "SELECT position FROM apptimist_devices WHERE owner = ? AND device = ?", user,
           request.device
         ) { try $0[0] }
         let head =
@@ -75,8 +77,8 @@ extension ApptimistStore {
       guard let user = try userNumber(of: device.user, snapshot) else { return nil }
       return try snapshot.one(
         """
-        SELECT used = (SELECT max(used) FROM apptimist_devices WHERE user = ?1)
-        FROM apptimist_devices WHERE user = ?1 AND device = ?2
+        SELECT used = (SELECT max(used) FROM apptimist_devices WHERE owner = ?1)
+        FROM apptimist_devices WHERE owner = ?1 AND device = ?2
         """, user, device.id
       ) { try $0[0] }
     }
@@ -93,8 +95,10 @@ extension ApptimistStore {
     let new = random(8).reduce(0) { $0 << 8 | Int64($1) } & .max | 1
     let epoch: Int64? = try await store.write { transaction in
       try transaction.execute(
-        "INSERT INTO apptimist_epoch SELECT ? WHERE NOT EXISTS (SELECT 1 FROM apptimist_epoch)", new
-      )
+        """
+        INSERT INTO apptimist_epoch
+          SELECT CAST(? AS BIGINT) WHERE NOT EXISTS (SELECT 1 FROM apptimist_epoch)
+        """, new)
       return try transaction.one("SELECT epoch FROM apptimist_epoch") { try $0[0] }
     }
     guard let epoch else { throw InconsistentMailbox() }
@@ -106,7 +110,7 @@ extension ApptimistStore {
     try await store.read { snapshot in
       guard let number = try userNumber(of: user, snapshot) else { return .zero }
       let position: StreamPosition?? = try snapshot.one(
-        "SELECT truncated_at FROM apptimist_message_ids WHERE user = ? AND message_id = ?", number,
+        "SELECT truncated_at FROM apptimist_message_ids WHERE owner = ? AND message_id = ?", number,
         KnownID(id)
       ) { try $0[0] as StreamPosition? }
       return (position ?? nil) ?? .zero

@@ -67,8 +67,8 @@ extension ApptimistStore {
       let old = try self.size(of: name, in: directory, transaction)
       let present = try transaction.one(
         """
-        SELECT count(*), coalesce(sum(size), 0),
-          coalesce((SELECT file_bytes FROM apptimist_queues WHERE user = ?2), 0)
+        SELECT count(*), CAST(coalesce(sum(size), 0) AS BIGINT),
+          coalesce((SELECT file_bytes FROM apptimist_queues WHERE owner = ?2), 0)
         FROM apptimist_files WHERE directory = ?1
         """, directory.number, directory.owner
       ) { row in (files: try row[0] as Int, bytes: try row[1] as Int, all: try row[2] as Int) }
@@ -103,8 +103,11 @@ extension ApptimistStore {
   ) throws {
     guard bytes != 0 else { return }
     try transaction.execute(
-      "UPDATE apptimist_queues SET file_bytes = max(0, file_bytes + ?) WHERE user = ?", bytes,
-      owner)
+      """
+      UPDATE apptimist_queues
+      SET file_bytes = CASE WHEN file_bytes + ?1 > 0 THEN file_bytes + ?1 ELSE 0 END
+      WHERE owner = ?2
+      """, bytes, owner)
   }
 
   /// Removes a file.

@@ -90,7 +90,9 @@ extension ApptimistStore {
     try await change(key, by: login) { forum, transaction in
       guard forum.isForum else { return .notPermitted }
       let bytes: Int? = try transaction.one(
-        "SELECT coalesce(sum(size), 0) FROM apptimist_files WHERE directory = ?", forum.number
+        """
+        SELECT CAST(coalesce(sum(size), 0) AS BIGINT) FROM apptimist_files WHERE directory = ?
+        """, forum.number
       ) { try $0[0] }
       try removeForum(forum.number, transaction)
       try charge(forum.owner, 0 &- (bytes ?? 0), transaction)
@@ -105,9 +107,9 @@ extension ApptimistStore {
     try transaction.execute("DELETE FROM apptimist_vouchers WHERE subject = ?", forum)
     try transaction.execute(
       """
-      UPDATE apptimist_users SET kind = ?, authentication_key = zeroblob(32),
-        search_name = NULL, name = '' WHERE id = ?
-      """, StoredKind.deletedForum, forum)
+      UPDATE apptimist_users SET kind = ?, authentication_key = ?, search_name = NULL, name = ''
+      WHERE id = ?
+      """, StoredKind.deletedForum, AuthenticationPublicKey(), forum)
   }
 
   /// Whether there was a forum with a key, and is none any more.

@@ -32,16 +32,17 @@ extension ApptimistStore {
     try await store.write { transaction in
       guard let number = try userNumber(of: user, transaction) else { return false }
       try transaction.execute(
-        "INSERT OR IGNORE INTO apptimist_ephemeral_keys (hash, expires_at, user) VALUES (?, ?, ?)",
-        hash, end.milliseconds, number)
+        """
+        INSERT INTO apptimist_ephemeral_keys (hash, expires_at, owner) VALUES (?, ?, ?)
+        ON CONFLICT DO NOTHING
+        """, hash, end.milliseconds, number)
       guard transaction.changes == 1 else { return false }
       try transaction.execute(
         """
         DELETE FROM apptimist_ephemeral_keys WHERE hash IN
           (SELECT hash FROM apptimist_ephemeral_keys
-           INDEXED BY apptimist_ephemeral_keys_by_user
-           WHERE user = ? ORDER BY expires_at DESC LIMIT -1 OFFSET ?)
-        """, number, limits.rememberedConnections)
+           WHERE owner = ? ORDER BY expires_at DESC LIMIT ? OFFSET ?)
+        """, number, Self.expired, limits.rememberedConnections)
       return true
     }
   }
@@ -59,7 +60,7 @@ extension ApptimistStore {
     try await store.write { transaction in
       try transaction.execute(
         "INSERT INTO apptimist_invitations (hash, uid, uses, expires_at) VALUES (?, ?, ?, ?)",
-        hash, uid, uses, end.milliseconds)
+        hash, uid.map(StoredUID.init), uses, end.milliseconds)
     }
   }
 
@@ -74,7 +75,7 @@ extension ApptimistStore {
       """
       UPDATE apptimist_invitations SET uses = uses - 1
       WHERE hash = ? AND uses > 0 AND expires_at > ? AND (uid IS NULL OR uid = ?)
-      """, invitation, now.milliseconds, uid)
+      """, invitation, now.milliseconds, StoredUID(uid))
     return transaction.changes == 1
   }
 
@@ -87,7 +88,7 @@ extension ApptimistStore {
       """
       SELECT 1 FROM apptimist_invitations
       WHERE hash = ? AND uses > 0 AND expires_at > ? AND (uid IS NULL OR uid = ?)
-      """, invitation, now.milliseconds, uid
+      """, invitation, now.milliseconds, StoredUID(uid)
     ) { _ in true } ?? false
   }
 

@@ -103,7 +103,7 @@ extension ApptimistStore {
   ) throws -> (EncryptionPublicKey, StreamPosition)? {
     try transaction.one(
       """
-      SELECT u.key, q.last_position FROM apptimist_users u JOIN apptimist_queues q ON q.user = u.id
+      SELECT u.key, q.last_position FROM apptimist_users u JOIN apptimist_queues q ON q.owner = u.id
       WHERE u.id = ?
       """, user
     ) { row in (try row[0], try row[1]) }
@@ -179,7 +179,7 @@ extension ApptimistStore {
     var mailbox = try mailbox(of: user, transaction)
     for delivery in taken {
       try transaction.execute(
-        "INSERT INTO apptimist_message_ids (user, message_id, position) VALUES (?, ?, ?)", user,
+        "INSERT INTO apptimist_message_ids (owner, message_id, position) VALUES (?, ?, ?)", user,
         KnownID(delivery.id), delivery.position)
       try makeRoom(for: delivery.size, in: &mailbox, transaction)
       try append(

@@ -30,8 +30,8 @@ extension ApptimistStore {
     guard !uid.isEmpty else { return [] }
     return try await store.read { snapshot in
       let numbers: [AccountNumber] = try snapshot.all(
-        "SELECT id FROM apptimist_users WHERE uid = ? AND id > ? ORDER BY id LIMIT ?", uid,
-        place?.number ?? AccountNumber(rawValue: 0), max
+        "SELECT id FROM apptimist_users WHERE uid = ? AND id > ? ORDER BY id LIMIT ?",
+        StoredUID(uid), place?.number ?? AccountNumber(rawValue: 0), max
       ) { try $0[0] }
       return try numbers.compactMap {
         try account(SearchPlace(number: $0, isPrefix: false), snapshot)
@@ -64,7 +64,7 @@ extension ApptimistStore {
   ) throws -> (user: Version2.User, place: SearchPlace)? {
     let user = try snapshot.one(
       """
-      SELECT key, authentication_key, kind, is_closed, name, coalesce(uid, ''),
+      SELECT key, authentication_key, kind, is_closed, name, uid,
         EXISTS (SELECT 1 FROM apptimist_secrets WHERE forum = id)
       FROM apptimist_users WHERE id = ?
       """, place.number
@@ -77,7 +77,7 @@ extension ApptimistStore {
         key: try row[0], authenticationKey: try row[1],
         kind: try row[2] as StoredKind == .user ? .user : .forum, flags: flags,
         name: ShortBytes(try row[4] as String) ?? .empty,
-        uid: ShortBytes(try row[5] as String) ?? .empty)
+        uid: (try row[5] as StoredUID?).flatMap { ShortBytes($0.text) } ?? .empty)
     }
     return user.map { ($0, place) }
   }

@@ -28,7 +28,7 @@ extension ApptimistStore {
     let isKnown: Bool? = try await store.read { snapshot in
       try snapshot.one(
         """
-        SELECT is_proven AND is_closed >= ? FROM apptimist_users
+        SELECT is_proven = 1 AND is_closed >= ? FROM apptimist_users
         WHERE key = ? AND kind = ? AND authentication_key = ?
         """, closes, user, StoredKind.user, authenticationKey
       ) { try $0[0] }
@@ -49,8 +49,10 @@ extension ApptimistStore {
     _ account: AccountNumber, isClosed: Bool, _ transaction: borrowing Transaction
   ) throws {
     try transaction.execute(
-      "UPDATE apptimist_users SET is_proven = 1, is_closed = max(is_closed, ?) WHERE id = ?",
-      isClosed, account)
+      """
+      UPDATE apptimist_users
+      SET is_proven = 1, is_closed = CASE WHEN ? = 1 THEN 1 ELSE is_closed END WHERE id = ?
+      """, isClosed, account)
   }
 
   /// Whether an account is closed to version 1.
@@ -96,21 +98,21 @@ extension ApptimistStore {
     try transaction.execute(
       """
       DELETE FROM apptimist_contents WHERE holders = 1 AND id IN
-        (SELECT content FROM apptimist_entries WHERE user = ?)
+        (SELECT content FROM apptimist_entries WHERE owner = ?)
       """, account)
     try transaction.execute(
       """
       UPDATE apptimist_contents SET holders = holders - 1 WHERE id IN
-        (SELECT content FROM apptimist_entries WHERE user = ?)
+        (SELECT content FROM apptimist_entries WHERE owner = ?)
       """, account)
-    try transaction.execute("DELETE FROM apptimist_entries WHERE user = ?", account)
-    try transaction.execute("DELETE FROM apptimist_shares WHERE user = ?", account)
-    try transaction.execute("DELETE FROM apptimist_message_ids WHERE user = ?", account)
-    try transaction.execute("DELETE FROM apptimist_dropped WHERE user = ?", account)
+    try transaction.execute("DELETE FROM apptimist_entries WHERE owner = ?", account)
+    try transaction.execute("DELETE FROM apptimist_shares WHERE owner = ?", account)
+    try transaction.execute("DELETE FROM apptimist_message_ids WHERE owner = ?", account)
+    try transaction.execute("DELETE FROM apptimist_dropped WHERE owner = ?", account)
     try transaction.execute(
       """
       UPDATE apptimist_queues SET entries = 0, bytes = 0, dropped = 0, file_bytes = 0
-      WHERE user = ?
+      WHERE owner = ?
       """, account)
     return forums.map(\.key)
   }

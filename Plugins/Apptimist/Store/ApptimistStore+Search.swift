@@ -41,8 +41,8 @@ extension ApptimistStore {
     guard !uid.isEmpty else { return [] }
     return try await store.read { snapshot in
       try snapshot.all(
-        "SELECT key, name, uid FROM apptimist_users WHERE uid = ? ORDER BY id LIMIT ?", uid,
-        limit(max)
+        "SELECT key, name, uid FROM apptimist_users WHERE uid = ? ORDER BY id LIMIT ?",
+        StoredUID(uid), limit(max)
       ) { try Self.found($0) }
     }
   }
@@ -62,16 +62,16 @@ extension ApptimistStore {
   }
 
   private static func found(_ row: borrowing Row) throws -> FoundAccount {
-    let uid: String? = try row[2]
-    return FoundAccount(key: try row[0], name: try row[1], uid: uid ?? "")
+    let uid: StoredUID? = try row[2]
+    return FoundAccount(key: try row[0], name: try row[1], uid: uid?.text ?? "")
   }
 }
 
 // MARK: - By name
 
 extension ApptimistStore {
-  /// Ends a query before its last row.
-  private struct Enough: Error {}
+  /// The number of names that are read at once.
+  private static let namePage = 4096
 
   /// Finds the accounts with a name, then those whose name starts with it.
   func named(
@@ -104,32 +104,41 @@ extension ApptimistStore {
   ) throws -> [AccountNumber] {
     var numbers: [AccountNumber] = []
     var steps = Self.searchSteps
+    // The place in the table by age, or in the index by name.
+    var number = pattern.prefix.isEmpty ? last : AccountNumber(rawValue: 0)
+    var name = pattern.prefix
+    var names = 0
     func take(_ row: borrowing Row) throws {
+      names += 1
+      number = try row[0]
+      guard steps > 0 else { return }
       steps -= Self.nameSteps
-      if try row.withBytes(1, { pattern.matches($0, steps: &steps) }) {
-        let number: AccountNumber = try row[0]
-        if number > last { numbers.append(number) }
-      }
-      if steps <= 0 { throw Enough() }
+      let isFound = try row.withBytes(1) { pattern.matches($0, steps: &steps) }
+      if isFound, number > last { numbers.append(number) }
     }
-    do {
+    repeat {
+      names = 0
       if pattern.prefix.isEmpty {
         // By age and not by the index: where many match, the first of them are enough.
         try snapshot.forEach(
           """
           SELECT id, search_name FROM apptimist_users
-          WHERE +search_name IS NOT NULL AND id > ? ORDER BY id
-          """, last
-        ) { row in
-          try take(row)
-          if numbers.count == limit { throw Enough() }
-        }
+          WHERE id > ? AND search_name IS NOT NULL ORDER BY id LIMIT ?
+          """, number, Self.namePage, body: take)
       } else {
         try snapshot.forEach(
-          "SELECT id, search_name FROM apptimist_users WHERE search_name >= ? AND search_name < ?",
-          pattern.prefix, pattern.prefix + [0xFF], body: take)
+          """
+          SELECT id, search_name FROM apptimist_users
+          WHERE search_name >= ?1 AND search_name < ?2 AND (search_name > ?1 OR id > ?3)
+          ORDER BY search_name, id LIMIT ?4
+          """, name, pattern.prefix + [0xFF], number, Self.namePage
+        ) { row in
+          try take(row)
+          if names == Self.namePage { name = try row[1] }
+        }
       }
-    } catch is Enough {}
+    } while steps > 0 && names == Self.namePage
+      && (numbers.count < limit || !pattern.prefix.isEmpty)
     return Array(numbers.sorted().prefix(limit))
   }
 }

@@ -29,7 +29,7 @@ extension ApptimistStore {
     guard max > 0 else { return start }
     let earliest: StreamPosition? = try snapshot.one(
       """
-      SELECT position FROM apptimist_entries WHERE user = ? AND kind <> ?
+      SELECT position FROM apptimist_entries WHERE owner = ? AND kind <> ?
       ORDER BY position DESC LIMIT 1 OFFSET ?
       """, user, EntryKind.truncation, max - 1
     ) { try $0[0] }
@@ -52,7 +52,7 @@ extension ApptimistStore {
       let rows = try snapshot.all(
         """
         SELECT position, size, content, message_id FROM apptimist_entries
-        WHERE user = ? AND position > ? AND kind <> ? ORDER BY position LIMIT ?
+        WHERE owner = ? AND position > ? AND kind <> ? ORDER BY position LIMIT ?
         """, number, position, EntryKind.place, limit
       ) { row in
         (

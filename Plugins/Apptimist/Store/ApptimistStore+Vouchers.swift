@@ -21,7 +21,7 @@ extension ApptimistStore {
         """
         INSERT INTO apptimist_vouchers (subject, voucher, signature) VALUES (?, ?, ?)
         ON CONFLICT (subject, voucher)
-        DO UPDATE SET signature = coalesce(excluded.signature, signature)
+        DO UPDATE SET signature = coalesce(excluded.signature, apptimist_vouchers.signature)
         """, subject, voucher, signature)
       return true
     }

@@ -40,7 +40,7 @@ extension ApptimistStore {
     of user: AccountNumber, _ database: borrowing some Queryable & ~Copyable
   ) throws -> StoredMailbox {
     let mailbox = try database.one(
-      "SELECT last_position, entries, bytes, dropped FROM apptimist_queues WHERE user = ?", user
+      "SELECT last_position, entries, bytes, dropped FROM apptimist_queues WHERE owner = ?", user
     ) { row in
       StoredMailbox(
         user: user, last: try row[0], entries: try row[1], bytes: try row[2], dropped: try row[3])
@@ -58,7 +58,7 @@ extension ApptimistStore {
     try transaction.execute(
       """
       UPDATE apptimist_queues SET last_position = ?, entries = ?, bytes = ?, dropped = ?
-      WHERE user = ?
+      WHERE owner = ?
       """, mailbox.last, mailbox.entries, mailbox.bytes, mailbox.dropped, mailbox.user)
   }
 
@@ -81,7 +81,7 @@ extension ApptimistStore {
     try transaction.execute(
       """
       INSERT INTO apptimist_entries
-        (user, position, kind, sender, size, content, message_id, begins_run)
+        (owner, position, kind, sender, size, content, message_id, begins_run)
       VALUES (?, ?, ?, ?, ?, ?, ?, ?)
       """, mailbox.user, mailbox.last, kind, sender, size, message, id,
       mailbox.addition?.sender != sender)
@@ -100,9 +100,10 @@ extension ApptimistStore {
     mailbox.addition = nil
     try transaction.execute(
       """
-      INSERT INTO apptimist_shares (user, sender, entries, bytes, oldest) VALUES (?, ?, ?, ?, ?)
-      ON CONFLICT (user, sender)
-      DO UPDATE SET entries = entries + excluded.entries, bytes = bytes + excluded.bytes
+      INSERT INTO apptimist_shares (owner, sender, entries, bytes, oldest) VALUES (?, ?, ?, ?, ?)
+      ON CONFLICT (owner, sender)
+      DO UPDATE SET entries = apptimist_shares.entries + excluded.entries,
+        bytes = apptimist_shares.bytes + excluded.bytes
       """, mailbox.user, addition.sender, addition.entries, addition.bytes, addition.oldest)
   }
 
@@ -112,7 +113,7 @@ extension ApptimistStore {
     _ transaction: borrowing Transaction
   ) throws {
     let entry = try transaction.one(
-      "SELECT sender, size, content FROM apptimist_entries WHERE user = ? AND position = ?",
+      "SELECT sender, size, content FROM apptimist_entries WHERE owner = ? AND position = ?",
       mailbox.user, position
     ) { row in
       (
@@ -125,10 +126,10 @@ extension ApptimistStore {
     try transaction.execute(
       """
       UPDATE apptimist_entries SET kind = ?, size = 0, content = NULL
-      WHERE user = ? AND position = ?
+      WHERE owner = ? AND position = ?
       """, EntryKind.place, mailbox.user, position)
     try transaction.execute(
-      "UPDATE apptimist_shares SET bytes = bytes - ? WHERE user = ? AND sender = ?", entry.size,
+      "UPDATE apptimist_shares SET bytes = bytes - ? WHERE owner = ? AND sender = ?", entry.size,
       mailbox.user, entry.sender)
     mailbox.bytes &-= entry.size
   }
@@ -145,11 +146,11 @@ extension ApptimistStore {
       let largestShare: StaticString =
         isFull
         ? """
-        SELECT sender, oldest FROM apptimist_shares WHERE user = ?
+        SELECT sender, oldest FROM apptimist_shares WHERE owner = ?
         ORDER BY entries DESC, oldest LIMIT 1
         """
         : """
-        SELECT sender, oldest FROM apptimist_shares WHERE user = ?
+        SELECT sender, oldest FROM apptimist_shares WHERE owner = ?
         ORDER BY bytes DESC, oldest LIMIT 1
         """
       let share: (sender: AccountNumber, oldest: StreamPosition)? = try transaction.one(
@@ -167,7 +168,7 @@ extension ApptimistStore {
   ) throws {
     let entry = try transaction.one(
       """
-      DELETE FROM apptimist_entries WHERE user = ? AND position = ?
+      DELETE FROM apptimist_entries WHERE owner = ? AND position = ?
       RETURNING kind, size, content, message_id
       """, mailbox.user, position
     ) { row in
@@ -183,11 +184,11 @@ extension ApptimistStore {
       try transaction.execute(
         """
         UPDATE apptimist_shares SET entries = entries - 1, bytes = bytes - ?, oldest = ?
-        WHERE user = ? AND sender = ?
+        WHERE owner = ? AND sender = ?
         """, entry.size, next, mailbox.user, sender)
     } else {
       try transaction.execute(
-        "DELETE FROM apptimist_shares WHERE user = ? AND sender = ?", mailbox.user, sender)
+        "DELETE FROM apptimist_shares WHERE owner = ? AND sender = ?", mailbox.user, sender)
     }
     try release(entry.message, transaction)
     if entry.kind != .truncation {
@@ -206,14 +207,14 @@ extension ApptimistStore {
     _ transaction: borrowing Transaction
   ) throws -> StreamPosition? {
     let isNext = try transaction.one(
-      "SELECT sender = ? FROM apptimist_entries WHERE user = ? AND position = ?", sender, user,
+      "SELECT sender = ? FROM apptimist_entries WHERE owner = ? AND position = ?", sender, user,
       position.next
     ) { try $0[0] as Bool }
     if isNext == true { return position.next }
     return try transaction.one(
       """
-      SELECT position FROM apptimist_entries INDEXED BY apptimist_entries_by_run
-      WHERE user = ? AND sender = ? AND position > ? AND begins_run = 1
+      SELECT position FROM apptimist_entries
+      WHERE owner = ? AND sender = ? AND position > ? AND begins_run = 1
       ORDER BY position LIMIT 1
       """, user, sender, position
     ) { try $0[0] }
@@ -225,19 +226,19 @@ extension ApptimistStore {
     _ transaction: borrowing Transaction
   ) throws {
     try transaction.execute(
-      "INSERT INTO apptimist_dropped (user, position, message_id) VALUES (?, ?, ?)", mailbox.user,
+      "INSERT INTO apptimist_dropped (owner, position, message_id) VALUES (?, ?, ?)", mailbox.user,
       position, KnownID(id))
     mailbox.dropped += 1
     while mailbox.dropped > limits.rememberedMessages {
       let forgotten: [UInt8]? = try transaction.one(
         """
-        DELETE FROM apptimist_dropped WHERE user = ?1 AND position =
-          (SELECT min(position) FROM apptimist_dropped WHERE user = ?1) RETURNING message_id
+        DELETE FROM apptimist_dropped WHERE owner = ?1 AND position =
+          (SELECT min(position) FROM apptimist_dropped WHERE owner = ?1) RETURNING message_id
         """, mailbox.user
       ) { try $0[0] }
       guard let forgotten else { throw InconsistentMailbox() }
       try transaction.execute(
-        "DELETE FROM apptimist_message_ids WHERE user = ? AND message_id = ?", mailbox.user,
+        "DELETE FROM apptimist_message_ids WHERE owner = ? AND message_id = ?", mailbox.user,
         forgotten
       )
       mailbox.dropped -= 1

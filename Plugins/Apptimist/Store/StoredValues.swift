@@ -81,6 +81,24 @@ struct KnownID: FixedBytes, DatabaseValueConvertible {
   }
 }
 
+/// An identity provider's name for a user, in UTF-8: unlike other texts it may hold any character, NUL too.
+struct StoredUID: DatabaseValueConvertible {
+  let text: String
+
+  init(_ text: String) { self.text = text }
+
+  /// The text, as a BLOB.
+  var databaseValue: DatabaseValue { .blob(Array(text.utf8)) }
+
+  /// Reads a BLOB that is UTF-8.
+  init?(databaseValue: DatabaseValue) {
+    guard case .blob(let bytes) = databaseValue,
+      let text = String(validating: bytes, as: UTF8.self)
+    else { return nil }
+    self.text = text
+  }
+}
+
 /// A keyed hash of an ephemeral key, which tells nobody else which key it was.
 struct EphemeralKeyHash: FixedBytes, DatabaseValueConvertible {
   private var first: UInt64 = 0

@@ -48,14 +48,15 @@ extension MsgrStore {
     }
     try transaction.execute(
       """
-      INSERT OR IGNORE INTO msgr_publishers (hash, username, name, created_at, used_at)
-      VALUES (?1, ?2, ?3, ?4, ?4)
+      INSERT INTO msgr_publishers (hash, username, name, created_at, used_at)
+      VALUES (?1, ?2, ?3, ?4, ?4) ON CONFLICT DO NOTHING
       """, hash, owner, name, now)
     guard transaction.changes == 1 else { throw RequestRefusal.forbidden }
     for recipient in recipients.isEmpty ? [owner] : recipients {
       guard try exists(recipient, transaction) else { throw RequestRefusal.forbidden }
       try transaction.execute(
-        "INSERT OR IGNORE INTO msgr_publisher_recipients VALUES (?, ?)", hash, recipient)
+        "INSERT INTO msgr_publisher_recipients VALUES (?, ?) ON CONFLICT DO NOTHING", hash,
+        recipient)
     }
   }
 
@@ -92,12 +93,15 @@ extension MsgrStore {
       try transaction.execute(
         "UPDATE msgr_publishers SET used_at = ? WHERE hash = ?", now, publisher.hash)
       guard transaction.changes == 1 else { throw RequestRefusal.forbidden }
-      return try recipients.map { recipient in
+      return try recipients.compactMap { recipient in
         guard
           try !isBlocked(publisher.owner, by: recipient.name, transaction),
           let place = try takePlace(in: recipient.name, for: publisher.sender, transaction)
         else {
-          return (recipient.name, Delivery(id: try nextID(transaction), isStored: false))
+          // A blocked publisher is given an identifier that no other message will have.
+          return try nextID(of: recipient.name, transaction).map {
+            (recipient.name, Delivery(id: $0, isStored: false))
+          }
         }
         let delivery = try put(
           publication.text, from: publisher.sender, to: recipient.name, place, isAddRequest: false,

@@ -77,13 +77,13 @@ extension MsgrStore {
       INSERT INTO msgr_tokens (hash, device_id, username, used_at, created_at, device_name)
       VALUES (?1, ?2, ?3, ?4, ?4, ?5)
       """, token, device, name, now, login.name)
-    let surplus: [DeviceID] = try transaction.all(
+    let others: [DeviceID] = try transaction.all(
       """
       SELECT device_id FROM msgr_devices WHERE username = ? AND device_id <> ?
-      ORDER BY bound_at DESC LIMIT -1 OFFSET ?
-      """, name, device, limits.devices - 1
+      ORDER BY bound_at DESC
+      """, name, device
     ) { try $0[0] }
-    for device in surplus { ended += try unbind(device, transaction) }
+    for device in others.dropFirst(limits.devices - 1) { ended += try unbind(device, transaction) }
     return ended
   }
 

@@ -45,9 +45,11 @@ extension MsgrStore {
           streaming: streaming, transaction)
         keepsOwn = place.senderStreams
       } else {
-        guard try exists(draft.recipient, transaction) else { throw RequestRefusal.forbidden }
         // A blocked sender is given an identifier that no other message will have.
-        delivery = Delivery(id: try nextID(transaction), isStored: false)
+        guard let id = try nextID(of: draft.recipient, transaction) else {
+          throw RequestRefusal.forbidden
+        }
+        delivery = Delivery(id: id, isStored: false)
         keepsOwn = try hasStreamingDevice(sender.name, transaction)
       }
       if keepsOwn {
@@ -75,8 +77,9 @@ extension MsgrStore {
     }
   }
 
-  /// The counts of an inbox, with the message that is being stored.
+  /// The identifier of a message that is being stored, and the counts of its inbox with it.
   struct InboxPlace {
+    let id: MessageID
     let messages: Int
     let unread: Int
     /// Whether the sender has a device that streams.
@@ -91,13 +94,17 @@ extension MsgrStore {
   ) throws -> InboxPlace? {
     try transaction.one(
       """
-      UPDATE msgr_users SET messages = messages + 1, unread = unread + 1
+      UPDATE msgr_users SET messages = messages + 1, unread = unread + 1,
+        last_id = CASE WHEN last_id < ?3 THEN ?3 ELSE last_id + 1 END
       WHERE username = ?1
         AND NOT EXISTS (SELECT 1 FROM msgr_blocks WHERE username = ?1 AND blocked = ?2)
-      RETURNING messages, unread, EXISTS (
+      RETURNING last_id, messages, unread, EXISTS (
         SELECT 1 FROM msgr_devices WHERE username = ?2 AND substr(device_id, 1, 7) = 'stream:')
-      """, recipient, sender
-    ) { InboxPlace(messages: try $0[0], unread: try $0[1], senderStreams: try $0[2]) }
+      """, recipient, sender, MessageID(earliestAt: now)
+    ) {
+      InboxPlace(
+        id: try $0[0], messages: try $0[1], unread: try $0[2], senderStreams: try $0[3])
+    }
   }
 
   /// Stores a message within a transaction, and queues its pushes.
@@ -109,7 +116,7 @@ extension MsgrStore {
     _ transaction: borrowing Transaction
   ) throws -> Delivery {
     let message = Message(
-      id: try nextID(transaction), sender: sender, text: text, time: now,
+      id: place.id, sender: sender, text: text, time: now,
       isAddRequest: isAddRequest, extras: extras)
     let isFull = place.messages > limits.inbox
     let unread: Int
@@ -143,17 +150,17 @@ extension MsgrStore {
       message.isAddRequest, message.extras.title, message.extras.priority, message.extras.link)
   }
 
-  /// Makes the next identifier, above all earlier ones whatever the clock does.
-  func nextID(_ transaction: borrowing Transaction) throws -> MessageID {
-    let id: MessageID? = try transaction.one(
-      "UPDATE msgr_last_id SET id = max(id + 1, ?) RETURNING id", MessageID(earliestAt: now)
+  /// Makes the next identifier of a user's log, above all earlier ones whatever the clock does.
+  ///
+  /// - Returns: nil if there is no such user.
+  func nextID(of user: UserName, _ transaction: borrowing Transaction) throws -> MessageID? {
+    try transaction.one(
+      """
+      UPDATE msgr_users SET last_id = CASE WHEN last_id < ?1 THEN ?1 ELSE last_id + 1 END
+      WHERE username = ?2 RETURNING last_id
+      """, MessageID(earliestAt: now), user
     ) { try $0[0] }
-    guard let id else { throw MissingRow() }
-    return id
   }
-
-  /// The table of the last identifier has lost its row, as somebody else has changed the file.
-  private struct MissingRow: Error {}
 
   /// Stores a message in a full inbox, from which others are dropped.
   ///
@@ -171,15 +178,15 @@ extension MsgrStore {
     for _ in limits.inbox..<place.messages where hasRoom {
       try transaction.execute(
         """
-        DELETE FROM msgr_messages WHERE id = (
+        DELETE FROM msgr_messages WHERE recipient = ?1 AND id = (
           SELECT oldest FROM (
             SELECT count(*) AS messages, min(id) AS oldest,
               sender = ?1 OR EXISTS (
                 SELECT 1 FROM msgr_contacts a JOIN msgr_contacts b
                   ON b.username = a.friend AND b.friend = a.username
                 WHERE a.username = ?1 AND a.friend = sender) AS is_friend
-            FROM msgr_messages WHERE recipient = ?1 GROUP BY sender)
-          WHERE NOT is_friend OR ?2
+            FROM msgr_messages WHERE recipient = ?1 GROUP BY sender) AS senders
+          WHERE NOT is_friend OR ?2 = 1
           ORDER BY is_friend, messages DESC, oldest LIMIT 1)
         """, recipient, isFriend)
       hasRoom = transaction.changes > 0
@@ -246,10 +253,12 @@ extension MsgrStore {
   ) throws {
     try transaction.execute(
       """
-      UPDATE msgr_users SET seen_id = min(?1, (SELECT id FROM msgr_last_id)),
-        unread = max(0, unread - (
-          SELECT count(*) FROM msgr_messages
-          WHERE recipient = ?2 AND id > seen_id AND id <= ?1 AND NOT is_read))
+      UPDATE msgr_users SET seen_id = CASE WHEN last_id < ?1 THEN last_id ELSE ?1 END,
+        unread = CASE WHEN unread > seen.messages THEN unread - seen.messages ELSE 0 END
+      FROM (
+        SELECT count(*) AS messages FROM msgr_messages m
+        JOIN msgr_users u ON u.username = m.recipient
+        WHERE m.recipient = ?2 AND m.id > u.seen_id AND m.id <= ?1 AND m.is_read = 0) AS seen
       WHERE username = ?2 AND seen_id < ?1
       """, position, name)
   }
@@ -262,16 +271,16 @@ extension MsgrStore {
     return try await store.write { transaction in
       try transaction.execute(
         """
-        DELETE FROM msgr_messages WHERE id IN
-          (SELECT id FROM msgr_messages WHERE sent_at <= ? ORDER BY sent_at LIMIT 1000)
+        DELETE FROM msgr_messages WHERE (recipient, id) IN
+          (SELECT recipient, id FROM msgr_messages WHERE sent_at <= ?
+           ORDER BY sent_at LIMIT 1000)
         """, now - limits.messageAge)
       var isFull = transaction.changes == 1000
-      // Identifiers never lie behind the time, so that the oldest come first here too.
       try transaction.execute(
         """
-        DELETE FROM msgr_sent WHERE id IN
-          (SELECT id FROM msgr_sent WHERE id < ?1 ORDER BY id LIMIT 1000)
-        """, MessageID(earliestAt: now - limits.messageAge))
+        DELETE FROM msgr_sent WHERE (sender, id) IN
+          (SELECT sender, id FROM msgr_sent WHERE sent_at <= ? ORDER BY sent_at LIMIT 1000)
+        """, now - limits.messageAge)
       isFull = isFull || transaction.changes == 1000
       try transaction.execute(
         """

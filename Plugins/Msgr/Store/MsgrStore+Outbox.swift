@@ -37,7 +37,7 @@ extension MsgrStore {
         device_id, message_id, apns_id, sender, text, is_add_request, badge, created_at, expires_at,
         due_at, title, priority, link, is_web, is_next)
       VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14,
-        NOT EXISTS (SELECT 1 FROM push_outbox WHERE device_id = ?1))
+        CASE WHEN EXISTS (SELECT 1 FROM push_outbox WHERE device_id = ?1) THEN 0 ELSE 1 END)
       """, device, message.id, newPushID(), message.sender, message.text,
       message.isAddRequest, badge, now, now + limits.messageAge,
       isHeld ? now + limits.pushHold : now, message.extras.title, message.extras.priority,
@@ -117,7 +117,7 @@ extension MsgrStore {
         UPDATE push_outbox SET lease_owner = ?1, lease_end = ?2, attempts = attempts + 1
         WHERE id IN (
           SELECT id FROM push_outbox
-          WHERE is_next AND is_web = ?5 AND due_at <= ?3 AND lease_end <= ?3
+          WHERE is_next = 1 AND is_web = ?5 AND due_at <= ?3 AND lease_end <= ?3
           ORDER BY due_at LIMIT ?4)
         RETURNING id, device_id, apns_id, message_id, sender, text, is_add_request, badge,
           expires_at, attempts, title, priority, link, created_at
@@ -143,7 +143,7 @@ extension MsgrStore {
   ) throws -> Timestamp? {
     try database.one(
       """
-      SELECT due_at FROM push_outbox WHERE is_next AND is_web = ?2 AND lease_end <= ?1
+      SELECT due_at FROM push_outbox WHERE is_next = 1 AND is_web = ?2 AND lease_end <= ?1
       ORDER BY due_at LIMIT 1
       """, now, isWeb
     ) { try $0[0] }
@@ -182,7 +182,8 @@ extension MsgrStore {
         "DELETE FROM push_outbox WHERE id = ? AND lease_owner = ?", push.id, owner)
       switch settlement {
       case .delivered:
-        try transaction.execute("INSERT OR IGNORE INTO push_targets VALUES (?)", target)
+        try transaction.execute(
+          "INSERT INTO push_targets VALUES (?) ON CONFLICT DO NOTHING", target)
       case .unbound(let moment):
         // The other pushes to the device go with it.
         try transaction.execute(

@@ -5,7 +5,7 @@ extension MsgrStore {
   static let migrations = [
     Migration(
       owner: MsgrService.name, number: 1,
-      sql: """
+      sqlite: """
         CREATE TABLE msgr_users (
           username TEXT NOT NULL PRIMARY KEY,
           -- Argon2id, as libsodium writes it.
@@ -64,7 +64,7 @@ extension MsgrStore {
     // The tables of the outbox.
     Migration(
       owner: MsgrService.name, number: 2,
-      sql: """
+      sqlite: """
         CREATE TABLE push_outbox (
           -- Never used twice: who comes late to settle a push must not find another.
           id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -101,7 +101,7 @@ extension MsgrStore {
     // more messages wait, and a token's account is that of its device as long as both are there.
     Migration(
       owner: MsgrService.name, number: 3,
-      sql: """
+      sqlite: """
         ALTER TABLE msgr_users ADD COLUMN messages INTEGER NOT NULL DEFAULT 0;
         ALTER TABLE msgr_users ADD COLUMN unread INTEGER NOT NULL DEFAULT 0;
         UPDATE msgr_users SET
@@ -120,7 +120,7 @@ extension MsgrStore {
     // Names of devices that only stream belong to a user. The index is what tidying up deletes by.
     Migration(
       owner: MsgrService.name, number: 4,
-      sql: """
+      sqlite: """
         UPDATE msgr_tokens SET device_id = device_id || '/' || username
         WHERE substr(device_id, 1, 7) = 'stream:';
         UPDATE msgr_devices SET device_id = device_id || '/' || username
@@ -131,7 +131,7 @@ extension MsgrStore {
     // Browsers: sessions with names, own messages, retries of sends, invitations.
     Migration(
       owner: MsgrService.name, number: 5,
-      sql: """
+      sqlite: """
         ALTER TABLE msgr_tokens ADD COLUMN created_at INTEGER NOT NULL DEFAULT 0;
         UPDATE msgr_tokens SET created_at =
           (SELECT bound_at FROM msgr_devices d WHERE d.device_id = msgr_tokens.device_id);
@@ -194,7 +194,7 @@ extension MsgrStore {
     // Tokens of programs that publish, and what a published message has beside its text.
     Migration(
       owner: MsgrService.name, number: 6,
-      sql: """
+      sqlite: """
         CREATE TABLE msgr_publishers (
           hash BLOB NOT NULL PRIMARY KEY,
           username TEXT NOT NULL REFERENCES msgr_users ON DELETE CASCADE,
@@ -221,7 +221,7 @@ extension MsgrStore {
     // Pushes to browsers, which have an outbox of their own among the same rows.
     Migration(
       owner: MsgrService.name, number: 7,
-      sql: """
+      sqlite: """
         ALTER TABLE msgr_devices ADD COLUMN endpoint TEXT;
         ALTER TABLE msgr_devices ADD COLUMN p256dh BLOB;
         ALTER TABLE msgr_devices ADD COLUMN auth BLOB;
@@ -231,5 +231,223 @@ extension MsgrStore {
         DROP INDEX push_outbox_due;
         CREATE INDEX push_outbox_due ON push_outbox (is_web, due_at) WHERE is_next;
         """),
+    // Identifiers count in each inbox by itself, and conditions mean the same in PostgreSQL.
+    Migration(
+      owner: MsgrService.name, number: 8,
+      sqlite: """
+        -- The last identifier in the user's log, be its message still there or not.
+        ALTER TABLE msgr_users ADD COLUMN last_id INTEGER NOT NULL DEFAULT 0;
+        UPDATE msgr_users SET last_id = (SELECT id FROM msgr_last_id);
+        DROP TABLE msgr_last_id;
+
+        CREATE TABLE msgr_inboxes (
+          recipient TEXT NOT NULL REFERENCES msgr_users ON DELETE CASCADE,
+          id INTEGER NOT NULL,
+          sender TEXT NOT NULL,
+          text TEXT NOT NULL,
+          sent_at INTEGER NOT NULL,
+          is_add_request INTEGER NOT NULL,
+          is_read INTEGER NOT NULL DEFAULT 0,
+          title TEXT,
+          priority INTEGER,
+          link TEXT,
+          PRIMARY KEY (recipient, id)
+        ) STRICT;
+        INSERT INTO msgr_inboxes
+          SELECT recipient, id, sender, text, sent_at, is_add_request, is_read, title, priority, link
+          FROM msgr_messages ORDER BY id;
+        DROP TABLE msgr_messages;
+        ALTER TABLE msgr_inboxes RENAME TO msgr_messages;
+        CREATE INDEX msgr_messages_by_sender ON msgr_messages (recipient, sender, id);
+        CREATE INDEX msgr_messages_by_time ON msgr_messages (sent_at);
+        CREATE TRIGGER msgr_messages_uncount AFTER DELETE ON msgr_messages BEGIN
+          UPDATE msgr_users SET messages = messages - 1,
+            unread = unread - (old.id > seen_id AND old.is_read = 0)
+          WHERE username = old.recipient;
+        END;
+
+        CREATE TABLE msgr_copies (
+          sender TEXT NOT NULL REFERENCES msgr_users ON DELETE CASCADE,
+          id INTEGER NOT NULL,
+          recipient TEXT NOT NULL,
+          text TEXT NOT NULL,
+          sent_at INTEGER NOT NULL,
+          client_id TEXT,
+          device_id TEXT,
+          PRIMARY KEY (sender, id)
+        ) STRICT;
+        INSERT INTO msgr_copies
+          SELECT sender, id, recipient, text, sent_at, client_id, device_id
+          FROM msgr_sent ORDER BY id;
+        DROP TABLE msgr_sent;
+        ALTER TABLE msgr_copies RENAME TO msgr_sent;
+        CREATE INDEX msgr_sent_by_time ON msgr_sent (sent_at);
+        CREATE TRIGGER msgr_sent_uncount AFTER DELETE ON msgr_sent BEGIN
+          UPDATE msgr_users SET sent = sent - 1 WHERE username = old.sender;
+        END;
+
+        DROP INDEX push_outbox_due;
+        CREATE INDEX push_outbox_due ON push_outbox (is_web, due_at) WHERE is_next = 1;
+        """, postgreSQL: postgreSQLSchema),
   ]
+
+  /// The tables of the migrations up to the eighth, which say what they hold.
+  private static let postgreSQLSchema: StaticString = """
+    -- Updated with each message: half-filled pages let that happen in place.
+    CREATE TABLE msgr_users (
+      username TEXT COLLATE "C" NOT NULL PRIMARY KEY,
+      password TEXT COLLATE "C" NOT NULL,
+      seen_id BIGINT NOT NULL DEFAULT 0,
+      created_at BIGINT NOT NULL,
+      messages BIGINT NOT NULL DEFAULT 0,
+      unread BIGINT NOT NULL DEFAULT 0,
+      sent BIGINT NOT NULL DEFAULT 0,
+      named BIGINT NOT NULL DEFAULT 0,
+      last_id BIGINT NOT NULL DEFAULT 0
+    ) WITH (fillfactor = 50);
+
+    CREATE TABLE msgr_contacts (
+      username TEXT COLLATE "C" NOT NULL REFERENCES msgr_users ON DELETE CASCADE,
+      friend TEXT COLLATE "C" NOT NULL REFERENCES msgr_users ON DELETE CASCADE,
+      PRIMARY KEY (username, friend)
+    );
+    CREATE INDEX msgr_contacts_by_friend ON msgr_contacts (friend);
+    CREATE TABLE msgr_blocks (
+      username TEXT COLLATE "C" NOT NULL REFERENCES msgr_users ON DELETE CASCADE,
+      blocked TEXT COLLATE "C" NOT NULL,
+      PRIMARY KEY (username, blocked)
+    );
+
+    CREATE TABLE msgr_devices (
+      device_id TEXT COLLATE "C" NOT NULL PRIMARY KEY,
+      username TEXT COLLATE "C" NOT NULL REFERENCES msgr_users ON DELETE CASCADE,
+      bound_at BIGINT NOT NULL,
+      endpoint TEXT COLLATE "C",
+      p256dh BYTEA,
+      auth BYTEA,
+      is_declarative BIGINT NOT NULL DEFAULT 0
+    );
+    CREATE INDEX msgr_devices_by_user ON msgr_devices (username, bound_at);
+    CREATE INDEX msgr_devices_that_stream ON msgr_devices (username)
+      WHERE substr(device_id, 1, 7) = 'stream:';
+    CREATE TABLE msgr_tokens (
+      hash BYTEA NOT NULL PRIMARY KEY,
+      device_id TEXT COLLATE "C" NOT NULL UNIQUE REFERENCES msgr_devices ON DELETE CASCADE,
+      used_at BIGINT NOT NULL,
+      username TEXT COLLATE "C" NOT NULL DEFAULT '',
+      created_at BIGINT NOT NULL DEFAULT 0,
+      device_name TEXT COLLATE "C" NOT NULL DEFAULT ''
+    );
+    CREATE INDEX msgr_tokens_by_use ON msgr_tokens (used_at);
+
+    CREATE TABLE msgr_messages (
+      recipient TEXT COLLATE "C" NOT NULL REFERENCES msgr_users ON DELETE CASCADE,
+      id BIGINT NOT NULL,
+      sender TEXT COLLATE "C" NOT NULL,
+      text TEXT COLLATE "C" NOT NULL,
+      sent_at BIGINT NOT NULL,
+      is_add_request BIGINT NOT NULL,
+      is_read BIGINT NOT NULL DEFAULT 0,
+      title TEXT COLLATE "C",
+      priority BIGINT,
+      link TEXT COLLATE "C",
+      PRIMARY KEY (recipient, id)
+    );
+    CREATE INDEX msgr_messages_by_sender ON msgr_messages (recipient, sender, id);
+    CREATE INDEX msgr_messages_by_time ON msgr_messages (sent_at);
+    CREATE FUNCTION msgr_messages_uncount() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+      UPDATE msgr_users SET messages = messages - 1,
+        unread = unread - CASE WHEN old.id > seen_id AND old.is_read = 0 THEN 1 ELSE 0 END
+      WHERE username = old.recipient;
+      RETURN NULL;
+    END $$;
+    CREATE TRIGGER msgr_messages_uncount AFTER DELETE ON msgr_messages
+      FOR EACH ROW EXECUTE FUNCTION msgr_messages_uncount();
+
+    CREATE TABLE msgr_sent (
+      sender TEXT COLLATE "C" NOT NULL REFERENCES msgr_users ON DELETE CASCADE,
+      id BIGINT NOT NULL,
+      recipient TEXT COLLATE "C" NOT NULL,
+      text TEXT COLLATE "C" NOT NULL,
+      sent_at BIGINT NOT NULL,
+      client_id TEXT COLLATE "C",
+      device_id TEXT COLLATE "C",
+      PRIMARY KEY (sender, id)
+    );
+    CREATE INDEX msgr_sent_by_time ON msgr_sent (sent_at);
+    CREATE FUNCTION msgr_sent_uncount() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+      UPDATE msgr_users SET sent = sent - 1 WHERE username = old.sender;
+      RETURN NULL;
+    END $$;
+    CREATE TRIGGER msgr_sent_uncount AFTER DELETE ON msgr_sent
+      FOR EACH ROW EXECUTE FUNCTION msgr_sent_uncount();
+
+    CREATE TABLE msgr_client_ids (
+      sender TEXT COLLATE "C" NOT NULL REFERENCES msgr_users ON DELETE CASCADE,
+      client_id TEXT COLLATE "C" NOT NULL,
+      number BIGINT NOT NULL,
+      content BYTEA NOT NULL,
+      id BIGINT NOT NULL,
+      own_id BIGINT,
+      sent_at BIGINT NOT NULL,
+      PRIMARY KEY (sender, client_id)
+    );
+    CREATE INDEX msgr_client_ids_by_time ON msgr_client_ids (sent_at);
+    CREATE INDEX msgr_client_ids_by_number ON msgr_client_ids (sender, number);
+
+    CREATE TABLE push_outbox (
+      id BIGINT GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY,
+      device_id TEXT COLLATE "C" NOT NULL REFERENCES msgr_devices ON DELETE CASCADE,
+      message_id BIGINT NOT NULL,
+      apns_id TEXT COLLATE "C" NOT NULL,
+      sender TEXT COLLATE "C" NOT NULL,
+      text TEXT COLLATE "C" NOT NULL,
+      is_add_request BIGINT NOT NULL,
+      badge BIGINT NOT NULL,
+      created_at BIGINT NOT NULL,
+      expires_at BIGINT NOT NULL,
+      attempts BIGINT NOT NULL DEFAULT 0,
+      due_at BIGINT NOT NULL,
+      is_next BIGINT NOT NULL,
+      lease_owner BYTEA,
+      lease_end BIGINT NOT NULL DEFAULT 0,
+      title TEXT COLLATE "C",
+      priority BIGINT,
+      link TEXT COLLATE "C",
+      is_web BIGINT NOT NULL DEFAULT 0
+    );
+    CREATE INDEX push_outbox_by_device ON push_outbox (device_id, id);
+    CREATE INDEX push_outbox_due ON push_outbox (is_web, due_at) WHERE is_next = 1;
+    CREATE FUNCTION push_outbox_next() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+      UPDATE push_outbox SET is_next = 1
+      WHERE id = (SELECT min(id) FROM push_outbox WHERE device_id = old.device_id);
+      RETURN NULL;
+    END $$;
+    CREATE TRIGGER push_outbox_next AFTER DELETE ON push_outbox
+      FOR EACH ROW WHEN (old.is_next = 1) EXECUTE FUNCTION push_outbox_next();
+    CREATE TABLE push_targets (target TEXT COLLATE "C" NOT NULL PRIMARY KEY);
+
+    CREATE TABLE msgr_invitations (
+      hash BYTEA NOT NULL PRIMARY KEY,
+      uses BIGINT NOT NULL,
+      expires_at BIGINT NOT NULL
+    );
+    CREATE TABLE msgr_publishers (
+      hash BYTEA NOT NULL PRIMARY KEY,
+      username TEXT COLLATE "C" NOT NULL REFERENCES msgr_users ON DELETE CASCADE,
+      name TEXT COLLATE "C" NOT NULL,
+      created_at BIGINT NOT NULL,
+      used_at BIGINT NOT NULL,
+      UNIQUE (username, name)
+    );
+    CREATE TABLE msgr_publisher_recipients (
+      hash BYTEA NOT NULL REFERENCES msgr_publishers ON DELETE CASCADE,
+      recipient TEXT COLLATE "C" NOT NULL REFERENCES msgr_users ON DELETE CASCADE,
+      PRIMARY KEY (hash, recipient)
+    );
+    CREATE INDEX msgr_publisher_recipients_by_name ON msgr_publisher_recipients (recipient);
+    """
 }

@@ -40,9 +40,11 @@ extension MsgrStore {
     guard let number else { throw OutdatedCaller() }
     try transaction.execute(
       """
-      INSERT OR REPLACE INTO msgr_client_ids (
-        sender, client_id, number, content, id, own_id, sent_at)
+      INSERT INTO msgr_client_ids (sender, client_id, number, content, id, own_id, sent_at)
       VALUES (?, ?, ?, ?, ?, ?, ?)
+      ON CONFLICT (sender, client_id) DO UPDATE SET number = excluded.number,
+        content = excluded.content, id = excluded.id, own_id = excluded.own_id,
+        sent_at = excluded.sent_at
       """, sender, clientID, number, draft.digest, delivery.id, delivery.own, now)
     try transaction.execute(
       "DELETE FROM msgr_client_ids WHERE sender = ? AND number <= ?", sender,
@@ -62,15 +64,15 @@ extension MsgrStore {
 
   /// Keeps the own copy of a sender who has a device that streams.
   ///
-  /// - Returns: its identifier, above that of the message.
+  /// - Returns: its identifier, which is one of the sender's log.
   func keepOwn(
     _ draft: Draft, by sender: Caller, _ transaction: borrowing Transaction
   ) throws -> MessageID {
+    guard let id = try nextID(of: sender.name, transaction) else { throw OutdatedCaller() }
     let kept: Int? = try transaction.one(
       "UPDATE msgr_users SET sent = sent + 1 WHERE username = ? RETURNING sent", sender.name
     ) { try $0[0] }
     guard let kept else { throw OutdatedCaller() }
-    let id = try nextID(transaction)
     try transaction.execute(
       """
       INSERT INTO msgr_sent (id, sender, recipient, text, sent_at, client_id, device_id)
@@ -80,8 +82,8 @@ extension MsgrStore {
     if kept > limits.inbox {
       try transaction.execute(
         """
-        DELETE FROM msgr_sent WHERE id IN
-          (SELECT id FROM msgr_sent WHERE sender = ? ORDER BY id LIMIT ?)
+        DELETE FROM msgr_sent WHERE sender = ?1 AND id IN
+          (SELECT id FROM msgr_sent WHERE sender = ?1 ORDER BY id LIMIT ?2)
         """, sender.name, kept - limits.inbox)
     }
     return id
@@ -147,12 +149,14 @@ extension MsgrStore {
       try transaction.execute(
         """
         UPDATE msgr_messages SET is_read = 1
-        WHERE recipient = ?1 AND sender = ?2 AND id <= ?3 AND NOT is_read
+        WHERE recipient = ?1 AND sender = ?2 AND id <= ?3 AND is_read = 0
           AND id > (SELECT seen_id FROM msgr_users WHERE username = ?1)
         """, caller.name, sender, last)
       try transaction.execute(
-        "UPDATE msgr_users SET unread = max(0, unread - ?) WHERE username = ?",
-        transaction.changes, caller.name)
+        """
+        UPDATE msgr_users SET unread = CASE WHEN unread > ?1 THEN unread - ?1 ELSE 0 END
+        WHERE username = ?2
+        """, transaction.changes, caller.name)
     }
   }
 }

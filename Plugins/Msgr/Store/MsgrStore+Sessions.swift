@@ -62,7 +62,7 @@ extension MsgrStore {
       """
       SELECT t.hash, d.device_id, coalesce(t.device_name, ''),
         coalesce(t.created_at, d.bound_at) AS created, coalesce(t.used_at, d.bound_at),
-        d.endpoint IS NOT NULL
+        CASE WHEN d.endpoint IS NULL THEN 0 ELSE 1 END
       FROM msgr_devices d
       LEFT JOIN msgr_tokens t ON t.device_id = d.device_id AND t.used_at > ?2
       WHERE d.username = ?1

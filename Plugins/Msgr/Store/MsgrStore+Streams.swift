@@ -2,18 +2,19 @@ internal import MsgrMessages
 internal import Storage
 
 extension MsgrStore {
-  /// Returns the last identifier of all, once the caller is confirmed: a stream that begins there misses nothing new.
+  /// Returns the last identifier of the caller's log: a stream that begins there misses nothing new.
   func lastID(as caller: Caller) async throws -> MessageID {
-    try await read(as: caller) { snapshot in try lastID(snapshot) }
+    try await read(as: caller) { snapshot in try lastID(of: caller.name, snapshot) }
   }
 
-  /// Returns the last identifier of all.
-  func lastID() async throws -> MessageID {
-    try await store.read { snapshot in try lastID(snapshot) }
+  /// Returns the last identifier of a user's log.
+  func lastID(of name: UserName) async throws -> MessageID {
+    try await store.read { snapshot in try lastID(of: name, snapshot) }
   }
 
-  private func lastID(_ snapshot: borrowing Snapshot) throws -> MessageID {
-    try snapshot.one("SELECT id FROM msgr_last_id") { try $0[0] } ?? .zero
+  private func lastID(of name: UserName, _ snapshot: borrowing Snapshot) throws -> MessageID {
+    try snapshot.one("SELECT last_id FROM msgr_users WHERE username = ?", name) { try $0[0] }
+      ?? .zero
   }
 
   /// Notes what a stream has delivered.

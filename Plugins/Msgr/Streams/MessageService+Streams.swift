@@ -85,7 +85,7 @@ extension MessageService {
       await settle(cursor, of: token) {
         // Messages after the last one are not this stream's. The device may be back already: the hub is asked after the
         // store, so that it knows each stream that messages up to the last one were held for.
-        let last = try await store.lastID()
+        let last = try await store.lastID(of: token.name)
         return min(hub.firstStart(of: token.device) ?? .last, last)
       }
       wakeOutboxes()

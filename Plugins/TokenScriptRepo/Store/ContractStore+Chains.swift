@@ -41,8 +41,11 @@ extension ContractStore {
     try await write(Array(words)) { item, transaction in
       let (origin, word) = item
       try transaction.execute(
-        "INSERT OR REPLACE INTO tokenscript_chain_words VALUES (?, ?, ?, ?, ?, ?)",
-        origin.contract, origin.chain, word.owner, word.scripts.joined(separator: "\n"),
+        """
+        INSERT INTO tokenscript_chain_words VALUES (?, ?, ?, ?, ?, ?)
+        ON CONFLICT (contract, chain) DO UPDATE SET owner = excluded.owner,
+          scripts = excluded.scripts, registered = excluded.registered, asked = excluded.asked
+        """, origin.contract, origin.chain, word.owner, word.scripts.joined(separator: "\n"),
         word.registered.joined(separator: "\n"), word.time.seconds)
     }
   }

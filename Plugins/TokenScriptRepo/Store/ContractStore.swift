@@ -111,13 +111,10 @@ struct ContractStore: Sendable {
     _ readings: [(key: Key, reading: Reading)], under rules: String,
     sightings: [IndexBuilder.Sighting: Timestamp], forgetting forgotten: [Key]
   ) async throws {
-    try await write(forgotten) { key, transaction in
-      try transaction.execute(
-        "DELETE FROM tokenscript_files WHERE path = ? AND sha256 = ?", key.path, key.digest)
-    }
+    try await write(forgotten) { key, transaction in try Self.delete(key, transaction) }
     try await write(Array(sightings)) { sighting, transaction in
       try transaction.execute(
-        "INSERT OR IGNORE INTO tokenscript_sightings VALUES (?, ?, ?, ?)",
+        "INSERT INTO tokenscript_sightings VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
         sighting.key.schema, sighting.key.contract, sighting.key.digest,
         sighting.value.seconds)
     }
@@ -141,8 +138,11 @@ struct ContractStore: Sendable {
     try await write(Array(times.begun)) { item, transaction in
       let (url, publication) = item
       try transaction.execute(
-        "INSERT OR REPLACE INTO tokenscript_publications VALUES (?, ?, ?, ?, ?, ?, ?)",
-        url.contract, url.schema, url.isBare, url.query.signer ?? "",
+        """
+        INSERT INTO tokenscript_publications VALUES (?, ?, ?, ?, ?, ?, ?)
+        ON CONFLICT (contract, schema, bare, signer, chain)
+        DO UPDATE SET fingerprint = excluded.fingerprint, since = excluded.since
+        """, url.contract, url.schema, url.isBare, url.query.signer ?? "",
         url.query.chain?.number ?? 0, publication.fingerprint, publication.since.seconds)
     }
   }
@@ -162,20 +162,27 @@ struct ContractStore: Sendable {
     }
   }
 
+  private static func delete(_ key: Key, _ transaction: borrowing Transaction) throws {
+    try transaction.execute(
+      "DELETE FROM tokenscript_files WHERE path = ? AND sha256 = ?", key.path, key.digest)
+  }
+
   private static func insert(
     _ key: Key, _ reading: Reading, _ rules: String, _ transaction: borrowing Transaction
   ) throws {
+    // An older reading goes with its contracts.
+    try delete(key, transaction)
     switch reading {
     case .failure(let refusal):
       try transaction.execute(
         """
-        INSERT OR REPLACE INTO tokenscript_files (path, sha256, rules, refusal, refusal_detail, malformed)
+        INSERT INTO tokenscript_files (path, sha256, rules, refusal, refusal_detail, malformed)
         VALUES (?, ?, ?, ?, ?, ?)
         """, key.path, key.digest, rules, refusal.reason, refusal.detail, refusal.isMalformed)
     case .success(let file):
       try transaction.execute(
         """
-        INSERT OR REPLACE INTO tokenscript_files (path, sha256, rules, schema, root, signer, key, kind,
+        INSERT INTO tokenscript_files (path, sha256, rules, schema, root, signer, key, kind,
           signed, signature, signature_detail, validity, validity_detail, trust, trust_detail,
           warnings, expires, self_signed)
         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)

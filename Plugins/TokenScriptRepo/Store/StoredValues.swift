@@ -16,16 +16,13 @@ extension SchemaVersion: DatabaseValueConvertible {
 }
 
 extension RepositoryPath: DatabaseValueConvertible {
-  /// The path as text, or as a blob if its bytes are not UTF-8.
-  var databaseValue: DatabaseValue { isUTF8 ? .text(text) : .blob(bytes) }
+  /// The path's bytes, which need not be UTF-8.
+  var databaseValue: DatabaseValue { .blob(bytes) }
 
-  /// Reads a path from text or a blob.
+  /// Reads a path from its bytes.
   init?(databaseValue: DatabaseValue) {
-    switch databaseValue {
-    case .text(let text): self.init(text)
-    case .blob(let bytes): self.init(bytes: bytes)
-    default: return nil
-    }
+    guard case .blob(let bytes) = databaseValue else { return nil }
+    self.init(bytes: bytes)
   }
 }
 

@@ -189,8 +189,8 @@ def plant_users(server, number: int) -> list[bytes]:
     with database(server) as opened:
         first = (opened.execute("SELECT max(id) FROM apptimist_users").fetchone()[0] or 0) + 1
         opened.executemany(
-            "INSERT INTO apptimist_users (id, key, kind, authentication_key, uid, name) VALUES (?, ?, 0, ?, '', 'n')",
+            "INSERT INTO apptimist_users (id, key, kind, authentication_key, uid, name) VALUES (?, ?, 0, ?, x'', 'n')",
             [(first + index, key, os.urandom(32)) for index, key in enumerate(keys)])
-        opened.executemany("INSERT INTO apptimist_queues (user) VALUES (?)",
+        opened.executemany("INSERT INTO apptimist_queues (owner) VALUES (?)",
                            [(first + index,) for index in range(number)])
     return keys

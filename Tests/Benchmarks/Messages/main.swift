@@ -26,17 +26,18 @@ func digits(_ number: Int, _ count: Int) -> String {
   return String(repeating: "0", count: count - text.utf8.count) + text
 }
 
-/// Writes the rows of a message: the last identifier, the recipient's counts, the message, and its push.
+/// Writes the rows of a message: the recipient's counts and last identifier, the message, and its push.
 @Sendable func insert(_ number: Int, _ transaction: borrowing Transaction) throws {
   let now = Timestamp.now().milliseconds
   let recipient = "user\(number % recipients)"
   let id: Int64 =
     try transaction.one(
-      "UPDATE msgr_last_id SET id = max(id + 1, ?) RETURNING id", now << 16
+      """
+      UPDATE msgr_users SET messages = messages + 1, unread = unread + 1,
+        last_id = CASE WHEN last_id < ?1 THEN ?1 ELSE last_id + 1 END
+      WHERE username = ?2 RETURNING last_id
+      """, now << 16, recipient
     ) { try $0[0] } ?? 0
-  try transaction.execute(
-    "UPDATE msgr_users SET messages = messages + 1, unread = unread + 1 WHERE username = ?",
-    recipient)
   let text = "Hello there, this is message number \(number)."
   try transaction.execute(
     """
@@ -49,7 +50,7 @@ func digits(_ number: Int, _ count: Int) -> String {
       device_id, message_id, apns_id, sender, text, is_add_request, badge, created_at, expires_at,
       due_at, is_next)
     VALUES (?1, ?2, ?3, ?4, ?5, 0, 1, ?6, ?7, ?6,
-      NOT EXISTS (SELECT 1 FROM push_outbox WHERE device_id = ?1))
+      CASE WHEN EXISTS (SELECT 1 FROM push_outbox WHERE device_id = ?1) THEN 0 ELSE 1 END)
     """, digits(number % recipients, 64), id, "9c1185a5-c5e9-4f61-8f3e-0123456789ab",
     "user\(number % tasks)", text, now, now + week)
 }
