@@ -17,4 +17,14 @@ enum MsgrJSON {
   static func decode<Value: Decodable>(_ type: Value.Type, _ bytes: [UInt8]) -> Value? {
     try? JSONDecoder().decode(type, from: Data(bytes))
   }
+
+  /// Returns the value in a response that must have it.
+  ///
+  /// - Throws: `.unexpected`.
+  static func reply<Value: Decodable>(
+    _ type: Value.Type, _ bytes: [UInt8]
+  ) throws(MsgrError) -> Value {
+    guard let value = decode(type, bytes) else { throw .unexpected(status: 200) }
+    return value
+  }
 }

@@ -43,11 +43,7 @@ extension MsgrMessage: Decodable {
   /// - Throws: `DecodingError` for anything else.
   public init(from decoder: any Decoder) throws {
     let container = try decoder.container(keyedBy: Key.self)
-    guard let id = MsgrMessageID(try container.decode(String.self, forKey: .id)) else {
-      throw DecodingError.dataCorruptedError(
-        forKey: .id, in: container, debugDescription: "16 hexadecimal digits are expected")
-    }
-    self.id = id
+    id = try container.decode(MsgrMessageID.self, forKey: .id)
     sender = try container.decode(String.self, forKey: .sender)
     recipient = try container.decodeIfPresent(String.self, forKey: .recipient)
     text = try container.decode(String.self, forKey: .text)

@@ -21,6 +21,20 @@ public struct MsgrMessageID: Hashable, Comparable, Sendable {
   }
 }
 
+extension MsgrMessageID: Decodable {
+  /// Reads an identifier as the server writes it.
+  ///
+  /// - Throws: `DecodingError` for anything else.
+  public init(from decoder: any Decoder) throws {
+    let container = try decoder.singleValueContainer()
+    guard let id = Self(try container.decode(String.self)) else {
+      throw DecodingError.dataCorruptedError(
+        in: container, debugDescription: "16 hexadecimal digits are expected")
+    }
+    self = id
+  }
+}
+
 extension MsgrMessageID: CustomStringConvertible {
   /// The digits.
   public var description: String { text }

@@ -25,12 +25,6 @@ public struct MsgrSubscription: Sendable, Hashable {
 }
 
 extension MsgrSession {
-  private struct Done: Decodable {}
-
-  private struct Made: Decodable {
-    let Token: String
-  }
-
   /// Makes a token that can do nothing but publish; it is listed and ended like a session.
   ///
   /// - Parameters:
@@ -43,7 +37,7 @@ extension MsgrSession {
   ) async throws(MsgrError) -> String {
     var fields = ["Name": name]
     if !recipients.isEmpty { fields["To"] = recipients.joined(separator: ",") }
-    return try await ask("/tokens", fields, Made.self).Token
+    return try await ask("/tokens", fields, MsgrServer.Issued.self).Token
   }
 
   /// Has messages pushed to the session's device, which must be one that streams, in place of an earlier subscription.
@@ -82,8 +76,7 @@ extension MsgrServer {
   /// - Throws: ``MsgrError``.
   public func pushKey() async throws(MsgrError) -> String {
     let body = try await send(.get, "/push-key", body: nil, token: nil)
-    guard let found = MsgrJSON.decode(Found.self, body) else { throw .unexpected(status: 200) }
-    return found.Key
+    return try MsgrJSON.reply(Found.self, body).Key
   }
 
   /// Publishes a message to a publisher's recipients.

@@ -92,7 +92,8 @@ public struct MsgrServer: Sendable {
     MsgrSession(server: self, credentials: .password(name, password))
   }
 
-  private struct Opened: Decodable {
+  /// The reply with a new token.
+  struct Issued: Decodable {
     let Token: String
   }
 
@@ -104,8 +105,7 @@ public struct MsgrServer: Sendable {
     fields["DeviceName"] = deviceName
     fields["Invitation"] = invitation
     let body = try await post(path, fields, token: nil)
-    guard let opened = MsgrJSON.decode(Opened.self, body) else { throw .unexpected(status: 200) }
-    return session(token: opened.Token)
+    return session(token: try MsgrJSON.reply(Issued.self, body).Token)
   }
 
   /// Opens a stream.

@@ -106,9 +106,7 @@ public struct MsgrSession: Sendable {
   ) async throws(MsgrError) -> MsgrMessageID {
     var fields = ["UserTo": name, "Message": text]
     fields["ClientId"] = clientID
-    let sent = try await ask("/message", fields, name: "UserFrom", Sent.self)
-    guard let id = sent.id else { throw .unexpected(status: 200) }
-    return id
+    return try await ask("/message", fields, name: "UserFrom", Sent.self).Id
   }
 
   /// Reads the new messages in the inbox, page by page.
@@ -226,7 +224,8 @@ public struct MsgrSession: Sendable {
 
   // MARK: - Asking
 
-  private struct Done: Decodable {}
+  /// The reply that says nothing but that something is done.
+  struct Done: Decodable {}
 
   private struct Added: Decodable {
     let Status: Friendship
@@ -234,10 +233,7 @@ public struct MsgrSession: Sendable {
 
   /// The reply to a message that was sent.
   struct Sent: Decodable {
-    private let Id: String
-
-    /// The message's identifier, or nil if it is none.
-    var id: MsgrMessageID? { MsgrMessageID(Id) }
+    let Id: MsgrMessageID
   }
 
   /// Makes a request of the account's, and reads the response.
@@ -245,9 +241,8 @@ public struct MsgrSession: Sendable {
     _ path: String, _ fields: [String: String], name field: String = "Username",
     _ type: Value.Type
   ) async throws(MsgrError) -> Value {
-    let body = try await server.post(path, whole(fields, name: field), token: token)
-    guard let value = MsgrJSON.decode(type, body) else { throw .unexpected(status: 200) }
-    return value
+    try MsgrJSON.reply(
+      type, await server.post(path, whole(fields, name: field), token: token))
   }
 
   /// Returns the fields with the name and the password, unless there is a token.

@@ -77,7 +77,7 @@ final class MsgrStreamExchange: Sendable {
     let reply: Reply
     if let fault = MsgrJSON.decode(MsgrFault.self, text), let status = fault.status {
       reply = .failure(MsgrError(status: status, field: fault.field, message: fault.error))
-    } else if let id = MsgrJSON.decode(MsgrSession.Sent.self, text)?.id {
+    } else if let id = MsgrJSON.decode(MsgrSession.Sent.self, text)?.Id {
       reply = .success(id)
     } else {
       guard let notice = MsgrJSON.decode(ReadNotice.self, text) else { return false }
