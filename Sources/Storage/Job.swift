@@ -3,16 +3,20 @@
 /// It is unchecked because it is handed on, not shared: the task makes it, and then only one worker thread uses it until
 /// that resumes the task.
 @safe class Job<Context: ~Copyable>: @unchecked Sendable {
+  /// The way in which the job's transaction is kept apart from others.
+  final let isolation: Isolation
   /// The error of the job, if it has failed.
   fileprivate(set) final var failure: (any Error)?
 
-  /// Runs the closure, once, and keeps its outcome.
+  init(isolation: Isolation) { self.isolation = isolation }
+
+  /// Runs the closure, and keeps its result or its error in place of those of an earlier try.
   func run(in context: borrowing Context) {}
 
   /// Resumes the task with the outcome, once.
   func finish() {}
 
-  /// Makes the job a failure, whatever its closure returned, because its changes are undone.
+  /// Makes the job a failure, once, whatever its closure returned or threw: its changes are undone, and it isn't tried again.
   func fail(_ error: any Error) { failure = error }
 }
 
@@ -26,11 +30,12 @@
   private var value: Value?
 
   init(
-    _ body: @escaping @Sendable (borrowing Context) throws -> Value,
+    _ body: @escaping @Sendable (borrowing Context) throws -> Value, isolation: Isolation,
     outcome: (@Sendable (Bool) -> Void)?
   ) {
     self.body = body
     self.outcome = outcome
+    super.init(isolation: isolation)
   }
 
   /// Hands over the result, once.
@@ -38,10 +43,11 @@
 
   final override func run(in context: borrowing Context) {
     hasRun = true
+    failure = nil
     do {
       value = try body(context)
     } catch {
-      fail(error)
+      failure = error
     }
   }
 
@@ -72,11 +78,11 @@ final class AwaitedOperation<Context: ~Copyable, Value: Sendable>:
 
   init(
     _ body: @escaping @Sendable (borrowing Context) throws -> Value,
-    _ continuation: UnsafeContinuation<Value, any Error>,
+    _ continuation: UnsafeContinuation<Value, any Error>, isolation: Isolation = .serializable,
     outcome: (@Sendable (Bool) -> Void)? = nil
   ) {
     unsafe self.continuation = continuation
-    super.init(body, outcome: outcome)
+    super.init(body, isolation: isolation, outcome: outcome)
   }
 
   override func complete(_ result: Result<Value, any Error>) {
@@ -93,15 +99,21 @@ final class StepOperation<Context: ~Copyable, Value: Sendable>:
 {
   private let results: StepResults<Value>
   private let index: Int
+  private let next: (@Sendable () -> Void)?
 
   init(
     _ body: @escaping @Sendable (borrowing Context) throws -> Value, _ index: Int,
-    of results: StepResults<Value>, outcome: (@Sendable (Bool) -> Void)?
+    of results: StepResults<Value>, isolation: Isolation, outcome: (@Sendable (Bool) -> Void)?,
+    next: (@Sendable () -> Void)?
   ) {
     self.results = results
     self.index = index
-    super.init(body, outcome: outcome)
+    self.next = next
+    super.init(body, isolation: isolation, outcome: outcome)
   }
 
-  override func complete(_ result: Result<Value, any Error>) { results.note(result, of: index) }
+  override func complete(_ result: Result<Value, any Error>) {
+    results.note(result, of: index)
+    next?()
+  }
 }

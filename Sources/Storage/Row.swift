@@ -1,8 +1,8 @@
 /// The current row of a query, valid within a closure.
 @safe public struct Row: ~Copyable {
-  @usableFromInline let statement: Statement
+  @usableFromInline let statement: DatabaseStatement
 
-  @inlinable init(_ statement: Statement) { self.statement = statement }
+  @inlinable init(_ statement: DatabaseStatement) { self.statement = statement }
 
   /// The value in a column, counted from 0.
   ///

@@ -4,14 +4,14 @@
 /// resists attacks, would take a fifth of a short statement's time.
 struct StatementCache {
   /// The slots, a power of two in number. At most half of them are taken.
-  private var slots: [Statement?] = Array(repeating: nil, count: 128)
+  private var slots: [DatabaseStatement?] = Array(repeating: nil, count: 128)
   private var count = 0
 
   /// Returns the statement that was made of a text, if there is one.
-  func statement(of sql: StaticString) -> Statement? { slots[slot(of: sql)] }
+  func statement(of sql: StaticString) -> DatabaseStatement? { slots[slot(of: sql)] }
 
   /// Adds a statement, in place of another of the same text.
-  mutating func insert(_ statement: Statement) {
+  mutating func insert(_ statement: DatabaseStatement) {
     count += 1
     if count > slots.count / 2 {
       let smaller = slots

@@ -1,14 +1,17 @@
+internal import Time
+
 extension Store {
   /// Writes a row of the store's own, and waits until it is on the disk.
   ///
   /// - Throws: ``StoreError`` that says why the store can't be written to.
   public nonisolated(nonsending) func writeProbe() async throws {
-    try await write { transaction in
+    try await write(isolation: .rowLocks) { transaction in
       try transaction.execute(
         """
-        INSERT INTO store_probe (id, written_at) VALUES (1, unixepoch())
-        ON CONFLICT (id) DO UPDATE SET written_at = excluded.written_at, count = count + 1
-        """)
+        INSERT INTO store_probe (id, written_at) VALUES (1, ?)
+        ON CONFLICT (id) DO UPDATE
+        SET written_at = excluded.written_at, count = store_probe.count + 1
+        """, Timestamp.now().seconds)
     }
   }
 
@@ -22,12 +25,12 @@ extension Store {
   /// - Throws: ``StoreError``: `.corrupt` if the file is damaged or no database, `.incompatibleSchema` if it is of a
   ///   newer or another program.
   public static func check(_ path: String, migrations: [Migration]) throws -> Int {
-    let connection = try Connection(
+    let connection = try SQLiteConnection(
       DatabaseFile(name: path.hasPrefix("/") ? path : "./" + path, isInMemory: false),
       role: .reader, busyTimeout: .seconds(10))
     try connection.checkIntegrity()
     let isEmpty = try connection.isEmpty
     if isEmpty { return migrations.count }
-    return try Migrator(connection, migrations).check()
+    return try SQLiteMigrator(connection, migrations).check()
   }
 }

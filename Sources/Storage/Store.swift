@@ -1,29 +1,29 @@
 internal import SystemCalls
 internal import Threading
 
-/// A SQLite database with one writer and several readers, each on a thread of its own.
+/// A database: a file of SQLite's with one writer and several readers, or one of PostgreSQL's that other processes share.
 ///
-/// When `write` returns, its changes are durable. The callers' threads never touch the disk. After an error with
-/// ``StoreError/isUnavailable`` no restart is needed: the next call tries again.
+/// When `write` returns, its changes are durable. The callers' threads never touch the disk or the network. After an error
+/// with ``StoreError/isUnavailable`` no restart is needed: the next call tries again.
 ///
 /// A task that is cancelled while it waits goes on waiting for the outcome. Its closure runs, and is committed or not, as
 /// if the task had not been cancelled.
 @safe public final class Store: Sendable {
-  private let writes: JobQueue<Job<Transaction>>
-  private let reads: JobQueue<Job<Snapshot>>
-  private let recorder = StatisticsRecorder()
+  private let work: StoreWork
+  private let keepsOrder: Bool
   private let closed: Promise<Void>
   private let thread: WorkerThread
 
   /// Opens a database, and brings its schema up to date.
   ///
   /// - Parameters:
-  ///   - location: the file, which is made with mode 0600 if it does not exist, or memory.
-  ///   - migrations: all migrations of all services in the program, switched on or not. A file with another one is
+  ///   - location: the file, which is made with mode 0600 if it does not exist, memory, or an empty database of
+  ///     PostgreSQL's or one that this program made.
+  ///   - migrations: all migrations of all services in the program, switched on or not. A database with another one is
   ///     refused.
   ///   - configuration: sizes and times.
-  /// - Throws: ``StoreError``: `.incompatibleSchema` for a file of a newer or another program. Or the error of a
-  ///   migration's closure.
+  /// - Throws: ``StoreError``: `.incompatibleSchema` for a database of a newer or another program. Or the error of a
+  ///   migration.
   public static func open(
     _ location: StoreLocation, migrations: [Migration] = [],
     configuration: StoreConfiguration = StoreConfiguration()
@@ -38,132 +38,105 @@ internal import Threading
     _ location: StoreLocation, _ migrations: [Migration], _ configuration: StoreConfiguration,
     opened: Promise<Result<Void, any Error>>
   ) throws(StoreError) {
-    let writes = JobQueue<Job<Transaction>>(limit: configuration.queueLimit)
-    let reads = JobQueue<Job<Snapshot>>(limit: configuration.queueLimit)
+    let work = StoreWork(limit: configuration.queueLimit)
     let closed = Promise<Void>()
-    self.writes = writes
-    self.reads = reads
+    let engine: any Engine =
+      switch location {
+      case .file(let path):
+        SQLiteEngine(path: path, migrations: migrations, configuration: configuration)
+      case .memory:
+        SQLiteEngine(path: nil, migrations: migrations, configuration: configuration)
+      }
+    self.work = work
     self.closed = closed
-    thread = try Self.startThread(named: "awd-writer") { [recorder] in
+    keepsOrder = engine.keepsOrder
+    thread = try .start("awd-writer") {
       do {
-        try Self.work(location, migrations, configuration, writes, reads, recorder, opened)
+        try engine.run(work) { opened.fulfill(.success(())) }
       } catch {
         opened.fulfill(.failure(error))
       }
-      // `work` has closed all connections.
+      // `run` has closed all connections.
       closed.fulfill(())
-    }
-  }
-
-  /// Runs the writer's thread, from opening to closing.
-  private static func work(
-    _ location: StoreLocation, _ migrations: [Migration], _ configuration: StoreConfiguration,
-    _ writes: JobQueue<Job<Transaction>>, _ reads: JobQueue<Job<Snapshot>>,
-    _ recorder: StatisticsRecorder,
-    _ opened: Promise<Result<Void, any Error>>
-  ) throws {
-    let file =
-      switch location {
-      case .file(let path): try DatabaseFile.at(path)
-      case .memory: DatabaseFile.memory()
-      }
-    let connection = try Connection(
-      file, role: .writer, busyTimeout: configuration.busyTimeout)
-    if file.size <= configuration.checkedSize { try connection.checkPages() }
-    try Migrator(connection, migrations).migrate()
-    var readers: [WorkerThread] = []
-    defer {
-      reads.close()
-      for reader in readers { reader.join() }
-      // With no reader left this empties the log, unless another process reads. If it fails,
-      // nothing is lost: the log is read at the next start.
-      try? connection.checkpoint(truncating: true)
-    }
-    for _ in 0..<configuration.readers {
-      let connection = try Connection(
-        file, role: .reader, busyTimeout: configuration.busyTimeout)
-      readers.append(
-        try startThread(named: "awd-reader") {
-          Reader(connection: connection, recorder: recorder).run(reads)
-        })
-    }
-    opened.fulfill(.success(()))
-    var writer = Writer(
-      connection, queue: writes, configuration: configuration, recorder: recorder)
-    writer.run()
-  }
-
-  private static func startThread(
-    named name: String, _ body: @escaping @Sendable () -> Void
-  ) throws(StoreError) -> WorkerThread {
-    do throws(SystemError) { return try WorkerThread(named: name, body) } catch {
-      throw StoreError(.busy, "the system has no room for a thread of the store")
     }
   }
 
   deinit {
     // Without `close()`, queued writes are still committed, but nobody waits for them.
-    writes.close()
-    reads.close()
+    work.close()
   }
 
   /// Changes the database.
   ///
-  /// The closure runs at most once, on the writer's thread, in one transaction with others that were queued at the same
-  /// time, but isolated from their failures. If it throws, or the store fails, none of its changes stay. Its turn is that
-  /// of ``WorkOwner/current``.
+  /// On SQLite the closure runs in one transaction with others that were queued at the same time, but isolated from their
+  /// failures; on PostgreSQL it has a transaction to itself, beside others. If it throws, or the store fails, none of its
+  /// changes stay. Its turn is that of ``WorkOwner/current``.
+  ///
+  /// It may run more than once, each time in a new transaction, as others of PostgreSQL's clients can change what it has
+  /// read, and the connection can be lost. So it must change nothing but the database.
   ///
   /// - Parameters:
-  ///   - outcome: takes true when the changes are on the disk, or false when they are undone, if `body` has run. It
-  ///     serves caches of the database: it runs on the writer's thread, before any other closure sees the database
-  ///     without the changes.
+  ///   - isolation: the way in which the transaction is kept apart from those that run at the same time.
+  ///   - outcome: takes true when the changes are on the disk, or false when they are undone or it is unknown, if `body`
+  ///     has run; once, after the last try. It serves caches of the database: on SQLite it runs on the writer's thread,
+  ///     before any other closure sees the database without the changes.
   ///   - body: changes the database. It must not wait for anything, as others wait behind it.
   /// - Returns: the closure's result, once its changes are on the disk.
-  /// - Throws: the closure's error, or ``StoreError``: `.busy` if too many closures are queued or another process keeps
-  ///   the database locked, `.closed` after ``close()``. After an `.ioError` and a crash before the next write, the
-  ///   changes may exist nevertheless.
+  /// - Throws: the closure's error, or ``StoreError``: `.busy` if too many closures are queued or others keep the
+  ///   database or its rows locked, `.closed` after ``close()``. After `.unknown`, and after an `.ioError` and a crash
+  ///   before the next write, the changes may exist nevertheless.
   public nonisolated(nonsending) func write<Value: Sendable>(
-    outcome: (@Sendable (Bool) -> Void)? = nil,
+    isolation: Isolation = .serializable, outcome: (@Sendable (Bool) -> Void)? = nil,
     _ body: @escaping @Sendable (borrowing Transaction) throws -> Value
   ) async throws -> Value {
     try await unsafe withUnsafeThrowingContinuation { continuation in
-      queue(unsafe AwaitedOperation(body, continuation, outcome: outcome))
+      Self.queue(
+        unsafe AwaitedOperation(body, continuation, isolation: isolation, outcome: outcome),
+        in: work, for: .current)
     }
   }
 
   /// Changes the database in several steps, in order, between which others get their turns.
   ///
-  /// Each step is like a closure of ``write(outcome:_:)``, and is committed or not by itself.
+  /// Each step is like a closure of ``write(isolation:outcome:_:)``, and is committed or not by itself.
   ///
   /// - Parameters:
   ///   - steps: the closures, each of which should take some milliseconds at most.
+  ///   - isolation: the way in which each step's transaction is kept apart from others.
   ///   - outcome: called for each step that has run.
   /// - Returns: the results, in order, once the changes of all steps are on the disk.
   public nonisolated(nonsending) func write<Value: Sendable>(
     steps: [@Sendable (borrowing Transaction) throws -> Value],
-    outcome: (@Sendable (Bool) -> Void)? = nil
+    isolation: Isolation = .serializable, outcome: (@Sendable (Bool) -> Void)? = nil
   ) async -> [Result<Value, any Error>] {
     guard !steps.isEmpty else { return [] }
     let results = StepResults<Value>(count: steps.count)
-    for (index, step) in steps.enumerated() {
-      queue(StepOperation(step, index, of: results, outcome: outcome))
+    let owner = WorkOwner.current
+    // Where the queue doesn't keep the order, each step is queued when the one before has its result.
+    @Sendable func queue(_ index: Int) {
+      let next = keepsOrder || index + 1 == steps.count ? nil : { @Sendable in queue(index + 1) }
+      Self.queue(
+        StepOperation(
+          steps[index], index, of: results, isolation: isolation, outcome: outcome, next: next),
+        in: work, for: owner)
     }
+    for index in 0..<(keepsOrder ? steps.count : 1) { queue(index) }
     return await results.all
   }
 
-  private func queue(_ job: Job<Transaction>) {
-    let refused = Self.queue(job, in: writes)
-    if refused { recorder.record { $0.writesRefused += 1 } }
+  private static func queue(_ job: Job<Transaction>, in work: StoreWork, for owner: WorkOwner?) {
+    let refused = queue(job, in: work.writes, for: owner)
+    if refused { work.recorder.record { $0.writesRefused += 1 } }
   }
 
   /// Adds a job to a queue, and ends the one that has no place.
   ///
   /// - Returns: whether one had no place.
   private static func queue<Context: ~Copyable>(
-    _ job: Job<Context>, in jobs: JobQueue<Job<Context>>
+    _ job: Job<Context>, in jobs: JobQueue<Job<Context>>, for owner: WorkOwner?
   ) -> Bool {
     do throws(StoreError) {
-      guard let refused = try jobs.append(job, for: WorkOwner.current) else { return false }
+      guard let refused = try jobs.append(job, for: owner) else { return false }
       refused.fail(StoreError(.busy, "the queue of the store is full"))
       refused.finish()
     } catch {
@@ -175,8 +148,8 @@ internal import Threading
 
   /// Reads the database, in its state at the closure's first query. Its turn is that of ``WorkOwner/current``.
   ///
-  /// - Parameter body: runs on a reader's thread, at most once. It sees everything that was committed before, and no
-  ///   change while it runs.
+  /// - Parameter body: sees everything that was committed before, and no change while it runs. Like one that writes, it may
+  ///   run more than once.
   /// - Returns: the closure's result.
   /// - Throws: the closure's error, or ``StoreError``: `.busy` if too many closures are queued, `.closed` after
   ///   ``close()``, `.readOnly` if the closure tries to write.
@@ -184,17 +157,17 @@ internal import Threading
     _ body: @escaping @Sendable (borrowing Snapshot) throws -> Value
   ) async throws -> Value {
     try await unsafe withUnsafeThrowingContinuation { continuation in
-      _ = Self.queue(unsafe AwaitedOperation(body, continuation), in: reads)
+      _ = Self.queue(
+        unsafe AwaitedOperation(body, continuation), in: work.reads, for: .current)
     }
   }
 
-  /// Commits the queued writes, empties the write-ahead log, and ends the threads.
+  /// Commits the queued writes, empties SQLite's write-ahead log, and ends the threads.
   ///
   /// It may be called more than once. Each call returns when everything is done. Later calls of `write` and `read` throw
   /// `.closed`.
   public nonisolated(nonsending) func close() async {
-    reads.close()
-    writes.close()
+    work.close()
     await closed.value
     // The thread has nothing left to do but to return.
     thread.join()
@@ -202,9 +175,20 @@ internal import Threading
 
   /// The statistics of the store since it was opened.
   public var statistics: StoreStatistics {
-    var statistics = recorder.statistics
-    statistics.queuedWrites = writes.count
-    statistics.queuedReads = reads.count
+    var statistics = work.recorder.statistics
+    statistics.queuedWrites = work.writes.count
+    statistics.queuedReads = work.reads.count
     return statistics
+  }
+}
+
+extension WorkerThread {
+  /// Starts a thread of a store.
+  static func start(
+    _ name: String, _ body: @escaping @Sendable () -> Void
+  ) throws(StoreError) -> WorkerThread {
+    do throws(SystemError) { return try WorkerThread(named: name, body) } catch {
+      throw StoreError(.busy, "the system has no room for a thread of the store")
+    }
   }
 }

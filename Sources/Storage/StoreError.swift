@@ -1,18 +1,18 @@
-internal import CSQLite
-
 /// A failure of the store, without any value of a row or of a statement's arguments in its text.
 public struct StoreError: Error, Sendable {
   /// The kind of failure.
   public enum Code: Sendable, Hashable {
-    /// Another process holds the database, or the queue is full.
+    /// Others hold what is needed: the database or a row of it, a place in the queue, memory or a connection.
     case busy
     /// The disk, a quota or the database's own page limit is exhausted.
     case full
-    /// The file, its file system or the connection does not allow writing.
+    /// The file, its file system, the user or the server does not allow writing.
     case readOnly
-    /// Reading, writing, syncing or opening a file failed.
+    /// Reading, writing, syncing or opening a file failed, or the connection to the database.
     case ioError
-    /// The file is damaged or no database.
+    /// The connection was lost during COMMIT: the changes are there, or they aren't.
+    case unknown
+    /// The database is damaged or none.
     case corrupt
     /// A rule of the schema refused the statement.
     case constraint(Constraint)
@@ -20,10 +20,10 @@ public struct StoreError: Error, Sendable {
     case closed
     /// A column held another type than was asked for.
     case unexpectedValue
-    /// The file's schema does not fit this program.
+    /// The database's schema does not fit this program.
     case incompatibleSchema
-    /// Any other primary result code of SQLite, usually a mistake in the SQL.
-    case other(Int32)
+    /// Any other failure of the database, usually a mistake in the SQL.
+    case other
   }
 
   /// The rule that a `.constraint` failure broke.
@@ -40,35 +40,33 @@ public struct StoreError: Error, Sendable {
     case other
   }
 
+  /// The database's own code of a failure.
+  public enum ResultCode: Sendable, Hashable {
+    /// SQLite's extended result code.
+    case sqlite(Int32)
+    /// PostgreSQL's SQLSTATE: five letters or digits.
+    case sqlState(String)
+  }
+
   /// The kind of failure, for programs.
   public let code: Code
-  /// SQLite's extended result code, or 0 if the failure is not SQLite's.
-  public let resultCode: Int32
+  /// The database's own code, or nil if the failure is not the database's.
+  public let resultCode: ResultCode?
   /// The failure in words. They may hold names of the schema, but no values.
   public let message: String
 
   /// Whether the same call may succeed later without a restart (over HTTP: 503).
   public var isUnavailable: Bool {
     switch code {
-    case .busy, .full, .readOnly, .ioError, .closed: true
-    case .other(let primary): primary == SQLITE_NOMEM
-    case .corrupt, .constraint, .unexpectedValue, .incompatibleSchema: false
+    case .busy, .full, .readOnly, .ioError, .unknown, .closed: true
+    case .corrupt, .constraint, .unexpectedValue, .incompatibleSchema, .other: false
     }
   }
 
-  init(_ code: Code, _ message: String) {
+  init(_ code: Code, _ message: String, resultCode: ResultCode? = nil) {
     self.code = code
-    self.resultCode = 0
-    self.message = message
-  }
-
-  /// - Parameters:
-  ///   - resultCode: a primary or extended code of SQLite.
-  ///   - message: SQLite's words, where they are known to be free of values.
-  init(resultCode: Int32, message: String? = nil) {
-    self.code = Code(resultCode: resultCode)
     self.resultCode = resultCode
-    self.message = unsafe message ?? String(cString: sqlite3_errstr(resultCode))
+    self.message = message
   }
 
   static let closed = StoreError(.closed, "the store is closed")
@@ -80,37 +78,12 @@ extension StoreError: Equatable {
 }
 
 extension StoreError: CustomStringConvertible {
-  /// The message, with SQLite's extended result code if there is one.
+  /// The message, with the database's own code if there is one.
   public var description: String {
-    resultCode == 0 ? message : "\(message) (SQLite \(resultCode))"
-  }
-}
-
-extension StoreError.Code {
-  init(resultCode: Int32) {
-    // An extended code carries its primary code in the low byte.
-    switch resultCode & 0xff {
-    case SQLITE_BUSY, SQLITE_LOCKED, SQLITE_PROTOCOL: self = .busy
-    case SQLITE_FULL: self = .full
-    case SQLITE_READONLY: self = .readOnly
-    case SQLITE_IOERR, SQLITE_CANTOPEN: self = .ioError
-    case SQLITE_CORRUPT, SQLITE_NOTADB: self = .corrupt
-    case SQLITE_CONSTRAINT: self = .constraint(StoreError.Constraint(resultCode: resultCode))
-    case let primary: self = .other(primary)
-    }
-  }
-}
-
-extension StoreError.Constraint {
-  // The extended codes are macros over other macros, which Swift does not import:
-  // SQLITE_CONSTRAINT | (n << 8).
-  fileprivate init(resultCode: Int32) {
-    switch resultCode >> 8 {
-    case 6, 8, 10: self = .unique  // PRIMARYKEY, UNIQUE, ROWID
-    case 3: self = .foreignKey
-    case 5: self = .notNull
-    case 1: self = .check
-    default: self = .other
+    switch resultCode {
+    case nil: message
+    case .sqlite(let code): "\(message) (SQLite \(code))"
+    case .sqlState(let code): "\(message) (SQLSTATE \(code))"
     }
   }
 }

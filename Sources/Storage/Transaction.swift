@@ -50,9 +50,9 @@ extension Queryable where Self: ~Copyable {
 
 /// A consistent view of the database, valid within one closure of ``Store/read(_:)``.
 @safe public struct Snapshot: ~Copyable, Queryable {
-  @usableFromInline let connection: Connection
+  @usableFromInline let connection: DatabaseConnection
 
-  init(_ connection: Connection) { self.connection = connection }
+  init(_ connection: DatabaseConnection) { self.connection = connection }
 
   /// Runs a query, and passes each row to a closure, in order. See ``Queryable``.
   @inlinable public borrowing func forEach<each Value: DatabaseValueConvertible>(
@@ -64,9 +64,9 @@ extension Queryable where Self: ~Copyable {
 
 /// The right to change the database, valid within one closure of ``Store/write(_:)``.
 @safe public struct Transaction: ~Copyable, Queryable {
-  @usableFromInline let connection: Connection
+  @usableFromInline let connection: DatabaseConnection
 
-  init(_ connection: Connection) { self.connection = connection }
+  init(_ connection: DatabaseConnection) { self.connection = connection }
 
   /// Runs a query or a statement with RETURNING, and passes each row to a closure, in order. See ``Queryable``.
   @inlinable public borrowing func forEach<each Value: DatabaseValueConvertible>(

@@ -39,7 +39,7 @@ internal import Testing
   ]
 
   @Test func everyTextKeepsItsOwnStatement() throws {
-    let connection = try Connection(.memory(), role: .writer, busyTimeout: .zero)
+    let connection = try SQLiteConnection(.memory(), role: .writer, busyTimeout: .zero)
     let statements = try Self.texts.map(connection.statement)
     for (number, text) in Self.texts.enumerated() {
       #expect(try connection.statement(text) === statements[number])
@@ -50,7 +50,7 @@ internal import Testing
   }
 
   @Test func aBusyStatementIsNotSharedButStays() throws {
-    let connection = try Connection(.memory(), role: .writer, busyTimeout: .zero)
+    let connection = try SQLiteConnection(.memory(), role: .writer, busyTimeout: .zero)
     let text: StaticString = "SELECT 1 UNION SELECT 2"
     let statement = try connection.statement(text)
     #expect(try statement.step())

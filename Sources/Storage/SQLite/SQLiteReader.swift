@@ -1,6 +1,6 @@
 /// The loop of a thread that reads. Each closure sees one state of the database.
-struct Reader: ~Copyable {
-  let connection: Connection
+struct SQLiteReader: ~Copyable {
+  let connection: SQLiteConnection
   let recorder: StatisticsRecorder
 
   /// Runs jobs until the queue is closed and empty.

@@ -41,7 +41,7 @@ public import Time
   public let manifest: BackupManifest
   /// The files that were kept with the database.
   public let files: [File]
-  private let connection: Connection
+  private let connection: SQLiteConnection
 
   /// Copies a store that others may use meanwhile, and checks the copy.
   ///
@@ -73,9 +73,9 @@ public import Time
   private static func fill(
     _ part: DatabaseFile, of database: String, with files: [File], telling tell: Progress
   ) throws {
-    let source = try Connection(
+    let source = try SQLiteConnection(
       DatabaseFile(name: database, isInMemory: false), role: .reader, busyTimeout: .seconds(10))
-    let copy = try Connection(part, role: .copier, busyTimeout: .zero)
+    let copy = try SQLiteConnection(part, role: .copier, busyTimeout: .zero)
     try copy.copyAll(from: source, telling: tell)
     // Of one piece: no log beside it.
     try copy.run("PRAGMA journal_mode = DELETE")
@@ -105,11 +105,11 @@ public import Time
     for other in [path + "-wal", path + "-journal"] where unsafe access(other, F_OK) == 0 {
       throw StoreError(.corrupt, "\(other) doesn't belong to the backup; move it away")
     }
-    let connection = try Connection(
+    let connection = try SQLiteConnection(
       DatabaseFile(name: path.hasPrefix("/") ? path : "./" + path, isInMemory: false),
       role: .reader, busyTimeout: .zero)
     try connection.checkIntegrity()
-    _ = try Migrator(connection, migrations).check()
+    _ = try SQLiteMigrator(connection, migrations).check()
     var files: [File] = []
     try connection.forEach("SELECT path, content FROM backup_files ORDER BY path") { row in
       let file = File(path: try row[0], content: try row[1])
@@ -139,7 +139,7 @@ public import Time
       throw StoreError(.constraint(.unique), "\(database) is there already")
     }
     try Self.makeFile(database) { part in
-      let copy = try Connection(part, role: .copier, busyTimeout: .zero)
+      let copy = try SQLiteConnection(part, role: .copier, busyTimeout: .zero)
       try copy.copyAll(from: connection, telling: tell)
       // The files' content must not stay in free pages.
       try copy.run("PRAGMA secure_delete = ON")

@@ -1,12 +1,12 @@
 /// Brings a database's schema up to date.
-struct Migrator {
-  private let connection: Connection
+struct SQLiteMigrator {
+  private let connection: SQLiteConnection
   private let migrations: [Migration]
 
   /// Makes a migrator.
   ///
   /// - Throws: `.incompatibleSchema` unless each owner's numbers ascend.
-  init(_ connection: Connection, _ migrations: [Migration]) throws(StoreError) {
+  init(_ connection: SQLiteConnection, _ migrations: [Migration]) throws(StoreError) {
     var highest: [String: Int] = [:]
     for migration in migrations {
       if let previous = highest[migration.owner], previous >= migration.number {

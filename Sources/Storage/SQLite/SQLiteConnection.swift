@@ -2,11 +2,10 @@ internal import CSQLite
 internal import Glibc
 internal import Time
 
-/// One SQLite connection with its prepared statements.
+/// One SQLite connection with its prepared statements, without a mutex of SQLite's.
 ///
-/// It has no mutex of SQLite's. It is unchecked because each connection is used by one thread at a time: the thread that
-/// opens it either keeps it or hands it to a worker before that starts.
-@safe @usableFromInline final class Connection: @unchecked Sendable {
+/// It is unchecked for the reason of its base class.
+@safe final class SQLiteConnection: DatabaseConnection, @unchecked Sendable {
   /// The purpose of a connection.
   enum Role {
     case writer, reader
@@ -19,10 +18,9 @@ internal import Time
   private static let countsNoMemory = csqlite_count_no_memory() == SQLITE_OK
 
   private let database: OpaquePointer
-  private var statements = StatementCache()
   private let observer: Observer
 
-  /// The state of SQLite's callbacks. It is apart from `Connection`, so that they can have its address while the
+  /// The state of SQLite's callbacks. It is apart from `SQLiteConnection`, so that they can have its address while the
   /// connection is still being made.
   private final class Observer {
     var allowsTransactionControl = true
@@ -48,6 +46,7 @@ internal import Time
     }
     unsafe database = handle
     observer = Observer()
+    super.init()
     unsafe sqlite3_busy_timeout(database, Int32(clamping: busyTimeout.milliseconds))
     unsafe csqlite_defensive(database)
     // No statement can reach another file.
@@ -58,8 +57,20 @@ internal import Time
   }
 
   deinit {
-    statements.removeAll()
+    forgetStatements()
     unsafe sqlite3_close_v2(database)
+  }
+
+  override var changes: Int { Int(unsafe sqlite3_changes64(database)) }
+
+  override func requireTransaction() throws(StoreError) {
+    guard isInTransaction else {
+      throw StoreError(.ioError, "SQLite has rolled back the transaction")
+    }
+  }
+
+  override func prepare(_ sql: StaticString) throws(StoreError) -> DatabaseStatement {
+    try unsafe SQLiteStatement(sql, on: database)
   }
 
   private func observe() {
@@ -75,7 +86,7 @@ internal import Time
         let observer = unsafe Unmanaged<Observer>.fromOpaque(context).takeUnretainedValue()
         return observer.allowsTransactionControl ? SQLITE_OK : SQLITE_DENY
       }, context)
-    // The hook replaces the automatic checkpoint: see `Writer.checkpointIfDue`.
+    // The hook replaces the automatic checkpoint: see `SQLiteWriter.checkpointIfDue`.
     unsafe sqlite3_wal_hook(
       database,
       { context, _, _, pages in
@@ -125,40 +136,9 @@ internal import Time
   }
 }
 
-// MARK: - Statements
+// MARK: - Scripts
 
-extension Connection {
-  @usableFromInline func statement(_ sql: StaticString) throws(StoreError) -> Statement {
-    if let cached = statements.statement(of: sql) {
-      // A query inside its own row closure needs a second statement.
-      return cached.isBusy ? try unsafe Statement(sql, on: database) : cached
-    }
-    let statement = try unsafe Statement(sql, on: database)
-    statements.insert(statement)
-    return statement
-  }
-
-  /// Runs a statement to its end.
-  @inlinable func execute<each Value: DatabaseValueConvertible>(
-    _ sql: StaticString, _ values: repeat each Value
-  ) throws(StoreError) {
-    let statement = try statement(sql)
-    defer { statement.reset() }
-    try statement.bind(repeat each values)
-    while try statement.step() {}
-  }
-
-  /// Runs a query, and passes each row to a closure.
-  @inlinable func forEach<each Value: DatabaseValueConvertible>(
-    _ sql: StaticString, _ values: repeat each Value, body: (borrowing Row) throws -> Void
-  ) throws {
-    let statement = try statement(sql)
-    defer { statement.reset() }
-    try statement.bind(repeat each values)
-    let row = Row(statement)
-    while try statement.step() { try body(row) }
-  }
-
+extension SQLiteConnection {
   /// Runs a script of any number of statements, without values or rows.
   func run(_ script: String) throws(StoreError) {
     let result = unsafe sqlite3_exec(database, script, nil, nil, nil)
@@ -169,27 +149,17 @@ extension Connection {
   }
 
   private func text(_ sql: StaticString) throws(StoreError) -> String? {
-    let statement = try unsafe Statement(sql, on: database)
+    let statement = try unsafe SQLiteStatement(sql, on: database)
     guard try statement.step() else { return nil }
     return statement.column(0).flatMap(String.init(databaseValue:))
   }
-
-  var changes: Int { Int(unsafe sqlite3_changes64(database)) }
 }
 
 // MARK: - Transactions
 
-extension Connection {
+extension SQLiteConnection {
   /// Whether a transaction is open. SQLite ends one by itself after some failures.
   var isInTransaction: Bool { unsafe sqlite3_get_autocommit(database) == 0 }
-
-  /// Throws if SQLite has ended the transaction, so that a closure that ignored the failure can't run statements
-  /// outside of it.
-  @usableFromInline func requireTransaction() throws(StoreError) {
-    guard isInTransaction else {
-      throw StoreError(.ioError, "SQLite has rolled back the transaction")
-    }
-  }
 
   /// Whether a deferred foreign key is violated at this moment, which would make COMMIT fail.
   var hasBrokenForeignKeys: Bool {
@@ -216,7 +186,7 @@ extension Connection {
 
 // MARK: - Write-ahead log
 
-extension Connection {
+extension SQLiteConnection {
   /// The length of the write-ahead log after the last commit, in pages.
   var walPages: Int { observer.walPages }
 
@@ -230,14 +200,14 @@ extension Connection {
 
 // MARK: - Copies
 
-extension Connection {
+extension SQLiteConnection {
   /// Makes this connection's database the same as another's, which others may change meanwhile.
   ///
   /// - Parameters:
   ///   - source: the connection to copy from. Its state at the beginning counts.
   ///   - tell: takes the number of copied pages and of all pages.
   func copyAll(
-    from source: Connection, telling tell: (_ done: Int, _ total: Int) -> Void
+    from source: SQLiteConnection, telling tell: (_ done: Int, _ total: Int) -> Void
   ) throws(StoreError) {
     // An open transaction keeps to one state, so that no change of others starts the copy anew.
     try source.control("BEGIN")

@@ -1,13 +1,13 @@
 internal import Observability
 
 /// The loop of the thread that writes. It commits the queued closures in groups.
-struct Writer: ~Copyable {
+struct SQLiteWriter: ~Copyable {
   /// The growth of the write-ahead log that is worth a checkpoint: 8 MiB in pages of 4 KiB.
   private static let checkpointPages = 2000
   /// The number of jobs that are taken at once: those that are taken don't wait for the turns of others any more.
   private static let turn = 4
 
-  private let connection: Connection
+  private let connection: SQLiteConnection
   private let queue: JobQueue<Job<Transaction>>
   private let groupLimit: Int
   private let longestTransaction: Duration
@@ -20,7 +20,7 @@ struct Writer: ~Copyable {
   private var pagesAtCheckpoint = 0
 
   init(
-    _ connection: Connection, queue: JobQueue<Job<Transaction>>,
+    _ connection: SQLiteConnection, queue: JobQueue<Job<Transaction>>,
     configuration: StoreConfiguration, recorder: StatisticsRecorder
   ) {
     self.connection = connection
@@ -118,6 +118,8 @@ struct Writer: ~Copyable {
   private func run(_ job: Job<Transaction>, alone: Bool) throws(StoreError) {
     if !alone { try connection.control("SAVEPOINT job") }
     job.run(in: Transaction(connection))
+    // Caches of the database are to know before another job runs.
+    if let failure = job.failure { job.fail(failure) }
     // After a full disk or an I/O error, SQLite may have rolled back everything.
     guard connection.isInTransaction else {
       throw job.failure as? StoreError

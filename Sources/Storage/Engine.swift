@@ -1,0 +1,35 @@
+/// The part of a store that knows the kind of its database.
+protocol Engine: Sendable {
+  /// Whether the jobs of the write queue run one after the other, in the order in which they are taken.
+  var keepsOrder: Bool { get }
+
+  /// Opens the database and brings its schema up to date, runs jobs until the queues are closed and empty, and closes the
+  /// database.
+  ///
+  /// - Parameters:
+  ///   - work: the jobs.
+  ///   - opened: called when the database is open.
+  /// - Throws: the error of opening.
+  func run(_ work: StoreWork, opened: () -> Void) throws
+}
+
+/// The jobs of a store, and what is counted of them.
+struct StoreWork: Sendable {
+  let writes: JobQueue<Job<Transaction>>
+  let reads: JobQueue<Job<Snapshot>>
+  let recorder = StatisticsRecorder()
+
+  /// Makes two queues.
+  ///
+  /// - Parameter limit: the number of jobs that may wait in each.
+  init(limit: Int) {
+    writes = JobQueue(limit: limit)
+    reads = JobQueue(limit: limit)
+  }
+
+  /// Refuses new jobs. Those that are queued are still done.
+  func close() {
+    reads.close()
+    writes.close()
+  }
+}
