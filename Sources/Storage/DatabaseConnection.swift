@@ -18,13 +18,18 @@
     DatabaseStatement(sql)
   }
 
+  /// Prepares another statement of the same text, for use while the first is busy.
+  func another(like statement: DatabaseStatement) throws(StoreError) -> DatabaseStatement {
+    try prepare(statement.sql)
+  }
+
   /// Returns the statement of a text, which is prepared at its first use.
   @usableFromInline final func statement(
     _ sql: StaticString
   ) throws(StoreError) -> DatabaseStatement {
     if let cached = statements.statement(of: sql) {
       // A query inside its own row closure needs a second statement.
-      return cached.isBusy ? try prepare(sql) : cached
+      return cached.isBusy ? try another(like: cached) : cached
     }
     let statement = try prepare(sql)
     statements.insert(statement)

@@ -4,8 +4,8 @@ public struct Migration: Sendable {
   public let owner: String
   /// The place among its owner's steps. Each number is higher than the one before.
   public let number: Int
-  /// The statements for SQLite.
-  let sqlite: StaticString
+  /// The statements for SQLite, or nil if SQLite doesn't have the step.
+  let sqlite: StaticString?
   /// The statements for PostgreSQL, or nil if its databases have begun with a later step.
   let postgreSQL: StaticString?
 
@@ -18,7 +18,7 @@ public struct Migration: Sendable {
   ///   - postgreSQL: the statements with which a PostgreSQL database gets the same tables, or nil for a step that is older
   ///     than the first one that has any. That one makes the whole schema.
   public init(
-    owner: String, number: Int, sqlite: StaticString, postgreSQL: StaticString? = nil
+    owner: String, number: Int, sqlite: StaticString? = nil, postgreSQL: StaticString? = nil
   ) {
     self.owner = owner
     self.number = number

@@ -46,6 +46,9 @@ internal import Threading
         SQLiteEngine(path: path, migrations: migrations, configuration: configuration)
       case .memory:
         SQLiteEngine(path: nil, migrations: migrations, configuration: configuration)
+      case .postgreSQL(let address):
+        PostgreSQLEngine(
+          address: address, migrations: migrations, configuration: configuration)
       }
     self.work = work
     self.closed = closed

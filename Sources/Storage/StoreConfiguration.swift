@@ -4,17 +4,21 @@ public enum StoreLocation: Sendable, Hashable {
   case file(String)
   /// Memory, for tests. It is gone when the store is closed. A reader and a commit exclude each other.
   case memory
+  /// A database of PostgreSQL's, which other processes may use at the same time.
+  case postgreSQL(PostgreSQLAddress)
 }
 
 /// Sizes and times of a store.
 public struct StoreConfiguration: Sendable, Hashable {
   /// The number of connections that read, each on a thread of its own. One for each event loop is enough.
   public var readers: Int
+  /// The number of connections to PostgreSQL that write, each on a thread of its own. SQLite has one.
+  public var connections: Int
   /// The number of closures that may wait before calls are refused, for the writer and for the readers each.
   public var queueLimit: Int
-  /// The largest number of closures in one transaction.
+  /// The largest number of closures in one transaction of SQLite's.
   public var groupLimit: Int
-  /// The time to wait for another process's lock on the database.
+  /// The time to wait for another process's lock on the database or a row of it.
   public var busyTimeout: Duration
   /// The time after which a group is committed and leaves further closures to the next.
   var longestTransaction = Duration.milliseconds(50)
@@ -24,10 +28,11 @@ public struct StoreConfiguration: Sendable, Hashable {
 
   /// Makes a configuration. Numbers below 1 count as 1.
   public init(
-    readers: Int = 2, queueLimit: Int = 16_384, groupLimit: Int = 256,
+    readers: Int = 2, connections: Int = 8, queueLimit: Int = 16_384, groupLimit: Int = 256,
     busyTimeout: Duration = .seconds(2)
   ) {
     self.readers = max(1, readers)
+    self.connections = max(1, connections)
     self.queueLimit = max(1, queueLimit)
     self.groupLimit = max(1, groupLimit)
     self.busyTimeout = busyTimeout

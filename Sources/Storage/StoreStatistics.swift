@@ -18,6 +18,9 @@ public struct StoreStatistics: Sendable, Equatable {
   public internal(set) var writesRefused = 0
   /// The number of read closures that ran, successful or not.
   public internal(set) var reads = 0
+  /// The number of times that a closure ran again, as others had changed what it had read, or the connection was lost. Only
+  /// PostgreSQL needs that.
+  public internal(set) var retries = 0
   /// The number of failed checkpoints of the write-ahead log. They are tried again.
   public internal(set) var checkpointsFailed = 0
   /// The length of the write-ahead log after the last commit, in pages.

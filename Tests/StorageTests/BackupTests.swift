@@ -19,13 +19,9 @@ internal import Time
 
   private func texts(_ database: String) async throws -> [String] {
     let store = try await Store.open(.file(database), migrations: notes)
-    let texts = try await store.read { snapshot in
-      var texts: [String] = []
-      try snapshot.forEach("SELECT text FROM notes ORDER BY id") { texts.append(try $0[0]) }
-      return texts
-    }
+    let all = try await StorageTests.texts(store)
     await store.close()
-    return texts
+    return all
   }
 
   @Test func restoresWhatWasThere() async throws {

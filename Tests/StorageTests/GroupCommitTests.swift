@@ -33,10 +33,6 @@ internal import Testing
     return results
   }
 
-  private func texts(_ store: Store) async throws -> [String] {
-    try await store.read { try $0.all("SELECT text FROM notes ORDER BY id") { try $0[0] } }
-  }
-
   @Test func whatIsQueuedIsCommittedTogetherAndLasts() async throws {
     var store = try await folder.open(notes, Self.patient())
     let bodies = (0..<50).map { number in
@@ -267,19 +263,6 @@ internal import Testing
     try await nobodys.value
     #expect(try await texts(store) == ["many 1", "few", "nobody's", "many 2", "many 3"])
     #expect(store.statistics.longestTransactionSeconds > 0)
-    await store.close()
-  }
-
-  @Test func aStepThatFailsFailsAlone() async throws {
-    let store = try await folder.open(notes)
-    let results = await store.write(
-      steps: ["a", "a", "b"].map { text in
-        { @Sendable (transaction: borrowing Transaction) in try add(text, transaction) }
-      })
-    try results[0].get()
-    #expect(throws: StoreError(.constraint(.unique), "")) { try results[1].get() }
-    try results[2].get()
-    #expect(try await texts(store) == ["a", "b"])
     await store.close()
   }
 }

@@ -4,34 +4,67 @@ internal import Testing
 
 @testable import Storage
 
-@Suite struct MigrationTests {
+@Suite(.ownThreads) struct MigrationTests {
   private let folder = TemporaryFolder()
+  private let databases = TestDatabases()
 
-  private let first = Migration(
-    owner: "a", number: 1, sql: "CREATE TABLE a (x); INSERT INTO a VALUES (1);")
-  private let second = Migration(owner: "a", number: 2, sql: "INSERT INTO a VALUES (2)")
-  private let other = Migration(owner: "b", number: 1, sql: "INSERT INTO a VALUES (3)")
+  private let first = Self.both(1, "CREATE TABLE a (x bigint); INSERT INTO a VALUES (1);")
+  private let second = Self.both(2, "INSERT INTO a VALUES (2)")
+  private let other = Self.both(1, of: "b", "INSERT INTO a VALUES (3)")
 
-  private func apply(_ migrations: [Migration]) async throws -> [Int] {
-    let store = try await folder.open(migrations)
-    let rows = try await store.read {
-      try $0.all("SELECT x FROM a ORDER BY rowid") { try $0[0] as Int }
-    }
+  /// Makes a step whose text both engines take.
+  private static func both(
+    _ number: Int, of owner: String = "a", _ sql: StaticString
+  ) -> Migration {
+    Migration(owner: owner, number: number, sqlite: sql, postgreSQL: sql)
+  }
+
+  private func rows(_ migrations: [Migration], in database: TestDatabase) async throws -> [Int] {
+    let store = try await database.open(migrations)
+    // The order of insertion, as nothing is deleted.
+    let rows = try await store.read { try $0.all("SELECT x FROM a") { try $0[0] as Int } }
     await store.close()
     return rows
   }
 
-  @Test func eachIsAppliedOnceInOrder() async throws {
-    #expect(try await apply([first]) == [1])
-    #expect(try await apply([first, second]) == [1, 2])
-    #expect(try await apply([first, second]) == [1, 2])
-    // A service is added later.
-    #expect(try await apply([other, first, second]) == [1, 2, 3])
+  private func apply(_ migrations: [Migration]) async throws -> [Int] {
+    let store = try await folder.open(migrations)
+    let rows = try await store.read { try $0.all("SELECT x FROM a") { try $0[0] as Int } }
+    await store.close()
+    return rows
   }
 
-  @Test func whatContradictsTheFileIsRefusedInWords() async throws {
-    let third = Migration(owner: "a", number: 3, sql: "INSERT INTO a VALUES (9)")
-    _ = try await apply([first, third, other])
+  @Test(arguments: Engine.allCases) func eachIsAppliedOnceInOrder(_ engine: Engine) async throws {
+    let database = try databases.make(engine)
+    #expect(try await rows([first], in: database) == [1])
+    #expect(try await rows([first, second], in: database) == [1, 2])
+    #expect(try await rows([first, second], in: database) == [1, 2])
+    // A service is added later.
+    #expect(try await rows([other, first, second], in: database) == [1, 2, 3])
+  }
+
+  @Test func eachEngineHasItsOwnSteps() async throws {
+    let steps = [
+      Migration(owner: "a", number: 1, sqlite: "CREATE TABLE a (x)"),
+      Migration(
+        owner: "a", number: 2, sqlite: "INSERT INTO a VALUES (1)",
+        postgreSQL: "CREATE TABLE a (x bigint); INSERT INTO a VALUES (2)"),
+      Migration(owner: "a", number: 3, postgreSQL: "INSERT INTO a VALUES (3)"),
+    ]
+    for _ in 0..<2 {
+      #expect(try await apply(steps) == [1])
+    }
+    let database = try databases.make()
+    for _ in 0..<2 {
+      #expect(try await rows(steps, in: database) == [2, 3])
+    }
+  }
+
+  @Test(arguments: Engine.allCases)
+  func whatContradictsTheDatabaseIsRefusedInWords(_ engine: Engine) async throws {
+    let database = try databases.make(engine)
+    let third = Self.both(3, "INSERT INTO a VALUES (9)")
+    _ = try await rows([first, third, other], in: database)
     let cases: [([Migration], String)] = [
       ([first, other], "newer version"),
       ([first, third], "service b"),
@@ -42,18 +75,20 @@ internal import Testing
     ]
     for (migrations, words) in cases {
       let error = await #expect(throws: StoreError(.incompatibleSchema, "")) {
-        _ = try await apply(migrations)
+        _ = try await rows(migrations, in: database)
       }
       #expect(error?.message.contains(words) == true, "\(words): \(error?.message ?? "")")
     }
-    #expect(try await apply([first, third, other]) == [1, 9, 3])
+    #expect(try await rows([first, third, other], in: database) == [1, 9, 3])
   }
 
-  @Test func aFailureLeavesTheFileAsItWas() async throws {
-    _ = try await apply([first])
-    let failing = Migration(owner: "a", number: 2, sql: "INSERT INTO a VALUES (9); SELEC")
-    await #expect(throws: StoreError.self) { _ = try await apply([first, failing]) }
-    #expect(try await apply([first, second]) == [1, 2])
+  @Test(arguments: Engine.allCases)
+  func aFailureLeavesTheDatabaseAsItWas(_ engine: Engine) async throws {
+    let database = try databases.make(engine)
+    _ = try await rows([first], in: database)
+    let failing = Self.both(2, "INSERT INTO a VALUES (9); SELEC")
+    await #expect(throws: StoreError.self) { _ = try await rows([first, failing], in: database) }
+    #expect(try await rows([first, second], in: database) == [1, 2])
   }
 
   @Test func tablesThatAreReferredToCanBeRebuilt() async throws {
@@ -86,13 +121,15 @@ internal import Testing
     }
   }
 
-  @Test func twoProgramsMayStartAtOnce() async throws {
+  @Test(arguments: Engine.allCases)
+  func manyProgramsMayStartAtOnce(_ engine: Engine) async throws {
+    let database = try databases.make(engine)
     // On a slow disk the last of them waits for the commits of seven others.
     let configuration = StoreConfiguration(busyTimeout: .seconds(60))
     try await withThrowingTaskGroup(of: Void.self) { group in
       for _ in 0..<8 {
         group.addTask {
-          let store = try await folder.open([first, second, other], configuration)
+          let store = try await database.open([first, second, other], configuration)
           let rows = try await store.read {
             try $0.one("SELECT count(*) FROM a") { try $0[0] as Int }
           }

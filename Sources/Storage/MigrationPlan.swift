@@ -1,0 +1,84 @@
+/// The migrations of a program for one kind of database, to be compared with those that a database has.
+struct MigrationPlan {
+  /// One step with its statements.
+  struct Step {
+    let owner: String
+    let number: Int
+    let sql: StaticString
+  }
+
+  private let steps: [Step]
+
+  /// Makes a plan of the steps that there are for the kind of database.
+  ///
+  /// - Throws: `.incompatibleSchema` unless each owner's numbers ascend.
+  init(
+    _ migrations: [Migration], _ sql: (Migration) -> StaticString?
+  ) throws(StoreError) {
+    var highest: [String: Int] = [:]
+    for migration in migrations {
+      if let previous = highest[migration.owner], previous >= migration.number {
+        throw StoreError(
+          .incompatibleSchema,
+          "the migrations of \(migration.owner) are out of order: "
+            + "\(migration.number) comes after \(previous)")
+      }
+      highest[migration.owner] = migration.number
+    }
+    steps = migrations.compactMap { migration in
+      sql(migration).map { Step(owner: migration.owner, number: migration.number, sql: $0) }
+    }
+  }
+
+  /// Returns the steps that are left to apply, in their order.
+  ///
+  /// - Parameter applied: the numbers of the steps that the database has, by owner.
+  /// - Throws: `.incompatibleSchema` if the database and the plan contradict each other.
+  func pending(after applied: [String: Set<Int>]) throws(StoreError) -> [Step] {
+    for (owner, numbers) in applied { try check(numbers, of: owner) }
+    return steps.filter { applied[$0.owner]?.contains($0.number) != true }
+  }
+
+  /// Compares the applied steps of an owner with the known ones.
+  private func check(_ applied: Set<Int>, of owner: String) throws(StoreError) {
+    let known = steps.filter { $0.owner == owner }.map(\.number)
+    guard let newest = known.last else {
+      throw StoreError(
+        .incompatibleSchema,
+        "the database belongs to a program with the service \(owner), which this one lacks")
+    }
+    let newestApplied = applied.max() ?? 0
+    if newestApplied > newest {
+      throw StoreError(
+        .incompatibleSchema,
+        "the database was made by a newer version: it has migration \(newestApplied) of \(owner), "
+          + "this program knows them up to \(newest)")
+    }
+    if let lost = applied.subtracting(known).min() {
+      throw StoreError(
+        .incompatibleSchema,
+        "the database has migration \(lost) of \(owner), which this program does not know")
+    }
+    if let late = known.first(where: { $0 < newestApplied && !applied.contains($0) }) {
+      throw StoreError(
+        .incompatibleSchema,
+        "migration \(late) of \(owner) was added before \(newestApplied), "
+          + "which the database has already")
+    }
+  }
+}
+
+extension MigrationPlan.Step {
+  func isSame(as other: Self) -> Bool { owner == other.owner && number == other.number }
+}
+
+extension DatabaseConnection {
+  /// The numbers of the migrations that the database has, by owner.
+  func appliedMigrations() throws -> [String: Set<Int>] {
+    var applied: [String: Set<Int>] = [:]
+    try forEach("SELECT owner, number FROM store_migrations") { row in
+      applied[try row[0], default: []].insert(try row[1])
+    }
+    return applied
+  }
+}

@@ -1,0 +1,199 @@
+internal import CPostgreSQL
+internal import Glibc
+internal import SystemCalls
+internal import Time
+
+/// One connection to PostgreSQL with its prepared statements. Its calls wait for the server.
+///
+/// It is unchecked for the reason of its base class.
+@safe final class PostgreSQLConnection: DatabaseConnection, @unchecked Sendable {
+  private let handle: OpaquePointer
+  /// The number of rows that the last INSERT, UPDATE or DELETE changed.
+  private var changedRows = 0
+  /// The number of statements that were prepared, for their names.
+  private var preparations = 0
+  /// The first failure of a statement in the transaction. PostgreSQL takes no other statement after it.
+  private(set) var failure: StoreError?
+
+  /// Connects, and sets what the store relies on.
+  ///
+  /// - Parameters:
+  ///   - address: the database.
+  ///   - lockTimeout: the longest time to wait for a lock of another connection; zero for no limit.
+  init(_ address: PostgreSQLAddress, lockTimeout: Duration) throws(StoreError) {
+    let password = try address.password()
+    // What the URL says overrides what is above it.
+    let parameters: [(String, String?)] = [
+      ("application_name", "awd"), ("connect_timeout", "5"), ("tcp_user_timeout", "10000"),
+      ("keepalives_idle", "20"), ("keepalives_interval", "5"), ("keepalives_count", "3"),
+      ("dbname", address.url), ("password", password), ("client_encoding", "UTF8"),
+    ]
+    let keywords = unsafe parameters.map { unsafe UnsafePointer(strdup($0.0)) } + [nil]
+    let values = unsafe parameters.map { unsafe UnsafePointer(strdup($0.1 ?? "")) } + [nil]
+    defer {
+      unsafe (keywords + values).forEach { unsafe free(UnsafeMutablePointer(mutating: $0)) }
+    }
+    guard let handle = unsafe PQconnectdbParams(keywords, values, 1) else {
+      throw StoreError(.busy, "there is no memory left")
+    }
+    unsafe self.handle = handle
+    super.init()
+    guard !isBroken else {
+      throw StoreError(
+        .ioError, "cannot connect to PostgreSQL: \(unsafe Self.line(PQerrorMessage(handle)))")
+    }
+    // Notices would go to standard error.
+    unsafe PQsetNoticeProcessor(handle, { _, _ in }, nil)
+    // A process that hangs must not keep its rows from others for ever. Every COMMIT is on the disk before it returns;
+    // stricter settings of the administrator's, about standbys, stay.
+    try run(
+      """
+      SET standard_conforming_strings = on;
+      SET lock_timeout = \(lockTimeout.milliseconds);
+      SET idle_in_transaction_session_timeout = 60000;
+      SELECT set_config('synchronous_commit', 'on', false)
+      WHERE current_setting('synchronous_commit') = 'off'
+      """)
+  }
+
+  deinit {
+    forgetStatements()
+    unsafe PQfinish(handle)
+  }
+
+  /// Whether a failure was libpq's own: then the connection is lost, whatever libpq says of it.
+  private var hasFailed = false
+
+  /// Whether the connection is lost. This is known only after a statement has failed.
+  var isBroken: Bool { unsafe hasFailed || PQstatus(handle) != CONNECTION_OK }
+
+  override var changes: Int { changedRows }
+
+  override func requireTransaction() throws(StoreError) {
+    if let failure { throw failure }
+  }
+
+  override func prepare(_ sql: StaticString) throws(StoreError) -> DatabaseStatement {
+    let text = PostgreSQLText(sql)
+    guard !text.controlsTransactions else {
+      throw StoreError(.other, "only the store begins and ends transactions")
+    }
+    preparations += 1
+    return PostgreSQLStatement(
+      sql, on: self, as: PreparedStatement(name: "awd\(preparations)", text: text))
+  }
+
+  override func another(like statement: DatabaseStatement) throws(StoreError) -> DatabaseStatement {
+    guard let statement = statement as? PostgreSQLStatement else {
+      return try prepare(statement.sql)
+    }
+    return PostgreSQLStatement(statement.sql, on: self, as: statement.prepared)
+  }
+
+  /// What the server reports of itself, such as `server_encoding`.
+  func setting(_ name: String) -> String? {
+    guard let value = unsafe PQparameterStatus(handle, name) else { return nil }
+    return unsafe String(cString: value)
+  }
+
+  /// The version of the server: 150004 is 15.4.
+  var serverVersion: Int { Int(unsafe PQserverVersion(handle)) }
+}
+
+// MARK: - Transactions
+
+extension PostgreSQLConnection {
+  /// Runs a script of any number of statements, without values or rows.
+  func run(_ script: String) throws(StoreError) {
+    _ = unsafe try result(PQexec(handle, script))
+  }
+
+  /// Begins a transaction.
+  ///
+  /// - Parameter sql: the BEGIN with its isolation.
+  func begin(_ sql: StaticString) throws(StoreError) {
+    failure = nil
+    try run("\(sql)")
+  }
+
+  /// Commits the transaction, which no statement has failed in.
+  ///
+  /// - Throws: `.unknown` if the answer didn't come, or the failure with which the transaction is undone.
+  func commit() throws(StoreError) {
+    do throws(StoreError) { try run("COMMIT") } catch {
+      guard !isBroken, error.code != .ioError else {
+        throw StoreError(
+          .unknown, "the connection to PostgreSQL was lost during COMMIT",
+          resultCode: error.resultCode)
+      }
+      throw error
+    }
+  }
+
+  /// Ends the open transaction, if there is one, without its changes.
+  func rollBack() {
+    // If this fails, the next BEGIN does too, and says why.
+    if unsafe PQtransactionStatus(handle) != PQTRANS_IDLE { try? run("ROLLBACK") }
+  }
+
+  /// Releases all prepared statements, as the server's may be of tables that have changed.
+  func prepareAnew() {
+    forgetStatements()
+    try? run("DEALLOCATE ALL")
+  }
+}
+
+// MARK: - Statements
+
+extension PostgreSQLConnection {
+  /// Runs a prepared statement.
+  ///
+  /// - Returns: the result with all rows.
+  func execute(
+    _ statement: PreparedStatement, _ parameters: PostgreSQLParameters
+  ) throws(StoreError) -> PostgreSQLResult {
+    try prepare(statement, for: parameters)
+    let result = try unsafe result(
+      parameters.withPointers { values, lengths, formats in
+        unsafe PQexecPrepared(
+          handle, statement.name, Int32(parameters.count), values, lengths, formats, 1)
+      })
+    if let count = result.changedRows { changedRows = count }
+    return result
+  }
+
+  /// Prepares a statement unless the server has it with parameters of these types. The type of one that has been NULL so
+  /// far may become known later.
+  private func prepare(
+    _ statement: PreparedStatement, for parameters: PostgreSQLParameters
+  ) throws(StoreError) {
+    var types = parameters.types
+    for (index, type) in (statement.types ?? []).enumerated()
+    where types[index] == PostgreSQLType.inferred {
+      types[index] = type
+    }
+    guard types != statement.types else { return }
+    if statement.types != nil {
+      try run("DEALLOCATE \(statement.name)")
+      statement.types = nil
+    }
+    _ = unsafe try result(
+      PQprepare(handle, statement.name, statement.text.text, Int32(types.count), types))
+    statement.types = types
+  }
+
+  private func result(_ handle: OpaquePointer?) throws(StoreError) -> PostgreSQLResult {
+    do throws(StoreError) { return try unsafe PostgreSQLResult(handle) } catch {
+      failure = failure ?? error
+      if error.sqlState == nil, error.code == .ioError { hasFailed = true }
+      throw error
+    }
+  }
+
+  /// Returns libpq's words as one line.
+  private static func line(_ message: UnsafePointer<CChar>?) -> String {
+    guard let message = unsafe message else { return "" }
+    return unsafe String(cString: message).split(whereSeparator: \.isNewline)
+      .joined(separator: "; ")
+  }
+}

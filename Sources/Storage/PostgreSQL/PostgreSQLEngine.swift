@@ -1,0 +1,52 @@
+internal import Threading
+
+/// PostgreSQL: threads that each run one job at a time on a connection of their own.
+struct PostgreSQLEngine: Engine {
+  let address: PostgreSQLAddress
+  let migrations: [Migration]
+  let configuration: StoreConfiguration
+
+  var keepsOrder: Bool { false }
+
+  func run(_ work: StoreWork, opened: () -> Void) throws {
+    try PostgreSQLMigrator(connect(), migrations).migrate()
+    // Apart, as idle readers don't notice that their connections are lost.
+    let (writing, reading) = (Availability(), Availability())
+    // The first of each kind, so that there are both even where the server has no room for all.
+    var writer: PostgreSQLConnection? = try connect()
+    var reader: PostgreSQLConnection? = try connect()
+    var threads: [WorkerThread] = []
+    defer {
+      work.close()
+      for thread in threads { thread.join() }
+    }
+    for _ in 0..<configuration.connections {
+      let connection = writer.take()
+      threads.append(
+        try .start("awd-store") {
+          var worker = PostgreSQLWorker(
+            queue: work.writes, purpose: .writing, connection: connection, connect: connect,
+            availability: writing, recorder: work.recorder
+          ) { Transaction($0) }
+          worker.run()
+        })
+    }
+    for _ in 0..<configuration.readers {
+      let connection = reader.take()
+      threads.append(
+        try .start("awd-reader") {
+          var worker = PostgreSQLWorker(
+            queue: work.reads, purpose: .reading, connection: connection, connect: connect,
+            availability: reading, recorder: work.recorder
+          ) { Snapshot($0) }
+          worker.run()
+        })
+    }
+    opened()
+    for thread in threads { thread.join() }
+  }
+
+  private func connect() throws(StoreError) -> PostgreSQLConnection {
+    try PostgreSQLConnection(address, lockTimeout: configuration.busyTimeout)
+  }
+}

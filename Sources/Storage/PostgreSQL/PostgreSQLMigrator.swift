@@ -1,0 +1,118 @@
+/// Brings the schema of a PostgreSQL database up to date. Any number of nodes may do so at once.
+struct PostgreSQLMigrator {
+  private static let oldestServer = 15
+
+  private let connection: PostgreSQLConnection
+  private let plan: MigrationPlan
+
+  /// Makes a migrator.
+  ///
+  /// - Throws: `.incompatibleSchema` unless each owner's numbers ascend.
+  init(_ connection: PostgreSQLConnection, _ migrations: [Migration]) throws(StoreError) {
+    self.connection = connection
+    plan = try MigrationPlan(migrations, \.postgreSQL)
+  }
+
+  /// Applies the migrations that the database doesn't have yet, in their order, each in a transaction.
+  ///
+  /// After a failure the earlier ones stay applied, and the connection must not be used any more.
+  ///
+  /// - Throws: `.incompatibleSchema` if the database and the list contradict each other or the server is none for a
+  ///   store, `.readOnly`, or the error of a migration.
+  func migrate() throws {
+    try checkServer()
+    // The migrations of other nodes may take long.
+    try connection.run("SET lock_timeout = 0")
+    if try isNew() { try makeTables() }
+    for step in try pending() { try apply(step) }
+  }
+
+  private func pending() throws -> [MigrationPlan.Step] {
+    try plan.pending(after: connection.appliedMigrations())
+  }
+
+  private func checkServer() throws {
+    let version = connection.serverVersion / 10_000
+    guard version >= Self.oldestServer else {
+      throw StoreError(
+        .incompatibleSchema,
+        "PostgreSQL \(version) is too old; the oldest that will do is \(Self.oldestServer)")
+    }
+    let encoding = connection.setting("server_encoding") ?? ""
+    guard encoding == "UTF8" else {
+      throw StoreError(
+        .incompatibleSchema,
+        "the database has the encoding \(encoding), it must be UTF8; make it anew with "
+          + "CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0")
+    }
+    var isReadOnly = false
+    try connection.forEach("SELECT current_setting('transaction_read_only')") { row in
+      isReadOnly = try row[0] == "on"
+    }
+    guard !isReadOnly else {
+      throw StoreError(
+        .readOnly,
+        "PostgreSQL may only be read: it is a standby, or set to default_transaction_read_only")
+    }
+  }
+
+  /// Returns whether the database has nothing yet.
+  ///
+  /// - Throws: `.incompatibleSchema` if it is another program's.
+  private func isNew() throws -> Bool {
+    var isMade = false
+    var table: String?
+    try connection.forEach(
+      """
+      SELECT to_regclass('store_migrations') IS NOT NULL,
+        (SELECT min(tablename::text) FROM pg_tables WHERE schemaname = current_schema())
+      """
+    ) { row in
+      isMade = try row[0]
+      table = try row[1]
+    }
+    if isMade { return false }
+    if let table {
+      throw StoreError(
+        .incompatibleSchema,
+        "the database belongs to another program: it has the table \(table), but none of a store's; "
+          + "it must be empty at first")
+    }
+    return true
+  }
+
+  private func makeTables() throws {
+    do throws(StoreError) {
+      // All statements of a script are one transaction.
+      try connection.run(
+        """
+        CREATE TABLE store_migrations (
+          owner text COLLATE "C" NOT NULL,
+          number bigint NOT NULL,
+          applied_at bigint NOT NULL DEFAULT extract(epoch FROM clock_timestamp())::bigint,
+          PRIMARY KEY (owner, number)
+        );
+        CREATE TABLE store_probe (
+          id bigint PRIMARY KEY CHECK (id = 1),
+          written_at bigint NOT NULL,
+          count bigint NOT NULL DEFAULT 1
+        )
+        """)
+    } catch {
+      // Another node was faster: the table, or its row in one of the server's own, is there already.
+      guard ["42P07", "42710", "23505"].contains(error.sqlState), try !isNew() else { throw error }
+    }
+  }
+
+  private func apply(_ step: MigrationPlan.Step) throws {
+    defer { connection.rollBack() }
+    try connection.begin("BEGIN")
+    try connection.run("LOCK TABLE store_migrations IN EXCLUSIVE MODE")
+    // Another node may have been faster.
+    guard try pending().contains(where: step.isSame) else { return }
+    try connection.run("\(step.sql)")
+    try connection.execute(
+      "INSERT INTO store_migrations (owner, number) VALUES (?, ?)", step.owner, step.number)
+    try connection.commit()
+  }
+}

@@ -1,0 +1,171 @@
+internal import Glibc
+internal import Observability
+internal import Time
+
+/// A thread's work on PostgreSQL: jobs of one queue, one after the other, each in a transaction on the same connection.
+struct PostgreSQLWorker<Context: ~Copyable>: ~Copyable {
+  /// What the transactions are for.
+  enum Purpose {
+    case writing
+    /// Each job sees one state of the database, and changes nothing.
+    case reading
+  }
+
+  /// The end of a job's transaction.
+  private enum End {
+    /// Its changes are there; the time that COMMIT took.
+    case committed(Duration)
+    /// Its closure has thrown, or has only read.
+    case undone
+  }
+
+  private let queue: JobQueue<Job<Context>>
+  private let purpose: Purpose
+  private let connect: () throws(StoreError) -> PostgreSQLConnection
+  private let availability: Availability
+  private let recorder: StatisticsRecorder
+  private let context: (DatabaseConnection) -> Context
+  private let clock = ContinuousClock()
+  private var connection: PostgreSQLConnection?
+
+  init(
+    queue: JobQueue<Job<Context>>, purpose: Purpose, connection: PostgreSQLConnection?,
+    connect: @escaping () throws(StoreError) -> PostgreSQLConnection, availability: Availability,
+    recorder: StatisticsRecorder, context: @escaping (DatabaseConnection) -> Context
+  ) {
+    self.queue = queue
+    self.purpose = purpose
+    self.connect = connect
+    self.availability = availability
+    self.recorder = recorder
+    self.context = context
+    self.connection = connection
+    if connection != nil { availability.connected() }
+  }
+
+  /// Runs jobs until the queue is closed and empty.
+  mutating func run() {
+    var tries = 0
+    while true {
+      do throws(StoreError) {
+        _ = try connected()
+        tries = 0
+        guard let job = queue.take(atMost: 1).first else { break }
+        run(job)
+      } catch {
+        tries += 1
+        // The jobs are left to workers with a connection, if there is one or will soon be.
+        let isClosed = queue.isClosed
+        if availability.failed() > Retries.patience || isClosed {
+          for job in queue.takeReady(atMost: .max) { fail(job, error) }
+        }
+        if isClosed { break }
+        sleep(Retries.pause(beforeConnecting: tries))
+      }
+    }
+    disconnect()
+  }
+
+  /// Runs a job, again where that can help, and finishes it.
+  private mutating func run(_ job: Job<Context>) {
+    var retries = Retries()
+    let start = clock.now
+    while true {
+      let beginning = clock.now
+      do throws(StoreError) {
+        let end = try attempt(job)
+        if let failure = job.failure { job.fail(failure) }
+        record(job, end, sinceBegin: clock.now - beginning)
+        return job.finish()
+      } catch {
+        let isLost = connection?.isBroken ?? true
+        // The server may have become a standby; the next connection finds the one that isn't.
+        if isLost || (error.code == .readOnly && purpose == .writing) { disconnect() }
+        guard error.code != .unknown,
+          let pause = retries.pause(after: error, isLost: isLost, elapsed: clock.now - start)
+        else { return fail(job, error) }
+        if ["0A000", "26000"].contains(error.sqlState) { connection?.prepareAnew() }
+        recorder.record { $0.retries += 1 }
+        sleep(pause)
+      }
+    }
+  }
+
+  /// Runs a job's closure in a transaction, once.
+  ///
+  /// - Throws: the failure of the database, whatever the closure has made of it; the transaction is undone then, unless
+  ///   it is `.unknown`.
+  private mutating func attempt(_ job: Job<Context>) throws(StoreError) -> End {
+    let connection = try connected()
+    defer { connection.rollBack() }
+    try connection.begin(begin(job.isolation))
+    job.run(in: context(connection))
+    if let failure = connection.failure { throw failure }
+    guard job.failure == nil, purpose == .writing else { return .undone }
+    let start = clock.now
+    try connection.commit()
+    return .committed(clock.now - start)
+  }
+
+  private func begin(_ isolation: Isolation) -> StaticString {
+    switch (purpose, isolation) {
+    case (.reading, _): "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+    case (.writing, .serializable): "BEGIN ISOLATION LEVEL SERIALIZABLE"
+    case (.writing, .rowLocks): "BEGIN ISOLATION LEVEL READ COMMITTED"
+    }
+  }
+
+  /// Fails a job with the database's error, or with that which its closure has made of it.
+  private func fail(_ job: Job<Context>, _ error: StoreError) {
+    job.fail(error.isUnavailable ? error : job.failure ?? error)
+    recorder.record { statistics in
+      switch purpose {
+      case .reading: statistics.reads += 1
+      case .writing:
+        statistics.writesFailed += 1
+        statistics.groupsFailed += 1
+      }
+    }
+    job.finish()
+  }
+
+  private func record(_ job: Job<Context>, _ end: End, sinceBegin: Duration) {
+    recorder.record { statistics in
+      guard purpose == .writing else {
+        statistics.reads += 1
+        return
+      }
+      let seconds = sinceBegin / .seconds(1)
+      statistics.transactionSeconds.record(seconds)
+      statistics.longestTransactionSeconds = max(statistics.longestTransactionSeconds, seconds)
+      guard case .committed(let duration) = end else {
+        statistics.writesFailed += 1
+        return
+      }
+      statistics.writesCommitted += 1
+      statistics.groupsCommitted += 1
+      statistics.groupSize.record(1)
+      statistics.commitSeconds.record(duration / .seconds(1))
+    }
+  }
+
+  // MARK: - Connection
+
+  private mutating func connected() throws(StoreError) -> PostgreSQLConnection {
+    if let connection { return connection }
+    let connection = try connect()
+    self.connection = connection
+    availability.connected()
+    return connection
+  }
+
+  private mutating func disconnect() {
+    guard connection != nil else { return }
+    connection = nil
+    availability.lost()
+  }
+
+  private func sleep(_ duration: Duration) {
+    usleep(UInt32(clamping: duration.nanoseconds / 1000))
+  }
+}
