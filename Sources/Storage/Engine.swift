@@ -17,19 +17,23 @@ protocol Engine: Sendable {
 struct StoreWork: Sendable {
   let writes: JobQueue<Job<Transaction>>
   let reads: JobQueue<Job<Snapshot>>
+  /// Jobs of which several can be one; on SQLite none is queued here.
+  let batches: JobQueue<Job<Transaction>>
   let recorder = StatisticsRecorder()
 
-  /// Makes two queues.
+  /// Makes the queues.
   ///
   /// - Parameter limit: the number of jobs that may wait in each.
   init(limit: Int) {
     writes = JobQueue(limit: limit)
     reads = JobQueue(limit: limit)
+    batches = JobQueue(limit: limit)
   }
 
   /// Refuses new jobs. Those that are queued are still done.
   func close() {
     reads.close()
     writes.close()
+    batches.close()
   }
 }

@@ -6,7 +6,7 @@
   /// The way in which the job's transaction is kept apart from others.
   final let isolation: Isolation
   /// The error of the job, if it has failed.
-  fileprivate(set) final var failure: (any Error)?
+  final var failure: (any Error)?
 
   init(isolation: Isolation) { self.isolation = isolation }
 
@@ -18,6 +18,20 @@
 
   /// Makes the job a failure, once, whatever its closure returned or threw: its changes are undone, and it isn't tried again.
   func fail(_ error: any Error) { failure = error }
+
+  // MARK: - Jobs that can be one
+
+  /// The kind, if several of it can be one job.
+  var kind: ObjectIdentifier? { nil }
+
+  /// Makes one job of several of this one's kind.
+  func joined(_ jobs: [Job<Context>]) -> Job<Context> { self }
+
+  /// The number of tasks that wait for the job.
+  var count: Int { 1 }
+
+  /// The jobs that this one can be instead, or none if it is one task's.
+  var halves: [Job<Context>] { [] }
 }
 
 /// A ``Job`` with the type of its result.

@@ -128,7 +128,7 @@ internal import Threading
   }
 
   private static func queue(_ job: Job<Transaction>, in work: StoreWork, for owner: WorkOwner?) {
-    let refused = queue(job, in: work.writes, for: owner)
+    let refused = queue(job, in: job.kind == nil ? work.writes : work.batches, for: owner)
     if refused { work.recorder.record { $0.writesRefused += 1 } }
   }
 
@@ -165,6 +165,22 @@ internal import Threading
     }
   }
 
+  /// Does one of the operations that many ask for alike. Its turn is that of ``WorkOwner/current``.
+  ///
+  /// - Parameters:
+  ///   - input: what is asked for.
+  ///   - operation: the kind of work.
+  /// - Returns: the output, once the changes are on the disk.
+  /// - Throws: the operation's error, or ``StoreError`` as ``write(isolation:outcome:_:)`` does.
+  public nonisolated(nonsending) func perform<Operation: BatchOperation>(
+    _ input: Operation.Input, by operation: Operation.Type
+  ) async throws -> Operation.Output {
+    guard !keepsOrder else { return try await write { try operation.run(input, $0) } }
+    return try await unsafe withUnsafeThrowingContinuation { continuation in
+      Self.queue(unsafe BatchJob<Operation>(input, continuation), in: work, for: .current)
+    }
+  }
+
   /// Commits the queued writes, empties SQLite's write-ahead log, and ends the threads.
   ///
   /// It may be called more than once. Each call returns when everything is done. Later calls of `write` and `read` throw
@@ -179,7 +195,7 @@ internal import Threading
   /// The statistics of the store since it was opened.
   public var statistics: StoreStatistics {
     var statistics = work.recorder.statistics
-    statistics.queuedWrites = work.writes.count
+    statistics.queuedWrites = work.writes.count + work.batches.count
     statistics.queuedReads = work.reads.count
     return statistics
   }

@@ -14,9 +14,11 @@ public struct StoreConfiguration: Sendable, Hashable {
   public var readers: Int
   /// The number of connections to PostgreSQL that write, each on a thread of its own. SQLite has one.
   public var connections: Int
+  /// The number of connections to PostgreSQL for operations that many ask for alike, each on a thread of its own.
+  public var lanes: Int
   /// The number of closures that may wait before calls are refused, for the writer and for the readers each.
   public var queueLimit: Int
-  /// The largest number of closures in one transaction of SQLite's.
+  /// The largest number of closures in one transaction of SQLite's, and of operations in one call of PostgreSQL's.
   public var groupLimit: Int
   /// The time to wait for another process's lock on the database or a row of it.
   public var busyTimeout: Duration
@@ -28,11 +30,13 @@ public struct StoreConfiguration: Sendable, Hashable {
 
   /// Makes a configuration. Numbers below 1 count as 1.
   public init(
-    readers: Int = 2, connections: Int = 8, queueLimit: Int = 16_384, groupLimit: Int = 256,
+    readers: Int = 2, connections: Int = 8, lanes: Int = 2, queueLimit: Int = 16_384,
+    groupLimit: Int = 256,
     busyTimeout: Duration = .seconds(2)
   ) {
     self.readers = max(1, readers)
     self.connections = max(1, connections)
+    self.lanes = max(1, lanes)
     self.queueLimit = max(1, queueLimit)
     self.groupLimit = max(1, groupLimit)
     self.busyTimeout = busyTimeout

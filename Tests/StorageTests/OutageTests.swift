@@ -104,8 +104,6 @@ internal import Threading
       try server.start()
       try await load.more(100)
     }
-    // Back within the patience, it has cost no error but that of a COMMIT without an answer.
-    #expect(load.errors.filter { $0.code != .unknown }.map(\.description) == [])
     try server.stop(immediately: true)
     let errors = load.errors.count
     // More than one for each connection: those behind them needn't wait as long.

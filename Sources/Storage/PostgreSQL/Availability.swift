@@ -28,10 +28,10 @@ final class Availability: Sendable {
 
   /// Notes that a worker couldn't connect.
   ///
-  /// - Returns: the time since the last of all had a connection; zero if one has.
-  func failed() -> Duration {
+  /// - Returns: the time since the last of all had a connection, or nil if one has.
+  func failed() -> Duration? {
     state.withLock { state in
-      guard state.connected == 0 else { return .zero }
+      guard state.connected == 0 else { return nil }
       let start = state.isDownSince ?? .now
       state.isDownSince = start
       return .now - start

@@ -11,7 +11,7 @@ struct PostgreSQLEngine: Engine {
   func run(_ work: StoreWork, opened: () -> Void) throws {
     try PostgreSQLMigrator(connect(), migrations).migrate()
     // Apart, as idle readers don't notice that their connections are lost.
-    let (writing, reading) = (Availability(), Availability())
+    let (writing, reading, calling) = (Availability(), Availability(), Availability())
     // The first of each kind, so that there are both even where the server has no room for all.
     var writer: PostgreSQLConnection? = try connect()
     var reader: PostgreSQLConnection? = try connect()
@@ -39,6 +39,16 @@ struct PostgreSQLEngine: Engine {
             queue: work.reads, purpose: .reading, connection: connection, connect: connect,
             availability: reading, recorder: work.recorder
           ) { Snapshot($0) }
+          worker.run()
+        })
+    }
+    for _ in 0..<configuration.lanes {
+      threads.append(
+        try .start("awd-lane") {
+          var worker = PostgreSQLWorker(
+            queue: work.batches, purpose: .writing, limit: configuration.groupLimit,
+            connection: nil, connect: connect, availability: calling, recorder: work.recorder
+          ) { Transaction($0) }
           worker.run()
         })
     }

@@ -16,6 +16,17 @@ enum PostgreSQLType {
   static let varchar: Oid = 1043
   /// The server finds out the type of a parameter by its place.
   static let inferred: Oid = 0
+
+  /// The type of an array and that of its elements.
+  struct ArrayType {
+    let array: Oid
+    let element: Oid
+
+    static let bytea = ArrayType(array: 1001, element: PostgreSQLType.bytea)
+    static let text = ArrayType(array: 1009, element: PostgreSQLType.text)
+    static let int8 = ArrayType(array: 1016, element: PostgreSQLType.int8)
+    static let float8 = ArrayType(array: 1022, element: PostgreSQLType.float8)
+  }
 }
 
 /// The values for a statement's parameters, in PostgreSQL's binary form.
@@ -33,33 +44,74 @@ struct PostgreSQLParameters {
   /// - Throws: `.constraint` for what PostgreSQL can't hold.
   mutating func append(_ value: DatabaseValue) throws(StoreError) {
     let start = bytes.count
+    types.append(try encode(value))
+    ranges.append(value == .null ? nil : start..<bytes.count)
+  }
+
+  /// Adds an array of one dimension as the next parameter.
+  ///
+  /// - Parameters:
+  ///   - values: the elements, of which some may be NULL.
+  ///   - type: the array's type and its elements'.
+  /// - Throws: `.constraint` for what PostgreSQL can't hold.
+  mutating func append(
+    _ values: [DatabaseValue], of type: PostgreSQLType.ArrayType
+  ) throws(StoreError) {
+    let start = bytes.count
+    // One dimension, with or without NULLs, of so many elements counted from 1.
+    append(bigEndian: values.isEmpty ? 0 : 1 as UInt32)
+    append(bigEndian: values.contains(.null) ? 1 : 0 as UInt32)
+    append(bigEndian: type.element)
+    if !values.isEmpty {
+      append(bigEndian: UInt32(clamping: values.count))
+      append(bigEndian: 1 as UInt32)
+    }
+    for value in values {
+      let place = bytes.count
+      append(bigEndian: UInt32.max)
+      guard value != .null else { continue }
+      _ = try encode(value)
+      let length = PostgreSQLParameters.bytes(bigEndian: UInt32(bytes.count - place - 4))
+      bytes.replaceSubrange(place..<place + 4, with: length)
+    }
+    types.append(type.array)
+    ranges.append(start..<bytes.count)
+  }
+
+  /// Adds the bytes of a value, and returns its type.
+  private mutating func encode(_ value: DatabaseValue) throws(StoreError) -> Oid {
+    let type: Oid
     switch value {
-    case .null: types.append(PostgreSQLType.inferred)
+    case .null: type = PostgreSQLType.inferred
     case .integer(let value):
-      types.append(PostgreSQLType.int8)
-      append(bigEndian: UInt64(bitPattern: value))
+      type = PostgreSQLType.int8
+      append(bigEndian: value)
     case .real(let value):
-      types.append(PostgreSQLType.float8)
+      type = PostgreSQLType.float8
       append(bigEndian: value.bitPattern)
     case .text(let value):
       guard !value.utf8.contains(0) else {
         throw StoreError(.constraint(.other), "PostgreSQL has no text with the character NUL")
       }
-      types.append(PostgreSQLType.text)
+      type = PostgreSQLType.text
       bytes += value.utf8
     case .blob(let value):
-      types.append(PostgreSQLType.bytea)
+      type = PostgreSQLType.bytea
       bytes += value
     }
     guard bytes.count <= Int32.max else {
       throw StoreError(.constraint(.other), "the values are too long for PostgreSQL")
     }
-    ranges.append(value == .null ? nil : start..<bytes.count)
+    return type
   }
 
-  private mutating func append(bigEndian value: UInt64) {
-    for shift in stride(from: 56, through: 0, by: -8) {
-      bytes.append(UInt8(truncatingIfNeeded: value >> UInt64(shift)))
+  private mutating func append(bigEndian value: some FixedWidthInteger) {
+    bytes += Self.bytes(bigEndian: value)
+  }
+
+  private static func bytes(bigEndian value: some FixedWidthInteger) -> [UInt8] {
+    stride(from: value.bitWidth - 8, through: 0, by: -8).map {
+      UInt8(truncatingIfNeeded: value >> $0)
     }
   }
 

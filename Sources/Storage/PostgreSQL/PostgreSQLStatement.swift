@@ -36,6 +36,12 @@ final class PreparedStatement {
     try parameters.append(value)
   }
 
+  /// Takes all parameters at once.
+  func bind(_ parameters: PostgreSQLParameters) throws(StoreError) {
+    guard parameters.count == parameterCount else { throw wrongCount(parameters.count) }
+    self.parameters = parameters
+  }
+
   override func step() throws(StoreError) -> Bool {
     if result == nil { result = try connection.execute(prepared, parameters) }
     row += 1

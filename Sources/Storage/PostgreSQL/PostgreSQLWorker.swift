@@ -21,6 +21,8 @@ struct PostgreSQLWorker<Context: ~Copyable>: ~Copyable {
 
   private let queue: JobQueue<Job<Context>>
   private let purpose: Purpose
+  /// The number of jobs that are taken at once.
+  private let limit: Int
   private let connect: () throws(StoreError) -> PostgreSQLConnection
   private let availability: Availability
   private let recorder: StatisticsRecorder
@@ -29,12 +31,14 @@ struct PostgreSQLWorker<Context: ~Copyable>: ~Copyable {
   private var connection: PostgreSQLConnection?
 
   init(
-    queue: JobQueue<Job<Context>>, purpose: Purpose, connection: PostgreSQLConnection?,
+    queue: JobQueue<Job<Context>>, purpose: Purpose, limit: Int = 1,
+    connection: PostgreSQLConnection?,
     connect: @escaping () throws(StoreError) -> PostgreSQLConnection, availability: Availability,
     recorder: StatisticsRecorder, context: @escaping (DatabaseConnection) -> Context
   ) {
     self.queue = queue
     self.purpose = purpose
+    self.limit = limit
     self.connect = connect
     self.availability = availability
     self.recorder = recorder
@@ -50,13 +54,14 @@ struct PostgreSQLWorker<Context: ~Copyable>: ~Copyable {
       do throws(StoreError) {
         _ = try connected()
         tries = 0
-        guard let job = queue.take(atMost: 1).first else { break }
-        run(job)
+        let jobs = queue.take(atMost: limit)
+        guard !jobs.isEmpty else { break }
+        for job in joined(jobs) { run(job) }
       } catch {
         tries += 1
-        // The jobs are left to workers with a connection, if there is one or will soon be.
         let isClosed = queue.isClosed
-        if availability.failed() > Retries.patience || isClosed {
+        // The jobs are left to workers with a connection, if there is one or will soon be.
+        if let time = availability.failed(), time > Retries.patience || isClosed {
           for job in queue.takeReady(atMost: .max) { fail(job, error) }
         }
         if isClosed { break }
@@ -64,6 +69,13 @@ struct PostgreSQLWorker<Context: ~Copyable>: ~Copyable {
       }
     }
     disconnect()
+  }
+
+  /// Makes one job of those that can be one.
+  private func joined(_ jobs: [Job<Context>]) -> [Job<Context>] {
+    Dictionary(grouping: jobs, by: \.kind).flatMap { kind, jobs in
+      kind == nil ? jobs : [jobs[0].joined(jobs)]
+    }
   }
 
   /// Runs a job, again where that can help, and finishes it.
@@ -74,7 +86,10 @@ struct PostgreSQLWorker<Context: ~Copyable>: ~Copyable {
       let beginning = clock.now
       do throws(StoreError) {
         let end = try attempt(job)
-        if let failure = job.failure { job.fail(failure) }
+        if let failure = job.failure {
+          if runHalves(of: job) { return }
+          job.fail(failure)
+        }
         record(job, end, sinceBegin: clock.now - beginning)
         return job.finish()
       } catch {
@@ -83,12 +98,24 @@ struct PostgreSQLWorker<Context: ~Copyable>: ~Copyable {
         if isLost || (error.code == .readOnly && purpose == .writing) { disconnect() }
         guard error.code != .unknown,
           let pause = retries.pause(after: error, isLost: isLost, elapsed: clock.now - start)
-        else { return fail(job, error) }
+        else {
+          if error.isUnavailable || !runHalves(of: job) { fail(job, error) }
+          return
+        }
         if ["0A000", "26000"].contains(error.sqlState) { connection?.prepareAnew() }
         recorder.record { $0.retries += 1 }
         sleep(pause)
       }
     }
+  }
+
+  /// Runs the two jobs that a failed one can be instead, so that not all fail for one's sake.
+  ///
+  /// - Returns: whether there were any.
+  private mutating func runHalves(of job: Job<Context>) -> Bool {
+    let halves = job.halves
+    for half in halves { run(half) }
+    return !halves.isEmpty
   }
 
   /// Runs a job's closure in a transaction, once.
@@ -122,7 +149,7 @@ struct PostgreSQLWorker<Context: ~Copyable>: ~Copyable {
       switch purpose {
       case .reading: statistics.reads += 1
       case .writing:
-        statistics.writesFailed += 1
+        statistics.writesFailed += job.count
         statistics.groupsFailed += 1
       }
     }
@@ -139,12 +166,12 @@ struct PostgreSQLWorker<Context: ~Copyable>: ~Copyable {
       statistics.transactionSeconds.record(seconds)
       statistics.longestTransactionSeconds = max(statistics.longestTransactionSeconds, seconds)
       guard case .committed(let duration) = end else {
-        statistics.writesFailed += 1
+        statistics.writesFailed += job.count
         return
       }
-      statistics.writesCommitted += 1
+      statistics.writesCommitted += job.count
       statistics.groupsCommitted += 1
-      statistics.groupSize.record(1)
+      statistics.groupSize.record(Double(job.count))
       statistics.commitSeconds.record(duration / .seconds(1))
     }
   }

@@ -1,0 +1,75 @@
+/// Work that many ask for alike, with an input and an output each.
+///
+/// On SQLite each is a closure of its own in the writer's group. On PostgreSQL as many as wait, up to 256, are one call of a
+/// function in the database, which works on whole sets.
+public protocol BatchOperation: Sendable {
+  /// What one asks for.
+  associatedtype Input: Sendable
+  /// What one gets.
+  associatedtype Output: Sendable
+
+  /// Does the work for one input.
+  static func run(_ input: Input, _ transaction: borrowing Transaction) throws -> Output
+
+  /// The call that does it for many.
+  static var call: BatchCall<Input, Output> { get }
+}
+
+/// A call of one of PostgreSQL's functions for many inputs.
+///
+/// It runs at `READ COMMITTED`: the function locks first what it goes by, in one order. It may run more than once, but is
+/// committed once. If it fails as a whole, it runs again for each half of the inputs, so that only those fail that make it
+/// fail; what may fail otherwise should be an outcome.
+public struct BatchCall<Input: Sendable, Output: Sendable>: Sendable {
+  /// Makes the outcome of one input, with its index, of a row.
+  public typealias Outcome = (index: Int, result: Result<Output, any Error>)
+
+  let sql: StaticString
+  let arrays: @Sendable ([Input], inout ArrayWriter) throws -> Void
+  let outcome: @Sendable (borrowing Row) throws -> Outcome
+
+  /// Makes a call.
+  ///
+  /// - Parameters:
+  ///   - sql: a query with one parameter for each array, and one row for each input.
+  ///   - arrays: writes the parameters in order; each array has one element for each input.
+  ///   - outcome: reads a row. Indexes count from 0.
+  public init(
+    _ sql: StaticString, arrays: @escaping @Sendable ([Input], inout ArrayWriter) throws -> Void,
+    outcome: @escaping @Sendable (borrowing Row) throws -> Outcome
+  ) {
+    self.sql = sql
+    self.arrays = arrays
+    self.outcome = outcome
+  }
+}
+
+/// Takes the parameters of a ``BatchCall``.
+public struct ArrayWriter {
+  private(set) var parameters = PostgreSQLParameters()
+
+  /// Adds an array of type `bigint[]`.
+  public mutating func append(integers: [Int64?]) throws(StoreError) {
+    try parameters.append(integers.map(\.databaseValue), of: .int8)
+  }
+
+  /// Adds an array of type `float8[]`.
+  public mutating func append(reals: [Double?]) throws(StoreError) {
+    try parameters.append(reals.map(\.databaseValue), of: .float8)
+  }
+
+  /// Adds an array of type `text[]`.
+  public mutating func append(texts: [String?]) throws(StoreError) {
+    try parameters.append(texts.map(\.databaseValue), of: .text)
+  }
+
+  /// Adds an array of type `bytea[]`.
+  public mutating func append(blobs: [[UInt8]?]) throws(StoreError) {
+    try parameters.append(blobs.map(\.databaseValue), of: .bytea)
+  }
+
+  /// Adds a value that is the same for all inputs.
+  public mutating func append(_ value: some DatabaseValueConvertible) throws(StoreError) {
+    try parameters.append(value.databaseValue)
+  }
+}

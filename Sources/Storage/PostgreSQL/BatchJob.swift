@@ -1,0 +1,97 @@
+/// One input of a ``BatchOperation``, for a task that waits for its output.
+///
+/// It is unchecked for the reason of its base class.
+@safe final class BatchJob<Operation: BatchOperation>: Job<Transaction>, @unchecked Sendable {
+  fileprivate let input: Operation.Input
+  fileprivate var outcome: Result<Operation.Output, any Error>?
+  // Unsafe, as a worker takes every job and finishes each exactly once.
+  private let continuation: UnsafeContinuation<Operation.Output, any Error>
+
+  init(
+    _ input: Operation.Input, _ continuation: UnsafeContinuation<Operation.Output, any Error>
+  ) {
+    self.input = input
+    unsafe self.continuation = continuation
+    super.init(isolation: .rowLocks)
+  }
+
+  override func joined(_ jobs: [Job<Transaction>]) -> Job<Transaction> {
+    BatchGroup(jobs.compactMap { $0 as? BatchJob<Operation> })
+  }
+
+  override var kind: ObjectIdentifier? { ObjectIdentifier(Operation.self) }
+
+  override func finish() {
+    if let failure {
+      unsafe continuation.resume(throwing: failure)
+    } else {
+      unsafe continuation.resume(with: outcome ?? .failure(StoreError.closed))
+    }
+  }
+}
+
+/// Inputs of one operation that are one call.
+///
+/// It is unchecked for the reason of its base class.
+@safe
+private final class BatchGroup<Operation: BatchOperation>:
+  Job<Transaction>, @unchecked Sendable
+{
+  private let jobs: [BatchJob<Operation>]
+
+  init(_ jobs: [BatchJob<Operation>]) {
+    self.jobs = jobs
+    super.init(isolation: .rowLocks)
+  }
+
+  override var count: Int { jobs.count }
+
+  override var halves: [Job<Transaction>] {
+    guard jobs.count > 1 else { return [] }
+    let middle = jobs.count / 2
+    return [BatchGroup(Array(jobs[..<middle])), BatchGroup(Array(jobs[middle...]))]
+  }
+
+  override func run(in transaction: borrowing Transaction) {
+    failure = nil
+    for job in jobs { job.outcome = nil }
+    do {
+      let call = Operation.call
+      var writer = ArrayWriter()
+      try call.arrays(jobs.map(\.input), &writer)
+      try transaction.call(call.sql, writer.parameters) { row in
+        let (index, result) = try call.outcome(row)
+        guard jobs.indices.contains(index) else {
+          throw StoreError(.unexpectedValue, "a call has an outcome for no input")
+        }
+        jobs[index].outcome = result
+      }
+      guard jobs.allSatisfy({ $0.outcome != nil }) else {
+        throw StoreError(.unexpectedValue, "a call has no outcome for an input")
+      }
+    } catch {
+      failure = error
+    }
+  }
+
+  override func fail(_ error: any Error) {
+    super.fail(error)
+    for job in jobs { job.fail(error) }
+  }
+
+  override func finish() { for job in jobs { job.finish() } }
+}
+
+extension Transaction {
+  /// Runs a query of PostgreSQL's with parameters that no ``DatabaseValue`` can be.
+  fileprivate borrowing func call(
+    _ sql: StaticString, _ parameters: PostgreSQLParameters, body: (borrowing Row) throws -> Void
+  ) throws {
+    try connection.requireTransaction()
+    guard let statement = try connection.statement(sql) as? PostgreSQLStatement else { return }
+    defer { statement.reset() }
+    try statement.bind(parameters)
+    let row = Row(statement)
+    while try statement.step() { try body(row) }
+  }
+}

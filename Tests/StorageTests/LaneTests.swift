@@ -1,0 +1,136 @@
+internal import TestSupport
+internal import Testing
+
+@testable import Storage
+
+/// Adds to the sum of a key, and tells the sum.
+private enum Addition: BatchOperation {
+  struct Input: Sendable {
+    let key: String
+    let number: Int64
+  }
+
+  struct Negative: Error {}
+
+  static func run(_ input: Input, _ transaction: borrowing Transaction) throws -> Int64 {
+    guard input.number >= 0 else { throw Negative() }
+    return try transaction.one(
+      """
+      INSERT INTO sums VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET n = sums.n + excluded.n
+      RETURNING n
+      """, input.key, input.number
+    ) { try $0[0] } ?? -1
+  }
+
+  static var call: BatchCall<Input, Int64> {
+    BatchCall("SELECT place, total FROM test_add_v1(?, ?)") { inputs, arrays in
+      try arrays.append(texts: inputs.map(\.key))
+      try arrays.append(integers: inputs.map(\.number))
+    } outcome: { row in
+      let index: Int = try row[0]
+      guard let total: Int64 = try row[1] else { return (index, .failure(Negative())) }
+      return (index, .success(total))
+    }
+  }
+
+  static let schema = Migration(
+    owner: "sums", number: 1,
+    sqlite:
+      "CREATE TABLE sums (key TEXT PRIMARY KEY, n INTEGER NOT NULL CHECK (n < 1000000)) STRICT",
+    postgreSQL: """
+      CREATE TABLE sums (
+        key text COLLATE "C" PRIMARY KEY, n bigint NOT NULL CHECK (n < 1000000)
+      );
+      CREATE FUNCTION test_add_v1(keys text[], numbers bigint[])
+        RETURNS TABLE (place bigint, total bigint) LANGUAGE plpgsql AS $$
+      BEGIN
+        INSERT INTO sums SELECT DISTINCT k COLLATE "C", 0 FROM unnest(keys) k ORDER BY 1
+          ON CONFLICT DO NOTHING;
+        PERFORM 1 FROM sums WHERE key = ANY (keys) ORDER BY key FOR UPDATE;
+        RETURN QUERY
+        WITH a AS (
+          SELECT k, greatest(number, 0) AS number, number < 0 AS is_refused, i
+          FROM unnest(keys, numbers) WITH ORDINALITY AS a (k, number, i)
+        ), u AS (
+          UPDATE sums SET n = n + (SELECT sum(number)::bigint FROM a WHERE k = key)
+          WHERE key = ANY (keys)
+        )
+        SELECT i - 1, CASE WHEN is_refused THEN NULL ELSE
+          n + sum(number) OVER (PARTITION BY k ORDER BY i)::bigint END
+        FROM a JOIN sums ON key = k;
+      END $$
+      """)
+}
+
+/// Operations that many ask for alike.
+@Suite(.ownThreads) struct LaneTests {
+  private let databases = TestDatabases()
+
+  private func store(_ engine: Engine, lanes: Int = 2) async throws -> Store {
+    try await databases.make(engine).open(
+      [Addition.schema], StoreConfiguration(lanes: lanes, busyTimeout: .seconds(30)))
+  }
+
+  @Test(arguments: Engine.allCases) func eachHasItsOwnOutcome(_ engine: Engine) async throws {
+    let store = try await store(engine)
+    let totals = try await withThrowingTaskGroup(of: (Int, Int64).self) { group in
+      for number in 0..<600 {
+        group.addTask {
+          let input = Addition.Input(key: "key \(number % 3)", number: 1)
+          return (number % 3, try await store.perform(input, by: Addition.self))
+        }
+      }
+      return try await group.reduce(into: [[Int64]](repeating: [], count: 3)) {
+        $0[$1.0].append($1.1)
+      }
+    }
+    for key in 0..<3 {
+      // Each has seen a sum of its own.
+      #expect(totals[key].sorted() == Array(1...200))
+    }
+    await store.close()
+    await #expect(throws: StoreError(.closed, "")) {
+      try await store.perform(Addition.Input(key: "a", number: 1), by: Addition.self)
+    }
+  }
+
+  @Test(arguments: Engine.allCases) func whatFailsFailsAlone(_ engine: Engine) async throws {
+    let store = try await store(engine, lanes: 1)
+    let gate = ThreadGate()
+    try await store.write { try $0.execute("INSERT INTO sums VALUES ('held', 0)") }
+    let held = Task {
+      try await store.write(isolation: .rowLocks) { transaction in
+        try transaction.execute("UPDATE sums SET n = 1 WHERE key = 'held'")
+        gate.pass()
+      }
+    }
+    try await gate.waitUntilReached()
+    func add(_ key: String, _ number: Int64) -> Task<Int64, any Error> {
+      Task { try await store.perform(Addition.Input(key: key, number: number), by: Addition.self) }
+    }
+    // PostgreSQL's only lane waits for the row, and the others for the lane.
+    let first = add("held", 1)
+    try await waitUntil {
+      store.statistics.queuedWrites == (engine == .sqlite ? 1 : 0)
+    }
+    let refused = add("a", -1)
+    let impossible = add("b", 2_000_000)
+    let invalid = add("a\u{0}b", 1)
+    let others = (0..<40).map { add("\($0)", 1) }
+    try await waitUntil { store.statistics.queuedWrites >= 43 }
+    gate.open()
+    try await held.value
+    #expect(try await first.value == 2)
+    for other in others { #expect(try await other.value == 1) }
+    await #expect(throws: Addition.Negative.self) { try await refused.value }
+    await #expect(throws: StoreError(.constraint(.check), "")) { try await impossible.value }
+    if engine == .postgreSQL {
+      await #expect(throws: StoreError(.constraint(.other), "")) { try await invalid.value }
+      // Two halves for each that made the whole fail, and theirs: not one for each of 43.
+      #expect(store.statistics.groupsCommitted < 30)
+    } else {
+      #expect(try await invalid.value == 1)
+    }
+    await store.close()
+  }
+}
