@@ -32,6 +32,7 @@ let libraries: [Target] = [
   .target(name: "Addresses"),
   .target(name: "ApptimistProtocol", dependencies: ["Cryptography", "Wire"]),
   .target(name: "Budgets", dependencies: ["Threading", "Time"]),
+  .target(name: "Bus", dependencies: ["Observability", "Storage", "Threading", "Time"]),
   .target(name: "Compression", dependencies: ["CBrotli", "CZlib"]),
   .target(
     name: "Configuration",
@@ -55,7 +56,7 @@ let libraries: [Target] = [
   .target(
     name: "ServiceKit",
     dependencies: [
-      "Addresses", "Budgets", "Configuration", "Cryptography", "HTTPProtocol", "HTTPServer",
+      "Addresses", "Budgets", "Bus", "Configuration", "Cryptography", "HTTPProtocol", "HTTPServer",
       "Observability", "Storage", "Threading", "Time",
     ]),
   .target(
@@ -87,7 +88,7 @@ let plugins: [Target] = [
   .target(
     name: "Apptimist",
     dependencies: [
-      "Addresses", "ApptimistProtocol", "ApptimistSession", "Budgets", "Configuration",
+      "Addresses", "ApptimistProtocol", "ApptimistSession", "Budgets", "Bus", "Configuration",
       "Cryptography", "HTTPClient", "HTTPProtocol", "HTTPServer", "JSONWebTokens", "Observability",
       "ServiceKit", "Storage", "SystemCalls", "Text", "Threading", "Time", "Transport",
       "WalletClient", "Wire",
@@ -101,7 +102,7 @@ let plugins: [Target] = [
   .target(
     name: "Msgr",
     dependencies: [
-      "Addresses", "Budgets", "Compression", "Configuration", "Cryptography", "HTTPClient",
+      "Addresses", "Budgets", "Bus", "Compression", "Configuration", "Cryptography", "HTTPClient",
       "HTTPProtocol", "HTTPServer", "MsgrMessages", "Observability", "ServiceKit", "Storage",
       "SystemCalls", "Threading", "Time", "Transport", "Wire",
     ],
@@ -134,8 +135,9 @@ let programs: [Target] = [
   .target(
     name: "Commands",
     dependencies: [
-      "Addresses", "Configuration", "Cryptography", "HTTPClient", "HTTPProtocol", "HTTPServer",
-      "Observability", "ServiceKit", "Storage", "SystemCalls", "Threading", "Time", "Transport",
+      "Addresses", "Bus", "Configuration", "Cryptography", "HTTPClient", "HTTPProtocol",
+      "HTTPServer", "Observability", "ServiceKit", "Storage", "SystemCalls", "Threading", "Time",
+      "Transport",
     ]),
   .executableTarget(
     name: "awd", dependencies: ["Commands", "ServiceKit"] + plugins.map { .byName(name: $0.name) }),
@@ -143,13 +145,16 @@ let programs: [Target] = [
 
 let tests: [Target] = [
   .testTarget(name: "AddressesTests", dependencies: ["Addresses"]),
+  .testTarget(
+    name: "BusTests",
+    dependencies: ["Bus", "Observability", "Storage", "TestSupport", "Threading", "Time"]),
   .testTarget(name: "BudgetsTests", dependencies: ["Budgets", "TestSupport", "Time"]),
   // What the tests of several targets need.
   .target(
     name: "TestSupport",
     dependencies: [
-      "CSpawn", "Cryptography", "HTTPProtocol", "HTTPServer", "ServiceKit", "Threading", "Time",
-      "XMLSecurity",
+      "CSpawn", "Cryptography", "HTTPProtocol", "HTTPServer", "ServiceKit", "Storage", "Threading",
+      "Time", "XMLSecurity",
     ],
     path: "Tests/TestSupport", exclude: ["web_push.py"]),
   // What the sanitizers are to leave out; linked into the one program that all tests are.
@@ -165,7 +170,7 @@ let tests: [Target] = [
   .testTarget(
     name: "ApptimistTests",
     dependencies: [
-      "Addresses", "Apptimist", "ApptimistProtocol", "ApptimistSession", "Commands",
+      "Addresses", "Apptimist", "ApptimistProtocol", "ApptimistSession", "Bus", "Commands",
       "Configuration", "Cryptography", "HTTPClient", "HTTPProtocol", "HTTPServer", "Observability",
       "ServiceKit",
       "Storage", "TestSupport", "Threading", "Time", "WalletClient", "awd",
@@ -228,7 +233,7 @@ let tests: [Target] = [
   .testTarget(
     name: "MsgrTests",
     dependencies: [
-      "Addresses", "Budgets", "COpenSSL", "Configuration", "Cryptography", "HTTP2StandIn",
+      "Addresses", "Budgets", "Bus", "COpenSSL", "Configuration", "Cryptography", "HTTP2StandIn",
       "HTTPClient", "HTTPProtocol", "HTTPServer", "Msgr", "MsgrMessages", "Observability",
       "ServiceKit", "Storage", "TestSupport", "Threading", "Time", "Wire",
     ]),

@@ -106,11 +106,15 @@ public struct ApptimistService: Service {
     ]
   }
 
-  /// Deletes expired ephemeral keys and invitations, until cancelled.
+  /// Hears other nodes, and deletes expired ephemeral keys and invitations, until cancelled.
   public func run() async throws {
-    while !Task.isCancelled {
-      try await backend.deleteExpired()
-      try? await Task.sleep(for: Self.expiryInterval)
+    try await withThrowingTaskGroup { group in
+      if let nodes = backend.nodes { group.addTask { await nodes.run() } }
+      while !Task.isCancelled {
+        try await backend.deleteExpired()
+        try? await Task.sleep(for: Self.expiryInterval)
+      }
+      group.cancelAll()
     }
   }
 }

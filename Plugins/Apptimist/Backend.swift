@@ -19,6 +19,8 @@ final class Backend: Sendable {
   let files: FileService
   let lists: ListPages
   let acknowledgements: Acknowledgements
+  /// The other nodes that share the store, or nil if there can't be any.
+  let nodes: NodeLink?
   /// The URI that devices are redirected to when the server stops, or nil.
   let publicURI: String?
   let log: Log
@@ -32,7 +34,8 @@ final class Backend: Sendable {
   ) throws {
     self.keys = keys
     store = ApptimistStore(store: context.store, limits: configuration.store)
-    hub = SessionHub(limit: configuration.sessions)
+    hub = SessionHub(
+      limit: configuration.sessions, bus: store.isShared ? context.bus : nil)
     clients = ClientAccounting(configuration.clients, clock: context.clock)
     metrics = ApptimistMetrics(context.metrics, hub: hub, clients: clients)
     ephemeralKeys = EphemeralKeys(
@@ -45,11 +48,16 @@ final class Backend: Sendable {
       store: store, directory: directory, fanOut: ForumFanOut(keys: keys, store: store), hub: hub,
       clients: clients, metrics: metrics)
     files = FileService(
-      store, directory, keys: keys,
+      store, directory, keys: keys, node: context.node,
       locks: LockTable(lease: configuration.lockLease, limit: configuration.locks))
     lists = ListPages(
       store: store, accounts: accounts, hash: keys.cursorHash, max: configuration.pageMax)
     acknowledgements = Acknowledgements(store: store, log: context.log)
+    nodes =
+      store.isShared
+      ? NodeLink(
+        node: context.node, store: store, hub: hub, bus: context.bus,
+        sessionLimit: configuration.sessions, log: context.log) : nil
     self.directory = directory
     randomBytes = context.randomBytes
     // `http` becomes `ws`, and `https` `wss`.
@@ -66,8 +74,14 @@ final class Backend: Sendable {
   /// Forgets the session of a user.
   func ended(_ session: SessionID, of user: EncryptionPublicKey) {
     hub.leave(session, of: user)
-    files.ended(session)
+    ended(session)
     acknowledgements.flushSoon()
+  }
+
+  /// Ends what a session has that is over.
+  func ended(_ session: SessionID) {
+    files.ended(session)
+    nodes?.ended(session)
   }
 
   /// Deletes expired ephemeral keys and invitations.
@@ -79,6 +93,7 @@ final class Backend: Sendable {
   func accountChanged(_ user: EncryptionPublicKey, lost forums: [EncryptionPublicKey] = []) async {
     files.forget(forums)
     await hub.closeVersion1(of: user)
+    nodes?.closedVersion1(of: user)
   }
 
   /// Makes an account.

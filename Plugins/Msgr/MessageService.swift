@@ -1,10 +1,12 @@
 internal import Addresses
 internal import Budgets
+internal import Bus
 internal import Cryptography
 internal import MsgrMessages
 internal import Observability
 internal import ServiceKit
 internal import Storage
+internal import Synchronization
 internal import Threading
 
 /// The work of the service: requests, streams and commands end up here.
@@ -18,6 +20,11 @@ final class MessageService: Sendable {
 
   let store: MsgrStore
   let hub: StreamHub
+  /// This run of the program among the nodes that share the store.
+  let node: NodeID
+  /// Tells other nodes.
+  let bus: any Bus
+  private let lastStream = Atomic<Int64>(0)
   let places: StreamPlaces
   /// The pushes to phones, or nil if there are none.
   let outbox: PushOutbox?
@@ -56,13 +63,16 @@ final class MessageService: Sendable {
     allowedPushServices = configuration.webPush.allowed
     browsers = try PushOutbox(context, configuration.webPush, pair, store: store, pushMetrics)
     log = context.log
+    node = context.node
+    bus = context.bus
     hub = StreamHub(streamsOfAccount: configuration.streams.ofAccount)
     places = StreamPlaces(configuration.streams)
     refusals = RefusalReport(context.log, context.metrics, clock: context.clock)
     registrations = RegistrationLimits(configuration.registrations, clock: context.clock)
     passwords = try PasswordVerifier(
       store, configuration, randomBytes: context.randomBytes, report: refusals,
-      metrics: context.metrics)
+      metrics: context.metrics
+    ) { [bus = context.bus] failure in bus.publish([NodeNews.failure(failure).notice]) }
     authenticator = Authenticator(store, passwords)
     sent = AttemptTable(span: .seconds(60), clock: context.clock)
     refused = AttemptTable(span: .seconds(60), size: 1 << 12, clock: context.clock)
@@ -143,7 +153,7 @@ final class MessageService: Sendable {
         throw error
       }
       if delivery.isStored { await announce(delivery, to: draft.recipient) }
-      if delivery.own != nil { bringNews(to: caller.name) }
+      if delivery.own != nil { tellNews(of: caller.name) }
       return delivery
     }
   }
@@ -171,8 +181,17 @@ final class MessageService: Sendable {
     try await authenticator.perform(as: credentials) { caller in
       try await store.noteRead(from: sender, upTo: last, by: caller)
       let notice = try JSONText.of(["Read": ["With": sender.text, "Id": last.text]])
-      for stream in hub.feed(of: caller.name)?.streams ?? []
-      where stream.token.device != caller.device { stream.tell(notice) }
+      show(notice, to: caller.name, besides: caller.device)
+      if store.isShared {
+        bus.publish([NodeNews.notice(caller.name, notice, besides: caller.device).notice])
+      }
+    }
+  }
+
+  /// Shows a notice to a user's streams, but for those of a device.
+  func show(_ notice: [UInt8], to name: UserName, besides device: DeviceID?) {
+    for stream in hub.feed(of: name)?.streams ?? [] where stream.token.device != device {
+      stream.tell(notice)
     }
   }
 
@@ -196,10 +215,14 @@ final class MessageService: Sendable {
   /// no such stream, and its push is made due.
   func announce(_ delivery: Delivery, to name: UserName) async {
     accepted.add()
-    bringNews(to: name)
-    let left = delivery.held.filter { device in
-      hub.firstStart(of: device).map { $0 >= delivery.id } ?? true
-    }
+    tellNews(of: name)
+    // Where nodes share the store, the end of a stream waits for those who hold pushes for it, or they for it.
+    let left =
+      store.isShared
+      ? []
+      : delivery.held.filter { device in
+        hub.firstStart(of: device).map { $0 >= delivery.id } ?? true
+      }
     if !left.isEmpty {
       do {
         try await store.releasePushes(to: left, upTo: delivery.id)
@@ -227,5 +250,11 @@ final class MessageService: Sendable {
     guard !tokens.isEmpty else { return }
     hub.end(try await store.ended(of: tokens))
     try await store.noteUse(of: tokens)
+  }
+
+  /// Makes the number of a stream that has begun.
+  func newStream() -> MsgrStore.NodeStream {
+    MsgrStore.NodeStream(
+      node: node, number: lastStream.wrappingAdd(1, ordering: .relaxed).newValue)
   }
 }

@@ -74,6 +74,7 @@ public struct MsgrService: Service {
   public func run() async throws {
     try await withThrowingTaskGroup { group in
       if let outbox = service.outbox { group.addTask { try await outbox.run() } }
+      if service.store.isShared { group.addTask { await service.hearNodes() } }
       group.addTask { [browsers = service.browsers] in try await browsers.run() }
       group.addTask {
         while !Task.isCancelled {

@@ -22,7 +22,9 @@ struct BackupCommand: Command {
 
   static func run(_ context: CommandContext) async throws {
     let configuration = try LoadedConfiguration(context, including: context.services)
-    let store = configuration.server.store.path
+    guard let store = configuration.server.store.path else {
+      throw CommandError.refused("the store is none of SQLite's")
+    }
     let path = context.arguments.operands[0]
     let (files, leftOut) =
       try context.arguments.has("no-keys")

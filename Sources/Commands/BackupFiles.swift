@@ -14,7 +14,8 @@ struct BackupFiles {
   private static let sizeLimit = 1 << 20
 
   private let root: String
-  private let store: String
+  /// The path of the store's file, if it is one.
+  private let store: String?
   private let keyFiles: [String: String]
   /// The paths that are never copied nor put back, with everything below them.
   private let others: Set<String>
@@ -28,9 +29,10 @@ struct BackupFiles {
     root = configuration.server.data
     store = configuration.server.store.path
     keyFiles = configuration.keyFiles(of: services)
+    let stored = store.map { path in ["", "-wal", "-shm", "-journal"].map { path + $0 } } ?? []
     others = Set(
-      [store, store + "-wal", store + "-shm", store + "-journal", DataFolderLock.path(in: root)]
-        + keyFiles.values + configuration.contentFolders(of: services).filter { !$0.isEmpty })
+      stored + [DataFolderLock.path(in: root)] + keyFiles.values
+        + configuration.contentFolders(of: services).filter { !$0.isEmpty })
   }
 
   // MARK: - Copying
@@ -80,7 +82,7 @@ struct BackupFiles {
   private func destination(of name: String) -> String? {
     if let path = keyFiles[name] { return path }
     let path = "\(root)/\(name)"
-    guard name == name.printable, !path.hasPrefix(store),
+    guard name == name.printable, store.map({ path.hasPrefix($0) }) != true,
       !others.contains(where: {
         path == $0 || path.hasPrefix("\($0)/") || $0.hasPrefix("\(path)/")
       })

@@ -78,7 +78,7 @@ struct CheckCommand: Command {
     var found = [
       ("system", SystemCheck.findings(configuration)),
       ("server", ExposureCheck.findings(server)),
-      ("store", StoreCheck.findings(server.store.path, services)),
+      ("store", await StoreCheck.findings(configuration, services)),
     ]
     if let tls = server.tls {
       found.append(

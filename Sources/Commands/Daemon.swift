@@ -119,6 +119,7 @@ struct Daemon: Sendable {
     await withTaskGroup { group in
       group.addTask { await supervisor.run() }
       group.addTask { await status.run() }
+      group.addTask { await runtime.node.run(log: log) }
       group.addTask { [loops = server.loops] in
         await manager.keepAlive(loops.map { loop in { reply in loop.execute(reply) } })
       }
@@ -144,7 +145,8 @@ struct Daemon: Sendable {
       await adminServer?.drain(within: .seconds(1))
       group.cancelAll()
       await group.waitForAll()
-      await runtime.store.close()
+      await runtime.node.leave()
+      await runtime.close()
       deadline.cancel()
       log.info("stopped")
     }
@@ -211,7 +213,7 @@ struct Daemon: Sendable {
       "\(Product.name) \(Product.version) is running",
       [
         "configuration": configuration.file ?? "defaults", "data": configuration.server.data,
-        "store": "\(configuration.server.store)", "loops": runtime.loops,
+        "store": "\(configuration.server.store.place)", "loops": runtime.loops,
       ])
     for service in configuration.server.services {
       log.info("service is on", ["service": service])

@@ -1,6 +1,7 @@
 internal import Addresses
 internal import Configuration
 internal import ServiceKit
+internal import Storage
 
 /// The whole configuration, read and found valid. Nothing is opened yet.
 struct LoadedConfiguration: Sendable {
@@ -12,6 +13,8 @@ struct LoadedConfiguration: Sendable {
   /// The configuration file, or nil for the development setting.
   let file: String?
   let server: ServerConfiguration
+  /// The place of the store.
+  let store: StoreLocation
   /// Every key with its value and origin.
   let settings: [ConfigurationSetting]
   private let sections: [String: (section: ConfigurationSection, hosts: [HostName])]
@@ -57,11 +60,28 @@ struct LoadedConfiguration: Sendable {
       }
       sections[service.name] = (section, hosts)
     }
+    let store = Self.location(of: server.store, reader.section("store"))
     try reader.finish(ignoring: ignored)
     self.file = file
+    self.store = store
     self.server = server
     self.sections = sections
     settings = reader.settings
+  }
+
+  private static func location(
+    of store: ServerConfiguration.Store, _ section: ConfigurationSection
+  ) -> StoreLocation {
+    switch store.place {
+    case .sqlite(let path): return .file(path)
+    case .postgreSQL(let url):
+      do throws(PostgreSQLAddress.Invalid) {
+        return .postgreSQL(try PostgreSQLAddress(url, password: store.password.value))
+      } catch {
+        section.reject("url", "it is no URL of PostgreSQL's: \(error)")
+        return .memory
+      }
+    }
   }
 
   /// Reads the configuration that `--config` names.
@@ -92,6 +112,11 @@ struct LoadedConfiguration: Sendable {
 
   /// Returns the hosts that a service answers to. None means any.
   func hosts(of service: any Service.Type) -> [HostName] { sections[service.name]?.hosts ?? [] }
+
+  /// Returns the services that are switched on.
+  func services(among services: [any Service.Type]) -> [any Service.Type] {
+    services.filter { server.services.contains($0.name) }
+  }
 
   /// Returns the services' files of keys, wherever they lie.
   ///

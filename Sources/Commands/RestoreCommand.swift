@@ -32,13 +32,15 @@ struct RestoreCommand: Command {
 
   static func run(_ context: CommandContext) async throws {
     let configuration = try LoadedConfiguration(context, including: context.services)
+    guard let store = configuration.server.store.path else {
+      throw CommandError.refused("the store is none of SQLite's")
+    }
     do {
       let backup = try Backup(
         opening: context.arguments.operands[0],
         migrations: context.services.flatMap { $0.migrations })
       let files = try BackupFiles(of: configuration, services: context.services)
         .destinations(of: backup.files)
-      let store = configuration.server.store.path
       var obstacle: CommandError?
       do throws(CommandError) {
         let absent = try missing(of: files, beside: store)

@@ -18,16 +18,23 @@ struct ServeCommand: Command {
     let signals = try StopSignals.requests()
     let log = Log(level: configuration.server.logLevel, format: configuration.server.logFormat)
     try DataFolder.prepare(configuration.server.data)
-    let lock = try DataFolderLock(configuration.server.data)
+    // Nodes on one machine may share the folder of their keys.
+    let lock =
+      configuration.server.store.path == nil
+      ? nil : try DataFolderLock(configuration.server.data)
     defer { extendLifetime(lock) }
-    let runtime = try await ServiceRuntime.open(configuration, services: context.services, log: log)
+    let runtime = try await ServiceRuntime.open(
+      configuration, services: context.services, log: log, isServing: true)
     do {
+      try await runtime.node.join()
       let reload = { @Sendable () throws(ConfigurationError) in
         try LoadedConfiguration(
           file: context.arguments["config"], environment: context.environment,
           services: context.services)
       }
       let daemon = try await Daemon(in: runtime, services: context.services)
+      // Services have made the files that were missing.
+      try await runtime.node.compareKeys()
       try daemon.start()
       log.flush()
       suggest(daemon.examples, context.print)
@@ -35,6 +42,7 @@ struct ServeCommand: Command {
         until: signals, telling: NotifySocket(context.environment), reloading: reload,
         within: stopLimit)
     } catch {
+      await runtime.node.leave()
       await runtime.close()
       throw error
     }

@@ -1,3 +1,4 @@
+internal import Bus
 internal import Configuration
 internal import FoundationEssentials
 internal import HTTPServer
@@ -9,6 +10,9 @@ internal import Storage
 struct ServiceRuntime: Sendable {
   let configuration: LoadedConfiguration
   let store: Store
+  /// This process among those that share the store.
+  let node: StoreNode
+  let bus: any Bus
   let log: Log
   let metrics = Metrics()
 
@@ -23,22 +27,47 @@ struct ServiceRuntime: Sendable {
   ///   - configuration: names the data folder and the store.
   ///   - services: all services that are built in.
   ///   - log: the log of the process.
-  ///   - onlyToRead: whether nothing is made. A missing store is replaced by an empty one in memory.
+  ///   - onlyToRead: whether nothing is made. A missing file is replaced by an empty store in memory.
+  ///   - isServing: whether the process is one of the nodes. What another one changes they see by looking.
   /// - Throws: ``CommandError`` that says what is wrong and how to mend it.
   static func open(
     _ configuration: LoadedConfiguration, services: [any Service.Type], log: Log,
-    onlyToRead: Bool = false
+    onlyToRead: Bool = false, isServing: Bool = false
   ) async throws -> ServiceRuntime {
-    let path = configuration.server.store.path
-    let isMissing = onlyToRead && !FileManager.default.fileExists(atPath: path)
-    if !onlyToRead { try DataFolder.prepare(configuration.server.data) }
+    let server = configuration.server
+    var location = configuration.store
+    if onlyToRead, let path = server.store.path, !FileManager.default.fileExists(atPath: path) {
+      location = .memory
+    }
+    if !onlyToRead { try DataFolder.prepare(server.data) }
     do {
       // All services' migrations, so that the schema doesn't depend on what is switched on.
       let store = try await Store.open(
-        isMissing ? .memory : .file(path), migrations: services.flatMap { $0.migrations })
-      return ServiceRuntime(configuration: configuration, store: store, log: log)
+        location, migrations: services.flatMap { $0.migrations },
+        configuration: StoreConfiguration(
+          connections: isServing ? server.store.connections : 1,
+          lanes: isServing ? server.store.lanes : 1))
+      let node = try await StoreNode(
+        in: store, named: server.node,
+        keyFiles: configuration.keyFiles(of: configuration.services(among: services)))
+      return ServiceRuntime(
+        configuration: configuration, store: store, node: node,
+        bus: try bus(of: node, configuration, isServing: isServing, log: log), log: log)
     } catch {
-      throw CommandError.refused("the store \(path): \(StoreCheck.advice(on: error))")
+      throw CommandError.refused(
+        "the store \(server.store.place): \(StoreCheck.advice(on: error))")
+    }
+  }
+
+  private static func bus(
+    of node: StoreNode, _ configuration: LoadedConfiguration, isServing: Bool, log: Log
+  ) throws -> any Bus {
+    guard isServing, case .postgreSQL(let address) = configuration.store else { return NoBus() }
+    let interval = configuration.server.bus.poll
+    switch configuration.server.bus.kind {
+    case .poll: return PollingBus(every: interval)
+    case .store:
+      return try PostgreSQLBus(address, node: node.id, poll: interval, log: log)
     }
   }
 
@@ -60,14 +89,16 @@ struct ServiceRuntime: Sendable {
   func context(for service: any Service.Type) throws -> ServiceContext {
     ServiceContext(
       configuration: try configuration.section(of: service), store: store,
-      log: log.with(["service": service.name]), metrics: metrics,
+      bus: bus, node: node.id, log: log.with(["service": service.name]), metrics: metrics,
+      clock: node.now,
       dataFolder: configuration.server.data,
       publicURL: configuration.server.publicURL?.description, operatorPages: operatorPages,
       hosts: configuration.hosts(of: service), loops: loops)
   }
 
-  /// Commits the writes that are queued, closes the store, and waits for the log.
+  /// Commits the writes that are queued, tells other nodes of them, closes the store, and waits for the log.
   func close() async {
+    await bus.close()
     await store.close()
     log.flush()
   }

@@ -1,3 +1,4 @@
+internal import Configuration
 internal import Glibc
 internal import ServiceKit
 internal import Storage
@@ -11,11 +12,14 @@ enum StoreCheck {
   /// Checks everything, and changes nothing. A server may use the store meanwhile.
   ///
   /// - Parameters:
-  ///   - path: the store's file.
+  ///   - configuration: names the store.
   ///   - services: all services that are built in.
   /// - Returns: one finding for each thing.
-  static func findings(_ path: String, _ services: [any Service.Type]) -> [ContentFinding] {
-    [content(path, services), freeSpace(at: path)].compactMap(\.self)
+  static func findings(
+    _ configuration: LoadedConfiguration, _ services: [any Service.Type]
+  ) async -> [ContentFinding] {
+    guard let path = configuration.server.store.path else { return [] }
+    return [content(path, services), freeSpace(at: path)].compactMap(\.self)
   }
 
   private static func content(_ path: String, _ services: [any Service.Type]) -> ContentFinding {

@@ -31,12 +31,57 @@ public struct ServerConfiguration: Sendable {
     public let memory: Int
   }
 
-  /// The database: an SQLite file.
-  public struct Store: Sendable, Hashable, CustomStringConvertible {
-    /// The path of the file.
-    public let path: String
-    /// The URL.
-    public var description: String { "sqlite:\(path)" }
+  /// `[store]`: the database.
+  public struct Store: Sendable {
+    /// The kind and place of the database.
+    public enum Place: Sendable, Hashable, CustomStringConvertible {
+      /// The path of an SQLite file.
+      case sqlite(String)
+      /// The URL of a PostgreSQL database.
+      case postgreSQL(String)
+
+      /// The URL.
+      public var description: String {
+        switch self {
+        case .sqlite(let path): "sqlite:\(path)"
+        case .postgreSQL(let url): url
+        }
+      }
+    }
+
+    /// The kind and place of the database.
+    public let place: Place
+    /// The password for PostgreSQL; empty if there is none.
+    public let password: Secret
+    /// The number of connections to PostgreSQL that write, and as many that read.
+    public let connections: Int
+    /// The number of connections to PostgreSQL for what many ask for alike.
+    public let lanes: Int
+
+    /// The path of the SQLite file, or nil if the database is another one.
+    public var path: String? {
+      guard case .sqlite(let path) = place else { return nil }
+      return path
+    }
+  }
+
+  /// `[bus]`: how nodes that share a database tell each other what has changed.
+  public struct Bus: Sendable {
+    /// The kinds of buses.
+    public enum Kind: String, Sendable, Hashable, CustomStringConvertible {
+      /// The database's own.
+      case store = ""
+      /// None: nodes only look into the database.
+      case poll
+
+      /// The URL.
+      public var description: String { rawValue }
+    }
+
+    /// The kind.
+    public let kind: Kind
+    /// The time after which a node looks into the database by itself.
+    public let poll: Duration
   }
 
   /// The addresses that the server listens at, at least one.
@@ -63,8 +108,12 @@ public struct ServerConfiguration: Sendable {
   public let logLevel: Log.Level
   /// `[log] format`.
   public let logFormat: Log.Format
-  /// `[store] url`.
+  /// `[store]`.
   public let store: Store
+  /// `[bus]`.
+  public let bus: Bus
+  /// The name of this node for operators, or nil for the machine's.
+  public let node: String?
 
   /// Reads the three sections. Problems are recorded in the reader.
   ///
@@ -117,6 +166,12 @@ public struct ServerConfiguration: Sendable {
     logLevel = log.choice("level", default: .info)
     logFormat = log.choice("format", default: .text)
     store = Self.store(reader.section("store"))
+    bus = Self.bus(reader.section("bus"))
+    let node = server.string("node", default: "")
+    if node.utf8.count > 64 || !node.utf8.allSatisfy({ (0x21...0x7e).contains($0) }) {
+      server.reject("node", "expected a name of at most 64 letters, digits and signs")
+    }
+    self.node = node.isEmpty ? nil : node
   }
 
   private static func tls(_ section: ConfigurationSection) -> TLS? {
@@ -147,14 +202,30 @@ public struct ServerConfiguration: Sendable {
   }
 
   private static func store(_ section: ConfigurationSection) -> Store {
-    section.value(
-      "url", default: Store(path: section.dataFolder + "/awd.sqlite3"),
-      expected: #"a store such as "sqlite:awd.sqlite3""#
+    let place = section.value(
+      "url", default: Store.Place.sqlite(section.dataFolder + "/awd.sqlite3"),
+      expected: #"a store such as "sqlite:awd.sqlite3" or "postgresql://awd@db.example/awd""#
     ) { text in
+      if ["postgresql://", "postgres://"].contains(where: text.hasPrefix) {
+        return Store.Place.postgreSQL(text)
+      }
       let path = text.dropFirst("sqlite:".count)
       guard text.hasPrefix("sqlite:"), !path.isEmpty, !path.hasSuffix("/") else { return nil }
-      return Store(path: section.resolve(String(path), relativeTo: .data))
+      return Store.Place.sqlite(section.resolve(String(path), relativeTo: .data))
     }
+    return Store(
+      place: place, password: section.secret("password"),
+      connections: section.integer("connections", default: 8, in: 1...1000),
+      lanes: section.integer("lanes", default: 2, in: 1...100))
+  }
+
+  private static func bus(_ section: ConfigurationSection) -> Bus {
+    let kind = section.value(
+      "url", default: Bus.Kind.store, expected: #"`poll`, or nothing for the store's own bus"#,
+      parse: { Bus.Kind(rawValue: $0) })
+    let poll = section.duration(
+      "poll", default: .seconds(2), in: .milliseconds(100) ... .seconds(3600))
+    return Bus(kind: kind, poll: poll)
   }
 }
 

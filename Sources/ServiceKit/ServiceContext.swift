@@ -1,3 +1,4 @@
+public import Bus
 public import Configuration
 internal import Cryptography
 public import Observability
@@ -10,11 +11,15 @@ public struct ServiceContext: Sendable {
   public var configuration: ConfigurationSection
   /// The database, with the tables of the service's migrations.
   public var store: Store
+  /// Tells other nodes what has changed in the store, and hears it from them.
+  public var bus: any Bus
+  /// This run of the program, to which belongs what it has in the store for as long as it runs.
+  public var node: NodeID
   /// A log that names the service in each line.
   public var log: Log
   /// The registry of the service's metrics.
   public var metrics: Metrics
-  /// Tells the wall-clock time.
+  /// Tells the wall-clock time, which is the same for all nodes.
   public var clock: @Sendable () -> Timestamp
   /// Gives as many random bytes as asked for, fit for keys and tokens.
   public var randomBytes: @Sendable (_ count: Int) -> [UInt8] = SecureRandom.bytes
@@ -34,6 +39,8 @@ public struct ServiceContext: Sendable {
   /// - Parameters:
   ///   - configuration: the service's section.
   ///   - store: the database.
+  ///   - bus: the bus between the nodes that share the store.
+  ///   - node: this run of the program.
   ///   - log: a log that names the service.
   ///   - metrics: the registry of the service's metrics.
   ///   - clock: tells the wall-clock time.
@@ -43,13 +50,16 @@ public struct ServiceContext: Sendable {
   ///   - hosts: the hosts that the service's routes answer to.
   ///   - loops: the number of event loops.
   public init(
-    configuration: ConfigurationSection, store: Store, log: Log, metrics: Metrics = Metrics(),
+    configuration: ConfigurationSection, store: Store, bus: any Bus = NoBus(),
+    node: NodeID = .random(), log: Log, metrics: Metrics = Metrics(),
     clock: @escaping @Sendable () -> Timestamp = Timestamp.now,
     dataFolder: String, publicURL: String? = nil, operatorPages: [PageLink] = [],
     hosts: [HostName] = [], loops: Int = 1
   ) {
     self.configuration = configuration
     self.store = store
+    self.bus = bus
+    self.node = node
     self.log = log
     self.metrics = metrics
     self.clock = clock

@@ -8,6 +8,8 @@ public struct Migration: Sendable {
   let sqlite: StaticString?
   /// The statements for PostgreSQL, or nil if its databases have begun with a later step.
   let postgreSQL: StaticString?
+  /// The owner's newest step that a program of another release must know to go on working beside this step.
+  let needs: Int
 
   /// Makes a step out of SQL statements.
   ///
@@ -17,13 +19,18 @@ public struct Migration: Sendable {
   ///   - sqlite: any number of statements, without BEGIN and COMMIT.
   ///   - postgreSQL: the statements with which a PostgreSQL database gets the same tables, or nil for a step that is older
   ///     than the first one that has any. That one makes the whole schema.
+  ///   - needs: the number of the newest step that other nodes' programs must know once the database has this one, or nil
+  ///     for this one. A lower one says that an older release can go on beside it, as when a column is added that it
+  ///     doesn't ask for.
   public init(
-    owner: String, number: Int, sqlite: StaticString? = nil, postgreSQL: StaticString? = nil
+    owner: String, number: Int, sqlite: StaticString? = nil, postgreSQL: StaticString? = nil,
+    needs: Int? = nil
   ) {
     self.owner = owner
     self.number = number
     self.sqlite = sqlite
     self.postgreSQL = postgreSQL
+    self.needs = needs ?? number
   }
 
   /// Makes a step out of SQL statements that all databases understand.

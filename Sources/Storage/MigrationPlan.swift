@@ -4,6 +4,7 @@ struct MigrationPlan {
   struct Step {
     let owner: String
     let number: Int
+    let needs: Int
     let sql: StaticString
   }
 
@@ -26,8 +27,16 @@ struct MigrationPlan {
       highest[migration.owner] = migration.number
     }
     steps = migrations.compactMap { migration in
-      sql(migration).map { Step(owner: migration.owner, number: migration.number, sql: $0) }
+      sql(migration).map {
+        Step(
+          owner: migration.owner, number: migration.number, needs: migration.needs, sql: $0)
+      }
     }
+  }
+
+  /// The newest step of an owner, or 0 if the program lacks the owner.
+  func newest(of owner: String) -> Int {
+    steps.lazy.filter { $0.owner == owner }.map(\.number).max() ?? 0
   }
 
   /// Returns the steps that are left to apply, in their order.

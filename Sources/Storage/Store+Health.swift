@@ -1,4 +1,4 @@
-internal import Time
+public import Time
 
 extension Store {
   /// Writes a row of the store's own, and waits until it is on the disk.
@@ -13,6 +13,22 @@ extension Store {
         SET written_at = excluded.written_at, count = store_probe.count + 1
         """, Timestamp.now().seconds)
     }
+  }
+
+  /// Asks PostgreSQL for the time, by which all nodes go.
+  ///
+  /// - Returns: the time as of the end of the call, give or take half its duration.
+  public nonisolated(nonsending) func time() async throws -> Timestamp {
+    let clock = ContinuousClock()
+    // Not at the call: the query may have waited for its turn.
+    let (time, asked): (Int64, ContinuousClock.Instant) = try await read { snapshot in
+      let asked = clock.now
+      let time: Int64? = try snapshot.one(
+        "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint"
+      ) { try $0[0] }
+      return (time ?? 0, asked)
+    }
+    return Timestamp(milliseconds: time) + (clock.now - asked) / 2
   }
 
   /// Checks every page, index and reference of a database that nobody needs to have open, and changes nothing. It blocks

@@ -69,6 +69,9 @@ internal import Threading
     work.close()
   }
 
+  /// Whether other processes may use the database at the same time, so that nothing of it may be kept in memory alone.
+  public var isShared: Bool { !keepsOrder }
+
   /// Changes the database.
   ///
   /// On SQLite the closure runs in one transaction with others that were queued at the same time, but isolated from their

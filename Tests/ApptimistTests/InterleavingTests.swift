@@ -10,7 +10,7 @@ internal import TestSupport
 private final class Actor: @unchecked Sendable {
   // Safe to share: one task at a time uses it.
   let user: TestUser
-  private let server: TestServer
+  private let servers: [TestServer]
   private let number: Int
   private var generator: SeededGenerator
   private var device: TestDevice
@@ -21,12 +21,12 @@ private final class Actor: @unchecked Sendable {
   private(set) var sent: Set<MessageID> = []
   private(set) var truncated: Set<MessageID> = []
 
-  init(_ user: TestUser, on server: TestServer, number: Int, seed: UInt64) async throws {
+  init(_ user: TestUser, on servers: [TestServer], number: Int, seed: UInt64) async throws {
     self.user = user
-    self.server = server
+    self.servers = servers
     self.number = number
     generator = SeededGenerator(seed: seed &+ UInt64(number) &* 7919)
-    device = try TestDevice(user, to: server)
+    device = try TestDevice(user, to: servers[number % servers.count])
     try device.send(try user.new())
     try device.send(user.login())
     // A reconnection cuts this one, which must have made the account before.
@@ -53,7 +53,7 @@ private final class Actor: @unchecked Sendable {
         guard let to = users.randomElement(using: &generator) else { continue }
         messages += 1
         let (pdu, data) = try user.message(
-          "\(number) \(messages)", to: to, time: UInt64(messages), identity: server.identity)
+          "\(number) \(messages)", to: to, time: UInt64(messages), identity: servers[0].identity)
         try send(pdu, data)
       case 10..<12: try device.send(.pause(PDU.Pause()))
       case 12..<14: try device.send(.resume(PDU.Resume()))
@@ -80,7 +80,7 @@ private final class Actor: @unchecked Sendable {
 
   private func reconnect() throws {
     device.socket.cut()
-    device = try TestDevice(user, to: server)
+    device = try TestDevice(user, to: servers[Int.random(in: servers.indices, using: &generator)])
     try device.send(user.login(head: received.last ?? MessageID()))
   }
 
@@ -95,32 +95,40 @@ private final class Actor: @unchecked Sendable {
 @Suite("Any interleaving") struct InterleavingTests {
   @Test(arguments: TestSeeds.random(4))
   func givesEveryDeviceAllInOrder(seed: UInt64) async throws {
-    try await withServer { server in
-      let users = (0..<3).map { TestUser("user \($0)") }
-      var actors: [Actor] = []
-      for (number, user) in (users + users + users).enumerated() {
-        actors.append(try await Actor(user, on: server, number: number, seed: seed))
-      }
-      let keys = users.map(\.key)
-      try await withThrowingTaskGroup { group in
-        for actor in actors { group.addTask { try await actor.play(60, with: keys) } }
-        try await group.waitForAll()
-      }
-      // The last message ends the stream that each has to read.
-      let judge = try await TestDevice.established(TestUser("judge"), on: server)
-      for user in users {
-        let last = try judge.send("the last", to: user.key)
-        let witness = try await Self.stream(of: user, on: server, until: last)
-        for actor in actors where actor.user.key == user.key {
-          try await actor.read(until: last)
-          let gone = actor.truncated.union(witness.truncated).union(actor.sent)
-          let expected = witness.messages.filter { !gone.contains($0) }
-          let received = actor.received.filter { !gone.contains($0) }
-          #expect(received == expected)
-          #expect(Set(actor.received).count == actor.received.count)
-          #expect(actor.truncated.isSuperset(of: witness.truncated))
-          actor.leave()
-        }
+    try await withServer { server in try await Self.play(on: [server], seed: seed) }
+  }
+
+  @Test(arguments: TestSeeds.random(3), [false, true])
+  func givesEveryDeviceAllInOrderOnAnyNode(seed: UInt64, polls: Bool) async throws {
+    try await withNodes(3, polls: polls) { try await Self.play(on: $0, seed: seed) }
+  }
+
+  /// Lets three devices of each of three users do as they like.
+  private static func play(on servers: [TestServer], seed: UInt64) async throws {
+    let users = (0..<3).map { TestUser("user \($0)") }
+    var actors: [Actor] = []
+    for (number, user) in (users + users + users).enumerated() {
+      actors.append(try await Actor(user, on: servers, number: number, seed: seed))
+    }
+    let keys = users.map(\.key)
+    try await withThrowingTaskGroup { group in
+      for actor in actors { group.addTask { try await actor.play(60, with: keys) } }
+      try await group.waitForAll()
+    }
+    // The last message ends the stream that each has to read.
+    let judge = try await TestDevice.established(TestUser("judge"), on: servers[0])
+    for user in users {
+      let last = try judge.send("the last", to: user.key)
+      let witness = try await Self.stream(of: user, on: servers[0], until: last)
+      for actor in actors where actor.user.key == user.key {
+        try await actor.read(until: last)
+        let gone = actor.truncated.union(witness.truncated).union(actor.sent)
+        let expected = witness.messages.filter { !gone.contains($0) }
+        let received = actor.received.filter { !gone.contains($0) }
+        #expect(received == expected)
+        #expect(Set(actor.received).count == actor.received.count)
+        #expect(actor.truncated.isSuperset(of: witness.truncated))
+        actor.leave()
       }
     }
   }

@@ -19,8 +19,8 @@ final class StoreFixture: Sendable {
   func open(
     _ limits: ApptimistStore.Limits = ApptimistStore.Limits(), version: Int = .max
   ) async throws -> ApptimistStore {
-    let store = try await Store.open(
-      .file("\(folder.path)/awd.sqlite3"),
+    let store = try await TestStore.open(
+      "\(folder.path)/awd.sqlite3",
       migrations: Array(ApptimistStore.migrations.prefix(version)))
     return ApptimistStore(store: store, limits: limits)
   }

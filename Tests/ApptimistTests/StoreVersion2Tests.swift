@@ -136,7 +136,7 @@ internal import Time
     let (database, backup) = ("\(folder.path)/a.sqlite3", "\(folder.path)/a.backup")
     let migrations = ApptimistService.migrations
     func open(_ path: String) async throws -> ApptimistStore {
-      let store = try await Store.open(.file(path), migrations: migrations)
+      let store = try await TestStore.open(path, migrations: migrations)
       return ApptimistStore(store: store, limits: ApptimistStore.Limits())
     }
     func epoch(of store: ApptimistStore, _ byte: UInt8) async throws -> UInt64 {

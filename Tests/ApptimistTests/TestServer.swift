@@ -1,4 +1,5 @@
 internal import ApptimistProtocol
+internal import Bus
 internal import Configuration
 internal import Cryptography
 internal import Foundation
@@ -22,17 +23,34 @@ struct TestServer: Sendable {
   let metrics: Metrics
   let port: UInt16
   let identity: ServiceIdentity
+  /// The service's work in the background, where nodes share the store.
+  let background: Task<Void, any Error>?
+  let bus: any Bus
+  let node: NodeID
 
   /// Starts the service.
+  ///
+  /// - Parameters:
+  ///   - location: the place of the store, or nil for the folder's own.
+  ///   - polls: whether the node hears nothing from others.
   static func start(
-    _ configuration: String = "", in folder: TemporaryFolder? = nil, publicURL: String? = nil
+    _ configuration: String = "", in folder: TemporaryFolder? = nil, publicURL: String? = nil,
+    on location: StoreLocation? = nil, polls: Bool = false
   ) async throws -> TestServer {
     let folder = folder ?? TemporaryFolder()
-    let store = try await Store.open(
-      .file("\(folder.path)/awd.sqlite3"), migrations: ApptimistService.migrations)
+    let location = try location ?? TestStore.location("\(folder.path)/awd.sqlite3")
+    let store = try await Store.open(location, migrations: ApptimistService.migrations)
     let toml = "[apptimist]\nrefusal_min = \"0s\"\nrefusal_max = \"0s\"\n\(configuration)"
-    let context = try Self.context(toml, folder, store, publicURL: publicURL)
+    var context = try Self.context(toml, folder, store, publicURL: publicURL)
+    if case .postgreSQL(let address) = location {
+      try await stay(context.node, store)
+      context.bus =
+        polls
+        ? PollingBus(every: .milliseconds(100))
+        : try PostgreSQLBus(address, node: context.node, poll: .seconds(2), log: context.log)
+    }
     let service = try await ApptimistService(context)
+    let background = store.isShared ? Task { try await service.run() } : nil
     var router = Router(service: ApptimistService.name)
     service.register(on: &router)
     let http = try HTTPServer(
@@ -46,7 +64,8 @@ struct TestServer: Sendable {
     let keys = try KeyFile(path: "\(folder.path)/apptimist.keys").existing()
     return TestServer(
       folder: folder, store: store, service: service, http: http, metrics: context.metrics,
-      port: port, identity: keys.identity)
+      port: port, identity: keys.identity, background: background, bus: context.bus,
+      node: context.node)
   }
 
   static func context(
@@ -64,8 +83,17 @@ struct TestServer: Sendable {
       dataFolder: folder.path, publicURL: publicURL)
   }
 
+  /// Says that the node is there.
+  func stay() async throws { try await Self.stay(node, store) }
+
+  private static func stay(_ node: NodeID, _ store: Store) async throws {
+    try await NodeRegistry(node, named: "test", version: "1", in: store).stay()
+  }
+
   func stop() async {
     await http.drain(within: .seconds(1))
+    background?.cancel()
+    await bus.close()
     await store.close()
   }
 }
@@ -83,4 +111,25 @@ func withServer(
     throw error
   }
   await server.stop()
+}
+
+/// Runs a test against nodes that share a PostgreSQL database and their keys, and stops them.
+func withNodes(
+  _ count: Int, _ configuration: String = "", polls: Bool = false,
+  _ body: ([TestServer]) async throws -> Void
+) async throws {
+  let server = try PostgreSQLServer.shared.get()
+  let database = try server.makeDatabase()
+  defer { try? server.removeDatabase(database) }
+  let location = StoreLocation.postgreSQL(try PostgreSQLAddress(server.url(of: database)))
+  let folder = TemporaryFolder()
+  var nodes: [TestServer] = []
+  for _ in 0..<count {
+    nodes.append(
+      try await TestServer.start(configuration, in: folder, on: location, polls: polls))
+  }
+  let result: Result<Void, any Error>
+  do { result = .success(try await body(nodes)) } catch { result = .failure(error) }
+  for node in nodes { await node.stop() }
+  try result.get()
 }

@@ -158,6 +158,34 @@ internal import Testing
     #expect(configuration.data == "/data")
   }
 
+  @Test func manyNodes() throws {
+    let (configuration, problems) = try Self.read(
+      """
+      [store]
+      url = "postgresql://awd@db1,db2/awd?target_session_attrs=read-write"
+      connections = 3
+      lanes = 4
+      [bus]
+      url = "poll"
+      poll = "500ms"
+      [server]
+      node = "north-1"
+      """, ["AWD_STORE_PASSWORD": "hunter2"])
+    #expect(problems == "")
+    #expect(
+      configuration.store.place
+        == .postgreSQL("postgresql://awd@db1,db2/awd?target_session_attrs=read-write"))
+    #expect(configuration.store.path == nil)
+    #expect(configuration.store.password.value == "hunter2")
+    #expect(configuration.store.connections == 3 && configuration.store.lanes == 4)
+    #expect(configuration.bus.kind == .poll && configuration.bus.poll == .milliseconds(500))
+    #expect(configuration.node == "north-1")
+    let alone = try Self.read("", [:]).0
+    #expect(alone.bus.kind == .store && alone.bus.poll == .seconds(2) && alone.node == nil)
+    #expect(try Self.read("[bus]\nurl = 'redis://x'", [:]).1.contains("bus.url: expected `poll`"))
+    #expect(try Self.read("[server]\nnode = 'a b'", [:]).1.contains("server.node: expected a name"))
+  }
+
   @Test(arguments: [
     ("[server]\nlisten = []", "2:10: server.listen: expected at least one address"),
     (
@@ -202,8 +230,8 @@ internal import Testing
       "2:15: server.limits.connections: expected an integer from 1 to 1000000, found 0"
     ),
     (
-      "[store]\nurl = 'postgres://x'",
-      #"2:7: store.url: expected a store such as "sqlite:awd.sqlite3", found "postgres://x""#
+      "[store]\nurl = 'mysql://x'",
+      #"2:7: store.url: expected a store such as "sqlite:awd.sqlite3" or "postgresql://awd@db.example/awd", found "mysql://x""#
     ),
   ])
   func bad(text: String, expected: String) throws {

@@ -26,7 +26,7 @@ internal import Threading
   ) async throws -> String {
     let output = Output()
     let path = "\(fixture.folder.path)/awd.sqlite3"
-    let store = try await Store.open(.file(path), migrations: MsgrService.migrations)
+    let store = try await TestStore.open(path, migrations: MsgrService.migrations)
     let section = try ConfigurationReader(
       ConfigurationDocument(
         parsing: Array(

@@ -1,3 +1,4 @@
+internal import Bus
 internal import Configuration
 internal import Foundation
 internal import HTTPProtocol
@@ -18,18 +19,31 @@ struct Fixture: Sendable {
   static let cheap = "password_memory = \"8KiB\"\npassword_passes = 1\n"
 
   let clock = TestClock()
-  let folder = TemporaryFolder()
+  let folder: TemporaryFolder
   let service: MsgrService
   let store: Store
   let table: RouteTable
   private let description = Description()
+  let bus: any Bus
+  let node = NodeID.random()
 
   init(
     _ configuration: String = "", log: Log = Log(level: .error, descriptor: -1),
-    metrics: Metrics = Metrics()
+    metrics: Metrics = Metrics(), in folder: TemporaryFolder = TemporaryFolder(),
+    on location: StoreLocation? = nil, polls: Bool = false
   ) async throws {
-    store = try await Store.open(
-      .file("\(folder.path)/awd.sqlite3"), migrations: MsgrService.migrations)
+    self.folder = folder
+    let location = try location ?? TestStore.location("\(folder.path)/awd.sqlite3")
+    store = try await Store.open(location, migrations: MsgrService.migrations)
+    if case .postgreSQL(let address) = location {
+      try await NodeRegistry(node, named: "test", version: "1", in: store).stay()
+      bus =
+        polls
+        ? PollingBus(every: .milliseconds(100))
+        : try PostgreSQLBus(address, node: node, poll: .seconds(2), log: log)
+    } else {
+      bus = NoBus()
+    }
     let defaults = [
       "password_memory": Self.cheap, "push = ": "push = \"log\"\n",
       "registrations_per_minute": "registrations_per_minute = 1000\n",
@@ -43,7 +57,7 @@ struct Fixture: Sendable {
     try section.finish()
     service = try await MsgrService(
       ServiceContext(
-        configuration: section, store: store, log: log, metrics: metrics,
+        configuration: section, store: store, bus: bus, node: node, log: log, metrics: metrics,
         clock: { [clock] in clock.now },
         dataFolder: folder.path))
     var router = Router(service: MsgrService.name)

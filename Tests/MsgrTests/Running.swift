@@ -1,5 +1,7 @@
+internal import Bus
 internal import HTTPProtocol
 internal import HTTPServer
+internal import Storage
 internal import TestSupport
 internal import Testing
 
@@ -11,8 +13,16 @@ final class Running: Sendable {
   private let server: HTTPServer
   let port: UInt16
 
-  init(_ configuration: String = "") async throws {
-    fixture = try await Fixture(configuration)
+  /// The work that other nodes' notices ask for.
+  private let hearing: Task<Void, Never>
+
+  init(
+    _ configuration: String = "", in folder: TemporaryFolder = TemporaryFolder(),
+    on location: StoreLocation? = nil, polls: Bool = false
+  ) async throws {
+    let fixture = try await Fixture(configuration, in: folder, on: location, polls: polls)
+    self.fixture = fixture
+    hearing = Task { if fixture.store.isShared { await fixture.service.service.hearNodes() } }
     server = try HTTPServer(
       options: ServerOptions(endpoints: [.tcp(host: "127.0.0.1", port: 0)], threads: 2),
       responder: fixture.table, report: { _ in })
@@ -34,7 +44,11 @@ final class Running: Sendable {
       port: port, target: "/msgr/stream", fields: fields, subprotocols: ["msgr.1"])
   }
 
-  func stop() async { await server.drain(within: .seconds(1)) }
+  func stop() async {
+    await server.drain(within: .seconds(1))
+    hearing.cancel()
+    await fixture.bus.close()
+  }
 }
 
 /// Runs a service behind a server for the time of a closure.
@@ -49,4 +63,27 @@ func withRunning(
     throw error
   }
   await running.stop()
+}
+
+/// Runs nodes that share a PostgreSQL database and their keys for the time of a closure.
+func withNodes(
+  _ count: Int, _ configuration: String = "", polls: Bool = false,
+  _ body: ([Running]) async throws -> Void
+) async throws {
+  let server = try PostgreSQLServer.shared.get()
+  let database = try server.makeDatabase()
+  defer { try? server.removeDatabase(database) }
+  let location = StoreLocation.postgreSQL(try PostgreSQLAddress(server.url(of: database)))
+  let folder = TemporaryFolder()
+  var nodes: [Running] = []
+  for _ in 0..<count {
+    nodes.append(try await Running(configuration, in: folder, on: location, polls: polls))
+  }
+  let result: Result<Void, any Error>
+  do { result = .success(try await body(nodes)) } catch { result = .failure(error) }
+  for node in nodes {
+    await node.stop()
+    await node.fixture.store.close()
+  }
+  try result.get()
 }

@@ -98,8 +98,8 @@ func withApptimist(
     "[apptimist]\nrefusal_min = \"0s\"\nrefusal_max = \"0s\"\nkeys = \"\(folder.path)/keys\"\n"
     + configuration
   let document = try ConfigurationDocument(parsing: Array(text.utf8), file: "/test.toml")
-  let store = try await Store.open(
-    .file("\(folder.path)/awd.sqlite3"), migrations: ApptimistService.migrations)
+  let store = try await TestStore.open(
+    "\(folder.path)/awd.sqlite3", migrations: ApptimistService.migrations)
   let log = Log(level: .error, descriptor: -1)
   let service = try await ApptimistService(
     ServiceContext(

@@ -81,6 +81,13 @@ final class SessionConnection: WebSocketHandler, @unchecked Sendable {
     socket.flush()
   }
 
+  /// Reads on up to a position of the mailbox, which another node may have made; from any thread.
+  func grown(to position: StreamPosition) {
+    loop.execute { [self] in
+      if !isOver { handle(.grown(to: position)) }
+    }
+  }
+
   /// Closes the session because its user has too many that were opened later; from any thread.
   func evict() {
     loop.execute { [self] in handle(.evicted) }
@@ -89,7 +96,7 @@ final class SessionConnection: WebSocketHandler, @unchecked Sendable {
   /// Closes the session because its account has no version 1 any more; from any thread. It is closed when this returns.
   func evicted() async {
     await Task(executorPreference: loop) { [self] in handle(.evicted) }.value
-    backend.files.ended(id)
+    backend.ended(id)
   }
 
   // MARK: - What is done
@@ -126,6 +133,7 @@ final class SessionConnection: WebSocketHandler, @unchecked Sendable {
     self.login = login
     socket.limitMessages(to: longestMessage)
     backend.hub.join(self, of: login.user)?.evict()
+    backend.nodes?.joined(id, of: login.user)
   }
 
   private func count(_ counted: SessionAction.Counted) {
@@ -162,7 +170,7 @@ final class SessionConnection: WebSocketHandler, @unchecked Sendable {
       }
       // It may have locked a file, or begun to log in, after the end.
       if isOver {
-        backend.files.ended(id)
+        backend.ended(id)
         backend.hub.leave(id)
       }
       handle(.replied(reply))

@@ -1,4 +1,5 @@
 internal import ApptimistSession
+internal import Bus
 internal import Cryptography
 internal import HTTPServer
 internal import Threading
@@ -23,13 +24,18 @@ final class SessionHub: Sendable {
   }
 
   private let limit: Int
+  /// Tells other nodes, if there are any.
+  private let bus: (any Bus)?
   private let state = Lock(State())
 
   /// A hub without sessions.
   ///
-  /// - Parameter limit: the most sessions of one user.
-  init(limit: Int) {
+  /// - Parameters:
+  ///   - limit: the most sessions of one user.
+  ///   - bus: tells other nodes of what is published, or nil if there are none.
+  init(limit: Int, bus: (any Bus)? = nil) {
     self.limit = limit
+    self.bus = bus
   }
 
   /// Takes note that a session of version 1 is about to log in, before its account is looked up.
@@ -81,7 +87,7 @@ final class SessionHub: Sendable {
     }
   }
 
-  /// Tells users' sessions of new entries, each on its loop, in the order given.
+  /// Tells users' sessions, on all nodes, of new entries, each on its loop, in the order given.
   ///
   /// Entries that are published in one turn of a loop are told together, to one session after the
   /// other.
@@ -90,6 +96,7 @@ final class SessionHub: Sendable {
   ///   - news: the new entries, which must be on disk.
   ///   - origin: the session that made them, which is not told.
   func publish(_ news: [News], from origin: SessionID) {
+    bus?.publish(news.map { NodeNews.grown(to: $0.entry.position).notice(of: $0.user) })
     let loops = state.withLock { state in
       var loops: [EventLoop] = []
       for item in news {
@@ -111,6 +118,33 @@ final class SessionHub: Sendable {
     let entries = Dictionary(grouping: outbox ?? []) { ObjectIdentifier($0.connection) }
     for entries in entries.values {
       entries.first?.connection.queued(entries.map(\.entry))
+    }
+  }
+
+  /// Tells a user's sessions that the mailbox has entries up to a position, which another node may have made.
+  func grown(_ user: EncryptionPublicKey, to position: StreamPosition) {
+    for member in state.withLock({ $0.members[user] ?? [] }) { member.grown(to: position) }
+  }
+
+  /// Closes a session of a user who has too many later ones.
+  func evict(_ id: SessionID, of user: EncryptionPublicKey) {
+    state.withLock { $0.members[user]?.first { $0.id == id } }?.evict()
+  }
+
+  /// Whether a session is logged in.
+  func has(_ id: SessionID, of user: EncryptionPublicKey) -> Bool {
+    state.withLock { $0.members[user]?.contains { $0.id == id } == true }
+  }
+
+  /// The sessions that are logged in, with their users.
+  var sessions: [SessionID: EncryptionPublicKey] {
+    state.withLock { state in
+      var sessions: [SessionID: EncryptionPublicKey] = [:]
+      sessions.reserveCapacity(state.count)
+      for (user, members) in state.members {
+        for member in members { sessions[member.id] = user }
+      }
+      return sessions
     }
   }
 

@@ -5,7 +5,8 @@ internal import Threading
 /// a few readers.
 ///
 /// A user stays one for ever. All changes of forums go through this process: a change that is on disk is
-/// told here before its reply is sent, so that a device which has the reply finds the forum changed.
+/// told here before its reply is sent, so that a device which has the reply finds the forum changed. Where other
+/// nodes share the store they don't, and each forum is read anew.
 final class AccountDirectory: Sendable {
   private struct State {
     var users: Set<EncryptionPublicKey> = []
@@ -40,6 +41,7 @@ final class AccountDirectory: Sendable {
     }
     if let known { return known }
     guard let recipient = try await store.recipient(key) else { return nil }
+    if store.isShared, case .forum = recipient { return recipient }
     state.withLock { state in
       switch recipient {
       case .user:

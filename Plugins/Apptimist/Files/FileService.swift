@@ -1,6 +1,7 @@
 internal import ApptimistProtocol
 internal import ApptimistSession
 internal import Cryptography
+internal import Storage
 internal import Threading
 
 /// Reads, locks, writes and removes files, and replies with the first error that applies (page
@@ -9,6 +10,8 @@ final class FileService: Sendable {
   private let store: ApptimistStore
   private let directory: AccountDirectory
   private let keys: ServiceKeys
+  private let node: NodeID
+  /// Empty where several nodes share the store: then the locks lie there.
   private let locks: Lock<LockTable>
   /// The files that are being locked or changed: a session that locks a file sees all that was written
   /// before, and no session that asked before the lock writes after it.
@@ -21,15 +24,17 @@ final class FileService: Sendable {
   ///   - store: keeps the files.
   ///   - directory: is told of forums that change.
   ///   - keys: the service's keys.
+  ///   - node: this node.
   ///   - locks: an empty table, with its limits.
   ///   - clock: tells the time by which leases end.
   init(
-    _ store: ApptimistStore, _ directory: AccountDirectory, keys: ServiceKeys, locks: LockTable,
-    clock: @escaping @Sendable () -> ContinuousClock.Instant = { .now }
+    _ store: ApptimistStore, _ directory: AccountDirectory, keys: ServiceKeys, node: NodeID,
+    locks: LockTable, clock: @escaping @Sendable () -> ContinuousClock.Instant = { .now }
   ) {
     self.store = store
     self.directory = directory
     self.keys = keys
+    self.node = node
     self.locks = Lock(locks)
     self.clock = clock
   }
@@ -48,9 +53,7 @@ final class FileService: Sendable {
     guard access.permits(request.act, name) else { return .refused(.notPermitted) }
     if case .read = request.act { return try await read(file) }
     return try await changes.withLock(file) {
-      guard locks.withLock({ $0.isFree(file, for: session, at: clock()) }) else {
-        return .refused(.locked)
-      }
+      guard try await isFree(file, for: session) else { return .refused(.locked) }
       switch request.act {
       case .read: return try await read(file)
       case .lock: return try await lock(file, for: session)
@@ -83,6 +86,15 @@ final class FileService: Sendable {
     }
   }
 
+  /// Whether no other session has a lock on a file.
+  private func isFree(_ file: FileAddress, for session: SessionID) async throws -> Bool {
+    guard let holder = holder(session) else {
+      return locks.withLock { $0.isFree(file, for: session, at: clock()) }
+    }
+    // Looked at again when the file is changed.
+    return try await store.isFree(file, for: holder)
+  }
+
   private func read(_ file: FileAddress) async throws -> FileReply {
     guard let content = try await store.file(file.name, in: file.directory) else {
       return .refused(.notFound)
@@ -91,6 +103,10 @@ final class FileService: Sendable {
   }
 
   private func lock(_ file: FileAddress, for session: SessionID) async throws -> FileReply {
+    if let holder = holder(session) {
+      let (lease, limit) = locks.withLock { ($0.lease, $0.limit) }
+      return try await store.lock(file, for: holder, lease: lease, limit: limit)
+    }
     switch locks.withLock({ $0.lock(file, for: session, at: clock()) }) {
     case .taken: return .refused(.locked)
     case .tooMany: return .refused(.overQuota)
@@ -111,14 +127,17 @@ final class FileService: Sendable {
     defer { changed(file) }
     guard file.name.reserved == .secret else {
       return finish(
-        try await store.write(content, to: file.name, in: file.directory, by: login), file, session)
+        try await store.write(
+          content, to: file.name, in: file.directory, by: login, holder: holder(session)),
+        file, session)
     }
     guard content.isEmpty || isSecret(content, of: file.directory) else {
       return .refused(.badContent)
     }
     let boxed = content.isEmpty ? nil : keys.storage.seal(content)
     return finish(
-      try await store.escrow(boxed, of: file.directory, by: login), file, session)
+      try await store.escrow(boxed, of: file.directory, by: login, holder: holder(session)),
+      file, session)
   }
 
   private func remove(
@@ -126,7 +145,14 @@ final class FileService: Sendable {
   ) async throws -> FileReply {
     defer { changed(file) }
     return finish(
-      try await store.remove(file.name, in: file.directory, by: login), file, session)
+      try await store.remove(
+        file.name, in: file.directory, by: login, holder: holder(session)),
+      file, session)
+  }
+
+  /// The session as the holder of locks in a store that other nodes share, or nil in one that is this process's alone.
+  private func holder(_ session: SessionID) -> NodeSession? {
+    store.isShared ? NodeSession(node: node, session: session) : nil
   }
 
   /// Forgets what the directory knows of a forum whose reserved files may have changed.

@@ -17,8 +17,10 @@ struct LockTable: Sendable {
     let end: ContinuousClock.Instant
   }
 
-  private let lease: Duration
-  private let limit: Int
+  /// The time after which a lock ends that is not renewed.
+  let lease: Duration
+  /// The most locks of a session.
+  let limit: Int
   private var leases: [FileAddress: Lease] = [:]
   private var files: [SessionID: Set<FileAddress>] = [:]
 

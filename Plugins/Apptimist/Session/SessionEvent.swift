@@ -10,6 +10,8 @@ package enum SessionEvent: Sendable {
   case replied(Reply)
   /// The user's mailbox has a further entry, which another session made.
   case queued(StreamEntry, isBackedUp: Bool)
+  /// The user's mailbox has entries up to a position, which were made elsewhere.
+  case grown(to: StreamPosition)
   /// A part of the mailbox was read, or nil if that failed.
   case read(StreamPage?)
   /// The time is over for which the session asked.

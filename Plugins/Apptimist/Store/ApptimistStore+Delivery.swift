@@ -43,6 +43,12 @@ extension ApptimistStore {
   func deliver(
     _ pieces: [ArraySlice<MessageCopy>], from login: AccountLogin
   ) async -> [Result<[Delivered], any Error>] {
+    if isShared {
+      let steps: [@Sendable (borrowing Transaction) throws -> [Delivered]] = pieces.map { piece in
+        { transaction in try deliverAtOnce(piece, from: login, transaction) }
+      }
+      return await store.write(steps: steps, isolation: .rowLocks)
+    }
     guard pieces.count == 1 else {
       let steps: [MailboxChange<[Delivered]>] = pieces.map { piece in
         { deliveries, transaction in
@@ -174,8 +180,9 @@ extension ApptimistStore {
   ///   - id: the message.
   ///   - login: of the user who asks for it; nothing is changed if it holds no more.
   func truncate(_ id: MessageID, of login: AccountLogin) async throws -> Truncation {
-    try await writeMailboxes { deliveries, transaction in
+    try await writeMailboxes(isolation: .rowLocks) { deliveries, transaction in
       guard let number = try account(of: login, transaction) else { return .never }
+      try lockQueue(of: number, transaction)
       try flush(login.user, &deliveries, transaction)
       deliveries.forget(login.user)
       let known = try transaction.one(

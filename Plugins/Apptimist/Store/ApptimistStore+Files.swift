@@ -56,11 +56,12 @@ extension ApptimistStore {
   ///   - name: any name but `author` and `secret`, for which there is ``escrow(_:of:by:)``.
   ///   - directory: the key of a user or forum.
   ///   - login: of the user who writes it.
+  ///   - holder: the session, if the store has the locks.
   func write(
     _ content: [UInt8], to name: Filename, in directory: EncryptionPublicKey,
-    by login: AccountLogin
+    by login: AccountLogin, holder: NodeSession? = nil
   ) async throws -> ErrorCode {
-    try await change(directory, by: login) { directory, transaction in
+    try await change(directory, name, by: login, holder: holder) { directory, transaction in
       guard !name.isKeptByService else { return .notPermitted }
       let isList = name.reserved != nil
       guard !isList || content.count <= limits.reservedKeys * 32 else { return .overQuota }
@@ -116,10 +117,12 @@ extension ApptimistStore {
   ///   - name: any name but `author` and `secret`.
   ///   - directory: the key of a user or forum.
   ///   - login: of the user who removes it.
+  ///   - holder: the session, if the store has the locks.
   func remove(
-    _ name: Filename, in directory: EncryptionPublicKey, by login: AccountLogin
+    _ name: Filename, in directory: EncryptionPublicKey, by login: AccountLogin,
+    holder: NodeSession? = nil
   ) async throws -> ErrorCode {
-    try await change(directory, by: login) { directory, transaction in
+    try await change(directory, name, by: login, holder: holder) { directory, transaction in
       guard !name.isKeptByService else { return .notPermitted }
       guard let size = try self.size(of: name, in: directory, transaction) else {
         return .notFound
@@ -132,16 +135,32 @@ extension ApptimistStore {
   }
 
   /// Changes something in a directory, if there is one and the user may.
+  ///
+  /// - Parameters:
+  ///   - directory: the key of a user or forum.
+  ///   - name: the file that is changed, or nil if it is all of the directory.
+  ///   - login: of the user who changes it.
+  ///   - holder: the session, if the store has the locks: one of another session is in its way, and its own one ends.
+  ///   - body: makes the change.
   func change(
-    _ directory: EncryptionPublicKey, by login: AccountLogin,
+    _ directory: EncryptionPublicKey, _ name: Filename? = nil, by login: AccountLogin,
+    holder: NodeSession? = nil,
     _ body: @escaping @Sendable (StoredDirectory, borrowing Transaction) throws -> ErrorCode
   ) async throws -> ErrorCode {
-    try await store.write { transaction in
-      guard let directory = try self.directory(directory, transaction) else { return .notFound }
+    try await store.write(isolation: .rowLocks) { transaction in
+      guard let directory = try lockedDirectory(directory, transaction) else { return .notFound }
       guard try account(of: login, transaction) != nil,
         try mayWrite(login.user, in: directory, transaction)
       else { return .notPermitted }
-      return try body(directory, transaction)
+      guard let name, let holder else { return try body(directory, transaction) }
+      guard try isFree(name, in: directory.number, for: holder, transaction) else {
+        return .locked
+      }
+      let outcome = try body(directory, transaction)
+      if outcome == .done {
+        try release(name, in: directory.number, by: holder, transaction)
+      }
+      return outcome
     }
   }
 

@@ -156,11 +156,13 @@ extension ApptimistStore {
   ///   - boxed: the secret, boxed with a key that is not in the database, or nil to end the escrow.
   ///   - forum: the forum.
   ///   - login: of the user who asks for it.
+  ///   - holder: the session, if the store has the locks.
   /// - Returns: `.notPermitted` also for a user's directory.
   func escrow(
-    _ boxed: [UInt8]?, of forum: EncryptionPublicKey, by login: AccountLogin
+    _ boxed: [UInt8]?, of forum: EncryptionPublicKey, by login: AccountLogin,
+    holder: NodeSession? = nil
   ) async throws -> ErrorCode {
-    try await change(forum, by: login) { forum, transaction in
+    try await change(forum, Filename(.secret), by: login, holder: holder) { forum, transaction in
       guard forum.isForum else { return .notPermitted }
       if let boxed {
         try transaction.execute(

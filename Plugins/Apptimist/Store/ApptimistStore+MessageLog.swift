@@ -10,11 +10,21 @@ extension ApptimistStore {
     @Sendable (inout PendingDeliveries, borrowing Transaction) throws -> Value
 
   /// Changes mailboxes, or what is pending for them, in a transaction.
+  ///
+  /// - Parameters:
+  ///   - isolation: the way in which it is kept apart from those of other nodes.
+  ///   - body: changes the mailboxes. Where nodes share the store, nothing is ever pending.
   func writeMailboxes<Value: Sendable>(
-    _ body: @escaping MailboxChange<Value>
+    isolation: Isolation = .serializable, _ body: @escaping MailboxChange<Value>
   ) async throws -> Value {
-    try await store.write(outcome: { [pending] in pending.end(isCommitted: $0) }) { transaction in
-      try change(transaction, body)
+    guard !isShared else {
+      return try await store.write(isolation: isolation) { transaction in
+        var none = PendingDeliveries(next: LogNumber(rawValue: 0), recorded: LogNumber(rawValue: 0))
+        return try body(&none, transaction)
+      }
+    }
+    return try await store.write(outcome: { [pending] in pending.end(isCommitted: $0) }) {
+      transaction in try change(transaction, body)
     }
   }
 
@@ -49,7 +59,7 @@ extension ApptimistStore {
     of user: EncryptionPublicKey,
     _ body: @escaping @Sendable (AccountNumber, borrowing Snapshot) throws -> Value
   ) async throws -> Value? {
-    if !pending.isFlushed(user) {
+    if !isShared, !pending.isFlushed(user) {
       try await writeMailboxes { deliveries, transaction in
         try flush(user, &deliveries, transaction)
       }

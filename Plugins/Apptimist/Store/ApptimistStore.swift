@@ -47,6 +47,9 @@ struct ApptimistStore: Sendable {
   let store: Store
   let limits: Limits
   let pending = PendingDeliveryCache()
+
+  /// Whether other nodes may share the store, so that none may keep in memory what others don't see.
+  var isShared: Bool { store.isShared }
 }
 
 /// The kinds of rows of `apptimist_users`.

@@ -251,8 +251,12 @@ extension ApptimistStore {
     try transaction.execute(
       "DELETE FROM apptimist_contents WHERE id = ? AND holders = 1", message)
     guard transaction.changes == 0 else { return }
-    try transaction.execute(
-      "UPDATE apptimist_contents SET holders = holders - 1 WHERE id = ?", message)
+    let holders: Int? = try transaction.one(
+      "UPDATE apptimist_contents SET holders = holders - 1 WHERE id = ? RETURNING holders", message
+    ) { try $0[0] }
+    // Another node may have released the other one's meanwhile.
+    guard holders == 0 else { return }
+    try transaction.execute("DELETE FROM apptimist_contents WHERE id = ?", message)
   }
 }
 

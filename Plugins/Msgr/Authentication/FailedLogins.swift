@@ -34,6 +34,14 @@ final class FailedLogins: Sendable {
     case network(ClientNetwork?)
   }
 
+  /// A failed login, as other nodes are told of it.
+  struct Failure: Hashable, Sendable {
+    let name: UserName
+    /// The client's network in words; nil for a Unix socket.
+    let network: String?
+    let isFamiliar: Bool
+  }
+
   private let limits: Limits
   private let failures: AttemptTable
   private let familiar = RecentValues<Login, Void>(limit: 1 << 16)
@@ -85,6 +93,18 @@ final class FailedLogins: Sendable {
       counted.append(key)
     }
     return counted
+  }
+
+  /// Counts a login that has failed on another node.
+  func note(_ failure: Failure) {
+    let address = failure.network.map { IPAddress(String($0.prefix { $0 != "/" })) }
+    if let address, address == nil { return }
+    let network = (address ?? nil).map(ClientNetwork.init(of:))
+    let login = Login(name: failure.name, network: network)
+    _ = failures.count(Key.login(login), upTo: limits.ofNameInNetwork)
+    guard !failure.isFamiliar else { return }
+    _ = failures.count(Key.name(failure.name), upTo: limits.ofName)
+    _ = failures.count(Key.network(network), upTo: limits.ofNetwork)
   }
 
   /// Takes back what was counted for a login that didn't fail.

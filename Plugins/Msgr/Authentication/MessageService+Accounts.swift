@@ -29,7 +29,7 @@ extension MessageService {
       guard try await store.passwordHash(of: name) == nil else { throw RequestRefusal.forbidden }
       let hash = try await passwords.hash(password, for: network)
       let token = BearerToken(randomBytes(32))
-      hub.end(
+      end(
         try await store.register(name, hash, invitation: used, device: (device, token.hash)))
       isMade = true
       passwords.remember(password, of: name, hash, in: network)
@@ -46,13 +46,13 @@ extension MessageService {
     let ended = try await authenticator.perform(as: credentials) { caller in
       try await store.login(caller, device: device, token: token.hash)
     }
-    hub.end(ended)
+    end(ended)
     return token
   }
 
   /// Ends the token and unbinds its device.
   func logout(_ credentials: Credentials) async throws {
-    hub.end(try await authenticator.perform(as: credentials, store.logout))
+    end(try await authenticator.perform(as: credentials, store.logout))
   }
 
   /// Deletes the account, whose password is needed even beside a token.
@@ -66,7 +66,7 @@ extension MessageService {
       }
     let ended = try await authenticator.perform(
       as: .password(name, password, from: network), store.delete)
-    hub.end(ended)
+    end(ended)
   }
 
   /// Changes the password, which is checked even beside a token, and ends every other session.
@@ -89,7 +89,7 @@ extension MessageService {
       passwords.remember(new, of: name, hash, in: network)
       return ended
     }
-    hub.end(ended)
+    end(ended)
   }
 
   /// Returns the caller's sessions, the newest first, after ending one of them if it is named.
@@ -101,7 +101,7 @@ extension MessageService {
         return try await store.sessions(of: caller).map { SessionSummary($0, seenBy: caller) }
       }
       let (ended, others) = try await store.sessions(of: caller, ending: session)
-      hub.end(ended)
+      end(ended)
       return others.map { SessionSummary($0, seenBy: caller) }
     }
   }

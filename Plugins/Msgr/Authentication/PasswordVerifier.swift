@@ -15,6 +15,8 @@ final class PasswordVerifier: Sendable {
   private let verified: VerifiedPasswords
   private let threads: ThreadPool
   private let failures: FailedLogins
+  /// Tells other nodes of a failed login.
+  private let tellOfFailure: @Sendable (FailedLogins.Failure) -> Void
   private let report: RefusalReport
   /// The hash that is verified when there is no such account, so that it takes as long as when there is one.
   private let dummy: PasswordHash
@@ -30,12 +32,15 @@ final class PasswordVerifier: Sendable {
   ///   - randomBytes: gives random bytes.
   ///   - report: tells the operator of failures.
   ///   - metrics: counts the checks.
+  ///   - tellOfFailure: tells other nodes of a failed login.
   /// - Throws: ``PasswordHashError`` if the system doesn't have the memory that a check costs.
   init(
     _ store: MsgrStore, _ configuration: MsgrConfiguration, randomBytes: (Int) -> [UInt8],
-    report: RefusalReport, metrics: Metrics
+    report: RefusalReport, metrics: Metrics,
+    tellOfFailure: @escaping @Sendable (FailedLogins.Failure) -> Void = { _ in }
   ) throws {
     self.store = store
+    self.tellOfFailure = tellOfFailure
     cost = configuration.passwordCost
     verified = VerifiedPasswords(
       key: randomBytes(32), lifetime: configuration.passwordCache, limit: 1 << 16,
@@ -114,6 +119,9 @@ final class PasswordVerifier: Sendable {
     failures.noteSuccess(FailedLogins.Login(name: name, network: network))
   }
 
+  /// Counts a login that has failed on another node.
+  func note(_ failure: FailedLogins.Failure) { failures.note(failure) }
+
   /// Forgets that a password was verified against a hash that is no longer the stored one.
   func forget(_ name: UserName, _ hash: PasswordHash) { verified.remove(name, hash) }
 
@@ -134,7 +142,13 @@ final class PasswordVerifier: Sendable {
       failures.takeBack(counted)
       throw error
     }
-    guard let stored, isRight else { return nil }
+    guard let stored, isRight else {
+      tellOfFailure(
+        FailedLogins.Failure(
+          name: login.name, network: login.network.map { "\($0)" },
+          isFamiliar: failures.isFamiliar(login)))
+      return nil
+    }
     failures.takeBack(counted)
     failures.noteSuccess(login)
     verified.insert(proof, of: login.name, stored)

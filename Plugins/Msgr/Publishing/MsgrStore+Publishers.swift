@@ -89,7 +89,8 @@ extension MsgrStore {
     _ publication: Publication, by publisher: Publisher,
     to recipients: [(name: UserName, streaming: [DeviceID])]
   ) async throws -> [(name: UserName, delivery: Delivery)] {
-    try await store.write { transaction in
+    try await store.write(isolation: .rowLocks) { transaction in
+      try lock(recipients.map(\.name), transaction)
       try transaction.execute(
         "UPDATE msgr_publishers SET used_at = ? WHERE hash = ?", now, publisher.hash)
       guard transaction.changes == 1 else { throw RequestRefusal.forbidden }

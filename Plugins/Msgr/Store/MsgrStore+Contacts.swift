@@ -84,7 +84,7 @@ extension MsgrStore {
     _ friend: UserName, by caller: Caller, streaming: [DeviceID], wait: Int?
   ) async throws -> (Friendship, request: Delivery?) {
     let name = caller.name
-    return try await write(as: caller) { transaction in
+    return try await write(as: caller, locking: [name, friend]) { transaction in
       guard name != friend else { throw FieldError(.addUser, "is oneself") }
       guard try exists(friend, transaction) else { throw RequestRefusal.forbidden }
       guard try !isBlocked(friend, by: name, transaction) else { throw RequestRefusal.forbidden }

@@ -33,7 +33,7 @@ extension MsgrStore {
   func send(
     _ draft: Draft, by sender: Caller, streaming: [DeviceID]
   ) async throws -> Delivery {
-    try await write(as: sender) { transaction in
+    try await write(as: sender, locking: [draft.recipient, sender.name]) { transaction in
       if let delivery = try earlierDelivery(of: draft, from: sender.name, transaction) {
         return delivery
       }
@@ -67,7 +67,7 @@ extension MsgrStore {
   /// - Returns: the number of devices that the message is pushed to.
   /// - Throws: `.forbidden` if there is no such user.
   func sendTest(_ text: MessageText, to name: UserName) async throws -> Int {
-    try await store.write { transaction in
+    try await store.write(isolation: .rowLocks) { transaction in
       guard let place = try takePlace(in: name, for: name, transaction) else {
         throw RequestRefusal.forbidden
       }
@@ -127,6 +127,8 @@ extension MsgrStore {
       unread = place.unread
     }
     var delivery = Delivery(id: message.id, isStored: true)
+    try lockDevices(of: recipient, transaction)
+    let streaming = try self.streaming(streaming, of: recipient, transaction)
     for (device, isWeb) in try pushedDevices(of: recipient, transaction) {
       let isHeld = streaming.contains(device)
       if isHeld { delivery.held.append(device) }
@@ -242,7 +244,8 @@ extension MsgrStore {
 
   /// Notes the position that a user has come to; never back, and not beyond the last identifier.
   func noteSeen(upTo position: MessageID, by name: UserName) async throws {
-    try await store.write { transaction in
+    try await store.write(isolation: .rowLocks) { transaction in
+      try lock([name], transaction)
       try noteSeen(upTo: position, by: name, transaction)
     }
   }
@@ -268,7 +271,7 @@ extension MsgrStore {
   /// - Returns: whether there may be more.
   func expire() async throws -> Bool {
     let now = now
-    return try await store.write { transaction in
+    return try await store.write(isolation: .rowLocks) { transaction in
       try transaction.execute(
         """
         DELETE FROM msgr_messages WHERE (recipient, id) IN

@@ -111,17 +111,10 @@ extension MsgrStore {
     let now = now
     let next = try await store.read { snapshot in try nextPush(at: now, isWeb, snapshot) }
     guard let next, next <= now else { return ([], next) }
-    return try await store.write { transaction in
+    return try await store.write(isolation: .rowLocks) { transaction in
       var pushes = try transaction.all(
-        """
-        UPDATE push_outbox SET lease_owner = ?1, lease_end = ?2, attempts = attempts + 1
-        WHERE id IN (
-          SELECT id FROM push_outbox
-          WHERE is_next = 1 AND is_web = ?5 AND due_at <= ?3 AND lease_end <= ?3
-          ORDER BY due_at LIMIT ?4)
-        RETURNING id, device_id, apns_id, message_id, sender, text, is_add_request, badge,
-          expires_at, attempts, title, priority, link, created_at
-        """, owner, now + Self.pushLease, now, count, isWeb
+        isShared ? Self.leaseBesideOthers : Self.lease, owner, now + Self.pushLease, now, count,
+        isWeb
       ) { row in
         Push(
           id: try row[0], device: try row[1], apnsID: try row[2], message: try row[3],
@@ -137,6 +130,27 @@ extension MsgrStore {
       return (pushes, try nextPush(at: now, isWeb, transaction))
     }
   }
+
+  private static let lease: StaticString = """
+    UPDATE push_outbox SET lease_owner = ?1, lease_end = ?2, attempts = attempts + 1
+    WHERE id IN (
+      SELECT id FROM push_outbox
+      WHERE is_next = 1 AND is_web = ?5 AND due_at <= ?3 AND lease_end <= ?3
+      ORDER BY due_at LIMIT ?4)
+    RETURNING id, device_id, apns_id, message_id, sender, text, is_add_request, badge,
+      expires_at, attempts, title, priority, link, created_at
+    """
+
+  /// The same, without waiting for other nodes that lease pushes.
+  private static let leaseBesideOthers: StaticString = """
+    UPDATE push_outbox SET lease_owner = ?1, lease_end = ?2, attempts = attempts + 1
+    WHERE id IN (
+      SELECT id FROM push_outbox
+      WHERE is_next = 1 AND is_web = ?5 AND due_at <= ?3 AND lease_end <= ?3
+      ORDER BY due_at LIMIT ?4 FOR UPDATE SKIP LOCKED)
+    RETURNING id, device_id, apns_id, message_id, sender, text, is_add_request, badge,
+      expires_at, attempts, title, priority, link, created_at
+    """
 
   private func nextPush(
     at now: Timestamp, _ isWeb: Bool, _ database: borrowing some Queryable & ~Copyable
@@ -170,7 +184,8 @@ extension MsgrStore {
   func settle(
     _ push: Push, owner: [UInt8], _ settlement: PushSettlement, target: String
   ) async throws {
-    try await store.write { transaction in
+    try await store.write(isolation: .rowLocks) { transaction in
+      try lock(push.device, transaction)
       if case .retried(let time) = settlement {
         return try transaction.execute(
           """

@@ -138,6 +138,16 @@ extension MsgrStore {
       FOR EACH ROW WHEN (old.is_next = 1) EXECUTE FUNCTION push_outbox_next();
     CREATE TABLE push_targets (target TEXT COLLATE "C" NOT NULL PRIMARY KEY);
 
+    -- The open streams of all nodes.
+    CREATE TABLE msgr_streams (
+      node BIGINT NOT NULL REFERENCES store_nodes ON DELETE CASCADE,
+      number BIGINT NOT NULL,
+      device_id TEXT COLLATE "C" NOT NULL REFERENCES msgr_devices ON DELETE CASCADE,
+      start BIGINT NOT NULL,
+      PRIMARY KEY (node, number)
+    );
+    CREATE INDEX msgr_streams_by_device ON msgr_streams (device_id);
+
     CREATE TABLE msgr_invitations (
       hash BYTEA NOT NULL PRIMARY KEY,
       uses BIGINT NOT NULL,

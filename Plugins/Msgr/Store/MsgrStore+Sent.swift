@@ -145,7 +145,7 @@ extension MsgrStore {
   func noteRead(
     from sender: UserName, upTo last: MessageID, by caller: Caller
   ) async throws {
-    try await write(as: caller) { transaction in
+    try await write(as: caller, locking: [caller.name]) { transaction in
       try transaction.execute(
         """
         UPDATE msgr_messages SET is_read = 1

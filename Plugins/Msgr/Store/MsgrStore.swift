@@ -51,11 +51,18 @@ extension MsgrStore {
 
   /// Changes something for a caller, in one transaction.
   ///
+  /// - Parameters:
+  ///   - caller: the caller.
+  ///   - names: the accounts by which the change goes, if others are kept waiting who change them too; else it is run again
+  ///     if they have.
+  ///   - body: makes the change.
   /// - Throws: ``OutdatedCaller``, the closure's error, or ``StoreError``.
   func write<Value: Sendable>(
-    as caller: Caller, _ body: @escaping @Sendable (borrowing Transaction) throws -> Value
+    as caller: Caller, locking names: [UserName] = [],
+    _ body: @escaping @Sendable (borrowing Transaction) throws -> Value
   ) async throws -> Value {
-    try await store.write { transaction in
+    try await store.write(isolation: names.isEmpty ? .serializable : .rowLocks) { transaction in
+      try lock(names, transaction)
       if let token = try confirm(caller, transaction) { try noteUse(of: token, transaction) }
       return try body(transaction)
     }

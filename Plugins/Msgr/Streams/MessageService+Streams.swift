@@ -81,8 +81,9 @@ extension MessageService {
   func leave(_ stream: MessageStream, _ cursor: InboxCursor) {
     hub.remove(stream)
     let token = stream.token
-    Task {
-      await settle(cursor, of: token) {
+    Task { [beginning = stream.beginning, id = stream.id] in
+      await beginning?.value
+      await settle(cursor, of: token, ending: store.isShared ? id : nil) {
         // Messages after the last one are not this stream's. The device may be back already: the hub is asked after the
         // store, so that it knows each stream that messages up to the last one were held for.
         let last = try await store.lastID(of: token.name)
@@ -93,10 +94,12 @@ extension MessageService {
   }
 
   private func settle(
-    _ cursor: InboxCursor, of token: BoundToken, releasedTo: () async throws -> MessageID?
+    _ cursor: InboxCursor, of token: BoundToken, ending stream: MsgrStore.NodeStream? = nil,
+    releasedTo: () async throws -> MessageID?
   ) async {
     do {
-      try await store.settle(cursor, of: token, releasedTo: try await releasedTo())
+      let released = stream == nil ? try await releasedTo() : nil
+      try await store.settle(cursor, of: token, releasedTo: released, ending: stream)
     } catch {
       // A push is held for a while only: at worst one is sent for a message that the peer has.
       log.warning("the messages that a stream has delivered can't be noted", ["cause": "\(error)"])

@@ -79,6 +79,9 @@ final class StreamHub: Sendable {
     state.withLock { $0.byDevice[device]?.values.lazy.map(\.start).min() }
   }
 
+  /// All streams.
+  var streams: [MessageStream] { state.withLock { $0.byToken.values.flatMap(\.values) } }
+
   /// The tokens of all streams.
   var tokens: [TokenHash] { state.withLock { Array($0.byToken.keys) } }
 

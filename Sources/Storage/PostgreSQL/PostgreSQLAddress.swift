@@ -1,7 +1,6 @@
 internal import CPostgreSQL
-internal import Glibc
 
-/// The place of a PostgreSQL database, and the file with the password where one is needed.
+/// The place of a PostgreSQL database, and the password where one is needed.
 ///
 /// The URL is libpq's, with any number of hosts and all its parameters but passwords, so that it may be shown.
 public struct PostgreSQLAddress: Sendable, Hashable {
@@ -12,15 +11,16 @@ public struct PostgreSQLAddress: Sendable, Hashable {
   }
 
   let url: String
-  let passwordFile: String?
+  /// The password, or an empty text for none.
+  let password: String
 
   /// Checks a URL.
   ///
   /// - Parameters:
   ///   - url: `postgresql://user@host:port/database?parameter=value`, as libpq takes it.
-  ///   - passwordFile: the path of a file that holds the password, which is read for each new connection.
+  ///   - password: the password of the URL's user. Empty: libpq looks for one, in `~/.pgpass` for instance.
   /// - Throws: ``Invalid``.
-  public init(_ url: String, passwordFile: String? = nil) throws(Invalid) {
+  public init(_ url: String, password: String = "") throws(Invalid) {
     guard url.hasPrefix("postgresql://") || url.hasPrefix("postgres://"), !url.utf8.contains(0)
     else { throw Invalid(description: "it must begin with postgresql://") }
     var message: UnsafeMutablePointer<CChar>?
@@ -44,35 +44,16 @@ public struct PostgreSQLAddress: Sendable, Hashable {
       unsafe option += 1
     }
     self.url = url
-    self.passwordFile = passwordFile
-  }
-}
-
-extension PostgreSQLAddress {
-  /// The password, read anew so that it can be changed without a restart; nil if there is no file.
-  func password() throws(StoreError) -> String? {
-    guard let passwordFile else { return nil }
-    let descriptor = unsafe open(passwordFile, O_RDONLY | O_CLOEXEC)
-    guard descriptor >= 0 else {
-      throw DatabaseFile.systemError("read the password of PostgreSQL's user")
-    }
-    defer { close(descriptor) }
-    var bytes = [UInt8](repeating: 0, count: 4096)
-    let count = unsafe bytes.withUnsafeMutableBytes { buffer in
-      unsafe read(descriptor, buffer.baseAddress, buffer.count)
-    }
-    guard count >= 0 else {
-      throw DatabaseFile.systemError("read the password of PostgreSQL's user")
-    }
-    // The line alone, however the file ends.
-    let line = bytes.prefix(count).prefix {
-      ![0, UInt8(ascii: "\n"), UInt8(ascii: "\r")].contains($0)
-    }
-    return String(decoding: line, as: UTF8.self)
+    self.password = password
   }
 }
 
 extension PostgreSQLAddress: CustomStringConvertible {
   /// The URL.
   public var description: String { url }
+}
+
+extension PostgreSQLAddress: CustomReflectable {
+  /// A mirror without the password.
+  public var customMirror: Mirror { Mirror(self, children: ["url": url]) }
 }

@@ -21,15 +21,14 @@ internal import Time
   ///   - address: the database.
   ///   - lockTimeout: the longest time to wait for a lock of another connection; zero for no limit.
   init(_ address: PostgreSQLAddress, lockTimeout: Duration) throws(StoreError) {
-    let password = try address.password()
     // What the URL says overrides what is above it.
-    let parameters: [(String, String?)] = [
+    let parameters: [(String, String)] = [
       ("application_name", "awd"), ("connect_timeout", "5"), ("tcp_user_timeout", "10000"),
       ("keepalives_idle", "20"), ("keepalives_interval", "5"), ("keepalives_count", "3"),
-      ("dbname", address.url), ("password", password), ("client_encoding", "UTF8"),
+      ("dbname", address.url), ("password", address.password), ("client_encoding", "UTF8"),
     ]
     let keywords = unsafe parameters.map { unsafe UnsafePointer(strdup($0.0)) } + [nil]
-    let values = unsafe parameters.map { unsafe UnsafePointer(strdup($0.1 ?? "")) } + [nil]
+    let values = unsafe parameters.map { unsafe UnsafePointer(strdup($0.1)) } + [nil]
     defer {
       unsafe (keywords + values).forEach { unsafe free(UnsafeMutablePointer(mutating: $0)) }
     }
@@ -140,6 +139,33 @@ extension PostgreSQLConnection {
   func prepareAnew() {
     forgetStatements()
     try? run("DEALLOCATE ALL")
+  }
+}
+
+// MARK: - Notifications
+
+extension PostgreSQLConnection {
+  /// The descriptor that becomes readable when the server has sent something.
+  var socket: Int32 { unsafe PQsocket(handle) }
+
+  /// Takes what the server has sent, without waiting.
+  ///
+  /// - Throws: `.ioError` if the connection is lost.
+  func receive() throws(StoreError) {
+    guard unsafe PQconsumeInput(handle) == 1, !isBroken else {
+      hasFailed = true
+      throw StoreError(sqlState: nil, message: unsafe Self.line(PQerrorMessage(handle)))
+    }
+  }
+
+  /// Returns the payloads of the notifications that were received, in order.
+  func takeNotifications() -> [String] {
+    var payloads: [String] = []
+    while let notification = unsafe PQnotifies(handle) {
+      unsafe payloads.append(String(cString: notification.pointee.extra))
+      unsafe PQfreemem(notification)
+    }
+    return payloads
   }
 }
 

@@ -28,7 +28,15 @@ struct PostgreSQLMigrator {
   }
 
   private func pending() throws -> [MigrationPlan.Step] {
-    try plan.pending(after: connection.appliedMigrations())
+    var applied: [String: Set<Int>] = [:]
+    try connection.forEach("SELECT owner, number, needs FROM store_migrations") { row in
+      let (owner, number, needs): (String, Int, Int) = (try row[0], try row[1], try row[2])
+      let newest = plan.newest(of: owner)
+      // A newer release runs beside this one, and says that this one can live with it.
+      guard number <= newest || needs > newest else { return }
+      applied[owner, default: []].insert(number)
+    }
+    return try plan.pending(after: applied)
   }
 
   private func checkServer() throws {
@@ -89,6 +97,7 @@ struct PostgreSQLMigrator {
         CREATE TABLE store_migrations (
           owner text COLLATE "C" NOT NULL,
           number bigint NOT NULL,
+          needs bigint NOT NULL,
           applied_at bigint NOT NULL DEFAULT extract(epoch FROM clock_timestamp())::bigint,
           PRIMARY KEY (owner, number)
         );
@@ -96,6 +105,19 @@ struct PostgreSQLMigrator {
           id bigint PRIMARY KEY CHECK (id = 1),
           written_at bigint NOT NULL,
           count bigint NOT NULL DEFAULT 1
+        );
+        CREATE TABLE store_nodes (
+          id bigint PRIMARY KEY,
+          name text NOT NULL,
+          version text NOT NULL,
+          joined_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+          seen_at timestamptz NOT NULL DEFAULT clock_timestamp()
+        );
+        CREATE TABLE store_node_files (
+          node bigint NOT NULL REFERENCES store_nodes ON DELETE CASCADE,
+          name text NOT NULL,
+          sha256 bytea NOT NULL,
+          PRIMARY KEY (node, name)
         )
         """)
     } catch {
@@ -112,7 +134,8 @@ struct PostgreSQLMigrator {
     guard try pending().contains(where: step.isSame) else { return }
     try connection.run("\(step.sql)")
     try connection.execute(
-      "INSERT INTO store_migrations (owner, number) VALUES (?, ?)", step.owner, step.number)
+      "INSERT INTO store_migrations (owner, number, needs) VALUES (?, ?, ?)", step.owner,
+      step.number, step.needs)
     try connection.commit()
   }
 }

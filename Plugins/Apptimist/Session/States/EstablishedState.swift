@@ -46,6 +46,7 @@ struct EstablishedState: ~Copyable, StreamState {
       case .replied(let reply): try take(reply, &context)
       case .queued(let entry, let isBackedUp):
         if cursor.note(entry.position, isReady: !isBackedUp) { _ = try deliver(entry, &context) }
+      case .grown(let position): _ = cursor.note(position, isReady: false)
       case .read(let page): try take(page, &context)
       case .evicted: throw .close(1008)
       case .draining(let uri?): throw channel.redirect(to: uri, &context)

@@ -66,6 +66,7 @@ struct Version2Established: ~Copyable, StreamState {
       case .replied(let reply): take(reply, &context)
       case .queued(let entry, let isBackedUp):
         if cursor.note(entry.position, isReady: !isBackedUp) { _ = try deliver(entry, &context) }
+      case .grown(let position): _ = cursor.note(position, isReady: false)
       case .read(let page): try take(page, &context)
       case .evicted: throw .close(4008)
       case .draining(let uri?): throw link.redirect(to: uri, &context)

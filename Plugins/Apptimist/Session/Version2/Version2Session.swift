@@ -137,7 +137,7 @@ struct Version2Refusal: ~Copyable {
       context.actions.append(.close(1001))
       return .closed
     case .draining, .ended: return .closed
-    case .opened, .received, .replied, .queued, .read: return .refused(self)
+    case .opened, .received, .replied, .queued, .grown, .read: return .refused(self)
     }
   }
 }

@@ -1,0 +1,160 @@
+internal import ApptimistProtocol
+internal import ApptimistSession
+internal import Cryptography
+internal import Storage
+
+// What nodes that share the store look up and keep for each other there.
+extension ApptimistStore {
+  /// The state of a user's mailbox and account, for a node that has sessions of the user.
+  struct UserState: Sendable {
+    let user: EncryptionPublicKey
+    let last: StreamPosition
+    let isClosed: Bool
+  }
+
+  /// Looks up how far the mailboxes of users have got, and which of them have no version 1 any more.
+  func states(of users: [EncryptionPublicKey]) async throws -> [UserState] {
+    let keys = users.flatMap(\.bytes)
+    return try await store.read { snapshot in
+      try snapshot.all(
+        """
+        SELECT u.key, q.last_position, u.is_closed
+        FROM generate_series(0, length(?1) / 32 - 1) i
+          JOIN apptimist_users u ON u.key = substr(?1, 32 * i + 1, 32)
+          JOIN apptimist_queues q ON q.owner = u.id
+        """, keys
+      ) { row in UserState(user: try row[0], last: try row[1], isClosed: try row[2]) }
+    }
+  }
+
+  /// Notes a session of a user, and forgets the user's oldest ones if there are too many.
+  ///
+  /// - Parameters:
+  ///   - session: the session.
+  ///   - user: its user.
+  ///   - limit: the most sessions of a user.
+  /// - Returns: the sessions that have to end.
+  func join(
+    _ session: NodeSession, of user: EncryptionPublicKey, limit: Int
+  ) async throws -> [NodeSession] {
+    try await store.write(isolation: .rowLocks) { transaction in
+      guard let owner = try userNumber(of: user, transaction) else { return [] }
+      try lockQueue(of: owner, transaction)
+      try transaction.execute(
+        """
+        INSERT INTO apptimist_sessions (owner, node, session) VALUES (?, ?, ?)
+        ON CONFLICT DO NOTHING
+        """, owner, session.node, session.session)
+      return try transaction.all(
+        """
+        DELETE FROM apptimist_sessions WHERE (node, session) IN
+          (SELECT node, session FROM apptimist_sessions WHERE owner = ?
+           ORDER BY joined_at DESC OFFSET ?)
+        RETURNING node, session
+        """, owner, limit
+      ) { row in NodeSession(node: try row[0], session: try row[1]) }
+    }
+  }
+
+  /// Forgets a session that is over, and its locks.
+  func leave(_ session: NodeSession) async throws {
+    try await store.write(isolation: .rowLocks) { transaction in
+      try transaction.execute(
+        "DELETE FROM apptimist_sessions WHERE node = ? AND session = ?", session.node,
+        session.session)
+      try transaction.execute(
+        "DELETE FROM apptimist_locks WHERE node = ? AND session = ?", session.node, session.session)
+    }
+  }
+
+  /// The sessions that are noted of a node.
+  func sessions(of node: NodeID) async throws -> Set<SessionID> {
+    try await store.read { snapshot in
+      Set(
+        try snapshot.all("SELECT session FROM apptimist_sessions WHERE node = ?", node) {
+          try $0[0] as SessionID
+        })
+    }
+  }
+
+  // MARK: - Locks on files
+
+  /// Locks a file for a session, or renews its lock, and reads the file.
+  ///
+  /// - Parameters:
+  ///   - file: the file.
+  ///   - holder: the session.
+  ///   - lease: the time after which the lock ends unless it is renewed.
+  ///   - limit: the most locks of a session.
+  /// - Returns: the content, none of a file that there isn't; or the error that applies.
+  func lock(
+    _ file: FileAddress, for holder: NodeSession, lease: Duration, limit: Int
+  ) async throws -> FileReply {
+    let seconds = lease / .seconds(1)
+    return try await store.write(isolation: .rowLocks) { transaction in
+      guard let directory = try lockedDirectory(file.directory, transaction) else {
+        return .refused(.notFound)
+      }
+      guard try isFree(file.name, in: directory.number, for: holder, transaction) else {
+        return .refused(.locked)
+      }
+      let count: Int? = try transaction.one(
+        """
+        SELECT count(*) FROM apptimist_locks WHERE node = ? AND session = ?
+          AND ends_at > clock_timestamp() AND NOT (directory = ? AND name = ?)
+        """, holder.node, holder.session, directory.number, file.name.text
+      ) { try $0[0] }
+      guard let count, count < limit else { return .refused(.overQuota) }
+      try transaction.execute(
+        """
+        INSERT INTO apptimist_locks (directory, name, node, session, ends_at)
+        VALUES (?, ?, ?, ?, clock_timestamp() + ? * interval '1 second')
+        ON CONFLICT (directory, name) DO UPDATE
+        SET node = excluded.node, session = excluded.session, ends_at = excluded.ends_at
+        """, directory.number, file.name.text, holder.node, holder.session, seconds)
+      return .done(try content(of: file.name.text, in: directory.number, transaction) ?? [])
+    }
+  }
+
+  /// Looks up a directory, and keeps others from changing it until the end of the transaction.
+  func lockedDirectory(
+    _ key: EncryptionPublicKey, _ transaction: borrowing Transaction
+  ) throws -> StoredDirectory? {
+    let directory = try directory(key, transaction)
+    guard isShared, let directory else { return directory }
+    try lockQueue(of: directory.owner, transaction)
+    // As it is now.
+    return try self.directory(key, transaction)
+  }
+
+  /// Whether no other session has a lock on a file.
+  func isFree(_ file: FileAddress, for session: NodeSession) async throws -> Bool {
+    try await store.read { snapshot in
+      guard let directory = try directory(file.directory, snapshot) else { return true }
+      return try isFree(file.name, in: directory.number, for: session, snapshot)
+    }
+  }
+
+  /// Whether no other session has a lock on a file.
+  func isFree(
+    _ name: Filename, in directory: AccountNumber, for session: NodeSession,
+    _ database: borrowing some Queryable & ~Copyable
+  ) throws -> Bool {
+    try database.one(
+      """
+      SELECT 1 FROM apptimist_locks WHERE directory = ? AND name = ? AND ends_at > clock_timestamp()
+        AND NOT (node = ? AND session = ?)
+      """, directory, name.text, session.node, session.session
+    ) { _ in false } ?? true
+  }
+
+  /// Ends a session's lock on a file, if it has one.
+  func release(
+    _ name: Filename, in directory: AccountNumber, by session: NodeSession,
+    _ transaction: borrowing Transaction
+  ) throws {
+    try transaction.execute(
+      "DELETE FROM apptimist_locks WHERE directory = ? AND name = ? AND node = ? AND session = ?",
+      directory, name.text, session.node, session.session)
+  }
+}

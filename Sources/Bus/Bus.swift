@@ -1,0 +1,47 @@
+/// Carries notices between nodes that share a database.
+///
+/// At least once in the interval of polling it says ``BusEvent/mayHaveMissed``. So what another node has changed is seen
+/// after that time at the latest, whatever becomes of the notices.
+public protocol Bus: Sendable {
+  /// Tells the other nodes. It neither waits nor fails: what can't be told is dropped.
+  ///
+  /// - Parameter notices: news of what is in the store already.
+  func publish(_ notices: [Notice])
+
+  /// Returns what other nodes tell a service from now on, until the bus is closed.
+  ///
+  /// - Parameter service: the service's name.
+  func events(of service: String) -> AsyncStream<BusEvent>
+
+  /// What the bus has done so far.
+  var statistics: BusStatistics { get }
+
+  /// Ends all events, when what was published is told as far as it can be.
+  func close() async
+}
+
+/// The statistics of a bus since it was made.
+public struct BusStatistics: Sendable, Equatable {
+  /// The number of notices that other nodes were told.
+  public internal(set) var told = 0
+  /// The number of notices of other nodes.
+  public internal(set) var heard = 0
+  /// The number of notices that nobody was told, as too many waited or the bus was away.
+  public internal(set) var dropped = 0
+  /// The number of connections that were lost.
+  public internal(set) var interruptions = 0
+}
+
+/// The bus of a node that is alone: nobody hears, and nothing is heard.
+public struct NoBus: Bus {
+  /// Makes a bus.
+  public init() {}
+  /// Does nothing.
+  public func publish(_ notices: [Notice]) {}
+  /// Returns a stream that has ended.
+  public func events(of service: String) -> AsyncStream<BusEvent> { AsyncStream { $0.finish() } }
+  /// Zeros.
+  public var statistics: BusStatistics { BusStatistics() }
+  /// Does nothing.
+  public func close() async {}
+}

@@ -1,0 +1,45 @@
+/// Those whom a notice concerns: a user or another thing of one service.
+public struct Topic: Sendable, Hashable {
+  /// The service's name.
+  public let service: String
+  /// The service's own name for the thing, such as a user's key; empty for all.
+  public let key: [UInt8]
+
+  /// Makes a topic of a service's.
+  public init(_ service: String, _ key: [UInt8] = []) {
+    self.service = service
+    self.key = key
+  }
+}
+
+/// The news that something has changed in the store, for nodes that keep something of it in memory.
+///
+/// It is a hint to look again. It may come late, twice, or not at all, so nothing may depend on it but the time at which
+/// something is seen.
+public struct Notice: Sendable, Hashable {
+  /// The most bytes of key and content together.
+  public static let limit = 1024
+
+  /// Those whom it concerns.
+  public let topic: Topic
+  /// The service's own words on what has changed.
+  public let content: [UInt8]
+
+  /// Makes a notice.
+  ///
+  /// - Parameters:
+  ///   - topic: those whom it concerns.
+  ///   - content: what has changed; with the topic's key ``limit`` bytes at most.
+  public init(_ topic: Topic, _ content: [UInt8] = []) {
+    self.topic = topic
+    self.content = content
+  }
+}
+
+/// Something that a bus tells a service.
+public enum BusEvent: Sendable, Hashable {
+  /// What other nodes have published, each node's notices in their order.
+  case notices([Notice])
+  /// Notices may have been lost: what is kept in memory has to be compared with the store.
+  case mayHaveMissed
+}

@@ -1,0 +1,33 @@
+internal import Threading
+
+/// Nodes that tell each other nothing: each looks into the store by itself, time and again.
+public final class PollingBus: Bus {
+  private let subscribers = Subscribers()
+  private let timer: Task<Void, Never>
+
+  /// Makes a bus.
+  ///
+  /// - Parameter interval: the time between two looks.
+  public init(every interval: Duration) {
+    timer = Task { [subscribers] in
+      while (try? await Task.sleep(for: interval)) != nil { subscribers.tellOfLoss() }
+    }
+  }
+
+  /// Does nothing.
+  public func publish(_ notices: [Notice]) {}
+
+  /// Returns a stream that says that something may have been missed, in each interval. See ``Bus``.
+  public func events(of service: String) -> AsyncStream<BusEvent> {
+    subscribers.events(of: service)
+  }
+
+  /// Zeros.
+  public var statistics: BusStatistics { BusStatistics() }
+
+  /// Ends all events. See ``Bus``.
+  public func close() async {
+    timer.cancel()
+    subscribers.close()
+  }
+}

@@ -1,0 +1,54 @@
+public import Observability
+public import Storage
+internal import Threading
+
+/// Notices by PostgreSQL's LISTEN and NOTIFY.
+///
+/// Two connections of its own, each with a thread, hear and tell: a NOTIFY in the transaction that it is about would make all
+/// commits of the server wait for each other.
+public final class PostgreSQLBus: Bus {
+  private let subscribers = Subscribers()
+  private let outgoing = OutgoingNotices()
+  private let threads: [WorkerThread]
+
+  /// Makes a bus, which connects by itself, again and again if need be.
+  ///
+  /// - Parameters:
+  ///   - address: the database.
+  ///   - node: this node.
+  ///   - interval: the time after which services are told that they may have missed something.
+  ///   - log: takes notes of lost connections.
+  /// - Throws: `SystemError` if the system has no room for a thread.
+  public init(
+    _ address: PostgreSQLAddress, node: NodeID, poll interval: Duration, log: Log
+  ) throws {
+    let listener = NoticeListener(
+      address: address, node: node, interval: interval, subscribers: subscribers,
+      outgoing: outgoing, log: log)
+    let notifier = NoticeNotifier(address: address, node: node, outgoing: outgoing)
+    threads = [
+      try WorkerThread(named: "awd-listener") { listener.run() },
+      try WorkerThread(named: "awd-notifier") { notifier.run() },
+    ]
+  }
+
+  /// Tells the other nodes, soon. See ``Bus``.
+  public func publish(_ notices: [Notice]) { outgoing.append(notices) }
+
+  /// Returns what other nodes tell a service. See ``Bus``.
+  public func events(of service: String) -> AsyncStream<BusEvent> {
+    subscribers.events(of: service)
+  }
+
+  /// What the bus has done so far.
+  public var statistics: BusStatistics { outgoing.statistics }
+
+  /// Ends all events. See ``Bus``.
+  public func close() async {
+    outgoing.close()
+    subscribers.close()
+    // In a task of its own: the threads may wait for the server.
+    let threads = threads
+    await Task.detached { for thread in threads { thread.join() } }.value
+  }
+}

@@ -1,0 +1,147 @@
+internal import ApptimistProtocol
+internal import ApptimistSession
+internal import Bus
+internal import Cryptography
+internal import Storage
+internal import TestSupport
+internal import Testing
+
+@testable import Apptimist
+
+/// Nodes that share a PostgreSQL database.
+@Suite(.ownThreads) struct NodeTests {
+  @Test(arguments: [false, true])
+  func whatOneNodeDoesAllShow(polls: Bool) async throws {
+    try await withNodes(2, polls: polls) { nodes in
+      let (alice, bob) = (TestUser("alice"), TestUser("bob"))
+      // Registered on one node, logged in on the other.
+      try await TestDevice.established(alice, on: nodes[0]).socket.cut()
+      let sender = try TestDevice(alice, to: nodes[1])
+      try sender.send(alice.login())
+      let here = try await TestDevice.established(bob, on: nodes[0])
+      let there = try await TestDevice.established(bob, on: nodes[1])
+      for number in 0..<20 {
+        let id = try sender.send("text \(number)", to: bob.key, time: UInt64(number))
+        #expect(try await here.nextText() == "text \(number)")
+        #expect(try await there.nextText() == "text \(number)")
+        guard number % 5 == 0 else { continue }
+        try here.send(.truncate(PDU.Truncate(message: id)))
+        for device in [here, there] {
+          guard case .truncate(let truncate) = try await device.nextPDU().pdu else {
+            throw TestDevice.Failure(message: "no truncation")
+          }
+          #expect(truncate.message == id)
+        }
+      }
+    }
+  }
+
+  @Test func aLockHoldsOnAllNodes() async throws {
+    try await withNodes(2, "lock_lease = \"500ms\"\nlocks = 2") { nodes in
+      let alice = TestUser("alice")
+      let here = try await TestDevice.established(alice, on: nodes[0])
+      let there = try await TestDevice.established(alice, on: nodes[1])
+      let key = alice.key
+      #expect(try await here.lock("notes", in: key) == (.done, ""))
+      #expect(try await there.lock("notes", in: key).error == .locked)
+      #expect(try await there.write("mine", to: "notes", in: key) == .locked)
+      #expect(try await there.remove("notes", in: key) == .locked)
+      #expect(try await there.read("notes", in: key).error == .notFound)
+      #expect(try await here.lock("notes", in: key) == (.done, ""))
+      #expect(try await here.lock("2", in: key).error == .done)
+      #expect(try await here.lock("3", in: key).error == .overQuota)
+      // What is written ends the lock.
+      #expect(try await here.write("written", to: "notes", in: key) == .done)
+      #expect(try await there.lock("notes", in: key) == (.done, "written"))
+      #expect(try await here.write("again", to: "notes", in: key) == .locked)
+      // A session's end does, soon.
+      there.socket.cut()
+      try await waitUntil { try await here.write("after the end", to: "notes", in: key) == .done }
+      // And so does the end of a lease.
+      #expect(try await here.lock("notes", in: key).error == .done)
+      let again = try await TestDevice.established(alice, on: nodes[1])
+      #expect(try await again.lock("notes", in: key).error == .locked)
+      try await waitUntil { try await again.lock("notes", in: key).error == .done }
+    }
+  }
+
+  @Test func aForumIsTheSameOnAllNodes() async throws {
+    try await withNodes(2) { nodes in
+      let (alice, bob) = (TestUser("alice"), TestUser("bob"))
+      let forum = TestUser("forum")
+      let author = try await TestDevice.established(alice, on: nodes[0])
+      let reader = try await TestDevice.established(bob, on: nodes[1])
+      let editor = try await TestDevice.established(alice, on: nodes[1])
+      try author.send(try forum.new())
+      for number in 0..<10 {
+        // The list is changed on one node, and a post comes to the other right then.
+        let list = number % 2 == 0 ? bob.key.bytes : []
+        #expect(
+          try await (number % 3 == 0 ? author : editor).write(
+            bytes: list, to: "subscribers", in: forum.key) == .done)
+        try author.send("post \(number)", to: forum.key, time: UInt64(number))
+        try await author.settle()
+      }
+      for number in [0, 2, 4, 6, 8] {
+        guard case .message(let message) = try await reader.nextPDU().pdu else {
+          throw TestDevice.Failure(message: "no message")
+        }
+        #expect(message.time == UInt64(number))
+      }
+      try await reader.settle()
+    }
+  }
+
+  @Test func theOldestSessionGivesWayWhereverItIs() async throws {
+    try await withNodes(3, "sessions = 2") { nodes in
+      let alice = TestUser("alice")
+      var sessions: [TestDevice] = []
+      for node in nodes {
+        sessions.append(try await TestDevice.established(alice, on: node))
+        // In this order in the store too.
+        try await Task.sleep(for: .milliseconds(100))
+      }
+      guard case .closed(1008) = try await sessions[0].next() else {
+        throw TestDevice.Failure(message: "not closed")
+      }
+      try await sessions[1].settle()
+      try await sessions[2].settle()
+    }
+  }
+
+  @Test func aNodeThatWasTakenForDeadIsBack() async throws {
+    try await withNodes(2) { nodes in
+      let alice = TestUser("alice")
+      let session = try await TestDevice.established(alice, on: nodes[0])
+      try await waitUntil { try await Self.sessions(nodes[1]) == 1 }
+      try await nodes[1].store.write { try $0.execute("DELETE FROM store_nodes") }
+      #expect(try await Self.sessions(nodes[1]) == 0)
+      for node in nodes { try await node.stay() }
+      try await waitUntil { try await Self.sessions(nodes[1]) == 1 }
+      session.socket.cut()
+      try await waitUntil { try await Self.sessions(nodes[1]) == 0 }
+    }
+  }
+
+  private static func sessions(_ node: TestServer) async throws -> Int {
+    try await node.store.read { snapshot in
+      try snapshot.one("SELECT count(*) FROM apptimist_sessions") { try $0[0] } ?? -1
+    }
+  }
+
+  @Test func newsAreReadAsTheyWereWritten() {
+    let user = TestUser("alice").key
+    let session = NodeSession(node: .random(), session: SessionID(number: .max))
+    for news in [
+      NodeNews.grown(to: StreamPosition(rawValue: .max - 1)), .closedVersion1, .evicted(session),
+    ] {
+      let read = NodeNews.read(news.notice(of: user))
+      #expect(read?.user == user && read?.news == news)
+    }
+    let topic = Topic("apptimist", user.bytes)
+    for content in [[], [0], [0, 0, 0, 0, 0, 0, 0, 0], [1, 1], [2, 1], [3]] as [[UInt8]] {
+      #expect(NodeNews.read(Notice(topic, content)) == nil)
+    }
+    #expect(NodeNews.read(Notice(Topic("apptimist", [1]), [1])) == nil)
+  }
+}

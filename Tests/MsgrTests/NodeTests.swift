@@ -1,0 +1,204 @@
+internal import Bus
+internal import Cryptography
+internal import MsgrMessages
+internal import Storage
+internal import TestSupport
+internal import Testing
+internal import Time
+
+@testable import Msgr
+
+/// Nodes that share a PostgreSQL database.
+@Suite(.ownThreads) struct NodeTests {
+  @Test(arguments: [false, true])
+  func whatOneNodeDoesAllShow(polls: Bool) async throws {
+    try await withNodes(2, polls: polls) { nodes in
+      let (here, there) = (nodes[0].fixture, nodes[1].fixture)
+      try await here.register("anna", device: "stream:anna-phone")
+      try await here.register("bert")
+      // Registered on one node, logged in on the other.
+      let login = try await there.post(
+        "/login", ["Username": "anna", "Password": "pw", "DeviceID": "stream:anna-desk"])
+      let token = try #require(login.object["Token"] as? String)
+      let streams = [try nodes[0].stream(token), try nodes[1].stream(token)]
+      for number in 0..<10 {
+        try await (number % 2 == 0 ? here : there).send("\(number)", from: "bert", to: "anna")
+      }
+      for stream in streams {
+        for number in 0..<10 {
+          #expect(try await stream.nextObject()["Message"] as? String == "\(number)")
+        }
+      }
+      // What a password says on one node, streams of the other learn.
+      _ = try await here.post(
+        "/password", ["Username": "anna", "Password": "pw", "NewPassword": "pw2"])
+      for stream in streams {
+        guard case .closed(1008) = try await stream.next() else {
+          Issue.record("the token has ended, and its stream goes on")
+          continue
+        }
+      }
+      #expect(try await there.texts("bert").isEmpty)
+    }
+  }
+
+  @Test func aLogOfManySendersIsInOrderOnAllNodes() async throws {
+    try await withNodes(3, "messages_per_minute = 100000\n") { nodes in
+      let token = try await nodes[0].fixture.register("anna")
+      for sender in 0..<6 { try await nodes[0].fixture.register("sender \(sender)") }
+      let streams = try nodes.map { try $0.stream(token) }
+      try await withThrowingTaskGroup { group in
+        for sender in 0..<6 {
+          group.addTask {
+            for number in 0..<20 {
+              let response = try await nodes[(sender + number) % 3].fixture.send(
+                "\(sender) \(number)", from: "sender \(sender)", to: "anna")
+              #expect(response.status == 200)
+            }
+          }
+        }
+        try await group.waitForAll()
+      }
+      for stream in streams {
+        var last = ""
+        var texts: Set<String> = []
+        for _ in 0..<120 {
+          let message = try await stream.nextObject()
+          let id = try #require(message["Id"] as? String)
+          #expect(id > last)
+          last = id
+          texts.insert(try #require(message["Message"] as? String))
+        }
+        #expect(texts.count == 120)
+      }
+    }
+  }
+
+  @Test func aStreamHoldsPushesOnAllNodes() async throws {
+    try await withNodes(2) { nodes in
+      let device = Fixture.device("anna")
+      let token = try await nodes[0].fixture.register("anna")
+      try await nodes[0].fixture.register("bert")
+      let stream = try nodes[1].stream(token)
+      let store = nodes[0].fixture.store
+      func pushes() async throws -> [Bool] {
+        let now = nodes[0].fixture.clock.now
+        return try await store.read { snapshot in
+          try snapshot.all(
+            "SELECT due_at > ? FROM push_outbox WHERE device_id = ? ORDER BY id", now, device
+          ) { try $0[0] }
+        }
+      }
+      try await waitUntil {
+        try await store.read { try $0.one("SELECT 1 FROM msgr_streams") { _ in true } ?? false }
+      }
+      try await nodes[0].fixture.send("one", from: "bert", to: "anna")
+      #expect(try await stream.nextObject()["Message"] as? String == "one")
+      #expect(try await pushes() == [true])
+      // Nobody knows whether it arrived.
+      stream.cut()
+      try await waitUntil { try await pushes() == [false] }
+      try await nodes[0].fixture.send("two", from: "bert", to: "anna")
+      #expect(try await pushes() == [false, false])
+      #expect(
+        try await store.read { try $0.one("SELECT count(*) FROM msgr_streams") { try $0[0] } } == 0)
+    }
+  }
+
+  @Test func aPushIsLentOnce() async throws {
+    try await withNodes(3, "messages_per_minute = 100000\n") { nodes in
+      try await nodes[0].fixture.register("bert")
+      for number in 0..<40 { try await nodes[0].fixture.register("user \(number)") }
+      try await withThrowingTaskGroup { group in
+        for node in nodes {
+          group.addTask {
+            for number in 0..<40 {
+              try await node.fixture.send("text", from: "bert", to: "user \(number)")
+            }
+          }
+        }
+        // Three outboxes take and settle what there is meanwhile.
+        for node in nodes {
+          group.addTask {
+            let store = node.fixture.service.service.store
+            let owner = node.fixture.service.service.randomBytes(16)
+            var idle = 0
+            while idle < 20 {
+              let (pushes, _) = try await store.leasePushes(atMost: 5, owner: owner)
+              idle = pushes.isEmpty ? idle + 1 : 0
+              if pushes.isEmpty { try await Task.sleep(for: .milliseconds(50)) }
+              for push in pushes {
+                try await node.fixture.store.write { transaction in
+                  // A second time would break the rule of the key.
+                  try transaction.execute("INSERT INTO push_targets VALUES (?)", push.apnsID)
+                }
+                try await store.settle(push, owner: owner, .dropped, target: "t")
+              }
+            }
+          }
+        }
+        try await group.waitForAll()
+      }
+      let counts = try await nodes[0].fixture.store.read { snapshot in
+        try snapshot.one(
+          "SELECT (SELECT count(*) FROM push_targets), (SELECT count(*) FROM push_outbox)"
+        ) { [try $0[0] as Int, try $0[1] as Int] }
+      }
+      #expect(counts == [120, 0])
+    }
+  }
+
+  @Test func failedLoginsCountOnAllNodes() async throws {
+    try await withNodes(2, "failed_logins_name = 5\n") { nodes in
+      try await nodes[0].fixture.register("anna")
+      func login(_ node: Running) async throws -> Int {
+        try await node.fixture.post(
+          "/login", ["Username": "anna", "Password": "wrong", "DeviceID": Fixture.device("x")]
+        ).status
+      }
+      for _ in 0..<5 { #expect(try await login(nodes[0]) == 403) }
+      #expect(try await login(nodes[0]) == 429)
+      try await waitUntil { try await login(nodes[1]) == 429 }
+    }
+  }
+
+  @Test func aNodeThatWasTakenForDeadIsBack() async throws {
+    try await withNodes(2, polls: true) { nodes in
+      let token = try await nodes[0].fixture.register("anna")
+      let stream = try nodes[1].stream(token)
+      let store = nodes[0].fixture.store
+      func streams() async throws -> Int {
+        try await store.read { try $0.one("SELECT count(*) FROM msgr_streams") { try $0[0] } ?? -1 }
+      }
+      try await waitUntil { try await streams() == 1 }
+      try await store.write { try $0.execute("DELETE FROM store_nodes") }
+      #expect(try await streams() == 0)
+      for node in nodes {
+        try await NodeRegistry(node.fixture.node, named: "test", version: "1", in: store).stay()
+      }
+      try await waitUntil { try await streams() == 1 }
+      stream.cut()
+      try await waitUntil { try await streams() == 0 }
+    }
+  }
+
+  @Test func newsAreReadAsTheyWereWritten() throws {
+    let name = UserName(stored: "änna b")
+    let tokens = (0..<NodeNews.tokensAtOnce).map { number in
+      TokenHash(digest: SHA256.hash([UInt8(number)]))
+    }
+    for news in [
+      NodeNews.log(name), .ended(tokens), .ended([]),
+      .notice(name, Array("{}".utf8), besides: DeviceID(stored: "stream:x/änna b")),
+      .notice(name, [], besides: nil),
+      .failure(FailedLogins.Failure(name: name, network: "2001:db8::/64", isFamiliar: true)),
+      .failure(FailedLogins.Failure(name: name, network: nil, isFamiliar: false)),
+    ] {
+      #expect(NodeNews(news.notice) == news)
+      #expect(news.notice.topic.key.count + news.notice.content.count <= Notice.limit)
+    }
+    for content in [[], [0, 1], [1, 1], [2], [2, 65], [3], [3, 2], [4]] as [[UInt8]] {
+      #expect(NodeNews(Notice(Topic("msgr", [65]), content)) == nil)
+    }
+  }
+}

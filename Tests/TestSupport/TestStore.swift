@@ -1,0 +1,45 @@
+internal import Foundation
+public import Storage
+internal import Threading
+
+/// Opens stores for the tests of services, on the kind of database that `AWD_TEST_STORE` names: `postgresql` or, without
+/// it, SQLite.
+public enum TestStore {
+  /// Whether stores stand on PostgreSQL.
+  public static let isPostgreSQL =
+    ProcessInfo.processInfo.environment["AWD_TEST_STORE"] == "postgresql"
+
+  private static let databases = Lock<[String: String]>([:])
+
+  /// Opens a store.
+  ///
+  /// - Parameters:
+  ///   - path: the file, or the name under which the test finds its database again.
+  ///   - migrations: all migrations of the services.
+  public static func open(_ path: String, migrations: [Migration]) async throws -> Store {
+    try await Store.open(location(path), migrations: migrations)
+  }
+
+  /// Returns the place of a store.
+  ///
+  /// - Parameter path: the file, or the name under which the test finds its database again.
+  public static func location(_ path: String) throws -> StoreLocation {
+    guard isPostgreSQL else { return .file(path) }
+    return .postgreSQL(try PostgreSQLAddress(url(path)))
+  }
+
+  /// Returns the URL of a store.
+  ///
+  /// - Parameter path: the file, or the name under which the test finds its database again.
+  public static func url(_ path: String) throws -> String {
+    guard isPostgreSQL else { return "sqlite:\(path)" }
+    let server = try PostgreSQLServer.shared.get()
+    let database = try databases.withLock { databases in
+      if let database = databases[path] { return database }
+      let database = try server.makeDatabase()
+      databases[path] = database
+      return database
+    }
+    return server.url(of: database)
+  }
+}
