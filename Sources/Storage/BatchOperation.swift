@@ -8,11 +8,19 @@ public protocol BatchOperation: Sendable {
   /// What one gets.
   associatedtype Output: Sendable
 
+  /// The amount of work that an input is, 1 for most: what is one call has 256 together at most, unless it is one input.
+  static func size(of input: Input) -> Int
+
   /// Does the work for one input.
   static func run(_ input: Input, _ transaction: borrowing Transaction) throws -> Output
 
   /// The call that does it for many.
   static var call: BatchCall<Input, Output> { get }
+}
+
+extension BatchOperation {
+  /// All inputs are alike.
+  public static func size(of input: Input) -> Int { 1 }
 }
 
 /// A call of one of PostgreSQL's functions for many inputs.
@@ -32,7 +40,7 @@ public struct BatchCall<Input: Sendable, Output: Sendable>: Sendable {
   ///
   /// - Parameters:
   ///   - sql: a query with one parameter for each array, and one row for each input.
-  ///   - arrays: writes the parameters in order; each array has one element for each input.
+  ///   - arrays: writes the parameters in order.
   ///   - outcome: reads a row. Indexes count from 0.
   public init(
     _ sql: StaticString, arrays: @escaping @Sendable ([Input], inout ArrayWriter) throws -> Void,

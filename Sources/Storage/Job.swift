@@ -24,6 +24,9 @@
   /// The kind, if several of it can be one job.
   var kind: ObjectIdentifier? { nil }
 
+  /// The amount of work, by which jobs are made one.
+  var size: Int { 1 }
+
   /// Makes one job of several of this one's kind.
   func joined(_ jobs: [Job<Context>]) -> Job<Context> { self }
 

@@ -10,7 +10,7 @@ internal import Testing
 
   init() { fixture = StoreFixture() }
 
-  @Test func asksTheStoreOnceAfterEachChange() async throws {
+  @Test(.enabled(if: TestStore.isSQLite)) func asksTheStoreOnceAfterEachChange() async throws {
     let store = try await fixture.open()
     let directory = AccountDirectory(store)
     let key = StoreFixture.key(9)

@@ -160,7 +160,8 @@ internal import TestSupport
       for time in 0..<2 { try author.send("to all", to: forum.key, time: UInt64(time)) }
       try await author.settle()
       #expect(
-        try await rows("SELECT sum(holders) FROM apptimist_contents", on: server) == 2_400)
+        try await rows("SELECT CAST(sum(holders) AS BIGINT) FROM apptimist_contents", on: server)
+          == 2_400)
       #expect(
         try await rows("SELECT max(holders) FROM apptimist_contents", on: server) == 512)
     }

@@ -9,20 +9,20 @@ extension ApptimistStore {
     let wrong = try await count(
       """
       SELECT
-        (SELECT count(*) FROM apptimist_contents c WHERE holders IS NOT
+        (SELECT count(*) FROM apptimist_contents c WHERE holders <>
           (SELECT count(*) FROM apptimist_entries WHERE content = c.id)) +
         (SELECT count(*) FROM apptimist_entries WHERE kind = 0
          AND content NOT IN (SELECT id FROM apptimist_contents)) +
-        (SELECT count(*) FROM apptimist_entries WHERE (kind = 0) IS NOT (content IS NOT NULL)) +
+        (SELECT count(*) FROM apptimist_entries WHERE (kind = 0) <> (content IS NOT NULL)) +
         (SELECT count(*) FROM apptimist_queues q WHERE
-          (entries, bytes) IS NOT
-            (SELECT count(*), coalesce(sum(size), 0) FROM apptimist_entries e
-             WHERE e.owner = q.owner)
-          OR dropped IS NOT (SELECT count(*) FROM apptimist_dropped d WHERE d.owner = q.owner)) +
-        (SELECT count(*) FROM apptimist_shares s WHERE (entries, bytes, oldest) IS NOT
-          (SELECT count(*), sum(size), min(position) FROM apptimist_entries e
-           WHERE e.owner = s.owner AND e.sender = s.sender)) +
-        (SELECT count(*) FROM (SELECT DISTINCT owner, sender FROM apptimist_entries)) -
+          entries <> (SELECT count(*) FROM apptimist_entries e WHERE e.owner = q.owner)
+          OR bytes <>
+            (SELECT coalesce(sum(size), 0) FROM apptimist_entries e WHERE e.owner = q.owner)
+          OR dropped <> (SELECT count(*) FROM apptimist_dropped d WHERE d.owner = q.owner)) +
+        (SELECT count(*) FROM apptimist_shares s WHERE NOT EXISTS
+          (SELECT 1 FROM apptimist_entries e WHERE e.owner = s.owner AND e.sender = s.sender
+           HAVING count(*) = s.entries AND sum(size) = s.bytes AND min(position) = s.oldest)) +
+        (SELECT count(*) FROM (SELECT DISTINCT owner, sender FROM apptimist_entries) AS pairs) -
         (SELECT count(*) FROM apptimist_shares)
       """)
     #expect(wrong == 0)

@@ -10,7 +10,7 @@ internal import TestSupport
 @testable import Apptimist
 
 /// Messages that were acknowledged and are not in their mailboxes yet.
-@Suite struct StoreDeliveryTests {
+@Suite(.enabled(if: TestStore.isSQLite)) struct StoreDeliveryTests {
   private struct Refusal: Error {}
 
   private let fixture: StoreFixture

@@ -11,7 +11,9 @@ internal import Time
 
 /// A database of its own, removed when the test is over.
 final class StoreFixture: Sendable {
-  private let folder = TemporaryFolder()
+  private let folder: TemporaryFolder
+
+  init(in folder: TemporaryFolder = TemporaryFolder()) { self.folder = folder }
 
   /// Opens the database, a new one or the same again.
   ///
@@ -27,6 +29,10 @@ final class StoreFixture: Sendable {
 
   /// Copies the database as a crash at this moment would leave it.
   func copy() throws -> StoreFixture {
+    if TestStore.isPostgreSQL {
+      try TestStore.disconnect("\(folder.path)/awd.sqlite3")
+      return StoreFixture(in: folder)
+    }
     let copy = StoreFixture()
     // Copied in this order, the log has all that the file lacks: no test writes so much that it is
     // emptied meanwhile.

@@ -1,6 +1,7 @@
 internal import ApptimistProtocol
 internal import ApptimistSession
 internal import Storage
+internal import TestSupport
 internal import Testing
 
 @testable import Apptimist
@@ -68,7 +69,7 @@ internal import Testing
     ),
   ]
 
-  @Test func nothingIsLookedForRowByRow() async throws {
+  @Test(.enabled(if: TestStore.isSQLite)) func nothingIsLookedForRowByRow() async throws {
     let store = try await fixture.open()
     for plan in Self.plans {
       let steps: [String] = try await store.store.read { snapshot in
@@ -98,6 +99,7 @@ internal import Testing
   }
 
   @Test(
+    .enabled(if: TestStore.isSQLite),
     arguments: [
       "UPDATE apptimist_queues SET last_position = 9223372036854775807",
       "UPDATE apptimist_queues SET last_position = -9223372036854775808",

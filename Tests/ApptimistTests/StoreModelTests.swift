@@ -18,7 +18,7 @@ internal import TestSupport
     try await play.end()
   }
 
-  @Test(arguments: TestSeeds.random(4, and: [3]))
+  @Test(.enabled(if: TestStore.isSQLite), arguments: TestSeeds.random(4, and: [3]))
   func mailboxesOfTheFirstVersionGoOn(_ seed: UInt64) async throws {
     var play = Play(seed: seed)
     for _ in 0..<200 { try await play.go() }

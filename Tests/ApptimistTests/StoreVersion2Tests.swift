@@ -131,7 +131,7 @@ internal import Time
 
   /// A restored store gives positions again that were given after the backup: in another epoch, to devices of which it
   /// knows no positions.
-  @Test func aRestoredStoreBeginsAnEpoch() async throws {
+  @Test(.enabled(if: TestStore.isSQLite)) func aRestoredStoreBeginsAnEpoch() async throws {
     let folder = TemporaryFolder()
     let (database, backup) = ("\(folder.path)/a.sqlite3", "\(folder.path)/a.backup")
     let migrations = ApptimistService.migrations

@@ -33,10 +33,13 @@ struct Fixture: Sendable {
     on location: StoreLocation? = nil, polls: Bool = false
   ) async throws {
     self.folder = folder
-    let location = try location ?? TestStore.location("\(folder.path)/awd.sqlite3")
-    store = try await Store.open(location, migrations: MsgrService.migrations)
-    if case .postgreSQL(let address) = location {
+    store = try await Store.open(
+      location ?? TestStore.location("\(folder.path)/awd.sqlite3"),
+      migrations: MsgrService.migrations)
+    if store.isShared {
       try await NodeRegistry(node, named: "test", version: "1", in: store).stay()
+    }
+    if case .postgreSQL(let address) = location {
       bus =
         polls
         ? PollingBus(every: .milliseconds(100))

@@ -76,7 +76,9 @@ internal import Time
     #expect(try await history(fixture, ["With": "bert"], token: token).isEmpty)
     try await fixture.service.service.tidy()
     let left: Int? = try await fixture.store.read { snapshot in
-      try snapshot.one("SELECT count(*) + (SELECT sum(sent) FROM msgr_users) FROM msgr_sent") {
+      try snapshot.one(
+        "SELECT CAST(count(*) + (SELECT sum(sent) FROM msgr_users) AS BIGINT) FROM msgr_sent"
+      ) {
         try $0[0]
       }
     }

@@ -67,7 +67,7 @@ internal import Testing
     }
     // The request for it is a message too.
     try await fixture.store.write { transaction in
-      try transaction.execute("DELETE FROM msgr_messages WHERE is_add_request")
+      try transaction.execute("DELETE FROM msgr_messages WHERE is_add_request = 1")
     }
   }
 

@@ -42,4 +42,17 @@ public enum TestStore {
     }
     return server.url(of: database)
   }
+
+  /// Ends all connections to a database on PostgreSQL, as if its node had died.
+  ///
+  /// - Parameter path: the name under which the test finds its database again.
+  public static func disconnect(_ path: String) throws {
+    guard let database = databases.withLock({ $0[path] }) else { return }
+    try PostgreSQLServer.shared.get().query(
+      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '\(database)' "
+        + "AND pid <> pg_backend_pid()", in: database)
+  }
+
+  /// The condition of a test of what only SQLite has, or of a file.
+  public static var isSQLite: Bool { !isPostgreSQL }
 }

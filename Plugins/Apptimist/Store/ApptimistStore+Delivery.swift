@@ -43,12 +43,7 @@ extension ApptimistStore {
   func deliver(
     _ pieces: [ArraySlice<MessageCopy>], from login: AccountLogin
   ) async -> [Result<[Delivered], any Error>] {
-    if isShared {
-      let steps: [@Sendable (borrowing Transaction) throws -> [Delivered]] = pieces.map { piece in
-        { transaction in try deliverAtOnce(piece, from: login, transaction) }
-      }
-      return await store.write(steps: steps, isolation: .rowLocks)
-    }
+    if isShared { return await deliverAtOnce(pieces, from: login) }
     guard pieces.count == 1 else {
       let steps: [MailboxChange<[Delivered]>] = pieces.map { piece in
         { deliveries, transaction in

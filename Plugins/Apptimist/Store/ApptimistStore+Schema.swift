@@ -296,5 +296,7 @@ extension ApptimistStore {
         UPDATE apptimist_invitations SET uid = CAST(uid_text AS BLOB) WHERE uid_text IS NOT NULL;
         ALTER TABLE apptimist_invitations DROP COLUMN uid_text;
         """, postgreSQL: postgreSQLSchema),
+    // What is done for many at once where nodes share the store.
+    Migration(owner: "apptimist", number: 6, postgreSQL: postgreSQLFunctions),
   ]
 }

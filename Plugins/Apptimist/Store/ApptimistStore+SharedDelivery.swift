@@ -6,6 +6,37 @@ internal import Storage
 // Where several nodes share the store, no message waits outside of its mailboxes: none of them knows what another one has
 // in memory.
 extension ApptimistStore {
+  /// Delivers messages to their recipients, piece by piece, in order.
+  func deliverAtOnce(
+    _ pieces: [ArraySlice<MessageCopy>], from login: AccountLogin
+  ) async -> [Result<[Delivered], any Error>] {
+    var results: [Result<[Delivered], any Error>] = []
+    for piece in pieces {
+      do { results.append(.success(try await deliverAtOnce(piece, from: login))) } catch {
+        results.append(.failure(error))
+      }
+    }
+    return results
+  }
+
+  private func deliverAtOnce(
+    _ piece: ArraySlice<MessageCopy>, from login: AccountLogin
+  ) async throws -> [Delivered] {
+    let input = PostDelivery.Input(store: self, copies: piece, login: login)
+    let outcomes = try await store.perform(input, by: PostDelivery.self)
+    guard outcomes.count == piece.count else { throw InconsistentMailbox() }
+    let left = zip(piece, outcomes).filter { $0.1 == nil }.map(\.0)
+    guard !left.isEmpty else { return outcomes.compactMap(\.self) }
+    // Their mailboxes are full: room has to be made for each.
+    var rest = try await store.write(isolation: .rowLocks) { transaction in
+      try deliverAtOnce(left[...], from: login, transaction)
+    }[...]
+    return try outcomes.map { outcome in
+      guard let delivered = outcome ?? rest.popFirst() else { throw InconsistentMailbox() }
+      return delivered
+    }
+  }
+
   /// Puts messages into their recipients' mailboxes.
   func deliverAtOnce(
     _ copies: ArraySlice<MessageCopy>, from login: AccountLogin,
@@ -36,18 +67,17 @@ extension ApptimistStore {
     to mailboxes: inout [EncryptionPublicKey: StoredMailbox], _ transaction: borrowing Transaction
   ) throws -> [Delivered] {
     guard let message = copies.first else { return [] }
-    var known: [EncryptionPublicKey: Delivered] = [:]
+    // Each once: the same copy may come again.
+    var results: [MessageCopy.Key: Delivered] = [:]
     var new: [MessageCopy] = []
-    for copy in copies where known[copy.recipient] == nil {
+    for copy in copies where results[copy.key] == nil {
       guard let mailbox = mailboxes[copy.recipient] else {
-        known[copy.recipient] = .unknownRecipient
+        results[copy.key] = .unknownRecipient
         continue
       }
       let position = try position(of: copy.id, in: mailbox.user, transaction)
-      known[copy.recipient] = position.map(Delivered.known)
-      if position == nil, !new.contains(where: { $0.recipient == copy.recipient }) {
-        new.append(copy)
-      }
+      results[copy.key] = .known(position ?? .zero)
+      if position == nil { new.append(copy) }
     }
     let number: LogNumber? =
       try new.isEmpty
@@ -59,7 +89,6 @@ extension ApptimistStore {
         """, new.count, sender, message.header, message.data
       ) { try $0[0] }
     let size = message.header.count + message.data.count
-    var delivered: [EncryptionPublicKey: StreamPosition] = [:]
     for copy in new {
       guard var mailbox = mailboxes.removeValue(forKey: copy.recipient) else { continue }
       try makeRoom(for: size, in: &mailbox, transaction)
@@ -68,14 +97,13 @@ extension ApptimistStore {
       try transaction.execute(
         "INSERT INTO apptimist_message_ids (owner, message_id, position) VALUES (?, ?, ?)",
         mailbox.user, KnownID(copy.id), mailbox.last)
-      delivered[copy.recipient] = mailbox.last
+      results[copy.key] = .delivered(mailbox.last)
       mailboxes[copy.recipient] = mailbox
     }
     return copies.map { copy in
-      if let result = known[copy.recipient] { return result }
-      guard let position = delivered[copy.recipient] else { return .unknownRecipient }
-      known[copy.recipient] = .known(position)
-      return .delivered(position)
+      let result = results[copy.key] ?? .unknownRecipient
+      if case .delivered(let position) = result { results[copy.key] = .known(position) }
+      return result
     }
   }
 
@@ -110,4 +138,13 @@ extension ApptimistStore {
       "SELECT 1 FROM apptimist_queues WHERE owner = ? FOR NO KEY UPDATE", user
     ) { _ in }
   }
+}
+
+extension MessageCopy {
+  fileprivate struct Key: Hashable {
+    let recipient: EncryptionPublicKey
+    let id: MessageID
+  }
+
+  fileprivate var key: Key { Key(recipient: recipient, id: id) }
 }

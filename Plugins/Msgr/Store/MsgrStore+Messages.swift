@@ -33,33 +33,44 @@ extension MsgrStore {
   func send(
     _ draft: Draft, by sender: Caller, streaming: [DeviceID]
   ) async throws -> Delivery {
-    try await write(as: sender, locking: [draft.recipient, sender.name]) { transaction in
-      if let delivery = try earlierDelivery(of: draft, from: sender.name, transaction) {
-        return delivery
-      }
-      var delivery: Delivery
-      let keepsOwn: Bool
-      if let place = try takePlace(in: draft.recipient, for: sender.name, transaction) {
-        delivery = try put(
-          draft.text, from: sender.name, to: draft.recipient, place, isAddRequest: false,
-          streaming: streaming, transaction)
-        keepsOwn = place.senderStreams
-      } else {
-        // A blocked sender is given an identifier that no other message will have.
-        guard let id = try nextID(of: draft.recipient, transaction) else {
-          throw RequestRefusal.forbidden
-        }
-        delivery = Delivery(id: id, isStored: false)
-        keepsOwn = try hasStreamingDevice(sender.name, transaction)
-      }
-      if keepsOwn {
-        delivery.own =
-          try draft.recipient == sender.name
-          ? delivery.id : keepOwn(draft, by: sender, transaction)
-      }
-      try note(delivery, of: draft, from: sender.name, transaction)
+    if isShared, draft.clientID == nil {
+      let input = Sending.Input(store: self, draft: draft, sender: sender)
+      if let delivery = try await store.perform(input, by: Sending.self) { return delivery }
+    }
+    return try await write(as: sender, locking: [draft.recipient, sender.name]) { transaction in
+      try send(draft, by: sender, streaming: streaming, transaction)
+    }
+  }
+
+  /// Sends a message within a transaction that confirms the sender.
+  func send(
+    _ draft: Draft, by sender: Caller, streaming: [DeviceID], _ transaction: borrowing Transaction
+  ) throws -> Delivery {
+    if let delivery = try earlierDelivery(of: draft, from: sender.name, transaction) {
       return delivery
     }
+    var delivery: Delivery
+    let keepsOwn: Bool
+    if let place = try takePlace(in: draft.recipient, for: sender.name, transaction) {
+      delivery = try put(
+        draft.text, from: sender.name, to: draft.recipient, place, isAddRequest: false,
+        streaming: streaming, transaction)
+      keepsOwn = place.senderStreams
+    } else {
+      // A blocked sender is given an identifier that no other message will have.
+      guard let id = try nextID(of: draft.recipient, transaction) else {
+        throw RequestRefusal.forbidden
+      }
+      delivery = Delivery(id: id, isStored: false)
+      keepsOwn = try hasStreamingDevice(sender.name, transaction)
+    }
+    if keepsOwn {
+      delivery.own =
+        try draft.recipient == sender.name
+        ? delivery.id : keepOwn(draft, by: sender, transaction)
+    }
+    try note(delivery, of: draft, from: sender.name, transaction)
+    return delivery
   }
 
   /// Puts a message of an operator into a user's inbox and outbox.

@@ -21,14 +21,6 @@ extension MessageService {
     }
   }
 
-  /// Notes a stream, so that no node has messages pushed that it brings.
-  func begin(_ stream: MsgrStore.NodeStream, _ token: BoundToken, after start: MessageID) async {
-    do { try await store.begin(stream, of: token, after: start) } catch {
-      // It is noted when the node looks next; until then its messages are pushed too.
-      log.debug("a stream isn't noted yet", ["cause": "\(error)"])
-    }
-  }
-
   /// Does what other nodes' notices ask for, until the bus is closed.
   func hearNodes() async {
     for await event in bus.events(of: MsgrService.name) {
@@ -62,7 +54,7 @@ extension MessageService {
     let noted = try await store.streams(of: node)
     // Another node may have taken this one for dead.
     for stream in streams where !noted.contains(stream.id.number) {
-      await begin(stream.id, stream.token, after: stream.start)
+      try await store.begin(stream.id, of: stream.token, after: stream.start)
     }
     let present = Set(streams.map(\.id.number)).union(hub.streams.map(\.id.number))
     for number in noted where !present.contains(number) {

@@ -7,6 +7,8 @@ internal import Storage
 
 /// The beginning of a stream: whose it is, and where it begins.
 struct StreamBeginning: Sendable {
+  /// The stream among those of all nodes.
+  let id: MsgrStore.NodeStream
   /// The token of the peer.
   let token: BoundToken
   /// The message after which the stream begins.
@@ -35,8 +37,12 @@ extension MessageService {
     }
     let place = try places.take(for: network)
     if let position { try await store.noteSeen(upTo: position, by: token.name) }
+    let id = newStream()
+    let start = position ?? tail
+    // Before its messages come. Without a stream in the end, the node forgets it when it looks next.
+    if store.isShared { try await store.begin(id, of: token, after: start) }
     return StreamBeginning(
-      token: token, start: position ?? tail, tail: tail, place: place,
+      id: id, token: token, start: start, tail: tail, place: place,
       owner: WorkOwner(client: network, account: token.name))
   }
 
@@ -81,8 +87,7 @@ extension MessageService {
   func leave(_ stream: MessageStream, _ cursor: InboxCursor) {
     hub.remove(stream)
     let token = stream.token
-    Task { [beginning = stream.beginning, id = stream.id] in
-      await beginning?.value
+    Task { [id = stream.id] in
       await settle(cursor, of: token, ending: store.isShared ? id : nil) {
         // Messages after the last one are not this stream's. The device may be back already: the hub is asked after the
         // store, so that it knows each stream that messages up to the last one were held for.

@@ -18,8 +18,6 @@ final class MessageStream: WebSocketHandler, @unchecked Sendable {
 
   /// The stream among those of all nodes.
   let id: MsgrStore.NodeStream
-  /// Notes the stream for other nodes, if there are any.
-  private(set) var beginning: Task<Void, Never>?
   /// The token that the stream was opened with.
   let token: BoundToken
   /// The message after which the stream began.
@@ -46,7 +44,7 @@ final class MessageStream: WebSocketHandler, @unchecked Sendable {
   init(_ session: WebSocketSession, _ service: MessageService, _ beginning: StreamBeginning) {
     self.session = session
     self.service = service
-    id = service.newStream()
+    id = beginning.id
     token = beginning.token
     start = beginning.start
     place = beginning.place
@@ -55,9 +53,6 @@ final class MessageStream: WebSocketHandler, @unchecked Sendable {
     place.occupy(session)
     place.used(at: session.loop.now)
     service.hub.add(self, tail: beginning.tail)
-    if service.store.isShared {
-      self.beginning = Task { [id, token, start] in await service.begin(id, token, after: start) }
-    }
     readOn()
   }
 

@@ -196,17 +196,30 @@ actor RepositoryIndexer {
       ? PublicationTimes(
         scan.memory.publications, now: clock().wholeSecond, choice: configuration.versionChoice)
       : nil
-    let (index, builder) = try await scanThreads.run {
-      var builder = IndexBuilder(
-        rules: rules, headers: headers, now: now, sightings: scan.memory.sightings,
-        publicationTimes: publicationTimes)
-      let index = builder.build(
-        files.served, checks.documents, generation: last.generation + 1)
-      return (index, builder)
+    func build(
+      _ sightings: [IndexBuilder.Sighting: Timestamp], _ times: PublicationTimes?
+    ) async throws -> (ContractIndex, IndexBuilder) {
+      try await scanThreads.run {
+        var builder = IndexBuilder(
+          rules: rules, headers: headers, now: now, sightings: sightings, publicationTimes: times)
+        let index = builder.build(
+          files.served, checks.documents, generation: last.generation + 1)
+        return (index, builder)
+      }
     }
+    var (index, builder) = try await build(scan.memory.sightings, publicationTimes)
 
     checks.workers?.rest()
-    let (verified, memory) = try await remember(files.onDisk, builder, after: scan)
+    var (verified, memory) = try await remember(files.onDisk, builder, after: scan)
+    if let others = try await memoryOfOthers(builder, under: checks.fingerprint) {
+      let times = publicationTimes.map { _ in
+        PublicationTimes(
+          others.publications, now: clock().wholeSecond, choice: configuration.versionChoice)
+      }
+      (index, builder) = try await build(others.sightings, times)
+      memory.sightings = builder.sightings
+      memory.publications = builder.publicationTimes?.current ?? [:]
+    }
     latest = Scan(
       start: scan.start, now: now, checks: checks, listing: listing, files: scan.files,
       memory: memory)
@@ -244,6 +257,21 @@ actor RepositoryIndexer {
       memory.publications = times.current
     }
     return (new.count, memory)
+  }
+
+  /// Returns the content of the store if another node has stored earlier times than this one, so that all nodes say the same;
+  /// nil if none has.
+  private func memoryOfOthers(
+    _ builder: IndexBuilder, under rules: String
+  ) async throws -> ContractStore.Memory? {
+    let begun = builder.publicationTimes?.begun ?? [:]
+    guard store.isShared, !builder.newSightings.isEmpty || !begun.isEmpty else { return nil }
+    let memory = try await store.memory(
+      under: rules, withPublicationTimes: builder.publicationTimes != nil)
+    let isSame =
+      builder.newSightings.allSatisfy { memory.sightings[$0.key] == $0.value }
+      && begun.allSatisfy { memory.publications[$0.key] == $0.value }
+    return isSame ? nil : memory
   }
 
   /// Joins the files of a scan with those that could not be opened, and keeps the last good version of files that are

@@ -23,6 +23,7 @@ extension ContractStore {
       warnings TEXT COLLATE "C" NOT NULL DEFAULT '',
       expires BIGINT,
       self_signed BIGINT NOT NULL DEFAULT 0,
+      read_at TIMESTAMPTZ NOT NULL DEFAULT clock_timestamp(),
       PRIMARY KEY (path, sha256)
     );
     CREATE TABLE tokenscript_contracts (

@@ -31,6 +31,9 @@ struct ContractStore: Sendable {
 
   let store: Store
 
+  /// Whether other nodes may share the store.
+  var isShared: Bool { store.isShared }
+
   /// Makes the repository's part of a store.
   ///
   /// - Parameter store: a store with the tables of ``migrations``.
@@ -111,7 +114,7 @@ struct ContractStore: Sendable {
     _ readings: [(key: Key, reading: Reading)], under rules: String,
     sightings: [IndexBuilder.Sighting: Timestamp], forgetting forgotten: [Key]
   ) async throws {
-    try await write(forgotten) { key, transaction in try Self.delete(key, transaction) }
+    try await write(forgotten) { key, transaction in try forget(key, transaction) }
     try await write(Array(sightings)) { sighting, transaction in
       try transaction.execute(
         "INSERT INTO tokenscript_sightings VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
@@ -123,7 +126,8 @@ struct ContractStore: Sendable {
     }
   }
 
-  /// Stores the publications that have begun, and deletes those that have ended.
+  /// Stores the publications that have begun, and deletes those that have ended. One that another node has stored with the
+  /// same response keeps its beginning.
   ///
   /// - Throws: ``StoreError``. A part may be stored then, and is valid.
   func remember(_ times: PublicationTimes) async throws {
@@ -141,7 +145,9 @@ struct ContractStore: Sendable {
         """
         INSERT INTO tokenscript_publications VALUES (?, ?, ?, ?, ?, ?, ?)
         ON CONFLICT (contract, schema, bare, signer, chain)
-        DO UPDATE SET fingerprint = excluded.fingerprint, since = excluded.since
+        DO UPDATE SET fingerprint = excluded.fingerprint, since = CASE
+          WHEN tokenscript_publications.fingerprint = excluded.fingerprint
+          THEN tokenscript_publications.since ELSE excluded.since END
         """, url.contract, url.schema, url.isBare, url.query.signer ?? "",
         url.query.chain?.number ?? 0, publication.fingerprint, publication.since.seconds)
     }
@@ -160,6 +166,17 @@ struct ContractStore: Sendable {
         }
       }
     }
+  }
+
+  /// Deletes a reading that this node has no use for.
+  private func forget(_ key: Key, _ transaction: borrowing Transaction) throws {
+    guard store.isShared else { return try Self.delete(key, transaction) }
+    // Another node may have other files, or other rules for a while.
+    try transaction.execute(
+      """
+      DELETE FROM tokenscript_files
+      WHERE path = ? AND sha256 = ? AND read_at < clock_timestamp() - interval '7 days'
+      """, key.path, key.digest)
   }
 
   private static func delete(_ key: Key, _ transaction: borrowing Transaction) throws {

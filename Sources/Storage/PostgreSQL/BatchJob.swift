@@ -15,6 +15,8 @@
     super.init(isolation: .rowLocks)
   }
 
+  override var size: Int { Operation.size(of: input) }
+
   override func joined(_ jobs: [Job<Transaction>]) -> Job<Transaction> {
     BatchGroup(jobs.compactMap { $0 as? BatchJob<Operation> })
   }

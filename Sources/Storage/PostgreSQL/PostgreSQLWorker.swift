@@ -71,10 +71,22 @@ struct PostgreSQLWorker<Context: ~Copyable>: ~Copyable {
     disconnect()
   }
 
-  /// Makes one job of those that can be one.
+  /// Makes one job of those that can be one, as far as it doesn't get too large.
   private func joined(_ jobs: [Job<Context>]) -> [Job<Context>] {
     Dictionary(grouping: jobs, by: \.kind).flatMap { kind, jobs in
-      kind == nil ? jobs : [jobs[0].joined(jobs)]
+      guard kind != nil else { return jobs }
+      var joined: [Job<Context>] = []
+      var rest = jobs[...]
+      while let first = rest.first {
+        var size = 0
+        let fitting = rest.prefix { job in
+          size += job.size
+          return job === first || size <= limit
+        }
+        rest = rest.dropFirst(fitting.count)
+        joined.append(first.joined(Array(fitting)))
+      }
+      return joined
     }
   }
 
