@@ -15,6 +15,13 @@ public struct ApptimistService: Service {
   public static let migrations = ApptimistStore.migrations
   /// The epoch and the acknowledgements, as positions are given again that were given after the backup.
   public static let unrestoredTables: [StaticString] = ["apptimist_epoch", "apptimist_devices"]
+  /// Puts all messages into the mailboxes that they are for.
+  public static func finish(
+    _ store: Store, _ configuration: ConfigurationSection
+  ) async throws {
+    try await ApptimistStore(store: store, limits: ApptimistConfiguration(configuration).store)
+      .flushAll()
+  }
   /// `awd keys …` and `awd wallet chat`.
   public static let commands: [any Command.Type] = [
     KeysShowCommand.self, KeysNewCommand.self, WalletChatCommand.self,

@@ -22,9 +22,7 @@ struct BackupCommand: Command {
 
   static func run(_ context: CommandContext) async throws {
     let configuration = try LoadedConfiguration(context, including: context.services)
-    guard let store = configuration.server.store.path else {
-      throw CommandError.refused("the store is none of SQLite's")
-    }
+    let store = configuration.server.store.name
     let path = context.arguments.operands[0]
     let (files, leftOut) =
       try context.arguments.has("no-keys")
@@ -32,9 +30,18 @@ struct BackupCommand: Command {
     var progress = CopyProgress()
     defer { Terminal.clearProgress() }
     do {
-      try Backup.make(
-        of: store, at: path, with: files, version: Product.version, madeAt: .now()
-      ) { progress.show($0, of: $1) }
+      switch configuration.store {
+      case .file(let file):
+        try Backup.make(
+          of: file, at: path, with: files, version: Product.version, madeAt: .now()
+        ) { progress.show($0, of: $1) }
+      case .postgreSQL(let address):
+        try Backup.make(
+          of: address, migrations: context.services.flatMap { $0.migrations }, at: path,
+          with: files, version: Product.version, madeAt: .now()
+        ) { progress.show($0, of: $1) }
+      case .memory: throw CommandError.refused("the store is in memory")
+      }
     } catch {
       throw CommandError.refused("\(path) is not made: \(error)")
     }

@@ -150,6 +150,11 @@ struct LoadedConfiguration: Sendable {
   }
 }
 
+extension ServerConfiguration.Store {
+  /// The path of the file, or the URL.
+  var name: String { path ?? "\(place)" }
+}
+
 extension ServerConfiguration {
   /// Whether other machines reach the server, directly or through a proxy.
   var isExposed: Bool { !trustedProxies.isEmpty || listen.contains { !$0.isLocal } }

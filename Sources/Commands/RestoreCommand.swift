@@ -32,9 +32,6 @@ struct RestoreCommand: Command {
 
   static func run(_ context: CommandContext) async throws {
     let configuration = try LoadedConfiguration(context, including: context.services)
-    guard let store = configuration.server.store.path else {
-      throw CommandError.refused("the store is none of SQLite's")
-    }
     do {
       let backup = try Backup(
         opening: context.arguments.operands[0],
@@ -43,17 +40,15 @@ struct RestoreCommand: Command {
         .destinations(of: backup.files)
       var obstacle: CommandError?
       do throws(CommandError) {
-        let absent = try missing(of: files, beside: store)
+        let absent = try missing(of: files, with: backup, configuration, context.services)
         if !context.arguments.has("check") {
-          try restore(
-            backup, absent, to: store, data: configuration.server.data,
-            without: context.services.flatMap { $0.unrestoredTables })
+          try await restore(backup, absent, configuration, context.services)
         }
       } catch {
         guard context.arguments.has("check") else { throw error }
         obstacle = error
       }
-      try tell(context, backup, files, store: store, obstacle: obstacle)
+      try tell(context, backup, files, store: configuration.server.store.name, obstacle: obstacle)
     } catch {
       throw CommandError.refused("nothing is restored: \(error)")
     }
@@ -63,32 +58,75 @@ struct RestoreCommand: Command {
   ///
   /// - Throws: an error if anything is in the way.
   private static func missing(
-    of files: [Backup.File], beside store: String
+    of files: [Backup.File], with backup: borrowing Backup,
+    _ configuration: LoadedConfiguration, _ services: [any Service.Type]
   ) throws(CommandError) -> [Backup.File] {
-    // A log of another store would be taken for the restored one's.
-    for path in [store, store + "-wal", store + "-journal"] where unsafe access(path, F_OK) == 0 {
-      throw .refused("\(path) is there already; move it away first")
+    if let store = configuration.server.store.path {
+      // A log of another store would be taken for the restored one's.
+      for path in [store, store + "-wal", store + "-journal"]
+      where unsafe access(path, F_OK) == 0 {
+        throw .refused("\(path) is there already; move it away first")
+      }
+    }
+    if case .postgreSQL(let address) = configuration.store {
+      do {
+        try backup.checkRoom(at: address, migrations: services.flatMap { $0.migrations })
+      } catch { throw .refused("\(error)") }
     }
     return try BackupFiles.missing(of: files)
   }
 
   private static func restore(
-    _ backup: borrowing Backup, _ files: [Backup.File], to store: String, data: String,
-    without tables: [StaticString]
-  ) throws(CommandError) {
+    _ backup: borrowing Backup, _ files: [Backup.File], _ configuration: LoadedConfiguration,
+    _ services: [any Service.Type]
+  ) async throws(CommandError) {
+    let data = configuration.server.data
     var placement = Placement()
     placement.note(DataFolderLock.path(in: data))
     try DataFolder.prepare(data)
     let lock = try DataFolderLock(data)
     defer { extendLifetime(lock) }
     try placement.write(files)
-    placement.note(store)
     var progress = CopyProgress()
     defer { Terminal.clearProgress() }
     do {
-      try backup.restore(to: store, without: tables) { progress.show($0, of: $1) }
+      let tables = services.flatMap { $0.unrestoredTables }
+      switch configuration.store {
+      case .file(let store):
+        placement.note(store)
+        try backup.restore(to: store, without: tables) { progress.show($0, of: $1) }
+      case .postgreSQL(let address):
+        let copy = "\(data)/restore.\(getpid()).sqlite3"
+        defer {
+          for suffix in ["", "-wal", "-shm"] { unsafe unlink(copy + suffix) }
+        }
+        try backup.restore(to: copy) { progress.show($0, of: $1) }
+        let migrations = services.flatMap { $0.migrations }
+        try await finish(copy, migrations, configuration, services)
+        try Backup.move(copy, to: address, migrations: migrations, without: tables) {
+          progress.show($0, of: $1)
+        }
+      case .memory: throw CommandError.refused("the store is in memory")
+      }
     } catch { throw .refused("\(error)") }
     placement.keep()
+  }
+
+  /// Brings a copy of a backup up to date, so that its rows are all that there is.
+  private static func finish(
+    _ copy: String, _ migrations: [Migration], _ configuration: LoadedConfiguration,
+    _ services: [any Service.Type]
+  ) async throws {
+    let store = try await Store.open(.file(copy), migrations: migrations)
+    do {
+      for service in services {
+        try await service.finish(store, try configuration.section(of: service))
+      }
+    } catch {
+      await store.close()
+      throw error
+    }
+    await store.close()
   }
 
   private static func tell(

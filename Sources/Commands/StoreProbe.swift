@@ -5,7 +5,7 @@ actor StoreProbe {
   private static let validity = Duration.seconds(1)
   /// The time after which a disk that doesn't answer counts as failed.
   private static let patience = Duration.seconds(5)
-  private static let lateness = "the disk doesn't answer"
+  private static let lateness = "it doesn't answer"
 
   private let store: Store
   private let clock = ContinuousClock()
@@ -68,7 +68,8 @@ actor StoreProbe {
       let general = "it can't be written to"
       return switch (error as? StoreError)?.code {
       case .full: "\(general): the disk is full"
-      case .readOnly: "\(general): the file or its file system is read-only"
+      case .readOnly: "\(general): it is read-only"
+      case .ioError where store.isShared, .unknown: "\(general): the database can't be reached"
       case .ioError: "\(general): the disk fails"
       case .busy: "\(general): it is busy"
       case .corrupt: "it is damaged"

@@ -13,6 +13,12 @@ public protocol Service: Sendable {
   static var migrations: [Migration] { get }
   /// The tables whose rows a restored store must not have, as they say that nothing that came later is lost.
   static var unrestoredTables: [StaticString] { get }
+  /// Finishes what is only begun in a store of SQLite's, before its rows are copied to a database that several nodes share.
+  ///
+  /// - Parameters:
+  ///   - store: the store, which nobody else uses.
+  ///   - configuration: the service's own section, validated before.
+  static func finish(_ store: Store, _ configuration: ConfigurationSection) async throws
   /// The subcommands of the service, for its operator and for its users (`wallet …`).
   static var commands: [any Command.Type] { get }
 
@@ -98,6 +104,8 @@ public protocol Service: Sendable {
 extension Service {
   /// No tables.
   public static var migrations: [Migration] { [] }
+  /// Finishes nothing.
+  public static func finish(_ store: Store, _ configuration: ConfigurationSection) async throws {}
   /// No such tables.
   public static var unrestoredTables: [StaticString] { [] }
   /// No subcommands.

@@ -27,9 +27,13 @@ internal import WalletClient
     #expect(Set(texts).subtracting(after).count <= senders.count)
   }
 
-  @Test func aMomentOfABusyServerIsServedElsewhere() async throws {
-    let site = try Site()
-    let copy = try Site()
+  /// From SQLite or PostgreSQL to either: it is also how a server moves.
+  @Test(arguments: [false, true], [false, true])
+  func aMomentOfABusyServerIsServedElsewhere(from isShared: Bool, to isSharedThere: Bool)
+    async throws
+  {
+    let site = try Site(isShared: isShared)
+    let copy = try Site(isShared: isSharedThere)
     let file = "\(site.folder)/awd.backup"
     try await site.serving { _ in
       let load = try await Load.start(on: site)

@@ -16,11 +16,20 @@ final class Site: Sendable {
 
   private let temporary = TemporaryFolder()
   private let reserved: ReservedPort
+  /// The database, if the store isn't a file.
+  private let database: String?
 
   /// Makes an empty site.
-  init() throws {
+  ///
+  /// - Parameter isShared: whether the store stands on PostgreSQL.
+  init(isShared: Bool = false) throws {
     reserved = try ReservedPort()
+    database = isShared ? try PostgreSQLServer.shared.get().makeDatabase() : nil
     try configure()
+  }
+
+  deinit {
+    if let database { try? PostgreSQLServer.shared.get().removeDatabase(database) }
   }
 
   var folder: String { temporary.path }
@@ -40,7 +49,11 @@ final class Site: Sendable {
   ) throws {
     let listen = listen ?? "127.0.0.1:\(port)"
     let list = services.map { "\"\($0)\"" }.joined(separator: ", ")
+    let store = try database.map { database in
+      "[store]\nurl = \"\(try PostgreSQLServer.shared.get().url(of: database))\"\n"
+    }
     let text = """
+      \(store ?? "")
       [server]
       listen = ["\(listen)"]
       services = [\(list)]

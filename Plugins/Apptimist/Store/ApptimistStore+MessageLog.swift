@@ -85,7 +85,8 @@ extension ApptimistStore {
       next: max(numbers.newest.next, numbers.flushed), recorded: numbers.flushed)
     try transaction.forEach(
       """
-      SELECT id, sender, recipients, header, data FROM apptimist_contents WHERE id >= ? ORDER BY id
+      SELECT id, sender, recipients, header, data FROM apptimist_contents
+      WHERE id >= ? AND length(recipients) > 0 ORDER BY id
       """, numbers.flushed
     ) { row in
       let (message, sender): (LogNumber, AccountNumber) = (try row[0], try row[1])
@@ -177,6 +178,15 @@ extension ApptimistStore {
     }
     guard let oldest = deliveries.oldestToRecord() else { return }
     try transaction.execute("UPDATE apptimist_settled SET before = ?", oldest)
+  }
+
+  /// Puts all that is pending for anybody into the mailboxes.
+  func flushAll() async throws {
+    try await writeMailboxes { deliveries, transaction in
+      for recipient in Array(deliveries.recipients) {
+        try flush(recipient, &deliveries, transaction)
+      }
+    }
   }
 
   /// Puts all that is pending for a user into the user's mailbox.

@@ -48,6 +48,8 @@ extension ApptimistStore {
           SELECT owner, count(*) AS entries, sum(size) AS bytes FROM firsts GROUP BY owner
         ) f ON f.owner = q.owner
         WHERE q.entries + f.entries <= p_most_entries AND q.bytes + f.bytes <= p_most_bytes
+      ), crowded AS MATERIALIZED (
+        SELECT DISTINCT owner FROM firsts WHERE owner NOT IN (SELECT owner FROM roomy)
       ), fresh AS MATERIALIZED (
         SELECT f.*, row_number() OVER mailbox AS place,
           CASE WHEN lag(sender) OVER mailbox = sender THEN 0 ELSE 1 END AS begins_run
@@ -80,7 +82,10 @@ extension ApptimistStore {
         DO UPDATE SET entries = s.entries + excluded.entries, bytes = s.bytes + excluded.bytes
       ), outcomes AS (
         SELECT n, 0 AS state, position FROM placed
-        UNION ALL SELECT n, 1, position FROM known
+        UNION ALL
+        -- What makes room may have a mailbox forget what it knows.
+        SELECT k.n, CASE WHEN c.owner IN (SELECT owner FROM crowded) THEN 3 ELSE 1 END, k.position
+        FROM known k JOIN copies c ON c.n = k.n
         UNION ALL
         SELECT c.n, CASE WHEN p.n IS NULL THEN 3 ELSE 1 END, coalesce(p.position, 0)
         FROM copies c JOIN firsts f ON f.owner = c.owner AND f.known_id = c.known_id

@@ -107,6 +107,20 @@ extension PostgreSQLConnection {
     _ = unsafe try result(PQexec(handle, script))
   }
 
+  /// Runs a query that is made of names of the schema, without values.
+  func query(_ sql: String) throws(StoreError) -> PostgreSQLResult {
+    unsafe try result(PQexecParams(handle, sql, 0, nil, nil, nil, nil, 1))
+  }
+
+  /// Runs a statement that is made of names of the schema.
+  func execute(text sql: String, _ parameters: PostgreSQLParameters) throws(StoreError) {
+    _ = try unsafe result(
+      parameters.withPointers { values, lengths, formats in
+        unsafe PQexecParams(
+          handle, sql, Int32(parameters.count), parameters.types, values, lengths, formats, 1)
+      })
+  }
+
   /// Begins a transaction.
   ///
   /// - Parameter sql: the BEGIN with its isolation.

@@ -27,6 +27,15 @@ struct PostgreSQLMigrator {
     for step in try pending() { try apply(step) }
   }
 
+  /// Compares the database with the list, and changes nothing.
+  ///
+  /// - Returns: the number of migrations that are left to apply; all of them of an empty database.
+  /// - Throws: as ``migrate()``, but for a database that may only be read.
+  func check() throws -> Int {
+    try checkVersion()
+    return try isNew() ? plan.pending(after: [:]).count : pending().count
+  }
+
   private func pending() throws -> [MigrationPlan.Step] {
     var applied: [String: Set<Int>] = [:]
     try connection.forEach("SELECT owner, number, needs FROM store_migrations") { row in
@@ -39,7 +48,7 @@ struct PostgreSQLMigrator {
     return try plan.pending(after: applied)
   }
 
-  private func checkServer() throws {
+  private func checkVersion() throws(StoreError) {
     let version = connection.serverVersion / 10_000
     guard version >= Self.oldestServer else {
       throw StoreError(
@@ -53,6 +62,10 @@ struct PostgreSQLMigrator {
         "the database has the encoding \(encoding), it must be UTF8; make it anew with "
           + "CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0")
     }
+  }
+
+  private func checkServer() throws {
+    try checkVersion()
     var isReadOnly = false
     try connection.forEach("SELECT current_setting('transaction_read_only')") { row in
       isReadOnly = try row[0] == "on"

@@ -63,22 +63,66 @@ public import Time
     guard unsafe access(database, R_OK) == 0 else {
       throw DatabaseFile.systemError("read the store \(database)")
     }
+    try make(at: path, with: files, version: version, madeAt: madeAt) { copy in
+      let source = try SQLiteConnection(
+        DatabaseFile(name: database, isInMemory: false), role: .reader, busyTimeout: .seconds(10))
+      try copy.copyAll(from: source, telling: tell)
+      // Of one piece: no log beside it.
+      try copy.run("PRAGMA journal_mode = DELETE")
+    }
+  }
+
+  /// Copies a PostgreSQL database that nodes may use meanwhile, in one state.
+  ///
+  /// - Parameters:
+  ///   - address: the database.
+  ///   - migrations: all migrations of all services in the program.
+  ///   - path: the file to make, which must not exist. It appears only when it is complete.
+  ///   - files: the files to keep with the store.
+  ///   - version: the program's version.
+  ///   - madeAt: the time, which is kept to the second.
+  ///   - tell: takes the progress, in rows.
+  /// - Throws: ``StoreError``; `.incompatibleSchema` unless the database has exactly the program's migrations.
+  public static func make(
+    of address: PostgreSQLAddress, migrations: [Migration], at path: String, with files: [File],
+    version: String, madeAt: Timestamp, telling tell: Progress
+  ) throws {
+    guard unsafe access(path, F_OK) != 0 else {
+      throw StoreError(.constraint(.unique), "\(path) is there already")
+    }
+    let source = try PostgreSQLConnection(address, lockTimeout: .seconds(10))
+    let pending = try PostgreSQLMigrator(source, migrations).check()
+    guard pending == 0 else {
+      throw StoreError(
+        .incompatibleSchema,
+        "the database lacks \(pending) migrations of this program; start `awd serve` once")
+    }
+    try source.begin("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+    try make(at: path, with: files, version: version, madeAt: madeAt) { copy in
+      try SQLiteMigrator(copy, migrations).migrate()
+      try copy.run("PRAGMA foreign_keys = OFF")
+      try copy.control("BEGIN")
+      try TableCopy.copy(from: source, to: copy, telling: tell)
+      try copy.control("COMMIT")
+    }
+  }
+
+  private static func make(
+    at path: String, with files: [File], version: String, madeAt: Timestamp,
+    filling fill: (SQLiteConnection) throws -> Void
+  ) throws {
     try Self.makeFile(path) { part in
-      try fill(part, of: database, with: files, telling: tell)
+      try Self.fill(part, with: files, fill)
       try BackupManifest.append(to: part.name, files: files, version: version, madeAt: madeAt)
     }
   }
 
   /// Makes the database of a backup. When this returns, nobody has it open.
   private static func fill(
-    _ part: DatabaseFile, of database: String, with files: [File], telling tell: Progress
+    _ part: DatabaseFile, with files: [File], _ fill: (SQLiteConnection) throws -> Void
   ) throws {
-    let source = try SQLiteConnection(
-      DatabaseFile(name: database, isInMemory: false), role: .reader, busyTimeout: .seconds(10))
     let copy = try SQLiteConnection(part, role: .copier, busyTimeout: .zero)
-    try copy.copyAll(from: source, telling: tell)
-    // Of one piece: no log beside it.
-    try copy.run("PRAGMA journal_mode = DELETE")
+    try fill(copy)
     try copy.checkIntegrity()
     try copy.control("BEGIN")
     try copy.run(
@@ -149,6 +193,49 @@ public import Time
       }
       try copy.checkIntegrity()
     }
+  }
+
+  /// Finds whether the backup can be restored to a PostgreSQL database.
+  ///
+  /// - Parameters:
+  ///   - address: the database, which may lack the tables.
+  ///   - migrations: all migrations of all services in the program.
+  /// - Throws: ``StoreError``: `.constraint` if the database has rows.
+  public func checkRoom(at address: PostgreSQLAddress, migrations: [Migration]) throws {
+    let target = try PostgreSQLConnection(address, lockTimeout: .seconds(10))
+    guard try PostgreSQLMigrator(target, migrations).check() == 0 else { return }
+    try TableCopy.requireEmpty(target, tablesOf: connection)
+  }
+
+  /// Copies the rows of a store's file, which nobody has open, into a PostgreSQL database without rows, all or none.
+  ///
+  /// - Parameters:
+  ///   - database: the file, with all migrations.
+  ///   - address: the database, which gets its tables if it has none.
+  ///   - migrations: all migrations of all services in the program.
+  ///   - tables: the tables whose rows it must not have.
+  ///   - tell: takes the progress, in rows.
+  /// - Throws: ``StoreError``: `.constraint` if the database has rows.
+  public static func move(
+    _ database: String, to address: PostgreSQLAddress, migrations: [Migration],
+    without tables: [StaticString] = [], telling tell: Progress
+  ) throws {
+    let source = try SQLiteConnection(
+      DatabaseFile(name: database.hasPrefix("/") ? database : "./" + database, isInMemory: false),
+      role: .reader, busyTimeout: .seconds(10))
+    let pending = try SQLiteMigrator(source, migrations).check()
+    guard pending == 0 else {
+      throw StoreError(.incompatibleSchema, "\(database) lacks \(pending) migrations")
+    }
+    let target = try PostgreSQLConnection(address, lockTimeout: .seconds(10))
+    try PostgreSQLMigrator(target, migrations).migrate()
+    try target.begin("BEGIN")
+    defer { target.rollBack() }
+    // No node may join meanwhile.
+    try target.run("LOCK TABLE store_nodes IN EXCLUSIVE MODE")
+    try TableCopy.copy(
+      from: source, to: target, without: tables.map { "\($0)" }, telling: tell)
+    try target.commit()
   }
 
   /// Makes a file that gets its name only when it is complete and on the disk.

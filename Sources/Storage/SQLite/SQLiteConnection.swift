@@ -148,6 +148,11 @@ extension SQLiteConnection {
     }
   }
 
+  /// Prepares a statement that is made of names of the schema.
+  func prepare(text sql: String) throws(StoreError) -> SQLiteStatement {
+    try unsafe SQLiteStatement(sql, on: database)
+  }
+
   private func text(_ sql: StaticString) throws(StoreError) -> String? {
     let statement = try unsafe SQLiteStatement(sql, on: database)
     guard try statement.step() else { return nil }

@@ -9,10 +9,22 @@ internal import CSQLite
   /// Prepares the only statement in `sql`.
   ///
   /// - Throws: SQLite's error, or `.other` if there is no statement, or a second one, which would never run.
-  init(_ sql: StaticString, on database: OpaquePointer) throws(StoreError) {
+  convenience init(_ sql: StaticString, on database: OpaquePointer) throws(StoreError) {
+    try unsafe self.init("\(sql)", on: database, as: sql)
+  }
+
+  /// Prepares a statement whose text was made while the program runs.
+  convenience init(_ text: String, on database: OpaquePointer) throws(StoreError) {
+    try unsafe self.init(text, on: database, as: "")
+  }
+
+  private init(
+    _ text: String, on database: OpaquePointer, as sql: StaticString
+  ) throws(StoreError) {
     var handle: OpaquePointer?
     var hasRest = false
-    let result = sql.withUTF8Buffer { text in
+    var text = text
+    let result = text.withUTF8 { text in
       unsafe text.withMemoryRebound(to: CChar.self) { text in
         var rest: UnsafePointer<CChar>?
         let result = unsafe sqlite3_prepare_v3(

@@ -1,0 +1,60 @@
+public import Time
+
+/// What an operator should know about a PostgreSQL database before nodes use it.
+public struct PostgreSQLReport: Sendable {
+  /// The server's version, such as `15.4`.
+  public let version: String
+  /// The number of migrations that are still to be applied.
+  public let pendingMigrations: Int
+  /// Whether nothing can be written: it is a standby, or set so.
+  public let isReadOnly: Bool
+  /// The settings that are off although what is committed could be lost without them.
+  public let unsafeSettings: [String]
+  /// Whether there are standbys that commits don't wait for, and none that they wait for.
+  public let hasOnlyAsynchronousStandbys: Bool
+  /// Whether the connection is encrypted, or stays on this machine.
+  public let isConfidential: Bool
+  /// The number of connections that the server takes in all.
+  public let connectionLimit: Int
+  /// The server's time.
+  public let time: Timestamp
+
+  /// Looks at a database, and changes nothing. It blocks on the network.
+  ///
+  /// - Parameters:
+  ///   - address: the database.
+  ///   - migrations: all migrations of all services in the program.
+  /// - Throws: ``StoreError``: `.ioError` if it can't be reached, `.incompatibleSchema` if it is of a newer or another
+  ///   program, or can't be a store.
+  public init(_ address: PostgreSQLAddress, migrations: [Migration]) throws {
+    let connection = try PostgreSQLConnection(address, lockTimeout: .seconds(10))
+    pendingMigrations = try PostgreSQLMigrator(connection, migrations).check()
+    version = connection.setting("server_version") ?? ""
+    var settings: [String: String] = [:]
+    try connection.forEach(
+      """
+      SELECT name, setting FROM pg_settings WHERE name IN (
+        'transaction_read_only', 'fsync', 'full_page_writes', 'synchronous_standby_names',
+        'max_connections')
+      """
+    ) { row in settings[try row[0]] = try row[1] }
+    isReadOnly = settings["transaction_read_only"] == "on"
+    unsafeSettings = ["fsync", "full_page_writes"].filter { settings[$0] == "off" }
+    connectionLimit = Int(settings["max_connections"] ?? "") ?? 0
+    var standbys = 0
+    var milliseconds: Int64 = 0
+    var isEncrypted = false
+    try connection.forEach(
+      """
+      SELECT (SELECT count(*) FROM pg_stat_replication),
+        (extract(epoch FROM clock_timestamp()) * 1000)::bigint,
+        coalesce((SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()), false)
+          OR inet_client_addr() IS NULL OR inet_client_addr() = inet_server_addr()
+      """
+    ) { row in (standbys, milliseconds, isEncrypted) = (try row[0], try row[1], try row[2]) }
+    hasOnlyAsynchronousStandbys =
+      standbys > 0 && settings["synchronous_standby_names", default: ""].isEmpty
+    isConfidential = isEncrypted
+    time = Timestamp(milliseconds: milliseconds)
+  }
+}
