@@ -1,6 +1,10 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
+/// Whether nodes can tell each other by NATS. `make` says so where libnats is installed.
+let hasNATS = Context.environment["AWD_NATS"] == "1"
+let natsSettings: [SwiftSetting] = hasNATS ? [.define("NATS")] : []
+
 // The C libraries, each behind a module of its own. `make deps` installs the Debian packages named here.
 let systemLibraries: [Target] = [
   .systemLibrary(
@@ -28,11 +32,19 @@ let systemLibraries: [Target] = [
   .target(name: "CTOML"),
 ]
 
+// Where it is installed.
+let optionalLibraries: [Target] =
+  hasNATS
+  ? [.systemLibrary(name: "CNATS", pkgConfig: "libnats", providers: [.apt(["libnats-dev"])])] : []
+
 let libraries: [Target] = [
   .target(name: "Addresses"),
   .target(name: "ApptimistProtocol", dependencies: ["Cryptography", "Wire"]),
   .target(name: "Budgets", dependencies: ["Threading", "Time"]),
-  .target(name: "Bus", dependencies: ["Observability", "Storage", "Threading", "Time"]),
+  .target(
+    name: "Bus",
+    dependencies: ["Observability", "Storage", "Threading", "Time"] + (hasNATS ? ["CNATS"] : []),
+    swiftSettings: natsSettings),
   .target(name: "Compression", dependencies: ["CBrotli", "CZlib"]),
   .target(
     name: "Configuration",
@@ -138,7 +150,7 @@ let programs: [Target] = [
       "Addresses", "Bus", "Configuration", "Cryptography", "HTTPClient", "HTTPProtocol",
       "HTTPServer", "Observability", "ServiceKit", "Storage", "SystemCalls", "Threading", "Time",
       "Transport",
-    ]),
+    ], swiftSettings: natsSettings),
   .executableTarget(
     name: "awd", dependencies: ["Commands", "ServiceKit"] + plugins.map { .byName(name: $0.name) }),
 ]
@@ -310,14 +322,14 @@ let package = Package(
     // What an app needs to speak to the three services.
     .library(name: "WalletClient", targets: ["WalletClient"]),
   ],
-  targets: systemLibraries + libraries + plugins + programs + tests + fuzzers,
+  targets: systemLibraries + optionalLibraries + libraries + plugins + programs + tests + fuzzers,
   swiftLanguageModes: [.v6],
   cxxLanguageStandard: .cxx17
 )
 
 let inC = ["CICU", "CLibFuzzer", "CSpawn", "CTOML", "Sanitizers"]
 for target in package.targets where target.type != .system && !inC.contains(target.name) {
-  target.swiftSettings = [
+  target.swiftSettings = (target.swiftSettings ?? []) + [
     .treatAllWarnings(as: .error),
     .enableUpcomingFeature("ExistentialAny"),
     .enableUpcomingFeature("InternalImportsByDefault"),

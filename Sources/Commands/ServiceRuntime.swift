@@ -52,7 +52,7 @@ struct ServiceRuntime: Sendable {
         keyFiles: configuration.keyFiles(of: configuration.services(among: services)))
       return ServiceRuntime(
         configuration: configuration, store: store, node: node,
-        bus: try bus(of: node, configuration, isServing: isServing, log: log), log: log)
+        bus: try await bus(of: node, configuration, isServing: isServing, log: log), log: log)
     } catch {
       throw CommandError.refused(
         "the store \(server.store.place): \(StoreCheck.advice(on: error))")
@@ -61,13 +61,21 @@ struct ServiceRuntime: Sendable {
 
   private static func bus(
     of node: StoreNode, _ configuration: LoadedConfiguration, isServing: Bool, log: Log
-  ) throws -> any Bus {
+  ) async throws -> any Bus {
     guard isServing, case .postgreSQL(let address) = configuration.store else { return NoBus() }
     let interval = configuration.server.bus.poll
     switch configuration.server.bus.kind {
     case .poll: return PollingBus(every: interval)
     case .store:
       return try PostgreSQLBus(address, node: node.id, poll: interval, log: log)
+    case .nats(let url):
+      #if NATS
+        let database = try await node.database
+        return try NATSBus(url, database: database, node: node.id, poll: interval, log: log)
+      #else
+        throw CommandError.refused(
+          "bus.url: this awd was built without NATS; build it where libnats-dev is installed")
+      #endif
     }
   }
 

@@ -40,6 +40,9 @@ final class StoreNode: Sendable {
     { [self] in .now() + .milliseconds(lead.load(ordering: .relaxed)) }
   }
 
+  /// The number of the database, unlike that of any other one.
+  var database: Int64 { get async throws { try await registry?.database ?? 0 } }
+
   private func setClock() async throws {
     let time = try await store.time()
     lead.store(time.milliseconds - Timestamp.now().milliseconds, ordering: .relaxed)

@@ -119,6 +119,8 @@ struct PostgreSQLMigrator {
           written_at bigint NOT NULL,
           count bigint NOT NULL DEFAULT 1
         );
+        CREATE TABLE store_identity (id bigint NOT NULL);
+        INSERT INTO store_identity SELECT floor(random() * 9e18)::bigint;
         CREATE TABLE store_nodes (
           id bigint PRIMARY KEY,
           name text NOT NULL,
