@@ -35,8 +35,8 @@ if [ $${#missing[@]} -gt 0 ]; then \
 fi
 endef
 
-.PHONY: help build run manuals install deb image image-test test lint format attack bench load faults fuzz \
-  sanitize clean deps test-deps
+.PHONY: help build run manuals install deb image image-test test lint format attack bench load faults nodes \
+  fuzz sanitize clean deps test-deps
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -177,6 +177,13 @@ load: build ## serve LOAD_SECONDS (600) of mixed load at half speed; memory must
 faults: build test-deps ## end the server amid writes FAULT_ROUNDS (10) times; nothing acknowledged may be lost
 	@/usr/bin/python3 Tests/Faults/run.py $(AWD)
 	@/usr/bin/python3 -B Tests/Faults/publications.py $(AWD)
+
+NODES_SECONDS ?= 600
+nodes: build test-deps ## end nodes, proxies' backends and PostgreSQL under load, NODES_SECONDS (600) of it; nothing may be lost
+	@/usr/bin/python3 -B Tests/Nodes/bad.py $(AWD)
+	@/usr/bin/python3 -B Tests/Nodes/proxies.py $(AWD)
+	@/usr/bin/python3 -B Tests/Nodes/failover.py $(AWD)
+	@/usr/bin/python3 -B Tests/Nodes/order.py $(AWD) $(NODES_SECONDS)
 
 ATTACKS ?=
 attack: build test-deps ## attack the server with every script of Tests/Attacks, or with ATTACKS; none may succeed

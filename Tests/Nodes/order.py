@@ -1,0 +1,92 @@
+#!/usr/bin/python3
+"""order.py AWD [SECONDS]: three nodes of the program AWD over one database, while nodes, connections and PostgreSQL end.
+
+For SECONDS (600) clients write to and read from any of the nodes. Meanwhile nodes are ended by SIGKILL or stand still longer
+than the others believe in them, backends are terminated, and PostgreSQL stops as if the power had gone. At the end nothing
+acknowledged may be missing or there twice, and each reader must have seen exactly the order of the mailbox.
+
+AWD_TEST_SEED sets the seed of what is random.
+"""
+
+import asyncio
+import collections
+import os
+import random
+import signal
+import time
+
+from load import Load
+from nodes import Node, PostgreSQL, cluster, main
+
+SEED = int(os.environ.get("AWD_TEST_SEED", random.getrandbits(32)))
+# Longer than a node's row lives without being renewed.
+STANDSTILL = 25
+
+
+class Faults:
+    """What goes wrong, one thing after the other. One node always runs."""
+
+    def __init__(self, database: PostgreSQL, nodes: list[Node], load: Load):
+        self.database, self.nodes, self.load = database, nodes, load
+        self.chance = random.Random(SEED)
+        self.counts: collections.Counter[str] = collections.Counter()
+
+    async def run(self, seconds: float):
+        end = time.monotonic() + seconds
+        kinds = [self.kill] * 10 + [self.terminate] * 8 + [self.stop_database] * 2 + [self.stand_still]
+        while time.monotonic() < end:
+            await self.load.wait(self.chance.uniform(0.5, 4))
+            fault = self.chance.choice(kinds)
+            self.counts[fault.__name__] += 1
+            await fault()
+
+    async def kill(self):
+        node = self.chance.choice(self.nodes)
+        node.kill()
+        await asyncio.sleep(self.chance.choice([0, 0.5, 3]))
+        node.begin()
+        await self.load.ready(node)
+
+    async def terminate(self):
+        share = self.chance.choice([0.1, 0.5, 1])
+        sql = f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'n' AND random() < {share}"
+        await asyncio.to_thread(self.database.query, sql)
+
+    async def stop_database(self):
+        await asyncio.to_thread(self.database.end)
+        await asyncio.sleep(self.chance.choice([0, 1, 7]))
+        self.database.begin()
+        while not await asyncio.to_thread(self.database.is_ready):
+            await asyncio.sleep(0.1)
+        for node in self.nodes:
+            await self.load.ready(node)
+
+    async def stand_still(self):
+        node = self.chance.choice(self.nodes)
+        node.process.send_signal(signal.SIGSTOP)
+        try:
+            await self.load.wait(STANDSTILL)
+        finally:
+            node.process.send_signal(signal.SIGCONT)
+        await self.load.ready(node)
+
+
+async def run(program: str, seconds: float):
+    database, nodes = cluster(program, 3)
+    load = Load([node.url for node in nodes], SEED)
+    faults = Faults(database, nodes, load)
+    await load.begin()
+    await faults.run(seconds)
+    await load.end()
+    for node in nodes:
+        node.stop()
+    print(f"order: {load.figures()}, seed {SEED}, "
+          + ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in sorted(faults.counts.items())))
+
+
+def test(program: str, seconds: str = "600"):
+    asyncio.run(run(program, float(seconds)))
+
+
+if __name__ == "__main__":
+    main(test)
