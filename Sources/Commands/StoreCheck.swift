@@ -111,9 +111,26 @@ enum StoreCheck {
   ///
   /// - Parameter error: the error.
   static func advice(on error: any Error) -> String {
-    guard let error = error as? StoreError, error.code == .corrupt else { return "\(error)" }
+    guard let error = error as? StoreError else { return "\(error)" }
+    if error.code == .ioError, let advice = advice(onConnecting: error.message) {
+      return "\(error); \(advice)"
+    }
+    guard error.code == .corrupt else { return "\(error)" }
     return "\(error); keep the damaged file and the -wal file beside it, move both away, and put a "
       + "backup in their place: awd restore FILE"
+  }
+
+  /// Returns the way out where PostgreSQL or libpq refuses a connection, if the words tell it.
+  private static func advice(onConnecting message: String) -> String? {
+    if message.contains("password") {
+      return "the password of PostgreSQL's user has to be in the file that AWD_STORE_PASSWORD_FILE "
+        + "names, or in ~/.pgpass"
+    }
+    if message.contains("certificate verify failed") {
+      return "PostgreSQL's certificate has expired, or comes from no root of the file that "
+        + "sslrootcert names in store.url"
+    }
+    return nil
   }
 
   /// Finds whether the store's disk is nearly full; nothing if it can't be told.

@@ -145,8 +145,8 @@ def wrong_password(setting: Setting):
     setting.database.query("CREATE ROLE locked LOGIN PASSWORD 'the right one'")
     setting.database.make_database("locked", "OWNER locked")
     url = setting.database.url("locked", user="locked")
-    refuses(setting.new(url), "password")
-    refuses(setting.new(url, environment={"AWD_STORE_PASSWORD": "guessed-0815"}), "password authentication failed",
+    refuses(setting.new(url), "no password", "AWD_STORE_PASSWORD_FILE")
+    refuses(setting.new(url, environment={"AWD_STORE_PASSWORD": "guessed-0815"}), "password authentication failed", "AWD_STORE_PASSWORD_FILE",
             secret="guessed-0815")
     node = setting.new(url, environment={"AWD_STORE_PASSWORD": "the right one"})
     node.start()
@@ -156,7 +156,7 @@ def wrong_password(setting: Setting):
 @case
 def password_in_the_url(setting: Setting):
     code, text = setting.new(setting.database.url("n", user="awd:guessed-0815")).refused()
-    expect(code == 1 and "a password doesn't belong there" in text and "guessed-0815" not in text, f"exit code {code}:\n{text}")
+    expect(code == 1 and "AWD_STORE_PASSWORD_FILE" in text and "guessed-0815" not in text, f"exit code {code}:\n{text}")
 
 
 @case
@@ -392,7 +392,7 @@ def expired_certificate(setting: Setting):
         mail = Mail(node)
         expect(mail.send(node) == 200, "a message is refused")
         replace(365 * 24 * HOUR)
-        refuses(setting.new(url, data=node_data(node)), "certificate verify failed")
+        refuses(setting.new(url, data=node_data(node)), "certificate verify failed", "expired", "sslrootcert")
         unavailable(node, mail)
         replace(0)
         recovers(node, mail)

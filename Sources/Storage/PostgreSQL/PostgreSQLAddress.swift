@@ -39,7 +39,8 @@ public struct PostgreSQLAddress: Sendable, Hashable {
       let name = unsafe String(cString: keyword)
       if ["password", "sslpassword"].contains(name), unsafe option.pointee.val != nil {
         throw Invalid(
-          description: "a password doesn't belong there, where others see it, but in a file")
+          description: "a password doesn't belong there, where others see it, "
+            + "but in the file that AWD_STORE_PASSWORD_FILE names")
       }
       unsafe option += 1
     }

@@ -234,6 +234,6 @@ extension PostgreSQLConnection {
   private static func line(_ message: UnsafePointer<CChar>?) -> String {
     guard let message = unsafe message else { return "" }
     return unsafe String(cString: message).split(whereSeparator: \.isNewline)
-      .joined(separator: "; ")
+      .map { $0.drop(while: \.isWhitespace) }.joined(separator: "; ")
   }
 }
