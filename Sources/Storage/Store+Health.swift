@@ -1,7 +1,9 @@
+internal import Synchronization
 public import Time
 
 extension Store {
-  /// Writes a row of the store's own, and waits until it is on the disk.
+  /// Writes a row of the store's own, and waits until it is on the disk. After PostgreSQL had no room for something, it has to
+  /// have some again, too.
   ///
   /// - Throws: ``StoreError`` that says why the store can't be written to.
   public nonisolated(nonsending) func writeProbe() async throws {
@@ -13,6 +15,17 @@ extension Store {
         SET written_at = excluded.written_at, count = store_probe.count + 1
         """, Timestamp.now().seconds)
     }
+    // PostgreSQL changes that row in its place, also on a disk that is full.
+    let failures = statistics.groupsWithoutRoom
+    guard failures > settledFailures.load(ordering: .relaxed) else { return }
+    try await write(isolation: .rowLocks) { transaction in
+      try transaction.execute(
+        """
+        CREATE TEMPORARY TABLE store_room ON COMMIT DROP AS
+        SELECT repeat(md5(i::text), 32) FROM generate_series(1, 1024) i
+        """)
+    }
+    settledFailures.store(failures, ordering: .relaxed)
   }
 
   /// Asks PostgreSQL for the time, by which all nodes go.

@@ -1,3 +1,4 @@
+internal import Synchronization
 internal import SystemCalls
 internal import Threading
 
@@ -13,6 +14,8 @@ internal import Threading
   private let keepsOrder: Bool
   private let closed: Promise<Void>
   private let thread: WorkerThread
+  /// The failures for want of room after which there was room again.
+  let settledFailures = Atomic(0)
 
   /// Opens a database, and brings its schema up to date.
   ///

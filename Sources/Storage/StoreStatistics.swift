@@ -21,6 +21,8 @@ public struct StoreStatistics: Sendable, Equatable {
   /// The number of times that a closure ran again, as others had changed what it had read, or the connection was lost. Only
   /// PostgreSQL needs that.
   public internal(set) var retries = 0
+  /// The number of transactions of PostgreSQL's that failed as its disk was full.
+  public internal(set) var groupsWithoutRoom = 0
   /// The number of failed checkpoints of the write-ahead log. They are tried again.
   public internal(set) var checkpointsFailed = 0
   /// The length of the write-ahead log after the last commit, in pages.

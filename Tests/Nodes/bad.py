@@ -146,8 +146,8 @@ def wrong_password(setting: Setting):
     setting.database.make_database("locked", "OWNER locked")
     url = setting.database.url("locked", user="locked")
     refuses(setting.new(url), "no password", "AWD_STORE_PASSWORD_FILE")
-    refuses(setting.new(url, environment={"AWD_STORE_PASSWORD": "guessed-0815"}), "password authentication failed", "AWD_STORE_PASSWORD_FILE",
-            secret="guessed-0815")
+    refuses(setting.new(url, environment={"AWD_STORE_PASSWORD": "guessed-0815"}), "password authentication failed",
+            "AWD_STORE_PASSWORD_FILE", secret="guessed-0815")
     node = setting.new(url, environment={"AWD_STORE_PASSWORD": "the right one"})
     node.start()
     node.stop()
@@ -344,7 +344,8 @@ def full_disk(setting: Setting):
     while (status := mail.send(node)) == 200:
         expect(time.monotonic() < end, "the disk doesn't fill up")
     expect(status == 503, f"a message is answered with {status}, not 503")
-    told = node.status()
+    wait_until(lambda: node.status() == 503, "/readyz says 503", 5)
+    expect(mail.send(node) == 503 and node.status() == 503, "/readyz says 503 once only")
     before = len(mail.acknowledged)
     os.unlink(f"{disk}/filler")
     # PostgreSQL itself ends when there is no room for its log of changes, and has to be started again.
@@ -354,7 +355,7 @@ def full_disk(setting: Setting):
         database.start()
     recovers(node, mail)
     mail.check(node)
-    print(f"    {before} messages until the disk was full" + ", PostgreSQL had to be started again" * ended + f", /readyz {told}")
+    print(f"    {before} messages until the disk was full" + ", PostgreSQL had to be started again" * ended)
     node.stop()
     database.remove()
 

@@ -163,6 +163,7 @@ struct PostgreSQLWorker<Context: ~Copyable>: ~Copyable {
       case .writing:
         statistics.writesFailed += job.count
         statistics.groupsFailed += 1
+        if error.code == .full { statistics.groupsWithoutRoom += 1 }
       }
     }
     job.finish()
