@@ -11,7 +11,7 @@ import asyncio
 import os
 import random
 
-from load import Load
+from load import Load, complete
 from nodes import Broken, Node, PostgreSQL, main, programs, run as run_program, owner, start_all, temporary_folder, wait_until
 
 SEED = int(os.environ.get("AWD_TEST_SEED", random.getrandbits(32)))
@@ -73,7 +73,7 @@ async def run(program: str):
 
 
 def test(program: str):
-    asyncio.run(run(program))
+    complete(run(program))
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ followed by one to any node.
 import asyncio
 import contextlib
 import json
+import logging
 import os
 import pathlib
 import random
@@ -27,6 +28,17 @@ FAILURES = (Closed, Missing, OSError, EOFError, asyncio.TimeoutError, websockets
 FIRST = "0" * 16
 # The seconds that a request may take, and those that all that is unfinished may take at the end.
 PATIENCE, GRACE = 20, 120
+
+
+def complete(test):
+    """Runs a test's coroutine to its end.
+
+    `asyncio.run` would wait for all clients after a failure, and what they wait for may take their cancellation from them.
+    """
+    logging.getLogger("asyncio").setLevel(logging.CRITICAL)
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    return loop.run_until_complete(test)
 
 
 async def ask(base: str, method: str, path: str, body: dict | None = None, token: str | None = None,

@@ -15,7 +15,7 @@ import random
 import signal
 import time
 
-from load import Load
+from load import Load, complete
 from nodes import Node, PostgreSQL, cluster, main
 
 SEED = int(os.environ.get("AWD_TEST_SEED", random.getrandbits(32)))
@@ -85,7 +85,7 @@ async def run(program: str, seconds: float):
 
 
 def test(program: str, seconds: str = "600"):
-    asyncio.run(run(program, float(seconds)))
+    complete(run(program, float(seconds)))
 
 
 if __name__ == "__main__":
