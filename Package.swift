@@ -159,7 +159,8 @@ let tests: [Target] = [
   .testTarget(name: "AddressesTests", dependencies: ["Addresses"]),
   .testTarget(
     name: "BusTests",
-    dependencies: ["Bus", "Observability", "Storage", "TestSupport", "Threading", "Time"]),
+    dependencies: ["Bus", "Observability", "Storage", "TestSupport", "Threading", "Time"],
+    swiftSettings: natsSettings),
   .testTarget(name: "BudgetsTests", dependencies: ["Budgets", "TestSupport", "Time"]),
   // What the tests of several targets need.
   .target(
@@ -329,12 +330,13 @@ let package = Package(
 
 let inC = ["CICU", "CLibFuzzer", "CSpawn", "CTOML", "Sanitizers"]
 for target in package.targets where target.type != .system && !inC.contains(target.name) {
-  target.swiftSettings = (target.swiftSettings ?? []) + [
-    .treatAllWarnings(as: .error),
-    .enableUpcomingFeature("ExistentialAny"),
-    .enableUpcomingFeature("InternalImportsByDefault"),
-    .enableUpcomingFeature("MemberImportVisibility"),
-  ]
+  target.swiftSettings =
+    (target.swiftSettings ?? []) + [
+      .treatAllWarnings(as: .error),
+      .enableUpcomingFeature("ExistentialAny"),
+      .enableUpcomingFeature("InternalImportsByDefault"),
+      .enableUpcomingFeature("MemberImportVisibility"),
+    ]
   if target.type != .test && target.path?.hasPrefix("Tests/") != true {
     target.swiftSettings?.append(.strictMemorySafety())
   }

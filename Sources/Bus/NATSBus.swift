@@ -65,7 +65,9 @@
       var subscription: OpaquePointer?
       defer { unsafe natsOptions_Destroy(options) }
       try Self.check(unsafe natsOptions_Create(&options))
-      var servers = unsafe url.split(separator: ",").map { unsafe UnsafePointer(strdup(String($0))) }
+      var servers = unsafe url.split(separator: ",").map {
+        unsafe UnsafePointer(strdup(String($0)))
+      }
       defer { unsafe servers.forEach { unsafe free(UnsafeMutablePointer(mutating: $0)) } }
       try Self.check(unsafe natsOptions_SetServers(options, &servers, Int32(servers.count)))
       try Self.check(unsafe natsOptions_SetName(options, "awd \(node)"))

@@ -244,7 +244,7 @@ public struct ServerConfiguration: Sendable {
 
   private static func bus(_ section: ConfigurationSection) -> Bus {
     let kind = section.value(
-      "url", default: Bus.Kind.store, 
+      "url", default: Bus.Kind.store,
       expected: #"a URL such as "nats://host:4222", `poll`, or nothing for the store's own bus"#,
       parse: { Bus.Kind($0) })
     let poll = section.duration(
