@@ -174,7 +174,10 @@ internal import Threading
       }
     }
     #expect(error?.isUnavailable == true)
+    // The probe's own row has its place already.
+    await #expect(throws: StoreError(.full, "")) { try await store.writeProbe() }
     try await store.write { try $0.execute("DROP TABLE big") }
+    try await store.writeProbe()
     try await load.more(100)
     #expect(load.errors.allSatisfy { [.full, .unknown].contains($0.code) }, "\(load.errors)")
     try await load.end(store)
