@@ -120,10 +120,10 @@ class PostgreSQL:
     def around(self) -> list[str]:
         return ["nsenter", "-m", "-t", str(self.keeper.pid)] if self.keeper else []
 
-    def make(self):
-        """Makes the files of an empty server."""
+    def make(self, segment: int = 1):
+        """Makes the files of an empty server, with so many MiB in each of its log."""
         run([*self.around, "setpriv", *owner(), programs() / "initdb", "-D", self.data, "-U", "awd", "-A", "trust", "-E", "UTF8",
-             "--locale=C.UTF-8", "--no-sync", "--wal-segsize=1"], cwd=self.folder)
+             "--locale=C.UTF-8", "--no-sync", f"--wal-segsize={segment}"], cwd=self.folder)
         rules = "local all locked scram-sha-256\nlocal all all trust\nlocal replication all trust\n" \
                 "hostssl all all 127.0.0.0/8 trust\n"
         run([*self.around, "tee", self.data / "pg_hba.conf"], input=rules)

@@ -13,7 +13,9 @@ extension ApptimistStore {
       p_posts bigint[], p_headers bytea[], p_datas bytea[],
       p_messages bigint[], p_keys bytea[], p_ids bytea[],
       p_most_entries bigint, p_most_bytes bigint
-    ) RETURNS TABLE (post bigint, results bytea) LANGUAGE plpgsql AS $$
+    ) RETURNS TABLE (post bigint, results bytea) LANGUAGE plpgsql
+    -- Whatever the statistics say: a call has few rows, and the tables may have many.
+    SET enable_seqscan = off AS $$
     #variable_conflict use_column
     DECLARE numbers bigint[];
     BEGIN

@@ -184,6 +184,12 @@ extension MsgrStore {
   func settle(
     _ push: Push, owner: [UInt8], _ settlement: PushSettlement, target: String
   ) async throws {
+    if isShared, settlement == .delivered || settlement == .dropped {
+      let isProven = settlement == .delivered
+      return try await store.perform(
+        Settling.Input(push: push.id, owner: owner, target: isProven ? target : nil),
+        by: Settling.self)
+    }
     try await store.write(isolation: .rowLocks) { transaction in
       try lock(push.device, transaction)
       if case .retried(let time) = settlement {

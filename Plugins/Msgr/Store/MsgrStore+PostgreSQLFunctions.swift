@@ -13,7 +13,9 @@ extension MsgrStore {
       p_tokens bytea[], p_names text[], p_passwords text[], p_recipients text[], p_texts text[],
       p_now bigint, p_first_id bigint, p_most bigint, p_expires bigint, p_held_until bigint,
       p_oldest_use bigint, p_noted_use bigint, p_pushes bigint
-    ) RETURNS TABLE (place bigint, id bigint, wakes bigint) LANGUAGE plpgsql AS $$
+    ) RETURNS TABLE (place bigint, id bigint, wakes bigint) LANGUAGE plpgsql
+    -- Whatever the statistics say: a call has few rows, and the tables may have many.
+    SET enable_seqscan = off AS $$
     #variable_conflict use_column
     BEGIN
       PERFORM 1 FROM msgr_users WHERE username = ANY (p_recipients)
@@ -27,12 +29,11 @@ extension MsgrStore {
         SELECT a.n, a.sender, a.recipient, a.body
         FROM unnest(p_tokens, p_names, p_passwords, p_recipients, p_texts) WITH ORDINALITY
           AS a (token, sender, password, recipient, body, n)
-        WHERE CASE WHEN a.token IS NULL
-            THEN EXISTS (
-              SELECT 1 FROM msgr_users u WHERE u.username = a.sender AND u.password = a.password)
-            ELSE EXISTS (
-              SELECT 1 FROM msgr_tokens t
-              WHERE t.hash = a.token AND t.username = a.sender AND t.used_at > p_oldest_use) END
+          LEFT JOIN msgr_tokens t
+            ON t.hash = a.token AND t.username = a.sender AND t.used_at > p_oldest_use
+          LEFT JOIN msgr_users u
+            ON a.token IS NULL AND u.username = a.sender AND u.password = a.password
+        WHERE (t.hash IS NOT NULL OR u.username IS NOT NULL)
           AND NOT EXISTS (
             SELECT 1 FROM msgr_devices d
             WHERE d.username = a.sender AND substr(d.device_id, 1, 7) = 'stream:')
@@ -76,6 +77,23 @@ extension MsgrStore {
       )
       SELECT n.n, s.id, (SELECT count(*) FROM pushed p WHERE p.n = s.n)
       FROM generate_series(1, cardinality(p_names)::bigint) AS n (n) LEFT JOIN stored s ON s.n = n.n;
+    END $$;
+
+    -- Removes pushes whose leases are over, with what is leased by whom.
+    CREATE FUNCTION awd_msgr_settle_v1(p_pushes bigint[], p_owners bytea[], p_targets text[])
+      RETURNS TABLE (place bigint) LANGUAGE plpgsql
+    SET enable_seqscan = off AS $$
+    BEGIN
+      PERFORM 1 FROM msgr_devices
+      WHERE device_id IN (SELECT o.device_id FROM push_outbox o WHERE o.id = ANY (p_pushes))
+      ORDER BY device_id FOR NO KEY UPDATE;
+      DELETE FROM push_outbox o USING unnest(p_pushes, p_owners) AS s (id, owner)
+      WHERE o.id = s.id AND o.lease_owner = s.owner;
+      INSERT INTO push_targets
+      SELECT DISTINCT t FROM unnest(p_targets) t
+      WHERE t IS NOT NULL AND NOT EXISTS (SELECT 1 FROM push_targets p WHERE p.target = t)
+      ORDER BY t ON CONFLICT DO NOTHING;
+      RETURN QUERY SELECT generate_series(1, cardinality(p_pushes)::bigint);
     END $$;
     """
 }

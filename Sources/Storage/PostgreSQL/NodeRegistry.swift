@@ -80,7 +80,7 @@ public struct NodeRegistry: Sendable {
       return try transaction.all(
         """
         SELECT f.name, f.sha256, n.name FROM store_node_files f JOIN store_nodes n ON n.id = f.node
-        WHERE n.id <> ? ORDER BY n.seen_at
+        WHERE n.id <> ? ORDER BY f.name, n.seen_at
         """, node
       ) { row in (try row[0], try row[1], try row[2]) }
     }

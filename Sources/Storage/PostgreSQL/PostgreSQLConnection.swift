@@ -49,7 +49,7 @@ internal import Time
       """
       SET standard_conforming_strings = on;
       SET lock_timeout = \(lockTimeout.milliseconds);
-      SET idle_in_transaction_session_timeout = 60000;
+      SET idle_in_transaction_session_timeout = 10000;
       SELECT set_config('synchronous_commit', 'on', false)
       WHERE current_setting('synchronous_commit') = 'off'
       """)
