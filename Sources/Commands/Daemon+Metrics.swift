@@ -1,3 +1,4 @@
+internal import Bus
 internal import Cryptography
 internal import FoundationEssentials
 internal import Glibc
@@ -27,6 +28,10 @@ extension Daemon {
       metrics.gauge(
         "awd_tls_certificate_expiry_timestamp_seconds", "Expiry date of the TLS certificate"
       ) { [server] in Double(server.credentials?.notAfter.seconds ?? 0) }
+    }
+    if store.isShared {
+      counters(Self.sharedStoreCounters) { store.statistics }
+      counters(Self.busCounters) { [bus = runtime.bus] in bus.statistics }
     }
     gauges(Self.storeGauges) { store.statistics }
     counters(Self.storeCounters) { store.statistics }
@@ -87,6 +92,21 @@ extension Daemon {
     ("awd_store_writes_total", "Committed writes", \.writesCommitted),
     ("awd_store_groups_total", "Commits", \.groupsCommitted),
     ("awd_store_failures_total", "Failed and refused writes", \.writesWithoutCommit),
+  ]
+
+  private static let sharedStoreCounters: Series<StoreStatistics> = [
+    (
+      "awd_store_retries_total",
+      "Transactions that ran again, for others' sake or after a lost connection",
+      \.retries
+    )
+  ]
+
+  private static let busCounters: Series<BusStatistics> = [
+    ("awd_bus_told_total", "Notices to other nodes", \.told),
+    ("awd_bus_heard_total", "Notices of other nodes", \.heard),
+    ("awd_bus_dropped_total", "Notices that nobody was told", \.dropped),
+    ("awd_bus_interruptions_total", "Lost connections of the bus", \.interruptions),
   ]
 
   private func gauges<Statistics>(
