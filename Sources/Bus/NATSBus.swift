@@ -19,7 +19,7 @@
     private final class Ears: Sendable {
       let node: NodeID
       let subscribers = Subscribers()
-      let counts = Lock(BusStatistics())
+      let outgoing = OutgoingNotices()
       let log: Log
 
       init(_ node: NodeID, _ log: Log) { (self.node, self.log) = (node, log) }
@@ -33,14 +33,17 @@
         guard let notices = NoticeText.notices(in: text, except: node) else {
           return subscribers.tellOfLoss()
         }
-        counts.withLock { $0.heard += notices.count }
+        outgoing.count { $0.heard += notices.count }
         subscribers.tell(notices)
       }
     }
 
+    /// The pause between two messages, in which notices gather.
+    private static let pause = Duration.milliseconds(2)
+
     private let ears: Ears
     private let polling: Task<Void, Never>
-    private let subject: String
+    private let notifier: WorkerThread
     // Safe to share: libnats locks its connections.
     private nonisolated(unsafe) let connection: OpaquePointer
 
@@ -52,14 +55,15 @@
     ///   - node: this node.
     ///   - interval: the time after which services are told that they may have missed something.
     ///   - log: takes notes of lost connections.
-    /// - Throws: ``Failure`` for a URL that is none.
+    /// - Throws: ``Failure`` for a URL that is none, or `SystemError` if the system has no room for a thread.
     public init(
       _ url: String, database: Int64, node: NodeID, poll interval: Duration, log: Log
-    ) throws(Failure) {
+    ) throws {
       let ears = Ears(node, log)
       self.ears = ears
-      subject = "awd.\(String(database, radix: 16))"
-      let closure = unsafe Unmanaged.passUnretained(ears).toOpaque()
+      let subject = "awd.\(String(database, radix: 16))"
+      // For ever: nothing says when libnats's threads have made their last call.
+      let closure = unsafe Unmanaged.passRetained(ears).toOpaque()
       var options: OpaquePointer?
       var connection: OpaquePointer?
       var subscription: OpaquePointer?
@@ -79,7 +83,7 @@
           options,
           { _, closure in
             guard let ears = unsafe Ears.of(closure) else { return }
-            ears.counts.withLock { $0.interruptions += 1 }
+            ears.outgoing.count { $0.interruptions += 1 }
             ears.log.warning("other nodes aren't heard; their changes are seen by polling")
           }, closure))
       try Self.check(
@@ -99,9 +103,6 @@
       if status != NATS_NOT_YET_CONNECTED { try Self.check(status) }
       guard let connection = unsafe connection else { throw Failure(description: "no connection") }
       unsafe self.connection = connection
-      polling = Task { [ears] in
-        while (try? await Task.sleep(for: interval)) != nil { ears.subscribers.tellOfLoss() }
-      }
       try Self.check(
         unsafe natsConnection_Subscribe(
           &subscription, connection, subject,
@@ -112,20 +113,18 @@
               start: data, count: Int(natsMsg_GetDataLength(message)))
             unsafe Ears.of(closure)?.hear(String(decoding: bytes, as: UTF8.self))
           }, closure))
+      // Safe to hand on: libnats locks its connections.
+      nonisolated(unsafe) let handle = unsafe connection
+      notifier = try WorkerThread(named: "awd-notifier") {
+        unsafe Self.publish(ears, on: subject, handle)
+      }
+      polling = Task { [ears] in
+        while (try? await Task.sleep(for: interval)) != nil { ears.subscribers.tellOfLoss() }
+      }
     }
 
-    /// Tells the other nodes. See ``Bus``.
-    public func publish(_ notices: [Notice]) {
-      var dropped = 0
-      for text in NoticeText.texts(of: notices, from: ears.node) {
-        let status = unsafe natsConnection_PublishString(connection, subject, text)
-        if status != NATS_OK { dropped = notices.count }
-      }
-      ears.counts.withLock { counts in
-        counts.dropped += dropped
-        counts.told += notices.count - dropped
-      }
-    }
+    /// Tells the other nodes, soon. See ``Bus``.
+    public func publish(_ notices: [Notice]) { ears.outgoing.append(notices) }
 
     /// Returns what other nodes tell a service. See ``Bus``.
     public func events(of service: String) -> AsyncStream<BusEvent> {
@@ -133,18 +132,40 @@
     }
 
     /// What the bus has done so far.
-    public var statistics: BusStatistics { ears.counts.withLock(\.self) }
+    public var statistics: BusStatistics { ears.outgoing.statistics }
 
     /// Ends all events. See ``Bus``.
     public func close() async {
       polling.cancel()
       ears.subscribers.close()
-      unsafe natsConnection_FlushTimeout(connection, 500)
-      // Ends libnats's threads' use of what this object holds.
-      unsafe natsConnection_Close(connection)
+      ears.outgoing.close()
+      // In a task of its own: libnats may wait for the server.
+      let notifier = notifier
+      await Task.detached { notifier.join() }.value
     }
 
-    deinit { unsafe natsConnection_Destroy(connection) }
+    deinit {
+      ears.outgoing.close()
+      notifier.join()
+      unsafe natsConnection_Destroy(connection)
+    }
+
+    /// A thread's work: publishes until the bus is closed. libnats may wait, which no event loop may.
+    private static func publish(_ ears: Ears, on subject: String, _ connection: OpaquePointer) {
+      while let notices = ears.outgoing.take() {
+        var isTold = true
+        for text in NoticeText.texts(of: notices, from: ears.node) {
+          isTold =
+            unsafe natsConnection_PublishString(connection, subject, text) == NATS_OK && isTold
+        }
+        ears.outgoing.count { counts in
+          if isTold { counts.told += notices.count } else { counts.dropped += notices.count }
+        }
+        _ = ears.outgoing.isClosed(within: pause)
+      }
+      unsafe natsConnection_FlushTimeout(connection, 500)
+      unsafe natsConnection_Close(connection)
+    }
 
     private static func check(_ status: natsStatus) throws(Failure) {
       guard status != NATS_OK else { return }
