@@ -92,8 +92,9 @@ internal import Testing
     }
   }
 
-  @Test func theOldestSessionGivesWayWhereverItIs() async throws {
-    try await withNodes(3, "sessions = 2") { nodes in
+  @Test(arguments: [false, true])
+  func theOldestSessionGivesWayWhereverItIs(polls: Bool) async throws {
+    try await withNodes(3, "sessions = 2", polls: polls) { nodes in
       let alice = TestUser("alice")
       var sessions: [TestDevice] = []
       for node in nodes {

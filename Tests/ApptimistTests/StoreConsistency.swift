@@ -19,9 +19,13 @@ extension ApptimistStore {
           OR bytes <>
             (SELECT coalesce(sum(size), 0) FROM apptimist_entries e WHERE e.owner = q.owner)
           OR dropped <> (SELECT count(*) FROM apptimist_dropped d WHERE d.owner = q.owner)) +
-        (SELECT count(*) FROM apptimist_shares s WHERE NOT EXISTS
-          (SELECT 1 FROM apptimist_entries e WHERE e.owner = s.owner AND e.sender = s.sender
-           HAVING count(*) = s.entries AND sum(size) = s.bytes AND min(position) = s.oldest)) +
+        (SELECT count(*) FROM apptimist_shares s WHERE
+          entries <> (SELECT count(*) FROM apptimist_entries e
+            WHERE e.owner = s.owner AND e.sender = s.sender)
+          OR bytes <> (SELECT coalesce(sum(size), -1) FROM apptimist_entries e
+            WHERE e.owner = s.owner AND e.sender = s.sender)
+          OR oldest <> (SELECT coalesce(min(position), -1) FROM apptimist_entries e
+            WHERE e.owner = s.owner AND e.sender = s.sender)) +
         (SELECT count(*) FROM (SELECT DISTINCT owner, sender FROM apptimist_entries) AS pairs) -
         (SELECT count(*) FROM apptimist_shares)
       """)

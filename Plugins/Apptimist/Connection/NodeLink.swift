@@ -3,6 +3,7 @@ internal import Bus
 internal import Cryptography
 internal import Observability
 internal import Storage
+internal import Threading
 
 /// Connects this node's sessions with those of other nodes that share the store.
 ///
@@ -14,6 +15,14 @@ final class NodeLink: Sendable {
   private let bus: any Bus
   private let sessionLimit: Int
   private let log: Log
+  private let state = Lock(State())
+
+  private struct State {
+    /// The sessions that are noted in the store.
+    var noted: Set<SessionID> = []
+    /// The moment at which this node has joined the others, as the store knows it.
+    var joined: Int64?
+  }
 
   init(
     node: NodeID, store: ApptimistStore, hub: SessionHub, bus: any Bus,
@@ -31,17 +40,19 @@ final class NodeLink: Sendable {
       do {
         let session = NodeSession(node: node, session: session)
         let evicted = try await store.join(session, of: user, limit: sessionLimit)
+        state.withLock { _ = $0.noted.insert(session.session) }
         for session in evicted where session.node == node { hub.evict(session.session, of: user) }
         bus.publish(
           evicted.filter { $0.node != node }.map { NodeNews.evicted($0).notice(of: user) })
         // It may have ended before it was noted.
-        if !hub.has(session.session, of: user) { try await store.leave(session) }
+        if !hub.has(session.session, of: user) { ended(session.session) }
       } catch { log.warning("a session isn't noted yet", ["cause": "\(error)"]) }
     }
   }
 
   /// Forgets a session that is over, with its locks.
   func ended(_ session: SessionID) {
+    state.withLock { _ = $0.noted.remove(session) }
     // If that fails, the next look finds it.
     Task { try? await store.leave(NodeSession(node: node, session: session)) }
   }
@@ -79,17 +90,27 @@ final class NodeLink: Sendable {
   /// Compares what the sessions know with the store.
   private func look() async throws {
     let sessions = hub.sessions
-    let users = Array(Set(sessions.values))
-    guard !users.isEmpty else { return }
-    for state in try await store.states(of: users) {
-      hub.grown(state.user, to: state.last)
-      if state.isClosed { await hub.closeVersion1(of: state.user) }
+    if !sessions.isEmpty {
+      for state in try await store.states(of: Array(Set(sessions.values))) {
+        hub.grown(state.user, to: state.last)
+        if state.isClosed { await hub.closeVersion1(of: state.user) }
+      }
     }
-    let noted = try await store.sessions(of: node)
-    // Their user has too many, or another node has taken this one for dead.
-    for (session, user) in sessions where !noted.contains(session) { joined(session, of: user) }
-    for session in noted where sessions[session] == nil && hub.sessions[session] == nil {
-      ended(session)
+    // Without a row, this node is taken for dead by the others, and will soon be back.
+    guard let stored = try await store.sessions(of: node) else { return }
+    let (hasReturned, known) = state.withLock { state in
+      defer { state.joined = stored.joined }
+      return (state.joined.map { $0 != stored.joined } ?? false, state.noted)
     }
+    for (session, user) in sessions where !stored.sessions.contains(session) {
+      if hasReturned {
+        joined(session, of: user)
+      } else if known.contains(session) {
+        // Its user has too many later ones.
+        hub.evict(session, of: user)
+      }
+    }
+    let present = hub.sessions
+    for session in stored.sessions where present[session] == nil { ended(session) }
   }
 }

@@ -67,13 +67,19 @@ extension ApptimistStore {
     }
   }
 
-  /// The sessions that are noted of a node.
-  func sessions(of node: NodeID) async throws -> Set<SessionID> {
+  /// The sessions that are noted of a node, and the moment at which the node has joined the others; nil if it is none of
+  /// them.
+  func sessions(of node: NodeID) async throws -> (joined: Int64, sessions: Set<SessionID>)? {
     try await store.read { snapshot in
-      Set(
-        try snapshot.all("SELECT session FROM apptimist_sessions WHERE node = ?", node) {
-          try $0[0] as SessionID
-        })
+      let joined: Int64? = try snapshot.one(
+        "SELECT (extract(epoch FROM joined_at) * 1000000)::bigint FROM store_nodes WHERE id = ?",
+        node
+      ) { try $0[0] }
+      guard let joined else { return nil }
+      let sessions = try snapshot.all(
+        "SELECT session FROM apptimist_sessions WHERE node = ?", node
+      ) { try $0[0] as SessionID }
+      return (joined, Set(sessions))
     }
   }
 
