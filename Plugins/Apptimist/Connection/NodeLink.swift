@@ -20,7 +20,7 @@ final class NodeLink: Sendable {
   private struct State {
     /// The sessions that are noted in the store.
     var noted: Set<SessionID> = []
-    /// The moment at which this node has joined the others, as the store knows it.
+    /// The moment at which this node has joined the others, as the store knew it at the last look.
     var joined: Int64?
   }
 
@@ -96,11 +96,13 @@ final class NodeLink: Sendable {
         if state.isClosed { await hub.closeVersion1(of: state.user) }
       }
     }
+    // Before the store is read: one that is noted meanwhile isn't missing there.
+    let known = state.withLock(\.noted)
     // Without a row, this node is taken for dead by the others, and will soon be back.
     guard let stored = try await store.sessions(of: node) else { return }
-    let (hasReturned, known) = state.withLock { state in
+    let hasReturned = state.withLock { state in
       defer { state.joined = stored.joined }
-      return (state.joined.map { $0 != stored.joined } ?? false, state.noted)
+      return state.joined != stored.joined
     }
     for (session, user) in sessions where !stored.sessions.contains(session) {
       if hasReturned {
