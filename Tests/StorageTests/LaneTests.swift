@@ -111,7 +111,15 @@ private enum Addition: BatchOperation {
     // PostgreSQL's only lane waits for the row, and the others for the lane.
     let first = add("held", 1)
     try await waitUntil {
-      store.statistics.queuedWrites == (engine == .sqlite ? 1 : 0)
+      guard engine == .postgreSQL else { return store.statistics.queuedWrites == 1 }
+      return try await store.read { snapshot in
+        try snapshot.one(
+          """
+          SELECT 1 FROM pg_stat_activity
+          WHERE datname = current_database() AND wait_event_type = 'Lock'
+          """
+        ) { _ in true } ?? false
+      }
     }
     let refused = add("a", -1)
     let impossible = add("b", 2_000_000)
