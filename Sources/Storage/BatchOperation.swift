@@ -58,22 +58,26 @@ public struct ArrayWriter {
 
   /// Adds an array of type `bigint[]`.
   public mutating func append(integers: [Int64?]) throws(StoreError) {
-    try parameters.append(integers.map(\.databaseValue), of: .int8)
+    try parameters.append(integers, of: .int8) { $1.append(bigEndian: $0) }
   }
 
   /// Adds an array of type `float8[]`.
   public mutating func append(reals: [Double?]) throws(StoreError) {
-    try parameters.append(reals.map(\.databaseValue), of: .float8)
+    try parameters.append(reals, of: .float8) { $1.append(bigEndian: $0.bitPattern) }
   }
 
   /// Adds an array of type `text[]`.
   public mutating func append(texts: [String?]) throws(StoreError) {
-    try parameters.append(texts.map(\.databaseValue), of: .text)
+    try parameters.append(texts, of: .text) { text, bytes throws(StoreError) in
+      try bytes.append(text: text)
+    }
   }
 
   /// Adds an array of type `bytea[]`.
   public mutating func append(blobs: [[UInt8]?]) throws(StoreError) {
-    try parameters.append(blobs.map(\.databaseValue), of: .bytea)
+    try parameters.append(blobs, of: .bytea) { blob, bytes throws(StoreError) in
+      try bytes.append(blob: blob)
+    }
   }
 
   /// Adds a value that is the same for all inputs.

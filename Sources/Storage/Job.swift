@@ -3,12 +3,12 @@
 /// It is unchecked because it is handed on, not shared: the task makes it, and then only one worker thread uses it until
 /// that resumes the task.
 @safe class Job<Context: ~Copyable>: @unchecked Sendable {
-  /// The way in which the job's transaction is kept apart from others.
-  final let isolation: Isolation
+  /// The way in which the job's transaction is kept apart from others; nil if it is one query, which needs none.
+  final let isolation: Isolation?
   /// The error of the job, if it has failed.
   final var failure: (any Error)?
 
-  init(isolation: Isolation) { self.isolation = isolation }
+  init(isolation: Isolation?) { self.isolation = isolation }
 
   /// Runs the closure, and keeps its result or its error in place of those of an earlier try.
   func run(in context: borrowing Context) {}
@@ -47,7 +47,7 @@
   private var value: Value?
 
   init(
-    _ body: @escaping @Sendable (borrowing Context) throws -> Value, isolation: Isolation,
+    _ body: @escaping @Sendable (borrowing Context) throws -> Value, isolation: Isolation?,
     outcome: (@Sendable (Bool) -> Void)?
   ) {
     self.body = body
@@ -95,7 +95,7 @@ final class AwaitedOperation<Context: ~Copyable, Value: Sendable>:
 
   init(
     _ body: @escaping @Sendable (borrowing Context) throws -> Value,
-    _ continuation: UnsafeContinuation<Value, any Error>, isolation: Isolation = .serializable,
+    _ continuation: UnsafeContinuation<Value, any Error>, isolation: Isolation?,
     outcome: (@Sendable (Bool) -> Void)? = nil
   ) {
     unsafe self.continuation = continuation

@@ -157,17 +157,22 @@ internal import Threading
 
   /// Reads the database, in its state at the closure's first query. Its turn is that of ``WorkOwner/current``.
   ///
-  /// - Parameter body: sees everything that was committed before, and no change while it runs. Like one that writes, it may
-  ///   run more than once.
+  /// - Parameters:
+  ///   - isOneQuery: whether the closure is one query. It sees one state of the database by itself, and PostgreSQL isn't asked
+  ///     to begin and end a transaction for it.
+  ///   - body: sees everything that was committed before, and no change while it runs. Like one that writes, it may run more
+  ///     than once.
   /// - Returns: the closure's result.
   /// - Throws: the closure's error, or ``StoreError``: `.busy` if too many closures are queued, `.closed` after
   ///   ``close()``, `.readOnly` if the closure tries to write.
   public nonisolated(nonsending) func read<Value: Sendable>(
-    _ body: @escaping @Sendable (borrowing Snapshot) throws -> Value
+    isOneQuery: Bool = false, _ body: @escaping @Sendable (borrowing Snapshot) throws -> Value
   ) async throws -> Value {
     try await unsafe withUnsafeThrowingContinuation { continuation in
       _ = Self.queue(
-        unsafe AwaitedOperation(body, continuation), in: work.reads, for: .current)
+        unsafe AwaitedOperation(
+          body, continuation, isolation: isOneQuery ? nil : .serializable),
+        in: work.reads, for: .current)
     }
   }
 

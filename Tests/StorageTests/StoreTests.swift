@@ -198,16 +198,16 @@ internal import Testing
     await store.close()
   }
 
-  @Test(arguments: [nil] + Engine.allCases) func readersCannotWrite(_ engine: Engine?) async throws
-  {
+  @Test(arguments: [nil] + Engine.allCases, [false, true])
+  func readersCannotWrite(_ engine: Engine?, isOneQuery: Bool) async throws {
     let database = try engine.map { try databases.make($0) }
     let store = try await Store.open(database?.location ?? .memory, migrations: notes)
     await #expect(throws: StoreError(.readOnly, "")) {
-      try await store.read { snapshot in
+      try await store.read(isOneQuery: isOneQuery) { snapshot in
         try snapshot.forEach("INSERT INTO notes (text) VALUES ('x') RETURNING id") { _ in }
       }
     }
-    #expect(try await store.read { try count($0) } == 0)
+    #expect(try await store.read(isOneQuery: isOneQuery) { try count($0) } == 0)
     await store.close()
   }
 

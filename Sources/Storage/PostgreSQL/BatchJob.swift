@@ -60,7 +60,7 @@ private final class BatchGroup<Operation: BatchOperation>:
     do {
       let call = Operation.call
       var writer = ArrayWriter()
-      try call.arrays(jobs.map(\.input), &writer)
+      try call.arrays(jobs.map { $0.input }, &writer)
       try transaction.call(call.sql, writer.parameters) { row in
         let (index, result) = try call.outcome(row)
         guard jobs.indices.contains(index) else {

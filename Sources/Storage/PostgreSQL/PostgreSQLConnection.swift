@@ -123,10 +123,10 @@ extension PostgreSQLConnection {
 
   /// Begins a transaction.
   ///
-  /// - Parameter sql: the BEGIN with its isolation.
-  func begin(_ sql: StaticString) throws(StoreError) {
+  /// - Parameter sql: the BEGIN with its isolation, or nil for one query, which is a transaction by itself.
+  func begin(_ sql: StaticString?) throws(StoreError) {
     failure = nil
-    try run("\(sql)")
+    if let sql { try run("\(sql)") }
   }
 
   /// Commits the transaction, which no statement has failed in.

@@ -14,7 +14,7 @@ struct PostgreSQLEngine: Engine {
     let (writing, reading, calling) = (Availability(), Availability(), Availability())
     // The first of each kind, so that there are both even where the server has no room for all.
     var writer: PostgreSQLConnection? = try connect()
-    var reader: PostgreSQLConnection? = try connect()
+    var reader: PostgreSQLConnection? = try connectReader()
     var threads: [WorkerThread] = []
     defer {
       work.close()
@@ -36,7 +36,7 @@ struct PostgreSQLEngine: Engine {
       threads.append(
         try .start("awd-reader") {
           var worker = PostgreSQLWorker(
-            queue: work.reads, purpose: .reading, connection: connection, connect: connect,
+            queue: work.reads, purpose: .reading, connection: connection, connect: connectReader,
             availability: reading, recorder: work.recorder
           ) { Snapshot($0) }
           worker.run()
@@ -47,7 +47,7 @@ struct PostgreSQLEngine: Engine {
         try .start("awd-lane") {
           var worker = PostgreSQLWorker(
             queue: work.batches, purpose: .writing, limit: configuration.groupLimit,
-            connection: nil, connect: connect, availability: calling, recorder: work.recorder
+            connection: nil, connect: connectLane, availability: calling, recorder: work.recorder
           ) { Transaction($0) }
           worker.run()
         })
@@ -58,5 +58,20 @@ struct PostgreSQLEngine: Engine {
 
   private func connect() throws(StoreError) -> PostgreSQLConnection {
     try PostgreSQLConnection(address, lockTimeout: configuration.busyTimeout)
+  }
+
+  /// Makes a connection for closures that read, with a transaction or without.
+  private func connectReader() throws(StoreError) -> PostgreSQLConnection {
+    let connection = try connect()
+    try connection.run("SET default_transaction_read_only = on")
+    return connection
+  }
+
+  /// Makes a connection for calls. Each has a few rows, and the tables may have many, whatever the statistics say; and
+  /// to plan a call by the lengths of its arrays would take longer than to run it.
+  private func connectLane() throws(StoreError) -> PostgreSQLConnection {
+    let connection = try connect()
+    try connection.run("SET enable_seqscan = off; SET plan_cache_mode = force_generic_plan")
+    return connection
   }
 }

@@ -33,7 +33,8 @@ enum PostgreSQLType {
 struct PostgreSQLParameters {
   /// The type of each value; `inferred` for NULL.
   private(set) var types: [Oid] = []
-  private var bytes: [UInt8] = []
+  /// The values, behind one byte, so that an empty one has an address, unlike NULL.
+  private var bytes: [UInt8] = [0]
   /// The place of each value in the bytes; nil for NULL.
   private var ranges: [Range<Int>?] = []
 
@@ -51,16 +52,18 @@ struct PostgreSQLParameters {
   /// Adds an array of one dimension as the next parameter.
   ///
   /// - Parameters:
-  ///   - values: the elements, of which some may be NULL.
+  ///   - values: the elements; nil is NULL.
   ///   - type: the array's type and its elements'.
+  ///   - encode: adds the bytes of an element.
   /// - Throws: `.constraint` for what PostgreSQL can't hold.
-  mutating func append(
-    _ values: [DatabaseValue], of type: PostgreSQLType.ArrayType
+  mutating func append<Element>(
+    _ values: [Element?], of type: PostgreSQLType.ArrayType,
+    encode: (Element, inout Self) throws(StoreError) -> Void
   ) throws(StoreError) {
     let start = bytes.count
     // One dimension, with or without NULLs, of so many elements counted from 1.
     append(bigEndian: values.isEmpty ? 0 : 1 as UInt32)
-    append(bigEndian: values.contains(.null) ? 1 : 0 as UInt32)
+    append(bigEndian: values.contains { $0 == nil } ? 1 : 0 as UInt32)
     append(bigEndian: type.element)
     if !values.isEmpty {
       append(bigEndian: UInt32(clamping: values.count))
@@ -69,13 +72,25 @@ struct PostgreSQLParameters {
     for value in values {
       let place = bytes.count
       append(bigEndian: UInt32.max)
-      guard value != .null else { continue }
-      _ = try encode(value)
-      let length = PostgreSQLParameters.bytes(bigEndian: UInt32(bytes.count - place - 4))
-      bytes.replaceSubrange(place..<place + 4, with: length)
+      guard let value else { continue }
+      try encode(value, &self)
+      let length = UInt32(clamping: bytes.count - place - 4)
+      for byte in 0..<4 {
+        bytes[place + byte] = UInt8(truncatingIfNeeded: length >> (24 - 8 * byte))
+      }
     }
     types.append(type.array)
     ranges.append(start..<bytes.count)
+  }
+
+  /// Adds an array of values that may be NULL.
+  mutating func append(
+    _ values: [DatabaseValue], of type: PostgreSQLType.ArrayType
+  ) throws(StoreError) {
+    try append(values.map { $0 == .null ? nil : $0 }, of: type) {
+      (value: DatabaseValue, parameters) throws(StoreError) in
+      _ = try parameters.encode(value)
+    }
   }
 
   /// Adds the bytes of a value, and returns its type.
@@ -90,28 +105,40 @@ struct PostgreSQLParameters {
       type = PostgreSQLType.float8
       append(bigEndian: value.bitPattern)
     case .text(let value):
-      guard !value.utf8.contains(0) else {
-        throw StoreError(.constraint(.other), "PostgreSQL has no text with the character NUL")
-      }
       type = PostgreSQLType.text
-      bytes += value.utf8
+      try append(text: value)
     case .blob(let value):
       type = PostgreSQLType.bytea
-      bytes += value
-    }
-    guard bytes.count <= Int32.max else {
-      throw StoreError(.constraint(.other), "the values are too long for PostgreSQL")
+      try append(blob: value)
     }
     return type
   }
 
-  private mutating func append(bigEndian value: some FixedWidthInteger) {
-    bytes += Self.bytes(bigEndian: value)
+  /// Adds the bytes of an integer.
+  mutating func append(bigEndian value: some FixedWidthInteger) {
+    for shift in stride(from: value.bitWidth - 8, through: 0, by: -8) {
+      bytes.append(UInt8(truncatingIfNeeded: value >> shift))
+    }
   }
 
-  private static func bytes(bigEndian value: some FixedWidthInteger) -> [UInt8] {
-    stride(from: value.bitWidth - 8, through: 0, by: -8).map {
-      UInt8(truncatingIfNeeded: value >> $0)
+  /// Adds the bytes of a text.
+  mutating func append(text: String) throws(StoreError) {
+    guard !text.utf8.contains(0) else {
+      throw StoreError(.constraint(.other), "PostgreSQL has no text with the character NUL")
+    }
+    bytes += text.utf8
+    try checkSize()
+  }
+
+  /// Adds bytes as they are.
+  mutating func append(blob: [UInt8]) throws(StoreError) {
+    bytes += blob
+    try checkSize()
+  }
+
+  private func checkSize() throws(StoreError) {
+    guard bytes.count <= Int32.max else {
+      throw StoreError(.constraint(.other), "the values are too long for PostgreSQL")
     }
   }
 
@@ -122,9 +149,7 @@ struct PostgreSQLParameters {
       _ formats: UnsafePointer<Int32>
     ) -> Result
   ) -> Result {
-    // One byte at least, so that an empty value has an address, unlike NULL.
-    let bytes = bytes + [0]
-    return unsafe bytes.withUnsafeBytes { buffer in
+    unsafe bytes.withUnsafeBytes { buffer in
       let values = unsafe ranges.map { range in
         unsafe range.flatMap { range in
           unsafe buffer.baseAddress?.advanced(by: range.lowerBound)

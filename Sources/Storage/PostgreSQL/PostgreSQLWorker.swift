@@ -29,6 +29,10 @@ struct PostgreSQLWorker<Context: ~Copyable>: ~Copyable {
   private let context: (DatabaseConnection) -> Context
   private let clock = ContinuousClock()
   private var connection: PostgreSQLConnection?
+  /// The number of tasks that may ask next: those of the last call, and those that were queued behind it.
+  private var expected = 1
+  /// The time to wait for them.
+  private var patience = Duration.zero
 
   init(
     queue: JobQueue<Job<Context>>, purpose: Purpose, limit: Int = 1,
@@ -54,9 +58,12 @@ struct PostgreSQLWorker<Context: ~Copyable>: ~Copyable {
       do throws(StoreError) {
         _ = try connected()
         tries = 0
-        let jobs = queue.take(atMost: limit)
+        let jobs = take()
         guard !jobs.isEmpty else { break }
+        let start = clock.now
         for job in joined(jobs) { run(job) }
+        patience = (clock.now - start) / 4
+        expected = jobs.count + queue.count
       } catch {
         tries += 1
         let isClosed = queue.isClosed
@@ -69,6 +76,15 @@ struct PostgreSQLWorker<Context: ~Copyable>: ~Copyable {
       }
     }
     disconnect()
+  }
+
+  /// Waits for jobs, and a little longer for as many as there were last time: tasks that were just resumed often ask again
+  /// at once, and a call for few of them takes nearly as long as one for all.
+  private func take() -> [Job<Context>] {
+    let jobs = queue.take(atMost: limit)
+    let missing = min(expected, limit) - jobs.count
+    guard !jobs.isEmpty, missing > 0 else { return jobs }
+    return jobs + queue.poll(atMost: missing, within: patience)
   }
 
   /// Makes one job of those that can be one, as far as it doesn't get too large.
@@ -146,8 +162,10 @@ struct PostgreSQLWorker<Context: ~Copyable>: ~Copyable {
     return .committed(clock.now - start)
   }
 
-  private func begin(_ isolation: Isolation) -> StaticString {
+  /// Returns the statement that begins a job's transaction, or nil for a job that needs none.
+  private func begin(_ isolation: Isolation?) -> StaticString? {
     switch (purpose, isolation) {
+    case (_, nil): nil
     case (.reading, _): "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
     case (.writing, .serializable): "BEGIN ISOLATION LEVEL SERIALIZABLE"
     case (.writing, .rowLocks): "BEGIN ISOLATION LEVEL READ COMMITTED"
