@@ -3,8 +3,9 @@ internal import Time
 
 /// A thread's work: tells other nodes by PostgreSQL what this one publishes.
 struct NoticeNotifier: Sendable {
-  /// The pause between two calls, in which notices gather.
-  private static let pause = Duration.milliseconds(2)
+  /// The pause after a call for each notice of it, in which more gather, and the longest one. It grows with the rate of
+  /// notices: few are told at once, and many together.
+  private static let pause = (each: Duration.microseconds(200), most: Duration.milliseconds(2))
   /// The pause before a new connection after one that failed.
   private static let rest = Duration.milliseconds(200)
 
@@ -23,7 +24,8 @@ struct NoticeNotifier: Sendable {
             try connection.tell(text, on: "awd")
           }
           outgoing.count { $0.told += told.count }
-          _ = outgoing.isClosed(within: Self.pause)
+          _ = outgoing.isClosed(
+            within: min(Self.pause.each * told.count, Self.pause.most))
           notices = outgoing.take()
         }
       } catch {

@@ -31,9 +31,10 @@ enum NoticeText {
   ///
   /// - Returns: the notices; none of a text that is this node's own, and nil if it is none.
   static func notices(in text: String, except node: NodeID) -> [Notice]? {
+    // Most are this node's own where there is no other.
+    if text.hasPrefix("\(node)\n") { return [] }
     let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
-    guard let number = Int64(lines[0], radix: 16) else { return nil }
-    guard number != node.rawValue else { return [] }
+    guard Int64(lines[0], radix: 16) != nil else { return nil }
     var notices: [Notice] = []
     for line in lines.dropFirst() {
       let fields = line.split(separator: " ", omittingEmptySubsequences: false)

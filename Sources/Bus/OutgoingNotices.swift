@@ -18,15 +18,18 @@ final class OutgoingNotices: Sendable {
   /// Adds notices, if there is room.
   func append(_ notices: [Notice]) {
     let bytes = notices.reduce(0) { $0 + 64 + $1.topic.key.count + $1.content.count }
-    state.withLock { state in
+    let isFirst = state.withLock { state in
       guard !state.isClosed, state.bytes + bytes <= Self.limit else {
         state.statistics.dropped += notices.count
-        return
+        return false
       }
       state.bytes += bytes
+      let isFirst = state.notices.isEmpty
       state.notices += notices
+      return isFirst
     }
-    state.wakeOne()
+    // The thread doesn't wait while there are some.
+    if isFirst { state.wakeOne() }
   }
 
   /// Waits for notices, and takes all that there are.
