@@ -24,11 +24,11 @@ package struct StreamEntry: Hashable, Sendable {
 
 /// Some of a mailbox's entries, in order.
 package struct StreamPage: Hashable, Sendable {
-  package let entries: [StreamEntry]
+  package var entries: [StreamEntry]
   /// The position after which to go on.
-  package let end: StreamPosition
+  package var end: StreamPosition
   /// Whether the mailbox had nothing more.
-  package let isLast: Bool
+  package var isLast: Bool
 
   /// Describes a page.
   package init(entries: [StreamEntry], end: StreamPosition, isLast: Bool) {

@@ -49,6 +49,14 @@ extension ApptimistStore {
     }
   }
 
+  /// Writes what has been delivered to a user and isn't in the mailbox yet. Whatever is delivered from then on is news.
+  func flush(_ user: EncryptionPublicKey) async throws {
+    guard !isShared, !pending.isFlushed(user) else { return }
+    try await writeMailboxes { deliveries, transaction in
+      try flush(user, &deliveries, transaction)
+    }
+  }
+
   /// Reads a mailbox that has all that has been delivered to it.
   ///
   /// - Parameters:
@@ -59,12 +67,7 @@ extension ApptimistStore {
     of user: EncryptionPublicKey,
     _ body: @escaping @Sendable (AccountNumber, borrowing Snapshot) throws -> Value
   ) async throws -> Value? {
-    if !isShared, !pending.isFlushed(user) {
-      try await writeMailboxes { deliveries, transaction in
-        try flush(user, &deliveries, transaction)
-      }
-    }
-    // Whatever is delivered from now on is news.
+    try await flush(user)
     return try await store.read { snapshot in
       guard let user = try userNumber(of: user, snapshot) else { return nil }
       return try body(user, snapshot)

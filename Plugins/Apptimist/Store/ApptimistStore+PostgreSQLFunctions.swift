@@ -1,105 +1,131 @@
 extension ApptimistStore {
   /// Puts many messages of many users into mailboxes in one call.
   ///
-  /// It takes the posts' senders with their keys; the posts' messages, each with the place of its post; and their copies, each
-  /// with the place of its message. It gives nine bytes for each copy, in the order of each post: a byte that says what
-  /// became of it (0: delivered, 1: known, 2: no such user, or the login holds no more, 3: the mailbox is full), and the position.
+  /// It takes the posts' senders with their keys; the posts' messages, each with the place of its post; the recipients'
+  /// keys, each once; and the copies in the order of the posts, each with the places of its message and its recipient. It
+  /// gives nine bytes for each copy, in the order of each post: a byte that says what became of it (0: delivered, 1: known,
+  /// 2: no such user, or the login holds no more, 3: the mailbox is full), and the position.
   ///
   /// First it locks all mailboxes in one order; each later statement sees what was committed until then. Entries get their
   /// positions while the mailbox's row is locked, so a mailbox's positions become visible in their order.
+  ///
+  /// The loops are over arrays, and each table is written by one small statement: a single statement for all of it takes
+  /// longer to begin than to run, and the planner doesn't know how many rows its parts have.
   static let postgreSQLFunctions: StaticString = """
     CREATE FUNCTION awd_app_post_v1(
       p_users bytea[], p_signatures bytea[], p_version1 bigint[],
-      p_posts bigint[], p_headers bytea[], p_datas bytea[],
-      p_messages bigint[], p_keys bytea[], p_ids bytea[],
+      p_posts bigint[], p_headers bytea[], p_datas bytea[], p_keys bytea[],
+      p_messages bigint[], p_recipients bigint[], p_ids bytea[],
       p_most_entries bigint, p_most_bytes bigint
-    ) RETURNS TABLE (post bigint, results bytea) LANGUAGE plpgsql
-    -- Whatever the statistics say: a call has few rows, and the tables may have many.
-    SET enable_seqscan = off AS $$
+    ) RETURNS TABLE (post bigint, results bytea) LANGUAGE plpgsql AS $$
     #variable_conflict use_column
-    DECLARE numbers bigint[];
+    DECLARE
+      row record;
+      senders bigint[] := array_fill(NULL::bigint, ARRAY[cardinality(p_users)]);
+      -- Of each recipient, as it is with the copies so far.
+      owners bigint[] := array_fill(NULL::bigint, ARRAY[cardinality(p_keys)]);
+      lasts bigint[] := owners;
+      counts bigint[] := owners;
+      sizes bigint[] := owners;
+      is_full boolean[] := array_fill(false, ARRAY[cardinality(p_keys)]);
+      -- Of each message.
+      numbers bigint[] := array_fill(NULL::bigint, ARRAY[cardinality(p_headers)]);
+      holders bigint[] := array_fill(0::bigint, ARRAY[cardinality(p_headers)]);
+      -- Of each copy that is delivered.
+      positions bigint[] := array_fill(NULL::bigint, ARRAY[cardinality(p_ids)]);
+      place bigint;
+      state int;
     BEGIN
-      PERFORM 1 FROM apptimist_queues q JOIN apptimist_users u ON u.id = q.owner
-      WHERE u.key = ANY (p_keys) ORDER BY q.owner FOR NO KEY UPDATE OF q;
-      numbers := ARRAY (
-        SELECT nextval('apptimist_contents_id_seq')
-        FROM generate_series(1, cardinality(p_headers)));
-      RETURN QUERY
-      WITH senders AS MATERIALIZED (
+      FOR row IN
+        SELECT k.n, q.owner, q.last_position, q.entries, q.bytes
+        FROM unnest(p_keys) WITH ORDINALITY AS k (key, n)
+          JOIN apptimist_users u ON u.key = k.key
+          JOIN apptimist_queues q ON q.owner = u.id
+        ORDER BY q.owner FOR NO KEY UPDATE OF q
+      LOOP
+        owners[row.n] := row.owner;
+        lasts[row.n] := row.last_position;
+        counts[row.n] := row.entries;
+        sizes[row.n] := row.bytes;
+      END LOOP;
+      FOR row IN
         SELECT s.n, u.id
         FROM unnest(p_users, p_signatures, p_version1) WITH ORDINALITY AS s (key, signature, v1, n)
           JOIN apptimist_users u ON u.key = s.key AND u.kind = 0
             AND u.authentication_key = s.signature AND (u.is_closed = 0 OR s.v1 = 0)
-      ), copies AS MATERIALIZED (
-        SELECT c.n, u.id AS owner, c.id, substr(c.id, 1, 16) AS known_id, c.message, s.id AS sender,
-          numbers[c.message] AS content,
-          length(p_headers[c.message]) + length(p_datas[c.message]) AS size
-        FROM unnest(p_messages, p_keys, p_ids) WITH ORDINALITY AS c (message, key, id, n)
-          JOIN senders s ON s.n = p_posts[c.message]
-          JOIN apptimist_users u ON u.key = c.key
-          JOIN apptimist_queues q ON q.owner = u.id
-      ), known AS MATERIALIZED (
-        SELECT c.n, m.position FROM copies c
-          JOIN apptimist_message_ids m ON m.owner = c.owner AND m.message_id = c.known_id
-      ), firsts AS MATERIALIZED (
-        SELECT DISTINCT ON (owner, known_id) * FROM copies c
-        WHERE NOT EXISTS (SELECT 1 FROM known WHERE known.n = c.n)
-        ORDER BY owner, known_id, n
-      ), roomy AS MATERIALIZED (
-        SELECT q.owner FROM apptimist_queues q JOIN (
-          SELECT owner, count(*) AS entries, sum(size) AS bytes FROM firsts GROUP BY owner
-        ) f ON f.owner = q.owner
-        WHERE q.entries + f.entries <= p_most_entries AND q.bytes + f.bytes <= p_most_bytes
-      ), crowded AS MATERIALIZED (
-        SELECT DISTINCT owner FROM firsts WHERE owner NOT IN (SELECT owner FROM roomy)
-      ), fresh AS MATERIALIZED (
-        SELECT f.*, row_number() OVER mailbox AS place,
-          CASE WHEN lag(sender) OVER mailbox = sender THEN 0 ELSE 1 END AS begins_run
-        FROM firsts f JOIN roomy r ON r.owner = f.owner
-        WINDOW mailbox AS (PARTITION BY f.owner ORDER BY n)
-      ), queues AS (
-        UPDATE apptimist_queues q SET last_position = q.last_position + f.entries,
-          entries = q.entries + f.entries, bytes = q.bytes + f.bytes
-        FROM (SELECT owner, count(*) AS entries, sum(size)::bigint AS bytes FROM fresh GROUP BY owner) f
-        WHERE q.owner = f.owner
-        RETURNING q.owner, q.last_position - f.entries AS base
-      ), placed AS MATERIALIZED (
-        SELECT f.*, q.base + f.place AS position FROM fresh f JOIN queues q ON q.owner = f.owner
-      ), contents AS (
-        INSERT INTO apptimist_contents (id, holders, sender, recipients, header, data)
-        SELECT content, count(*), min(sender), '', p_headers[message], p_datas[message]
-        FROM fresh GROUP BY content, message
-      ), entries AS (
-        INSERT INTO apptimist_entries
-          (owner, position, kind, sender, size, content, message_id, begins_run)
-        SELECT owner, position, 0, sender, size, content, id, begins_run FROM placed
-      ), ids AS (
-        INSERT INTO apptimist_message_ids (owner, message_id, position)
-        SELECT owner, known_id, position FROM placed
-      ), shares AS (
-        INSERT INTO apptimist_shares AS s (owner, sender, entries, bytes, oldest)
-        SELECT owner, sender, count(*), sum(size)::bigint, min(position) FROM placed
-        GROUP BY owner, sender
-        ON CONFLICT (owner, sender)
-        DO UPDATE SET entries = s.entries + excluded.entries, bytes = s.bytes + excluded.bytes
-      ), outcomes AS (
-        SELECT n, 0 AS state, position FROM placed
-        UNION ALL
-        -- What makes room may have a mailbox forget what it knows.
-        SELECT k.n, CASE WHEN c.owner IN (SELECT owner FROM crowded) THEN 3 ELSE 1 END, k.position
-        FROM known k JOIN copies c ON c.n = k.n
-        UNION ALL
-        SELECT c.n, CASE WHEN p.n IS NULL THEN 3 ELSE 1 END, coalesce(p.position, 0)
-        FROM copies c JOIN firsts f ON f.owner = c.owner AND f.known_id = c.known_id
-          LEFT JOIN placed p ON p.n = f.n
-        WHERE (c.n <> f.n OR p.n IS NULL) AND NOT EXISTS (SELECT 1 FROM known WHERE known.n = c.n)
-      )
-      SELECT p_posts[c.message],
-        string_agg(
-          set_byte('\\x00', 0, coalesce(o.state, 2)) || int8send(coalesce(o.position, 0)), ''
-          ORDER BY c.n)
-      FROM unnest(p_messages) WITH ORDINALITY AS c (message, n) LEFT JOIN outcomes o ON o.n = c.n
-      GROUP BY 1;
+      LOOP
+        senders[row.n] := row.id;
+      END LOOP;
+      post := 1;
+      results := '';
+      FOR row IN
+        -- The first of several that are the same message for the same user, from senders whose logins hold.
+        SELECT c.n, c.message, c.recipient, p_posts[c.message] AS post, m.position,
+          length(p_headers[c.message]) + length(p_datas[c.message]) AS size,
+          min(c.n) FILTER (WHERE senders[p_posts[c.message]] IS NOT NULL)
+            OVER (PARTITION BY c.recipient, substr(c.id, 1, 16)) AS first
+        FROM unnest(p_messages, p_recipients, p_ids) WITH ORDINALITY AS c (message, recipient, id, n)
+          LEFT JOIN apptimist_message_ids m
+            ON m.owner = owners[c.recipient] AND m.message_id = substr(c.id, 1, 16)
+        ORDER BY c.n
+      LOOP
+        IF row.post <> post THEN
+          RETURN NEXT;
+          post := row.post;
+          results := '';
+        END IF;
+        place := coalesce(row.position, positions[row.first]);
+        IF owners[row.recipient] IS NULL OR senders[post] IS NULL THEN
+          state := 2;
+        ELSIF is_full[row.recipient] THEN
+          -- What makes room may have a mailbox forget what it knows.
+          state := 3;
+        ELSIF place IS NOT NULL THEN
+          state := 1;
+        ELSIF counts[row.recipient] >= p_most_entries
+          OR sizes[row.recipient] + row.size > p_most_bytes
+        THEN
+          is_full[row.recipient] := true;
+          state := 3;
+        ELSE
+          state := 0;
+          place := lasts[row.recipient] + 1;
+          lasts[row.recipient] := place;
+          counts[row.recipient] := counts[row.recipient] + 1;
+          sizes[row.recipient] := sizes[row.recipient] + row.size;
+          positions[row.n] := place;
+          IF holders[row.message] = 0 THEN
+            numbers[row.message] := nextval('apptimist_contents_id_seq');
+          END IF;
+          holders[row.message] := holders[row.message] + 1;
+        END IF;
+        results := results || set_byte('\\x00', 0, state) || int8send(coalesce(place, 0));
+      END LOOP;
+      RETURN NEXT;
+      INSERT INTO apptimist_contents (id, holders, sender, recipients, header, data)
+      SELECT numbers[n], holders[n], senders[p_posts[n]], '', header, data
+      FROM unnest(p_headers, p_datas) WITH ORDINALITY AS m (header, data, n)
+      WHERE holders[n] > 0;
+      INSERT INTO apptimist_entries (owner, position, kind, sender, size, content, message_id)
+      SELECT owners[recipient], positions[n], 0, senders[p_posts[message]],
+        length(p_headers[message]) + length(p_datas[message]), numbers[message], id
+      FROM unnest(p_messages, p_recipients, p_ids) WITH ORDINALITY AS c (message, recipient, id, n)
+      WHERE positions[n] IS NOT NULL;
+      INSERT INTO apptimist_message_ids (owner, message_id, position)
+      SELECT owners[recipient], substr(id, 1, 16), positions[n]
+      FROM unnest(p_recipients, p_ids) WITH ORDINALITY AS c (recipient, id, n)
+      WHERE positions[n] IS NOT NULL;
+      INSERT INTO apptimist_shares AS s (owner, sender, entries, bytes, oldest)
+      SELECT owners[recipient], senders[p_posts[message]], count(*),
+        sum(length(p_headers[message]) + length(p_datas[message]))::bigint, min(positions[n])
+      FROM unnest(p_messages, p_recipients) WITH ORDINALITY AS c (message, recipient, n)
+      WHERE positions[n] IS NOT NULL
+      GROUP BY 1, 2
+      ON CONFLICT (owner, sender)
+      DO UPDATE SET entries = s.entries + excluded.entries, bytes = s.bytes + excluded.bytes;
+      UPDATE apptimist_queues q SET last_position = m.last, entries = m.entries, bytes = m.bytes
+      FROM unnest(owners, lasts, counts, sizes) AS m (owner, last, entries, bytes)
+      WHERE q.owner = m.owner AND q.last_position < m.last;
     END $$;
     """
 }

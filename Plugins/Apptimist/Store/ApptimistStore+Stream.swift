@@ -46,43 +46,45 @@ extension ApptimistStore {
   func page(
     of user: EncryptionPublicKey, after position: StreamPosition, maxBytes: Int, maxEntries: Int
   ) async throws -> StreamPage {
-    try await readMailbox(of: user) { number, snapshot in
-      let mailbox = try mailbox(of: number, snapshot)
-      let limit = Swift.max(1, maxEntries)
-      let rows = try snapshot.all(
+    try await flush(user)
+    let limit = Swift.max(1, maxEntries)
+    return try await store.read(isOneQuery: true) { snapshot in
+      var page = StreamPage(entries: [], end: position, isLast: true)
+      // Of the entries that there are, those that fit; a truncation has no content.
+      try snapshot.forEach(
         """
-        SELECT position, size, content, message_id FROM apptimist_entries
-        WHERE owner = ? AND position > ? AND kind <> ? ORDER BY position LIMIT ?
-        """, number, position, EntryKind.place, limit
+        SELECT q.last_position, e.position, e.message_id, e.content, e.found, c.header, c.data
+        FROM apptimist_users u JOIN apptimist_queues q ON q.owner = u.id
+          LEFT JOIN (
+            SELECT position, message_id, content, size, count(*) OVER () AS found,
+              sum(size) OVER (ORDER BY position) AS bytes
+            FROM (
+              SELECT position, message_id, content, size FROM apptimist_entries
+              WHERE owner = (SELECT id FROM apptimist_users WHERE key = ?1 AND kind = ?2)
+                AND position > ?3 AND kind <> ?4 ORDER BY position LIMIT ?5
+            ) AS wanted
+          ) AS e ON e.bytes <= ?6 OR e.bytes = e.size
+          LEFT JOIN apptimist_contents c ON c.id = e.content
+        WHERE u.key = ?1 AND u.kind = ?2 ORDER BY e.position
+        """, user, StoredKind.user, position, EntryKind.place, limit, maxBytes
       ) { row in
-        (
-          position: try row[0] as StreamPosition, size: try row[1] as Int,
-          message: try row[2] as LogNumber?, id: try row[3] as MessageID
-        )
+        guard let place: StreamPosition = try row[1] else {
+          page.end = Swift.max(position, try row[0])
+          return
+        }
+        let message: LogNumber? = try row[3]
+        let header: [UInt8]? = try row[5]
+        guard message == nil || header != nil else { return }
+        let content: StreamEntry.Content =
+          if let header {
+            .message(header: PDU.Message.header(header, for: user), data: try row[6])
+          } else { .truncation }
+        page.entries.append(StreamEntry(position: place, id: try row[2], content: content))
+        let found: Int = try row[4]
+        page.isLast = page.entries.count == found && found < limit
+        page.end = page.isLast ? Swift.max(position, try row[0]) : place
       }
-      var entries: [StreamEntry] = []
-      var bytes = 0
-      for row in rows {
-        bytes &+= row.size
-        guard entries.isEmpty || bytes <= maxBytes else { break }
-        guard let content = try content(row.message, for: user, snapshot) else { break }
-        entries.append(StreamEntry(position: row.position, id: row.id, content: content))
-      }
-      guard entries.count == rows.count, rows.count < limit else {
-        return StreamPage(
-          entries: entries, end: entries.last?.position ?? position, isLast: false)
-      }
-      return StreamPage(entries: entries, end: Swift.max(position, mailbox.last), isLast: true)
-    } ?? StreamPage(entries: [], end: position, isLast: true)
-  }
-
-  /// Reads the content of an entry, as its user gets it.
-  private func content(
-    _ message: LogNumber?, for user: EncryptionPublicKey, _ snapshot: borrowing Snapshot
-  ) throws -> StreamEntry.Content? {
-    guard let message else { return .truncation }
-    return try snapshot.one("SELECT header, data FROM apptimist_contents WHERE id = ?", message) {
-      row in .message(header: PDU.Message.header(try row[0], for: user), data: try row[1])
+      return page
     }
   }
 }

@@ -24,30 +24,42 @@ enum PostDelivery: BatchOperation {
   }
 
   static var call: BatchCall<Input, Output> {
-    BatchCall("SELECT post, results FROM awd_app_post_v1(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)") {
+    BatchCall("SELECT post, results FROM awd_app_post_v1(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)") {
       inputs, arrays in
-      // The messages of all inputs, with the place of each one's input; and the copies, with the place of each one's message.
-      var messages: [(post: Int64, copy: MessageCopy)] = []
-      var copies: [(message: Int64, copy: MessageCopy)] = []
+      // The place of each message's input, and those of each copy's message and recipient, counted from 1.
+      var (posts, headers, datas): ([Int64], [[UInt8]], [[UInt8]]) = ([], [], [])
+      var (messages, recipients, ids): ([Int64], [Int64], [[UInt8]]) = ([], [], [])
+      var keys: [[UInt8]] = []
+      var places: [EncryptionPublicKey: Int64] = [:]
       for (post, input) in inputs.enumerated() {
         var previous: MessageCopy?
         for copy in input.copies {
           if previous.map({ !copy.isSame(as: $0) }) ?? true {
-            messages.append((Int64(post + 1), copy))
+            posts.append(Int64(post + 1))
+            headers.append(copy.header)
+            datas.append(copy.data)
           }
           previous = copy
-          copies.append((Int64(messages.count), copy))
+          messages.append(Int64(posts.count))
+          let place = places[copy.recipient] ?? Int64(keys.count + 1)
+          if place > keys.count {
+            places[copy.recipient] = place
+            keys.append(copy.recipient.bytes)
+          }
+          recipients.append(place)
+          ids.append(copy.id.bytes)
         }
       }
-      try arrays.append(blobs: inputs.map(\.login.user.bytes))
-      try arrays.append(blobs: inputs.map(\.login.authenticationKey.bytes))
+      try arrays.append(blobs: inputs.map { $0.login.user.bytes })
+      try arrays.append(blobs: inputs.map { $0.login.authenticationKey.bytes })
       try arrays.append(integers: inputs.map { $0.login.isVersion1 ? 1 : 0 })
-      try arrays.append(integers: messages.map(\.post))
-      try arrays.append(blobs: messages.map(\.copy.header))
-      try arrays.append(blobs: messages.map(\.copy.data))
-      try arrays.append(integers: copies.map(\.message))
-      try arrays.append(blobs: copies.map(\.copy.recipient.bytes))
-      try arrays.append(blobs: copies.map(\.copy.id.bytes))
+      try arrays.append(integers: posts)
+      try arrays.append(blobs: headers)
+      try arrays.append(blobs: datas)
+      try arrays.append(blobs: keys)
+      try arrays.append(integers: messages)
+      try arrays.append(integers: recipients)
+      try arrays.append(blobs: ids)
       let limits = inputs[0].store.limits
       try arrays.append(limits.mailboxEntries)
       try arrays.append(limits.mailboxBytes)
