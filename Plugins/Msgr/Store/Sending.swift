@@ -21,14 +21,26 @@ enum Sending: BatchOperation {
   static var call: BatchCall<Input, Output> {
     BatchCall(
       """
-      SELECT place, id, wakes FROM awd_msgr_send_v1(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+      SELECT place, id, wakes FROM awd_msgr_send_v1(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
       """
     ) { inputs, arrays in
-      try arrays.append(blobs: inputs.map(\.sender.tokenBytes))
-      try arrays.append(texts: inputs.map(\.sender.name.text))
-      try arrays.append(texts: inputs.map(\.sender.passwordText))
-      try arrays.append(texts: inputs.map(\.draft.recipient.text))
-      try arrays.append(texts: inputs.map(\.draft.text.text))
+      // The recipients, each once, and the place of each message's, counted from 1.
+      var (recipients, places): ([String], [Int64]) = ([], [])
+      var known: [UserName: Int64] = [:]
+      for input in inputs {
+        let place = known[input.draft.recipient] ?? Int64(recipients.count + 1)
+        if place > recipients.count {
+          known[input.draft.recipient] = place
+          recipients.append(input.draft.recipient.text)
+        }
+        places.append(place)
+      }
+      try arrays.append(blobs: inputs.map { $0.sender.tokenBytes })
+      try arrays.append(texts: inputs.map { $0.sender.name.text })
+      try arrays.append(texts: inputs.map { $0.sender.passwordText })
+      try arrays.append(texts: recipients)
+      try arrays.append(integers: places)
+      try arrays.append(texts: inputs.map { $0.draft.text.text })
       let store = inputs[0].store
       let (now, limits) = (store.now, store.limits)
       try arrays.append(now)

@@ -19,9 +19,9 @@ enum Settling: BatchOperation {
 
   static var call: BatchCall<Input, Void> {
     BatchCall("SELECT place FROM awd_msgr_settle_v1(?, ?, ?)") { inputs, arrays in
-      try arrays.append(integers: inputs.map(\.push))
-      try arrays.append(blobs: inputs.map(\.owner))
-      try arrays.append(texts: inputs.map(\.target))
+      try arrays.append(integers: inputs.map { $0.push })
+      try arrays.append(blobs: inputs.map { $0.owner })
+      try arrays.append(texts: inputs.map { $0.target })
     } outcome: { row in
       (try row[0] - 1, .success(()))
     }
