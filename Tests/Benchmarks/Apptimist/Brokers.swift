@@ -21,15 +21,21 @@ extension Broker {
 
 struct Apptimist: Broker {
   let port: UInt16
+  /// The port of the node at which those of a pair are who receive.
+  let receivers: UInt16
   let identity: ServiceIdentity
 
-  init(port: UInt16) throws {
+  init(port: UInt16, receivers: UInt16? = nil) throws {
     self.port = port
+    self.receivers = receivers ?? port
     identity = try ServiceIdentity(ofServiceAt: port)
   }
 
-  func device(of user: UserKeys, to recipient: EncryptionPublicKey) throws -> ApptimistClient {
-    try ApptimistClient(port: port, identity: identity, user: user, recipient: recipient)
+  func device(
+    of user: UserKeys, to recipient: EncryptionPublicKey, at port: UInt16? = nil
+  ) throws -> ApptimistClient {
+    try ApptimistClient(
+      port: port ?? self.port, identity: identity, user: user, recipient: recipient)
   }
 
   func pairs(_ count: Int, on loop: LoadLoop) throws -> [(sender: Client, receiver: Client)] {
@@ -37,7 +43,7 @@ struct Apptimist: Broker {
       let (one, other) = (UserKeys(), UserKeys())
       return (
         sender: try device(of: one, to: other.key) as Client,
-        receiver: try device(of: other, to: one.key) as Client
+        receiver: try device(of: other, to: one.key, at: receivers) as Client
       )
     }
     try wait(for: pairs.flatMap { [$0.sender, $0.receiver] }, on: loop)

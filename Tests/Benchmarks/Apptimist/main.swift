@@ -7,7 +7,7 @@
 //     apptimist-benchmark stuck PORT PROCESS MESSAGES
 //     apptimist-benchmark sessions PORT PROCESS SESSIONS
 //
-// SERVER is apptimist, apptimist-2 (version 2 of the protocol), mqtt, nats (one stream for all pairs) or nats-streams (a stream for each pair). With
+// PORT is PORT,PORT for pairs who are at two nodes. SERVER is apptimist, apptimist-2 (version 2 of the protocol), mqtt, nats (one stream for all pairs) or nats-streams (a stream for each pair). With
 // "-ephemeral" behind them the last two have ephemeral consumers in place of durable ones.
 internal import Glibc
 
@@ -22,9 +22,10 @@ func number(_ index: Int) throws -> Int {
 }
 
 func broker() throws -> any Broker {
-  let port = UInt16(clamping: try number(2))
+  let ports = arguments[2].split(separator: ",").compactMap { UInt16($0) }
+  guard let port = ports.first else { throw LoadError("there is no port") }
   switch arguments[1] {
-  case "apptimist": return try Apptimist(port: port)
+  case "apptimist": return try Apptimist(port: port, receivers: ports.last)
   case "apptimist-2": return try ApptimistVersion2(port: port)
   case "mqtt": return MQTT(port: port)
   case "nats": return NATS(port: port)
