@@ -19,6 +19,9 @@ struct PostgreSQLWorker<Context: ~Copyable>: ~Copyable {
     case undone
   }
 
+  /// The longest time to wait for more tasks, as a call may take long for other reasons.
+  private static var longestPatience: Duration { .milliseconds(2) }
+
   private let queue: JobQueue<Job<Context>>
   private let purpose: Purpose
   /// The number of jobs that are taken at once.
@@ -62,7 +65,7 @@ struct PostgreSQLWorker<Context: ~Copyable>: ~Copyable {
         guard !jobs.isEmpty else { break }
         let start = clock.now
         for job in joined(jobs) { run(job) }
-        patience = (clock.now - start) / 4
+        patience = min((clock.now - start) / 4, Self.longestPatience)
         expected = jobs.count + queue.count
       } catch {
         tries += 1
