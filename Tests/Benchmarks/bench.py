@@ -41,9 +41,11 @@ def machine(nats, node):
         "disk": file_system,
         "system": f"{value('/etc/os-release', 'PRETTY_NAME')}, Linux {platform.release()}",
         "compiler": f"Swift {version('swift', '--version')}, release build",
-        "peers": f"nginx {version('nginx', '-v')}, xmlsec1 {version('xmlsec1', '--version')}, "
-                 f"mosquitto {version('mosquitto', '-h')}, NATS {version(nats, '--version')}, "
-                 f"Node {version(node, '--version')}, wrk {version('wrk', '-v')}",
+        "peers": ", ".join(f"{name} {found}" for name, *command in (
+            ("nginx", "nginx", "-v"), ("xmlsec1", "xmlsec1", "--version"), ("mosquitto", "mosquitto", "-h"),
+            ("NATS", nats, "--version"), ("Node", node, "--version"), ("wrk", "wrk", "-v"),
+            ("PostgreSQL", "psql", "--version"),
+        ) if (found := version(*command)) != "?"),
     }
 
 
