@@ -12,7 +12,7 @@ BUILD_PACKAGES := libicu-dev libsqlite3-dev libpq-dev libsodium-dev libxml2-dev 
   libuv1-dev libcurl4-openssl-dev libnghttp2-dev libtomlplusplus-dev nettle-dev zlib1g-dev \
   libbrotli-dev libcjose-dev libqrencode-dev libstdc++-12-dev pkg-config
 TEST_PACKAGES := xmlsec1 openssl curl python3 python3-venv python3-nacl python3-websockets python3-jwt \
-  python3-cryptography sqlite3 postgresql-15 systemd chromium chromium-driver node-tweetnacl caddy haproxy nginx-light libnats-dev \
+  python3-cryptography sqlite3 postgresql-15 systemd chromium chromium-driver node-tweetnacl caddy haproxy pgbouncer nginx-light libnats-dev \
   zbar-tools groff-base zsh fish iproute2 fail2ban restic prometheus prometheus-alertmanager python3-yaml
 BENCH_PACKAGES := nginx-light mosquitto wrk python3 python3-venv python3-nacl python3-websockets curl xmlsec1 openssl \
   postgresql-15
@@ -188,6 +188,7 @@ NODES_SECONDS ?= 600
 nodes: build test-deps ## end nodes, proxies' backends and PostgreSQL under load, NODES_SECONDS (600) of it; nothing may be lost
 	@/usr/bin/python3 -B Tests/Nodes/bad.py $(AWD)
 	@/usr/bin/python3 -B Tests/Nodes/proxies.py $(AWD)
+	@/usr/bin/python3 -B Tests/Nodes/pooler.py $(AWD)
 	@/usr/bin/python3 -B Tests/Nodes/failover.py $(AWD)
 	@/usr/bin/python3 -B Tests/Nodes/order.py $(AWD) $(NODES_SECONDS)
 
