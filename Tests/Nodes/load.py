@@ -170,9 +170,10 @@ class Load:
 
 def compare(name: str, seen: list, whole: list, sent: set, acknowledged: dict):
     """Compares what a reader saw with the whole mailbox, and that with what was sent."""
-    if len(set(whole)) != len(whole):
-        raise Broken(f"{name}: {len(whole) - len(set(whole))} messages are there twice")
-    missing = [key for key in acknowledged if key not in set(whole)]
+    there = set(whole)
+    if len(there) != len(whole):
+        raise Broken(f"{name}: {len(whole) - len(there)} messages are there twice")
+    missing = [key for key in acknowledged if key not in there]
     if missing:
         raise Broken(f"{name}: {len(missing)} of {len(acknowledged)} acknowledged messages are lost, "
                      f"such as {acknowledged[missing[0]]}")
@@ -181,7 +182,7 @@ def compare(name: str, seen: list, whole: list, sent: set, acknowledged: dict):
     if seen != whole:
         place = next((number for number, pair in enumerate(zip(seen, whole)) if pair[0] != pair[1]), min(len(seen), len(whole)))
         raise Broken(f"{name}: the reader saw {len(seen)} messages in another order than the {len(whole)} of the mailbox, "
-                     f"first at place {place}; {len(set(whole) - set(seen))} it never saw, "
+                     f"first at place {place}; {len(there - set(seen))} it never saw, "
                      f"{len(seen) - len(set(seen))} it saw twice")
 
 
