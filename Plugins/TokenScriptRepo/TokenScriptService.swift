@@ -30,6 +30,7 @@ public struct TokenScriptService: Service {
   private let contractPages: ContractPages
   private let verification: VerificationResponder
   private let publisher: Publisher
+  private let reading = ThreadPool(named: "awd-read", queue: 256)
   let survey: ChainSurvey
   private let log: Log
   private let isDemo: Bool
@@ -129,8 +130,8 @@ public struct TokenScriptService: Service {
     router.optionsFields = responder.headers.options
     let version = "/{year:digits(4)}/{month:digits(2)}"
     for place in ["/{address:prefix(0x)}", "/chain/{chain}/{address:prefix(0x)}"] {
-      router.get(place, responder.bare)
-      router.get(version + place, responder.versioned)
+      addFiles(place, responder.bare, to: &router)
+      addFiles(version + place, responder.versioned, to: &router)
       router.on([.put], version + place, bodyLimit: VerificationQueue.bodyLimit) {
         [publisher] request, parameters in
         try await publisher.put(request, parameters)
@@ -163,6 +164,30 @@ public struct TokenScriptService: Service {
     }
     router.readiness("index") {
       responder.index.value.generation == 0 ? "the index is not made yet" : nil
+    }
+  }
+
+  /// Adds a route to files, whose contents may have to be read first for some seconds after the start.
+  private func addFiles(
+    _ pattern: String, _ handler: @escaping Router.Handler, to router: inout Router
+  ) {
+    router.get(pattern, inlineIf: { responder.index.value.isRead }) { request, parameters in
+      do { return try handler(request, parameters) } catch is UnreadContent {
+        // Another index has come between the question and the answer.
+        throw HTTPError(.serviceUnavailable, retryAfter: 1)
+      }
+    } otherwise: { [reading] request, parameters in
+      while true {
+        do { return try handler(request, parameters) } catch let unread as UnreadContent {
+          do {
+            _ = try await reading.run(
+              for: request.origin.client, orRefuseWith: "too many files are being read"
+            ) { try unread.content.load() }
+          } catch is Content.Stale {
+            throw HTTPError(.serviceUnavailable, "the file has just changed", retryAfter: 1)
+          }
+        }
+      }
     }
   }
 

@@ -33,24 +33,10 @@ final class Route: Sendable {
     }
     let parameters = RouteParameters(path: head.path, names: parameterNames, matches: matches)
     switch handler {
-    case .inline(let handler):
-      return .respond(bodyLimit: bodyLimit) { [self] request in
-        let start = ContinuousClock.now
-        do {
-          return finish(request, try handler(request, parameters), start)
-        } catch {
-          return fail(request, error, start)
-        }
-      }
-    case .task(let handler):
-      return .task(bodyLimit: bodyLimit) { [self] request in
-        let start = ContinuousClock.now
-        do {
-          return finish(request, try await handler(request, parameters), start)
-        } catch {
-          return fail(request, error, start)
-        }
-      }
+    case .inline(let handler): return inlinePlan(parameters, handler)
+    case .task(let handler): return taskPlan(parameters, handler)
+    case .either(let isInline, let handler, let otherwise):
+      return isInline() ? inlinePlan(parameters, handler) : taskPlan(parameters, otherwise)
     case .webSocket(let accept):
       guard head.isWebSocketUpgrade else {
         var error = HTTPError(.upgradeRequired, "a WebSocket handshake is expected here")
@@ -66,6 +52,32 @@ final class Route: Sendable {
         } catch {
           return .refuse(fail(request, error, start))
         }
+      }
+    }
+  }
+
+  private func inlinePlan(
+    _ parameters: RouteParameters, _ handler: @escaping Router.Handler
+  ) -> RequestPlan {
+    .respond(bodyLimit: bodyLimit) { [self] request in
+      let start = ContinuousClock.now
+      do {
+        return finish(request, try handler(request, parameters), start)
+      } catch {
+        return fail(request, error, start)
+      }
+    }
+  }
+
+  private func taskPlan(
+    _ parameters: RouteParameters, _ handler: @escaping Router.AsyncHandler
+  ) -> RequestPlan {
+    .task(bodyLimit: bodyLimit) { [self] request in
+      let start = ContinuousClock.now
+      do {
+        return finish(request, try await handler(request, parameters), start)
+      } catch {
+        return fail(request, error, start)
       }
     }
   }

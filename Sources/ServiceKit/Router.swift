@@ -62,6 +62,20 @@ public struct Router: Sendable {
     on([.get], pattern, handler)
   }
 
+  /// Adds a route for `GET` and `HEAD`, answered inline on the event loop whenever that is possible, and else by a task.
+  ///
+  /// - Parameters:
+  ///   - pattern: the path.
+  ///   - isInline: tells whether a request can be answered inline.
+  ///   - handler: answers inline.
+  ///   - otherwise: answers as a task.
+  public mutating func get(
+    _ pattern: String, inlineIf isInline: @escaping @Sendable () -> Bool,
+    _ handler: @escaping Handler, otherwise: @escaping AsyncHandler
+  ) {
+    add([.get], pattern, nil, .either(isInline, handler, otherwise))
+  }
+
   /// Adds a route for `POST`, answered inline on the event loop.
   ///
   /// - Parameters:
@@ -176,5 +190,6 @@ struct RouteDefinition: Sendable {
 enum RouteHandler: Sendable {
   case inline(Router.Handler)
   case task(Router.AsyncHandler)
+  case either(@Sendable () -> Bool, Router.Handler, Router.AsyncHandler)
   case webSocket(Router.WebSocketRoute)
 }

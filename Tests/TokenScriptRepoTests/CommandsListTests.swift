@@ -91,7 +91,7 @@ internal import XMLSecurity
     let scan = RepositoryScan(
       folder: folder, reader: reader, rules: RepositoryRules(),
       now: Timestamp(seconds: 1_700_000_000),
-      readings: [:], known: [:])
+      memory: ContractStore.Memory(), known: [:])
     let told = Lock<[(done: Int, total: Int)]>([])
     // One report is enough, and may take several scans on a busy machine.
     for _ in 0..<1000 where told.withLock({ $0.isEmpty }) {

@@ -20,7 +20,7 @@ internal import Wire
 
   private func server(_ toml: String = "", store: Store? = nil) async throws -> RepositoryServer {
     let server = try await fixture.server(Self.rules + "\n" + toml, store: store)
-    await server.service.indexer.compression?.wait()
+    await server.service.indexer.contentPass?.wait()
     return server
   }
 
@@ -101,11 +101,11 @@ internal import Wire
       content, modified: Timestamp(seconds: 0), ResponseHeaders(dependsOnClient: false))
     let head = try RequestHead(
       method: .get, path: "/", authority: "localhost", fields: [("Accept-Encoding", "gzip")])
-    let before = file.response(to: head, now: HTTPDate(1))
+    let before = try file.response(to: head, now: HTTPDate(1))
     #expect(before[.contentEncoding] == nil)
     #expect(before.bytes == bytes)
     content.compress()
-    let after = file.response(to: head, now: HTTPDate(1))
+    let after = try file.response(to: head, now: HTTPDate(1))
     #expect(after[.contentEncoding] == "gzip")
     #expect(after.bytes.count < bytes.count)
     #expect(after[.entityTag] != before[.entityTag])

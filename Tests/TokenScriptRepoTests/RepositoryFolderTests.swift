@@ -120,7 +120,7 @@ struct RepositoryFolderTests {
     try fixture.write("a.tsml", "<a/>", modified: 1_234_567_890)
     let folder = try RepositoryFolder(fixture.root)
     let entry = try #require(try folder.list().entries.first)
-    #expect(try folder.read(entry).modified == Timestamp(seconds: 1_234_567_890))
+    #expect(try folder.read(entry).status.lastModified == Timestamp(seconds: 1_234_567_890))
   }
 
   @Test func aMissingRootIsToldAndAMissingFileToo() throws {

@@ -56,8 +56,8 @@ struct SwapTests {
             let generations = try [alice, bob].map { address -> Int in
               let key = try #require(ContractKey(Array(address.utf8)[...]))
               let edition = try #require(index.editions[key]?.first)
-              let text = String(
-                decoding: edition.chains[0].chosen[0].content.bytes.array, as: UTF8.self)
+              let text = try String(
+                decoding: edition.chains[0].chosen[0].content.load().array, as: UTF8.self)
               return try #require(Self.generation(text))
             }
             #expect(generations[0] == generations[1])

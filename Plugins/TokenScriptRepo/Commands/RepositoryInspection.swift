@@ -43,7 +43,7 @@ struct RepositoryInspection {
     let memory = try await store?.memory(under: checks.fingerprint) ?? ContractStore.Memory()
     let scan = RepositoryScan(
       folder: folder, reader: checks.reader, rules: rules, now: now,
-      readings: memory.readings, known: [:])
+      memory: memory, known: [:])
     let found = try await scan.files(listing.entries, on: threads) {
       Terminal.showProgress($0, of: $1, "files")
     }

@@ -18,6 +18,7 @@ final class ContractIndex: Sendable {
   let rows: [IndexRow]
   /// The number of schema versions with contracts.
   let schemaCount: Int
+  private let readFlag = Atomic<Bool>(false)
   private let storedSearch = AtomicLazyReference<IndexSearch>()
   /// The number of files in each state; a file that is served for some contract counts as served.
   let counts: [IndexRow.Summary: Int]
@@ -56,7 +57,14 @@ final class ContractIndex: Sendable {
         guard file.content != nil, case .success(let meaning) = file.reading else { return nil }
         return meaning.signer?.expires
       }.min()
+    if contents.allSatisfy({ $0.bytes != nil }) { contentsAreRead() }
   }
+
+  /// Whether the bytes of all contents are there.
+  var isRead: Bool { readFlag.load(ordering: .acquiring) }
+
+  /// Notes that the bytes of all contents are there.
+  func contentsAreRead() { readFlag.store(true, ordering: .releasing) }
 
   /// The index before the first scan.
   static let empty = ContractIndex(

@@ -18,12 +18,12 @@ actor RepositoryIndexer {
   private let currentIndex: AtomicReference<ContractIndex>
   private let currentVerification: AtomicReference<FileVerification>
   private let scanThreads = ThreadPool(named: "awd-scan", niceness: 5)
-  private let compressionThreads = ThreadPool(named: "awd-compress", niceness: 10)
+  private let contentThreads = ThreadPool(named: "awd-content", niceness: 10)
   private var pending: Task<Void, any Error>?
   /// The scan of the newest index, or nil if the store may have another content.
   private var latest: Scan?
   /// The pass over the contents of the newest index.
-  private(set) var compression: CompressionPass?
+  private(set) var contentPass: ContentPass?
   /// The watch over the folders of the last scan, or nil if the system has no room for one.
   private var watch: RepositoryWatch?
 
@@ -129,14 +129,19 @@ actor RepositoryIndexer {
     let (configuration, headers, rules) = (configuration, headers, rules)
     let known = currentIndex.value.contents
     let last = latest?.checks
-    let (checks, folder, (listing, unwatched)) = try await scanThreads.run { [watch] in
-      let checks = try RepositoryChecks(
+    let checks = try await scanThreads.run {
+      try RepositoryChecks(
         configuration, headers, now: now, sharing: known, owners: rules.owners, after: last)
+    }
+    async let stored = store.memory(
+      under: checks.fingerprint,
+      withPublicationTimes: configuration.rules.modified == .published)
+    let (folder, (listing, unwatched)) = try await scanThreads.run { [watch] in
       do throws(SystemError) {
         let folder = try RepositoryFolder(configuration.repository)
-        guard let watch else { return (checks, folder, (try folder.list(), 0)) }
+        guard let watch else { return (folder, (try folder.list(), 0)) }
         return (
-          checks, folder,
+          folder,
           try watch.follow { enter throws(SystemError) in try folder.list(entering: enter) }
         )
       } catch { throw RepositoryError(folder: configuration.repository, reason: "\(error)") }
@@ -146,12 +151,10 @@ actor RepositoryIndexer {
         "changes in some folders are seen on SIGHUP only: fs.inotify.max_user_watches is reached",
         ["folders": unwatched])
     }
-    let memory = try await store.memory(
-      under: checks.fingerprint,
-      withPublicationTimes: configuration.rules.modified == .published)
+    let memory = try await stored
     let scan = RepositoryScan(
-      folder: folder, reader: checks.reader, rules: rules, now: now,
-      readings: memory.readings, known: known.byDigest)
+      folder: folder, reader: checks.reader, rules: rules, now: now, memory: memory,
+      known: known.byDigest)
     let files = try await scan.files(listing.entries, on: scanThreads) { [log] done, total in
       log.info("indexing", ["files": done, "of": total])
     }
@@ -172,8 +175,8 @@ actor RepositoryIndexer {
     let found = try await scanThreads.run { () -> [RepositoryFile] in
       guard let folder = try? RepositoryFolder(root) else { return [] }
       let scan = RepositoryScan(
-        folder: folder, reader: last.checks.reader, rules: rules, now: now, readings: [:],
-        known: [:])
+        folder: folder, reader: last.checks.reader, rules: rules, now: now,
+        memory: ContractStore.Memory(), known: [:])
       return paths.compactMap { scan.file(RepositoryFolder.Entry(path: $0, location: $0)) }
     }
     // A link on the way is left to a scan of the whole folder.
@@ -226,11 +229,22 @@ actor RepositoryIndexer {
     for problem in checks.problems { log.warning("schema left out", ["reason": problem]) }
     currentIndex.replace(with: index)
     currentVerification.replace(with: checks.verification)
-    compression?.stop()
-    compression = CompressionPass(index.contents, on: compressionThreads)
+    contentPass?.stop()
+    let pass = ContentPass(index.contents, on: contentThreads)
+    contentPass = pass
+    if !index.isRead { Task { await read(index, by: pass) } }
     let took = ContinuousClock.now - scan.start
     durations.observe(took)
     tell(of: index, after: last, listing, verified: verified, took: took)
+  }
+
+  /// Waits until the contents of an index are read, and makes another index if files turn out to have changed.
+  private func read(_ index: ContractIndex, by pass: ContentPass) async {
+    if await pass.hasRead() { return index.contentsAreRead() }
+    guard index.contents.contains(where: \.isStale) else { return }
+    do { try await self.index() } catch {
+      log.error("the old index stays", ["reason": "\(error)"])
+    }
   }
 
   /// Stores readings and times before they are published, so that a restart knows whatever was in service.
@@ -242,15 +256,20 @@ actor RepositoryIndexer {
     let rules = scan.checks.fingerprint
     var memory = ContractStore.Memory(sightings: builder.sightings)
     var new: [(key: ContractStore.Key, reading: ContractStore.Reading)] = []
+    var statuses: [(key: ContractStore.Key, status: FileStatus)] = []
     for file in files where file.reading.isLasting(scan.now) {
       guard let digest = file.digest else { continue }
       let key = ContractStore.Key(path: file.path, digest: digest)
       memory.readings[key] = file.reading
       if scan.memory.readings[key] == nil { new.append((key, file.reading)) }
+      // Nodes that share a store have each its own files.
+      guard !store.isShared, let status = file.status else { continue }
+      memory.seen[file.path] = (digest, status)
+      if scan.memory.seen[file.path]?.status != status { statuses.append((key, status)) }
     }
     let old = scan.memory.readings.keys.filter { memory.readings[$0] == nil }
     try await store.remember(
-      new, under: rules, sightings: builder.newSightings,
+      new, under: rules, sightings: builder.newSightings, statuses: statuses,
       forgetting: scan.memory.outdated + old)
     if let times = builder.publicationTimes {
       try await store.remember(times)

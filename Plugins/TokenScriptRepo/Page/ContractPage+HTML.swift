@@ -148,11 +148,12 @@ extension ContractPage {
   /// The source as text, of which a page shows no more than ``sourceLimit`` bytes.
   private func source(of row: IndexRow, _ rest: inout Int) -> String {
     guard let content = content(of: row) else { return "" }
-    guard content.bytes.count <= rest else {
+    guard content.size <= rest else {
       return "<p class=\"quiet\">The source is too long to be shown here.</p>"
     }
-    rest -= content.bytes.count
-    let text = String(decoding: content.bytes.array, as: UTF8.self)
+    guard let bytes = try? content.load() else { return "" }
+    rest -= content.size
+    let text = String(decoding: bytes.array, as: UTF8.self)
     return
       "<details><summary>Source</summary><pre tabindex=\"0\">\(text.htmlEscaped)</pre></details>"
   }

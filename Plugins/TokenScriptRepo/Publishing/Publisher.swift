@@ -241,7 +241,7 @@ final class Publisher: Sendable {
     signedFor withdrawal: Withdrawal, among files: [Candidate], _ url: String
   ) throws(PublicationRefusal) -> Candidate {
     let signed = files.first { file in
-      guard let document = try? XMLDocument(parsing: file.content.bytes.array),
+      guard let document = try? XMLDocument(parsing: file.content.load().array),
         let key = try? SignatureVerifier().verify(document).last?.key
       else { return false }
       return key.verifies(

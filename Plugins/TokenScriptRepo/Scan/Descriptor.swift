@@ -60,6 +60,18 @@ struct Descriptor: ~Copyable {
     return FileStatus(status)
   }
 
+  /// Returns the status of a name in this folder, of a link its own.
+  ///
+  /// - Throws: ``SystemError``.
+  func status(of name: [UInt8]) throws(SystemError) -> FileStatus {
+    var status = stat()
+    let path = name.map { CChar(bitPattern: $0) } + [0]
+    guard unsafe fstatat(number, path, &status, AT_SYMLINK_NOFOLLOW) == 0 else {
+      throw SystemError(errno)
+    }
+    return FileStatus(status)
+  }
+
   /// Reads bytes from the start of the file.
   ///
   /// - Parameter count: the number of bytes.
@@ -105,67 +117,19 @@ struct Descriptor: ~Copyable {
       }
       guard name.first != UInt8(ascii: ".") else { continue }
       let type = unsafe entry.pointee.d_type
-      entries.append((name, try kind(of: name, type: type)))
+      entries.append((name, kind(of: name, type: type)))
     }
     return entries.sorted { $0.name.lexicographicallyPrecedes($1.name) }
   }
 
   /// Returns the kind of a name, and asks the file system if it did not tell with the name.
-  private func kind(of name: [UInt8], type: UInt8) throws(SystemError) -> FileStatus.Kind {
+  private func kind(of name: [UInt8], type: UInt8) -> FileStatus.Kind {
     switch Int(type) {
     case Int(DT_REG): return .file
     case Int(DT_DIR): return .folder
     case Int(DT_LNK): return .link
-    case Int(DT_UNKNOWN):
-      var status = stat()
-      let path = name.map { CChar(bitPattern: $0) } + [0]
-      guard unsafe fstatat(number, path, &status, AT_SYMLINK_NOFOLLOW) == 0 else { return .other }
-      return FileStatus(status).kind
+    case Int(DT_UNKNOWN): return (try? status(of: name).kind) ?? .other
     default: return .other
     }
-  }
-}
-
-/// The status of a file, as `fstat` gives it.
-struct FileStatus: Equatable, Sendable {
-  /// The kind of a name in a folder.
-  enum Kind: Sendable { case file, folder, link, other }
-
-  /// The kind of the file.
-  let kind: Kind
-  /// The size in bytes.
-  let size: Int
-  /// The device and the inode: the same for two names of one folder.
-  let identity: Identity
-  /// The time of the last change of the content, in nanoseconds since 1970.
-  let modified: Int64
-  /// The time of the last change of the content or the inode, in nanoseconds since 1970.
-  let changed: Int64
-
-  /// The device and the inode of a file.
-  struct Identity: Hashable, Sendable {
-    fileprivate let device: UInt64
-    fileprivate let inode: UInt64
-  }
-
-  fileprivate init(_ status: stat) {
-    switch status.st_mode & S_IFMT {
-    case S_IFREG: kind = .file
-    case S_IFDIR: kind = .folder
-    case S_IFLNK: kind = .link
-    default: kind = .other
-    }
-    size = Int(status.st_size)
-    identity = Identity(device: UInt64(status.st_dev), inode: UInt64(status.st_ino))
-    modified = Self.nanoseconds(status.st_mtim)
-    changed = Self.nanoseconds(status.st_ctim)
-  }
-
-  /// Converts a time, with the end of the range for times that don't fit.
-  private static func nanoseconds(_ time: timespec) -> Int64 {
-    let (seconds, overflow) = Int64(time.tv_sec).multipliedReportingOverflow(by: 1_000_000_000)
-    guard !overflow else { return time.tv_sec < 0 ? .min : .max }
-    let (sum, carried) = seconds.addingReportingOverflow(Int64(time.tv_nsec))
-    return carried ? .max : sum
   }
 }

@@ -14,6 +14,8 @@ final class RepositoryFile: Sendable {
   let size: Int
   /// The time of the last change of the content.
   let modified: Timestamp
+  /// The status that no other bytes at the path have, or nil if there is none.
+  let status: FileStatus?
   /// The meaning of the file, or the reason why it has none.
   let reading: Result<TokenScriptFile, FileRefusal>
   /// The fault of newer bytes at the path, if this is the last good version.
@@ -22,14 +24,15 @@ final class RepositoryFile: Sendable {
   /// Makes a file.
   init(
     path: RepositoryPath, digest: SHA256.Digest? = nil, content: Content? = nil, size: Int = 0,
-    modified: Timestamp = Timestamp(seconds: 0), reading: Result<TokenScriptFile, FileRefusal>,
-    replacedBy: FileRefusal? = nil
+    modified: Timestamp = Timestamp(seconds: 0), status: FileStatus? = nil,
+    reading: Result<TokenScriptFile, FileRefusal>, replacedBy: FileRefusal? = nil
   ) {
     self.path = path
     self.digest = digest
     self.content = content
     self.size = size
     self.modified = modified
+    self.status = status
     self.reading = reading
     self.replacedBy = replacedBy
   }
@@ -48,7 +51,6 @@ final class RepositoryFile: Sendable {
   func kept(because refusal: FileRefusal) -> RepositoryFile {
     RepositoryFile(
       path: path, digest: digest, content: content, size: size, modified: modified,
-      reading: reading,
-      replacedBy: refusal)
+      status: status, reading: reading, replacedBy: refusal)
   }
 }

@@ -31,6 +31,8 @@ final class RepositoryFolder: Sendable {
     let path: RepositoryPath
     /// The path that the file is opened by, which differs from ``path`` behind a link.
     let location: RepositoryPath
+    /// The status that the walk found, or nil if it didn't ask, or got no answer.
+    var status: FileStatus?
   }
 
   /// The result of a walk.
@@ -45,8 +47,8 @@ final class RepositoryFolder: Sendable {
   struct Contents: Sendable {
     /// All bytes.
     let bytes: Bytes
-    /// The time of the last change of the content, in whole seconds.
-    let modified: Timestamp
+    /// The status of the file with these bytes.
+    let status: FileStatus
   }
 
   /// The largest depth of folders.
@@ -54,6 +56,8 @@ final class RepositoryFolder: Sendable {
   /// The number of times that a file is read if it changes meanwhile.
   static let attempts = 3
 
+  /// The root's path, as the folder was opened by.
+  let path: String
   private let root: Descriptor
   private let realPath: [UInt8]
   private let sizeLimit: Int
@@ -65,6 +69,7 @@ final class RepositoryFolder: Sendable {
   ///   - sizeLimit: the largest number of bytes of a file.
   /// - Throws: ``SystemError`` if there is no such folder or it may not be read.
   init(_ path: String, sizeLimit: Int = 8 << 20) throws(SystemError) {
+    self.path = path
     root = try Descriptor(folder: path)
     let resolved = try SystemCalls.realPath(Array(path.utf8))
     realPath = resolved == [UInt8(ascii: "/")] ? [] : resolved
@@ -119,8 +124,7 @@ final class RepositoryFolder: Sendable {
     // One byte more than the size shows a file that has grown.
     let bytes = try file.read(before.size + 1)
     guard bytes.count == before.size, try file.status() == before else { return nil }
-    return .success(
-      Contents(bytes: bytes, modified: Timestamp(seconds: before.modified / 1_000_000_000)))
+    return .success(Contents(bytes: bytes, status: before))
   }
 
   /// The state of one walk.
@@ -144,9 +148,11 @@ final class RepositoryFolder: Sendable {
     walk.enter(place.location)
     for (name, kind) in try folder.entries() {
       let path = place.path.appending(name)
-      let entry = Entry(path: path, location: place.location.appending(name))
+      var entry = Entry(path: path, location: place.location.appending(name))
       switch kind {
-      case .file where walk.isWanted(path): walk.listing.entries.append(entry)
+      case .file where walk.isWanted(path):
+        entry.status = try? folder.status(of: name)
+        walk.listing.entries.append(entry)
       case .folder:
         do throws(SystemError) {
           let folder = try folder.open(name[...], isFolder: true)
@@ -172,11 +178,14 @@ final class RepositoryFolder: Sendable {
         return
       }
       let location = RepositoryPath(bytes: Array(target[(realPath.count + 1)...]))
-      let entry = Entry(path: link, location: location)
+      var entry = Entry(path: link, location: location)
       let opened = try open(location)
-      switch try opened.status().kind {
+      let status = try opened.status()
+      switch status.kind {
       case .folder: try self.walk(opened, entry, depth: link.segments.count, &walk)
-      case .file where walk.isWanted(link): walk.listing.entries.append(entry)
+      case .file where walk.isWanted(link):
+        entry.status = status
+        walk.listing.entries.append(entry)
       case .file, .link, .other: break
       }
     } catch {

@@ -7,7 +7,7 @@ internal import TokenScriptReading
 internal import Wire
 internal import XMLSecurity
 
-/// Reads the files of a repository, and verifies those without a stored reading.
+/// Reads the files of a repository that have changed, and verifies those without a stored reading.
 struct RepositoryScan: Sendable {
   /// The repository.
   let folder: RepositoryFolder
@@ -18,7 +18,7 @@ struct RepositoryScan: Sendable {
   /// The present time.
   let now: Timestamp
   /// The stored readings.
-  let readings: [ContractStore.Key: ContractStore.Reading]
+  let memory: ContractStore.Memory
   /// The contents in service, which are reused for equal bytes.
   let known: [SHA256.Digest: Content]
 
@@ -52,8 +52,11 @@ struct RepositoryScan: Sendable {
 
   /// Reads a file, and verifies it unless its reading is stored.
   ///
+  /// A file with the status that it was last read with isn't read now.
+  ///
   /// - Returns: nil if the file is no longer there.
   func file(_ entry: RepositoryFolder.Entry) -> RepositoryFile? {
+    if let file = unchangedFile(entry) { return file }
     let contents: RepositoryFolder.Contents
     do throws(RepositoryFolder.Problem) { contents = try folder.read(entry) } catch {
       guard !error.isMissing else { return nil }
@@ -62,13 +65,31 @@ struct RepositoryScan: Sendable {
     }
     let digest = unsafe SHA256.hash(contents.bytes.buffer.bytes)
     let reading =
-      readings[ContractStore.Key(path: entry.path, digest: digest)]
+      memory.readings[ContractStore.Key(path: entry.path, digest: digest)]
       ?? self.reading(contents.bytes.array, entry.path)
+    let known = known[digest].flatMap { $0.bytes == nil ? nil : $0 }
     return RepositoryFile(
       path: entry.path, digest: digest,
       content: isServed(reading, entry.path)
-        ? known[digest] ?? Content(contents.bytes, digest: digest) : nil,
-      size: contents.bytes.count, modified: contents.modified, reading: reading)
+        ? known ?? Content(contents.bytes, digest: digest) : nil,
+      size: contents.bytes.count, modified: contents.status.lastModified,
+      status: contents.status.isSettled(at: now) ? contents.status : nil, reading: reading)
+  }
+
+  /// Returns a file whose bytes are those of its stored reading, and which is read when they are wanted.
+  private func unchangedFile(_ entry: RepositoryFolder.Entry) -> RepositoryFile? {
+    guard let status = entry.status, let seen = memory.seen[entry.path], seen.status == status,
+      let reading = memory.readings[ContractStore.Key(path: entry.path, digest: seen.digest)]
+    else { return nil }
+    var content: Content?
+    if isServed(reading, entry.path) {
+      content = known[seen.digest] ?? Content(at: entry, in: folder, seen.digest, status.size)
+    }
+    // A check of the bytes has found that the status doesn't tell them.
+    if let content, content.isStale { return nil }
+    return RepositoryFile(
+      path: entry.path, digest: seen.digest, content: content, size: status.size,
+      modified: status.lastModified, status: status, reading: reading)
   }
 
   private func reading(_ bytes: [UInt8], _ path: RepositoryPath) -> ContractStore.Reading {

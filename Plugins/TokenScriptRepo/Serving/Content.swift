@@ -5,7 +5,12 @@ internal import Synchronization
 internal import Wire
 
 /// The bytes of a file, shared by all responses with them, and their compressed forms once they are made.
+///
+/// The bytes of a file that hasn't changed since an earlier run are read later than its index is made.
 final class Content: Sendable {
+  /// The error of a file that no longer has the bytes of its content, or can't be read.
+  struct Stale: Error {}
+
   /// The compressed forms; each is nil if it would not be smaller.
   final class Variants: Sendable {
     /// The bytes in the coding `gzip` (RFC 1952).
@@ -19,24 +24,67 @@ final class Content: Sendable {
     }
   }
 
-  /// The bytes on the disk.
-  let bytes: Bytes
   /// The SHA-256 of the bytes.
   let digest: SHA256.Digest
+  /// The number of bytes.
+  let size: Int
+  /// The place of the bytes as long as they are not read: the root, and the file below it.
+  private let source: (root: String, entry: RepositoryFolder.Entry)?
+  private let read = AtomicLazyReference<Bytes>()
   private let compressed = AtomicLazyReference<Variants>()
+  private let staleFlag = Atomic<Bool>(false)
 
   /// Makes a content without compressed forms.
   init(_ bytes: Bytes, digest: SHA256.Digest) {
-    self.bytes = bytes
     self.digest = digest
+    size = bytes.count
+    source = nil
+    _ = read.storeIfNil(bytes)
+  }
+
+  /// Makes a content whose bytes are not read yet.
+  ///
+  /// - Parameters:
+  ///   - entry: the file.
+  ///   - folder: the repository.
+  ///   - digest: the SHA-256 of the bytes.
+  ///   - size: the number of bytes.
+  init(
+    at entry: RepositoryFolder.Entry, in folder: RepositoryFolder, _ digest: SHA256.Digest,
+    _ size: Int
+  ) {
+    self.digest = digest
+    self.size = size
+    source = (folder.path, entry)
+  }
+
+  /// The bytes, or nil until they are read.
+  var bytes: Bytes? { read.load() }
+
+  /// Whether the file turned out to have other bytes.
+  var isStale: Bool { staleFlag.load(ordering: .relaxed) }
+
+  /// Returns the bytes, for which it blocks on the disk unless they are read already.
+  ///
+  /// - Throws: ``Stale`` if the bytes on the disk don't have the digest, or can't be read.
+  func load() throws(Stale) -> Bytes {
+    if let bytes { return bytes }
+    guard let source, !isStale, let folder = try? RepositoryFolder(source.root),
+      let found = try? folder.read(source.entry).bytes,
+      unsafe SHA256.hash(found.buffer.bytes) == digest
+    else {
+      staleFlag.store(true, ordering: .relaxed)
+      throw Stale()
+    }
+    return read.storeIfNil(found)
   }
 
   /// The compressed forms, or nil until they are made.
   var variants: Variants? { compressed.load() }
 
-  /// Makes the compressed forms, which takes some milliseconds for 30 KB.
+  /// Makes the compressed forms of bytes that are read, which takes some milliseconds for 30 KB.
   func compress() {
-    if variants == nil { _ = compressed.storeIfNil(Variants(bytes)) }
+    if variants == nil, let bytes { _ = compressed.storeIfNil(Variants(bytes)) }
   }
 }
 

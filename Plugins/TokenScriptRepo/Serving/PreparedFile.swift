@@ -1,10 +1,11 @@
 internal import Compression
 internal import Cryptography
 internal import HTTPProtocol
+internal import Synchronization
 internal import Time
 internal import Wire
 
-/// The responses with a file at one URL, prepared when the index is built, so that a request allocates nothing.
+/// The responses with a file at one URL, prepared by the first request, so that the others allocate nothing.
 final class PreparedFile: Sendable {
   /// The responses in one content coding, without their bodies.
   private struct Coded: Sendable {
@@ -44,13 +45,26 @@ final class PreparedFile: Sendable {
     }
   }
 
-  private let content: Content
-  private let identity: Coded
-  private let gzip: Coded
-  private let brotli: Coded
-  private let failed: Response
+  /// The responses in all codings.
+  private final class Codings: Sendable {
+    let identity: Coded
+    let gzip: Coded
+    let brotli: Coded
 
-  /// Prepares the responses.
+    init(_ coded: (_ coding: (name: String, encoder: String)?) -> Coded) {
+      identity = coded(nil)
+      gzip = coded(("gzip", Compression.gzipEncoder))
+      brotli = coded(("br", Compression.brotliEncoder))
+    }
+  }
+
+  private let content: Content
+  private let modified: Timestamp
+  private let headers: ResponseHeaders
+  private let isTokenScript: Bool
+  private let prepared = AtomicLazyReference<Codings>()
+
+  /// Makes responses without preparing them: an index has many files that are never asked for.
   ///
   /// - Parameters:
   ///   - content: the file's content.
@@ -61,15 +75,17 @@ final class PreparedFile: Sendable {
     _ content: Content, modified: Timestamp, _ headers: ResponseHeaders, isTokenScript: Bool = true
   ) {
     self.content = content
+    self.modified = modified
+    self.headers = headers
+    self.isTokenScript = isTokenScript
+  }
+
+  private var codings: Codings {
+    if let codings = prepared.load() { return codings }
     let tag = content.digest.hex
-    let modified = HTTPDate(modified.seconds)
-    func coded(_ coding: (name: String, encoder: String)?) -> Coded {
-      Coded(coding, tag, modified, headers, isTokenScript: isTokenScript)
-    }
-    identity = coded(nil)
-    gzip = coded(("gzip", Compression.gzipEncoder))
-    brotli = coded(("br", Compression.brotliEncoder))
-    failed = Response(.preconditionFailed, fields: headers.errors)
+    let date = HTTPDate(modified.seconds)
+    return prepared.storeIfNil(
+      Codings { Coded($0, tag, date, headers, isTokenScript: isTokenScript) })
   }
 
   /// Responds to a request for the file, in the coding that the client prefers among those that are there.
@@ -78,13 +94,15 @@ final class PreparedFile: Sendable {
   ///   - head: the request with its conditions.
   ///   - now: the present time; a later `If-Modified-Since` is ignored.
   /// - Returns: 200 with the file, 304, or 412.
-  func response(to head: RequestHead, now: HTTPDate) -> Response {
-    let (coded, bytes) = choose(AcceptList(head, .acceptEncoding))
+  /// - Throws: ``UnreadContent`` if the file's bytes are needed and not read yet.
+  func response(to head: RequestHead, now: HTTPDate) throws(UnreadContent) -> Response {
+    let (coded, variant) = choose(AcceptList(head, .acceptEncoding))
     switch Preconditions.evaluate(head, coded.validators, now: now) {
     case .notModified: return coded.notModified
-    case .failed: return failed
+    case .failed: return Response(.preconditionFailed, fields: headers.errors)
     case .proceed: break
     }
+    guard let bytes = variant ?? content.bytes else { throw UnreadContent(content: content) }
     let accept = AcceptList(head, .accept)
     var response = coded.plain
     if let quality = accept.quality(of: "application/tokenscript+xml"), quality > 0,
@@ -99,20 +117,28 @@ final class PreparedFile: Sendable {
   /// Chooses the coding with the highest weight, and among equals the one with the fewest bytes.
   ///
   /// The plain content has the least weight unless the client names it, and is chosen if nothing else is acceptable.
-  private func choose(_ accept: AcceptList) -> (Coded, Bytes) {
-    guard !accept.isAbsent, let variants = content.variants else {
-      return (identity, content.bytes)
-    }
-    var best = (coded: identity, bytes: content.bytes)
+  /// - Returns: the coding, and its bytes unless it is the plain content.
+  private func choose(_ accept: AcceptList) -> (Coded, Bytes?) {
+    let codings = codings
+    guard !accept.isAbsent, let variants = content.variants else { return (codings.identity, nil) }
+    var best: (coded: Coded, bytes: Bytes?) = (codings.identity, nil)
     var weight = max(1, accept.quality(of: "identity") ?? accept.quality(of: "*") ?? 0)
     func consider(_ coded: Coded, _ bytes: Bytes?, _ quality: Int) {
-      guard let bytes, quality > weight || quality == weight && bytes.count < best.bytes.count
+      guard let bytes,
+        quality > weight
+          || quality == weight && bytes.count < best.bytes?.count ?? content.size
       else { return }
       best = (coded, bytes)
       weight = quality
     }
-    consider(gzip, variants.gzip, accept.quality(ofCoding: "gzip"))
-    consider(brotli, variants.brotli, accept.quality(ofCoding: "br"))
+    consider(codings.gzip, variants.gzip, accept.quality(ofCoding: "gzip"))
+    consider(codings.brotli, variants.brotli, accept.quality(ofCoding: "br"))
     return best
   }
+}
+
+/// The error of a response that needs bytes which aren't read yet.
+struct UnreadContent: Error {
+  /// The content.
+  let content: Content
 }

@@ -29,8 +29,8 @@ struct RepositoryResponder: Sendable {
 
   /// Responds to `/<address>` and `/chain/<id>/<address>` with the file of the version that suits the client.
   ///
-  /// - Throws: ``HTTPError`` with status 400, 404 or 410.
-  func bare(_ request: Request, _ parameters: RouteParameters) throws(HTTPError) -> Response {
+  /// - Throws: ``HTTPError`` with status 400, 404 or 410, or ``UnreadContent``.
+  func bare(_ request: Request, _ parameters: RouteParameters) throws -> Response {
     let key = try key(parameters["address"])
     let query = try FileQuery(request.head, chain: parameters["chain"])
     guard let editions = index.value.editions[key] else { throw Self.absent(isGone: false) }
@@ -61,8 +61,8 @@ struct RepositoryResponder: Sendable {
   /// Responds to `/<YYYY>/<MM>/<address>` and `/<YYYY>/<MM>/chain/<id>/<address>` with the file of that version, and
   /// never another's.
   ///
-  /// - Throws: ``HTTPError`` with status 400, 404 or 410.
-  func versioned(_ request: Request, _ parameters: RouteParameters) throws(HTTPError) -> Response {
+  /// - Throws: ``HTTPError`` with status 400, 404 or 410, or ``UnreadContent``.
+  func versioned(_ request: Request, _ parameters: RouteParameters) throws -> Response {
     let key = try key(parameters["address"])
     let query = try FileQuery(request.head, chain: parameters["chain"])
     guard let schema = SchemaVersion(year: parameters["year"], month: parameters["month"]),
@@ -74,11 +74,11 @@ struct RepositoryResponder: Sendable {
   /// Responds to `/<YYYY>/<MM>/…/*.xsd` with a schema.
   ///
   /// - Throws: ``HTTPError`` with status 404.
-  func schema(_ request: Request, _ parameters: RouteParameters) throws(HTTPError) -> Response {
+  func schema(_ request: Request, _ parameters: RouteParameters) throws -> Response {
     guard let version = SchemaVersion(year: parameters["year"], month: parameters["month"]),
       let document = index.value.documents.document(version, parameters["name"])
     else { throw HTTPError(.notFound) }
-    return document.response(to: request.head, now: HTTPDate(clock().seconds))
+    return try document.response(to: request.head, now: HTTPDate(clock().seconds))
   }
 
   /// Responds to `/tokenscript/<address>/chain/<id>/script-uri` with the places of a contract's files.
@@ -177,11 +177,9 @@ struct RepositoryResponder: Sendable {
       : HTTPError(.notFound, "no TokenScript is published here for this contract")
   }
 
-  private func respond(
-    to head: RequestHead, with response: PreparedResponse
-  ) throws(HTTPError) -> Response {
+  private func respond(to head: RequestHead, with response: PreparedResponse) throws -> Response {
     switch response {
-    case .file(let file): return file.response(to: head, now: HTTPDate(clock().seconds))
+    case .file(let file): return try file.response(to: head, now: HTTPDate(clock().seconds))
     case .choices(let choices): return choices.response(to: head)
     case .gone: throw Self.absent(isGone: true)
     }

@@ -39,8 +39,8 @@ struct SchemaDocuments: Sendable {
       let content = known[digest] ?? Content(contents.bytes, digest: digest)
       self.contents.append(content)
       files[entry.path.bytes] = PreparedFile(
-        content, modified: min(max(contents.modified, Timestamp(seconds: 0)), now), headers,
-        isTokenScript: false)
+        content, modified: min(max(contents.status.lastModified, Timestamp(seconds: 0)), now),
+        headers, isTokenScript: false)
     }
     digest = SHA256.hash(digests)
   }

@@ -167,5 +167,20 @@ extension ContractStore {
         ALTER TABLE tokenscript_read_contracts RENAME TO tokenscript_contracts;
         CREATE INDEX tokenscript_contracts_by_contract ON tokenscript_contracts (contract);
         """, postgreSQL: postgreSQLSchema),
+    // The status that a file was last read with, of which nodes on PostgreSQL make no use.
+    Migration(
+      owner: "tokenscript", number: 7,
+      sqlite: """
+        ALTER TABLE tokenscript_files ADD COLUMN size INTEGER;
+        ALTER TABLE tokenscript_files ADD COLUMN device INTEGER;
+        ALTER TABLE tokenscript_files ADD COLUMN inode INTEGER;
+        ALTER TABLE tokenscript_files ADD COLUMN modified INTEGER;
+        ALTER TABLE tokenscript_files ADD COLUMN changed INTEGER;
+        """,
+      postgreSQL: """
+        ALTER TABLE tokenscript_files
+          ADD COLUMN size BIGINT, ADD COLUMN device BIGINT, ADD COLUMN inode BIGINT,
+          ADD COLUMN modified BIGINT, ADD COLUMN changed BIGINT;
+        """, needs: 6),
   ]
 }

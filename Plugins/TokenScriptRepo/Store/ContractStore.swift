@@ -21,6 +21,8 @@ struct ContractStore: Sendable {
   struct Memory: Sendable {
     /// The readings under the present rules.
     var readings: [Key: Reading] = [:]
+    /// The digest of each file that was last read with a status that no other bytes at the path have, with that status.
+    var seen: [RepositoryPath: (digest: SHA256.Digest, status: FileStatus)] = [:]
     /// The keys of readings under other rules.
     var outdated: Set<Key> = []
     /// The times at which bytes were first seen for a contract.
@@ -65,7 +67,7 @@ struct ContractStore: Sendable {
         """
         SELECT path, sha256, rules, refusal, refusal_detail, malformed, schema, root, signer, key,
           kind, signed, signature, signature_detail, validity, validity_detail, trust,
-          trust_detail, warnings, expires, self_signed
+          trust_detail, warnings, expires, self_signed, size, device, inode, modified, changed
         FROM tokenscript_files
         """
       ) { row in
@@ -75,6 +77,7 @@ struct ContractStore: Sendable {
           return
         }
         memory.readings[key] = try Self.reading(row, contracts[key] ?? [])
+        if let status = try Self.status(row) { memory.seen[key.path] = (key.digest, status) }
       }
       try snapshot.forEach(
         "SELECT schema, contract, sha256, first_seen FROM tokenscript_sightings"
@@ -108,11 +111,13 @@ struct ContractStore: Sendable {
   ///   - readings: the new readings.
   ///   - rules: the fingerprint of everything that they depend on besides the bytes.
   ///   - sightings: the times at which bytes were first seen.
+  ///   - statuses: the statuses of files with stored readings, as far as they are new.
   ///   - forgotten: the readings to delete before the new ones are stored.
   /// - Throws: ``StoreError``. A part may be stored then, and is valid.
   func remember(
     _ readings: [(key: Key, reading: Reading)], under rules: String,
-    sightings: [IndexBuilder.Sighting: Timestamp], forgetting forgotten: [Key]
+    sightings: [IndexBuilder.Sighting: Timestamp],
+    statuses: [(key: Key, status: FileStatus)] = [], forgetting forgotten: [Key]
   ) async throws {
     try await write(forgotten) { key, transaction in try forget(key, transaction) }
     try await write(Array(sightings)) { sighting, transaction in
@@ -123,6 +128,16 @@ struct ContractStore: Sendable {
     }
     try await write(readings) { item, transaction in
       try Self.insert(item.key, item.reading, rules, transaction)
+    }
+    try await write(statuses) { item, transaction in
+      let (key, status) = item
+      try transaction.execute(
+        """
+        UPDATE tokenscript_files SET size = ?, device = ?, inode = ?, modified = ?, changed = ?
+        WHERE path = ? AND sha256 = ?
+        """, status.size, Int64(bitPattern: status.identity.device),
+        Int64(bitPattern: status.identity.inode), status.modified, status.changed, key.path,
+        key.digest)
     }
   }
 
@@ -215,6 +230,19 @@ struct ContractStore: Sendable {
           contract.isOrigin)
       }
     }
+  }
+
+  /// Reads the status of a file, or nil if none is stored.
+  private static func status(_ row: borrowing Row) throws -> FileStatus? {
+    guard let size: Int = try row[21], let device: Int64 = try row[22],
+      let inode: Int64 = try row[23], let modified: Int64 = try row[24],
+      let changed: Int64 = try row[25]
+    else { return nil }
+    return FileStatus(
+      size: size,
+      identity: FileStatus.Identity(
+        device: UInt64(bitPattern: device), inode: UInt64(bitPattern: inode)),
+      modified: modified, changed: changed)
   }
 
   private static func reading(
