@@ -28,6 +28,7 @@ let systemLibraries: [Target] = [
     name: "CXMLSec", pkgConfig: "xmlsec1-openssl", providers: [.apt(["libxmlsec1-dev"])]),
   .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
   .target(name: "CICU", linkerSettings: [.linkedLibrary("icuuc")]),
+  .target(name: "CMemoryFile"),
   .target(name: "CSpawn"),
   .target(name: "CTOML"),
 ]
@@ -90,7 +91,7 @@ let libraries: [Target] = [
       "ApptimistProtocol", "Cryptography", "Ethereum", "HTTPClient", "HTTPProtocol",
       "Observability", "SystemCalls", "Threading", "Time", "Transport", "XMLSecurity",
     ]),
-  .target(name: "Wire"),
+  .target(name: "Wire", dependencies: ["CMemoryFile"]),
   .target(
     name: "XMLSecurity", dependencies: ["COpenSSL", "CXML", "CXMLSec", "Cryptography", "Time"]),
 ]
@@ -328,7 +329,7 @@ let package = Package(
   cxxLanguageStandard: .cxx17
 )
 
-let inC = ["CICU", "CLibFuzzer", "CSpawn", "CTOML", "Sanitizers"]
+let inC = ["CICU", "CLibFuzzer", "CMemoryFile", "CSpawn", "CTOML", "Sanitizers"]
 for target in package.targets where target.type != .system && !inC.contains(target.name) {
   target.swiftSettings =
     (target.swiftSettings ?? []) + [

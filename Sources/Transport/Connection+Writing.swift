@@ -1,4 +1,5 @@
 internal import CUV
+internal import Glibc
 public import Wire
 
 // Writing: in order, as fast as the socket takes it.
@@ -40,7 +41,11 @@ extension Connection {
     }
     let head = staged.count
     let result = unsafe staged.withUnsafeBytes { staged in
-      unsafe tryWrite(staged, bytes.buffer)
+      if let place = bytes.place {
+        unsafe trySend(staged, then: place, bytes.count)
+      } else {
+        unsafe tryWrite(staged, bytes.buffer)
+      }
     }
     guard let written = accept(result) else { return }
     queueStaged(from: min(written, head))
@@ -92,6 +97,26 @@ extension Connection {
       }
       return unsafe uv_try_write(stream, buffers.baseAddress, UInt32(count))
     }
+  }
+
+  /// Offers bytes, and bytes of a file behind them, to the socket.
+  ///
+  /// - Returns: as ``tryWrite(_:_:)``.
+  private func trySend(
+    _ first: UnsafeRawBufferPointer, then place: (descriptor: Int32, offset: Int), _ count: Int
+  ) -> Int32 {
+    let socket = descriptor
+    var sent = 0
+    if unsafe !first.isEmpty {
+      sent = unsafe Glibc.send(
+        socket, first.baseAddress, first.count, CInt(MSG_MORE | MSG_NOSIGNAL))
+      if sent < 0 { return errno == EINTR ? 0 : -errno }
+      guard sent == first.count else { return Int32(sent) }
+    }
+    // What the socket doesn't take now is written from the memory of the file.
+    var offset = place.offset
+    let body = unsafe sendfile(socket, place.descriptor, &offset, count)
+    return Int32(sent + max(0, body))
   }
 
   /// Takes the result of a write: a full socket took nothing, a broken one takes nothing more.

@@ -202,7 +202,7 @@ public final class Connection {
     takeSocketError(of: descriptor) != 0
   }
 
-  private var descriptor: Int32 {
+  var descriptor: Int32 {
     var descriptor: Int32 = -1
     unsafe uv_fileno(stream.handle, &descriptor)
     return descriptor

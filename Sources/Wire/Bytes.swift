@@ -1,7 +1,9 @@
 /// Immutable bytes at an address that stays, shared by reference, so that sockets are written from them without a copy.
 @safe public final class Bytes: @unchecked Sendable {
   // Safe to share: nothing writes to the memory after `init`, and it lives as long as the object.
-  private let storage: UnsafeMutableRawBufferPointer
+  private let storage: UnsafeRawBufferPointer
+  /// The file that the bytes lie in, and their offset there; nil if they are memory of this object alone.
+  public let place: (descriptor: CInt, offset: Int)?
 
   /// Copies bytes.
   ///
@@ -30,10 +32,36 @@
       unsafe memory.deallocate()
       throw error
     }
-    unsafe storage = memory
+    unsafe storage = UnsafeRawBufferPointer(memory)
+    place = nil
   }
 
-  deinit { unsafe storage.deallocate() }
+  private init(in file: BytesFile, at offset: Int, count: Int) {
+    unsafe storage = file.buffer(offset, count)
+    place = (file.descriptor, offset)
+    self.count = count
+  }
+
+  /// Returns the bytes where sockets can send them from without a copy, for bytes that are sent often.
+  ///
+  /// - Returns: other bytes with a ``place``, or these if they are so few that it doesn't pay, or if the system has no room.
+  public func placedForSending() -> Bytes {
+    guard count >= Bytes.placingLimit, let file = BytesFile.shared,
+      let offset = unsafe file.append(buffer)
+    else { return self }
+    return Bytes(in: file, at: offset, count: count)
+  }
+
+  /// The number of bytes from which on a copy costs more than another system call.
+  private static let placingLimit = 16 << 10
+
+  deinit {
+    if let place {
+      BytesFile.shared?.remove(place.offset, count)
+    } else {
+      unsafe storage.deallocate()
+    }
+  }
 
   /// The number of bytes.
   public let count: Int

@@ -19,8 +19,8 @@ final class Content: Sendable {
     let brotli: Bytes?
 
     fileprivate init(_ bytes: Bytes) {
-      gzip = unsafe Compression.gzip(bytes.buffer.bytes).map { Bytes($0) }
-      brotli = unsafe Compression.brotli(bytes.buffer.bytes).map { Bytes($0) }
+      gzip = unsafe Compression.gzip(bytes.buffer.bytes).map { Bytes($0).placedForSending() }
+      brotli = unsafe Compression.brotli(bytes.buffer.bytes).map { Bytes($0).placedForSending() }
     }
   }
 
@@ -39,7 +39,7 @@ final class Content: Sendable {
     self.digest = digest
     size = bytes.count
     source = nil
-    _ = read.storeIfNil(bytes)
+    _ = read.storeIfNil(bytes.placedForSending())
   }
 
   /// Makes a content whose bytes are not read yet.
@@ -76,7 +76,7 @@ final class Content: Sendable {
       staleFlag.store(true, ordering: .relaxed)
       throw Stale()
     }
-    return read.storeIfNil(found)
+    return read.storeIfNil(found.placedForSending())
   }
 
   /// The compressed forms, or nil until they are made.
