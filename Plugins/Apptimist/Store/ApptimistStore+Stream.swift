@@ -48,43 +48,93 @@ extension ApptimistStore {
   ) async throws -> StreamPage {
     try await flush(user)
     let limit = Swift.max(1, maxEntries)
-    return try await store.read(isOneQuery: true) { snapshot in
-      var page = StreamPage(entries: [], end: position, isLast: true)
-      // Of the entries that there are, those that fit; a truncation has no content.
-      try snapshot.forEach(
-        """
-        SELECT q.last_position, e.position, e.message_id, e.content, e.found, c.header, c.data
-        FROM apptimist_users u JOIN apptimist_queues q ON q.owner = u.id
-          LEFT JOIN (
-            SELECT position, message_id, content, size, count(*) OVER () AS found,
-              sum(size) OVER (ORDER BY position) AS bytes
-            FROM (
-              SELECT position, message_id, content, size FROM apptimist_entries
-              WHERE owner = (SELECT id FROM apptimist_users WHERE key = ?1 AND kind = ?2)
-                AND position > ?3 AND kind <> ?4 ORDER BY position LIMIT ?5
-            ) AS wanted
-          ) AS e ON e.bytes <= ?6 OR e.bytes = e.size
-          LEFT JOIN apptimist_contents c ON c.id = e.content
-        WHERE u.key = ?1 AND u.kind = ?2 ORDER BY e.position
-        """, user, StoredKind.user, position, EntryKind.place, limit, maxBytes
-      ) { row in
-        guard let place: StreamPosition = try row[1] else {
-          page.end = Swift.max(position, try row[0])
-          return
+    return try await store.read(isOneQuery: true) { [isShared] snapshot in
+      var page = PageInProgress(behind: position, of: user, maxBytes, limit)
+      do {
+        if isShared {
+          try snapshot.forEach(
+            Self.boundedPage, user, StoredKind.user, position, EntryKind.place, limit, maxBytes
+          ) { row in try page.take(row) }
+        } else {
+          try snapshot.forEach(
+            Self.page, user, StoredKind.user, position, EntryKind.place, limit
+          ) { row in try page.take(row) }
         }
-        let message: LogNumber? = try row[3]
-        let header: [UInt8]? = try row[5]
-        guard message == nil || header != nil else { return }
-        let content: StreamEntry.Content =
-          if let header {
-            .message(header: PDU.Message.header(header, for: user), data: try row[6])
-          } else { .truncation }
-        page.entries.append(StreamEntry(position: place, id: try row[2], content: content))
-        let found: Int = try row[4]
-        page.isLast = page.entries.count == found && found < limit
-        page.end = page.isLast ? Swift.max(position, try row[0]) : place
-      }
-      return page
+      } catch is PageInProgress.Full {}
+      return page.page
     }
+  }
+
+  /// SQLite reads a row when it is wanted, and the contents behind a page's end not at all.
+  private static let page: StaticString = """
+    SELECT q.last_position, e.position, e.message_id, e.content, e.size, c.header, c.data
+    FROM apptimist_users u JOIN apptimist_queues q ON q.owner = u.id
+      LEFT JOIN apptimist_entries e ON e.owner = u.id AND e.position > ?3 AND e.kind <> ?4
+      LEFT JOIN apptimist_contents c ON c.id = e.content
+    WHERE u.key = ?1 AND u.kind = ?2 ORDER BY e.position LIMIT ?5
+    """
+
+  /// PostgreSQL sends all rows: those that fit, and the first one that doesn't.
+  private static let boundedPage: StaticString = """
+    SELECT q.last_position, e.position, e.message_id, e.content, e.size, c.header, c.data
+    FROM apptimist_users u JOIN apptimist_queues q ON q.owner = u.id
+      LEFT JOIN (
+        SELECT position, message_id, content, size, sum(size) OVER (ORDER BY position) AS bytes
+        FROM (
+          SELECT position, message_id, content, size FROM apptimist_entries
+          WHERE owner = (SELECT id FROM apptimist_users WHERE key = ?1 AND kind = ?2)
+            AND position > ?3 AND kind <> ?4 ORDER BY position LIMIT ?5
+        ) AS wanted
+      ) AS e ON e.bytes - e.size < ?6 OR e.bytes = e.size
+      LEFT JOIN apptimist_contents c ON c.id = e.content
+    WHERE u.key = ?1 AND u.kind = ?2 ORDER BY e.position
+    """
+}
+
+/// A page while its entries are read, in the order of their positions.
+private struct PageInProgress {
+  /// The error that ends a query whose further rows don't belong to the page.
+  struct Full: Error {}
+
+  /// The page so far.
+  private(set) var page: StreamPage
+  private let user: EncryptionPublicKey
+  private let maxBytes: Int
+  private let limit: Int
+  private var bytes = 0
+
+  init(behind position: StreamPosition, of user: EncryptionPublicKey, _ maxBytes: Int, _ limit: Int)
+  {
+    page = StreamPage(entries: [], end: position, isLast: true)
+    self.user = user
+    self.maxBytes = maxBytes
+    self.limit = limit
+  }
+
+  /// Takes the next row.
+  ///
+  /// - Throws: ``Full`` if its entry doesn't belong to the page, or the error of a column.
+  mutating func take(_ row: borrowing Row) throws {
+    let last: StreamPosition = try row[0]
+    guard let position: StreamPosition = try row[1] else {
+      page.end = max(page.end, last)
+      return
+    }
+    let message: LogNumber? = try row[3]
+    let header: [UInt8]? = try row[5]
+    bytes &+= try row[4] as Int
+    // A truncation has no content. A message without its content is never passed over.
+    guard page.entries.isEmpty || bytes <= maxBytes, message == nil || header != nil else {
+      page.isLast = false
+      page.end = page.entries.last?.position ?? page.end
+      throw Full()
+    }
+    let content: StreamEntry.Content =
+      if let header {
+        .message(header: PDU.Message.header(header, for: user), data: try row[6])
+      } else { .truncation }
+    page.entries.append(StreamEntry(position: position, id: try row[2], content: content))
+    page.isLast = page.entries.count < limit
+    page.end = page.isLast ? max(position, last) : position
   }
 }

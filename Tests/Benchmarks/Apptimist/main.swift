@@ -6,6 +6,7 @@
 //     apptimist-benchmark idle SERVER PORT PROCESS DEVICES
 //     apptimist-benchmark stuck PORT PROCESS MESSAGES
 //     apptimist-benchmark sessions PORT PROCESS SESSIONS
+//     apptimist-benchmark login PORT PROCESS MESSAGES
 //
 // PORT is PORT,PORT for pairs who are at two nodes. SERVER is apptimist, apptimist-2 (version 2 of the protocol), mqtt, nats (one stream for all pairs) or nats-streams (a stream for each pair). With
 // "-ephemeral" behind them the last two have ephemeral consumers in place of durable ones.
@@ -61,6 +62,8 @@ do {
   case "sessions":
     try measureSessions(
       port: UInt16(clamping: number(1)), server: number(2), sessions: number(3))
+  case "login":
+    try measureLogin(port: UInt16(clamping: number(1)), server: number(2), messages: number(3))
   default: throw LoadError("usage: see main.swift")
   }
 } catch {
