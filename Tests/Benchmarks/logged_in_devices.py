@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """logged_in_devices.py AWD GENERATOR [DEVICES] [MESSAGES]: the memory of Apptimist's devices. Each line is measured on a
 fresh server with one event loop. Memory is the process's own pages (Private_Clean, Private_Dirty and Swap of
-smaps_rollup). Measured are 10,000 devices that do nothing, of either version of the protocol, 64 sessions of one user, and
-a device that stops reading while 100,000 messages arrive for it. Fails if a device costs more than 8 KiB, one of version 2
-more than 4 KiB, or the reader more than 4 MiB."""
+smaps_rollup). Measured are 10,000 devices that do nothing, of either version of the protocol, 64 sessions of one user, a
+device that stops reading while 100,000 messages arrive for it, and the login of a user's next device while 10,000 messages
+wait. Fails if a device costs more than 8 KiB, one of version 2 more than 4 KiB, or the reader more than 4 MiB."""
 import json, os, resource, subprocess, sys
 from support import awd_command, free_port, running, temporary_folder, wait_for_port
 
@@ -40,4 +40,7 @@ print(f"{sessions['sessions']} sessions of one user: {sessions['delivered']:.0f}
 stuck = measure("stuck", MESSAGES)
 print(f"{stuck['messages']} messages of 1 KB for a device that stopped reading: at most {stuck['with'] / 1024:.1f} MiB more; "
       f"the same for an absent device: {stuck['without'] / 1024:.1f} MiB")
+login = measure("login", 10_000)
+print(f"{login['messages']} messages of 1 KB that wait for a device: {login['median']:.0f} ms from its connection to the last "
+      f"({login['least']:.0f} to {login['most']:.0f}), {login['cost']:.1f} us of the server's CPU each")
 sys.exit(idle[1]["bytes_each"] > 8192 or idle[2]["bytes_each"] > 4096 or stuck["with"] > 4 << 10)

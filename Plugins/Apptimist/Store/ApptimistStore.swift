@@ -39,7 +39,7 @@ struct ApptimistStore: Sendable {
     /// The most devices of a user whose acknowledged positions are kept.
     var devices = 64
     /// The bytes of a stream that are read at once; one longer entry is read nevertheless.
-    var pageBytes = 64 << 10
+    var pageBytes = 256 << 10
     /// The entries of a stream that are read at once.
     var pageEntries = 256
   }
