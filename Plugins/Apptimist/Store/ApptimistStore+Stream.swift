@@ -79,13 +79,14 @@ extension ApptimistStore {
     SELECT q.last_position, e.position, e.message_id, e.content, e.size, c.header, c.data
     FROM apptimist_users u JOIN apptimist_queues q ON q.owner = u.id
       LEFT JOIN (
-        SELECT position, message_id, content, size, sum(size) OVER (ORDER BY position) AS bytes
+        SELECT position, message_id, content, size, sum(size) OVER (ORDER BY position) AS bytes,
+          row_number() OVER (ORDER BY position) AS place
         FROM (
           SELECT position, message_id, content, size FROM apptimist_entries
           WHERE owner = (SELECT id FROM apptimist_users WHERE key = ?1 AND kind = ?2)
             AND position > ?3 AND kind <> ?4 ORDER BY position LIMIT ?5
         ) AS wanted
-      ) AS e ON e.bytes - e.size < ?6 OR e.bytes = e.size
+      ) AS e ON e.bytes - e.size <= ?6 OR e.place <= 2
       LEFT JOIN apptimist_contents c ON c.id = e.content
     WHERE u.key = ?1 AND u.kind = ?2 ORDER BY e.position
     """
