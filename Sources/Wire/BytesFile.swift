@@ -35,6 +35,8 @@ final class BytesFile: Sendable {
       close(descriptor)
       return nil
     }
+    // A dump after a crash would be as large as the mapping.
+    unsafe madvise(memory, Self.size, MADV_DONTDUMP)
     address = UInt(bitPattern: memory)
   }
 
