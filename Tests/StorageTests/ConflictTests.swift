@@ -205,7 +205,8 @@ internal import Threading
     for gate in both { gate.open() }
     for task in tasks { try await task.value }
     #expect(try await texts(nodes.stores[0]) == ["1xx", "2xx"])
-    #expect(nodes.retries == 1)
+    // The one that was undone may have its first row again before the other takes it: another deadlock.
+    #expect(nodes.retries >= 1)
     await nodes.close()
   }
 }
