@@ -6,6 +6,7 @@ internal import MsgrMessages
 internal import Observability
 internal import ServiceKit
 internal import Storage
+internal import Synchronization
 internal import Threading
 internal import Time
 
@@ -26,6 +27,8 @@ final class PushOutbox: Sendable {
   private let showsPushes: Bool
   private let lines: AttemptTable
   private let events = Mailbox<OutboxMachine.Event>()
+  /// Whether something was committed since the store was last asked for pushes.
+  private let hasNews = Atomic<Bool>(false)
 
   /// Makes an outbox that pushes as soon as ``run()`` is called.
   ///
@@ -104,7 +107,11 @@ final class PushOutbox: Sendable {
   }
 
   /// Tells the outbox that a push was queued and committed.
-  func wake() { events.put(.news) }
+  func wake() {
+    // Once until the store is asked: while pushes are paused, each message would wake the task for nothing.
+    guard !hasNews.exchange(true, ordering: .acquiringAndReleasing) else { return }
+    events.put(.news)
+  }
 
   /// Pushes until the task is cancelled.
   ///
@@ -137,7 +144,10 @@ final class PushOutbox: Sendable {
 
   private func perform(_ action: OutboxMachine.Action, in group: inout DiscardingTaskGroup) {
     switch action {
-    case .lease(let count): group.addTask { [self] in events.put(await lease(atMost: count)) }
+    case .lease(let count):
+      // Before the lease, which sees all that was committed earlier.
+      _ = hasNews.exchange(false, ordering: .acquiringAndReleasing)
+      group.addTask { [self] in events.put(await lease(atMost: count)) }
     case .send(let push):
       group.addTask { [self] in events.put(.tried(push.id, await send(push))) }
     case .refreshCredentials: provider.refreshCredentials()

@@ -13,10 +13,7 @@ struct SQLiteWriter: ~Copyable {
   private let longestTransaction: Duration
   private let recorder: StatisticsRecorder
   private let clock = ContinuousClock()
-  /// The smoothed duration of a commit.
-  private var commitCost = Duration.zero
-  /// The number of tasks that may write next: those of the last group, and those that were queued behind it.
-  private var expected = 1
+  private var target: GroupTarget
   private var pagesAtCheckpoint = 0
 
   init(
@@ -26,6 +23,7 @@ struct SQLiteWriter: ~Copyable {
     self.connection = connection
     self.queue = queue
     groupLimit = configuration.groupLimit
+    target = GroupTarget(limit: configuration.groupLimit)
     longestTransaction = configuration.longestTransaction
     self.recorder = recorder
   }
@@ -33,8 +31,10 @@ struct SQLiteWriter: ~Copyable {
   /// Commits groups until the queue is closed and empty.
   mutating func run() {
     while true {
+      let start = clock.now
       let jobs = queue.take(atMost: min(Self.turn, groupLimit))
       guard !jobs.isEmpty else { return }
+      target.noteIdle(clock.now - start)
       commit(jobs)
       checkpointIfDue()
     }
@@ -71,7 +71,8 @@ struct SQLiteWriter: ~Copyable {
         for job in ran where job.failure == nil { job.fail(error) }
       }
       // Before the tasks are resumed, as they may be back at once.
-      expected = ran.count + waiting.count + queue.count
+      target.noteGroup(
+        committedIn: duration, expected: ran.count + waiting.count + queue.count)
       record(ran, failure: failure, duration: duration, sinceBegin: clock.now - beginning)
       for job in ran { job.finish() }
     } while !waiting.isEmpty
@@ -88,11 +89,11 @@ struct SQLiteWriter: ~Copyable {
   /// - Parameters:
   ///   - waiting: the jobs to run, each of which is removed before it runs.
   ///   - ran: takes the jobs that ran.
-  private func run(
+  private mutating func run(
     _ waiting: inout ArraySlice<Job<Transaction>>, _ ran: inout [Job<Transaction>]
   ) throws(StoreError) {
     let deadline = clock.now + longestTransaction
-    let isAlone = waiting.count == 1 && expected == 1
+    let isAlone = waiting.count == 1 && target.isSingle
     while true {
       while let job = waiting.popFirst() {
         ran.append(job)
@@ -100,14 +101,16 @@ struct SQLiteWriter: ~Copyable {
         if clock.now >= deadline { return }
       }
       // Without a savepoint it can't share the transaction.
-      guard !isAlone else { return }
+      guard !isAlone, !(target.isHalved && ran.count >= target.count) else { return }
       waiting = queue.takeReady(atMost: min(Self.turn, groupLimit - ran.count))[...]
       guard waiting.isEmpty else { continue }
       // Tasks that the last group resumed often write again at once. Without this wait, the first of them would have a
       // commit of its own, and the others would wait for two.
-      let missing = min(expected, groupLimit) - ran.count
+      let missing = target.count - ran.count
       guard missing > 0 else { return }
-      waiting = queue.poll(atMost: missing, within: commitCost / 4)[...]
+      let start = clock.now
+      waiting = queue.poll(atMost: missing, within: target.patience)[...]
+      target.noteIdle(clock.now - start)
       if waiting.isEmpty { return }
     }
   }
@@ -138,7 +141,6 @@ struct SQLiteWriter: ~Copyable {
     _ jobs: [Job<Transaction>], failure: StoreError?, duration: Duration?, sinceBegin: Duration
   ) {
     let failed = jobs.count { $0.failure != nil }
-    if let duration { commitCost = (commitCost * 7 + duration) / 8 }
     recorder.record { statistics in
       statistics.writesCommitted += jobs.count - failed
       statistics.writesFailed += failed

@@ -1,0 +1,73 @@
+internal import Testing
+
+@testable import Storage
+
+@Suite struct GroupTargetTests {
+  /// Makes a target after many commits of one millisecond, with a number of tasks.
+  private func target(_ tasks: Int, limit: Int = 256) -> GroupTarget {
+    var target = GroupTarget(limit: limit)
+    for _ in 0..<100 { target.noteGroup(committedIn: .milliseconds(1), expected: tasks) }
+    return target
+  }
+
+  @Test func aGroupWaitsForAllWhoAreExpected() {
+    var target = target(64)
+    #expect(target.count == 64)
+    #expect(!target.isHalved)
+    // A quarter of a commit, less what the smoothing has not reached.
+    #expect(target.patience > .microseconds(249))
+    #expect(target.patience <= .microseconds(250))
+    target.noteIdle(.microseconds(900))
+    target.noteGroup(committedIn: .milliseconds(1), expected: 64)
+    #expect(target.count == 64)
+    #expect(self.target(64, limit: 48).count == 48)
+  }
+
+  @Test func aWriterWithoutWorkForLongerThanACommitHalvesGroups() {
+    var target = target(64)
+    target.noteIdle(.microseconds(600))
+    target.noteIdle(.microseconds(600))
+    target.noteGroup(committedIn: .milliseconds(1), expected: 63)
+    #expect(target.isHalved)
+    #expect(target.count == 32)
+  }
+
+  @Test func allAreTriedInOneGroupAgainNowAndThen() {
+    var target = target(64)
+    target.noteIdle(.milliseconds(2))
+    for group in 0..<64 {
+      target.noteGroup(committedIn: .milliseconds(1), expected: 64)
+      #expect(target.isHalved, "\(group)")
+    }
+    target.noteGroup(committedIn: .milliseconds(1), expected: 64)
+    #expect(target.count == 64)
+    target.noteIdle(.milliseconds(2))
+    target.noteGroup(committedIn: .milliseconds(1), expected: 64)
+    #expect(target.count == 32)
+  }
+
+  @Test func aSlowDiskKeepsGroupsWhole() {
+    var target = GroupTarget(limit: 256)
+    for _ in 0..<100 { target.noteGroup(committedIn: .milliseconds(20), expected: 64) }
+    target.noteIdle(.milliseconds(5))
+    target.noteGroup(committedIn: .milliseconds(20), expected: 64)
+    #expect(!target.isHalved)
+  }
+
+  @Test func aSingleTaskMayTakeItsTime() {
+    var target = target(1)
+    #expect(target.isSingle)
+    target.noteIdle(.seconds(5))
+    target.noteGroup(committedIn: .milliseconds(1), expected: 51)
+    #expect(!target.isHalved)
+    #expect(target.count == 51)
+  }
+
+  @Test func aGroupThatCommittedNothingTellsNothingOfTheDisk() {
+    var target = target(64)
+    let patience = target.patience
+    target.noteGroup(committedIn: nil, expected: 2)
+    #expect(target.patience == patience)
+    #expect(target.count == 2)
+  }
+}
