@@ -131,17 +131,21 @@ struct MarkupScanner {
     return false
   }
 
-  private func looking(at text: String) -> Bool {
-    bytes[position...].starts(with: text.utf8)
+  private func looking(at text: StaticString) -> Bool {
+    let count = text.utf8CodeUnitCount
+    guard bytes.count - position >= count else { return false }
+    return unsafe bytes.withUnsafeBytes { buffer in
+      guard let start = buffer.baseAddress else { return false }
+      return unsafe memcmp(start + position, text.utf8Start, count) == 0
+    }
   }
 
-  private mutating func skip(past end: String, from offset: Int) -> Bool {
+  private mutating func skip(past end: StaticString, from offset: Int) -> Bool {
     position += offset
-    guard let first = end.utf8.first else { return false }
-    while let candidate = find(first) {
+    while let candidate = unsafe find(end.utf8Start.pointee) {
       position = candidate
       if looking(at: end) {
-        position += end.utf8.count
+        position += end.utf8CodeUnitCount
         return true
       }
       position += 1

@@ -48,7 +48,14 @@ internal import CXMLSec
   ///   - name: the name without a prefix.
   ///   - namespace: the URI of the namespace, or nil for no namespace.
   public func children(named name: String, in namespace: String?) -> [XMLElement] {
-    children.filter { $0.isNamed(name, in: namespace) }
+    var elements: [XMLElement] = []
+    var next = unsafe xmlFirstElementChild(node)
+    while let child = unsafe next {
+      let element = unsafe XMLElement(child, in: document)
+      if element.isNamed(name, in: namespace) { elements.append(element) }
+      unsafe next = xmlNextElementSibling(child)
+    }
+    return elements
   }
 
   /// Returns the first element directly below with a name and namespace.
@@ -77,9 +84,19 @@ internal import CXMLSec
 
   /// Returns whether the element has a name and namespace.
   func isNamed(_ name: String, in namespace: String?) -> Bool {
-    guard unsafe xmlStrEqual(node.pointee.name, name) == 1 else { return false }
+    guard unsafe Self.isEqual(node.pointee.name, name) else { return false }
     guard let uri = unsafe node.pointee.ns?.pointee.href else { return namespace == nil }
-    return namespace.map { unsafe xmlStrEqual(uri, $0) == 1 } ?? false
+    return namespace.map { unsafe Self.isEqual(uri, $0) } ?? false
+  }
+
+  /// Returns whether a C string is a text; no C string is made of the text, as most names differ.
+  private static func isEqual(_ found: UnsafePointer<xmlChar>, _ text: String) -> Bool {
+    var next = unsafe found
+    for byte in text.utf8 {
+      guard unsafe next.pointee == byte, byte != 0 else { return false }
+      unsafe next += 1
+    }
+    return unsafe next.pointee == 0
   }
 
   /// The bytes of the element's base64 text without white space, or nil if it is empty or no base64.
