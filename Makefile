@@ -24,7 +24,8 @@ BENCH_NODE := .build/benchmark
 # barriers on pages, from PyPI: Debian has none of them.
 TEST_TOOLS := .build/test-tools
 # Nodes can tell each other by NATS where libnats is installed. Asked anew for each recipe, as one may have installed it.
-export AWD_NATS = $(shell pkg-config --exists libnats 2>/dev/null && echo 1)
+# Its name doesn't begin with AWD_, as awd takes such a variable for a key of its configuration.
+export WITH_NATS = $(shell pkg-config --exists libnats 2>/dev/null && echo 1)
 CHECKED := --explicit-target-dependency-import-check error
 
 # Installs the packages named in $(1), if any is missing; asks nothing.
@@ -149,6 +150,8 @@ test: test-deps ## install, build, and run every test
 	@echo "awd: building and running every test"
 	@swift build --build-tests $(CHECKED)
 	@swift build --package-path Tests/Outside --scratch-path .build/outside
+	@# Below make, as `make run` serves: no variable that is exported here may disturb it.
+	@.build/debug/awd check --config config/dev.toml > .build/check.log || { cat .build/check.log; exit 1; }
 	@swift test --skip-build --no-parallel 2>&1 | tee $(TEST_LOG) || { status=$$?; $(call retell,$(TEST_LOG)); exit $$status; }
 
 lint: deps ## check formatting, imports and documentation

@@ -2,7 +2,7 @@
 import PackageDescription
 
 /// Whether nodes can tell each other by NATS. `make` says so where libnats is installed.
-let hasNATS = Context.environment["AWD_NATS"] == "1"
+let hasNATS = Context.environment["WITH_NATS"] == "1"
 let natsSettings: [SwiftSetting] = hasNATS ? [.define("NATS")] : []
 
 // The C libraries, each behind a module of its own. `make deps` installs the Debian packages named here.
