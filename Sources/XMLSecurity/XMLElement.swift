@@ -32,15 +32,7 @@ internal import CXMLSec
   }
 
   /// The elements directly below, in document order.
-  public var children: [XMLElement] {
-    var elements: [XMLElement] = []
-    var next = unsafe xmlFirstElementChild(node)
-    while let child = unsafe next {
-      unsafe elements.append(XMLElement(child, in: document))
-      unsafe next = xmlNextElementSibling(child)
-    }
-    return elements
-  }
+  public var children: [XMLElement] { Array(elementsBelow) }
 
   /// Returns the elements directly below with a name and namespace, in document order.
   ///
@@ -48,14 +40,7 @@ internal import CXMLSec
   ///   - name: the name without a prefix.
   ///   - namespace: the URI of the namespace, or nil for no namespace.
   public func children(named name: String, in namespace: String?) -> [XMLElement] {
-    var elements: [XMLElement] = []
-    var next = unsafe xmlFirstElementChild(node)
-    while let child = unsafe next {
-      let element = unsafe XMLElement(child, in: document)
-      if element.isNamed(name, in: namespace) { elements.append(element) }
-      unsafe next = xmlNextElementSibling(child)
-    }
-    return elements
+    elementsBelow.filter { $0.isNamed(name, in: namespace) }
   }
 
   /// Returns the first element directly below with a name and namespace.
@@ -64,13 +49,21 @@ internal import CXMLSec
   ///   - name: the name without a prefix.
   ///   - namespace: the URI of the namespace, or nil for no namespace.
   public func child(named name: String, in namespace: String?) -> XMLElement? {
-    var next = unsafe xmlFirstElementChild(node)
-    while let child = unsafe next {
-      let element = unsafe XMLElement(child, in: document)
-      if element.isNamed(name, in: namespace) { return element }
-      unsafe next = xmlNextElementSibling(child)
+    elementsBelow.first { $0.isNamed(name, in: namespace) }
+  }
+
+  /// The elements directly below, each found when it is asked for.
+  private var elementsBelow: some Sequence<XMLElement> {
+    sequence(state: unsafe element(at: xmlFirstElementChild(node))) { next in
+      guard let element = next else { return nil }
+      unsafe next = element.element(at: xmlNextElementSibling(element.node))
+      return element
     }
-    return nil
+  }
+
+  /// Returns the element of a node of the same document.
+  private func element(at node: xmlNodePtr?) -> XMLElement? {
+    unsafe node.map { unsafe XMLElement($0, in: document) }
   }
 
   /// Returns the value of an attribute.
