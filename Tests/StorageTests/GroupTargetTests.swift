@@ -13,6 +13,7 @@ internal import Testing
   @Test func aGroupWaitsForAllWhoAreExpected() {
     var target = target(64)
     #expect(target.count == 64)
+    #expect(target.most == 256)
     #expect(!target.isHalved)
     // A quarter of a commit, less what the smoothing has not reached.
     #expect(target.patience > .microseconds(249))
@@ -30,6 +31,7 @@ internal import Testing
     target.noteGroup(committedIn: .milliseconds(1), expected: 63)
     #expect(target.isHalved)
     #expect(target.count == 32)
+    #expect(target.most == 32)
   }
 
   @Test func allAreTriedInOneGroupAgainNowAndThen() {

@@ -8,7 +8,8 @@ struct GroupTarget {
   /// The number of smaller groups after which all expected tasks are tried in one again.
   private static let halvedGroups = 64
 
-  private let limit: Int
+  /// The largest number of jobs in a group.
+  let limit: Int
   /// The number of tasks that may write next: those of the last group, and those that were queued behind it.
   private var expected = 1
   /// The smoothed duration of a commit.
@@ -23,11 +24,14 @@ struct GroupTarget {
   /// Whether one task writes, and no other is expected.
   var isSingle: Bool { expected == 1 }
 
-  /// Whether a group takes half of the expected tasks, and no more even if they are there.
+  /// Whether a group takes half of the expected tasks.
   var isHalved: Bool { halvedGroupsLeft > 0 }
 
   /// The number of jobs that a group waits for.
   var count: Int { min(isHalved ? (expected + 1) / 2 : expected, limit) }
+
+  /// The number of jobs from which on a group takes no others, even if they are there.
+  var most: Int { isHalved ? count : limit }
 
   /// The longest time to wait for further jobs of a group.
   var patience: Duration { commitCost / 4 }

@@ -9,7 +9,6 @@ struct SQLiteWriter: ~Copyable {
 
   private let connection: SQLiteConnection
   private let queue: JobQueue<Job<Transaction>>
-  private let groupLimit: Int
   private let longestTransaction: Duration
   private let recorder: StatisticsRecorder
   private let clock = ContinuousClock()
@@ -22,7 +21,6 @@ struct SQLiteWriter: ~Copyable {
   ) {
     self.connection = connection
     self.queue = queue
-    groupLimit = configuration.groupLimit
     target = GroupTarget(limit: configuration.groupLimit)
     longestTransaction = configuration.longestTransaction
     self.recorder = recorder
@@ -32,7 +30,7 @@ struct SQLiteWriter: ~Copyable {
   mutating func run() {
     while true {
       let start = clock.now
-      let jobs = queue.take(atMost: min(Self.turn, groupLimit))
+      let jobs = queue.take(atMost: min(Self.turn, target.limit))
       guard !jobs.isEmpty else { return }
       target.noteIdle(clock.now - start)
       commit(jobs)
@@ -101,8 +99,8 @@ struct SQLiteWriter: ~Copyable {
         if clock.now >= deadline { return }
       }
       // Without a savepoint it can't share the transaction.
-      guard !isAlone, !(target.isHalved && ran.count >= target.count) else { return }
-      waiting = queue.takeReady(atMost: min(Self.turn, groupLimit - ran.count))[...]
+      guard !isAlone, ran.count < target.most else { return }
+      waiting = queue.takeReady(atMost: min(Self.turn, target.most - ran.count))[...]
       guard waiting.isEmpty else { continue }
       // Tasks that the last group resumed often write again at once. Without this wait, the first of them would have a
       // commit of its own, and the others would wait for two.
