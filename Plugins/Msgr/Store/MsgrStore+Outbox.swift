@@ -63,13 +63,8 @@ extension MsgrStore {
     var bytes = randomBytes(16)
     bytes[6] = bytes[6] & 0x0f | 0x40
     bytes[8] = bytes[8] & 0x3f | 0x80
-    var text = ""
-    text.reserveCapacity(36)
-    for part in [0..<4, 4..<6, 6..<8, 8..<10, 10..<16] {
-      if !text.isEmpty { text += "-" }
-      text += Hex.encode(bytes[part])
-    }
-    return text
+    return [0..<4, 4..<6, 6..<8, 8..<10, 10..<16].map { Hex.encode(bytes[$0]) }
+      .joined(separator: "-")
   }
 
   /// Removes the pushes that a stream has made needless, within a transaction.
