@@ -222,8 +222,9 @@ internal import Testing
         for part in 0..<100 { try add("\(number) \(part) \(page)", transaction) }
       }
     }
-    // 5,000 pages and more were written.
-    #expect(store.statistics.walPages < 3000)
+    // 5,000 pages and more were written: the log began anew before it had grown by twice what is worth a copy, and by one
+    // more transaction.
+    #expect(store.statistics.walPages < 2 * CheckpointPlan.growth + 300)
     #expect(store.statistics.checkpointsFailed == 0)
     let check = try await store.read { snapshot in
       try snapshot.one("PRAGMA integrity_check") { try $0[0] as String }

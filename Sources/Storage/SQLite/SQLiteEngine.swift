@@ -1,6 +1,7 @@
 internal import Threading
 
-/// SQLite: one connection that writes, on the engine's own thread, and several that read, each on a thread of its own.
+/// SQLite: one connection that writes, on the engine's own thread, one that copies what was written from the log into the
+/// database, and several that read, each on a thread of its own.
 struct SQLiteEngine: Engine {
   /// The file's path, or nil for memory.
   let path: String?
@@ -15,25 +16,32 @@ struct SQLiteEngine: Engine {
       file, role: .writer, busyTimeout: configuration.busyTimeout)
     if file.size <= configuration.checkedSize { try connection.checkPages() }
     try SQLiteMigrator(connection, migrations).migrate()
-    var readers: [WorkerThread] = []
+    let checkpointer = Checkpointer()
+    var others: [WorkerThread] = []
     defer {
       work.reads.close()
-      for reader in readers { reader.join() }
+      checkpointer.close()
+      for thread in others { thread.join() }
       // With no reader left this empties the log, unless another process reads. If it fails,
       // nothing is lost: the log is read at the next start.
       try? connection.checkpoint(truncating: true)
     }
+    let copying = try SQLiteConnection(
+      file, role: .writer, busyTimeout: configuration.busyTimeout)
+    others.append(
+      try .start("awd-checkpoint") { checkpointer.run(copying, recorder: work.recorder) })
     for _ in 0..<configuration.readers {
       let connection = try SQLiteConnection(
         file, role: .reader, busyTimeout: configuration.busyTimeout)
-      readers.append(
+      others.append(
         try .start("awd-reader") {
           SQLiteReader(connection: connection, recorder: work.recorder).run(work.reads)
         })
     }
     opened()
     var writer = SQLiteWriter(
-      connection, queue: work.writes, configuration: configuration, recorder: work.recorder)
+      connection, queue: work.writes, configuration: configuration, recorder: work.recorder,
+      checkpointer: checkpointer)
     writer.run()
   }
 }

@@ -2,8 +2,6 @@ internal import Observability
 
 /// The loop of the thread that writes. It commits the queued closures in groups.
 struct SQLiteWriter: ~Copyable {
-  /// The growth of the write-ahead log that is worth a checkpoint: 8 MiB in pages of 4 KiB.
-  private static let checkpointPages = 2000
   /// The number of jobs that are taken at once: those that are taken don't wait for the turns of others any more.
   private static let turn = 4
 
@@ -11,16 +9,18 @@ struct SQLiteWriter: ~Copyable {
   private let queue: JobQueue<Job<Transaction>>
   private let longestTransaction: Duration
   private let recorder: StatisticsRecorder
+  private let checkpointer: Checkpointer
   private let clock = ContinuousClock()
   private var target: GroupTarget
-  private var pagesAtCheckpoint = 0
+  private var checkpoints = CheckpointPlan()
 
   init(
     _ connection: SQLiteConnection, queue: JobQueue<Job<Transaction>>,
-    configuration: StoreConfiguration, recorder: StatisticsRecorder
+    configuration: StoreConfiguration, recorder: StatisticsRecorder, checkpointer: Checkpointer
   ) {
     self.connection = connection
     self.queue = queue
+    self.checkpointer = checkpointer
     target = GroupTarget(limit: configuration.groupLimit)
     longestTransaction = configuration.longestTransaction
     self.recorder = recorder
@@ -157,20 +157,17 @@ struct SQLiteWriter: ~Copyable {
 
   /// Copies the write-ahead log into the database when it has grown enough.
   ///
-  /// SQLite would do this within COMMIT, and the tasks that wait for the commit would wait for this too. On a thread of
-  /// its own, a checkpoint beside a busy writer would never reach the end of the log, which is when the next commit
-  /// starts the log anew, and the log would grow without bound. A passive checkpoint waits for no reader.
+  /// SQLite would do this within COMMIT, and the tasks that wait for the commit would wait for this too. It waits for no
+  /// reader.
   private mutating func checkpointIfDue() {
-    let pages = connection.walPages
-    // The log was started anew.
-    if pages < pagesAtCheckpoint { pagesAtCheckpoint = 0 }
-    guard pages - pagesAtCheckpoint >= Self.checkpointPages else { return }
-    pagesAtCheckpoint = pages
-    do throws(StoreError) {
-      try connection.checkpoint()
-    } catch {
-      // What was committed is safe in the log.
-      recorder.record { $0.checkpointsFailed += 1 }
+    switch checkpoints.step(
+      atLength: connection.walPages, isCopying: checkpointer.isCopying)
+    {
+    case .begin: checkpointer.begin()
+    case .finish:
+      checkpointer.wait()
+      connection.checkpointOrCount(recorder)
+    case nil: break
     }
   }
 }
