@@ -30,7 +30,6 @@ extension Daemon {
       ) { [server] in Double(server.credentials?.notAfter.seconds ?? 0) }
     }
     if store.isShared {
-      counters(Self.sharedStoreCounters) { store.statistics }
       counters(Self.busCounters) { [bus = runtime.bus] in bus.statistics }
     }
     gauges(Self.storeGauges) { store.statistics }
@@ -92,14 +91,10 @@ extension Daemon {
     ("awd_store_writes_total", "Committed writes", \.writesCommitted),
     ("awd_store_groups_total", "Commits", \.groupsCommitted),
     ("awd_store_failures_total", "Failed and refused writes", \.writesWithoutCommit),
-  ]
-
-  private static let sharedStoreCounters: Series<StoreStatistics> = [
     (
       "awd_store_retries_total",
-      "Transactions that ran again, for others' sake or after a lost connection",
-      \.retries
-    )
+      "Transactions that ran again, for others' sake or after a lost connection", \.retries
+    ),
   ]
 
   private static let busCounters: Series<BusStatistics> = [

@@ -19,6 +19,9 @@
   /// Makes the job a failure, once, whatever its closure returned or threw: its changes are undone, and it isn't tried again.
   func fail(_ error: any Error) { failure = error }
 
+  /// Takes note that its changes are undone because another job has failed, and that it runs again.
+  func undo() { failure = nil }
+
   // MARK: - Jobs that can be one
 
   /// The kind, if several of it can be one job.
@@ -71,6 +74,11 @@
   final override func fail(_ error: any Error) {
     super.fail(error)
     if hasRun { outcome?(false) }
+  }
+
+  final override func undo() {
+    super.undo()
+    outcome?(false)
   }
 
   final override func finish() {

@@ -81,14 +81,15 @@ internal import Threading
   /// failures; on PostgreSQL it has a transaction to itself, beside others. If it throws, or the store fails, none of its
   /// changes stay. Its turn is that of ``WorkOwner/current``.
   ///
-  /// It may run more than once, each time in a new transaction, as others of PostgreSQL's clients can change what it has
-  /// read, and the connection can be lost. So it must change nothing but the database.
+  /// It may run more than once, each time in a new transaction: on SQLite because another closure of its transaction failed,
+  /// on PostgreSQL because others can change what it has read, and the connection can be lost. So it must change nothing but
+  /// rows of the database.
   ///
   /// - Parameters:
   ///   - isolation: the way in which the transaction is kept apart from those that run at the same time.
   ///   - outcome: takes true when the changes are on the disk, or false when they are undone or it is unknown, if `body`
-  ///     has run; once, after the last try. It serves caches of the database: on SQLite it runs on the writer's thread,
-  ///     before any other closure sees the database without the changes.
+  ///     has run. On PostgreSQL it is called once, after the last try. It serves caches of the database: on SQLite it runs on
+  ///     the writer's thread, before any other closure sees the database without the changes, also before `body` runs again.
   ///   - body: changes the database. It must not wait for anything, as others wait behind it.
   /// - Returns: the closure's result, once its changes are on the disk.
   /// - Throws: the closure's error, or ``StoreError``: `.busy` if too many closures are queued or others keep the

@@ -18,8 +18,8 @@ public struct StoreStatistics: Sendable, Equatable {
   public internal(set) var writesRefused = 0
   /// The number of read closures that ran, successful or not.
   public internal(set) var reads = 0
-  /// The number of times that a closure ran again, as others had changed what it had read, or the connection was lost. Only
-  /// PostgreSQL needs that.
+  /// The number of times that a closure ran again: on SQLite as another of its transaction failed, on PostgreSQL as others
+  /// had changed what it had read, or the connection was lost.
   public internal(set) var retries = 0
   /// The number of transactions of PostgreSQL's that failed as its disk was full.
   public internal(set) var groupsWithoutRoom = 0

@@ -22,6 +22,8 @@ internal import Threading
   private enum End {
     case well
     case throwing
+    /// Throws before it has changed anything.
+    case refusing
     case breakingForeignKeys
     /// Ends the whole transaction, as a full disk may.
     case rollingBack
@@ -29,6 +31,8 @@ internal import Threading
 
   private let folder = TemporaryFolder()
   private let events = Events()
+  /// The events of a group that is undone as its second closure fails, which then all run again.
+  private let undone = ["0", "1", "0 false", "1 false"]
 
   /// Writes in one group, and returns the events: each closure's number when it runs, and its outcome when that is
   /// reported.
@@ -43,9 +47,10 @@ internal import Threading
           do {
             try await store.write(outcome: { events.add("\(number) \($0)") }) { transaction in
               events.add("\(number)")
+              if end == .refusing { throw Refusal() }
               try add("\(number)", transaction)
               switch end {
-              case .well: break
+              case .well, .refusing: break
               case .throwing: throw Refusal()
               case .breakingForeignKeys:
                 try transaction.execute("INSERT INTO tags VALUES (99, 'refers to nothing')")
@@ -86,20 +91,40 @@ internal import Threading
   }
 
   @Test(arguments: [false, true])
-  func failureIsToldBeforeAnotherRuns(_ isOfForeignKeys: Bool) async throws {
+  func failureAfterAChangeIsToldBeforeAnotherRuns(_ isOfForeignKeys: Bool) async throws {
     let store = try await patient()
     let end = isOfForeignKeys ? End.breakingForeignKeys : .throwing
     #expect(
       try await write([.well, end, .well], to: store)
-        == ["0", "1", "1 false", "2", "0 true", "2 true"])
+        == undone + ["0", "1", "1 false", "2", "0 true", "2 true"])
+    #expect(store.statistics.retries == 2)
+    #expect(
+      try await store.read { try $0.all("SELECT text FROM notes") { try $0[0] } } == ["0", "2"])
     await store.close()
   }
 
-  @Test func failureOfAllIsToldOnceEachBeforeAnotherRuns() async throws {
+  @Test func failureBeforeAChangeUndoesNothing() async throws {
+    let store = try await patient()
+    #expect(
+      try await write([.well, .refusing, .well], to: store)
+        == ["0", "1", "1 false", "2", "0 true", "2 true"])
+    #expect(store.statistics.retries == 0)
+    await store.close()
+  }
+
+  @Test func aFailureAloneIsNotTriedAgain() async throws {
+    let store = try await patient()
+    #expect(try await write([.throwing], to: store) == ["0", "0 false"])
+    #expect(store.statistics.retries == 0)
+    #expect(try await store.read { try count($0) } == 0)
+    await store.close()
+  }
+
+  @Test func failureOfAllIsToldBeforeAnotherRuns() async throws {
     let store = try await patient()
     #expect(
       try await write([.well, .throwing, .rollingBack, .well], to: store)
-        == ["0", "1", "1 false", "2", "2 false", "0 false", "3", "3 true"])
+        == undone + ["0", "1", "1 false", "2", "2 false", "0 false", "3", "3 true"])
     #expect(try await store.read { try $0.all("SELECT text FROM notes") { try $0[0] } } == ["3"])
     await store.close()
   }
@@ -110,7 +135,7 @@ internal import Threading
     log.refuseWrites(true)
     #expect(
       try await write([.well, .throwing, .well], to: store)
-        == ["0", "1", "1 false", "2", "0 false", "2 false"])
+        == undone + ["0", "1", "1 false", "2", "0 false", "2 false"])
     log.refuseWrites(false)
     #expect(try await store.read { try count($0) } == 0)
     try await store.write { try add("healed", $0) }

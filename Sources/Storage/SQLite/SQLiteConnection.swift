@@ -63,6 +63,9 @@ internal import Time
 
   override var changes: Int { Int(unsafe sqlite3_changes64(database)) }
 
+  /// The number of rows that the connection's statements have changed so far, also by triggers and foreign keys.
+  var allChanges: Int { Int(unsafe sqlite3_total_changes64(database)) }
+
   override func requireTransaction() throws(StoreError) {
     guard isInTransaction else {
       throw StoreError(.ioError, "SQLite has rolled back the transaction")

@@ -41,8 +41,13 @@ struct SQLiteWriter: ~Copyable {
   /// Runs jobs in one transaction, commits it, and only then finishes them.
   ///
   /// A failure of the whole transaction fails the jobs that ran in it. The others get another transaction.
+  ///
+  /// A savepoint for each job costs a copy of each page that the job changes, and few jobs fail once they have changed
+  /// something. So all run without one at first; when one fails in that way, all are undone and run again with savepoints,
+  /// so that its failure is nobody else's.
   private mutating func commit(_ jobs: [Job<Transaction>]) {
     var waiting = jobs[...]
+    var hasSavepoints = false
     repeat {
       var ran: [Job<Transaction>] = []
       var failure: StoreError?
@@ -50,7 +55,14 @@ struct SQLiteWriter: ~Copyable {
       let beginning = clock.now
       do throws(StoreError) {
         try begin()
-        try run(&waiting, &ran)
+        guard try run(&waiting, &ran, withSavepoints: hasSavepoints) else {
+          connection.rollBack()
+          for job in ran { job.undo() }
+          recorder.record { $0.retries += ran.count }
+          waiting = (ran + waiting)[...]
+          hasSavepoints = true
+          continue
+        }
         // If all have failed by themselves, nothing is left to commit.
         if ran.contains(where: { $0.failure == nil }) {
           let start = clock.now
@@ -73,6 +85,7 @@ struct SQLiteWriter: ~Copyable {
         committedIn: duration, expected: ran.count + waiting.count + queue.count)
       record(ran, failure: failure, duration: duration, sinceBegin: clock.now - beginning)
       for job in ran { job.finish() }
+      hasSavepoints = false
     } while !waiting.isEmpty
   }
 
@@ -87,52 +100,71 @@ struct SQLiteWriter: ~Copyable {
   /// - Parameters:
   ///   - waiting: the jobs to run, each of which is removed before it runs.
   ///   - ran: takes the jobs that ran.
+  ///   - hasSavepoints: whether each job has a savepoint.
+  /// - Returns: false if all that ran are to be undone, because one that failed has changed something.
   private mutating func run(
-    _ waiting: inout ArraySlice<Job<Transaction>>, _ ran: inout [Job<Transaction>]
-  ) throws(StoreError) {
+    _ waiting: inout ArraySlice<Job<Transaction>>, _ ran: inout [Job<Transaction>],
+    withSavepoints hasSavepoints: Bool
+  ) throws(StoreError) -> Bool {
     let deadline = clock.now + longestTransaction
     let isAlone = waiting.count == 1 && target.isSingle
     while true {
       while let job = waiting.popFirst() {
         ran.append(job)
-        try run(job, alone: isAlone)
-        if clock.now >= deadline { return }
+        guard try run(job, withSavepoint: hasSavepoints) else {
+          // The end of the transaction undoes the only job, too.
+          guard ran.count == 1, let failure = job.failure else { return false }
+          job.fail(failure)
+          return true
+        }
+        if clock.now >= deadline { return true }
       }
-      // Without a savepoint it can't share the transaction.
-      guard !isAlone, ran.count < target.most else { return }
+      // The job of the only task that writes is committed at once.
+      guard !isAlone, ran.count < target.most else { return true }
       waiting = queue.takeReady(atMost: min(Self.turn, target.most - ran.count))[...]
       guard waiting.isEmpty else { continue }
       // Tasks that the last group resumed often write again at once. Without this wait, the first of them would have a
       // commit of its own, and the others would wait for two.
       let missing = target.count - ran.count
-      guard missing > 0 else { return }
+      guard missing > 0 else { return true }
       let start = clock.now
       waiting = queue.poll(atMost: missing, within: target.patience)[...]
       target.noteIdle(clock.now - start)
-      if waiting.isEmpty { return }
+      if waiting.isEmpty { return true }
     }
   }
 
-  /// Runs one job such that its failure undoes its own changes only.
+  /// Runs one job.
   ///
+  /// - Returns: whether nothing is left of its changes if it has failed.
   /// - Throws: the failure of the whole transaction.
-  private func run(_ job: Job<Transaction>, alone: Bool) throws(StoreError) {
-    if !alone { try connection.control("SAVEPOINT job") }
+  private func run(
+    _ job: Job<Transaction>, withSavepoint hasSavepoint: Bool
+  ) throws(StoreError) -> Bool {
+    let changes = connection.allChanges
+    if hasSavepoint { try connection.control("SAVEPOINT job") }
     job.run(in: Transaction(connection))
-    // Caches of the database are to know before another job runs.
-    if let failure = job.failure { job.fail(failure) }
     // After a full disk or an I/O error, SQLite may have rolled back everything.
     guard connection.isInTransaction else {
-      throw job.failure as? StoreError
+      let failure =
+        job.failure as? StoreError
         ?? StoreError(.ioError, "SQLite has rolled back the transaction")
+      job.fail(job.failure ?? failure)
+      throw failure
     }
     // A deferred foreign key would otherwise make the COMMIT fail, and with it the whole group.
     if job.failure == nil, connection.hasBrokenForeignKeys {
-      job.fail(StoreError(.constraint(.foreignKey), "FOREIGN KEY constraint failed"))
+      job.failure = StoreError(.constraint(.foreignKey), "FOREIGN KEY constraint failed")
     }
-    guard !alone else { return }
+    guard hasSavepoint || job.failure == nil || connection.allChanges == changes else {
+      return false
+    }
+    // Caches of the database are to know before another job runs.
+    if let failure = job.failure { job.fail(failure) }
+    guard hasSavepoint else { return true }
     if job.failure != nil { try connection.control("ROLLBACK TO job") }
     try connection.control("RELEASE job")
+    return true
   }
 
   private mutating func record(
