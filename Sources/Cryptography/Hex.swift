@@ -1,16 +1,24 @@
 /// Hexadecimal text of bytes, without a prefix.
 public enum Hex {
-  private static let digits = [UInt8]("0123456789abcdef".utf8)
-
   /// Returns bytes as lower-case digits, two for each byte.
   public static func encode(_ bytes: some Sequence<UInt8>) -> String {
-    var text: [UInt8] = []
-    text.reserveCapacity(2 * bytes.underestimatedCount)
-    for byte in bytes {
-      text.append(digits[Int(byte >> 4)])
-      text.append(digits[Int(byte & 0x0f)])
+    // Without code that is generic over the sequence, which would call a function for each byte.
+    let text = bytes.withContiguousStorageIfAvailable { unsafe encode($0.span) }
+    return text ?? encode(Array(bytes).span)
+  }
+
+  private static func encode(_ bytes: Span<UInt8>) -> String {
+    unsafe String(unsafeUninitializedCapacity: 2 * bytes.count) { text in
+      for index in bytes.indices {
+        unsafe text[2 * index] = digit(bytes[index] >> 4)
+        unsafe text[2 * index + 1] = digit(bytes[index] & 0x0f)
+      }
+      return text.count
     }
-    return String(decoding: text, as: UTF8.self)
+  }
+
+  private static func digit(_ value: UInt8) -> UInt8 {
+    value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "a") + value - 10
   }
 
   /// Reads digits of either case.
