@@ -339,7 +339,11 @@ for target in package.targets where target.type != .system && !inC.contains(targ
       .enableUpcomingFeature("MemberImportVisibility"),
     ]
   if target.type != .test && target.path?.hasPrefix("Tests/") != true {
-    target.swiftSettings?.append(.strictMemorySafety())
+    // An asynchronous function runs where its caller does: a change of executors costs a lock of the task, even from a loop
+    // to the same loop.
+    target.swiftSettings? += [
+      .strictMemorySafety(), .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+    ]
   }
 }
 
