@@ -14,7 +14,8 @@ package struct FieldValues: Sendable {
     case repeated
   }
 
-  private var values: [FieldID: Value] = [:]
+  /// The fields that were given, each once. They are few, so that a search is faster than a hash.
+  private var values: [(field: FieldID, value: Value)] = []
 
   /// Reads the fields of a request.
   ///
@@ -40,7 +41,7 @@ package struct FieldValues: Sendable {
   }
 
   /// Takes values that are given one by one.
-  package init(_ texts: [FieldID: String]) { values = texts.mapValues { .text($0) } }
+  package init(_ texts: [FieldID: String]) { values = texts.map { ($0, .text($1)) } }
 
   /// Reads the members of a JSON object.
   ///
@@ -78,8 +79,14 @@ package struct FieldValues: Sendable {
 
   private mutating func take(_ field: FieldID?, _ value: Value) {
     guard let field else { return }
-    values[field] = values[field] == nil ? value : .repeated
+    if let index = values.firstIndex(where: { $0.field == field }) {
+      values[index].value = .repeated
+    } else {
+      values.append((field, value))
+    }
   }
+
+  private func value(_ field: FieldID) -> Value? { values.first { $0.field == field }?.value }
 
   private static func isBlank(_ byte: UInt8) -> Bool {
     byte == 0x20 || (0x09...0x0a).contains(byte) || byte == 0x0d
@@ -103,13 +110,13 @@ package struct FieldValues: Sendable {
 
 extension FieldValues {
   /// Returns whether a field was given at all.
-  package func has(_ field: FieldID) -> Bool { values[field] != nil }
+  package func has(_ field: FieldID) -> Bool { value(field) != nil }
 
   /// Returns the text of a field that must be there.
   ///
   /// - Throws: ``FieldError`` if the field is missing, no string, or there twice.
   package func text(_ field: FieldID) throws(FieldError) -> String {
-    switch values[field] {
+    switch value(field) {
     case .text(let text): return text
     case .notText, .integer, .list, .truth: throw FieldError(field, "is not a string")
     case .repeated: throw FieldError(field, "stands more than once")
@@ -167,7 +174,7 @@ extension FieldValues {
 
   /// Returns a truth value, as JSON's or as the word for it; false if there is no such field.
   package func truth(_ field: FieldID) throws(FieldError) -> Bool {
-    switch values[field] {
+    switch value(field) {
     case nil, .truth(false), .text("false"): return false
     case .truth(true), .text("true"): return true
     default: throw FieldError(field, "is neither true nor false")
@@ -188,7 +195,7 @@ extension FieldValues {
   ///   - most: the most names.
   package func names(_ field: FieldID, atMost most: Int) throws(FieldError) -> [UserName] {
     let texts: [String]
-    switch values[field] {
+    switch value(field) {
     case nil: return []
     case .list(let list): texts = list
     case .text(let text): texts = text.split(separator: ",").map { "\($0)" }
@@ -208,7 +215,7 @@ extension FieldValues {
     _ field: FieldID, in range: ClosedRange<Int>
   ) throws(FieldError) -> Int? {
     let number: Int?
-    switch values[field] {
+    switch value(field) {
     case nil: return nil
     case .integer(let value): number = Int(exactly: value)
     case .text(let digits): number = Int(digits)
