@@ -103,15 +103,21 @@ extension MsgrStore {
   func takePlace(
     in recipient: UserName, for sender: UserName, _ transaction: borrowing Transaction
   ) throws -> InboxPlace? {
-    try transaction.one(
+    try transaction.execute(
       """
       UPDATE msgr_users SET messages = messages + 1, unread = unread + 1,
         last_id = CASE WHEN last_id < ?3 THEN ?3 ELSE last_id + 1 END
       WHERE username = ?1
         AND NOT EXISTS (SELECT 1 FROM msgr_blocks WHERE username = ?1 AND blocked = ?2)
-      RETURNING last_id, messages, unread, EXISTS (
+      """, recipient, sender, MessageID(earliestAt: now))
+    guard transaction.changes > 0 else { return nil }
+    // For RETURNING, SQLite makes a table that costs more than a second statement.
+    return try transaction.one(
+      """
+      SELECT last_id, messages, unread, EXISTS (
         SELECT 1 FROM msgr_devices WHERE username = ?2 AND substr(device_id, 1, 7) = 'stream:')
-      """, recipient, sender, MessageID(earliestAt: now)
+      FROM msgr_users WHERE username = ?1
+      """, recipient, sender
     ) {
       InboxPlace(
         id: try $0[0], messages: try $0[1], unread: try $0[2], senderStreams: try $0[3])

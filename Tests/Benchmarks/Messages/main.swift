@@ -30,14 +30,16 @@ func digits(_ number: Int, _ count: Int) -> String {
 @Sendable func insert(_ number: Int, _ transaction: borrowing Transaction) throws {
   let now = Timestamp.now().milliseconds
   let recipient = "user\(number % recipients)"
+  try transaction.execute(
+    """
+    UPDATE msgr_users SET messages = messages + 1, unread = unread + 1,
+      last_id = CASE WHEN last_id < ?1 THEN ?1 ELSE last_id + 1 END
+    WHERE username = ?2
+    """, now << 16, recipient)
   let id: Int64 =
-    try transaction.one(
-      """
-      UPDATE msgr_users SET messages = messages + 1, unread = unread + 1,
-        last_id = CASE WHEN last_id < ?1 THEN ?1 ELSE last_id + 1 END
-      WHERE username = ?2 RETURNING last_id
-      """, now << 16, recipient
-    ) { try $0[0] } ?? 0
+    try transaction.one("SELECT last_id FROM msgr_users WHERE username = ?", recipient) {
+      try $0[0]
+    } ?? 0
   let text = "Hello there, this is message number \(number)."
   try transaction.execute(
     """
