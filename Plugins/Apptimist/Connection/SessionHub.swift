@@ -13,14 +13,22 @@ final class SessionHub: Sendable {
     let entry: StreamEntry
   }
 
+  /// A session, and the entries of which it is still to be told, in order.
+  private final class Member {
+    let connection: SessionConnection
+    var entries: [StreamEntry] = []
+
+    init(_ connection: SessionConnection) { self.connection = connection }
+  }
+
   private struct State {
     /// The sessions of each user, the oldest first.
-    var members: [EncryptionPublicKey: [SessionConnection]] = [:]
+    var members: [EncryptionPublicKey: [Member]] = [:]
     var count = 0
     /// The sessions of version 1 that are logging in, with their users; false once they must not.
     var entering: [SessionID: (user: EncryptionPublicKey, mayJoin: Bool)] = [:]
-    /// The entries of which the sessions of each loop are still to be told, in order.
-    var outboxes: [ObjectIdentifier: [(connection: SessionConnection, entry: StreamEntry)]] = [:]
+    /// The sessions of each loop that are still to be told of entries.
+    var untold: [ObjectIdentifier: [Member]] = [:]
   }
 
   private let limit: Int
@@ -50,7 +58,7 @@ final class SessionHub: Sendable {
       for (id, entry) in state.entering where entry.user == user {
         state.entering[id]?.mayJoin = false
       }
-      return (state.members[user] ?? []).filter(\.isVersion1)
+      return (state.members[user] ?? []).map(\.connection).filter(\.isVersion1)
     }
     for member in members {
       leave(member.id, of: user)
@@ -64,11 +72,11 @@ final class SessionHub: Sendable {
   func join(_ member: SessionConnection, of user: EncryptionPublicKey) -> SessionConnection? {
     state.withLock { state in
       if state.entering.removeValue(forKey: member.id)?.mayJoin == false { return member }
-      state.members[user, default: []].append(member)
+      state.members[user, default: []].append(Member(member))
       state.count += 1
       guard state.members[user]?.count ?? 0 > limit else { return nil }
       state.count -= 1
-      return state.members[user]?.removeFirst()
+      return state.members[user]?.removeFirst().connection
     }
   }
 
@@ -80,7 +88,8 @@ final class SessionHub: Sendable {
   /// Forgets a session, if it is there.
   func leave(_ id: SessionID, of user: EncryptionPublicKey) {
     state.withLock { state in
-      guard let index = state.members[user]?.firstIndex(where: { $0.id == id }) else { return }
+      guard let index = state.members[user]?.firstIndex(where: { $0.connection.id == id })
+      else { return }
       state.members[user]?.remove(at: index)
       state.count -= 1
       if state.members[user]?.isEmpty == true { state.members[user] = nil }
@@ -100,40 +109,44 @@ final class SessionHub: Sendable {
     let loops = state.withLock { state in
       var loops: [EventLoop] = []
       for item in news {
-        for member in state.members[item.user] ?? [] where member.id != origin {
-          let loop = member.loop
-          if state.outboxes[ObjectIdentifier(loop)] == nil { loops.append(loop) }
-          state.outboxes[ObjectIdentifier(loop), default: []].append((member, item.entry))
+        for member in state.members[item.user] ?? [] where member.connection.id != origin {
+          member.entries.append(item.entry)
+          guard member.entries.count == 1 else { continue }
+          let loop = member.connection.loop
+          if state.untold[ObjectIdentifier(loop)] == nil { loops.append(loop) }
+          state.untold[ObjectIdentifier(loop), default: []].append(member)
         }
       }
       return loops
     }
     for loop in loops {
-      loop.execute { [self] in deliver(on: loop) }
+      loop.execute { [self] in tell(on: loop) }
     }
   }
 
-  private func deliver(on loop: EventLoop) {
-    let outbox = state.withLock { $0.outboxes.removeValue(forKey: ObjectIdentifier(loop)) }
-    let entries = Dictionary(grouping: outbox ?? []) { ObjectIdentifier($0.connection) }
-    for entries in entries.values {
-      entries.first?.connection.queued(entries.map(\.entry))
+  private func tell(on loop: EventLoop) {
+    let untold = state.withLock { state in
+      (state.untold.removeValue(forKey: ObjectIdentifier(loop)) ?? []).map { member in
+        (member.connection, exchange(&member.entries, with: []))
+      }
     }
+    for (connection, entries) in untold { connection.queued(entries) }
   }
 
   /// Tells a user's sessions that the mailbox has entries up to a position, which another node may have made.
   func grown(_ user: EncryptionPublicKey, to position: StreamPosition) {
-    for member in state.withLock({ $0.members[user] ?? [] }) { member.grown(to: position) }
+    let members = state.withLock { $0.members[user]?.map(\.connection) ?? [] }
+    for member in members { member.grown(to: position) }
   }
 
   /// Closes a session of a user who has too many later ones.
   func evict(_ id: SessionID, of user: EncryptionPublicKey) {
-    state.withLock { $0.members[user]?.first { $0.id == id } }?.evict()
+    state.withLock { $0.members[user]?.first { $0.connection.id == id }?.connection }?.evict()
   }
 
   /// Whether a session is logged in.
   func has(_ id: SessionID, of user: EncryptionPublicKey) -> Bool {
-    state.withLock { $0.members[user]?.contains { $0.id == id } == true }
+    state.withLock { $0.members[user]?.contains { $0.connection.id == id } == true }
   }
 
   /// The sessions that are logged in, with their users.
@@ -142,7 +155,7 @@ final class SessionHub: Sendable {
       var sessions: [SessionID: EncryptionPublicKey] = [:]
       sessions.reserveCapacity(state.count)
       for (user, members) in state.members {
-        for member in members { sessions[member.id] = user }
+        for member in members { sessions[member.connection.id] = user }
       }
       return sessions
     }
