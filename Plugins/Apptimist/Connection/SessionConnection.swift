@@ -28,7 +28,7 @@ final class SessionConnection: WebSocketHandler, @unchecked Sendable {
   /// The place among the sessions of the client's network: among those that aren't logged in, then among
   /// those that are.
   private var place: Holding<ClientNetwork>
-  private var session: SessionMachine
+  private let session: any SessionMachine
   /// Whether the session is one of version 1.
   let isVersion1: Bool
   /// The longest message that is taken once the device has logged in, in bytes.
@@ -41,7 +41,7 @@ final class SessionConnection: WebSocketHandler, @unchecked Sendable {
   init(
     _ socket: WebSocketSession, id: SessionID, network: ClientNetwork?,
     place: Holding<ClientNetwork>, backend: Backend, longestMessage: Int,
-    session: consuming SessionMachine
+    session: any SessionMachine
   ) {
     self.network = network
     self.place = place
@@ -50,7 +50,7 @@ final class SessionConnection: WebSocketHandler, @unchecked Sendable {
     self.id = id
     self.backend = backend
     self.longestMessage = longestMessage
-    isVersion1 = session.isVersion1
+    isVersion1 = session is Session
     self.session = session
     handle(.opened)
   }

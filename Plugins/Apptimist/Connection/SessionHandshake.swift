@@ -77,16 +77,12 @@ struct SessionHandshake: Sendable {
   /// Makes a session of the version that the device asks for.
   private func session(
     _ setup: SessionSetup, _ offer: Version2.VersionOffer?
-  ) -> SessionMachine? {
-    guard let offer else {
-      guard let session = Session(setup) else { return nil }
-      return .version1(session)
-    }
+  ) -> (any SessionMachine)? {
+    guard let offer else { return Session(setup) }
     let version2 = Version2Setup(
       ephemeral: .generate(for: .session), offer: offer, time: UInt64(max(0, clock().seconds)),
       pageMax: UInt16(clamping: configuration.pageMax))
-    guard let session = Version2Session(setup, version2) else { return nil }
-    return .version2(session)
+    return Version2Session(setup, version2)
   }
 
   /// Reads the versions that a device offers; nil if they are too many.

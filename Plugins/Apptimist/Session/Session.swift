@@ -1,11 +1,11 @@
 package import Cryptography
 
-/// A device's session, without I/O: it takes events and returns actions.
+/// A device's session of version 1.
 ///
 /// It asks one query at a time and receives nothing while one is open, so that everything is done in
 /// the order in which it came. Posts are the exception: while some are being queued, further ones are
 /// gathered, to be asked together next, and anything else waits until all of them are queued.
-package struct Session: ~Copyable {
+package final class Session: SessionMachine {
   private var state: SessionState
   private var context: SessionContext
 
@@ -19,16 +19,11 @@ package struct Session: ~Copyable {
     context = SessionContext(setup)
   }
 
-  /// Takes an event.
-  ///
-  /// - Parameter event: the event; no message may be handed over while ``isWaiting``.
-  /// - Returns: the actions, to be done in order.
-  package mutating func handle(_ event: SessionEvent) -> SessionActions {
+  package func handle(_ event: SessionEvent) -> SessionActions {
     state.handle(event, &context)
     return context.takeActions()
   }
 
-  /// Whether nothing can be received until a reply comes.
   package var isWaiting: Bool {
     switch state {
     case .claiming: true
@@ -39,7 +34,6 @@ package struct Session: ~Copyable {
     }
   }
 
-  /// Whether the connection is closed, or about to be.
   package var isOver: Bool {
     switch state {
     case .leaving: true
@@ -48,7 +42,6 @@ package struct Session: ~Copyable {
     }
   }
 
-  /// The user who is logged in, or nil if there is none.
   package var user: EncryptionPublicKey? {
     switch state {
     case .starting(let starting): starting.user.key
@@ -57,8 +50,5 @@ package struct Session: ~Copyable {
     }
   }
 
-  /// Decides whether to read the user's mailbox; to be asked whenever the socket can take more.
-  ///
-  /// - Returns: the position after which to read, or nil if nothing is to be read now.
-  package mutating func nextRead() -> StreamPosition? { state.nextRead() }
+  package func nextRead() -> StreamPosition? { state.nextRead() }
 }

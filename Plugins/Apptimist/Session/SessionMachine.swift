@@ -1,67 +1,26 @@
 package import Cryptography
 
-/// A device's session, of whichever version the device has asked for.
-package enum SessionMachine: ~Copyable {
-  case version1(Session)
-  case version2(Version2Session)
+/// A device's session, of whichever version, without I/O: it takes events and returns actions.
+///
+/// It is an object, as its state is too large to be moved at each event.
+package protocol SessionMachine: AnyObject {
+  /// Takes an event.
+  ///
+  /// - Parameter event: the event; no message may be handed over while ``isWaiting``.
+  /// - Returns: the actions, to be done in order.
+  func handle(_ event: SessionEvent) -> SessionActions
 
-  /// Takes an event; see ``Session/handle(_:)``.
-  package mutating func handle(_ event: SessionEvent) -> SessionActions {
-    switch consume self {
-    case .version1(var session):
-      let actions = session.handle(event)
-      self = .version1(session)
-      return actions
-    case .version2(var session):
-      let actions = session.handle(event)
-      self = .version2(session)
-      return actions
-    }
-  }
+  /// Decides whether to read the user's mailbox; to be asked whenever the socket can take more.
+  ///
+  /// - Returns: the position after which to read, or nil if nothing is to be read now.
+  func nextRead() -> StreamPosition?
 
   /// Whether nothing can be received until a reply comes.
-  package var isWaiting: Bool {
-    switch self {
-    case .version1(let session): session.isWaiting
-    case .version2(let session): session.isWaiting
-    }
-  }
+  var isWaiting: Bool { get }
 
   /// Whether the connection is closed, or about to be.
-  package var isOver: Bool {
-    switch self {
-    case .version1(let session): session.isOver
-    case .version2(let session): session.isOver
-    }
-  }
+  var isOver: Bool { get }
 
   /// The user who is logged in, or nil if there is none.
-  package var user: EncryptionPublicKey? {
-    switch self {
-    case .version1(let session): session.user
-    case .version2(let session): session.user
-    }
-  }
-
-  /// Whether the session is one of version 1.
-  package var isVersion1: Bool {
-    switch self {
-    case .version1: true
-    case .version2: false
-    }
-  }
-
-  /// Decides whether to read the user's mailbox; see ``Session/nextRead()``.
-  package mutating func nextRead() -> StreamPosition? {
-    switch consume self {
-    case .version1(var session):
-      let position = session.nextRead()
-      self = .version1(session)
-      return position
-    case .version2(var session):
-      let position = session.nextRead()
-      self = .version2(session)
-      return position
-    }
-  }
+  var user: EncryptionPublicKey? { get }
 }

@@ -1,8 +1,8 @@
 internal import ApptimistProtocol
 package import Cryptography
 
-/// A device's session of version 2, without I/O: it takes events and returns actions, as ``Session`` does.
-package struct Version2Session: ~Copyable {
+/// A device's session of version 2.
+package final class Version2Session: SessionMachine {
   private var state: Version2State
   private var context: SessionContext
 
@@ -18,16 +18,11 @@ package struct Version2Session: ~Copyable {
     context = SessionContext(setup)
   }
 
-  /// Takes an event.
-  ///
-  /// - Parameter event: the event; no message may be handed over while ``isWaiting``.
-  /// - Returns: the actions, to be done in order.
-  package mutating func handle(_ event: SessionEvent) -> SessionActions {
+  package func handle(_ event: SessionEvent) -> SessionActions {
     state.handle(event, &context)
     return context.takeActions()
   }
 
-  /// Whether nothing can be received until a reply comes.
   package var isWaiting: Bool {
     switch state {
     case .joining(let joining): joining.isWaiting
@@ -36,7 +31,6 @@ package struct Version2Session: ~Copyable {
     }
   }
 
-  /// Whether the connection is closed, or about to be.
   package var isOver: Bool {
     switch state {
     case .leaving: true
@@ -45,7 +39,6 @@ package struct Version2Session: ~Copyable {
     }
   }
 
-  /// The user who is logged in, or nil if there is none.
   package var user: EncryptionPublicKey? {
     switch state {
     case .established(let established): established.user
@@ -53,10 +46,7 @@ package struct Version2Session: ~Copyable {
     }
   }
 
-  /// Decides whether to read the user's mailbox; to be asked whenever the socket can take more.
-  ///
-  /// - Returns: the position after which to read, or nil if nothing is to be read now.
-  package mutating func nextRead() -> StreamPosition? { state.nextRead() }
+  package func nextRead() -> StreamPosition? { state.nextRead() }
 }
 
 /// The stage of a session of version 2, with all that exists in it and nothing else.
