@@ -53,10 +53,11 @@ struct JobTurns<Job> {
       count -= 1
       return job
     case .client(let client):
-      guard let job = clients[client]?.popFirst() else { return nil }
+      guard let index = clients.index(forKey: client), let job = clients.values[index].popFirst()
+      else { return nil }
       count -= 1
-      if clients[client]?.count == 0 {
-        clients[client] = nil
+      if clients.values[index].count == 0 {
+        clients.remove(at: index)
       } else {
         turns.append(.client(client))
       }

@@ -12,8 +12,14 @@ public struct FIFO<Element> {
   @inlinable public var count: Int { elements.count - head }
 
   /// Adds an element at the end.
+  ///
+  /// - Returns: the number of elements with it.
   @inlinable
-  public mutating func append(_ element: Element) { elements.append(element) }
+  @discardableResult
+  public mutating func append(_ element: Element) -> Int {
+    elements.append(element)
+    return count
+  }
 
   /// Removes the first element, and returns it; nil if there is none.
   @inlinable

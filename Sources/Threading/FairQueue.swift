@@ -40,8 +40,8 @@ public struct FairQueue<Owner: Hashable, Element> {
       }
       refused = removeLast()
     }
-    if lanes[owner] == nil { turns.append(owner) }
-    lanes[owner, default: FIFO()].append(element)
+    let isFirst = lanes[owner, default: FIFO()].append(element) == 1
+    if isFirst { turns.append(owner) }
     total += 1
     return refused
   }
@@ -49,9 +49,11 @@ public struct FairQueue<Owner: Hashable, Element> {
   /// Removes the next element, and returns it; nil if none waits.
   @inlinable
   public mutating func popFirst() -> Element? {
-    guard let owner = turns.popFirst(), let element = lanes[owner]?.popFirst() else { return nil }
+    guard let owner = turns.popFirst(), let lane = lanes.index(forKey: owner),
+      let element = lanes.values[lane].popFirst()
+    else { return nil }
     total -= 1
-    if lanes[owner]?.count == 0 { lanes[owner] = nil } else { turns.append(owner) }
+    if lanes.values[lane].count == 0 { lanes.remove(at: lane) } else { turns.append(owner) }
     return element
   }
 
