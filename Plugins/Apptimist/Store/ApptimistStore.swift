@@ -12,12 +12,12 @@ struct ApptimistStore: Sendable {
     /// The most bytes of the messages and truncations in a mailbox.
     var mailboxBytes = 256 << 20
     /// The most deliveries that are pending.
-    var pendingDeliveries = 8_192
+    var pendingDeliveries = 16_384
     /// The number of deliveries that are flushed to each mailbox at once, on the average.
     var pendingPerMailbox = 128
     /// The most bytes of the copies whose delivery is pending: after a restart, or when a transaction
     /// was undone, they are hashed to know them again.
-    var pendingBytes = 16 << 20
+    var pendingBytes = 32 << 20
     /// The number of messages that a mailbox has dropped and whose identifiers are still known.
     var rememberedMessages = 100_000
     /// The most ephemeral keys of a user that are remembered.
