@@ -9,14 +9,14 @@ the last arrival). The table shows the medians of the rounds. In awd each post g
 who can truncate it there. In NATS each reader is a consumer of the one stream that all read: a durable one, whose place
 is kept on disk, or an ephemeral one, whose place is kept in memory."""
 import json, os, statistics, subprocess, sys
-from support import OTHER_CORES, SERVER_CORE, awd_command, free_port, running, temporary_folder, wait_for_port
+from support import OTHER_CORES, SERVER_CORE, awd_command, free_port, running, spread, temporary_folder, wait_for_port
 
 AWD, GENERATOR, NATS = map(os.path.abspath, sys.argv[1:4])
 # One address and one author send what many would.
 UNLIMITED = ("[apptimist]\nunauthenticated_sessions_per_address = 2048\nforum_posts_size = \"1TiB\"\n"
              "messages_size_per_address = \"1TiB\"\n")
-SECONDS = int(sys.argv[4]) if len(sys.argv) > 4 else 2
-ROUNDS = int(sys.argv[5]) if len(sys.argv) > 5 else 3
+SECONDS = int(sys.argv[4]) if len(sys.argv) > 4 else 1
+ROUNDS = int(sys.argv[5]) if len(sys.argv) > 5 else 5
 PAIRS = 64
 AUDIENCES = (10, 100, 1000)
 # The generator's word for each server, the table's, and what is durable when a message arrives.
@@ -64,14 +64,16 @@ def table(title, servers, work, *arguments):
     for _ in range(ROUNDS):
         for server in servers:
             results[server].append(measure(server, work, *arguments))
-    own = [result["rate"] for result in results["apptimist"]]
+    rates = {server: [result["rate"] for result in results[server]] for server in servers}
+    own = rates["apptimist"]
     for server in servers:
         middle = {key: statistics.median(result[key] for result in results[server]) for key in results[server][0]}
-        ratio = statistics.median(a / result["rate"] for a, result in zip(own, results[server]))
+        ratio = statistics.median(a / b for a, b in zip(own, rates[server]))
         against = f"{ratio:10.2f} x" if server != "apptimist" else ""
         # A server may be too slow for a single post to reach all its readers.
         times = f"{middle['p50']:10.2f}{middle['p99']:10.2f}" if middle["samples"] else f"{'none':>10}{'none':>10}"
-        print(f"{title:26}{SERVERS[server][0]:28}{middle['rate']:12.0f}{times}{middle['cost']:12.1f}{against}", flush=True)
+        print(f"{title:26}{SERVERS[server][0]:28}{middle['rate']:12.0f}{spread(rates[server]):>8}{times}"
+              f"{middle['cost']:12.1f}{against}", flush=True)
     return statistics.median(own)
 
 
@@ -81,7 +83,7 @@ for name, durable in SERVERS.values():
     print(f"  {name:28}{durable}")
 print(f"Limit of one core: {limit['rate']:.0f} messages/s (two boxes {limit['boxes']:.1f} us, one row in a group commit "
       f"{limit['row']:.1f} us, four socket calls {limit['sockets']:.1f} us)")
-print(f"\n{'':26}{'server':28}{'messages/s':>12}{'p50 ms':>10}{'p99 ms':>10}{'CPU us/msg':>12}{'awd: speed':>12}")
+print(f"\n{'':26}{'server':28}{'messages/s':>12}{'spread':>8}{'p50 ms':>10}{'p99 ms':>10}{'CPU us/msg':>12}{'awd: speed':>12}")
 for window in (1, 8):
     rate = table(f"{PAIRS} pairs, {window} on the way", list(SERVERS), "pairs", PAIRS, window)
     print(f"{'':26}{'awd: of the limit':28}{rate / limit['rate'] * 100:11.0f} %")

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """http_benchmark.py AWD [SECONDS] [ROUNDS]: a TokenScript of 34 KB from one event loop of awd and the same bytes from one
 nginx worker, loaded by wrk with 32 connections, the servers in turn. nginx runs with its defaults (access log off), and
-tuned (sendfile, tcp_nopush, open_file_cache). The table shows the medians of the rounds: requests per second, the
-server's CPU time per request, and awd's ratio to the other, round by round."""
+tuned (sendfile, tcp_nopush, open_file_cache). The table shows the medians of the rounds: requests per second and
+their spread, the server's CPU time per request, and awd's ratio to the other, round by round."""
 import contextlib, os, statistics, subprocess, sys, time, urllib.request
-from support import SERVER_CORE, awd_command, cpu_seconds, free_port, nginx_command, running, temporary_folder, wrk
+from support import SERVER_CORE, awd_command, cpu_seconds, free_port, nginx_command, running, spread, temporary_folder, wrk
 
 AWD = os.path.abspath(sys.argv[1])
 SECONDS = int(sys.argv[2]) if len(sys.argv) > 2 else 3
@@ -70,7 +70,7 @@ with temporary_folder() as folder, contextlib.ExitStack() as servers:
         assert responses[name][1] == content
         pids[name] = process.pid if name == "awd" else worker_of(process.pid)
     middle = statistics.median
-    print(f"{'':14}{'server':10}{'req/s':>10}{'CPU us/req':>12}{'awd: speed':>12}{'CPU':>8}")
+    print(f"{'':14}{'server':10}{'req/s':>10}{'spread':>8}{'CPU us/req':>12}{'awd: speed':>12}{'CPU':>8}")
     for case, validator in {"200, 34 KB": None, "304": "Last-Modified"}.items():
         rates, costs = {name: [] for name in urls}, {name: [] for name in urls}
         for _ in range(ROUNDS):
@@ -85,4 +85,5 @@ with temporary_folder() as folder, contextlib.ExitStack() as servers:
                 speed = middle(a / n for a, n in zip(rates["awd"], rates[name]))
                 thrift = middle(n / a for a, n in zip(costs["awd"], costs[name]))
                 against = f"{speed:10.2f} x{thrift:6.2f} x"
-            print(f"{case:14}{name:10}{middle(rates[name]):10.0f}{middle(costs[name]):12.2f}{against}", flush=True)
+            print(f"{case:14}{name:10}{middle(rates[name]):10.0f}{spread(rates[name]):>8}{middle(costs[name]):12.2f}{against}",
+                  flush=True)

@@ -6,11 +6,11 @@ writing the same rows, in turn, each over a fresh database with the same 4,096 r
 a row of the inbox and one of the outbox. The push service can't be reached, so that the outbox grows as Node's does; the
 last row pushes too, to the log. The table shows the medians of the rounds. All processes share the machine's cores."""
 import json, os, shutil, sqlite3, statistics, subprocess, sys, tempfile, time, urllib.error, urllib.request
-from support import awd_command, free_port, running, temporary_folder, wrk
+from support import awd_command, cpu_seconds, free_port, running, spread, temporary_folder, wrk
 
 AWD, STORE, NODE = (os.path.abspath(path) for path in sys.argv[1:4])
-SECONDS = int(sys.argv[4]) if len(sys.argv) > 4 else 4
-ROUNDS = int(sys.argv[5]) if len(sys.argv) > 5 else 3
+SECONDS = int(sys.argv[4]) if len(sys.argv) > 4 else 2
+ROUNDS = int(sys.argv[5]) if len(sys.argv) > 5 else 5
 HERE = os.path.dirname(os.path.abspath(__file__))
 CLIENTS, RECIPIENTS = 64, 4096
 
@@ -62,10 +62,13 @@ def write_script(path, tokens):
         file.write(f"end\nfunction request()\n  next = (next + 1) % {RECIPIENTS}\n  return requests[next]\nend\n")
 
 
-def load(port, tokens=None):
+def load(port, process, tokens=None):
+    """Returns messages per second, the p50 and p99, and the CPU time of the server for each message."""
     write_script(f"{work}/wrk.lua", tokens)
     options = ["--timeout", "20s", "-s", f"{work}/wrk.lua"]
-    return wrk(f"http://127.0.0.1:{port}", SECONDS, CLIENTS, *options, prefix=[])[1:]
+    before = cpu_seconds(process.pid)
+    count, *figures = wrk(f"http://127.0.0.1:{port}", SECONDS, CLIENTS, *options, prefix=[])
+    return *figures, (cpu_seconds(process.pid) - before) / count * 1e6
 
 
 def run(case):
@@ -83,7 +86,7 @@ def run(case):
             process = server(NODE, f"{HERE}/message_server.mjs", database, port, case.split()[1])
         else:
             process = awd(folder, port, "log" if case.endswith("log") else "apns")
-        with process:
+        with process as process:
             wait_for(port)
             # Senders with a device that streams keep copies of what they send.
             prefix = "stream:" if case == "awd own" else ""
@@ -92,7 +95,7 @@ def run(case):
                                          "DeviceID": f"{prefix}{number:064x}"}).get("Token")
                 for number in range(CLIENTS)
             ]
-            return load(port, tokens if case == "awd token" else None)
+            return load(port, process, tokens if case == "awd token" else None)
     finally:
         shutil.rmtree(folder)
 
@@ -134,9 +137,11 @@ with temporary_folder() as work:
     for _ in range(ROUNDS):
         for case in CASES:
             results[case].append(run(case))
-    print(f"{'':46}{'messages/s':>12}{'p50 ms':>9}{'p99 ms':>9}{'awd: speed':>13}")
+    print("Durable before each response, by fsync: a row of the inbox and one of the outbox")
+    print(f"{'':46}{'messages/s':>12}{'spread':>8}{'p50 ms':>9}{'p99 ms':>9}{'CPU us/msg':>12}{'awd: speed':>13}")
     for case, name in CASES.items():
-        rate, half, most = (statistics.median(values) for values in zip(*results[case]))
+        rate, half, most, cost = (statistics.median(values) for values in zip(*results[case]))
+        rates = [result[0] for result in results[case]]
         ratio = statistics.median(ours[0] / theirs[0] for ours, theirs in zip(results["awd"], results[case]))
         against = f"{ratio:11.2f} x" if case != "awd" else ""
-        print(f"{name:46}{rate:12.0f}{half:9.2f}{most:9.2f}{against}")
+        print(f"{name:46}{rate:12.0f}{spread(rates):>8}{half:9.2f}{most:9.2f}{cost:12.1f}{against}")

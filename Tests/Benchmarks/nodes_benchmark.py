@@ -10,11 +10,11 @@ import concurrent.futures, contextlib, json, os, pathlib, statistics, subprocess
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.append(str(HERE.parent / "Nodes"))
 from nodes import PostgreSQL, free_port, temporary_folder  # noqa: E402
-from support import running, wait_for_port, wrk  # noqa: E402
+from support import running, spread, wait_for_port, wrk  # noqa: E402
 
 AWD, GENERATOR = map(os.path.abspath, sys.argv[1:3])
-SECONDS = int(sys.argv[3]) if len(sys.argv) > 3 else 4
-ROUNDS = int(sys.argv[4]) if len(sys.argv) > 4 else 3
+SECONDS = int(sys.argv[3]) if len(sys.argv) > 3 else 2
+ROUNDS = int(sys.argv[4]) if len(sys.argv) > 4 else 5
 CLIENTS, RECIPIENTS = 64, 4096
 # All clients are at one address, which may have all that there is.
 SETTINGS = """limits = { connections_per_address = 16000, requests_per_address = 16000, memory = "1GiB" }
@@ -115,7 +115,7 @@ ROWS = {
 NAMES = {0: "SQLite", 1: "PostgreSQL, one node", 2: "PostgreSQL, two nodes"}
 server.make(segment=16)
 server.start()
-print(f"{'':36}{'store':24}{'a second':>10}{'p50 ms':>10}{'p99 ms':>10}{'of SQLite':>12}")
+print(f"{'':36}{'store':24}{'a second':>10}{'spread':>8}{'p50 ms':>10}{'p99 ms':>10}{'of SQLite':>12}")
 for title, (counts, measure) in ROWS.items():
     results = {count: [] for count in counts}
     for _ in range(ROUNDS):
@@ -124,6 +124,7 @@ for title, (counts, measure) in ROWS.items():
     for count in counts:
         rate, middle, last = (statistics.median(result[part] for result in results[count]) for part in range(3))
         ratio = statistics.median(own[0] / sqlite[0] for own, sqlite in zip(results[count], results[0]))
+        rates = [result[0] for result in results[count]]
         against = f"{ratio:10.2f} x" if count else ""
-        print(f"{title:36}{NAMES[count]:24}{rate:10.0f}{middle:10.2f}{last:10.2f}{against}", flush=True)
+        print(f"{title:36}{NAMES[count]:24}{rate:10.0f}{spread(rates):>8}{middle:10.2f}{last:10.2f}{against}", flush=True)
 server.end()

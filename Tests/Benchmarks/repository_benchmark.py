@@ -8,7 +8,8 @@
   gzip     the gzip variant of a file of 2.4 MB, from one event loop against one nginx worker with gzip_static
 All figures are medians."""
 import gzip, os, re, shutil, signal, statistics, subprocess, sys, time, urllib.request
-from support import CORES, SERVER_CORE, awd_command, free_port, nginx_command, running, temporary_folder, wrk
+from support import CORES, SERVER_CORE, awd_command, cpu_seconds, free_port, nginx_command, running, spread, \
+    temporary_folder, wrk
 
 AWD = os.path.abspath(sys.argv[1])
 PARTS = sys.argv[2:] or ["cold", "restart", "gzip"]
@@ -115,7 +116,7 @@ def cold(folder):
                  f"{folder}/template{number}.xml"] for number, file in enumerate(files))
     verify = ["xmlsec1", "--verify", "--enabled-key-data", "x509", "--trusted-pem", f"{folder}/certificate.pem", *IDS]
     each, shares, ours = [], [], []
-    for _ in range(3):
+    for _ in range(5):
         each.append(in_parallel([*verify, file] for file in files))
         shares.append(in_parallel([*verify, *files[core::CORES]] for core in range(CORES)))
         shutil.rmtree(f"{folder}/data", ignore_errors=True)
@@ -123,10 +124,10 @@ def cold(folder):
             assert (server.served(), server.verified()) == (count, count)
             ours.append(server.seconds)
     middle = statistics.median
-    print(f"first index of {count} signed files: awd {middle(ours):.2f} s from start to ready")
+    print(f"first index of {count} signed files: awd {middle(ours):.2f} s from start to ready (spread {spread(ours)})")
     for name, theirs in {"a process for each file": each, "a process for each core": shares}.items():
         ratio = middle(t / o for t, o in zip(theirs, ours))
-        print(f"  xmlsec1, {name}: {middle(theirs):.2f} s, {ratio:.2f} times as long", flush=True)
+        print(f"  xmlsec1, {name}: {middle(theirs):.2f} s (spread {spread(theirs)}), {ratio:.2f} times as long", flush=True)
 
 
 def restart(folder):
@@ -183,7 +184,7 @@ def gzip_variant(folder):
     subprocess.run(["gzip", "-9", "-k", f"{folder}/www/a.xml"], check=True)
     port = free_port()
     tuning = "sendfile on; tcp_nopush on; open_file_cache max=100; open_file_cache_valid 60s; gzip_static on;"
-    with running(nginx_command(folder, "nginx", port, tuning), stderr=subprocess.DEVNULL):
+    with running(nginx_command(folder, "nginx", port, tuning), stderr=subprocess.DEVNULL) as nginx:
         with Server(folder, 'signature = "off"\ntrust = "off"\n', threads=1, prefix=SERVER_CORE) as server:
             urls = {"nginx": f"http://127.0.0.1:{port}/a.xml", "awd": f"{server.url}/{address(1)}"}
             for _ in range(400):
@@ -195,14 +196,21 @@ def gzip_variant(folder):
                 coding, body = fetch(url)
                 assert coding == "gzip" and gzip.decompress(body) == content
                 sizes[name] = len(body)
-            rates = {"nginx": [], "awd": []}
+            worker = int(open(f"/proc/{nginx.pid}/task/{nginx.pid}/children").read().split()[0])
+            pids = {"nginx": worker, "awd": server.process.pid}
+            rates, costs = {name: [] for name in urls}, {name: [] for name in urls}
             for _ in range(5):
                 for name, url in urls.items():
-                    rates[name].append(wrk(url, 3, 32, "-H", "Accept-Encoding: gzip")[1])
+                    before = cpu_seconds(pids[name])
+                    count, rate, _, _ = wrk(url, 3, 32, "-H", "Accept-Encoding: gzip")
+                    rates[name].append(rate)
+                    costs[name].append((cpu_seconds(pids[name]) - before) / count * 1e6)
             ratio = statistics.median(a / n for a, n in zip(rates["awd"], rates["nginx"]))
-            print(f"gzip variant of {len(content)} bytes ({sizes['awd']} from awd, {sizes['nginx']} from nginx): "
-                  f"nginx {statistics.median(rates['nginx']):.0f} req/s, awd {statistics.median(rates['awd']):.0f} req/s, "
-                  f"awd: speed {ratio:.2f} x", flush=True)
+            print(f"gzip variant of {len(content)} bytes ({sizes['awd']} from awd, {sizes['nginx']} from nginx):")
+            for name in urls:
+                against = f", awd: speed {ratio:.2f} x" if name == "nginx" else ""
+                print(f"  {name}: {statistics.median(rates[name]):.0f} req/s (spread {spread(rates[name])}), "
+                      f"CPU {statistics.median(costs[name]):.0f} us/req{against}", flush=True)
 
 
 for part in PARTS:

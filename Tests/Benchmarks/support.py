@@ -1,7 +1,7 @@
 """Shared by the benchmarks: cores, ports, folders, processes, nginx and wrk.
 
 With two cores or more the measured server runs alone on core 0, and whatever loads it on the others."""
-import contextlib, os, shutil, signal, socket, subprocess, sys, tempfile, time
+import contextlib, os, shutil, signal, socket, statistics, subprocess, sys, tempfile, time
 
 CORES = os.cpu_count() or 1
 SERVER_CORE = ["taskset", "-c", "0"] if CORES > 1 else []
@@ -89,6 +89,11 @@ def wrk(url, seconds, connections, *options, prefix=OTHER_CORES):
     requests = int(output.split(" requests in")[0].split()[-1])
     rate = float(output.split("Requests/sec:")[1].split()[0])
     return requests, rate, milliseconds("50%"), milliseconds("99%")
+
+
+def spread(values):
+    """The distance of the lowest from the highest, in percent of the median."""
+    return f"{(max(values) - min(values)) / statistics.median(values) * 100:.0f} %"
 
 
 def cpu_seconds(pid):

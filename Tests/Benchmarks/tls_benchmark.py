@@ -4,7 +4,7 @@ from one tuned nginx worker, with one certificate (P-256), the servers in turn. 
 HTTP/1.1 and by HTTP/2 (8 streams each), and 32 that are made anew for each request, with a whole handshake and with a
 resumed session. The table is that of http_benchmark.py."""
 import contextlib, os, re, statistics, subprocess, sys, time
-from support import OTHER_CORES, SERVER_CORE, awd_command, cpu_seconds, free_port, nginx_command, running, \
+from support import OTHER_CORES, SERVER_CORE, awd_command, cpu_seconds, free_port, nginx_command, running, spread, \
     temporary_folder, wait_for_port, wrk
 
 AWD = os.path.abspath(sys.argv[1])
@@ -87,7 +87,7 @@ with temporary_folder() as folder, contextlib.ExitStack() as servers:
         found = subprocess.run(["curl", "-sk", urls[name]], capture_output=True).stdout
         assert found == contract_file(), f"{name}: {len(found)} bytes"
     middle = statistics.median
-    print(f"{'':14}{'server':10}{'req/s':>10}{'CPU us/req':>12}{'awd: speed':>12}{'CPU':>8}")
+    print(f"{'':14}{'server':10}{'req/s':>10}{'spread':>8}{'CPU us/req':>12}{'awd: speed':>12}{'CPU':>8}")
     for case, measure in CASES.items():
         rates, costs = {name: [] for name in urls}, {name: [] for name in urls}
         for _ in range(ROUNDS):
@@ -102,4 +102,5 @@ with temporary_folder() as folder, contextlib.ExitStack() as servers:
                 speed = middle(a / n for a, n in zip(rates["awd"], rates[name]))
                 thrift = middle(n / a for a, n in zip(costs["awd"], costs[name]))
                 against = f"{speed:10.2f} x{thrift:6.2f} x"
-            print(f"{case:14}{name:10}{middle(rates[name]):10.0f}{middle(costs[name]):12.2f}{against}", flush=True)
+            print(f"{case:14}{name:10}{middle(rates[name]):10.0f}{spread(rates[name]):>8}{middle(costs[name]):12.2f}{against}",
+                  flush=True)

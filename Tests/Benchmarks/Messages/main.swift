@@ -69,7 +69,7 @@ try await store.write { transaction in
       digits(number, 64), "user\(number)")
   }
 }
-let start = ContinuousClock.now
+let (start, before) = (ContinuousClock.now, clock())
 let end = start + .seconds(seconds)
 let waits = try await withThrowingTaskGroup(of: [Double].self) { group in
   for task in 0..<tasks {
@@ -91,7 +91,8 @@ let waits = try await withThrowingTaskGroup(of: [Double].self) { group in
   return all.sorted()
 }
 let took = (ContinuousClock.now - start) / .seconds(1)
+let cost = Double(clock() - before) / Double(CLOCKS_PER_SEC) * 1e6 / Double(waits.count)
 await store.close()
 for suffix in ["", "-wal", "-shm"] { unlink(folder + "/benchmark.sqlite3" + suffix) }
 rmdir(folder)
-print(Double(waits.count) / took, waits[waits.count / 2], waits[waits.count * 99 / 100])
+print(Double(waits.count) / took, waits[waits.count / 2], waits[waits.count * 99 / 100], cost)

@@ -88,12 +88,16 @@ func column(_ text: String, _ width: Int) -> String {
 }
 func row(_ name: String, _ values: [Double], of single: [Double]) {
   let share = median(zip(single, values).map { $0 / $1 })
+  let sorted = values.sorted()
+  let spread = (sorted[sorted.count - 1] - sorted[0]) / median(values)
   print(
     name + column("\(Int(median(values)))", 70 - name.count)
+      + column("\(Int((spread * 100).rounded())) %", 8)
       + column("\(Int((share * 100).rounded())) %", 10))
 }
 
-print("\(rows) rows, median of \(rounds) rounds" + column("rows/s", 40) + column("reached", 10))
+print("\(rows) rows, median of \(rounds) rounds" + column("rows/s", 40) + column("spread", 8)
+    + column("reached", 10))
 let single = rates.map(\.single)
 row("64 tasks, each row awaited and durable before the next", single, of: single)
 row("one awaited transaction for each 64 of the same rows", rates.map(\.grouped), of: single)
