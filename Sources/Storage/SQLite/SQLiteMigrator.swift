@@ -11,9 +11,9 @@ struct SQLiteMigrator {
     plan = try MigrationPlan(migrations, \.sqlite)
   }
 
-  /// Applies the migrations that the file doesn't have yet, in their order, each in a transaction.
+  /// Applies the migrations that the file doesn't have yet, in their order, all in one transaction.
   ///
-  /// After a failure the earlier ones stay applied, and the connection must not be used any more.
+  /// After a failure none of them is applied, and the connection must not be used any more.
   ///
   /// - Throws: `.incompatibleSchema` if the file and the list contradict each other, or the error of a migration.
   func migrate() throws {
@@ -31,12 +31,14 @@ struct SQLiteMigrator {
         count INTEGER NOT NULL DEFAULT 1
       ) STRICT
       """)
-    let pending = try pending()
-    guard !pending.isEmpty else { return }
+    guard try !pending().isEmpty else { return }
     // To rebuild a table is to drop it, which would delete the rows that refer to it. This can't be switched off in a
     // transaction. `checkForeignKeys` checks the result instead.
     try connection.run("PRAGMA foreign_keys = OFF")
-    for migration in pending { try apply(migration) }
+    try connection.control("BEGIN IMMEDIATE")
+    // Another process may have been faster.
+    for migration in try pending() { try apply(migration) }
+    try connection.control("COMMIT")
     try connection.run("PRAGMA foreign_keys = ON")
   }
 
@@ -53,16 +55,11 @@ struct SQLiteMigrator {
   }
 
   private func apply(_ migration: MigrationPlan.Step) throws {
-    try connection.control("BEGIN IMMEDIATE")
-    // Another process may have been faster.
-    if try pending().contains(where: migration.isSame) {
-      try connection.run("\(migration.sql)")
-      try checkForeignKeys(after: migration)
-      try connection.execute(
-        "INSERT INTO store_migrations (owner, number) VALUES (?, ?)",
-        migration.owner, migration.number)
-    }
-    try connection.control("COMMIT")
+    try connection.run("\(migration.sql)")
+    try checkForeignKeys(after: migration)
+    try connection.execute(
+      "INSERT INTO store_migrations (owner, number) VALUES (?, ?)",
+      migration.owner, migration.number)
   }
 
   private func checkForeignKeys(after migration: MigrationPlan.Step) throws {
