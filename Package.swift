@@ -93,7 +93,8 @@ let libraries: [Target] = [
     ]),
   .target(name: "Wire", dependencies: ["CMemoryFile"]),
   .target(
-    name: "XMLSecurity", dependencies: ["COpenSSL", "CXML", "CXMLSec", "Cryptography", "Time"]),
+    name: "XMLSecurity",
+    dependencies: ["COpenSSL", "CXML", "CXMLSec", "Cryptography", "Threading", "Time"]),
 ]
 
 // A service is a folder below Plugins, two entries here, and a name in Sources/awd/Services.swift.

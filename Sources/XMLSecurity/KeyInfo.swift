@@ -16,7 +16,12 @@ struct KeyInfo {
   private static let maximumModulus = 2048
   private static let maximumExponent = 8
 
-  init(_ element: XMLElement) throws(SignatureError) {
+  /// Reads a KeyInfo.
+  ///
+  /// - Parameters:
+  ///   - element: the element.
+  ///   - known: the certificates that needn't be read again.
+  init(_ element: XMLElement, _ known: CertificateCache) throws(SignatureError) {
     var keys: Set<[UInt8]> = []
     var certificates: [Certificate] = []
     for part in element.children {
@@ -28,7 +33,7 @@ struct KeyInfo {
       case "KeyValue": keys.insert(try Self.publicKey(in: part))
       case "X509Data":
         for item in part.children(named: "X509Certificate", in: Algorithm.signature) {
-          let next = try Self.certificate(in: item)
+          let next = try Self.certificate(in: item, known)
           if certificates.contains(next) { continue }
           certificates.append(next)
           guard certificates.count <= Self.maximumCertificates else {
@@ -56,15 +61,15 @@ struct KeyInfo {
   }
 
   private static func certificate(
-    in element: XMLElement
+    in element: XMLElement, _ known: CertificateCache
   ) throws(SignatureError) -> Certificate {
-    guard let x509 = element.base64.flatMap(X509Certificate.init(der:)) else {
-      throw SignatureError(
-        .certificate, "line \(element.line): not a certificate in DER and base64")
-    }
-    do { return try Certificate(x509) } catch {
+    do throws(CertificateError) {
+      if let certificate = try known.certificate(in: element) { return certificate }
+    } catch {
       throw SignatureError(.certificate, "line \(element.line): \(error)")
     }
+    throw SignatureError(
+      .certificate, "line \(element.line): not a certificate in DER and base64")
   }
 
   private static func key(_ info: [UInt8]) throws(SignatureError) -> PublicKey {

@@ -13,7 +13,9 @@ public struct SignatureVerifier: Sendable {
   /// The number of elements times the number of prefixes that canonicalization looks for at each.
   private static let maximumLookups = 500_000
 
-  /// Makes a verifier.
+  private let certificates = CertificateCache()
+
+  /// Makes a verifier, whose copies share the certificates that it reads.
   public init() {}
 
   /// Verifies all signatures of a document.
@@ -28,7 +30,7 @@ public struct SignatureVerifier: Sendable {
     for (index, element) in elements.enumerated() {
       try numbering(index + 1) { () throws(SignatureError) in
         let structure = try SignatureStructure(element)
-        claims.append((structure, try KeyInfo(structure.keyInfo)))
+        claims.append((structure, try KeyInfo(structure.keyInfo, certificates)))
       }
     }
     // All rules come before the first digest, since libxml2 can't be told to stop.
@@ -56,17 +58,18 @@ public struct SignatureVerifier: Sendable {
     let root = document.root
     var signatures: [XMLElement] = []
     var size = 0
-    var next: XMLElement? = root
-    while let element = next {
+    var next = unsafe Optional(root.node)
+    while let node = unsafe next {
       size += 1
-      if element.isNamed("Signature", in: Algorithm.signature) {
+      if unsafe XMLElement.isNode(node, named: "Signature", in: Algorithm.signature) {
+        let element = unsafe XMLElement(node, in: document)
         guard let parent = element.parent, unsafe parent.node == root.node else {
           throw SignatureError(
             .structure, "line \(element.line): a Signature that is not a child of the root")
         }
         signatures.append(element)
       }
-      next = element.next(within: root)
+      unsafe next = XMLElement.node(after: node, within: root.node)
     }
     guard !signatures.isEmpty else { throw SignatureError(.unsigned, "there is no signature") }
     guard signatures.count <= Self.maximumSignatures else {

@@ -40,7 +40,16 @@ internal import CXMLSec
   ///   - name: the name without a prefix.
   ///   - namespace: the URI of the namespace, or nil for no namespace.
   public func children(named name: String, in namespace: String?) -> [XMLElement] {
-    elementsBelow.filter { $0.isNamed(name, in: namespace) }
+    var found: [XMLElement] = []
+    var next = unsafe xmlFirstElementChild(node)
+    while let child = unsafe next {
+      // Only what is found keeps the document alive, as most elements have another name.
+      if unsafe Self.isNode(child, named: name, in: namespace) {
+        unsafe found.append(XMLElement(child, in: document))
+      }
+      unsafe next = xmlNextElementSibling(child)
+    }
+    return found
   }
 
   /// Returns the first element directly below with a name and namespace.
@@ -77,9 +86,16 @@ internal import CXMLSec
 
   /// Returns whether the element has a name and namespace.
   func isNamed(_ name: String, in namespace: String?) -> Bool {
-    guard unsafe Self.isEqual(node.pointee.name, name) else { return false }
+    unsafe Self.isNode(node, named: name, in: namespace)
+  }
+
+  /// Returns whether the node of an element has a name and namespace.
+  static func isNode(
+    _ node: xmlNodePtr, named name: String, in namespace: String?
+  ) -> Bool {
+    guard unsafe isEqual(node.pointee.name, name) else { return false }
     guard let uri = unsafe node.pointee.ns?.pointee.href else { return namespace == nil }
-    return namespace.map { unsafe Self.isEqual(uri, $0) } ?? false
+    return namespace.map { unsafe isEqual(uri, $0) } ?? false
   }
 
   /// Returns whether a C string is a text; no C string is made of the text, as most names differ.
@@ -113,14 +129,15 @@ internal import CXMLSec
 
   /// Returns the next element in document order within the tree below an element.
   func next(within top: XMLElement) -> XMLElement? {
-    if let child = unsafe xmlFirstElementChild(node) {
-      return unsafe XMLElement(child, in: document)
-    }
+    unsafe element(at: Self.node(after: node, within: top.node))
+  }
+
+  /// Returns the node of the next element in document order within the tree below an element's node.
+  static func node(after node: xmlNodePtr, within top: xmlNodePtr) -> xmlNodePtr? {
+    if let child = unsafe xmlFirstElementChild(node) { return unsafe child }
     var current = unsafe node
-    while unsafe current != top.node {
-      if let sibling = unsafe xmlNextElementSibling(current) {
-        return unsafe XMLElement(sibling, in: document)
-      }
+    while unsafe current != top {
+      if let sibling = unsafe xmlNextElementSibling(current) { return unsafe sibling }
       guard let parent = unsafe current.pointee.parent else { return nil }
       unsafe current = parent
     }
