@@ -5,16 +5,23 @@ struct MigrationPlan {
     let owner: String
     let number: Int
     let needs: Int
-    let sql: StaticString
+    var sql: StaticString
+    /// The statements that take the place of this step and all of the owner's before it in a new database.
+    let whole: StaticString?
   }
 
   private let steps: [Step]
 
   /// Makes a plan of the steps that there are for the kind of database.
   ///
+  /// - Parameters:
+  ///   - migrations: all steps.
+  ///   - sql: the statements of a step.
+  ///   - whole: the statements in place of a step and all before it, if there are any.
   /// - Throws: `.incompatibleSchema` unless each owner's numbers ascend.
   init(
-    _ migrations: [Migration], _ sql: (Migration) -> StaticString?
+    _ migrations: [Migration], _ sql: (Migration) -> StaticString?,
+    whole: (Migration) -> StaticString? = { _ in nil }
   ) throws(StoreError) {
     var highest: [String: Int] = [:]
     for migration in migrations {
@@ -29,7 +36,8 @@ struct MigrationPlan {
     steps = migrations.compactMap { migration in
       sql(migration).map {
         Step(
-          owner: migration.owner, number: migration.number, needs: migration.needs, sql: $0)
+          owner: migration.owner, number: migration.number, needs: migration.needs, sql: $0,
+          whole: whole(migration))
       }
     }
   }
@@ -41,11 +49,24 @@ struct MigrationPlan {
 
   /// Returns the steps that are left to apply, in their order.
   ///
+  /// Of an owner that the database doesn't have yet, those have no statements in whose place others come.
+  ///
   /// - Parameter applied: the numbers of the steps that the database has, by owner.
   /// - Throws: `.incompatibleSchema` if the database and the plan contradict each other.
   func pending(after applied: [String: Set<Int>]) throws(StoreError) -> [Step] {
     for (owner, numbers) in applied { try check(numbers, of: owner) }
     return steps.filter { applied[$0.owner]?.contains($0.number) != true }
+      .map { applied[$0.owner] == nil ? shortened($0) : $0 }
+  }
+
+  /// Returns a step as a new database gets it.
+  private func shortened(_ step: Step) -> Step {
+    guard let last = steps.last(where: { $0.owner == step.owner && $0.whole != nil }),
+      let whole = last.whole, step.number <= last.number
+    else { return step }
+    var step = step
+    step.sql = step.number == last.number ? whole : ""
+    return step
   }
 
   /// Compares the applied steps of an owner with the known ones.

@@ -60,6 +60,20 @@ internal import Testing
     }
   }
 
+  @Test func aNewDatabaseHasNoHistory() async throws {
+    let whole = Migration(
+      owner: "a", number: 2, sqlite: "INSERT INTO a VALUES (2)",
+      wholeSQLite: "CREATE TABLE a (x bigint); INSERT INTO a VALUES (12);")
+    let third = Self.both(3, "INSERT INTO a VALUES (4)")
+    let new = try databases.make(.sqlite)
+    for _ in 0..<2 {
+      #expect(try await rows([first, whole, third, other], in: new) == [12, 4, 3])
+    }
+    // What has a step gets the others one by one.
+    #expect(try await apply([first]) == [1])
+    for _ in 0..<2 { #expect(try await apply([first, whole, third]) == [1, 2, 4]) }
+  }
+
   @Test(arguments: Engine.allCases)
   func whatContradictsTheDatabaseIsRefusedInWords(_ engine: Engine) async throws {
     let database = try databases.make(engine)
@@ -89,6 +103,14 @@ internal import Testing
     let failing = Self.both(2, "INSERT INTO a VALUES (9); SELEC")
     await #expect(throws: StoreError.self) { _ = try await rows([first, failing], in: database) }
     #expect(try await rows([first, second], in: database) == [1, 2])
+  }
+
+  @Test func aFailureOnSQLiteUndoesTheStepsBeforeItToo() async throws {
+    #expect(try await apply([first]) == [1])
+    let failing = Self.both(3, "INSERT INTO a VALUES (9); SELEC")
+    await #expect(throws: StoreError.self) { _ = try await apply([first, second, failing]) }
+    // A program that doesn't know the second step would refuse a database that has it.
+    #expect(try await apply([first]) == [1])
   }
 
   @Test func tablesThatAreReferredToCanBeRebuilt() async throws {

@@ -25,11 +25,11 @@ def awd(program: str, folder: pathlib.Path, *words: str) -> subprocess.Completed
 
 
 def schema(path: pathlib.Path) -> set[tuple[str, str, str]]:
-    """The names of everything in the schema, with the columns of each table."""
+    """Everything in the schema with its SQL, in which comments, quotes and white space make no difference."""
     with sqlite3.connect(path) as store:
-        names = store.execute("SELECT type, name FROM sqlite_schema WHERE name NOT LIKE 'sqlite_%'").fetchall()
-        return {(kind, name, str(sorted(row[1:4] for row in store.execute(f"PRAGMA table_info({name})")))
-                 if kind == "table" else "") for kind, name in names}
+        rows = store.execute("SELECT type, name, coalesce(sql, '') FROM sqlite_schema WHERE name NOT LIKE 'sqlite_%'").fetchall()
+        return {(kind, name, re.sub(r"\s*([(),])\s*|\s+", lambda space: space[1] or " ", re.sub(r'--.*|"', "", sql)).strip())
+                for kind, name, sql in rows}
 
 
 def counts(path: pathlib.Path) -> dict[str, int]:

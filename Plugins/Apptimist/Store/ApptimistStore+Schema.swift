@@ -295,7 +295,7 @@ extension ApptimistStore {
         ALTER TABLE apptimist_invitations ADD COLUMN uid BLOB;
         UPDATE apptimist_invitations SET uid = CAST(uid_text AS BLOB) WHERE uid_text IS NOT NULL;
         ALTER TABLE apptimist_invitations DROP COLUMN uid_text;
-        """, postgreSQL: postgreSQLSchema),
+        """, wholeSQLite: sqliteSchema, postgreSQL: postgreSQLSchema),
     // What is done for many at once where nodes share the store.
     Migration(owner: "apptimist", number: 6, postgreSQL: postgreSQLFunctions),
   ]

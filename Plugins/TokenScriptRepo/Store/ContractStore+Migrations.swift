@@ -176,7 +176,7 @@ extension ContractStore {
         ALTER TABLE tokenscript_files ADD COLUMN inode INTEGER;
         ALTER TABLE tokenscript_files ADD COLUMN modified INTEGER;
         ALTER TABLE tokenscript_files ADD COLUMN changed INTEGER;
-        """,
+        """, wholeSQLite: sqliteSchema,
       postgreSQL: """
         ALTER TABLE tokenscript_files
           ADD COLUMN size BIGINT, ADD COLUMN device BIGINT, ADD COLUMN inode BIGINT,
