@@ -89,6 +89,7 @@ public final class Budget<Owner: Hashable & Sendable>: Sendable {
   private func makeRoom(
     for more: Int, from minimum: Int, _ state: inout State
   ) -> [HoldingRecord<Owner>] {
+    guard state.statistics.held + more > state.statistics.capacity else { return [] }
     var lost: [(record: HoldingRecord<Owner>, amount: Int)] = []
     while state.statistics.held + more > state.statistics.capacity {
       // Owners of one rank hold about as much: to look at a few of them is enough.
@@ -105,7 +106,7 @@ public final class Budget<Owner: Hashable & Sendable>: Sendable {
     }
     for (record, _) in lost { record.isLost = true }
     state.statistics.lost += lost.count
-    return lost.map(\.record)
+    return lost.map { $0.record }
   }
 
   private func isKeptBefore(_ left: HoldingRecord<Owner>, _ right: HoldingRecord<Owner>) -> Bool {

@@ -117,9 +117,12 @@ final class HTTP2Connection: ServedProtocol {
     }
     pump()
     if taken < 0 { return connection.finish() }
-    if isPaused || connection.backlog >= HTTP2Connection.outputLimit {
-      connection.pauseReading()
-    }
+    if isPaused { connection.pauseReading() }
+  }
+
+  func outputWaits() {
+    // Not before: most often the socket takes all at the end of the turn.
+    if connection.backlog >= HTTP2Connection.outputLimit { connection.pauseReading() }
   }
 
   func turnCame() {

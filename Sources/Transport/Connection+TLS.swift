@@ -5,9 +5,12 @@ internal import Wire
 // The queue holds what is not sealed yet: a large response to a slow reader is sealed piece by piece as it reads, so that
 // it takes no more memory than without TLS.
 extension Connection {
-  /// The number of bytes that are sealed before the socket is asked to take them: whole records that fit into a loop's
-  /// buffer.
-  private static let sealedLimit = 48 << 10
+  /// The number of bytes in a full record.
+  private static let recordSize = 16 << 10
+  /// The number of sealed bytes above which no further record is sealed before the socket is asked to take them.
+  private static let sealedLimit = 49 << 10
+  /// The room for sealed bytes, which need not grow then: what a turn stages is seldom more.
+  private static let sealedRoom = 64 << 10
 
   /// Takes sealed bytes from the socket.
   func receive(_ bytes: UnsafeRawBufferPointer, through tls: TLSEndpoint) {
@@ -55,9 +58,25 @@ extension Connection {
   }
 
   func write(_ bytes: Bytes, through tls: TLSEndpoint) {
-    queueStaged(from: 0)
-    append(bytes, from: 0)
+    var taken = 0
+    if queue.isEmpty, inFlight.isEmpty, !staged.isEmpty {
+      // The first bytes fill the record that the staged ones begin, such as a head.
+      let room = Connection.recordSize - staged.count % Connection.recordSize
+      taken = min(bytes.count, room)
+      unsafe staged.append(contentsOf: bytes.buffer[..<taken])
+      guard sealStaged(tls) else { return close() }
+    } else {
+      queueStaged(from: 0)
+    }
+    if taken < bytes.count { append(bytes, from: taken) }
     sendSealed(tls)
+  }
+
+  private func sealStaged(_ tls: TLSEndpoint) -> Bool {
+    takeSealedRoom(tls)
+    let isSealed = unsafe staged.withUnsafeBytes { unsafe tls.write($0) }
+    staged.removeAll(keepingCapacity: true)
+    return isSealed
   }
 
   /// Seals and sends what was staged, or what has gathered while a write was under way.
@@ -67,9 +86,7 @@ extension Connection {
     guard life == .open || life == .finishing, inFlight.isEmpty else { return finishIfWritten() }
     let hadOutput = isAfterWrite || !staged.isEmpty || !queue.isEmpty || !tls.output.isEmpty
     if queue.isEmpty, !staged.isEmpty {
-      let isSealed = unsafe staged.withUnsafeBytes { unsafe tls.write($0) }
-      guard isSealed else { return close() }
-      staged.removeAll(keepingCapacity: true)
+      guard sealStaged(tls) else { return close() }
     } else {
       queueStaged(from: 0)
     }
@@ -101,10 +118,11 @@ extension Connection {
   ///
   /// - Returns: whether the connection goes on.
   private func seal(_ tls: TLSEndpoint) -> Bool {
-    while case let room = Connection.sealedLimit - tls.output.count, room > 0,
-      let (bytes, offset) = queue.first
+    while case let records = (Connection.sealedLimit - tls.output.count) / Connection.recordSize,
+      records > 0, let (bytes, offset) = queue.first
     {
-      if tls.output.capacity == 0 { tls.output = loop.takeBuffer() }
+      takeSealedRoom(tls)
+      let room = records * Connection.recordSize
       let end = min(bytes.count, offset + room)
       guard unsafe tls.write(UnsafeRawBufferPointer(rebasing: bytes.buffer[offset..<end])) else {
         close()
@@ -114,6 +132,12 @@ extension Connection {
       if end < bytes.count { queue[0].offset = end } else { queue.removeFirst() }
     }
     return true
+  }
+
+  private func takeSealedRoom(_ tls: TLSEndpoint) {
+    guard tls.output.capacity == 0 else { return }
+    tls.output = loop.takeBuffer()
+    tls.output.reserveCapacity(Connection.sealedRoom)
   }
 
   private func giveBackSealed(_ tls: TLSEndpoint) {
