@@ -90,8 +90,12 @@ extension HTTP2Connection {
   /// The number of bytes of a stream's response that wait to be sent.
   func remaining(of id: Int32) -> Int { streams[id]?.remaining ?? 0 }
 
-  /// Writes a DATA frame whose header nghttp2 made.
-  func sendBody(_ count: Int, of id: Int32, behind header: UnsafeBufferPointer<UInt8>) {
+  /// Writes a DATA frame whose header nghttp2 made, unless enough waits to be sent: nghttp2 would give all frames that it has
+  /// in one go.
+  ///
+  /// - Returns: whether it was written.
+  func sendBody(_ count: Int, of id: Int32, behind header: UnsafeBufferPointer<UInt8>) -> Bool {
+    guard connection.backlog < HTTP2Connection.outputLimit else { return false }
     allowance.credit(.sentData)
     sentBody += count
     untaken -= count
@@ -100,6 +104,7 @@ extension HTTP2Connection {
       unsafe output.append(contentsOf: header)
       streams[id]?.takePayload(count, into: &output)
     }
+    return true
   }
 
   /// Takes note that a frame was sent.

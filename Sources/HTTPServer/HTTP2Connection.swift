@@ -54,7 +54,7 @@ final class HTTP2Connection: ServedProtocol {
 
   /// The number of unsent bytes above which no frame is made, and none is read. With a frame more they fit into a
   /// loop's buffer.
-  private static let outputLimit = 40 << 10
+  static let outputLimit = 40 << 10
   /// The number of bytes of header fields after which others have their turns. A few bytes of HPACK make thousands.
   private static let turnLimit = 128 << 10
   /// The number of bytes of untaken responses above which no request is begun.

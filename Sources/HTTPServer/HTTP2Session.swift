@@ -218,8 +218,10 @@ final class HTTP2Session {
       _, frame, header, count, _, data in
       guard let frame = unsafe frame else { return 0 }
       let header = unsafe UnsafeBufferPointer(start: header, count: 9)
-      unsafe connection(data).sendBody(count, of: frame.pointee.hd.stream_id, behind: header)
-      return 0
+      let isSent = unsafe connection(data).sendBody(
+        count, of: frame.pointee.hd.stream_id, behind: header)
+      // It is offered again by the next call that asks for output.
+      return isSent ? 0 : NGHTTP2_ERR_WOULDBLOCK.rawValue
     }
     unsafe nghttp2_session_callbacks_set_on_frame_send_callback(callbacks) { _, frame, data in
       guard let frame = unsafe frame else { return 0 }
