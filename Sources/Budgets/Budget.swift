@@ -1,10 +1,12 @@
-internal import Threading
+public import Threading
 
 /// A capacity that many owners share, so that none of them can have what the others need.
 ///
 /// Everything that is taken is charged to an owner, such as a client's network or an account. An owner may hold its share
 /// at most. If the budget is full, the owner that holds most loses one of its holdings to the one that asks; only if
 /// the asker itself would hold as much, it is refused. So there is room for newcomers while one owner does its worst.
+///
+/// Each response changes a holding, so that what does so is compiled for the owners of those who use it (`@inlinable`).
 public final class Budget<Owner: Hashable & Sendable>: Sendable {
   /// The holding of an owner that is lost first.
   public enum Loss: Sendable {
@@ -14,21 +16,41 @@ public final class Budget<Owner: Hashable & Sendable>: Sendable {
     case idlest
   }
 
-  private struct Account {
-    var held = 0
-    var holdings: [ObjectIdentifier: HoldingRecord<Owner>] = [:]
+  @usableFromInline struct Account {
+    @usableFromInline var held = 0
+    @usableFromInline var holdings: [ObjectIdentifier: HoldingRecord<Owner>] = [:]
+
+    @inlinable init() {}
+
+    /// Changes what a holding has.
+    ///
+    /// - Returns: what the account held before, and holds now.
+    @inlinable mutating func charge(
+      _ record: HoldingRecord<Owner>, _ more: Int
+    ) -> (before: Int, after: Int) {
+      let before = held
+      held += more
+      let isNew = record.amount == 0
+      record.amount += more
+      if record.amount == 0 {
+        holdings[ObjectIdentifier(record)] = nil
+      } else if isNew {
+        holdings[ObjectIdentifier(record)] = record
+      }
+      return (before, held)
+    }
   }
 
-  private struct State {
-    var statistics: BudgetStatistics
-    var accounts: [Owner: Account] = [:]
+  @usableFromInline struct State {
+    @usableFromInline var statistics: BudgetStatistics
+    @usableFromInline var accounts: [Owner: Account] = [:]
     /// The owners by the number of binary digits of what they hold, so that a large one is found without a search.
-    var ranks = [Set<Owner>](repeating: [], count: Int.bitWidth)
+    @usableFromInline var ranks = [Set<Owner>](repeating: [], count: Int.bitWidth)
   }
 
-  private let share: Int
+  @usableFromInline let share: Int
   private let loss: Loss
-  private let state: Lock<State>
+  @usableFromInline let state: Lock<State>
 
   /// Makes a budget of which nothing is taken.
   ///
@@ -59,7 +81,7 @@ public final class Budget<Owner: Hashable & Sendable>: Sendable {
   /// Changes what is charged for one holding, and takes from the largest owner where that needs room.
   ///
   /// - Returns: whether the holding has the amount now; it always has a smaller one than before.
-  func set(_ record: HoldingRecord<Owner>, to amount: Int) -> Bool {
+  @inlinable func set(_ record: HoldingRecord<Owner>, to amount: Int) -> Bool {
     let (isGranted, lost) = state.withLock { state -> (Bool, [HoldingRecord<Owner>]) in
       guard !record.isLost else { return (amount == 0, []) }
       let more = amount - record.amount
@@ -69,13 +91,15 @@ public final class Budget<Owner: Hashable & Sendable>: Sendable {
       }
       let after = (record.owner.flatMap { state.accounts[$0]?.held } ?? 0) + more
       guard record.owner == nil || after <= share else {
-        state.statistics.refused += 1
+        state.statistics.refuse()
         return (false, [])
       }
       // An exempt holding takes from anybody.
-      let lost = makeRoom(for: more, from: record.owner == nil ? 0 : after, &state)
+      let hasRoom = state.statistics.held + more <= state.statistics.capacity
+      let lost =
+        hasRoom ? [] : makeRoom(for: more, from: record.owner == nil ? 0 : after, &state)
       guard state.statistics.held + more <= state.statistics.capacity else {
-        state.statistics.refused += 1
+        state.statistics.refuse()
         return (false, lost)
       }
       charge(record, more, &state)
@@ -86,10 +110,9 @@ public final class Budget<Owner: Hashable & Sendable>: Sendable {
   }
 
   /// Takes holdings from owners that hold more than a given amount, until there is room; none if there can't be.
-  private func makeRoom(
+  @usableFromInline func makeRoom(
     for more: Int, from minimum: Int, _ state: inout State
   ) -> [HoldingRecord<Owner>] {
-    guard state.statistics.held + more > state.statistics.capacity else { return [] }
     var lost: [(record: HoldingRecord<Owner>, amount: Int)] = []
     while state.statistics.held + more > state.statistics.capacity {
       // Owners of one rank hold about as much: to look at a few of them is enough.
@@ -106,7 +129,7 @@ public final class Budget<Owner: Hashable & Sendable>: Sendable {
     }
     for (record, _) in lost { record.isLost = true }
     state.statistics.lost += lost.count
-    return lost.map { $0.record }
+    return lost.map(\.record)
   }
 
   private func isKeptBefore(_ left: HoldingRecord<Owner>, _ right: HoldingRecord<Owner>) -> Bool {
@@ -116,20 +139,22 @@ public final class Budget<Owner: Hashable & Sendable>: Sendable {
     }
   }
 
-  private func charge(_ record: HoldingRecord<Owner>, _ more: Int, _ state: inout State) {
-    record.amount += more
-    state.statistics.held += more
-    guard let owner = record.owner, more != 0 else { return }
-    var account = state.accounts.removeValue(forKey: owner) ?? Account()
-    state.ranks[Self.rank(account.held)].remove(owner)
-    account.held += more
-    account.holdings[ObjectIdentifier(record)] = record.amount > 0 ? record : nil
-    guard account.held > 0 else { return }
-    state.ranks[Self.rank(account.held)].insert(owner)
-    state.accounts[owner] = account
+  @inlinable func charge(_ record: HoldingRecord<Owner>, _ more: Int, _ state: inout State) {
+    guard more != 0 else { return }
+    state.statistics.hold(more)
+    guard let owner = record.owner else {
+      record.amount += more
+      return
+    }
+    let held = state.accounts[owner, default: Account()].charge(record, more)
+    if held.after == 0 { state.accounts[owner] = nil }
+    let (old, new) = (Self.rank(held.before), Self.rank(held.after))
+    guard old != new || held.before == 0 || held.after == 0 else { return }
+    state.ranks[old].remove(owner)
+    if held.after > 0 { state.ranks[new].insert(owner) }
   }
 
-  private static func rank(_ amount: Int) -> Int {
+  @inlinable static func rank(_ amount: Int) -> Int {
     Int.bitWidth - 1 - max(amount, 1).leadingZeroBitCount
   }
 }

@@ -12,4 +12,10 @@ public struct BudgetStatistics: Sendable, Equatable {
   public internal(set) var lost = 0
 
   init(capacity: Int) { self.capacity = capacity }
+
+  /// Takes note of a change of what is held.
+  @usableFromInline mutating func hold(_ more: Int) { held += more }
+
+  /// Takes note of a refused request.
+  @usableFromInline mutating func refuse() { refused += 1 }
 }

@@ -1,9 +1,9 @@
-internal import Synchronization
+public import Synchronization
 
 /// An amount of a budget that somebody holds; it goes back when the holding is released.
 public final class Holding<Owner: Hashable & Sendable>: Sendable {
-  private let budget: Budget<Owner>
-  private let record: HoldingRecord<Owner>
+  @usableFromInline let budget: Budget<Owner>
+  @usableFromInline let record: HoldingRecord<Owner>
 
   /// Makes a holding of nothing.
   ///
@@ -24,7 +24,7 @@ public final class Holding<Owner: Hashable & Sendable>: Sendable {
   ///
   /// - Parameter amount: the whole amount, at least 0.
   /// - Returns: whether it is held now. A refusal changes nothing; a smaller amount is never refused.
-  public func set(to amount: Int) -> Bool { budget.set(record, to: amount) }
+  @inlinable public func set(to amount: Int) -> Bool { budget.set(record, to: amount) }
 
   /// Takes note that the holding was of use.
   ///
@@ -33,11 +33,11 @@ public final class Holding<Owner: Hashable & Sendable>: Sendable {
 }
 
 /// The part of a holding that its budget knows.
-final class HoldingRecord<Owner: Hashable & Sendable>: Sendable {
-  let owner: Owner?
-  let onLoss: @Sendable () -> Void
-  private let storedAmount = Atomic<Int>(0)
-  private let storedLoss = Atomic<Bool>(false)
+@usableFromInline final class HoldingRecord<Owner: Hashable & Sendable>: Sendable {
+  @usableFromInline let owner: Owner?
+  @usableFromInline let onLoss: @Sendable () -> Void
+  @usableFromInline let storedAmount = Atomic<Int>(0)
+  @usableFromInline let storedLoss = Atomic<Bool>(false)
   private let storedUse = Atomic<Int64>(0)
 
   init(owner: Owner?, onLoss: @escaping @Sendable () -> Void) {
@@ -46,13 +46,13 @@ final class HoldingRecord<Owner: Hashable & Sendable>: Sendable {
   }
 
   /// The amount, changed under the budget's lock only.
-  var amount: Int {
+  @inlinable var amount: Int {
     get { storedAmount.load(ordering: .relaxed) }
     set { storedAmount.store(newValue, ordering: .relaxed) }
   }
 
   /// Whether the amount was given to somebody else, changed under the budget's lock only.
-  var isLost: Bool {
+  @inlinable var isLost: Bool {
     get { storedLoss.load(ordering: .relaxed) }
     set { storedLoss.store(newValue, ordering: .relaxed) }
   }
