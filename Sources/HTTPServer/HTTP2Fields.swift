@@ -20,6 +20,7 @@ struct HTTP2Fields {
   ///   - headOnly: whether the request was `HEAD`.
   init(_ response: Response, date: [UInt8], headOnly: Bool) {
     bytes.reserveCapacity(date.count + response.fields.bytes.count + 48)
+    fields.reserveCapacity(16)
     append(":status", decimal: Int(response.status.code))
     append(lines: date)
     append(lines: response.fields.bytes)
@@ -44,18 +45,20 @@ struct HTTP2Fields {
 
   /// Takes lines `Name: value`, each ended by CR LF; names are put in lower case.
   private mutating func append(lines: [UInt8]) {
-    var start = bytes.count
+    let base = bytes.count
+    var start = 0
     bytes.append(contentsOf: lines)
-    while start < bytes.count {
+    while start < lines.count {
       var colon = start
-      while colon < bytes.count, bytes[colon] != UInt8(ascii: ":") {
-        if (0x41...0x5a).contains(bytes[colon]) { bytes[colon] |= 0x20 }
+      while colon < lines.count, lines[colon] != UInt8(ascii: ":") {
+        if (0x41...0x5a).contains(lines[colon]) { bytes[base + colon] = lines[colon] | 0x20 }
         colon += 1
       }
       var end = colon
-      while end < bytes.count, bytes[end] != UInt8(ascii: "\r") { end += 1 }
-      if colon + 2 <= end, !isHopByHop(start..<colon) {
-        fields.append((start..<colon, colon + 2..<end))
+      while end < lines.count, lines[end] != UInt8(ascii: "\r") { end += 1 }
+      let name = base + start..<base + colon
+      if colon + 2 <= end, !isHopByHop(name) {
+        fields.append((name, base + colon + 2..<base + end))
       }
       start = end + 2
     }

@@ -58,8 +58,9 @@ extension Connection {
   }
 
   func write(_ bytes: Bytes, through tls: TLSEndpoint) {
+    let waited = !queue.isEmpty || !inFlight.isEmpty
     var taken = 0
-    if queue.isEmpty, inFlight.isEmpty, !staged.isEmpty {
+    if !waited, !staged.isEmpty {
       // The first bytes fill the record that the staged ones begin, such as a head.
       let room = Connection.recordSize - staged.count % Connection.recordSize
       taken = min(bytes.count, room)
@@ -68,8 +69,10 @@ extension Connection {
     } else {
       queueStaged(from: 0)
     }
-    if taken < bytes.count { append(bytes, from: taken) }
+    if taken < bytes.count { enqueue(bytes, from: taken) }
     sendSealed(tls)
+    // Most often the socket takes all, and nobody need ask the kernel what the peer has acknowledged.
+    if !waited, !inFlight.isEmpty { beginWindow() }
   }
 
   private func sealStaged(_ tls: TLSEndpoint) -> Bool {

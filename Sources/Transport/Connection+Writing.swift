@@ -146,6 +146,10 @@ extension Connection {
 
   func append(_ bytes: Bytes, from offset: Int) {
     if queue.isEmpty, inFlight.isEmpty { beginWindow() }
+    enqueue(bytes, from: offset)
+  }
+
+  func enqueue(_ bytes: Bytes, from offset: Int) {
     queue.append((bytes, offset))
     queuedBytes += bytes.count - offset
   }

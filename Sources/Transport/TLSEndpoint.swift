@@ -35,6 +35,8 @@ public final class TLSEndpoint {
 
   private let ssl: OpaquePointer
   private var input = unsafe UnsafeRawBufferPointer(start: nil, count: 0)
+  /// Whether OpenSSL has said something, such as the peer's end, that is to be asked for again.
+  private var hasNews = false
   /// The sealed bytes that wait to be sent.
   public var output: [UInt8] = []
   private(set) var isEstablished = false
@@ -116,8 +118,10 @@ public final class TLSEndpoint {
   /// Opens the records that have come, as far as they fit into the room.
   func read(into room: UnsafeMutableRawBufferPointer) -> Reading {
     var count = 0
-    while count < room.count {
-      ERR_clear_error()
+    ERR_clear_error()
+    // To ask in vain would make and free a buffer for a record.
+    while count < room.count, unsafe hasNews || !input.isEmpty || SSL_pending(ssl) > 0 {
+      hasNews = false
       let rest = unsafe UnsafeMutableRawBufferPointer(rebasing: room[count...])
       let result = unsafe SSL_read(ssl, rest.baseAddress, Int32(clamping: rest.count))
       if result > 0 {
@@ -125,7 +129,10 @@ public final class TLSEndpoint {
         continue
       }
       // Bytes that were read are returned first; OpenSSL reports the same again when it is asked again.
-      guard count == 0 else { break }
+      guard count == 0 else {
+        hasNews = true
+        break
+      }
       switch unsafe SSL_get_error(ssl, result) {
       case SSL_ERROR_WANT_READ: return .needsInput
       case SSL_ERROR_ZERO_RETURN: return .ended
@@ -134,7 +141,7 @@ public final class TLSEndpoint {
         return .failed
       }
     }
-    return .bytes(count)
+    return count > 0 ? .bytes(count) : .needsInput
   }
 
   /// Seals bytes behind ``output``.
@@ -143,8 +150,8 @@ public final class TLSEndpoint {
   func write(_ bytes: UnsafeRawBufferPointer) -> Bool {
     guard !isShut else { return false }
     var offset = 0
+    ERR_clear_error()
     while offset < bytes.count {
-      ERR_clear_error()
       let rest = unsafe UnsafeRawBufferPointer(rebasing: bytes[offset...])
       let result = unsafe SSL_write(ssl, rest.baseAddress, Int32(clamping: rest.count))
       guard result > 0 else { return false }
