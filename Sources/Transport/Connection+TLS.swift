@@ -9,8 +9,6 @@ extension Connection {
   private static let recordSize = 16 << 10
   /// The number of sealed bytes above which no further record is sealed before the socket is asked to take them.
   private static let sealedLimit = 49 << 10
-  /// The room for sealed bytes, which need not grow then: what a turn stages is seldom more.
-  private static let sealedRoom = 64 << 10
 
   /// Takes sealed bytes from the socket.
   func receive(_ bytes: UnsafeRawBufferPointer, through tls: TLSEndpoint) {
@@ -39,6 +37,7 @@ extension Connection {
   /// - Returns: whether it is complete, and the connection still open.
   @discardableResult
   func shakeHands(_ tls: TLSEndpoint) -> Bool {
+    takeSealingBuffer(tls)
     switch tls.handshake() {
     case .established:
       loop.statistics.tlsHandshakes.bump()
@@ -76,7 +75,7 @@ extension Connection {
   }
 
   private func sealStaged(_ tls: TLSEndpoint) -> Bool {
-    takeSealedRoom(tls)
+    takeSealingBuffer(tls)
     let isSealed = unsafe staged.withUnsafeBytes { unsafe tls.write($0) }
     staged.removeAll(keepingCapacity: true)
     return isSealed
@@ -124,7 +123,7 @@ extension Connection {
     while case let records = (Connection.sealedLimit - tls.output.count) / Connection.recordSize,
       records > 0, let (bytes, offset) = queue.first
     {
-      takeSealedRoom(tls)
+      takeSealingBuffer(tls)
       let room = records * Connection.recordSize
       let end = min(bytes.count, offset + room)
       guard unsafe tls.write(UnsafeRawBufferPointer(rebasing: bytes.buffer[offset..<end])) else {
@@ -137,14 +136,12 @@ extension Connection {
     return true
   }
 
-  private func takeSealedRoom(_ tls: TLSEndpoint) {
-    guard tls.output.capacity == 0 else { return }
-    tls.output = loop.takeBuffer()
-    tls.output.reserveCapacity(Connection.sealedRoom)
+  private func takeSealingBuffer(_ tls: TLSEndpoint) {
+    if tls.output.capacity == 0 { tls.output = loop.sealingBuffers.take() }
   }
 
   private func giveBackSealed(_ tls: TLSEndpoint) {
     guard tls.output.isEmpty, tls.output.capacity > 0 else { return }
-    loop.giveBack(exchange(&tls.output, with: []))
+    loop.sealingBuffers.giveBack(exchange(&tls.output, with: []))
   }
 }

@@ -17,7 +17,7 @@ extension Connection {
   /// - Parameter body: appends; it is not called once the connection is no longer open.
   public func stage(_ body: (inout [UInt8]) -> Void) {
     guard life == .open else { return }
-    if staged.capacity == 0 { staged = loop.takeBuffer() }
+    if staged.capacity == 0 { staged = loop.stagingBuffers.take() }
     body(&staged)
     awaitFlush()
   }
@@ -76,7 +76,7 @@ extension Connection {
   private func giveBackStaged() {
     guard staged.isEmpty, staged.capacity > 0, !isAwaitingFlush else { return }
     // Out of the property first: a shared buffer would be allocated anew to be emptied.
-    loop.giveBack(exchange(&staged, with: []))
+    loop.stagingBuffers.giveBack(exchange(&staged, with: []))
   }
 
   /// Offers bytes to the socket.

@@ -53,7 +53,10 @@ public final class EventLoop: TaskExecutor, @unchecked Sendable {
   private var awaitingTurn: [ConnectionID] = []
   private var takingTurn: [ConnectionID] = []
   private var turnRecord = TurnRecord()
-  private var spareBuffers: [[UInt8]] = []
+  /// The buffers of what a turn stages, which may be little.
+  var stagingBuffers = BufferPool(room: 0)
+  /// The buffers of sealed bytes, which are sent at once. What a turn stages is seldom more than their room.
+  var sealingBuffers = BufferPool(room: 64 << 10)
 
   /// The memory that sockets are read into; shared by all connections of the loop, valid for one callback.
   let readBuffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 << 10, alignment: 64)
@@ -321,16 +324,6 @@ public final class EventLoop: TaskExecutor, @unchecked Sendable {
 
   /// Remembers to flush a connection at the end of the turn.
   func needsFlush(_ connection: Connection) { unflushed.append(connection) }
-
-  /// An empty buffer, with room from an earlier use if there is one.
-  func takeBuffer() -> [UInt8] { spareBuffers.popLast() ?? [] }
-
-  /// Takes back a buffer, so that idle connections hold none.
-  func giveBack(_ buffer: consuming [UInt8]) {
-    guard spareBuffers.count < 8, buffer.capacity <= 128 << 10 else { return }
-    buffer.removeAll(keepingCapacity: true)
-    spareBuffers.append(buffer)
-  }
 
   // MARK: - Connections
 

@@ -63,9 +63,12 @@ final class HTTP2Client {
   /// Whether pings are acknowledged.
   var acknowledgesPings = true
 
-  /// - Parameter window: the number of bytes that a stream may get before it is given more room.
-  init(_ server: TestServer, window: UInt32? = nil) throws {
-    client = try server.connectTLS(TLSOptions(protocols: ["h2", "http/1.1"]))
+  /// - Parameters:
+  ///   - window: the number of bytes that a stream may get before it is given more room.
+  ///   - receiveBuffer: the size of the kernel's receive buffer, for a slow reader.
+  init(_ server: TestServer, window: UInt32? = nil, receiveBuffer: Int32? = nil) throws {
+    client = try server.connectTLS(
+      TLSOptions(protocols: ["h2", "http/1.1"]), receiveBuffer: receiveBuffer)
     var inflater: OpaquePointer?
     nghttp2_hd_inflate_new(&inflater)
     self.inflater = try #require(inflater)

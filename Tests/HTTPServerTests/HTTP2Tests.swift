@@ -2,6 +2,7 @@ internal import Budgets
 internal import HTTPProtocol
 internal import TestSupport
 internal import Testing
+internal import Transport
 internal import Wire
 
 @testable import HTTPServer
@@ -203,6 +204,28 @@ internal import Wire
       }
       for stream in streams { #expect(try client.response(stream).body.count == 300_000) }
       #expect(begun.entries.count == 20)
+    }
+  }
+
+  /// nghttp2 would give all frames that it has at once.
+  @Test func makesNoMoreFramesThanAreTaken() async throws {
+    let body = [UInt8](repeating: 1, count: 250_000)
+    try await withServer(
+      .secure(),
+      plan: { _, _ in .respond(bodyLimit: 0) { _ in Response(.ok, body: .array(body)) } }
+    ) { server in
+      let client = try HTTP2Client(server, window: 1 << 20, receiveBuffer: 4096)
+      try client.send(HTTP2Frame(kind: .windowUpdate, payload: bigEndian(1 << 30)))
+      let streams = (0..<4).map { UInt32($0 * 2 + 1) }
+      for stream in streams { try client.ask(stream, "/") }
+      let loop = try #require(server.server.loops.first)
+      let backlogs = Journal<Int>()
+      let isWaiting = TestServer.eventually {
+        loop.execute { loop.forEachConnection { backlogs.note($0.backlog) } }
+        return backlogs.entries.contains { $0 > 0 }
+      }
+      #expect(isWaiting && backlogs.entries.allSatisfy { $0 < 70_000 })
+      for stream in streams { #expect(try client.response(stream).body == body) }
     }
   }
 

@@ -7,8 +7,8 @@ internal import Wire
 
 /// The responses with a file at one URL, prepared by the first request, so that the others allocate nothing.
 final class PreparedFile: Sendable {
-  /// The responses in one content coding, without their bodies.
-  private struct Coded: Sendable {
+  /// The responses in one content coding, without their bodies. A class, as a copy of a structure would retain each part.
+  private final class Coded: Sendable {
     let validators: Validators
     let plain: Response
     let tokenScript: Response

@@ -35,7 +35,8 @@ struct RepositoryResponder: Sendable {
     let query = try FileQuery(request.head, chain: parameters["chain"])
     guard let editions = index.value.editions[key] else { throw Self.absent(isGone: false) }
     if query.isEmpty, editions.count == 1 {
-      return try respond(to: request.head, with: editions[0].bareResponse)
+      // By the span, as the array would copy the whole edition, and retain all that it has.
+      return try respond(to: request.head, with: editions.span[0].bareResponse)
     }
     let live = editions.filter { $0.candidates.contains(where: query.selects) }
     let eligible = query.chain == nil ? Self.unnamed(live) : live
