@@ -96,7 +96,8 @@ func row(_ name: String, _ values: [Double], of single: [Double]) {
       + column("\(Int((share * 100).rounded())) %", 10))
 }
 
-print("\(rows) rows, median of \(rounds) rounds" + column("rows/s", 40) + column("spread", 8)
+print(
+  "\(rows) rows, median of \(rounds) rounds" + column("rows/s", 40) + column("spread", 8)
     + column("reached", 10))
 let single = rates.map(\.single)
 row("64 tasks, each row awaited and durable before the next", single, of: single)
