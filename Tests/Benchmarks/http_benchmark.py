@@ -7,7 +7,7 @@ import contextlib, os, statistics, subprocess, sys, time, urllib.request
 from support import SERVER_CORE, awd_command, cpu_seconds, free_port, nginx_command, running, spread, temporary_folder, wrk
 
 AWD = os.path.abspath(sys.argv[1])
-SECONDS = int(sys.argv[2]) if len(sys.argv) > 2 else 3
+SECONDS = int(sys.argv[2]) if len(sys.argv) > 2 else 1
 ROUNDS = int(sys.argv[3]) if len(sys.argv) > 3 else 5
 CONTRACT = "0x6b175474e89094c44da98b954eedeac495271d0f"
 TUNINGS = {

@@ -9,7 +9,7 @@ import json, os, shutil, sqlite3, statistics, subprocess, sys, tempfile, time, u
 from support import awd_command, cpu_seconds, free_port, running, spread, temporary_folder, wrk
 
 AWD, STORE, NODE = (os.path.abspath(path) for path in sys.argv[1:4])
-SECONDS = int(sys.argv[4]) if len(sys.argv) > 4 else 2
+SECONDS = int(sys.argv[4]) if len(sys.argv) > 4 else 1
 ROUNDS = int(sys.argv[5]) if len(sys.argv) > 5 else 5
 HERE = os.path.dirname(os.path.abspath(__file__))
 CLIENTS, RECIPIENTS = 64, 4096

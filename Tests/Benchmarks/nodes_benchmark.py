@@ -13,7 +13,7 @@ from nodes import PostgreSQL, free_port, temporary_folder  # noqa: E402
 from support import running, spread, wait_for_port, wrk  # noqa: E402
 
 AWD, GENERATOR = map(os.path.abspath, sys.argv[1:3])
-SECONDS = int(sys.argv[3]) if len(sys.argv) > 3 else 2
+SECONDS = int(sys.argv[3]) if len(sys.argv) > 3 else 1
 ROUNDS = int(sys.argv[4]) if len(sys.argv) > 4 else 5
 CLIENTS, RECIPIENTS = 64, 4096
 # All clients are at one address, which may have all that there is.
