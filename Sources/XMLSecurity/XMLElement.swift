@@ -32,7 +32,7 @@ internal import CXMLSec
   }
 
   /// The elements directly below, in document order.
-  public var children: [XMLElement] { Array(elementsBelow) }
+  public var children: [XMLElement] { unsafe nodesBelow.map(element(at:)) }
 
   /// Returns the elements directly below with a name and namespace, in document order.
   ///
@@ -40,16 +40,9 @@ internal import CXMLSec
   ///   - name: the name without a prefix.
   ///   - namespace: the URI of the namespace, or nil for no namespace.
   public func children(named name: String, in namespace: String?) -> [XMLElement] {
-    var found: [XMLElement] = []
-    var next = unsafe xmlFirstElementChild(node)
-    while let child = unsafe next {
-      // Only what is found keeps the document alive, as most elements have another name.
-      if unsafe Self.isNode(child, named: name, in: namespace) {
-        unsafe found.append(XMLElement(child, in: document))
-      }
-      unsafe next = xmlNextElementSibling(child)
-    }
-    return found
+    // Only what is found keeps the document alive, as most elements have another name.
+    unsafe nodesBelow.filter { unsafe Self.isNode($0, named: name, in: namespace) }
+      .map(element(at:))
   }
 
   /// Returns the first element directly below with a name and namespace.
@@ -58,21 +51,22 @@ internal import CXMLSec
   ///   - name: the name without a prefix.
   ///   - namespace: the URI of the namespace, or nil for no namespace.
   public func child(named name: String, in namespace: String?) -> XMLElement? {
-    elementsBelow.first { $0.isNamed(name, in: namespace) }
+    unsafe nodesBelow.first { unsafe Self.isNode($0, named: name, in: namespace) }
+      .map(element(at:))
   }
 
-  /// The elements directly below, each found when it is asked for.
-  private var elementsBelow: some Sequence<XMLElement> {
-    sequence(state: unsafe element(at: xmlFirstElementChild(node))) { next in
-      guard let element = next else { return nil }
-      unsafe next = element.element(at: xmlNextElementSibling(element.node))
-      return element
+  /// The nodes of the elements directly below, each found when it is asked for.
+  private var nodesBelow: UnfoldSequence<xmlNodePtr, xmlNodePtr?> {
+    unsafe sequence(state: xmlFirstElementChild(node)) { next in
+      guard let node = unsafe next else { return nil }
+      unsafe next = xmlNextElementSibling(node)
+      return unsafe node
     }
   }
 
   /// Returns the element of a node of the same document.
-  private func element(at node: xmlNodePtr?) -> XMLElement? {
-    unsafe node.map { unsafe XMLElement($0, in: document) }
+  private func element(at node: xmlNodePtr) -> XMLElement {
+    unsafe XMLElement(node, in: document)
   }
 
   /// Returns the value of an attribute.
@@ -129,7 +123,7 @@ internal import CXMLSec
 
   /// Returns the next element in document order within the tree below an element.
   func next(within top: XMLElement) -> XMLElement? {
-    unsafe element(at: Self.node(after: node, within: top.node))
+    unsafe Self.node(after: node, within: top.node).map(element(at:))
   }
 
   /// Returns the node of the next element in document order within the tree below an element's node.
