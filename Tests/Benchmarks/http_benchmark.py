@@ -4,7 +4,8 @@ nginx worker, loaded by wrk with 32 connections, the servers in turn. nginx runs
 tuned (sendfile, tcp_nopush, open_file_cache). The table shows the medians of the rounds: requests per second and
 their spread, the server's CPU time per request, and awd's ratio to the other, round by round."""
 import contextlib, os, statistics, subprocess, sys, time, urllib.request
-from support import SERVER_CORE, awd_command, cpu_seconds, free_port, nginx_command, running, spread, temporary_folder, wrk
+from support import SERVER_CORE, awd_command, cpu_seconds, free_port, nginx_command, running, spread, temporary_folder, \
+    worker_of, wrk
 
 AWD = os.path.abspath(sys.argv[1])
 SECONDS = int(sys.argv[2]) if len(sys.argv) > 2 else 1
@@ -36,10 +37,6 @@ def fetch(url):
         except OSError:
             time.sleep(0.025)
     sys.exit(f"nothing responds at {url}")
-
-
-def worker_of(pid):
-    return int(open(f"/proc/{pid}/task/{pid}/children").read().split()[0])
 
 
 def measure(url, pid, header):

@@ -83,10 +83,10 @@ def run(case):
             return tuple(float(value) for value in output.split())
         port = free_port()
         if case.startswith("node"):
-            process = server(NODE, f"{HERE}/message_server.mjs", database, port, case.split()[1])
+            serving = server(NODE, f"{HERE}/message_server.mjs", database, port, case.split()[1])
         else:
-            process = awd(folder, port, "log" if case.endswith("log") else "apns")
-        with process as process:
+            serving = awd(folder, port, "log" if case.endswith("log") else "apns")
+        with serving as process:
             wait_for(port)
             # Senders with a device that streams keep copies of what they send.
             prefix = "stream:" if case == "awd own" else ""

@@ -9,7 +9,7 @@
 All figures are medians."""
 import gzip, os, re, shutil, signal, statistics, subprocess, sys, time, urllib.request
 from support import CORES, SERVER_CORE, awd_command, cpu_seconds, free_port, nginx_command, running, spread, \
-    temporary_folder, wrk
+    temporary_folder, worker_of, wrk
 
 AWD = os.path.abspath(sys.argv[1])
 PARTS = sys.argv[2:] or ["cold", "restart", "gzip"]
@@ -196,8 +196,7 @@ def gzip_variant(folder):
                 coding, body = fetch(url)
                 assert coding == "gzip" and gzip.decompress(body) == content
                 sizes[name] = len(body)
-            worker = int(open(f"/proc/{nginx.pid}/task/{nginx.pid}/children").read().split()[0])
-            pids = {"nginx": worker, "awd": server.process.pid}
+            pids = {"nginx": worker_of(nginx.pid), "awd": server.process.pid}
             rates, costs = {name: [] for name in urls}, {name: [] for name in urls}
             for _ in range(5):
                 for name, url in urls.items():

@@ -72,6 +72,11 @@ def nginx_command(folder, name, port, settings):
     return [*SERVER_CORE, "nginx", "-p", folder, "-c", f"{folder}/{name}.conf"]
 
 
+def worker_of(pid):
+    """The only child of a process, such as nginx's worker."""
+    return int(open(f"/proc/{pid}/task/{pid}/children").read().split()[0])
+
+
 def wrk(url, seconds, connections, *options, prefix=OTHER_CORES):
     """Loads a URL, and returns the number of requests, requests per second, and the p50 and p99 in milliseconds."""
     command = [*prefix, "wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--latency", *options, url]

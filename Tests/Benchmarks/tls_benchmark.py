@@ -5,7 +5,7 @@ HTTP/1.1 and by HTTP/2 (8 streams each), and 32 that are made anew for each requ
 resumed session. The table is that of http_benchmark.py."""
 import contextlib, os, re, statistics, subprocess, sys, time
 from support import OTHER_CORES, SERVER_CORE, awd_command, cpu_seconds, free_port, nginx_command, running, spread, \
-    temporary_folder, wait_for_port, wrk
+    temporary_folder, wait_for_port, worker_of, wrk
 
 AWD = os.path.abspath(sys.argv[1])
 SECONDS = int(sys.argv[2]) if len(sys.argv) > 2 else 1
@@ -82,8 +82,7 @@ with temporary_folder() as folder, contextlib.ExitStack() as servers:
         wait_for_port(port, process)
         urls[name] = f"https://127.0.0.1:{port}/{CONTRACT}"
         time.sleep(0.5)
-        pids[name] = process.pid if name == "awd" else \
-            int(open(f"/proc/{process.pid}/task/{process.pid}/children").read().split()[0])
+        pids[name] = process.pid if name == "awd" else worker_of(process.pid)
         found = subprocess.run(["curl", "-sk", urls[name]], capture_output=True).stdout
         assert found == contract_file(), f"{name}: {len(found)} bytes"
     middle = statistics.median
