@@ -37,7 +37,9 @@ final class StoreNode: Sendable {
 
   /// Tells the time: the database's where several nodes share one, so that ends of leases are the same for all.
   var now: @Sendable () -> Timestamp {
-    { [self] in .now() + .milliseconds(lead.load(ordering: .relaxed)) }
+    { [self] in
+      Timestamp(milliseconds: Timestamp.now().milliseconds + lead.load(ordering: .relaxed))
+    }
   }
 
   /// The number of the database, unlike that of any other one.

@@ -5,7 +5,7 @@ public struct Request: Sendable {
   /// The request line and the header fields.
   public let head: RequestHead
   /// The body, all of it; empty without one.
-  public let body: [UInt8]
+  public package(set) var body: [UInt8]
   /// The origin of the request.
   public let origin: RequestOrigin
 

@@ -6,10 +6,8 @@ internal import Wire
 
 /// A request whose body is still to come, or has come.
 struct HTTP1Exchange {
-  var head: RequestHead
-  var origin: RequestOrigin
+  var request: Request
   var plan: RequestPlan
-  var body: [UInt8] = []
 }
 
 // Requests and their responses, one after the other.
@@ -21,13 +19,14 @@ extension HTTP1Connection {
     begin(.body(received: 0))
     switch exchange.plan {
     case .respond(let limit, _), .task(let limit, _):
-      guard count(exchange.origin.client) else {
+      guard count(exchange.request.origin.client) else {
         return discardBody(of: exchange, hasMore: hasMore, or: server.tooManyRequests)
       }
       parser.bodyLimit = limit
+      let head = exchange.request.head
       // The parser refuses a body that announces too much next, before a byte of it is read.
-      if case .length(let length) = exchange.head.framing, length > limit { return exchange }
-      if exchange.head.expectsContinue, !hasMore {
+      if case .length(let length) = head.framing, length > limit { return exchange }
+      if head.expectsContinue, !hasMore {
         connection.stage { $0.append(contentsOf: Response.continueLine) }
       }
       return exchange
@@ -41,7 +40,7 @@ extension HTTP1Connection {
   private func discardBody(
     of exchange: HTTP1Exchange, hasMore: Bool, or response: Response
   ) -> HTTP1Exchange? {
-    let head = exchange.head
+    let head = exchange.request.head
     var isShort = true
     if case .length(let length) = head.framing { isShort = length <= HTTP1Connection.discardLimit }
     guard isShort, !head.expectsContinue || hasMore else {
@@ -81,33 +80,33 @@ extension HTTP1Connection {
     }
     switch exchange.plan {
     case .refuse(let response): respond(response)
-    case .respond(_, let handler): respond(handler(Request(exchange)))
+    case .respond(_, let handler): respond(handler(exchange.request))
     case .task(_, let handler):
-      guard count(exchange.origin.client) else { return respond(server.tooManyRequests) }
+      guard count(exchange.request.origin.client) else { return respond(server.tooManyRequests) }
       begin(.responding)
       // The task holds the body, also when the connection ends before it does.
       let (id, client, charge) = (connection.id, counted.take(), peer.presentCharge)
       Task(executorPreference: loop) { [loop, server] in
-        let response = await handler(Request(exchange))
+        let response = await handler(exchange.request)
         withExtendedLifetime(charge) {}
         server.endRequest(of: client)
         (loop.connection(id)?.protocolHandler as? HTTP1Connection)?.respond(response)
       }
     case .webSocket(let handler):
-      switch WebSocketHandshake.check(exchange.head) {
+      switch WebSocketHandshake.check(exchange.request.head) {
       case .refuse(let response): respond(response)
       case .accept(let key):
-        guard count(exchange.origin.client) else { return respond(server.tooManyRequests) }
+        guard count(exchange.request.origin.client) else { return respond(server.tooManyRequests) }
         begin(.responding)
         let (id, client) = (connection.id, counted.take())
         Task(executorPreference: loop) { [loop, server] in
-          let decision = await handler(Request(exchange))
+          let decision = await handler(exchange.request)
           server.endRequest(of: client)
           let connection = loop.connection(id)?.protocolHandler as? HTTP1Connection
           switch decision {
           case .refuse(let response): connection?.respond(response)
           case .accept(let acceptance):
-            connection?.upgrade(acceptance, key: key, for: exchange.origin.client)
+            connection?.upgrade(acceptance, key: key, for: exchange.request.origin.client)
           }
         }
       }
@@ -172,12 +171,5 @@ extension HTTP1Connection {
         key: key, subprotocol: acceptance.subprotocol, sha1: SHA1.hash), keepAlive: true)
     WebSocketConnection.begin(
       on: connection, peer, server, acceptance, input: exchange(&pending, with: []))
-  }
-}
-
-extension Request {
-  /// A whole request.
-  fileprivate init(_ exchange: HTTP1Exchange) {
-    self.init(head: exchange.head, body: exchange.body, origin: exchange.origin)
   }
 }

@@ -148,12 +148,13 @@ final class HTTP1Connection: ServedProtocol {
           let origin = server.origin(of: head, from: peer)
           if peer.isProxy { peer.charge(to: origin.client.map(ChargeOwner.client)) }
           let plan = server.core.responder.plan(for: head)
-          if head.framing == .none {
+          let framing = head.framing
+          let new = HTTP1Exchange(request: Request(head: head, origin: origin), plan: plan)
+          if framing == .none {
             // Its end, which the parser tells next, has nothing to add.
-            respond(to: HTTP1Exchange(head: head, origin: origin, plan: plan))
+            respond(to: new)
           } else {
-            let request = HTTP1Exchange(head: head, origin: origin, plan: plan)
-            exchange = accept(request, hasMore: offset < input.byteCount)
+            exchange = accept(new, hasMore: offset < input.byteCount)
           }
         case .body(let range):
           guard case .body(let received) = state else { break }
@@ -162,7 +163,7 @@ final class HTTP1Connection: ServedProtocol {
           held += range.count
           guard isCharged else { throw peer.memoryRefusal }
           unsafe input.extracting(range).withUnsafeBytes { bytes in
-            unsafe exchange?.body.append(contentsOf: bytes)
+            unsafe exchange?.request.body.append(contentsOf: bytes)
           }
         case .end:
           if let ended = exchange.take() { respond(to: ended) }

@@ -9,7 +9,7 @@ extension FileQuery {
   ///   - head: the request.
   ///   - segment: the chain in the path, or no bytes if the path names none.
   /// - Throws: ``HTTPError`` with status 400 for malformed percent-encoding, a chain that is none, or two chains.
-  init(_ head: RequestHead, chain segment: ArraySlice<UInt8>) throws(HTTPError) {
+  init(_ head: borrowing RequestHead, chain segment: ArraySlice<UInt8>) throws(HTTPError) {
     var chain: ChainID?
     if !segment.isEmpty { chain = try Self.chain(segment) }
     guard let query = head.query, !query.isEmpty else {
