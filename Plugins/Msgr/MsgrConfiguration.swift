@@ -23,7 +23,7 @@ struct MsgrConfiguration: Sendable {
   /// The most messages of a sender in a minute.
   var messagesPerMinute = 600
   var passwordCost = PasswordHash.Cost(passes: 2, memory: 64 << 20)
-  var passwordThreads = max(1, ThreadPool.processorCount - 1)
+  var passwordThreads = max(1, Processors.count - 1)
   /// The number of password checks that may wait.
   var passwordQueue = 64
   /// The time for which a verified password is remembered.

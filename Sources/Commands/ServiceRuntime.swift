@@ -5,6 +5,7 @@ internal import HTTPServer
 internal import Observability
 internal import ServiceKit
 internal import Storage
+internal import Threading
 
 /// The open store, the log and the metrics that all services of the process share.
 struct ServiceRuntime: Sendable {
@@ -18,7 +19,7 @@ struct ServiceRuntime: Sendable {
 
   /// The number of event loops.
   var loops: Int {
-    configuration.server.threads ?? ProcessInfo.processInfo.activeProcessorCount
+    configuration.server.threads ?? Processors.count
   }
 
   /// Makes the data folder, and opens the store.

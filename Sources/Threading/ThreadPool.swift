@@ -43,7 +43,7 @@ public final class ThreadPool: Sendable {
   ///   - queueLimit: the number of further pieces that may wait; besides them half as many deferred ones.
   ///   - niceness: the degree to which its threads give way to others, 0 (not at all) to 19.
   public init(
-    named name: String, width: Int = ThreadPool.processorCount, queue queueLimit: Int = .max,
+    named name: String, width: Int = Processors.count, queue queueLimit: Int = .max,
     niceness: CInt = 0
   ) {
     self.name = name
@@ -58,9 +58,6 @@ public final class ThreadPool: Sendable {
 
   /// The number of pieces of work that wait for a thread.
   public var waiting: Int { state.withLock { $0.waiting.count + $0.deferred.count } }
-
-  /// The number of processors that are online.
-  public static var processorCount: Int { max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))) }
 
   /// Runs a closure on one of the threads, in the order in which closures were submitted.
   ///

@@ -4,8 +4,8 @@ internal import Testing
 
 @Suite struct GroupTargetTests {
   /// Makes a target after many commits of one millisecond, with a number of tasks.
-  private func target(_ tasks: Int, limit: Int = 256) -> GroupTarget {
-    var target = GroupTarget(limit: limit)
+  private func target(_ tasks: Int, limit: Int = 256, processors: Int = 2) -> GroupTarget {
+    var target = GroupTarget(limit: limit, processors: processors)
     for _ in 0..<100 { target.noteGroup(committedIn: .milliseconds(1), expected: tasks) }
     return target
   }
@@ -48,8 +48,17 @@ internal import Testing
     #expect(target.count == 32)
   }
 
+  @Test func oneProcessorKeepsGroupsWholeAndLetsThemWaitLonger() {
+    var target = target(64, processors: 1)
+    #expect(target.patience > .microseconds(999))
+    target.noteIdle(.milliseconds(2))
+    target.noteGroup(committedIn: .milliseconds(1), expected: 64)
+    #expect(!target.isHalved)
+    #expect(target.count == 64)
+  }
+
   @Test func aSlowDiskKeepsGroupsWhole() {
-    var target = GroupTarget(limit: 256)
+    var target = GroupTarget(limit: 256, processors: 2)
     for _ in 0..<100 { target.noteGroup(committedIn: .milliseconds(20), expected: 64) }
     target.noteIdle(.milliseconds(5))
     target.noteGroup(committedIn: .milliseconds(20), expected: 64)

@@ -14,7 +14,7 @@ struct VerificationQueue: Sendable {
   /// - Parameter name: the name of its threads.
   init(named name: String) {
     threads = ThreadPool(
-      named: name, width: ThreadPool.processorCount - 1, queue: 16, niceness: 10)
+      named: name, width: Processors.count - 1, queue: 16, niceness: 10)
   }
 
   /// Works on a request's body when it is its network's turn.

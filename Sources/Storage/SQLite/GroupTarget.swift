@@ -4,12 +4,16 @@
 /// But if all of them share a commit, the writer has nothing to do until they have been answered and are back. With two
 /// groups in turn, the tasks of one are answered while the other is written and on its way to the disk. That takes a second
 /// commit, which pays if it takes less than the time without work.
+///
+/// With one processor the writer has nothing to do as long as others use that. Each further commit takes from them, so that
+/// groups stay whole, and wait longer for those who are expected.
 struct GroupTarget {
   /// The number of smaller groups after which all expected tasks are tried in one again.
   private static let halvedGroups = 64
 
   /// The largest number of jobs in a group.
   let limit: Int
+  private let hasOneProcessor: Bool
   /// The number of tasks that may write next: those of the last group, and those that were queued behind it.
   private var expected = 1
   /// The smoothed duration of a commit.
@@ -18,8 +22,13 @@ struct GroupTarget {
   private var idle = Duration.zero
   private var halvedGroupsLeft = 0
 
-  /// - Parameter limit: the largest number of jobs in a group.
-  init(limit: Int) { self.limit = limit }
+  /// - Parameters:
+  ///   - limit: the largest number of jobs in a group.
+  ///   - processors: the number of processors that the writer and the tasks share.
+  init(limit: Int, processors: Int) {
+    self.limit = limit
+    hasOneProcessor = processors == 1
+  }
 
   /// Whether one task writes, and no other is expected.
   var isSingle: Bool { expected == 1 }
@@ -34,12 +43,12 @@ struct GroupTarget {
   var most: Int { isHalved ? count : limit }
 
   /// The longest time to wait for further jobs of a group.
-  var patience: Duration { commitCost / 4 }
+  var patience: Duration { hasOneProcessor ? commitCost : commitCost / 4 }
 
   /// Takes note of the time for which the writer has waited for jobs.
   mutating func noteIdle(_ duration: Duration) {
     // A single task prepares its next job when it has been answered, however it is committed.
-    if !isSingle { idle += duration }
+    if !isSingle, !hasOneProcessor { idle += duration }
   }
 
   /// Takes note of the end of a group.

@@ -1,4 +1,5 @@
 internal import Observability
+internal import Threading
 
 /// The loop of the thread that writes. It commits the queued closures in groups.
 struct SQLiteWriter: ~Copyable {
@@ -21,7 +22,7 @@ struct SQLiteWriter: ~Copyable {
     self.connection = connection
     self.queue = queue
     self.checkpointer = checkpointer
-    target = GroupTarget(limit: configuration.groupLimit)
+    target = GroupTarget(limit: configuration.groupLimit, processors: Processors.count)
     longestTransaction = configuration.longestTransaction
     self.recorder = recorder
   }
