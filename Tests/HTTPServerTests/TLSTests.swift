@@ -52,6 +52,36 @@ internal import Wire
     }
   }
 
+  @Test(arguments: [TLS1_2_VERSION, TLS1_3_VERSION], ["/echo", "/late"])
+  func answersWhatComesTogetherWithTheEnd(version: Int32, path: String) async throws {
+    // Nothing but the client's word ends the connection.
+    try await withServer(.secure { $0.idleTimeout = .seconds(600) }) { server in
+      let client = try server.connectTLS(TLSOptions(version: version))
+      let body = [UInt8](repeating: 0x41, count: 20_000)
+      try client.endTLS { try client.post(path, body: body) }
+      #expect(try client.readResponse().body == body)
+      #expect(try client.readToEnd() == [])
+      #expect(client.wasShutInOrder)
+      client.close()
+      #expect(server.eventually { $0.connections == 0 })
+      #expect(server.server.statistics.tlsFailures == 0)
+    }
+  }
+
+  @Test func answersWhatComesTogetherWithTheEndOverHTTP2() async throws {
+    try await withServer(.secure { $0.idleTimeout = .seconds(600) }) { server in
+      let http2 = try HTTP2Client(server)
+      // What is owed for the server's settings is sent before the end.
+      try http2.ask(1, "/n/1")
+      #expect(try http2.response(1).status == "200")
+      http2.opensWindow = false
+      try http2.client.endTLS { try http2.ask(3, "/slow/3") }
+      #expect(try http2.response(3).text == "/slow/3")
+      _ = try http2.client.readToEnd()
+      #expect(http2.client.wasShutInOrder)
+    }
+  }
+
   @Test func answersPipelinedRequestsInSmallRecords() async throws {
     try await withServer(.secure()) { server in
       let client = try server.connectTLS(TLSOptions(fragment: 512))
