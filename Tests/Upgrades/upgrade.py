@@ -1,10 +1,12 @@
 #!/usr/bin/python3
-"""upgrade.py AWD: brings a store of each former schema version up to date, and tries to take one back.
+"""upgrade.py AWD: brings a store of each former schema version up to date, compares it with a new one, and tries to take one
+back.
 
 SERVICE-NUMBER.sql is what a service kept after its migration NUMBER: the migrations as they were at the commit that the file
 names, and a row in each table. `upgrade.py AWD --dump` writes those of the newest migrations that have none yet.
 """
 
+import collections
 import pathlib
 import re
 import sqlite3
@@ -37,6 +39,13 @@ def counts(path: pathlib.Path) -> dict[str, int]:
         names = [row[0] for row in store.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
         return {name: store.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in names
                 if not name.startswith(("sqlite_", "store_"))}
+
+
+def rows(path: pathlib.Path) -> collections.Counter[str]:
+    """All rows as they would be inserted, but for the times at which migrations were applied."""
+    with sqlite3.connect(path) as store:
+        store.execute("UPDATE store_migrations SET applied_at = 0")
+        return collections.Counter(line for line in store.iterdump() if line.startswith("INSERT"))
 
 
 def store_of(dump: pathlib.Path, folder: pathlib.Path) -> pathlib.Path:
@@ -91,6 +100,23 @@ def upgrade(program: str, file: pathlib.Path, fresh: set) -> list[str]:
         return failures
 
 
+def history(program: str, owner: str, fresh: collections.Counter[str]) -> list[str]:
+    """A store without rows that goes through all of a service's migrations gets those of a new one from them."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        path = store_of(FOLDER / f"{owner}-1.sql", folder)
+        tables = counts(path)
+        with sqlite3.connect(path) as store:
+            for table in tables:
+                store.execute(f"DELETE FROM {table}")
+        outcome = awd(program, folder, "user", "list")
+        if outcome.returncode:
+            return [f"the history of {owner}: {outcome.stderr}"]
+        found = rows(path)
+        return [f"the history of {owner} doesn't leave the rows of a new store: {row}"
+                for row in ((found - fresh) + (fresh - found)).elements()]
+
+
 def downgrade(program: str, path: pathlib.Path, folder: pathlib.Path) -> list[str]:
     """A store of a newer version is refused in words, and stays as it was."""
     with sqlite3.connect(path) as store:
@@ -117,11 +143,11 @@ def main():
     failures = []
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        outcome = awd(program, folder, "invite", "new")
+        outcome = awd(program, folder, "user", "list")
         if outcome.returncode:
             sys.exit(outcome.stderr)
         path = folder / "awd.sqlite3"
-        fresh = schema(path)
+        fresh, fresh_rows = schema(path), rows(path)
         with sqlite3.connect(path) as store:
             newest = store.execute(OWNERS).fetchall()
         for owner, last in newest:
@@ -134,6 +160,8 @@ def main():
                                     ".build/release/awd --dump`, give each new table a row in it, and commit it")
                     continue
                 failures += upgrade(program, file, fresh)
+                if number == 1:
+                    failures += history(program, owner, fresh_rows)
         failures += downgrade(program, path, folder) + version(program)
     if failures:
         sys.exit("FAIL\n" + "\n".join(failures))
