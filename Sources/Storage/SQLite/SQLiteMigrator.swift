@@ -38,6 +38,7 @@ struct SQLiteMigrator {
     try connection.control("BEGIN IMMEDIATE")
     // Another process may have been faster.
     for migration in try pending() { try apply(migration) }
+    try checkForeignKeys()
     try connection.control("COMMIT")
     try connection.run("PRAGMA foreign_keys = ON")
   }
@@ -56,19 +57,17 @@ struct SQLiteMigrator {
 
   private func apply(_ migration: MigrationPlan.Step) throws {
     try connection.run("\(migration.sql)")
-    try checkForeignKeys(after: migration)
     try connection.execute(
       "INSERT INTO store_migrations (owner, number) VALUES (?, ?)",
       migration.owner, migration.number)
   }
 
-  private func checkForeignKeys(after migration: MigrationPlan.Step) throws {
+  private func checkForeignKeys() throws {
     try connection.forEach("PRAGMA foreign_key_check") { row in
       let table: String = try row[0]
       throw StoreError(
         .constraint(.foreignKey),
-        "migration \(migration.number) of \(migration.owner) leaves rows of \(table) "
-          + "that refer to missing rows")
+        "the migrations leave rows of \(table) that refer to missing rows")
     }
   }
 }
