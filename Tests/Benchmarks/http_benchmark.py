@@ -3,8 +3,8 @@
 nginx worker, loaded by wrk with 32 connections, the servers in turn. nginx runs with its defaults (access log off), and
 tuned (sendfile, tcp_nopush, open_file_cache). The table shows the medians of the rounds: requests per second and
 their spread, the server's CPU time per request, and awd's ratio to the other, round by round."""
-import contextlib, os, statistics, subprocess, sys, time, urllib.request
-from support import SERVER_CORE, awd_command, cpu_seconds, free_port, nginx_command, running, spread, temporary_folder, \
+import contextlib, os, subprocess, sys, time, urllib.request
+from support import SERVER_CORE, awd_command, free_port, nginx_command, print_comparison, running, temporary_folder, \
     worker_of, wrk
 
 AWD = os.path.abspath(sys.argv[1])
@@ -39,11 +39,15 @@ def fetch(url):
     sys.exit(f"nothing responds at {url}")
 
 
-def measure(url, pid, header):
-    before = cpu_seconds(pid)
-    requests, rate, _, _ = wrk(url, SECONDS, 32, *(["-H", header] if header else []))
-    return rate, (cpu_seconds(pid) - before) / requests * 1e6
+def load(url, *options):
+    return wrk(url, SECONDS, 32, *options)[:2]
 
+
+modified = {}
+CASES = {
+    "200, 34 KB": load,
+    "304": lambda url: load(url, "-H", f"If-Modified-Since: {modified[url]}"),
+}
 
 with temporary_folder() as folder, contextlib.ExitStack() as servers:
     content = contract_file()
@@ -51,7 +55,7 @@ with temporary_folder() as folder, contextlib.ExitStack() as servers:
         os.makedirs(os.path.dirname(f"{folder}/{path}"))
         with open(f"{folder}/{path}", "wb") as file:
             file.write(content)
-    urls, pids, responses = {}, {}, {}
+    urls, pids = {}, {}
     for name in (*TUNINGS, "awd"):
         port = free_port()
         if name == "awd":
@@ -63,24 +67,8 @@ with temporary_folder() as folder, contextlib.ExitStack() as servers:
             command = nginx_command(folder, name, port, TUNINGS[name])
         process = servers.enter_context(running(command, stderr=None if name == "awd" else subprocess.DEVNULL))
         urls[name] = f"http://127.0.0.1:{port}/{CONTRACT}"
-        responses[name] = fetch(urls[name])
-        assert responses[name][1] == content
+        headers, body = fetch(urls[name])
+        assert body == content
+        modified[urls[name]] = headers["Last-Modified"]
         pids[name] = process.pid if name == "awd" else worker_of(process.pid)
-    middle = statistics.median
-    print(f"{'':14}{'server':10}{'req/s':>10}{'spread':>8}{'CPU us/req':>12}{'awd: speed':>12}{'CPU':>8}")
-    for case, validator in {"200, 34 KB": None, "304": "Last-Modified"}.items():
-        rates, costs = {name: [] for name in urls}, {name: [] for name in urls}
-        for _ in range(ROUNDS):
-            for name in urls:
-                header = f"If-Modified-Since: {responses[name][0][validator]}" if validator else None
-                rate, cost = measure(urls[name], pids[name], header)
-                rates[name].append(rate)
-                costs[name].append(cost)
-        for name in urls:
-            against = ""
-            if name != "awd":
-                speed = middle(a / n for a, n in zip(rates["awd"], rates[name]))
-                thrift = middle(n / a for a, n in zip(costs["awd"], costs[name]))
-                against = f"{speed:10.2f} x{thrift:6.2f} x"
-            print(f"{case:14}{name:10}{middle(rates[name]):10.0f}{spread(rates[name]):>8}{middle(costs[name]):12.2f}{against}",
-                  flush=True)
+    print_comparison(CASES, urls, pids, ROUNDS)

@@ -1,4 +1,4 @@
-"""Shared by the benchmarks: cores, ports, folders, processes, nginx and wrk.
+"""Shared by the benchmarks: cores, ports, folders, processes, nginx, wrk, and the comparison of servers.
 
 With two cores or more the measured server runs alone on core 0, and whatever loads it on the others."""
 import contextlib, os, shutil, signal, socket, statistics, subprocess, sys, tempfile, time
@@ -105,3 +105,35 @@ def cpu_seconds(pid):
     """The CPU time that a process has used (proc(5), `stat`)."""
     fields = open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def measure_in_turn(load, urls, pids, rounds):
+    """Loads servers in turn, and returns each one's requests per second and CPU time per request in microseconds, by round.
+
+    `load` takes a server's URL, and returns the number of requests and requests per second."""
+    rates, costs = {name: [] for name in urls}, {name: [] for name in urls}
+    for _ in range(rounds):
+        for name, url in urls.items():
+            before = cpu_seconds(pids[name])
+            requests, rate = load(url)
+            rates[name].append(rate)
+            costs[name].append((cpu_seconds(pids[name]) - before) / requests * 1e6)
+    return rates, costs
+
+
+def print_comparison(cases, urls, pids, rounds):
+    """Prints a table of what servers, of which one is awd, take for each case, which is a `load` of `measure_in_turn`.
+
+    It shows the medians of the rounds, and awd's ratio to the other, round by round."""
+    middle = statistics.median
+    print(f"{'':14}{'server':10}{'req/s':>10}{'spread':>8}{'CPU us/req':>12}{'awd: speed':>12}{'CPU':>8}")
+    for case, load in cases.items():
+        rates, costs = measure_in_turn(load, urls, pids, rounds)
+        for name in urls:
+            against = ""
+            if name != "awd":
+                speed = middle(a / n for a, n in zip(rates["awd"], rates[name]))
+                thrift = middle(n / a for a, n in zip(costs["awd"], costs[name]))
+                against = f"{speed:10.2f} x{thrift:6.2f} x"
+            print(f"{case:14}{name:10}{middle(rates[name]):10.0f}{spread(rates[name]):>8}{middle(costs[name]):12.2f}{against}",
+                  flush=True)

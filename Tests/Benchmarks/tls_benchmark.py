@@ -3,8 +3,8 @@
 from one tuned nginx worker, with one certificate (P-256), the servers in turn. Measured are 32 connections that stay, by
 HTTP/1.1 and by HTTP/2 (8 streams each), and 32 that are made anew for each request, with a whole handshake and with a
 resumed session. The table is that of http_benchmark.py."""
-import contextlib, os, re, statistics, subprocess, sys, time
-from support import OTHER_CORES, SERVER_CORE, awd_command, cpu_seconds, free_port, nginx_command, running, spread, \
+import contextlib, os, re, subprocess, sys, time
+from support import OTHER_CORES, SERVER_CORE, awd_command, free_port, nginx_command, print_comparison, running, \
     temporary_folder, wait_for_port, worker_of, wrk
 
 AWD = os.path.abspath(sys.argv[1])
@@ -85,21 +85,4 @@ with temporary_folder() as folder, contextlib.ExitStack() as servers:
         pids[name] = process.pid if name == "awd" else worker_of(process.pid)
         found = subprocess.run(["curl", "-sk", urls[name]], capture_output=True).stdout
         assert found == contract_file(), f"{name}: {len(found)} bytes"
-    middle = statistics.median
-    print(f"{'':14}{'server':10}{'req/s':>10}{'spread':>8}{'CPU us/req':>12}{'awd: speed':>12}{'CPU':>8}")
-    for case, measure in CASES.items():
-        rates, costs = {name: [] for name in urls}, {name: [] for name in urls}
-        for _ in range(ROUNDS):
-            for name in urls:
-                before = cpu_seconds(pids[name])
-                count, rate = measure(urls[name])
-                rates[name].append(rate)
-                costs[name].append((cpu_seconds(pids[name]) - before) / count * 1e6)
-        for name in urls:
-            against = ""
-            if name != "awd":
-                speed = middle(a / n for a, n in zip(rates["awd"], rates[name]))
-                thrift = middle(n / a for a, n in zip(costs["awd"], costs[name]))
-                against = f"{speed:10.2f} x{thrift:6.2f} x"
-            print(f"{case:14}{name:10}{middle(rates[name]):10.0f}{spread(rates[name]):>8}{middle(costs[name]):12.2f}{against}",
-                  flush=True)
+    print_comparison(CASES, urls, pids, ROUNDS)
