@@ -199,7 +199,7 @@ def gzip_variant(folder):
             pids = {"nginx": worker_of(nginx.pid), "awd": server.process.pid}
             # Bodies larger than a connection's first window begin slowly, some for a second or more, so that rounds are long.
             rates, costs = measure_in_turn(
-                lambda url: wrk(url, 3, 16, "-H", "Accept-Encoding: gzip")[:2], urls, pids, 5)
+                lambda url: wrk(url, 2, 16, "-H", "Accept-Encoding: gzip")[:2], urls, pids, 5)
             ratio = statistics.median(a / n for a, n in zip(rates["awd"], rates["nginx"]))
             print(f"gzip variant of {len(content)} bytes ({sizes['awd']} from awd, {sizes['nginx']} from nginx):")
             for name in urls:

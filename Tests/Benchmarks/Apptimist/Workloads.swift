@@ -84,7 +84,7 @@ func measurePairs(
     }
     for _ in 0..<window { pair.sender.send(payload.next()) }
   }
-  let warm = nanoseconds() + 1_000_000_000
+  let warm = nanoseconds() + 500_000_000
   try loop.run { nanoseconds() > warm }
   isMeasuring = true
   let (start, before) = (nanoseconds(), processorTime(of: server))
