@@ -148,9 +148,8 @@ final class HTTP1Connection: ServedProtocol {
           let origin = server.origin(of: head, from: peer)
           if peer.isProxy { peer.charge(to: origin.client.map(ChargeOwner.client)) }
           let plan = server.core.responder.plan(for: head)
-          let framing = head.framing
           let new = HTTP1Exchange(request: Request(head: head, origin: origin), plan: plan)
-          if framing == .none {
+          if new.request.head.framing == .none {
             // Its end, which the parser tells next, has nothing to add.
             respond(to: new)
           } else {
