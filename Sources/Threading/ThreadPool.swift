@@ -1,4 +1,3 @@
-internal import Glibc
 internal import Synchronization
 
 /// Runs work that blocks or keeps a core busy on a few threads of its own, beside the event loops and the cooperative
