@@ -4,29 +4,16 @@ nginx worker, loaded by wrk with 32 connections, the servers in turn. nginx runs
 tuned (sendfile, tcp_nopush, open_file_cache). The table shows the medians of the rounds: requests per second and
 their spread, the server's CPU time per request, and awd's ratio to the other, round by round."""
 import contextlib, os, subprocess, sys, time, urllib.request
-from support import SERVER_CORE, awd_command, free_port, nginx_command, print_comparison, running, temporary_folder, \
-    worker_of, wrk
+from support import CONTRACT, SERVER_CORE, awd_command, contract_file, free_port, nginx_command, print_comparison, running, \
+    temporary_folder, worker_of, wrk
 
 AWD = os.path.abspath(sys.argv[1])
 SECONDS = int(sys.argv[2]) if len(sys.argv) > 2 else 1
 ROUNDS = int(sys.argv[3]) if len(sys.argv) > 3 else 5
-CONTRACT = "0x6b175474e89094c44da98b954eedeac495271d0f"
 TUNINGS = {
     "nginx": "",
     "tuned": "sendfile on; tcp_nopush on; open_file_cache max=100; open_file_cache_valid 60s;",
 }
-
-
-def contract_file():
-    head = (
-        '<?xml version="1.0" encoding="UTF-8"?>\n'
-        '<ts:token xmlns:ts="http://tokenscript.org/2020/06/tokenscript">\n'
-        '<ts:contract interface="erc20" name="DAI">'
-        f'<ts:address network="1">{CONTRACT}</ts:address></ts:contract>\n'
-        '<ts:origins><ts:ethereum contract="DAI"/></ts:origins>\n<!--'
-    )
-    tail = "-->\n</ts:token>\n"
-    return (head + "x" * (34 * 1024 - len(head) - len(tail)) + tail).encode()
 
 
 def fetch(url):

@@ -6,6 +6,7 @@ import contextlib, os, shutil, signal, socket, statistics, subprocess, sys, temp
 CORES = os.cpu_count() or 1
 SERVER_CORE = ["taskset", "-c", "0"] if CORES > 1 else []
 OTHER_CORES = ["taskset", "-c", f"1-{CORES - 1}"] if CORES > 1 else []
+CONTRACT = "0x6b175474e89094c44da98b954eedeac495271d0f"
 
 
 def free_port():
@@ -57,6 +58,19 @@ def awd_command(awd, folder, port, services, settings="", threads=1, level="warn
                    'limits = { connections_per_address = 16000, requests_per_address = 16000, memory = "1GiB" }\n'
                    f'data = "{folder}/data"\n[log]\nlevel = "{level}"\n{settings}')
     return [awd, "serve", "--config", f"{folder}/awd.toml"]
+
+
+def contract_file():
+    """A TokenScript of 34 KB for the contract, which is not signed."""
+    head = (
+        '<?xml version="1.0" encoding="UTF-8"?>\n'
+        '<ts:token xmlns:ts="http://tokenscript.org/2020/06/tokenscript">\n'
+        '<ts:contract interface="erc20" name="DAI">'
+        f'<ts:address network="1">{CONTRACT}</ts:address></ts:contract>\n'
+        '<ts:origins><ts:ethereum contract="DAI"/></ts:origins>\n<!--'
+    )
+    tail = "-->\n</ts:token>\n"
+    return (head + "x" * (34 * 1024 - len(head) - len(tail)) + tail).encode()
 
 
 def nginx_command(folder, name, port, settings):

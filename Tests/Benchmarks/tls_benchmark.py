@@ -4,21 +4,12 @@ from one tuned nginx worker, with one certificate (P-256), the servers in turn. 
 HTTP/1.1 and by HTTP/2 (8 streams each), and 32 that are made anew for each request, with a whole handshake and with a
 resumed session. The table is that of http_benchmark.py."""
 import contextlib, os, re, subprocess, sys, time
-from support import OTHER_CORES, SERVER_CORE, awd_command, free_port, nginx_command, print_comparison, running, \
-    temporary_folder, wait_for_port, worker_of, wrk
+from support import CONTRACT, OTHER_CORES, SERVER_CORE, awd_command, contract_file, free_port, nginx_command, \
+    print_comparison, running, temporary_folder, wait_for_port, worker_of, wrk
 
 AWD = os.path.abspath(sys.argv[1])
 SECONDS = int(sys.argv[2]) if len(sys.argv) > 2 else 1
 ROUNDS = int(sys.argv[3]) if len(sys.argv) > 3 else 5
-CONTRACT = "0x6b175474e89094c44da98b954eedeac495271d0f"
-
-
-def contract_file():
-    head = ('<ts:token xmlns:ts="http://tokenscript.org/2020/06/tokenscript"><ts:contract name="DAI">'
-            f'<ts:address network="1">{CONTRACT}</ts:address></ts:contract>'
-            '<ts:origins><ts:ethereum contract="DAI"/></ts:origins><!--')
-    tail = "--></ts:token>\n"
-    return (head + "x" * (34 * 1024 - len(head) - len(tail)) + tail).encode()
 
 
 def h2load(url, *options):
