@@ -45,7 +45,9 @@ def rows(path: pathlib.Path) -> collections.Counter[str]:
     """All rows as they would be inserted, but for the times at which migrations were applied."""
     with sqlite3.connect(path) as store:
         store.execute("UPDATE store_migrations SET applied_at = 0")
-        return collections.Counter(line for line in store.iterdump() if line.startswith("INSERT"))
+        found = collections.Counter(line for line in store.iterdump() if line.startswith("INSERT"))
+        store.rollback()
+        return found
 
 
 def store_of(dump: pathlib.Path, folder: pathlib.Path) -> pathlib.Path:
@@ -105,9 +107,8 @@ def history(program: str, owner: str, fresh: collections.Counter[str]) -> list[s
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         path = store_of(FOLDER / f"{owner}-1.sql", folder)
-        tables = counts(path)
         with sqlite3.connect(path) as store:
-            for table in tables:
+            for table in counts(path):
                 store.execute(f"DELETE FROM {table}")
         outcome = awd(program, folder, "user", "list")
         if outcome.returncode:
