@@ -135,7 +135,7 @@ image: build ## build the container image localhost/awd with buildah
 # It needs a machine where containers may be made, and so is no part of `make test`.
 image-test: build ## build the image, and serve from it with podman; as root
 	@$(call install,buildah binutils curl ca-certificates podman runc python3-yaml)
-	@/usr/bin/python3 -B Tests/Image/image.py $(AWD)
+	@/usr/bin/python3 -B Tests/System/Image/image.py $(AWD)
 
 # Tells the failures of the log $(1) once more, below the thousands of lines in which they are lost, and then the runner's
 # count again, or the end of the log where the runner never came to count.
@@ -149,7 +149,7 @@ endef
 test: test-deps ## install, build, and run every test
 	@echo "awd: building and running every test"
 	@swift build --build-tests $(CHECKED)
-	@swift build --package-path Tests/Outside --scratch-path .build/outside
+	@swift build --package-path Tests/System/Outside --scratch-path .build/outside
 	@# Below make, as `make run` serves: no variable that is exported here may disturb it.
 	@.build/debug/awd check --config config/dev.toml > .build/check.log || { cat .build/check.log; exit 1; }
 	@swift test --skip-build --no-parallel 2>&1 | tee $(TEST_LOG) || { status=$$?; $(call retell,$(TEST_LOG)); exit $$status; }
@@ -184,20 +184,20 @@ load: build ## serve LOAD_SECONDS (600) of mixed load at half speed; memory must
 	@.build/release/mixed-load $(AWD) $(LOAD_SECONDS)
 
 faults: build test-deps ## end the server amid writes FAULT_ROUNDS (10) times; nothing acknowledged may be lost
-	@/usr/bin/python3 Tests/Faults/run.py $(AWD)
-	@/usr/bin/python3 -B Tests/Faults/publications.py $(AWD)
+	@/usr/bin/python3 Tests/System/Faults/run.py $(AWD)
+	@/usr/bin/python3 -B Tests/System/Faults/publications.py $(AWD)
 
 NODES_SECONDS ?= 600
 nodes: build test-deps ## end nodes, proxies' backends and PostgreSQL under load, NODES_SECONDS (600) of it; nothing may be lost
-	@/usr/bin/python3 -B Tests/Nodes/bad.py $(AWD)
-	@/usr/bin/python3 -B Tests/Nodes/proxies.py $(AWD)
-	@/usr/bin/python3 -B Tests/Nodes/pooler.py $(AWD)
-	@/usr/bin/python3 -B Tests/Nodes/failover.py $(AWD)
-	@/usr/bin/python3 -B Tests/Nodes/order.py $(AWD) $(NODES_SECONDS)
+	@/usr/bin/python3 -B Tests/System/Nodes/bad.py $(AWD)
+	@/usr/bin/python3 -B Tests/System/Nodes/proxies.py $(AWD)
+	@/usr/bin/python3 -B Tests/System/Nodes/pooler.py $(AWD)
+	@/usr/bin/python3 -B Tests/System/Nodes/failover.py $(AWD)
+	@/usr/bin/python3 -B Tests/System/Nodes/order.py $(AWD) $(NODES_SECONDS)
 
 ATTACKS ?=
-attack: build test-deps ## attack the server with every script of Tests/Attacks, or with ATTACKS; none may succeed
-	@/usr/bin/python3 -B Tests/Attacks/run.py $(AWD) $(ATTACKS)
+attack: build test-deps ## attack the server with every script of Tests/System/Attacks, or with ATTACKS; none may succeed
+	@/usr/bin/python3 -B Tests/System/Attacks/run.py $(AWD) $(ATTACKS)
 
 # libFuzzer with AddressSanitizer, from the corpus Tests/Fuzz/Corpus/NAME with the words of Tests/Fuzz/Dictionaries/NAME, if
 # there are any. Findings stay in .build/fuzz. `make -j2 fuzz` runs two at once, `make fuzz-NAME` one alone.

@@ -8,7 +8,7 @@ table shows the medians of the rounds."""
 import concurrent.futures, contextlib, json, os, pathlib, statistics, subprocess, sys, time, urllib.request
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path.append(str(HERE.parent / "Nodes"))
+sys.path.append(str(HERE.parent / "System/Nodes"))
 from nodes import PostgreSQL, free_port, temporary_folder  # noqa: E402
 from support import running, spread, wait_for_port, wrk  # noqa: E402
 

@@ -6,7 +6,7 @@ internal import Testing
 @Suite(.timeLimit(.minutes(5))) struct HowToTests {
   @Test func theFilesDoWhatTheGuideSays() async throws {
     let script = URL(filePath: #filePath).deletingLastPathComponent()
-      .appending(path: "../HowTos/howtos.py").standardized.path
+      .appending(path: "../System/HowTos/howtos.py").standardized.path
     let outcome = try await ChildProcess.run(
       "/usr/bin/python3", ["-B", script, try ChildProcess.built("awd")])
     #expect(outcome.code == 0, "\(outcome.output)\(outcome.errors)")

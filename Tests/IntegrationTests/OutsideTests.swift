@@ -9,7 +9,7 @@ internal import Testing
       .appending(path: "../../.build/outside/debug/wallet").standardized.path
     try #require(
       FileManager.default.isExecutableFile(atPath: wallet),
-      "build it: swift build --package-path Tests/Outside --scratch-path .build/outside")
+      "build it: swift build --package-path Tests/System/Outside --scratch-path .build/outside")
     let site = try Site()
     try await site.serving { _ in
       let outcome = try await ChildProcess.run(wallet, [site.url])

@@ -7,7 +7,7 @@ internal import Testing
   @Test(arguments: ["caddy", "haproxy", "nginx"])
   func limitsGoByTheRealClient(_ name: String) async throws {
     let script = URL(filePath: #filePath).deletingLastPathComponent()
-      .appending(path: "../Proxies/proxy.py").standardized.path
+      .appending(path: "../System/Proxies/proxy.py").standardized.path
     let outcome = try await ChildProcess.run(
       "/usr/bin/python3", ["-B", script, try ChildProcess.built("awd"), name])
     #expect(outcome.code == 0, "\(outcome.output)\(outcome.errors)")

@@ -12,7 +12,7 @@ internal import Testing
       + ["MsgrForBrowsers", "Operations"].map { "Sources/awd/awd.docc/\($0).md" }
     let outcome = try await ChildProcess.run(
       "/usr/bin/python3",
-      ["-B", "Tests/Tour/tour.py", try ChildProcess.built("awd"), "config/dev.toml"] + guides,
+      ["-B", "Tests/System/Tour/tour.py", try ChildProcess.built("awd"), "config/dev.toml"] + guides,
       in: root.path)
     #expect(outcome.code == 0, "\(outcome.output)\(outcome.errors)")
   }

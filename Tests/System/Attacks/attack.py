@@ -1,6 +1,6 @@
 """What the scripts beside this file share: a server under attack, a bystander who keeps asking it, and a verdict.
 
-A script is run as `python3 Tests/Attacks/NAME.py PATH-OF-AWD`. It starts a Server, lets a Canary ask it from 127.0.0.2
+A script is run as `python3 Tests/System/Attacks/NAME.py PATH-OF-AWD`. It starts a Server, lets a Canary ask it from 127.0.0.2
 while attackers at 127.0.0.3 and beyond do their worst, and ends with `verdict`, which prints one line. It takes no longer
 than half a minute.
 """

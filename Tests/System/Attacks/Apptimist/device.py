@@ -9,7 +9,7 @@ import struct
 import sys
 
 sys.dont_write_bytecode = True
-sys.path.append(str(pathlib.Path(__file__).parents[2] / "ApptimistProtocolTests" / "Vectors"))
+sys.path.append(str(pathlib.Path(__file__).parents[3] / "ApptimistProtocolTests" / "Vectors"))
 
 import apptimist_protocol as wire
 

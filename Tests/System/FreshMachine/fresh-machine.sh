@@ -35,4 +35,4 @@ for folder in sys dev; do mount --rbind "/$folder" "$root/$folder"; mount --make
 git -C "$source" archive HEAD | tar -x -C "$root/awd"
 chroot "$root" env -i HOME=/root TERM=dumb LC_ALL=C.UTF-8 \
   PIP_CERT=/etc/ssl/certs/ca-certificates.crt PATH="$swift/usr/bin:/usr/local/sbin:/usr/sbin:/usr/bin:/sbin:/bin" \
-  /awd/Tests/FreshMachine/stranger.sh "$@"
+  /awd/Tests/System/FreshMachine/stranger.sh "$@"

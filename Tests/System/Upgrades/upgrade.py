@@ -133,7 +133,7 @@ def downgrade(program: str, path: pathlib.Path, folder: pathlib.Path) -> list[st
 def version(program: str) -> list[str]:
     """The program's version is the newest one in CHANGELOG.md."""
     told = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=60).stdout
-    newest = re.search(r"^## (\S+) \(\d{4}-\d\d-\d\d\)$", (FOLDER.parent.parent / "CHANGELOG.md").read_text(), re.MULTILINE)
+    newest = re.search(r"^## (\S+) \(\d{4}-\d\d-\d\d\)$", (FOLDER.parents[2] / "CHANGELOG.md").read_text(), re.MULTILINE)
     if newest is None or told != f"awd {newest[1]}\n":
         return [f"CHANGELOG.md doesn't begin with the version of {told}"]
     return []
@@ -157,7 +157,7 @@ def main():
                 if not file.exists() and "--dump" in sys.argv:
                     dump(owner, number)
                 if not file.exists():
-                    failures.append(f"Tests/Upgrades/{file.name} is missing: run `python3 Tests/Upgrades/upgrade.py "
+                    failures.append(f"Tests/System/Upgrades/{file.name} is missing: run `python3 Tests/System/Upgrades/upgrade.py "
                                     ".build/release/awd --dump`, give each new table a row in it, and commit it")
                     continue
                 failures += upgrade(program, file, fresh)

@@ -16,9 +16,9 @@ import sys
 import time
 import urllib.request
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+ROOT = pathlib.Path(__file__).resolve().parents[3]
 GUIDE = ROOT / "Sources/awd/awd.docc/BesideOthers.md"
-sys.path.insert(0, str(ROOT / "Tests/Attacks"))
+sys.path.insert(0, str(ROOT / "Tests/System/Attacks"))
 from attack import Server  # noqa: E402
 
 STANDINS = {

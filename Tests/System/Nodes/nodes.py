@@ -19,7 +19,7 @@ import time
 import urllib.request
 
 FOLDER = pathlib.Path(__file__).resolve().parent
-GUIDE = FOLDER.parent.parent / "Sources/awd/awd.docc/SeveralNodes.md"
+GUIDE = FOLDER.parents[2] / "Sources/awd/awd.docc/SeveralNodes.md"
 PASSWORD = "only-for-tests"
 IS_ROOT = os.geteuid() == 0
 

@@ -18,7 +18,7 @@ import time
 import urllib.parse
 
 os.environ.setdefault("APPTIMIST_PATIENCE", "20")
-sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "ApptimistTests" / "Python"))
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "ApptimistTests" / "Python"))
 
 import websockets  # noqa: E402
 from apptimist_device import Closed, Device, Identity, Missing, Service, wire  # noqa: E402

@@ -16,7 +16,7 @@ import time
 
 import yaml
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+ROOT = pathlib.Path(__file__).resolve().parents[3]
 ACCOUNT = '{"Username":"anna","Password":"a password","DeviceID":"stream:phone-0001"}'
 
 

@@ -26,7 +26,7 @@ import time
 import websockets
 
 sys.dont_write_bytecode = True
-sys.path.append(str(pathlib.Path(__file__).parents[1] / "ApptimistTests" / "Python"))
+sys.path.append(str(pathlib.Path(__file__).parents[2] / "ApptimistTests" / "Python"))
 
 from apptimist_device import Closed, Device, Identity, Missing, Service, http, wire
 

@@ -133,7 +133,7 @@ def main():
     pathlib.Path(folder, "both.pem").write_text(both)
     values = {"folder": folder, "secure_port": secure_port, "second_port": second_port, "plain_port": plain_port,
               "awd_port": awd_port, "awd_secure_port": awd_secure_port, "bare_port": bare_port}
-    guide = (FOLDER.parent.parent / "Sources/awd/awd.docc/Operations.md").read_text()
+    guide = (FOLDER.parents[2] / "Sources/awd/awd.docc/Operations.md").read_text()
     lines = re.search(rf"^```{name}\n(.*?)^```", guide, re.MULTILINE | re.DOTALL)[1]
     text = (FOLDER / f"{name}.conf").read_text().replace("{guide}", lines.replace("127.0.0.1:8080", "127.0.0.1:{awd_port}"))
     for key, value in values.items():

@@ -2,7 +2,7 @@
 # stranger.sh [test]: what a stranger does who follows the README and the guide, on a machine that may be thrown away: it
 # installs packages and needs root. `fresh-machine.sh` makes such a machine.
 set -euo pipefail
-cd "$(dirname "$(realpath "$0")")/../.."
+cd "$(dirname "$(realpath "$0")")/../../.."
 
 step() { echo; echo "== $* ($(date +%T))"; }
 answers() {
@@ -49,8 +49,8 @@ make image
 
 step the how-tos and the tour
 make test-deps
-/usr/bin/python3 -B Tests/HowTos/howtos.py .build/release/awd
-/usr/bin/python3 -B Tests/Tour/tour.py "$PWD/.build/release/awd" config/dev.toml README.md
+/usr/bin/python3 -B Tests/System/HowTos/howtos.py .build/release/awd
+/usr/bin/python3 -B Tests/System/Tour/tour.py "$PWD/.build/release/awd" config/dev.toml README.md
 
 if [ "${1:-}" = test ]; then
   step make test
