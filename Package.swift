@@ -1,10 +1,6 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-/// Whether nodes can tell each other by NATS. `make` says so where libnats is installed.
-let hasNATS = Context.environment["WITH_NATS"] == "1"
-let natsSettings: [SwiftSetting] = hasNATS ? [.define("NATS")] : []
-
 // The C libraries, each behind a module of its own. `make deps` installs the Debian packages named here.
 let systemLibraries: [Target] = [
   .systemLibrary(
@@ -33,19 +29,11 @@ let systemLibraries: [Target] = [
   .target(name: "CTOML"),
 ]
 
-// Where it is installed.
-let optionalLibraries: [Target] =
-  hasNATS
-  ? [.systemLibrary(name: "CNATS", pkgConfig: "libnats", providers: [.apt(["libnats-dev"])])] : []
-
 let libraries: [Target] = [
   .target(name: "Addresses"),
   .target(name: "ApptimistProtocol", dependencies: ["Cryptography", "Wire"]),
   .target(name: "Budgets", dependencies: ["Threading", "Time"]),
-  .target(
-    name: "Bus",
-    dependencies: ["Observability", "Storage", "Threading", "Time"] + (hasNATS ? ["CNATS"] : []),
-    swiftSettings: natsSettings),
+  .target(name: "Bus", dependencies: ["Observability", "Storage", "Threading", "Time"]),
   .target(name: "Compression", dependencies: ["CBrotli", "CZlib"]),
   .target(
     name: "Configuration",
@@ -152,7 +140,7 @@ let programs: [Target] = [
       "Addresses", "Bus", "Configuration", "Cryptography", "HTTPClient", "HTTPProtocol",
       "HTTPServer", "Observability", "ServiceKit", "Storage", "SystemCalls", "Threading", "Time",
       "Transport",
-    ], swiftSettings: natsSettings),
+    ]),
   .executableTarget(
     name: "awd", dependencies: ["Commands", "ServiceKit"] + plugins.map { .byName(name: $0.name) }),
 ]
@@ -161,8 +149,7 @@ let tests: [Target] = [
   .testTarget(name: "AddressesTests", dependencies: ["Addresses"]),
   .testTarget(
     name: "BusTests",
-    dependencies: ["Bus", "Observability", "Storage", "TestSupport", "Threading", "Time"],
-    swiftSettings: natsSettings),
+    dependencies: ["Bus", "Observability", "Storage", "TestSupport", "Threading", "Time"]),
   .testTarget(name: "BudgetsTests", dependencies: ["Budgets", "TestSupport", "Time"]),
   // What the tests of several targets need.
   .target(
@@ -325,7 +312,7 @@ let package = Package(
     // What an app needs to speak to the three services.
     .library(name: "WalletClient", targets: ["WalletClient"]),
   ],
-  targets: systemLibraries + optionalLibraries + libraries + plugins + programs + tests + fuzzers,
+  targets: systemLibraries + libraries + plugins + programs + tests + fuzzers,
   swiftLanguageModes: [.v6],
   cxxLanguageStandard: .cxx17
 )

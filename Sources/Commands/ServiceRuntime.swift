@@ -69,14 +69,6 @@ struct ServiceRuntime: Sendable {
     case .poll: return PollingBus(every: interval)
     case .store:
       return try PostgreSQLBus(address, node: node.id, poll: interval, log: log)
-    case .nats(let url):
-      #if NATS
-        let database = try await node.database
-        return try NATSBus(url, database: database, node: node.id, poll: interval, log: log)
-      #else
-        throw CommandError.refused(
-          "bus.url: this awd was built without NATS; build it where libnats-dev is installed")
-      #endif
     }
   }
 

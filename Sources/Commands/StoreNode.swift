@@ -42,9 +42,6 @@ final class StoreNode: Sendable {
     }
   }
 
-  /// The number of the database, unlike that of any other one.
-  var database: Int64 { get async throws { try await registry?.database ?? 0 } }
-
   private func setClock() async throws {
     let time = try await store.time()
     lead.store(time.milliseconds - Timestamp.now().milliseconds, ordering: .relaxed)

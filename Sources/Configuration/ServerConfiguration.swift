@@ -68,37 +68,14 @@ public struct ServerConfiguration: Sendable {
   /// `[bus]`: how nodes that share a database tell each other what has changed.
   public struct Bus: Sendable {
     /// The kinds of buses.
-    public enum Kind: Sendable, Hashable, CustomStringConvertible {
+    public enum Kind: String, Sendable, CustomStringConvertible {
       /// The database's own.
-      case store
+      case store = ""
       /// None: nodes only look into the database.
       case poll
-      /// Servers of NATS: one URL, or several with commas between.
-      case nats(String)
 
-      init?(_ text: String) {
-        switch text {
-        case "": self = .store
-        case "poll": self = .poll
-        case _ where text.hasPrefix("nats://") || text.hasPrefix("tls://"): self = .nats(text)
-        default: return nil
-        }
-      }
-
-      /// The URL, without a password.
-      public var description: String {
-        switch self {
-        case .store: ""
-        case .poll: "poll"
-        case .nats(let urls):
-          urls.split(separator: ",").map { url in
-            guard let at = url.lastIndex(of: "@"), let slashes = url.firstRange(of: "//") else {
-              return String(url)
-            }
-            return url[..<slashes.upperBound] + "***" + url[at...]
-          }.joined(separator: ",")
-        }
-      }
+      /// The value of `bus.url`.
+      public var description: String { rawValue }
     }
 
     /// The kind.
@@ -245,8 +222,8 @@ public struct ServerConfiguration: Sendable {
   private static func bus(_ section: ConfigurationSection) -> Bus {
     let kind = section.value(
       "url", default: Bus.Kind.store,
-      expected: #"a URL such as "nats://host:4222", `poll`, or nothing for the store's own bus"#,
-      parse: { Bus.Kind($0) })
+      expected: "`poll`, or nothing for the store's own bus",
+      parse: { Bus.Kind(rawValue: $0) })
     let poll = section.duration(
       "poll", default: .seconds(2), in: .milliseconds(100) ... .seconds(3600))
     return Bus(kind: kind, poll: poll)

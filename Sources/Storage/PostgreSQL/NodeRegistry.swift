@@ -56,13 +56,6 @@ public struct NodeRegistry: Sendable {
     }
   }
 
-  /// The number of the database, which was chosen at random when it was made.
-  public var database: Int64 {
-    get async throws {
-      try await store.read { try $0.one("SELECT id FROM store_identity") { try $0[0] } } ?? 0
-    }
-  }
-
   /// Compares the node's files of keys with those of the other nodes, and notes them for nodes that come later.
   ///
   /// - Parameter files: the SHA-256 of each file that is there, by the key of the configuration that names it.

@@ -1,2 +1,0 @@
-#pragma once
-#include <nats/nats.h>
