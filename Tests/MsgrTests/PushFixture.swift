@@ -105,7 +105,8 @@ struct PushFixture: Sendable {
   ) throws -> Push {
     Push(
       id: id, device: Self.device(device), apnsID: "4a1e7f32-7a3c-4a0b-9b1c-0123456789ab",
-      message: MessageID(rawValue: 0x18c), sender: try name(sender), text: try MessageText(text),
+      message: MessageID(rawValue: 0x18c), sender: UserName(stored: sender),
+      text: try MessageText(text),
       isAddRequest: isAddRequest, badge: badge, expires: Timestamp(seconds: expires),
       attempts: attempts)
   }

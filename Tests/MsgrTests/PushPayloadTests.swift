@@ -22,6 +22,31 @@ struct PushPayloadTests {
     _ = try payload(push)
   }
 
+  @Test func aPublishedTitleStandsBehindItsAuthor() throws {
+    var push = try PushFixture.push(from: "mallory")
+    push.extras.title = "Your Bank"
+    let aps = try #require(try payload(push)["aps"] as? [String: Any])
+    #expect((aps["alert"] as? [String: Any])?["title"] as? String == "mallory: Your Bank")
+    #expect(try payload(push)["Title"] as? String == "Your Bank")
+  }
+
+  @Test func theLongestPublicationThatFitsDoes() throws {
+    let longest = String(repeating: "\"", count: UserName.longestSender)
+    let sender = UserName(stored: longest)
+    let extras = Publication.Extras(
+      title: String(repeating: "\\", count: Publication.longestTitle),
+      priority: .init(rawValue: 10), link: .init(stored: "https://h/"))
+    func fits(_ count: Int) throws -> Bool {
+      try MessageText(String(repeating: "é", count: count)).fitsIntoPush(from: sender, with: extras)
+    }
+    let count = try #require(try (1...2048).last { try fits($0) })
+    var push = try PushFixture.push(
+      text: String(repeating: "é", count: count), from: longest, isAddRequest: true, badge: .max)
+    push.extras = extras
+    _ = try payload(push)
+    #expect(PushPayload.json(of: push).count > 4080)
+  }
+
   @Test func saysThatItIsARequest() throws {
     #expect(try payload(PushFixture.push(isAddRequest: true))["AddRequest"] as? Bool == true)
     #expect(try payload(PushFixture.push())["AddRequest"] == nil)

@@ -24,4 +24,7 @@ struct Push: Sendable, Hashable, Identifiable {
   var isShort = false
   /// What a published message has beside its text.
   var extras = Publication.Extras()
+
+  /// The title of a notification. A published one is its author's word: it stands behind the author's name.
+  var title: String { sender.text + (extras.title.map { ": \($0)" } ?? "") }
 }

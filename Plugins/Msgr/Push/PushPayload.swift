@@ -11,7 +11,7 @@ enum PushPayload {
   static func json(of push: Push) -> [UInt8] {
     let sender = push.sender.text.escapedInJSON
     let message = push.text.text.escapedInJSON
-    let title = (push.extras.title ?? push.sender.text).escapedInJSON
+    let title = push.title.escapedInJSON
     var head = #"{"aps":{"alert":{"title":"\#(title)","body":""#
     let tail =
       #""},"sound":"default","badge":\#(min(push.badge, highestBadge))},"UserFrom":"\#(sender)","#

@@ -38,8 +38,8 @@ extension MessageText {
   private static let pushFrame =
     #"{"aps":{"alert":{"title":"","body":"…"},"sound":"default","badge":1234567},"#.utf8.count
     + #""UserFrom":"","Message":"","Id":"0123456789abcdef","AddRequest":true}"#.utf8.count
-  /// The length of the names of what a published message has beside its text.
-  private static let extrasFrame = #","Title":"","Priority":10,"Link":"""#.utf8.count
+  /// The length of the names of what a published message has beside its text, and of what stands before its title.
+  private static let extrasFrame = #": ","Title":"","Priority":10,"Link":"""#.utf8.count
 
   /// Returns whether a push can carry the whole message, with the alert's copy of it cut to fit.
   ///

@@ -30,12 +30,9 @@ enum WebPushPayload {
 
   /// What browsers take for a notification without a script (Declarative Web Push).
   private static func declarative(_ push: Push, _ text: String?, page: String) -> [UInt8] {
-    let sender = push.sender.text
-    // A title is its author's word: it stands behind the author's name.
-    let title = push.extras.title.map { "\(sender): \($0)" } ?? sender
     let target = push.extras.link?.text ?? page
     let head =
-      #"{"web_push":8030,"notification":{"title":"\#(title.escapedInJSON)","#
+      #"{"web_push":8030,"notification":{"title":"\#(push.title.escapedInJSON)","#
       + #""navigate":"\#(target.escapedInJSON)","app_badge":"\#(push.badge)","#
       + #""tag":"\#(push.message.text)","dir":"auto""#
     guard let text else { return Array("\(head)}}".utf8) }
