@@ -42,9 +42,10 @@ public struct TrustedProxies: Sendable {
     return ranges.contains { $0.contains(address) }
   }
 
+  /// Splits a list, by bytes: what a client wrote before a comma can make one character of the two.
   private static func members(of list: String?) -> [Substring] {
-    (list ?? "").split(separator: ",").map { member in
-      member.drop { $0 == " " || $0 == "\t" }.prefix { $0 != " " && $0 != "\t" }
+    (list ?? "").utf8.split(separator: UInt8(ascii: ",")).map { member in
+      Substring(member.drop { " \t".utf8.contains($0) }.prefix { !" \t".utf8.contains($0) })
     }
   }
 

@@ -44,6 +44,12 @@ internal import Testing
     #expect(throws: PushSetupError.self) { try file.open() }
   }
 
+  @Test(arguments: ["anna", "\u{301}anna", "\u{301}x/bert"])
+  func aDeviceIsItsUsers(_ name: String) throws {
+    let device = try DeviceID("stream:anna-1234").owned(by: UserName(stored: name))
+    #expect(device.owner?.text == name)
+  }
+
   @Test func aSubscribedDeviceIsPushedTo() async throws {
     let fixture = try await Fixture("push = \"off\"\n")
     let token = try await fixture.register("anna", device: "stream:anna-1234")

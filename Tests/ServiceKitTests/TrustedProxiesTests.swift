@@ -29,6 +29,8 @@ internal import Testing
       ("10.0.0.1", ["[2001:db8::1]:443"], [], "2001:db8::1", false),
       ("10.0.0.1", ["1.2.3.4:5678"], [], "1.2.3.4", false),
       ("::ffff:10.0.0.1", ["1.2.3.4"], [], "1.2.3.4", false),
+      // A client's letter that makes one character with the comma behind it.
+      ("10.0.0.1", ["9.9.9.9\u{D4E}, 1.2.3.4"], ["http\u{D4E}, https"], "1.2.3.4", true),
       // A peer at a Unix-domain socket is on this machine.
       ("", ["1.2.3.4"], ["https"], "1.2.3.4", true),
     ] as [(String, [String], [String], String, Bool)])

@@ -30,7 +30,7 @@ struct UserAddCommand: Command {
   static let parameters = [CommandParameter.configuration, .passwordFile, .userName]
 
   static func run(_ context: CommandContext) async throws {
-    let name = try context.userName()
+    let name = try context.userName(isNew: true)
     let hash = try context.newPasswordHash()
     _ = try await context.withStore(refusal: "the name is taken") { store in
       try await store.register(name, hash, device: nil)
@@ -88,9 +88,11 @@ extension CommandParameter {
 
 extension CommandContext {
   /// Returns the account's name, which is the operand.
-  fileprivate func userName() throws(CommandError) -> UserName {
+  fileprivate func userName(isNew: Bool = false) throws(CommandError) -> UserName {
+    let text = arguments.operands.first ?? ""
     do throws(FieldError) {
-      return try UserName(arguments.operands.first ?? "", in: .username)
+      return isNew
+        ? try UserName(ofNewAccount: text, in: .username) : try UserName(text, in: .username)
     } catch {
       throw .usage("NAME \(error.message)")
     }

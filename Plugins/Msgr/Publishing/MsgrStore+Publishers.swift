@@ -111,12 +111,4 @@ extension MsgrStore {
       }
     }
   }
-
-  /// Returns whether an account may have a name, which it may not if a publisher's messages could come from it.
-  func mayBeAccount(
-    _ name: UserName, _ database: borrowing some Queryable & ~Copyable
-  ) throws -> Bool {
-    guard let owner = Publisher.owner(of: name) else { return true }
-    return try !exists(owner, database)
-  }
 }

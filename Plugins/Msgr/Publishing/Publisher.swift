@@ -9,7 +9,7 @@ struct Publisher: Hashable, Sendable {
   /// The name that the owner gave it.
   let name: String
 
-  /// The sender of what is published. No account has such a name: see ``MsgrStore/mayBeAccount(_:_:)``.
+  /// The sender of what is published. No new account has such a name.
   var sender: UserName { Self.sender(owner, name) }
 
   /// Returns the sender's name of a user's publisher.
@@ -19,6 +19,9 @@ struct Publisher: Hashable, Sendable {
 
   /// Returns the owner if a name is that of a publisher.
   static func owner(of sender: UserName) -> UserName? {
-    sender.text.lastIndex(of: "/").map { UserName(stored: String(sender.text[..<$0])) }
+    // By bytes: with an accent behind it a slash is another character.
+    sender.text.utf8.lastIndex(of: UInt8(ascii: "/")).map {
+      UserName(stored: String(sender.text[..<$0]))
+    }
   }
 }

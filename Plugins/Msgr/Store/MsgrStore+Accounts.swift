@@ -33,9 +33,7 @@ extension MsgrStore {
     device: (DeviceLogin, TokenHash)?
   ) async throws -> [TokenHash] {
     try await store.write { transaction in
-      guard try !exists(name, transaction), try mayBeAccount(name, transaction) else {
-        throw RequestRefusal.forbidden
-      }
+      guard try !exists(name, transaction) else { throw RequestRefusal.forbidden }
       if let invitation { try use(invitation, transaction) }
       try transaction.execute(
         "INSERT INTO msgr_users (username, password, created_at) VALUES (?, ?, ?)",

@@ -55,7 +55,8 @@ extension MsgrStore {
         "SELECT device_id, endpoint FROM msgr_devices WHERE username = ? ORDER BY bound_at", name
       ) { row in
         ExportedAccount.Device(
-          id: String((try row[0] as DeviceID).text.prefix { $0 != "/" }), endpoint: try row[1])
+          id: String((try row[0] as DeviceID).text.utf8.prefix { $0 != UInt8(ascii: "/") }) ?? "",
+          endpoint: try row[1])
       }
       let publishers: [(hash: TokenHash, name: String)] = try snapshot.all(
         "SELECT hash, name FROM msgr_publishers WHERE username = ? ORDER BY created_at", name

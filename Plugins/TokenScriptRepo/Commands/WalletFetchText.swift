@@ -128,7 +128,8 @@ struct WalletFetchText {
 
   /// Quotes a word for a shell.
   private func quoted(_ word: String) -> String {
-    "'\(word.replacing("'", with: "'\\''"))'"
+    // By scalars: with an accent behind it a quotation mark is another character.
+    word.unicodeScalars.reduce(into: "'") { $0 += $1 == "'" ? "'\\''" : "\($1)" } + "'"
   }
 
   private mutating func refuse(

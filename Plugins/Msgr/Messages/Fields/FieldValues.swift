@@ -183,9 +183,7 @@ extension FieldValues {
 
   /// Returns the name of a publisher, which has no slash.
   package func publisherName() throws(FieldError) -> String {
-    let name = try UserName(try text(.name), in: .name).text
-    guard !name.utf8.contains(UInt8(ascii: "/")) else { throw FieldError(.name, "has a slash") }
-    return name
+    try UserName(ofNewAccount: try text(.name), in: .name).text
   }
 
   /// Returns the names in a list, which a form or a header field separates by commas; none if there is no such field.

@@ -45,7 +45,10 @@ package struct DeviceID: Hashable, Sendable {
 
   /// The user whose device it is, if its name alone says so.
   package var owner: UserName? {
-    text.firstIndex(of: "/").map { UserName(stored: String(text[$0...].dropFirst())) }
+    // By bytes: with an accent behind it a slash is another character.
+    text.utf8.firstIndex(of: UInt8(ascii: "/")).map {
+      UserName(stored: String(text[text.utf8.index(after: $0)...]))
+    }
   }
 
   /// Whether messages are pushed to the device while it doesn't stream.

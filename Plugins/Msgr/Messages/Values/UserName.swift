@@ -32,6 +32,17 @@ package struct UserName: Hashable, Sendable {
     self.text = text
   }
 
+  /// Checks the name of a new account, which has no slash: names with one are publishers'.
+  ///
+  /// - Throws: ``FieldError`` that says which rule the name breaks.
+  package init(ofNewAccount text: String, in field: FieldID) throws(FieldError) {
+    try self.init(text, in: field)
+    // By bytes: with an accent behind it a slash is another character.
+    guard !self.text.utf8.contains(UInt8(ascii: "/")) else {
+      throw FieldError(field, "has a slash")
+    }
+  }
+
   /// Takes a stored name, which was checked before it was stored.
   package init(stored text: String) { self.text = text }
 
