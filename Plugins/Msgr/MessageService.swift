@@ -40,7 +40,7 @@ final class MessageService: Sendable {
   let registrations: RegistrationLimits
   let refusals: RefusalReport
   let sent: AttemptTable
-  /// The messages that were refused by the store, of which a sender has as many as of others.
+  /// What was refused by the store, as there is no such user for one: a caller has as many of these as messages.
   private let refused: AttemptTable
   /// The exports of an account, each of which is much work.
   private let exports: AttemptTable
@@ -86,6 +86,11 @@ final class MessageService: Sendable {
     context.metrics.budget(named: "msgr-streams") { [places] in places.statistics }
   }
 
+  /// Refuses credentials that aren't good.
+  func confirm(_ credentials: Credentials) async throws {
+    _ = try await authenticator.perform(as: credentials, store.name)
+  }
+
   // MARK: - Contacts
 
   /// Returns all users that the caller has to do with.
@@ -105,8 +110,10 @@ final class MessageService: Sendable {
       let wait = sent.count(caller.name, upTo: messagesPerMinute)
       var isCounted = wait == nil
       defer { if isCounted { sent.uncount(caller.name) } }
-      let (friendship, request) = try await store.add(
-        friend, by: caller, streaming: hub.devices(of: friend), wait: wait)
+      let (friendship, request) = try await countingRefusals(of: caller) {
+        try await store.add(
+          friend, by: caller, streaming: hub.devices(of: friend), wait: wait)
+      }
       if let request {
         isCounted = false
         await announce(request, to: friend)
@@ -122,12 +129,31 @@ final class MessageService: Sendable {
 
   /// Blocks a user.
   func block(_ user: UserName, by credentials: Credentials) async throws {
-    try await authenticator.perform(as: credentials) { try await store.block(user, by: $0) }
+    try await authenticator.perform(as: credentials) { caller in
+      try await countingRefusals(of: caller) { try await store.block(user, by: caller) }
+    }
   }
 
   /// Unblocks a user.
   func unblock(_ user: UserName, by credentials: Credentials) async throws {
     try await authenticator.perform(as: credentials) { try await store.unblock(user, by: $0) }
+  }
+
+  /// Does something that is refused if there is no such user, which a caller may not ask for without end.
+  func countingRefusals<Value>(
+    of caller: Caller, _ act: () async throws -> Value
+  ) async throws -> Value {
+    let limit = max(messagesPerMinute, Self.leastRefused)
+    if let wait = refused.wait(for: caller.name, upTo: limit) {
+      throw RequestRefusal.tooMany(retryAfter: wait)
+    }
+    do {
+      return try await act()
+    } catch let refusal as RequestRefusal {
+      // Whoever has to wait learns nothing.
+      if case .tooMany = refusal {} else { _ = refused.count(caller.name, upTo: .max) }
+      throw refusal
+    }
   }
 
   // MARK: - Messages
@@ -138,19 +164,17 @@ final class MessageService: Sendable {
   func send(_ draft: Draft, by credentials: Credentials) async throws -> Delivery {
     try await authenticator.perform(as: credentials) { caller in
       guard draft.text.fitsIntoPush(from: caller.name) else { throw RequestRefusal.tooLong }
-      let wait =
-        refused.wait(for: caller.name, upTo: max(messagesPerMinute, Self.leastRefused))
-        ?? sent.count(caller.name, upTo: messagesPerMinute)
-      if let wait { throw RequestRefusal.tooMany(retryAfter: wait) }
-      let delivery: Delivery
-      do {
-        delivery = try await store.send(
-          draft, by: caller, streaming: hub.devices(of: draft.recipient))
-      } catch {
-        sent.uncount(caller.name)
-        // Whoever guesses names keeps the store's writer busy as well.
-        if error is RequestRefusal { _ = refused.count(caller.name, upTo: .max) }
-        throw error
+      let delivery = try await countingRefusals(of: caller) {
+        if let wait = sent.count(caller.name, upTo: messagesPerMinute) {
+          throw RequestRefusal.tooMany(retryAfter: wait)
+        }
+        do {
+          return try await store.send(
+            draft, by: caller, streaming: hub.devices(of: draft.recipient))
+        } catch {
+          sent.uncount(caller.name)
+          throw error
+        }
       }
       if delivery.isStored { await announce(delivery, to: draft.recipient) }
       if delivery.own != nil { tellNews(of: caller.name) }

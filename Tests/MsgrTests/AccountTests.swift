@@ -65,6 +65,37 @@ internal import Time
     #expect(try await register(fixture, "cleo", invitation: "later").status == 403)
   }
 
+  @Test(arguments: ["open", "invite"])
+  func namesThatAreTakenAreToldAsOftenAsAccountsAreMade(_ signup: String) async throws {
+    let fixture = try await Fixture("signup = \"\(signup)\"\nregistrations_per_minute = 5\n")
+    let store = fixture.service.service.store
+    try await store.addInvitation(
+      InvitationHash(ofToken: "come in"), uses: 9, expires: fixture.clock.now + .seconds(3600))
+    #expect(try await register(fixture, "anna", invitation: "come in").status == 200)
+    for _ in 0..<4 {
+      #expect(try await register(fixture, "anna", invitation: "come in").status == 403)
+    }
+    let refused = try await register(fixture, "anna", invitation: "come in")
+    #expect(refused.status == 429)
+    #expect(refused.fields.first(.retryAfter) != nil)
+    let fields = ["Username": "bert", "Password": "a password", "DeviceID": Fixture.device("bert")]
+    let elsewhere = try await fixture.post(
+      "/register", fields.merging(["Invitation": "come in"]) { $1 }, from: "192.0.2.1")
+    #expect(elsewhere.status == 200)
+  }
+
+  @Test func namesCannotBeGuessedWithoutEnd() async throws {
+    let fixture = try await Fixture("messages_per_minute = 10\n")
+    let token = try await fixture.register("anna")
+    for (path, fields) in [
+      ("/add", ["AddUser": "x"]), ("/block", ["User": "x"]), ("/tokens", ["Name": "x", "To": "x"]),
+    ] {
+      for _ in 0..<60 { #expect(try await fixture.post(path, fields, token: token).status == 403) }
+      #expect(try await fixture.post(path, fields, token: token).status == 429)
+      fixture.clock.advance(by: .seconds(70))
+    }
+  }
+
   @Test func aNewPasswordEndsEveryOtherSession() async throws {
     let fixture = try await Fixture()
     let token = try await fixture.register("anna")

@@ -210,8 +210,11 @@ internal import Time
         ["Username": name, "Password": "pw", "DeviceID": Fixture.device("x\(name)")]
       ).status
     }
-    #expect(try await register("anna/other") == 403)
-    #expect(try await register("nobody/other") == 200)
+    // Not even before there is such a user, nor with an accent behind the slash.
+    for name in ["anna/other", "nobody/other", "anna/\u{301}other", "anna\u{D4E}/other", "/", "a/"]
+    {
+      #expect(try await register(name) == 400, "\(name)")
+    }
     for (name, status) in [("ci", 403), ("a/b", 400), ("", 400)] {
       let response = try await site.fixture.post(
         "/tokens", ["Username": "anna", "Password": "pw", "Name": name])
@@ -258,6 +261,29 @@ internal import Time
     #expect(response.status == 400)
     #expect(response.field == field)
     #expect(try await site.fixture.inbox("bert").isEmpty)
+  }
+
+  @Test func aPublisherWithAnAccentInFrontIsItsOwners() async throws {
+    let site = try await Site()
+    let token = try await Site.token(site.fixture, "\u{301}ci", ["bert"])
+    #expect(try await site.publish("x", token: token).status == 200)
+    #expect(try await site.last()["UserFrom"] as? String == "anna/\u{301}ci")
+    let sender = UserName(stored: "anna/\u{301}ci")
+    #expect(Publisher.owner(of: sender)?.text == "anna")
+    // Its owner has an account, so that it can be blocked.
+    let block = ["Username": "bert", "Password": "pw", "User": sender.text]
+    #expect(try await site.fixture.post("/block", block).status == 200)
+  }
+
+  @Test func whoeverMayNotPublishIsToldNothingElse() async throws {
+    let site = try await Site()
+    let wrong = String(repeating: "0", count: 64)
+    for path in ["/publish", "/publish/bert", "/publish/%00"] {
+      #expect(
+        try await site.publish("{", type: "application/json", path: path, token: wrong).status
+          == 403)
+      #expect(try await site.publish("{", type: "application/json", path: path).status == 400)
+    }
   }
 
   @Test func whatDoesNotFitIntoAPushIsRefused() async throws {

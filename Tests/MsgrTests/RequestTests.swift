@@ -37,6 +37,7 @@ internal import Testing
   ])
   func sayWhichFieldIsWrong(_ path: String, _ names: [String]) async throws {
     let fixture = try await Fixture()
+    try await fixture.register("anna")
     let whole: [String: Any] = [
       "Username": "anna", "UserFrom": "anna", "Password": "pw", "DeviceID": Fixture.device("a"),
       "AddUser": "bert", "UserTo": "bert", "User": "bert", "Message": "m",
@@ -71,6 +72,45 @@ internal import Testing
     let other = try await fixture.post(
       "/register", ["Username": "zoe\u{308}", "Password": "pw", "DeviceID": Fixture.device("x")])
     #expect(other.status == 403)
+  }
+
+  /// Every path with fields that are missing or wrong.
+  private static let faulty: [(path: String, fields: [String: String])] = [
+    ("/login", [:]), ("/password", [:]), ("/sessions", ["End": ""]), ("/delete", [:]),
+    ("/add", [:]),
+    ("/unfriend", [:]), ("/block", [:]), ("/unblock", [:]), ("/message", [:]),
+    ("/inbox", ["Since": "x"]), ("/history", [:]), ("/read", [:]), ("/tokens", [:]),
+    ("/subscribe", [:]),
+  ]
+
+  @Test(arguments: faulty)
+  func onlyWhoMayActIsToldWhatIsWrong(_ path: String, _ fields: [String: String]) async throws {
+    let fixture = try await Fixture()
+    let token = try await fixture.register("anna")
+    let wrong = String(repeating: "0", count: 64)
+    let name = path == "/message" ? "UserFrom" : "Username"
+    let isRefused = path != "/sessions"
+    if !["/login", "/password", "/delete"].contains(path) {
+      #expect(try await fixture.post(path, fields, token: token).status == (isRefused ? 400 : 403))
+      #expect(try await fixture.post(path, fields, token: wrong).status == 403)
+    }
+    for (password, status) in [("no", 403), ("pw", isRefused ? 400 : 403)]
+    where path != "/delete" || password == "no" {
+      let all = fields.merging([name: "anna", "Password": password]) { $1 }
+      #expect(try await fixture.post(path, all).status == status, "\(password)")
+    }
+    // Without credentials, these are what is missing.
+    #expect(try await fixture.post(path, fields).field == name)
+  }
+
+  @Test func aBodyThatCannotBeReadIsJudgedForUsersOnly() async throws {
+    let fixture = try await Fixture()
+    let token = try await fixture.register("anna")
+    for (token, status) in [(token, 400), (String(repeating: "0", count: 64), 403)] {
+      let response = try await fixture.request(
+        .post, "/subscribe", body: Array("{".utf8), fields: [("Authorization", "Bearer \(token)")])
+      #expect(response.status == status)
+    }
   }
 
   @Test func wrongCredentialsAreAllTheSame() async throws {

@@ -18,20 +18,21 @@ extension MessageService {
   ) async throws -> BearerToken {
     do {
       try registrations.begin(in: network)
-      var isMade = false
-      defer { if !isMade { registrations.takeBack(in: network) } }
+      var isCounted = false
+      defer { if !isCounted { registrations.takeBack(in: network) } }
       // Both are looked up before, as the hash of a password takes long, and again when the account is stored. Without an
-      // invitation nobody learns which names are taken.
+      // invitation nobody learns which names are taken, and with one no more of them than the network makes accounts.
       let used = signup == .invite ? invitation : nil
       if signup == .invite {
         guard let used, try await store.isGood(used) else { throw RequestRefusal.badInvitation }
       }
-      guard try await store.passwordHash(of: name) == nil else { throw RequestRefusal.forbidden }
+      isCounted = try await store.passwordHash(of: name) != nil
+      guard !isCounted else { throw RequestRefusal.forbidden }
       let hash = try await passwords.hash(password, for: network)
       let token = BearerToken(randomBytes(32))
+      isCounted = true
       end(
         try await store.register(name, hash, invitation: used, device: (device, token.hash)))
-      isMade = true
       passwords.remember(password, of: name, hash, in: network)
       return token
     } catch {

@@ -17,7 +17,9 @@ extension MessageService {
   ) async throws -> BearerToken {
     let token = BearerToken(randomBytes(32))
     try await authenticator.perform(as: credentials) { caller in
-      try await store.addPublisher(name, to: recipients, of: caller, token.hash)
+      try await countingRefusals(of: caller) {
+        try await store.addPublisher(name, to: recipients, of: caller, token.hash)
+      }
     }
     return token
   }
@@ -26,16 +28,12 @@ extension MessageService {
   ///
   /// - Parameters:
   ///   - publication: the message.
-  ///   - token: the hash of the publisher's token.
-  ///   - only: the only one of its recipients, or nil for all of them.
+  ///   - publisher: the publisher.
+  ///   - recipients: those of its recipients whom the message is for.
   /// - Returns: the identifier of the message in the inbox of the first recipient by name.
   func publish(
-    _ publication: Publication, with token: TokenHash, to only: UserName?
+    _ publication: Publication, by publisher: Publisher, to recipients: [UserName]
   ) async throws -> MessageID {
-    guard let (publisher, all) = try await store.publisher(token) else {
-      throw RequestRefusal.forbidden
-    }
-    let recipients = only.map { name in all.filter { $0 == name } } ?? all
     guard !recipients.isEmpty else { throw RequestRefusal.forbidden }
     guard publication.text.fitsIntoPush(from: publisher.sender, with: publication.extras) else {
       throw RequestRefusal.tooLong

@@ -20,7 +20,7 @@ extension MsgrRoutes {
       try await publish(request, to: nil)
     }
     post("/publish/{name}", handling: &router) { request, parameters in
-      try await publish(request, to: try UserName(parameters.text("name") ?? "", in: .to))
+      try await publish(request, to: parameters.text("name") ?? "")
     }
   }
 
@@ -29,10 +29,14 @@ extension MsgrRoutes {
   /// - Parameters:
   ///   - request: the message, and the token that may send it.
   ///   - name: the only recipient, or nil for all of the token's.
-  func publish(_ request: Request, to name: UserName?) async throws -> [UInt8] {
-    guard let token = Self.publisherToken(request.head) else { throw RequestRefusal.forbidden }
-    let publication = try PublicationReader.read(request)
-    let id = try await service.publish(publication, with: token, to: name)
+  func publish(_ request: Request, to name: String?) async throws -> [UInt8] {
+    guard let token = Self.publisherToken(request.head),
+      let (publisher, recipients) = try await service.store.publisher(token)
+    else { throw RequestRefusal.forbidden }
+    let only = try name.map { try UserName($0, in: .to) }
+    let id = try await service.publish(
+      try PublicationReader.read(request), by: publisher,
+      to: recipients.filter { only == nil || only == $0 })
     return Array(#"{"Id":"\#(id.text)"}"#.utf8)
   }
 

@@ -12,7 +12,12 @@ struct Call: Sendable {
   init(_ request: Request) throws(FieldError) {
     fields = try FieldValues(request)
     network = request.origin.client
-    token = request.head.first(.authorization).flatMap(BearerToken.hash(inAuthorization:))
+    token = Self.token(request)
+  }
+
+  /// Returns the token of a request, if there is one.
+  static func token(_ request: Request) -> TokenHash? {
+    request.head.first(.authorization).flatMap(BearerToken.hash(inAuthorization:))
   }
 
   /// Returns the credentials: a token if there is one, else a name and a password.

@@ -43,14 +43,15 @@ struct MsgrRoutes: Sendable {
   }
 
   private func registerAccounts(on router: inout Router) {
-    post("/register", on: &router) { call in
+    post("/register", handling: &router) { request, _ in
+      let call = try Call(request)
       guard service.signup != .closed else { throw RequestRefusal.noSignup }
       let fields = call.fields
       let token = try await service.register(
-        try fields.name(.username),
+        try UserName(ofNewAccount: try fields.text(.username), in: .username),
         try fields.newPassword(.password, atLeast: minimumPassword), try call.device(),
         invitation: try call.invitation(), from: call.network)
-      return ["Token": token.text]
+      return try JSONText.of(["Token": token.text])
     }
     post("/login", on: &router) { call in
       let credentials = try call.passwordCredentials()
@@ -111,9 +112,10 @@ struct MsgrRoutes: Sendable {
       if request.head.first(.authorization) == nil, Self.gotifyToken(request.head) != nil {
         return try await publish(request, to: nil)
       }
-      let call = try Call(request)
-      let credentials = try call.credentials(name: .userFrom)
-      return try await service.send(try Draft(call.fields), by: credentials).json
+      return try await answer(request, name: .userFrom) { call in
+        let credentials = try call.credentials(name: .userFrom)
+        return try await service.send(try Draft(call.fields), by: credentials).json
+      }
     }
     post("/inbox", on: &router) { call in
       try await service.inbox(of: try call.credentials(), since: try call.fields.since())
@@ -140,7 +142,22 @@ struct MsgrRoutes: Sendable {
     _ act: @escaping @Sendable (Call) async throws -> Body
   ) {
     post(path, handling: &router) { request, _ in
-      try JSONText.of(try await act(try Call(request)))
+      try JSONText.of(try await answer(request, act))
+    }
+  }
+
+  /// Does what a request asks for. Only a caller with good credentials is told what is wrong with the other fields.
+  private func answer<Value>(
+    _ request: Request, name field: FieldID = .username, _ act: (Call) async throws -> Value
+  ) async throws -> Value {
+    do {
+      return try await act(try Call(request))
+    } catch let fault as FieldError {
+      let credentials =
+        try Call.token(request).map { .token($0, claiming: nil) }
+        ?? Call(request).credentials(name: field, acceptsMisspelling: true)
+      try await service.confirm(credentials)
+      throw fault
     }
   }
 

@@ -16,7 +16,14 @@ extension MsgrRoutes {
     do {
       let offers = Self.offers(request.head)
       guard let hash = Self.token(request.head, offers) else { throw RequestRefusal.forbidden }
-      let (client, position) = (request.origin.client, try Self.position(request))
+      let client = request.origin.client
+      let position: MessageID?
+      do {
+        position = try Self.position(request)
+      } catch {
+        try await service.confirm(.token(hash, claiming: nil))
+        throw error
+      }
       let beginning = try await WorkOwner.$current.withValue(WorkOwner(client: client)) {
         try await service.beginStream(hash, since: position, from: client)
       }
