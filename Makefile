@@ -85,7 +85,7 @@ for f in bash:$(4)/bash-completion/completions/awd fish:$(4)/fish/vendor_complet
 install -d $(1)$(3); sed -e 's|/usr/bin/awd|$(2)/awd|' -e 's|/usr/share/doc|$(4)/doc|' \
   config/awd.service > $(1)$(3)/awd.service; \
 chmod 0644 $(1)$(3)/awd.service; \
-[ -e $(1)/etc/awd/awd.toml ] || install -D -m 0644 config/production.toml $(1)/etc/awd/awd.toml
+[ -e $(1)/etc/awd/awd.toml ] || install -D -m 0640 config/production.toml $(1)/etc/awd/awd.toml
 endef
 
 install: manuals ## install the program, its unit, its manuals and its configuration below DESTDIR; as root
@@ -93,6 +93,7 @@ install: manuals ## install the program, its unit, its manuals and its configura
 	@if [ -z "$(DESTDIR)" ]; then \
 	  getent passwd awd >/dev/null || useradd --system --user-group --no-create-home \
 	    --home-dir /var/lib/awd --shell /usr/sbin/nologin awd; \
+	  [ "$$(stat -c %U:%G /etc/awd/awd.toml)" != root:root ] || chgrp awd /etc/awd/awd.toml; \
 	  if [ -d /run/systemd/system ]; then systemctl daemon-reload; fi; \
 	  echo "awd: installed. Look at /etc/awd/awd.toml, then: systemctl enable --now awd"; \
 	fi

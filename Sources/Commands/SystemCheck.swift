@@ -21,8 +21,23 @@ enum SystemCheck {
       dataFolder(configuration.server.data),
       descriptors(
         UInt64(limit.rlim_max), connections: configuration.server.limits.connections),
-      clock(now: .now()),
-    ]
+      clock(now: .now()), secrets(configuration),
+    ].compactMap(\.self)
+  }
+
+  /// Doubts a configuration file that holds secrets and that everybody on the machine may read.
+  static func secrets(_ configuration: LoadedConfiguration) -> ContentFinding? {
+    let secrets = configuration.settings.filter { setting in
+      guard setting.isSecret, case .file = setting.origin else { return false }
+      return true
+    }
+    var status = stat()
+    guard let file = configuration.file, !secrets.isEmpty, unsafe stat(file, &status) == 0,
+      status.st_mode & S_IROTH != 0
+    else { return nil }
+    let keys = secrets.map(\.key).joined(separator: ", ")
+    return ContentFinding(
+      .doubtful, "\(file): other users may read \(keys); chmod o= \(file)")
   }
 
   /// Checks the data folder.

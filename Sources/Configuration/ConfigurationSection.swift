@@ -140,7 +140,8 @@ public struct ConfigurationSection: Sendable {
     if isFirst {
       let isHidden = (isSecret || written?.isHidden == true) && text(value) != "\"\""
       reader.add(
-        ConfigurationSetting(key: key, value: isHidden ? "\"***\"" : text(value), origin: origin))
+        ConfigurationSetting(
+          key: key, value: isHidden ? ConfigurationSetting.hidden : text(value), origin: origin))
     }
     return value
   }

@@ -7,6 +7,10 @@ public struct ConfigurationSetting: Sendable, Equatable, CustomStringConvertible
   /// The origin of the value.
   public let origin: ConfigurationOrigin
 
+  /// Whether the value isn't shown.
+  public var isSecret: Bool { value == Self.hidden }
+  static let hidden = "\"***\""
+
   /// The setting as `key = value  # origin`.
   public var description: String { "\(key) = \(value)  # \(origin)" }
 }
