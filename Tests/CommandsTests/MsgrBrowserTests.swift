@@ -96,6 +96,48 @@ internal import Threading
     try bert.sees(all + ["back again"])
   }
 
+  @Test func whoSignsOutOfflineLeavesNothing() throws {
+    let site = try MsgrSite()
+    let anna = try MsgrPerson("anna", at: site)
+    let bert = try MsgrPerson("bert", at: site)
+    try bert.befriend(anna)
+    try anna.open("bert")
+    try bert.open("anna")
+    try bert.say("a secret")
+    try anna.sees(["bert wants to add you", "a secret"])
+    let token = try #require(try anna.stored("values").firstMatch(of: /[0-9a-f]{64}/)?.0)
+    #expect(try anna.stored("messages").contains("a secret"))
+    // A subscription that stands for one of a browser that reaches a push service.
+    try anna.run(
+      """
+      PushManager.prototype.getSubscription = async () => ({
+        unsubscribe: async () => { localStorage.unsubscribed = 'yes'; } });
+      """)
+    try site.kill()
+    try anna.run("document.querySelector('#sign-out').click()")
+    try anna.wait("!document.querySelector('#welcome').hidden")
+    try anna.wait("localStorage.unsubscribed === 'yes'")
+    let page = try anna.browser.evaluate(
+      "document.body.textContent + location.hash + document.title")
+    for text in ["anna", "bert", "secret"] { #expect(!page.contains(text), "\(text)") }
+    let left = try ["messages", "waiting", "values"].map { try anna.stored($0) }.joined()
+    for text in [String(token), "anna", "bert", "secret"] {
+      #expect(!left.contains(text), "\(text)")
+    }
+
+    // The token ends when the server can be reached, though the page was closed meanwhile.
+    try anna.closePage()
+    try site.restart()
+    let ask = """
+      fetch('/msgr/contacts', { method: 'POST', body: '{}', headers: { Authorization: 'Bearer \(token)' } })
+        .then(({ status }) => status)
+      """
+    #expect(try bert.browser.evaluate(ask) == "200")
+    try anna.browser.open("\(site.address)/msgr/")
+    try blockUntil { try bert.browser.evaluate(ask) == "403" }
+    try blockUntil { try anna.stored("values").firstMatch(of: /[0-9a-f]{64}/) == nil }
+  }
+
   @Test func whatOthersWriteIsText() throws {
     let site = try MsgrSite()
     let anna = try MsgrPerson("anna", at: site)

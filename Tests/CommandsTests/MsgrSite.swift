@@ -98,6 +98,20 @@ struct MsgrPerson {
       """)
   }
 
+  /// What the page keeps in the browser, of one kind.
+  func stored(_ kind: String) throws -> String {
+    try browser.evaluate(
+      """
+      new Promise((resolve) => {
+        const opening = indexedDB.open('msgr');
+        opening.onsuccess = () => {
+          const got = opening.result.transaction('\(kind)').objectStore('\(kind)').getAll();
+          got.onsuccess = () => resolve(JSON.stringify(got.result));
+        };
+      })
+      """)
+  }
+
   func befriend(_ other: MsgrPerson) throws {
     try run(
       """

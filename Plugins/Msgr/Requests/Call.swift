@@ -1,4 +1,5 @@
 internal import Addresses
+internal import Cryptography
 internal import HTTPProtocol
 internal import MsgrMessages
 
@@ -37,6 +38,13 @@ struct Call: Sendable {
     .password(
       try fields.name(field), try fields.password(acceptsMisspelling: acceptsMisspelling),
       from: network)
+  }
+
+  /// Returns the token whose digest a client has kept that has forgotten the token itself; nil if there is none.
+  func digestedToken() throws(FieldError) -> Credentials? {
+    guard fields.has(.tokenDigest) else { return nil }
+    let digest = Hex.decode(try fields.text(.tokenDigest).utf8).flatMap { SHA256.Digest($0) }
+    return .token(digest.map(TokenHash.init(digest:)) ?? .none, claiming: nil)
   }
 
   /// Returns the device of a login.

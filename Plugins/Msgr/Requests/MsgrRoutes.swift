@@ -59,7 +59,7 @@ struct MsgrRoutes: Sendable {
       return ["Token": token.text]
     }
     post("/logout", on: &router) { call in
-      try await service.logout(try call.credentials())
+      try await service.logout(try call.digestedToken() ?? call.credentials())
       return Done()
     }
     post("/password", on: &router) { call in

@@ -5,8 +5,9 @@ import { $, bdi, element, onSubmit, say, time, words } from "./{{page.js}}";
 import { prepareSettings, registration } from "./{{settings.js}}";
 
 const archive = await Archive.open();
-let msgr, stream, me, partner;
-let lists = { Friends: [], Incoming: [], Outgoing: [], Blocked: [] };
+const nobody = { Friends: [], Incoming: [], Outgoing: [], Blocked: [] };
+let msgr, stream, me, partner = "";
+let lists = nobody;
 const messages = new Map();
 const waiting = new Map();
 
@@ -21,7 +22,8 @@ onSubmit($("sign"), async ({ Username, Password, DeviceName, Invitation }, act) 
   if (DeviceName) fields.DeviceName = DeviceName;
   if (Invitation && act === "register") fields.Invitation = Invitation;
   const opened = await Msgr.open("./", act === "register" ? "register" : "login", fields);
-  if (archive.values.name !== Username.normalize("NFC")) await archive.clear();
+  const { name, ending } = archive.values;
+  if (name !== Username.normalize("NFC")) await archive.clear({ ending });
   await archive.set("device", device);
   await archive.set("name", Username.normalize("NFC"));
   await archive.set("token", opened.token);
@@ -69,16 +71,58 @@ async function leave(reason) {
   await start();
 }
 
-async function erase(reason) {
-  await archive.clear();
+/** Forgets the account: nothing of it stays on the page, on others of this browser, or in the browser. */
+async function erase(reason, kept) {
+  registration?.then(silence).catch(() => {});
+  stream?.close();
+  msgr = undefined;
+  await archive.clear(kept);
+  tabs.postMessage({ erased: reason });
+  await forget(reason);
+}
+
+async function forget(reason) {
+  stream?.close();
+  msgr = undefined;
   messages.clear();
   waiting.clear();
+  lists = nobody;
+  partner = location.hash = "";
+  for (const id of ["me", "sessions", "blocked", "news"]) $(id).replaceChildren();
+  for (const form of document.forms) form.reset();
+  show();
   await leave(reason);
 }
 
+/** Ends the browser's subscription, and takes back what it shows. */
+async function silence(worker) {
+  const subscription = await worker.pushManager.getSubscription();
+  await subscription?.unsubscribe();
+  for (const notification of await worker.getNotifications()) notification.close();
+  await navigator.clearAppBadge?.();
+}
+
+/** Signs out here at once. What is kept can do nothing but end the session, when the server can be reached. */
+async function signOut() {
+  const ending = [...archive.values.ending ?? [], await msgr.digest()];
+  await erase("You are signed out.", { ending });
+  await endSessions();
+}
+
+async function endSessions() {
+  for (const TokenDigest of archive.values.ending ?? []) {
+    const failure = await new Msgr("./").post("logout", { TokenDigest }).then(() => null, (error) => error);
+    if (failure?.isTemporary) return setTimeout(endSessions, 30_000);
+    await archive.set("ending", archive.values.ending.filter((digest) => digest !== TokenDigest));
+  }
+}
+
 async function refresh() {
+  const asked = msgr;
   try {
-    lists = await msgr.post("friends");
+    const found = await asked?.post("friends");
+    if (!found || asked !== msgr) return;
+    lists = found;
     await archive.set("lists", lists);
     show();
   } catch (error) {
@@ -109,7 +153,14 @@ async function keep(message) {
 
 // Another page of this browser is the same device, which isn't told what it has sent itself.
 const tabs = new BroadcastChannel("msgr");
-tabs.onmessage = ({ data }) => { messages.set(data.Id, data); show(); };
+tabs.onmessage = ({ data }) => {
+  if (data.erased) {
+    archive.values = {};
+    return forget(data.erased);
+  }
+  messages.set(data.Id, data);
+  show();
+};
 
 async function noteRead(name, id) {
   if (id <= (reads()[name] ?? "")) return;
@@ -165,12 +216,15 @@ async function deliver() {
   try {
     const next = () => [...waiting.values()].find(({ failure }) => !failure);
     for (let message = next(); message; message = next()) {
+      const asked = msgr;
       try {
-        const { Id, Own } = await msgr.send(message.UserTo, message.Message, message.ClientId);
+        const { Id, Own } = await asked.send(message.UserTo, message.Message, message.ClientId);
+        if (asked !== msgr) return;
         await keep({ ...message, Id: Own ?? Id });
         waiting.delete(message.ClientId);
         await archive.remove("waiting", message.ClientId);
       } catch (error) {
+        if (asked !== msgr) return;
         if (error.isTemporary ?? false) {
           setTimeout(deliver, (error.retryAfter ?? 5) * 1000);
           break;
@@ -242,7 +296,6 @@ function act(text, run, className = "") {
 function showTalk() {
   $("talk").hidden = !partner;
   $("home").classList.toggle("talking", Boolean(partner));
-  if (!partner) return;
   $("with").replaceChildren(bdi(partner));
   const isFriend = lists.Friends.includes(partner);
   $("befriend").hidden = isFriend || lists.Outgoing.includes(partner) || partner.includes("/");
@@ -312,7 +365,7 @@ actOn("block", async (name) => {
 $("back").addEventListener("click", () => { location.hash = ""; });
 
 prepareSettings({
-  archive, act, erase,
+  archive, act, erase, signOut,
   get msgr() { return msgr; },
   get me() { return me; },
   get lists() { return lists; },
@@ -321,10 +374,11 @@ prepareSettings({
 // MARK: The browser's own events
 
 addEventListener("hashchange", () => open(wanted()));
-addEventListener("online", () => stream?.hurry());
+addEventListener("online", () => { stream?.hurry(); endSessions(); });
 document.addEventListener("visibilitychange", () => { if (!document.hidden) { stream?.hurry(); readUp(); } });
 navigator.serviceWorker?.addEventListener("message", ({ data }) => {
   if (data.open) location.hash = encodeURIComponent(data.open);
 });
 
 await start();
+await endSessions();

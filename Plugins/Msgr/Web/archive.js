@@ -35,8 +35,15 @@ export class Archive {
     return this.put("values", { name, value });
   }
 
-  async clear() {
-    this.values = {};
-    for (const name of Object.keys(stores)) await finished(this.store(name).clear());
+  /** Forgets everything, all at once, but for some values. */
+  clear(kept = {}) {
+    this.values = kept;
+    const transaction = this.database.transaction(Object.keys(stores), "readwrite");
+    for (const name of Object.keys(stores)) transaction.objectStore(name).clear();
+    for (const [name, value] of Object.entries(kept)) transaction.objectStore("values").put({ name, value });
+    return new Promise((resolve, reject) => {
+      transaction.oncomplete = resolve;
+      transaction.onabort = () => reject(transaction.error);
+    });
   }
 }

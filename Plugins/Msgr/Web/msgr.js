@@ -52,6 +52,13 @@ export class Msgr {
     throw new MsgrError(response.status, body.error ?? response.statusText, body.field, wait);
   }
 
+  /** What ends the session (`TokenDigest` at `logout`), and can do nothing else. */
+  async digest() {
+    const bytes = Uint8Array.from(this.token.match(/../g), (digits) => parseInt(digits, 16));
+    const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
+    return [...digest].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+  }
+
   /** Sends a message; with the same `clientId` it may be tried again for a day, and is sent once. */
   send(to, text, clientId = crypto.randomUUID()) {
     return this.post("message", { UserTo: to, Message: text, ClientId: clientId });

@@ -51,10 +51,7 @@ export function prepareSettings(app) {
     $("delete").reset();
     await app.erase("The account is deleted.");
   });
-  $("sign-out").addEventListener("click", async () => {
-    await app.msgr.post("logout").catch(() => {});
-    await app.erase("You are signed out.");
-  });
+  $("sign-out").addEventListener("click", () => app.signOut());
   $("export").addEventListener("click", async () => {
     try {
       const text = JSON.stringify(await app.msgr.post("export"), null, 1);

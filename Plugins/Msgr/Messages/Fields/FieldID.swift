@@ -24,6 +24,8 @@ package enum FieldID: String, CaseIterable, Sendable {
   case id = "Id"
   /// The session to end.
   case end = "End"
+  /// The SHA-256 of the token that ends.
+  case tokenDigest = "TokenDigest"
   /// The name of a publisher.
   case name = "Name"
   /// Those to whom a publisher sends.
