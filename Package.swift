@@ -41,6 +41,9 @@ let libraries: [Target] = [
       "Addresses", "CTOML", "Observability", "SystemCalls", "Threading", "Time", "Wire",
     ]),
   .target(name: "Cryptography", dependencies: ["CNettle", "COpenSSL", "CSodium", "Time"]),
+  // Tells the streams of users what comes to them, the same way in all services.
+  .target(
+    name: "Delivery", dependencies: ["Bus", "Observability", "Storage", "Threading", "Transport"]),
   .target(name: "Ethereum", dependencies: ["Cryptography"]),
   .target(
     name: "HTTPClient",
@@ -209,6 +212,7 @@ let tests: [Target] = [
     dependencies: ["Addresses", "Configuration", "Observability", "TestSupport"]),
   .testTarget(
     name: "CryptographyTests", dependencies: ["COpenSSL", "Cryptography", "TestSupport", "Time"]),
+  .testTarget(name: "DeliveryTests", dependencies: ["Delivery", "TestSupport"]),
   .testTarget(name: "EthereumTests", dependencies: ["Cryptography", "Ethereum", "TestSupport"]),
   // An HTTP/2 server that answers what a test says.
   .target(
