@@ -128,7 +128,8 @@ let plugins: [Target] = [
   .target(
     name: "TokenScriptRepo",
     dependencies: [
-      "Addresses", "Budgets", "CSpawn", "Compression", "Configuration", "Cryptography", "Ethereum",
+      "Addresses", "Budgets", "Bus", "CSpawn", "Compression", "Configuration", "Cryptography",
+      "Ethereum",
       "HTTPClient", "HTTPProtocol", "Observability", "QRCode", "ServiceKit", "Storage",
       "SystemCalls", "Threading", "Time", "TokenScriptReading", "WalletClient", "Wire",
       "XMLSecurity",

@@ -1,3 +1,4 @@
+internal import Bus
 public import Configuration
 internal import Glibc
 internal import HTTPProtocol
@@ -29,7 +30,10 @@ public struct TokenScriptService: Service {
   private let listing: IndexListing
   private let contractPages: ContractPages
   private let verification: VerificationResponder
-  private let publisher: Publisher
+  /// Publishes files, or nil if the policy is "off".
+  private let publisher: Publisher?
+  private let store: ContractStore
+  private let bus: any Bus
   private let reading = ThreadPool(named: "awd-read", queue: 256)
   let survey: ChainSurvey
   private let log: Log
@@ -103,7 +107,14 @@ public struct TokenScriptService: Service {
     listing = IndexListing(headers, on: pageThreads)
     contractPages = ContractPages(
       responder: responder, explorers: configuration.explorers, threads: pageThreads)
-    publisher = Publisher(configuration, responder, indexer, survey, verification)
+    publisher =
+      configuration.publicationPolicy == .off
+      ? nil
+      : Publisher(
+        configuration.publicationPolicy, responder, indexer, survey, verification, store,
+        context.bus)
+    self.store = store
+    bus = context.bus
     self.verification = VerificationResponder(verification, headers, clock: context.clock)
     log = context.log
     context.metrics.gauge(
@@ -132,11 +143,12 @@ public struct TokenScriptService: Service {
     for place in ["/{address:prefix(0x)}", "/chain/{chain}/{address:prefix(0x)}"] {
       addFiles(place, responder.bare, to: &router)
       addFiles(version + place, responder.versioned, to: &router)
+      guard let publisher else { continue }
       router.on([.put], version + place, bodyLimit: VerificationQueue.bodyLimit) {
-        [publisher] request, parameters in
+        request, parameters in
         try await publisher.put(request, parameters)
       }
-      router.on([.delete], version + place) { [publisher] request, parameters in
+      router.on([.delete], version + place) { request, parameters in
         try await publisher.delete(request, parameters)
       }
     }
@@ -208,7 +220,31 @@ public struct TokenScriptService: Service {
       group.addTask {
         await survey.run({ responder.index.value.origins }) { try await remake() }
       }
+      group.addTask { await followNodes() }
       try await group.waitForAll()
+    }
+  }
+
+  /// The time between two looks at what other nodes have published, whether or not they have told so.
+  private static let lookInterval = Duration.milliseconds(500)
+
+  /// Makes a new index after other nodes' publications.
+  private func followNodes() async {
+    guard store.isShared else { return }
+    await withTaskGroup { group in
+      group.addTask {
+        for await _ in bus.events(of: Self.name) { await indexPublications() }
+      }
+      group.addTask {
+        while (try? await Task.sleep(for: Self.lookInterval)) != nil { await indexPublications() }
+      }
+    }
+  }
+
+  private func indexPublications() async {
+    // The next look tries again.
+    do { try await indexer.indexPublications() } catch is CancellationError {} catch {
+      log.error("the old index stays", ["reason": "\(error)"])
     }
   }
 

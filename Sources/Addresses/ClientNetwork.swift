@@ -16,11 +16,19 @@ public struct ClientNetwork: Sendable, Hashable {
 
 extension ClientNetwork: CustomStringConvertible {
   /// The address, or the network such as `2001:db8::/64`.
-  public var description: String {
-    let count = isVersion4 ? 4 : 8
-    let bytes = (1...count).map { UInt8(truncatingIfNeeded: bits >> (8 * (count - $0))) }
-    guard let first = IPAddress(bytes: isVersion4 ? bytes : bytes + [UInt8](repeating: 0, count: 8))
-    else { return "" }
-    return isVersion4 ? "\(first)" : "\(first)/64"
+  public var description: String { text(bytes: 8) }
+
+  /// The name of those to whom lasting things are charged: the IPv4 address, or the /48 network of an IPv6 address, as many
+  /// get one for nothing.
+  public var site: String { text(bytes: 6) }
+
+  /// Returns the IPv4 address, or the first bytes of an IPv6 address as a network.
+  private func text(bytes kept: Int) -> String {
+    let count = isVersion4 ? 4 : kept
+    let total = isVersion4 ? 4 : 8
+    let bytes = (1...count).map { UInt8(truncatingIfNeeded: bits >> (8 * (total - $0))) }
+    let rest = [UInt8](repeating: 0, count: isVersion4 ? 0 : 16 - count)
+    guard let first = IPAddress(bytes: bytes + rest) else { return "" }
+    return isVersion4 ? "\(first)" : "\(first)/\(8 * count)"
   }
 }

@@ -7,7 +7,7 @@ internal import Time
 /// several signatures each covers the document as it was when that one was made: without itself and those behind it.
 public struct SignatureVerifier: Sendable {
   /// The version of the verifier, raised whenever a verdict may change.
-  public static let version = 2
+  public static let version = 3
 
   private static let maximumSignatures = 8
   /// The number of elements times the number of prefixes that canonicalization looks for at each.
@@ -49,6 +49,20 @@ public struct SignatureVerifier: Sendable {
       removed.remove(claim.structure.element)
     }
     return verified.reversed()
+  }
+
+  /// Returns whether a document tells a signing time in one of its signatures, covered or not.
+  ///
+  /// - Parameter document: a document whose signatures hold.
+  public static func namesTime(_ document: XMLDocument) -> Bool {
+    document.root.children(named: "Signature", in: Algorithm.signature).contains { signature in
+      var next: XMLElement? = signature
+      while let element = next {
+        if element.isNamed("SigningTime", in: Algorithm.advancedSignature) { return true }
+        next = element.next(within: signature)
+      }
+      return false
+    }
   }
 
   /// Returns the Signature elements, all of which must be children of the root, and the number of all elements.
@@ -107,6 +121,9 @@ public struct SignatureVerifier: Sendable {
         holders.isEmpty
           ? "none of the certificates holds the key in KeyValue"
           : "more than one certificate holds the signing key")
+    }
+    if let name = holders.first?.commonName, name.utf8.contains(0) {
+      throw SignatureError(.certificate, "the common name of the certificate holds a NUL")
     }
     if keyInfo.key != nil { try check(structure, with: key) }
 

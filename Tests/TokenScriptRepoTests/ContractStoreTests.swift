@@ -58,13 +58,13 @@ struct ContractStoreTests {
     // Other rules void the readings, but not the times.
     let other = try await store.memory(under: "2")
     #expect(other.readings.isEmpty)
-    #expect(Set(other.outdated) == Set(readings.map(\.key)))
+    #expect(Set(other.outdated.map(\.key)) == Set(readings.map(\.key)))
     #expect(other.sightings == [sighting: Timestamp(seconds: 77)])
 
     // The first time stays, and deleted readings go with their contracts.
     try await store.remember(
       [readings[0]], under: "2", sightings: [sighting: Timestamp(seconds: 99)],
-      forgetting: readings.map(\.key))
+      forgetting: readings.map { ($0.key, "1") })
     let last = try await store.memory(under: "2")
     #expect(last.readings == [readings[0].key: readings[0].reading])
     #expect(last.sightings == [sighting: Timestamp(seconds: 77)])

@@ -45,8 +45,14 @@ internal import XMLSecurity
 
   @Test func withoutAPolicyNothingIsTaken() async throws {
     let server = try await fixture.server()
-    #expect(try await send(server, sign()).status == .notFound)
-    #expect(try await server.get(Self.place, method: .delete).status == .notFound)
+    for response in [
+      try await send(server, sign()), try await server.get(Self.place, method: .delete),
+    ] {
+      #expect(response.status == .methodNotAllowed)
+      #expect(response[.allow] == "GET, HEAD, OPTIONS")
+    }
+    let other = try await server.get("/tokenscript/validate", method: .put)
+    #expect(other[.allow] == "OPTIONS, POST")
   }
 
   @Test(arguments: ["known", "open"])
@@ -156,28 +162,59 @@ internal import XMLSecurity
     #expect(try await server.get(Self.place).bytes == files[5])
   }
 
-  @Test func whatCannotBeWrittenLeavesWhatIsServed() async throws {
-    let present = try sign()
-    try fixture.write("a.tsml", bytes: present)
-    try fixture.write("published", "a file where the folder should be")
+  /// The folder is the operator's, and a server may have no right to write to it.
+  @Test func noRequestWritesToTheFolder() async throws {
+    let operators = try sign()
+    try fixture.write("a.tsml", bytes: operators)
     let server = try await server("known")
     let newer = try sign(at: Self.now + 5)
-    #expect(try await send(server, newer).status == .serviceUnavailable)
-    #expect(try await server.get(Self.place).bytes == present)
-    // A process that was killed leaves a part, which is in nobody's way.
-    try fixture.remove("published")
-    let key = try Signer.shop.identifier()
-    try fixture.write("published/\(key)/2020-06/1-\(alice).tsml.new", "half")
     #expect(try await send(server, newer).status == .ok)
     #expect(try await server.get(Self.place).bytes == newer)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: fixture.root) == ["a.tsml"])
+    try await server.service.reload()
+    #expect(try await server.get(Self.place).bytes == newer)
+  }
+
+  /// An earlier release has published in the folder.
+  @Test func whatLiesInTheFolderStaysPublished() async throws {
+    let key = try Signer.shop.identifier()
+    let place = "published/\(key)/2020-06/1-\(alice).tsml"
+    let present = try sign()
+    try fixture.write(place, bytes: present, modified: Self.now - 5)
+    let text = tokenScript("2020/06", for: bob)
+    let gone = try Signer.rival.sign(text, at: Self.now)
+    let rival = try Signer.rival.identifier()
+    try fixture.write("published/\(rival)/2020-06/1-\(bob).tsml.gone", bytes: gone)
+    // Nobody has published what lies in another's folder.
+    let foreign = "published/\(rival)/2020-06/1-\(alice).tsml"
+    try fixture.write(foreign, bytes: try sign(at: Self.now - 9, "foreign"))
+    let bobs = "/2020/06/chain/1/\(bob)"
+
+    var server = try await server()
+    #expect(try await server.get(Self.place).bytes == present)
+    #expect(try await server.get(bobs).status == .gone)
+    #expect(try await send(server, gone, to: bobs).status == .gone)
     #expect(
-      try FileManager.default.contentsOfDirectory(
-        atPath: "\(fixture.root)/published/\(key)/2020-06") == ["1-\(alice).tsml"])
+      try await send(server, Signer.shop.sign(text, at: Self.now), to: bobs).status == .forbidden)
+    #expect(try await send(server, sign(.rival, at: Self.now + 5)).status == .forbidden)
+    #expect(try await send(server, present).status == .ok)
+    #expect(try await send(server, sign(at: Self.now - 1)).status == .conflict)
+    // It stays without the folder, and what is newer stays beside it.
+    try fixture.remove("published/\(key)")
+    try fixture.remove(foreign)
+    server = try await self.server()
+    #expect(try await server.get(Self.place).bytes == present)
+    let newer = try sign(at: Self.now + 1)
+    #expect(try await send(server, newer).status == .ok)
+    try fixture.write(place, bytes: present, modified: Self.now - 5)
+    try await server.service.reload()
+    #expect(try await server.get(Self.place).bytes == newer)
+    #expect(server.service.indexer.current.rows.count == 2)
   }
 
   @Test func aKeyHasAQuota() async throws {
     let key = try Signer.shop.identifier()
-    for number in 1...PublicationJudge.filesPerKey {
+    for number in 1...PublicationQuota.single.files {
       let text = tokenScript(
         "2020/06", contracts: [("Coin", [("\(number)", bob)])], origins: ["Coin"])
       try fixture.write(
@@ -193,6 +230,58 @@ internal import XMLSecurity
     let newer = try Signer.shop.sign(text, at: Self.now + 1)
     #expect(try await send(server, newer, to: "/2020/06/chain/7/\(bob)").status == .ok)
     #expect(try await send(server, sign(.rival)).status == .created)
+  }
+
+  /// Keys are free, networks are not.
+  @Test func aNetworkIsChargedWithItsContracts() async throws {
+    let server = try await server()
+    func publish(_ number: Int, from peer: String) async throws -> Response {
+      let chains = (0..<32).map { "\(number * 32 + $0 + 1)" }
+      let signer = Signer(.secp256k1, "key", isBare: true)
+      return try await send(
+        server, sign(signer, on: chains), to: "/2020/06/chain/\(chains[0])/\(alice)", from: peer)
+    }
+    for number in 0..<8 {
+      #expect(try await publish(number, from: "2001:db8:1:\(number)::1").status == .created)
+    }
+    let refused = try await publish(8, from: "2001:db8:1:9::1")
+    #expect(refused.status.code == 507)
+    #expect(try refusal(refused).error.contains("a network"))
+    #expect(try await publish(8, from: "2001:db8:2::1").status == .created)
+  }
+
+  /// Whoever stands for a contract finds room in a repository that strangers have filled, and one's own file can be replaced.
+  @Test func roomIsKeptForOwners() async throws {
+    let store = try await fixture.store()
+    let owner = try Signer.issuer.identifier()
+    let toml = "[tokenscript.deployers]\n\"\(bob)\" = \"\(owner)\""
+    let server = try await fixture.server(
+      "\(toml)\n[tokenscript.publish]\npolicy = \"open\"", store: store,
+      publicURL: "https://repo.example")
+    #expect(try await send(server, sign()).status == .created)
+    func fill(issuer: Int) async throws {
+      try await store.write { transaction in
+        try transaction.execute(
+          """
+          INSERT INTO tokenscript_published
+            SELECT 'filler', '2020/06', contract, 1000 + ?, sha256, 1, 1, 1, 0, 'network', ?, ?, 1,
+              content FROM tokenscript_published WHERE chain = 1 LIMIT 1
+          """, issuer, issuer, issuer == 0 ? 7500 : 2500)
+      }
+    }
+    try await fill(issuer: 0)
+    #expect(
+      try await send(server, sign(.rival, on: ["5"]), to: "/2020/06/chain/5/\(alice)").status.code
+        == 507)
+    let larger = try sign(at: Self.now + 1, String(repeating: "x", count: 1000))
+    #expect(try await send(server, larger).status == .ok)
+    let text = tokenScript("2020/06", for: bob)
+    let bobs = "/2020/06/chain/1/\(bob)"
+    #expect(
+      try await send(server, Signer.issuer.sign(text, at: Self.now), to: bobs).status == .created)
+    try await fill(issuer: 1)
+    #expect(
+      try await send(server, Signer.issuer.sign(text, at: Self.now + 1), to: bobs).status == .ok)
   }
 
   @Test func anAddressPublishesThirtyTimesAnHour() async throws {

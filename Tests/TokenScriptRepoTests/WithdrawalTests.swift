@@ -1,4 +1,5 @@
 internal import Cryptography
+internal import Foundation
 internal import HTTPProtocol
 internal import TestSupport
 internal import Testing
@@ -71,6 +72,23 @@ internal import XMLSecurity
     #expect(try await server.get(Self.place).bytes == file)
     let statement = try await withdraw(server, file, by: .shop, at: "2023-11-14T22:18:20Z")
     #expect(statement.status == .ok)
+  }
+
+  @Test(arguments: ["time=%@, signature=%@", "time=\"%@\", signature=\"%@\""])
+  func aStatementMayBeWrittenWithoutQuotes(_ form: String) async throws {
+    let server = try await server()
+    let file = try sign()
+    #expect(try await send(server, file).status == .created)
+    let time = "2023-11-14T22:13:20Z"
+    let message = Withdrawal.message(
+      url: "https://repo.example" + Self.place, digest: SHA256.hash(file), time: time)
+    let signature = try PrivateKey(pem: Signer.shop.key.keyPEM).sign(message: message)
+    let statement = Withdrawal(time: time, signature: signature)
+    let text = String(
+      format: "TokenScript " + form, time, Data(signature).base64EncodedString())
+    #expect((statement.fieldValue == text) == form.contains("\""))
+    let response = try await server.get(Self.place, ["Authorization": text], method: .delete)
+    #expect(response.status == .ok)
   }
 
   @Test func anOlderFileDoesNotComeBackByAWithdrawal() async throws {

@@ -48,10 +48,12 @@ struct RepositoryInspection {
       Terminal.showProgress($0, of: $1, "files")
     }
     Terminal.clearProgress()
-    let files = RepositoryIndexer.merge(found, listing, keeping: .empty)
+    let changes = try await store?.publications(after: 0) ?? ContractStore.Changes(last: 0)
+    var files = RepositoryIndexer.merge(changes.filesBeside(found), listing, keeping: .empty).served
+    if let store { files += try await scan.files(changes.publications, from: store, on: threads) }
     var builder = IndexBuilder(
       rules: rules, headers: headers, now: now, sightings: memory.sightings)
-    index = builder.build(files.served, checks.documents, generation: 1)
+    index = builder.build(files.sorted { $0.path < $1.path }, checks.documents, generation: 1)
     problems =
       checks.problems.map { "schema left out: \($0)" }
       + listing.problems.filter { $0.path.kind == nil }.map {

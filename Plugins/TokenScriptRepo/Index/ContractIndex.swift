@@ -77,8 +77,8 @@ final class ContractIndex: Sendable {
   /// own files.
   var origins: [Origin] {
     var seen: Set<Origin> = []
-    let own = rows.filter { $0.path.publisher == nil }
-    let published = rows.filter { $0.path.publisher != nil }
+    let own = rows.filter { !$0.isPublished }
+    let published = rows.filter(\.isPublished)
     return (own + published).flatMap { row in
       row.chains.compactMap { chain in row.contract.map { Origin($0, on: chain) } }
     }.filter { seen.insert($0).inserted }

@@ -20,6 +20,8 @@ struct Edition: Sendable {
   struct Mark: Sendable {
     /// The path of the mark.
     let path: RepositoryPath
+    /// Whether a signer has withdrawn a published file, and not the operator one of the folder.
+    let isPublishers: Bool
     /// The chains.
     let chains: [ChainID]
   }

@@ -143,7 +143,8 @@ struct IndexBuilder {
   /// Adds a file to the candidates or to the withdrawn contracts, and makes its rows.
   private mutating func rows(for file: RepositoryFile) -> [IndexRow] {
     var row = IndexRow(
-      path: file.path, digest: file.digest, size: file.size, state: .servesNothing)
+      isPublished: file.publication != nil, path: file.path, digest: file.digest, size: file.size,
+      state: .servesNothing)
     let meaning: TokenScriptFile
     switch file.reading {
     case .failure(let refusal):
@@ -157,14 +158,18 @@ struct IndexBuilder {
       row.state = .gone
       for (contract, chains) in meaning.originChains {
         marks[contract, default: [:]][meaning.schema, default: []].append(
-          Edition.Mark(path: file.path, chains: chains))
+          Edition.Mark(
+            path: file.path, isPublishers: file.publication != nil, chains: chains))
       }
       return rows(row, for: meaning)
     }
     row.signer = meaning.signer
     row.time = meaning.signer?.time
+    if row.time == nil { row.accepted = file.publication?.accepted }
     let (refusal, warnings) = rules.judge(meaning)
-    row.warnings += warnings + file.path.warnings(for: meaning)
+    row.warnings += warnings
+    // The server has named what was published by its content.
+    if file.publication == nil { row.warnings += file.path.warnings(for: meaning) }
     if let time = row.time, time > now { row.warnings.append("it was signed in the future") }
     if let newer = file.replacedBy {
       row.warnings.append("its last good version is served; the one on disk is \(newer.words)")
@@ -190,14 +195,14 @@ struct IndexBuilder {
     of file: RepositoryFile, _ meaning: TokenScriptFile, _ digest: SHA256.Digest,
     for contract: EthereumAddress
   ) -> (modified: Timestamp, firstSeen: Timestamp) {
-    let sighting = Sighting(schema: meaning.schema, contract: contract, digest: digest)
-    let firstSeen = sightings[sighting] ?? min(max(file.modified, Timestamp(seconds: 0)), now)
-    // What strangers publish is signed with a time, and its file's own time tells the rest: nothing of it has to be kept.
-    if file.path.publisher == nil, sightings.updateValue(firstSeen, forKey: sighting) == nil {
-      newSightings[sighting] = firstSeen
-    }
     // A signing time in the future counts as absent.
     let signed = meaning.signer?.time.flatMap { $0 <= now ? $0 : nil }
+    if let accepted = file.publication?.accepted { return (signed ?? accepted, accepted) }
+    let sighting = Sighting(schema: meaning.schema, contract: contract, digest: digest)
+    let firstSeen = sightings[sighting] ?? min(max(file.modified, Timestamp(seconds: 0)), now)
+    if sightings.updateValue(firstSeen, forKey: sighting) == nil {
+      newSightings[sighting] = firstSeen
+    }
     return (signed ?? firstSeen, firstSeen)
   }
 

@@ -60,6 +60,10 @@ struct IndexRow: Sendable, Equatable {
   var schema: SchemaVersion?
   /// The signing time.
   var time: Timestamp?
+  /// The time at which the file was accepted, if it was published without a signing time.
+  var accepted: Timestamp?
+  /// Whether the file was published over HTTP.
+  var isPublished = false
   /// The file's signer.
   var signer: TokenScriptFile.Signer?
   /// The proof that there is of the signer.

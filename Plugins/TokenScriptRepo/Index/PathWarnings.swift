@@ -11,8 +11,6 @@ extension RepositoryPath {
   /// - Parameter file: the meaning of the content.
   /// - Returns: a sentence for each contradiction.
   func warnings(for file: TokenScriptFile) -> [String] {
-    // The server named these by their content.
-    guard publisher == nil else { return [] }
     let segments = segments.map { String(decoding: $0, as: UTF8.self) }
     guard let name = segments.last else { return [] }
     var warnings: [String] = []

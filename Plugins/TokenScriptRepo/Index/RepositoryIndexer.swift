@@ -22,6 +22,8 @@ actor RepositoryIndexer {
   private var pending: Task<Void, any Error>?
   /// The scan of the newest index, or nil if the store may have another content.
   private var latest: Scan?
+  /// The time at which the readings were last noted to be in use.
+  private var kept: ContinuousClock.Instant?
   /// The pass over the contents of the newest index.
   private(set) var contentPass: ContentPass?
   /// The watch over the folders of the last scan, or nil if the system has no room for one.
@@ -68,17 +70,14 @@ actor RepositoryIndexer {
   /// - Throws: ``RepositoryError``, or the store's error; the old index then stays in service.
   func index() async throws { try await afterOthers { try await self.make(self.scan()) } }
 
-  /// Replaces the index in service by one with some files as they are now, and all others as the last scan found them.
+  /// Replaces the index in service if any node has published or withdrawn something since it was made. All other files are
+  /// as the last scan found them.
   ///
-  /// - Parameter paths: the paths of the files, each in folders that are no links.
   /// - Throws: as ``index()``.
-  func index(rereading paths: Set<RepositoryPath>) async throws {
+  func indexPublications() async throws {
     try await afterOthers {
-      if let scan = try await self.scan(rereading: paths) {
-        try await self.make(scan)
-      } else {
-        try await self.make(self.scan())
-      }
+      guard let scan = try await self.scanOfPublications() else { return }
+      try await self.make(scan)
     }
   }
 
@@ -112,7 +111,12 @@ actor RepositoryIndexer {
     let now: Timestamp
     let checks: RepositoryChecks
     let listing: RepositoryFolder.Listing
-    var files: [RepositoryFile]
+    /// The files of the folder.
+    let files: [RepositoryFile]
+    /// The publications.
+    var published: [Publication.Place: RepositoryFile] = [:]
+    /// The last change of a publication.
+    var change: Int64 = 0
     /// The content of the store.
     var memory: ContractStore.Memory
   }
@@ -158,31 +162,40 @@ actor RepositoryIndexer {
     let files = try await scan.files(listing.entries, on: scanThreads) { [log] done, total in
       log.info("indexing", ["files": done, "of": total])
     }
+    // An earlier release has published below the root.
+    let published = files.compactMap(\.publicationInFolder)
+    if !published.isEmpty { try await store.adopt(published) }
+    let changes = try await store.publications(after: 0)
     return Scan(
-      start: start, now: now, checks: checks, listing: listing, files: files, memory: memory)
+      start: start, now: now, checks: checks, listing: listing,
+      files: changes.filesBeside(files), published: try await self.published(changes, scan),
+      change: changes.last, memory: memory)
   }
 
-  /// Reads some files anew.
-  ///
-  /// - Returns: the last scan with these files, or nil if there is none, or if nothing can be read at the paths.
-  private func scan(rereading paths: Set<RepositoryPath>) async throws -> Scan? {
-    guard let last = latest else { return nil }
+  /// Returns the last scan with what has been published and withdrawn since, or nil if nothing has.
+  private func scanOfPublications() async throws -> Scan? {
+    guard let last = latest else { return try await scan() }
+    let start = ContinuousClock.now
+    let changes = try await store.publications(after: last.change)
+    guard changes.last > last.change else { return nil }
     let now = clock().wholeSecond
-    var scan = Scan(
-      start: .now, now: now, checks: last.checks, listing: last.listing,
-      files: last.files.filter { !paths.contains($0.path) }, memory: last.memory)
-    let (root, rules) = (configuration.repository, rules)
-    let found = try await scanThreads.run { () -> [RepositoryFile] in
-      guard let folder = try? RepositoryFolder(root) else { return [] }
-      let scan = RepositoryScan(
-        folder: folder, reader: last.checks.reader, rules: rules, now: now,
-        memory: ContractStore.Memory(), known: [:])
-      return paths.compactMap { scan.file(RepositoryFolder.Entry(path: $0, location: $0)) }
-    }
-    // A link on the way is left to a scan of the whole folder.
-    guard found.contains(where: { $0.digest != nil }) else { return nil }
-    scan.files = (scan.files + found).sorted { $0.path < $1.path }
-    return scan
+    let folder = try RepositoryFolder(configuration.repository)
+    let scan = RepositoryScan(
+      folder: folder, reader: last.checks.reader, rules: rules, now: now, memory: last.memory,
+      known: currentIndex.value.contents.byDigest)
+    return Scan(
+      start: start, now: now, checks: last.checks, listing: last.listing, files: last.files,
+      published: last.published.merging(try await published(changes, scan)) { $1 },
+      change: changes.last, memory: last.memory)
+  }
+
+  private func published(
+    _ changes: ContractStore.Changes, _ scan: RepositoryScan
+  ) async throws -> [Publication.Place: RepositoryFile] {
+    let files = try await scan.files(changes.publications, from: store, on: scanThreads)
+    return Dictionary(
+      files.compactMap { file in file.publication.map { ($0.place, file) } },
+      uniquingKeysWith: { $1 })
   }
 
   /// Makes the index of a scan, and puts it into service.
@@ -191,7 +204,8 @@ actor RepositoryIndexer {
     let (checks, listing, now) = (scan.checks, scan.listing, scan.now)
     let (configuration, headers, rules) = (configuration, headers, rules)
     latest = nil
-    let files = Self.merge(scan.files, listing, keeping: last)
+    let (onDisk, served) = Self.merge(scan.files, listing, keeping: last)
+    let files = (served + scan.published.values).sorted { $0.path < $1.path }
 
     // A file counts as published from the end of the scan on.
     let publicationTimes =
@@ -206,14 +220,15 @@ actor RepositoryIndexer {
         var builder = IndexBuilder(
           rules: rules, headers: headers, now: now, sightings: sightings, publicationTimes: times)
         let index = builder.build(
-          files.served, checks.documents, generation: last.generation + 1)
+          files, checks.documents, generation: last.generation + 1)
         return (index, builder)
       }
     }
     var (index, builder) = try await build(scan.memory.sightings, publicationTimes)
 
     checks.workers?.rest()
-    var (verified, memory) = try await remember(files.onDisk, builder, after: scan)
+    var (verified, memory) = try await remember(
+      onDisk + scan.published.values, builder, after: scan)
     if let others = try await memoryOfOthers(builder, under: checks.fingerprint) {
       let times = publicationTimes.map { _ in
         PublicationTimes(
@@ -225,7 +240,7 @@ actor RepositoryIndexer {
     }
     latest = Scan(
       start: scan.start, now: now, checks: checks, listing: listing, files: scan.files,
-      memory: memory)
+      published: scan.published, change: scan.change, memory: memory)
     for problem in checks.problems { log.warning("schema left out", ["reason": problem]) }
     currentIndex.replace(with: index)
     currentVerification.replace(with: checks.verification)
@@ -233,9 +248,18 @@ actor RepositoryIndexer {
     let pass = ContentPass(index.contents, on: contentThreads)
     contentPass = pass
     if !index.isRead { Task { await read(index, by: pass) } }
+    keep(Array(memory.readings.keys), under: checks.fingerprint)
     let took = ContinuousClock.now - scan.start
     durations.observe(took)
     tell(of: index, after: last, listing, verified: verified, took: took)
+  }
+
+  /// Notes once a day that readings are in use, so that no node forgets them.
+  private func keep(_ readings: [ContractStore.Key], under rules: String) {
+    guard store.isShared, kept.map({ .now - $0 > .seconds(86_400) }) ?? true else { return }
+    kept = .now
+    // What isn't noted is read anew at a later start, at worst.
+    Task { [store] in try? await store.keep(readings, under: rules) }
   }
 
   /// Waits until the contents of an index are read, and makes another index if files turn out to have changed.
@@ -258,7 +282,7 @@ actor RepositoryIndexer {
     var new: [(key: ContractStore.Key, reading: ContractStore.Reading)] = []
     var statuses: [(key: ContractStore.Key, status: FileStatus)] = []
     for file in files where file.reading.isLasting(scan.now) {
-      guard let digest = file.digest else { continue }
+      guard let digest = file.digest, file.publication?.isWithdrawn != true else { continue }
       let key = ContractStore.Key(path: file.path, digest: digest)
       memory.readings[key] = file.reading
       if scan.memory.readings[key] == nil { new.append((key, file.reading)) }
@@ -267,7 +291,7 @@ actor RepositoryIndexer {
       memory.seen[file.path] = (digest, status)
       if scan.memory.seen[file.path]?.status != status { statuses.append((key, status)) }
     }
-    let old = scan.memory.readings.keys.filter { memory.readings[$0] == nil }
+    let old = scan.memory.readings.keys.filter { memory.readings[$0] == nil }.map { ($0, rules) }
     try await store.remember(
       new, under: rules, sightings: builder.newSightings, statuses: statuses,
       forgetting: scan.memory.outdated + old)

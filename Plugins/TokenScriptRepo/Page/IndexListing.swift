@@ -139,6 +139,7 @@ actor IndexListing {
     let owners: [String]
     @Nullable var schema: String?
     @Nullable var time: String?
+    @Nullable var accepted: String?
     @Nullable var signer: String?
     @Nullable var key: String?
     @Nullable var kind: String?
@@ -157,6 +158,7 @@ actor IndexListing {
       owners = Set(row.owners.map(\.checksummed)).sorted()
       schema = row.schema?.path
       time = row.time?.description
+      accepted = row.accepted?.description
       signer = row.signer.map { $0.commonName ?? $0.key }
       key = row.signer?.key
       kind = row.signer?.kind

@@ -4,52 +4,55 @@ internal import HTTPProtocol
 internal import Time
 internal import TokenScriptReading
 
-/// Decides whether a file is published, from its meaning and the index, without I/O.
+/// Decides whether a file is published, from its meaning, the operator's files and what is stored, without I/O.
 struct PublicationJudge: Sendable {
   /// The time that a signer's clock may be ahead.
   static let clockTolerance = Duration.seconds(300)
-  /// The largest number of files of a key.
-  static let filesPerKey = 64
-  /// The largest number of bytes of a key's files.
-  static let bytesPerKey = 64 << 20
-  /// The largest number of files of all keys.
-  static let filesInAll = 10_000
-  /// The largest number of bytes of all keys' files, which lie in memory too.
-  static let bytesInAll = 1 << 30
-  /// The largest number of origins of a file, each on each of its chains. Real files have ten at most.
-  static let originLimit = 32
 
   /// A file to be published.
   struct Submission: Sendable {
     /// The meaning of the file, with all findings.
     let file: TokenScriptFile
-    /// The SHA-256 of its bytes.
+    /// The bytes.
+    let bytes: [UInt8]
+    /// The SHA-256 of the bytes.
     let digest: SHA256.Digest
-    /// The number of its bytes.
-    let size: Int
+    /// Whether the file tells a signing time that its signature doesn't cover, or that is no date.
+    let hasUnsignedTime: Bool
   }
 
-  /// A file that its signer has withdrawn.
-  struct Mark: Sendable {
-    /// The SHA-256 of its bytes.
-    let digest: SHA256.Digest
-    /// Its signing time.
-    let time: Timestamp?
+  /// The facts in the store that matter for a file.
+  struct Known: Sendable {
+    /// The publications for each of its origins.
+    var publications: [Origin: [Publication]] = [:]
+    /// Whether the signer has withdrawn these bytes, which have no signing time; nil if they were never accepted.
+    var isWithdrawn: Bool?
+    /// The number of files without a signing time that were accepted at the place.
+    var acceptedCount = 0
+    /// The room that others of the signer's files take: all but the one at the place.
+    var ofSigner = PublicationQuota.Usage()
+    /// The room that others of the network's files take, either those of issuers or those of strangers.
+    var ofNetwork = PublicationQuota.Usage()
+    /// The room that the other files of strangers take.
+    var ofStrangers = PublicationQuota.Usage()
+    /// The room that all other files take.
+    var inAll = PublicationQuota.Usage()
   }
 
   /// The decision on a file that isn't refused.
-  enum Verdict: Equatable, Sendable {
+  enum Verdict: Sendable {
     /// The same bytes are there already, at this path.
     case present(RepositoryPath)
-    /// The file is to be written; whether it is its signer's first at this place.
-    case write(RepositoryPath, isFirst: Bool)
+    /// The file is to be stored; whether its signer is the issuer of all its contracts; whether it is the signer's first
+    /// at this place.
+    case write(Publication, isIssuers: Bool, isFirst: Bool)
   }
 
   /// The policy of the configuration.
   let policy: PublicationPolicy
   /// The rules of the configuration, which require the signature.
   let rules: RepositoryRules
-  /// The index in service.
+  /// The index in service, of which the operator's files count.
   let index: ContractIndex
   /// The present time.
   let now: Timestamp
@@ -59,10 +62,10 @@ struct PublicationJudge: Sendable {
   /// - Parameters:
   ///   - submission: the file.
   ///   - place: the place that the request names.
-  ///   - marks: the files that the signer has withdrawn, from ``marks(of:)``.
+  ///   - known: the facts in the store.
   /// - Throws: ``PublicationRefusal``.
   func judge(
-    _ submission: Submission, at place: PublicationPlace, marks: [Mark]
+    _ submission: Submission, at place: PublicationPlace, _ known: Known
   ) throws(PublicationRefusal) -> Verdict {
     let file = submission.file
     if case .failed(let refusal) = file.signature {
@@ -71,56 +74,47 @@ struct PublicationJudge: Sendable {
     guard let signer = file.signer else {
       throw PublicationRefusal(.badRequest, "its signer is unknown")
     }
-    let chain = try chain(of: file, at: place)
+    let target = Origin(place.contract, on: try chain(of: file, at: place))
     let origins = Self.origins(of: file)
-    guard origins.count <= Self.originLimit else {
+    guard origins.count <= PublicationQuota.originsOfFile else {
       throw PublicationRefusal(
-        .badRequest, "the file names more than \(Self.originLimit) contracts as its origins")
+        .badRequest,
+        "the file names more than \(PublicationQuota.originsOfFile) contracts as its origins")
     }
-    for origin in origins { try authorize(signer.key, for: origin) }
-    guard let time = signer.time else {
-      throw PublicationRefusal(
-        .badRequest, "the signature covers no signing time (XAdES), which tells new files from old")
-    }
-    guard time <= now + Self.clockTolerance else {
-      throw PublicationRefusal(.badRequest, "it was signed in the future, at \(time)")
-    }
+    for origin in origins { try authorize(signer, for: origin, known) }
+    try checkTime(of: signer, submission)
     if let refusal = rules.judge(file).refusal {
       throw PublicationRefusal(.badRequest, refusal.words)
     }
-    if marks.contains(where: { $0.digest == submission.digest }) {
+    let isOwn = { (publication: Publication) in
+      publication.place.schema == place.schema && publication.place.signer == signer.publisher
+    }
+    let own = origins.flatMap { known.publications[$0] ?? [] }.filter(isOwn)
+    if known.isWithdrawn == true
+      || own.contains(where: { $0.isWithdrawn && $0.digest == submission.digest })
+    {
       throw PublicationRefusal(.gone, "this file was withdrawn by its signer")
     }
-    let target = Origin(place.contract, on: chain)
-    let own = candidates(for: target).filter {
-      $0.meaning.schema == place.schema && $0.signer?.key == signer.key
+    let here = (known.publications[target] ?? []).filter { isOwn($0) && !$0.isWithdrawn }
+    if let same = here.first(where: { $0.digest == submission.digest }) {
+      return .present(same.path)
     }
-    if let same = own.first(where: { $0.content.digest == submission.digest }) {
+    let isOperators = { (candidate: Candidate) in
+      candidate.meaning.schema == place.schema && candidate.signer?.publisher == signer.publisher
+    }
+    let operatorsHere = candidates(for: target).filter(isOperators)
+    if let same = operatorsHere.first(where: { $0.content.digest == submission.digest }) {
       return .present(same.file.path)
     }
-    let others = origins.flatMap { candidates(for: $0) }
-      .filter { $0.meaning.schema == place.schema && $0.signer?.key == signer.key }
-    // A signing time that is still to come counts here, though it is no `Last-Modified` yet.
-    let times = others.map { max($0.modified, $0.signer?.time ?? $0.modified) }
-    let newest = (times + marks.compactMap(\.time)).max()
-    if let newest, time <= newest {
-      throw PublicationRefusal(
-        .conflict, "it was signed at \(time), no later than its signer’s present file of \(newest)")
-    }
-    let path = RepositoryPath.published(by: signer.key, place.schema, place.contract, on: chain)
-    try checkQuota(of: signer.key, path, submission.size)
-    return .write(path, isFirst: own.isEmpty)
-  }
-
-  /// Returns the paths of the marks that a file's signer has left for its contracts in its version.
-  func marks(of file: TokenScriptFile) -> [RepositoryPath] {
-    guard let key = file.signer?.key else { return [] }
-    let paths = file.originChains.flatMap { contract, chains in
-      (index.edition(of: ContractKey(contract), file.schema)?.marks ?? [])
-        .filter { $0.path.publisher == key && $0.chains.contains(where: chains.contains) }
-        .map(\.path)
-    }
-    return Set(paths).sorted()
+    let accepted = try acceptance(
+      of: signer, known, after: own, origins.flatMap { candidates(for: $0) }.filter(isOperators))
+    let publication = Publication(
+      place: Publication.Place(signer: signer.publisher, schema: place.schema, origin: target),
+      digest: submission.digest, size: submission.bytes.count, signed: signer.time,
+      accepted: accepted, origins: file.namedOrigins, originCount: origins.count)
+    try checkQuota(of: publication, signer, known, isReplacement: own, isIssuers(file))
+    return .write(
+      publication, isIssuers: isIssuers(file), isFirst: here.isEmpty && operatorsHere.isEmpty)
   }
 
   /// Checks that the place is the file's, and returns its chain.
@@ -135,7 +129,7 @@ struct PublicationJudge: Sendable {
       throw PublicationRefusal(
         .badRequest, "the file does not name \(place.contract) as its origin")
     }
-    guard let chain = place.chain ?? (chains.count == 1 ? chains[0] : nil) else {
+    guard let chain = place.chain(of: file) else {
       throw PublicationRefusal(
         .badRequest, "the file names the contract on several chains; the URL must name one of them")
     }
@@ -153,56 +147,126 @@ struct PublicationJudge: Sendable {
     }
   }
 
-  /// Checks that a key may publish for a contract.
-  private func authorize(_ key: String, for origin: Origin) throws(PublicationRefusal) {
-    let known = keys(of: origin)
-    let isFree = known.isEmpty && candidates(for: origin).isEmpty
-    if known.contains(key) || isFree && policy == .open { return }
-    throw PublicationRefusal(
-      .forbidden,
-      "the signer does not stand for \(origin.contract) on chain \(origin.chain)", signer: key,
-      known: known.sorted())
+  /// Returns whether a file's signer is the issuer of all its contracts.
+  func isIssuers(_ file: TokenScriptFile) -> Bool {
+    file.originChains.allSatisfy { rules.isIssuer(file.signer, of: $0.key, on: $0.value) }
   }
 
-  /// The key identifiers that stand for a contract: who has a file served or withdrawn, the deployer, and the owner.
-  private func keys(of origin: Origin) -> Set<String> {
-    var keys = Set(candidates(for: origin).compactMap { $0.signer?.key })
+  /// Checks that a signer may publish for a contract.
+  private func authorize(
+    _ signer: TokenScriptFile.Signer, for origin: Origin, _ known: Known
+  ) throws(PublicationRefusal) {
+    let keys = keys(of: origin, known)
+    if keys.contains(signer.key) || keys.contains(signer.publisher) { return }
+    if keys.isEmpty, candidates(for: origin).isEmpty, policy == .open { return }
+    throw PublicationRefusal(
+      .forbidden,
+      "the signer does not stand for \(origin.contract) on chain \(origin.chain)",
+      signer: signer.publisher, known: keys.sorted())
+  }
+
+  /// The identifiers that stand for a contract: who has a file served or withdrawn, the deployer, and the owner.
+  private func keys(of origin: Origin, _ known: Known) -> Set<String> {
+    var keys = Set(candidates(for: origin).compactMap { $0.signer?.publisher })
+    keys.formUnion((known.publications[origin] ?? []).map(\.place.signer))
     for issuer in [rules.deployers[origin.contract], rules.owners[origin]] {
       if let issuer { keys.insert(issuer.checksummed) }
     }
-    for mark in editions(of: origin).flatMap(\.marks) where mark.chains.contains(origin.chain) {
+    let marks = editions(of: origin).flatMap(\.marks)
+    if marks.contains(where: { !$0.isPublishers && $0.chains.contains(origin.chain) }) {
       // A mark of the operator's bears no verified key, and nobody may take the place of its file.
-      keys.insert(mark.path.publisher ?? "the operator")
+      keys.insert("the operator")
     }
     return keys
   }
 
+  /// The operator's files for a contract.
   private func candidates(for origin: Origin) -> [Candidate] {
-    editions(of: origin).flatMap(\.candidates).filter { $0.chains.contains(origin.chain) }
+    editions(of: origin).flatMap(\.candidates).filter {
+      $0.file.publication == nil && $0.chains.contains(origin.chain)
+    }
   }
 
   private func editions(of origin: Origin) -> [Edition] {
     index.editions[ContractKey(origin.contract)] ?? []
   }
 
-  private func checkQuota(
-    of key: String, _ path: RepositoryPath, _ size: Int
+  private func checkTime(
+    of signer: TokenScriptFile.Signer, _ submission: Submission
   ) throws(PublicationRefusal) {
-    // The file takes the place of its mark, too.
-    let published = index.files.filter {
-      $0.path.publisher != nil && $0.path != path && $0.path != path.mark
+    guard let time = signer.time else {
+      guard !submission.hasUnsignedTime else {
+        throw PublicationRefusal(
+          .badRequest, "it tells a signing time (XAdES) that the signature does not cover")
+      }
+      return
     }
-    let own = published.filter { $0.path.publisher == key }
-    guard own.count < Self.filesPerKey,
-      own.reduce(size, { $0 + $1.size }) <= Self.bytesPerKey
+    guard time <= now + Self.clockTolerance else {
+      throw PublicationRefusal(.badRequest, "it was signed in the future, at \(time)")
+    }
+  }
+
+  /// Returns the time at which a file is accepted, if it is newer than its signer's other ones.
+  private func acceptance(
+    of signer: TokenScriptFile.Signer, _ known: Known, after own: [Publication],
+    _ operators: [Candidate]
+  ) throws(PublicationRefusal) -> Timestamp {
+    guard known.isWithdrawn == nil else {
+      throw PublicationRefusal(.conflict, "its signer has published other files since")
+    }
+    // A signing time that is still to come counts here, though it is no `Last-Modified` yet.
+    let times =
+      own.map(\.time) + operators.map { max($0.modified, $0.signer?.time ?? $0.modified) }
+    let newest = times.max()
+    if let time = signer.time {
+      if let newest, time <= newest {
+        throw PublicationRefusal(
+          .conflict,
+          "it was signed at \(time), no later than its signer’s present file of \(newest)")
+      }
+      return now.wholeSecond
+    }
+    guard own.allSatisfy({ $0.signed == nil }), operators.allSatisfy({ $0.signer?.time == nil })
     else {
       throw PublicationRefusal(
-        .insufficientStorage,
-        "a key may have \(Self.filesPerKey) files and \(Self.bytesPerKey >> 20) MiB here",
-        signer: key)
+        .conflict,
+        "it has no signing time, which its signer’s present file has; sign it with awd repo sign")
     }
-    guard published.count < Self.filesInAll,
-      published.reduce(size, { $0 + $1.size }) <= Self.bytesInAll
+    guard known.acceptedCount < PublicationQuota.digests else {
+      throw PublicationRefusal(
+        .insufficientStorage,
+        "\(PublicationQuota.digests) files without a signing time were accepted here; "
+          + "sign one with a time, as awd repo sign does")
+    }
+    return max(now.wholeSecond, newest.map { ($0 + .seconds(1)).wholeSecond } ?? now.wholeSecond)
+  }
+
+  private func checkQuota(
+    of publication: Publication, _ signer: TokenScriptFile.Signer, _ known: Known,
+    isReplacement own: [Publication], _ isIssuers: Bool
+  ) throws(PublicationRefusal) {
+    let file = PublicationQuota.Usage(
+      files: 1, bytes: publication.size, origins: publication.originCount)
+    let present = own.first { $0.place == publication.place }
+    let single = PublicationQuota.single
+    let limit = "\(single.files) files, \(single.bytes >> 20) MiB and \(single.origins) contracts"
+    // What doesn't grow has its room already.
+    if let present, !present.isWithdrawn, publication.size <= present.size,
+      publication.originCount <= present.originCount
+    {
+      return
+    }
+    guard known.ofSigner.hasRoom(for: file, within: single) else {
+      throw PublicationRefusal(
+        .insufficientStorage, "a key may have \(limit) here", signer: signer.publisher)
+    }
+    guard known.ofNetwork.hasRoom(for: file, within: single) else {
+      throw PublicationRefusal(
+        .insufficientStorage, "a network may publish \(limit) here", signer: signer.publisher)
+    }
+    guard present == nil else { return }
+    guard known.inAll.hasRoom(for: file, within: PublicationQuota.inAll),
+      isIssuers || known.ofStrangers.hasRoom(for: file, within: PublicationQuota.strangers)
     else {
       throw PublicationRefusal(.insufficientStorage, "the repository takes no more files")
     }

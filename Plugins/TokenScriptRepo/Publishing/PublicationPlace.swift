@@ -20,6 +20,13 @@ struct PublicationPlace: Hashable, Sendable {
     self.chain = chain
   }
 
+  /// Returns the chain that the place is on: the one in the URL, or the only one that a file names for the contract.
+  func chain(of file: TokenScriptFile) -> ChainID? {
+    if let chain { return chain }
+    guard let chains = file.originChains[contract], chains.count == 1 else { return nil }
+    return chains[0]
+  }
+
   /// Reads the place from a request.
   ///
   /// - Throws: ``HTTPError`` with status 400 or 404.

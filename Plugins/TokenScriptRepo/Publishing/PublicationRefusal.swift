@@ -22,6 +22,16 @@ struct PublicationRefusal: Error, Equatable {
     self.known = known
   }
 
+  /// Makes the refusal of a network that asks too often.
+  ///
+  /// - Parameters:
+  ///   - things: the plural of what it asks for.
+  ///   - seconds: the seconds to wait.
+  init(tooMany things: String, retryAfter seconds: Int) {
+    self.init(.tooManyRequests, "too many \(things)")
+    retryAfter = seconds
+  }
+
   private struct Body: Encodable {
     let error: String
     let signer: String?

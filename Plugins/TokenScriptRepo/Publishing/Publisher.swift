@@ -1,59 +1,58 @@
 internal import Addresses
 internal import Budgets
+internal import Bus
 internal import Cryptography
-internal import Glibc
+internal import Ethereum
 internal import HTTPProtocol
 internal import Observability
 internal import ServiceKit
-internal import SystemCalls
-internal import Threading
+internal import Storage
 internal import Time
 internal import TokenScriptReading
 internal import Wire
 internal import XMLSecurity
 
-/// Publishes and withdraws files over HTTP: verifies, has ``PublicationJudge`` decide, writes, and has the index made.
+/// Publishes and withdraws files over HTTP: verifies them, has the store decide by ``PublicationJudge``, and has the index made.
 final class Publisher: Sendable {
-  private static let perHour = 30
+  private static let questionsPerHour = 30
 
   private let policy: PublicationPolicy
   private let responder: RepositoryResponder
   private let indexer: RepositoryIndexer
   private let survey: ChainSurvey
   private let verification: AtomicReference<FileVerification>
-  private let folder: PublishedFolder
+  private let store: ContractStore
+  private let bus: any Bus
   private let log: Log
   private let clock: @Sendable () -> Timestamp
-  private let attempts: AttemptTable
   /// The questions to chains that refused publications have led to.
   private let questions: AttemptTable
   private let queue = VerificationQueue(named: "awd-publish")
-  private let disk = ThreadPool(named: "awd-published", width: 1)
-  /// One publication at a time, from the decision to the index: quotas count all files.
-  private let turn = KeyedMutex<Bool>()
 
   /// Makes a publisher.
   ///
   /// - Parameters:
-  ///   - configuration: the policy, the rules and the repository's root.
+  ///   - policy: says who may publish.
   ///   - responder: knows the index in service and the server's URL.
   ///   - indexer: makes the index after a change.
   ///   - survey: asks the chains for the owners of contracts.
   ///   - verification: the checks in service.
+  ///   - store: keeps what is published.
+  ///   - bus: tells other nodes.
   init(
-    _ configuration: TokenScriptConfiguration, _ responder: RepositoryResponder,
-    _ indexer: RepositoryIndexer, _ survey: ChainSurvey,
-    _ verification: AtomicReference<FileVerification>
+    _ policy: PublicationPolicy, _ responder: RepositoryResponder, _ indexer: RepositoryIndexer,
+    _ survey: ChainSurvey, _ verification: AtomicReference<FileVerification>,
+    _ store: ContractStore, _ bus: any Bus
   ) {
-    policy = configuration.publicationPolicy
+    self.policy = policy
     self.responder = responder
     self.indexer = indexer
     self.survey = survey
     self.verification = verification
-    folder = PublishedFolder(root: configuration.repository)
+    self.store = store
+    self.bus = bus
     log = responder.log
     clock = responder.clock
-    attempts = AttemptTable(span: .seconds(3600), size: 1 << 12, clock: responder.clock)
     questions = AttemptTable(span: .seconds(3600), size: 1 << 12, clock: responder.clock)
   }
 
@@ -61,29 +60,17 @@ final class Publisher: Sendable {
   ///
   /// - Returns: 200 or 201 with the file's row, or the refusal.
   func put(_ request: Request, _ parameters: RouteParameters) async throws -> Response {
-    let place = try place(of: request, parameters)
+    let place = try PublicationPlace(request, parameters)
     let verification = verification.value
     let now = clock()
     do {
       let submission = try await queue.run(for: request) { body in
-        let file: TokenScriptFile
-        do throws(FileRefusal) { file = try verification.read(body, now: now) } catch {
+        do throws(FileRefusal) { return try verification.submission(body, now: now) } catch {
           throw PublicationRefusal(.badRequest, error.words)
         }
-        return PublicationJudge.Submission(
-          file: file, digest: SHA256.hash(body), size: body.count)
       }
-      return try await turn.withLock(true, for: request.origin.client.hashValue) {
-        try await self.publish(submission, at: place, request, now)
-      }
+      return try await publish(submission, at: place, request, now)
     } catch let refusal as PublicationRefusal { return try refusal.response(responder.headers) }
-  }
-
-  private func place(
-    of request: Request, _ parameters: RouteParameters
-  ) throws(HTTPError) -> PublicationPlace {
-    guard policy != .off else { throw HTTPError(.notFound) }
-    return try PublicationPlace(request, parameters)
   }
 
   private func publish(
@@ -97,13 +84,13 @@ final class Publisher: Sendable {
     let origins = PublicationJudge.origins(of: submission.file)
     let verdict: PublicationJudge.Verdict
     do {
-      verdict = try await disk.run { [folder] in
-        let marks = folder.marks(judge.marks(of: submission.file))
-        return try judge.judge(submission, at: place, marks: marks)
+      verdict = try await change {
+        try await store.publish(
+          submission, at: place, from: request.origin.client?.site, by: judge)
       }
     } catch var refusal as PublicationRefusal where refusal.status == .forbidden {
       // The signer may be an owner whom the chain has not told yet.
-      if origins.contains(where: survey.isUnasked), secondsToWait(request, questions) == nil {
+      if origins.contains(where: survey.isUnasked), mayAsk(request) {
         survey.ask(soon: origins)
         refusal.reason += "; the chain is being asked for its owner"
         refusal.retryAfter = 5
@@ -112,40 +99,39 @@ final class Publisher: Sendable {
     }
     switch verdict {
     case .present(let path): return try response(.ok, path, place)
-    case .write(let path, let isFirst):
-      if let wait = secondsToWait(request, attempts) {
-        throw HTTPError(.tooManyRequests, "too many publications", retryAfter: wait)
-      }
-      try await change([path]) { [folder] () throws(SystemError) in
-        try folder.write(path, request.body)
-      }
+    case .write(let publication, _, let isFirst):
       survey.ask(soon: origins)
       log.info(
         "published",
-        ["path": path.text, "key": submission.file.signer?.key ?? "", "peer": request.origin.peer])
-      return try response(isFirst ? .created : .ok, path, place)
+        [
+          "path": publication.path.text, "key": publication.place.signer,
+          "peer": request.origin.peer,
+        ])
+      return try response(isFirst ? .created : .ok, publication.path, place)
     }
   }
 
-  /// Counts an attempt, and returns nil, or the seconds to wait if the client's network has had too many.
-  private func secondsToWait(_ request: Request, _ table: AttemptTable) -> Int? {
-    request.origin.client.flatMap { table.count($0, upTo: Self.perHour) }
+  private func mayAsk(_ request: Request) -> Bool {
+    guard let client = request.origin.client else { return true }
+    return questions.count(client, upTo: Self.questionsPerHour) == nil
   }
 
-  /// Changes files in the folder, and waits for the index of them.
-  private func change(
-    _ paths: [RepositoryPath], _ body: @escaping @Sendable () throws(SystemError) -> Void
-  ) async throws {
-    do {
-      try await disk.run(body)
-    } catch let error as SystemError {
+  /// Changes what is published, tells the other nodes, and waits for the index with it.
+  ///
+  /// - Throws: ``PublicationRefusal``, also if the store can't be written to; the indexer's error.
+  private func change<Value: Sendable>(
+    _ body: () async throws -> Value
+  ) async throws -> Value {
+    let value: Value
+    do { value = try await body() } catch let error as StoreError where error.isUnavailable {
       log.error("publication failed", ["cause": "\(error)"])
-      let isFull = [ENOSPC, EDQUOT, EFBIG].contains(error.code)
-      throw isFull
+      throw error.code == .full
         ? PublicationRefusal(.insufficientStorage, "there is no room left")
         : PublicationRefusal(.serviceUnavailable, "the file can't be stored now")
     }
-    try await indexer.index(rereading: Set(paths + paths.map(\.mark)))
+    if store.isShared { bus.publish([Notice(Topic(TokenScriptService.name))]) }
+    try await indexer.indexPublications()
+    return value
   }
 
   /// Responds with the row of a file.
@@ -173,7 +159,7 @@ final class Publisher: Sendable {
   ///
   /// - Returns: 200 with the file's row, or the refusal.
   func delete(_ request: Request, _ parameters: RouteParameters) async throws -> Response {
-    let place = try place(of: request, parameters)
+    let place = try PublicationPlace(request, parameters)
     let withdrawal = try Withdrawal(request.head.value(.authorization))
     try withdrawal.check(now: clock())
     guard let base = responder.base(for: request) else {
@@ -184,62 +170,50 @@ final class Publisher: Sendable {
     }
     let url = base + String(decoding: request.head.path, as: UTF8.self)
     do {
-      let signed = try await queue.run(for: request) { [responder] _ in
-        try Self.file(signedFor: withdrawal, among: Self.published(at: place, responder), url)
+      let (signed, origin) = try await queue.run(for: request) { [responder] _ in
+        let (files, chain) = try Self.published(at: place, responder)
+        let file = try Self.file(signedFor: withdrawal, among: files, url)
+        return (file, Origin(place.contract, on: chain))
       }
-      return try await turn.withLock(true, for: request.origin.client.hashValue) {
-        try await self.withdraw(signed, at: place, request)
-      }
+      let own = try await change { try await store.withdraw(signed, for: origin) }
+      log.info(
+        "withdrawn",
+        [
+          "path": own.map(\.path.text).joined(separator: " "), "key": signed.place.signer,
+          "peer": request.origin.peer,
+        ])
+      return try response(.ok, signed.path.mark, place)
     } catch let refusal as PublicationRefusal { return try refusal.response(responder.headers) }
   }
 
-  private func withdraw(
-    _ signed: Candidate, at place: PublicationPlace, _ request: Request
-  ) async throws -> Response {
-    let key = signed.signer?.key ?? ""
-    // Older files of the key would come back otherwise.
-    let own = try Self.published(at: place, responder).filter { $0.signer?.key == key }
-    guard own.contains(where: { $0.content.digest == signed.content.digest }) else {
-      throw PublicationRefusal(.conflict, "the file was replaced meanwhile")
-    }
-    let paths = Set(own.map(\.file.path)).sorted()
-    try await change(paths) { [folder] () throws(SystemError) in try folder.withdraw(paths) }
-    log.info(
-      "withdrawn",
-      [
-        "path": paths.map(\.text).joined(separator: " "), "key": key, "peer": request.origin.peer,
-      ])
-    return try response(.ok, paths[0].mark, place)
-  }
-
-  /// Returns the published files that a withdrawal at a place may mean.
+  /// Returns the published files that a withdrawal at a place may mean, and their chain.
   ///
   /// - Throws: ``HTTPError`` with status 400, 404 or 410.
   private static func published(
     at place: PublicationPlace, _ responder: RepositoryResponder
-  ) throws(HTTPError) -> [Candidate] {
+  ) throws(HTTPError) -> (files: [Candidate], chain: ChainID) {
     let edition = responder.index.value.edition(of: ContractKey(place.contract), place.schema)
-    let published = (edition?.candidates ?? []).filter {
-      FileQuery(chain: place.chain).selects($0) && $0.file.path.publisher != nil
-    }
+    let here = (edition?.candidates ?? []).filter(FileQuery(chain: place.chain).selects)
+    let published = here.filter { $0.file.publication != nil }
     guard !published.isEmpty else {
-      if edition?.candidates.contains(where: FileQuery(chain: place.chain).selects) == true {
+      guard here.isEmpty else {
         throw HTTPError(.notFound, "the files here are the operator's, who alone withdraws them")
       }
       throw RepositoryResponder.absent(isGone: edition?.isGone(on: place.chain) ?? false)
     }
-    guard place.chain != nil || Set(published.flatMap(\.chains)).count == 1 else {
+    let chains = Set(published.flatMap(\.chains))
+    guard let chain = place.chain ?? (chains.count == 1 ? chains.first : nil) else {
       throw HTTPError(.badRequest, "the files are on several chains; the URL must name one of them")
     }
-    return published
+    return (published, chain)
   }
 
-  /// Returns the file that a statement is about, which the file's own key has signed.
+  /// Returns the publication that a statement is about, which the file's own key has signed.
   ///
   /// - Throws: ``PublicationRefusal`` if there is none.
   private static func file(
     signedFor withdrawal: Withdrawal, among files: [Candidate], _ url: String
-  ) throws(PublicationRefusal) -> Candidate {
+  ) throws(PublicationRefusal) -> Publication {
     let signed = files.first { file in
       guard let document = try? XMLDocument(parsing: file.content.load().array),
         let key = try? SignatureVerifier().verify(document).last?.key
@@ -249,11 +223,11 @@ final class Publisher: Sendable {
         of: Withdrawal.message(
           url: url, digest: file.content.digest, time: withdrawal.time))
     }
-    guard let signed else {
+    guard let publication = signed?.file.publication else {
       throw PublicationRefusal(
         .forbidden, "no key with a file here has signed the statement",
         known: Set(files.compactMap { $0.signer?.key }).sorted())
     }
-    return signed
+    return publication
   }
 }

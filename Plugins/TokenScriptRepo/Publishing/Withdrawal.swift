@@ -21,7 +21,8 @@ struct Withdrawal: Sendable {
     self.signature = signature
   }
 
-  /// Reads the value of `Authorization`: `TokenScript time=…, signature=…`, the signature in Base64.
+  /// Reads the value of `Authorization`: `TokenScript time="…", signature="…"`, the signature in Base64; the quotes may be
+  /// missing.
   ///
   /// - Throws: ``HTTPError`` with status 401.
   init(_ value: String?) throws(HTTPError) {
@@ -38,13 +39,13 @@ struct Withdrawal: Sendable {
     }
     guard let time = parameters["time"],
       let signature = parameters["signature"].flatMap({ Data(base64Encoded: $0) })
-    else { throw Self.unauthorized("expected time=…, signature=… in Base64") }
+    else { throw Self.unauthorized("expected time=\"…\", signature=\"…\" in Base64") }
     self.init(time: time, signature: [UInt8](signature))
   }
 
   /// The value of `Authorization`.
   var fieldValue: String {
-    "TokenScript time=\(time), signature=\(Data(signature).base64EncodedString())"
+    "TokenScript time=\"\(time)\", signature=\"\(Data(signature).base64EncodedString())\""
   }
 
   /// Returns what is signed: four lines.

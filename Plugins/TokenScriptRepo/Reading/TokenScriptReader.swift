@@ -6,7 +6,7 @@ package import XMLSecurity
 /// Reads TokenScripts and runs the checks that are switched on.
 package struct TokenScriptReader: Sendable {
   /// The version of the reader, raised whenever the same bytes may be read differently than before.
-  package static let version = 4
+  package static let version = 5
   /// The reason why the file of a signer without a chain to a root is refused.
   package static let untrusted = "the signer is not trusted"
   /// The largest number of addresses in a file; each costs the index some kilobytes. Real files have ten at most.

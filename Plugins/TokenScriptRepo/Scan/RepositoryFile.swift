@@ -1,6 +1,7 @@
 internal import Cryptography
 internal import Time
 internal import TokenScriptReading
+internal import Wire
 
 /// One file of the repository as one scan found it.
 final class RepositoryFile: Sendable {
@@ -20,12 +21,15 @@ final class RepositoryFile: Sendable {
   let reading: Result<TokenScriptFile, FileRefusal>
   /// The fault of newer bytes at the path, if this is the last good version.
   let replacedBy: FileRefusal?
+  /// The publication, or nil for a file of the folder.
+  let publication: Publication?
 
   /// Makes a file.
   init(
     path: RepositoryPath, digest: SHA256.Digest? = nil, content: Content? = nil, size: Int = 0,
     modified: Timestamp = Timestamp(seconds: 0), status: FileStatus? = nil,
-    reading: Result<TokenScriptFile, FileRefusal>, replacedBy: FileRefusal? = nil
+    reading: Result<TokenScriptFile, FileRefusal>, replacedBy: FileRefusal? = nil,
+    publication: Publication? = nil
   ) {
     self.path = path
     self.digest = digest
@@ -35,6 +39,44 @@ final class RepositoryFile: Sendable {
     self.status = status
     self.reading = reading
     self.replacedBy = replacedBy
+    self.publication = publication
+  }
+
+  /// Makes the file of a publication.
+  ///
+  /// - Parameters:
+  ///   - publication: the publication.
+  ///   - content: the bytes, or nil if they are not served.
+  ///   - reading: the meaning of the bytes.
+  convenience init(
+    _ publication: Publication, content: Content?, reading: Result<TokenScriptFile, FileRefusal>
+  ) {
+    self.init(
+      path: publication.path, digest: publication.digest, content: content, size: publication.size,
+      modified: publication.accepted, reading: reading, publication: publication)
+  }
+
+  /// Makes the mark of a publication that was withdrawn.
+  convenience init(mark publication: Publication) {
+    let file = TokenScriptFile(
+      schema: publication.place.schema, root: "token", contracts: publication.origins)
+    self.init(publication, content: nil, reading: .success(file))
+  }
+
+  /// The publication that an earlier release has made of a file below `published`, with its bytes unless it is a mark; nil
+  /// for a file whose path isn't its signer's.
+  var publicationInFolder: (publication: Publication, bytes: [UInt8]?)? {
+    guard let place = Publication.Place(path), let digest, case .success(let file) = reading,
+      let signer = file.signer, signer.key == place.signer, file.schema == place.schema
+    else { return nil }
+    let bytes = try? content?.load().array
+    let isMark = path.kind == .gone
+    guard isMark || bytes != nil else { return nil }
+    let origins = file.namedOrigins
+    let publication = Publication(
+      place: place, digest: digest, size: size, signed: signer.time, accepted: modified,
+      isWithdrawn: isMark, origins: origins, originCount: origins.count)
+    return (publication, bytes)
   }
 
   /// Whether the file's check against the schema was stopped.

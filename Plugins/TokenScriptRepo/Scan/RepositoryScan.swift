@@ -92,11 +92,59 @@ struct RepositoryScan: Sendable {
       modified: status.lastModified, status: status, reading: reading)
   }
 
+  /// Makes the files of publications, and reads those bytes that are not in memory.
+  ///
+  /// - Parameters:
+  ///   - publications: the publications.
+  ///   - store: has the bytes.
+  ///   - threads: the threads that verify.
+  /// - Returns: the files, without those that have been replaced meanwhile.
+  /// - Throws: ``StoreError``, or ``SystemError`` if no thread can be started.
+  func files(
+    _ publications: [Publication], from store: ContractStore, on threads: ThreadPool
+  ) async throws -> [RepositoryFile] {
+    var files: [RepositoryFile] = []
+    var batch: [(publication: Publication, bytes: Bytes)] = []
+    for (number, publication) in publications.enumerated() {
+      if let file = file(publication) {
+        files.append(file)
+      } else if let bytes = try await store.content(of: publication) {
+        batch.append((publication, Bytes(bytes)))
+      }
+      if number == publications.count - 1 || batch.reduce(0, { $0 + $1.bytes.count }) > 16 << 20 {
+        files += try await threads.map(batch) { file($0.publication, $0.bytes) }.compactMap(\.self)
+        batch = []
+      }
+    }
+    return files
+  }
+
+  /// Makes the file of a publication, and verifies it unless its reading is stored.
+  ///
+  /// - Parameters:
+  ///   - publication: the publication.
+  ///   - bytes: its bytes, if they were read.
+  /// - Returns: nil if the bytes are needed.
+  func file(_ publication: Publication, _ bytes: Bytes? = nil) -> RepositoryFile? {
+    guard !publication.isWithdrawn else { return RepositoryFile(mark: publication) }
+    let digest = publication.digest
+    let content =
+      known[digest].flatMap { $0.bytes == nil ? nil : $0 }
+      ?? bytes.map { Content($0, digest: digest) }
+    let key = ContractStore.Key(path: publication.path, digest: digest)
+    let reading = memory.readings[key] ?? content?.bytes.map { self.reading($0.array, key.path) }
+    guard let reading else { return nil }
+    guard isServed(reading, key.path) else {
+      return RepositoryFile(publication, content: nil, reading: reading)
+    }
+    return content.map { RepositoryFile(publication, content: $0, reading: reading) }
+  }
+
   private func reading(_ bytes: [UInt8], _ path: RepositoryPath) -> ContractStore.Reading {
     // A mark counts whatever its signature is.
     var reader = path.kind == .gone ? TokenScriptReader() : reader
     // The signer of a published file, and the time, decide about the next one, whatever is required of others.
-    if path.publisher != nil { reader.verifier = reader.verifier ?? SignatureVerifier() }
+    if Publication.Place(path) != nil { reader.verifier = reader.verifier ?? SignatureVerifier() }
     do throws(FileRefusal) { return .success(try reader.read(bytes, now: now)) } catch {
       return .failure(error)
     }

@@ -77,19 +77,23 @@ final class FileVerification: Sendable {
       keyType: certificate?.signatureAlgorithm ?? signature.key.kind.rawValue)
   }
 
-  /// Reads a file with all checks of the repository, and judges nothing.
+  /// Reads a file that is to be published, with all checks of the repository.
   ///
   /// - Parameters:
   ///   - bytes: the whole file.
   ///   - now: the present time.
   /// - Throws: ``FileRefusal`` if it is no TokenScript.
-  func read(_ bytes: [UInt8], now: Timestamp) throws(FileRefusal) -> TokenScriptFile {
+  func submission(
+    _ bytes: [UInt8], now: Timestamp
+  ) throws(FileRefusal) -> PublicationJudge.Submission {
     let document = try TokenScriptReader.parse(bytes)
     var file = try reader.read(document, now: now).file
     if let schemas, file.signature == .passed {
       file.validity = schemas.finding(for: document, of: bytes, file.schema)
     }
-    return file
+    return PublicationJudge.Submission(
+      file: file, bytes: bytes, digest: SHA256.hash(bytes),
+      hasUnsignedTime: file.signer?.time == nil && SignatureVerifier.namesTime(document))
   }
 
   /// Verifies a file for one of its contracts; takes as long as ``verify(_:now:)``.

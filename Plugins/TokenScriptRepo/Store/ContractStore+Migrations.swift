@@ -182,5 +182,6 @@ extension ContractStore {
           ADD COLUMN size BIGINT, ADD COLUMN device BIGINT, ADD COLUMN inode BIGINT,
           ADD COLUMN modified BIGINT, ADD COLUMN changed BIGINT;
         """, needs: 6),
+    publications,
   ]
 }

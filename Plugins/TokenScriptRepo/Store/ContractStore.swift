@@ -23,8 +23,8 @@ struct ContractStore: Sendable {
     var readings: [Key: Reading] = [:]
     /// The digest of each file that was last read with a status that no other bytes at the path have, with that status.
     var seen: [RepositoryPath: (digest: SHA256.Digest, status: FileStatus)] = [:]
-    /// The keys of readings under other rules.
-    var outdated: Set<Key> = []
+    /// The keys of readings under other rules, with these.
+    var outdated: [(key: Key, rules: String)] = []
     /// The times at which bytes were first seen for a contract.
     var sightings: [IndexBuilder.Sighting: Timestamp] = [:]
     /// The publications at URLs; empty unless they were asked for.
@@ -54,8 +54,8 @@ struct ContractStore: Sendable {
       try snapshot.forEach(
         """
         SELECT path, sha256, contract, name, chain, origin FROM tokenscript_contracts
-        ORDER BY path, sha256, place
-        """
+        WHERE rules = ? ORDER BY path, sha256, place
+        """, rules
       ) { row in
         let key = Key(path: try row[0], digest: try row[1])
         contracts[key, default: []].append(
@@ -72,8 +72,9 @@ struct ContractStore: Sendable {
         """
       ) { row in
         let key = Key(path: try row[0], digest: try row[1])
-        guard try row[2] == rules else {
-          memory.outdated.insert(key)
+        let found: String = try row[2]
+        guard found == rules else {
+          memory.outdated.append((key, found))
           return
         }
         memory.readings[key] = try Self.reading(row, contracts[key] ?? [])
@@ -117,9 +118,12 @@ struct ContractStore: Sendable {
   func remember(
     _ readings: [(key: Key, reading: Reading)], under rules: String,
     sightings: [IndexBuilder.Sighting: Timestamp],
-    statuses: [(key: Key, status: FileStatus)] = [], forgetting forgotten: [Key]
+    statuses: [(key: Key, status: FileStatus)] = [],
+    forgetting forgotten: [(key: Key, rules: String)]
   ) async throws {
-    try await write(forgotten) { key, transaction in try forget(key, transaction) }
+    try await write(forgotten) { item, transaction in
+      try forget(item.key, item.rules, transaction)
+    }
     try await write(Array(sightings)) { sighting, transaction in
       try transaction.execute(
         "INSERT INTO tokenscript_sightings VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
@@ -134,10 +138,10 @@ struct ContractStore: Sendable {
       try transaction.execute(
         """
         UPDATE tokenscript_files SET size = ?, device = ?, inode = ?, modified = ?, changed = ?
-        WHERE path = ? AND sha256 = ?
+        WHERE path = ? AND sha256 = ? AND rules = ?
         """, status.size, Int64(bitPattern: status.identity.device),
         Int64(bitPattern: status.identity.inode), status.modified, status.changed, key.path,
-        key.digest)
+        key.digest, rules)
     }
   }
 
@@ -184,32 +188,48 @@ struct ContractStore: Sendable {
   }
 
   /// Deletes a reading that this node has no use for.
-  private func forget(_ key: Key, _ transaction: borrowing Transaction) throws {
-    guard store.isShared else { return try Self.delete(key, transaction) }
-    // Another node may have other files, or other rules for a while.
+  private func forget(
+    _ key: Key, _ rules: String, _ transaction: borrowing Transaction
+  ) throws {
+    guard store.isShared else {
+      return try transaction.execute(
+        "DELETE FROM tokenscript_files WHERE path = ? AND sha256 = ? AND rules = ?", key.path,
+        key.digest, rules)
+    }
+    // Another node may have other files, or other rules.
     try transaction.execute(
       """
-      DELETE FROM tokenscript_files
-      WHERE path = ? AND sha256 = ? AND read_at < clock_timestamp() - interval '7 days'
-      """, key.path, key.digest)
+      DELETE FROM tokenscript_files WHERE path = ? AND sha256 = ? AND rules = ?
+        AND read_at < clock_timestamp() - interval '7 days'
+      """, key.path, key.digest, rules)
   }
 
-  private static func delete(_ key: Key, _ transaction: borrowing Transaction) throws {
-    try transaction.execute(
-      "DELETE FROM tokenscript_files WHERE path = ? AND sha256 = ?", key.path, key.digest)
+  /// Notes that readings are of use on a shared store, so that no node forgets them.
+  ///
+  /// - Parameters:
+  ///   - keys: the keys of the readings.
+  ///   - rules: the fingerprint of everything that they depend on besides the bytes.
+  /// - Throws: ``StoreError``.
+  func keep(_ keys: [Key], under rules: String) async throws {
+    try await write(keys) { key, transaction in
+      try transaction.execute(
+        """
+        UPDATE tokenscript_files SET read_at = clock_timestamp()
+        WHERE path = ? AND sha256 = ? AND rules = ?
+          AND read_at < clock_timestamp() - interval '1 day'
+        """, key.path, key.digest, rules)
+    }
   }
 
   private static func insert(
     _ key: Key, _ reading: Reading, _ rules: String, _ transaction: borrowing Transaction
   ) throws {
-    // An older reading goes with its contracts.
-    try delete(key, transaction)
     switch reading {
     case .failure(let refusal):
       try transaction.execute(
         """
         INSERT INTO tokenscript_files (path, sha256, rules, refusal, refusal_detail, malformed)
-        VALUES (?, ?, ?, ?, ?, ?)
+        VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING
         """, key.path, key.digest, rules, refusal.reason, refusal.detail, refusal.isMalformed)
     case .success(let file):
       try transaction.execute(
@@ -217,7 +237,7 @@ struct ContractStore: Sendable {
         INSERT INTO tokenscript_files (path, sha256, rules, schema, root, signer, key, kind,
           signed, signature, signature_detail, validity, validity_detail, trust, trust_detail,
           warnings, expires, self_signed)
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING
         """, key.path, key.digest, rules, file.schema, file.root, file.signer?.commonName,
         file.signer?.key, file.signer?.kind, file.signer?.time?.seconds, file.signature.reason,
         file.signature.detail, file.validity.reason, file.validity.detail, file.trust.reason,
@@ -225,9 +245,12 @@ struct ContractStore: Sendable {
         file.signer?.expires?.seconds, file.signer?.isSelfSigned ?? false)
       for (place, contract) in file.contracts.enumerated() {
         try transaction.execute(
-          "INSERT INTO tokenscript_contracts VALUES (?, ?, ?, ?, ?, ?, ?)", key.path,
-          key.digest, place, contract.address, contract.name, contract.chain,
-          contract.isOrigin)
+          """
+          INSERT INTO tokenscript_contracts
+            (path, sha256, rules, place, contract, name, chain, origin)
+          VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING
+          """, key.path, key.digest, rules, place, contract.address, contract.name,
+          contract.chain, contract.isOrigin)
       }
     }
   }

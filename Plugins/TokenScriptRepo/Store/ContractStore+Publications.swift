@@ -1,0 +1,284 @@
+internal import Cryptography
+internal import Ethereum
+internal import HTTPProtocol
+internal import Storage
+internal import Time
+internal import TokenScriptReading
+
+// What is published is decided in one transaction that holds the only row of `tokenscript_publishing`: on all nodes one
+// publication comes after the other, and their changes are numbered in the order in which they can be seen.
+extension ContractStore {
+  /// The publications that have changed.
+  struct Changes: Sendable {
+    /// The number of the last change.
+    var last: Int64
+    /// The publications with their origins, in the order of their changes.
+    var publications: [Publication] = []
+
+    /// Returns the files of the folder that aren't published.
+    func filesBeside(_ files: [RepositoryFile]) -> [RepositoryFile] {
+      let places = Set(publications.map(\.place))
+      return files.filter { file in
+        Publication.Place(file.path).map { !places.contains($0) } ?? true
+      }
+    }
+  }
+
+  /// Reads the publications that have changed.
+  ///
+  /// - Parameter change: the last change that is known; 0 for all publications.
+  /// - Throws: ``StoreError``.
+  func publications(after change: Int64) async throws -> Changes {
+    try await store.read { snapshot in
+      var changes = Changes(last: change)
+      try snapshot.forEach(
+        """
+        SELECT p.signer, p.schema, p.contract, p.chain, p.sha256, p.size, p.signed, p.accepted,
+          p.withdrawn, p.origins, p.change, o.origin, o.origin_chain, o.name
+        FROM tokenscript_published p JOIN tokenscript_published_origins o
+          ON o.signer = p.signer AND o.schema = p.schema AND o.contract = p.contract
+            AND o.chain = p.chain
+        WHERE p.change > ? ORDER BY p.change, p.signer, p.schema, p.contract, p.chain, o.place
+        """, change
+      ) { row in
+        var publication = try Self.publication(row)
+        if let last = changes.publications.last, last.place == publication.place {
+          publication = last
+          changes.publications.removeLast()
+        }
+        publication.origins.append(
+          TokenScriptFile.Contract(
+            address: try row[11], name: try row[13], chain: try row[12], isOrigin: true))
+        changes.publications.append(publication)
+        changes.last = max(changes.last, try row[10])
+      }
+      return changes
+    }
+  }
+
+  /// Reads the bytes of a publication, or returns nil if they have been replaced or withdrawn meanwhile.
+  ///
+  /// - Throws: ``StoreError``.
+  func content(of publication: Publication) async throws -> [UInt8]? {
+    let place = publication.place
+    return try await store.read(isOneQuery: true) { snapshot in
+      try snapshot.one(
+        """
+        SELECT content FROM tokenscript_published
+        WHERE signer = ? AND schema = ? AND contract = ? AND chain = ? AND sha256 = ?
+          AND content IS NOT NULL
+        """, place.signer, place.schema, place.origin.contract, place.origin.chain,
+        publication.digest
+      ) { try $0[0] }
+    }
+  }
+
+  /// Decides on a file, and stores it if it is to be published.
+  ///
+  /// - Parameters:
+  ///   - submission: the file.
+  ///   - place: the place that the request names.
+  ///   - network: the client's network, or nil if it has none.
+  ///   - judge: decides.
+  /// - Throws: ``PublicationRefusal``, or ``StoreError``; then nothing is stored.
+  func publish(
+    _ submission: PublicationJudge.Submission, at place: PublicationPlace, from network: String?,
+    by judge: PublicationJudge
+  ) async throws -> PublicationJudge.Verdict {
+    try await store.write(isolation: .rowLocks) { transaction in
+      let change = try Self.lock(transaction) + 1
+      let known = try Self.known(about: submission, at: place, from: network, judge, transaction)
+      let verdict = try judge.judge(submission, at: place, known)
+      guard case .write(let publication, let isIssuers, _) = verdict else { return verdict }
+      if let wait = try Self.count(.publication, from: network, at: judge.now, transaction) {
+        throw PublicationRefusal(tooMany: "publications", retryAfter: wait)
+      }
+      try Self.insert(
+        publication, submission.bytes, from: network, isIssuers: isIssuers, change, transaction)
+      return verdict
+    }
+  }
+
+  /// Stores files that an earlier release has published in the folder, and that are newer than what is stored.
+  ///
+  /// - Parameter files: the publications with their bytes; those of marks are not needed.
+  /// - Throws: ``StoreError``. A part may be stored then, and is valid.
+  func adopt(_ files: [(publication: Publication, bytes: [UInt8]?)]) async throws {
+    for (publication, bytes) in files {
+      try await store.write(isolation: .rowLocks) { transaction in
+        let change = try Self.lock(transaction) + 1
+        let known = try Self.publications(for: publication.place.origin, transaction)
+        let present = known.first { $0.place == publication.place }
+        if let present, present.time >= publication.time { return }
+        try Self.insert(publication, bytes, from: nil, isIssuers: false, change, transaction)
+      }
+    }
+  }
+
+  /// Withdraws a signer's files for a contract in a version.
+  ///
+  /// - Parameters:
+  ///   - publication: one of the files, which must be the present one at its place.
+  ///   - origin: the contract.
+  /// - Returns: the files, which are withdrawn.
+  /// - Throws: ``PublicationRefusal`` if the file was replaced, or ``StoreError``.
+  func withdraw(_ publication: Publication, for origin: Origin) async throws -> [Publication] {
+    try await store.write(isolation: .rowLocks) { transaction in
+      let change = try Self.lock(transaction) + 1
+      // Older files of the signer would come back otherwise.
+      let own = try Self.publications(for: origin, transaction).filter {
+        $0.place.signer == publication.place.signer && $0.place.schema == publication.place.schema
+          && !$0.isWithdrawn
+      }
+      guard
+        own.contains(where: { $0.place == publication.place && $0.digest == publication.digest })
+      else { throw PublicationRefusal(.conflict, "the file was replaced meanwhile") }
+      for file in own { try Self.withdraw(file, change, transaction) }
+      return own
+    }
+  }
+
+  // MARK: In a transaction
+
+  /// Waits until no other publication is decided, and returns the number of the last change.
+  static func lock(_ transaction: borrowing Transaction) throws -> Int64 {
+    let change: Int64? = try transaction.one(
+      """
+      INSERT INTO tokenscript_publishing (id, change) VALUES (1, 0)
+      ON CONFLICT (id) DO UPDATE SET change = tokenscript_publishing.change RETURNING change
+      """
+    ) { try $0[0] }
+    return change ?? 0
+  }
+
+  private static func note(_ change: Int64, _ transaction: borrowing Transaction) throws {
+    try transaction.execute("UPDATE tokenscript_publishing SET change = ?", change)
+  }
+
+  private static func known(
+    about submission: PublicationJudge.Submission, at place: PublicationPlace,
+    from network: String?, _ judge: PublicationJudge, _ transaction: borrowing Transaction
+  ) throws -> PublicationJudge.Known {
+    var known = PublicationJudge.Known()
+    let origins = PublicationJudge.origins(of: submission.file)
+    guard let signer = submission.file.signer?.publisher,
+      origins.count <= PublicationQuota.originsOfFile
+    else { return known }
+    for origin in origins {
+      known.publications[origin] = try publications(for: origin, transaction)
+    }
+    known.isWithdrawn = try transaction.one(
+      "SELECT withdrawn FROM tokenscript_accepted WHERE signer = ? AND schema = ? AND sha256 = ?",
+      signer, place.schema, submission.digest
+    ) { try $0[0] }
+    guard let chain = place.chain(of: submission.file) else { return known }
+    known.acceptedCount =
+      try transaction.one(
+        """
+        SELECT count(*) FROM tokenscript_accepted
+        WHERE signer = ? AND schema = ? AND contract = ? AND chain = ?
+        """, signer, place.schema, place.contract, chain
+      ) { try $0[0] } ?? 0
+    try transaction.forEach(
+      """
+      SELECT signer = ?1, coalesce(network = ?2, FALSE) AND issuer = ?3, issuer = 0, count(*),
+        CAST(sum(size * (1 - withdrawn)) AS BIGINT), CAST(sum(origins) AS BIGINT)
+      FROM tokenscript_published
+      WHERE NOT (signer = ?1 AND schema = ?4 AND contract = ?5 AND chain = ?6)
+      GROUP BY 1, 2, 3
+      """, signer, network, judge.isIssuers(submission.file), place.schema, place.contract, chain
+    ) { row in
+      let usage = PublicationQuota.Usage(
+        files: try row[3], bytes: try row[4], origins: try row[5])
+      known.inAll += usage
+      if try row[0] { known.ofSigner += usage }
+      if try row[1] { known.ofNetwork += usage }
+      if try row[2] { known.ofStrangers += usage }
+    }
+    return known
+  }
+
+  /// Reads the publications that name a contract as their origin, without their origins.
+  private static func publications(
+    for origin: Origin, _ transaction: borrowing Transaction
+  ) throws -> [Publication] {
+    try transaction.all(
+      """
+      SELECT p.signer, p.schema, p.contract, p.chain, p.sha256, p.size, p.signed, p.accepted,
+        p.withdrawn, p.origins
+      FROM tokenscript_published_origins o JOIN tokenscript_published p
+        ON o.signer = p.signer AND o.schema = p.schema AND o.contract = p.contract
+          AND o.chain = p.chain
+      WHERE o.origin = ? AND o.origin_chain = ?
+      """, origin.contract, origin.chain
+    ) { try publication($0) }
+  }
+
+  private static func publication(_ row: borrowing Row) throws -> Publication {
+    Publication(
+      place: Publication.Place(
+        signer: try row[0], schema: try row[1],
+        origin: Origin(try row[2], on: try row[3])),
+      digest: try row[4], size: try row[5], signed: (try row[6] as StoredSeconds?)?.time,
+      accepted: (try row[7] as StoredSeconds).time, isWithdrawn: try row[8],
+      originCount: try row[9])
+  }
+
+  /// Stores a publication in the place of the one that is there. That one stays charged to its network unless it grows.
+  private static func insert(
+    _ publication: Publication, _ bytes: [UInt8]?, from network: String?, isIssuers: Bool,
+    _ change: Int64, _ transaction: borrowing Transaction
+  ) throws {
+    let place = publication.place
+    try transaction.execute(
+      """
+      INSERT INTO tokenscript_published (signer, schema, contract, chain, sha256, size, signed,
+        accepted, withdrawn, network, issuer, origins, change, content)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+      ON CONFLICT (signer, schema, contract, chain) DO UPDATE SET sha256 = excluded.sha256,
+        network = CASE WHEN excluded.size > tokenscript_published.size THEN excluded.network
+          ELSE tokenscript_published.network END,
+        size = excluded.size, signed = excluded.signed, accepted = excluded.accepted,
+        withdrawn = excluded.withdrawn, issuer = excluded.issuer, origins = excluded.origins,
+        change = excluded.change, content = excluded.content
+      """, place.signer, place.schema, place.origin.contract, place.origin.chain,
+      publication.digest, publication.size, publication.signed?.seconds,
+      publication.accepted.seconds, publication.isWithdrawn, network, isIssuers,
+      publication.originCount, change, publication.isWithdrawn ? nil : bytes)
+    try transaction.execute(
+      """
+      DELETE FROM tokenscript_published_origins
+      WHERE signer = ? AND schema = ? AND contract = ? AND chain = ?
+      """, place.signer, place.schema, place.origin.contract, place.origin.chain)
+    for (number, origin) in publication.origins.enumerated() {
+      try transaction.execute(
+        "INSERT INTO tokenscript_published_origins VALUES (?, ?, ?, ?, ?, ?, ?, ?)", place.signer,
+        place.schema, place.origin.contract, place.origin.chain, number, origin.address,
+        origin.chain, origin.name)
+    }
+    if publication.signed == nil {
+      try transaction.execute(
+        "INSERT INTO tokenscript_accepted VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+        place.signer, place.schema, publication.digest, place.origin.contract,
+        place.origin.chain, publication.isWithdrawn)
+    }
+    try note(change, transaction)
+  }
+
+  private static func withdraw(
+    _ publication: Publication, _ change: Int64, _ transaction: borrowing Transaction
+  ) throws {
+    let place = publication.place
+    try transaction.execute(
+      """
+      UPDATE tokenscript_published SET withdrawn = 1, content = NULL, change = ?
+      WHERE signer = ? AND schema = ? AND contract = ? AND chain = ?
+      """, change, place.signer, place.schema, place.origin.contract, place.origin.chain)
+    try transaction.execute(
+      """
+      UPDATE tokenscript_accepted SET withdrawn = 1
+      WHERE signer = ? AND schema = ? AND sha256 = ?
+      """, place.signer, place.schema, publication.digest)
+    try note(change, transaction)
+  }
+}
