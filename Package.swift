@@ -242,7 +242,7 @@ let tests: [Target] = [
     dependencies: [
       "Addresses", "Budgets", "Bus", "COpenSSL", "Configuration", "Cryptography", "HTTP2StandIn",
       "HTTPClient", "HTTPProtocol", "HTTPServer", "Msgr", "MsgrMessages", "Observability",
-      "ServiceKit", "Storage", "TestSupport", "Threading", "Time", "Wire",
+      "ServiceKit", "Storage", "TestSupport", "Threading", "Time", "Wire", "awd",
     ]),
   .testTarget(name: "ObservabilityTests", dependencies: ["Observability", "TestSupport", "Time"]),
   .testTarget(name: "QRCodeTests", dependencies: ["QRCode", "TestSupport"]),

@@ -17,7 +17,7 @@ internal import TestSupport
 
   private static let hasLibraries = (try? run(["-c", "import nacl, websockets"]).code) == 0
 
-  @Test(.enabled(if: hasLibraries, "needs python3-nacl and python3-websockets"))
+  @Test(.withOtherPrograms, .enabled(if: hasLibraries, "needs python3-nacl and python3-websockets"))
   func conforms() throws {
     let outcome = try Self.run(["conformance.py", "--awd", ChildProcess.built("awd")])
     let wrong = (outcome.output + outcome.errors).split(separator: "\n").filter {

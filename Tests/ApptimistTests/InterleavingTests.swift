@@ -92,7 +92,7 @@ private final class Actor: @unchecked Sendable {
   func leave() { device.socket.cut() }
 }
 
-@Suite("Any interleaving") struct InterleavingTests {
+@Suite("Any interleaving", .withOtherPrograms) struct InterleavingTests {
   @Test(arguments: TestSeeds.random(4))
   func givesEveryDeviceAllInOrder(seed: UInt64) async throws {
     try await withServer { server in try await Self.play(on: [server], seed: seed) }

@@ -8,7 +8,7 @@ internal import Time
 @testable import Bus
 
 /// Nodes on a PostgreSQL server of the tests' own.
-@Suite(.ownThreads) struct PostgreSQLBusTests {
+@Suite(.withOtherPrograms, .ownThreads) struct PostgreSQLBusTests {
   private static func bus(
     _ server: PostgreSQLServer, _ database: String, poll: Duration = .seconds(60)
   ) throws -> PostgreSQLBus {

@@ -8,7 +8,7 @@ internal import Testing
 internal import WalletClient
 
 /// `awd backup` beside a busy server, `awd restore` into an empty site, and a server there.
-@Suite(.timeLimit(.minutes(2))) struct BackupTests {
+@Suite(.withOtherPrograms, .timeLimit(.minutes(2))) struct BackupTests {
   private func modified(_ site: Site) async throws -> String? {
     let answer = try await HTTPClient().send(
       OutgoingRequest(.get, "\(site.url)/\(Site.namespace)/\(Site.contract)"))

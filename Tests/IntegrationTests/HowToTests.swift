@@ -3,7 +3,7 @@ internal import TestSupport
 internal import Testing
 
 /// The files of the guide "Beside other programs", with the programs that they are for.
-@Suite(.timeLimit(.minutes(5))) struct HowToTests {
+@Suite(.withOtherPrograms, .timeLimit(.minutes(5))) struct HowToTests {
   @Test func theFilesDoWhatTheGuideSays() async throws {
     let script = URL(filePath: #filePath).deletingLastPathComponent()
       .appending(path: "../System/HowTos/howtos.py").standardized.path

@@ -3,7 +3,7 @@ internal import TestSupport
 internal import Testing
 
 /// Debian's proxies in front of the server, which `make test` installs.
-@Suite(.timeLimit(.minutes(2))) struct ProxyTests {
+@Suite(.withOtherPrograms, .timeLimit(.minutes(2))) struct ProxyTests {
   @Test(arguments: ["caddy", "haproxy", "nginx"])
   func limitsGoByTheRealClient(_ name: String) async throws {
     let script = URL(filePath: #filePath).deletingLastPathComponent()

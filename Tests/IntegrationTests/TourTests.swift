@@ -3,7 +3,7 @@ internal import TestSupport
 internal import Testing
 
 /// What the README and the guides show in a shell.
-@Suite(.timeLimit(.minutes(5))) struct TourTests {
+@Suite(.withOtherPrograms, .timeLimit(.minutes(5))) struct TourTests {
   @Test func theGuidesShowWhatIsPrinted() async throws {
     let root = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../..")
       .standardized
@@ -12,7 +12,8 @@ internal import Testing
       + ["MsgrForBrowsers", "Operations"].map { "Sources/awd/awd.docc/\($0).md" }
     let outcome = try await ChildProcess.run(
       "/usr/bin/python3",
-      ["-B", "Tests/System/Tour/tour.py", try ChildProcess.built("awd"), "config/dev.toml"] + guides,
+      ["-B", "Tests/System/Tour/tour.py", try ChildProcess.built("awd"), "config/dev.toml"]
+        + guides,
       in: root.path)
     #expect(outcome.code == 0, "\(outcome.output)\(outcome.errors)")
   }

@@ -3,7 +3,7 @@ internal import TestSupport
 internal import Testing
 
 /// Stores of former versions.
-@Suite(.timeLimit(.minutes(5))) struct UpgradeTests {
+@Suite(.withOtherPrograms, .timeLimit(.minutes(5))) struct UpgradeTests {
   @Test func storesOfEveryFormerVersionAreBroughtUpToDate() async throws {
     let script = URL(filePath: #filePath).deletingLastPathComponent()
       .appending(path: "../System/Upgrades/upgrade.py").standardized.path

@@ -9,7 +9,7 @@ internal import Time
 @testable import Msgr
 
 /// Nodes that share a PostgreSQL database.
-@Suite(.ownThreads) struct NodeTests {
+@Suite(.withOtherPrograms, .ownThreads) struct NodeTests {
   @Test(arguments: [false, true])
   func whatOneNodeDoesAllShow(polls: Bool) async throws {
     try await withNodes(2, polls: polls) { nodes in

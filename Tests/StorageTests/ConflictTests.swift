@@ -5,7 +5,7 @@ internal import Threading
 @testable import Storage
 
 /// Closures that run at once on PostgreSQL, in one store and in two.
-@Suite(.ownThreads) struct ConflictTests {
+@Suite(.withOtherPrograms, .ownThreads) struct ConflictTests {
   private struct Refusal: Error {}
 
   /// Knows which closures have run.

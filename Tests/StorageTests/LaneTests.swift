@@ -71,7 +71,7 @@ private enum Addition: BatchOperation {
       [Addition.schema], StoreConfiguration(lanes: lanes, busyTimeout: .seconds(30)))
   }
 
-  @Test(arguments: Engine.allCases) func eachHasItsOwnOutcome(_ engine: Engine) async throws {
+  @Test(arguments: Engine.tested) func eachHasItsOwnOutcome(_ engine: Engine) async throws {
     let store = try await store(engine)
     let totals = try await withThrowingTaskGroup(of: (Int, Int64).self) { group in
       for number in 0..<600 {
@@ -94,7 +94,7 @@ private enum Addition: BatchOperation {
     }
   }
 
-  @Test(arguments: Engine.allCases) func whatFailsFailsAlone(_ engine: Engine) async throws {
+  @Test(arguments: Engine.tested) func whatFailsFailsAlone(_ engine: Engine) async throws {
     let store = try await store(engine, lanes: 1)
     let gate = ThreadGate()
     try await store.write { try $0.execute("INSERT INTO sums VALUES ('held', 0)") }

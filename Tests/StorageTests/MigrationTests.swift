@@ -34,7 +34,7 @@ internal import Testing
     return rows
   }
 
-  @Test(arguments: Engine.allCases) func eachIsAppliedOnceInOrder(_ engine: Engine) async throws {
+  @Test(arguments: Engine.tested) func eachIsAppliedOnceInOrder(_ engine: Engine) async throws {
     let database = try databases.make(engine)
     #expect(try await rows([first], in: database) == [1])
     #expect(try await rows([first, second], in: database) == [1, 2])
@@ -74,7 +74,7 @@ internal import Testing
     for _ in 0..<2 { #expect(try await apply([first, whole, third]) == [1, 2, 4]) }
   }
 
-  @Test(arguments: Engine.allCases)
+  @Test(arguments: Engine.tested)
   func whatContradictsTheDatabaseIsRefusedInWords(_ engine: Engine) async throws {
     let database = try databases.make(engine)
     let third = Self.both(3, "INSERT INTO a VALUES (9)")
@@ -96,7 +96,7 @@ internal import Testing
     #expect(try await rows([first, third, other], in: database) == [1, 9, 3])
   }
 
-  @Test(arguments: Engine.allCases)
+  @Test(arguments: Engine.tested)
   func aFailureLeavesTheDatabaseAsItWas(_ engine: Engine) async throws {
     let database = try databases.make(engine)
     _ = try await rows([first], in: database)
@@ -143,7 +143,7 @@ internal import Testing
     }
   }
 
-  @Test(arguments: Engine.allCases)
+  @Test(arguments: Engine.tested)
   func manyProgramsMayStartAtOnce(_ engine: Engine) async throws {
     let database = try databases.make(engine)
     // On a slow disk the last of them waits for the commits of seven others.

@@ -5,7 +5,7 @@ internal import Time
 @testable import Storage
 
 /// The nodes that share a PostgreSQL database.
-@Suite(.ownThreads) struct NodeRegistryTests {
+@Suite(.withOtherPrograms, .ownThreads) struct NodeRegistryTests {
   private let databases = TestDatabases()
 
   private func names(_ store: Store) async throws -> [String] {

@@ -6,7 +6,7 @@ internal import Threading
 @testable import Storage
 
 /// A PostgreSQL that fails, or that isn't as a store needs it. Each test has a server of its own where it harms that.
-@Suite(.ownThreads) struct OutageTests {
+@Suite(.withOtherPrograms, .ownThreads) struct OutageTests {
   /// What became of rows that were written.
   private final class Record: Sendable {
     private struct State {

@@ -5,7 +5,7 @@ internal import Testing
 @testable import Storage
 
 /// What is PostgreSQL's alone.
-@Suite(.ownThreads) struct PostgreSQLTests {
+@Suite(.withOtherPrograms, .ownThreads) struct PostgreSQLTests {
   private let databases = TestDatabases()
 
   private func open(_ connections: Int = 1) async throws -> (TestDatabase, Store) {

@@ -9,7 +9,7 @@ internal import Testing
 
   struct Refusal: Error {}
 
-  @Test(arguments: Engine.allCases) func valuesComeBackAsTheyWent(_ engine: Engine) async throws {
+  @Test(arguments: Engine.tested) func valuesComeBackAsTheyWent(_ engine: Engine) async throws {
     let database = try databases.make(engine)
     let store = try await database.open()
     // PostgreSQL's text has no NUL.
@@ -44,7 +44,7 @@ internal import Testing
     await store.close()
   }
 
-  @Test(arguments: Engine.allCases) func changes(_ engine: Engine) async throws {
+  @Test(arguments: Engine.tested) func changes(_ engine: Engine) async throws {
     let store = try await databases.make(engine).open()
     try await store.write { transaction in
       try add("a", transaction)
@@ -61,7 +61,7 @@ internal import Testing
     await store.close()
   }
 
-  @Test(arguments: Engine.allCases) func aQueryInsideItsOwnRows(_ engine: Engine) async throws {
+  @Test(arguments: Engine.tested) func aQueryInsideItsOwnRows(_ engine: Engine) async throws {
     let store = try await databases.make(engine).open()
     let pairs = try await store.write { transaction in
       try add("a", transaction)
@@ -79,7 +79,7 @@ internal import Testing
   }
 
   @Test(
-    arguments: Engine.allCases,
+    arguments: Engine.tested,
     ["COMMIT", "ROLLBACK", "SAVEPOINT x", "RELEASE job", "ATTACH 'x' AS y"])
   func transactionControlIsTheStoresAlone(_ engine: Engine, _ sql: String) async throws {
     let store = try await databases.make(engine).open()
@@ -124,7 +124,7 @@ internal import Testing
     await store.close()
   }
 
-  @Test(arguments: Engine.allCases) func mistakesInSQL(_ engine: Engine) async throws {
+  @Test(arguments: Engine.tested) func mistakesInSQL(_ engine: Engine) async throws {
     let store = try await databases.make(engine).open()
     func isRefused(
       _ body: @escaping @Sendable (borrowing Transaction) throws -> Void
@@ -141,7 +141,7 @@ internal import Testing
     await store.close()
   }
 
-  @Test(arguments: Engine.allCases)
+  @Test(arguments: Engine.tested)
   func constraintsAreTypedAndTellNoValues(_ engine: Engine) async throws {
     let store = try await databases.make(engine).open()
     func refusal(
@@ -177,7 +177,7 @@ internal import Testing
     await store.close()
   }
 
-  @Test(arguments: Engine.allCases) func readersSeeASnapshot(_ engine: Engine) async throws {
+  @Test(arguments: Engine.tested) func readersSeeASnapshot(_ engine: Engine) async throws {
     let store = try await databases.make(engine).open()
     try await store.write { try add("a", $0) }
     let isReading = DispatchSemaphore(value: 0)
@@ -198,7 +198,7 @@ internal import Testing
     await store.close()
   }
 
-  @Test(arguments: [nil] + Engine.allCases, [false, true])
+  @Test(arguments: [nil] + Engine.tested, [false, true])
   func readersCannotWrite(_ engine: Engine?, isOneQuery: Bool) async throws {
     let database = try engine.map { try databases.make($0) }
     let store = try await Store.open(database?.location ?? .memory, migrations: notes)
@@ -211,7 +211,7 @@ internal import Testing
     await store.close()
   }
 
-  @Test(arguments: [nil] + Engine.allCases) func manyTasks(_ engine: Engine?) async throws {
+  @Test(arguments: [nil] + Engine.tested) func manyTasks(_ engine: Engine?) async throws {
     let database = try engine.map { try databases.make($0) }
     let store = try await Store.open(database?.location ?? .memory, migrations: notes)
     try await withThrowingTaskGroup(of: Void.self) { group in
@@ -239,7 +239,7 @@ internal import Testing
     await store.close()
   }
 
-  @Test(arguments: Engine.allCases)
+  @Test(arguments: Engine.tested)
   func aClosedStoreHasDoneItsWorkAndTakesNoMore(_ engine: Engine) async throws {
     let database = try databases.make(engine)
     let store = try await database.open(notes, StoreConfiguration(connections: 1))
@@ -268,7 +268,7 @@ internal import Testing
     await again.close()
   }
 
-  @Test(arguments: Engine.allCases) func aDroppedStoreStillCommits(_ engine: Engine) async throws {
+  @Test(arguments: Engine.tested) func aDroppedStoreStillCommits(_ engine: Engine) async throws {
     let database = try databases.make(engine)
     var store: Store? = try await database.open()
     try await store?.write { try add("a", $0) }
@@ -278,7 +278,7 @@ internal import Testing
     await again.close()
   }
 
-  @Test(arguments: Engine.allCases)
+  @Test(arguments: Engine.tested)
   func stepsKeepTheirOrderAndFailAlone(_ engine: Engine) async throws {
     let store = try await databases.make(engine).open()
     let results = await store.write(

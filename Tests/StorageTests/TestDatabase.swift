@@ -3,8 +3,11 @@ internal import TestSupport
 internal import Threading
 
 /// A kind of database that a store stands on.
-enum Engine: String, CaseIterable, Sendable {
+enum Engine: String, Sendable {
   case sqlite, postgreSQL
+
+  /// The kinds that this run may use.
+  static let tested: [Engine] = OtherPrograms.mayRun ? [.sqlite, .postgreSQL] : [.sqlite]
 }
 
 /// An empty database for a test.

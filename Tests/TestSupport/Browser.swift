@@ -4,8 +4,9 @@ internal import Testing
 /// A headless Chromium, driven through W3C WebDriver.
 public final class Browser {
   private static let driver = "/usr/bin/chromedriver"
-  /// Whether there is one on this machine.
-  public static let isThere = FileManager.default.isExecutableFile(atPath: driver)
+  /// Whether there is one on this machine, and tests may start it.
+  public static let isThere =
+    OtherPrograms.mayRun && FileManager.default.isExecutableFile(atPath: driver)
 
   private let process: ChildProcess
   private let folder: TemporaryFolder
@@ -68,6 +69,30 @@ public final class Browser {
   @discardableResult
   public func run(_ script: String) throws -> Any? {
     try call("POST", "/session/\(session)/execute/sync", ["script": script, "args": []])
+  }
+
+  /// Returns the document as it is now, after its scripts have run.
+  public func document() throws -> String { try evaluate("document.documentElement.outerHTML") }
+
+  /// Returns what axe finds that keeps people from using the page, in light and dark, on a phone and on a desktop.
+  public func barriers() throws -> [String] {
+    var barriers: [String] = []
+    for scheme in ["light", "dark"] {
+      try command(
+        "Emulation.setEmulatedMedia",
+        ["features": [["name": "prefers-color-scheme", "value": scheme]]])
+      for width in [320, 1200] {
+        try resize(width: width, height: 720)
+        try run(try #require(TestTools.axe))
+        let found = try evaluate(
+          """
+          axe.run(document).then(({ violations, passes }) => passes.length === 0 ? 'nothing checked' :
+            violations.map(({ id, nodes }) => `${id} ${nodes.map(({ html }) => html)}`).join())
+          """)
+        if !found.isEmpty { barriers.append("\(scheme), \(width) px: \(found)") }
+      }
+    }
+    return barriers
   }
 
   /// Gives the window a size.

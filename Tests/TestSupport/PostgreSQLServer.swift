@@ -39,6 +39,7 @@ public final class PostgreSQLServer: Sendable {
   ///   - settings: further settings, as `postgresql.conf` has them.
   ///   - smallDisk: the size of ``smallFolder`` in MiB, a disk in memory that goes with the server. Only root can have one.
   public init(settings: [String: String] = [:], smallDisk: Int? = nil) throws {
+    guard OtherPrograms.mayRun else { throw Failure(description: "no other program may run") }
     let versions = try FileManager.default.contentsOfDirectory(atPath: "/usr/lib/postgresql")
     guard let version = versions.compactMap({ Int($0) }).max() else {
       throw Failure(description: "PostgreSQL isn't installed; `make test-deps` installs it")

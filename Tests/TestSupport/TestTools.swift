@@ -5,8 +5,9 @@ internal import Foundation
 public enum TestTools {
   private static let folder = ".build/test-tools"
 
-  /// Returns the path of a program, or nil if it isn't installed.
+  /// Returns the path of a program, or nil if it isn't installed or must not run.
   public static func program(_ name: String) -> String? {
+    guard OtherPrograms.mayRun else { return nil }
     let path = "\(folder)/bin/\(name)"
     return FileManager.default.isExecutableFile(atPath: path) ? path : nil
   }

@@ -8,7 +8,7 @@ internal import TokenScriptReading
 @testable import TokenScriptRepo
 
 /// Tests of the page at `/` in a browser.
-@Suite(.ownThreads, .enabled(if: Chromium.isThere))
+@Suite(.ownThreads, .enabled(if: Browser.isThere))
 struct IndexPageBrowserTests {
   @Test func theServedPageShowsTheRowsThatAreSearchedFor() throws {
     let fixture = try CommandsFixture()
@@ -18,9 +18,12 @@ struct IndexPageBrowserTests {
       environment: ["AWD_SERVER_LISTEN": "127.0.0.1:0"])
     let line = try process.line(with: "listening at=http://")
     let host = try #require(line.firstMatch(of: /127\.0\.0\.1:[1-9][0-9]+/)?.0)
-    let all = try Chromium.dump("http://\(host)/", in: fixture)
+    let browser = try Browser(TemporaryFolder())
+    try browser.open("http://\(host)/")
+    let all = try browser.document()
     #expect(all.contains(">first.tsml<") && all.contains(">second.tsml<"))
-    let found = try Chromium.dump("http://\(host)/?q=FIRST", in: fixture)
+    try browser.open("http://\(host)/?q=FIRST")
+    let found = try browser.document()
     #expect(found.contains(">first.tsml<") && !found.contains(">second.tsml<"))
   }
 
@@ -60,9 +63,9 @@ struct IndexPageBrowserTests {
       </script>
       <iframe width="\(width)" height="900" onload="measure(this)" srcdoc="\(page.htmlEscaped)"></iframe>
       """)
-    let shown = try Chromium.dump("file://\(url)", in: fixture)
-    #expect(
-      shown.contains("<title>outside: [], cards: \(width < 1_000)</title>"),
-      "\(String(describing: shown.firstMatch(of: /<title>[^<]*<\/title>/)?.0))")
+    let browser = try Browser(TemporaryFolder())
+    try browser.open("file://\(url)")
+    try blockUntil { try !browser.evaluate("document.title").isEmpty }
+    #expect(try browser.evaluate("document.title") == "outside: [], cards: \(width < 1_000)")
   }
 }

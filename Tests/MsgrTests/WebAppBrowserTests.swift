@@ -5,7 +5,7 @@ internal import Testing
 internal import Threading
 
 /// The web app of Msgr, with people in browsers.
-@Suite(.ownThreads, .serialized, .enabled(if: Browser.isThere)) struct MsgrBrowserTests {
+@Suite(.ownThreads, .serialized, .enabled(if: Browser.isThere)) struct WebAppBrowserTests {
   private static let markup = "<img src=x onerror=\"document.title='broken'\">"
   private static let hostile = markup + " \u{202e}turned"
 
@@ -45,9 +45,9 @@ internal import Threading
 
   @Test(.enabled(if: PushReceiver.isThere)) func twoPeopleTalk() throws {
     let (service, receiver) = (try PushService(), try PushReceiver())
-    let site = try MsgrSite(service.configuration)
-    let anna = try MsgrPerson("anna", at: site)
-    let bert = try MsgrPerson("bert", at: site)
+    let site = try WebAppSite(service.configuration)
+    let anna = try WebAppPerson("anna", at: site)
+    let bert = try WebAppPerson("bert", at: site)
     try anna.befriend(bert)
     try anna.open("bert")
     try bert.open("anna")
@@ -97,9 +97,9 @@ internal import Threading
   }
 
   @Test func whoSignsOutOfflineLeavesNothing() throws {
-    let site = try MsgrSite()
-    let anna = try MsgrPerson("anna", at: site)
-    let bert = try MsgrPerson("bert", at: site)
+    let site = try WebAppSite()
+    let anna = try WebAppPerson("anna", at: site)
+    let bert = try WebAppPerson("bert", at: site)
     try bert.befriend(anna)
     try anna.open("bert")
     try bert.open("anna")
@@ -139,9 +139,9 @@ internal import Threading
   }
 
   @Test func whatOthersWriteIsText() throws {
-    let site = try MsgrSite()
-    let anna = try MsgrPerson("anna", at: site)
-    let evil = try MsgrPerson(Self.markup, at: site)
+    let site = try WebAppSite()
+    let anna = try WebAppPerson("anna", at: site)
+    let evil = try WebAppPerson(Self.markup, at: site)
     try evil.befriend(anna)
     try evil.open("anna")
     try anna.open(evil.name)
@@ -174,10 +174,10 @@ internal import Threading
   }
 
   @Test func anotherSitesPageGetsNothing() throws {
-    let site = try MsgrSite()
-    let other = try MsgrSite()
-    let anna = try MsgrPerson("anna", at: site)
-    let bert = try MsgrPerson("bert", at: site)
+    let site = try WebAppSite()
+    let other = try WebAppSite()
+    let anna = try WebAppPerson("anna", at: site)
+    let bert = try WebAppPerson("bert", at: site)
     let token = try #require(
       try anna.post("tokens", "{ Name: 'ci', To: ['bert'] }").firstMatch(of: /[0-9a-f]{64}/)?.0)
     // Another origin's page can neither read nor send, even if it knows a name and a password or a token; nor can it open
@@ -207,7 +207,7 @@ internal import Threading
   }
 
   @Test func theDescriptionIsAPage() throws {
-    let site = try MsgrSite()
+    let site = try WebAppSite()
     let browser = try Browser(TemporaryFolder())
     try browser.open("\(site.address)/msgr/api")
     try blockUntil {

@@ -4,7 +4,7 @@ internal import Testing
 
 /// Other projects' programs that publish into a running server.
 @Suite(.ownThreads, .enabled(if: TestTools.program("apprise") != nil))
-struct MsgrPublishingTests {
+struct PublishingProgramTests {
   private func post(
     _ url: String, _ fields: [String: String], token: String? = nil
   ) throws -> Any? {

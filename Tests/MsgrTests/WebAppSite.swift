@@ -3,7 +3,7 @@ internal import TestSupport
 internal import Testing
 
 /// A server of Msgr that can be killed and started again at the same port.
-final class MsgrSite {
+final class WebAppSite {
   private let folder = TemporaryFolder()
   private let configuration: String
   private var process: ChildProcess?
@@ -46,13 +46,13 @@ final class MsgrSite {
 }
 
 /// A person at the page, in a browser with a profile of its own.
-struct MsgrPerson {
+struct WebAppPerson {
   let name: String
   let browser: Browser
   private let address: String
 
   /// Opens the page and signs up.
-  init(_ name: String, at site: MsgrSite) throws {
+  init(_ name: String, at site: WebAppSite) throws {
     self.name = name
     address = site.address
     browser = try Browser(TemporaryFolder())
@@ -112,7 +112,7 @@ struct MsgrPerson {
       """)
   }
 
-  func befriend(_ other: MsgrPerson) throws {
+  func befriend(_ other: WebAppPerson) throws {
     try run(
       """
       document.querySelector('#add').elements.AddUser.value = \(other.name.inJavaScript);

@@ -8,7 +8,7 @@ internal import Testing
 /// The device in JavaScript, in a browser.
 @Suite(
   .ownThreads, .enabled(if: Browser.isThere && hasTweetNaCl, "needs chromium and node-tweetnacl"))
-struct BrowserDeviceTests {
+struct JavaScriptDeviceTests {
   private static let tests = URL(filePath: #filePath).deletingLastPathComponent()
   private static let device = tests.appending(path: "../../Clients/JavaScript/apptimist.js")
     .standardized
