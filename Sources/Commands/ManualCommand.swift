@@ -28,7 +28,8 @@ struct ManualPage {
       \\&...
       .SH DESCRIPTION
       awd serves signed TokenScripts, pushes messages to phones (Msgr), and carries end-to-end encrypted conversations
-      (Apptimist): three services in one daemon, over one SQLite file.
+      (Apptimist): three services in one daemon, over one SQLite file or one
+      PostgreSQL database.
       .SH COMMANDS
       \(sections.joined(separator: "\n"))
       .SH ENVIRONMENT
