@@ -71,6 +71,36 @@ internal import Testing
     }
   }
 
+  @Test func whatPublishersSentIsTheirOwners() async throws {
+    let fixture = try await Fixture("inbox_messages = 6\n")
+    for name in ["anna", "bert", "cleo", "mallory"] { try await fixture.register(name) }
+    try await makeFriends(fixture, "anna", "cleo")
+    func publish(_ owner: String, _ names: [String]) async throws {
+      for name in names {
+        let made = try await fixture.post(
+          "/tokens", ["Username": owner, "Password": "pw", "Name": name, "To": ["cleo"]])
+        let token = try #require(made.object["Token"] as? String)
+        let sent = try await fixture.post(
+          "/publish?token=\(token)", ["message": "\(owner) \(name)"])
+        #expect(sent.status == 200)
+      }
+    }
+    // One's own publisher and a friend's; a stranger, and another stranger's many publishers.
+    try await publish("cleo", ["a", "b"])
+    try await publish("anna", ["\u{301}a"])
+    try await fixture.send("b0", from: "bert", to: "cleo")
+    try await publish("mallory", (0..<9).map { "\($0)" })
+    #expect(
+      try await fixture.texts("cleo")
+        == ["cleo a", "cleo b", "anna \u{301}a", "b0", "mallory 7", "mallory 8"])
+    // Friends' take strangers' places, and strangers' not friends'.
+    try await publish("anna", ["b", "c", "d"])
+    try await publish("mallory", ["x"])
+    #expect(
+      try await fixture.texts("cleo")
+        == ["cleo a", "cleo b", "anna \u{301}a", "anna b", "anna c", "anna d"])
+  }
+
   @Test func noStrangerPushesOutWhatFriendsSent() async throws {
     let fixture = try await Fixture("inbox_messages = 5\n")
     let strangers = (0..<8).map { "stranger \($0)" }

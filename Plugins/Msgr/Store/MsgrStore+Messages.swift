@@ -185,13 +185,15 @@ extension MsgrStore {
   ///
   /// Strangers' messages go first, the oldest of whichever stranger has most, then those of friends and the user's own in
   /// the same way. A stranger's message pushes out no friend's: if there are only those, it is the one that is dropped.
+  /// What publishers send is their owners'.
   ///
   /// - Returns: the number of unread messages then.
   private func putIntoFull(
     _ recipient: UserName, _ message: Message, _ place: InboxPlace,
     _ transaction: borrowing Transaction
   ) throws -> Int {
-    let isFriend = try self.isFriend(message.sender, of: recipient, transaction)
+    let isFriend = try self.isFriend(
+      Publisher.owner(of: message.sender) ?? message.sender, of: recipient, transaction)
     var hasRoom = true
     // It is more than one only if the limit was lowered.
     for _ in limits.inbox..<place.messages where hasRoom {
@@ -199,12 +201,18 @@ extension MsgrStore {
         """
         DELETE FROM msgr_messages WHERE recipient = ?1 AND id = (
           SELECT oldest FROM (
-            SELECT count(*) AS messages, min(id) AS oldest,
-              sender = ?1 OR EXISTS (
+            SELECT sum(messages) AS messages, min(oldest) AS oldest,
+              owner = ?1 OR EXISTS (
                 SELECT 1 FROM msgr_contacts a JOIN msgr_contacts b
                   ON b.username = a.friend AND b.friend = a.username
-                WHERE a.username = ?1 AND a.friend = sender) AS is_friend
-            FROM msgr_messages WHERE recipient = ?1 GROUP BY sender) AS senders
+                WHERE a.username = ?1 AND a.friend = owner) AS is_friend
+            FROM (
+              -- The owner is what stands before the last slash, if there is one.
+              SELECT count(*) AS messages, min(id) AS oldest,
+                coalesce(
+                  nullif(rtrim(rtrim(sender, replace(sender, '/', '')), '/'), ''), sender) AS owner
+              FROM msgr_messages WHERE recipient = ?1 GROUP BY sender) AS senders
+            GROUP BY owner) AS owners
           WHERE NOT is_friend OR ?2 = 1
           ORDER BY is_friend, messages DESC, oldest LIMIT 1)
         """, recipient, isFriend)
