@@ -92,13 +92,15 @@ final class PushOutbox: Sendable {
     let provider = try WebPushProvider(
       configuration, pair, publicURL: context.publicURL, clock: context.clock,
       randomBytes: context.randomBytes)
+    context.metrics.budget(named: "msgr-pushes") { [load = provider.load] in load.statistics }
     self.init(
-      .browsers, store: store, provider: provider, limits: .init(inFlight: Self.mostToBrowsers),
+      .browsers, store: store, provider: provider,
+      limits: .init(inFlight: PushServiceLoad.all + Self.mostThatAsk),
       owner: context.randomBytes(16), log: context.log, metrics: metrics)
   }
 
-  /// The most pushes to browsers under way.
-  private static let mostToBrowsers = 500
+  /// The most pushes to browsers that ask for a place while all are taken.
+  private static let mostThatAsk = 100
 
   /// Registers `GET /debug/pushes` for the operator, if pushes are logged and the configuration says so.
   func register(on router: inout Router) {

@@ -5,41 +5,25 @@ It runs in a network namespace in which every address is this machine's, with a 
 any address would be accepted, and is counted.
 """
 
+from Push.network import KEYS, looked_up, prepare, serve_names, serve_pushes
+
 import collections
 import http.server
 import json
 import os
 import socket
-import ssl
-import subprocess
-import sys
-import tempfile
 import threading
 import time
 
-if "inside" not in sys.argv:
-    user = [] if os.geteuid() == 0 else ["-r"]
-    os.execvp("unshare", ["unshare", *user, "-n", "-m", sys.executable, "-B", *sys.argv, "inside"])
-
 from attack import Canary, Server, verdict
 
-KEY = "BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4"
 GOOD, ELSEWHERE, REFUSING, OWN, HANGING = "193.0.0.10", "193.0.0.11", "193.0.0.12", "193.0.0.13", "193.0.1.1"
 PRIVATE = ["127.0.0.1", "10.0.0.1", "172.16.0.1", "192.168.0.1", "169.254.1.1", "169.254.169.254", "100.64.0.1",
            "198.18.0.1", OWN, "::1", "fd00::1", "64:ff9b::7f00:1", "2002:7f00:1::1"]
 LITERALS = ["127.0.0.1", "127.1", "2130706433", "0x7f000001", "[::1]", "[::ffff:127.0.0.1]", "localhost", "0.0.0.0"]
 ACCOUNTS, DEVICES, SECONDS = 25, 20, 12
 
-folder = tempfile.mkdtemp()
-looked_up, connected, arrived = collections.Counter(), collections.Counter(), {}
-
-
-def prepare():
-    run = lambda line: subprocess.run(line, shell=True, check=True, cwd=folder, stderr=subprocess.DEVNULL)
-    run("ip link set lo up && ip route add local default dev lo && ip -6 route add local default dev lo")
-    run(f"ip address add {OWN}/32 dev lo && echo 'nameserver 127.0.0.1' > resolv.conf && mount --bind resolv.conf /etc/resolv.conf")
-    run("openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=push -keyout key.pem -out cert.pem"
-        " -addext subjectAltName=DNS:good.example,DNS:elsewhere.example && mount --bind cert.pem /etc/ssl/certs/ca-certificates.crt")
+connected, arrived = collections.Counter(), {}
 
 
 def addresses(name: str) -> list[str]:
@@ -48,24 +32,6 @@ def addresses(name: str) -> list[str]:
     return {"good": [GOOD], "elsewhere": [ELSEWHERE], "hanging": [HANGING],
             "rebind": [REFUSING if looked_up[name] < 2 else "127.0.0.1"], "second": [REFUSING, "127.0.0.1"],
             "private": [PRIVATE[int(number)]] if number.isdigit() else []}.get(kind, [])
-
-
-def serve_names():
-    server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    server.bind(("127.0.0.1", 53))
-    while True:
-        query, client = server.recvfrom(512)
-        labels, place = [], 12
-        while query[place]:
-            labels.append(query[place + 1:place + 1 + query[place]].decode().lower())
-            place += 1 + query[place]
-        question, name = query[12:place + 5], ".".join(labels)
-        is_v6 = question[-4:-2] == b"\0\x1c"
-        looked_up[name] += not is_v6
-        found = [socket.inet_pton(socket.AF_INET6 if is_v6 else socket.AF_INET, text)
-                 for text in addresses(name) if (":" in text) == is_v6]
-        answers = b"".join(b"\xc0\x0c" + question[-4:] + b"\0\0\0\0" + len(data).to_bytes(2, "big") + data for data in found)
-        server.sendto(query[:2] + b"\x81\x80\0\1" + len(found).to_bytes(2, "big") + b"\0\0\0\0" + question + answers, client)
 
 
 def accept(address: str):
@@ -99,21 +65,13 @@ class Handler(http.server.BaseHTTPRequestHandler):
         pass
 
 
-def serve_pushes(address: str):
-    server = http.server.ThreadingHTTPServer((address, 443), Handler)
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(f"{folder}/cert.pem", f"{folder}/key.pem")
-    server.socket = context.wrap_socket(server.socket, server_side=True)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-
-
 def main():
-    prepare()
-    threading.Thread(target=serve_names, daemon=True).start()
+    prepare("DNS:good.example,DNS:elsewhere.example", [OWN])
+    serve_names(addresses)
     for address in [address for address in PRIVATE if ":" not in address] + ["::", HANGING]:
         accept(address)
     for address in [GOOD, ELSEWHERE]:
-        serve_pushes(address)
+        serve_pushes(address, Handler)
 
     with Server('[server]\nservices = ["msgr"]\n[msgr]\npassword_memory = "8KiB"\npassword_passes = 1\n') as server:
         networks = {}
@@ -130,7 +88,7 @@ def main():
                 path = "/login" if number or name in networks else "/register"
                 token = post(path, {"Username": name, "Password": "a password",
                                     "DeviceID": f"stream:{name}-{number:08}"}, name)["Token"]
-                post("/subscribe", {"Endpoint": endpoint, "P256dh": KEY, "Auth": "BTBZMqHH6r4Tts7J_aSIgg"}, name, token)
+                post("/subscribe", {"Endpoint": endpoint, **KEYS}, name, token)
             return token
 
         sender = subscribe("sender", ["https://good.example/sender"])

@@ -17,7 +17,7 @@ final class WebPushProvider: PushProvider {
   private let ownClient: HTTPClient
   private let allowed: Set<HostAndPort>
   private let tokens: VAPIDTokens
-  private let load = PushServiceLoad()
+  let load = PushServiceLoad()
   /// The page that a tap opens.
   private let page: String
   private let clock: @Sendable () -> Timestamp
@@ -70,16 +70,18 @@ final class WebPushProvider: PushProvider {
       load.end(place, speaksHTTP2: nil)
       return .disconnected
     }
-    let isOwn = allowed.contains(subscription.endpoint.authority)
-    do throws(HTTPClientError) {
-      let response = try await (isOwn ? ownClient : client).send(request)
+    let client = allowed.contains(subscription.endpoint.authority) ? ownClient : client
+    do {
+      let response = try await place.perform { try await client.send(request) }
       load.end(place, speaksHTTP2: response.version == .http2)
       return .responded(PushResponse(response, now: clock()))
     } catch {
       load.end(place, speaksHTTP2: nil)
-      return switch error.code {
+      guard !place.isLost else { return .postponed }
+      let error = error as? HTTPClientError
+      return switch error?.code {
       case .cancelled: .cancelled
-      case .forbiddenAddress, .invalidRequest: .forbidden(error.message)
+      case .forbiddenAddress, .invalidRequest: .forbidden(error?.message ?? "")
       default: .disconnected
       }
     }
