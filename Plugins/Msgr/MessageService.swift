@@ -44,7 +44,6 @@ final class MessageService: Sendable {
   private let refused: AttemptTable
   /// The exports of an account, each of which is much work.
   private let exports: AttemptTable
-  private let exporting = KeyedMutex<Bool>()
   let messagesPerMinute: Int
   /// The users who may make an account by a request.
   let signup: Signup
@@ -220,16 +219,14 @@ final class MessageService: Sendable {
   }
 
   /// Returns all that is kept of the caller's account, as JSON.
-  ///
-  /// One account at a time is exported, as it takes up to some megabytes; the clients' networks take turns.
-  func export(_ credentials: Credentials, from network: ClientNetwork?) async throws -> [UInt8] {
+  func export(
+    _ credentials: Credentials
+  ) async throws -> AsyncThrowingStream<[UInt8], any Error> {
     try await authenticator.perform(as: credentials) { caller in
       if let wait = exports.count(caller.name, upTo: Self.exportsPerMinute) {
         throw RequestRefusal.tooMany(retryAfter: wait)
       }
-      return try await exporting.withLock(true, for: network.hashValue) {
-        try await store.export(caller)
-      }
+      return try await store.export(caller)
     }
   }
 

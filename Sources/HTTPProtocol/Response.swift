@@ -10,11 +10,13 @@ public struct Response: Sendable {
     case bytes(Bytes)
     /// Bytes of this response alone.
     case array([UInt8])
+    /// Pieces that are made one after the other, as the client takes them. If one can't be made, the response is cut.
+    case pieces(AsyncThrowingStream<[UInt8], any Error>)
 
-    /// The length in bytes.
+    /// The length in bytes, 0 where it isn't known.
     public var count: Int {
       switch self {
-      case .none: 0
+      case .none, .pieces: 0
       case .bytes(let bytes): bytes.count
       case .array(let array): array.count
       }

@@ -28,7 +28,10 @@ extension Response {
     } else if version10 {
       output.append("Connection: keep-alive\r\n")
     }
-    if !status.forbidsBody, !headOnly || body.count > 0 {
+    if case .pieces = body {
+      // HTTP/1.0 knows the end of such a body by that of the connection (RFC 9112 section 6.3).
+      if !version10 { output.append("Transfer-Encoding: chunked\r\n") }
+    } else if !status.forbidsBody, !headOnly || body.count > 0 {
       output.append("Content-Length: ")
       output.append(decimal: body.count)
       output.append("\r\n")

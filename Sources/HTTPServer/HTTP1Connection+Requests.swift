@@ -120,8 +120,50 @@ extension HTTP1Connection {
     let keepAlive =
       traits.keepAlive && !response.closes && !server.isDraining
       && !(peerHasEnded && pending.isEmpty)
+    if case .pieces(let pieces) = response.body, !traits.headOnly {
+      return send(pieces, of: response, keepAlive: keepAlive && !traits.version10)
+    }
     send(response, keepAlive: keepAlive)
     if keepAlive { goOn() } else { connection.finish() }
+  }
+
+  /// Sends a response whose body is made as it is sent (RFC 9112 section 7.1).
+  private func send(
+    _ pieces: AsyncThrowingStream<[UInt8], any Error>, of response: Response, keepAlive: Bool
+  ) {
+    begin(.responding)
+    send(response, keepAlive: keepAlive)
+    let (id, isChunked) = (connection.id, !traits.version10)
+    Task(executorPreference: loop) { [loop] in
+      let connection = { loop.connection(id)?.protocolHandler as? HTTP1Connection }
+      do {
+        for try await piece in pieces where !piece.isEmpty {
+          guard await connection()?.send(piece, isChunked: isChunked) == true else { return }
+        }
+        connection()?.endPieces(isChunked: isChunked, keepAlive: keepAlive)
+      } catch {
+        connection()?.connection.cut()
+      }
+    }
+  }
+
+  /// Sends a piece of a body, and waits until it is sent.
+  ///
+  /// - Returns: whether more can be sent.
+  private func send(_ piece: [UInt8], isChunked: Bool) async -> Bool {
+    guard connection.isOpen else { return false }
+    connection.stage { output in
+      if isChunked { output.append(contentsOf: "\(String(piece.count, radix: 16))\r\n".utf8) }
+      output.append(contentsOf: piece)
+      if isChunked { output.append(contentsOf: "\r\n".utf8) }
+    }
+    return await withCheckedContinuation { piecesWait = $0 }
+  }
+
+  private func endPieces(isChunked: Bool, keepAlive: Bool) {
+    if isChunked { connection.stage { $0.append(contentsOf: "0\r\n\r\n".utf8) } }
+    begin(.idle)
+    if keepAlive, !server.isDraining { goOn() } else { connection.finish() }
   }
 
   private func send(_ response: Response, keepAlive: Bool) {
@@ -132,7 +174,7 @@ extension HTTP1Connection {
         headOnly: traits.headOnly)
       guard !isWithoutBody else { return }
       switch response.body {
-      case .none: break
+      case .none, .pieces: break
       case .array(let bytes): output.append(contentsOf: bytes)
       case .bytes(let bytes):
         if bytes.count <= HTTP1Connection.copyLimit {

@@ -43,6 +43,8 @@ final class HTTP1Connection: ServedProtocol {
   /// waits.
   var pending: [UInt8] = []
   var peerHasEnded = false
+  /// The maker of the present response's pieces, while it waits until the last one is sent.
+  var piecesWait: CheckedContinuation<Bool, Never>?
   private var isFirst = true
   private var isProcessing = false
   /// Measures how fast a body comes.
@@ -94,6 +96,7 @@ final class HTTP1Connection: ServedProtocol {
   }
 
   func drained() {
+    piecesWait.take()?.resume(returning: true)
     // Also when no input is left over: reading rests until there is room for another response.
     goOn()
     charge()
@@ -219,6 +222,7 @@ final class HTTP1Connection: ServedProtocol {
   }
 
   func ended() {
+    piecesWait.take()?.resume(returning: false)
     // A task's body and unread output are held on.
     let isResponding = if case .responding = state { true } else { false }
     if !isResponding { release() }

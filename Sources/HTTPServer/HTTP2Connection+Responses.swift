@@ -69,26 +69,87 @@ extension HTTP2Connection {
       session?.reset(stream.id, NGHTTP2_HTTP_1_1_REQUIRED)
       return
     }
+    if case .pieces(let pieces) = response.body, !stream.isHead {
+      return respond(response, pieces, to: stream)
+    }
     var fields = HTTP2Fields(response, date: server.dateLine, headOnly: stream.isHead)
     let hasBody = !stream.isHead && !response.status.forbidsBody && response.body.count > 0
-    if hasBody {
-      guard stream.memory.add(response.body.count) else {
-        _ = stream.memory.add(-response.body.count)
-        session?.reset(stream.id, NGHTTP2_ENHANCE_YOUR_CALM)
-        return
-      }
-      stream.payload = response.body
-      untaken += response.body.count
-      if responding == 0 { beginWindow() }
-      responding += 1
-    }
+    if hasBody { guard take(response.body, for: stream) else { return } }
     if session?.submit(&fields, hasBody: hasBody, to: stream.id) != true {
       session?.reset(stream.id, NGHTTP2_INTERNAL_ERROR)
     }
   }
 
-  /// The number of bytes of a stream's response that wait to be sent.
-  func remaining(of id: Int32) -> Int { streams[id]?.remaining ?? 0 }
+  /// Takes what is to be sent next on a stream.
+  ///
+  /// - Returns: whether there is memory for it; if not, the stream is reset.
+  private func take(_ body: Response.Body, for stream: HTTP2Stream) -> Bool {
+    guard stream.memory.add(body.count) else {
+      _ = stream.memory.add(-body.count)
+      session?.reset(stream.id, NGHTTP2_ENHANCE_YOUR_CALM)
+      return false
+    }
+    (stream.payload, stream.offset) = (body, 0)
+    untaken += body.count
+    if responding == 0 { beginWindow() }
+    responding += 1
+    stream.isCounted = true
+    return true
+  }
+
+  private func uncount(_ stream: HTTP2Stream) {
+    if stream.isCounted { responding -= 1 }
+    stream.isCounted = false
+  }
+
+  /// Sends a response whose body is made as it is sent.
+  private func respond(
+    _ response: Response, _ pieces: AsyncThrowingStream<[UInt8], any Error>, to stream: HTTP2Stream
+  ) {
+    var fields = HTTP2Fields(response, date: server.dateLine, headOnly: false)
+    stream.hasPieces = true
+    guard session?.submit(&fields, hasBody: true, to: stream.id) == true else {
+      session?.reset(stream.id, NGHTTP2_INTERNAL_ERROR)
+      return
+    }
+    runningTasks += 1
+    let (connectionID, id) = (connection.id, stream.id)
+    Task(executorPreference: loop) { [loop] in
+      let connection = { loop.connection(connectionID)?.protocolHandler as? HTTP2Connection }
+      do {
+        for try await piece in pieces where !piece.isEmpty {
+          guard await connection()?.send(piece, to: id) == true else { break }
+        }
+        connection()?.endPieces(of: id, NGHTTP2_NO_ERROR)
+      } catch {
+        connection()?.endPieces(of: id, NGHTTP2_INTERNAL_ERROR)
+      }
+    }
+  }
+
+  /// Sends a piece of a body, and waits until it is sent.
+  ///
+  /// - Returns: whether more can be sent.
+  private func send(_ piece: [UInt8], to id: Int32) async -> Bool {
+    guard let stream = streams[id], take(.array(piece), for: stream) else { return false }
+    return await withCheckedContinuation { continuation in
+      stream.piecesWait = continuation
+      session?.resume(id)
+      pump()
+    }
+  }
+
+  private func endPieces(of id: Int32, _ code: nghttp2_error_code) {
+    runningTasks -= 1
+    streams[id]?.hasPieces = false
+    if code == NGHTTP2_NO_ERROR { session?.resume(id) } else { session?.reset(id, code) }
+    pump()
+  }
+
+  /// The number of bytes of a stream's response that wait to be sent, and whether more are to come.
+  func remaining(of id: Int32) -> (count: Int, hasMore: Bool) {
+    streams[id].map { ($0.remaining, $0.hasPieces) } ?? (0, false)
+  }
 
   /// Writes a DATA frame whose header nghttp2 made, unless enough waits to be sent: nghttp2 would give all frames that it has
   /// in one go.
@@ -103,6 +164,10 @@ extension HTTP2Connection {
     connection.stage { output in
       unsafe output.append(contentsOf: header)
       streams[id]?.takePayload(count, into: &output)
+    }
+    if let stream = streams[id], stream.hasPieces, stream.remaining == 0 {
+      uncount(stream)
+      stream.piecesWait.take()?.resume(returning: true)
     }
     return true
   }
@@ -147,7 +212,8 @@ extension HTTP2Connection {
     release(stream)
     untaken -= stream.remaining
     _ = stream.memory.add(-stream.remaining - stream.chargedOverhead)
-    if stream.payload.count > 0 { responding -= 1 }
+    uncount(stream)
+    stream.piecesWait.take()?.resume(returning: false)
     guard streams.isEmpty else { return }
     idleSince = loop.now
     discarded = 0

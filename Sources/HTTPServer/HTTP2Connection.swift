@@ -243,6 +243,7 @@ final class HTTP2Connection: ServedProtocol {
     leftover = []
     for stream in streams.values {
       release(stream)
+      stream.piecesWait.take()?.resume(returning: false)
       _ = stream.memory.add(-stream.remaining - stream.chargedOverhead)
     }
     streams = [:]

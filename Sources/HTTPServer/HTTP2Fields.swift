@@ -25,6 +25,7 @@ struct HTTP2Fields {
     append(lines: date)
     append(lines: response.fields.bytes)
     // The rule of HTTP/1.1: none where the length that `GET` would have is not known.
+    if case .pieces = response.body { return }
     if !response.status.forbidsBody, !headOnly || response.body.count > 0 {
       append("content-length", decimal: response.body.count)
     }

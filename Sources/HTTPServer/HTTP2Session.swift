@@ -88,6 +88,9 @@ final class HTTP2Session {
     }
   }
 
+  /// Takes note that there is more of a body to be sent, or that it has ended.
+  func resume(_ stream: Int32) { unsafe nghttp2_session_resume_data(pointer, stream) }
+
   /// Asks for the body (RFC 9110 section 15.2.1).
   func submitContinue(to stream: Int32) {
     var fields = HTTP2Fields.interim
@@ -140,9 +143,10 @@ final class HTTP2Session {
   /// The body is not copied here: nghttp2 asks for it once more when the frame is written.
   private static let readBody: nghttp2_data_source_read_callback = {
     _, stream, _, limit, flags, _, data in
-    let remaining = unsafe connection(data).remaining(of: stream)
+    let (remaining, hasMore) = unsafe connection(data).remaining(of: stream)
+    if remaining == 0, hasMore { return Int(NGHTTP2_ERR_DEFERRED.rawValue) }
     var value = NGHTTP2_DATA_FLAG_NO_COPY.rawValue
-    if remaining <= limit { value |= NGHTTP2_DATA_FLAG_EOF.rawValue }
+    if remaining <= limit, !hasMore { value |= NGHTTP2_DATA_FLAG_EOF.rawValue }
     unsafe flags?.pointee |= UInt32(value)
     return min(remaining, limit)
   }

@@ -43,6 +43,11 @@ final class HTTP2Stream {
   /// The body of the response, and the number of its bytes that were sent.
   var payload = Response.Body.none
   var offset = 0
+  /// Whether the response is counted as one that isn't sent whole.
+  var isCounted = false
+  /// Whether further pieces of the body are to come, and what makes them while it waits until the last one is sent.
+  var hasPieces = false
+  var piecesWait: CheckedContinuation<Bool, Never>?
 
   init(_ id: Int32, memory: MemoryCharge, limits: RequestParser.Limits, now: Int64) {
     self.id = id
@@ -60,7 +65,7 @@ final class HTTP2Stream {
   /// Appends the next bytes of the response.
   func takePayload(_ count: Int, into output: inout [UInt8]) {
     switch payload {
-    case .none: break
+    case .none, .pieces: break
     case .array(let array): output.append(contentsOf: array[offset..<offset + count])
     case .bytes(let bytes):
       let piece = unsafe UnsafeRawBufferPointer(rebasing: bytes.buffer[offset..<offset + count])

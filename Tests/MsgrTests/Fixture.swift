@@ -76,9 +76,12 @@ struct Fixture: Sendable {
     var fields = fields
     if !body.isEmpty { fields.append(("Content-Length", "\(body.count)")) }
     let head = try RequestHead(method: method, path: path, authority: "h", fields: fields)
-    let response = TestResponse(
-      await table.respond(
-        to: Request(head: head, body: body, origin: RequestOrigin(peer: peer))))
+    var whole = await table.respond(
+      to: Request(head: head, body: body, origin: RequestOrigin(peer: peer)))
+    if case .pieces(let pieces) = whole.body {
+      whole.body = .array(try await pieces.reduce(into: []) { $0 += $1 })
+    }
+    let response = TestResponse(whole)
     if method == .post { try description.check(response, to: path) }
     return response
   }
@@ -161,7 +164,7 @@ struct TestResponse: Sendable {
     fields = response.fields
     bytes =
       switch response.body {
-      case .none: []
+      case .none, .pieces: []
       case .array(let array): array
       case .bytes(let bytes): bytes.array
       }

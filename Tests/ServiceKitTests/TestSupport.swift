@@ -26,7 +26,7 @@ extension Response {
   /// The body as text.
   var text: String {
     switch body {
-    case .none: ""
+    case .none, .pieces: ""
     case .bytes(let bytes): String(decoding: bytes.array, as: UTF8.self)
     case .array(let array): String(decoding: array, as: UTF8.self)
     }

@@ -107,7 +107,7 @@ struct RepositoryServer {
 extension Response {
   var bytes: [UInt8] {
     switch body {
-    case .none: []
+    case .none, .pieces: []
     case .array(let array): array
     case .bytes(let bytes): bytes.array
     }

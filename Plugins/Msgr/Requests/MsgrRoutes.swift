@@ -73,9 +73,8 @@ struct MsgrRoutes: Sendable {
       let end = call.fields.has(.end) ? try call.fields.text(.end) : nil
       return try await service.sessions(of: try call.credentials(), ending: end)
     }
-    post("/export", handling: &router) { request, _ in
-      let call = try Call(request)
-      return try await service.export(try call.credentials(), from: call.network)
+    post("/export", answering: &router) { request, _ in
+      .pieces(try await answer(request) { try await service.export(try $0.credentials()) })
     }
     post("/delete", on: &router) { call in
       let credentials = try call.credentials()
@@ -166,6 +165,14 @@ struct MsgrRoutes: Sendable {
     _ path: String, handling router: inout Router,
     _ act: @escaping @Sendable (Request, RouteParameters) async throws -> [UInt8]
   ) {
+    post(path, answering: &router) { .array(try await act($0, $1)) }
+  }
+
+  /// Registers a request whose response is JSON, in pieces or as a whole.
+  private func post(
+    _ path: String, answering router: inout Router,
+    _ act: @escaping @Sendable (Request, RouteParameters) async throws -> Response.Body
+  ) {
     for prefix in ["", Self.prefix] {
       router.post("\(prefix)\(path)") { request, parameters in
         let shared = try origins.check(request.head)
@@ -174,7 +181,7 @@ struct MsgrRoutes: Sendable {
           let body = try await WorkOwner.$current.withValue(owner) {
             try await act(request, parameters)
           }
-          var response = Response(.ok, body: .array(body))
+          var response = Response(.ok, body: body)
           response.fields.append(.contentType, "application/json")
           response.fields.append(.cacheControl, Self.noStore)
           response.fields.append(contentsOf: shared)

@@ -45,8 +45,9 @@ private struct ExportedAccount: Sendable, Encodable {
 extension MsgrStore {
   /// Returns all that is kept of the caller's account, as JSON with the messages to it and its own copies, oldest first.
   ///
-  /// Messages are read and encoded page by page, so that neither a reader nor an event loop is kept from others for long.
-  func export(_ caller: Caller) async throws -> [UInt8] {
+  /// Messages are read and encoded page by page, as the client takes them. Each page confirms the caller, as the name may be
+  /// another's meanwhile.
+  func export(_ caller: Caller) async throws -> AsyncThrowingStream<[UInt8], any Error> {
     let contacts = try await contacts(of: caller)
     let sessions = try await sessions(of: caller).map { SessionSummary($0, seenBy: caller) }
     let name = caller.name
@@ -78,13 +79,41 @@ extension MsgrStore {
     guard let account else { throw OutdatedCaller() }
     var json = try JSONText.of(account)
     json.removeLast()
-    json += Array(#","Messages":["#.utf8)
-    var page = try await log(of: caller.name, after: .zero)
-    while let last = page.last?.id {
-      for message in page { json += try JSONText.of(message) + [UInt8(ascii: ",")] }
-      page = try await log(of: caller.name, after: last)
+    let export = Export(self, caller, beginning: json + Array(#","Messages":["#.utf8))
+    return AsyncThrowingStream { try await export.piece() }
+  }
+}
+
+/// An export that is under way.
+private actor Export {
+  private let store: MsgrStore
+  private let caller: Caller
+  private let owner = WorkOwner.current
+  /// What stands before the next page.
+  private var beginning: [UInt8]
+  /// The message after which the next page begins; nil after the end.
+  private var position: MessageID? = .zero
+
+  init(_ store: MsgrStore, _ caller: Caller, beginning: [UInt8]) {
+    self.store = store
+    self.caller = caller
+    self.beginning = beginning
+  }
+
+  func piece() async throws -> [UInt8]? {
+    guard let position else { return nil }
+    let page = try await WorkOwner.$current.withValue(owner) {
+      try await store.read(as: caller) { [store, caller] snapshot in
+        try store.log(of: caller.name, after: position, snapshot)
+      }
     }
-    if json.last == UInt8(ascii: ",") { json.removeLast() }
-    return json + Array("]}".utf8)
+    var json = beginning
+    for message in page {
+      if json.count != beginning.count || position > .zero { json.append(UInt8(ascii: ",")) }
+      json += try JSONText.of(message)
+    }
+    beginning = []
+    self.position = page.last?.id
+    return page.isEmpty ? json + Array("]}".utf8) : json
   }
 }

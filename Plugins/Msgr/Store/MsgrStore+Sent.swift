@@ -91,19 +91,24 @@ extension MsgrStore {
 
   /// Returns what a user's streams bring after a position, oldest first: messages to the user, and own ones.
   func log(of name: UserName, after position: MessageID) async throws -> [Message] {
-    try await store.read { snapshot in
-      try snapshot.all(
-        """
-        SELECT id, sender, NULL, text, sent_at, is_add_request, title, priority, link, NULL, NULL
-        FROM msgr_messages
-        WHERE recipient = ?1 AND id > ?2 AND sent_at > ?3
-        UNION ALL
-        SELECT id, sender, recipient, text, sent_at, 0, NULL, NULL, NULL, client_id, device_id
-        FROM msgr_sent
-        WHERE sender = ?1 AND id > ?2 AND sent_at > ?3
-        ORDER BY 1 LIMIT ?4
-        """, name, position, now - limits.messageAge, Self.pageSize, transform: Self.message)
-    }
+    try await store.read { snapshot in try log(of: name, after: position, snapshot) }
+  }
+
+  /// Returns the same, within a transaction that confirms the user.
+  func log(
+    of name: UserName, after position: MessageID, _ snapshot: borrowing Snapshot
+  ) throws -> [Message] {
+    try snapshot.all(
+      """
+      SELECT id, sender, NULL, text, sent_at, is_add_request, title, priority, link, NULL, NULL
+      FROM msgr_messages
+      WHERE recipient = ?1 AND id > ?2 AND sent_at > ?3
+      UNION ALL
+      SELECT id, sender, recipient, text, sent_at, 0, NULL, NULL, NULL, client_id, device_id
+      FROM msgr_sent
+      WHERE sender = ?1 AND id > ?2 AND sent_at > ?3
+      ORDER BY 1 LIMIT ?4
+      """, name, position, now - limits.messageAge, Self.pageSize, transform: Self.message)
   }
 
   /// Returns what two users have sent each other, newest first, as far as it is kept for the caller.
