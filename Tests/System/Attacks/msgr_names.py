@@ -2,7 +2,6 @@
 """msgr_names.py AWD: two addresses ask without pause which names are taken, without an invitation where none is needed, and
 with a good one. They learn as many as they may make accounts, five a minute each, and a bystander registers meanwhile."""
 
-import itertools
 import json
 import threading
 
@@ -17,7 +16,6 @@ def learn(signup: str) -> tuple[int, int, int, Canary]:
     with Server(TOML + f'signup = "{signup}"\n') as server:
         invitation = server.run("invite", "new", "--service", "msgr", "--uses", "1000").stdout.decode().split()[0]
         told, asked, lock = [0], [0], threading.Lock()
-        numbers = itertools.count()
 
         def register(name, source):
             fields = {"Username": name, "Password": "a password", "DeviceID": f"stream:{name}-00000001",
@@ -31,8 +29,7 @@ def learn(signup: str) -> tuple[int, int, int, Canary]:
         assert register("anna", CANARY) == 200
 
         def guess(source):
-            number = next(numbers)
-            status = register("anna" if number % 2 else f"free{number}", source)
+            status = register("anna", source)
             with lock:
                 told[0] += status in (200, 403)
                 asked[0] += 1
