@@ -1,33 +1,40 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
+/// Makes the module of an installed C library, in a folder of its own.
+func systemLibrary(_ name: String, _ pkgConfig: String?, _ package: String) -> Target {
+  .systemLibrary(
+    name: name, path: "Sources/Libraries/\(name)", pkgConfig: pkgConfig,
+    providers: [.apt([package])])
+}
+
+/// Makes a target of C, in a folder beside those of the libraries.
+func targetInC(_ name: String, _ libraries: String...) -> Target {
+  .target(
+    name: name, path: "Sources/Libraries/\(name)",
+    linkerSettings: libraries.map { .linkedLibrary($0) })
+}
+
 // The C libraries, each behind a module of its own. `make deps` installs the Debian packages named here.
-let systemLibraries: [Target] = [
-  .systemLibrary(
-    name: "CBrotli", pkgConfig: "libbrotlienc", providers: [.apt(["libbrotli-dev"])]),
-  // Its pkg-config file asks for jansson's, which nothing here needs.
-  .systemLibrary(name: "CCJose", providers: [.apt(["libcjose-dev"])]),
-  .systemLibrary(
-    name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
-  .systemLibrary(name: "CNettle", pkgConfig: "nettle", providers: [.apt(["nettle-dev"])]),
-  .systemLibrary(
-    name: "CNghttp2", pkgConfig: "libnghttp2", providers: [.apt(["libnghttp2-dev"])]),
-  .systemLibrary(name: "CPostgreSQL", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
-  .systemLibrary(
-    name: "CQREncode", pkgConfig: "libqrencode", providers: [.apt(["libqrencode-dev"])]),
-  .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
-  .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
-  .systemLibrary(name: "CSodium", pkgConfig: "libsodium", providers: [.apt(["libsodium-dev"])]),
-  .systemLibrary(name: "CUV", pkgConfig: "libuv", providers: [.apt(["libuv1-dev"])]),
-  .systemLibrary(name: "CXML", pkgConfig: "libxml-2.0", providers: [.apt(["libxml2-dev"])]),
-  .systemLibrary(
-    name: "CXMLSec", pkgConfig: "xmlsec1-openssl", providers: [.apt(["libxmlsec1-dev"])]),
-  .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
-  .target(name: "CICU", linkerSettings: [.linkedLibrary("icuuc")]),
-  .target(name: "CMemoryFile"),
-  .target(name: "CSpawn"),
-  .target(name: "CTOML"),
-]
+let systemLibraries: [Target] =
+  [
+    systemLibrary("CBrotli", "libbrotlienc", "libbrotli-dev"),
+    // Its pkg-config file asks for jansson's, which nothing here needs.
+    systemLibrary("CCJose", nil, "libcjose-dev"),
+    systemLibrary("CCurl", "libcurl", "libcurl4-openssl-dev"),
+    systemLibrary("CNettle", "nettle", "nettle-dev"),
+    systemLibrary("CNghttp2", "libnghttp2", "libnghttp2-dev"),
+    systemLibrary("CPostgreSQL", "libpq", "libpq-dev"),
+    systemLibrary("CQREncode", "libqrencode", "libqrencode-dev"),
+    systemLibrary("COpenSSL", "openssl", "libssl-dev"),
+    systemLibrary("CSQLite", "sqlite3", "libsqlite3-dev"),
+    systemLibrary("CSodium", "libsodium", "libsodium-dev"),
+    systemLibrary("CUV", "libuv", "libuv1-dev"),
+    systemLibrary("CXML", "libxml-2.0", "libxml2-dev"),
+    systemLibrary("CXMLSec", "xmlsec1-openssl", "libxmlsec1-dev"),
+    systemLibrary("CZlib", "zlib", "zlib1g-dev"),
+    targetInC("CICU", "icuuc"), targetInC("CMemoryFile"), targetInC("CSpawn"), targetInC("CTOML"),
+  ]
 
 let libraries: [Target] = [
   .target(name: "Addresses"),
