@@ -40,7 +40,10 @@ let libraries: [Target] = [
   .target(name: "Addresses"),
   .target(name: "ApptimistProtocol", dependencies: ["Cryptography", "Wire"]),
   .target(name: "Budgets", dependencies: ["Threading", "Time"]),
-  .target(name: "Bus", dependencies: ["Observability", "Storage", "Threading", "Time"]),
+  .target(
+    name: "Bus",
+    dependencies: ["Observability", "Storage", "Threading", "Time"]),
+  .target(name: "CommandLine"),
   .target(name: "Compression", dependencies: ["CBrotli", "CZlib"]),
   .target(
     name: "Configuration",
@@ -64,11 +67,17 @@ let libraries: [Target] = [
     ]),
   .target(name: "JSONWebTokens", dependencies: ["CCJose"]),
   .target(name: "Observability", dependencies: ["Threading", "Time"]),
+  .target(name: "Pages", dependencies: ["Cryptography"]),
+  .target(
+    name: "Routing",
+    dependencies: [
+      "Addresses", "Configuration", "HTTPProtocol", "HTTPServer", "Observability", "Pages",
+    ]),
   .target(
     name: "ServiceKit",
     dependencies: [
-      "Addresses", "Budgets", "Bus", "Configuration", "Cryptography", "HTTPProtocol", "HTTPServer",
-      "Observability", "Storage", "Threading", "Time",
+      "Budgets", "Bus", "CommandLine", "Configuration", "Cryptography", "HTTPProtocol",
+      "Observability", "Pages", "Routing", "Storage", "Threading", "Time",
     ]),
   .target(
     name: "Storage",
@@ -76,7 +85,7 @@ let libraries: [Target] = [
       "CPostgreSQL", "CSQLite", "Cryptography", "Observability", "SystemCalls", "Threading", "Time",
     ]),
   .target(name: "QRCode", dependencies: ["CQREncode"]),
-  .target(name: "SystemCalls"),
+  .target(name: "SystemCalls", dependencies: ["CMemoryFile"]),
   .target(name: "Text", dependencies: ["CICU"]),
   .target(name: "Threading", dependencies: ["SystemCalls", "Time"]),
   .target(name: "Time"),
@@ -87,12 +96,15 @@ let libraries: [Target] = [
     name: "WalletClient",
     dependencies: [
       "ApptimistProtocol", "Cryptography", "Ethereum", "HTTPClient", "HTTPProtocol",
-      "Observability", "SystemCalls", "Threading", "Time", "Transport", "XMLSecurity",
+      "Observability", "Threading", "Time", "WebSocketClient", "XMLSecurity",
     ]),
-  .target(name: "Wire", dependencies: ["CMemoryFile"]),
+  .target(
+    name: "WebSocketClient",
+    dependencies: ["Cryptography", "HTTPProtocol", "SystemCalls", "Threading", "Transport"]),
+  .target(name: "Wire", dependencies: ["SystemCalls"]),
   .target(
     name: "XMLSecurity",
-    dependencies: ["COpenSSL", "CXML", "CXMLSec", "Cryptography", "Threading", "Time"]),
+    dependencies: ["COpenSSL", "CXML", "CXMLSec", "Cryptography", "Ethereum", "Threading", "Time"]),
 ]
 
 // A service is a folder below Plugins, two entries here, and a name in Sources/awd/Services.swift.
@@ -100,10 +112,10 @@ let plugins: [Target] = [
   .target(
     name: "Apptimist",
     dependencies: [
-      "Addresses", "ApptimistProtocol", "ApptimistSession", "Budgets", "Bus", "Configuration",
-      "Cryptography", "HTTPClient", "HTTPProtocol", "HTTPServer", "JSONWebTokens", "Observability",
-      "ServiceKit", "Storage", "SystemCalls", "Text", "Threading", "Time", "Transport",
-      "WalletClient", "Wire",
+      "Addresses", "ApptimistProtocol", "ApptimistSession", "Budgets", "Bus", "CommandLine",
+      "Configuration", "Cryptography", "HTTPClient", "HTTPProtocol", "HTTPServer", "JSONWebTokens",
+      "Observability", "Routing", "ServiceKit", "Storage", "SystemCalls", "Text", "Threading",
+      "Time", "Transport", "WalletClient", "WebSocketClient", "Wire",
     ],
     path: "Plugins/Apptimist",
     exclude: ["Session"]),
@@ -114,11 +126,11 @@ let plugins: [Target] = [
   .target(
     name: "Msgr",
     dependencies: [
-      "Addresses", "Budgets", "Bus", "Compression", "Configuration", "Cryptography", "HTTPClient",
-      "HTTPProtocol", "HTTPServer", "MsgrMessages", "Observability", "ServiceKit", "Storage",
-      "SystemCalls", "Threading", "Time", "Transport", "Wire",
+      "Addresses", "Budgets", "Bus", "CommandLine", "Compression", "Configuration", "Cryptography",
+      "HTTPClient", "HTTPProtocol", "HTTPServer", "MsgrProtocol", "Observability", "Routing",
+      "ServiceKit", "Storage", "SystemCalls", "Threading", "Time", "Transport", "Wire",
     ],
-    path: "Plugins/Msgr", exclude: ["Messages"],
+    path: "Plugins/Msgr", exclude: ["Protocol"],
     resources: [.embedInCode("openapi.json")]
       + [
         "api.html", "api.js", "app.js", "archive.js", "icon.svg", "index.html",
@@ -126,8 +138,8 @@ let plugins: [Target] = [
       ].map { .embedInCode("Web/\($0)") }),
   // Reads the fields and values of Msgr; apart from the service so that it can be fuzzed.
   .target(
-    name: "MsgrMessages", dependencies: ["HTTPProtocol", "Text", "Time", "Wire"],
-    path: "Plugins/Msgr/Messages"),
+    name: "MsgrProtocol", dependencies: ["HTTPProtocol", "Text", "Time", "Wire"],
+    path: "Plugins/Msgr/Protocol"),
   // Reads TokenScripts; apart from the service so that it can be fuzzed.
   .target(
     name: "TokenScriptReading", dependencies: ["Cryptography", "Ethereum", "Time", "XMLSecurity"],
@@ -135,11 +147,10 @@ let plugins: [Target] = [
   .target(
     name: "TokenScriptRepo",
     dependencies: [
-      "Addresses", "Budgets", "Bus", "CSpawn", "Compression", "Configuration", "Cryptography",
-      "Ethereum",
-      "HTTPClient", "HTTPProtocol", "Observability", "QRCode", "ServiceKit", "Storage",
-      "SystemCalls", "Threading", "Time", "TokenScriptReading", "WalletClient", "Wire",
-      "XMLSecurity",
+      "Addresses", "Budgets", "Bus", "CSpawn", "CommandLine", "Compression", "Configuration",
+      "Cryptography", "Ethereum", "HTTPClient", "HTTPProtocol", "Observability", "Pages", "QRCode",
+      "Routing", "ServiceKit", "Storage", "SystemCalls", "Threading", "Time", "TokenScriptReading",
+      "WalletClient", "Wire", "XMLSecurity",
     ],
     path: "Plugins/TokenScriptRepo", exclude: ["Reading"]),
 ]
@@ -148,9 +159,9 @@ let programs: [Target] = [
   .target(
     name: "Commands",
     dependencies: [
-      "Addresses", "Bus", "Configuration", "Cryptography", "HTTPClient", "HTTPProtocol",
-      "HTTPServer", "Observability", "ServiceKit", "Storage", "SystemCalls", "Threading", "Time",
-      "Transport",
+      "Addresses", "Bus", "CommandLine", "Configuration", "Cryptography", "HTTPClient",
+      "HTTPProtocol", "HTTPServer", "Observability", "Pages", "Routing", "ServiceKit", "Storage",
+      "SystemCalls", "Threading", "Time", "Transport",
     ]),
   .executableTarget(
     name: "awd", dependencies: ["Commands", "ServiceKit"] + plugins.map { .byName(name: $0.name) }),
@@ -166,7 +177,7 @@ let tests: [Target] = [
   .target(
     name: "TestSupport",
     dependencies: [
-      "CSpawn", "Cryptography", "HTTPProtocol", "HTTPServer", "ServiceKit", "Storage", "Threading",
+      "CSpawn", "Cryptography", "HTTPProtocol", "HTTPServer", "Routing", "Storage", "Threading",
       "Time", "XMLSecurity",
     ],
     path: "Tests/TestSupport", exclude: ["web_push.py"]),
@@ -183,18 +194,17 @@ let tests: [Target] = [
   .testTarget(
     name: "ApptimistTests",
     dependencies: [
-      "Addresses", "Apptimist", "ApptimistProtocol", "ApptimistSession", "Bus", "Commands",
+      "Apptimist", "ApptimistProtocol", "ApptimistSession", "Bus", "CommandLine", "Commands",
       "Configuration", "Cryptography", "HTTPClient", "HTTPProtocol", "HTTPServer", "Observability",
-      "ServiceKit",
-      "Storage", "TestSupport", "Threading", "Time", "WalletClient", "awd",
+      "Routing", "ServiceKit", "Storage", "TestSupport", "Threading", "Time", "awd",
     ],
     exclude: ["JavaScript", "Python"]),
   .testTarget(
     name: "CommandsTests",
     dependencies: [
-      "Commands", "Configuration", "Cryptography", "HTTP2StandIn", "HTTPProtocol", "HTTPServer",
-      "Observability", "ServiceKit", "Storage", "SystemCalls", "TestSupport", "Threading", "Time",
-      "XMLSecurity", "awd",
+      "CommandLine", "Commands", "Configuration", "Cryptography", "HTTP2StandIn", "HTTPProtocol",
+      "HTTPServer", "Observability", "Routing", "ServiceKit", "Storage", "SystemCalls",
+      "TestSupport", "Threading", "Time", "XMLSecurity", "awd",
     ]),
   .executableTarget(
     name: "apptimist-benchmark",
@@ -209,9 +219,10 @@ let tests: [Target] = [
     name: "mixed-load",
     dependencies: [
       "ApptimistProtocol", "Cryptography", "HTTPClient", "HTTPProtocol", "Threading",
-      "WalletClient",
+      "WalletClient", "WebSocketClient",
     ],
     path: "Tests/Benchmarks/MixedLoad"),
+  .testTarget(name: "CommandLineTests", dependencies: ["CommandLine"]),
   .testTarget(
     name: "CompressionTests", dependencies: ["CBrotli", "CZlib", "Compression"],
     linkerSettings: [.linkedLibrary("brotlidec")]),
@@ -228,60 +239,69 @@ let tests: [Target] = [
     path: "Tests/HTTP2StandIn"),
   .testTarget(
     name: "HTTPClientTests",
-    dependencies: [
-      "HTTP2StandIn", "HTTPClient", "HTTPProtocol", "SystemCalls", "TestSupport", "Threading",
-    ]),
+    dependencies: ["HTTP2StandIn", "HTTPClient", "HTTPProtocol", "TestSupport", "Threading"]),
   .testTarget(name: "HTTPProtocolTests", dependencies: ["HTTPProtocol", "TestSupport"]),
   .testTarget(
     name: "HTTPServerTests",
     dependencies: [
-      "Budgets", "TestSupport", "CNghttp2", "COpenSSL", "Cryptography", "HTTPProtocol",
-      "HTTPServer", "Threading", "Time", "Transport", "Wire", "probe-server",
+      "Budgets", "CNghttp2", "COpenSSL", "Cryptography", "HTTPProtocol", "HTTPServer",
+      "TestSupport", "Threading", "Transport", "Wire", "probe-server",
     ]),
   .testTarget(
     name: "IntegrationTests",
     dependencies: [
-      "ApptimistProtocol", "TestSupport", "Cryptography", "Ethereum", "HTTPClient", "HTTPProtocol",
-      "Threading", "Observability", "WalletClient", "XMLSecurity", "awd",
+      "ApptimistProtocol", "Cryptography", "Ethereum", "HTTPClient", "HTTPProtocol",
+      "Observability", "TestSupport", "Threading", "Time", "WalletClient", "WebSocketClient",
+      "XMLSecurity", "awd",
     ]),
   .testTarget(
     name: "MsgrTests",
     dependencies: [
-      "Addresses", "Budgets", "Bus", "COpenSSL", "Configuration", "Cryptography", "HTTP2StandIn",
-      "HTTPClient", "HTTPProtocol", "HTTPServer", "Msgr", "MsgrMessages", "Observability",
-      "ServiceKit", "Storage", "TestSupport", "Threading", "Time", "Wire", "awd",
+      "Addresses", "Budgets", "Bus", "COpenSSL", "CommandLine", "Configuration", "Cryptography",
+      "HTTP2StandIn", "HTTPProtocol", "HTTPServer", "Msgr", "MsgrProtocol", "Observability",
+      "Routing", "ServiceKit", "Storage", "TestSupport", "Threading", "Time", "Wire", "awd",
     ]),
   .testTarget(name: "ObservabilityTests", dependencies: ["Observability", "TestSupport", "Time"]),
   .testTarget(name: "QRCodeTests", dependencies: ["QRCode", "TestSupport"]),
   .testTarget(
-    name: "ServiceKitTests",
+    name: "RoutingTests",
     dependencies: [
       "Addresses", "Budgets", "Configuration", "HTTPProtocol", "HTTPServer", "Observability",
-      "ServiceKit", "Storage", "TestSupport", "Threading", "Wire",
+      "Routing", "ServiceKit", "Storage", "TestSupport", "Threading", "Wire",
+    ]),
+  .testTarget(
+    name: "ServiceKitTests",
+    dependencies: [
+      "Configuration", "Observability", "Routing", "ServiceKit", "TestSupport", "Threading",
     ]),
   .testTarget(
     name: "StorageTests",
-    dependencies: ["Observability", "TestSupport", "Threading", "Time", "Sanitizers", "Storage"]),
+    dependencies: ["Observability", "Sanitizers", "Storage", "TestSupport", "Threading", "Time"]),
   .testTarget(
     name: "TokenScriptRepoTests",
     dependencies: [
-      "Addresses", "Configuration", "Cryptography", "Ethereum", "HTTPClient", "HTTPProtocol",
-      "HTTPServer", "Observability", "ServiceKit", "Storage", "SystemCalls", "TestSupport",
-      "Threading", "Time", "TokenScriptReading", "TokenScriptRepo", "Wire", "XMLSecurity", "awd",
+      "Addresses", "CommandLine", "Compression", "Configuration", "Cryptography", "Ethereum",
+      "HTTPClient", "HTTPProtocol", "HTTPServer", "Observability", "Pages", "Routing", "ServiceKit",
+      "Storage", "SystemCalls", "TestSupport", "Threading", "Time", "TokenScriptReading",
+      "TokenScriptRepo", "Wire", "XMLSecurity", "awd",
     ],
     exclude: ["Python"]),
   .testTarget(
     name: "WalletClientTests",
     dependencies: [
       "Apptimist", "ApptimistProtocol", "Configuration", "Cryptography", "Ethereum", "HTTPClient",
-      "HTTPProtocol", "HTTPServer", "Msgr", "Observability", "ServiceKit", "Storage", "SystemCalls",
-      "TestSupport", "Threading", "Time", "TokenScriptRepo", "WalletClient", "XMLSecurity",
+      "HTTPProtocol", "HTTPServer", "Msgr", "Observability", "Routing", "ServiceKit", "Storage",
+      "TestSupport", "Threading", "Time", "TokenScriptRepo", "WalletClient", "WebSocketClient",
+      "XMLSecurity",
     ]),
+  .testTarget(
+    name: "WebSocketClientTests",
+    dependencies: ["HTTPProtocol", "HTTPServer", "TestSupport", "Threading", "WebSocketClient"]),
   .testTarget(name: "TextTests", dependencies: ["Text"]),
   .testTarget(name: "ThreadingTests", dependencies: ["TestSupport", "Threading"]),
   .testTarget(name: "TimeTests", dependencies: ["Time"]),
   .testTarget(name: "TransportTests", dependencies: ["TestSupport", "Threading", "Transport"]),
-  .testTarget(name: "WireTests", dependencies: ["Wire"]),
+  .testTarget(name: "WireTests", dependencies: ["SystemCalls", "Wire"]),
   .testTarget(
     name: "XMLSecurityTests", dependencies: ["Cryptography", "TestSupport", "Time", "XMLSecurity"],
     exclude: ["Signed"]),
@@ -298,14 +318,14 @@ let fuzzers: [Target] = [
   .target(name: "CLibFuzzer", path: "Tests/Fuzz/CLibFuzzer"),
   .target(
     name: "Fuzzing", dependencies: ["CLibFuzzer", "HTTPProtocol"], path: "Tests/Fuzz/Fuzzing"),
-  fuzzer("APNsResponse", ["MsgrMessages"]),
+  fuzzer("APNsResponse", ["MsgrProtocol"]),
   fuzzer("Configuration", ["Configuration"]),
-  fuzzer("ForwardedFor", ["Addresses", "HTTPProtocol", "ServiceKit"]),
+  fuzzer("ForwardedFor", ["Addresses", "HTTPProtocol", "Routing"]),
   fuzzer("GraphReply", ["Apptimist", "Time"]),
   fuzzer("HTTP2Head", ["HTTPProtocol"]),
   fuzzer("HTTPParser", ["HTTPProtocol"]),
   fuzzer("IDToken", ["Apptimist", "JSONWebTokens"]),
-  fuzzer("Msgr", ["HTTPProtocol", "MsgrMessages"]),
+  fuzzer("Msgr", ["HTTPProtocol", "MsgrProtocol"]),
   fuzzer("MultipartForm", ["HTTPProtocol"]),
   fuzzer("PDU", ["ApptimistProtocol", "Wire"]),
   fuzzer("ReturnData", ["Cryptography", "Ethereum"]),
@@ -322,7 +342,7 @@ let package = Package(
   products: [
     .executable(name: "awd", targets: ["awd"]),
     // What an app needs to speak to the three services.
-    .library(name: "WalletClient", targets: ["WalletClient"]),
+    .library(name: "WalletClient", targets: ["WalletClient", "WebSocketClient"]),
   ],
   targets: systemLibraries + libraries + plugins + programs + tests + fuzzers,
   swiftLanguageModes: [.v6],

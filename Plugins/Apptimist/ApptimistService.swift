@@ -4,6 +4,8 @@ internal import Cryptography
 internal import HTTPProtocol
 internal import HTTPServer
 internal import Observability
+public import Routing
+public import CommandLine
 public import ServiceKit
 public import Storage
 

@@ -1,5 +1,5 @@
 internal import FoundationEssentials
-internal import MsgrMessages
+internal import MsgrProtocol
 
 /// The JSON that the service writes.
 enum JSONText {

@@ -2,7 +2,7 @@ internal import Addresses
 internal import Budgets
 internal import Bus
 internal import Cryptography
-internal import MsgrMessages
+internal import MsgrProtocol
 internal import Observability
 internal import ServiceKit
 internal import Storage

@@ -1,7 +1,6 @@
 internal import Configuration
 internal import Cryptography
-internal import MsgrMessages
-internal import ServiceKit
+internal import MsgrProtocol
 internal import Threading
 
 /// The ways to get an account.

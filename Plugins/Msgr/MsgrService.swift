@@ -1,5 +1,6 @@
 public import Configuration
 internal import Observability
+public import Routing
 public import ServiceKit
 public import Storage
 internal import Time

@@ -3,6 +3,8 @@ public import Configuration
 internal import Glibc
 internal import HTTPProtocol
 internal import Observability
+public import Routing
+public import Pages
 public import ServiceKit
 public import Storage
 internal import Threading

@@ -1,4 +1,6 @@
 internal import Configuration
+internal import Routing
+internal import CommandLine
 internal import ServiceKit
 internal import Storage
 internal import Time

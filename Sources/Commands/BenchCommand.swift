@@ -1,5 +1,7 @@
 internal import HTTPClient
 internal import HTTPProtocol
+internal import Routing
+internal import CommandLine
 internal import ServiceKit
 
 /// `awd bench`: measures how fast a server answers a request that is repeated.

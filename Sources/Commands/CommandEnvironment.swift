@@ -1,5 +1,6 @@
 internal import Configuration
 internal import Observability
+internal import CommandLine
 internal import ServiceKit
 internal import Threading
 

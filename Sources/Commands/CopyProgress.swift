@@ -1,4 +1,4 @@
-internal import ServiceKit
+internal import CommandLine
 
 /// Shows the progress of a copy that takes longer than a second.
 struct CopyProgress {

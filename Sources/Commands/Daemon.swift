@@ -3,6 +3,8 @@ internal import Configuration
 internal import Glibc
 internal import HTTPServer
 internal import Observability
+internal import Routing
+internal import CommandLine
 internal import ServiceKit
 internal import Storage
 internal import Time

@@ -1,5 +1,5 @@
 internal import Glibc
-internal import ServiceKit
+internal import CommandLine
 
 /// The folder of everything that the daemon keeps.
 enum DataFolder {

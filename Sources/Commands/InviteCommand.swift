@@ -1,6 +1,8 @@
 internal import Configuration
 internal import Cryptography
 internal import Observability
+internal import Routing
+internal import CommandLine
 internal import ServiceKit
 internal import Time
 

@@ -1,5 +1,7 @@
 internal import Addresses
 internal import Configuration
+internal import Routing
+internal import CommandLine
 internal import ServiceKit
 internal import Storage
 

@@ -1,5 +1,5 @@
 internal import Glibc
-internal import ServiceKit
+internal import CommandLine
 internal import Storage
 internal import SystemCalls
 

@@ -1,5 +1,6 @@
 internal import FoundationEssentials
 internal import Glibc
+public import CommandLine
 public import ServiceKit
 
 /// The program with its own subcommands and those of the services.

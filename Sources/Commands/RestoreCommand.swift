@@ -1,5 +1,7 @@
 internal import Configuration
 internal import Glibc
+internal import Routing
+internal import CommandLine
 internal import ServiceKit
 internal import Storage
 

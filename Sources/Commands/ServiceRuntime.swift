@@ -3,6 +3,8 @@ internal import Configuration
 internal import FoundationEssentials
 internal import HTTPServer
 internal import Observability
+internal import CommandLine
+internal import Pages
 internal import ServiceKit
 internal import Storage
 internal import Threading

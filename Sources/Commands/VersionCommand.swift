@@ -1,3 +1,5 @@
+internal import Routing
+internal import CommandLine
 internal import ServiceKit
 
 /// `awd version`.

@@ -1,4 +1,4 @@
-public import Cryptography
+internal import Cryptography
 internal import FoundationEssentials
 
 /// A batch of JSON-RPC requests `eth_call` at the latest block, and its responses.

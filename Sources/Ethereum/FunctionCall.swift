@@ -1,4 +1,4 @@
-public import Cryptography
+internal import Cryptography
 
 /// A call of a contract's function, as the contract ABI of Solidity encodes it.
 public struct FunctionCall: Hashable, Sendable {

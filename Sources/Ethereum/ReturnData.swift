@@ -1,4 +1,4 @@
-public import Cryptography
+internal import Cryptography
 
 /// The data that a contract's function has returned, as the contract ABI of Solidity encodes it.
 ///

@@ -32,4 +32,14 @@ public struct OutgoingRequest: Sendable {
     self.body = body
     self.timeout = timeout
   }
+
+  /// Makes a POST request with a body in JSON.
+  ///
+  /// - Parameters:
+  ///   - url: an absolute URL.
+  ///   - body: the body.
+  public init(_ url: String, json body: [UInt8]) {
+    self.init(.post, url, body: body)
+    fields.append(.contentType, "application/json")
+  }
 }

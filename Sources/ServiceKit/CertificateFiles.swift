@@ -1,3 +1,4 @@
+public import CommandLine
 internal import Configuration
 public import Cryptography
 internal import HTTPProtocol

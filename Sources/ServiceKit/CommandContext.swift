@@ -1,3 +1,4 @@
+public import CommandLine
 public import Configuration
 
 /// The arguments of a command, and its ways to reach the rest of the program.

@@ -1,3 +1,4 @@
+public import Routing
 internal import HTTPProtocol
 public import Observability
 

@@ -1,3 +1,4 @@
+public import Routing
 public import Configuration
 public import Storage
 

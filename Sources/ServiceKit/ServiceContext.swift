@@ -1,3 +1,4 @@
+public import Pages
 public import Bus
 public import Configuration
 internal import Cryptography

@@ -1,3 +1,5 @@
+internal import SystemCalls
+
 /// Immutable bytes at an address that stays, shared by reference, so that sockets are written from them without a copy.
 @safe public final class Bytes: @unchecked Sendable {
   // Safe to share: nothing writes to the memory after `init`, and it lives as long as the object.
@@ -36,7 +38,7 @@
     place = nil
   }
 
-  private init(in file: BytesFile, at offset: Int, count: Int) {
+  private init(in file: MemoryFile, at offset: Int, count: Int) {
     unsafe storage = file.buffer(offset, count)
     place = (file.descriptor, offset)
     self.count = count
@@ -46,7 +48,7 @@
   ///
   /// - Returns: other bytes with a ``place``, or these if they are so few that it doesn't pay, or if the system has no room.
   public func placedForSending() -> Bytes {
-    guard count >= Bytes.placingLimit, let file = BytesFile.shared,
+    guard count >= Bytes.placingLimit, let file = MemoryFile.shared,
       let offset = unsafe file.append(buffer)
     else { return self }
     return Bytes(in: file, at: offset, count: count)
@@ -57,7 +59,7 @@
 
   deinit {
     if let place {
-      BytesFile.shared?.remove(place.offset, count)
+      MemoryFile.shared?.remove(place.offset, count)
     } else {
       unsafe storage.deallocate()
     }

@@ -2,7 +2,7 @@ internal import ApptimistProtocol
 internal import Cryptography
 internal import HTTPProtocol
 internal import Observability
-internal import ServiceKit
+internal import Routing
 internal import Testing
 internal import TestSupport
 

@@ -3,6 +3,7 @@ internal import Configuration
 internal import Cryptography
 internal import Foundation
 internal import Observability
+internal import CommandLine
 internal import ServiceKit
 internal import Storage
 internal import Testing

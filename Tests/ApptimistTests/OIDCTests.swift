@@ -1,7 +1,6 @@
 internal import ApptimistProtocol
 internal import Configuration
 internal import Cryptography
-internal import ServiceKit
 internal import TestSupport
 internal import Testing
 internal import Time

@@ -1,6 +1,8 @@
 internal import Configuration
 internal import Foundation
 internal import HTTPProtocol
+internal import Routing
+internal import CommandLine
 internal import ServiceKit
 internal import Storage
 internal import TestSupport

@@ -3,7 +3,7 @@ internal import Foundation
 internal import FoundationNetworking
 internal import HTTPServer
 internal import Observability
-internal import ServiceKit
+internal import CommandLine
 internal import Storage
 internal import TestSupport
 internal import Testing

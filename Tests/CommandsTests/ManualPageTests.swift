@@ -1,4 +1,3 @@
-internal import ServiceKit
 internal import TestSupport
 internal import Testing
 

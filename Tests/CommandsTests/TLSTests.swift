@@ -4,6 +4,7 @@ internal import Foundation
 internal import Glibc
 internal import HTTPServer
 internal import Observability
+internal import Routing
 internal import ServiceKit
 internal import SystemCalls
 internal import TestSupport

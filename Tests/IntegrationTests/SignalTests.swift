@@ -1,3 +1,4 @@
+internal import WebSocketClient
 internal import Cryptography
 internal import Foundation
 internal import HTTPProtocol

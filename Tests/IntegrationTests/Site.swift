@@ -1,3 +1,4 @@
+internal import WebSocketClient
 internal import ApptimistProtocol
 internal import Ethereum
 internal import Foundation

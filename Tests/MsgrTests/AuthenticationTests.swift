@@ -1,8 +1,8 @@
 internal import Cryptography
 internal import HTTPProtocol
-internal import MsgrMessages
+internal import MsgrProtocol
 internal import Observability
-internal import ServiceKit
+internal import Routing
 internal import Storage
 internal import TestSupport
 internal import Testing

@@ -3,6 +3,7 @@ internal import Cryptography
 internal import Foundation
 internal import HTTPProtocol
 internal import Observability
+internal import CommandLine
 internal import ServiceKit
 internal import Storage
 internal import TestSupport

@@ -1,11 +1,11 @@
 internal import Foundation
 internal import HTTPProtocol
-internal import MsgrMessages
+internal import MsgrProtocol
 internal import TestSupport
 internal import Testing
 
 @testable import Msgr
-@testable import ServiceKit
+@testable import Routing
 
 @Suite struct DescriptionTests {
   @Test func namesEveryRouteAndNoOther() async throws {

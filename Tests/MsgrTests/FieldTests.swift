@@ -1,5 +1,5 @@
 internal import HTTPProtocol
-internal import MsgrMessages
+internal import MsgrProtocol
 internal import Storage
 internal import TestSupport
 internal import Testing

@@ -1,7 +1,7 @@
 internal import TestSupport
 internal import Testing
 
-@testable import MsgrMessages
+@testable import MsgrProtocol
 
 @Suite struct JSONObjectReaderTests {
   private typealias Member = JSONObjectReader.Member

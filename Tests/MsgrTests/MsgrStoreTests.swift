@@ -1,6 +1,6 @@
 internal import Cryptography
 internal import HTTPProtocol
-internal import MsgrMessages
+internal import MsgrProtocol
 internal import Storage
 internal import TestSupport
 internal import Testing

@@ -1,6 +1,6 @@
 internal import Bus
 internal import Cryptography
-internal import MsgrMessages
+internal import MsgrProtocol
 internal import Storage
 internal import TestSupport
 internal import Testing

@@ -1,9 +1,9 @@
 internal import Foundation
 internal import HTTP2StandIn
 internal import HTTPProtocol
-internal import MsgrMessages
+internal import MsgrProtocol
 internal import Observability
-internal import ServiceKit
+internal import Routing
 internal import Storage
 internal import TestSupport
 internal import Testing

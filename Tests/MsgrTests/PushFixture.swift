@@ -1,5 +1,5 @@
 internal import Cryptography
-internal import MsgrMessages
+internal import MsgrProtocol
 internal import Observability
 internal import Storage
 internal import TestSupport

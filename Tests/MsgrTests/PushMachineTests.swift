@@ -1,4 +1,4 @@
-internal import MsgrMessages
+internal import MsgrProtocol
 internal import Observability
 internal import TestSupport
 internal import Testing

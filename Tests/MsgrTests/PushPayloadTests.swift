@@ -1,5 +1,5 @@
 internal import Foundation
-internal import MsgrMessages
+internal import MsgrProtocol
 internal import TestSupport
 internal import Testing
 

@@ -1,7 +1,7 @@
 internal import Foundation
 internal import Glibc
 internal import HTTPProtocol
-internal import MsgrMessages
+internal import MsgrProtocol
 internal import Observability
 internal import TestSupport
 internal import Testing

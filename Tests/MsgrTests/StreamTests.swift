@@ -4,9 +4,8 @@ internal import Dispatch
 internal import Foundation
 internal import HTTPProtocol
 internal import HTTPServer
-internal import MsgrMessages
+internal import MsgrProtocol
 internal import Observability
-internal import ServiceKit
 internal import Storage
 internal import TestSupport
 internal import Testing

@@ -1,7 +1,7 @@
 internal import Cryptography
 internal import Foundation
 internal import HTTPProtocol
-internal import MsgrMessages
+internal import MsgrProtocol
 internal import Storage
 internal import TestSupport
 internal import Testing

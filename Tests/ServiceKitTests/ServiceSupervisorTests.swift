@@ -1,5 +1,6 @@
 internal import Configuration
 internal import Observability
+internal import Routing
 internal import ServiceKit
 internal import TestSupport
 internal import Testing

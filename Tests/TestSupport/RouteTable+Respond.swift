@@ -1,6 +1,6 @@
 public import HTTPProtocol
 internal import HTTPServer
-public import ServiceKit
+public import Routing
 
 extension RouteTable {
   /// Answers a request as a server would, but without one, for tests.

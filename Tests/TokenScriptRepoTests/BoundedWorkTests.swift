@@ -1,7 +1,6 @@
 internal import Addresses
 internal import Foundation
 internal import HTTPProtocol
-internal import ServiceKit
 internal import Synchronization
 internal import TestSupport
 internal import Testing

@@ -1,6 +1,7 @@
 internal import Configuration
 internal import Foundation
 internal import Observability
+internal import CommandLine
 internal import ServiceKit
 internal import Storage
 internal import TestSupport

@@ -1,4 +1,4 @@
-internal import ServiceKit
+internal import CommandLine
 internal import TestSupport
 internal import Testing
 

@@ -1,6 +1,5 @@
 internal import Foundation
 internal import Observability
-internal import ServiceKit
 internal import TestSupport
 internal import Testing
 internal import Time

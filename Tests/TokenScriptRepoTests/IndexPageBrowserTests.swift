@@ -1,5 +1,5 @@
 internal import Foundation
-internal import ServiceKit
+internal import Pages
 internal import TestSupport
 internal import Testing
 internal import Time

@@ -4,6 +4,7 @@ internal import Glibc
 internal import HTTPProtocol
 internal import HTTPServer
 internal import Observability
+internal import Routing
 internal import ServiceKit
 internal import Storage
 internal import SystemCalls

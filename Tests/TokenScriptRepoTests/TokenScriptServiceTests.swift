@@ -2,7 +2,6 @@ internal import Configuration
 internal import Glibc
 internal import HTTPProtocol
 internal import Observability
-internal import ServiceKit
 internal import Storage
 internal import TestSupport
 internal import Testing

@@ -2,7 +2,7 @@ internal import Foundation
 internal import HTTPProtocol
 internal import HTTPServer
 internal import Observability
-internal import ServiceKit
+internal import Routing
 internal import Synchronization
 internal import SystemCalls
 internal import TestSupport

@@ -1,3 +1,4 @@
+internal import WebSocketClient
 internal import ApptimistProtocol
 internal import Cryptography
 internal import HTTPServer

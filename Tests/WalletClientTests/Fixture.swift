@@ -5,6 +5,7 @@ internal import HTTPClient
 internal import HTTPProtocol
 internal import HTTPServer
 internal import Observability
+internal import Routing
 internal import ServiceKit
 internal import Storage
 internal import TestSupport

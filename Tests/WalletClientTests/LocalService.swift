@@ -1,3 +1,4 @@
+internal import WebSocketClient
 internal import Apptimist
 internal import ApptimistProtocol
 internal import Configuration
@@ -5,6 +6,7 @@ internal import Cryptography
 internal import HTTPClient
 internal import HTTPServer
 internal import Observability
+internal import Routing
 internal import ServiceKit
 internal import Storage
 internal import TestSupport

@@ -1,4 +1,5 @@
 internal import Glibc
+internal import SystemCalls
 internal import Testing
 
 @testable import Wire
@@ -30,7 +31,7 @@ internal import Testing
   }
 
   @Test func theMemoryGoesWithTheBytes() throws {
-    let file = try #require(BytesFile.shared)
+    let file = try #require(MemoryFile.shared)
     func blocks() -> Int {
       var status = stat()
       fstat(file.descriptor, &status)

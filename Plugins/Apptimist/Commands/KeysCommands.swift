@@ -1,5 +1,7 @@
 internal import ApptimistProtocol
 internal import Cryptography
+internal import Routing
+internal import CommandLine
 internal import ServiceKit
 
 /// `awd keys show`.

@@ -1,6 +1,8 @@
+internal import WebSocketClient
 internal import ApptimistProtocol
 internal import Cryptography
 internal import HTTPClient
+internal import CommandLine
 internal import ServiceKit
 internal import Threading
 internal import WalletClient

@@ -5,7 +5,7 @@ internal import Cryptography
 internal import HTTPProtocol
 internal import HTTPServer
 internal import Observability
-internal import ServiceKit
+internal import Routing
 internal import Storage
 internal import Time
 internal import Transport

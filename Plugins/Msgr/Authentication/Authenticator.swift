@@ -1,4 +1,4 @@
-internal import MsgrMessages
+internal import MsgrProtocol
 
 /// Finds out who calls, before anything is queued for the store's writer.
 ///

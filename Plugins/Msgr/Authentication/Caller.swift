@@ -1,6 +1,6 @@
 internal import Addresses
 internal import Cryptography
-internal import MsgrMessages
+internal import MsgrProtocol
 
 /// The credentials of a request, not yet checked.
 enum Credentials: Sendable {

@@ -1,6 +1,6 @@
 internal import Addresses
 internal import Budgets
-internal import MsgrMessages
+internal import MsgrProtocol
 internal import Time
 
 /// Counts failed logins, and says who has to wait before a password is checked again.

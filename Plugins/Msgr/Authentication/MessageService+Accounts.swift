@@ -1,6 +1,6 @@
 internal import Addresses
 internal import Cryptography
-internal import MsgrMessages
+internal import MsgrProtocol
 internal import Time
 
 extension MessageService {

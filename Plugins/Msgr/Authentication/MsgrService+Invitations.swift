@@ -1,3 +1,4 @@
+public import CommandLine
 public import ServiceKit
 
 extension MsgrService: InvitingService {

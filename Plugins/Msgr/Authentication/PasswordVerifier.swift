@@ -1,6 +1,6 @@
 internal import Addresses
 internal import Cryptography
-internal import MsgrMessages
+internal import MsgrProtocol
 internal import Observability
 internal import SystemCalls
 internal import Threading

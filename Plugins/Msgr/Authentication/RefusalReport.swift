@@ -1,6 +1,6 @@
 internal import Addresses
 internal import Budgets
-internal import MsgrMessages
+internal import MsgrProtocol
 internal import Observability
 internal import Time
 

@@ -1,5 +1,5 @@
 internal import Cryptography
-internal import MsgrMessages
+internal import MsgrProtocol
 internal import Time
 
 /// Remembers, in memory only, which passwords were verified lately.

@@ -1,6 +1,8 @@
 internal import Cryptography
 internal import FoundationEssentials
-internal import MsgrMessages
+internal import MsgrProtocol
+internal import Routing
+internal import CommandLine
 internal import ServiceKit
 
 /// `awd user list`.

@@ -1,6 +1,5 @@
 internal import Budgets
-internal import MsgrMessages
-internal import ServiceKit
+internal import MsgrProtocol
 
 extension MessageService {
   /// The messages of a publisher in a minute.

@@ -1,7 +1,7 @@
 internal import FoundationEssentials
 internal import HTTPProtocol
-internal import MsgrMessages
-internal import ServiceKit
+internal import MsgrProtocol
+internal import Routing
 
 extension MsgrRoutes {
   private static let gotifyKey = FieldName("X-Gotify-Key")

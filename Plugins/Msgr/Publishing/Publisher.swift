@@ -1,4 +1,4 @@
-internal import MsgrMessages
+internal import MsgrProtocol
 internal import Time
 
 /// A token that can do nothing but publish.

@@ -1,4 +1,6 @@
-internal import MsgrMessages
+internal import MsgrProtocol
+internal import Routing
+internal import CommandLine
 internal import ServiceKit
 
 /// `awd token new`.

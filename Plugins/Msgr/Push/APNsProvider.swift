@@ -1,7 +1,7 @@
 internal import Cryptography
 internal import HTTPClient
 internal import HTTPProtocol
-internal import MsgrMessages
+internal import MsgrProtocol
 internal import Observability
 internal import Time
 

@@ -1,5 +1,5 @@
 internal import HTTPProtocol
-internal import MsgrMessages
+internal import MsgrProtocol
 internal import Observability
 internal import Threading
 internal import Time

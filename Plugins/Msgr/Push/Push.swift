@@ -1,4 +1,4 @@
-internal import MsgrMessages
+internal import MsgrProtocol
 internal import Time
 
 /// A message on its way to a device's push service: a row of the outbox.

@@ -1,5 +1,5 @@
 internal import Configuration
-internal import MsgrMessages
+internal import MsgrProtocol
 internal import Wire
 
 /// The reason why pushes can't be made, in words and without a secret.

@@ -2,8 +2,9 @@ internal import Budgets
 internal import Configuration
 internal import Cryptography
 internal import HTTPProtocol
-internal import MsgrMessages
+internal import MsgrProtocol
 internal import Observability
+internal import Routing
 internal import ServiceKit
 internal import Storage
 internal import Synchronization

@@ -1,4 +1,4 @@
-internal import MsgrMessages
+internal import MsgrProtocol
 
 /// The payload of a push: JSON of at most 4,096 bytes, in which the alert's copy of the message is cut to fit.
 ///

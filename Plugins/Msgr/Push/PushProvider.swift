@@ -1,4 +1,4 @@
-internal import MsgrMessages
+internal import MsgrProtocol
 
 /// A push service that messages are handed to.
 protocol PushProvider: Sendable {

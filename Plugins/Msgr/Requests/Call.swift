@@ -1,7 +1,7 @@
 internal import Addresses
 internal import Cryptography
 internal import HTTPProtocol
-internal import MsgrMessages
+internal import MsgrProtocol
 
 /// A request with its fields read.
 struct Call: Sendable {

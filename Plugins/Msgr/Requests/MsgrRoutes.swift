@@ -1,9 +1,9 @@
 internal import Addresses
 internal import HTTPProtocol
 internal import HTTPServer
-internal import MsgrMessages
+internal import MsgrProtocol
 internal import Observability
-internal import ServiceKit
+internal import Routing
 internal import Storage
 
 /// The requests of the service: each reads its fields, calls the service, and writes the response.

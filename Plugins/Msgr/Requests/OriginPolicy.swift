@@ -1,6 +1,6 @@
 internal import HTTPProtocol
-internal import MsgrMessages
-internal import ServiceKit
+internal import MsgrProtocol
+internal import Routing
 
 /// Decides which pages' requests are answered: the server's own, and those of origins that the operator has listed.
 ///

@@ -1,6 +1,6 @@
 internal import HTTPProtocol
-internal import MsgrMessages
-internal import ServiceKit
+internal import MsgrProtocol
+internal import Routing
 
 /// The reason why a request is not done.
 enum RequestRefusal: Error, Hashable, Sendable {

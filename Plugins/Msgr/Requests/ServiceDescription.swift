@@ -1,7 +1,7 @@
 internal import Cryptography
 internal import HTTPProtocol
 internal import Observability
-internal import ServiceKit
+internal import Routing
 internal import Time
 internal import Wire
 

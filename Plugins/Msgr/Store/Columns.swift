@@ -1,4 +1,4 @@
-package import MsgrMessages
+package import MsgrProtocol
 package import Storage
 
 // The values of messages as columns.

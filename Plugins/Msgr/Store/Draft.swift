@@ -1,5 +1,5 @@
 internal import Cryptography
-internal import MsgrMessages
+internal import MsgrProtocol
 
 /// A message that a user wants sent.
 struct Draft: Sendable {

@@ -1,4 +1,4 @@
-internal import MsgrMessages
+internal import MsgrProtocol
 internal import Time
 
 /// A message in its recipient's inbox, or its sender's own copy.

@@ -1,4 +1,4 @@
-internal import MsgrMessages
+internal import MsgrProtocol
 internal import Storage
 
 /// The relation of two users after one has added the other.

@@ -1,4 +1,4 @@
-internal import MsgrMessages
+internal import MsgrProtocol
 
 /// The position of a stream in an inbox: which messages to send next, and which the peer is known to have.
 ///

@@ -1,4 +1,4 @@
-internal import MsgrMessages
+internal import MsgrProtocol
 
 /// Messages of an inbox in their order, as streams bring them.
 struct InboxPage: Sendable {

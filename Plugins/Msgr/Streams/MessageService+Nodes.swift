@@ -1,5 +1,5 @@
 internal import Bus
-internal import MsgrMessages
+internal import MsgrProtocol
 internal import Observability
 internal import Storage
 

@@ -1,8 +1,8 @@
 internal import Addresses
 internal import HTTPProtocol
-internal import MsgrMessages
+internal import MsgrProtocol
 internal import Observability
-internal import ServiceKit
+internal import Routing
 internal import Storage
 
 /// The beginning of a stream: whose it is, and where it begins.

@@ -1,6 +1,6 @@
 internal import HTTPProtocol
 internal import HTTPServer
-internal import MsgrMessages
+internal import MsgrProtocol
 internal import Storage
 internal import Transport
 

@@ -1,7 +1,7 @@
 internal import HTTPProtocol
 internal import HTTPServer
-internal import MsgrMessages
-internal import ServiceKit
+internal import MsgrProtocol
+internal import Routing
 internal import Storage
 
 extension MsgrRoutes {

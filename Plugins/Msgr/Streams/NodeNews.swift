@@ -1,6 +1,6 @@
 internal import Bus
 internal import Cryptography
-internal import MsgrMessages
+internal import MsgrProtocol
 
 /// What one node tells another of users and their sessions.
 enum NodeNews: Hashable, Sendable {

@@ -1,4 +1,4 @@
-internal import MsgrMessages
+internal import MsgrProtocol
 internal import Threading
 
 /// The open streams, keyed by user, device and token, and the one place that finds and ends them.

@@ -1,6 +1,6 @@
 internal import Cryptography
 internal import HTTPProtocol
-internal import ServiceKit
+internal import Routing
 internal import Time
 
 /// The page at which people use the service, with all that belongs to it.

@@ -1,7 +1,7 @@
 internal import Compression
 internal import Cryptography
 internal import HTTPProtocol
-internal import ServiceKit
+internal import Routing
 internal import Time
 internal import Wire
 

@@ -1,3 +1,4 @@
+internal import Threading
 internal import Cryptography
 internal import Ethereum
 internal import HTTPClient
@@ -5,7 +6,6 @@ internal import HTTPProtocol
 internal import Observability
 internal import Time
 internal import TokenScriptReading
-internal import WalletClient
 
 /// Asks the chains about contracts, in the background: about those of the index every hour, and about those that somebody
 /// publishes for at once.
@@ -180,7 +180,7 @@ actor ChainSurvey {
     let batch = CallBatch(
       ChainWord.calls(for: origin.contract, registry: endpoint.registry))
     do throws(HTTPClientError) {
-      let response = try await client.send(OutgoingRequest(batch, to: endpoint.url))
+      let response = try await client.send(OutgoingRequest(endpoint.url, json: batch.body))
       let outcomes = batch.outcomes(in: response.body)
       let last = words.value.byOrigin[origin]
       if let word = ChainWord(outcomes, after: last, time: clock()) { return .success(word) }

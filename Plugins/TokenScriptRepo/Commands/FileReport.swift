@@ -1,6 +1,6 @@
 internal import Cryptography
 internal import Ethereum
-internal import ServiceKit
+internal import CommandLine
 internal import Time
 internal import TokenScriptReading
 

@@ -1,3 +1,4 @@
+internal import CommandLine
 internal import ServiceKit
 internal import Time
 internal import TokenScriptReading

@@ -1,7 +1,7 @@
 internal import FoundationEssentials
 internal import HTTPClient
 internal import HTTPProtocol
-internal import ServiceKit
+internal import CommandLine
 
 /// The requests of commands to a repository.
 struct RepositoryExchange {

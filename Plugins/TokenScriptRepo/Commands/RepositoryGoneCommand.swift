@@ -1,6 +1,8 @@
+internal import Ethereum
 internal import Cryptography
 internal import Glibc
 internal import HTTPProtocol
+internal import CommandLine
 internal import ServiceKit
 internal import SystemCalls
 internal import Threading

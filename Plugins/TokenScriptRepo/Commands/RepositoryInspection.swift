@@ -1,5 +1,5 @@
 internal import Glibc
-internal import ServiceKit
+internal import CommandLine
 internal import SystemCalls
 internal import Threading
 internal import Time

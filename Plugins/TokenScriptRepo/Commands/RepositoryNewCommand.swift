@@ -1,5 +1,6 @@
 internal import Cryptography
 internal import Ethereum
+internal import CommandLine
 internal import ServiceKit
 internal import SystemCalls
 internal import Threading

@@ -4,6 +4,7 @@ internal import Ethereum
 internal import FoundationEssentials
 internal import HTTPClient
 internal import HTTPProtocol
+internal import CommandLine
 internal import ServiceKit
 internal import Time
 internal import TokenScriptReading

@@ -1,4 +1,5 @@
 internal import Cryptography
+internal import CommandLine
 internal import ServiceKit
 internal import SystemCalls
 internal import Threading

@@ -1,4 +1,4 @@
-internal import ServiceKit
+internal import CommandLine
 
 /// A table for people.
 struct TextTable {

@@ -2,6 +2,8 @@ internal import Configuration
 internal import Ethereum
 internal import HTTPProtocol
 internal import Observability
+internal import Routing
+internal import CommandLine
 internal import ServiceKit
 internal import WalletClient
 internal import XMLSecurity

@@ -1,3 +1,4 @@
+internal import Ethereum
 internal import Cryptography
 internal import HTTPProtocol
 internal import ServiceKit

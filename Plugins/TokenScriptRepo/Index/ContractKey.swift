@@ -1,3 +1,4 @@
+internal import Ethereum
 internal import Cryptography
 
 /// A contract's address as a key of the index: 20 bytes in three words, read from a URL without allocation.

@@ -2,7 +2,7 @@ internal import Cryptography
 internal import Ethereum
 internal import HTTPProtocol
 internal import QRCode
-internal import ServiceKit
+internal import Pages
 internal import TokenScriptReading
 internal import Wire
 

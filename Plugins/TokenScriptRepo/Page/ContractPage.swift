@@ -1,6 +1,5 @@
 internal import Cryptography
 internal import Ethereum
-internal import ServiceKit
 internal import Time
 internal import TokenScriptReading
 

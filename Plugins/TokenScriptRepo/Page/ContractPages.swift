@@ -1,7 +1,7 @@
 internal import Cryptography
 internal import Ethereum
 internal import HTTPProtocol
-internal import ServiceKit
+internal import Routing
 internal import Threading
 internal import TokenScriptReading
 

@@ -1,5 +1,5 @@
 internal import HTTPProtocol
-internal import ServiceKit
+internal import Pages
 
 extension IndexPage {
   /// The page as an HTML document, which needs no script.

@@ -1,4 +1,4 @@
-internal import ServiceKit
+internal import Pages
 
 /// One page of the index: the rows that match a search, in parts.
 struct IndexPage: Sendable {

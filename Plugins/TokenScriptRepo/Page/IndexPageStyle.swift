@@ -1,4 +1,4 @@
-internal import ServiceKit
+internal import Pages
 
 extension PageStyle {
   /// The style of the index page, which has a form for the search.

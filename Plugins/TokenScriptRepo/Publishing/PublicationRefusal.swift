@@ -1,5 +1,5 @@
 internal import HTTPProtocol
-internal import ServiceKit
+internal import Routing
 
 /// The reason why a file is not published.
 struct PublicationRefusal: Error, Equatable {

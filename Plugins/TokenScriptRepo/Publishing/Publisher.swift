@@ -5,8 +5,10 @@ internal import Cryptography
 internal import Ethereum
 internal import HTTPProtocol
 internal import Observability
-internal import ServiceKit
+internal import Routing
 internal import Storage
+internal import SystemCalls
+internal import Threading
 internal import Time
 internal import TokenScriptReading
 internal import Wire

@@ -1,7 +1,8 @@
 internal import Cryptography
 internal import FoundationEssentials
 internal import HTTPProtocol
-internal import ServiceKit
+internal import Routing
+internal import CommandLine
 internal import Time
 internal import XMLSecurity
 

@@ -1,4 +1,4 @@
-package import Cryptography
+internal import Cryptography
 package import Ethereum
 
 /// A contract on a chain, as a file names its origin.

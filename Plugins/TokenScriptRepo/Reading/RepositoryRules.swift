@@ -1,4 +1,4 @@
-package import Cryptography
+internal import Cryptography
 package import Ethereum
 
 /// The configuration's rules: which findings refuse a file, and which of several files is served.

@@ -1,4 +1,5 @@
-package import Cryptography
+package import Ethereum
+internal import Cryptography
 
 /// The proof that there is of a signer, from the best to none; the raw values are for people and programs.
 package enum SignerStanding: String, Sendable {

@@ -1,4 +1,4 @@
-package import Cryptography
+internal import Cryptography
 package import Ethereum
 package import Time
 

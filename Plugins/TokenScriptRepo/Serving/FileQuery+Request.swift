@@ -1,6 +1,6 @@
 internal import Ethereum
 internal import HTTPProtocol
-internal import ServiceKit
+internal import Routing
 
 extension FileQuery {
   /// Reads `?signer=` and `?chain=`, of which an empty signer counts as absent.

@@ -1,7 +1,8 @@
 internal import Cryptography
 internal import Ethereum
 internal import HTTPProtocol
-internal import ServiceKit
+internal import Routing
+internal import Pages
 internal import Time
 internal import TokenScriptReading
 

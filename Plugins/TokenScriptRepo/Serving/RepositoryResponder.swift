@@ -1,8 +1,9 @@
+internal import Threading
 internal import Cryptography
 internal import Ethereum
 internal import HTTPProtocol
 internal import Observability
-internal import ServiceKit
+internal import Routing
 internal import Time
 internal import TokenScriptReading
 

@@ -1,5 +1,5 @@
 internal import HTTPProtocol
-internal import ServiceKit
+internal import Pages
 
 extension FieldName {
   static let accessControlAllowHeaders = FieldName("Access-Control-Allow-Headers")

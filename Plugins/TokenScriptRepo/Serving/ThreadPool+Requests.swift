@@ -1,6 +1,6 @@
 internal import Addresses
 internal import HTTPProtocol
-internal import ServiceKit
+internal import Routing
 internal import Threading
 
 extension ThreadPool {

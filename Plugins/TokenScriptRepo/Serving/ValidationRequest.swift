@@ -2,7 +2,7 @@ internal import Cryptography
 internal import Ethereum
 internal import FoundationEssentials
 internal import HTTPProtocol
-internal import ServiceKit
+internal import Routing
 
 /// A file and its contract, as wallets send them by JSON; the URL that they name besides is never fetched.
 struct ValidationRequest: Sendable {

@@ -1,5 +1,4 @@
 internal import HTTPProtocol
-internal import ServiceKit
 internal import Threading
 
 /// The queue of the files that clients send to be verified, and a few threads that give way to others.

@@ -1,5 +1,6 @@
+internal import Threading
 internal import HTTPProtocol
-internal import ServiceKit
+internal import Routing
 internal import Time
 internal import TokenScriptReading
 

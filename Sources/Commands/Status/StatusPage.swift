@@ -1,5 +1,5 @@
 internal import Observability
-internal import ServiceKit
+internal import Pages
 
 /// The server's state as an HTML document for its operator. It needs no script.
 struct StatusPage {

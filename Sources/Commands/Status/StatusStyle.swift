@@ -1,4 +1,4 @@
-internal import ServiceKit
+internal import Pages
 
 extension PageStyle {
   /// The style of the status page.

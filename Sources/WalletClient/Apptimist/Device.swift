@@ -1,3 +1,5 @@
+internal import Threading
+public import WebSocketClient
 public import ApptimistProtocol
 public import Cryptography
 internal import HTTPProtocol
@@ -45,7 +47,7 @@ public actor Device {
   private var lastNumber: UInt64 = 0
   private var replies: [UInt64: CheckedContinuation<Reply, Never>] = [:]
   /// The part of the stream that nobody has taken yet.
-  private var waitingEntries = Queue<StreamEntry>()
+  private var waitingEntries = FIFO<StreamEntry>()
   /// The tasks that wait for entries to come, and the one that waits for them to be taken.
   private var waiters: [UInt64: CheckedContinuation<Void, Never>] = [:]
 

@@ -1,3 +1,5 @@
+public import WebSocketClient
+
 /// The times and limits of a ``Device``.
 public struct DeviceOptions: Sendable {
   /// The most messages that the service looks back when the device logs in, or zero for all that it has.

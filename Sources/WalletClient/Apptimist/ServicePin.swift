@@ -1,3 +1,4 @@
+public import WebSocketClient
 public import ApptimistProtocol
 public import HTTPClient
 internal import HTTPProtocol

@@ -1,3 +1,4 @@
+public import WebSocketClient
 public import HTTPClient
 internal import HTTPProtocol
 

@@ -1,3 +1,4 @@
+internal import WebSocketClient
 public import HTTPClient
 internal import HTTPProtocol
 

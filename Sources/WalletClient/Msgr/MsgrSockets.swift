@@ -1,3 +1,4 @@
+internal import WebSocketClient
 internal import HTTPClient
 internal import HTTPProtocol
 internal import Threading

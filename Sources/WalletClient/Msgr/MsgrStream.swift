@@ -1,3 +1,4 @@
+internal import WebSocketClient
 internal import HTTPProtocol
 internal import Synchronization
 

@@ -1,3 +1,4 @@
+internal import Ethereum
 internal import Cryptography
 public import HTTPClient
 internal import HTTPProtocol
@@ -112,7 +113,7 @@ public struct TokenScriptAgent: Sendable {
     let uris: [String]?
     do throws(HTTPClientError) {
       let batch = ContractScripts.batch(for: request.address)
-      let response = try await client.send(OutgoingRequest(batch, to: contracts.endpoint))
+      let response = try await client.send(OutgoingRequest(contracts.endpoint, json: batch.body))
       uris = ContractScripts.uris(in: response.body, of: request.address)
     } catch {
       if error.code == .cancelled { throw CancellationError() }

@@ -1,4 +1,4 @@
-public import Cryptography
+internal import Cryptography
 public import Ethereum
 internal import HTTPProtocol
 

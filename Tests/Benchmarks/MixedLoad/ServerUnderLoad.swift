@@ -1,3 +1,4 @@
+internal import WebSocketClient
 internal import Foundation
 internal import Glibc
 internal import HTTPClient

@@ -1,7 +1,7 @@
 internal import Addresses
 internal import Fuzzing
 internal import HTTPProtocol
-internal import ServiceKit
+internal import Routing
 
 /// Looks through proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` are these bytes: the origin is an address, and a
 /// peer that is no trusted proxy is believed nothing.

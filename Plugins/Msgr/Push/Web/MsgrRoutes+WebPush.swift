@@ -1,6 +1,6 @@
 internal import Cryptography
 internal import HTTPProtocol
-internal import ServiceKit
+internal import Routing
 
 extension MsgrRoutes {
   /// Registers the requests of browsers, and of apps with UnifiedPush's distributors, that want to be pushed to.

@@ -1,5 +1,5 @@
 internal import Budgets
-internal import MsgrMessages
+internal import MsgrProtocol
 internal import Threading
 
 /// The requests under way to push services and for users. Few are made at once to a push service that doesn't answer, to all

@@ -1,5 +1,5 @@
 internal import Cryptography
-internal import MsgrMessages
+internal import MsgrProtocol
 internal import Time
 
 /// The tokens that tell a push service who pushes (RFC 8292): one for each origin, renewed an hour before its end.

@@ -1,6 +1,6 @@
 internal import Configuration
 internal import Glibc
-internal import MsgrMessages
+internal import MsgrProtocol
 internal import ServiceKit
 
 /// The section `[msgr.web_push]`.

@@ -1,4 +1,4 @@
-internal import MsgrMessages
+internal import MsgrProtocol
 internal import Time
 
 /// The content of a push to a browser: JSON, in which the message is cut to fit.

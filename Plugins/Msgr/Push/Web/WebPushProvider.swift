@@ -1,7 +1,7 @@
 internal import Cryptography
 internal import HTTPClient
 internal import HTTPProtocol
-internal import MsgrMessages
+internal import MsgrProtocol
 internal import Time
 
 /// The push services of browsers and of UnifiedPush's distributors (RFC 8030), each named by its subscriptions.

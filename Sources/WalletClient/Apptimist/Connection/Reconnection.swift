@@ -1,3 +1,5 @@
+internal import WebSocketClient
+
 /// The decisions of a device between two connections: where it connects next, when, and whether at all.
 struct Reconnection {
   /// The end of a connection, or of an attempt to make one.

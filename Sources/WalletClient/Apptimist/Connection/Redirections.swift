@@ -1,3 +1,5 @@
+internal import WebSocketClient
+
 /// The redirections that a device follows: the service's word is genuine, but TLS is not given up for it.
 struct Redirections {
   /// The most redirections in ``period``.

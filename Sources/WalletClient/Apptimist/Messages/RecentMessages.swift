@@ -1,10 +1,11 @@
+internal import Threading
 internal import ApptimistProtocol
 
 /// The messages that came of late, as a service may send one again.
 struct RecentMessages {
   private let limit: Int
   private var ids: Set<MessageID> = []
-  private var order = Queue<MessageID>()
+  private var order = FIFO<MessageID>()
 
   /// Remembers a number of messages.
   init(limit: Int = 10_000) { self.limit = limit }

@@ -1,3 +1,4 @@
+internal import Threading
 internal import ApptimistProtocol
 internal import Cryptography
 
@@ -5,7 +6,7 @@ internal import Cryptography
 struct RecentPosts {
   private let limit: Int
   private var messages: [SHA512.Digest: MessageID] = [:]
-  private var order = Queue<SHA512.Digest>()
+  private var order = FIFO<SHA512.Digest>()
 
   /// Remembers a number of posts.
   init(limit: Int = 10_000) { self.limit = limit }

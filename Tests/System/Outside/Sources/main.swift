@@ -1,3 +1,5 @@
+internal import WebSocketClient
+
 import ApptimistProtocol
 import Foundation
 import HTTPClient

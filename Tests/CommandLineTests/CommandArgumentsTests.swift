@@ -1,4 +1,4 @@
-internal import ServiceKit
+internal import CommandLine
 internal import Testing
 
 @Suite struct CommandArgumentsTests {

@@ -40,7 +40,8 @@ public struct Router: Sendable {
 
   private(set) var routes: [RouteDefinition] = []
   private var operatorRoutes: [(pattern: String, handler: Handler)] = []
-  private(set) var checks: [(name: String, check: ReadinessCheck)] = []
+  /// The readiness checks, in the order in which they were added.
+  public private(set) var checks: [(name: String, check: ReadinessCheck)] = []
 
   /// Makes a router without routes.
   ///

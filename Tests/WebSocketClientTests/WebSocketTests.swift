@@ -4,7 +4,7 @@ internal import HTTPServer
 internal import TestSupport
 internal import Testing
 internal import Threading
-@testable import WalletClient
+@testable import WebSocketClient
 
 /// Over sockets, against the engine's server and against Python's `websockets`.
 @Suite struct WebSocketTests {

@@ -9,7 +9,7 @@ final class WebSocketState: Sendable {
     var subprotocol: String?
     var end: WebSocketEnd?
     /// The messages that came and weren't taken.
-    var messages = Queue<WebSocketMessage>()
+    var messages = FIFO<WebSocketMessage>()
     var receivedBytes = 0
     /// Whether the socket isn't read because too much waits here.
     var isPaused = false

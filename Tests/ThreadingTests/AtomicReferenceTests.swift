@@ -2,7 +2,7 @@ internal import Synchronization
 internal import TestSupport
 internal import Testing
 
-@testable import TokenScriptRepo
+@testable import Threading
 
 struct AtomicReferenceTests {
   private final class Token: Sendable {

@@ -1,3 +1,5 @@
+public import Cryptography
+
 /// An Ethereum address: 20 bytes, written as `0x` and 40 hexadecimal digits.
 public struct EthereumAddress: FixedBytes {
   /// The meaning of the case of an address's letters (EIP-55).

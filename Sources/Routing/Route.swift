@@ -1,7 +1,6 @@
 internal import HTTPProtocol
 internal import HTTPServer
 internal import Observability
-internal import Storage
 
 /// A handler with everything that is needed to call it, to count requests and to log failures, made once.
 final class Route: Sendable {
@@ -122,7 +121,7 @@ final class Route: Sendable {
     switch error {
     case let error as HTTPError:
       failure = error
-    case let error as StoreError where error.isUnavailable:
+    case let error as any TemporaryFailure where error.isUnavailable:
       failure = HTTPError(.serviceUnavailable, retryAfter: 1)
       cause = "\(error)"
     case is CancellationError:

@@ -1,6 +1,6 @@
 internal import TestSupport
 internal import Testing
-internal import WalletClient
+internal import WebSocketClient
 
 @Suite struct WebSocketURLTests {
   @Test(

@@ -1,7 +1,7 @@
 internal import Foundation
 internal import HTTPProtocol
 internal import Observability
-internal import ServiceKit
+internal import Routing
 internal import Storage
 internal import TestSupport
 internal import Testing

@@ -1,3 +1,4 @@
+internal import Pages
 internal import HTTPProtocol
 
 /// The form of the error responses that the router makes for a service.

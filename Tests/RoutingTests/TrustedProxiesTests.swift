@@ -2,7 +2,7 @@ internal import Addresses
 internal import HTTPProtocol
 internal import HTTPServer
 internal import Observability
-internal import ServiceKit
+internal import Routing
 internal import TestSupport
 internal import Testing
 

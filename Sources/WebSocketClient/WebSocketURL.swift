@@ -40,7 +40,7 @@ public struct WebSocketURL: Sendable, Hashable {
   }
 
   /// The value of `Host`: the port is left out where it is the scheme's.
-  var authority: String {
+  package var authority: String {
     let name = host.contains(":") ? "[\(host)]" : host
     return port == (isSecure ? 443 : 80) ? name : "\(name):\(port)"
   }

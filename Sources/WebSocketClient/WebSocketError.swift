@@ -33,7 +33,7 @@ public struct WebSocketError: Error, Sendable, Hashable {
   /// The failure in words, for people.
   public let message: String
 
-  init(_ code: Code, _ message: String) {
+  package init(_ code: Code, _ message: String) {
     self.code = code
     self.message = message
   }
@@ -44,9 +44,9 @@ public struct WebSocketError: Error, Sendable, Hashable {
   /// Hashes the kind of failure.
   public func hash(into hasher: inout Hasher) { hasher.combine(code) }
 
-  static let cancelled = WebSocketError(.cancelled, "the task was cancelled")
-  static let closed = WebSocketError(.closed, "the WebSocket is closed")
-  static let disconnected = WebSocketError(
+  package static let cancelled = WebSocketError(.cancelled, "the task was cancelled")
+  package static let closed = WebSocketError(.closed, "the WebSocket is closed")
+  package static let disconnected = WebSocketError(
     .disconnected, "the connection ended without a close frame")
 }
 

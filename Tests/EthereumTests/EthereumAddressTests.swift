@@ -1,4 +1,5 @@
 internal import Cryptography
+internal import Ethereum
 internal import Testing
 
 @Suite struct EthereumAddressTests {

@@ -3,6 +3,7 @@ internal import Budgets
 internal import Configuration
 internal import HTTPProtocol
 internal import Observability
+internal import Routing
 internal import ServiceKit
 internal import Testing
 internal import Threading
