@@ -4,38 +4,33 @@ public struct Migration: Sendable {
   public let owner: String
   /// The place among its owner's steps. Each number is higher than the one before.
   public let number: Int
-  /// The statements for SQLite, or nil if SQLite doesn't have the step.
+  /// The statements for SQLite, or nil if it doesn't have the step.
   let sqlite: StaticString?
-  /// The statements that take the place of this step and all before it in a new SQLite database, or nil if it gets them
-  /// one by one.
-  let wholeSQLite: StaticString?
-  /// The statements for PostgreSQL, or nil if its databases have begun with a later step.
+  /// The statements for PostgreSQL, or nil if it doesn't have the step.
   let postgreSQL: StaticString?
   /// The owner's newest step that a program of another release must know to go on working beside this step.
   let needs: Int
 
-  /// Makes a step out of SQL statements.
+  /// Makes a step out of SQL statements, any number of them for each engine, without BEGIN and COMMIT.
+  ///
+  /// The first step that an engine has makes the whole schema of the release with which its upgrades begin. It stands for
+  /// all steps with lower numbers, which this program doesn't know any more.
   ///
   /// - Parameters:
   ///   - owner: the service's name.
   ///   - number: higher than that of the owner's previous step.
-  ///   - sqlite: any number of statements, without BEGIN and COMMIT.
-  ///   - wholeSQLite: the statements with which a SQLite database that has none of the owner's steps gets what this step and
-  ///     all before it make, or nil if it gets them one by one. SQLite reads its whole schema anew for each altered table,
-  ///     so a history of many alterations takes long.
-  ///   - postgreSQL: the statements with which a PostgreSQL database gets the same tables, or nil for a step that is older
-  ///     than the first one that has any. That one makes the whole schema.
+  ///   - sqlite: the statements for SQLite, or nil if it doesn't have the step.
+  ///   - postgreSQL: the statements with which a PostgreSQL database gets the same tables, or nil if it doesn't have the step.
   ///   - needs: the number of the newest step that other nodes' programs must know once the database has this one, or nil
   ///     for this one. A lower one says that an older release can go on beside it, as when a column is added that it
   ///     doesn't ask for.
   public init(
-    owner: String, number: Int, sqlite: StaticString? = nil, wholeSQLite: StaticString? = nil,
-    postgreSQL: StaticString? = nil, needs: Int? = nil
+    owner: String, number: Int, sqlite: StaticString? = nil, postgreSQL: StaticString? = nil,
+    needs: Int? = nil
   ) {
     self.owner = owner
     self.number = number
     self.sqlite = sqlite
-    self.wholeSQLite = wholeSQLite
     self.postgreSQL = postgreSQL
     self.needs = needs ?? number
   }

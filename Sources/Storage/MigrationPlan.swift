@@ -5,10 +5,11 @@ struct MigrationPlan {
     let owner: String
     let number: Int
     let needs: Int
-    var sql: StaticString
-    /// The statements that take the place of this step and all of the owner's before it in a new database.
-    let whole: StaticString?
+    let sql: StaticString
   }
+
+  /// The release with which upgrades begin.
+  private static let oldestRelease = "0.1.0"
 
   private let steps: [Step]
 
@@ -17,12 +18,8 @@ struct MigrationPlan {
   /// - Parameters:
   ///   - migrations: all steps.
   ///   - sql: the statements of a step.
-  ///   - whole: the statements in place of a step and all before it, if there are any.
   /// - Throws: `.incompatibleSchema` unless each owner's numbers ascend.
-  init(
-    _ migrations: [Migration], _ sql: (Migration) -> StaticString?,
-    whole: (Migration) -> StaticString? = { _ in nil }
-  ) throws(StoreError) {
+  init(_ migrations: [Migration], _ sql: (Migration) -> StaticString?) throws(StoreError) {
     var highest: [String: Int] = [:]
     for migration in migrations {
       if let previous = highest[migration.owner], previous >= migration.number {
@@ -35,9 +32,7 @@ struct MigrationPlan {
     }
     steps = migrations.compactMap { migration in
       sql(migration).map {
-        Step(
-          owner: migration.owner, number: migration.number, needs: migration.needs, sql: $0,
-          whole: whole(migration))
+        Step(owner: migration.owner, number: migration.number, needs: migration.needs, sql: $0)
       }
     }
   }
@@ -49,30 +44,17 @@ struct MigrationPlan {
 
   /// Returns the steps that are left to apply, in their order.
   ///
-  /// Of an owner that the database doesn't have yet, those have no statements in whose place others come.
-  ///
   /// - Parameter applied: the numbers of the steps that the database has, by owner.
   /// - Throws: `.incompatibleSchema` if the database and the plan contradict each other.
   func pending(after applied: [String: Set<Int>]) throws(StoreError) -> [Step] {
     for (owner, numbers) in applied { try check(numbers, of: owner) }
     return steps.filter { applied[$0.owner]?.contains($0.number) != true }
-      .map { applied[$0.owner] == nil ? shortened($0) : $0 }
-  }
-
-  /// Returns a step as a new database gets it.
-  private func shortened(_ step: Step) -> Step {
-    guard let last = steps.last(where: { $0.owner == step.owner && $0.whole != nil }),
-      let whole = last.whole, step.number <= last.number
-    else { return step }
-    var step = step
-    step.sql = step.number == last.number ? whole : ""
-    return step
   }
 
   /// Compares the applied steps of an owner with the known ones.
   private func check(_ applied: Set<Int>, of owner: String) throws(StoreError) {
     let known = steps.filter { $0.owner == owner }.map(\.number)
-    guard let newest = known.last else {
+    guard let oldest = known.first, let newest = known.last else {
       throw StoreError(
         .incompatibleSchema,
         "the database belongs to a program with the service \(owner), which this one lacks")
@@ -84,7 +66,15 @@ struct MigrationPlan {
         "the database was made by a newer version: it has migration \(newestApplied) of \(owner), "
           + "this program knows them up to \(newest)")
     }
-    if let lost = applied.subtracting(known).min() {
+    if newestApplied < oldest {
+      throw StoreError(
+        .incompatibleSchema,
+        "the database is older than any that this version can upgrade: it has migration "
+          + "\(newestApplied) of \(owner), and the first one known is \(oldest); "
+          + "start version \(Self.oldestRelease) with it once")
+    }
+    // The oldest known step stands for those before it.
+    if let lost = applied.subtracting(known).filter({ $0 > oldest }).min() {
       throw StoreError(
         .incompatibleSchema,
         "the database has migration \(lost) of \(owner), which this program does not know")

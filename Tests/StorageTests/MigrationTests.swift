@@ -60,29 +60,39 @@ internal import Testing
     }
   }
 
-  @Test func aNewDatabaseHasNoHistory() async throws {
-    let whole = Migration(
-      owner: "a", number: 2, sqlite: "INSERT INTO a VALUES (2)",
-      wholeSQLite: "CREATE TABLE a (x bigint); INSERT INTO a VALUES (12);")
+  @Test(arguments: Engine.allCases)
+  func theOldestKnownStepStandsForThoseBeforeIt(_ engine: Engine) async throws {
+    let oldest = Self.both(2, "CREATE TABLE a (x bigint); INSERT INTO a VALUES (12);")
     let third = Self.both(3, "INSERT INTO a VALUES (4)")
-    let new = try databases.make(.sqlite)
-    for _ in 0..<2 {
-      #expect(try await rows([first, whole, third, other], in: new) == [12, 4, 3])
+    let new = try databases.make(engine)
+    for _ in 0..<2 { #expect(try await rows([oldest, third, other], in: new) == [12, 4, 3]) }
+    // A database that has all steps one by one lacks only the newest.
+    let old = try databases.make(engine)
+    #expect(try await rows([first, second], in: old) == [1, 2])
+    for _ in 0..<2 { #expect(try await rows([oldest, third], in: old) == [1, 2, 4]) }
+  }
+
+  @Test(arguments: Engine.allCases)
+  func aDatabaseBeforeTheOldestKnownStepIsRefusedInWords(_ engine: Engine) async throws {
+    let database = try databases.make(engine)
+    _ = try await rows([first], in: database)
+    let error = await #expect(throws: StoreError(.incompatibleSchema, "")) {
+      _ = try await rows([second], in: database)
     }
-    // What has a step gets the others one by one.
-    #expect(try await apply([first]) == [1])
-    for _ in 0..<2 { #expect(try await apply([first, whole, third]) == [1, 2, 4]) }
+    #expect(error?.message.contains("start version 0.1.0 with it once") == true)
+    #expect(try await rows([first], in: database) == [1])
   }
 
   @Test(arguments: Engine.tested)
   func whatContradictsTheDatabaseIsRefusedInWords(_ engine: Engine) async throws {
     let database = try databases.make(engine)
     let third = Self.both(3, "INSERT INTO a VALUES (9)")
+    let fourth = Self.both(4, "INSERT INTO a VALUES (10)")
     _ = try await rows([first, third, other], in: database)
     let cases: [([Migration], String)] = [
       ([first, other], "newer version"),
       ([first, third], "service b"),
-      ([third, other], "migration 1 of a, which this program does not know"),
+      ([first, fourth, other], "migration 3 of a, which this program does not know"),
       ([first, second, third, other], "migration 2 of a was added before 3"),
       ([third, first, other], "out of order"),
       ([first, first, third, other], "out of order"),

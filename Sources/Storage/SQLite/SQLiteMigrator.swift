@@ -8,7 +8,7 @@ struct SQLiteMigrator {
   /// - Throws: `.incompatibleSchema` unless each owner's numbers ascend.
   init(_ connection: SQLiteConnection, _ migrations: [Migration]) throws(StoreError) {
     self.connection = connection
-    plan = try MigrationPlan(migrations, \.sqlite, whole: \.wholeSQLite)
+    plan = try MigrationPlan(migrations, \.sqlite)
   }
 
   /// Applies the migrations that the file doesn't have yet, in their order, all in one transaction.

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""upgrade.py AWD: brings a store of each former schema version up to date, compares it with a new one, and tries to take one
-back.
+"""upgrade.py AWD: brings a store of each schema since version 0.1.0 up to date, compares it with a new one, and tries an older
+and a newer one, which are refused.
 
 SERVICE-NUMBER.sql is what a service kept after its migration NUMBER: the migrations as they were at the commit that the file
 names, and a row in each table. `upgrade.py AWD --dump` writes those of the newest migrations that have none yet.
@@ -17,7 +17,7 @@ import tempfile
 FOLDER = pathlib.Path(__file__).resolve().parent
 # What is made anew from the repository's files.
 INDEX = {"tokenscript_contracts", "tokenscript_files"}
-OWNERS = "SELECT owner, max(number) FROM store_migrations GROUP BY owner"
+OWNERS = "SELECT owner, min(number), max(number) FROM store_migrations GROUP BY owner"
 
 
 def awd(program: str, folder: pathlib.Path, *words: str) -> subprocess.CompletedProcess:
@@ -102,11 +102,11 @@ def upgrade(program: str, file: pathlib.Path, fresh: set) -> list[str]:
         return failures
 
 
-def history(program: str, owner: str, fresh: collections.Counter[str]) -> list[str]:
+def history(program: str, owner: str, first: int, fresh: collections.Counter[str]) -> list[str]:
     """A store without rows that goes through all of a service's migrations gets those of a new one from them."""
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        path = store_of(FOLDER / f"{owner}-1.sql", folder)
+        path = store_of(FOLDER / f"{owner}-{first}.sql", folder)
         with sqlite3.connect(path) as store:
             for table in counts(path):
                 store.execute(f"DELETE FROM {table}")
@@ -130,6 +130,20 @@ def downgrade(program: str, path: pathlib.Path, folder: pathlib.Path) -> list[st
     return []
 
 
+def before_upgrades(program: str, owner: str, first: int) -> list[str]:
+    """A store from before version 0.1.0 is refused in words, and stays as it was."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        path = store_of(FOLDER / f"{owner}-{first}.sql", folder)
+        with sqlite3.connect(path) as store:
+            store.execute("DELETE FROM store_migrations WHERE number >= ?", [first])
+        before = rows(path)
+        outcome = awd(program, folder, "user", "list")
+        if outcome.returncode == 0 or "start version 0.1.0 with it once" not in outcome.stderr or rows(path) != before:
+            return [f"{owner} before {first}: {outcome.returncode} {outcome.stderr}"]
+        return []
+
+
 def version(program: str) -> list[str]:
     """The program's version is the newest one in CHANGELOG.md."""
     told = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=60).stdout
@@ -151,8 +165,9 @@ def main():
         fresh, fresh_rows = schema(path), rows(path)
         with sqlite3.connect(path) as store:
             newest = store.execute(OWNERS).fetchall()
-        for owner, last in newest:
-            for number in range(1, last + 1):
+        for owner, first, last in newest:
+            failures += before_upgrades(program, owner, first)
+            for number in range(first, last + 1):
                 file = FOLDER / f"{owner}-{number}.sql"
                 if not file.exists() and "--dump" in sys.argv:
                     dump(owner, number)
@@ -161,12 +176,12 @@ def main():
                                     ".build/release/awd --dump`, give each new table a row in it, and commit it")
                     continue
                 failures += upgrade(program, file, fresh)
-                if number == 1:
-                    failures += history(program, owner, fresh_rows)
+                if number == first:
+                    failures += history(program, owner, first, fresh_rows)
         failures += downgrade(program, path, folder) + version(program)
     if failures:
         sys.exit("FAIL\n" + "\n".join(failures))
-    print("ok", *(f"{owner} 1 to {last}" for owner, last in newest))
+    print("ok", *(f"{owner} {first} to {last}" for owner, first, last in newest))
 
 
 main()
