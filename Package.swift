@@ -127,8 +127,8 @@ let plugins: [Target] = [
     name: "Msgr",
     dependencies: [
       "Addresses", "Budgets", "Bus", "CommandLine", "Compression", "Configuration", "Cryptography",
-      "HTTPClient", "HTTPProtocol", "HTTPServer", "MsgrProtocol", "Observability", "Routing",
-      "ServiceKit", "Storage", "SystemCalls", "Threading", "Time", "Transport", "Wire",
+      "HTTPClient", "HTTPProtocol", "HTTPServer", "JSONWebTokens", "MsgrProtocol", "Observability",
+      "Routing", "ServiceKit", "Storage", "SystemCalls", "Threading", "Time", "Transport", "Wire",
     ],
     path: "Plugins/Msgr", exclude: ["Protocol"],
     resources: [.embedInCode("openapi.json")]
@@ -152,7 +152,10 @@ let plugins: [Target] = [
       "Routing", "ServiceKit", "Storage", "SystemCalls", "Threading", "Time", "TokenScriptReading",
       "WalletClient", "Wire", "XMLSecurity",
     ],
-    path: "Plugins/TokenScriptRepo", exclude: ["Reading"]),
+    path: "Plugins/TokenScriptRepo", exclude: ["Reading"],
+    resources: ["DAI-2020-03", "DAI", "ENS", "USDC", "WETH"].map {
+      .embedInCode("Demo/Files/\($0).tsml")
+    }),
 ]
 
 let programs: [Target] = [
@@ -258,8 +261,9 @@ let tests: [Target] = [
     name: "MsgrTests",
     dependencies: [
       "Addresses", "Budgets", "Bus", "COpenSSL", "CommandLine", "Configuration", "Cryptography",
-      "HTTP2StandIn", "HTTPProtocol", "HTTPServer", "Msgr", "MsgrProtocol", "Observability",
-      "Routing", "ServiceKit", "Storage", "TestSupport", "Threading", "Time", "Wire", "awd",
+      "HTTP2StandIn", "HTTPProtocol", "HTTPServer", "JSONWebTokens", "Msgr", "MsgrProtocol",
+      "Observability", "Routing", "ServiceKit", "Storage", "TestSupport", "Threading", "Time",
+      "Wire", "awd",
     ]),
   .testTarget(name: "ObservabilityTests", dependencies: ["Observability", "TestSupport", "Time"]),
   .testTarget(name: "QRCodeTests", dependencies: ["QRCode", "TestSupport"]),

@@ -1,6 +1,7 @@
 internal import Cryptography
 internal import Foundation
 internal import HTTPProtocol
+internal import JSONWebTokens
 internal import MsgrProtocol
 internal import Storage
 internal import TestSupport

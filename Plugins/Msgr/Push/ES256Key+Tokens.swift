@@ -1,4 +1,5 @@
 internal import Cryptography
+internal import JSONWebTokens
 
 extension ES256Key {
   /// Makes a JSON Web Token (RFC 7515 section 3.1).

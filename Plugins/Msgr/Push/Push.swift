@@ -22,7 +22,7 @@ struct Push: Sendable, Hashable, Identifiable {
   var subscription: WebPushSubscription?
   /// Whether the message is left out, as the push service takes no longer pushes.
   var isShort = false
-  /// What a published message has beside its text.
+  /// The fields that a published message has beside its text.
   var extras = Publication.Extras()
 
   /// The title of a notification. A published one is its author's word: it stands behind the author's name.

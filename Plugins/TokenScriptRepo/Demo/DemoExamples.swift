@@ -1,5 +1,5 @@
-internal import Ethereum
 internal import Cryptography
+internal import Ethereum
 internal import HTTPProtocol
 internal import ServiceKit
 internal import Time

@@ -49,7 +49,7 @@ struct DemoRepository: Sendable {
       try whole(folder, mode: 0o755) { folder in
         for (signer, writer) in writers {
           for file in DemoFile.all where file.signer == signer {
-            try add(file.path, try writer.sign(Array(file.text.utf8), at: now), to: folder)
+            try add(file.path, try writer.sign(file.bytes, at: now), to: folder)
           }
         }
       }

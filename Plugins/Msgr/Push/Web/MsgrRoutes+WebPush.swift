@@ -1,5 +1,6 @@
 internal import Cryptography
 internal import HTTPProtocol
+internal import JSONWebTokens
 internal import Routing
 
 extension MsgrRoutes {

@@ -1,4 +1,5 @@
 internal import Cryptography
+internal import JSONWebTokens
 internal import MsgrProtocol
 internal import Time
 

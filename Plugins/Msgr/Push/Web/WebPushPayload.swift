@@ -28,7 +28,7 @@ enum WebPushPayload {
     return fitted(text, between: head + #","Message":""#, and: #""}"#)
   }
 
-  /// What browsers take for a notification without a script (Declarative Web Push).
+  /// The notification as browsers show it without a script (Declarative Web Push).
   private static func declarative(_ push: Push, _ text: String?, page: String) -> [UInt8] {
     let target = push.extras.link?.text ?? page
     let head =

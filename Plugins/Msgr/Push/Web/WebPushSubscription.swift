@@ -1,4 +1,5 @@
 internal import Cryptography
+internal import JSONWebTokens
 internal import MsgrProtocol
 
 /// The way to a browser, or to what UnifiedPush's distributors reach: an address, and the keys that messages are encrypted
