@@ -3,7 +3,6 @@ internal import Glibc
 internal import ServiceKit
 internal import Storage
 internal import SystemCalls
-internal import Time
 
 /// Checks the store for `awd check`: whether it is whole and fits this program, and whether the disk has room.
 enum StoreCheck {
@@ -20,75 +19,10 @@ enum StoreCheck {
     _ configuration: LoadedConfiguration, _ services: [any Service.Type]
   ) async -> [ContentFinding] {
     if case .postgreSQL(let address) = configuration.store {
-      return database(address, configuration.server, services)
+      return DatabaseCheck.findings(address, configuration.server, services)
     }
     guard let path = configuration.server.store.path else { return [] }
     return [content(path, services), freeSpace(at: path)].compactMap(\.self)
-  }
-
-  /// The difference of clocks that is of no matter.
-  private static let clockTolerance = Duration.seconds(5)
-
-  private static func database(
-    _ address: PostgreSQLAddress, _ server: ServerConfiguration, _ services: [any Service.Type]
-  ) -> [ContentFinding] {
-    let report: PostgreSQLReport
-    do {
-      report = try PostgreSQLReport(address, migrations: services.flatMap { $0.migrations })
-    } catch {
-      return [ContentFinding(.wrong, "\(error)")]
-    }
-    var findings = [
-      ContentFinding(
-        .good,
-        "PostgreSQL \(report.version); "
-          + (report.pendingMigrations == 0
-            ? "its schema is this program's"
-            : "`awd serve` will bring its schema \(report.pendingMigrations) steps forward"))
-    ]
-    if report.isReadOnly {
-      findings.append(
-        ContentFinding(
-          .wrong,
-          "PostgreSQL may only be read: it is a standby, or set so; name the primary, or all hosts with "
-            + "target_session_attrs=read-write"))
-    }
-    for setting in report.unsafeSettings {
-      findings.append(
-        ContentFinding(
-          .doubtful,
-          "PostgreSQL's \(setting) is off: what is acknowledged may be lost with the power"))
-    }
-    if report.hasOnlyAsynchronousStandbys {
-      findings.append(
-        ContentFinding(
-          .doubtful,
-          "commits wait for no standby: what is acknowledged last is lost if one takes over; see "
-            + "synchronous_standby_names"))
-    }
-    if !report.isConfidential {
-      findings.append(
-        ContentFinding(
-          .doubtful,
-          "others on the network may read what goes to PostgreSQL; use sslmode=verify-full"))
-    }
-    let needed = server.store.connections + 2 + server.store.lanes + 2
-    if report.connectionLimit < needed + 5 {
-      findings.append(
-        ContentFinding(
-          .doubtful,
-          "PostgreSQL takes \(report.connectionLimit) connections, and each node wants \(needed); "
-            + "raise max_connections, or lower store.connections"))
-    }
-    let difference = report.time.duration(to: .now())
-    if difference > clockTolerance || difference < .zero - clockTolerance {
-      findings.append(
-        ContentFinding(
-          .doubtful,
-          "this machine's clock and PostgreSQL's differ by \(difference); awd goes by PostgreSQL's")
-      )
-    }
-    return findings
   }
 
   private static func content(_ path: String, _ services: [any Service.Type]) -> ContentFinding {
@@ -96,7 +30,7 @@ enum StoreCheck {
       return ContentFinding(.good, "\(path): `awd serve` will make it")
     }
     do {
-      let pending = try Store.check(path, migrations: services.flatMap { $0.migrations })
+      let pending = try Store.check(path, migrations: services.migrations)
       let schema =
         pending == 0
         ? "its schema is this program's"
