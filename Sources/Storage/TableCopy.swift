@@ -47,17 +47,18 @@ enum TableCopy {
   /// - Parameters:
   ///   - source: a database with all migrations, which nobody changes.
   ///   - target: a connection in a transaction, to a database with all migrations and no rows.
+  ///   - migrations: all migrations of all services in the program.
   ///   - left: the tables whose rows are left out.
   ///   - tell: takes the number of rows that are copied and of all.
   /// - Throws: ``StoreError``: `.constraint` if there are rows in the target.
   static func copy(
-    from source: SQLiteConnection, to target: PostgreSQLConnection, without left: [String],
-    telling tell: Backup.Progress
+    from source: SQLiteConnection, to target: PostgreSQLConnection,
+    migrations: [Migration], without left: [String], telling tell: Backup.Progress
   ) throws {
     let tables = try target.sortedByReference(source.tables().filter { !$0.isStores })
     let total = try source.rowCount(of: tables)
     var done = 0
-    try requireEmpty(target, tablesOf: source)
+    try requireEmpty(target, migrations)
     for table in tables {
       try target.run("DELETE FROM \(table.name)")
       guard !left.contains(table.name) else { continue }
@@ -69,12 +70,12 @@ enum TableCopy {
     }
   }
 
-  /// Throws `.constraint` if a database has rows of services.
-  static func requireEmpty(
-    _ target: PostgreSQLConnection, tablesOf source: SQLiteConnection
-  ) throws {
-    for table in try source.tables() where !table.isStores && !table.isInitial {
-      guard try target.isEmpty(table) else {
+  /// Throws `.constraint` if a database has rows of services besides those of a new store.
+  static func requireEmpty(_ target: PostgreSQLConnection, _ migrations: [Migration]) throws {
+    let new = try SQLiteConnection(.memory(), role: .writer, busyTimeout: .zero)
+    try SQLiteMigrator(new, migrations).migrate()
+    for table in try new.tables() where !table.isStores {
+      guard try new.rowCount(of: [table]) > 0 || target.isEmpty(table) else {
         throw StoreError(
           .constraint(.unique), "the database has rows in \(table.name); it must be empty")
       }
@@ -118,9 +119,6 @@ struct CopiedTable {
 
   /// Whether it is a table of the store's own, which says what has happened to this database.
   var isStores: Bool { name.hasPrefix("store_") || name.hasPrefix("sqlite_") }
-
-  /// Whether a migration puts rows there.
-  var isInitial: Bool { name == "apptimist_settled" }
 
   private var list: String { columns.joined(separator: ", ") }
 

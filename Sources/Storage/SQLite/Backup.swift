@@ -204,7 +204,7 @@ public import Time
   public func checkRoom(at address: PostgreSQLAddress, migrations: [Migration]) throws {
     let target = try PostgreSQLConnection(address, lockTimeout: .seconds(10))
     guard try PostgreSQLMigrator(target, migrations).check() == 0 else { return }
-    try TableCopy.requireEmpty(target, tablesOf: connection)
+    try TableCopy.requireEmpty(target, migrations)
   }
 
   /// Copies the rows of a store's file, which nobody has open, into a PostgreSQL database without rows, all or none.
@@ -234,7 +234,8 @@ public import Time
     // No node may join meanwhile.
     try target.run("LOCK TABLE store_nodes IN EXCLUSIVE MODE")
     try TableCopy.copy(
-      from: source, to: target, without: tables.map { "\($0)" }, telling: tell)
+      from: source, to: target, migrations: migrations, without: tables.map { "\($0)" },
+      telling: tell)
     try target.commit()
   }
 
