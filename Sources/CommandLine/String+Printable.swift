@@ -1,17 +1,18 @@
+extension Unicode.Scalar {
+  /// Whether the character can't change a terminal's state or direction, nor move its cursor to another line.
+  public var isPrintable: Bool {
+    switch properties.generalCategory {
+    case .control, .format, .lineSeparator, .paragraphSeparator: false
+    default: true
+    }
+  }
+}
+
 extension String {
   /// The text with a replacement character for everything that could move a terminal's cursor.
   ///
   /// For text that others wrote, such as names of users.
-  public var printable: String {
-    var text = String.UnicodeScalarView()
-    for scalar in unicodeScalars {
-      switch scalar.properties.generalCategory {
-      case .control, .format, .lineSeparator, .paragraphSeparator: text.append("\u{FFFD}")
-      default: text.append(scalar)
-      }
-    }
-    return String(text)
-  }
+  public var printable: String { keeping { $0.isPrintable } }
 
   /// The lines, each with ``printable`` text. Tabs stay.
   ///
@@ -19,17 +20,11 @@ extension String {
   public var printableLines: String {
     // Nearly all output is plain.
     if utf8.allSatisfy({ (0x20..<0x7f).contains($0) || $0 == 0x0a || $0 == 0x09 }) { return self }
-    return String(
-      String.UnicodeScalarView(
-        unicodeScalars.map { scalar -> Unicode.Scalar in
-          switch scalar {
-          case "\n", "\t": scalar
-          default:
-            switch scalar.properties.generalCategory {
-            case .control, .format, .lineSeparator, .paragraphSeparator: "\u{FFFD}"
-            default: scalar
-            }
-          }
-        }))
+    return keeping { $0 == "\n" || $0 == "\t" || $0.isPrintable }
+  }
+
+  /// Puts replacement characters in the place of all that may not stay.
+  private func keeping(_ mayStay: (Unicode.Scalar) -> Bool) -> String {
+    String(String.UnicodeScalarView(unicodeScalars.map { mayStay($0) ? $0 : "\u{FFFD}" }))
   }
 }

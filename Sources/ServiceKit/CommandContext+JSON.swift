@@ -1,3 +1,4 @@
+internal import CommandLine
 internal import FoundationEssentials
 
 extension CommandContext {
@@ -16,13 +17,13 @@ extension CommandContext {
   private static func escaped(_ json: String) -> String {
     var text = ""
     for scalar in json.unicodeScalars {
-      switch scalar.properties.generalCategory {
-      case .control where scalar != "\n", .format, .lineSeparator, .paragraphSeparator:
-        for unit in UTF16.encode(scalar) ?? UTF16.encodedReplacementCharacter {
-          let digits = String(unit, radix: 16)
-          text += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
-        }
-      default: text.unicodeScalars.append(scalar)
+      guard scalar != "\n", !scalar.isPrintable else {
+        text.unicodeScalars.append(scalar)
+        continue
+      }
+      for unit in UTF16.encode(scalar) ?? UTF16.encodedReplacementCharacter {
+        let digits = String(unit, radix: 16)
+        text += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
       }
     }
     return text
