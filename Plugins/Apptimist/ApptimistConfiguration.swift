@@ -1,10 +1,11 @@
 internal import ApptimistProtocol
 internal import ApptimistSession
-internal import Configuration
+public import Configuration
 internal import HTTPProtocol
+public import ServiceKit
 
 /// The section `[apptimist]`.
-struct ApptimistConfiguration: Sendable {
+public struct ApptimistConfiguration: ServiceConfiguration {
   /// The identity providers, which say who may make an account.
   enum Provider: String, CaseIterable, Sendable {
     case open, invite, facebook, oidc
@@ -45,7 +46,7 @@ struct ApptimistConfiguration: Sendable {
   }
 
   /// Reads the section, and records what is wrong with it.
-  init(_ section: ConfigurationSection) {
+  public init(_ section: ConfigurationSection) {
     self.init(dataFolder: section.dataFolder)
     let day = Duration.seconds(86_400)
     path = section.value(

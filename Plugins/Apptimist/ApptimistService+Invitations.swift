@@ -1,16 +1,19 @@
 public import ServiceKit
 
 extension ApptimistService: InvitingService {
+  /// True: identity providers know users by their uids.
+  public static let knowsUIDs = true
+
   /// Keeps an invitation.
   ///
   /// - Parameters:
   ///   - invitation: the invitation.
-  ///   - context: the service's configuration and store.
+  ///   - context: the service's store.
+  ///   - configuration: the section `[apptimist]`.
   /// - Returns: a note if accounts don't need invitations.
   public static func add(
-    _ invitation: Invitation, _ context: ServiceContext
+    _ invitation: Invitation, _ context: ServiceContext, _ configuration: ApptimistConfiguration
   ) async throws -> String? {
-    let configuration = ApptimistConfiguration(context.configuration)
     let store = ApptimistStore(store: context.store, limits: configuration.store)
     try await store.addInvitation(
       InvitationHash(ofToken: [UInt8](invitation.token.utf8)), uid: invitation.uid,

@@ -1,29 +1,18 @@
 internal import ApptimistProtocol
-public import Configuration
 internal import Cryptography
 internal import HTTPProtocol
 internal import HTTPServer
 internal import Observability
 public import Routing
-public import CommandLine
 public import ServiceKit
 public import Storage
 
 /// Apptimist: encrypted messages between users, in forums too, with vouchers and files.
-public struct ApptimistService: Service {
+public struct ApptimistService: Migrating, Commanding, Demonstrating, Running {
   /// `apptimist`.
   public static let name = "apptimist"
   /// The migrations of its tables.
   public static let migrations = ApptimistStore.migrations
-  /// The epoch and the acknowledgements, as positions are given again that were given after the backup.
-  public static let unrestoredTables: [StaticString] = ["apptimist_epoch", "apptimist_devices"]
-  /// Puts all messages into the mailboxes that they are for.
-  public static func finish(
-    _ store: Store, _ configuration: ConfigurationSection
-  ) async throws {
-    try await ApptimistStore(store: store, limits: ApptimistConfiguration(configuration).store)
-      .flushAll()
-  }
   /// `awd keys …` and `awd wallet chat`.
   public static let commands: [any Command.Type] = [
     KeysShowCommand.self, KeysNewCommand.self, WalletChatCommand.self,
@@ -36,36 +25,14 @@ public struct ApptimistService: Service {
   private let backend: Backend
   private let handshake: SessionHandshake
 
-  /// Reads every key of `[apptimist]`, and records what is wrong with it.
-  public static func validate(_ configuration: ConfigurationSection) {
-    _ = ApptimistConfiguration(configuration)
-  }
-
-  /// Checks the keys, and who may make an account.
-  ///
-  /// - Parameters:
-  ///   - configuration: the section `[apptimist]`.
-  ///   - isExposed: whether other machines reach the server.
-  public static func check(
-    _ configuration: ConfigurationSection, isExposed: Bool
-  ) async -> [ContentFinding] {
-    ApptimistCheck.findings(ApptimistConfiguration(configuration), isExposed: isExposed)
-  }
-
-  /// The file of the service's keys.
-  ///
-  /// - Parameter configuration: the section `[apptimist]`.
-  /// - Returns: its path, as `keys`.
-  public static func keyFiles(_ configuration: ConfigurationSection) -> [String: String] {
-    ["keys": ApptimistConfiguration(configuration).keys]
-  }
-
   /// Makes the service, and its keys if there are none.
   ///
-  /// - Parameter context: the store, the configuration and all else that the service uses.
+  /// - Parameters:
+  ///   - context: the store, and all else that the service uses.
+  ///   - configuration: the section `[apptimist]`.
   /// - Throws: ``KeyFile/Failure`` if the keys can be neither read nor made.
-  public init(_ context: ServiceContext) async throws {
-    configuration = ApptimistConfiguration(context.configuration)
+  public init(_ context: ServiceContext, _ configuration: ApptimistConfiguration) async throws {
+    self.configuration = configuration
     let (keys, isNew) = try KeyFile(path: configuration.keys).open()
     if isNew { context.log.info("made the service's keys", ["file": configuration.keys]) }
     backend = try Backend(context, configuration, keys: keys)

@@ -40,7 +40,8 @@ final class MessageService: Sendable {
   let registrations: RegistrationLimits
   let refusals: RefusalReport
   let sent: AttemptTable
-  /// What was refused by the store, as there is no such user for one: a caller has as many of these as messages.
+  /// Counts requests that the store refused, for example because there is no such user: a caller has as many of these as
+  /// messages.
   private let refused: AttemptTable
   /// The exports of an account, each of which is much work.
   private let exports: AttemptTable

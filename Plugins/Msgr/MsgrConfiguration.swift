@@ -1,6 +1,7 @@
-internal import Configuration
+public import Configuration
 internal import Cryptography
 internal import MsgrProtocol
+public import ServiceKit
 internal import Threading
 
 /// The ways to get an account.
@@ -14,7 +15,7 @@ enum Signup: String, CaseIterable, Sendable {
 }
 
 /// The section `[msgr]`.
-struct MsgrConfiguration: Sendable {
+public struct MsgrConfiguration: ServiceConfiguration {
   var store = MsgrStore.Limits()
   var attempts = FailedLogins.Limits()
   var registrations = RegistrationLimits.Limits()
@@ -45,7 +46,7 @@ struct MsgrConfiguration: Sendable {
   let webPush: WebPushConfiguration
 
   /// Reads the section, and records what is wrong with it.
-  init(_ section: ConfigurationSection) {
+  public init(_ section: ConfigurationSection) {
     let day = Duration.seconds(86_400)
     store.inbox = section.integer("inbox_messages", default: store.inbox, in: 1...1_000_000)
     store.messageAge = section.duration(

@@ -1,12 +1,12 @@
-public import Configuration
 internal import Observability
 public import Routing
 public import ServiceKit
 public import Storage
-internal import Time
 
 /// Msgr: accounts, contacts and messages between them, pushed to phones or streamed.
-public struct MsgrService: Service {
+///
+/// Passwords and tokens are sent as they are, so it is confidential.
+public struct MsgrService: Migrating, Commanding, Confidential, Running {
   /// `msgr`.
   public static let name = "msgr"
   /// The migrations of its tables.
@@ -17,9 +17,6 @@ public struct MsgrService: Service {
     PushTestCommand.self, TokenNewCommand.self,
   ]
 
-  /// True, as passwords and tokens are sent as they are.
-  public static let needsConfidentiality = true
-
   /// The interval at which messages and tokens that are too old are deleted.
   private static let tidyInterval = Duration.seconds(60)
 
@@ -28,33 +25,12 @@ public struct MsgrService: Service {
   /// The page for people, or nil if there is none.
   private let webApp: WebApp?
 
-  /// Reads every key of `[msgr]`, and so records what is wrong with it.
-  public static func validate(_ configuration: ConfigurationSection) {
-    _ = MsgrConfiguration(configuration)
-  }
-
-  /// Checks the keys and certificates that pushes are made with.
+  /// Makes the service.
   ///
   /// - Parameters:
-  ///   - configuration: the section `[msgr]`, validated before.
-  ///   - isExposed: whether other machines reach the server.
-  /// - Returns: a finding for each.
-  public static func check(
-    _ configuration: ConfigurationSection, isExposed: Bool
-  ) async -> [ContentFinding] {
-    let configuration = MsgrConfiguration(configuration)
-    return configuration.push.findings(isExposed: isExposed, at: .now())
-      + configuration.webPush.findings
-  }
-
-  /// Returns the file of the key that subscriptions of browsers are bound to.
-  public static func keyFiles(_ configuration: ConfigurationSection) -> [String: String] {
-    ["web_push.key": MsgrConfiguration(configuration).webPush.key]
-  }
-
-  /// Makes the service.
-  public init(_ context: ServiceContext) async throws {
-    let configuration = MsgrConfiguration(context.configuration)
+  ///   - context: the store, and all else that the service uses.
+  ///   - configuration: the section `[msgr]`.
+  public init(_ context: ServiceContext, _ configuration: MsgrConfiguration) async throws {
     service = try MessageService(context, configuration)
     webApp = configuration.hasWebApp ? WebApp(clock: context.clock) : nil
     routes = MsgrRoutes(

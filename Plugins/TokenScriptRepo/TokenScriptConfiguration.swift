@@ -1,10 +1,11 @@
-internal import Configuration
+public import Configuration
 internal import Cryptography
 internal import Ethereum
+public import ServiceKit
 internal import TokenScriptReading
 
 /// The section `[tokenscript]`.
-struct TokenScriptConfiguration: Sendable {
+public struct TokenScriptConfiguration: ServiceConfiguration {
   /// The path of the repository's root.
   let repository: String
   /// Whether the configuration names the root; otherwise it is below the data folder, and starts as a demo.
@@ -19,6 +20,9 @@ struct TokenScriptConfiguration: Sendable {
   let defaultSchema: SchemaVersion?
   /// The CPU time for the check of one file against its schema.
   let schemaCPUTime: Duration
+  /// The path of the program that checks files against schemas in processes of its own: this one, even if its file was
+  /// replaced meanwhile. With nil they are checked in this process.
+  var schemaProgram: String? = "/proc/self/exe"
   /// Whether the verification service passes signers without a trusted chain.
   let verifiesUntrusted: Bool
   /// The policy of publishing over HTTP.
@@ -34,7 +38,7 @@ struct TokenScriptConfiguration: Sendable {
   var versionChoice: String { "\(defaultSchema?.path ?? "") \(clients)" }
 
   /// Reads the section, and records its faults there.
-  init(_ section: ConfigurationSection) {
+  public init(_ section: ConfigurationSection) {
     repository = section.path("repository", default: "\(section.dataFolder)/repository")
     isRepositoryConfigured = section.isGiven("repository")
     schemas = section.path("schemas", default: "")

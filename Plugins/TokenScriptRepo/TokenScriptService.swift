@@ -1,10 +1,9 @@
 internal import Bus
-public import Configuration
 internal import Glibc
 internal import HTTPProtocol
 internal import Observability
-public import Routing
 public import Pages
+public import Routing
 public import ServiceKit
 public import Storage
 internal import Threading
@@ -12,7 +11,7 @@ internal import Time
 internal import TokenScriptReading
 
 /// Serves signed TokenScripts to wallets, from a repository of files that is indexed by their contracts.
-public struct TokenScriptService: Service {
+public struct TokenScriptService: Migrating, Commanding, Demonstrating, Running, Reloading {
   /// `tokenscript`.
   public static let name = "tokenscript"
   /// `awd repo …` and `awd wallet fetch`.
@@ -43,39 +42,13 @@ public struct TokenScriptService: Service {
   private let host: String?
   private let operatorPages: [PageLink]
 
-  /// Reads every key of the section, which records its problems.
-  ///
-  /// - Parameter configuration: the section `[tokenscript]`.
-  public static func validate(_ configuration: ConfigurationSection) {
-    _ = TokenScriptConfiguration(configuration)
-  }
-
-  /// Checks the repository as `awd serve` would, every file anew.
-  ///
-  /// - Parameters:
-  ///   - configuration: the section `[tokenscript]`.
-  ///   - isExposed: whether other machines reach the server; it makes no difference here.
-  /// - Returns: the sum, the refused files, and oddities.
-  public static func check(
-    _ configuration: ConfigurationSection, isExposed: Bool
-  ) async -> [ContentFinding] {
-    await RepositoryCheck.findings(TokenScriptConfiguration(configuration))
-  }
-
-  /// Returns the folders of the repository and the schemas.
-  ///
-  /// - Parameter configuration: the section `[tokenscript]`.
-  public static func contentFolders(_ configuration: ConfigurationSection) -> [String] {
-    let configuration = TokenScriptConfiguration(configuration)
-    return [configuration.repository, configuration.schemas]
-  }
-
   /// Makes the service and its first index.
   ///
-  /// - Parameter context: the section `[tokenscript]`, the store and the log.
+  /// - Parameters:
+  ///   - context: the store, and all else that the service uses.
+  ///   - configuration: the section `[tokenscript]`.
   /// - Throws: an error if the repository, the schemas or the roots can't be read.
-  public init(_ context: ServiceContext) async throws {
-    let configuration = TokenScriptConfiguration(context.configuration)
+  public init(_ context: ServiceContext, _ configuration: TokenScriptConfiguration) async throws {
     let demo =
       configuration.isRepositoryConfigured ? nil : DemoRepository(dataFolder: context.dataFolder)
     if let demo {

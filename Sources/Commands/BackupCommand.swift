@@ -1,6 +1,5 @@
-internal import Configuration
-internal import Routing
 internal import CommandLine
+internal import Configuration
 internal import ServiceKit
 internal import Storage
 internal import Time
@@ -39,7 +38,7 @@ struct BackupCommand: Command {
         ) { progress.show($0, of: $1) }
       case .postgreSQL(let address):
         try Backup.make(
-          of: address, migrations: context.services.flatMap { $0.migrations }, at: path,
+          of: address, migrations: context.services.migrations, at: path,
           with: files, version: Product.version, madeAt: .now()
         ) { progress.show($0, of: $1) }
       case .memory: throw CommandError.refused("the store is in memory")

@@ -1,7 +1,7 @@
+internal import CommandLine
 internal import Configuration
 internal import FoundationEssentials
 internal import Glibc
-internal import CommandLine
 internal import ServiceKit
 internal import Storage
 

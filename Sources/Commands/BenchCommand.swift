@@ -1,7 +1,6 @@
+internal import CommandLine
 internal import HTTPClient
 internal import HTTPProtocol
-internal import Routing
-internal import CommandLine
 internal import ServiceKit
 
 /// `awd bench`: measures how fast a server answers a request that is repeated.

@@ -1,6 +1,5 @@
-internal import Configuration
-internal import Routing
 internal import CommandLine
+internal import Configuration
 internal import ServiceKit
 internal import Time
 
@@ -52,7 +51,7 @@ struct CheckCommand: Command {
       }
       throw CommandError.refused("the configuration is not valid\n\(error)")
     }
-    let content = try await findings(configuration, context.services)
+    let content = await findings(configuration, context.services)
     let wrong = content.count { $0.grade == .wrong }
     if isJSON {
       let settings = configuration.settings.map {
@@ -75,7 +74,7 @@ struct CheckCommand: Command {
   /// Checks the machine, the certificate and the content of the services that are switched on.
   private static func findings(
     _ configuration: LoadedConfiguration, _ services: [any Service.Type]
-  ) async throws -> [Report.Finding] {
+  ) async -> [Report.Finding] {
     let server = configuration.server
     var found = [
       ("system", SystemCheck.findings(configuration)),
@@ -91,9 +90,9 @@ struct CheckCommand: Command {
         ))
     }
     for service in services where server.services.contains(service.name) {
-      let section = try configuration.section(of: service)
-      let findings = await service.check(section, isExposed: server.isExposed)
-      let warnings = service.warnings(section, isExposed: server.isExposed)
+      guard let checking = configuration.checking(service) else { continue }
+      let findings = await checking.findings(isExposed: server.isExposed)
+      let warnings = checking.warnings(isExposed: server.isExposed)
       found.append((service.name, warnings.filter { !findings.contains($0) } + findings))
     }
     return found.flatMap { name, findings in

@@ -1,6 +1,6 @@
+internal import CommandLine
 internal import Configuration
 internal import Observability
-internal import CommandLine
 internal import ServiceKit
 internal import Threading
 
@@ -9,6 +9,8 @@ final class CommandEnvironment: Sendable {
   private let variables: [String: String]
   private let services: [any Service.Type]
   private let opened = Lock<[ServiceRuntime]>([])
+  /// The configurations that were read, by the service that they include.
+  private let loaded = Lock<[String: LoadedConfiguration]>([:])
 
   /// Makes an environment in which nothing is open.
   ///
@@ -24,8 +26,8 @@ final class CommandEnvironment: Sendable {
   /// ``CommandContext/configuration(for:)``.
   func configuration(
     for service: any Service.Type, _ arguments: CommandArguments
-  ) throws -> ConfigurationSection {
-    try load(for: service, arguments).section(of: service)
+  ) throws -> any ServiceConfiguration {
+    try load(for: service, arguments).configuration(of: service)
   }
 
   /// Opens the store for a service. See ``CommandContext/serviceContext(for:onlyToRead:)``.
@@ -36,7 +38,7 @@ final class CommandEnvironment: Sendable {
       try load(for: service, arguments), services: services, log: Log(level: .warning),
       onlyToRead: onlyToRead)
     opened.withLock { $0.append(runtime) }
-    return try runtime.context(for: service)
+    return runtime.context(for: service)
   }
 
   /// Closes every store that was opened.
@@ -47,7 +49,10 @@ final class CommandEnvironment: Sendable {
   private func load(
     for service: any Service.Type, _ arguments: CommandArguments
   ) throws(ConfigurationError) -> LoadedConfiguration {
-    try LoadedConfiguration(
+    if let known = loaded.withLock({ $0[service.name] }) { return known }
+    let configuration = try LoadedConfiguration(
       file: arguments["config"], environment: variables, services: services, including: [service])
+    loaded.withLock { $0[service.name] = configuration }
+    return configuration
   }
 }

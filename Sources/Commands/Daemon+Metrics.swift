@@ -5,8 +5,8 @@ internal import Glibc
 internal import HTTPServer
 internal import Observability
 internal import ServiceKit
-internal import Time
 internal import Storage
+internal import Time
 
 extension Daemon {
   private typealias Series<Statistics> = [(
@@ -100,7 +100,7 @@ extension Daemon {
   private static let busCounters: Series<BusStatistics> = [
     ("awd_bus_told_total", "Notices to other nodes", \.told),
     ("awd_bus_heard_total", "Notices of other nodes", \.heard),
-    ("awd_bus_dropped_total", "Notices that nobody was told", \.dropped),
+    ("awd_bus_dropped_total", "Notices that were dropped", \.dropped),
     ("awd_bus_interruptions_total", "Lost connections of the bus", \.interruptions),
   ]
 

@@ -1,10 +1,10 @@
-internal import Cryptography
+internal import CommandLine
 internal import Configuration
+internal import Cryptography
 internal import Glibc
 internal import HTTPServer
 internal import Observability
 internal import Routing
-internal import CommandLine
 internal import ServiceKit
 internal import Storage
 internal import Time
@@ -36,7 +36,7 @@ struct Daemon: Sendable {
     var running: [any Service] = []
     for service in services where configuration.server.services.contains(service.name) {
       do {
-        running.append(try await service.init(runtime.context(for: service)))
+        running.append(try await configuration.make(service, runtime.context(for: service)))
       } catch {
         throw CommandError.refused("the service \(service.name): \(error)")
       }
@@ -68,11 +68,11 @@ struct Daemon: Sendable {
     self.status = status
     self.certificate = certificate
     log = runtime.log
-    warnings = try running.flatMap { service in
+    warnings = running.flatMap { service in
       let kind = type(of: service)
-      return kind.warnings(
-        try configuration.section(of: kind), isExposed: configuration.server.isExposed
-      ).map { (service: kind.name, finding: $0) }
+      let isExposed = configuration.server.isExposed
+      let findings = configuration.checking(kind)?.warnings(isExposed: isExposed) ?? []
+      return findings.map { (service: kind.name, finding: $0) }
     }
     server = try Self.server(
       routers + [probes] + (isShared ? operatorRouters : []), at: configuration.server.listen,
@@ -244,7 +244,7 @@ struct Daemon: Sendable {
       // The address that stands for all of the machine's: one of them is loopback.
       let host = host == "0.0.0.0" ? "127.0.0.1" : host == "::" ? "::1" : host
       let url = "http://\(Endpoint.tcp(host: host, port: port))"
-      return services.flatMap { $0.examples(at: url) }
+      return services.flatMap { ($0 as? any Demonstrating)?.examples(at: url) ?? [] }
     }
     return []
   }

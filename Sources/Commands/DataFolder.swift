@@ -1,5 +1,5 @@
-internal import Glibc
 internal import CommandLine
+internal import Glibc
 
 /// The folder of everything that the daemon keeps.
 enum DataFolder {

@@ -1,5 +1,5 @@
-internal import Glibc
 internal import CommandLine
+internal import Glibc
 
 /// The right to serve from a data folder, which one daemon at a time has: sessions of a second one would miss events of
 /// the first.

@@ -1,7 +1,7 @@
 internal import Addresses
 internal import Configuration
-internal import Routing
 internal import Pages
+internal import Routing
 internal import ServiceKit
 
 /// Checks whether the configuration says what stands in front of the server, for `awd check` and the log.

@@ -1,8 +1,7 @@
+internal import CommandLine
 internal import Configuration
 internal import Cryptography
 internal import Observability
-internal import Routing
-internal import CommandLine
 internal import ServiceKit
 internal import Time
 
@@ -12,13 +11,11 @@ struct InviteNewCommand: Command {
   static let summary = "Make an invitation and print its token, of which only a hash is stored"
   static let parameters = [
     CommandParameter.configuration, .json,
-    .option("service", value: "NAME", "the service that it is for (default: apptimist)"),
-    .option("uid", value: "UID", "only for this uid, with apptimist (default: for any)"),
+    .option("service", value: "NAME", "the service that it is for (default: one with uids)"),
+    .option("uid", value: "UID", "only for this uid, if the service has uids (default: for any)"),
     .option("uses", value: "N", "accounts that can be made with it (default: 1)"),
     .option("expires", value: "TIME", "time until it expires, such as 12h (default: 7d)"),
   ]
-
-  private static let defaultService = "apptimist"
 
   private struct Summary: Encodable {
     let token: String
@@ -28,13 +25,24 @@ struct InviteNewCommand: Command {
   }
 
   static func run(_ context: CommandContext) async throws {
-    let name = context.arguments["service"] ?? defaultService
     let inviting = context.services.compactMap { $0 as? any InvitingService.Type }
-    guard let service = inviting.first(where: { $0.name == name }) else {
+    let name = context.arguments["service"]
+    guard
+      let service = inviting.first(where: { name == nil ? $0.knowsUIDs : $0.name == name })
+    else {
       let names = inviting.map { $0.name }.joined(separator: " or ")
       throw CommandError.usage("--service takes \(names)")
     }
+    try await invite(to: service, context)
+  }
+
+  private static func invite<S: InvitingService>(
+    to service: S.Type, _ context: CommandContext
+  ) async throws {
     let uid = context.arguments["uid"]
+    guard uid == nil || service.knowsUIDs else {
+      throw CommandError.usage("--uid is not for \(service.name), which has no uids")
+    }
     guard uid.map({ $0.utf8.count <= 255 }) ?? true else {
       throw CommandError.usage("--uid takes at most 255 bytes")
     }
@@ -48,7 +56,8 @@ struct InviteNewCommand: Command {
     let token = Hex.encode(serviceContext.randomBytes(16))
     let expires = serviceContext.clock() + time
     let note = try await service.add(
-      Invitation(token: token, uid: uid, uses: uses, expires: expires), serviceContext)
+      Invitation(token: token, uid: uid, uses: uses, expires: expires), serviceContext,
+      context.configuration(for: service))
     if context.arguments.has("json") {
       try context.print(
         json: Summary(token: token, uid: uid, uses: uses, expires: expires.description))

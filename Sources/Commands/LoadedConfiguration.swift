@@ -1,7 +1,7 @@
 internal import Addresses
+internal import CommandLine
 internal import Configuration
 internal import Routing
-internal import CommandLine
 internal import ServiceKit
 internal import Storage
 
@@ -19,7 +19,7 @@ struct LoadedConfiguration: Sendable {
   let store: StoreLocation
   /// Every key with its value and origin.
   let settings: [ConfigurationSetting]
-  private let sections: [String: (section: ConfigurationSection, hosts: [HostName])]
+  private let sections: [String: (configuration: any ServiceConfiguration, hosts: [HostName])]
 
   /// Reads and validates the configuration.
   ///
@@ -36,7 +36,7 @@ struct LoadedConfiguration: Sendable {
     let document = try ConfigurationDocument.load(file: file, environment: environment)
     let reader = ConfigurationReader(document)
     let server = ServerConfiguration(reader, knownServices: services.map { $0.name })
-    var sections: [String: (section: ConfigurationSection, hosts: [HostName])] = [:]
+    var sections: [String: (configuration: any ServiceConfiguration, hosts: [HostName])] = [:]
     var ignored: Set<String> = []
     for service in services {
       guard
@@ -50,8 +50,8 @@ struct LoadedConfiguration: Sendable {
       let hosts = section.values(
         "hosts", default: [HostName](),
         expected: #"a host name without port, such as "repo.example""#, parse: { HostName($0) })
-      service.validate(section)
-      if server.services.contains(service.name), service.needsConfidentiality,
+      let configuration = service.configuration(section)
+      if server.services.contains(service.name), service is any Confidential.Type,
         let exposed = server.firstExposedAddress
       {
         reader.section("server").reject(
@@ -60,7 +60,7 @@ struct LoadedConfiguration: Sendable {
             + "expected `https://` with `tls`, a loopback address, or `trusted_proxies` that name "
             + "the proxy in front")
       }
-      sections[service.name] = (section, hosts)
+      sections[service.name] = (configuration, hosts)
     }
     let store = Self.location(of: server.store, reader.section("store"))
     try reader.finish(ignoring: ignored)
@@ -104,12 +104,32 @@ struct LoadedConfiguration: Sendable {
     }
   }
 
-  /// Returns the section of a service that is switched on or included.
-  func section(of service: any Service.Type) throws(CommandError) -> ConfigurationSection {
-    guard let section = sections[service.name]?.section else {
+  /// Returns the configuration of a service that is switched on or included.
+  func configuration(
+    of service: any Service.Type
+  ) throws(CommandError) -> any ServiceConfiguration {
+    guard let section = sections[service.name] else {
       throw .refused("\(service.name) is switched off")
     }
-    return section
+    return section.configuration
+  }
+
+  /// Makes a service that is switched on.
+  func make<S: Service>(_ service: S.Type, _ context: ServiceContext) async throws -> S {
+    guard let configuration = try configuration(of: service) as? S.Configuration else {
+      throw CommandError.refused("it has no configuration")
+    }
+    return try await service.init(context, configuration)
+  }
+
+  /// Returns a service's configuration if it can be checked.
+  func checking(_ service: any Service.Type) -> (any Checking)? {
+    sections[service.name]?.configuration as? any Checking
+  }
+
+  /// Returns a service's configuration if backups treat its files or rows in a way of their own.
+  func backedUp(_ service: any Service.Type) -> (any BackedUp)? {
+    sections[service.name]?.configuration as? any BackedUp
   }
 
   /// Returns the hosts that a service answers to. None means any.
@@ -127,8 +147,9 @@ struct LoadedConfiguration: Sendable {
   func keyFiles(of services: [any Service.Type]) -> [String: String] {
     var files: [String: String] = [:]
     for service in services {
-      guard let section = sections[service.name]?.section else { continue }
-      for (key, path) in service.keyFiles(section) { files["\(service.name).\(key)"] = path }
+      for (key, path) in backedUp(service)?.keyFiles ?? [:] {
+        files["\(service.name).\(key)"] = path
+      }
     }
     return files
   }
@@ -137,9 +158,14 @@ struct LoadedConfiguration: Sendable {
   ///
   /// - Parameter services: services that are switched on or included.
   func contentFolders(of services: [any Service.Type]) -> [String] {
-    services.flatMap { service in
-      sections[service.name].map { service.contentFolders($0.section) } ?? []
-    }
+    services.flatMap { backedUp($0)?.contentFolders ?? [] }
+  }
+
+  /// Returns the tables whose rows a restored store must not have.
+  ///
+  /// - Parameter services: services that are switched on or included.
+  func unrestoredTables(of services: [any Service.Type]) -> [StaticString] {
+    services.flatMap { backedUp($0).map { type(of: $0).unrestoredTables } ?? [] }
   }
 
   /// Compares the configuration with an older one.

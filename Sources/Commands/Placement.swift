@@ -1,5 +1,5 @@
-internal import Glibc
 internal import CommandLine
+internal import Glibc
 internal import Storage
 internal import SystemCalls
 

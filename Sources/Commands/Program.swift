@@ -1,6 +1,6 @@
+public import CommandLine
 internal import FoundationEssentials
 internal import Glibc
-public import CommandLine
 public import ServiceKit
 
 /// The program with its own subcommands and those of the services.
@@ -32,9 +32,10 @@ public struct Program: Sendable {
       ManualCommand.self,
       VersionCommand.self,
     ]
-    let groups = services.flatMap { Set($0.commands.map(group)) }
+    let brought = services.map { ($0 as? any Commanding.Type)?.commands ?? [] }
+    let groups = brought.flatMap { Set($0.map(group)) }
     let shared = Set(groups.filter { group in groups.count { $0 == group } > 1 })
-    let commands = services.flatMap { $0.commands }
+    let commands = brought.flatMap(\.self)
     return own + commands.filter { !shared.contains(group(of: $0)) }
       + commands.filter { shared.contains(group(of: $0)) }
   }
@@ -47,7 +48,6 @@ public struct Program: Sendable {
   /// Runs the command that the process's arguments name, and ends the process.
   public func main() -> Never {
     Self.fillStandardDescriptors()
-    Product.becomesProgram()
     let words = Array(CommandLine.arguments.dropFirst())
     // Before any other thread exists: threads inherit what is blocked.
     if command(in: words)?.command == ServeCommand.self { StopSignals.block() }

@@ -1,7 +1,6 @@
+internal import CommandLine
 internal import Configuration
 internal import Glibc
-internal import Routing
-internal import CommandLine
 internal import ServiceKit
 internal import Storage
 
@@ -37,7 +36,7 @@ struct RestoreCommand: Command {
     do {
       let backup = try Backup(
         opening: context.arguments.operands[0],
-        migrations: context.services.flatMap { $0.migrations })
+        migrations: context.services.migrations)
       let files = try BackupFiles(of: configuration, services: context.services)
         .destinations(of: backup.files)
       var obstacle: CommandError?
@@ -72,7 +71,7 @@ struct RestoreCommand: Command {
     }
     if case .postgreSQL(let address) = configuration.store {
       do {
-        try backup.checkRoom(at: address, migrations: services.flatMap { $0.migrations })
+        try backup.checkRoom(at: address, migrations: services.migrations)
       } catch { throw .refused("\(error)") }
     }
     return try BackupFiles.missing(of: files)
@@ -92,7 +91,7 @@ struct RestoreCommand: Command {
     var progress = CopyProgress()
     defer { Terminal.clearProgress() }
     do {
-      let tables = services.flatMap { $0.unrestoredTables }
+      let tables = configuration.unrestoredTables(of: services)
       switch configuration.store {
       case .file(let store):
         placement.note(store)
@@ -103,8 +102,8 @@ struct RestoreCommand: Command {
           for suffix in ["", "-wal", "-shm"] { unsafe unlink(copy + suffix) }
         }
         try backup.restore(to: copy) { progress.show($0, of: $1) }
-        let migrations = services.flatMap { $0.migrations }
-        try await finish(copy, migrations, configuration, services)
+        let migrations = services.migrations
+        try await settle(copy, migrations, configuration, services)
         try Backup.move(copy, to: address, migrations: migrations, without: tables) {
           progress.show($0, of: $1)
         }
@@ -115,15 +114,13 @@ struct RestoreCommand: Command {
   }
 
   /// Brings a copy of a backup up to date, so that its rows are all that there is.
-  private static func finish(
+  private static func settle(
     _ copy: String, _ migrations: [Migration], _ configuration: LoadedConfiguration,
     _ services: [any Service.Type]
   ) async throws {
     let store = try await Store.open(.file(copy), migrations: migrations)
     do {
-      for service in services {
-        try await service.finish(store, try configuration.section(of: service))
-      }
+      for service in services { try await configuration.backedUp(service)?.settle(store) }
     } catch {
       await store.close()
       throw error

@@ -1,7 +1,7 @@
+internal import CommandLine
 internal import Configuration
 internal import Glibc
 internal import Observability
-internal import CommandLine
 internal import ServiceKit
 
 /// `awd serve`: the daemon.

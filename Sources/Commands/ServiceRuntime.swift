@@ -1,9 +1,9 @@
 internal import Bus
+internal import CommandLine
 internal import Configuration
 internal import FoundationEssentials
 internal import HTTPServer
 internal import Observability
-internal import CommandLine
 internal import Pages
 internal import ServiceKit
 internal import Storage
@@ -46,7 +46,7 @@ struct ServiceRuntime: Sendable {
     do {
       // All services' migrations, so that the schema doesn't depend on what is switched on.
       let store = try await Store.open(
-        location, migrations: services.flatMap { $0.migrations },
+        location, migrations: services.migrations,
         configuration: StoreConfiguration(
           connections: isServing ? server.store.connections : 1,
           lanes: isServing ? server.store.lanes : 1))
@@ -89,10 +89,10 @@ struct ServiceRuntime: Sendable {
   /// Makes the context of a service.
   ///
   /// - Parameter service: a service that is switched on or was included in the configuration.
-  func context(for service: any Service.Type) throws -> ServiceContext {
+  func context(for service: any Service.Type) -> ServiceContext {
     ServiceContext(
-      configuration: try configuration.section(of: service), store: store,
-      bus: bus, node: node.id, log: log.with(["service": service.name]), metrics: metrics,
+      store: store, bus: bus, node: node.id, log: log.with(["service": service.name]),
+      metrics: metrics,
       clock: node.now,
       dataFolder: configuration.server.data,
       publicURL: configuration.server.publicURL?.description, operatorPages: operatorPages,

@@ -1,7 +1,7 @@
+internal import CommandLine
 internal import Cryptography
 internal import FoundationEssentials
 internal import Observability
-internal import CommandLine
 internal import ServiceKit
 internal import Storage
 internal import Synchronization

@@ -1,4 +1,3 @@
-internal import Routing
 internal import CommandLine
 internal import ServiceKit
 

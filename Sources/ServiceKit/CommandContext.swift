@@ -1,11 +1,10 @@
 public import CommandLine
-public import Configuration
 
 /// The arguments of a command, and its ways to reach the rest of the program.
 public struct CommandContext: Sendable {
   /// Reads what ``configuration(for:)`` returns.
   public typealias ReadConfiguration =
-    @Sendable (any Service.Type, CommandArguments) throws -> ConfigurationSection
+    @Sendable (any Service.Type, CommandArguments) throws -> any ServiceConfiguration
   /// Opens what ``serviceContext(for:onlyToRead:)`` returns; the last argument is `onlyToRead`.
   public typealias OpenService =
     @Sendable (any Service.Type, CommandArguments, _ onlyToRead: Bool) async throws
@@ -47,10 +46,13 @@ public struct CommandContext: Sendable {
   /// Reads a service's section of the configuration that `--config` names, and opens nothing.
   ///
   /// - Parameter service: the service, switched on or not.
-  /// - Returns: the section, validated.
+  /// - Returns: its values.
   /// - Throws: the configuration's problems.
-  public func configuration(for service: any Service.Type) throws -> ConfigurationSection {
-    try readConfiguration(service, arguments)
+  public func configuration<S: Service>(for service: S.Type) throws -> S.Configuration {
+    guard let configuration = try readConfiguration(service, arguments) as? S.Configuration else {
+      throw CommandError.refused("\(service.name) has no configuration")
+    }
+    return configuration
   }
 
   /// Opens what `awd serve` with the same `--config` would give to a service, the store included.

@@ -1,15 +1,21 @@
 public import Time
 
-/// A service that may ask for an invitation from whoever makes an account.
+/// A service that may ask for an invitation when an account is made.
 public protocol InvitingService: Service {
+  /// Whether an invitation can be for one user only, whom the service knows by a uid before there is an account.
+  static var knowsUIDs: Bool { get }
+
   /// Keeps an invitation, of whose token only a hash is stored.
   ///
   /// - Parameters:
   ///   - invitation: the invitation.
-  ///   - context: the service's configuration and store.
+  ///   - context: the service's store.
+  ///   - configuration: the service's section.
   /// - Returns: what the operator should know, such as that no invitation is needed at the moment.
-  /// - Throws: ``CommandError`` if the service has no such invitations, or the store's error.
-  static func add(_ invitation: Invitation, _ context: ServiceContext) async throws -> String?
+  /// - Throws: the store's error.
+  static func add(
+    _ invitation: Invitation, _ context: ServiceContext, _ configuration: Configuration
+  ) async throws -> String?
 }
 
 /// An invitation to make an account.

@@ -1,6 +1,6 @@
-public import Routing
 internal import HTTPProtocol
 public import Observability
+public import Routing
 
 extension Router {
   /// Makes the program's own routes for probes: `/healthz`, `/readyz` and `/version`.

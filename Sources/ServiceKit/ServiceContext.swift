@@ -1,15 +1,13 @@
-public import Pages
 public import Bus
 public import Configuration
 internal import Cryptography
 public import Observability
+public import Pages
 public import Storage
 public import Time
 
-/// The configuration of one service, and all that the program offers it.
+/// All that the program offers one service.
 public struct ServiceContext: Sendable {
-  /// The service's section of the configuration, validated before.
-  public var configuration: ConfigurationSection
   /// The database, with the tables of the service's migrations.
   public var store: Store
   /// Tells other nodes what has changed in the store, and hears it from them.
@@ -38,7 +36,6 @@ public struct ServiceContext: Sendable {
   /// Makes a context, with the system's clock unless another is given.
   ///
   /// - Parameters:
-  ///   - configuration: the service's section.
   ///   - store: the database.
   ///   - bus: the bus between the nodes that share the store.
   ///   - node: this run of the program.
@@ -51,13 +48,12 @@ public struct ServiceContext: Sendable {
   ///   - hosts: the hosts that the service's routes answer to.
   ///   - loops: the number of event loops.
   public init(
-    configuration: ConfigurationSection, store: Store, bus: any Bus = NoBus(),
+    store: Store, bus: any Bus = NoBus(),
     node: NodeID = .random(), log: Log, metrics: Metrics = Metrics(),
     clock: @escaping @Sendable () -> Timestamp = Timestamp.now,
     dataFolder: String, publicURL: String? = nil, operatorPages: [PageLink] = [],
     hosts: [HostName] = [], loops: Int = 1
   ) {
-    self.configuration = configuration
     self.store = store
     self.bus = bus
     self.node = node

@@ -34,6 +34,7 @@ public final class ServiceSupervisor: Sendable {
   public func run() async {
     await withTaskGroup { group in
       for (name, service) in services {
+        guard let service = service as? any Running else { continue }
         group.addTask { await self.run(service, named: name) }
       }
     }
@@ -46,7 +47,7 @@ public final class ServiceSupervisor: Sendable {
     var isComplete = true
     for (name, service) in services {
       do {
-        try await service.reload()
+        try await (service as? any Reloading)?.reload()
       } catch {
         isComplete = false
         log.error(
@@ -63,7 +64,7 @@ public final class ServiceSupervisor: Sendable {
     failing.withLock { $0[service] }
   }
 
-  private func run(_ service: any Service, named name: String) async {
+  private func run(_ service: any Running, named name: String) async {
     var pause = Self.firstPause
     while !Task.isCancelled {
       let start = ContinuousClock.now

@@ -3,8 +3,8 @@ internal import Cryptography
 internal import HTTPProtocol
 internal import Observability
 internal import Routing
-internal import Testing
 internal import TestSupport
+internal import Testing
 
 @testable import Apptimist
 

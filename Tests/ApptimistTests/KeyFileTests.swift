@@ -1,13 +1,13 @@
 internal import ApptimistProtocol
+internal import CommandLine
 internal import Configuration
 internal import Cryptography
 internal import Foundation
 internal import Observability
-internal import CommandLine
 internal import ServiceKit
 internal import Storage
-internal import Testing
 internal import TestSupport
+internal import Testing
 internal import Threading
 
 @testable import Apptimist
@@ -34,32 +34,32 @@ internal import Threading
     #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["keys"])
   }
 
-  @Test func theCheckTellsOfKeysAndIdentity() throws {
+  @Test func theCheckTellsOfKeysAndIdentity() async throws {
     let folder = TemporaryFolder()
-    func grades(_ toml: String = "", isExposed: Bool = false) throws -> [String] {
+    func grades(_ toml: String = "", isExposed: Bool = false) async throws -> [String] {
       let document = try ConfigurationDocument(
         parsing: Array("[apptimist]\n\(toml)".utf8), file: "/test.toml")
       var configuration = ApptimistConfiguration(ConfigurationReader(document).section("apptimist"))
       configuration.keys = "\(folder.path)/keys"
-      return ApptimistCheck.findings(configuration, isExposed: isExposed).map(\.grade.rawValue)
+      return await configuration.findings(isExposed: isExposed).map(\.grade.rawValue)
     }
     // Without a file there will be one.
-    #expect(try grades() == ["good", "good"])
+    #expect(try await grades() == ["good", "good"])
     let file = KeyFile(path: "\(folder.path)/keys")
     _ = try file.open()
-    #expect(try grades() == ["good", "good"])
-    #expect(try grades(isExposed: true) == ["good", "doubtful"])
-    #expect(try grades("identity = \"invite\"", isExposed: true) == ["good", "good"])
+    #expect(try await grades() == ["good", "good"])
+    #expect(try await grades(isExposed: true) == ["good", "doubtful"])
+    #expect(try await grades("identity = \"invite\"", isExposed: true) == ["good", "good"])
     let facebook = """
       identity = "facebook"
       facebook = { app_id = "1", app_secret = "s", graph_url = "http://127.0.0.1:1" }
       """
-    #expect(try grades(facebook, isExposed: true) == ["good", "good", "doubtful"])
+    #expect(try await grades(facebook, isExposed: true) == ["good", "good", "doubtful"])
     try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: file.path)
-    #expect(try grades() == ["wrong", "good"])
+    #expect(try await grades() == ["wrong", "good"])
     try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: file.path)
     try Data("none\n".utf8).write(to: URL(filePath: file.path))
-    #expect(try grades() == ["wrong", "good"])
+    #expect(try await grades() == ["wrong", "good"])
   }
 
   @Test func refusesKeysThatOthersMayRead() throws {
@@ -95,9 +95,9 @@ internal import Threading
       services: [ApptimistService.self], environment: [:],
       print: { line in lines.withLock { $0.append(line) } },
       readConfiguration: { _, _ in
-        try TestServer.context("[apptimist]", folder, store).configuration
+        try TestServer.context("[apptimist]", folder, store).1
       },
-      openService: { _, _, _ in try TestServer.context("[apptimist]", folder, store) })
+      openService: { _, _, _ in try TestServer.context("[apptimist]", folder, store).0 })
     try await command.run(context)
     return lines.withLock { $0.joined(separator: "\n") }
   }

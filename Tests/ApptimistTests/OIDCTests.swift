@@ -192,7 +192,7 @@ struct OIDCTests {
       configuration.oidc.discoveryURL
         == "https://id.example.com/realms/a/.well-known/openid-configuration")
     func doubts(_ configuration: ApptimistConfiguration) -> Int {
-      ApptimistCheck.findings(configuration, isExposed: true).count { $0.grade == .doubtful }
+      configuration.warnings(isExposed: true).count
     }
     #expect(doubts(configuration) == 1)
     #expect(doubts(try read(good)) == 0)

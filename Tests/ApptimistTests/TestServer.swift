@@ -10,8 +10,8 @@ internal import Routing
 internal import ServiceKit
 internal import Storage
 internal import Synchronization
-internal import Testing
 internal import TestSupport
+internal import Testing
 
 @testable import Apptimist
 
@@ -35,14 +35,15 @@ struct TestServer: Sendable {
   ///   - location: the place of the store, or nil for the folder's own.
   ///   - polls: whether the node hears nothing from others.
   static func start(
-    _ configuration: String = "", in folder: TemporaryFolder? = nil, publicURL: String? = nil,
+    _ keys: String = "", in folder: TemporaryFolder? = nil, publicURL: String? = nil,
     on location: StoreLocation? = nil, polls: Bool = false
   ) async throws -> TestServer {
     let folder = folder ?? TemporaryFolder()
     let location = try location ?? TestStore.location("\(folder.path)/awd.sqlite3")
     let store = try await Store.open(location, migrations: ApptimistService.migrations)
-    let toml = "[apptimist]\nrefusal_min = \"0s\"\nrefusal_max = \"0s\"\n\(configuration)"
-    var context = try Self.context(toml, folder, store, publicURL: publicURL)
+    let toml = "[apptimist]\nrefusal_min = \"0s\"\nrefusal_max = \"0s\"\n\(keys)"
+    let (made, configuration) = try Self.context(toml, folder, store, publicURL: publicURL)
+    var context = made
     if case .postgreSQL(let address) = location {
       try await stay(context.node, store)
       context.bus =
@@ -50,7 +51,7 @@ struct TestServer: Sendable {
         ? PollingBus(every: .milliseconds(100))
         : try PostgreSQLBus(address, node: context.node, poll: .seconds(2), log: context.log)
     }
-    let service = try await ApptimistService(context)
+    let service = try await ApptimistService(context, configuration)
     let background = store.isShared ? Task { try await service.run() } : nil
     var router = Router(service: ApptimistService.name)
     service.register(on: &router)
@@ -71,17 +72,18 @@ struct TestServer: Sendable {
 
   static func context(
     _ toml: String, _ folder: TemporaryFolder, _ store: Store, publicURL: String? = nil
-  ) throws -> ServiceContext {
+  ) throws -> (ServiceContext, ApptimistConfiguration) {
     let text = "[server]\ndata = \"\(folder.path)\"\n\(toml)"
     let reader = ConfigurationReader(
       try ConfigurationDocument(parsing: Array(text.utf8), file: "\(folder.path)/awd.toml"))
     _ = ServerConfiguration(reader, knownServices: [ApptimistService.name])
     let section = reader.section("apptimist")
-    ApptimistService.validate(section)
+    let configuration = ApptimistConfiguration(section)
     try section.finish()
-    return ServiceContext(
-      configuration: section, store: store, log: Log(level: .error, descriptor: -1),
-      dataFolder: folder.path, publicURL: publicURL)
+    let context = ServiceContext(
+      store: store, log: Log(level: .error, descriptor: -1), dataFolder: folder.path,
+      publicURL: publicURL)
+    return (context, configuration)
   }
 
   /// Says that the node is there.

@@ -1,5 +1,5 @@
-internal import Foundation
 internal import CommandLine
+internal import Foundation
 internal import ServiceKit
 internal import Storage
 internal import TestSupport

@@ -1,8 +1,8 @@
+internal import CommandLine
 internal import Configuration
 internal import Foundation
 internal import HTTPProtocol
 internal import Routing
-internal import CommandLine
 internal import ServiceKit
 internal import Storage
 internal import TestSupport
@@ -12,16 +12,34 @@ internal import Threading
 @testable import Commands
 
 /// A service with one key of its own and one route.
-struct SampleService: Service {
+struct SampleService: Commanding {
+  struct Configuration: Checking, BackedUp {
+    let greeting: String
+    private let dataFolder: String
+
+    init(_ section: ConfigurationSection) {
+      greeting = section.string("greeting", default: "hello")
+      dataFolder = section.dataFolder
+    }
+
+    func findings(isExposed: Bool) async -> [ContentFinding] {
+      switch greeting {
+      case "hello": []
+      case "hi": [ContentFinding(.doubtful, "rather short")]
+      default: [ContentFinding(.good, "a greeting"), ContentFinding(.wrong, "not in the list")]
+      }
+    }
+
+    var keyFiles: [String: String] { ["key": "\(dataFolder)/secret"] }
+
+    var contentFolders: [String] { ["\(dataFolder)/greetings"] }
+  }
+
   static let name = "sample"
   private let greeting: String
 
-  static func validate(_ configuration: ConfigurationSection) {
-    _ = configuration.string("greeting", default: "hello")
-  }
-
-  init(_ context: ServiceContext) async throws {
-    greeting = context.configuration.string("greeting", default: "hello")
+  init(_ context: ServiceContext, _ configuration: Configuration) async throws {
+    greeting = configuration.greeting
     if greeting == "fail" { throw HTTPError(.badRequest, "told to fail") }
   }
 
@@ -29,24 +47,6 @@ struct SampleService: Service {
     router.get("/greeting") { [greeting] _, _ in
       Response(.ok, type: "text/plain", text: greeting)
     }
-  }
-
-  static func check(
-    _ configuration: ConfigurationSection, isExposed: Bool
-  ) async -> [ContentFinding] {
-    switch configuration.string("greeting", default: "hello") {
-    case "hello": []
-    case "hi": [ContentFinding(.doubtful, "rather short")]
-    default: [ContentFinding(.good, "a greeting"), ContentFinding(.wrong, "not in the list")]
-    }
-  }
-
-  static func keyFiles(_ configuration: ConfigurationSection) -> [String: String] {
-    ["key": "\(configuration.dataFolder)/secret"]
-  }
-
-  static func contentFolders(_ configuration: ConfigurationSection) -> [String] {
-    ["\(configuration.dataFolder)/greetings"]
   }
 
   static let commands: [any Command.Type] = [GreetCommand.self, GreetAllCommand.self]
@@ -58,9 +58,8 @@ struct GreetCommand: Command {
   static let parameters: [CommandParameter] = [.configuration, .operand("NAME", "who")]
 
   static func run(_ context: CommandContext) async throws {
-    let section = try context.configuration(for: SampleService.self)
-    context.print(
-      "\(section.string("greeting", default: "hello")) \(context.arguments.operands[0])")
+    let configuration = try context.configuration(for: SampleService.self)
+    context.print("\(configuration.greeting) \(context.arguments.operands[0])")
   }
 }
 

@@ -1,9 +1,9 @@
+internal import CommandLine
 internal import Configuration
 internal import Foundation
 internal import FoundationNetworking
 internal import HTTPServer
 internal import Observability
-internal import CommandLine
 internal import Storage
 internal import TestSupport
 internal import Testing

@@ -1,6 +1,6 @@
+internal import CommandLine
 internal import Configuration
 internal import Routing
-internal import CommandLine
 internal import ServiceKit
 internal import TestSupport
 internal import Testing
@@ -67,23 +67,27 @@ internal import Threading
   }
 }
 
-private protocol NamedService: Service {}
+/// A section without keys.
+struct EmptyConfiguration: ServiceConfiguration {
+  init(_ section: ConfigurationSection) {}
+}
+
+private protocol NamedService: Commanding {}
 
 extension NamedService {
-  static func validate(_ configuration: ConfigurationSection) {}
   func register(on router: inout Router) {}
 }
 
 private struct FirstService: NamedService {
   static let name = "first"
   static let commands: [any Command.Type] = [FirstOwn.self, GuestFirst.self]
-  init(_ context: ServiceContext) async throws {}
+  init(_ context: ServiceContext, _ configuration: EmptyConfiguration) async throws {}
 }
 
 private struct SecondService: NamedService {
   static let name = "second"
   static let commands: [any Command.Type] = [SecondOwn.self, GuestSecond.self]
-  init(_ context: ServiceContext) async throws {}
+  init(_ context: ServiceContext, _ configuration: EmptyConfiguration) async throws {}
 }
 
 private protocol IdleCommand: Command {}

@@ -15,12 +15,10 @@ internal import XMLSecurity
 @testable import Commands
 
 /// A service whose requests are confidential.
-struct SecretService: Service {
+struct SecretService: Confidential {
   static let name = "secret"
-  static let needsConfidentiality = true
 
-  static func validate(_ configuration: ConfigurationSection) {}
-  init(_ context: ServiceContext) async throws {}
+  init(_ context: ServiceContext, _ configuration: EmptyConfiguration) async throws {}
   func register(on router: inout Router) {}
 }
 

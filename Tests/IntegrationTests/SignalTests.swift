@@ -1,10 +1,10 @@
-internal import WebSocketClient
 internal import Cryptography
 internal import Foundation
 internal import HTTPProtocol
 internal import TestSupport
 internal import Testing
 internal import WalletClient
+internal import WebSocketClient
 
 /// Signals while the server is busy.
 @Suite(.timeLimit(.minutes(2))) struct SignalTests {

@@ -1,4 +1,3 @@
-internal import WebSocketClient
 internal import ApptimistProtocol
 internal import Ethereum
 internal import Foundation
@@ -7,6 +6,7 @@ internal import HTTPProtocol
 internal import Observability
 internal import TestSupport
 internal import WalletClient
+internal import WebSocketClient
 
 /// A folder with a configuration and data, and a port, for one server.
 final class Site: Sendable {

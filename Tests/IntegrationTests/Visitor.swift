@@ -1,9 +1,9 @@
-internal import WebSocketClient
 internal import ApptimistProtocol
 internal import Cryptography
 internal import HTTPProtocol
 internal import TestSupport
 internal import WalletClient
+internal import WebSocketClient
 
 /// A device's connection, made of protocol units, that records how the service ends it.
 final class Visitor {

@@ -2,8 +2,8 @@ internal import Foundation
 internal import HTTPProtocol
 internal import MsgrProtocol
 internal import Storage
-internal import Testing
 internal import TestSupport
+internal import Testing
 internal import Time
 
 @testable import Msgr

@@ -2,8 +2,8 @@ internal import Configuration
 internal import Foundation
 internal import Observability
 internal import ServiceKit
-internal import Testing
 internal import TestSupport
+internal import Testing
 internal import Time
 
 @testable import Msgr
@@ -62,8 +62,9 @@ internal import Time
   @Test func theServicePassesOnWhetherItIsExposed() async throws {
     let document = try ConfigurationDocument(parsing: Array("[msgr]\n".utf8), file: "/awd.toml")
     let section = ConfigurationReader(document).section("msgr")
-    #expect(await MsgrService.check(section, isExposed: true).map(\.grade) == [.doubtful])
-    #expect(await MsgrService.check(section, isExposed: false).map(\.grade) == [.good])
+    let configuration = MsgrConfiguration(section)
+    #expect(await configuration.findings(isExposed: true).map(\.grade) == [.doubtful])
+    #expect(await configuration.findings(isExposed: false).map(\.grade) == [.good])
   }
 
   @Test func aTokensKeyIsRead() throws {

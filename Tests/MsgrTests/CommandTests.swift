@@ -1,9 +1,9 @@
+internal import CommandLine
 internal import Configuration
 internal import Cryptography
 internal import Foundation
 internal import HTTPProtocol
 internal import Observability
-internal import CommandLine
 internal import ServiceKit
 internal import Storage
 internal import TestSupport
@@ -35,7 +35,7 @@ internal import Threading
         file: "\(fixture.folder.path)/awd.toml")
     ).section("msgr")
     let context = ServiceContext(
-      configuration: section, store: store, log: Log(level: .error, descriptor: -1),
+      store: store, log: Log(level: .error, descriptor: -1),
       clock: { fixture.clock.now }, dataFolder: fixture.folder.path)
     let result: Result<Void, any Error>
     do {
@@ -43,7 +43,8 @@ internal import Threading
         CommandContext(
           arguments: try CommandArguments(words, for: command.parameters),
           services: [MsgrService.self], environment: [:], print: output.add,
-          readConfiguration: { _, _ in section }, openService: { _, _, _ in context }))
+          readConfiguration: { _, _ in MsgrConfiguration(section) },
+          openService: { _, _, _ in context }))
       result = .success(())
     } catch {
       result = .failure(error)

@@ -7,8 +7,8 @@ internal import Observability
 internal import Routing
 internal import ServiceKit
 internal import Storage
-internal import Testing
 internal import TestSupport
+internal import Testing
 internal import Threading
 internal import Time
 internal import Wire
@@ -57,13 +57,13 @@ struct Fixture: Sendable {
     let reader = ConfigurationReader(
       try ConfigurationDocument(parsing: Array(toml.utf8), file: "\(folder.path)/awd.toml"))
     let section = reader.section("msgr")
-    MsgrService.validate(section)
+    let configuration = MsgrConfiguration(section)
     try section.finish()
     service = try await MsgrService(
       ServiceContext(
-        configuration: section, store: store, bus: bus, node: node, log: log, metrics: metrics,
+        store: store, bus: bus, node: node, log: log, metrics: metrics,
         clock: { [clock] in clock.now },
-        dataFolder: folder.path))
+        dataFolder: folder.path), configuration)
     var router = Router(service: MsgrService.name)
     service.register(on: &router)
     table = try RouteTable([router], log: log)

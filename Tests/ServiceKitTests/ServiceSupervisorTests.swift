@@ -7,15 +7,18 @@ internal import Testing
 internal import Threading
 
 /// A service that fails as often as its script says, and then works until cancelled.
-private final class Failing: Service {
+private final class Failing: Running, Reloading {
+  struct Configuration: ServiceConfiguration {
+    init(_ section: ConfigurationSection) {}
+  }
+
   static let name = "failing"
-  static func validate(_ configuration: ConfigurationSection) {}
 
   struct Failure: Error {}
   private let failures: Lock<Int>
   private let working: AsyncStream<Void>.Continuation?
 
-  init(_ context: ServiceContext) {
+  init(_ context: ServiceContext, _ configuration: Configuration) {
     failures = Lock(0)
     working = nil
   }

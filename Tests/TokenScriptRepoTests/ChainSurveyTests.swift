@@ -319,7 +319,7 @@ private func words(
   ])
   func aWrongEndpointIsRejected(_ toml: String) throws {
     let section = try fixture.section("[tokenscript.chains]\n\(toml)")
-    TokenScriptService.validate(section)
+    _ = TokenScriptConfiguration(section)
     #expect(throws: (any Error).self) { try section.finish() }
   }
 

@@ -1,7 +1,7 @@
+internal import CommandLine
 internal import Configuration
 internal import Foundation
 internal import Observability
-internal import CommandLine
 internal import ServiceKit
 internal import Storage
 internal import TestSupport
@@ -49,21 +49,23 @@ final class CommandsFixture: Sendable {
     environment: [String: String] = [:]
   ) async throws -> String {
     let printed = Lock<[String]>([])
-    let section = { @Sendable in
+    let configuration = { @Sendable in
       let text =
         "[server]\ndata = \"\(self.folder)/data\"\n[tokenscript]\nrepository = \"\(self.root)\"\n"
       let document = try ConfigurationDocument(
         parsing: Array((text + toml).utf8), file: "/test.toml")
-      return ConfigurationReader(document).section("tokenscript")
+      var configuration = TokenScriptConfiguration(
+        ConfigurationReader(document).section("tokenscript"))
+      configuration.schemaProgram = nil
+      return configuration
     }
     let context = CommandContext(
       arguments: try CommandArguments(words, for: command.parameters),
       services: [TokenScriptService.self], environment: environment,
       print: { line in printed.withLock { $0.append(line) } },
-      readConfiguration: { _, _ in try section() },
+      readConfiguration: { _, _ in try configuration() },
       openService: { _, _, _ in
         ServiceContext(
-          configuration: try section(),
           store: try await Store.open(.memory, migrations: TokenScriptService.migrations),
           log: Log(level: .error), dataFolder: "\(self.folder)/data")
       })

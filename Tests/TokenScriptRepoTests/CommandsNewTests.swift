@@ -1,5 +1,5 @@
-internal import Cryptography
 internal import CommandLine
+internal import Cryptography
 internal import TestSupport
 internal import Testing
 internal import XMLSecurity

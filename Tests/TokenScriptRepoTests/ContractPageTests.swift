@@ -136,7 +136,7 @@ internal import TokenScriptReading
     for wrong in ["0 = \"https://x/{address}\"", "1 = \"http://x/{address}\"", "1 = \"https://x\""]
     {
       let section = try fixture.section("[tokenscript.explorers]\n\(wrong)")
-      TokenScriptService.validate(section)
+      _ = TokenScriptConfiguration(section)
       #expect(throws: (any Error).self) { try section.finish() }
     }
   }

@@ -74,13 +74,15 @@ final class RepositoryFixture: Sendable {
     log: Log = Log(level: .error)
   ) async throws -> RepositoryServer {
     let section = try section(toml)
+    var configuration = TokenScriptConfiguration(section)
+    configuration.schemaProgram = nil
     let metrics = Metrics()
     let store = if let store { store } else { try await self.store() }
     let service = try await TokenScriptService(
       ServiceContext(
-        configuration: section, store: store, log: log, metrics: metrics,
+        store: store, log: log, metrics: metrics,
         clock: { [self] in Timestamp(seconds: time.withLock { $0 }) }, dataFolder: folder,
-        publicURL: publicURL))
+        publicURL: publicURL), configuration)
     try section.finish()
     var router = Router(service: TokenScriptService.name)
     service.register(on: &router)

@@ -319,7 +319,7 @@ struct TokenScriptServiceTests {
   ])
   func aWrongSettingIsRejected(toml: String) throws {
     let section = try fixture.section(toml)
-    TokenScriptService.validate(section)
+    _ = TokenScriptConfiguration(section)
     #expect(throws: (any Error).self) { try section.finish() }
   }
 }

@@ -1,7 +1,7 @@
+internal import CommandLine
 internal import Foundation
 internal import HTTPProtocol
 internal import HTTPServer
-internal import CommandLine
 internal import ServiceKit
 internal import TestSupport
 internal import Testing

@@ -1,4 +1,3 @@
-internal import WebSocketClient
 internal import ApptimistProtocol
 internal import Cryptography
 internal import HTTPProtocol
@@ -6,6 +5,7 @@ internal import HTTPServer
 internal import TestSupport
 internal import Testing
 internal import Threading
+internal import WebSocketClient
 
 @testable import WalletClient
 

@@ -1,7 +1,7 @@
-internal import WebSocketClient
 internal import ApptimistProtocol
 internal import Cryptography
 internal import Testing
+internal import WebSocketClient
 
 @testable import WalletClient
 

@@ -1,4 +1,3 @@
-internal import WebSocketClient
 internal import ApptimistProtocol
 internal import Cryptography
 internal import HTTPClient
@@ -6,6 +5,7 @@ internal import TestSupport
 internal import Testing
 internal import Threading
 internal import WalletClient
+internal import WebSocketClient
 
 /// The device against the service itself, over sockets and a database of its own.
 @Suite struct ApptimistServiceTests {

@@ -1,9 +1,9 @@
-internal import WebSocketClient
 internal import ApptimistProtocol
 internal import Cryptography
 internal import TestSupport
 internal import Testing
 internal import Threading
+internal import WebSocketClient
 
 @testable import WalletClient
 

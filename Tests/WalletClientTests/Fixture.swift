@@ -95,8 +95,8 @@ func withRepository(
   let log = Log(level: .error)
   let service = try await TokenScriptService(
     ServiceContext(
-      configuration: ConfigurationReader(document).section("tokenscript"), store: store, log: log,
-      dataFolder: data.path))
+      store: store, log: log, dataFolder: data.path),
+    TokenScriptConfiguration(ConfigurationReader(document).section("tokenscript")))
   var router = Router(service: TokenScriptService.name)
   service.register(on: &router)
   try await withServer(try RouteTable([router], log: log)) { url in

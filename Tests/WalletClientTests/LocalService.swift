@@ -1,4 +1,3 @@
-internal import WebSocketClient
 internal import Apptimist
 internal import ApptimistProtocol
 internal import Configuration
@@ -13,6 +12,7 @@ internal import TestSupport
 internal import Testing
 internal import Threading
 internal import WalletClient
+internal import WebSocketClient
 
 /// The service itself, over sockets and a database of its own.
 struct LocalService {
@@ -105,8 +105,8 @@ func withApptimist(
   let log = Log(level: .error, descriptor: -1)
   let service = try await ApptimistService(
     ServiceContext(
-      configuration: ConfigurationReader(document).section("apptimist"), store: store, log: log,
-      dataFolder: folder.path))
+      store: store, log: log, dataFolder: folder.path),
+    ApptimistConfiguration(ConfigurationReader(document).section("apptimist")))
   var router = Router(service: ApptimistService.name)
   service.register(on: &router)
   let server = try HTTPServer(

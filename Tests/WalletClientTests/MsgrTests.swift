@@ -30,8 +30,8 @@ private func withMsgr(
   let log = Log(level: .error)
   let service = try await MsgrService(
     ServiceContext(
-      configuration: ConfigurationReader(document).section("msgr"), store: store, log: log,
-      dataFolder: data.path))
+      store: store, log: log, dataFolder: data.path),
+    MsgrConfiguration(ConfigurationReader(document).section("msgr")))
   var router = Router(service: MsgrService.name)
   service.register(on: &router)
   try await withServer(try RouteTable([router], log: log)) { url in

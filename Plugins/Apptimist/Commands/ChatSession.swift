@@ -1,7 +1,7 @@
 internal import ApptimistProtocol
+internal import CommandLine
 internal import Cryptography
 internal import FoundationEssentials
-internal import CommandLine
 internal import ServiceKit
 internal import WalletClient
 

@@ -1,7 +1,6 @@
 internal import ApptimistProtocol
-internal import Cryptography
-internal import Routing
 internal import CommandLine
+internal import Cryptography
 internal import ServiceKit
 
 /// `awd keys show`.
@@ -11,8 +10,7 @@ struct KeysShowCommand: Command {
   static let parameters = [CommandParameter.configuration, .json]
 
   static func run(_ context: CommandContext) async throws {
-    let configuration = try ApptimistConfiguration(
-      context.configuration(for: ApptimistService.self))
+    let configuration = try context.configuration(for: ApptimistService.self)
     let keys: ServiceKeys
     do throws(KeyFile.Failure) {
       keys = try KeyFile(path: configuration.keys).existing()
@@ -39,8 +37,8 @@ struct KeysNewCommand: Command {
 
   static func run(_ context: CommandContext) async throws {
     // Made for the data folder, which is created if it isn't there.
-    let service = try await context.serviceContext(for: ApptimistService.self)
-    let file = KeyFile(path: ApptimistConfiguration(service.configuration).keys)
+    _ = try await context.serviceContext(for: ApptimistService.self)
+    let file = KeyFile(path: try context.configuration(for: ApptimistService.self).keys)
     guard try file.make() else {
       throw CommandError.refused(
         "\(file.path) exists: devices are bound to these keys, so they are never overwritten")

@@ -1,11 +1,11 @@
-internal import WebSocketClient
 internal import ApptimistProtocol
+internal import CommandLine
 internal import Cryptography
 internal import HTTPClient
-internal import CommandLine
 internal import ServiceKit
 internal import Threading
 internal import WalletClient
+internal import WebSocketClient
 
 /// `awd wallet chat`: exchanges end-to-end encrypted messages with another user of an Apptimist service.
 struct WalletChatCommand: Command {

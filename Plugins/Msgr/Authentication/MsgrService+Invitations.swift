@@ -1,21 +1,19 @@
-public import CommandLine
 public import ServiceKit
 
 extension MsgrService: InvitingService {
+  /// False: an account has no uid.
+  public static let knowsUIDs = false
+
   /// Keeps an invitation.
   ///
   /// - Parameters:
   ///   - invitation: the invitation, for anybody.
-  ///   - context: the service's configuration and store.
+  ///   - context: the service's store.
+  ///   - configuration: the section `[msgr]`.
   /// - Returns: a note if accounts don't need invitations.
-  /// - Throws: ``CommandError`` if the invitation is for one user only.
   public static func add(
-    _ invitation: Invitation, _ context: ServiceContext
+    _ invitation: Invitation, _ context: ServiceContext, _ configuration: MsgrConfiguration
   ) async throws -> String? {
-    guard invitation.uid == nil else {
-      throw CommandError.usage("--uid is for apptimist only")
-    }
-    let configuration = MsgrConfiguration(context.configuration)
     let store = MsgrStore(context, limits: configuration.store)
     try await store.addInvitation(
       InvitationHash(ofToken: invitation.token), uses: invitation.uses,

@@ -1,8 +1,7 @@
+internal import CommandLine
 internal import Cryptography
 internal import FoundationEssentials
 internal import MsgrProtocol
-internal import Routing
-internal import CommandLine
 internal import ServiceKit
 
 /// `awd user list`.
@@ -109,7 +108,7 @@ extension CommandContext {
     } else {
       line = HiddenInput.line(prompt: "password: ")
     }
-    let configuration = MsgrConfiguration(try configuration(for: MsgrService.self))
+    let configuration = try configuration(for: MsgrService.self)
     let password: Password
     do throws(FieldError) {
       password = try FieldValues([.password: line ?? ""]).newPassword(
@@ -123,7 +122,7 @@ extension CommandContext {
   /// Opens the store that the configuration names, beside a running server or without one.
   fileprivate func openStore() async throws -> MsgrStore {
     let context = try await serviceContext(for: MsgrService.self)
-    return MsgrStore(context, limits: MsgrConfiguration(context.configuration).store)
+    return MsgrStore(context, limits: try configuration(for: MsgrService.self).store)
   }
 
   /// Does something with the store.

@@ -1,6 +1,5 @@
-internal import MsgrProtocol
-internal import Routing
 internal import CommandLine
+internal import MsgrProtocol
 internal import ServiceKit
 
 /// `awd token new`.
@@ -33,7 +32,8 @@ struct TokenNewCommand: Command {
       throw CommandError.usage(error.sentence)
     }
     let service = try await context.serviceContext(for: MsgrService.self)
-    let store = MsgrStore(service, limits: MsgrConfiguration(service.configuration).store)
+    let limits = try context.configuration(for: MsgrService.self).store
+    let store = MsgrStore(service, limits: limits)
     let token = BearerToken(service.randomBytes(32))
     do {
       try await store.addPublisher(name, to: recipients, of: owner, token.hash)

@@ -1,6 +1,6 @@
+internal import CommandLine
 internal import Cryptography
 internal import Ethereum
-internal import CommandLine
 internal import Time
 internal import TokenScriptReading
 

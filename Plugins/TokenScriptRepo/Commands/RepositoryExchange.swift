@@ -1,7 +1,7 @@
+internal import CommandLine
 internal import FoundationEssentials
 internal import HTTPClient
 internal import HTTPProtocol
-internal import CommandLine
 
 /// The requests of commands to a repository.
 struct RepositoryExchange {

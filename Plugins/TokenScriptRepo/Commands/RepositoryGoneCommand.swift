@@ -1,8 +1,8 @@
-internal import Ethereum
+internal import CommandLine
 internal import Cryptography
+internal import Ethereum
 internal import Glibc
 internal import HTTPProtocol
-internal import CommandLine
 internal import ServiceKit
 internal import SystemCalls
 internal import Threading
@@ -30,8 +30,7 @@ struct RepositoryGoneCommand: Command {
   }
 
   static func run(_ context: CommandContext) async throws {
-    let configuration = TokenScriptConfiguration(
-      try context.configuration(for: TokenScriptService.self))
+    let configuration = try context.configuration(for: TokenScriptService.self)
     let operands = context.arguments.operands
     try await ThreadPool(named: "awd-scan", width: 1).run {
       // All faults are found before anything is renamed.

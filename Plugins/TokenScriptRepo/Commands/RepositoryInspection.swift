@@ -1,5 +1,5 @@
-internal import Glibc
 internal import CommandLine
+internal import Glibc
 internal import SystemCalls
 internal import Threading
 internal import Time

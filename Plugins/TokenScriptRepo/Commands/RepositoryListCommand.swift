@@ -1,5 +1,5 @@
-internal import Routing
 internal import CommandLine
+internal import Routing
 internal import ServiceKit
 internal import Time
 
@@ -12,7 +12,8 @@ struct RepositoryListCommand: Command {
   static func run(_ context: CommandContext) async throws {
     let lent = try await context.serviceContext(for: TokenScriptService.self, onlyToRead: true)
     let inspection = try await RepositoryInspection(
-      TokenScriptConfiguration(lent.configuration), remembered: ContractStore(lent.store),
+      try context.configuration(for: TokenScriptService.self),
+      remembered: ContractStore(lent.store),
       now: lent.clock().wholeSecond)
     let items = inspection.index.rows.map(IndexListing.Item.init)
     guard !context.arguments.has("json") else {

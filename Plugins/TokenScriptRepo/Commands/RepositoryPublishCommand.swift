@@ -1,10 +1,10 @@
+internal import CommandLine
 internal import Configuration
 internal import Cryptography
 internal import Ethereum
 internal import FoundationEssentials
 internal import HTTPClient
 internal import HTTPProtocol
-internal import CommandLine
 internal import ServiceKit
 internal import Time
 internal import TokenScriptReading

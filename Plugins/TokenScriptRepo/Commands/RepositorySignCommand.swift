@@ -1,5 +1,5 @@
-internal import Cryptography
 internal import CommandLine
+internal import Cryptography
 internal import ServiceKit
 internal import SystemCalls
 internal import Threading

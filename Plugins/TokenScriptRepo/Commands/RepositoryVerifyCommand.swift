@@ -1,4 +1,3 @@
-internal import Routing
 internal import CommandLine
 internal import ServiceKit
 internal import Threading
@@ -15,8 +14,7 @@ struct RepositoryVerifyCommand: Command {
   ]
 
   static func run(_ context: CommandContext) async throws {
-    let configuration = TokenScriptConfiguration(
-      try context.configuration(for: TokenScriptService.self))
+    let configuration = try context.configuration(for: TokenScriptService.self)
     let paths = context.arguments.operands
     let now = Timestamp.now()
     let threads = ThreadPool(named: "awd-scan")

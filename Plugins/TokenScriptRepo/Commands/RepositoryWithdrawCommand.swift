@@ -1,7 +1,7 @@
+internal import CommandLine
 internal import Cryptography
 internal import HTTPClient
 internal import HTTPProtocol
-internal import CommandLine
 internal import ServiceKit
 internal import Time
 internal import XMLSecurity

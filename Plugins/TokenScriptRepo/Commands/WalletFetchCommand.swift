@@ -1,9 +1,8 @@
+internal import CommandLine
 internal import Configuration
 internal import Ethereum
 internal import HTTPProtocol
 internal import Observability
-internal import Routing
-internal import CommandLine
 internal import ServiceKit
 internal import WalletClient
 internal import XMLSecurity

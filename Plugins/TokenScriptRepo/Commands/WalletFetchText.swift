@@ -1,8 +1,7 @@
+internal import CommandLine
 internal import Cryptography
 internal import Ethereum
 internal import HTTPProtocol
-internal import Routing
-internal import CommandLine
 internal import WalletClient
 
 /// The output of `awd wallet fetch` for a report.

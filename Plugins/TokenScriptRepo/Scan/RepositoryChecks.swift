@@ -1,6 +1,5 @@
 internal import Cryptography
 internal import Ethereum
-internal import ServiceKit
 internal import SystemCalls
 internal import Time
 internal import TokenScriptReading
@@ -37,53 +36,69 @@ struct RepositoryChecks: Sendable {
     after last: RepositoryChecks? = nil
   ) throws {
     let rules = configuration.rules
+    documents = try Self.documents(configuration, headers, now: now, sharing: known)
+    let schemas = try Self.schemas(configuration, documents, after: last)
+    (workers, problems) = (schemas.workers, schemas.problems)
     var reader = TokenScriptReader()
     var parts = ["reader \(TokenScriptReader.version)"]
-    if configuration.schemas.isEmpty {
-      documents = .none
-    } else {
-      do throws(SystemError) {
-        documents = try SchemaDocuments(
-          folder: configuration.schemas, headers, now: now, sharing: known)
-      } catch { throw RepositoryError(folder: configuration.schemas, reason: "\(error)") }
-    }
-    var workers: SchemaWorkers?
-    if rules.schema == .off {
-      problems = []
-    } else {
-      if let last, last.documents.digest == documents.digest {
-        (workers, problems) = (last.workers, last.problems)
-        reader.schemas = last.reader.schemas
-      } else {
-        let validator = try SchemaValidator(folder: configuration.schemas)
-        problems = validator.problems
-        // A test has the parts of the program, but isn't the program.
-        if Product.isProgram {
-          workers = SchemaWorkers(
-            schemas: configuration.schemas, cpuTime: configuration.schemaCPUTime)
-        }
-        reader.schemas = workers ?? validator
-      }
+    reader.schemas = schemas.check
+    if rules.schema != .off {
       reader.needsSignature = rules.signature == .require
       parts.append("schemas \(documents.digest.hex) within \(configuration.schemaCPUTime)")
       if reader.needsSignature { parts.append("if signed") }
     }
-    self.workers = workers
     if rules.signature != .off {
       reader.verifier = SignatureVerifier()
       parts.append("verifier \(SignatureVerifier.version)")
-    }
-    if rules.signature != .off, rules.trust != .off {
-      let path = configuration.roots ?? TrustStore.systemRoots
-      reader.roots = try TrustStore(rootsFile: path)
-      do throws(SystemError) {
-        let bytes = try Descriptor.contents(ofFile: path, limit: Self.rootsLimit)
-        parts.append("roots \(SHA256.hash(bytes).hex)")
-      } catch { throw RepositoryError(folder: path, reason: "\(error)") }
+      if rules.trust != .off {
+        let path = configuration.roots ?? TrustStore.systemRoots
+        reader.roots = try TrustStore(rootsFile: path)
+        parts.append("roots \(try Self.digest(ofRoots: path).hex)")
+      }
     }
     self.reader = reader
     verification = FileVerification(configuration, reader, owners: owners)
     fingerprint = parts.joined(separator: ", ")
+  }
+
+  private static func documents(
+    _ configuration: TokenScriptConfiguration, _ headers: ResponseHeaders, now: Timestamp,
+    sharing known: [Content]
+  ) throws(RepositoryError) -> SchemaDocuments {
+    guard !configuration.schemas.isEmpty else { return .none }
+    do throws(SystemError) {
+      return try SchemaDocuments(
+        folder: configuration.schemas, headers, now: now, sharing: known)
+    } catch { throw RepositoryError(folder: configuration.schemas, reason: "\(error)") }
+  }
+
+  /// The check against schemas that the rules ask for.
+  private struct Schemas {
+    var check: (any SchemaCheck)?
+    var workers: SchemaWorkers?
+    var problems: [String] = []
+  }
+
+  private static func schemas(
+    _ configuration: TokenScriptConfiguration, _ documents: SchemaDocuments,
+    after last: RepositoryChecks?
+  ) throws -> Schemas {
+    guard configuration.rules.schema != .off else { return Schemas() }
+    if let last, last.documents.digest == documents.digest {
+      return Schemas(check: last.reader.schemas, workers: last.workers, problems: last.problems)
+    }
+    let validator = try SchemaValidator(folder: configuration.schemas)
+    let workers = configuration.schemaProgram.map {
+      SchemaWorkers(
+        program: $0, schemas: configuration.schemas, cpuTime: configuration.schemaCPUTime)
+    }
+    return Schemas(check: workers ?? validator, workers: workers, problems: validator.problems)
+  }
+
+  private static func digest(ofRoots path: String) throws(RepositoryError) -> SHA256.Digest {
+    do throws(SystemError) {
+      return SHA256.hash(try Descriptor.contents(ofFile: path, limit: rootsLimit))
+    } catch { throw RepositoryError(folder: path, reason: "\(error)") }
   }
 
   /// A system's roots take a quarter of a megabyte.

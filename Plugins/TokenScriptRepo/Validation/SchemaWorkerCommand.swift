@@ -1,6 +1,6 @@
 internal import CSpawn
-internal import Glibc
 internal import CommandLine
+internal import Glibc
 internal import ServiceKit
 internal import TokenScriptReading
 internal import XMLSecurity

@@ -20,10 +20,10 @@ final class SchemaWorkers: SchemaCheck {
   /// Makes the workers without starting a process.
   ///
   /// - Parameters:
-  ///   - program: the path of awd; this process's own by default, even if the file was replaced meanwhile.
+  ///   - program: the path of awd.
   ///   - schemas: the folder of the schemas.
   ///   - cpuTime: the CPU time for one document.
-  init(program: String = "/proc/self/exe", schemas: String, cpuTime: Duration) {
+  init(program: String, schemas: String, cpuTime: Duration) {
     self.program = program
     self.schemas = schemas
     self.cpuTime = cpuTime

@@ -1,7 +1,7 @@
 internal import HTTPProtocol
 internal import Observability
-internal import Routing
 internal import Pages
+internal import Routing
 internal import ServiceKit
 
 /// The routes of the status page.

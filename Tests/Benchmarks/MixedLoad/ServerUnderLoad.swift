@@ -1,9 +1,9 @@
-internal import WebSocketClient
 internal import Foundation
 internal import Glibc
 internal import HTTPClient
 internal import HTTPProtocol
 internal import WalletClient
+internal import WebSocketClient
 
 /// The program with all services, on data of its own that is removed with it.
 final class ServerUnderLoad: Sendable {

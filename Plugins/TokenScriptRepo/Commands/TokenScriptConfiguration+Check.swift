@@ -1,35 +1,37 @@
 internal import CommandLine
-internal import ServiceKit
+public import ServiceKit
 internal import Time
 internal import TokenScriptReading
 
-/// The check of the repository for `awd check`.
-enum RepositoryCheck {
-  /// Checks the whole repository, and changes nothing.
+extension TokenScriptConfiguration: Checking, BackedUp {
+  /// The folders of the repository and the schemas.
+  public var contentFolders: [String] { [repository, schemas] }
+
+  /// Checks the whole repository as `awd serve` would, every file anew.
   ///
-  /// - Parameter configuration: the section `[tokenscript]`.
+  /// - Parameter isExposed: whether other machines reach the server; it makes no difference here.
   /// - Returns: the sum, the refused files, and oddities.
-  static func findings(_ configuration: TokenScriptConfiguration) async -> [ContentFinding] {
-    if !configuration.isRepositoryConfigured,
-      !DemoRepository.exists(configuration.repository)
+  public func findings(isExposed: Bool) async -> [ContentFinding] {
+    if !isRepositoryConfigured,
+      !DemoRepository.exists(repository)
     {
       return [
         ContentFinding(
           .good,
           "no repository is configured; `awd serve` makes a demo in "
-            + configuration.repository)
+            + repository)
       ]
     }
     let inspection: RepositoryInspection
     do {
       inspection = try await RepositoryInspection(
-        configuration, remembered: nil, now: Timestamp.now().wholeSecond)
+        self, remembered: nil, now: Timestamp.now().wholeSecond)
     } catch { return [ContentFinding(.wrong, "\(error)".printable)] }
     let index = inspection.index
-    var findings = [ContentFinding(.good, "\(configuration.repository): \(index.sum)")]
+    var findings = [ContentFinding(.good, "\(repository): \(index.sum)")]
     findings += index.refusals.map { path, refusal in
       // Nobody is asked here who the owners are.
-      let isOwners = refusal.reason == TokenScriptReader.untrusted && !configuration.chains.isEmpty
+      let isOwners = refusal.reason == TokenScriptReader.untrusted && !chains.isEmpty
       let text = "\(path): refused because \(refusal.words)"
       return isOwners
         ? ContentFinding(
@@ -46,8 +48,8 @@ enum RepositoryCheck {
     }
     for file in index.files {
       guard case .success(let meaning) = file.reading else { continue }
-      let path = "\(configuration.repository)/\(file.path)"
-      findings += meaning.advice(at: path, configuration.rules, isForPublishing: false).map {
+      let path = "\(repository)/\(file.path)"
+      findings += meaning.advice(at: path, rules, isForPublishing: false).map {
         ContentFinding(.doubtful, "\(file.path): to mend it, \($0)".printable)
       }
     }

@@ -1,0 +1,80 @@
+internal import ApptimistProtocol
+internal import Cryptography
+public import ServiceKit
+public import Storage
+
+extension ApptimistConfiguration: Checking, BackedUp {
+  /// The epoch and the acknowledgements, as positions are given again that were given after the backup.
+  public static let unrestoredTables: [StaticString] = ["apptimist_epoch", "apptimist_devices"]
+
+  /// The file of the service's keys.
+  public var keyFiles: [String: String] { ["keys": keys] }
+
+  /// Puts all messages into the mailboxes that they are for.
+  public func settle(_ store: Store) async throws {
+    try await ApptimistStore(store: store, limits: self.store).flushAll()
+  }
+
+  /// Warns of keys that others may read, and of accounts that anybody may make.
+  ///
+  /// - Parameter isExposed: whether other machines reach the server.
+  public func warnings(isExposed: Bool) -> [ContentFinding] {
+    allFindings(isExposed: isExposed).filter { $0.grade == .doubtful }
+  }
+
+  /// Checks the keys, and who may make an account; blocks on the disk.
+  ///
+  /// - Parameter isExposed: whether other machines reach the server.
+  /// - Returns: a finding for each thing that was checked.
+  public func findings(isExposed: Bool) async -> [ContentFinding] {
+    allFindings(isExposed: isExposed)
+  }
+
+  private func allFindings(isExposed: Bool) -> [ContentFinding] {
+    var findings = [
+      Self.finding(keys), Self.finding(identity, isExposed: isExposed),
+    ]
+    let url = facebook.graphURL
+    if identity == .facebook, !url.hasPrefix("https://") {
+      findings.append(
+        ContentFinding(.doubtful, "facebook: the app's secret is sent to \(url) without TLS"))
+    }
+    let issuer = oidc.issuer
+    if identity == .oidc, issuer.hasPrefix("http://") {
+      findings.append(
+        ContentFinding(
+          .doubtful,
+          "oidc: the keys of \(issuer) come without TLS; who is on the way can make accounts"))
+    }
+    if identity == .oidc, oidc.nonce == .optional {
+      findings.append(
+        ContentFinding(
+          .doubtful,
+          "oidc: nonce = \"optional\" lets who gets hold of a token use it for other keys"))
+    }
+    return findings
+  }
+
+  private static func finding(_ path: String) -> ContentFinding {
+    do throws(KeyFile.Failure) {
+      let key = try KeyFile(path: path).read()?.identity.encryptionKey.hex
+      let missing =
+        "`awd serve` or `awd keys new` will make them; if devices know others, restore those first"
+      return ContentFinding(.good, "keys \(path): \(key ?? missing)")
+    } catch {
+      return ContentFinding(.wrong, "keys \(error); the service does not start")
+    }
+  }
+
+  private static func finding(
+    _ provider: Provider, isExposed: Bool
+  ) -> ContentFinding {
+    guard provider == .open else { return ContentFinding(.good, "identity: \(provider.rawValue)") }
+    return isExposed
+      ? ContentFinding(
+        .doubtful,
+        #"identity: open lets anyone who reaches the server make any number of accounts; "invite" "#
+          + "admits only those who are invited")
+      : ContentFinding(.good, "identity: open, for this machine alone")
+  }
+}

@@ -1,0 +1,28 @@
+public import ServiceKit
+internal import Time
+
+extension MsgrConfiguration: Checking, BackedUp {
+  /// The file of the key that subscriptions of browsers are bound to.
+  public var keyFiles: [String: String] { ["web_push.key": webPush.key] }
+
+  /// Checks the keys and certificates that pushes are made with.
+  ///
+  /// - Parameter isExposed: whether other machines reach the server.
+  /// - Returns: a finding for each.
+  public func findings(isExposed: Bool) async -> [ContentFinding] {
+    push.findings(isExposed: isExposed, at: .now()) + webPush.findings
+  }
+
+  /// Warns of accounts that anybody may make.
+  ///
+  /// - Parameter isExposed: whether other machines reach the server.
+  public func warnings(isExposed: Bool) -> [ContentFinding] {
+    guard isExposed, signup == .open else { return [] }
+    return [
+      ContentFinding(
+        .doubtful,
+        "accounts: anyone who reaches the server may make one, and send messages; "
+          + #"[msgr] signup = "invite" asks for an invitation"#)
+    ]
+  }
+}
