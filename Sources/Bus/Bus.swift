@@ -13,7 +13,7 @@ public protocol Bus: Sendable {
   /// - Parameter service: the service's name.
   func events(of service: String) -> AsyncStream<BusEvent>
 
-  /// What the bus has done so far.
+  /// The counts of the bus's work so far.
   var statistics: BusStatistics { get }
 
   /// Ends all events, when what was published is told as far as it can be.

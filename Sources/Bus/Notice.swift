@@ -38,7 +38,7 @@ public struct Notice: Sendable, Hashable {
 
 /// Something that a bus tells a service.
 public enum BusEvent: Sendable, Hashable {
-  /// What other nodes have published, each node's notices in their order.
+  /// The notices of other nodes, each node's in their order.
   case notices([Notice])
   /// Notices may have been lost: what is kept in memory has to be compared with the store.
   case mayHaveMissed

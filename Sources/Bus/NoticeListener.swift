@@ -47,7 +47,7 @@ struct NoticeListener: Sendable {
   private func hear(_ texts: [String]) {
     var notices: [Notice] = []
     for text in texts {
-      // What isn't a node's own words may stand for anything.
+      // A text that no node has written may stand for any lost notice.
       guard let told = NoticeText.notices(in: text, except: node) else {
         subscribers.tellOfLoss()
         continue

@@ -40,7 +40,7 @@ public final class PostgreSQLBus: Bus {
     subscribers.events(of: service)
   }
 
-  /// What the bus has done so far.
+  /// The counts of the bus's work so far.
   public var statistics: BusStatistics { outgoing.statistics }
 
   /// Ends all events. See ``Bus``.

@@ -10,7 +10,7 @@ public struct Entry<Position: EntryPosition, Content: Sendable>: Sendable {
   public let position: Position
   /// The last position before it that was given away: no other entry is between the two, and none will be.
   public let predecessor: Position
-  /// What the service sends of it.
+  /// The content that the service sends.
   public let content: Content
 
   /// Describes an entry.
@@ -19,7 +19,7 @@ public struct Entry<Position: EntryPosition, Content: Sendable>: Sendable {
   }
 }
 
-/// What a stream is told of its user's entries.
+/// News about a user's entries for a stream.
 public enum News<Position: EntryPosition, Content: Sendable>: Sendable {
   /// An entry was made.
   case entry(Entry<Position, Content>)

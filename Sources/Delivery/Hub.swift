@@ -1,5 +1,5 @@
-public import Transport
 internal import Threading
+public import Transport
 
 /// A thread that runs closures one after the other.
 public protocol DeliveryLoop: AnyObject, Sendable {
@@ -27,7 +27,7 @@ public protocol HubMember: AnyObject, Sendable {
 
 /// Tells the members of each user what happens to the user's entries; it alone knows the members of each user.
 public final class Hub<User: Hashable & Sendable, Member: HubMember>: Sendable {
-  /// What the hub's members are told.
+  /// The news for the hub's members.
   public typealias News = Delivery.News<Member.Position, Member.Content>
 
   /// The most news that wait for a member. What comes then is only a reason to read.
@@ -109,7 +109,7 @@ public final class Hub<User: Hashable & Sendable, Member: HubMember>: Sendable {
 
   /// Tells members of their users' entries, each on its loop, in the order given.
   ///
-  /// What is told in one turn of a loop is told together, to one member after the other.
+  /// News of one turn of a loop goes out together, to one member after the other.
   ///
   /// - Parameters:
   ///   - news: what happened, and to whose entries.

@@ -3,7 +3,7 @@ public import Observability
 public import Storage
 internal import Threading
 
-/// What a service keeps in the store so that nodes know of each other's members, and what it makes of their notices.
+/// The part of a service that stores which members nodes have, and acts on other nodes' notices.
 public protocol MemberRegistry: Sendable {
   associatedtype User: Hashable & Sendable
   associatedtype Member: HubMember
@@ -42,7 +42,7 @@ public protocol MemberRegistry: Sendable {
 
 /// Connects the members of this node with those of other nodes that share the store.
 ///
-/// What a notice says, or that one may be lost, is only a reason to look: members read on from their cursors.
+/// A notice is only a reason to look, and one may be lost: members read on from their cursors.
 public final class NodeLink<Registry: MemberRegistry>: Sendable {
   /// A user of the service.
   public typealias User = Registry.User

@@ -1,5 +1,5 @@
-internal import Pages
 internal import HTTPProtocol
+internal import Pages
 
 /// The form of the error responses that the router makes for a service.
 public enum ErrorStyle: Sendable {

@@ -3,9 +3,9 @@
 /// On SQLite each is a closure of its own in the writer's group. On PostgreSQL as many as wait, up to 256, are one call of a
 /// function in the database, which works on whole sets.
 public protocol BatchOperation: Sendable {
-  /// What one asks for.
+  /// The input of one caller.
   associatedtype Input: Sendable
-  /// What one gets.
+  /// The result for one caller.
   associatedtype Output: Sendable
 
   /// The amount of work that an input is, 1 for most: what is one call has 256 together at most, unless it is one input.

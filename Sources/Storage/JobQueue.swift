@@ -2,8 +2,8 @@ internal import Threading
 
 /// A bounded queue between tasks, which never wait, and worker threads, which do.
 ///
-/// Owners take turns: of each one job comes before the second of any, so that no owner's jobs make those of others wait
-/// long.
+/// Owners take turns: each owner's first job runs before any owner's second one, so that no owner's jobs make those of
+/// others wait long.
 final class JobQueue<Job: Sendable>: Sendable {
   private struct State {
     var jobs: JobTurns<Job>

@@ -1,5 +1,5 @@
-public import Ethereum
 internal import Cryptography
+public import Ethereum
 
 /// A public key that signatures are verified with: RSA of at least 2048 bits, P-256, P-384, P-521 or secp256k1.
 public struct PublicKey: Sendable {

@@ -7,7 +7,7 @@ internal import Threading
 
 /// Connects this node's sessions with those of other nodes that share the store.
 ///
-/// What a notice says, or that one may be lost, is only a reason to look: sessions read on from their cursors.
+/// A notice is only a reason to look, and one may be lost: sessions read on from their cursors.
 final class NodeLink: Sendable {
   private let node: NodeID
   private let store: ApptimistStore

@@ -3,7 +3,7 @@ internal import Bus
 internal import Cryptography
 internal import Storage
 
-/// What one node tells another of a user's mailbox and sessions.
+/// A notice between nodes about a user's mailbox and sessions.
 enum NodeNews: Hashable, Sendable {
   /// The mailbox has entries up to a position.
   case grown(to: StreamPosition)

@@ -15,7 +15,7 @@ struct CopyGroup {
   }
 }
 
-/// What becomes of posts while their copies are delivered.
+/// The outcomes of posts while their copies are delivered.
 struct PostOutcomes {
   private struct Progress {
     var error: ErrorCode?
@@ -55,7 +55,7 @@ struct PostOutcomes {
     }
   }
 
-  /// What became of each post.
+  /// The outcome of each post.
   var outcomes: [PostOutcome] {
     posts.map { post in
       if let error = post.error { return .refused(error) }

@@ -36,7 +36,7 @@ struct AccountService: Sendable {
     return registration
   }
 
-  /// What becomes of a request for an account.
+  /// The outcome of a request for an account.
   enum Registration {
     /// There is the account now.
     case made

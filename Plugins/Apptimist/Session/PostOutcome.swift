@@ -1,6 +1,6 @@
 package import ApptimistProtocol
 
-/// What became of a post.
+/// The outcome of a post.
 package enum PostOutcome: Hashable, Sendable {
   /// All copies are on disk.
   ///

@@ -21,7 +21,7 @@ package enum Reply: Sendable {
   case found([FoundAccount])
   /// The result of a request about a file.
   case file(FileReply)
-  /// What became of each post of a device of version 2.
+  /// The outcome of each post of a device of version 2.
   case outcomes([PostOutcome])
   /// The query is done, or refused with an error.
   case outcome(ErrorCode)

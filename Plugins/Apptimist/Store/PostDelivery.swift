@@ -11,7 +11,7 @@ enum PostDelivery: BatchOperation {
     let login: AccountLogin
   }
 
-  /// What became of each copy; nil for one whose mailbox is full, which is to be delivered by ``run(_:_:)``.
+  /// The outcome of each copy; nil for one whose mailbox is full, which is to be delivered by ``run(_:_:)``.
   typealias Output = [Delivered?]
 
   /// A copy counts as one, and so do 16 KiB.

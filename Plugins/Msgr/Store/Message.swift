@@ -15,7 +15,7 @@ struct Message: Hashable, Sendable {
   let time: Timestamp
   /// Whether the message asks the recipient to become a friend.
   let isAddRequest: Bool
-  /// What a published message has beside its text.
+  /// The fields that a published message has beside its text.
   var extras = Publication.Extras()
   /// The client's name for an own message.
   var clientID: ClientID?

@@ -2,7 +2,7 @@ internal import MsgrProtocol
 internal import Storage
 internal import Time
 
-/// What is kept of an account beside its messages, without its password and tokens.
+/// The data of an account beside its messages, without its password and tokens.
 private struct ExportedAccount: Sendable, Encodable {
   let name: String
   let created: String

@@ -53,8 +53,8 @@ extension MsgrStore {
   ///
   /// - Parameters:
   ///   - caller: the caller.
-  ///   - names: the accounts by which the change goes, if others are kept waiting who change them too; else it is run again
-  ///     if they have.
+  ///   - names: the accounts that the change locks, so that other changes of them wait; with none, the change runs again
+  ///     after a conflict.
   ///   - body: makes the change.
   /// - Throws: ``OutdatedCaller``, the closure's error, or ``StoreError``.
   func write<Value: Sendable>(

@@ -2,7 +2,7 @@ internal import Bus
 internal import Cryptography
 internal import MsgrProtocol
 
-/// What one node tells another of users and their sessions.
+/// A notice between nodes about users and their sessions.
 enum NodeNews: Hashable, Sendable {
   /// A user's log has new messages.
   case log(UserName)

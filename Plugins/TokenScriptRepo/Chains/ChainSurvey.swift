@@ -1,9 +1,9 @@
-internal import Threading
 internal import Cryptography
 internal import Ethereum
 internal import HTTPClient
 internal import HTTPProtocol
 internal import Observability
+internal import Threading
 internal import Time
 internal import TokenScriptReading
 

@@ -38,7 +38,7 @@ struct ChainWord: Equatable, Sendable {
 
   /// Reads the outcomes of ``calls(for:registry:)``.
   ///
-  /// Where the endpoint has failed to tell the places, they stay as they were.
+  /// If the endpoint failed to tell the places, they stay as they were.
   ///
   /// - Parameters:
   ///   - outcomes: an outcome for each call.

@@ -1,5 +1,5 @@
-internal import Ethereum
 internal import Cryptography
+internal import Ethereum
 
 /// A contract's address as a key of the index: 20 bytes in three words, read from a URL without allocation.
 struct ContractKey: Hashable, Sendable {

@@ -1,8 +1,8 @@
 internal import Cryptography
 internal import Ethereum
 internal import HTTPProtocol
-internal import QRCode
 internal import Pages
+internal import QRCode
 internal import TokenScriptReading
 internal import Wire
 

@@ -2,8 +2,8 @@ internal import Addresses
 internal import Cryptography
 internal import Ethereum
 internal import HTTPProtocol
-internal import Routing
 internal import Pages
+internal import Routing
 internal import Threading
 internal import Time
 internal import TokenScriptReading

@@ -2,7 +2,7 @@
 enum PublicationPolicy: String, Sendable, CaseIterable {
   /// Nobody.
   case off
-  /// Who stands for the contract already: by a file that is served, or as its deployer.
+  /// The keys that stand for the contract already: by a file that is served, or as its deployer.
   case known
   /// They, and for a contract without any file anybody.
   case open

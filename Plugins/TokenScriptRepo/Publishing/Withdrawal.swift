@@ -1,8 +1,8 @@
+internal import CommandLine
 internal import Cryptography
 internal import FoundationEssentials
 internal import HTTPProtocol
 internal import Routing
-internal import CommandLine
 internal import Time
 internal import XMLSecurity
 

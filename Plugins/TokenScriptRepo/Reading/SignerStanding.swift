@@ -1,5 +1,5 @@
-package import Ethereum
 internal import Cryptography
+package import Ethereum
 
 /// The proof that there is of a signer, from the best to none; the raw values are for people and programs.
 package enum SignerStanding: String, Sendable {

@@ -1,8 +1,8 @@
 internal import Cryptography
 internal import Ethereum
 internal import HTTPProtocol
-internal import Routing
 internal import Pages
+internal import Routing
 internal import Time
 internal import TokenScriptReading
 

@@ -1,5 +1,5 @@
-internal import Ethereum
 internal import Cryptography
+internal import Ethereum
 internal import Time
 internal import TokenScriptReading
 

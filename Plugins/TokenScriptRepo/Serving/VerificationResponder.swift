@@ -1,6 +1,6 @@
-internal import Threading
 internal import HTTPProtocol
 internal import Routing
+internal import Threading
 internal import Time
 internal import TokenScriptReading
 

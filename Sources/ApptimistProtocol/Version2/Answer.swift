@@ -3,7 +3,7 @@ internal import Wire
 extension Version2 {
   /// The answer to a request: its type and number, an error, and behind error 0 what the type has.
   public struct Answer: Hashable, Sendable {
-    /// What follows error 0.
+    /// The result that follows error 0.
     public enum Content: Hashable, Sendable {
       /// Nothing follows.
       case done
@@ -81,7 +81,7 @@ extension Version2 {
 
   /// The head of a part of a list.
   public struct Page: Hashable, Sendable {
-    /// Where the next page begins, or zero if this is the last.
+    /// The beginning of the next page, or zero if this is the last.
     public var next: Cursor
     /// The number of items in the data.
     public var count: UInt16

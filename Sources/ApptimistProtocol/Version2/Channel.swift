@@ -111,7 +111,7 @@ extension Frame.Limits {
 }
 
 extension Version2 {
-  /// What a box holds: `headerLen(u32) dataLen(u32) header data`.
+  /// The content of a box: `headerLen(u32) dataLen(u32) header data`.
   public struct ClearFrame: Sendable {
     /// The header.
     public let header: ArraySlice<UInt8>

@@ -3,7 +3,7 @@ internal import Wire
 extension Version2 {
   /// A PDU that a device sends: `version(u8)=2 type(u8) request(u32)` and the fields of its type.
   public struct DevicePDU: Hashable, Sendable {
-    /// What a device wants, by the names of the page.
+    /// The requests of a device, by the protocol page's names.
     public enum Body: Hashable, Sendable {
       /// See ``Login``.
       case login(Login)
@@ -43,7 +43,7 @@ extension Version2 {
 
     /// The number by which the answer is known; 0 wants none.
     public let request: UInt32
-    /// What the device wants.
+    /// The request of the device.
     public let body: Body
 
     /// Makes the PDU.
@@ -106,7 +106,7 @@ extension Version2 {
     case lock, write, remove, ack
   }
 
-  /// What every header begins with.
+  /// The fields that every header begins with.
   struct HeaderStart {
     let type: UInt8
     let request: UInt32

@@ -4,7 +4,7 @@ internal import Wire
 extension Version2 {
   /// An account that a search found.
   public struct User: Hashable, Sendable {
-    /// What an account is.
+    /// The kinds of accounts.
     public enum Kind: UInt8, Hashable, Sendable {
       case user = 1
       case forum = 2
@@ -14,7 +14,7 @@ extension Version2 {
     public var key: EncryptionPublicKey
     /// The key with which its signatures are verified.
     public var authenticationKey: AuthenticationPublicKey
-    /// What it is.
+    /// The kind of the account.
     public var kind: Kind
     /// Whether it is closed to version 1, and whether the service holds a forum's secret.
     public var flags: Flags

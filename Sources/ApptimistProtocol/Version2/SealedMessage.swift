@@ -4,7 +4,7 @@ internal import Wire
 extension Version2 {
   /// The sealing of a message between its sender and its receiver, under a key that no other message has.
   public struct Sealing: Hashable, Sendable {
-    /// What is sealed.
+    /// The content that is sealed.
     public enum Kind: UInt8, Hashable, Sendable {
       /// A message to a user.
       case message = 1
@@ -19,7 +19,7 @@ extension Version2 {
 
     private static let mark: [UInt8] = [0x61, 0x70, 0x70, 0x74, 0x69, 0x6d, 0x02]
 
-    /// What is sealed.
+    /// The content that is sealed.
     public let kind: Kind
     /// The service's encryption key.
     public let service: EncryptionPublicKey
@@ -44,7 +44,7 @@ extension Version2 {
       receiver = kind == .copy ? message.recipient : message.to
     }
 
-    /// What data is marked as, or nil for data of version 1.
+    /// The mark of the data, or nil for data of version 1.
     public static func kind(of data: some Collection<UInt8>) -> Kind? {
       guard data.starts(with: mark) else { return nil }
       return data.dropFirst(mark.count).first.flatMap(Kind.init(rawValue:))
@@ -136,7 +136,7 @@ extension Version2 {
       self.init([UInt8](plain.dropFirst(Signature.byteCount)), signature: signature)
     }
 
-    /// What is sealed.
+    /// The content that is sealed.
     public var bytes: [UInt8] { signature.bytes + content }
 
     /// Whether the poster has signed it.

@@ -1,6 +1,6 @@
 /// Version 2 of the protocol: its handshake, boxes, PDUs, proofs and sealed messages.
 ///
-/// What it has in common with version 1 is not in here: ``PDU/Message`` and its like, ``MessageID``, names and errors.
+/// The parts that it shares with version 1 are elsewhere: ``PDU/Message`` and its like, ``MessageID``, names and errors.
 public enum Version2 {
   /// The first byte of every header.
   public static let number: UInt8 = 2

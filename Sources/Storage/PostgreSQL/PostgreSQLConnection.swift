@@ -89,7 +89,7 @@ internal import Time
     return PostgreSQLStatement(statement.sql, on: self, as: statement.prepared)
   }
 
-  /// What the server reports of itself, such as `server_encoding`.
+  /// Returns a setting that the server reports of itself, such as `server_encoding`.
   func setting(_ name: String) -> String? {
     guard let value = unsafe PQparameterStatus(handle, name) else { return nil }
     return unsafe String(cString: value)

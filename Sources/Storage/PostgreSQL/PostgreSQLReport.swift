@@ -1,6 +1,6 @@
 public import Time
 
-/// What an operator should know about a PostgreSQL database before nodes use it.
+/// The facts about a PostgreSQL database that an operator should know before nodes use it.
 public struct PostgreSQLReport: Sendable {
   /// The server's version, such as `15.4`.
   public let version: String

@@ -4,7 +4,7 @@ internal import Time
 
 /// A thread's work on PostgreSQL: jobs of one queue, one after the other, each in a transaction on the same connection.
 struct PostgreSQLWorker<Context: ~Copyable>: ~Copyable {
-  /// What the transactions are for.
+  /// The purpose of the transactions.
   enum Purpose {
     case writing
     /// Each job sees one state of the database, and changes nothing.

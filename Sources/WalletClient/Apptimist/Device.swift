@@ -1,8 +1,8 @@
-internal import Threading
-public import WebSocketClient
 public import ApptimistProtocol
 public import Cryptography
 internal import HTTPProtocol
+internal import Threading
+public import WebSocketClient
 
 /// A user's device at an Apptimist service: one account, one connection that is made again whenever it breaks.
 ///
@@ -31,7 +31,7 @@ public actor Device {
 
   nonisolated let participant: Participant
   nonisolated let options: DeviceOptions
-  /// What is remembered of others, and of the posts that were opened.
+  /// The memory of other accounts, and of the posts that were opened.
   var known: KnownAccounts
   var posts = RecentPosts()
   private let url: WebSocketURL

@@ -3,14 +3,14 @@ internal import Cryptography
 
 /// A request to the service, which each version of the protocol puts into its own words.
 enum DeviceRequest {
-  /// What a search is for.
+  /// The subject of a search.
   enum Search {
     case name(ShortBytes)
     case uid(ShortBytes)
     case key(EncryptionPublicKey)
   }
 
-  /// What is to be done with a file.
+  /// The operation on a file.
   enum FileAction {
     case read
     case lock

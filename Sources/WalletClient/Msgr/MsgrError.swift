@@ -1,6 +1,6 @@
-public import WebSocketClient
 public import HTTPClient
 internal import HTTPProtocol
+public import WebSocketClient
 
 /// A reason for which the server didn't do what it was asked. It contains no password, token or message.
 public enum MsgrError: Error, Hashable, Sendable {

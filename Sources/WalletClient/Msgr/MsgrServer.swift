@@ -1,6 +1,6 @@
-internal import WebSocketClient
 public import HTTPClient
 internal import HTTPProtocol
+internal import WebSocketClient
 
 /// A Msgr server, at which an app registers and logs in.
 ///

@@ -1,7 +1,7 @@
-internal import WebSocketClient
 internal import HTTPClient
 internal import HTTPProtocol
 internal import Threading
+internal import WebSocketClient
 
 /// The WebSockets of a server's streams, all on one thread, which starts with the first of them.
 final class MsgrSockets: Sendable {

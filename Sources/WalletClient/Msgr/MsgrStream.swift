@@ -1,6 +1,6 @@
-internal import WebSocketClient
 internal import HTTPProtocol
 internal import Synchronization
+internal import WebSocketClient
 
 /// The messages to an account as they come, and those that it sends from other devices: an asynchronous sequence for one task at a time.
 ///

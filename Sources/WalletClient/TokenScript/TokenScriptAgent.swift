@@ -1,5 +1,5 @@
-internal import Ethereum
 internal import Cryptography
+internal import Ethereum
 public import HTTPClient
 internal import HTTPProtocol
 public import Observability

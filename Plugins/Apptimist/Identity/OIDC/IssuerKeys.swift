@@ -96,7 +96,7 @@ final class IssuerKeys: Sendable {
 
   // MARK: - The issuer's documents
 
-  /// What an issuer says about itself (OpenID Connect Discovery 1.0, section 3).
+  /// The metadata that an issuer publishes about itself (OpenID Connect Discovery 1.0, section 3).
   private struct Discovery: Decodable {
     let issuer: String
     let jwks_uri: String

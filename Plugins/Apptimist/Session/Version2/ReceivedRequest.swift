@@ -3,7 +3,7 @@ internal import ApptimistProtocol
 /// A request of a device of version 2 that came.
 struct ReceivedRequest {
   let request: OpenRequest
-  /// What the device wants, or nil if there is no such type.
+  /// The request of the device, or nil if there is no such type.
   let body: Version2.DevicePDU.Body?
   let data: [UInt8]
 

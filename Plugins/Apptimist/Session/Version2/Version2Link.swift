@@ -77,9 +77,9 @@ struct Version2Link: ~Copyable {
 
   // MARK: - Receiving
 
-  /// Opens a message, and answers a type that there is not.
+  /// Opens a message, and responds to an unknown type with an error.
   ///
-  /// - Returns: nil for such a type.
+  /// - Returns: the request, or nil if its type is unknown.
   /// - Throws: the end that a message which is no frame, is too large or does not open leads to.
   mutating func receive(
     _ message: WebSocketMessage, _ context: inout SessionContext

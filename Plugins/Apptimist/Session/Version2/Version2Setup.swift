@@ -1,7 +1,7 @@
 package import ApptimistProtocol
 package import Cryptography
 
-/// What a session of version 2 needs beside a ``SessionSetup``.
+/// The values that a session of version 2 needs beside a ``SessionSetup``.
 package struct Version2Setup: Sendable {
   /// The service's ephemeral pair, which serves this connection alone.
   let ephemeral: EncryptionKeyPair

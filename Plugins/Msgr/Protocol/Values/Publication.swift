@@ -5,10 +5,10 @@ package struct Publication: Hashable, Sendable {
 
   /// The text.
   package let text: MessageText
-  /// What it has beside its text.
+  /// The fields that it has beside its text.
   package let extras: Extras
 
-  /// What a published message has beside its text.
+  /// The fields that a published message has beside its text.
   package struct Extras: Hashable, Sendable {
     /// The title: at most ``Publication/longestTitle`` bytes on one line.
     package var title: String?

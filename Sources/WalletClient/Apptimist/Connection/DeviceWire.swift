@@ -14,7 +14,7 @@ protocol DeviceWire: AnyObject {
   func open(_ message: [UInt8]) throws -> IncomingPDU?
 }
 
-/// What came from the service.
+/// A PDU that came from the service.
 enum IncomingPDU {
   case version1(PDU, data: ArraySlice<UInt8>)
   /// The first message of version 2.

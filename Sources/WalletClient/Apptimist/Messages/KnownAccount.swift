@@ -1,7 +1,7 @@
 public import ApptimistProtocol
 public import Cryptography
 
-/// What a device remembers of a user or forum, so that no service can take it back later.
+/// A device's memory of a user or forum, so that no service can take it back later.
 public struct KnownAccount: Sendable, Hashable {
   /// The user or forum.
   public let key: EncryptionPublicKey

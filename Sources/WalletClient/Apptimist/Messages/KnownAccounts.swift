@@ -9,7 +9,7 @@ struct KnownAccounts {
     self.accounts = Dictionary(accounts.map { ($0.key, $0) }) { _, last in last }
   }
 
-  /// What is known of an account.
+  /// The memory of an account.
   subscript(_ key: EncryptionPublicKey) -> KnownAccount { accounts[key] ?? KnownAccount(key) }
 
   /// Learns what a service of version 2 says of an account. What was seen before stays.

@@ -6,7 +6,7 @@ struct MessageOpening {
   let participant: Participant
   /// The pair of the forum that the message was written to, if the user has it.
   let forum: EncryptionKeyPair?
-  /// What is known of the author, of the forum or user that it was written to, and of the user.
+  /// The known accounts of the author, of the forum or user that it was written to, and of the user.
   let author: KnownAccount
   let recipient: KnownAccount
   let own: KnownAccount

@@ -4,7 +4,7 @@ internal import Cryptography
 /// The rules by which a message is sealed, without I/O.
 struct MessageSealing {
   let participant: Participant
-  /// What is known of the user or forum that it is for.
+  /// The known account of the user or forum that it is for.
   let recipient: KnownAccount
   /// Whether the service speaks version 1 alone.
   let isVersion1: Bool

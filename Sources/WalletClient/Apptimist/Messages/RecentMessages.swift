@@ -1,5 +1,5 @@
-internal import Threading
 internal import ApptimistProtocol
+internal import Threading
 
 /// The messages that came of late, as a service may send one again.
 struct RecentMessages {

@@ -1,6 +1,6 @@
-internal import Threading
 internal import ApptimistProtocol
 internal import Cryptography
+internal import Threading
 
 /// The posts that were opened of late: who can seal for a forum can seal the same post once more.
 struct RecentPosts {
