@@ -1,8 +1,9 @@
+internal import Configuration
 internal import Bus
 internal import Glibc
 internal import HTTPProtocol
 internal import Observability
-public import Pages
+internal import Pages
 public import Routing
 public import ServiceKit
 public import Storage

@@ -1,3 +1,4 @@
+internal import CommandLine
 internal import ServiceKit
 
 /// Finds the words that may stand where somebody is typing.

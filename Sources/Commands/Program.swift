@@ -1,4 +1,4 @@
-public import CommandLine
+internal import CommandLine
 internal import FoundationEssentials
 internal import Glibc
 public import ServiceKit

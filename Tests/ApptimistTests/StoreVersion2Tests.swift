@@ -156,7 +156,7 @@ internal import Time
     await store.store.close()
     let restored = "\(folder.path)/b.sqlite3"
     try Backup(opening: backup, migrations: migrations).restore(
-      to: restored, without: ApptimistService.unrestoredTables
+      to: restored, without: ApptimistConfiguration.unrestoredTables
     ) { _, _ in }
     let again = try await open(restored)
     #expect(try await again.entries(of: 1).count == 1)

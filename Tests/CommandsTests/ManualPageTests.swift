@@ -1,3 +1,4 @@
+internal import ServiceKit
 internal import TestSupport
 internal import Testing
 

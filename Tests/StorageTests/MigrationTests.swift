@@ -60,7 +60,7 @@ internal import Testing
     }
   }
 
-  @Test(arguments: Engine.allCases)
+  @Test(arguments: Engine.tested)
   func theOldestKnownStepStandsForThoseBeforeIt(_ engine: Engine) async throws {
     let oldest = Self.both(2, "CREATE TABLE a (x bigint); INSERT INTO a VALUES (12);")
     let third = Self.both(3, "INSERT INTO a VALUES (4)")
@@ -72,7 +72,7 @@ internal import Testing
     for _ in 0..<2 { #expect(try await rows([oldest, third], in: old) == [1, 2, 4]) }
   }
 
-  @Test(arguments: Engine.allCases)
+  @Test(arguments: Engine.tested)
   func aDatabaseBeforeTheOldestKnownStepIsRefusedInWords(_ engine: Engine) async throws {
     let database = try databases.make(engine)
     _ = try await rows([first], in: database)

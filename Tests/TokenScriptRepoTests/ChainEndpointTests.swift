@@ -1,3 +1,4 @@
+internal import Threading
 internal import Cryptography
 internal import Ethereum
 internal import Foundation

@@ -1,6 +1,7 @@
 internal import ApptimistProtocol
 internal import Cryptography
 internal import HTTPServer
+internal import TestSupport
 internal import Testing
 internal import Threading
 internal import WebSocketClient
