@@ -1,4 +1,4 @@
-internal import MsgrMessages
+internal import MsgrProtocol
 internal import Testing
 
 @testable import Msgr
