@@ -67,7 +67,8 @@ internal import Testing
     let new = try databases.make(engine)
     for _ in 0..<2 { #expect(try await rows([oldest, third, other], in: new) == [12, 4, 3]) }
     // A database that has all steps one by one lacks only the newest.
-    let old = try databases.make(engine)
+    let others = TestDatabases()
+    let old = try others.make(engine)
     #expect(try await rows([first, second], in: old) == [1, 2])
     for _ in 0..<2 { #expect(try await rows([oldest, third], in: old) == [1, 2, 4]) }
   }
