@@ -138,6 +138,17 @@ extension ContractStore {
     }
   }
 
+  /// Withdraws publications for the operator; those that have been replaced meanwhile stay.
+  ///
+  /// - Throws: ``StoreError``.
+  func withdraw(_ publications: [Publication]) async throws {
+    guard !publications.isEmpty else { return }
+    try await store.write(isolation: .rowLocks) { transaction in
+      let change = try Self.lock(transaction) + 1
+      for file in publications { try Self.withdraw(file, change, transaction) }
+    }
+  }
+
   // MARK: In a transaction
 
   /// Waits until no other publication is decided, and returns the number of the last change.
@@ -272,8 +283,9 @@ extension ContractStore {
     try transaction.execute(
       """
       UPDATE tokenscript_published SET withdrawn = 1, content = NULL, change = ?
-      WHERE signer = ? AND schema = ? AND contract = ? AND chain = ?
-      """, change, place.signer, place.schema, place.origin.contract, place.origin.chain)
+      WHERE signer = ? AND schema = ? AND contract = ? AND chain = ? AND sha256 = ?
+      """, change, place.signer, place.schema, place.origin.contract, place.origin.chain,
+      publication.digest)
     try transaction.execute(
       """
       UPDATE tokenscript_accepted SET withdrawn = 1
