@@ -225,10 +225,21 @@ public struct TokenScriptService: Migrating, Commanding, Demonstrating, Running,
   private func followStore() async {
     await withTaskGroup { group in
       group.addTask {
-        for await _ in bus.events(of: Self.name) { await indexPublications() }
+        // What fails here is tried again by the looks.
+        for await _ in bus.events(of: Self.name) { try? await indexer.indexPublications() }
       }
       group.addTask {
-        while (try? await Task.sleep(for: Self.lookInterval)) != nil { await indexPublications() }
+        var hasFailed = false
+        while (try? await Task.sleep(for: Self.lookInterval)) != nil {
+          do {
+            try await indexer.indexPublications()
+            hasFailed = false
+          } catch {
+            if !hasFailed { log.warning("publications aren't seen", ["reason": "\(error)"]) }
+            hasFailed = true
+            try? await Task.sleep(for: .seconds(2))
+          }
+        }
       }
     }
   }
@@ -241,13 +252,6 @@ public struct TokenScriptService: Migrating, Commanding, Demonstrating, Running,
         log.warning("old previews are not deleted yet", ["reason": "\(error)"])
       }
     } while (try? await Task.sleep(for: .seconds(900))) != nil
-  }
-
-  private func indexPublications() async {
-    // The next look tries again.
-    do { try await indexer.indexPublications() } catch is CancellationError {} catch {
-      log.error("the old index stays", ["reason": "\(error)"])
-    }
   }
 
   /// Makes a new index after each change below the root.

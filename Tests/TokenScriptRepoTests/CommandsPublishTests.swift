@@ -22,7 +22,7 @@ internal import XMLSecurity
     let server = try ChildProcess.awd(
       ["serve", "--config", "\(fixture.folder)/awd.toml"], home: fixture.folder,
       environment: ["AWD_SERVER_LISTEN": "127.0.0.1:0"])
-    let line = try server.line(with: "listening at=http://")
+    let line = try await server.line(with: "listening at=http://")
     let port = try #require(line.firstMatch(of: /127\.0\.0\.1:([1-9][0-9]+)/)?.1)
     let url = "http://localhost:\(port)"
     let place = "\(url)/2019/05/chain/1/0x6B175474E89094C44Da98b954EedeAC495271d0F"
@@ -59,7 +59,7 @@ internal import XMLSecurity
     let gone = try fixture.spawn(program, ["repo", "gone", bob] + configuration)
     #expect(gone.code == 0 && gone.output.contains("1-\(bob).tsml: withdrawn"), "\(gone)")
     try await waitUntil {
-      try ChildProcess.run(
+      try await ChildProcess.run(
         "curl", ["-s", "-o", "/dev/null", "-w", "%{http_code}", "\(url)/\(bob)"]
       ).output == "410"
     }
