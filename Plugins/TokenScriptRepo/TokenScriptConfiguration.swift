@@ -1,6 +1,7 @@
 public import Configuration
 internal import Cryptography
 internal import Ethereum
+internal import Glibc
 public import ServiceKit
 internal import TokenScriptReading
 
@@ -12,6 +13,8 @@ public struct TokenScriptConfiguration: ServiceConfiguration {
   let isRepositoryConfigured: Bool
   /// The path of the folder of schemas, or an empty string.
   let schemas: String
+  /// The path of the folder of schemas that are used by default, if it is there.
+  let fetchedSchemas: String
   /// The path of a PEM file of roots, or nil for the system's roots.
   let roots: String?
   /// The rules for findings, and for several files of one contract.
@@ -27,6 +30,8 @@ public struct TokenScriptConfiguration: ServiceConfiguration {
   let verifiesUntrusted: Bool
   /// The policy of publishing over HTTP.
   let publicationPolicy: PublicationPolicy
+  /// The policy of previews.
+  let previewPolicy: PreviewPolicy
   /// The endpoints of chains.
   let chains: [ChainID: ChainEndpoint]
   /// The pages about contracts elsewhere, with `{address}` in them, by chain.
@@ -41,7 +46,9 @@ public struct TokenScriptConfiguration: ServiceConfiguration {
   public init(_ section: ConfigurationSection) {
     repository = section.path("repository", default: "\(section.dataFolder)/repository")
     isRepositoryConfigured = section.isGiven("repository")
-    schemas = section.path("schemas", default: "")
+    fetchedSchemas = "\(section.dataFolder)/schemas"
+    let hasFetched = unsafe access(fetchedSchemas, R_OK | X_OK) == 0
+    schemas = section.path("schemas", default: hasFetched ? fetchedSchemas : "")
     let roots = section.path("roots", default: "")
     self.roots = roots.isEmpty ? nil : roots
     var rules = RepositoryRules()
@@ -72,6 +79,7 @@ public struct TokenScriptConfiguration: ServiceConfiguration {
       "schema_cpu_time", default: .seconds(2), in: .milliseconds(100) ... .seconds(60))
     verifiesUntrusted = section.bool("verify_untrusted", default: false)
     publicationPolicy = section.section("publish").choice("policy", default: .off)
+    previewPolicy = section.section("preview").choice("policy", default: .off)
     chains = ChainEndpoint.all(in: section.section("chains"))
     var explorers: [ChainID: String] = [:]
     for (chain, url) in section.dictionary("explorers") {

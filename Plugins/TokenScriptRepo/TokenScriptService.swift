@@ -21,6 +21,7 @@ public struct TokenScriptService: Migrating, Commanding, Demonstrating, Running,
       RepositoryListCommand.self, RepositoryNewCommand.self, RepositoryVerifyCommand.self,
       RepositorySignCommand.self,
       RepositoryPublishCommand.self, RepositoryWithdrawCommand.self, RepositoryGoneCommand.self,
+      RepositoryPreviewCommand.self, RepositorySchemasCommand.self,
       SchemaWorkerCommand.self, WalletFetchCommand.self,
     ]
   }
@@ -34,8 +35,11 @@ public struct TokenScriptService: Migrating, Commanding, Demonstrating, Running,
   private let verification: VerificationResponder
   /// Publishes files, or nil if the policy is "off".
   private let publisher: Publisher?
+  /// Shows previews, or nil if the policy is "off".
+  private let previews: PreviewResponder?
   private let store: ContractStore
   private let bus: any Bus
+  private let clock: @Sendable () -> Timestamp
   private let reading = ThreadPool(named: "awd-read", queue: 256)
   let survey: ChainSurvey
   private let log: Log
@@ -89,8 +93,12 @@ public struct TokenScriptService: Migrating, Commanding, Demonstrating, Running,
       : Publisher(
         configuration.publicationPolicy, responder, indexer, survey, verification, store,
         context.bus)
+    previews =
+      configuration.previewPolicy == .off
+      ? nil : PreviewResponder(configuration.previewPolicy, responder, verification, store)
     self.store = store
     bus = context.bus
+    clock = context.clock
     self.verification = VerificationResponder(verification, headers, clock: context.clock)
     log = context.log
     context.metrics.gauge(
@@ -126,6 +134,14 @@ public struct TokenScriptService: Migrating, Commanding, Demonstrating, Running,
       }
       router.on([.delete], version + place) { request, parameters in
         try await publisher.delete(request, parameters)
+      }
+    }
+    if let previews {
+      router.post("/preview", bodyLimit: VerificationQueue.bodyLimit) { request, _ in
+        try await previews.post(request)
+      }
+      router.get("/preview/{secret}") { request, parameters in
+        try await previews.get(request, parameters)
       }
     }
     for pattern in ["/{name}", "/tokenscript/{name}"] {
@@ -196,32 +212,46 @@ public struct TokenScriptService: Migrating, Commanding, Demonstrating, Running,
       group.addTask {
         await survey.run({ responder.index.value.origins }) { try await remake() }
       }
-      group.addTask { await followNodes() }
+      group.addTask { await followStore() }
+      group.addTask { await deletePreviews() }
       try await group.waitForAll()
     }
   }
 
-  /// The time between two looks at what other nodes have published, whether or not they have told so.
+  /// The time between two looks at what others have published or withdrawn, whether or not they have told so.
   private static let lookInterval = Duration.milliseconds(500)
 
-  /// Makes a new index after other nodes' publications.
-  private func followNodes() async {
-    guard store.isShared else { return }
+  /// Makes a new index after publications at other nodes, and after those that commands have withdrawn.
+  private func followStore() async {
     await withTaskGroup { group in
       group.addTask {
-        for await _ in bus.events(of: Self.name) { await indexPublications() }
+        // What fails here is tried again by the looks.
+        for await _ in bus.events(of: Self.name) { try? await indexer.indexPublications() }
       }
       group.addTask {
-        while (try? await Task.sleep(for: Self.lookInterval)) != nil { await indexPublications() }
+        var hasFailed = false
+        while (try? await Task.sleep(for: Self.lookInterval)) != nil {
+          do {
+            try await indexer.indexPublications()
+            hasFailed = false
+          } catch {
+            if !hasFailed { log.warning("publications aren't seen", ["reason": "\(error)"]) }
+            hasFailed = true
+            try? await Task.sleep(for: .seconds(2))
+          }
+        }
       }
     }
   }
 
-  private func indexPublications() async {
-    // The next look tries again.
-    do { try await indexer.indexPublications() } catch is CancellationError {} catch {
-      log.error("the old index stays", ["reason": "\(error)"])
-    }
+  /// Deletes previews that are over, every quarter of an hour.
+  private func deletePreviews() async {
+    guard previews != nil else { return }
+    repeat {
+      do { try await store.deletePreviews(over: clock()) } catch {
+        log.warning("old previews are not deleted yet", ["reason": "\(error)"])
+      }
+    } while (try? await Task.sleep(for: .seconds(900))) != nil
   }
 
   /// Makes a new index after each change below the root.

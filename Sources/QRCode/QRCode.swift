@@ -22,6 +22,24 @@ public struct QRCode: Sendable {
       .map { $0 & 1 == 1 }
   }
 
+  /// The code for a terminal, two modules a character, with light modules drawn; a line feed ends each line but the last.
+  public var text: String {
+    func isLight(_ row: Int, _ column: Int) -> Bool {
+      guard (0..<size).contains(row), (0..<size).contains(column) else { return true }
+      return !isDark[row * size + column]
+    }
+    return stride(from: -2, to: size + 2, by: 2).map { row in
+      (-2..<size + 2).map { column in
+        switch (isLight(row, column), isLight(row + 1, column)) {
+        case (true, true): "█"
+        case (true, false): "▀"
+        case (false, true): "▄"
+        case (false, false): " "
+        }
+      }.joined()
+    }.joined(separator: "\n")
+  }
+
   /// The code as an SVG element, black on white with its quiet zone.
   ///
   /// - Parameter label: the text for people who don't see it, escaped for HTML.

@@ -6,6 +6,8 @@ internal import Observability
 final class Route: Sendable {
   private let service: RoutedService
   private let parameterNames: [String]
+  /// The pattern of a path with a secret in it, which the log has instead of the path; nil for others.
+  private let secretPattern: String?
   private let handler: RouteHandler
   private let bodyLimit: Int
   private let statuses: CounterTable
@@ -15,6 +17,7 @@ final class Route: Sendable {
   ) {
     self.service = service
     parameterNames = route.pattern.names
+    secretPattern = parameterNames.contains("secret") ? route.pattern.text : nil
     handler = route.handler
     self.bodyLimit = route.bodyLimit ?? bodyLimit
     statuses = metrics.counters(
@@ -98,7 +101,7 @@ final class Route: Sendable {
     guard isFailure || service.log.writes(.debug) else { return response }
     let log = service.log.with([
       "method": request.head.method.name,
-      "path": String(decoding: request.head.path, as: UTF8.self),
+      "path": secretPattern ?? String(decoding: request.head.path, as: UTF8.self),
       "status": response.status.code, "milliseconds": duration, "peer": request.origin.peer,
       "request": request.origin.name,
     ])

@@ -93,11 +93,11 @@ public final class RouteTable: Responder {
     if head.method == .options, let fields = target.service.router.optionsFields {
       var response = Response(.noContent, fields: fields)
       response.fields.append(.allow, target.allow)
-      return refuse(response, to: head)
+      return refuse(response, to: head, of: target)
     }
     var error = HTTPError(.methodNotAllowed)
     error.fields.append(.allow, target.allow)
-    return refuse(target.service.response(error, to: head), to: head)
+    return refuse(target.service.response(error, to: head), to: head, of: target)
   }
 
   private func root(for head: RequestHead) -> RouteNode {
@@ -110,12 +110,16 @@ public final class RouteTable: Responder {
     refuse(ErrorStyle.negotiated.response(error, to: head, adding: HeaderFields()), to: head)
   }
 
-  private func refuse(_ response: Response, to head: RequestHead) -> RequestPlan {
+  private func refuse(
+    _ response: Response, to head: RequestHead, of target: RouteTarget? = nil
+  ) -> RequestPlan {
     unrouted.add(Int(response.status.code))
+    let secret = target.flatMap { $0.pattern.contains("{secret}") ? $0.pattern : nil }
     log.debug(
       "request without a route",
       [
-        "method": head.method.name, "path": String(decoding: head.path, as: UTF8.self),
+        "method": head.method.name,
+        "path": secret ?? String(decoding: head.path, as: UTF8.self),
         "status": response.status.code,
       ])
     return .refuse(response)

@@ -76,7 +76,7 @@ extension PrivateKey {
 
 extension PublicKey.Kind {
   /// Hashes a message for ECDSA on a curve.
-  fileprivate func digest(of message: [UInt8]) -> [UInt8] {
+  func digest(of message: [UInt8]) -> [UInt8] {
     guard self == .secp256k1 else { return SHA256.hash(message).bytes }
     let head = "\u{19}Ethereum Signed Message:\n\(message.count)"
     return Keccak256.hash(Array(head.utf8) + message).bytes

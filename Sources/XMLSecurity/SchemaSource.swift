@@ -1,8 +1,8 @@
 internal import CXML
 internal import Glibc
 
-/// The source of the schemas that a schema imports: files in the folder of the importing schema, by the last part of the
-/// address. libxml2 opens nothing else.
+/// The source of the schemas that a schema imports: files in the folder of the importing schema or in the folder `common`
+/// beside it, by the last part of the address. libxml2 opens nothing else.
 enum SchemaSource {
   /// The folder of the schema that is compiled on this thread, or nil.
   @TaskLocal static var folder: String?
@@ -16,7 +16,7 @@ enum SchemaSource {
   ) -> xmlParserInputPtr? {
     guard let folder, let address = unsafe address,
       let name = unsafe String(cString: address).split(separator: "/").last, name != "..",
-      let bytes = read(folder + "/" + name),
+      let bytes = read("\(folder)/\(name)") ?? read("\(folder)/../common/\(name)"),
       let buffer = unsafe bytes.withUnsafeBytes({ content in
         unsafe xmlParserInputBufferCreateMem(
           content.baseAddress?.assumingMemoryBound(to: CChar.self), Int32(content.count),

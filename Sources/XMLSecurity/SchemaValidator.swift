@@ -2,8 +2,9 @@ internal import Glibc
 
 /// Validates documents against the schemas of a folder (W3C XML Schema 1.0).
 ///
-/// The schemas are at `<YYYY>/<MM>/…/tokenscript.xsd`, with their imports beside them. They are compiled when
-/// the folder is opened, and nothing comes from the network. All threads may share a validator.
+/// The schemas are at `<YYYY>/<MM>/…/tokenscript.xsd`, with their imports beside them, or as the official tool lays them, at
+/// `<YYYY>-<MM>/tokenscript.xsd` with imports from there or from `common`. They are compiled when the folder is opened, and
+/// nothing comes from the network. All threads may share a validator.
 public final class SchemaValidator: Sendable {
   /// The verdict about a document.
   public enum Verdict: Sendable, Hashable {
@@ -35,13 +36,18 @@ public final class SchemaValidator: Sendable {
     var schemas: [String: Schema] = [:]
     var problems: [String] = []
     let prefix = folder.hasSuffix("/") ? folder : folder + "/"
-    let months = Self.matches(version ?? "[0-9][0-9][0-9][0-9]/[0-9][0-9]", below: prefix)
+    let year = "[0-9][0-9][0-9][0-9]"
+    let months =
+      Self.matches(version ?? "\(year)/[0-9][0-9]", below: prefix)
+      + Self.matches(version?.replacing("/", with: "-") ?? "\(year)-[0-9][0-9]", below: prefix)
     for month in months {
+      let version = String(month.dropFirst(prefix.count)).replacing("-", with: "/")
+      guard schemas[version] == nil else { continue }
       let places = ["/", "/*/", "/*/*/"]
       let files = places.lazy.flatMap { Self.matches("tokenscript.xsd", below: month, $0) }
       guard let file = files.first else { continue }
       do throws(SchemaError) {
-        schemas[String(month.dropFirst(prefix.count))] = try Schema(file: file)
+        schemas[version] = try Schema(file: file)
       } catch {
         problems.append("\(error)")
       }

@@ -10,6 +10,8 @@ public struct SignatureVerifier: Sendable {
   public static let version = 3
 
   private static let maximumSignatures = 8
+  /// The number of bytes that all signatures together canonicalize and digest: the largest document twice.
+  private static let maximumDigested = 16 << 20
   /// The number of elements times the number of prefixes that canonicalization looks for at each.
   private static let maximumLookups = 500_000
 
@@ -35,6 +37,10 @@ public struct SignatureVerifier: Sendable {
     }
     // All rules come before the first digest, since libxml2 can't be told to stop.
     let prefixes = claims.reduce(0) { $0 + $1.structure.prefixes }
+    guard claims.count * document.size <= Self.maximumDigested else {
+      throw SignatureError(
+        .structure, "\(claims.count) signatures of a document of \(document.size) bytes")
+    }
     guard prefixes * size <= Self.maximumLookups else {
       throw SignatureError(
         .structure, "PrefixLists of \(prefixes) prefixes in a document of \(size) elements")

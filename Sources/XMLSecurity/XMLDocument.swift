@@ -8,6 +8,8 @@ internal import CXMLSec
 @safe public final class XMLDocument {
   let pointer: xmlDocPtr
   private let rootPointer: xmlNodePtr
+  /// The number of bytes that the document was read from.
+  let size: Int
   /// The place for a new last child of the root.
   let rootEnd: MarkupScanner.RootEnd
 
@@ -37,6 +39,7 @@ internal import CXMLSec
     }
     unsafe pointer = document
     unsafe rootPointer = root
+    size = bytes.count
     self.rootEnd = rootEnd
   }
 

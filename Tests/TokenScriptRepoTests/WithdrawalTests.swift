@@ -91,6 +91,23 @@ internal import XMLSecurity
     #expect(response.status == .ok)
   }
 
+  @Test func aWalletsSignatureHas65Bytes() async throws {
+    let server = try await server()
+    let key = try PrivateKey(pem: Signer.issuer.key.keyPEM)
+    for (number, length) in [65, 64].enumerated() {
+      let file = try sign(.issuer, at: Self.now + Int64(number))
+      #expect(try await send(server, file).status.code < 300)
+      let time = "2023-11-14T22:13:20Z"
+      let message = Withdrawal.message(
+        url: "https://repo.example" + Self.place, digest: SHA256.hash(file), time: time)
+      let signature = try key.walletSignature(of: message)
+      #expect(signature.count == 65 && [27, 28].contains(signature[64]))
+      let statement = Withdrawal(time: time, signature: Array(signature.prefix(length)))
+      let field = ["Authorization": statement.fieldValue]
+      #expect(try await server.get(Self.place, field, method: .delete).status == .ok)
+    }
+  }
+
   @Test func anOlderFileDoesNotComeBackByAWithdrawal() async throws {
     let server = try await server()
     #expect(try await send(server, sign(on: ["1", "5"])).status == .created)

@@ -58,4 +58,46 @@ struct MessageSignatureTests {
     #expect(key.verifies(signature, of: Self.message))
     #expect(key.verifies(Array(signature.dropLast()), of: Self.message))
   }
+
+  /// Recovers the address as a wallet or contract does, without OpenSSL.
+  @Test func theMarkOfAWalletsSignatureTellsTheKey() async throws {
+    let script = """
+      import sys
+      P, N = 2**256 - 2**32 - 977, 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
+      G = (0x79BE667EF9DCBBAC55A06295CE870B07029BFCDB2DCE28D959F2815B16F81798,
+           0x483ADA7726A3C4655DA4FBFC0E1108A8FD17B448A68554199C47D08FFB10D4B8)
+      def add(a, b):
+          if a is None or b is None: return a or b
+          if a[0] == b[0] and (a[1] + b[1]) % P == 0: return None
+          m = (3 * a[0]**2 * pow(2 * a[1], -1, P) if a == b else (b[1] - a[1]) * pow(b[0] - a[0], -1, P)) % P
+          x = (m * m - a[0] - b[0]) % P
+          return x, (m * (a[0] - x) - a[1]) % P
+      def times(k, a):
+          sum = None
+          while k:
+              if k & 1: sum = add(sum, a)
+              a, k = add(a, a), k >> 1
+          return sum
+      signature, digest = bytes.fromhex(sys.argv[1]), int(sys.argv[2], 16)
+      r, s, v = int.from_bytes(signature[:32], "big"), int.from_bytes(signature[32:64], "big"), signature[64]
+      assert s <= N // 2
+      y = pow(r**3 + 7, (P + 1) // 4, P)
+      R = (r, y if y % 2 == v - 27 else P - y)
+      x, y = times(pow(r, -1, N), add(times(s, R), times(N - digest % N, G)))
+      print("04%064x%064x" % (x, y), end="")
+      """
+    for number in 0..<8 {
+      let key = try PrivateKey(pem: Signer(.secp256k1, "key").key.keyPEM)
+      let message = Array("message \(number)".utf8)
+      let signature = try key.walletSignature(of: message)
+      #expect(key.publicKey.verifies(signature, of: message))
+      let head = Array("\u{19}Ethereum Signed Message:\n\(message.count)".utf8)
+      let found = try await ChildProcess.run(
+        "python3",
+        ["-c", script, Hex.encode(signature), Keccak256.hash(head + message).hex])
+      #expect(
+        found.output == "04" + Hex.encode(Array(key.publicKey.subjectPublicKeyInfo.suffix(64))),
+        "\(found)")
+    }
+  }
 }

@@ -99,14 +99,21 @@ actor ChainSurvey {
     for origin in origins where isUnasked(origin) { continuation.yield(origin) }
   }
 
-  /// Asks about all contracts that matter, and forgets the words about others.
+  /// Asks about all contracts of the index, and forgets the words about others. Of too many those come first that it has not
+  /// asked about for the longest time; the words about the rest stay.
   ///
   /// - Returns: whether a word has changed.
   func askAll(_ origins: [Origin]) async throws -> Bool {
-    let asked = origins.filter { endpoints[$0.chain] != nil }.prefix(Self.contractLimit)
-    let wanted = Set(asked)
-    let forgotten = words.value.byOrigin.keys.filter { !wanted.contains($0) }
-    return try await ask(Array(asked), forgetting: forgotten)
+    let known = words.value.byOrigin
+    let wanted = Set(origins)
+    let never = Timestamp(seconds: 0)
+    var asked = origins.filter { endpoints[$0.chain] != nil }
+    if asked.count > Self.contractLimit {
+      asked.sort { known[$0]?.time ?? never < known[$1]?.time ?? never }
+    }
+    return try await ask(
+      Array(asked.prefix(Self.contractLimit)),
+      forgetting: known.keys.filter { !wanted.contains($0) })
   }
 
   /// Asks about some contracts.

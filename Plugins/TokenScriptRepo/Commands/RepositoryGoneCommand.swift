@@ -10,7 +10,7 @@ internal import Time
 internal import TokenScriptReading
 internal import Wire
 
-/// `awd repo gone`: withdraws files for good, by renaming them.
+/// `awd repo gone`: withdraws files for good, by renaming them, and published ones in the store.
 struct RepositoryGoneCommand: Command {
   static let name = "repo gone"
   static let summary = "Withdraw files for good: wallets get 410 Gone instead of 404"
@@ -18,7 +18,7 @@ struct RepositoryGoneCommand: Command {
     .configuration,
     .operands(
       "FILE|CONTRACT", atLeast: 1,
-      "a TokenScript; or an address, for all files that are served for it"),
+      "a TokenScript, or published/… as awd repo list has it; or an address, for all its files"),
   ]
 
   /// A file to rename, and its meaning.
@@ -31,15 +31,24 @@ struct RepositoryGoneCommand: Command {
 
   static func run(_ context: CommandContext) async throws {
     let configuration = try context.configuration(for: TokenScriptService.self)
-    let operands = context.arguments.operands
+    let stored = try await context.serviceContext(for: TokenScriptService.self, onlyToRead: true)
+    let present = try await ContractStore(stored.store).publications(after: 0).publications
+      .filter { !$0.isWithdrawn }
+    let published = try context.arguments.operands.map { operand throws(CommandError) in
+      try publications(operand, among: present)
+    }
+    // An address may have files in both places.
+    let operands = zip(context.arguments.operands, published).filter {
+      $1.isEmpty || EthereumAddress($0) != nil
+    }.map { (name: $0, isPublished: !$1.isEmpty) }
     try await ThreadPool(named: "awd-scan", width: 1).run {
       // All faults are found before anything is renamed.
       var marks: [Mark] = []
       for operand in operands {
         let found =
-          if let contract = EthereumAddress(operand) {
-            try Self.marks(for: contract, in: configuration)
-          } else { [try Self.mark(operand, in: configuration.repository)] }
+          if let contract = EthereumAddress(operand.name) {
+            try Self.marks(for: contract, in: configuration, isPublished: operand.isPublished)
+          } else { [try Self.mark(operand.name, in: configuration.repository)] }
         for mark in found where !marks.contains(where: { $0.path == mark.path }) {
           marks.append(mark)
         }
@@ -50,6 +59,26 @@ struct RepositoryGoneCommand: Command {
         context.print("\(mark.target): \(mark.file.schema) is gone for \(contracts)".printable)
       }
     }
+    let withdrawn = Array(published.joined())
+    guard !withdrawn.isEmpty else { return }
+    let lent = try await context.serviceContext(for: TokenScriptService.self)
+    try await ContractStore(lent.store).withdraw(withdrawn)
+    for file in withdrawn { context.print("\(file.path): withdrawn".printable) }
+  }
+
+  /// Returns the publications that an operand means: the one at a path, or all that are only for a contract.
+  private static func publications(
+    _ operand: String, among all: [Publication]
+  ) throws(CommandError) -> [Publication] {
+    guard let contract = EthereumAddress(operand) else {
+      return all.filter { $0.path.text == operand }
+    }
+    let own = all.filter { $0.origins.contains { $0.address == contract } }
+    for file in own where Set(file.origins.map(\.address)).count > 1 {
+      throw .refused(
+        "\(file.path) is served for several contracts, which would all be gone; name the file")
+    }
+    return own
   }
 
   /// Makes the mark of a file.
@@ -71,7 +100,7 @@ struct RepositoryGoneCommand: Command {
 
   /// Makes the marks of all files with the contract among their origins.
   private static func marks(
-    for contract: EthereumAddress, in configuration: TokenScriptConfiguration
+    for contract: EthereumAddress, in configuration: TokenScriptConfiguration, isPublished: Bool
   ) throws -> [Mark] {
     let folder: RepositoryFolder
     let entries: [RepositoryFolder.Entry]
@@ -86,7 +115,7 @@ struct RepositoryGoneCommand: Command {
       else { return nil }
       return Mark(path: "\(configuration.repository)/\(entry.path)", file: file)
     }
-    guard !marks.isEmpty else {
+    guard !marks.isEmpty || isPublished else {
       throw CommandError.refused(
         "\(contract): no file in \(configuration.repository) is served for it")
     }

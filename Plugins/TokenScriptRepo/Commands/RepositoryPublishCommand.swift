@@ -17,7 +17,7 @@ struct RepositoryPublishCommand: Command {
   static let parameters: [CommandParameter] = [
     .option("to", value: "URL", "the repository (required)"),
     .option("chain", value: "ID", "the chain in the URL; by default the first that the file names"),
-    .json, .operand("FILE", "the TokenScript, signed with a signing time"),
+    .json, .operand("FILE", "the TokenScript, signed"),
   ]
 
   static func run(_ context: CommandContext) async throws {
@@ -58,6 +58,11 @@ struct RepositoryPublishCommand: Command {
       let row = try JSONDecoder().decode(Row.self, from: Data(answer.body))
       context.print("\(url): \(row.state)".printable)
       for warning in row.warnings { context.print("  warning  \(warning)".printable) }
+      if file.signer?.time == nil {
+        context.print(
+          "  hint     sign it with a time, as awd repo sign does, so that no server takes it")
+        context.print("           for new again once it is old")
+      }
     }
   }
 

@@ -35,7 +35,7 @@ struct RepositoryWithdrawCommand: Command {
       throw CommandError.refused("the clock is out of range")
     }
     let message = Withdrawal.message(url: url, digest: SHA256.hash(file.body), time: time)
-    let withdrawal = Withdrawal(time: time, signature: try key.sign(message: message))
+    let withdrawal = Withdrawal(time: time, signature: try key.walletSignature(of: message))
     var request = OutgoingRequest(.delete, url)
     request.fields.append(.authorization, withdrawal.fieldValue)
     let answer = try await exchange.send(request)

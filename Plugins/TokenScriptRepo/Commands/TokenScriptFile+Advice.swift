@@ -29,7 +29,9 @@ extension TokenScriptFile {
     case .failed:
       advice.append("take the signature out, and sign it anew: any change breaks a signature")
     case .passed where isForPublishing && signer?.time == nil:
-      advice.append("sign it with a signing time, as awd repo sign does, to publish it over HTTP")
+      advice.append(
+        "sign it with a signing time, as awd repo sign does, so that it can't come back once it is old"
+      )
     case .passed, .unchecked: break
     }
     if rules.trust == .require, case .failed = trust {

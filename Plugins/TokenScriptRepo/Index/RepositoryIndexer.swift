@@ -5,6 +5,7 @@ internal import SystemCalls
 internal import Threading
 internal import Time
 internal import TokenScriptReading
+internal import Wire
 
 /// Makes an index of the repository's folder and of the stored readings, one at a time, and puts it into service.
 actor RepositoryIndexer {
@@ -162,14 +163,32 @@ actor RepositoryIndexer {
     let files = try await scan.files(listing.entries, on: scanThreads) { [log] done, total in
       log.info("indexing", ["files": done, "of": total])
     }
-    // An earlier release has published below the root.
-    let published = files.compactMap(\.publicationInFolder)
-    if !published.isEmpty { try await store.adopt(published) }
-    let changes = try await store.publications(after: 0)
+    let changes = try await adopt(files, into: store.publications(after: 0))
     return Scan(
       start: start, now: now, checks: checks, listing: listing,
       files: changes.filesBeside(files), published: try await self.published(changes, scan),
       change: changes.last, memory: memory)
+  }
+
+  /// Has the store adopt what an earlier release has published below the root, if that is newer than what it has.
+  ///
+  /// - Returns: all publications.
+  private func adopt(
+    _ files: [RepositoryFile], into known: ContractStore.Changes
+  ) async throws -> ContractStore.Changes {
+    let times = Dictionary(
+      known.publications.map { ($0.place, $0.time) }, uniquingKeysWith: { $1 })
+    let found = files.filter { file in
+      guard let publication = file.publicationInFolder else { return false }
+      return times[publication.place].map { $0 < publication.time } ?? true
+    }
+    guard !found.isEmpty else { return known }
+    let read = try await scanThreads.map(found) { file in
+      file.publicationInFolder.map { ($0, bytes: try? file.content?.load().array) }
+    }
+    try await store.adopt(read.compactMap(\.self).filter { $0.isWithdrawn || $1 != nil })
+    log.info("adopted from the folder", ["files": found.count])
+    return try await store.publications(after: 0)
   }
 
   /// Returns the last scan with what has been published and withdrawn since, or nil if nothing has.
@@ -179,9 +198,8 @@ actor RepositoryIndexer {
     let changes = try await store.publications(after: last.change)
     guard changes.last > last.change else { return nil }
     let now = clock().wholeSecond
-    let folder = try RepositoryFolder(configuration.repository)
     let scan = RepositoryScan(
-      folder: folder, reader: last.checks.reader, rules: rules, now: now, memory: last.memory,
+      folder: nil, reader: last.checks.reader, rules: rules, now: now, memory: last.memory,
       known: currentIndex.value.contents.byDigest)
     return Scan(
       start: start, now: now, checks: last.checks, listing: last.listing, files: last.files,
@@ -189,12 +207,14 @@ actor RepositoryIndexer {
       change: changes.last, memory: last.memory)
   }
 
+  /// Makes the files of publications. One that is being replaced stays as it was until the next look.
   private func published(
     _ changes: ContractStore.Changes, _ scan: RepositoryScan
   ) async throws -> [Publication.Place: RepositoryFile] {
     let files = try await scan.files(changes.publications, from: store, on: scanThreads)
+    let old = changes.publications.compactMap { latest?.published[$0.place] }
     return Dictionary(
-      files.compactMap { file in file.publication.map { ($0.place, file) } },
+      (old + files).compactMap { file in file.publication.map { ($0.place, file) } },
       uniquingKeysWith: { $1 })
   }
 

@@ -1,7 +1,6 @@
 internal import Cryptography
 internal import Time
 internal import TokenScriptReading
-internal import Wire
 
 /// One file of the repository as one scan found it.
 final class RepositoryFile: Sendable {
@@ -63,20 +62,18 @@ final class RepositoryFile: Sendable {
     self.init(publication, content: nil, reading: .success(file))
   }
 
-  /// The publication that an earlier release has made of a file below `published`, with its bytes unless it is a mark; nil
-  /// for a file whose path isn't its signer's.
-  var publicationInFolder: (publication: Publication, bytes: [UInt8]?)? {
+  /// The publication that an earlier release has made of a file below `published`; nil for a file whose path isn't its
+  /// signer's, or that isn't served.
+  var publicationInFolder: Publication? {
     guard let place = Publication.Place(path), let digest, case .success(let file) = reading,
       let signer = file.signer, signer.key == place.signer, file.schema == place.schema
     else { return nil }
-    let bytes = try? content?.load().array
     let isMark = path.kind == .gone
-    guard isMark || bytes != nil else { return nil }
+    guard isMark || content != nil else { return nil }
     let origins = file.namedOrigins
-    let publication = Publication(
+    return Publication(
       place: place, digest: digest, size: size, signed: signer.time, accepted: modified,
       isWithdrawn: isMark, origins: origins, originCount: origins.count)
-    return (publication, bytes)
   }
 
   /// Whether the file's check against the schema was stopped.

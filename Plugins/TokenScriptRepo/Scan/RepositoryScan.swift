@@ -9,8 +9,8 @@ internal import XMLSecurity
 
 /// Reads the files of a repository that have changed, and verifies those without a stored reading.
 struct RepositoryScan: Sendable {
-  /// The repository.
-  let folder: RepositoryFolder
+  /// The repository, or nil if only publications are read.
+  let folder: RepositoryFolder?
   /// Reads and verifies files.
   let reader: TokenScriptReader
   /// The configuration's rules.
@@ -56,7 +56,8 @@ struct RepositoryScan: Sendable {
   ///
   /// - Returns: nil if the file is no longer there.
   func file(_ entry: RepositoryFolder.Entry) -> RepositoryFile? {
-    if let file = unchangedFile(entry) { return file }
+    guard let folder else { return nil }
+    if let file = unchangedFile(entry, in: folder) { return file }
     let contents: RepositoryFolder.Contents
     do throws(RepositoryFolder.Problem) { contents = try folder.read(entry) } catch {
       guard !error.isMissing else { return nil }
@@ -77,7 +78,9 @@ struct RepositoryScan: Sendable {
   }
 
   /// Returns a file whose bytes are those of its stored reading, and which is read when they are wanted.
-  private func unchangedFile(_ entry: RepositoryFolder.Entry) -> RepositoryFile? {
+  private func unchangedFile(
+    _ entry: RepositoryFolder.Entry, in folder: RepositoryFolder
+  ) -> RepositoryFile? {
     guard let status = entry.status, let seen = memory.seen[entry.path], seen.status == status,
       let reading = memory.readings[ContractStore.Key(path: entry.path, digest: seen.digest)]
     else { return nil }

@@ -45,13 +45,22 @@ struct SchemaDocuments: Sendable {
     digest = SHA256.hash(digests)
   }
 
-  /// Returns a schema of a version, from the version's folder or from the folder `tokenscript` below it.
+  /// Whether there is a schema in a folder of the official tool's.
+  private func isThere(_ folder: String) -> Bool {
+    files[Array("\(folder)/tokenscript.xsd".utf8)] != nil
+  }
+
+  /// Returns a schema of a version, from the version's folder, from the folder `tokenscript` below it, or from where the
+  /// official tool lays it.
   ///
   /// - Parameters:
   ///   - schema: the version.
   ///   - name: the file's name, `*.xsd`.
   /// - Returns: nil if there is none.
   func document(_ schema: SchemaVersion, _ name: ArraySlice<UInt8>) -> PreparedFile? {
-    files[Array("\(schema)/".utf8) + name] ?? files[Array("\(schema)/tokenscript/".utf8) + name]
+    let tools = schema.path.replacing("/", with: "-")
+    return ["\(schema)/", "\(schema)/tokenscript/", "\(tools)/"].lazy
+      .compactMap { files[Array($0.utf8) + name] }.first
+      ?? (isThere(tools) ? files[Array("common/".utf8) + name] : nil)
   }
 }

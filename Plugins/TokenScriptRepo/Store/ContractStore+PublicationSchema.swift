@@ -108,9 +108,9 @@ extension ContractStore {
       CREATE INDEX tokenscript_requests_by_time ON tokenscript_requests (time);
       CREATE TABLE tokenscript_previews (
         id TEXT PRIMARY KEY,
-        sha256 BLOB NOT NULL,
         size INTEGER NOT NULL,
         expires INTEGER NOT NULL,
+        facts TEXT NOT NULL,
         content BLOB NOT NULL
       ) STRICT;
       CREATE INDEX tokenscript_previews_by_expiry ON tokenscript_previews (expires);
@@ -184,9 +184,9 @@ extension ContractStore {
       CREATE INDEX tokenscript_requests_by_time ON tokenscript_requests (time);
       CREATE TABLE tokenscript_previews (
         id TEXT COLLATE "C" PRIMARY KEY,
-        sha256 BYTEA NOT NULL,
         size BIGINT NOT NULL,
         expires BIGINT NOT NULL,
+        facts TEXT COLLATE "C" NOT NULL,
         content BYTEA NOT NULL
       );
       CREATE INDEX tokenscript_previews_by_expiry ON tokenscript_previews (expires);

@@ -29,7 +29,7 @@ extension ContractStore {
   /// - Parameter change: the last change that is known; 0 for all publications.
   /// - Throws: ``StoreError``.
   func publications(after change: Int64) async throws -> Changes {
-    try await store.read { snapshot in
+    try await store.read(isOneQuery: true) { snapshot in
       var changes = Changes(last: change)
       try snapshot.forEach(
         """
@@ -104,13 +104,27 @@ extension ContractStore {
   /// - Parameter files: the publications with their bytes; those of marks are not needed.
   /// - Throws: ``StoreError``. A part may be stored then, and is valid.
   func adopt(_ files: [(publication: Publication, bytes: [UInt8]?)]) async throws {
-    for (publication, bytes) in files {
+    // As many at once as four of the largest files take.
+    var batches: [[(publication: Publication, bytes: [UInt8]?)]] = []
+    var size = 0
+    for file in files {
+      size += file.publication.size
+      if batches.isEmpty || size > 32 << 20 {
+        batches.append([])
+        size = file.publication.size
+      }
+      batches[batches.count - 1].append(file)
+    }
+    for batch in batches {
       try await store.write(isolation: .rowLocks) { transaction in
-        let change = try Self.lock(transaction) + 1
-        let known = try Self.publications(for: publication.place.origin, transaction)
-        let present = known.first { $0.place == publication.place }
-        if let present, present.time >= publication.time { return }
-        try Self.insert(publication, bytes, from: nil, isIssuers: false, change, transaction)
+        var change = try Self.lock(transaction)
+        for (publication, bytes) in batch {
+          let present = try Self.publications(for: publication.place.origin, transaction)
+            .first { $0.place == publication.place }
+          if let present, present.time >= publication.time { continue }
+          change += 1
+          try Self.insert(publication, bytes, from: nil, isIssuers: false, change, transaction)
+        }
       }
     }
   }
@@ -135,6 +149,17 @@ extension ContractStore {
       else { throw PublicationRefusal(.conflict, "the file was replaced meanwhile") }
       for file in own { try Self.withdraw(file, change, transaction) }
       return own
+    }
+  }
+
+  /// Withdraws publications for the operator; those that have been replaced meanwhile stay.
+  ///
+  /// - Throws: ``StoreError``.
+  func withdraw(_ publications: [Publication]) async throws {
+    guard !publications.isEmpty else { return }
+    try await store.write(isolation: .rowLocks) { transaction in
+      let change = try Self.lock(transaction) + 1
+      for file in publications { try Self.withdraw(file, change, transaction) }
     }
   }
 
@@ -272,8 +297,9 @@ extension ContractStore {
     try transaction.execute(
       """
       UPDATE tokenscript_published SET withdrawn = 1, content = NULL, change = ?
-      WHERE signer = ? AND schema = ? AND contract = ? AND chain = ?
-      """, change, place.signer, place.schema, place.origin.contract, place.origin.chain)
+      WHERE signer = ? AND schema = ? AND contract = ? AND chain = ? AND sha256 = ?
+      """, change, place.signer, place.schema, place.origin.contract, place.origin.chain,
+      publication.digest)
     try transaction.execute(
       """
       UPDATE tokenscript_accepted SET withdrawn = 1

@@ -2,6 +2,7 @@
 of withdrawal, while a bystander reads the file that they are after and publishes a file of its own again and again.
 """
 
+import json
 import os
 import pathlib
 import subprocess
@@ -85,8 +86,10 @@ with Server(CONFIGURATION, files={"repository/none.txt": b""}) as server:
               lambda: put(bytes((8 << 20) + 1))]
     with Canary(server, read) as canary, Canary(server, publish, interval=0.5) as publisher:
         attack_apart(bodies, 10)
-    files = sorted(str(path.relative_to(folder / "repository")).rpartition("/")[2]
-                   for path in (folder / "repository" / "published").rglob("*") if path.is_file())
+    rows = json.loads(server.get("/?format=json").body)["contracts"]
+    files = sorted(row["path"].rpartition("/")[2] for row in rows)
+    written = sorted(path.name for path in (folder / "repository").rglob("*"))
     verdict("publishing", canary, begins=statuses == [201, 200, 201], publishes=(publisher.failures, 0),
             slowest_publication_s=(slowest, 5), files=files == [f"1-{other}.tsml", f"1-{CONTRACT.lower()}.tsml"],
+            untouched=written == ["none.txt"],
             stays=server.get(PLACE).body == present, more_rss_mb=((most - idle) / 1e6, 300))

@@ -67,10 +67,10 @@ with Server(configuration("0x" + "11" * 20), files={"repository/none.txt": b""})
     refused = sum(statuses.count(507) for statuses in floods)
     time.sleep(1.1)  # The signing time counts seconds.
     newer = sign("key0", script(STRANGE, range(1, ORIGINS + 1), "newer"), 99)
-    another = sign("another", script(STRANGE, [999_999]))
+    another = sign("another", script(STRANGE, range(900_000, 900_000 + ORIGINS)))
     last = [put(owners, OWNED, 1, "127.0.1.1"), put(newer, STRANGE, 1, "127.0.1.1"),
-            put(another, STRANGE, 999_999, "127.0.2.1")]
+            put(another, STRANGE, 900_000, "127.0.2.1")]
     verdict("publishing_room", canary, of_one_address=(max(statuses.count(201) for statuses in floods), FILES),
             contracts=(taken * ORIGINS, 7500), others=(taken + refused, taken + refused, ADDRESSES * (FILES + 1)),
             full=floods[0][-1] == 507, owner_comes=last[0] == 201, newer_comes=last[1] == 200,
-            stranger_waits=last[2] == 507 or taken * ORIGINS < 7500 - ORIGINS)
+            stranger_waits=last[2] == 507)

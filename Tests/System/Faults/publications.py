@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 """publications.py AWD: ends the program AWD with SIGKILL over and over while a file is published in newer and newer versions.
 
-After each start the file must be served whole, in the last version that was acknowledged or the one behind it.
+After each start the file must be served whole, in the last version that was acknowledged or the one behind it, and no version
+before may come back. Then the same with files that have no signing time.
 FAULT_ROUNDS (10) sets the number of rounds, AWD_TEST_SEED the seed of what is random. Needs openssl and xmlsec1.
 """
 
@@ -25,25 +26,28 @@ PLACE = f"/2020/06/chain/1/{CONTRACT}"
 REFERENCE = """<ds:Reference{about}><ds:Transforms>{enveloped}\
 <ds:Transform Algorithm="http://www.w3.org/2001/10/xml-exc-c14n#"/></ds:Transforms>\
 <ds:DigestMethod Algorithm="http://www.w3.org/2001/04/xmlenc#sha256"/><ds:DigestValue/></ds:Reference>"""
-SIGNATURE = ("""<ds:Signature xmlns:ds="http://www.w3.org/2000/09/xmldsig#"><ds:SignedInfo>\
+HEAD = ("""<ds:Signature xmlns:ds="http://www.w3.org/2000/09/xmldsig#"><ds:SignedInfo>\
 <ds:CanonicalizationMethod Algorithm="http://www.w3.org/2001/10/xml-exc-c14n#"/>\
 <ds:SignatureMethod Algorithm="http://www.w3.org/2001/04/xmldsig-more#rsa-sha256"/>"""
              + REFERENCE.format(about=' URI=""', enveloped="""<ds:Transform \
-Algorithm="http://www.w3.org/2000/09/xmldsig#enveloped-signature"/>""")
-             + REFERENCE.format(about=' URI="#p" Type="http://uri.etsi.org/01903#SignedProperties"', enveloped="")
-             + """</ds:SignedInfo><ds:SignatureValue/><ds:KeyInfo><ds:X509Data/></ds:KeyInfo><ds:Object>\
+Algorithm="http://www.w3.org/2000/09/xmldsig#enveloped-signature"/>"""))
+END = "</ds:SignedInfo><ds:SignatureValue/><ds:KeyInfo><ds:X509Data/></ds:KeyInfo>"
+TIMED = (HEAD + REFERENCE.format(about=' URI="#p" Type="http://uri.etsi.org/01903#SignedProperties"', enveloped="")
+         + END + """<ds:Object>\
 <x:QualifyingProperties xmlns:x="http://uri.etsi.org/01903/v1.3.2#" Target=""><x:SignedProperties Id="p">\
 <x:SignedSignatureProperties><x:SigningTime>{time}</x:SigningTime></x:SignedSignatureProperties></x:SignedProperties>\
 </x:QualifyingProperties></ds:Object></ds:Signature>""")
+BARE = HEAD + END + "</ds:Signature>"
 SCRIPT = """<ts:token xmlns:ts="http://tokenscript.org/2020/06/tokenscript"><ts:contract name="Coin" interface="erc20">\
 <ts:address network="1">{contract}</ts:address></ts:contract><ts:origins><ts:ethereum contract="Coin"/></ts:origins>\
 <!--{filling}-->{signature}</ts:token>"""
 
 
-def sign(folder: str, seconds: int) -> bytes:
-    """A file with this signing time."""
+def sign(folder: str, seconds: int, is_timed: bool) -> bytes:
+    """A file with this signing time, or one that only differs from others."""
     stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
-    text = SCRIPT.format(contract=CONTRACT, filling="x" * 100_000, signature=SIGNATURE.format(time=stamp))
+    signature = TIMED.format(time=stamp) if is_timed else BARE
+    text = SCRIPT.format(contract=CONTRACT, filling=f"{seconds}" + "x" * 100_000, signature=signature)
     path = pathlib.Path(folder, "template.xml")
     path.write_text(text)
     return subprocess.run(
@@ -79,9 +83,9 @@ def request(port: int, method: str, path: str, body: bytes | None = None, source
         connection.close()
 
 
-def main(program: str):
+def main(program: str, is_timed: bool):
     chance = random.Random(SEED)
-    print(f"seed {SEED}")
+    print(f"seed {SEED}, {'with' if is_timed else 'without'} signing times")
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -96,7 +100,7 @@ def main(program: str):
         process = start(program, folder, port)
         for number in range(ROUNDS):
             beginning = len(files)
-            files += [sign(folder, first + beginning + version) for version in range(VERSIONS)]
+            files += [sign(folder, first + beginning + version, is_timed) for version in range(VERSIONS)]
             sent = beginning
 
             def publish():
@@ -128,6 +132,10 @@ def main(program: str):
             served = files.index(content)
             if not acknowledged <= served <= sent:
                 sys.exit(f"version {served} is served; {acknowledged} was acknowledged, {sent} sent")
+            for old in chance.sample(range(served), min(served, 3)):
+                status, _ = request(port, "PUT", PLACE, files[old])
+                if status != 409:
+                    sys.exit(f"version {old} gets {status} behind version {served}")
             print(f"publications {number + 1}/{ROUNDS}: version {served} is served, {acknowledged} was acknowledged", flush=True)
             acknowledged = served
         process.terminate()
@@ -138,4 +146,5 @@ def main(program: str):
 if __name__ == "__main__":
     if len(sys.argv) != 2:
         sys.exit(__doc__)
-    main(os.path.abspath(sys.argv[1]))
+    for is_timed in (True, False):
+        main(os.path.abspath(sys.argv[1]), is_timed)

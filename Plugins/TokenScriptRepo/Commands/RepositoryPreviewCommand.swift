@@ -1,0 +1,48 @@
+internal import CommandLine
+internal import Configuration
+internal import FoundationEssentials
+internal import HTTPClient
+internal import HTTPProtocol
+internal import QRCode
+internal import ServiceKit
+internal import TokenScriptReading
+
+/// `awd repo preview`: puts up a file for a day, to be looked at in the viewer and on phones.
+struct RepositoryPreviewCommand: Command {
+  static let name = "repo preview"
+  static let summary = "Put up a TokenScript for a day, under a URL that nobody can guess"
+  static let parameters: [CommandParameter] = [
+    .option("to", value: "URL", "the repository (required)"), .json,
+    .operand("FILE", "the TokenScript"),
+  ]
+
+  private struct Answer: Decodable {
+    let url: String
+    let expires: String
+    let warnings: [String]
+  }
+
+  static func run(_ context: CommandContext) async throws {
+    let arguments = context.arguments
+    guard let repository = arguments["to"].flatMap({ PublicURL($0) }) else {
+      throw CommandError.usage("--to: expected a URL such as https://repo.example")
+    }
+    let path = arguments.operands[0]
+    let bytes: [UInt8]
+    do throws(FileRefusal) { bytes = try CommandFile(path).contents() } catch {
+      throw CommandError.refused("\(path): \(error.words)".printable)
+    }
+    let url = "\(repository)/preview"
+    let answer = try await RepositoryExchange().send(OutgoingRequest(.post, url, body: bytes))
+    guard answer.status == .created else {
+      throw CommandError.refused("\(url): \(RepositoryExchange.words(answer))".printable)
+    }
+    guard !arguments.has("json") else {
+      return context.print(String(decoding: answer.body, as: UTF8.self))
+    }
+    let preview = try JSONDecoder().decode(Answer.self, from: Data(answer.body))
+    context.print("\(preview.url) until \(preview.expires)".printable)
+    for warning in preview.warnings { context.print("  warning  \(warning)".printable) }
+    if let code = QRCode(preview.url) { context.print(code.text) }
+  }
+}

@@ -1,0 +1,174 @@
+internal import Addresses
+internal import Cryptography
+internal import FoundationEssentials
+internal import HTTPProtocol
+internal import Observability
+internal import Routing
+internal import Storage
+internal import Threading
+internal import Time
+internal import TokenScriptReading
+internal import Wire
+
+/// Takes files from their authors, and shows each for a day to those who know its URL.
+struct PreviewResponder: Sendable {
+  private let policy: PreviewPolicy
+  private let responder: RepositoryResponder
+  private let verification: AtomicReference<FileVerification>
+  private let store: ContractStore
+  private let queue = VerificationQueue(named: "awd-preview")
+  private let pages = ThreadPool(named: "awd-preview-page", width: 1, queue: 64, niceness: 10)
+  private let shared = SharedBytes()
+
+  /// Makes a responder.
+  ///
+  /// - Parameters:
+  ///   - policy: says who may put up a preview; not "off".
+  ///   - responder: knows the server's URL and the rules.
+  ///   - verification: the checks in service.
+  ///   - store: keeps the previews.
+  init(
+    _ policy: PreviewPolicy, _ responder: RepositoryResponder,
+    _ verification: AtomicReference<FileVerification>, _ store: ContractStore
+  ) {
+    self.policy = policy
+    self.responder = responder
+    self.verification = verification
+    self.store = store
+  }
+
+  private struct Answer: Encodable {
+    let url: String
+    let expires: String
+    let sha256: String
+    @Nullable var signer: String?
+    let contracts: [Preview.Contract]
+    let warnings: [String]
+
+    init(_ preview: Preview, at url: String, until end: Timestamp) {
+      self.url = url
+      expires = end.description
+      sha256 = preview.sha256
+      signer = preview.signer
+      contracts = preview.contracts
+      warnings = preview.warnings
+    }
+  }
+
+  /// Responds to `POST /preview`, which puts up the body.
+  ///
+  /// - Returns: 201 with the URL and the facts, or the refusal.
+  func post(_ request: Request) async throws -> Response {
+    guard let base = responder.base(for: request) else {
+      throw HTTPError(.notFound, "the server's public URL is not configured")
+    }
+    let (now, verification, rules) = (
+      responder.clock(), verification.value, responder.index.value.rules
+    )
+    do {
+      let preview = try await queue.run(for: request) { [policy] body in
+        do throws(FileRefusal) {
+          let submission = try verification.submission(body, now: now)
+          if policy == .signed, case .failed(let refusal) = submission.file.signature {
+            throw refusal
+          }
+          guard !submission.file.origins.isEmpty else {
+            throw FileRefusal(reason: "it names no contract as its origin")
+          }
+          return Preview(submission, rules)
+        } catch { throw PublicationRefusal(.badRequest, error.words) }
+      }
+      let name = Preview.randomName()
+      let expires = (now + Preview.lifetime).wholeSecond
+      do {
+        try await store.add(
+          preview, named: name, request.body, until: expires, from: request.origin.client?.site,
+          at: now)
+      } catch let error as StoreError where error.code == .full {
+        throw PublicationRefusal(.insufficientStorage, "there is no room left")
+      }
+      responder.log.info("preview", ["sha256": preview.sha256, "peer": request.origin.peer])
+      let url = "\(base)/preview/\(name)"
+      var response = try Response(
+        .created,
+        json: Answer(preview, at: url, until: expires))
+      response.fields.append(.location, url)
+      response.fields.append(contentsOf: Self.fields)
+      return response
+    } catch let refusal as PublicationRefusal { return try refusal.response(responder.headers) }
+  }
+
+  /// Responds to `GET /preview/<name>` with the file, or for `text/html` with a page about it.
+  ///
+  /// - Throws: ``HTTPError`` with status 404, or the store's error.
+  func get(_ request: Request, _ parameters: RouteParameters) async throws -> Response {
+    let name = String(decoding: parameters["secret"], as: UTF8.self)
+    guard name.utf8.count == 22,
+      let preview = try await store.preview(named: name, at: responder.clock()),
+      let bytes = try await shared.bytes(
+        of: preview.sha256, for: request,
+        {
+          try await store.bytes(ofPreview: name)
+        })
+    else { throw HTTPError(.notFound, "there is no such preview; it lasts for a day") }
+    let accept = AcceptList(request.head, .accept)
+    let tokenScript = accept.quality(of: "application/tokenscript+xml") ?? 0
+    let html = accept.quality(of: "text/html") ?? 0
+    guard html > 0, html >= max(tokenScript, accept.quality(of: "text/xml") ?? 0) else {
+      let isTokenScript =
+        tokenScript > 0 && tokenScript >= accept.quality(of: "text/xml") ?? 0
+      var response = Response(
+        .ok, fields: isTokenScript ? ResponseHeaders.tokenScript : ResponseHeaders.xml,
+        body: .bytes(bytes))
+      response.fields.append(.entityTag, EntityTag(preview.sha256).text)
+      response.fields.append(.referrerPolicy, "no-referrer")
+      response.fields.append(contentsOf: Self.fields)
+      return response
+    }
+    let base = responder.base(for: request)
+    let page = try await pages.run(
+      for: request.origin.client, orRefuseWith: "too many pages are being made"
+    ) { PreviewPage(preview, bytes, url: base.map { "\($0)/preview/\(name)" }).html }
+    var response = Response(.ok, type: "text/html; charset=utf-8", text: page)
+    response.fields.append(contentsOf: ResponseHeaders.page(.contract))
+    response.fields.append(contentsOf: Self.fields)
+    return response
+  }
+
+  /// The fields of all responses: nobody keeps a preview, finds it or is told where it was.
+  private static let fields = {
+    var fields = HeaderFields()
+    fields.append(.accessControlAllowOrigin, "*")
+    fields.append(.accessControlExposeHeaders, "ETag, Location")
+    fields.append(.cacheControl, "no-store")
+    fields.append(.vary, "Accept")
+    fields.append(FieldName("X-Robots-Tag"), "noindex")
+    return fields
+  }()
+}
+
+/// The bytes of previews that are being sent: however many connections send the same, they are in memory once.
+private final class SharedBytes: Sendable {
+  private struct Reference: Sendable {
+    weak let bytes: Bytes?
+  }
+
+  private let references = Lock<[String: Reference]>([:])
+  /// One preview at a time is read from the store.
+  private let turn = KeyedMutex<Bool>()
+
+  /// Returns the bytes with a digest, in memory already or read.
+  func bytes(
+    of digest: String, for request: Request, _ read: @Sendable () async throws -> [UInt8]?
+  ) async throws -> Bytes? {
+    try await turn.withLock(true, for: request.origin.client.hashValue) {
+      if let bytes = references.withLock({ $0[digest]?.bytes }) { return bytes }
+      guard let bytes = try await read().map({ Bytes($0) }) else { return nil }
+      references.withLock { references in
+        references = references.filter { $0.value.bytes != nil }
+        references[digest] = Reference(bytes: bytes)
+      }
+      return bytes
+    }
+  }
+}

@@ -1,0 +1,176 @@
+internal import Foundation
+internal import HTTPProtocol
+internal import Observability
+internal import Routing
+internal import ServiceKit
+internal import Storage
+internal import SystemCalls
+internal import TestSupport
+internal import Testing
+internal import Threading
+
+@testable import TokenScriptRepo
+
+/// Tests of previews.
+@Suite(.ownThreads) struct PreviewTests: PublishingSuite {
+  let fixture: RepositoryFixture
+
+  init() throws { fixture = try RepositoryFixture() }
+
+  private struct Answer: Decodable {
+    struct Contract: Decodable, Equatable {
+      let chain: Int
+      let address: String
+    }
+    let url, expires, sha256: String
+    let signer: String?
+    let contracts: [Contract]
+    let warnings: [String]
+  }
+
+  private func server(
+    _ policy: String, publicURL: String? = "https://repo.example", store: Store? = nil,
+    log: Log = Log(level: .error)
+  ) async throws -> RepositoryServer {
+    try await fixture.server(
+      "[tokenscript.preview]\npolicy = \"\(policy)\"", store: store, publicURL: publicURL, log: log)
+  }
+
+  private func post(
+    _ server: RepositoryServer, _ bytes: [UInt8], from peer: String = "192.0.2.1"
+  ) async throws -> Response {
+    let head = try RequestHead(
+      method: .post, path: "/preview", authority: "repo.example", fields: [])
+    return await server.table.respond(
+      to: Request(head: head, body: bytes, origin: RequestOrigin(peer: peer)))
+  }
+
+  private func answer(_ response: Response) throws -> Answer {
+    try JSONDecoder().decode(Answer.self, from: Data(response.bytes))
+  }
+
+  private func path(_ answer: Answer) throws -> String {
+    let match = try #require(
+      answer.url.wholeMatch(of: /https:\/\/repo\.example(\/preview\/[A-Za-z0-9_-]{22})/))
+    return String(match.1)
+  }
+
+  @Test(arguments: ["signed", "open"]) func aPreviewLastsForADay(_ policy: String) async throws {
+    var server = try await server(policy)
+    let file = try sign()
+    let response = try await post(server, file)
+    #expect(response.status == .created)
+    let answer = try answer(response)
+    #expect(response[.location] == answer.url)
+    #expect(answer.expires == "2023-11-15T22:13:20.000Z")
+    #expect(answer.signer == (try Signer.shop.identifier()))
+    #expect(answer.contracts.map(\.chain) == [1])
+    #expect(answer.contracts.first?.address.lowercased() == alice)
+    let path = try path(answer)
+    // It is there after a restart, and in no index.
+    server = try await self.server(policy)
+    let got = try await server.get(path)
+    #expect(got.bytes == file)
+    #expect(got[.contentType] == "text/xml; charset=UTF-8")
+    #expect(got[.cacheControl] == "no-store" && got[.referrerPolicy] == "no-referrer")
+    #expect(got[FieldName("X-Robots-Tag")] == "noindex")
+    #expect(got[.accessControlAllowOrigin] == "*")
+    #expect(got[.contentSecurityPolicy] == "sandbox; default-src 'none'")
+    #expect(try await server.get("/\(alice)").status == .notFound)
+    #expect(try await server.get("/?format=json").text.contains("\"contracts\":[]"))
+    let script = try await server.get(path, ["Accept": "application/tokenscript+xml"])
+    #expect(script[.contentType] == "application/tokenscript+xml; charset=UTF-8")
+
+    let page = try await server.get(path, ["Accept": "text/html,application/xml;q=0.9"])
+    #expect(page[.contentType] == "text/html; charset=utf-8")
+    #expect(page[.cacheControl] == "no-store" && page[FieldName("X-Robots-Tag")] == "noindex")
+    for part in ["<svg", "&lt;ts:token", "viewer.tokenscript.org/?tokenscriptUrl=", "Signature"] {
+      #expect(page.text.contains(part))
+    }
+    fixture.time.withLock { $0 += 86_399 }
+    #expect(try await server.get(path).status == .ok)
+    fixture.time.withLock { $0 += 1 }
+    #expect(try await server.get(path).status == .notFound)
+  }
+
+  @Test func thePolicyDecides() async throws {
+    #expect(try await post(server("off"), sign()).status == .notFound)
+    #expect(try await post(server("open", publicURL: nil), sign()).status == .notFound)
+    let unsigned = Array(tokenScript(for: alice).utf8)
+    #expect(try await post(server("signed"), unsigned).status == .badRequest)
+    let open = try await post(server("open"), unsigned)
+    #expect(open.status == .created)
+    let answer = try answer(open)
+    #expect(answer.signer == nil && answer.warnings.contains { $0.contains("not signed") })
+  }
+
+  @Test func whatIsNoTokenScriptIsRefused() async throws {
+    let server = try await server("open")
+    let text = tokenScript(for: alice)
+    for bad in [
+      "", "<x/>", String(text.dropLast(5)), "<!DOCTYPE a><a/>",
+      "<!DOCTYPE ts:token [<!ENTITY a \"b\">]>" + text.drop { $0 != ">" }.dropFirst(),
+      tokenScript(contracts: [("Coin", [("1", alice)])], origins: []),
+    ] {
+      let response = try await post(server, Array(bad.utf8))
+      #expect(response.status == .badRequest)
+      #expect(try !refusal(response).error.isEmpty)
+    }
+    let head = try RequestHead(
+      method: .post, path: "/preview", authority: "repo.example",
+      fields: [("Content-Length", "\(8 << 20 + 1)")])
+    let large = Request(
+      head: head, body: [UInt8](repeating: 32, count: 8 << 20 + 1),
+      origin: RequestOrigin(peer: "192.0.2.1"))
+    #expect(await server.table.respond(to: large).status.code == 413)
+    for path in ["/preview/", "/preview/x", "/preview/AAAAAAAAAAAAAAAAAAAAAA"] {
+      #expect(try await server.get(path).status == .notFound)
+    }
+    // What can't be a preview isn't counted.
+    #expect(try await post(server, Array(text.utf8)).status == .created)
+  }
+
+  @Test func aNetworkPutsUpTenAnHour() async throws {
+    let server = try await server("open")
+    let file = Array(tokenScript(for: alice).utf8)
+    for _ in 0..<10 { #expect(try await post(server, file).status == .created) }
+    let refused = try await post(server, file)
+    #expect(refused.status == .tooManyRequests && refused[.retryAfter] == "3600")
+    #expect(try await post(server, file, from: "192.0.2.2").status == .created)
+    fixture.time.withLock { $0 += 3600 }
+    #expect(try await post(server, file).status == .created)
+  }
+
+  @Test(arguments: [(1000, 1), (1, 256 << 20)])
+  func allTogetherHaveTheirRoom(_ count: Int, _ size: Int) async throws {
+    let store = try await fixture.store()
+    let server = try await server("open", store: store)
+    try await store.write { transaction in
+      for number in 0..<count {
+        try transaction.execute(
+          "INSERT INTO tokenscript_previews VALUES (?, ?, ?, '', x'')", "\(number)", size,
+          (Self.now + 10) * 1000)
+      }
+    }
+    let file = Array(tokenScript(for: alice).utf8)
+    #expect(try await post(server, file).status.code == 507)
+    fixture.time.withLock { $0 += 10 }
+    #expect(try await post(server, file).status == .created)
+  }
+
+  @Test func itsURLIsInNoLog() async throws {
+    let path = "\(fixture.folder)/log"
+    let descriptor = open(path, O_WRONLY | O_CREAT | O_APPEND, 0o600)
+    defer { close(descriptor) }
+    let log = Log(level: .debug, descriptor: descriptor)
+    let server = try await server("open", log: log)
+    let name = try self.path(
+      try answer(try await post(server, Array(tokenScript(for: alice).utf8))))
+    for method in [HTTPProtocol.Method.get, .head, .post, .options] {
+      _ = try await server.get(name, method: method)
+    }
+    log.flush()
+    let text = try String(contentsOfFile: path, encoding: .utf8)
+    #expect(!text.isEmpty && !text.contains(name.dropFirst("/preview/".count)))
+  }
+}
