@@ -65,7 +65,7 @@ let libraries: [Target] = [
       "Addresses", "Budgets", "CNghttp2", "COpenSSL", "CUV", "Cryptography", "HTTPProtocol",
       "SystemCalls", "Threading", "Time", "Transport", "Wire",
     ]),
-  .target(name: "JSONWebTokens", dependencies: ["CCJose"]),
+  .target(name: "JSONWebTokens", dependencies: ["CCJose", "Cryptography"]),
   .target(name: "Observability", dependencies: ["Threading", "Time"]),
   .target(name: "Pages", dependencies: ["Cryptography"]),
   .target(
@@ -98,9 +98,12 @@ let libraries: [Target] = [
       "ApptimistProtocol", "Cryptography", "Ethereum", "HTTPClient", "HTTPProtocol",
       "Observability", "Threading", "Time", "WebSocketClient", "XMLSecurity",
     ]),
+  .target(name: "URLs", dependencies: ["CCurl"]),
   .target(
     name: "WebSocketClient",
-    dependencies: ["Cryptography", "HTTPProtocol", "SystemCalls", "Threading", "Transport"]),
+    dependencies: [
+      "Cryptography", "HTTPProtocol", "SystemCalls", "Threading", "Transport", "URLs",
+    ]),
   .target(name: "Wire", dependencies: ["SystemCalls"]),
   .target(
     name: "XMLSecurity",
@@ -115,7 +118,7 @@ let plugins: [Target] = [
       "Addresses", "ApptimistProtocol", "ApptimistSession", "Budgets", "Bus", "CommandLine",
       "Configuration", "Cryptography", "HTTPClient", "HTTPProtocol", "HTTPServer", "JSONWebTokens",
       "Observability", "Routing", "ServiceKit", "Storage", "SystemCalls", "Text", "Threading",
-      "Time", "Transport", "WalletClient", "WebSocketClient", "Wire",
+      "Time", "Transport", "URLs", "WalletClient", "WebSocketClient", "Wire",
     ],
     path: "Plugins/Apptimist",
     exclude: ["Session"]),
@@ -128,7 +131,8 @@ let plugins: [Target] = [
     dependencies: [
       "Addresses", "Budgets", "Bus", "CommandLine", "Compression", "Configuration", "Cryptography",
       "HTTPClient", "HTTPProtocol", "HTTPServer", "JSONWebTokens", "MsgrProtocol", "Observability",
-      "Routing", "ServiceKit", "Storage", "SystemCalls", "Threading", "Time", "Transport", "Wire",
+      "Routing", "ServiceKit", "Storage", "SystemCalls", "Threading", "Time", "Transport", "URLs",
+      "Wire",
     ],
     path: "Plugins/Msgr", exclude: ["Protocol"],
     resources: [.embedInCode("openapi.json")]
@@ -138,7 +142,7 @@ let plugins: [Target] = [
       ].map { .embedInCode("Web/\($0)") }),
   // Reads the fields and values of Msgr; apart from the service so that it can be fuzzed.
   .target(
-    name: "MsgrProtocol", dependencies: ["HTTPProtocol", "Text", "Time", "Wire"],
+    name: "MsgrProtocol", dependencies: ["HTTPProtocol", "Text", "Time", "URLs", "Wire"],
     path: "Plugins/Msgr/Protocol"),
   // Reads TokenScripts; apart from the service so that it can be fuzzed.
   .target(

@@ -3,6 +3,7 @@ internal import ApptimistSession
 public import Configuration
 internal import HTTPProtocol
 public import ServiceKit
+internal import URLs
 
 /// The section `[apptimist]`.
 public struct ApptimistConfiguration: ServiceConfiguration {
@@ -139,10 +140,7 @@ struct FacebookConfiguration: Sendable {
       "graph_url", default: graphURL, expected: "an http or https URL"
     ) { text in
       let url = text.hasSuffix("/") ? String(text.dropLast()) : text
-      let isURL =
-        (url.hasPrefix("https://") || url.hasPrefix("http://"))
-        && url.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7f } && !url.contains { "?#@".contains($0) }
-      return isURL ? url : nil
+      return WebURL(url, schemes: ["http", "https"]).flatMap { $0.query == nil ? url : nil }
     }
     timeout = section.duration(
       "timeout", default: timeout, in: .milliseconds(100)...(.seconds(60)))

@@ -1,6 +1,6 @@
 internal import COpenSSL
 
-/// A pair of keys on the curve P-256, which signs and agrees on keys.
+/// A pair of keys on the curve P-256, which agrees on keys and signs.
 public struct P256KeyPair: Sendable {
   /// OpenSSL fails, or a text holds no key on P-256.
   public struct Unusable: Error {}
@@ -43,11 +43,16 @@ public struct P256KeyPair: Sendable {
     return Array(text[..<Int(count)])
   }
 
-  /// The secret half as a key that signs; nil if OpenSSL fails.
-  public var signingKey: ES256Key? {
-    guard var text = pem else { return nil }
-    defer { wipe(&text) }
-    return try? ES256Key(pem: text)
+  /// The secret half: 32 bytes, big-endian; nil if OpenSSL fails.
+  package var secretNumber: [UInt8]? {
+    defer { ERR_clear_error() }
+    var number: OpaquePointer?
+    guard unsafe EVP_PKEY_get_bn_param(key.pointer, OSSL_PKEY_PARAM_PRIV_KEY, &number) == 1 else {
+      return nil
+    }
+    defer { unsafe BN_clear_free(number) }
+    var bytes = [UInt8](repeating: 0, count: 32)
+    return unsafe BN_bn2binpad(number, &bytes, CInt(bytes.count)) == bytes.count ? bytes : nil
   }
 
   /// Agrees on a secret (ECDH, NIST SP 800-56A).

@@ -1,20 +1,38 @@
-internal import FoundationEssentials
+internal import CCJose
 
-/// Base64 for URLs (RFC 4648 section 5), as JSON Web Tokens, their keys and Web Push have it.
-package enum Base64URL {
-  /// Encodes bytes, without padding.
-  package static func encode(_ bytes: [UInt8]) -> String {
-    Data(bytes).base64EncodedString().replacing("+", with: "-").replacing("/", with: "_")
-      .replacing("=", with: "")
+/// Base64 for URLs without padding (RFC 4648 section 5), as JSON Web Tokens and Web Push have it.
+public enum Base64URL {
+  /// Encodes bytes.
+  ///
+  /// - Parameter bytes: any number of bytes.
+  /// - Returns: the text, without padding.
+  public static func encode(_ bytes: [UInt8]) -> String {
+    var start: UnsafeMutablePointer<CChar>?
+    var count = 0
+    guard unsafe cjose_base64url_encode(bytes, bytes.count, &start, &count, nil) else { return "" }
+    defer { unsafe cjose_get_dealloc()(start) }
+    return unsafe String(
+      decoding: UnsafeRawBufferPointer(start: start, count: count), as: UTF8.self)
   }
 
   /// Decodes a text, with or without padding.
   ///
-  /// - Returns: nil for anything else.
-  package static func decode(_ text: String) -> [UInt8]? {
-    let digits = text.replacing("-", with: "+").replacing("_", with: "/").prefix { $0 != "=" }
-    let padding = String(repeating: "=", count: (4 - digits.count % 4) % 4)
-    return Data(base64Encoded: digits + padding).map { Array($0) }
+  /// - Parameter text: the text.
+  /// - Returns: the bytes, or nil unless the text is base64url of at least one byte.
+  public static func decode(_ text: String) -> [UInt8]? {
+    let signs = Array(text.utf8.prefix { $0 != UInt8(ascii: "=") })
+    let padding = text.utf8.dropFirst(signs.count)
+    guard isWellFormed(signs), padding.count <= 2, padding.allSatisfy({ $0 == UInt8(ascii: "=") })
+    else { return nil }
+    var start: UnsafeMutablePointer<UInt8>?
+    var count = 0
+    let isDecoded = unsafe signs.withUnsafeBytes { signs in
+      unsafe cjose_base64url_decode(
+        signs.bindMemory(to: CChar.self).baseAddress, signs.count, &start, &count, nil)
+    }
+    guard isDecoded else { return nil }
+    defer { unsafe cjose_get_dealloc()(start) }
+    return unsafe Array(UnsafeBufferPointer(start: start, count: count))
   }
 
   /// Whether a text has only signs of the alphabet, and as many as some number of bytes makes.

@@ -1,3 +1,5 @@
+internal import URLs
+
 /// The address of a WebSocket (RFC 6455 section 3), without user information and fragment.
 public struct WebSocketURL: Sendable, Hashable {
   /// Whether TLS is spoken: `wss`.
@@ -20,23 +22,14 @@ public struct WebSocketURL: Sendable, Hashable {
   ///
   /// - Parameter text: `ws://HOST[:PORT][PATH][?QUERY]` or the same with `wss`, printable ASCII.
   public init?(_ text: String) {
-    guard text.utf8.count <= Self.longest, Self.isPrintable(text), !text.contains("#"),
-      let colon = text.firstIndex(of: ":"), text[colon...].hasPrefix("://")
-    else { return nil }
-    switch text[..<colon].lowercased() {
-    case "ws": isSecure = false
-    case "wss": isSecure = true
-    default: return nil
+    guard text.utf8.count <= Self.longest, let url = WebURL(text, schemes: ["ws", "wss"]) else {
+      return nil
     }
-    let rest = text[colon...].dropFirst(3)
-    let end = rest.firstIndex { $0 == "/" || $0 == "?" } ?? rest.endIndex
-    guard let (host, port) = Self.split(rest[..<end]) else { return nil }
-    self.host = host
-    self.port = port ?? (isSecure ? 443 : 80)
-    let parts = rest[end...].split(
-      separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
-    path = parts.first.flatMap { $0.isEmpty ? nil : String($0) } ?? "/"
-    query = parts.count == 2 ? String(parts[1]) : nil
+    isSecure = url.scheme == "wss"
+    host = url.host.hasPrefix("[") ? String(url.host.dropFirst().dropLast()) : url.host
+    port = url.port ?? (isSecure ? 443 : 80)
+    path = url.path
+    query = url.query
   }
 
   /// The value of `Host`: the port is left out where it is the scheme's.
@@ -50,32 +43,6 @@ public struct WebSocketURL: Sendable, Hashable {
 
   private static func isPrintable(_ text: String) -> Bool {
     text.utf8.allSatisfy { (0x21...0x7e).contains($0) }
-  }
-
-  private static func split(_ authority: Substring) -> (host: String, port: UInt16?)? {
-    let host: Substring
-    let rest: Substring
-    if authority.hasPrefix("[") {
-      guard let end = authority.firstIndex(of: "]") else { return nil }
-      host = authority[..<end].dropFirst()
-      rest = authority[end...].dropFirst()
-      guard host.contains(":"), host.allSatisfy({ $0.isHexDigit || $0 == ":" || $0 == "." })
-      else { return nil }
-    } else {
-      host = authority.prefix { $0 != ":" }
-      rest = authority[host.endIndex...]
-      // All of it is ASCII.
-      guard host.allSatisfy({ $0.isLetter || $0.isNumber || "-._".contains($0) }) else {
-        return nil
-      }
-    }
-    guard (1...253).contains(host.utf8.count) else { return nil }
-    guard !rest.isEmpty else { return (String(host), nil) }
-    let digits = rest.dropFirst()
-    guard rest.first == ":", digits.utf8.allSatisfy({ (0x30...0x39).contains($0) }),
-      let port = UInt16(digits), port != 0
-    else { return nil }
-    return (String(host), port)
   }
 }
 

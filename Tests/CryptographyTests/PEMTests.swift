@@ -39,38 +39,21 @@ internal import Testing
   }
 }
 
-@Suite struct ES256KeyTests {
+@Suite struct P256KeyPairTests {
   @Test(arguments: [Texts.key, Texts.traditionalKey])
-  func signs(_ text: String) throws {
-    let message = Array("a token".utf8)
-    let signature = try #require(ES256Key(pem: Array(text.utf8)).sign(message))
-    #expect(signature.count == 64)
-    #expect(try verifies(signature, over: message))
-    #expect(try !verifies(signature, over: message + [0]))
+  func reads(_ text: String) throws {
+    let pair = try P256KeyPair(pem: Array(text.utf8))
+    // As `openssl ec -text` shows them.
+    let secret = "2d6b7f13e8f1d10136a8088901c9335f903820ae33303e69372bb27986bf670a"
+    #expect(try Hex.encode(#require(pair.secretNumber)) == secret)
+    #expect(Hex.encode(pair.publicKey.bytes).hasPrefix("04c7fc816ae2dfb3710f85b927f96361"))
   }
 
   @Test(arguments: [
     "", Texts.certificate, Texts.encryptedKey, Texts.p384Key, Texts.secp256k1Key, Texts.ed25519Key,
   ])
   func refuses(_ text: String) {
-    #expect(throws: ES256Key.Unreadable.self) { try ES256Key(pem: Array(text.utf8)) }
-  }
-
-  /// Verifies with OpenSSL, which takes ASN.1.
-  private func verifies(_ signature: [UInt8], over message: [UInt8]) throws -> Bool {
-    let key = try PEM.privateKey(in: Array(Texts.key.utf8))
-    let numbers = try #require(ECDSA_SIG_new())
-    defer { ECDSA_SIG_free(numbers) }
-    let r = BN_bin2bn(Array(signature[..<32]), 32, nil)
-    let s = BN_bin2bn(Array(signature[32...]), 32, nil)
-    try #require(ECDSA_SIG_set0(numbers, r, s) == 1)
-    var encoded: UnsafeMutablePointer<UInt8>?
-    let length = i2d_ECDSA_SIG(numbers, &encoded)
-    defer { CRYPTO_free(encoded, #file, #line) }
-    let context = EVP_MD_CTX_new()
-    defer { EVP_MD_CTX_free(context) }
-    try #require(EVP_DigestVerifyInit(context, nil, EVP_sha256(), nil, key.pointer) == 1)
-    return EVP_DigestVerify(context, encoded, Int(length), message, message.count) == 1
+    #expect(throws: P256KeyPair.Unusable.self) { try P256KeyPair(pem: Array(text.utf8)) }
   }
 }
 

@@ -24,7 +24,8 @@ internal import WebSocketClient
   @Test(arguments: [
     "", "ws:", "ws://", "http://h/", "ws:///path", "ws://h:/", "ws://h:0/", "ws://h:65536/",
     "ws://h:+1/", "ws://user@h/", "ws://u:p@h/", "ws://h/#f", "ws://h/a b", "ws://h/\r\nX: y",
-    "ws://[::1/", "ws://[h]/", "ws://[::1]x/", "ws://é/", "ws://h\\x/", "ws://a:1:2/",
+    "ws://[::1/", "ws://[h]/", "ws://[::1]x/", "ws://é/", "ws://h\\x/", "ws://a:1:2/", "ws:/h/",
+    "ws://127.1/", "ws://a%62/", "ws://[fe80::1%25eth0]/", "ws://h:080/",
     "ws://h/" + String(repeating: "a", count: 4096),
   ])
   func refuses(_ text: String) {

@@ -1,6 +1,6 @@
-internal import Cryptography
 internal import HTTPClient
 internal import HTTPProtocol
+internal import JSONWebTokens
 internal import MsgrProtocol
 internal import Observability
 internal import Time
@@ -39,7 +39,7 @@ final class APNsProvider: PushProvider {
     switch configuration.credentials {
     case .token(let path, let keyID, let teamID):
       tokens = ProviderTokens(
-        key: try ES256Key(file: path), keyID: keyID, teamID: teamID, clock: clock)
+        key: try SigningKey.read(from: path), keyID: keyID, teamID: teamID, clock: clock)
     case .certificate(let certificate, let key):
       tokens = nil
       options.clientCertificate = .init(certificate: certificate, key: key)

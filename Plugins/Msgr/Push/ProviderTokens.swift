@@ -1,4 +1,4 @@
-internal import Cryptography
+internal import JSONWebTokens
 internal import Observability
 internal import Threading
 internal import Time
@@ -13,7 +13,7 @@ final class ProviderTokens: Sendable {
   /// token before it hear of that late.
   private static let settlingTime = Duration.seconds(60)
 
-  private let key: ES256Key
+  private let key: SigningKey
   private let keyID: String
   private let teamID: String
   private let clock: @Sendable () -> Timestamp
@@ -26,7 +26,7 @@ final class ProviderTokens: Sendable {
   ///   - keyID: its name, letters and digits.
   ///   - teamID: the team's name, letters and digits.
   ///   - clock: tells the time.
-  init(key: ES256Key, keyID: String, teamID: String, clock: @escaping @Sendable () -> Timestamp) {
+  init(key: SigningKey, keyID: String, teamID: String, clock: @escaping @Sendable () -> Timestamp) {
     self.key = key
     self.keyID = keyID
     self.teamID = teamID
@@ -58,7 +58,6 @@ final class ProviderTokens: Sendable {
   }
 
   private func make(at now: Timestamp) -> String? {
-    key.token(
-      #"{"alg":"ES256","kid":"\#(keyID)"}"#, #"{"iss":"\#(teamID)","iat":\#(now.seconds)}"#)
+    key.token(#"{"iss":"\#(teamID)","iat":\#(now.seconds)}"#, header: ["kid": keyID])
   }
 }

@@ -1,6 +1,7 @@
 internal import Configuration
 internal import MsgrProtocol
 internal import Wire
+internal import URLs
 
 /// The reason why pushes can't be made, in words and without a secret.
 struct PushSetupError: Error, CustomStringConvertible {
@@ -72,10 +73,7 @@ extension APNsConfiguration {
       "url", default: "https://api.push.apple.com", expected: "an https URL without a path"
     ) { text in
       let url = text.hasSuffix("/") ? String(text.dropLast()) : text
-      let host = url.dropFirst("https://".count)
-      let isGood =
-        host.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7f } && !host.contains { "/?#@".contains($0) }
-      return url.hasPrefix("https://") && !host.isEmpty && isGood ? url : nil
+      return WebURL(url, schemes: ["https"])?.isOrigin == true ? url : nil
     }
     let topic = section.string("topic", default: "")
     let key = section.path("key", default: "", relativeTo: .data)

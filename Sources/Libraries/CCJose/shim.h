@@ -1,4 +1,5 @@
 #pragma once
+#include <cjose/base64.h>
 #include <cjose/jws.h>
 #include <stdlib.h>
 

@@ -1,4 +1,5 @@
 internal import Configuration
+internal import URLs
 
 /// The section `[apptimist.oidc]`.
 struct OIDCConfiguration: Sendable {
@@ -36,7 +37,11 @@ struct OIDCConfiguration: Sendable {
       "issuer", default: issuer,
       expected:
         "an http or https URL of at most \(Self.issuerLength) bytes, exactly as `iss` in the issuer's tokens"
-    ) { Self.isURL($0) && $0.utf8.count <= Self.issuerLength ? $0 : nil }
+    ) { text in
+      let url =
+        text.utf8.count <= Self.issuerLength ? WebURL(text, schemes: ["http", "https"]) : nil
+      return url.flatMap { $0.query == nil ? text : nil }
+    }
     audience = section.string("audience", default: audience)
     claim = section.string("claim", default: claim)
     nonce = section.choice("nonce", default: nonce)
@@ -56,13 +61,5 @@ struct OIDCConfiguration: Sendable {
   var discoveryURL: String {
     (issuer.hasSuffix("/") ? String(issuer.dropLast()) : issuer)
       + "/.well-known/openid-configuration"
-  }
-
-  /// Whether a text is an URL without user, query and fragment.
-  private static func isURL(_ text: String) -> Bool {
-    let rest = ["https://", "http://"].first(where: text.hasPrefix).map { text.dropFirst($0.count) }
-    guard let rest, rest.first.map({ $0 != "/" && $0 != ":" }) ?? false else { return false }
-    return text.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7f }
-      && !text.contains { "?#@\\".contains($0) }
   }
 }

@@ -1,4 +1,4 @@
-internal import Wire
+internal import URLs
 
 /// A host, with a port or without, as URLs and `Host` have them: `push.lan:8443`, or `[2001:db8::1]`.
 package struct HostAndPort: Hashable, Sendable, CustomStringConvertible {
@@ -7,41 +7,21 @@ package struct HostAndPort: Hashable, Sendable, CustomStringConvertible {
   /// The port, or nil for the scheme's own.
   package private(set) var port: UInt16?
 
+  /// Takes host and port of a URL, without a port that is its scheme's own.
+  init(_ url: WebURL, ownPort: UInt16) {
+    host = url.host
+    port = url.port == ownPort ? nil : url.port
+  }
+
   /// Reads a host and a port.
   ///
-  /// - Parameter text: the host, and the port behind a colon if there is one.
+  /// - Parameters:
+  ///   - text: the host, and the port behind a colon if there is one.
+  ///   - ownPort: the port of the scheme that they are of, which is left out.
   /// - Returns: nil for anything else.
-  package init?(_ text: some StringProtocol) {
-    let text = text.lowercased()
-    let end =
-      text.hasPrefix("[")
-      ? text.firstIndex(of: "]").map(text.index(after:)) : text.firstIndex(of: ":")
-    let host = text[..<(end ?? text.endIndex)]
-    let rest = text[host.endIndex...]
-    guard Self.isName(host) || Self.isVersion6(host) else { return nil }
-    self.host = String(host)
-    guard !rest.isEmpty else { return }
-    let digits = rest.dropFirst()
-    guard rest.first == ":", digits.utf8.allSatisfy({ (0x30...0x39).contains($0) }),
-      let port = UInt16(digits), port > 0
-    else { return nil }
-    self.port = port
-  }
-
-  /// Returns the same without a port that is its scheme's own.
-  package func without(port own: UInt16) -> HostAndPort {
-    var result = self
-    if port == own { result.port = nil }
-    return result
-  }
-
-  private static func isName(_ text: Substring) -> Bool {
-    !text.isEmpty && text.utf8.allSatisfy { $0.isLetterOrDigit || "-._".utf8.contains($0) }
-  }
-
-  private static func isVersion6(_ text: Substring) -> Bool {
-    text.hasPrefix("[") && text.hasSuffix("]") && text.utf8.count > 2
-      && text.utf8.dropFirst().dropLast().allSatisfy { "0123456789abcdef:.".utf8.contains($0) }
+  package init?(_ text: String, ownPort: UInt16) {
+    guard let url = WebURL("http://\(text)", schemes: ["http"]), url.isOrigin else { return nil }
+    self.init(url, ownPort: ownPort)
   }
 
   /// The host, and the port behind a colon if there is one.

@@ -1,3 +1,5 @@
+internal import URLs
+
 /// The address at which a push service takes pushes for one subscription (RFC 8030 section 2): a user's word, so an `https`
 /// URL and nothing more.
 package struct PushEndpoint: Hashable, Sendable {
@@ -5,7 +7,6 @@ package struct PushEndpoint: Hashable, Sendable {
   package static let longest = 1024
   /// The port of `https`.
   package static let ownPort: UInt16 = 443
-  private static let scheme = "https://"
 
   /// The URL as it was given.
   package let text: String
@@ -33,15 +34,11 @@ package struct PushEndpoint: Hashable, Sendable {
 
   /// Takes a stored address, which was checked before it was stored.
   package init?(stored text: String) {
-    guard text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7f && $0 != UInt8(ascii: "\\") }),
-      !text.contains("#"), text.prefix(Self.scheme.count).lowercased() == Self.scheme,
-      let authority = HostAndPort(
-        text.dropFirst(Self.scheme.count).prefix { $0 != "/" && $0 != "?" })
-    else { return nil }
+    guard let url = WebURL(text, schemes: ["https"]) else { return nil }
     self.text = text
-    self.authority = authority.without(port: Self.ownPort)
+    authority = HostAndPort(url, ownPort: Self.ownPort)
   }
 
   /// The origin, which names the push service.
-  package var origin: String { "\(Self.scheme)\(authority)" }
+  package var origin: String { "https://\(authority)" }
 }

@@ -1,3 +1,5 @@
+internal import URLs
+
 /// The origin of a page (RFC 6454): scheme, host and port.
 package struct WebOrigin: Hashable, Sendable, CustomStringConvertible {
   private static let ports: [String: UInt16] = ["http": 80, "https": 443]
@@ -13,20 +15,19 @@ package struct WebOrigin: Hashable, Sendable, CustomStringConvertible {
   /// - Parameter text: the origin.
   /// - Returns: nil for anything else, such as `null`.
   package init?(_ text: String) {
-    let parts = text.lowercased().split(separator: "://", maxSplits: 1)
-    guard parts.count == 2, let ownPort = Self.ports[String(parts[0])],
-      let authority = HostAndPort(parts[1])
+    guard let url = WebURL(text, schemes: Set(Self.ports.keys)), url.isOrigin,
+      let ownPort = Self.ports[url.scheme]
     else { return nil }
-    scheme = String(parts[0])
+    scheme = url.scheme
     self.ownPort = ownPort
-    self.authority = authority.without(port: ownPort)
+    authority = HostAndPort(url, ownPort: ownPort)
   }
 
   /// Returns whether a page of the origin came from the server that a request is for.
   ///
   /// - Parameter host: host and port as the request names them. The scheme may be a proxy's.
   package func isOf(host: String) -> Bool {
-    HostAndPort(host)?.without(port: ownPort) == authority
+    HostAndPort(host, ownPort: ownPort) == authority
   }
 
   /// The origin as browsers write it.

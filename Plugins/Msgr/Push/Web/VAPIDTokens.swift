@@ -8,7 +8,7 @@ final class VAPIDTokens: Sendable {
   private static let lifetime = Duration.seconds(12 * 3600)
   private static let renewal = Duration.seconds(3600)
 
-  private let key: ES256Key
+  private let key: SigningKey
   private let publicKey: String
   private let contact: String?
   private let clock: @Sendable () -> Timestamp
@@ -22,7 +22,7 @@ final class VAPIDTokens: Sendable {
   ///   - clock: tells the time.
   /// - Returns: nil if OpenSSL can't use the key.
   init?(_ pair: P256KeyPair, contact: String?, clock: @escaping @Sendable () -> Timestamp) {
-    guard let key = pair.signingKey else { return nil }
+    guard let key = SigningKey(pair) else { return nil }
     self.key = key
     publicKey = Base64URL.encode(pair.publicKey.bytes)
     self.contact = contact
@@ -48,6 +48,6 @@ final class VAPIDTokens: Sendable {
     let end = now + Self.lifetime
     let subject = contact.map { #","sub":"\#($0.escapedInJSON)""# } ?? ""
     let claims = #"{"aud":"\#(origin.escapedInJSON)","exp":\#(end.seconds)\#(subject)}"#
-    return key.token(#"{"alg":"ES256","typ":"JWT"}"#, claims).map { ($0, end) }
+    return key.token(claims, header: ["typ": "JWT"]).map { ($0, end) }
   }
 }

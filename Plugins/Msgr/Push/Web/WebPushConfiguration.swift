@@ -23,7 +23,7 @@ struct WebPushConfiguration: Sendable {
     allowed = Set(
       section.values(
         "allow", default: [HostAndPort](), expected: "a host such as push.lan:8443",
-        parse: { HostAndPort($0)?.without(port: PushEndpoint.ownPort) }))
+        parse: { HostAndPort($0, ownPort: PushEndpoint.ownPort) }))
     roots = section.path("ca", default: "")
     key = section.path(
       "key", default: "\(section.dataFolder)/msgr-web-push.pem", relativeTo: .data)

@@ -1,25 +1,25 @@
 internal import Configuration
 internal import Cryptography
+internal import JSONWebTokens
 
-extension ES256Key {
+extension SigningKey {
   /// The longest file of a key, in bytes.
   private static let sizeLimit = 64 << 10
 
   /// Reads a key from a file; blocks on the disk.
   ///
-  /// - Parameter path: the path of a `.p8` file, as ``init(pem:)`` takes it.
+  /// - Parameter path: the path of a `.p8` file: a PKCS #8 key on P-256 without a password in PEM.
   /// - Throws: ``PushSetupError`` that names the file and what is wrong with it.
-  init(file path: String) throws(PushSetupError) {
+  static func read(from path: String) throws(PushSetupError) -> SigningKey {
     let pem: [UInt8]
     do throws(FileError) {
       pem = try contents(ofFile: path, limit: Self.sizeLimit)
     } catch {
       throw PushSetupError(message: "\(path): \(error.message)")
     }
-    do throws(Unreadable) {
-      try self.init(pem: pem)
-    } catch {
+    guard let key = (try? P256KeyPair(pem: pem)).flatMap(SigningKey.init) else {
       throw PushSetupError(message: "\(path): no PEM key on P-256 without a password")
     }
+    return key
   }
 }
