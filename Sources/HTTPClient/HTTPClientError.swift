@@ -1,61 +1,44 @@
 internal import CCurl
+public import HTTPProtocol
 
 /// The reason for which there is no response. Its text has neither a field nor a body of the request or the response.
-public struct HTTPClientError: Error, Sendable, Hashable {
-  /// The kinds of failure, for programs.
-  public enum Code: Sendable, Hashable {
-    /// The request can't be sent: its URL is no `http` or `https` URL, or holds a password; or its
-    /// method is no token.
-    case invalidRequest
-    /// The host's name has no address.
-    case unknownHost
-    /// The host has only addresses that the client doesn't connect to.
-    case forbiddenAddress
-    /// Nobody listens there.
-    case notConnected
-    /// TLS failed: as a rule the server's certificate isn't trusted, or a file can't be read.
-    case tls
-    /// It took longer than it may.
-    case timedOut
-    /// The response is longer than it may be.
-    case tooLarge
-    /// The response is not HTTP.
-    case malformedResponse
-    /// The connection or the stream ended before the response did.
-    case disconnected
-    /// The task was cancelled.
-    case cancelled
-    /// The system lacks memory, descriptors or threads.
-    case outOfResources
-  }
+public typealias HTTPClientError = ClientError<HTTPFailure>
 
-  /// The kind of failure, for programs.
-  public let code: Code
-  /// The failure in words, for people.
-  public let message: String
-
-  init(_ code: Code, _ message: String) {
-    self.code = code
-    self.message = message
-  }
-
-  /// Compares the kinds of failure, not the texts.
-  public static func == (left: Self, right: Self) -> Bool { left.code == right.code }
-
-  /// Hashes the kind of failure.
-  public func hash(into hasher: inout Hasher) { hasher.combine(code) }
-
-  static let forbiddenAddress = HTTPClientError(
-    .forbiddenAddress, "the host is not on the public Internet")
-  static let cancelled = HTTPClientError(.cancelled, "the request was cancelled")
-}
-
-extension HTTPClientError: CustomStringConvertible {
-  /// The message.
-  public var description: String { message }
+/// The kinds of failure of an exchange.
+public enum HTTPFailure: Sendable, Hashable {
+  /// The request can't be sent: its URL is no `http` or `https` URL, or holds a password; or its
+  /// method is no token.
+  case invalidRequest
+  /// The host's name has no address.
+  case unknownHost
+  /// The host has only addresses that the client doesn't connect to.
+  case forbiddenAddress
+  /// Nobody listens there.
+  case notConnected
+  /// TLS failed: as a rule the server's certificate isn't trusted, or a file can't be read.
+  case tls
+  /// It took longer than it may.
+  case timedOut
+  /// The response is longer than it may be.
+  case tooLarge
+  /// The response is not HTTP.
+  case malformedResponse
+  /// The connection or the stream ended before the response did.
+  case disconnected
+  /// The task was cancelled.
+  case cancelled
+  /// The system lacks memory, descriptors or threads.
+  case outOfResources
 }
 
 extension HTTPClientError {
+  static var forbiddenAddress: HTTPClientError {
+    HTTPClientError(.forbiddenAddress, "the host is not on the public Internet")
+  }
+  static var cancelled: HTTPClientError {
+    HTTPClientError(.cancelled, "the request was cancelled")
+  }
+
   /// An error of libcurl.
   ///
   /// - Parameters:
@@ -63,16 +46,14 @@ extension HTTPClientError {
   ///   - detail: libcurl's words for this case, used only where they can quote nothing but host,
   ///     port and certificate.
   init(_ result: CURLcode, detail: String) {
-    code = Code(result)
+    let code = HTTPFailure(result)
     let general = unsafe String(cString: curl_easy_strerror(result))
-    switch code {
-    case .unknownHost, .notConnected, .tls: message = detail.isEmpty ? general : detail
-    default: message = general
-    }
+    let isDetailed = [.unknownHost, .notConnected, .tls].contains(code) && !detail.isEmpty
+    self.init(code, isDetailed ? detail : general)
   }
 }
 
-extension HTTPClientError.Code {
+extension HTTPFailure {
   fileprivate init(_ result: CURLcode) {
     switch result {
     case CURLE_URL_MALFORMAT, CURLE_LOGIN_DENIED: self = .invalidRequest

@@ -87,7 +87,7 @@ struct ResponseAssembler {
     return true
   }
 
-  private mutating func refuse(_ code: HTTPClientError.Code, _ message: String) -> Bool {
+  private mutating func refuse(_ code: HTTPFailure, _ message: String) -> Bool {
     failure = HTTPClientError(code, message)
     return false
   }

@@ -1,5 +1,6 @@
 internal import CCurl
 internal import Glibc
+internal import HTTPProtocol
 internal import SystemCalls
 internal import Transport
 

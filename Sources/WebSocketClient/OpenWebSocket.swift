@@ -26,9 +26,9 @@ final class OpenWebSocket: ConnectionProtocol {
       // The server's end of the connection is to be seen, also when the user had taken enough for now.
       if isLast { connection.finish() } else { connection.resumeReading() }
     case .finish: connection.finish()
-    case .drop:
+    case .abort:
       state.end(WebSocketEnd(.unresponsive))
-      connection.close()
+      connection.abort()
     case .confirm, nil: break
     }
   }
@@ -90,7 +90,7 @@ final class OpenWebSocket: ConnectionProtocol {
 
   // MARK: - Ends
 
-  func drop() { connection.close() }
+  func abort() { connection.abort() }
 
   func tick() {
     perform(machine.tick(now: connection.loop.now, isReading: connection.isReading))

@@ -73,8 +73,8 @@ final class WebSocketLink: ConnectionProtocol, @unchecked Sendable {
     state.end(.failed(error))
     switch stage {
     case .connecting(let attempt): attempt.cancel()
-    case .opening(let connection, _): connection.close()
-    case .open(let webSocket): webSocket.drop()
+    case .opening(let connection, _): connection.abort()
+    case .open(let webSocket): webSocket.abort()
     case .idle, .over: break
     }
     stage = .over

@@ -9,14 +9,14 @@ internal import Threading
 @Suite(.ownThreads) struct HostileServerTests {
   private func failure(
     _ response: String, _ change: (inout HTTPClientOptions) -> Void = { _ in }
-  ) async throws -> HTTPClientError.Code? {
+  ) async throws -> HTTPFailure? {
     let server = try RawServer.responding(response)
     return try await failure(server, change)
   }
 
   private func failure(
     _ server: RawServer, _ change: (inout HTTPClientOptions) -> Void = { _ in }
-  ) async throws -> HTTPClientError.Code? {
+  ) async throws -> HTTPFailure? {
     var options = HTTPClientOptions()
     options.timeout = .seconds(60)
     options.bodyLimit = 1000
@@ -159,7 +159,7 @@ internal import Threading
       withUnsafeCurrentTask { $0?.cancel() }
       do throws(HTTPClientError) {
         _ = try await client.send(OutgoingRequest(.get, server.url))
-        return HTTPClientError.Code?.none
+        return HTTPFailure?.none
       } catch {
         return error.code
       }

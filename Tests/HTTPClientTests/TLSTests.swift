@@ -10,7 +10,7 @@ internal import Testing
   init() throws { certificates = try TestCertificates.shared.get() }
 
   private func failure(_ options: HTTPClientOptions, _ url: String) async throws
-    -> HTTPClientError.Code?
+    -> HTTPFailure?
   {
     let client = try HTTPClient(options)
     let error = await #expect(throws: HTTPClientError.self) {

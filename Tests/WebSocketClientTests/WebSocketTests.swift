@@ -222,7 +222,7 @@ internal import Threading
     let silent = try RawServer { $0.waitForEnd() }
     let deaf = try RawServer { _ = $0.readHead() }
     for (text, code) in [
-      ("ws://127.0.0.1:\(silent.port)/", WebSocketError.Code.timedOut),
+      ("ws://127.0.0.1:\(silent.port)/", WebSocketFailure.timedOut),
       ("ws://127.0.0.1:\(deaf.port)/", .disconnected), ("ws://127.0.0.1:1/", .notConnected),
       ("ws://name.invalid/", .unknownHost),
     ] {

@@ -1,5 +1,5 @@
 public import HTTPClient
-internal import HTTPProtocol
+public import HTTPProtocol
 public import WebSocketClient
 
 /// A reason for which the server didn't do what it was asked. It contains no password, token or message.

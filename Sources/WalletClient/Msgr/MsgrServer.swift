@@ -1,5 +1,5 @@
 public import HTTPClient
-internal import HTTPProtocol
+public import HTTPProtocol
 internal import WebSocketClient
 
 /// A Msgr server, at which an app registers and logs in.

@@ -1,7 +1,7 @@
 internal import Cryptography
 internal import Ethereum
 public import HTTPClient
-internal import HTTPProtocol
+public import HTTPProtocol
 public import Observability
 public import Time
 public import XMLSecurity
