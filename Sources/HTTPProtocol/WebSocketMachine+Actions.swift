@@ -44,6 +44,6 @@ extension WebSocketMachine {
     /// Ends the TCP connection in order; the user has been told before.
     case finish
     /// Drops the TCP connection; the user is told that the peer does not respond.
-    case drop
+    case abort
   }
 }

@@ -360,6 +360,6 @@ public struct WebSocketMachine: Sendable {
 
   private mutating func giveUp() -> Action {
     state = .over(.unresponsive)
-    return .drop
+    return .abort
   }
 }

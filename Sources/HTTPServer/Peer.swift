@@ -43,7 +43,7 @@ final class Peer {
     for owner: ClientNetwork?, of loop: EventLoop, _ id: ConnectionID, _ core: ServerCore
   ) -> Holding<ClientNetwork> {
     Holding(of: core.places, for: owner) {
-      loop.execute { loop.connection(id)?.drop() }
+      loop.execute { loop.connection(id)?.abort() }
     }
   }
 
@@ -105,7 +105,7 @@ final class Peer {
         if let user = connection.protocolHandler as? any ServedProtocol {
           user.lostMemory(of: owner)
         } else {
-          connection.reset()
+          connection.abort()
         }
       }
     }

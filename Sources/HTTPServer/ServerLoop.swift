@@ -68,7 +68,7 @@ final class ServerLoop: @unchecked Sendable {
       descriptor, isLocal: isLocal, peer: peer, tls: tls, minimumRate: core.minimumRate)
     guard let connection else { return }
     statistics.accepted.bump()
-    guard let peer = Peer(of: connection, core) else { return connection.close() }
+    guard let peer = Peer(of: connection, core) else { return connection.abort() }
     connection.companion = peer
     guard isSecure else { return connection.start(HTTP1Connection(connection, peer, self)) }
     connection.start(TLSHandshake(connection, peer, self))

@@ -23,7 +23,7 @@ final class TLSHandshake: ServedProtocol {
     guard connection.tls?.speaks("h2") == true else {
       return connection.become(HTTP1Connection(connection, peer, server))
     }
-    guard let http2 = HTTP2Connection(connection, peer, server) else { return connection.close() }
+    guard let http2 = HTTP2Connection(connection, peer, server) else { return connection.abort() }
     connection.become(http2)
   }
 
@@ -37,7 +37,7 @@ final class TLSHandshake: ServedProtocol {
     tls.output += text.utf8
   }
 
-  func peerEnded() { connection.close() }
+  func peerEnded() { connection.finish() }
 
   func drained() {}
 
@@ -45,9 +45,9 @@ final class TLSHandshake: ServedProtocol {
     if connection.loop.now > deadline { connection.cut() }
   }
 
-  func drain() { connection.close() }
+  func drain() { connection.abort() }
 
-  func lostMemory(of owner: ChargeOwner?) { connection.reset() }
+  func lostMemory(of owner: ChargeOwner?) { connection.abort() }
 
   func ended() {}
 }

@@ -71,7 +71,7 @@ final class WebSocketConnection: ServedProtocol {
       connection.finish()
     case .finish: connection.finish()
     // A reader that is stuck never saw our close, even if the kernel took it: nothing is kept for it.
-    case .drop: connection.cut()
+    case .abort: connection.cut()
     case nil: break
     }
   }

@@ -29,7 +29,7 @@ extension Connection {
       }
     }
     // Alerts and key updates that the peer provokes without reading them.
-    if tls.output.count > Connection.sealedLimit, !inFlight.isEmpty { reset() }
+    if tls.output.count > Connection.sealedLimit, !inFlight.isEmpty { abort() }
   }
 
   /// Carries the handshake on.
@@ -104,7 +104,7 @@ extension Connection {
     guard inFlight.isEmpty else { return }
     defer { giveBackSealed(tls) }
     while seal(tls), !tls.output.isEmpty {
-      let result = unsafe tls.output.withUnsafeBytes { unsafe tryWrite($0, nil) }
+      let result = unsafe tls.output.withUnsafeBytes { unsafe tryWrite($0) }
       guard let written = accept(result) else { return }
       if written < tls.output.count {
         if queue.isEmpty { beginWindow() }

@@ -64,7 +64,7 @@ extension Connection {
     guard !staged.isEmpty, life == .open || life == .finishing else { return finishIfWritten() }
     // While a write is under way small pieces gather here: a queue entry for each would cost far more than its bytes.
     guard inFlight.isEmpty else { return }
-    let result = unsafe staged.withUnsafeBytes { staged in unsafe tryWrite(staged, nil) }
+    let result = unsafe staged.withUnsafeBytes { staged in unsafe tryWrite(staged) }
     guard let written = accept(result) else { return }
     queueStaged(from: written)
     writeQueue()
@@ -81,56 +81,52 @@ extension Connection {
 
   /// Offers bytes to the socket.
   ///
-  /// - Returns: the number of bytes that it took, or libuv's error.
-  func tryWrite(
-    _ first: UnsafeRawBufferPointer, _ second: UnsafeRawBufferPointer?
-  ) -> Int32 {
+  /// - Returns: the number of bytes that it took, or the system's error, negative.
+  func tryWrite(_ bytes: UnsafeRawBufferPointer, flags: Int = 0) -> Int {
+    let sent = unsafe Glibc.send(
+      descriptor, bytes.baseAddress, bytes.count, CInt(MSG_NOSIGNAL | flags))
+    return sent >= 0 ? sent : errno == EINTR ? 0 : -Int(errno)
+  }
+
+  /// Offers bytes, and others behind them, to the socket.
+  ///
+  /// - Returns: as ``tryWrite(_:flags:)``.
+  private func tryWrite(
+    _ first: UnsafeRawBufferPointer, _ second: UnsafeRawBufferPointer
+  ) -> Int {
     unsafe withUnsafeTemporaryAllocation(of: uv_buf_t.self, capacity: 2) { buffers in
-      var count = 0
-      if unsafe !first.isEmpty {
-        unsafe buffers[count] = Connection.buffer(first)
-        count += 1
-      }
-      if let second = unsafe second, unsafe !second.isEmpty {
-        unsafe buffers[count] = Connection.buffer(second)
-        count += 1
-      }
-      return unsafe uv_try_write(stream, buffers.baseAddress, UInt32(count))
+      unsafe buffers[0] = Connection.buffer(first)
+      unsafe buffers[1] = Connection.buffer(second)
+      return unsafe Int(uv_try_write(stream, buffers.baseAddress, 2))
     }
   }
 
   /// Offers bytes, and bytes of a file behind them, to the socket.
   ///
-  /// - Returns: as ``tryWrite(_:_:)``.
+  /// - Returns: as ``tryWrite(_:flags:)``.
   private func trySend(
     _ first: UnsafeRawBufferPointer, then place: (descriptor: Int32, offset: Int), _ count: Int
-  ) -> Int32 {
-    let socket = descriptor
-    var sent = 0
-    if unsafe !first.isEmpty {
-      sent = unsafe Glibc.send(
-        socket, first.baseAddress, first.count, CInt(MSG_MORE | MSG_NOSIGNAL))
-      if sent < 0 { return errno == EINTR ? 0 : -errno }
-      guard sent == first.count else { return Int32(sent) }
-    }
+  ) -> Int {
+    let sent =
+      unsafe first.isEmpty ? 0 : unsafe tryWrite(first, flags: MSG_MORE)
+    guard sent == first.count else { return sent }
     // What the socket doesn't take now is written from the memory of the file.
     var offset = place.offset
-    let body = unsafe sendfile(socket, place.descriptor, &offset, count)
-    return Int32(sent + max(0, body))
+    return sent + max(0, unsafe sendfile(descriptor, place.descriptor, &offset, count))
   }
 
   /// Takes the result of a write: a full socket took nothing, a broken one takes nothing more.
   ///
   /// - Returns: the number of bytes that the socket took, or nil if it is broken.
-  func accept(_ result: Int32) -> Int? {
-    if result == UV_EAGAIN.rawValue { return 0 }
+  func accept(_ result: Int) -> Int? {
+    if result == -Int(EAGAIN) { return 0 }
     guard result >= 0 else {
       writingFailed()
       return nil
     }
-    loop.statistics.bytesSent.bump(Int(result))
-    given += Int(result)
-    return Int(result)
+    loop.statistics.bytesSent.bump(result)
+    given += result
+    return result
   }
 
   private static func buffer(_ bytes: UnsafeRawBufferPointer) -> uv_buf_t {

@@ -194,7 +194,7 @@ public final class EventLoop: TaskExecutor, @unchecked Sendable {
   private func tick() {
     let isOver = endDeadline.map { now >= $0 } ?? false
     for connection in connections.all {
-      if isOver { connection.reset() } else { connection.tick() }
+      if isOver { connection.close(resetting: true) } else { connection.tick() }
     }
     settle()
   }

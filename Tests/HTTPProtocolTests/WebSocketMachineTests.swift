@@ -189,7 +189,7 @@ internal import Testing
     var driver = Driver(role)
     _ = driver.machine.close(1000, reason: "", now: 0)
     #expect(driver.machine.tick(now: 5_000) == nil)
-    #expect(driver.machine.tick(now: 5_001) == .drop)
+    #expect(driver.machine.tick(now: 5_001) == .abort)
     #expect(driver.machine.outcome == .unresponsive)
     #expect(driver.machine.tick(now: 9_000) == nil)
   }
@@ -226,7 +226,7 @@ internal import Testing
     #expect(driver.machine.tick(now: 70_999) == nil)
     #expect(pingPayload(driver.machine.tick(now: 71_000)) != nil)
     #expect(pingPayload(driver.machine.tick(now: 101_000)) != nil)
-    #expect(driver.machine.tick(now: 131_000) == .drop)
+    #expect(driver.machine.tick(now: 131_000) == .abort)
   }
 
   @Test func theServerPingsWhateverComesAndKnowsItsOwnPongs() throws {
@@ -244,7 +244,7 @@ internal import Testing
     #expect(pingPayload(driver.machine.tick(now: 90_000)) != nil)
     #expect(driver.receive(driver.frame(.text), at: 119_000) == [.deliver(.text([]))])
     #expect(pingPayload(driver.machine.tick(now: 120_000)) != nil)
-    #expect(driver.machine.tick(now: 150_000) == .drop)
+    #expect(driver.machine.tick(now: 150_000) == .abort)
   }
 
   @Test(arguments: [true, false]) func onlyItsOwnPongsAreSignsOfLife(isLate: Bool) throws {
@@ -256,7 +256,7 @@ internal import Testing
       let pong = isLate ? previous : [1]
       _ = driver.receive(driver.frame(.pong, pong), at: moment - 1)
       let action = driver.machine.tick(now: moment)
-      guard isLate else { return #expect(action == .drop) }
+      guard isLate else { return #expect(action == .abort) }
       (previous, last) = (last, try #require(pingPayload(action)))
     }
   }
