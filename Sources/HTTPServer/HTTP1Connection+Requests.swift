@@ -4,29 +4,23 @@ internal import HTTPProtocol
 internal import Transport
 internal import Wire
 
-/// A request whose body is still to come, or has come.
-struct HTTP1Exchange {
-  var request: Request
-  var plan: RequestPlan
-}
-
 // Requests and their responses, one after the other.
 extension HTTP1Connection {
   /// Decides what becomes of a request's body.
   ///
   /// - Returns: the request, or nil when it has been responded to already.
-  func accept(_ exchange: HTTP1Exchange, hasMore: Bool) -> HTTP1Exchange? {
+  func accept(_ new: Exchange, hasMore: Bool) -> Exchange? {
     begin(.body(received: 0))
+    var exchange = new
     switch exchange.plan {
     case .respond(let limit, _), .task(let limit, _):
-      guard count(exchange.request.origin.client) else {
+      guard exchange.count(on: server) else {
         return discardBody(of: exchange, hasMore: hasMore, or: server.tooManyRequests)
       }
       parser.bodyLimit = limit
-      let head = exchange.request.head
       // The parser refuses a body that announces too much next, before a byte of it is read.
-      if case .length(let length) = head.framing, length > limit { return exchange }
-      if head.expectsContinue, !hasMore {
+      if case .length(let length) = exchange.head.framing, length > limit { return exchange }
+      if exchange.head.expectsContinue, !hasMore {
         connection.stage { $0.append(contentsOf: Response.continueLine) }
       }
       return exchange
@@ -38,9 +32,9 @@ extension HTTP1Connection {
 
   /// Reads an unwanted body if it is short, so that the connection can be kept; else responds and ends it.
   private func discardBody(
-    of exchange: HTTP1Exchange, hasMore: Bool, or response: Response
-  ) -> HTTP1Exchange? {
-    let head = exchange.request.head
+    of exchange: Exchange, hasMore: Bool, or response: Response
+  ) -> Exchange? {
+    let head = exchange.head
     var isShort = true
     if case .length(let length) = head.framing { isShort = length <= HTTP1Connection.discardLimit }
     guard isShort, !head.expectsContinue || hasMore else {
@@ -55,60 +49,42 @@ extension HTTP1Connection {
     return refused
   }
 
-  /// Counts the request as one in progress.
-  ///
-  /// - Returns: whether its client may have one more.
-  private func count(_ client: ClientNetwork?) -> Bool {
-    guard counted == nil else { return true }
-    guard server.beginRequest(of: client) else { return false }
-    counted = client
-    return true
-  }
-
-  /// Gives back what the present request has taken.
-  func release() {
-    held = 0
-    server.endRequest(of: counted.take())
-  }
-
   /// Responds to a whole request, or starts the task that will.
-  func respond(to exchange: HTTP1Exchange) {
+  func respond(to whole: Exchange) {
     handled += 1
     if handled >= HTTP1Connection.turnLimit, !awaitsTurn {
       awaitsTurn = true
       connection.awaitTurn()
     }
-    switch exchange.plan {
-    case .refuse(let response): respond(response)
-    case .respond(_, let handler): respond(handler(exchange.request))
-    case .task(_, let handler):
-      guard count(exchange.request.origin.client) else { return respond(server.tooManyRequests) }
-      begin(.responding)
-      // The task holds the body, also when the connection ends before it does.
-      let (id, client, charge) = (connection.id, counted.take(), peer.presentCharge)
-      Task(executorPreference: loop) { [loop, server] in
-        let response = await handler(exchange.request)
+    if let response = whole.immediateResponse {
+      whole.release(on: server)
+      return respond(response)
+    }
+    var key: [UInt8]?
+    if case .webSocket = whole.plan {
+      switch WebSocketHandshake.check(whole.head) {
+      case .refuse(let response): return respond(response)
+      case .accept(let accepted): key = accepted
+      }
+    }
+    var exchange = whole
+    guard exchange.count(on: server) else { return respond(server.tooManyRequests) }
+    begin(.responding)
+    let id = connection.id
+    guard let key else {
+      // Held as long as the task holds the body.
+      let charge = peer.presentCharge
+      return exchange.start(on: server) { [loop] response in
         withExtendedLifetime(charge) {}
-        server.endRequest(of: client)
         (loop.connection(id)?.protocolHandler as? HTTP1Connection)?.respond(response)
       }
-    case .webSocket(let handler):
-      switch WebSocketHandshake.check(exchange.request.head) {
-      case .refuse(let response): respond(response)
-      case .accept(let key):
-        guard count(exchange.request.origin.client) else { return respond(server.tooManyRequests) }
-        begin(.responding)
-        let (id, client) = (connection.id, counted.take())
-        Task(executorPreference: loop) { [loop, server] in
-          let decision = await handler(exchange.request)
-          server.endRequest(of: client)
-          let connection = loop.connection(id)?.protocolHandler as? HTTP1Connection
-          switch decision {
-          case .refuse(let response): connection?.respond(response)
-          case .accept(let acceptance):
-            connection?.upgrade(acceptance, key: key, for: exchange.request.origin.client)
-          }
-        }
+    }
+    let client = exchange.client
+    exchange.startHandshake(on: server) { [loop] decision in
+      let connection = loop.connection(id)?.protocolHandler as? HTTP1Connection
+      switch decision {
+      case .refuse(let response): connection?.respond(response)
+      case .accept(let acceptance): connection?.upgrade(acceptance, key: key, for: client)
       }
     }
   }

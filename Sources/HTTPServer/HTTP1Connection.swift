@@ -1,4 +1,3 @@
-internal import Addresses
 internal import HTTPProtocol
 internal import Time
 internal import Transport
@@ -30,12 +29,10 @@ final class HTTP1Connection: ServedProtocol {
   var state = State.idle
   private var since: Int64
   /// The request whose body was not complete at the end of the last input.
-  private var unfinished: HTTP1Exchange?
+  private var unfinished: Exchange?
   var traits = ResponseTraits()
   /// The number of bytes of the present request's body that are held, here or by its task.
   var held = 0
-  /// The client for whom a request is counted as one in progress.
-  var counted: ClientNetwork?
   /// The number of requests of this turn, and whether the next one waits for its turn.
   var handled = 0
   var awaitsTurn = false
@@ -148,11 +145,9 @@ final class HTTP1Connection: ServedProtocol {
           traits = ResponseTraits(
             keepAlive: head.keepAlive, headOnly: head.method == .head,
             version10: head.version == .http10)
-          let origin = server.origin(of: head, from: peer)
-          if peer.isProxy { peer.charge(to: origin.client.map(ChargeOwner.client)) }
-          let plan = server.core.responder.plan(for: head)
-          let new = HTTP1Exchange(request: Request(head: head, origin: origin), plan: plan)
-          if new.request.head.framing == .none {
+          let new = Exchange(head, from: peer, on: server)
+          if peer.isProxy { peer.charge(to: new.client.map(ChargeOwner.client)) }
+          if new.head.framing == .none {
             // Its end, which the parser tells next, has nothing to add.
             respond(to: new)
           } else {
@@ -164,14 +159,13 @@ final class HTTP1Connection: ServedProtocol {
           guard exchange != nil else { break }
           held += range.count
           guard isCharged else { throw peer.memoryRefusal }
-          unsafe input.extracting(range).withUnsafeBytes { bytes in
-            unsafe exchange?.request.body.append(contentsOf: bytes)
-          }
+          exchange?.append(input.extracting(range))
         case .end:
           if let ended = exchange.take() { respond(to: ended) }
         }
       } catch {
         let refused = exchange.take()
+        refused?.release(on: server)
         if error.status == .contentTooLarge, case .refuse(var response)? = refused?.plan {
           // An unwanted body is too long to be skipped: the response stands all the same.
           response.closes = true
@@ -183,6 +177,13 @@ final class HTTP1Connection: ServedProtocol {
     }
     unfinished = exchange
     return offset
+  }
+
+  /// Gives back what the present request has taken.
+  func release() {
+    held = 0
+    unfinished?.release(on: server)
+    unfinished = nil
   }
 
   func begin(_ next: State) {
@@ -200,6 +201,7 @@ final class HTTP1Connection: ServedProtocol {
     let now = loop.now
     switch state {
     case .idle:
+      parser.forget()
       // Unsent output has its own deadline. A client that never sent a byte gets the time of a head.
       guard connection.backlog == 0 else { return since = now }
       let limit = isFirst ? options.headerTimeout : options.idleTimeout

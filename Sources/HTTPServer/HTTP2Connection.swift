@@ -3,80 +3,49 @@ internal import HTTPProtocol
 internal import Time
 internal import Transport
 
-/// HTTP/2 on a connection: many requests at a time, each planned and responded to as in HTTP/1.1.
+/// HTTP/2 on a connection: carries out what its machine says, within the server's budgets. Many requests run at a time, each
+/// planned and responded to as in HTTP/1.1.
 final class HTTP2Connection: ServedProtocol {
   /// The connection releases this object when it ends, which breaks the cycle.
-  let connection: Connection
-  let peer: Peer
-  let loop: EventLoop
-  let server: ServerLoop
-  var session: HTTP2Session?
-  var streams: [Int32: HTTP2Stream] = [:]
-  var allowance: HTTP2Allowance
+  private let connection: Connection
+  private let peer: Peer
+  private let server: ServerLoop
+  private let machine: HTTP2Machine
   /// The number of handlers' tasks, including those whose streams were cancelled.
-  var runningTasks = 0
-  /// The number of streams whose response is not sent whole.
-  var responding = 0
-  /// The number of bytes of responses' bodies that wait to be sent.
-  var untaken = 0
-  /// The whole requests that wait until there are fewer.
-  var waiting: [Int32] = []
+  private var runningTasks = 0
+  /// The whole requests that wait until the peer has taken earlier responses.
+  private var waiting: [HTTP2Stream] = []
   /// The memory of the connection, and of its streams unless the peer is a proxy.
-  let memory: MemoryCharge
+  private let memory: MemoryCharge
   /// The memory of the clients of a proxy's connection.
-  var clientMemory: [ChargeOwner: MemoryCharge] = [:]
+  private var clientMemory: [ChargeOwner: MemoryCharge] = [:]
   /// The unsent bytes that are charged.
   private var chargedBacklog = 0
-  var hadRequest = false
-  /// Whether nghttp2 was stopped within a head, and whether that is because the turn of others hasn't come yet.
-  private var isPaused = false
   private var awaitsTurn = false
-  /// The input that came since then.
+  /// The input that came while the machine was paused.
   private var leftover: [UInt8] = []
-  /// The bytes of header fields that were taken in this turn.
-  var takenFields = 0
-  /// The number of bytes of requests that came after their responses, since there was no stream.
-  var discarded = 0
   private var peerHasEnded = false
-  /// The moment at which the peer was told that the end is near.
-  private(set) var leavingSince: Int64?
-  private(set) var isLastStreamSaid = false
-  /// The moment at which the last stream ended.
-  var idleSince: Int64
-  /// The moment at which the header block that is coming in began, and the number of its CONTINUATION frames.
-  var blockSince: Int64?
-  var continuations = 0
-  /// The size of the trailer that is coming in, in bytes.
-  var trailerSize = 0
-  /// The number of bytes of responses' bodies that were sent, and the measure of their rate.
-  var sentBody = 0
-  private var sentWindow = RateWindow()
+
+  private var loop: EventLoop { connection.loop }
 
   /// The number of unsent bytes above which no frame is made, and none is read. With a frame more they fit into a
   /// loop's buffer.
-  static let outputLimit = 40 << 10
-  /// The number of bytes of header fields after which others have their turns. A few bytes of HPACK make thousands.
-  private static let turnLimit = 128 << 10
+  private static let outputLimit = 40 << 10
   /// The number of bytes of untaken responses above which no request is begun.
-  static let untakenLimit = 1 << 20
-  /// The time in which the peer should acknowledge the PING behind the notice of the end, in milliseconds.
-  private static let noticeTimeout: Int64 = 1_000
-  /// The time in which the rest of a request may come after its response, in milliseconds.
-  static let lingerTimeout: Int64 = 2_000
-  /// The number of bytes of requests that may come after their responses, until there is no stream.
-  static let discardLimit = 16 << 20
+  private static let untakenLimit = 1 << 20
 
   /// - Returns: nil when memory is short.
   init?(_ connection: Connection, _ peer: Peer, _ server: ServerLoop) {
+    let options = server.core.options
+    let limits = HTTP2Machine.Limits(
+      request: server.core.limits, headTime: options.headerTimeout.milliseconds,
+      idleTime: options.idleTimeout.milliseconds, rate: server.core.minimumRate)
+    guard let machine = HTTP2Machine(limits, now: connection.loop.now) else { return nil }
+    self.machine = machine
     self.connection = connection
     self.peer = peer
-    memory = peer.makeCharge(to: peer.owner)
     self.server = server
-    loop = connection.loop
-    allowance = HTTP2Allowance(now: loop.now)
-    idleSince = loop.now
-    session = HTTP2Session(for: self, headerListSize: server.core.limits.head)
-    guard session != nil else { return nil }
+    memory = peer.makeCharge(to: peer.owner)
     pump()
   }
 
@@ -84,46 +53,34 @@ final class HTTP2Connection: ServedProtocol {
 
   func received(_ input: RawSpan) {
     peer.used()
-    guard !isPaused else {
+    guard !machine.isPaused else {
       // TLS may give more in the same turn.
       return unsafe input.withUnsafeBytes { unsafe leftover.append(contentsOf: $0) }
     }
     process(input)
   }
 
-  /// Whether others are to have their turns.
-  var isTurnOver: Bool { takenFields >= HTTP2Connection.turnLimit }
-
   /// Takes as much of the input as one turn allows.
   private func process(_ input: RawSpan) {
-    guard let session else { return }
-    takenFields = 0
-    isPaused = false
-    let taken = session.receive(input)
-    if taken < 0 {
-      switch nghttp2_error(Int32(clamping: taken)) {
-      case NGHTTP2_ERR_FLOODED, NGHTTP2_ERR_TOO_MANY_CONTINUATIONS: enhanceYourCalm()
-      // The peer has been told by the callback that refused.
-      case NGHTTP2_ERR_CALLBACK_FAILURE: break
-      default: session.terminate(NGHTTP2_PROTOCOL_ERROR)
-      }
-    }
-    if taken >= 0, isTurnOver {
+    let (taken, actions) = machine.receive(input, now: loop.now)
+    perform(actions)
+    if machine.isPaused {
       unsafe input.extracting(taken...).withUnsafeBytes {
         unsafe leftover.append(contentsOf: $0)
       }
-      (isPaused, awaitsTurn) = (true, true)
+      awaitsTurn = true
       connection.awaitTurn()
     }
     pump()
-    if taken < 0 { return connection.finish() }
-    if isPaused { connection.pauseReading() }
+    if machine.isPaused { connection.pauseReading() }
   }
 
   func outputWaits() {
     // Not before: most often the socket takes all at the end of the turn.
-    if connection.backlog >= HTTP2Connection.outputLimit { connection.pauseReading() }
+    if isBackedUp { connection.pauseReading() }
   }
+
+  private var isBackedUp: Bool { connection.backlog >= HTTP2Connection.outputLimit }
 
   func turnCame() {
     awaitsTurn = false
@@ -132,17 +89,13 @@ final class HTTP2Connection: ServedProtocol {
 
   /// Takes the input that waited, or reads again, if the peer takes what it is sent.
   private func goOn() {
-    guard connection.isOpen, !awaitsTurn, connection.backlog < HTTP2Connection.outputLimit else {
-      return
-    }
-    if isPaused {
+    guard connection.isOpen, !awaitsTurn, !isBackedUp else { return }
+    if machine.isPaused {
       // Also if none came: nghttp2 may have the end of a head to tell.
       let input = exchange(&leftover, with: [])
       unsafe process(input.span.bytes)
     }
-    if !isPaused, connection.isOpen, connection.backlog < HTTP2Connection.outputLimit {
-      connection.resumeReading()
-    }
+    if !machine.isPaused, connection.isOpen, !isBackedUp { connection.resumeReading() }
   }
 
   func peerEnded() {
@@ -155,98 +108,221 @@ final class HTTP2Connection: ServedProtocol {
     goOn()
   }
 
-  /// Writes nghttp2's frames, as many as the peer takes.
-  func pump() {
-    guard let session else { return }
-    while connection.isOpen, connection.backlog < HTTP2Connection.outputLimit {
-      let hadMore = unsafe session.withNextOutput { bytes in
-        connection.stage { unsafe $0.append(contentsOf: bytes) }
+  /// Writes the machine's frames, as many as the peer takes.
+  private func pump() {
+    while connection.isOpen, !isBackedUp {
+      let room = HTTP2Connection.outputLimit - connection.backlog
+      var (hadFrames, actions): (Bool, [HTTP2Machine.Action]) = (false, [])
+      connection.stage { output in
+        (hadFrames, actions) = machine.write(
+          into: &output, upTo: output.count + room, now: loop.now)
       }
+      perform(actions)
       beginWaitingRequests()
-      guard hadMore else { break }
+      guard hadFrames else { break }
     }
     finishIfDone()
   }
 
   private func finishIfDone() {
-    guard connection.isOpen, !isPaused, let session else { return }
-    let isDone = streams.isEmpty && (peerHasEnded || isLastStreamSaid)
-    if isDone || session.isOver { connection.finish() }
+    guard connection.isOpen else { return }
+    if let fault = machine.fault {
+      if fault == .flood { server.statistics.enhanceYourCalm.bump() }
+      connection.finish()
+    } else if !machine.isPaused,
+      machine.isOver || machine.isComplete || peerHasEnded && machine.streams.isEmpty
+    {
+      connection.finish()
+    }
+  }
+
+  // MARK: - Requests
+
+  private func perform(_ actions: [HTTP2Machine.Action]) {
+    for action in actions {
+      switch action {
+      case .head(let stream, let head, let hasBody):
+        // What was cancelled in the same breath costs nothing more.
+        if stream.state != .closed { take(head, of: stream, hasBody: hasBody) }
+      case .refuse(let stream, let failure):
+        if stream.state != .closed { refuse(failure, stream) }
+      case .body(let stream, let bytes): take(bytes, of: stream)
+      case .end(let stream):
+        if case .whole = stream.state, stream.exchange != nil { begin(stream) }
+      case .wrote(let stream):
+        _ = stream.charge(HTTP2Stream.overhead + stream.remaining)
+        if stream.remaining == 0 { stream.piecesWait.take()?.resume(returning: true) }
+      case .closed(let stream):
+        stream.exchange?.release(on: server)
+        stream.exchange = nil
+        stream.piecesWait.take()?.resume(returning: false)
+        _ = stream.charge(0)
+      }
+    }
+  }
+
+  private func take(_ head: RequestHead, of stream: HTTP2Stream, hasBody: Bool) {
+    // A peer that cancels requests faster than they are responded to doesn't get more of them run at a time.
+    guard runningTasks < HTTP2Session.concurrentStreams else { return machine.turnAway(stream) }
+    var exchange = Exchange(head, from: peer, on: server)
+    stream.memory = memory(of: peer.isProxy ? exchange.client.map(ChargeOwner.client) : peer.owner)
+    guard stream.charge(head.size + HTTP2Stream.overhead) else {
+      return refuse(server.core.refusal(of: stream.memory), stream)
+    }
+    switch exchange.plan {
+    case .refuse(let response): respond(response, to: stream)
+    // WebSockets are for HTTP/1.1 here (RFC 9113 section 7).
+    case .webSocket: respond(Response(.upgradeRequired), to: stream)
+    case .respond(let limit, _), .task(let limit, _):
+      guard !hasBody || exchange.count(on: server) else {
+        return respond(server.tooManyRequests, to: stream)
+      }
+      stream.exchange = exchange
+      if case .length(let length) = head.framing, length > limit {
+        refuse(RequestFailure(.contentTooLarge, "the body is longer than the limit"), stream)
+      } else if hasBody, head.expectsContinue {
+        machine.askForBody(of: stream)
+      }
+    }
+  }
+
+  private func take(_ bytes: [UInt8], of stream: HTTP2Stream) {
+    guard stream.exchange != nil else { return machine.discard(bytes.count, of: stream) }
+    guard stream.received <= stream.exchange?.plan.bodyLimit ?? 0 else {
+      return refuse(
+        RequestFailure(.contentTooLarge, "the body is longer than the limit"), stream)
+    }
+    stream.exchange?.append(bytes)
+    if !stream.charge(stream.charged + bytes.count) {
+      refuse(server.core.refusal(of: stream.memory), stream)
+    }
+  }
+
+  private func memory(of client: ChargeOwner?) -> MemoryCharge {
+    guard let client, client != peer.owner else { return memory }
+    if let known = clientMemory[client] { return known }
+    // Those that hold nothing are of no use, and a proxy may have any number of clients.
+    if clientMemory.count >= 2 * HTTP2Session.concurrentStreams {
+      clientMemory = clientMemory.filter { $0.value.amount > 0 }
+    }
+    let new = peer.makeCharge(to: client)
+    clientMemory[client] = new
+    return new
+  }
+
+  // MARK: - Responses
+
+  /// Begins a whole request, or lets it wait until the peer has taken earlier responses.
+  private func begin(_ stream: HTTP2Stream) {
+    guard machine.untaken < HTTP2Connection.untakenLimit else { return waiting.append(stream) }
+    if let response = stream.exchange?.immediateResponse { return respond(response, to: stream) }
+    guard stream.exchange?.count(on: server) ?? false else {
+      return respond(server.tooManyRequests, to: stream)
+    }
+    runningTasks += 1
+    // The task holds the request, also when the stream ends before it does.
+    let (connectionID, id) = (connection.id, stream.id)
+    let (memory, held) = (stream.memory, stream.charged - HTTP2Stream.overhead)
+    stream.charged = HTTP2Stream.overhead
+    stream.exchange?.start(on: server) { [loop] response in
+      if loop.isCurrent { _ = memory?.add(-held) }
+      let connection = loop.connection(connectionID)?.protocolHandler as? HTTP2Connection
+      connection?.deliver(response, to: id)
+    }
+    stream.exchange = nil
+  }
+
+  private func beginWaitingRequests() {
+    while machine.untaken < HTTP2Connection.untakenLimit, !waiting.isEmpty {
+      let stream = waiting.removeFirst()
+      if stream.exchange != nil { begin(stream) }
+    }
+  }
+
+  /// Sends the response of a task.
+  private func deliver(_ response: Response, to id: Int32) {
+    runningTasks -= 1
+    if let stream = machine.streams[id] { respond(response, to: stream) }
+    pump()
+  }
+
+  private func refuse(_ failure: RequestFailure, _ stream: HTTP2Stream) {
+    respond(server.response(to: failure), to: stream)
+  }
+
+  private func respond(_ response: Response, to stream: HTTP2Stream) {
+    // Not kept until the peer takes the response.
+    stream.exchange?.release(on: server)
+    stream.exchange = nil
+    let payload = machine.payload(of: response, to: stream)
+    if stream.memory == nil { stream.memory = memory }
+    guard stream.charge(HTTP2Stream.overhead + payload) || payload == 0 else {
+      stream.state = .responded
+      return machine.reset(stream, NGHTTP2_ENHANCE_YOUR_CALM)
+    }
+    machine.respond(response, to: stream, date: server.dateLine, now: loop.now)
+    if case .pieces(let pieces) = response.body, stream.hasPieces { send(pieces, to: stream.id) }
+  }
+
+  /// Sends a body that is made as it is sent.
+  private func send(_ pieces: AsyncThrowingStream<[UInt8], any Error>, to id: Int32) {
+    runningTasks += 1
+    let connectionID = connection.id
+    Task(executorPreference: loop) { [loop] in
+      let connection = { loop.connection(connectionID)?.protocolHandler as? HTTP2Connection }
+      do {
+        for try await piece in pieces where !piece.isEmpty {
+          guard await connection()?.send(piece, to: id) == true else { break }
+        }
+        connection()?.endPieces(of: id, isWhole: true)
+      } catch {
+        connection()?.endPieces(of: id, isWhole: false)
+      }
+    }
+  }
+
+  /// Sends a piece of a body, and waits until it is sent.
+  ///
+  /// - Returns: whether more can be sent.
+  private func send(_ piece: [UInt8], to id: Int32) async -> Bool {
+    guard let stream = machine.streams[id] else { return false }
+    guard stream.charge(HTTP2Stream.overhead + piece.count) else {
+      machine.reset(stream, NGHTTP2_ENHANCE_YOUR_CALM)
+      return false
+    }
+    machine.send(piece, to: stream, now: loop.now)
+    return await withCheckedContinuation { continuation in
+      stream.piecesWait = continuation
+      pump()
+    }
+  }
+
+  private func endPieces(of id: Int32, isWhole: Bool) {
+    runningTasks -= 1
+    if let stream = machine.streams[id] { machine.endPieces(of: stream, isWhole: isWhole) }
+    pump()
   }
 
   // MARK: - Time
 
   func tick() {
     guard !connection.isStalled, isBacklogCharged else { return connection.cut() }
-    let options = server.core.options
-    let now = loop.now
-    endLingeringStreams()
-    if let leavingSince, !isLastStreamSaid, now - leavingSince > HTTP2Connection.noticeTimeout {
-      refuseFurtherStreams()
-      return pump()
-    }
-    if let blockSince, now - blockSince > options.headerTimeout.milliseconds {
-      enhanceYourCalm()
-      return pump()
-    }
-    guard connection.backlog == 0 else {
-      // The peer reads, and fast enough by the connection's measure.
-      idleSince = now
-      return beginWindow()
-    }
-    if streams.isEmpty {
-      let limit = hadRequest ? options.idleTimeout : options.headerTimeout
-      guard now - idleSince > limit.milliseconds else { return }
-      session?.terminate(NGHTTP2_NO_ERROR)
-      return pump()
-    }
-    if isReaderTooSlow { return connection.cut() }
-    for stream in Array(streams.values) { checkBody(of: stream) }
+    let (isFastEnough, actions) = machine.tick(
+      now: loop.now, isBackedUp: connection.backlog > 0)
+    perform(actions)
+    guard isFastEnough else { return connection.cut() }
     pump()
-  }
-
-  func beginWindow() { sentWindow = RateWindow(now: loop.now, count: sentBody) }
-
-  /// Whether responses wait for flow-control windows that the peer doesn't open.
-  private var isReaderTooSlow: Bool {
-    responding > 0
-      && sentWindow.isTooSlow(for: server.core.minimumRate, count: sentBody, now: loop.now)
-  }
-
-  private func checkBody(of stream: HTTP2Stream) {
-    guard case .body = stream.state,
-      stream.bodyWindow.isTooSlow(
-        for: server.core.minimumRate, count: stream.body.count, now: loop.now)
-    else { return }
-    refuse(RequestFailure(.requestTimeout, "the request body took too long"), stream)
   }
 
   func drain() {
-    if streams.isEmpty {
-      isLastStreamSaid = true
-      session?.terminate(NGHTTP2_NO_ERROR)
-    } else {
-      leavingSince = loop.now
-      session?.announceEnd()
-    }
+    machine.leave(now: loop.now)
     pump()
-  }
-
-  /// Names the last stream that is served, once the peer knows that the end is near and its last requests have come.
-  func refuseFurtherStreams() {
-    guard leavingSince != nil, !isLastStreamSaid else { return }
-    isLastStreamSaid = true
-    session?.refuseFurtherStreams()
   }
 
   func ended() {
     leftover = []
-    for stream in streams.values {
-      release(stream)
-      stream.piecesWait.take()?.resume(returning: false)
-      _ = stream.memory.add(-stream.remaining - stream.chargedOverhead)
-    }
-    streams = [:]
+    for stream in machine.streams.values { perform([.closed(stream)]) }
+    waiting = []
     clientMemory = [:]
     // Unread output is held on.
     _ = memory.add(-chargedBacklog)
@@ -264,8 +340,8 @@ final class HTTP2Connection: ServedProtocol {
   func lostMemory(of owner: ChargeOwner?) {
     guard let owner, owner != peer.owner else { return connection.cut() }
     clientMemory[owner] = nil
-    for stream in streams.values where stream.memory.owner == owner {
-      session?.reset(stream.id, NGHTTP2_ENHANCE_YOUR_CALM)
+    for stream in machine.streams.values where stream.memory?.owner == owner {
+      machine.reset(stream, NGHTTP2_ENHANCE_YOUR_CALM)
     }
     pump()
   }

@@ -3,7 +3,7 @@ internal import Transport
 
 /// nghttp2's side of an HTTP/2 connection: frames, header compression, streams' states and flow control.
 ///
-/// Its callbacks are passed on to the connection. They come only from within ``receive(_:)`` and
+/// Its callbacks are passed on to the machine. They come only from within ``receive(_:)`` and
 /// ``withNextOutput(_:)``, which must not be called from a callback.
 @safe
 final class HTTP2Session {
@@ -18,12 +18,12 @@ final class HTTP2Session {
   /// A session that has announced its settings.
   ///
   /// - Parameters:
-  ///   - connection: the receiver of the callbacks; it must outlive the session.
+  ///   - machine: the receiver of the callbacks; it must outlive the session.
   ///   - headerListSize: the largest header list that is announced to be taken, in bytes.
-  init?(for connection: HTTP2Connection, headerListSize: Int) {
+  init?(for machine: HTTP2Machine, headerListSize: Int) {
     var session: OpaquePointer?
     let made = unsafe nghttp2_session_server_new2(
-      &session, HTTP2Session.callbacks, Unmanaged.passUnretained(connection).toOpaque(),
+      &session, HTTP2Session.callbacks, Unmanaged.passUnretained(machine).toOpaque(),
       HTTP2Session.options)
     guard made == 0, let session = unsafe session else { return nil }
     unsafe pointer = session
@@ -48,7 +48,7 @@ final class HTTP2Session {
 
   /// Takes bytes of the peer.
   ///
-  /// - Returns: the number of bytes that were taken, which are not all if the connection's turn is over; or nghttp2's
+  /// - Returns: the number of bytes that were taken, which are not all if the turn is over; or nghttp2's
   ///   error, which is negative: then the session is over.
   func receive(_ input: RawSpan) -> Int {
     unsafe input.withUnsafeBytes { bytes in
@@ -130,8 +130,8 @@ final class HTTP2Session {
 
   // MARK: - Callbacks
 
-  private static func connection(_ data: UnsafeMutableRawPointer?) -> HTTP2Connection {
-    // The connection owns the session, and both end after the last callback.
+  private static func machine(_ data: UnsafeMutableRawPointer?) -> HTTP2Machine {
+    // The machine owns the session, and both end after the last callback.
     unsafe Unmanaged.object(of: data)
   }
 
@@ -143,7 +143,7 @@ final class HTTP2Session {
   /// The body is not copied here: nghttp2 asks for it once more when the frame is written.
   private static let readBody: nghttp2_data_source_read_callback = {
     _, stream, _, limit, flags, _, data in
-    let (remaining, hasMore) = unsafe connection(data).remaining(of: stream)
+    let (remaining, hasMore) = unsafe machine(data).remaining(of: stream)
     if remaining == 0, hasMore { return Int(NGHTTP2_ERR_DEFERRED.rawValue) }
     var value = NGHTTP2_DATA_FLAG_NO_COPY.rawValue
     if remaining <= limit, !hasMore { value |= NGHTTP2_DATA_FLAG_EOF.rawValue }
@@ -156,7 +156,7 @@ final class HTTP2Session {
     // Safe to share: set up here, copied by every session.
     var options: OpaquePointer?
     unsafe nghttp2_option_new(&options)
-    // The connection counts resets by itself, and says what is wrong.
+    // The machine counts resets by itself, and says what is wrong.
     unsafe nghttp2_option_set_stream_reset_rate_limit(options, .max, .max)
     unsafe nghttp2_option_set_no_closed_streams(options, 1)
     // Frames of unknown types would be skipped without a call.
@@ -172,12 +172,12 @@ final class HTTP2Session {
     unsafe nghttp2_session_callbacks_new(&callbacks)
     unsafe nghttp2_session_callbacks_set_on_begin_frame_callback(callbacks) { _, header, data in
       guard let header = unsafe header else { return 0 }
-      return unsafe result(connection(data).began(header.pointee))
+      return unsafe result(machine(data).began(header.pointee))
     }
     unsafe nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks) { _, frame, data in
       guard let frame = unsafe frame else { return 0 }
       if unsafe frame.pointee.headers.cat == NGHTTP2_HCAT_REQUEST {
-        unsafe connection(data).beganRequest(frame.pointee.hd.stream_id)
+        unsafe machine(data).beganRequest(frame.pointee.hd.stream_id)
       }
       return 0
     }
@@ -189,52 +189,52 @@ final class HTTP2Session {
         _unsafeBytes: UnsafeRawBufferPointer(start: name, count: nameLength))
       let value = unsafe RawSpan(
         _unsafeBytes: UnsafeRawBufferPointer(start: value, count: valueLength))
-      let connection = unsafe connection(data)
-      let goesOn = unsafe connection.tookField(
+      let machine = unsafe machine(data)
+      let goesOn = unsafe machine.tookField(
         name, value, of: frame.pointee.hd.stream_id, isTrailer: !isRequest)
-      return goesOn && connection.isTurnOver ? NGHTTP2_ERR_PAUSE.rawValue : result(goesOn)
+      return goesOn && machine.isTurnOver ? NGHTTP2_ERR_PAUSE.rawValue : result(goesOn)
     }
     unsafe nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks) { _, frame, data in
       guard let frame = unsafe frame else { return 0 }
       let isHead =
         unsafe frame.pointee.hd.type == UInt8(NGHTTP2_HEADERS.rawValue)
         && frame.pointee.headers.cat == NGHTTP2_HCAT_REQUEST
-      return unsafe result(connection(data).received(frame.pointee.hd, isHead: isHead))
+      return unsafe result(machine(data).received(frame.pointee.hd, isHead: isHead))
     }
     unsafe nghttp2_session_callbacks_set_on_invalid_frame_recv_callback(callbacks) {
       _, _, error, data in
       // More requests than may be under way, of a peer that has not read the settings yet.
       let isEarly = error == NGHTTP2_ERR_REFUSED_STREAM.rawValue
-      return unsafe result(connection(data).receivedFault(isEarly ? .idleFrame : .fault))
+      return unsafe result(machine(data).receivedFault(isEarly ? .idleFrame : .fault))
     }
     unsafe nghttp2_session_callbacks_set_unpack_extension_callback(callbacks) { _, _, _, data in
-      let goesOn = unsafe connection(data).receivedUnknownFrame()
+      let goesOn = unsafe machine(data).receivedUnknownFrame()
       // It is done with.
       return goesOn ? NGHTTP2_ERR_CANCEL.rawValue : NGHTTP2_ERR_CALLBACK_FAILURE.rawValue
     }
     unsafe nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks) {
       _, _, stream, bytes, count, data in
       let bytes = unsafe UnsafeBufferPointer(start: bytes, count: count)
-      unsafe connection(data).receivedBody(bytes, of: stream)
+      unsafe machine(data).receivedBody(bytes, of: stream)
       return 0
     }
     unsafe nghttp2_session_callbacks_set_send_data_callback(callbacks) {
       _, frame, header, count, _, data in
       guard let frame = unsafe frame else { return 0 }
       let header = unsafe UnsafeBufferPointer(start: header, count: 9)
-      let isSent = unsafe connection(data).sendBody(
+      let isSent = unsafe machine(data).sendBody(
         count, of: frame.pointee.hd.stream_id, behind: header)
       // It is offered again by the next call that asks for output.
       return isSent ? 0 : NGHTTP2_ERR_WOULDBLOCK.rawValue
     }
     unsafe nghttp2_session_callbacks_set_on_frame_send_callback(callbacks) { _, frame, data in
       guard let frame = unsafe frame else { return 0 }
-      unsafe connection(data).sent(frame.pointee.hd)
+      unsafe machine(data).sent(frame.pointee.hd)
       return 0
     }
     unsafe nghttp2_session_callbacks_set_on_stream_close_callback(callbacks) {
       _, stream, _, data in
-      unsafe connection(data).closed(stream)
+      unsafe machine(data).closed(stream)
       return 0
     }
     return unsafe callbacks

@@ -1,4 +1,3 @@
-internal import Addresses
 internal import HTTPProtocol
 internal import Transport
 internal import Wire
@@ -10,12 +9,11 @@ final class HTTP2Stream {
     case head
     /// A body comes.
     case body
-    /// The request is whole, but not begun: the peer has to take earlier responses first.
-    case waiting
-    /// A handler's task runs.
-    case responding
+    /// The request is whole.
+    case whole
     /// The response is given to nghttp2; what may still come of the request is dropped.
     case responded
+    case closed
   }
 
   /// The memory that an open stream takes besides what it holds, here and in nghttp2, in bytes.
@@ -24,18 +22,9 @@ final class HTTP2Stream {
   let id: Int32
   var state = State.head
   var collector: RequestHeadCollector
-  /// The request, from the end of its head until it is given to a handler or refused.
-  var exchange: (head: RequestHead, origin: RequestOrigin, plan: RequestPlan)?
-  var body: [UInt8] = []
-  var bodyLimit = 0
-  /// The memory of the client whose request this is.
-  var memory: MemoryCharge
-  /// The part of ``overhead`` that is charged.
-  var chargedOverhead = 0
-  /// The client for whom the request is counted as one in progress.
-  var counted: ClientNetwork?
-  /// Measures how fast the body comes.
-  var bodyWindow: RateWindow
+  /// The number of bytes of the body that have come, and the measure of their rate.
+  var received = 0
+  var bodyWindow = RateWindow()
   /// The moment by which the rest of the request must come, once the response has been sent before it.
   var lingerDeadline: Int64?
   /// Whether the response is to have no body.
@@ -45,19 +34,23 @@ final class HTTP2Stream {
   var offset = 0
   /// Whether the response is counted as one that isn't sent whole.
   var isCounted = false
-  /// Whether further pieces of the body are to come, and what makes them while it waits until the last one is sent.
+  /// Whether further pieces of the body are to come.
   var hasPieces = false
+
+  // The server's part, which the machine doesn't touch.
+
+  /// The request, from the end of its head until it is given to a handler or refused.
+  var exchange: Exchange?
+  /// The memory of the client whose request this is, and what is charged to it; nil before the end of the head.
+  var memory: MemoryCharge?
+  var charged = 0
+  /// The maker of the body's pieces, while it waits until the last one is sent.
   var piecesWait: CheckedContinuation<Bool, Never>?
 
-  init(_ id: Int32, memory: MemoryCharge, limits: RequestParser.Limits, now: Int64) {
+  init(_ id: Int32, limits: RequestParser.Limits) {
     self.id = id
-    self.memory = memory
     collector = RequestHeadCollector(limits: limits)
-    bodyWindow = RateWindow(now: now)
   }
-
-  /// The memory that the request takes, in bytes.
-  var held: Int { (exchange?.head.size ?? 0) + body.count }
 
   /// The number of bytes of the response that wait to be sent.
   var remaining: Int { payload.count - offset }
@@ -72,5 +65,14 @@ final class HTTP2Stream {
       unsafe output.append(contentsOf: piece)
     }
     offset += count
+  }
+
+  /// Changes what is charged for the stream.
+  ///
+  /// - Returns: whether the client may have so much.
+  func charge(_ amount: Int) -> Bool {
+    let more = amount - charged
+    charged = amount
+    return more == 0 || memory?.add(more) ?? true
   }
 }

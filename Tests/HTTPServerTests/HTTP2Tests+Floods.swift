@@ -110,6 +110,8 @@ extension HTTP2Tests {
       for index in 0..<100 {
         let stream = UInt32(index * 2 + 1)
         try client.ask(stream, "/")
+        // What is cancelled before it has begun runs no task at all.
+        #expect(TestServer.eventually { gate.waiting == index + 1 })
         try client.send(HTTP2Frame(kind: .reset, stream: stream, payload: bigEndian(8)))
       }
       try client.ask(201, "/")
