@@ -99,6 +99,18 @@ extension Span<UInt8> {
   }
 }
 
+extension ArraySlice<UInt8> {
+  /// The position of the first of the bytes that equals one, as the C library finds it.
+  package func first(at byte: UInt8) -> Int? {
+    unsafe withUnsafeBytes { bytes in
+      guard let start = bytes.baseAddress,
+        let found = unsafe memchr(start, Int32(byte), bytes.count)
+      else { return nil }
+      return unsafe startIndex + (UnsafeRawPointer(found) - start)
+    }
+  }
+}
+
 extension [UInt8] {
   /// Appends the characters of a text.
   mutating func append(_ text: StaticString) {

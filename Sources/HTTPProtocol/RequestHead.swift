@@ -61,6 +61,8 @@ public struct RequestHead: Sendable {
   public let expectsContinue: Bool
   @Extent var targetExtent: Range<Int>
   @Extent var pathExtent: Range<Int>
+  /// Whether the path holds a `%`.
+  public let isPathEncoded: Bool
   let queryExtent: Extent?
   @Extent var authorityExtent: Range<Int>
   @Extent var hostExtent: Range<Int>

@@ -68,6 +68,8 @@ public struct RequestParser: Sendable {
   /// The head so far, or the trailer line so far.
   private var lines = LineBuffer()
   private var emptyLines = 0
+  /// The head before, if it had no body: clients often ask for the same again, which one comparison tells.
+  private var last: RequestHead?
   private var chunks = Chunks()
 
   /// A parser for one connection.
@@ -110,6 +112,7 @@ public struct RequestParser: Sendable {
     while true {
       switch state {
       case .requestLine:
+        if let head = unsafe repeatedHead(input, &offset) { return .head(head) }
         guard try unsafe takeRequestLine(input, &offset) else { return .incomplete }
       case .fields:
         switch try unsafe takeFieldLine(input, &offset) {
@@ -168,6 +171,24 @@ public struct RequestParser: Sendable {
 
   private var headLimit: Int { min(limits.head, RequestHead.longest) }
 
+  /// Forgets what came before, so that an idle connection holds none of it.
+  public mutating func forget() { last = nil }
+
+  /// Takes a head that has the same bytes as the one before.
+  private mutating func repeatedHead(
+    _ input: UnsafeRawBufferPointer, _ offset: inout Int
+  ) -> RequestHead? {
+    guard let last, isBetweenMessages, emptyLines == 0 else { return nil }
+    let end = offset + last.bytes.count
+    guard end <= input.count,
+      unsafe last.bytes.span.isIdentical(
+        to: Span(_unsafeBytes: UnsafeRawBufferPointer(rebasing: input[offset..<end])))
+    else { return nil }
+    offset = end
+    state = .body(remaining: 0)
+    return last
+  }
+
   private mutating func takeRequestLine(
     _ input: UnsafeRawBufferPointer, _ offset: inout Int
   ) throws(RequestFailure) -> Bool {
@@ -214,6 +235,7 @@ public struct RequestParser: Sendable {
     builder = RequestHeadBuilder()
     lines.release()
     emptyLines = 0
+    last = head.framing == .none ? head : nil
     switch head.framing {
     case .none: state = .body(remaining: 0)
     case .length(let length): state = .body(remaining: length)

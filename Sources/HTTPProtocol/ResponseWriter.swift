@@ -14,11 +14,7 @@ extension Response {
   public func serializeHead(
     into output: inout [UInt8], date: [UInt8], keepAlive: Bool, version10: Bool, headOnly: Bool
   ) {
-    output.append("HTTP/1.1 ")
-    output.append(decimal: Int(status.code))
-    output.append(" ")
-    output.append(status.reason)
-    output.append("\r\n")
+    output.append(contentsOf: status.line)
     output.append(contentsOf: date)
     output.append(contentsOf: fields.bytes)
     if status.namesUpgrade {
@@ -44,6 +40,13 @@ extension Response {
 }
 
 extension Status {
+  /// The status line (RFC 9112 section 4), CR LF included.
+  fileprivate var line: [UInt8] { Self.lines[Int(code) - 100] }
+
+  private static let lines = (UInt16(100)...599).map { code in
+    Array("HTTP/1.1 \(code) \(Status(code).reason)\r\n".utf8)
+  }
+
   /// Whether the response has `Upgrade`, which `Connection` must name (RFC 9110 section 7.8).
   fileprivate var namesUpgrade: Bool { self == .switchingProtocols || self == .upgradeRequired }
 }

@@ -33,7 +33,7 @@ final class Route: Sendable {
     if case .length(let length) = head.framing, length > bodyLimit {
       return .refuse(refusal(HTTPError(.contentTooLarge), to: head))
     }
-    let parameters = RouteParameters(path: head.path, names: parameterNames, matches: matches)
+    let parameters = RouteParameters(of: head, names: parameterNames, matches: matches)
     switch handler {
     case .inline(let handler): return inlinePlan(parameters, handler)
     case .task(let handler): return taskPlan(parameters, handler)

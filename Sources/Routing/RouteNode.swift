@@ -52,7 +52,7 @@ final class RouteNode: Sendable {
   ) -> RouteTarget? {
     guard !path.isEmpty else { return target }
     let start = path.startIndex + 1
-    let end = path[start...].firstIndex(of: UInt8(ascii: "/")) ?? path.endIndex
+    let end = path[start...].first(at: UInt8(ascii: "/")) ?? path.endIndex
     let raw = path[start..<end]
     let segment = isEncoded ? PercentEncoding.decode(raw).map { $0[...] } ?? raw : raw
     let behind = path[end...]

@@ -8,11 +8,13 @@ public struct RouteParameters: Sendable {
   static let limit = 4
 
   private let path: ArraySlice<UInt8>
+  private let isEncoded: Bool
   private let names: [String]
   private let matches: RouteMatches
 
-  init(path: ArraySlice<UInt8>, names: [String], matches: RouteMatches) {
-    self.path = path
+  init(of head: RequestHead, names: [String], matches: RouteMatches) {
+    path = head.path
+    isEncoded = head.isPathEncoded
     self.names = names
     self.matches = matches
   }
@@ -23,8 +25,7 @@ public struct RouteParameters: Sendable {
   public subscript(name: String) -> ArraySlice<UInt8> {
     guard let index = names.firstIndex(of: name) else { return [] }
     let bytes = path[matches[index]]
-    guard bytes.contains(UInt8(ascii: "%")) else { return bytes }
-    return PercentEncoding.decode(bytes).map { $0[...] } ?? bytes
+    return isEncoded ? PercentEncoding.decode(bytes).map { $0[...] } ?? bytes : bytes
   }
 
   /// Returns the text that a parameter matched, percent-decoded.

@@ -81,7 +81,7 @@ public final class RouteTable: Responder {
   public func plan(for head: RequestHead) -> RequestPlan {
     let path = head.path
     if path.first == UInt8(ascii: "*") { return refuse(options, to: head) }
-    let isEncoded = path.contains(UInt8(ascii: "%"))
+    let isEncoded = head.isPathEncoded
     if isEncoded && PercentEncoding.decode(path) == nil {
       return refuse(HTTPError(.badRequest, "malformed percent-encoding in the path"), to: head)
     }
