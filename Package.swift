@@ -42,7 +42,7 @@ let libraries: [Target] = [
   .target(name: "Budgets", dependencies: ["Threading", "Time"]),
   .target(
     name: "Bus",
-    dependencies: ["Observability", "Storage", "Threading", "Time"]),
+    dependencies: ["Cryptography", "Observability", "Storage", "Threading", "Time", "Wire"]),
   .target(name: "CommandLine"),
   .target(name: "Compression", dependencies: ["CBrotli", "CZlib"]),
   .target(
@@ -178,7 +178,9 @@ let tests: [Target] = [
   .testTarget(name: "AddressesTests", dependencies: ["Addresses"]),
   .testTarget(
     name: "BusTests",
-    dependencies: ["Bus", "Observability", "Storage", "TestSupport", "Threading", "Time"]),
+    dependencies: [
+      "Bus", "Cryptography", "Observability", "Storage", "TestSupport", "Threading", "Time",
+    ]),
   .testTarget(name: "BudgetsTests", dependencies: ["Budgets", "TestSupport", "Time"]),
   // What the tests of several targets need.
   .target(

@@ -5,8 +5,10 @@
 public protocol Bus: Sendable {
   /// Tells the other nodes. It neither waits nor fails: what can't be told is dropped.
   ///
-  /// - Parameter notices: news of what is in the store already.
-  func publish(_ notices: [Notice])
+  /// - Parameters:
+  ///   - notices: news of what is in the store already.
+  ///   - recipients: the nodes that are told.
+  func publish(_ notices: [Notice], to recipients: Recipients)
 
   /// Returns what other nodes tell a service from now on, until the bus is closed.
   ///
@@ -20,14 +22,21 @@ public protocol Bus: Sendable {
   func close() async
 }
 
+extension Bus {
+  /// Tells all other nodes that live.
+  public func publish(_ notices: [Notice]) { publish(notices, to: .all) }
+}
+
 /// The statistics of a bus since it was made.
 public struct BusStatistics: Sendable, Equatable {
-  /// The number of notices that other nodes were told.
+  /// The number of notices that other nodes were told, counted once for each node.
   public internal(set) var told = 0
   /// The number of notices of other nodes.
   public internal(set) var heard = 0
   /// The number of notices that nobody was told, as too many waited or the bus was away.
   public internal(set) var dropped = 0
+  /// The number of messages on this node's channel that no node has sent to it, or that were sent before.
+  public internal(set) var refused = 0
   /// The number of connections that were lost.
   public internal(set) var interruptions = 0
 }
@@ -37,7 +46,7 @@ public struct NoBus: Bus {
   /// Makes a bus.
   public init() {}
   /// Does nothing.
-  public func publish(_ notices: [Notice]) {}
+  public func publish(_ notices: [Notice], to recipients: Recipients) {}
   /// Returns a stream that has ended.
   public func events(of service: String) -> AsyncStream<BusEvent> { AsyncStream { $0.finish() } }
   /// Zeros.

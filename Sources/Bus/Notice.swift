@@ -1,3 +1,5 @@
+public import Storage
+
 /// Those whom a notice concerns: a user or another thing of one service.
 public struct Topic: Sendable, Hashable {
   /// The service's name.
@@ -34,6 +36,14 @@ public struct Notice: Sendable, Hashable {
     self.topic = topic
     self.content = content
   }
+}
+
+/// The nodes that are told of something. The node that tells isn't one of them.
+public enum Recipients: Sendable, Hashable {
+  /// All that live.
+  case all
+  /// Those that hold the streams whom it concerns, as the transaction that made the change found them.
+  case nodes([NodeID])
 }
 
 /// Something that a bus tells a service.

@@ -8,7 +8,7 @@ struct NoticeListener: Sendable {
   private static let slice = Duration.milliseconds(200)
 
   let address: PostgreSQLAddress
-  let node: NodeID
+  let seal: NoticeSeal
   let interval: Duration
   let subscribers: Subscribers
   let outgoing: OutgoingNotices
@@ -17,17 +17,18 @@ struct NoticeListener: Sendable {
   /// Hears until the bus is closed.
   func run() {
     var nextLook = ContinuousClock.now + interval
+    var counts: [NodeID: UInt64] = [:]
     var tries = 0
     while !outgoing.isClosed {
       do {
         let connection = try NotificationConnection(address)
-        try connection.listen(to: "awd")
+        try connection.listen(as: seal.node)
         if tries > 0 { log.info("other nodes are heard again") }
         tries = 0
         // What was told before is lost.
         subscribers.tellOfLoss()
         while !outgoing.isClosed {
-          hear(try connection.told(within: min(Self.slice, interval)))
+          hear(try connection.told(within: min(Self.slice, interval)), &counts)
           look(&nextLook)
         }
       } catch {
@@ -44,19 +45,18 @@ struct NoticeListener: Sendable {
     }
   }
 
-  private func hear(_ texts: [String]) {
+  private func hear(_ texts: [String], _ counts: inout [NodeID: UInt64]) {
+    guard !texts.isEmpty else { return }
     var notices: [Notice] = []
+    var refused = 0
     for text in texts {
-      // A text that no node has written may stand for any lost notice.
-      guard let told = NoticeText.notices(in: text, except: node) else {
-        subscribers.tellOfLoss()
-        continue
-      }
-      notices += told
+      if let told = seal.open(text, counts: &counts) { notices += told } else { refused += 1 }
     }
-    guard !notices.isEmpty else { return }
-    outgoing.count { $0.heard += notices.count }
-    subscribers.tell(notices)
+    outgoing.count { counts in
+      counts.heard += notices.count
+      counts.refused += refused
+    }
+    if !notices.isEmpty { subscribers.tell(notices) }
   }
 
   /// Lets services look by themselves once in a while.

@@ -6,8 +6,14 @@ final class OutgoingNotices: Sendable {
   /// The most bytes that wait. Others see by polling what is told to nobody.
   private static let limit = 8 << 20
 
+  /// Notices that were published together.
+  struct Publication: Sendable {
+    let notices: [Notice]
+    let recipients: Recipients
+  }
+
   private struct State: Sendable {
-    var notices: [Notice] = []
+    var waiting: [Publication] = []
     var bytes = 0
     var statistics = BusStatistics()
     var isClosed = false
@@ -16,7 +22,8 @@ final class OutgoingNotices: Sendable {
   private let state = Monitor(State())
 
   /// Adds notices, if there is room.
-  func append(_ notices: [Notice]) {
+  func append(_ notices: [Notice], to recipients: Recipients) {
+    guard !notices.isEmpty, recipients != .nodes([]) else { return }
     let bytes = notices.reduce(0) { $0 + 64 + $1.topic.key.count + $1.content.count }
     let isFirst = state.withLock { state in
       guard !state.isClosed, state.bytes + bytes <= Self.limit else {
@@ -24,22 +31,21 @@ final class OutgoingNotices: Sendable {
         return false
       }
       state.bytes += bytes
-      let isFirst = state.notices.isEmpty
-      state.notices += notices
-      return isFirst
+      state.waiting.append(Publication(notices: notices, recipients: recipients))
+      return state.waiting.count == 1
     }
-    // The thread doesn't wait while there are some.
-    if isFirst { state.wakeOne() }
+    // All, as the listener may wait as well, for something else. The notifier doesn't wait while there are some.
+    if isFirst { state.wakeAll() }
   }
 
   /// Waits for notices, and takes all that there are.
   ///
-  /// - Returns: the notices in order, or nil if there won't be any more.
-  func take() -> [Notice]? {
-    state.withLock(when: { $0.isClosed || !$0.notices.isEmpty }) { state in
-      guard !state.notices.isEmpty else { return nil }
+  /// - Returns: what was published, in order, or nil if there won't be any more.
+  func take() -> [Publication]? {
+    state.withLock(when: { $0.isClosed || !$0.waiting.isEmpty }) { state in
+      guard !state.waiting.isEmpty else { return nil }
       state.bytes = 0
-      return exchange(&state.notices, with: [])
+      return exchange(&state.waiting, with: [])
     }
   }
 
@@ -53,8 +59,8 @@ final class OutgoingNotices: Sendable {
   /// Forgets what waits.
   func drop() {
     state.withLock { state in
-      state.statistics.dropped += state.notices.count
-      (state.notices, state.bytes) = ([], 0)
+      state.statistics.dropped += state.waiting.reduce(0) { $0 + $1.notices.count }
+      (state.waiting, state.bytes) = ([], 0)
     }
   }
 

@@ -15,7 +15,7 @@ public final class PollingBus: Bus {
   }
 
   /// Does nothing.
-  public func publish(_ notices: [Notice]) {}
+  public func publish(_ notices: [Notice], to recipients: Recipients) {}
 
   /// Returns a stream that says that something may have been missed, in each interval. See ``Bus``.
   public func events(of service: String) -> AsyncStream<BusEvent> {

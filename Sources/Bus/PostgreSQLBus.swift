@@ -2,7 +2,7 @@ public import Observability
 public import Storage
 internal import Threading
 
-/// Notices by PostgreSQL's LISTEN and NOTIFY.
+/// Notices by PostgreSQL's LISTEN and NOTIFY, to a channel of each node's own.
 ///
 /// Two connections of its own, each with a thread, hear and tell: a NOTIFY in the transaction that it is about would make all
 /// commits of the server wait for each other.
@@ -15,17 +15,17 @@ public final class PostgreSQLBus: Bus {
   ///
   /// - Parameters:
   ///   - address: the database.
-  ///   - node: this node.
+  ///   - seal: names this node, and seals what nodes tell each other.
   ///   - interval: the time after which services are told that they may have missed something.
   ///   - log: takes notes of lost connections.
   /// - Throws: `SystemError` if the system has no room for a thread.
   public init(
-    _ address: PostgreSQLAddress, node: NodeID, poll interval: Duration, log: Log
+    _ address: PostgreSQLAddress, seal: NoticeSeal, poll interval: Duration, log: Log
   ) throws {
     let listener = NoticeListener(
-      address: address, node: node, interval: interval, subscribers: subscribers,
+      address: address, seal: seal, interval: interval, subscribers: subscribers,
       outgoing: outgoing, log: log)
-    let notifier = NoticeNotifier(address: address, node: node, outgoing: outgoing)
+    let notifier = NoticeNotifier(address: address, seal: seal, outgoing: outgoing)
     threads = [
       try WorkerThread(named: "awd-listener") { listener.run() },
       try WorkerThread(named: "awd-notifier") { notifier.run() },
@@ -33,7 +33,9 @@ public final class PostgreSQLBus: Bus {
   }
 
   /// Tells the other nodes, soon. See ``Bus``.
-  public func publish(_ notices: [Notice]) { outgoing.append(notices) }
+  public func publish(_ notices: [Notice], to recipients: Recipients) {
+    outgoing.append(notices, to: recipients)
+  }
 
   /// Returns what other nodes tell a service. See ``Bus``.
   public func events(of service: String) -> AsyncStream<BusEvent> {

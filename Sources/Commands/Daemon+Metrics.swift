@@ -101,6 +101,7 @@ extension Daemon {
     ("awd_bus_told_total", "Notices to other nodes", \.told),
     ("awd_bus_heard_total", "Notices of other nodes", \.heard),
     ("awd_bus_dropped_total", "Notices that were dropped", \.dropped),
+    ("awd_bus_refused_total", "Messages to this node that no node has sent just now", \.refused),
     ("awd_bus_interruptions_total", "Lost connections of the bus", \.interruptions),
   ]
 

@@ -51,7 +51,7 @@ struct ServiceRuntime: Sendable {
           connections: isServing ? server.store.connections : 1,
           lanes: isServing ? server.store.lanes : 1))
       let node = try await StoreNode(
-        in: store, named: server.node,
+        in: store, at: location, named: server.node,
         keyFiles: configuration.keyFiles(of: configuration.services(among: services)))
       return ServiceRuntime(
         configuration: configuration, store: store, node: node,
@@ -65,12 +65,14 @@ struct ServiceRuntime: Sendable {
   private static func bus(
     of node: StoreNode, _ configuration: LoadedConfiguration, isServing: Bool, log: Log
   ) async throws -> any Bus {
-    guard isServing, case .postgreSQL(let address) = configuration.store else { return NoBus() }
+    guard isServing, case .postgreSQL(let address) = configuration.store,
+      let seal = try await node.seal
+    else { return NoBus() }
     let interval = configuration.server.bus.poll
     switch configuration.server.bus.kind {
     case .poll: return PollingBus(every: interval)
     case .store:
-      return try PostgreSQLBus(address, node: node.id, poll: interval, log: log)
+      return try PostgreSQLBus(address, seal: seal, poll: interval, log: log)
     }
   }
 

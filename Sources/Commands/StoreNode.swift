@@ -1,10 +1,10 @@
+internal import Bus
 internal import CommandLine
 internal import Cryptography
 internal import FoundationEssentials
 internal import Observability
 internal import ServiceKit
 internal import Storage
-internal import Synchronization
 internal import Time
 
 /// This process among those that share the store. On SQLite there is no other.
@@ -13,39 +13,40 @@ final class StoreNode: Sendable {
   let id: NodeID
   /// The name by which operators know this node.
   let name: String
-  private let store: Store
   /// The paths of files of keys, by the keys of the configuration that name them.
   private let keyFiles: [String: String]
   /// The node's row, if the store is shared.
   private let registry: NodeRegistry?
-  /// The milliseconds by which the clock of the database is ahead of this machine's.
-  private let lead = Atomic<Int64>(0)
+  private let clock: DatabaseClock?
 
   /// Names a node, and looks at the database's clock.
   ///
   /// - Parameters:
   ///   - store: the store.
+  ///   - location: its place; nodes share one of PostgreSQL's.
   ///   - name: the node's name, or nil for the machine's.
   ///   - keyFiles: the paths of files of keys, by the keys of the configuration that name them.
-  init(in store: Store, named name: String?, keyFiles: [String: String]) async throws {
-    (id, self.store, self.keyFiles) = (.random(), store, keyFiles)
+  init(
+    in store: Store, at location: StoreLocation, named name: String?, keyFiles: [String: String]
+  ) async throws {
+    (id, self.keyFiles) = (.random(), keyFiles)
     self.name = name ?? ProcessInfo.processInfo.hostName
-    registry =
-      store.isShared
-      ? NodeRegistry(id, named: self.name, version: Product.version, in: store) : nil
-    if store.isShared { try await setClock() }
+    guard case .postgreSQL = location else {
+      (registry, clock) = (nil, nil)
+      return
+    }
+    registry = NodeRegistry(id, named: self.name, version: Product.version, in: store)
+    clock = try await DatabaseClock(of: store)
   }
 
   /// Tells the time: the database's where several nodes share one, so that ends of leases are the same for all.
-  var now: @Sendable () -> Timestamp {
-    { [self] in
-      Timestamp(milliseconds: Timestamp.now().milliseconds + lead.load(ordering: .relaxed))
-    }
-  }
+  var now: @Sendable () -> Timestamp { { [clock] in clock?.now ?? .now() } }
 
-  private func setClock() async throws {
-    let time = try await store.time()
-    lead.store(time.milliseconds - Timestamp.now().milliseconds, ordering: .relaxed)
+  /// What the node seals notices to other ones with; nil if there are none.
+  var seal: NoticeSeal? {
+    get async throws {
+      try await registry?.seal(clock: now)
+    }
   }
 
   /// Becomes one of the nodes, if this one has no other keys than they.
@@ -78,7 +79,7 @@ final class StoreNode: Sendable {
           log.warning("other nodes took this one for dead; it is back", ["node": name])
           try await compareKeys()
         }
-        try await setClock()
+        try await clock?.set()
         wasLost = false
       } catch {
         if !wasLost { log.warning("other nodes can't see this one", ["cause": "\(error)"]) }

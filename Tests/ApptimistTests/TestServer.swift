@@ -12,6 +12,7 @@ internal import Storage
 internal import Synchronization
 internal import TestSupport
 internal import Testing
+internal import Time
 
 @testable import Apptimist
 
@@ -49,7 +50,9 @@ struct TestServer: Sendable {
       context.bus =
         polls
         ? PollingBus(every: .milliseconds(100))
-        : try PostgreSQLBus(address, node: context.node, poll: .seconds(2), log: context.log)
+        : try await PostgreSQLBus(
+          address, seal: registry(context.node, store).seal { .now() },
+          poll: .seconds(2), log: context.log)
     }
     let service = try await ApptimistService(context, configuration)
     let background = store.isShared ? Task { try await service.run() } : nil
@@ -90,7 +93,11 @@ struct TestServer: Sendable {
   func stay() async throws { try await Self.stay(node, store) }
 
   private static func stay(_ node: NodeID, _ store: Store) async throws {
-    try await NodeRegistry(node, named: "test", version: "1", in: store).stay()
+    try await registry(node, store).stay()
+  }
+
+  private static func registry(_ node: NodeID, _ store: Store) -> NodeRegistry {
+    NodeRegistry(node, named: "test", version: "1", in: store)
   }
 
   func stop() async {

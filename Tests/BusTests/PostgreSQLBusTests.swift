@@ -1,3 +1,4 @@
+internal import Cryptography
 internal import Observability
 internal import Storage
 internal import TestSupport
@@ -9,12 +10,30 @@ internal import Time
 
 /// Nodes on a PostgreSQL server of the tests' own.
 @Suite(.withOtherPrograms, .ownThreads) struct PostgreSQLBusTests {
-  private static func bus(
-    _ server: PostgreSQLServer, _ database: String, poll: Duration = .seconds(60)
-  ) throws -> PostgreSQLBus {
-    try PostgreSQLBus(
-      PostgreSQLAddress(server.url(of: database)), node: .random(), poll: poll,
-      log: Log(level: .error, descriptor: -1))
+  /// A node that has joined the others.
+  private struct Node {
+    let id: NodeID
+    let bus: PostgreSQLBus
+    private let store: Store
+    private let registry: NodeRegistry
+
+    init(
+      _ server: PostgreSQLServer, _ database: String, poll: Duration = .seconds(60)
+    ) async throws {
+      let address = try PostgreSQLAddress(server.url(of: database))
+      id = .random()
+      store = try await Store.open(.postgreSQL(address))
+      registry = NodeRegistry(id, named: "test", version: "1", in: store)
+      try await registry.stay()
+      bus = try await PostgreSQLBus(
+        address, seal: registry.seal { .now() }, poll: poll,
+        log: Log(level: .error, descriptor: -1))
+    }
+
+    func close() async {
+      await bus.close()
+      await store.close()
+    }
   }
 
   /// Waits until a bus is connected: then it says so.
@@ -38,9 +57,10 @@ internal import Time
     let server = try PostgreSQLServer.shared.get()
     let database = try server.makeDatabase()
     defer { try? server.removeDatabase(database) }
-    let (first, second) = (try Self.bus(server, database), try Self.bus(server, database))
-    var heard = second.events(of: "a").makeAsyncIterator()
-    var own = first.events(of: "a").makeAsyncIterator()
+    let (first, second) = (try await Node(server, database), try await Node(server, database))
+    let third = try await Node(server, database)
+    var heard = second.bus.events(of: "a").makeAsyncIterator()
+    var own = first.bus.events(of: "a").makeAsyncIterator()
     await connected(&heard)
     await connected(&own)
     let threads = 8
@@ -49,9 +69,11 @@ internal import Time
       for thread in 0..<threads {
         group.addTask {
           for number in 0..<each {
-            first.publish([
-              Notice(Topic("b", [9])), Notice(Topic("a", [UInt8(thread)]), [UInt8(number % 250)]),
-            ])
+            first.bus.publish(
+              [
+                Notice(Topic("b", [9])), Notice(Topic("a", [UInt8(thread)]), [UInt8(number % 250)]),
+              ],
+              to: .nodes([second.id, first.id]))
           }
         }
       }
@@ -62,74 +84,112 @@ internal import Time
       #expect(numbers == (0..<each).map { UInt8($0 % 250) })
     }
     #expect(!notices.contains { $0.topic.service == "b" })
-    #expect(first.statistics.told == 2 * threads * each)
-    #expect(first.statistics.heard == 0)
-    #expect(second.statistics.heard == 2 * threads * each)
-    // The node doesn't hear itself: only what the other one tells.
-    second.publish([Notice(Topic("a", [77]))])
+    #expect(first.bus.statistics.told == 2 * threads * each)
+    #expect(second.bus.statistics.heard == 2 * threads * each)
+    // Neither the node itself nor one that isn't named.
+    #expect(first.bus.statistics.heard == 0 && third.bus.statistics.heard == 0)
+    second.bus.publish([Notice(Topic("a", [77]))])
     #expect(await self.notices(1, &own) == [Notice(Topic("a", [77]))])
-    await first.close()
-    await second.close()
+    try await waitUntil { third.bus.statistics.heard == 1 }
+    #expect(second.bus.statistics.told == 2)
+    for node in [first, second, third] {
+      #expect(node.bus.statistics.refused == 0)
+      await node.close()
+    }
     #expect(await own.next() == nil)
-    first.publish([Notice(Topic("a"))])
-    var late = first.events(of: "a").makeAsyncIterator()
+    first.bus.publish([Notice(Topic("a"))])
+    var late = first.bus.events(of: "a").makeAsyncIterator()
     #expect(await late.next() == nil)
   }
 
-  @Test func whatAnyoneElseTellsIsNoNotice() async throws {
+  @Test func nobodyButNodesIsBelieved() async throws {
     let server = try PostgreSQLServer.shared.get()
     let database = try server.makeDatabase()
     defer { try? server.removeDatabase(database) }
-    let bus = try Self.bus(server, database)
-    var events = bus.events(of: "a").makeAsyncIterator()
-    await connected(&events)
-    for text in ["", "nonsense", "1\na", "1\na AA AA"] {
-      try server.query("NOTIFY awd, '\(text)'", in: database)
-      #expect(await events.next() == .mayHaveMissed)
+    let (first, second) = (try await Node(server, database), try await Node(server, database))
+    try server.query("CREATE ROLE stranger LOGIN", in: database)
+    #expect(throws: PostgreSQLServer.Failure.self) {
+      try server.query("SELECT secret FROM store_identity", in: database, as: "stranger")
     }
-    try server.query("SELECT pg_notify('awd', E'1\\na AA== AQ==')", in: database)
-    #expect(await events.next() == .notices([Notice(Topic("a", [0]), [1])]))
-    await bus.close()
+    var events = second.bus.events(of: "a").makeAsyncIterator()
+    await connected(&events)
+    // What a stranger may hear is worth nothing to it.
+    let spy = try NotificationConnection(
+      PostgreSQLAddress(server.url(of: database, user: "stranger")))
+    try spy.listen(as: second.id)
+    first.bus.publish([Notice(Topic("a", Array("anna".utf8)))], to: .nodes([second.id]))
+    #expect(await events.next() == .notices([Notice(Topic("a", Array("anna".utf8)))]))
+    let overheard = try spy.told(within: .seconds(10))
+    #expect(overheard.count == 1 && !overheard[0].contains("YW5u"))
+    let forged = ["", "nonsense", "\(first.id)\na AA== AQ=="] + overheard + overheard
+    for text in forged { try spy.tell([(second.id, text)]) }
+    try server.query(
+      "SELECT pg_notify('awd_\(second.id)', repeat('x', 7900) || i) FROM generate_series(1, 20000) i",
+      in: database, as: "stranger")
+    try await waitUntil { second.bus.statistics.refused == forged.count + 20_000 }
+    first.bus.publish([Notice(Topic("a", [7]))], to: .nodes([second.id]))
+    #expect(await events.next() == .notices([Notice(Topic("a", [7]))]))
+    #expect(second.bus.statistics.heard == 2)
+    await first.close()
+    await second.close()
   }
 
   @Test func aLostConnectionIsMadeAnewAndSaid() async throws {
     let server = try PostgreSQLServer()
     let database = try server.makeDatabase()
-    let (first, second) = (try Self.bus(server, database), try Self.bus(server, database))
-    var heard = second.events(of: "a").makeAsyncIterator()
+    let (first, second) = (try await Node(server, database), try await Node(server, database))
+    var heard = second.bus.events(of: "a").makeAsyncIterator()
     await connected(&heard)
-    first.publish([Notice(Topic("a", [1]))])
+    first.bus.publish([Notice(Topic("a", [1]))], to: .nodes([second.id]))
     #expect(await notices(1, &heard).count == 1)
-    try server.query(
-      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'awd'",
-      in: database)
-    await connected(&heard)
-    try server.stop(immediately: true)
-    // Dropped: nobody is there to be told.
-    for _ in 0..<10 { first.publish([Notice(Topic("a", [2]))]) }
-    try server.start()
-    await connected(&heard)
-    var tries = 0
-    repeat {
-      tries += 1
-      first.publish([Notice(Topic("a", [3]))])
-      try await Task.sleep(for: .milliseconds(100))
-    } while second.statistics.heard < 2 && tries < 100
-    #expect(await notices(1, &heard).first?.topic.key == [3])
-    #expect(second.statistics.interruptions == 2)
-    #expect(first.statistics.dropped >= 1)
+    for round in 1...3 {
+      // Under load: each node publishes all the time while its listener waits for the server, too.
+      let load = Task {
+        while !Task.isCancelled {
+          for (from, to) in [(first, second), (second, first)] {
+            from.bus.publish([Notice(Topic("b"))], to: .nodes([to.id]))
+          }
+          try await Task.sleep(for: .milliseconds(1))
+        }
+      }
+      if round == 1 {
+        try server.query(
+          "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'awd'",
+          in: database)
+      } else {
+        try server.stop(immediately: round == 2)
+        try await Task.sleep(for: .milliseconds(500))
+        try server.start()
+      }
+      try await waitUntil {
+        second.bus.statistics.interruptions == round && first.bus.statistics.interruptions == round
+      }
+      await connected(&heard)
+      load.cancel()
+      _ = await load.result
+      for (from, to) in [(first, second), (second, first)] {
+        let before = to.bus.statistics.heard
+        try await waitUntil {
+          from.bus.publish([Notice(Topic("a", [3]))], to: .nodes([to.id]))
+          return to.bus.statistics.heard > before + 3
+        }
+      }
+    }
     await first.close()
     await second.close()
   }
 
   @Test func withoutNoticesServicesAreToldToLook() async throws {
     let server = try PostgreSQLServer.shared.get()
+    let database = try server.makeDatabase()
+    defer { try? server.removeDatabase(database) }
+    let node = try await Node(server, database, poll: .milliseconds(20))
     let buses: [any Bus] = [
-      PollingBus(every: .milliseconds(20)),
-      try Self.bus(server, "postgres", poll: .milliseconds(20)),
+      PollingBus(every: .milliseconds(20)), node.bus,
       // Nothing listens there.
       try PostgreSQLBus(
-        PostgreSQLAddress("postgresql:///awd?host=/nowhere"), node: .random(),
+        PostgreSQLAddress("postgresql:///awd?host=/nowhere"),
+        seal: NoticeSeal(of: .random(), box: SecretBox()) { .now() },
         poll: .milliseconds(20), log: Log(level: .error, descriptor: -1)),
     ]
     for bus in buses {
@@ -138,6 +198,7 @@ internal import Time
       bus.publish([Notice(Topic("a"))])
       await bus.close()
     }
+    await node.close()
   }
 
   @Test func aServiceThatHearsTooLittleIsToldSo() async throws {

@@ -37,14 +37,14 @@ struct Fixture: Sendable {
     store = try await Store.open(
       location ?? TestStore.location("\(folder.path)/awd.sqlite3"),
       migrations: MsgrService.migrations)
-    if store.isShared {
-      try await NodeRegistry(node, named: "test", version: "1", in: store).stay()
-    }
+    let registry = NodeRegistry(node, named: "test", version: "1", in: store)
+    if store.isShared { try await registry.stay() }
     if case .postgreSQL(let address) = location {
       bus =
         polls
         ? PollingBus(every: .milliseconds(100))
-        : try PostgreSQLBus(address, node: node, poll: .seconds(2), log: log)
+        : try await PostgreSQLBus(
+          address, seal: registry.seal(clock: Timestamp.now), poll: .seconds(2), log: log)
     } else {
       bus = NoBus()
     }

@@ -135,9 +135,12 @@ public final class PostgreSQLServer: Sendable {
   ///
   /// - Returns: the rows, in lines with `|` between columns.
   @discardableResult
-  public func query(_ sql: String, in database: String) throws -> String {
+  public func query(
+    _ sql: String, in database: String, as user: String = user
+  ) throws -> String {
     try Self.run(
-      "\(programs)/psql", ["-XAtq", "-v", "ON_ERROR_STOP=1", "-c", sql, url(of: database)])
+      "\(programs)/psql",
+      ["-XAtq", "-v", "ON_ERROR_STOP=1", "-c", sql, url(of: database, user: user)])
   }
 
   // MARK: - Programs

@@ -1,3 +1,4 @@
+package import Cryptography
 internal import Time
 
 /// The place of one node among those that share a PostgreSQL database.
@@ -53,6 +54,19 @@ public struct NodeRegistry: Sendable {
           FOR UPDATE SKIP LOCKED)
         """, Double(Self.lifetime.milliseconds) / 1000)
       return wasThere
+    }
+  }
+
+  /// The key that only those know who may read the nodes' tables.
+  package var secret: SecretBox {
+    get async throws {
+      let key: [UInt8]? = try await store.read {
+        try $0.one("SELECT secret FROM store_identity") { try $0[0] }
+      }
+      guard let box = key.flatMap(SecretBox.init) else {
+        throw StoreError(.unexpectedValue, "store_identity.secret isn't 32 bytes")
+      }
+      return box
     }
   }
 

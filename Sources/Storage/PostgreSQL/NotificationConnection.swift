@@ -3,7 +3,7 @@ internal import Glibc
 internal import Time
 
 /// A connection to PostgreSQL for notifications (LISTEN and NOTIFY), for one thread at a time.
-package struct NotificationConnection: ~Copyable {
+package struct NotificationConnection {
   private let connection: PostgreSQLConnection
 
   /// Connects.
@@ -16,20 +16,33 @@ package struct NotificationConnection: ~Copyable {
     self.connection = connection
   }
 
-  /// Hears what is told on a channel from now on.
-  ///
-  /// - Parameter channel: a name of letters.
-  package func listen(to channel: StaticString) throws(StoreError) {
-    try connection.run("LISTEN \(channel)")
+  /// Hears what is told to a node from now on.
+  package func listen(as node: NodeID) throws(StoreError) {
+    try connection.run("LISTEN \(Self.channel(of: node))")
   }
 
-  /// Tells all that listen to a channel.
+  /// Tells nodes something.
   ///
-  /// - Parameters:
-  ///   - payload: the text, of less than 8,000 bytes.
-  ///   - channel: a name of letters.
-  package func tell(_ payload: String, on channel: String) throws {
-    try connection.forEach("SELECT pg_notify(?, ?)", channel, payload) { _ in }
+  /// - Parameter messages: the nodes and the texts, each of less than 8,000 bytes, in order.
+  package func tell(_ messages: [(node: NodeID, text: String)]) throws(StoreError) {
+    guard !messages.isEmpty else { return }
+    var arrays = ArrayWriter()
+    try arrays.append(texts: messages.map { Self.channel(of: $0.node) })
+    try arrays.append(texts: messages.map(\.text))
+    try connection.execute(
+      text: "SELECT pg_notify(c, m) FROM unnest($1, $2) AS n (c, m)", arrays.parameters)
+  }
+
+  private static func channel(of node: NodeID) -> String { "awd_\(node)" }
+
+  /// Looks up the nodes that aren't dead.
+  package func livingNodes() throws -> [NodeID] {
+    var nodes: [NodeID] = []
+    try connection.forEach(
+      "SELECT id FROM store_nodes WHERE seen_at > clock_timestamp() - ? * interval '1 second'",
+      NodeRegistry.lifetime / .seconds(1)
+    ) { nodes.append(try $0[0]) }
+    return nodes
   }
 
   /// Waits for something to be told.

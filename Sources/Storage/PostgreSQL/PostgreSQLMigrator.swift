@@ -119,8 +119,10 @@ struct PostgreSQLMigrator {
           written_at bigint NOT NULL,
           count bigint NOT NULL DEFAULT 1
         );
-        CREATE TABLE store_identity (id bigint NOT NULL);
-        INSERT INTO store_identity SELECT floor(random() * 9e18)::bigint;
+        -- The secret of the nodes: 244 random bits.
+        CREATE TABLE store_identity (secret bytea NOT NULL);
+        INSERT INTO store_identity
+        SELECT decode(replace(gen_random_uuid()::text || gen_random_uuid(), '-', ''), 'hex');
         CREATE TABLE store_nodes (
           id bigint PRIMARY KEY,
           name text NOT NULL,
