@@ -84,11 +84,16 @@ public struct ApptimistService: Migrating, Commanding, Demonstrating, Running {
 
   /// Hears other nodes, and deletes expired ephemeral keys and invitations, until cancelled.
   public func run() async throws {
-    try await withThrowingTaskGroup { group in
+    // What fails is tried again, and doesn't end the hearing.
+    await withTaskGroup { group in
       if let nodes = backend.nodes { group.addTask { await nodes.run() } }
       while !Task.isCancelled {
-        try await backend.deleteExpired()
-        try? await Task.sleep(for: Self.expiryInterval)
+        var pause = Self.expiryInterval
+        do { try await backend.deleteExpired() } catch {
+          backend.log.warning("what is too old can't be deleted yet", ["cause": "\(error)"])
+          pause = .seconds(5)
+        }
+        try? await Task.sleep(for: pause)
       }
       group.cancelAll()
     }

@@ -19,6 +19,8 @@ public struct MsgrService: Migrating, Commanding, Confidential, Running {
 
   /// The interval at which messages and tokens that are too old are deleted.
   private static let tidyInterval = Duration.seconds(60)
+  /// The pause after a failure.
+  private static let retryInterval = Duration.seconds(5)
 
   let service: MessageService
   private let routes: MsgrRoutes
@@ -49,18 +51,21 @@ public struct MsgrService: Migrating, Commanding, Confidential, Running {
 
   /// Pushes, and deletes messages and tokens that are too old, until cancelled.
   public func run() async throws {
-    try await withThrowingTaskGroup { group in
-      if let outbox = service.outbox { group.addTask { try await outbox.run() } }
-      if service.store.isShared { group.addTask { await service.hearNodes() } }
-      group.addTask { [browsers = service.browsers] in try await browsers.run() }
-      group.addTask {
-        while !Task.isCancelled {
-          try await service.tidy()
-          try? await Task.sleep(for: Self.tidyInterval)
-        }
+    // What fails is tried again by itself: nothing of it ends what others do.
+    await withTaskGroup { group in
+      for outbox in [service.outbox, service.browsers].compactMap(\.self) {
+        group.addTask { await outbox.run() }
       }
-      // If one fails, the other is ended too.
-      for try await _ in group {}
+      if service.store.isShared { group.addTask { await service.hearNodes() } }
+      while !Task.isCancelled {
+        var pause = Self.tidyInterval
+        do { try await service.tidy() } catch {
+          service.log.warning("what is too old can't be deleted yet", ["cause": "\(error)"])
+          pause = Self.retryInterval
+        }
+        try? await Task.sleep(for: pause)
+      }
+      group.cancelAll()
     }
   }
 }

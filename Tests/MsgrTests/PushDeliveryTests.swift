@@ -53,7 +53,7 @@ internal import Time
     _ outbox: PushOutbox, owner: [UInt8] = [1], step: Duration = .milliseconds(50)
   ) async throws {
     try await withThrowingTaskGroup { group in
-      group.addTask { try await outbox.run() }
+      group.addTask { await outbox.run() }
       try await waitUntil {
         if try await fixture.count("push_outbox") == 0 { return true }
         if try await fixture.leased(by: owner) == 0 { fixture.clock.advance(by: step) }
@@ -220,7 +220,7 @@ internal import Time
         metrics: PushMetrics(Metrics(), clock: fixture.store.clock))
     }
     try await withThrowingTaskGroup { group in
-      for outbox in outboxes { group.addTask { try await outbox.run() } }
+      for outbox in outboxes { group.addTask { await outbox.run() } }
       try await waitUntil {
         for outbox in outboxes { outbox.wake() }
         return try await left.count("push_outbox") == 0
@@ -238,10 +238,10 @@ internal import Time
     try await fixture.send(to: "bert")
     let silent = try APNsStandIn(otherwise: .silence)
     let first = outbox(try provider(silent))
-    let run = Task { try await first.run() }
+    let run = Task { await first.run() }
     try await waitUntil { !silent.received.isEmpty }
     run.cancel()
-    try await run.value
+    await run.value
     let standIn = try APNsStandIn()
     try await runUntilEmpty(outbox(try provider(standIn), owner: [2]), owner: [2])
     #expect(standIn.received.map(\.apnsID) == silent.received.map(\.apnsID))

@@ -133,7 +133,7 @@ struct PushMachineTests {
     var machine = sending(push)
     let expired = response(403, "ExpiredProviderToken")
     #expect(
-      machine.advance([.tried(1, expired)], at: start) == [.refreshCredentials, .send(push)])
+      machine.advance([.tried(1, expired)], at: start) == [.refreshCredentials, .sendAgain(push)])
     #expect(
       machine.advance([.tried(1, expired)], at: start)
         == [

@@ -110,7 +110,7 @@ internal import Time
   /// Pushes until nothing waits, or nothing for a user; the clock runs fast while nothing is under way.
   private func run(_ outbox: PushOutbox, untilEmptyFor name: String? = nil) async throws {
     try await withThrowingTaskGroup { group in
-      group.addTask { try await outbox.run() }
+      group.addTask { await outbox.run() }
       try await waitUntil {
         if try await waiting(name) == 0 { return true }
         if try await fixture.leased(by: [1]) == 0 { fixture.clock.advance(by: .milliseconds(200)) }

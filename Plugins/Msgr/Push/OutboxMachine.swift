@@ -22,6 +22,8 @@ struct OutboxMachine: Sendable {
     case lease(atMost: Int)
     /// Try a push.
     case send(Push)
+    /// Try a push once more, for which its lease has to be made longer first.
+    case sendAgain(Push)
     /// Replace the provider's credentials before the actions that follow.
     case refreshCredentials
     /// Note the end of a push's lease.
@@ -133,7 +135,9 @@ struct OutboxMachine: Sendable {
         for push in pushes { begin(push, now, &actions) }
       case .storeFailed:
         isLeasing = false
-        pause(at: now)
+        hasNews = true
+        // No longer: the store's failure says nothing of the push service.
+        if !isPaused(at: now) { pausedUntil = now + limits.firstPause }
       case .tried(let id, let outcome):
         if let (push, stage) = inFlight[id] { judge(push, stage, outcome, now, &actions) }
       case .settled(let id):
@@ -218,7 +222,7 @@ struct OutboxMachine: Sendable {
       settle(push, .delivered, &actions)
     case (403, "ExpiredProviderToken") where stage == .sending:
       inFlight[push.id] = (push, .sendingWithNewCredentials)
-      actions += [.refreshCredentials, .send(push)]
+      actions += [.refreshCredentials, .sendAgain(push)]
     case (410, _) where response.timestamp != nil:
       actions.append(.report(.unbound(reason: reason)))
       settle(push, .unbound(boundBefore: response.timestamp), &actions)
@@ -252,7 +256,7 @@ struct OutboxMachine: Sendable {
       var short = push
       short.isShort = true
       inFlight[push.id] = (short, .sending)
-      actions.append(.send(short))
+      actions.append(.sendAgain(short))
     case 401, 403:
       actions.append(.report(.unauthorized(status: response.status)))
       settle(push, .dropped, &actions)

@@ -117,11 +117,9 @@ final class PushOutbox: Sendable {
   }
 
   /// Pushes until the task is cancelled.
-  ///
-  /// - Throws: ``StoreError`` if the store can't be asked at the start.
-  func run() async throws {
-    var machine = OutboxMachine(
-      limits, of: kind, isProven: try await store.hasProven(provider.target), random: uniform)
+  func run() async {
+    guard let isProven = await isProven() else { return }
+    var machine = OutboxMachine(limits, of: kind, isProven: isProven, random: uniform)
     await withDiscardingTaskGroup { group in
       var arrived: [OutboxMachine.Event] = []
       while !Task.isCancelled {
@@ -134,6 +132,17 @@ final class PushOutbox: Sendable {
       for event in arrived { events.put(event) }
     }
     await finish(&machine)
+  }
+
+  /// Whether the push service has ever taken a push, as soon as the store can say it; nil if the task is cancelled before.
+  private func isProven() async -> Bool? {
+    while !Task.isCancelled {
+      do { return try await store.hasProven(provider.target) } catch {
+        log.warning("the outbox can't be read yet", ["cause": "\(error)"])
+        try? await Task.sleep(for: .seconds(1))
+      }
+    }
+    return nil
   }
 
   /// Settles the last pushes, and gives back those that were not tried to the end.
@@ -153,6 +162,14 @@ final class PushOutbox: Sendable {
       group.addTask { [self] in events.put(await lease(atMost: count)) }
     case .send(let push):
       group.addTask { [self] in events.put(.tried(push.id, await send(push))) }
+    case .sendAgain(let push):
+      group.addTask { [self] in
+        // Without a lease the push is another outbox's by now.
+        guard (try? await store.renewLease(of: push, owner: owner)) == true else {
+          return events.put(.settled(push.id))
+        }
+        events.put(.tried(push.id, await send(push)))
+      }
     case .refreshCredentials: provider.refreshCredentials()
     case .settle(let push, let settlement):
       group.addTask { [self] in

@@ -296,33 +296,63 @@ extension MsgrStore {
   /// - Returns: whether there may be more.
   func expire() async throws -> Bool {
     let now = now
-    return try await store.write(isolation: .rowLocks) { transaction in
-      try transaction.execute(
-        """
-        DELETE FROM msgr_messages WHERE (recipient, id) IN
-          (SELECT recipient, id FROM msgr_messages WHERE sent_at <= ?
-           ORDER BY sent_at LIMIT 1000)
-        """, now - limits.messageAge)
-      var isFull = transaction.changes == 1000
-      try transaction.execute(
-        """
-        DELETE FROM msgr_sent WHERE (sender, id) IN
-          (SELECT sender, id FROM msgr_sent WHERE sent_at <= ? ORDER BY sent_at LIMIT 1000)
-        """, now - limits.messageAge)
-      isFull = isFull || transaction.changes == 1000
-      try transaction.execute(
-        """
-        DELETE FROM msgr_client_ids WHERE (sender, client_id) IN
-          (SELECT sender, client_id FROM msgr_client_ids WHERE sent_at <= ?
-           ORDER BY sent_at LIMIT 1000)
-        """, now - Self.clientIDAge)
-      isFull = isFull || transaction.changes == 1000
-      try transaction.execute(
-        "DELETE FROM msgr_tokens WHERE used_at <= ?", now - limits.tokenAge)
-      try transaction.execute(
-        "DELETE FROM msgr_publishers WHERE used_at <= ?", now - limits.tokenAge)
-      try transaction.execute("DELETE FROM msgr_invitations WHERE expires_at <= ?", now)
-      return isFull
-    }
+    let (oldest, oldestID) = (now - limits.messageAge, now - Self.clientIDAge)
+    let oldestUse = now - limits.tokenAge
+    let steps: [@Sendable (borrowing Transaction) throws -> Bool] = [
+      { transaction in
+        try transaction.execute(
+          isShared ? Self.expiryOfMessagesBesideOthers : Self.expiryOfMessages, oldest)
+        return transaction.changes == 1000
+      },
+      { transaction in
+        try transaction.execute(
+          isShared ? Self.expiryOfSentBesideOthers : Self.expiryOfSent, oldest)
+        return transaction.changes == 1000
+      },
+      { transaction in
+        try transaction.execute(
+          """
+          DELETE FROM msgr_client_ids WHERE (sender, client_id) IN
+            (SELECT sender, client_id FROM msgr_client_ids WHERE sent_at <= ?
+             ORDER BY sent_at LIMIT 1000)
+          """, oldestID)
+        return transaction.changes == 1000
+      },
+      { transaction in
+        try transaction.execute("DELETE FROM msgr_tokens WHERE used_at <= ?", oldestUse)
+        try transaction.execute("DELETE FROM msgr_publishers WHERE used_at <= ?", oldestUse)
+        try transaction.execute("DELETE FROM msgr_invitations WHERE expires_at <= ?", now)
+        return false
+      },
+    ]
+    return try await store.write(steps: steps, isolation: .rowLocks).map { try $0.get() }
+      .contains(true)
   }
+
+  private static let expiryOfMessages: StaticString = """
+    DELETE FROM msgr_messages WHERE (recipient, id) IN
+      (SELECT recipient, id FROM msgr_messages WHERE sent_at <= ? ORDER BY sent_at LIMIT 1000)
+    """
+
+  /// The same, but for inboxes that others are changing: it waits for nobody, who might wait for it.
+  private static let expiryOfMessagesBesideOthers: StaticString = """
+    DELETE FROM msgr_messages WHERE (recipient, id) IN (
+      SELECT m.recipient, m.id FROM
+        (SELECT recipient, id FROM msgr_messages WHERE sent_at <= ? ORDER BY sent_at LIMIT 1000) m
+        JOIN msgr_users u ON u.username = m.recipient
+      FOR NO KEY UPDATE OF u SKIP LOCKED)
+    """
+
+  private static let expiryOfSent: StaticString = """
+    DELETE FROM msgr_sent WHERE (sender, id) IN
+      (SELECT sender, id FROM msgr_sent WHERE sent_at <= ? ORDER BY sent_at LIMIT 1000)
+    """
+
+  private static let expiryOfSentBesideOthers: StaticString = """
+    DELETE FROM msgr_sent WHERE (sender, id) IN (
+      SELECT m.sender, m.id FROM
+        (SELECT sender, id FROM msgr_sent WHERE sent_at <= ? ORDER BY sent_at LIMIT 1000) m
+        JOIN msgr_users u ON u.username = m.sender
+      FOR NO KEY UPDATE OF u SKIP LOCKED)
+    """
 }

@@ -131,6 +131,18 @@ extension MsgrStore {
     }
   }
 
+  /// Makes the lease of a push as long as it was at first, for another attempt.
+  ///
+  /// - Returns: false if the lease was lost.
+  func renewLease(of push: Push, owner: [UInt8]) async throws -> Bool {
+    try await store.write(isolation: .rowLocks) { transaction in
+      try transaction.execute(
+        "UPDATE push_outbox SET lease_end = ? WHERE id = ? AND lease_owner = ?",
+        now + Self.pushLease, push.id, owner)
+      return transaction.changes == 1
+    }
+  }
+
   private static let lease: StaticString = """
     UPDATE push_outbox SET lease_owner = ?1, lease_end = ?2, attempts = attempts + 1
     WHERE id IN (
