@@ -4,8 +4,8 @@ public import ServiceKit
 public import Storage
 
 extension ApptimistConfiguration: Checking, BackedUp {
-  /// The epoch and the acknowledgements, as positions are given again that were given after the backup.
-  public static let unrestoredTables: [StaticString] = ["apptimist_epoch", "apptimist_devices"]
+  /// The acknowledgements, as positions are given again that were given after the backup.
+  public static let unrestoredTables: [StaticString] = ["apptimist_devices"]
 
   /// The file of the service's keys.
   public var keyFiles: [String: String] { ["keys": keys] }

@@ -25,7 +25,6 @@ final class Backend: Sendable {
   let publicURI: String?
   let log: Log
   private let directory: AccountDirectory
-  private let randomBytes: @Sendable (_ count: Int) -> [UInt8]
   private let clock: @Sendable () -> Timestamp
   private let lastSession = Atomic<UInt64>(0)
 
@@ -59,7 +58,6 @@ final class Backend: Sendable {
         node: context.node, store: store, hub: hub, bus: context.bus,
         sessionLimit: configuration.sessions, log: context.log) : nil
     self.directory = directory
-    randomBytes = context.randomBytes
     // `http` becomes `ws`, and `https` `wss`.
     publicURI = context.publicURL.map { "ws" + $0.dropFirst("http".count) + configuration.path }
     log = context.log
@@ -140,6 +138,6 @@ final class Backend: Sendable {
     let device = Acknowledgement.Device(user: request.user, id: request.device)
     if request.after == nil { try await acknowledgements.flush(device) }
     try await store.use(device)
-    return try await store.beginning(request, epoch: try await store.epoch(random: randomBytes))
+    return try await store.beginning(request, epoch: try await store.epoch())
   }
 }

@@ -226,6 +226,11 @@ struct Daemon: Sendable {
     for finding in ExposureCheck.findings(configuration.server) where finding.grade != .good {
       log.warning(finding.message)
     }
+    if case .postgreSQL(let address) = configuration.store,
+      let doubt = StoreCheck.doubt(about: address)
+    {
+      log.warning(doubt.message)
+    }
     for (service, finding) in warnings { log.warning(finding.message, ["service": service]) }
     for url in server.urls { log.info("listening", ["at": url]) }
     for url in adminServer?.urls ?? [] { log.info("listening for the operator", ["at": url]) }

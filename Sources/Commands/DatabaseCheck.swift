@@ -23,7 +23,8 @@ enum DatabaseCheck {
     do {
       let report = try PostgreSQLReport(address, migrations: services.migrations)
       let doubts = [
-        connections(report, of: server.store), confidentiality(report), clock(report),
+        access(report), identity(of: address), connections(report, of: server.store),
+        clock(report),
       ]
       return [schema(report)] + durability(report) + doubts.compactMap(\.self)
     } catch {
@@ -66,7 +67,7 @@ enum DatabaseCheck {
   private static func connections(
     _ report: PostgreSQLReport, of store: ServerConfiguration.Store
   ) -> ContentFinding? {
-    let needed = store.connections + 2 + store.lanes + 2
+    let needed = store.connections + 2 + store.lanes + 3
     guard report.connectionLimit < needed + otherConnections else { return nil }
     return ContentFinding(
       .doubtful,
@@ -74,12 +75,21 @@ enum DatabaseCheck {
         + "raise max_connections, or lower store.connections")
   }
 
-  private static func confidentiality(_ report: PostgreSQLReport) -> ContentFinding? {
-    report.isConfidential
-      ? nil
-      : ContentFinding(
-        .doubtful, "others on the network may read what goes to PostgreSQL; use sslmode=verify-full"
-      )
+  private static func access(_ report: PostgreSQLReport) -> ContentFinding? {
+    guard report.isOpenToAllRoles else { return nil }
+    return ContentFinding(
+      .doubtful,
+      "every role of the server may connect to the database; REVOKE CONNECT, TEMPORARY ON "
+        + "DATABASE … FROM PUBLIC")
+  }
+
+  /// Doubts a server on another machine that isn't asked to prove that it is the right one.
+  static func identity(of address: PostgreSQLAddress) -> ContentFinding? {
+    guard address.isUnverified else { return nil }
+    return ContentFinding(
+      .doubtful,
+      "store.url: whoever is on the way to PostgreSQL can pose as it, and read and change everything; "
+        + "use sslmode=verify-full")
   }
 
   private static func clock(_ report: PostgreSQLReport) -> ContentFinding? {

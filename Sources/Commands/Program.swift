@@ -28,7 +28,8 @@ public struct Program: Sendable {
   static func commands(with services: [any Service.Type]) -> [any Command.Type] {
     let own: [any Command.Type] = [
       ServeCommand.self, CheckCommand.self, BackupCommand.self, RestoreCommand.self,
-      InviteNewCommand.self, BenchCommand.self, CompletionCommand.self, CompleteCommand.self,
+      KeysReplaceCommand.self, InviteNewCommand.self, BenchCommand.self, CompletionCommand.self,
+      CompleteCommand.self,
       ManualCommand.self,
       VersionCommand.self,
     ]

@@ -53,18 +53,21 @@ final class StoreNode: Sendable {
   ///
   /// - Throws: ``CommandError`` if another node has other keys.
   func join() async throws {
-    try await registry?.stay()
+    try await registry?.join()
     try await compareKeys()
   }
 
-  /// Compares the files of keys with those of the other nodes, and notes what they are for nodes that come later.
+  /// Compares the files of keys with those that the nodes of this database have.
   ///
-  /// - Throws: ``CommandError`` if another node has other keys.
-  func compareKeys() async throws {
-    let hashes = keyFiles.compactMapValues { path in
+  /// - Parameter replacing: whether those of this node count from now on.
+  /// - Throws: ``CommandError`` if the database's nodes have other keys.
+  func compareKeys(replacing: Bool = false) async throws {
+    let hashes = keyFiles.mapValues { path in
       FileManager.default.contents(atPath: path).map { SHA256.hash([UInt8]($0)).bytes }
     }
-    do { try await registry?.compare(hashes) } catch let error as NodeRegistry.Mismatch {
+    do { try await registry?.compare(hashes, replacing: replacing) } catch let error
+      as NodeRegistry.Mismatch
+    {
       throw CommandError.refused("\(error)")
     }
   }
@@ -72,18 +75,21 @@ final class StoreNode: Sendable {
   /// Says time and again that the node is there, until the task is cancelled.
   func run(log: Log) async {
     guard let registry else { return }
-    var wasLost = false
-    while (try? await Task.sleep(for: NodeRegistry.interval)) != nil {
+    var failures = 0
+    while (try? await Task.sleep(for: failures == 0 ? NodeRegistry.interval : .seconds(1))) != nil {
       do {
         if try await !registry.stay() {
           log.warning("other nodes took this one for dead; it is back", ["node": name])
           try await compareKeys()
         }
+        failures = 0
         try await clock?.set()
-        wasLost = false
+        try await registry.bury()
       } catch {
-        if !wasLost { log.warning("other nodes can't see this one", ["cause": "\(error)"]) }
-        wasLost = true
+        if failures == 0 {
+          log.warning("other nodes may not see this one", ["cause": "\(error)"])
+        }
+        failures += 1
       }
     }
   }

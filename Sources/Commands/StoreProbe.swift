@@ -69,8 +69,8 @@ actor StoreProbe {
       return switch (error as? StoreError)?.code {
       case .full: "\(general): the disk is full"
       case .readOnly: "\(general): it is read-only"
-      case .ioError where store.isShared, .unknown: "\(general): the database can't be reached"
-      case .ioError: "\(general): the disk fails"
+      case .ioError where (error as? StoreError)?.isOfDisk == true: "\(general): the disk fails"
+      case .ioError, .unknown: "\(general): the database can't be reached"
       case .busy: "\(general): it is busy"
       case .corrupt: "it is damaged"
       default: general

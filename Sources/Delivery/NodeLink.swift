@@ -102,7 +102,7 @@ public final class NodeLink<Registry: MemberRegistry>: Sendable {
   public func tell(_ content: [UInt8], of user: User, on nodes: [NodeID]) {
     let others = nodes.filter { $0 != node }
     guard !others.isEmpty else { return }
-    bus.publish([Notice(Topic(service, registry.key(of: user)), content)])
+    bus.publish([Notice(Topic(service, registry.key(of: user)), content)], to: .nodes(others))
   }
 
   // MARK: - Hearing

@@ -26,8 +26,9 @@ extension BatchOperation {
 /// A call of one of PostgreSQL's functions for many inputs.
 ///
 /// It runs at `READ COMMITTED`: the function locks first what it goes by, in one order. It may run more than once, but is
-/// committed once. If it fails as a whole, it runs again for each half of the inputs, so that only those fail that make it
-/// fail; what may fail otherwise should be an outcome.
+/// committed once. If it fails as a whole, it runs again for each eighth of the inputs, so that only those fail that make it
+/// fail; what may fail otherwise should be an outcome. An input whose rows others keep locked waits by itself, and keeps no
+/// others waiting.
 public struct BatchCall<Input: Sendable, Output: Sendable>: Sendable {
   /// Makes the outcome of one input, with its index, of a row.
   public typealias Outcome = (index: Int, result: Result<Output, any Error>)

@@ -19,6 +19,9 @@ struct StoreWork: Sendable {
   let reads: JobQueue<Job<Snapshot>>
   /// Jobs of which several can be one; on SQLite none is queued here.
   let batches: JobQueue<Job<Transaction>>
+  /// What a node says of itself to others by PostgreSQL, which waits for nothing else.
+  let signs: JobQueue<Job<Transaction>>
+  let fence = Fence()
   let recorder = StatisticsRecorder()
 
   /// Makes the queues.
@@ -28,6 +31,7 @@ struct StoreWork: Sendable {
     writes = JobQueue(limit: limit)
     reads = JobQueue(limit: limit)
     batches = JobQueue(limit: limit)
+    signs = JobQueue(limit: limit)
   }
 
   /// Refuses new jobs. Those that are queued are still done.
@@ -35,5 +39,6 @@ struct StoreWork: Sendable {
     reads.close()
     writes.close()
     batches.close()
+    signs.close()
   }
 }

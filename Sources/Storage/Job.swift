@@ -7,6 +7,8 @@
   final let isolation: Isolation?
   /// The error of the job, if it has failed.
   final var failure: (any Error)?
+  /// The moment of the first try on PostgreSQL.
+  final var begun: ContinuousClock.Instant?
 
   init(isolation: Isolation?) { self.isolation = isolation }
 
@@ -36,8 +38,8 @@
   /// The number of tasks that wait for the job.
   var count: Int { 1 }
 
-  /// The jobs that this one can be instead, or none if it is one task's.
-  var halves: [Job<Context>] { [] }
+  /// The smaller jobs that this one can be instead, or none if it is one task's.
+  var parts: [Job<Context>] { [] }
 }
 
 /// A ``Job`` with the type of its result.

@@ -10,7 +10,9 @@ internal import Threading
 /// A task that is cancelled while it waits goes on waiting for the outcome. Its closure runs, and is committed or not, as
 /// if the task had not been cancelled.
 @safe public final class Store: Sendable {
-  private let work: StoreWork
+  let work: StoreWork
+  /// The newest migration of each owner that the program knows.
+  let newestMigrations: [String: Int]
   private let keepsOrder: Bool
   private let closed: Promise<Void>
   private let thread: WorkerThread
@@ -54,6 +56,7 @@ internal import Threading
           address: address, migrations: migrations, configuration: configuration)
       }
     self.work = work
+    newestMigrations = Dictionary(migrations.map { ($0.owner, $0.number) }, uniquingKeysWith: max)
     self.closed = closed
     keepsOrder = engine.keepsOrder
     thread = try .start("awd-writer") {
@@ -103,6 +106,16 @@ internal import Threading
       Self.queue(
         unsafe AwaitedOperation(body, continuation, isolation: isolation, outcome: outcome),
         in: work, for: .current)
+    }
+  }
+
+  /// Changes what this node says of itself to others, on a connection of PostgreSQL's that is for nothing else.
+  nonisolated(nonsending) func sign<Value: Sendable>(
+    _ body: @escaping @Sendable (borrowing Transaction) throws -> Value
+  ) async throws -> Value {
+    try await unsafe withUnsafeThrowingContinuation { continuation in
+      _ = Self.queue(
+        unsafe AwaitedOperation(body, continuation, isolation: .rowLocks), in: work.signs, for: nil)
     }
   }
 

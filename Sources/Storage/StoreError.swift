@@ -63,11 +63,20 @@ public struct StoreError: Error, Sendable {
     }
   }
 
+  /// Whether it is SQLite's, and so of a disk of this machine.
+  public var isOfDisk: Bool {
+    guard case .sqlite = resultCode else { return false }
+    return true
+  }
+
   init(_ code: Code, _ message: String, resultCode: ResultCode? = nil) {
     self.code = code
     self.resultCode = resultCode
     self.message = message
   }
+
+  /// PostgreSQL has no such text, and so neither has SQLite.
+  static let nulInText = StoreError(.constraint(.other), "a text can't hold the character NUL")
 
   static let closed = StoreError(.closed, "the store is closed")
 }

@@ -23,22 +23,16 @@ enum TableCopy {
     for table in tables {
       try target.run("DELETE FROM \(table.name)")
       let insert = try target.prepare(text: table.insertion)
-      try source.run("DECLARE rows NO SCROLL CURSOR FOR \(table.selection)")
-      while true {
-        let result = try source.query("FETCH \(rows) FROM rows")
-        for row in 0..<result.rowCount {
-          for column in table.columns.indices {
-            guard let value = result.value(row, column) else { throw table.strangeValue(column) }
-            try insert.bind(value, at: column + 1)
-          }
-          _ = try insert.step()
-          insert.reset()
+      try source.stream(table.selection) { row in
+        for column in table.columns.indices {
+          guard let value = row.value(0, column) else { throw table.strangeValue(column) }
+          try insert.bind(value, at: column + 1)
         }
-        done += result.rowCount
-        tell(done, total)
-        if result.rowCount < rows { break }
+        _ = try insert.step()
+        insert.reset()
+        done += 1
+        if done % rows == 0 || done == total { tell(done, total) }
       }
-      try source.run("CLOSE rows")
     }
   }
 
@@ -70,7 +64,7 @@ enum TableCopy {
     }
   }
 
-  /// Throws `.constraint` if a database has rows of services besides those of a new store.
+  /// Throws `.constraint` if a database has rows of services besides those of a new store, or nodes run over it.
   static func requireEmpty(_ target: PostgreSQLConnection, _ migrations: [Migration]) throws {
     let new = try SQLiteConnection(.memory(), role: .writer, busyTimeout: .zero)
     try SQLiteMigrator(new, migrations).migrate()
@@ -79,6 +73,12 @@ enum TableCopy {
         throw StoreError(
           .constraint(.unique), "the database has rows in \(table.name); it must be empty")
       }
+    }
+    let nodes = try target.livingNodes()
+    guard nodes.isEmpty else {
+      throw StoreError(
+        .constraint(.unique),
+        "the database is in use by \(nodes.joined(separator: ", ")); stop all nodes first")
     }
   }
 
@@ -184,6 +184,15 @@ extension PostgreSQLConnection {
 
   fileprivate func isEmpty(_ table: CopiedTable) throws -> Bool {
     try number("SELECT count(*) FROM (SELECT 1 FROM \(table.name) LIMIT 1) AS first") == 0
+  }
+
+  fileprivate func livingNodes() throws -> [String] {
+    var names: [String] = []
+    try forEach(
+      "SELECT name FROM store_nodes WHERE seen_at > clock_timestamp() - ? * interval '1 second'",
+      NodeRegistry.lifetime / .seconds(1)
+    ) { names.append(try $0[0]) }
+    return names
   }
 
   /// Puts tables in an order in which each comes behind those that it refers to.

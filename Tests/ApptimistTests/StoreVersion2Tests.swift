@@ -139,14 +139,11 @@ internal import Time
       let store = try await TestStore.open(path, migrations: migrations)
       return ApptimistStore(store: store, limits: ApptimistStore.Limits())
     }
-    func epoch(of store: ApptimistStore, _ byte: UInt8) async throws -> UInt64 {
-      try await store.epoch { [UInt8](repeating: byte, count: $0) }
-    }
     let store = try await open(database)
     try await store.makeUsers(1...2)
     _ = try await store.send(1, from: 2, to: 1)
-    let first = try await epoch(of: store, 1)
-    #expect(try await epoch(of: store, 2) == first && first != 0)
+    let first = try await store.epoch()
+    #expect(try await store.epoch() == first && first != 0)
     let position = StreamPosition(rawValue: 1)
     try await store.acknowledge([Acknowledgement(device: Self.device(1), position: position)])
     #expect(try await Self.beginning(of: Self.device(1), in: store) == position)
@@ -161,7 +158,7 @@ internal import Time
     let again = try await open(restored)
     #expect(try await again.entries(of: 1).count == 1)
     #expect(try await Self.beginning(of: Self.device(1), in: again) == .zero)
-    #expect(try await epoch(of: again, 3) != first)
+    #expect(try await again.epoch() != first)
     await again.store.close()
   }
 }

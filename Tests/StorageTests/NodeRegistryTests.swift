@@ -1,3 +1,4 @@
+internal import Foundation
 internal import TestSupport
 internal import Testing
 internal import Time
@@ -23,16 +24,15 @@ internal import Time
     #expect(try await !a.stay())
     #expect(try await !b.stay())
     #expect(try await a.stay())
-    try await b.compare(["keys": [1]])
     #expect(try await names(store) == ["a", "b"])
-    try await store.write {
-      try $0.execute("UPDATE store_nodes SET seen_at = seen_at - interval '21 s' WHERE name = 'b'")
-    }
-    #expect(try await a.stay())
+    try await age("b", store)
+    try await a.bury()
     #expect(try await names(store) == ["a"])
-    // What referred to it is gone with it.
-    try await a.compare(["keys": [2]])
     #expect(try await !b.stay())
+    // Nobody buries it, but it wasn't seen for too long.
+    try await age("b", store)
+    #expect(try await !b.stay())
+    #expect(try await b.stay())
     #expect(try await names(store) == ["a", "b"])
     await a.leave()
     await b.leave()
@@ -41,29 +41,129 @@ internal import Time
     await store.close()
   }
 
-  @Test func nodesHaveTheSameKeys() async throws {
+  private func age(_ name: String, _ store: Store) async throws {
+    try await store.write {
+      try $0.execute(
+        "UPDATE store_nodes SET seen_at = seen_at - interval '21 s' WHERE name = ?", name)
+    }
+  }
+
+  @Test func theKeysOutliveTheNodes() async throws {
     let database = try databases.make()
     let store = try await database.open()
     let (a, b) = (node("a", store), node("b", store))
+    let keys: [String: [UInt8]?] = ["apptimist.keys": [1], "msgr.key": [2]]
     try await a.stay()
-    try await b.stay()
-    try await a.compare([:])
-    try await b.compare([:])
-    try await a.compare(["apptimist.keys": [1], "msgr.key": [2]])
-    try await b.compare(["apptimist.keys": [1], "msgr.key": [2]])
-    for (files, words) in [
-      (["apptimist.keys": [3], "msgr.key": [2]], "this node has another file than the node a"),
-      (["msgr.key": [2]], "this node lacks the file of the node a"),
-    ] as [([String: [UInt8]], String)] {
+    // The first one makes them.
+    try await a.compare(["apptimist.keys": nil, "msgr.key": nil])
+    try await a.compare(keys)
+    await a.leave()
+    try await b.compare(keys)
+    // That of a service which it doesn't have is of no matter to it.
+    try await b.compare(["msgr.key": [2]])
+    for (hash, words) in [
+      ([3], "this node has another file than"), (nil, "this node lacks the file"),
+    ] as [([UInt8]?, String)] {
       let mismatch = await #expect(throws: NodeRegistry.Mismatch.self) {
-        try await b.compare(files)
+        try await b.compare(["apptimist.keys": hash, "msgr.key": [2]])
       }
       #expect(mismatch?.description.contains(words) == true, "\(mismatch?.description ?? "")")
       #expect(mismatch?.description.contains("apptimist.keys") == true)
     }
-    // Those of a node that has left count no more.
-    await a.leave()
-    try await b.compare(["apptimist.keys": [3]])
+    try await b.compare(["apptimist.keys": [3]], replacing: true)
+    try await b.compare(["apptimist.keys": [3], "msgr.key": [2]])
+    await #expect(throws: NodeRegistry.Mismatch.self) { try await a.compare(keys) }
+    await store.close()
+  }
+
+  private static func step(_ number: Int, needs: Int? = nil) -> Migration {
+    Migration(
+      owner: "notes", number: number, sqlite: "SELECT 1", postgreSQL: "SELECT 1", needs: needs)
+  }
+
+  @Test func aNewerReleaseWaitsForNodesThatCantGoOnBesideIt() async throws {
+    let database = try databases.make()
+    let first = notes
+    let old = try await database.open(first)
+    let node = node("old", old)
+    try await node.join()
+    let highest = first.map(\.number).max() ?? 0
+    // One that the old node can live with, and one that it can't.
+    let expanded = first + [Self.step(highest + 1, needs: highest)]
+    try await database.open(expanded).close()
+    #expect(try await node.stay())
+    let contracted = expanded + [Self.step(highest + 2)]
+    let refusal = await #expect(throws: StoreError.self) { try await database.open(contracted) }
+    #expect(refusal?.code == .incompatibleSchema)
+    #expect(refusal?.message.contains("while the node old runs awd 1.0") == true)
+    // Another one takes it for dead, and migrates; it comes back, and writes nothing.
+    try await age("old", old)
+    try await database.open(contracted).close()
+    await #expect(throws: NodeRegistry.Mismatch.self) { try await node.stay() }
+    let fenced = await #expect(throws: StoreError.self) {
+      try await old.write { try $0.execute("DELETE FROM store_probe") }
+    }
+    #expect(fenced?.code == .readOnly)
+    await old.close()
+  }
+
+  @Test func aNodeThatWasNotSeenForLongWritesNothing() async throws {
+    let database = try databases.make()
+    let store = try await database.open()
+    let node = node("a", store)
+    try await node.join()
+    store.work.fence.open(until: .now - .seconds(1))
+    async let write: Void = store.writeProbe()
+    try await Task.sleep(for: .milliseconds(200))
+    #expect(store.statistics.writesCommitted == 0)
+    try await node.stay()
+    try await write
+    await store.close()
+  }
+
+  @Test func anotherHistoryBeginsWhereTheDatabaseIsAnother() async throws {
+    let database = try databases.make()
+    func history() async throws -> Int64 {
+      let store = try await database.open()
+      defer { Task { await store.close() } }
+      return try await store.read { try $0.history() }
+    }
+    let first = try await history()
+    #expect(first > 0)
+    #expect(try await history() == first)
+    let store = try await database.open()
+    // As if another server had taken over.
+    try await store.write { try $0.execute("UPDATE store_history SET mark = '1 2 00000001'") }
+    await store.close()
+    let second = try await history()
+    #expect(second != first)
+    #expect(try await history() == second)
+  }
+
+  @Test func aCopyOfAFileHasAnotherHistory() async throws {
+    let folder = TemporaryFolder()
+    func history(_ path: String) async throws -> Int64 {
+      let store = try await Store.open(.file(path), migrations: notes)
+      let history = try await store.read { try $0.history() }
+      await store.close()
+      return history
+    }
+    let first = try await history(folder.database)
+    #expect(try await history(folder.database) == first)
+    let copy = "\(folder.path)/copy.sqlite3"
+    try FileManager.default.copyItem(atPath: folder.database, toPath: copy)
+    #expect(try await history(copy) != first)
+    #expect(try await history(folder.database) == first)
+  }
+
+  @Test(arguments: Engine.tested)
+  func aTextWithTheCharacterNULIsRefused(_ engine: Engine) async throws {
+    let store = try await databases.make(engine).open()
+    let error = await #expect(throws: StoreError.self) {
+      try await store.write { try add("a\0b", $0) }
+    }
+    #expect(error?.code == .constraint(.other))
+    #expect(try await texts(store) == [])
     await store.close()
   }
 

@@ -22,6 +22,8 @@ final class NodeLink: Sendable {
     var noted: Set<SessionID> = []
     /// The moment at which this node has joined the others, as the store knew it at the last look.
     var joined: Int64?
+    /// The history of the store, as of the last look.
+    var epoch: UInt64?
   }
 
   init(
@@ -89,6 +91,10 @@ final class NodeLink: Sendable {
 
   /// Compares what the sessions know with the store.
   private func look() async throws {
+    let epoch = try await store.epoch()
+    let last = state.withLock { exchange(&$0.epoch, with: epoch) }
+    // Positions that sessions have brought may be given again.
+    if let last, last != epoch { hub.restart() }
     let sessions = hub.sessions
     if !sessions.isEmpty {
       for state in try await store.states(of: Array(Set(sessions.values))) {

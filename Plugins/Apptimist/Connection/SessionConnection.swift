@@ -93,6 +93,9 @@ final class SessionConnection: WebSocketHandler, @unchecked Sendable {
     loop.execute { [self] in handle(.evicted) }
   }
 
+  /// Closes the session so that its device comes again; from any thread.
+  func restart() { socket.close(1012, reason: "the store has another history") }
+
   /// Closes the session because its account has no version 1 any more; from any thread. It is closed when this returns.
   func evicted() async {
     await Task(executorPreference: loop) { [self] in handle(.evicted) }.value

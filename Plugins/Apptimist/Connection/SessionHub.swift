@@ -144,6 +144,12 @@ final class SessionHub: Sendable {
     state.withLock { $0.members[user]?.first { $0.connection.id == id }?.connection }?.evict()
   }
 
+  /// Closes all sessions, so that their devices come again and read anew.
+  func restart() {
+    let members = state.withLock { $0.members.values.flatMap { $0.map(\.connection) } }
+    for member in members { member.restart() }
+  }
+
   /// Whether a session is logged in.
   func has(_ id: SessionID, of user: EncryptionPublicKey) -> Bool {
     state.withLock { $0.members[user]?.contains { $0.connection.id == id } == true }

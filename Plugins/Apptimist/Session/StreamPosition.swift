@@ -9,11 +9,11 @@ package struct StreamPosition: RawRepresentable, Hashable, Comparable, Sendable 
   /// The position before the first one.
   package static let zero = StreamPosition(rawValue: 0)
 
-  /// The position right behind this one.
-  package var next: StreamPosition { StreamPosition(rawValue: rawValue + 1) }
+  /// The position right behind this one; the last one stays.
+  package var next: StreamPosition { StreamPosition(rawValue: max(rawValue &+ 1, rawValue)) }
 
-  /// The position right before this one.
-  package var previous: StreamPosition { StreamPosition(rawValue: rawValue - 1) }
+  /// The position right before this one; the lowest one stays.
+  package var previous: StreamPosition { StreamPosition(rawValue: min(rawValue &- 1, rawValue)) }
 
   package static func < (left: StreamPosition, right: StreamPosition) -> Bool {
     left.rawValue < right.rawValue

@@ -52,8 +52,9 @@ extension ApptimistStore {
       ) { try $0[0] }
       let start: StreamPosition
       if let after = request.after {
-        let has = request.epoch == epoch ? Int64(clamping: after) : 0
-        start = StreamPosition(rawValue: has)
+        // A place that nobody was given is of another history, too.
+        let has = StreamPosition(rawValue: Int64(clamping: after))
+        start = request.epoch == epoch && has <= last ? has : .zero
       } else {
         let acknowledged: StreamPosition? = try snapshot.one(
           "SELECT position FROM apptimist_devices WHERE owner = ? AND device = ?", user,
@@ -86,23 +87,9 @@ extension ApptimistStore {
     try await acknowledge([Acknowledgement(device: device, position: .zero)])
   }
 
-  /// Returns the epoch of the positions, which a new or restored store begins.
-  func epoch(random: @Sendable (_ count: Int) -> [UInt8]) async throws -> UInt64 {
-    let known: Int64? = try await store.read {
-      try $0.one("SELECT epoch FROM apptimist_epoch") { try $0[0] }
-    }
-    if let known { return UInt64(bitPattern: known) }
-    let new = random(8).reduce(0) { $0 << 8 | Int64($1) } & .max | 1
-    let epoch: Int64? = try await store.write { transaction in
-      try transaction.execute(
-        """
-        INSERT INTO apptimist_epoch
-          SELECT CAST(? AS BIGINT) WHERE NOT EXISTS (SELECT 1 FROM apptimist_epoch)
-        """, new)
-      return try transaction.one("SELECT epoch FROM apptimist_epoch") { try $0[0] }
-    }
-    guard let epoch else { throw InconsistentMailbox() }
-    return UInt64(bitPattern: epoch)
+  /// Returns the epoch of the positions, which is the history of the store.
+  func epoch() async throws -> UInt64 {
+    try await store.read { UInt64(bitPattern: try $0.history()) }
   }
 
   /// Looks up the position at which a user's stream tells of a truncation; zero if it is not known.

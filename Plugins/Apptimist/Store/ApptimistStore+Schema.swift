@@ -37,5 +37,7 @@ extension ApptimistStore {
         """, postgreSQL: postgreSQLSchema),
     // What is done for many at once where nodes share the store.
     Migration(owner: "apptimist", number: 6, postgreSQL: postgreSQLFunctions),
+    // Positions are of the store's history.
+    Migration(owner: "apptimist", number: 7, sql: "DROP TABLE IF EXISTS apptimist_epoch"),
   ]
 }

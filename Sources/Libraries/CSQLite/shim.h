@@ -1,5 +1,9 @@
 #pragma once
+#include <fcntl.h>
+#include <linux/stat.h>
 #include <sqlite3.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 /* SQLITE_TRANSIENT is a cast macro, which Swift does not import. */
 static inline int csqlite_bind_blob(sqlite3_stmt *s, int i, const void *p, sqlite3_uint64 n) {
@@ -14,4 +18,11 @@ static inline int csqlite_count_no_memory(void) {
 }
 static inline int csqlite_defensive(sqlite3 *db) {
   return sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, (int *)0);
+}
+
+// The nanoseconds from 1970 to the making of a file; 0 where its file system doesn't know. glibc shows statx to GNU sources only.
+static inline long long csqlite_birth(const char *path) {
+  struct statx status;
+  if (syscall(SYS_statx, AT_FDCWD, path, 0, STATX_BTIME, &status) != 0 || !(status.stx_mask & STATX_BTIME)) return 0;
+  return status.stx_btime.tv_sec * 1000000000LL + status.stx_btime.tv_nsec;
 }

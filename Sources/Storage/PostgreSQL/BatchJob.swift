@@ -48,10 +48,13 @@ private final class BatchGroup<Operation: BatchOperation>:
 
   override var count: Int { jobs.count }
 
-  override var halves: [Job<Transaction>] {
+  override var parts: [Job<Transaction>] {
     guard jobs.count > 1 else { return [] }
-    let middle = jobs.count / 2
-    return [BatchGroup(Array(jobs[..<middle])), BatchGroup(Array(jobs[middle...]))]
+    // So that the one that fails or waits is found in a few steps.
+    let size = (jobs.count + 7) / 8
+    return stride(from: 0, to: jobs.count, by: size).map { start in
+      BatchGroup(Array(jobs[start..<min(start + size, jobs.count)]))
+    }
   }
 
   override func run(in transaction: borrowing Transaction) {

@@ -34,26 +34,71 @@ public struct NodeRegistry: Sendable {
     (self.node, self.store, self.name, self.version) = (node, store, name, version)
   }
 
-  /// Says that the node is there, and removes those that weren't seen for long.
+  /// Becomes one of the nodes. From now on nothing is written to the store unless ``stay()`` says often enough that the node is
+  /// there.
   ///
-  /// - Returns: whether the node's row was there. If not, another node has taken it for dead, and all that referred to the
-  ///   row is gone.
+  /// - Throws: ``Mismatch`` if the database is a newer release's.
+  public nonisolated(nonsending) func join() async throws {
+    store.work.fence.open(until: .now + Self.lifetime)
+    try await stay()
+  }
+
+  /// Says that the node is there.
+  ///
+  /// - Returns: whether the node's row was there. If not, others have taken it for dead, and all that referred to the row is
+  ///   gone.
+  /// - Throws: ``Mismatch`` if a newer release has changed the schema so that this one can't go on beside it; then it writes
+  ///   nothing any more.
   @discardableResult public nonisolated(nonsending) func stay() async throws -> Bool {
-    try await store.write(isolation: .rowLocks) { transaction in
+    let start = ContinuousClock.now
+    let (wasThere, needs) = try await store.sign { transaction in
+      (
+        try sign(transaction),
+        try transaction.all("SELECT owner, max(needs) FROM store_migrations GROUP BY owner") {
+          (owner: try $0[0] as String, step: try $0[1] as Int)
+        }
+      )
+    }
+    if let need = needs.first(where: { $0.step > store.newestMigrations[$0.owner, default: 0] }) {
+      let mismatch = Mismatch(
+        description:
+          "a newer release has brought \(need.owner) to migration \(need.step), which this "
+          + "one can't go on beside: nothing is written any more; upgrade this node")
+      store.work.fence.close(StoreError(.readOnly, mismatch.description))
+      throw mismatch
+    }
+    store.work.fence.extend(to: start + Self.lifetime)
+    return wasThere
+  }
+
+  private func sign(_ transaction: borrowing Transaction) throws -> Bool {
+    try transaction.execute(
+      """
+      UPDATE store_nodes SET seen_at = clock_timestamp()
+      WHERE id = ? AND seen_at > clock_timestamp() - ? * interval '1 second'
+      """, node, Self.lifetime / .seconds(1))
+    if transaction.changes == 1 { return true }
+    // Whoever migrates looks which nodes there are, and none may come until that is done.
+    try transaction.execute("LOCK TABLE store_migrations IN ROW SHARE MODE")
+    try transaction.execute("DELETE FROM store_nodes WHERE id = ?", node)
+    try transaction.execute(
+      "INSERT INTO store_nodes (id, name, version) VALUES (?, ?, ?)", node, name, version)
+    for (owner, number) in store.newestMigrations {
       try transaction.execute(
-        "UPDATE store_nodes SET seen_at = clock_timestamp() WHERE id = ?", node)
-      let wasThere = transaction.changes == 1
-      if !wasThere {
-        try transaction.execute(
-          "INSERT INTO store_nodes (id, name, version) VALUES (?, ?, ?)", node, name, version)
-      }
+        "INSERT INTO store_node_schemas VALUES (?, ?, ?)", node, owner, number)
+    }
+    return false
+  }
+
+  /// Removes the nodes that weren't seen for long, and all that refers to them.
+  public nonisolated(nonsending) func bury() async throws {
+    try await store.write(isolation: .rowLocks) { transaction in
       try transaction.execute(
         """
         DELETE FROM store_nodes WHERE id IN (
           SELECT id FROM store_nodes WHERE seen_at < clock_timestamp() - ? * interval '1 second'
           FOR UPDATE SKIP LOCKED)
-        """, Double(Self.lifetime.milliseconds) / 1000)
-      return wasThere
+        """, Self.lifetime / .seconds(1))
     }
   }
 
@@ -70,33 +115,35 @@ public struct NodeRegistry: Sendable {
     }
   }
 
-  /// Compares the node's files of keys with those of the other nodes, and notes them for nodes that come later.
+  /// Compares the node's files of keys with those that the nodes of this database have, whether one runs or not. The first
+  /// ones count.
   ///
-  /// - Parameter files: the SHA-256 of each file that is there, by the key of the configuration that names it.
-  /// - Throws: ``Mismatch`` if another node has another file, or one that is missing here.
-  public nonisolated(nonsending) func compare(_ files: [String: [UInt8]]) async throws {
-    let others: [(name: String, hash: [UInt8], node: String)] = try await store.write {
-      transaction in
-      for (name, hash) in files {
-        try transaction.execute(
-          """
-          INSERT INTO store_node_files (node, name, sha256) VALUES (?, ?, ?)
-          ON CONFLICT (node, name) DO UPDATE SET sha256 = excluded.sha256
-          """, node, name, hash)
+  /// - Parameters:
+  ///   - files: the SHA-256 of each file by the key of the configuration that names it; nil if there is no file.
+  ///   - replacing: whether these count from now on, whatever was noted before.
+  /// - Throws: ``Mismatch`` if a file is another one, or missing here.
+  public nonisolated(nonsending) func compare(
+    _ files: [String: [UInt8]?], replacing: Bool = false
+  ) async throws {
+    try await store.write { transaction in
+      if replacing {
+        for name in files.keys {
+          try transaction.execute("DELETE FROM store_keys WHERE name = ?", name)
+        }
       }
-      return try transaction.all(
-        """
-        SELECT f.name, f.sha256, n.name FROM store_node_files f JOIN store_nodes n ON n.id = f.node
-        WHERE n.id <> ? ORDER BY f.name, n.seen_at
-        """, node
-      ) { row in (try row[0], try row[1], try row[2]) }
-    }
-    for other in others where files[other.name] != other.hash {
-      let difference =
-        files[other.name] == nil ? "lacks the file of" : "has another file than"
-      throw Mismatch(
-        description: "\(other.name): this node \(difference) the node \(other.node); "
-          + "copy it from there")
+      try transaction.forEach("SELECT name, sha256, node FROM store_keys ORDER BY name") { row in
+        let (name, noted, node): (String, [UInt8], String) = (try row[0], try row[1], try row[2])
+        guard let hash = files[name], hash != noted else { return }
+        throw Mismatch(
+          description:
+            "\(name): this node \(hash == nil ? "lacks the file" : "has another file than the one") "
+            + "that the database's nodes have since \(node) came; copy it from a node or a backup, or, if it "
+            + "is lost, have this node's count by `awd keys replace`")
+      }
+      for case (let file, let hash?) in files {
+        try transaction.execute(
+          "INSERT INTO store_keys VALUES (?, ?, ?) ON CONFLICT DO NOTHING", file, hash, name)
+      }
     }
   }
 

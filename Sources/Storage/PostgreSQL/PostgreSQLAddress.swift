@@ -1,4 +1,5 @@
 internal import CPostgreSQL
+internal import FoundationEssentials
 
 /// The place of a PostgreSQL database, and the password where one is needed.
 ///
@@ -13,6 +14,9 @@ public struct PostgreSQLAddress: Sendable, Hashable {
   let url: String
   /// The password, or an empty text for none.
   let password: String
+  /// Whether a server on another machine isn't asked to prove that it is the right one, so that whoever is on the way there
+  /// could pose as it.
+  public let isUnverified: Bool
 
   /// Checks a URL.
   ///
@@ -34,6 +38,8 @@ public struct PostgreSQLAddress: Sendable, Hashable {
       throw Invalid(
         description: "libpq can't read it; the form is postgresql://user@host:port/database")
     }
+    var hosts: [Substring] = []
+    var mode = ProcessInfo.processInfo.environment["PGSSLMODE"]
     var option = unsafe options
     while let keyword = unsafe option.pointee.keyword {
       let name = unsafe String(cString: keyword)
@@ -42,8 +48,21 @@ public struct PostgreSQLAddress: Sendable, Hashable {
           description: "a password doesn't belong there, where others see it, "
             + "but in the file that AWD_STORE_PASSWORD_FILE names")
       }
+      if let value = unsafe option.pointee.val {
+        let text = unsafe String(cString: value)
+        switch name {
+        case "host", "hostaddr": hosts += text.split(separator: ",")
+        case "sslmode": mode = text
+        default: break
+        }
+      }
       unsafe option += 1
     }
+    // A folder of sockets, an abstract socket, or this machine by its own name.
+    let areHere = hosts.allSatisfy { host in
+      ["/", "@", "127."].contains(where: host.hasPrefix) || ["localhost", "::1"].contains(host)
+    }
+    isUnverified = !areHere && mode != "verify-full"
     self.url = url
     self.password = password
   }

@@ -112,6 +112,18 @@ extension PostgreSQLConnection {
     unsafe try result(PQexecParams(handle, sql, 0, nil, nil, nil, nil, 1))
   }
 
+  /// Runs a query that is made of names of the schema, and passes each row to a closure as it comes, so that no more than a
+  /// row is held. After an error the connection must not be used any more.
+  func stream(_ sql: String, _ body: (PostgreSQLResult) throws -> Void) throws {
+    guard unsafe PQsendQueryParams(handle, sql, 0, nil, nil, nil, nil, 1) == 1,
+      unsafe PQsetSingleRowMode(handle) == 1
+    else { throw StoreError(sqlState: nil, message: unsafe Self.line(PQerrorMessage(handle))) }
+    while let answer = unsafe PQgetResult(handle) {
+      let row = try unsafe result(answer)
+      if row.rowCount > 0 { try body(row) }
+    }
+  }
+
   /// Runs a statement that is made of names of the schema.
   func execute(text sql: String, _ parameters: PostgreSQLParameters) throws(StoreError) {
     _ = try unsafe result(
@@ -133,13 +145,18 @@ extension PostgreSQLConnection {
   ///
   /// - Throws: `.unknown` if the answer didn't come, or the failure with which the transaction is undone.
   func commit() throws(StoreError) {
-    do throws(StoreError) { try run("COMMIT") } catch {
+    let command: String
+    do throws(StoreError) { command = try unsafe result(PQexec(handle, "COMMIT")).command } catch {
       guard !isBroken, error.code != .ioError else {
         throw StoreError(
           .unknown, "the connection to PostgreSQL was lost during COMMIT",
           resultCode: error.resultCode)
       }
       throw error
+    }
+    // As it answers where the transaction has failed without the store's knowledge.
+    guard command == "COMMIT" else {
+      throw StoreError(.other, "PostgreSQL has undone the transaction: \(command)")
     }
   }
 

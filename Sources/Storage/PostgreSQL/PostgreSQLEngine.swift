@@ -1,4 +1,5 @@
 internal import Threading
+internal import Time
 
 /// PostgreSQL: threads that each run one job at a time on a connection of their own.
 struct PostgreSQLEngine: Engine {
@@ -9,9 +10,12 @@ struct PostgreSQLEngine: Engine {
   var keepsOrder: Bool { false }
 
   func run(_ work: StoreWork, opened: () -> Void) throws {
-    try PostgreSQLMigrator(connect(), migrations).migrate()
+    try PostgreSQLMigrator(
+      PostgreSQLConnection(address, lockTimeout: configuration.busyTimeout), migrations
+    ).migrate()
     // Apart, as idle readers don't notice that their connections are lost.
     let (writing, reading, calling) = (Availability(), Availability(), Availability())
+    let signing = Availability()
     // The first of each kind, so that there are both even where the server has no room for all.
     var writer: PostgreSQLConnection? = try connect()
     var reader: PostgreSQLConnection? = try connectReader()
@@ -26,7 +30,7 @@ struct PostgreSQLEngine: Engine {
         try .start("awd-store") {
           var worker = PostgreSQLWorker(
             queue: work.writes, purpose: .writing, connection: connection, connect: connect,
-            availability: writing, recorder: work.recorder
+            availability: writing, recorder: work.recorder, fence: work.fence
           ) { Transaction($0) }
           worker.run()
         })
@@ -47,22 +51,34 @@ struct PostgreSQLEngine: Engine {
         try .start("awd-lane") {
           var worker = PostgreSQLWorker(
             queue: work.batches, purpose: .writing, limit: configuration.groupLimit,
-            connection: nil, connect: connectLane, availability: calling, recorder: work.recorder
+            connection: nil, connect: connectLane, availability: calling, recorder: work.recorder,
+            fence: work.fence
           ) { Transaction($0) }
           worker.run()
         })
     }
+    threads.append(
+      try .start("awd-heartbeat") {
+        var worker = PostgreSQLWorker(
+          queue: work.signs, purpose: .writing, connection: nil, connect: connect,
+          availability: signing, recorder: work.recorder
+        ) { Transaction($0) }
+        worker.run()
+      })
     opened()
     for thread in threads { thread.join() }
   }
 
+  /// Makes a connection for what is written. It is the first to find out whether the server is another one than before.
   private func connect() throws(StoreError) -> PostgreSQLConnection {
-    try PostgreSQLConnection(address, lockTimeout: configuration.busyTimeout)
+    let connection = try PostgreSQLConnection(address, lockTimeout: configuration.busyTimeout)
+    try connection.keepHistory()
+    return connection
   }
 
   /// Makes a connection for closures that read, with a transaction or without.
   private func connectReader() throws(StoreError) -> PostgreSQLConnection {
-    let connection = try connect()
+    let connection = try PostgreSQLConnection(address, lockTimeout: configuration.busyTimeout)
     try connection.run("SET default_transaction_read_only = on")
     return connection
   }
@@ -72,6 +88,8 @@ struct PostgreSQLEngine: Engine {
   private func connectLane() throws(StoreError) -> PostgreSQLConnection {
     let connection = try connect()
     try connection.run("SET enable_seqscan = off; SET plan_cache_mode = force_generic_plan")
+    try connection.run(
+      "SET lock_timeout = \(PostgreSQLWorker<Transaction>.lockPatience.milliseconds)")
     return connection
   }
 }

@@ -130,16 +130,46 @@ struct PostgreSQLMigrator {
           joined_at timestamptz NOT NULL DEFAULT clock_timestamp(),
           seen_at timestamptz NOT NULL DEFAULT clock_timestamp()
         );
-        CREATE TABLE store_node_files (
+        -- The newest migration of each owner that the node's release knows.
+        CREATE TABLE store_node_schemas (
           node bigint NOT NULL REFERENCES store_nodes ON DELETE CASCADE,
-          name text NOT NULL,
+          owner text COLLATE "C" NOT NULL,
+          newest bigint NOT NULL,
+          PRIMARY KEY (node, owner)
+        );
+        CREATE TABLE store_history (
+          id bigint PRIMARY KEY CHECK (id = 1),
+          history bigint NOT NULL,
+          mark text NOT NULL
+        );
+        CREATE TABLE store_keys (
+          name text COLLATE "C" PRIMARY KEY,
           sha256 bytea NOT NULL,
-          PRIMARY KEY (node, name)
+          node text NOT NULL
         )
         """)
     } catch {
       // Another node was faster: the table, or its row in one of the server's own, is there already.
       guard ["42P07", "42710", "23505"].contains(error.sqlState), try !isNew() else { throw error }
+    }
+  }
+
+  /// Throws `.incompatibleSchema` if a node lives whose release can't go on beside a step.
+  private func checkNodes(_ step: MigrationPlan.Step) throws {
+    try connection.forEach(
+      """
+      SELECT n.name, n.version FROM store_nodes n
+        LEFT JOIN store_node_schemas s ON s.node = n.id AND s.owner = ?
+      WHERE n.seen_at > clock_timestamp() - ? * interval '1 second' AND coalesce(s.newest, 0) < ?
+      ORDER BY n.seen_at
+      """, step.owner, NodeRegistry.lifetime / .seconds(1), step.needs
+    ) { row in
+      let (name, version): (String, String) = (try row[0], try row[1])
+      throw StoreError(
+        .incompatibleSchema,
+        "the schema can't be changed while the node \(name) runs awd \(version), which can't go on "
+          + "beside migration \(step.number) of \(step.owner): stop all nodes of that release first"
+      )
     }
   }
 
@@ -149,6 +179,7 @@ struct PostgreSQLMigrator {
     try connection.run("LOCK TABLE store_migrations IN EXCLUSIVE MODE")
     // Another node may have been faster.
     guard try pending().contains(where: step.isSame) else { return }
+    try checkNodes(step)
     try connection.run("\(step.sql)")
     try connection.execute(
       "INSERT INTO store_migrations (owner, number, needs) VALUES (?, ?, ?)", step.owner,

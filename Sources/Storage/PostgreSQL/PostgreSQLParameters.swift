@@ -123,9 +123,7 @@ struct PostgreSQLParameters {
 
   /// Adds the bytes of a text.
   mutating func append(text: String) throws(StoreError) {
-    guard !text.utf8.contains(0) else {
-      throw StoreError(.constraint(.other), "PostgreSQL has no text with the character NUL")
-    }
+    guard !text.utf8.contains(0) else { throw .nulInText }
     bytes += text.utf8
     try checkSize()
   }

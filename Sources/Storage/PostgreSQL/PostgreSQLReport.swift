@@ -12,8 +12,8 @@ public struct PostgreSQLReport: Sendable {
   public let unsafeSettings: [String]
   /// Whether there are standbys that commits don't wait for, and none that they wait for.
   public let hasOnlyAsynchronousStandbys: Bool
-  /// Whether the connection is encrypted, or stays on this machine.
-  public let isConfidential: Bool
+  /// Whether every role of the server may connect to the database.
+  public let isOpenToAllRoles: Bool
   /// The number of connections that the server takes in all.
   public let connectionLimit: Int
   /// The server's time.
@@ -43,18 +43,17 @@ public struct PostgreSQLReport: Sendable {
     connectionLimit = Int(settings["max_connections"] ?? "") ?? 0
     var standbys = 0
     var milliseconds: Int64 = 0
-    var isEncrypted = false
+    var isOpen = false
     try connection.forEach(
       """
       SELECT (SELECT count(*) FROM pg_stat_replication),
         (extract(epoch FROM clock_timestamp()) * 1000)::bigint,
-        coalesce((SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()), false)
-          OR inet_client_addr() IS NULL OR inet_client_addr() = inet_server_addr()
+        has_database_privilege('public', current_database(), 'CONNECT')
       """
-    ) { row in (standbys, milliseconds, isEncrypted) = (try row[0], try row[1], try row[2]) }
+    ) { row in (standbys, milliseconds, isOpen) = (try row[0], try row[1], try row[2]) }
     hasOnlyAsynchronousStandbys =
       standbys > 0 && settings["synchronous_standby_names", default: ""].isEmpty
-    isConfidential = isEncrypted
+    isOpenToAllRoles = isOpen
     time = Timestamp(milliseconds: milliseconds)
   }
 }

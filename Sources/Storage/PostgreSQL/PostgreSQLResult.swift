@@ -13,7 +13,7 @@ internal import CPostgreSQL
     }
     unsafe self.handle = handle
     switch unsafe PQresultStatus(handle) {
-    case PGRES_COMMAND_OK, PGRES_TUPLES_OK: return
+    case PGRES_COMMAND_OK, PGRES_TUPLES_OK, PGRES_SINGLE_TUPLE: return
     case PGRES_EMPTY_QUERY: throw StoreError(.other, "no statement in the SQL text")
     default:
       // The details and hints of a failure quote rows. One of libpq's own has neither, and no fields.
@@ -30,9 +30,11 @@ internal import CPostgreSQL
     return unsafe String(cString: text)
   }
 
+  /// What the server says it has done, such as `COMMIT` or `UPDATE 3`.
+  var command: String { unsafe String(cString: PQcmdStatus(handle)) }
+
   /// The number of rows that were changed, or nil if the statement isn't one that changes rows.
   var changedRows: Int? {
-    let command = unsafe String(cString: PQcmdStatus(handle))
     guard ["INSERT", "UPDATE", "DELETE"].contains(where: command.hasPrefix) else { return nil }
     return unsafe Int(String(cString: PQcmdTuples(handle)))
   }

@@ -22,6 +22,12 @@ struct PostgreSQLWorker<Context: ~Copyable>: ~Copyable {
   /// The longest time to wait for more tasks, as a call may take long for other reasons.
   private static var longestPatience: Duration { .milliseconds(2) }
 
+  /// The time that a call waits for a lock, before those of its inputs that don't need it are done without it; longer than
+  /// most calls take.
+  static var lockPatience: Duration { .milliseconds(25) }
+  /// The time in which others may end what they do with a row, before it is tried again.
+  private static var lockPause: Duration { .milliseconds(5) }
+
   private let queue: JobQueue<Job<Context>>
   private let purpose: Purpose
   /// The number of jobs that are taken at once.
@@ -29,6 +35,8 @@ struct PostgreSQLWorker<Context: ~Copyable>: ~Copyable {
   private let connect: () throws(StoreError) -> PostgreSQLConnection
   private let availability: Availability
   private let recorder: StatisticsRecorder
+  /// What keeps the worker from writing at times, if anything does.
+  private let fence: Fence?
   private let context: (DatabaseConnection) -> Context
   private let clock = ContinuousClock()
   private var connection: PostgreSQLConnection?
@@ -36,12 +44,15 @@ struct PostgreSQLWorker<Context: ~Copyable>: ~Copyable {
   private var expected = 1
   /// The time to wait for them.
   private var patience = Duration.zero
+  /// Calls that need rows which others keep locked, in order.
+  private var locked: [Job<Context>] = []
 
   init(
     queue: JobQueue<Job<Context>>, purpose: Purpose, limit: Int = 1,
     connection: PostgreSQLConnection?,
     connect: @escaping () throws(StoreError) -> PostgreSQLConnection, availability: Availability,
-    recorder: StatisticsRecorder, context: @escaping (DatabaseConnection) -> Context
+    recorder: StatisticsRecorder, fence: Fence? = nil,
+    context: @escaping (DatabaseConnection) -> Context
   ) {
     self.queue = queue
     self.purpose = purpose
@@ -49,6 +60,7 @@ struct PostgreSQLWorker<Context: ~Copyable>: ~Copyable {
     self.connect = connect
     self.availability = availability
     self.recorder = recorder
+    self.fence = fence
     self.context = context
     self.connection = connection
     if connection != nil { availability.connected() }
@@ -62,9 +74,10 @@ struct PostgreSQLWorker<Context: ~Copyable>: ~Copyable {
         _ = try connected()
         tries = 0
         let jobs = take()
-        guard !jobs.isEmpty else { break }
+        guard !jobs.isEmpty || !locked.isEmpty else { break }
         let start = clock.now
         for job in joined(jobs) { run(job) }
+        runLocked()
         patience = min((clock.now - start) / 4, Self.longestPatience)
         expected = jobs.count + queue.count
       } catch {
@@ -72,7 +85,8 @@ struct PostgreSQLWorker<Context: ~Copyable>: ~Copyable {
         let isClosed = queue.isClosed
         // The jobs are left to workers with a connection, if there is one or will soon be.
         if let time = availability.failed(), time > Retries.patience || isClosed {
-          for job in queue.takeReady(atMost: .max) { fail(job, error) }
+          let waiting = exchange(&locked, with: []) + queue.takeReady(atMost: .max)
+          for job in waiting { fail(job, error) }
         }
         if isClosed { break }
         sleep(Retries.pause(beforeConnecting: tries))
@@ -84,10 +98,18 @@ struct PostgreSQLWorker<Context: ~Copyable>: ~Copyable {
   /// Waits for jobs, and a little longer for as many as there were last time: tasks that were just resumed often ask again
   /// at once, and a call for few of them takes nearly as long as one for all.
   private func take() -> [Job<Context>] {
+    guard locked.isEmpty else { return queue.poll(atMost: limit, within: Self.lockPause) }
     let jobs = queue.take(atMost: limit)
     let missing = min(expected, limit) - jobs.count
     guard !jobs.isEmpty, missing > 0 else { return jobs }
     return jobs + queue.poll(atMost: missing, within: patience)
+  }
+
+  /// Tries calls again until one has to wait still.
+  private mutating func runLocked() {
+    var rest = exchange(&locked, with: [])[...]
+    while locked.isEmpty, let job = rest.popFirst() { run(job) }
+    locked += rest
   }
 
   /// Makes one job of those that can be one, as far as it doesn't get too large.
@@ -112,25 +134,32 @@ struct PostgreSQLWorker<Context: ~Copyable>: ~Copyable {
   /// Runs a job, again where that can help, and finishes it.
   private mutating func run(_ job: Job<Context>) {
     var retries = Retries()
-    let start = clock.now
+    let start = job.begun ?? clock.now
+    job.begun = start
     while true {
       let beginning = clock.now
       do throws(StoreError) {
         let end = try attempt(job)
         if let failure = job.failure {
-          if runHalves(of: job) { return }
+          if runParts(of: job) { return }
           job.fail(failure)
         }
         record(job, end, sinceBegin: clock.now - beginning)
         return job.finish()
       } catch {
-        let isLost = connection?.isBroken ?? true
         // The server may have become a standby; the next connection finds the one that isn't.
-        if isLost || (error.code == .readOnly && purpose == .writing) { disconnect() }
+        let isDemoted = error.sqlState == "25006" && purpose == .writing
+        let isLost = connection?.isBroken ?? true || isDemoted
+        if isLost { disconnect() }
+        if error.sqlState == "55P03", limit > 1 {
+          if runParts(of: job) { return }
+          if clock.now - start < Retries.patience { return locked.append(job) }
+        }
         guard error.code != .unknown,
-          let pause = retries.pause(after: error, isLost: isLost, elapsed: clock.now - start)
+          let pause = retries.pause(
+            after: error, isLost: isLost || fence?.isLate ?? false, elapsed: clock.now - start)
         else {
-          if error.isUnavailable || !runHalves(of: job) { fail(job, error) }
+          if error.isUnavailable || !runParts(of: job) { fail(job, error) }
           return
         }
         if ["0A000", "26000"].contains(error.sqlState) { connection?.prepareAnew() }
@@ -140,13 +169,13 @@ struct PostgreSQLWorker<Context: ~Copyable>: ~Copyable {
     }
   }
 
-  /// Runs the two jobs that a failed one can be instead, so that not all fail for one's sake.
+  /// Runs the smaller jobs that a failed one can be instead, so that not all fail or wait for one's sake.
   ///
   /// - Returns: whether there were any.
-  private mutating func runHalves(of job: Job<Context>) -> Bool {
-    let halves = job.halves
-    for half in halves { run(half) }
-    return !halves.isEmpty
+  private mutating func runParts(of job: Job<Context>) -> Bool {
+    let parts = job.parts
+    for part in parts { run(part) }
+    return !parts.isEmpty
   }
 
   /// Runs a job's closure in a transaction, once.
@@ -155,6 +184,7 @@ struct PostgreSQLWorker<Context: ~Copyable>: ~Copyable {
   ///   it is `.unknown`.
   private mutating func attempt(_ job: Job<Context>) throws(StoreError) -> End {
     let connection = try connected()
+    if let refusal = fence?.refusal { throw refusal }
     defer { connection.rollBack() }
     try connection.begin(begin(job.isolation))
     job.run(in: context(connection))

@@ -11,7 +11,7 @@ struct Retries {
   ///
   /// - Parameters:
   ///   - error: the error of the last try, whose COMMIT had no effect.
-  ///   - isLost: whether there is no connection any more.
+  ///   - isLost: whether there is no connection any more, or the node is none for now.
   ///   - elapsed: the time since the first try.
   mutating func pause(
     after error: StoreError, isLost: Bool, elapsed: Duration
@@ -20,8 +20,8 @@ struct Retries {
     guard elapsed < Self.patience else { return nil }
     if isLost { return Self.pause(beforeConnecting: tries) }
     switch error.sqlState {
-    // Others have changed what it had read, or each waits for the other.
-    case "40001", "40P01":
+    // Others have changed what it had read, or each waits for the other, or one has waited long for a lock.
+    case "40001", "40P01", "55P03":
       // Random, so that those who were in each other's way are not so again.
       return .microseconds(Int.random(in: 0...(1000 << min(tries - 1, 6))))
     // Another may have made the same row after the closure had looked for it. Twice it is no coincidence.

@@ -90,7 +90,7 @@ public import Time
     guard unsafe access(path, F_OK) != 0 else {
       throw StoreError(.constraint(.unique), "\(path) is there already")
     }
-    let source = try PostgreSQLConnection(address, lockTimeout: .seconds(10))
+    let source = try PostgreSQLConnection(forCopyingAt: address)
     let pending = try PostgreSQLMigrator(source, migrations).check()
     guard pending == 0 else {
       throw StoreError(
@@ -202,7 +202,7 @@ public import Time
   ///   - migrations: all migrations of all services in the program.
   /// - Throws: ``StoreError``: `.constraint` if the database has rows.
   public func checkRoom(at address: PostgreSQLAddress, migrations: [Migration]) throws {
-    let target = try PostgreSQLConnection(address, lockTimeout: .seconds(10))
+    let target = try PostgreSQLConnection(forCopyingAt: address)
     guard try PostgreSQLMigrator(target, migrations).check() == 0 else { return }
     try TableCopy.requireEmpty(target, migrations)
   }
@@ -227,12 +227,12 @@ public import Time
     guard pending == 0 else {
       throw StoreError(.incompatibleSchema, "\(database) lacks \(pending) migrations")
     }
-    let target = try PostgreSQLConnection(address, lockTimeout: .seconds(10))
+    let target = try PostgreSQLConnection(forCopyingAt: address)
     try PostgreSQLMigrator(target, migrations).migrate()
     try target.begin("BEGIN")
     defer { target.rollBack() }
     // No node may join meanwhile.
-    try target.run("LOCK TABLE store_nodes IN EXCLUSIVE MODE")
+    try target.run("LOCK TABLE store_nodes, store_migrations IN EXCLUSIVE MODE")
     try TableCopy.copy(
       from: source, to: target, migrations: migrations, without: tables.map { "\($0)" },
       telling: tell)
@@ -250,5 +250,13 @@ public import Time
     // Unlike a renaming, a link never replaces a file that appeared meanwhile.
     guard unsafe link(part, path) == 0 else { throw DatabaseFile.systemError("name it \(path)") }
     try DatabaseFile.syncFolder(of: path)
+  }
+}
+
+extension PostgreSQLConnection {
+  /// Connects for a copy, in which the other database may be slow.
+  fileprivate convenience init(forCopyingAt address: PostgreSQLAddress) throws(StoreError) {
+    try self.init(address, lockTimeout: .seconds(10))
+    try run("SET idle_in_transaction_session_timeout = 0")
   }
 }

@@ -16,6 +16,7 @@ struct SQLiteEngine: Engine {
       file, role: .writer, busyTimeout: configuration.busyTimeout)
     if file.size <= configuration.checkedSize { try connection.checkPages() }
     try SQLiteMigrator(connection, migrations).migrate()
+    try connection.keepHistory(of: file)
     let checkpointer = Checkpointer()
     var others: [WorkerThread] = []
     defer {

@@ -63,6 +63,7 @@ internal import CSQLite
     case .integer(let value): result = unsafe sqlite3_bind_int64(handle, index, value)
     case .real(let value): result = unsafe sqlite3_bind_double(handle, index, value)
     case .text(var value):
+      guard !value.utf8.contains(0) else { throw .nulInText }
       holdsBytes = true
       result = value.withUTF8 { text in
         unsafe text.withMemoryRebound(to: CChar.self) { text in
