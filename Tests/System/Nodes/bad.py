@@ -15,10 +15,11 @@ import os
 import re
 import shutil
 import time
+import urllib.request
 
 from load import FAILURES, FIRST, Device, Identity, Service, ask
 from nodes import FOLDER, IS_ROOT, PASSWORD, SERVICES, Broken, Node, PostgreSQL, cluster, free_port, main, run, \
-    start_all, wait_until
+    programs, start_all, wait_until
 
 HOUR = 3600
 LEASE = 4
@@ -183,10 +184,10 @@ def newer_release(setting: Setting):
     node.start()
     setting.database.query(row.format(9999, 9999), "n")
     refuses(setting.beside(), "msgr", "newer|9999")
-    expect(setting.mail.send(node) == 200, "a node that runs is disturbed")
-    terminate(setting.database)
-    recovers(node, setting.mail)
+    # As a newer release doesn't do while the node lives: it writes nothing any more.
+    unavailable(node, setting.mail)
     setting.database.query("DELETE FROM store_migrations WHERE number > 9000", "n")
+    recovers(node, setting.mail)
     setting.mail.check(node)
     node.stop()
 
@@ -210,6 +211,30 @@ def other_keys(setting: Setting):
     elsewhere.stop()
     refuses(setting.beside(data="other"), "apptimist.keys|msgr.web_push.key", "another file", "n1", "copy")
     expect(setting.database.query("SELECT count(*) FROM store_nodes", "n") == "1", "a refused node has left its row")
+    # Nor when no other node runs.
+    setting.node.stop()
+    refuses(setting.beside(data="other"), "apptimist.keys|msgr.web_push.key", "another file", "n1", "awd keys replace")
+    setting.node.start()
+
+
+@case
+def a_stranger_among_the_roles(setting: Setting):
+    """A role without any right floods, and says what a node has said once more."""
+    setting.database.query("CREATE ROLE stranger LOGIN")
+    node = setting.beside()
+    node.start()
+    channels = setting.database.query("SELECT string_agg('awd_' || to_hex(id), ' ') FROM store_nodes", "n").split()
+    for channel in channels:
+        for text in ("'msgr AA== AA=='", "repeat('A', 7900) || i", "encode(sha256(i::text::bytea), 'base64')"):
+            run([programs() / "psql", "-XAtq", "-h", setting.database.folder, "-U", "stranger", "n", "-c",
+                 f"SELECT pg_notify('{channel}', {text}) FROM generate_series(1, 5000) i"])
+    for each in (setting.node, node):
+        with urllib.request.urlopen(each.url + "/metrics") as response:
+            refused = int(re.search(r"^awd_bus_refused_total ([0-9]+)", response.read().decode(), re.M)[1])
+        expect(refused >= 10_000, f"{each.name} has refused {refused} messages")
+    expect(setting.mail.send(node) == 200, "a message is refused")
+    setting.mail.check(setting.node, node)
+    node.stop()
 
 
 # MARK: While nodes run

@@ -161,6 +161,11 @@ class PostgreSQL:
             self.process.send_signal(how)
             self.process.wait(60)
 
+    def processes(self) -> list[int]:
+        """The server, and its processes for each connection."""
+        children = pathlib.Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
+        return [self.process.pid, *map(int, children)]
+
     def remove(self):
         with contextlib.suppress(Exception):
             self.end()

@@ -2,8 +2,9 @@
 """order.py AWD [SECONDS]: three nodes of the program AWD over one database, while nodes, connections and PostgreSQL end.
 
 For SECONDS (600) clients write to and read from any of the nodes. Meanwhile nodes are ended by SIGKILL or stand still longer
-than the others believe in them, backends are terminated, and PostgreSQL stops as if the power had gone. At the end nothing
-acknowledged may be missing or there twice, and each reader must have seen exactly the order of the mailbox.
+than the others believe in them, backends are terminated, and PostgreSQL stops as if the power had gone, is restarted or stands
+still. Within 15 s of each fault's end all must be as quick as before. At the end nothing acknowledged may be missing or there
+twice, each reader must have seen exactly the order of the mailbox, and PostgreSQL may have seen no deadlock.
 
 AWD_TEST_SEED sets the seed of what is random.
 """
@@ -16,7 +17,8 @@ import signal
 import time
 
 from load import Load, complete
-from nodes import Node, PostgreSQL, cluster, main
+from nodes import Broken, Node, PostgreSQL, cluster, main
+from pace import LOGGED, Pace
 
 SEED = int(os.environ.get("AWD_TEST_SEED", random.getrandbits(32)))
 # Longer than a node's row lives without being renewed.
@@ -26,19 +28,23 @@ STANDSTILL = 25
 class Faults:
     """What goes wrong, one thing after the other. One node always runs."""
 
-    def __init__(self, database: PostgreSQL, nodes: list[Node], load: Load):
-        self.database, self.nodes, self.load = database, nodes, load
+    def __init__(self, database: PostgreSQL, nodes: list[Node], load: Load, pace: Pace):
+        self.database, self.nodes, self.load, self.pace = database, nodes, load, pace
+        self.slowest = 0.0
         self.chance = random.Random(SEED)
         self.counts: collections.Counter[str] = collections.Counter()
 
     async def run(self, seconds: float):
         end = time.monotonic() + seconds
-        kinds = [self.kill] * 10 + [self.terminate] * 8 + [self.stop_database] * 2 + [self.stand_still]
+        kinds = [self.kill] * 10 + [self.terminate] * 8 + [self.stop_database, self.restart_database] * 2
+        kinds += [self.stand_still, self.database_stands_still]
         while time.monotonic() < end:
             await self.load.wait(self.chance.uniform(0.5, 4))
             fault = self.chance.choice(kinds)
             self.counts[fault.__name__] += 1
             await fault()
+            self.slowest = max(self.slowest, await self.pace.check(fault.__name__))
+            self.load.look()
 
     async def kill(self):
         node = self.chance.choice(self.nodes)
@@ -52,12 +58,28 @@ class Faults:
         sql = f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'n' AND random() < {share}"
         await asyncio.to_thread(self.database.query, sql)
 
-    async def stop_database(self):
-        await asyncio.to_thread(self.database.end)
+    async def restart_database(self):
+        await self.stop_database(signal.SIGINT)
+
+    async def stop_database(self, how: signal.Signals = signal.SIGQUIT):
+        await asyncio.to_thread(self.database.end, how)
         await asyncio.sleep(self.chance.choice([0, 1, 7]))
         self.database.begin()
         while not await asyncio.to_thread(self.database.is_ready):
             await asyncio.sleep(0.1)
+        for node in self.nodes:
+            await self.load.ready(node)
+
+    async def database_stands_still(self):
+        """As if its network were cut: nothing is answered, and nothing is closed."""
+        processes = self.database.processes()
+        for process in processes:
+            os.kill(process, signal.SIGSTOP)
+        try:
+            await self.load.wait(STANDSTILL / 2)
+        finally:
+            for process in reversed(processes):
+                os.kill(process, signal.SIGCONT)
         for node in self.nodes:
             await self.load.ready(node)
 
@@ -72,15 +94,20 @@ class Faults:
 
 
 async def run(program: str, seconds: float):
-    database, nodes = cluster(program, 3)
+    database, nodes = cluster(program, 3, services=LOGGED)
     load = Load([node.url for node in nodes], SEED)
-    faults = Faults(database, nodes, load)
+    pace = Pace(nodes)
+    await pace.prepare()
+    await pace.check("the start")
+    faults = Faults(database, nodes, load, pace)
     await load.begin()
     await faults.run(seconds)
     await load.end()
     for node in nodes:
         node.stop()
-    print(f"order: {load.figures()}, seed {SEED}, "
+    if "deadlock detected" in (database.folder / "log").read_text():
+        raise Broken("PostgreSQL has seen a deadlock")
+    print(f"order: {load.figures()}, all quick again within {faults.slowest:.1f} s of each fault, seed {SEED}, "
           + ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in sorted(faults.counts.items())))
 
 

@@ -1,0 +1,140 @@
+"""How quickly nodes do what clients wait for: messages from each node to each other one, pushes, logins, readiness.
+
+After a fault nothing may stay slower than before: a message that comes by looking alone takes seconds.
+"""
+
+import asyncio
+import contextlib
+import itertools
+import json
+import os
+import statistics
+import time
+
+import websockets
+
+from load import FAILURES, Device, Identity, Service, ask
+from nodes import PASSWORD, SERVICES, Broken, Node
+
+# The services with pushes that can be looked at.
+LOGGED = SERVICES + 'push = "log"\ndebug_pushes = true\n'
+# Seconds until all is quick again, those that half of the messages may take, and those that anything else may.
+RECOVERY, MESSAGE, OTHER = 15, 0.25, 2
+PROBES = 5
+
+
+class Slow(Exception):
+    """What isn't quick, in words."""
+
+
+class Pace:
+    def __init__(self, nodes: list[Node]):
+        self.nodes = nodes
+        self.number = itertools.count()
+        self.tokens: dict[str, str] = {}
+        self.service: Service | None = None
+        self.users = {node.name: Identity(f"pace-{node.name}") for node in nodes}
+
+    async def prepare(self):
+        for name, device in [*((f"pace-{node.name}", f"stream:pace-{node.name}") for node in self.nodes),
+                             ("pace-sender", os.urandom(32).hex()), ("pace-phone", os.urandom(32).hex())]:
+            body = {"Username": name, "Password": PASSWORD, "DeviceID": device}
+            status, answer = await ask(self.nodes[0].url, "POST", "/register", body)
+            if status != 200:
+                raise Broken(f"/register: {status} {answer.decode()}")
+            self.tokens[name] = json.loads(answer)["Token"]
+        document = json.loads((await ask(self.nodes[0].url, "GET", "/siren/service.json"))[1])
+        keys = [bytes.fromhex(document[name]) for name in ("encryptionKey", "authenticationKey", "signature")]
+        self.service = Service("", *keys, document)
+
+    async def check(self, what: str) -> float:
+        """Measures until all is quick, and gives the seconds that this took.
+
+        Raises Broken if something is still slow after RECOVERY seconds.
+        """
+        start = time.monotonic()
+        while True:
+            try:
+                await self.measure()
+                return time.monotonic() - start
+            except (Slow, *FAILURES) as slow:
+                if time.monotonic() - start > RECOVERY:
+                    raise Broken(f"{RECOVERY} s after {what}: {slow!r}") from None
+            await asyncio.sleep(0.2)
+
+    async def measure(self):
+        for node in self.nodes:
+            await self.quick(f"/readyz of {node.name}", self.ready(node))
+            await self.quick(f"a login at {node.name}", self.login(node))
+        await self.quick("a push", self.push())
+        for here, there in itertools.permutations(self.nodes, 2):
+            for service in (self.msgr, self.apptimist):
+                times = await service(here, there)
+                if (median := statistics.median(times)) > MESSAGE:
+                    raise Slow(f"{service.__name__} from {here.name} to {there.name}: {median:.2f} s")
+
+    async def quick(self, what: str, doing):
+        start = time.monotonic()
+        await asyncio.wait_for(doing, OTHER)
+        if time.monotonic() - start > OTHER:
+            raise Slow(f"{what}: {time.monotonic() - start:.2f} s")
+
+    async def ask(self, node: Node, method: str, path: str, body: dict | None = None, user: str | None = None) -> bytes:
+        status, answer = await ask(node.url, method, path, body, self.tokens.get(user or ""))
+        if status != 200:
+            raise Slow(f"{path} of {node.name}: {status}")
+        return answer
+
+    async def ready(self, node: Node):
+        await self.ask(node, "GET", "/readyz")
+
+    async def login(self, node: Node):
+        await self.ask(node, "POST", "/login", {"Username": "pace-sender", "Password": PASSWORD,
+                                                "DeviceID": f"stream:{node.name}"})
+
+    async def send(self, node: Node, user: str) -> str:
+        text = f"pace {next(self.number)} {os.urandom(8).hex()}"
+        await self.ask(node, "POST", "/message", {"UserTo": user, "Message": text}, "pace-sender")
+        return text
+
+    async def push(self):
+        text = await self.send(self.nodes[0], "pace-phone")
+        while not any([text.encode() in await self.ask(node, "GET", "/debug/pushes") for node in self.nodes]):
+            await asyncio.sleep(0.02)
+
+    async def msgr(self, here: Node, there: Node) -> list[float]:
+        user = f"pace-{there.name}"
+        async with websockets.connect(
+                "ws" + there.url.removeprefix("http") + "/stream", compression=None, ping_interval=None, open_timeout=OTHER,
+                close_timeout=1, extra_headers={"Authorization": f"Bearer {self.tokens[user]}"}) as socket:
+            times = []
+            for _ in range(PROBES):
+                start = time.monotonic()
+                text = await self.send(here, user)
+                while json.loads(await asyncio.wait_for(socket.recv(), OTHER)).get("Message") != text:
+                    pass
+                times.append(time.monotonic() - start)
+            return times
+
+    async def apptimist(self, here: Node, there: Node) -> list[float]:
+        sender, reader = self.users[here.name], self.users[there.name]
+        async with contextlib.AsyncExitStack() as stack:
+            devices = []
+            for node, user in ((here, sender), (there, reader)):
+                device = await Device.connect(self.service, url="ws" + node.url.removeprefix("http") + "/siren")
+                stack.push_async_callback(device.close)
+                await device.new(user, uid=user.name)
+                await device.login(user, max=1)
+                await device.barrier()
+                devices.append(device)
+            # What came before is of no matter.
+            with contextlib.suppress(Exception):
+                while True:
+                    await asyncio.wait_for(devices[1].stream(1), 0.1)
+            times = []
+            for _ in range(PROBES):
+                start = time.monotonic()
+                await devices[0].message(reader.key, os.urandom(16))
+                await devices[1].stream(OTHER)
+                times.append(time.monotonic() - start)
+            return times
