@@ -227,7 +227,7 @@ struct Daemon: Sendable {
       log.warning(finding.message)
     }
     if case .postgreSQL(let address) = configuration.store,
-      let doubt = StoreCheck.doubt(about: address)
+      let doubt = DatabaseCheck.identity(of: address)
     {
       log.warning(doubt.message)
     }
