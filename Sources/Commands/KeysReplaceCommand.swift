@@ -1,5 +1,6 @@
-internal import ServiceKit
+internal import CommandLine
 internal import Observability
+internal import ServiceKit
 internal import Storage
 
 /// `awd keys replace`: has this machine's key files count for all nodes of a database.
