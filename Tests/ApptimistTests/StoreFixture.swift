@@ -16,14 +16,11 @@ final class StoreFixture: Sendable {
   init(in folder: TemporaryFolder = TemporaryFolder()) { self.folder = folder }
 
   /// Opens the database, a new one or the same again.
-  ///
-  /// - Parameter version: the number of migrations that it has.
   func open(
-    _ limits: ApptimistStore.Limits = ApptimistStore.Limits(), version: Int = .max
+    _ limits: ApptimistStore.Limits = ApptimistStore.Limits()
   ) async throws -> ApptimistStore {
     let store = try await TestStore.open(
-      "\(folder.path)/awd.sqlite3",
-      migrations: Array(ApptimistStore.migrations.prefix(version)))
+      "\(folder.path)/awd.sqlite3", migrations: ApptimistStore.migrations)
     return ApptimistStore(store: store, limits: limits)
   }
 

@@ -17,24 +17,6 @@ internal import TestSupport
     for _ in 0..<400 { try await play.go() }
     try await play.end()
   }
-
-  @Test(.enabled(if: TestStore.isSQLite), arguments: TestSeeds.random(4, and: [3]))
-  func mailboxesOfTheFirstVersionGoOn(_ seed: UInt64) async throws {
-    var play = Play(seed: seed)
-    for _ in 0..<200 { try await play.go() }
-    let fixture = StoreFixture()
-    let first = try await fixture.open(version: 1)
-    try await FirstVersion.makeUsers(1...4, in: first)
-    try await FirstVersion.write(play.models, to: first)
-    await first.store.close()
-    try await play.open(fixture)
-    try await play.store?.expectConsistency()
-    let found = try await play.store?.search(uid: "uid 3", max: 0)
-    #expect(found?.map(\.key) == [StoreFixture.key(3)])
-    for user in 1...4 { try await play.read(user, max: 0, head: MessageID()) }
-    for _ in 0..<200 { try await play.go() }
-    try await play.end()
-  }
 }
 
 /// Random steps of a model and of a store, if there is one yet.
