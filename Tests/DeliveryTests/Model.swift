@@ -80,7 +80,8 @@ final class ModelStream<Position: ModelPosition>: HubMember, @unchecked Sendable
     _ store: ModelStore<Position>
   ) {
     (self.id, self.user, self.loop, self.store, self.start) = (id, user, loop, store, start)
-    cursor = Cursor(after: start, runLimit: 8)
+    // So many that none is forgotten: the limit has a test of its own.
+    cursor = Cursor(after: start, runLimit: 1_000)
   }
 
   func take(_ news: [News<Position, Void>]) {
