@@ -116,7 +116,8 @@ let plugins: [Target] = [
     name: "Apptimist",
     dependencies: [
       "Addresses", "ApptimistProtocol", "ApptimistSession", "Budgets", "Bus", "CommandLine",
-      "Configuration", "Cryptography", "HTTPClient", "HTTPProtocol", "HTTPServer", "JSONWebTokens",
+      "Configuration", "Cryptography", "Delivery", "HTTPClient", "HTTPProtocol", "HTTPServer",
+      "JSONWebTokens",
       "Observability", "Routing", "ServiceKit", "Storage", "SystemCalls", "Text", "Threading",
       "Time", "Transport", "URLs", "WalletClient", "WebSocketClient", "Wire",
     ],
@@ -124,7 +125,8 @@ let plugins: [Target] = [
     exclude: ["Session"]),
   // The sessions without I/O, apart so that a fuzzer needs nothing else.
   .target(
-    name: "ApptimistSession", dependencies: ["ApptimistProtocol", "Cryptography", "HTTPProtocol"],
+    name: "ApptimistSession",
+    dependencies: ["ApptimistProtocol", "Cryptography", "Delivery", "HTTPProtocol"],
     path: "Plugins/Apptimist/Session"),
   .target(
     name: "Msgr",
@@ -204,7 +206,8 @@ let tests: [Target] = [
     name: "ApptimistTests",
     dependencies: [
       "Apptimist", "ApptimistProtocol", "ApptimistSession", "Bus", "CommandLine", "Commands",
-      "Configuration", "Cryptography", "HTTPClient", "HTTPProtocol", "HTTPServer", "Observability",
+      "Configuration", "Cryptography", "Delivery", "HTTPClient", "HTTPProtocol", "HTTPServer",
+      "Observability",
       "Routing", "ServiceKit", "Storage", "TestSupport", "Threading", "Time", "awd",
     ],
     exclude: ["JavaScript", "Python"]),
@@ -339,9 +342,13 @@ let fuzzers: [Target] = [
   fuzzer("MultipartForm", ["HTTPProtocol"]),
   fuzzer("PDU", ["ApptimistProtocol", "Wire"]),
   fuzzer("ReturnData", ["Cryptography", "Ethereum"]),
-  fuzzer("Session", ["ApptimistProtocol", "ApptimistSession", "Cryptography", "HTTPProtocol"]),
+  fuzzer(
+    "Session",
+    ["ApptimistProtocol", "ApptimistSession", "Cryptography", "Delivery", "HTTPProtocol"]),
   fuzzer("TokenScript", ["Cryptography", "Time", "TokenScriptReading", "XMLSecurity"]),
-  fuzzer("Version2", ["ApptimistProtocol", "ApptimistSession", "Cryptography", "HTTPProtocol"]),
+  fuzzer(
+    "Version2",
+    ["ApptimistProtocol", "ApptimistSession", "Cryptography", "Delivery", "HTTPProtocol"]),
   fuzzer("WebLink", ["WalletClient"]),
   fuzzer("WebSocket", ["HTTPProtocol"]),
   .testTarget(name: "FuzzerTests", dependencies: ["TestSupport"]),

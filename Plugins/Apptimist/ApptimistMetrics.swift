@@ -1,5 +1,6 @@
 internal import ApptimistSession
 internal import Budgets
+internal import Delivery
 internal import Observability
 internal import ServiceKit
 

@@ -1,5 +1,6 @@
 internal import ApptimistProtocol
 internal import Cryptography
+internal import Delivery
 internal import HTTPProtocol
 internal import HTTPServer
 internal import Observability
@@ -86,7 +87,7 @@ public struct ApptimistService: Migrating, Commanding, Demonstrating, Running {
   public func run() async throws {
     // What fails is tried again, and doesn't end the hearing.
     await withTaskGroup { group in
-      if let nodes = backend.nodes { group.addTask { await nodes.run() } }
+      if let link = backend.nodes?.link { group.addTask { await link.run() } }
       while !Task.isCancelled {
         var pause = Self.expiryInterval
         do { try await backend.deleteExpired() } catch {

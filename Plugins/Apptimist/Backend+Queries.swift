@@ -18,12 +18,12 @@ extension Backend {
     }
   }
 
-  /// Reads a part of a user's mailbox; nil if it cannot be read.
-  func page(of user: EncryptionPublicKey, after position: StreamPosition) async -> StreamPage? {
+  /// Reads a part of the mailbox of a user who has logged in; nil if it cannot be read.
+  func page(for login: AccountLogin, after position: StreamPosition) async -> StreamPage? {
     do {
       return try await store.page(
-        of: user, after: position, maxBytes: store.limits.pageBytes,
-        maxEntries: store.limits.pageEntries)
+        of: login.user, after: position, maxBytes: store.limits.pageBytes,
+        maxEntries: store.limits.pageEntries, login: login)
     } catch {
       if isFailure(error) {
         log.error("stream ended: the queue can't be read", ["cause": "\(error)"])
@@ -41,12 +41,10 @@ extension Backend {
   }
 
   private func attempt(_ query: Query, from requester: Requester) async throws -> Reply {
-    let session = requester.session
     switch query {
     case .claim(let key): return .claimed(ephemeralKeys.claim(key))
     case .register(let new): return try await register(new, from: requester)
     case .authenticationKey(let user):
-      hub.enter(session, as: user)
       return .authenticationKey(try await store.authenticationKey(of: user))
     case .start(let user, let key, let head, let max):
       guard try await ephemeralKeys.note(key, usedBy: user) else { return .claimed(false) }
@@ -69,7 +67,8 @@ extension Backend {
       {
         return .file(.refused(.overQuota))
       }
-      return .file(try await files.reply(to: request, by: requester.loggedIn(), in: session))
+      return .file(
+        try await files.reply(to: request, by: requester.loggedIn(), in: requester.session))
     case .makeForum(let new):
       return .outcome(try await makeForum(new, author: requester.loggedIn()))
     case .deleteForum(let key):

@@ -1,8 +1,10 @@
 internal import ApptimistProtocol
 internal import ApptimistSession
 internal import Cryptography
+internal import Delivery
 internal import Observability
 internal import ServiceKit
+internal import Storage
 internal import Synchronization
 internal import Time
 
@@ -19,8 +21,8 @@ final class Backend: Sendable {
   let files: FileService
   let lists: ListPages
   let acknowledgements: Acknowledgements
-  /// The other nodes that share the store, or nil if there can't be any.
-  let nodes: NodeLink?
+  /// The sessions on all nodes that share the store, or nil if there are no others.
+  let nodes: SharedSessions?
   /// The URI that devices are redirected to when the server stops, or nil.
   let publicURI: String?
   let log: Log
@@ -32,9 +34,24 @@ final class Backend: Sendable {
     _ context: ServiceContext, _ configuration: ApptimistConfiguration, keys: ServiceKeys
   ) throws {
     self.keys = keys
-    store = ApptimistStore(store: context.store, limits: configuration.store)
-    hub = SessionHub(
-      limit: configuration.sessions, bus: store.isShared ? context.bus : nil)
+    hub = SessionHub(limit: configuration.sessions)
+    if context.store.isShared {
+      let plain = ApptimistStore(store: context.store, limits: configuration.store)
+      let registry = SessionRegistry(
+        plain, hub, node: context.node, limit: configuration.sessions)
+      let link = NodeLink(
+        hub, registry, of: ApptimistService.name, node: context.node, bus: context.bus,
+        log: context.log)
+      nodes = SharedSessions(
+        node: context.node, hub: hub, registry: registry, link: link, store: plain,
+        log: context.log)
+      store = ApptimistStore(store: context.store, limits: configuration.store) {
+        link.tell($0, of: $1, on: $2)
+      }
+    } else {
+      nodes = nil
+      store = ApptimistStore(store: context.store, limits: configuration.store)
+    }
     clients = ClientAccounting(configuration.clients, clock: context.clock)
     metrics = ApptimistMetrics(context.metrics, hub: hub, clients: clients)
     ephemeralKeys = EphemeralKeys(
@@ -42,21 +59,16 @@ final class Backend: Sendable {
     accounts = AccountService(
       store: store, identity: try IdentityProvider(configuration, clock: context.clock),
       clients: clients, log: context.log, clock: context.clock)
-    let directory = AccountDirectory(store)
+    let directory = AccountDirectory(store, readsForumsAnew: nodes != nil)
     messages = MessageDelivery(
       store: store, directory: directory, fanOut: ForumFanOut(keys: keys, store: store), hub: hub,
       clients: clients, metrics: metrics)
     files = FileService(
-      store, directory, keys: keys, node: context.node,
+      store, directory, keys: keys, node: nodes?.node,
       locks: LockTable(lease: configuration.lockLease, limit: configuration.locks))
     lists = ListPages(
       store: store, accounts: accounts, hash: keys.cursorHash, max: configuration.pageMax)
     acknowledgements = Acknowledgements(store: store, log: context.log)
-    nodes =
-      store.isShared
-      ? NodeLink(
-        node: context.node, store: store, hub: hub, bus: context.bus,
-        sessionLimit: configuration.sessions, log: context.log) : nil
     self.directory = directory
     // `http` becomes `ws`, and `https` `wss`.
     publicURI = context.publicURL.map { "ws" + $0.dropFirst("http".count) + configuration.path }
@@ -91,7 +103,7 @@ final class Backend: Sendable {
   func accountChanged(_ user: EncryptionPublicKey, lost forums: [EncryptionPublicKey] = []) async {
     files.forget(forums)
     await hub.closeVersion1(of: user)
-    nodes?.closedVersion1(of: user)
+    await nodes?.closedVersion1(of: user)
   }
 
   /// Makes an account.
@@ -110,13 +122,8 @@ final class Backend: Sendable {
   }
 
   /// Makes a forum.
-  func makeForum(
-    _ new: NewAccount, author: AccountLogin
-  ) async throws -> ErrorCode {
-    let made = try await store.createForum(
-      new.key, authenticationKey: new.authenticationKey, name: new.name.text, author: author,
-      isProven: new.isProven, isClosed: new.isClosed)
-    switch made {
+  func makeForum(_ new: NewAccount, author: AccountLogin) async throws -> ErrorCode {
+    switch try await store.createForum(new, author: author) {
     case .created: return .done
     case .sameAgain:
       directory.forget(new.key)

@@ -1,4 +1,5 @@
 internal import ApptimistProtocol
+internal import ApptimistSession
 internal import Cryptography
 internal import Foundation
 internal import Storage
@@ -151,8 +152,9 @@ internal import TestSupport
       let store = ApptimistStore(store: server.store, limits: ApptimistStore.Limits())
       for user in users {
         _ = try await store.createUser(
-          user, authenticationKey: author.user.authentication.publicKey, name: "r", uid: "",
-          at: ApptimistStore.now)
+          NewAccount(
+            key: user, authenticationKey: author.user.authentication.publicKey,
+            name: try #require(AccountName("r")), uid: ""), at: ApptimistStore.now)
       }
       #expect(
         try await author.write(bytes: users.flatMap(\.bytes), to: "subscribers", in: forum.key)

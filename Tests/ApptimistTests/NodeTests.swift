@@ -130,19 +130,13 @@ internal import Testing
     }
   }
 
-  @Test func newsAreReadAsTheyWereWritten() {
-    let user = TestUser("alice").key
+  @Test func messagesOfNodesAreReadAsTheyWereWritten() {
     let session = NodeSession(node: .random(), session: SessionID(number: .max))
-    for news in [
-      NodeNews.grown(to: StreamPosition(rawValue: .max - 1)), .closedVersion1, .evicted(session),
-    ] {
-      let read = NodeNews.read(news.notice(of: user))
-      #expect(read?.user == user && read?.news == news)
+    for message in [SessionRegistry.Message.closedVersion1, .evicted(session)] {
+      #expect(SessionRegistry.Message(message.content) == message)
     }
-    let topic = Topic("apptimist", user.bytes)
     for content in [[], [0], [0, 0, 0, 0, 0, 0, 0, 0], [1, 1], [2, 1], [3]] as [[UInt8]] {
-      #expect(NodeNews.read(Notice(topic, content)) == nil)
+      #expect(SessionRegistry.Message(content) == nil)
     }
-    #expect(NodeNews.read(Notice(Topic("apptimist", [1]), [1])) == nil)
   }
 }

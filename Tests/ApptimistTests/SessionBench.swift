@@ -1,6 +1,7 @@
 internal import ApptimistProtocol
 internal import ApptimistSession
 internal import Cryptography
+internal import Delivery
 internal import HTTPProtocol
 internal import TestSupport
 internal import Testing
@@ -108,7 +109,7 @@ final class Bench {
 
   func queue(_ position: Int64, from sender: EncryptionPublicKey) throws -> [Did] {
     let entry = Self.entry(position, from: sender, to: user.key)
-    return try handle(.queued(entry, isBackedUp: isBackedUp))
+    return try handle(.news(.entry(Entry(entry)), isBackedUp: isBackedUp))
   }
 
   func page(

@@ -31,8 +31,7 @@ internal import Time
       try await store.authenticationKey(of: StoreFixture.key(1))
         == StoreFixture.authenticationKey(1))
     let other = try await store.createUser(
-      StoreFixture.key(1), authenticationKey: StoreFixture.authenticationKey(2), name: "Anna",
-      uid: "a", at: ApptimistStore.now)
+      StoreFixture.account(1, name: "Anna", uid: "a", signer: 2), at: ApptimistStore.now)
     #expect(other == .taken)
     #expect(try await store.makeUser(2, name: "Anna", uid: "a") == .created)
   }

@@ -43,7 +43,7 @@ internal import TestSupport
   /// Delivers a message, puts it into two mailboxes, and fails.
   private static func refusal(_ number: Int) -> Write {
     { store in
-      try await store.writeMailboxes { deliveries, transaction in
+      try await store.deliveries.write(isolation: .serializable) { deliveries, transaction in
         var addressees: [Addressee] = []
         for user in 1...3 {
           let key = StoreFixture.key(user)
@@ -54,10 +54,12 @@ internal import TestSupport
           let position = deliveries.takePosition(in: mailbox, of: key, for: id)
           addressees.append(Addressee(key: key, user: number, position: position, id: id))
         }
-        try store.log(
+        try store.mailboxes.log(
           MailboxModel.copy(of: number, [UInt8(number)], for: 1), from: AccountNumber(rawValue: 1),
           for: addressees, &deliveries, transaction)
-        for user in 1...2 { try store.flush(StoreFixture.key(user), &deliveries, transaction) }
+        for user in 1...2 {
+          try store.mailboxes.flush(StoreFixture.key(user), &deliveries, transaction)
+        }
         throw Refusal()
       }
     }
@@ -247,7 +249,8 @@ internal import TestSupport
     let store = try await fixture.open(limits)
     try await store.makeUsers(1...3)
     func waiting() async throws -> Int {
-      try await store.writeMailboxes { deliveries, _ in deliveries.count }
+      try await store.deliveries.write(isolation: .serializable) { deliveries, _ in deliveries.count
+      }
     }
     _ = try await Self.message(1, size: 3000)(store)
     #expect(try await waiting() == 3)
@@ -267,7 +270,9 @@ internal import TestSupport
     let store = try await fixture.open(limits)
     try await store.makeUsers(1...3)
     func pending() async throws -> (count: Int, bytes: Int) {
-      try await store.writeMailboxes { deliveries, _ in (deliveries.count, deliveries.bytes) }
+      try await store.deliveries.write(isolation: .serializable) { deliveries, _ in
+        (deliveries.count, deliveries.bytes)
+      }
     }
     // Nobody reads 1; 2 reads all the time.
     _ = try await store.send(0, from: 1, to: 1)

@@ -5,6 +5,7 @@ internal import Foundation
 internal import Observability
 internal import Storage
 internal import TestSupport
+internal import Testing
 internal import Time
 
 @testable import Apptimist
@@ -51,6 +52,17 @@ final class StoreFixture: Sendable {
       user: key(number), authenticationKey: authenticationKey(number), isVersion1: true)
   }
 
+  /// An account that somebody wants to make.
+  ///
+  /// - Parameter signer: the number of the key of its signatures, or nil for the same number.
+  static func account(
+    _ number: Int, name: String, uid: String = "", signer: Int? = nil, isProven: Bool = false
+  ) throws -> NewAccount {
+    try NewAccount(
+      key: key(number), authenticationKey: authenticationKey(signer ?? number),
+      name: #require(AccountName(name)), uid: uid, isProven: isProven)
+  }
+
   static func id(_ number: Int) -> MessageID { fixed(number) }
 
   private static func fixed<Value: FixedBytes>(_ number: Int) -> Value {
@@ -72,14 +84,13 @@ extension ApptimistStore {
     at now: Timestamp = now
   ) async throws -> NewUser {
     try await createUser(
-      StoreFixture.key(number), authenticationKey: StoreFixture.authenticationKey(number),
-      name: name ?? "user \(number)", uid: uid ?? "uid \(number)", invitation: invitation, at: now)
+      StoreFixture.account(number, name: name ?? "user \(number)", uid: uid ?? "uid \(number)"),
+      invitation: invitation, at: now)
   }
 
   func makeForum(_ number: Int, name: String = "forum", author: Int) async throws -> NewForum {
     try await createForum(
-      StoreFixture.key(number), authenticationKey: StoreFixture.authenticationKey(number),
-      name: name, author: StoreFixture.login(author))
+      StoreFixture.account(number, name: name), author: StoreFixture.login(author))
   }
 
   func deleteForum(_ number: Int, by user: Int) async throws -> ErrorCode {
@@ -127,7 +138,9 @@ extension ApptimistStore {
 
   /// The last position that a user's mailbox has given away.
   func lastPosition(of user: EncryptionPublicKey) async throws -> StreamPosition {
-    try await readMailbox(of: user) { user, snapshot in try mailbox(of: user, snapshot).last }
+    try await readMailbox(of: user) { user, snapshot in
+      try mailboxes.state(of: user, snapshot).last
+    }
       ?? .zero
   }
 

@@ -110,9 +110,9 @@ private struct Play {
     struct Refusal: Error {}
     guard let store else { return }
     await #expect(throws: Refusal.self) {
-      try await store.writeMailboxes { deliveries, transaction in
+      try await store.deliveries.write(isolation: .serializable) { deliveries, transaction in
         for user in 1...4 {
-          try store.flush(StoreFixture.key(user), &deliveries, transaction)
+          try store.mailboxes.flush(StoreFixture.key(user), &deliveries, transaction)
         }
         throw Refusal()
       }

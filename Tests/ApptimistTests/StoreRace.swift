@@ -183,8 +183,9 @@ final class StoreRace: Sendable {
         }
       default:
         await #expect(throws: (any Error).self) {
-          try await store.writeMailboxes { [store] deliveries, transaction in
-            try store.flush(user, &deliveries, transaction)
+          try await store.deliveries.write(isolation: .serializable) {
+            [store] deliveries, transaction in
+            try store.mailboxes.flush(user, &deliveries, transaction)
             throw Refusal()
           }
         }

@@ -61,8 +61,9 @@ internal import Time
       async let proved = store.prove(
         StoreFixture.key(user), StoreFixture.authenticationKey(user), closes: user % 2 == 0)
       async let made = store.createUser(
-        StoreFixture.key(user), authenticationKey: StoreFixture.authenticationKey(user + 1000),
-        name: "other", uid: "other", isProven: true, at: ApptimistStore.now)
+        StoreFixture.account(
+          user, name: "other", uid: "other", signer: user + 1000, isProven: true),
+        at: ApptimistStore.now)
       let (isProved, new) = try await (proved, made)
       #expect(new == (isProved ? .taken : .gaveWay(forums: [])), "user \(user)")
       let key = StoreFixture.authenticationKey(isProved ? user : user + 1000)
@@ -83,8 +84,8 @@ internal import Time
     _ = try await store.send(2, from: 2, to: 1)
     if givesWay {
       let new = try await store.createUser(
-        StoreFixture.key(1), authenticationKey: StoreFixture.authenticationKey(99), name: "owner",
-        uid: "owner", isProven: true, at: ApptimistStore.now)
+        StoreFixture.account(1, name: "owner", uid: "owner", signer: 99, isProven: true),
+        at: ApptimistStore.now)
       #expect(new == .gaveWay(forums: []))
       // The owner is sent something anew.
       _ = try await store.send(2, from: 2, to: 1)
@@ -120,8 +121,7 @@ internal import Time
     let hash = try #require(InvitationHash(Array(repeating: 7, count: 32)))
     let end = Timestamp(milliseconds: ApptimistStore.now.milliseconds + 1000)
     _ = try await store.createUser(
-      StoreFixture.key(1), authenticationKey: StoreFixture.authenticationKey(1), name: "a",
-      uid: "a", isProven: true, at: ApptimistStore.now)
+      StoreFixture.account(1, name: "a", uid: "a", isProven: true), at: ApptimistStore.now)
     #expect(try await store.makeUser(1, invitation: hash) == .notInvited)
     try await store.addInvitation(hash, uid: nil, uses: 1, expires: end)
     #expect(try await store.makeUser(1, invitation: hash) == .taken)

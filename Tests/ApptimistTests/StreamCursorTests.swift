@@ -1,3 +1,5 @@
+internal import ApptimistProtocol
+internal import Delivery
 internal import TestSupport
 internal import Testing
 
@@ -24,17 +26,17 @@ internal import Testing
 
   @Test func sendsAtOnceOnlyWhatIsNext() {
     var stream = StreamCursor(after: .zero, ownLimit: 10)
-    let note1 = stream.note(position(1), isReady: true)
+    let note1 = stream.sends(1, isReady: true)
     #expect(note1)
     stream.pass(position(1))
-    let note2 = stream.note(position(3), isReady: true)
+    let note2 = stream.sends(3, isReady: true)
     #expect(!note2)
-    let note3 = stream.note(position(2), isReady: true)
+    let note3 = stream.sends(2, isReady: true)
     #expect(note3)
     stream.pass(position(2))
-    let note4 = stream.note(position(2), isReady: true)
+    let note4 = stream.sends(2, isReady: true)
     #expect(!note4)
-    let note5 = stream.note(position(3), isReady: false)
+    let note5 = stream.sends(3, isReady: false)
     #expect(!note5)
     let read13 = stream.nextRead()
     #expect(read13 == position(2))
@@ -47,7 +49,7 @@ internal import Testing
     var stream = StreamCursor(after: .zero, ownLimit: 10)
     let read15 = stream.nextRead()
     #expect(read15 == .zero)
-    let note6 = stream.note(position(2), isReady: true)
+    let note6 = stream.sends(2, isReady: true)
     #expect(!note6)
     stream.finishRead(end: position(1), isLast: true)
     let read16 = stream.nextRead()
@@ -59,7 +61,7 @@ internal import Testing
     stream.isPaused = true
     let read17 = stream.nextRead()
     #expect(read17 == nil)
-    let note7 = stream.note(position(1), isReady: true)
+    let note7 = stream.sends(1, isReady: true)
     #expect(!note7)
     stream.isPaused = false
     let read18 = stream.nextRead()
@@ -80,7 +82,7 @@ internal import Testing
     #expect(stream.wants(position(2)) && !stream.wants(position(3)) && !stream.wants(position(1)))
     stream.pass(position(2))
     #expect(stream.position == position(4))
-    let note8 = stream.note(position(5), isReady: true)
+    let note8 = stream.sends(5, isReady: true)
     #expect(note8)
   }
 
@@ -103,5 +105,14 @@ internal import Testing
     stream.release()
     let read22 = stream.nextRead()
     #expect(read22 == position(1))
+  }
+}
+
+extension StreamCursor {
+  /// Whether an entry is to be sent when it is told.
+  fileprivate mutating func sends(_ number: Int64, isReady: Bool) -> Bool {
+    let position = StreamPosition(rawValue: number)
+    let entry = StreamEntry(position: position, id: MessageID(), content: .truncation)
+    return note(.entry(Entry(entry)), isReady: isReady)?.position == position
   }
 }

@@ -1,6 +1,7 @@
 internal import ApptimistProtocol
 internal import ApptimistSession
 internal import Cryptography
+internal import Delivery
 internal import HTTPProtocol
 internal import Testing
 
@@ -144,6 +145,7 @@ final class Version2Bench {
   func queued(_ position: Int64) throws -> [Did] {
     let other = TestUser("bob").key
     return try handle(
-      .queued(Bench.entry(position, from: other, to: user.key), isBackedUp: false))
+      .news(
+        .entry(Entry(Bench.entry(position, from: other, to: user.key))), isBackedUp: false))
   }
 }

@@ -2,6 +2,7 @@ internal import Addresses
 internal import ApptimistSession
 internal import Budgets
 internal import Cryptography
+internal import Delivery
 internal import HTTPProtocol
 internal import HTTPServer
 internal import Observability
@@ -12,7 +13,7 @@ internal import Transport
 ///
 /// Unchecked because all its state is touched on its session's event loop only: by the calls of
 /// ``WebSocketHandler``, and by tasks and closures that are run there.
-final class SessionConnection: WebSocketHandler, @unchecked Sendable {
+final class SessionConnection: WebSocketHandler, HubMember, @unchecked Sendable {
   /// The number of unsent bytes above which neither the stream nor requests are read.
   static let lowWaterMark = 64 << 10
   /// The longest message of version 1 that is taken before the login, in bytes.
@@ -70,22 +71,14 @@ final class SessionConnection: WebSocketHandler, @unchecked Sendable {
 
   func closed(_ code: UInt16?) {
     isOver = true
-    if let login { backend.ended(id, of: login.user) } else { backend.hub.leave(id) }
+    if let login { backend.ended(id, of: login.user) }
     perform(session.handle(.ended))
   }
 
-  /// Delivers further entries of the user's mailbox, which this session didn't make; called on its
-  /// loop.
-  func queued(_ entries: [StreamEntry]) {
-    for entry in entries where !isOver { handle(.queued(entry, isBackedUp: isBackedUp)) }
+  /// Takes news of the user's mailbox, which other sessions have made.
+  func take(_ news: [News<StreamPosition, StreamEntry>]) {
+    for item in news where !isOver { handle(.news(item, isBackedUp: isBackedUp)) }
     socket.flush()
-  }
-
-  /// Reads on up to a position of the mailbox, which another node may have made; from any thread.
-  func grown(to position: StreamPosition) {
-    loop.execute { [self] in
-      if !isOver { handle(.grown(to: position)) }
-    }
   }
 
   /// Closes the session because its user has too many that were opened later; from any thread.
@@ -94,7 +87,9 @@ final class SessionConnection: WebSocketHandler, @unchecked Sendable {
   }
 
   /// Closes the session so that its device comes again; from any thread.
-  func restart() { socket.close(1012, reason: "the store has another history") }
+  func restart() {
+    loop.execute { [self] in socket.close(1012, reason: "the store has another history") }
+  }
 
   /// Closes the session because its account has no version 1 any more; from any thread. It is closed when this returns.
   func evicted() async {
@@ -150,8 +145,8 @@ final class SessionConnection: WebSocketHandler, @unchecked Sendable {
   private func proceed() {
     guard !isOver, !session.isOver else { return }
     let isBackedUp = isBackedUp
-    if !isBackedUp, let user = session.user, let position = session.nextRead() {
-      read(user, after: position)
+    if !isBackedUp, let login, let position = session.nextRead() {
+      read(login, after: position)
     }
     if session.isWaiting, login == nil {
       // The next message may be a long one, which is taken after the login only.
@@ -171,19 +166,17 @@ final class SessionConnection: WebSocketHandler, @unchecked Sendable {
       let reply = await WorkOwner.$current.withValue(requester.owner) {
         await backend.reply(to: query, from: requester)
       }
-      // It may have locked a file, or begun to log in, after the end.
-      if isOver {
-        backend.ended(id)
-        backend.hub.leave(id)
-      }
+      // It may have locked a file after the end.
+      if isOver { backend.ended(id) }
       handle(.replied(reply))
     }
   }
 
-  private func read(_ user: EncryptionPublicKey, after position: StreamPosition) {
+  private func read(_ login: AccountLogin, after position: StreamPosition) {
     Task(executorPreference: loop) { [self] in
-      let page = await WorkOwner.$current.withValue(WorkOwner(client: network, account: user)) {
-        await backend.page(of: user, after: position)
+      let owner = WorkOwner(client: network, account: login.user)
+      let page = await WorkOwner.$current.withValue(owner) {
+        await backend.page(for: login, after: position)
       }
       guard !isOver else { return }
       handle(.read(page))

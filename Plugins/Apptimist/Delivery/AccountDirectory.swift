@@ -23,10 +23,13 @@ final class AccountDirectory: Sendable {
   private static let forumKeyCapacity = 65_536
 
   private let store: ApptimistStore
+  /// Whether other nodes change forums, too.
+  private let readsForumsAnew: Bool
   private let state = Lock(State())
 
-  init(_ store: ApptimistStore) {
+  init(_ store: ApptimistStore, readsForumsAnew: Bool = false) {
     self.store = store
+    self.readsForumsAnew = readsForumsAnew
   }
 
   /// Resolves a key.
@@ -41,7 +44,7 @@ final class AccountDirectory: Sendable {
     }
     if let known { return known }
     guard let recipient = try await store.recipient(key) else { return nil }
-    if store.isShared, case .forum = recipient { return recipient }
+    if readsForumsAnew, case .forum = recipient { return recipient }
     state.withLock { state in
       switch recipient {
       case .user:

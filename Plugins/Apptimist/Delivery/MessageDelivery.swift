@@ -2,6 +2,7 @@ internal import Addresses
 internal import ApptimistProtocol
 internal import ApptimistSession
 internal import Cryptography
+internal import Delivery
 internal import Observability
 
 /// Delivers posts to mailboxes, and tells the sessions of those who get them.
@@ -107,16 +108,16 @@ struct MessageDelivery: Sendable {
         failure = failure ?? error
         continue
       }
-      var news: [SessionHub.News] = []
+      var news: [(user: EncryptionPublicKey, news: SessionHub.News)] = []
       for ((index, copy), result) in zip(zip(piece.indices, piece), delivered) {
         outcomes.note(result, of: group.posts[index], isOwn: copy.recipient == login.user)
         guard case .delivered(let position) = result else { continue }
         let entry = StreamEntry(
           position: position, id: copy.id, content: .message(header: copy.header, data: copy.data))
-        news.append(SessionHub.News(user: copy.recipient, entry: entry))
+        news.append((copy.recipient, .entry(Entry(entry))))
       }
       metrics.queued.add(UInt64(news.count))
-      hub.publish(news, from: requester.session)
+      hub.tell(news, except: requester.session)
     }
     if let failure { throw failure }
   }
@@ -149,7 +150,7 @@ struct MessageDelivery: Sendable {
     let truncation = try await store.truncate(id, of: login)
     if case .first(let position) = truncation {
       let entry = StreamEntry(position: position, id: id, content: .truncation)
-      hub.publish([SessionHub.News(user: login.user, entry: entry)], from: requester.session)
+      hub.tell([(login.user, .entry(Entry(entry)))], except: requester.session)
     }
     return truncation
   }

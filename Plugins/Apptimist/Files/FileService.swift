@@ -10,8 +10,9 @@ final class FileService: Sendable {
   private let store: ApptimistStore
   private let directory: AccountDirectory
   private let keys: ServiceKeys
-  private let node: NodeID
-  /// Empty where several nodes share the store: then the locks lie there.
+  /// This node, if several share the store: then the locks lie there.
+  private let node: NodeID?
+  /// The locks of a store that is this process's own.
   private let locks: Lock<LockTable>
   /// The files that are being locked or changed: a session that locks a file sees all that was written
   /// before, and no session that asked before the lock writes after it.
@@ -24,11 +25,11 @@ final class FileService: Sendable {
   ///   - store: keeps the files.
   ///   - directory: is told of forums that change.
   ///   - keys: the service's keys.
-  ///   - node: this node.
+  ///   - node: this node, or nil if the store is this process's own.
   ///   - locks: an empty table, with its limits.
   ///   - clock: tells the time by which leases end.
   init(
-    _ store: ApptimistStore, _ directory: AccountDirectory, keys: ServiceKeys, node: NodeID,
+    _ store: ApptimistStore, _ directory: AccountDirectory, keys: ServiceKeys, node: NodeID?,
     locks: LockTable, clock: @escaping @Sendable () -> ContinuousClock.Instant = { .now }
   ) {
     self.store = store
@@ -152,7 +153,7 @@ final class FileService: Sendable {
 
   /// The session as the holder of locks in a store that other nodes share, or nil in one that is this process's alone.
   private func holder(_ session: SessionID) -> NodeSession? {
-    store.isShared ? NodeSession(node: node, session: session) : nil
+    node.map { NodeSession(node: $0, session: session) }
   }
 
   /// Forgets what the directory knows of a forum whose reserved files may have changed.

@@ -101,9 +101,7 @@ struct AccountService: Sendable {
     var isCreated = false
     defer { if isCounted, !isCreated { clients.uncountAccount(of: network) } }
     let made = try await store.createUser(
-      new.key, authenticationKey: new.authenticationKey, name: new.name.text, uid: new.uid,
-      invitation: invitation, mayCreate: isCounted, isProven: new.isProven,
-      isClosed: new.isClosed, at: clock())
+      new, invitation: invitation, mayCreate: isCounted, at: clock())
     switch made {
     case .created:
       isCreated = true

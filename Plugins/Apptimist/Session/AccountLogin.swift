@@ -18,4 +18,9 @@ package struct AccountLogin: Hashable, Sendable {
     self.authenticationKey = authenticationKey
     self.isVersion1 = isVersion1
   }
+
+  /// Whether the login holds for an account with a key, which may have no version 1 any more.
+  package func holds(authenticationKey: AuthenticationPublicKey, isClosed: Bool) -> Bool {
+    self.authenticationKey == authenticationKey && !(isClosed && isVersion1)
+  }
 }

@@ -17,25 +17,31 @@ package struct NewAccount: Sendable {
   /// Whether the account is to have no version 1.
   package let isClosed: Bool
 
-  /// Takes the account that a device of version 1 wants.
-  init(_ new: PDU.New, name: AccountName, uid: String) {
-    key = new.key
-    authenticationKey = new.authenticationKey
+  /// Describes an account.
+  package init(
+    key: EncryptionPublicKey, authenticationKey: AuthenticationPublicKey, name: AccountName,
+    uid: String, token: [UInt8] = [], isProven: Bool = false, isClosed: Bool = false
+  ) {
+    self.key = key
+    self.authenticationKey = authenticationKey
     self.name = name
     self.uid = uid
-    token = new.token.bytes
-    isProven = false
-    isClosed = false
+    self.token = token
+    self.isProven = isProven
+    self.isClosed = isClosed
+  }
+
+  /// Takes the account that a device of version 1 wants.
+  init(_ new: PDU.New, name: AccountName, uid: String) {
+    self.init(
+      key: new.key, authenticationKey: new.authenticationKey, name: name, uid: uid,
+      token: new.token.bytes)
   }
 
   /// Takes the account that a device of version 2 wants, whose proofs were verified.
   init(_ new: Version2.New, name: AccountName, uid: String, token: [UInt8]) {
-    key = new.key
-    authenticationKey = new.authenticationKey
-    self.name = name
-    self.uid = uid
-    self.token = token
-    isProven = true
-    isClosed = new.flags.contains(.closed)
+    self.init(
+      key: new.key, authenticationKey: new.authenticationKey, name: name, uid: uid, token: token,
+      isProven: true, isClosed: new.flags.contains(.closed))
   }
 }

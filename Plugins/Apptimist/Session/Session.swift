@@ -1,5 +1,3 @@
-package import Cryptography
-
 /// A device's session of version 1.
 ///
 /// It asks one query at a time and receives nothing while one is open, so that everything is done in
@@ -39,14 +37,6 @@ package final class Session: SessionMachine {
     case .leaving: true
     case .closed: true
     default: false
-    }
-  }
-
-  package var user: EncryptionPublicKey? {
-    switch state {
-    case .starting(let starting): starting.user.key
-    case .established(let established): established.user.key
-    default: nil
     }
   }
 

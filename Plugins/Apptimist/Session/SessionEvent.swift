@@ -1,3 +1,4 @@
+package import Delivery
 package import HTTPProtocol
 
 /// Something that happens to a session.
@@ -8,10 +9,8 @@ package enum SessionEvent: Sendable {
   case received(WebSocketMessage)
   /// The reply to the open query came.
   case replied(Reply)
-  /// The user's mailbox has a further entry, which another session made.
-  case queued(StreamEntry, isBackedUp: Bool)
-  /// The user's mailbox has entries up to a position, which were made elsewhere.
-  case grown(to: StreamPosition)
+  /// The user's mailbox has further entries, which others made.
+  case news(News<StreamPosition, StreamEntry>, isBackedUp: Bool)
   /// A part of the mailbox was read, or nil if that failed.
   case read(StreamPage?)
   /// The time is over for which the session asked.

@@ -1,5 +1,3 @@
-package import Cryptography
-
 /// A device's session, of whichever version, without I/O: it takes events and returns actions.
 ///
 /// It is an object, as its state is too large to be moved at each event.
@@ -20,7 +18,4 @@ package protocol SessionMachine: AnyObject {
 
   /// Whether the connection is closed, or about to be.
   var isOver: Bool { get }
-
-  /// The user who is logged in, or nil if there is none.
-  var user: EncryptionPublicKey? { get }
 }

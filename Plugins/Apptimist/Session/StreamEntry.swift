@@ -1,4 +1,5 @@
 package import ApptimistProtocol
+package import Delivery
 
 /// An entry of a stream: a message or a truncation.
 package struct StreamEntry: Hashable, Sendable {
@@ -22,6 +23,13 @@ package struct StreamEntry: Hashable, Sendable {
   }
 }
 
+extension Entry<StreamPosition, StreamEntry> {
+  /// Describes an entry of a stream: positions have no gaps.
+  package init(_ entry: StreamEntry) {
+    self.init(entry, at: entry.position, after: entry.position.previous)
+  }
+}
+
 /// Some of a mailbox's entries, in order.
 package struct StreamPage: Hashable, Sendable {
   package var entries: [StreamEntry]
@@ -29,6 +37,8 @@ package struct StreamPage: Hashable, Sendable {
   package var end: StreamPosition
   /// Whether the mailbox had nothing more.
   package var isLast: Bool
+  /// Whether the session may not read on, as its login holds no more.
+  package var isForbidden = false
 
   /// Describes a page.
   package init(entries: [StreamEntry], end: StreamPosition, isLast: Bool) {

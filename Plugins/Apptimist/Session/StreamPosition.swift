@@ -1,6 +1,8 @@
+internal import Delivery
+
 /// A position in a user's mailbox. The positions of a mailbox follow each other without a gap: 1, 2,
 /// 3.
-package struct StreamPosition: RawRepresentable, Hashable, Comparable, Sendable {
+package struct StreamPosition: EntryPosition {
   package let rawValue: Int64
 
   /// Makes a position of its number.

@@ -1,3 +1,4 @@
+internal import ApptimistProtocol
 internal import ApptimistSession
 internal import Cryptography
 internal import Storage
@@ -36,30 +37,24 @@ extension ApptimistStore {
   /// Makes a user's account.
   ///
   /// - Parameters:
-  ///   - key: the user's identity.
-  ///   - authenticationKey: the key of the user's signatures.
-  ///   - name: 1 to 255 bytes.
-  ///   - uid: the identity provider's name for the user, at most 255 bytes.
+  ///   - new: the account.
   ///   - invitation: an invitation that is used once to make the account, if one is needed. A retry
   ///     needs none.
   ///   - mayCreate: whether an account may be made that is not there.
-  ///   - isProven: whether the device has proved to have both secret keys, as version 2 asks for.
-  ///   - isClosed: whether the account is to have no version 1.
   ///   - now: the time, for the invitation's end.
   func createUser(
-    _ key: EncryptionPublicKey, authenticationKey: AuthenticationPublicKey, name: String,
-    uid: String, invitation: InvitationHash? = nil, mayCreate: Bool = true,
-    isProven: Bool = false, isClosed: Bool = false, at now: Timestamp
+    _ new: NewAccount, invitation: InvitationHash? = nil, mayCreate: Bool = true, at now: Timestamp
   ) async throws -> NewUser {
+    let (uid, name) = (StoredUID(new.uid), new.name.text)
     let searchName = SearchText(name)?.bytes
-    return try await writeMailboxes { deliveries, transaction in
+    return try await deliveries.write(isolation: .serializable) { pending, transaction in
       // Compared by the store, byte by byte: Swift takes canonically equivalent texts for equal.
       let present = try transaction.one(
         """
         SELECT id, kind = ?1 AND is_proven = 0, authentication_key = ?2,
           CASE WHEN kind = ?1 AND authentication_key = ?2 AND uid = ?3 THEN 1 ELSE 0 END
         FROM apptimist_users WHERE key = ?4
-        """, StoredKind.user, authenticationKey, StoredUID(uid), key
+        """, StoredKind.user, new.authenticationKey, uid, new.key
       ) { row in
         (
           number: try row[0] as AccountNumber, isUnproven: try row[1] as Bool,
@@ -67,42 +62,45 @@ extension ApptimistStore {
         )
       }
       if let present {
-        let givesWay = isProven && present.isUnproven
+        let givesWay = new.isProven && present.isUnproven
         guard present.isSame || givesWay else {
-          if let invitation, try !isGood(invitation, uid: uid, at: now, transaction) {
+          if let invitation, try !isGood(invitation, uid: new.uid, at: now, transaction) {
             return .notInvited
           }
           return .taken
         }
-        if !present.isSame, let invitation, try !use(invitation, uid: uid, at: now, transaction) {
+        if !present.isSame, let invitation, try !use(invitation, uid: new.uid, at: now, transaction)
+        {
           return .notInvited
         }
         var forums: [EncryptionPublicKey] = []
         if !present.hasSameKey {
-          forums = try vacate(key, present.number, &deliveries, transaction)
+          forums = try vacate(new.key, present.number, &pending, transaction)
         }
         if givesWay {
           try transaction.execute(
             """
             UPDATE apptimist_users SET authentication_key = ?, search_name = ?, uid = ?, name = ?
             WHERE id = ?
-            """, authenticationKey, searchName, StoredUID(uid), name, present.number)
+            """, new.authenticationKey, searchName, uid, name, present.number)
         }
-        if isProven {
-          try prove(present.number, isClosed: isClosed, transaction)
-          deliveries.forgetSender(key)
+        if new.isProven {
+          try prove(present.number, isClosed: new.isClosed, transaction)
+          pending.forgetSender(new.key)
         }
         return present.hasSameKey ? .sameAgain : .gaveWay(forums: forums)
       }
       guard mayCreate else { return .notNow }
-      if let invitation, try !use(invitation, uid: uid, at: now, transaction) { return .notInvited }
+      if let invitation, try !use(invitation, uid: new.uid, at: now, transaction) {
+        return .notInvited
+      }
       let number: AccountNumber? = try transaction.one(
         """
         INSERT INTO apptimist_users
           (key, kind, authentication_key, search_name, uid, name, is_proven, is_closed)
         VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING id
-        """, key, StoredKind.user, authenticationKey, searchName, StoredUID(uid), name, isProven,
-        isClosed
+        """, new.key, StoredKind.user, new.authenticationKey, searchName, uid, name, new.isProven,
+        new.isClosed
       ) { try $0[0] }
       try transaction.execute("INSERT INTO apptimist_queues (owner) VALUES (?)", number)
       return .created

@@ -46,7 +46,7 @@ extension ApptimistStore {
   /// - Returns: nil if there is no such user.
   func beginning(_ request: StreamRequest, epoch: UInt64) async throws -> StreamBeginning? {
     try await readMailbox(of: request.user) { user, snapshot in
-      let last = try mailbox(of: user, snapshot).last
+      let last = try mailboxes.state(of: user, snapshot).last
       let first: StreamPosition? = try snapshot.one(
         "SELECT position FROM apptimist_entries WHERE owner = ? ORDER BY position LIMIT 1", user
       ) { try $0[0] }
@@ -62,7 +62,7 @@ extension ApptimistStore {
         ) { try $0[0] }
         let head =
           try acknowledged == nil && !request.head.isZero
-          ? position(of: request.head, in: user, snapshot) : nil
+          ? mailboxes.position(of: request.head, in: user, snapshot) : nil
         start = acknowledged ?? head ?? .zero
       }
       return StreamBeginning(

@@ -40,27 +40,20 @@ extension ApptimistStore {
   /// Makes a forum.
   ///
   /// - Parameters:
-  ///   - key: the forum's identity.
-  ///   - authenticationKey: the key that came with it.
-  ///   - name: 1 to 255 bytes.
+  ///   - new: the forum.
   ///   - author: the login of the user who makes it.
-  ///   - isProven: whether the device has proved to have both secret keys, as version 2 asks for.
-  ///   - isClosed: whether the forum is to take no posts of version 1.
-  func createForum(
-    _ key: EncryptionPublicKey, authenticationKey: AuthenticationPublicKey, name: String,
-    author: AccountLogin, isProven: Bool = false, isClosed: Bool = false
-  ) async throws -> NewForum {
-    let searchName = SearchText(name)?.bytes
+  func createForum(_ new: NewAccount, author: AccountLogin) async throws -> NewForum {
+    let searchName = SearchText(new.name.text)?.bytes
     return try await store.write { transaction in
       guard let author = try account(of: author, transaction) else { return .noAuthor }
       let present = try transaction.one(
         """
         SELECT id, kind = ? AND author = ? AND authentication_key = ? FROM apptimist_users
         WHERE key = ?
-        """, StoredKind.forum, author, authenticationKey, key
+        """, StoredKind.forum, author, new.authenticationKey, new.key
       ) { row in (number: try row[0] as AccountNumber, isSame: try row[1] as Bool?) }
-      if let present, isProven, present.isSame == true {
-        try prove(present.number, isClosed: isClosed, transaction)
+      if let present, new.isProven, present.isSame == true {
+        try prove(present.number, isClosed: new.isClosed, transaction)
         return .sameAgain
       }
       let count: Int? = try transaction.one(
@@ -73,7 +66,8 @@ extension ApptimistStore {
         INSERT INTO apptimist_users
           (key, kind, author, authentication_key, search_name, name, is_proven, is_closed)
         VALUES (?, ?, ?, ?, ?, ?, ?, ?)
-        """, key, StoredKind.forum, author, authenticationKey, searchName, name, isProven, isClosed)
+        """, new.key, StoredKind.forum, author, new.authenticationKey, searchName, new.name.text,
+        new.isProven, new.isClosed)
       return .created
     }
   }

@@ -33,19 +33,19 @@ extension ApptimistStore {
   ///   - session: the session.
   ///   - user: its user.
   ///   - limit: the most sessions of a user.
-  /// - Returns: the sessions that have to end.
+  /// - Returns: the sessions that have to end, and the last position of the mailbox: its nodes are told of all behind it.
   func join(
     _ session: NodeSession, of user: EncryptionPublicKey, limit: Int
-  ) async throws -> [NodeSession] {
+  ) async throws -> (evicted: [NodeSession], last: StreamPosition) {
     try await store.write(isolation: .rowLocks) { transaction in
-      guard let owner = try userNumber(of: user, transaction) else { return [] }
-      try lockQueue(of: owner, transaction)
+      guard let owner = try userNumber(of: user, transaction) else { return ([], .zero) }
+      try deliveries.lock(mailboxOf: owner, transaction)
       try transaction.execute(
         """
         INSERT INTO apptimist_sessions (owner, node, session) VALUES (?, ?, ?)
         ON CONFLICT DO NOTHING
         """, owner, session.node, session.session)
-      return try transaction.all(
+      let evicted = try transaction.all(
         """
         DELETE FROM apptimist_sessions WHERE (node, session) IN
           (SELECT node, session FROM apptimist_sessions WHERE owner = ?
@@ -53,6 +53,14 @@ extension ApptimistStore {
         RETURNING node, session
         """, owner, limit
       ) { row in NodeSession(node: try row[0], session: try row[1]) }
+      return (evicted, try mailboxes.state(of: owner, transaction).last)
+    }
+  }
+
+  /// Returns the nodes that have sessions of a user.
+  func nodes(of user: EncryptionPublicKey) async throws -> [NodeID] {
+    try await store.read { snapshot in
+      try userNumber(of: user, snapshot).map { try SharedDeliveries.nodes(of: $0, snapshot) } ?? []
     }
   }
 
@@ -127,8 +135,8 @@ extension ApptimistStore {
     _ key: EncryptionPublicKey, _ transaction: borrowing Transaction
   ) throws -> StoredDirectory? {
     let directory = try directory(key, transaction)
-    guard isShared, let directory else { return directory }
-    try lockQueue(of: directory.owner, transaction)
+    guard let directory else { return nil }
+    try deliveries.lock(directoriesOf: directory.owner, transaction)
     // As it is now.
     return try self.directory(key, transaction)
   }

@@ -3,8 +3,9 @@ extension ApptimistStore {
   ///
   /// It takes the posts' senders with their keys; the posts' messages, each with the place of its post; the recipients'
   /// keys, each once; and the copies in the order of the posts, each with the places of its message and its recipient. It
-  /// gives nine bytes for each copy, in the order of each post: a byte that says what became of it (0: delivered, 1: known,
-  /// 2: no such user, or the login holds no more, 3: the mailbox is full), and the position.
+  /// gives for each copy, in the order of each post, a byte that says what became of it (0: delivered, 1: known, 2: no such
+  /// user, or the login holds no more, 3: the mailbox is full), the position in eight bytes, and the number of nodes that have
+  /// sessions of the recipient, with their numbers.
   ///
   /// First it locks all mailboxes in one order; each later statement sees what was committed until then. Entries get their
   /// positions while the mailbox's row is locked, so a mailbox's positions become visible in their order.
@@ -27,6 +28,7 @@ extension ApptimistStore {
       lasts bigint[] := owners;
       counts bigint[] := owners;
       sizes bigint[] := owners;
+      nodes bytea[] := array_fill('\\x'::bytea, ARRAY[cardinality(p_keys)]);
       is_full boolean[] := array_fill(false, ARRAY[cardinality(p_keys)]);
       -- Of each message.
       numbers bigint[] := array_fill(NULL::bigint, ARRAY[cardinality(p_headers)]);
@@ -47,6 +49,13 @@ extension ApptimistStore {
         lasts[row.n] := row.last_position;
         counts[row.n] := row.entries;
         sizes[row.n] := row.bytes;
+      END LOOP;
+      FOR row IN
+        SELECT k.n, substr(string_agg(DISTINCT int8send(s.node), '\\x'::bytea), 1, 2040) AS nodes
+        FROM unnest(owners) WITH ORDINALITY AS k (owner, n)
+          JOIN apptimist_sessions s ON s.owner = k.owner GROUP BY k.n
+      LOOP
+        nodes[row.n] := row.nodes;
       END LOOP;
       FOR row IN
         SELECT s.n, u.id
@@ -99,7 +108,8 @@ extension ApptimistStore {
           END IF;
           holders[row.message] := holders[row.message] + 1;
         END IF;
-        results := results || set_byte('\\x00', 0, state) || int8send(coalesce(place, 0));
+        results := results || set_byte('\\x00', 0, state) || int8send(coalesce(place, 0))
+          || set_byte('\\x00', 0, length(nodes[row.recipient]) / 8) || nodes[row.recipient];
       END LOOP;
       RETURN NEXT;
       INSERT INTO apptimist_contents (id, holders, sender, recipients, header, data)

@@ -36,10 +36,10 @@ extension ApptimistStore {
     guard let isKnown else { return false }
     if isKnown { return true }
     let login = AccountLogin(user: user, authenticationKey: authenticationKey, isVersion1: false)
-    return try await writeMailboxes { deliveries, transaction in
+    return try await deliveries.write(isolation: .serializable) { pending, transaction in
       guard let number = try account(of: login, transaction) else { return false }
       try prove(number, isClosed: closes, transaction)
-      deliveries.forgetSender(user)
+      pending.forgetSender(user)
       return true
     }
   }
@@ -81,11 +81,11 @@ extension ApptimistStore {
   ///
   /// - Returns: the forums.
   func vacate(
-    _ key: EncryptionPublicKey, _ account: AccountNumber, _ deliveries: inout PendingDeliveries,
+    _ key: EncryptionPublicKey, _ account: AccountNumber, _ pending: inout PendingDeliveries,
     _ transaction: borrowing Transaction
   ) throws -> [EncryptionPublicKey] {
-    try flush(key, &deliveries, transaction)
-    deliveries.forget(key)
+    try mailboxes.flush(key, &pending, transaction)
+    pending.forget(key)
     let forums = try transaction.all(
       "SELECT id, key FROM apptimist_users WHERE author = ?", account
     ) { row in (number: try row[0] as AccountNumber, key: try row[1] as EncryptionPublicKey) }

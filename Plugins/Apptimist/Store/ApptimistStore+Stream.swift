@@ -17,7 +17,7 @@ extension ApptimistStore {
     of user: EncryptionPublicKey, head: MessageID, max: Int
   ) async throws -> StreamPosition {
     try await readMailbox(of: user) { user, snapshot in
-      let start = try head.isZero ? nil : position(of: head, in: user, snapshot)
+      let start = try head.isZero ? nil : mailboxes.position(of: head, in: user, snapshot)
       return try notBefore(max, start ?? .zero, in: user, snapshot)
     } ?? .zero
   }
@@ -43,53 +43,39 @@ extension ApptimistStore {
   ///   - position: the start or another page's end.
   ///   - maxBytes: the most bytes of headers and data that are read, unless the first entry has more.
   ///   - maxEntries: the most entries that are read, at least 1.
+  ///   - login: the login of the session that reads, or nil if none does.
   func page(
-    of user: EncryptionPublicKey, after position: StreamPosition, maxBytes: Int, maxEntries: Int
+    of user: EncryptionPublicKey, after position: StreamPosition, maxBytes: Int, maxEntries: Int,
+    login: AccountLogin? = nil
   ) async throws -> StreamPage {
-    try await flush(user)
+    try await deliveries.flush(user)
     let limit = Swift.max(1, maxEntries)
-    return try await store.read(isOneQuery: true) { [isShared] snapshot in
-      var page = PageInProgress(behind: position, of: user, maxBytes, limit)
+    return try await store.read(isOneQuery: true) { snapshot in
+      var page = PageInProgress(behind: position, of: user, login, maxBytes, limit)
       do {
-        if isShared {
-          try snapshot.forEach(
-            Self.boundedPage, user, StoredKind.user, position, EntryKind.place, limit, maxBytes
-          ) { row in try page.take(row) }
-        } else {
-          try snapshot.forEach(
-            Self.page, user, StoredKind.user, position, EntryKind.place, limit
-          ) { row in try page.take(row) }
-        }
+        // The contents behind a page's end aren't read, and PostgreSQL, which sends all rows, sends one more at most.
+        try snapshot.forEach(
+          """
+          SELECT q.last_position, e.position, e.message_id, e.content, e.size, c.header, c.data,
+            u.authentication_key, u.is_closed
+          FROM apptimist_users u JOIN apptimist_queues q ON q.owner = u.id
+            LEFT JOIN (
+              SELECT position, message_id, content, size, sum(size) OVER (ORDER BY position) AS bytes,
+                row_number() OVER (ORDER BY position) AS place
+              FROM (
+                SELECT position, message_id, content, size FROM apptimist_entries
+                WHERE owner = (SELECT id FROM apptimist_users WHERE key = ?1 AND kind = ?2)
+                  AND position > ?3 AND kind <> ?4 ORDER BY position LIMIT ?5
+              ) AS wanted
+            ) AS e ON e.bytes - e.size <= ?6 OR e.place <= 2
+            LEFT JOIN apptimist_contents c ON c.id = e.content
+          WHERE u.key = ?1 AND u.kind = ?2 ORDER BY e.position
+          """, user, StoredKind.user, position, EntryKind.place, limit, maxBytes
+        ) { row in try page.take(row) }
       } catch is PageInProgress.Full {}
       return page.page
     }
   }
-
-  /// SQLite reads a row when it is wanted, and the contents behind a page's end not at all.
-  private static let page: StaticString = """
-    SELECT q.last_position, e.position, e.message_id, e.content, e.size, c.header, c.data
-    FROM apptimist_users u JOIN apptimist_queues q ON q.owner = u.id
-      LEFT JOIN apptimist_entries e ON e.owner = u.id AND e.position > ?3 AND e.kind <> ?4
-      LEFT JOIN apptimist_contents c ON c.id = e.content
-    WHERE u.key = ?1 AND u.kind = ?2 ORDER BY e.position LIMIT ?5
-    """
-
-  /// PostgreSQL sends all rows: those that fit, and the first one that doesn't.
-  private static let boundedPage: StaticString = """
-    SELECT q.last_position, e.position, e.message_id, e.content, e.size, c.header, c.data
-    FROM apptimist_users u JOIN apptimist_queues q ON q.owner = u.id
-      LEFT JOIN (
-        SELECT position, message_id, content, size, sum(size) OVER (ORDER BY position) AS bytes,
-          row_number() OVER (ORDER BY position) AS place
-        FROM (
-          SELECT position, message_id, content, size FROM apptimist_entries
-          WHERE owner = (SELECT id FROM apptimist_users WHERE key = ?1 AND kind = ?2)
-            AND position > ?3 AND kind <> ?4 ORDER BY position LIMIT ?5
-        ) AS wanted
-      ) AS e ON e.bytes - e.size <= ?6 OR e.place <= 2
-      LEFT JOIN apptimist_contents c ON c.id = e.content
-    WHERE u.key = ?1 AND u.kind = ?2 ORDER BY e.position
-    """
 }
 
 /// A page while its entries are read, in the order of their positions.
@@ -100,14 +86,18 @@ private struct PageInProgress {
   /// The page so far.
   private(set) var page: StreamPage
   private let user: EncryptionPublicKey
+  private let login: AccountLogin?
   private let maxBytes: Int
   private let limit: Int
   private var bytes = 0
 
-  init(behind position: StreamPosition, of user: EncryptionPublicKey, _ maxBytes: Int, _ limit: Int)
-  {
+  init(
+    behind position: StreamPosition, of user: EncryptionPublicKey, _ login: AccountLogin?,
+    _ maxBytes: Int, _ limit: Int
+  ) {
     page = StreamPage(entries: [], end: position, isLast: true)
     self.user = user
+    self.login = login
     self.maxBytes = maxBytes
     self.limit = limit
   }
@@ -117,6 +107,10 @@ private struct PageInProgress {
   /// - Throws: ``Full`` if its entry doesn't belong to the page, or the error of a column.
   mutating func take(_ row: borrowing Row) throws {
     let last: StreamPosition = try row[0]
+    if let login, !login.holds(authenticationKey: try row[7], isClosed: try row[8]) {
+      page.isForbidden = true
+      throw Full()
+    }
     guard let position: StreamPosition = try row[1] else {
       page.end = max(page.end, last)
       return

@@ -1,3 +1,5 @@
+internal import ApptimistSession
+internal import Cryptography
 internal import Storage
 
 /// The store of users and forums, mailboxes, vouchers, files, and the ephemeral keys that were used.
@@ -46,10 +48,27 @@ struct ApptimistStore: Sendable {
 
   let store: Store
   let limits: Limits
-  let pending = PendingDeliveryCache()
+  let mailboxes: Mailboxes
+  /// The part that depends on whether other nodes share the store.
+  let deliveries: any Deliveries
 
-  /// Whether other nodes may share the store, so that none may keep in memory what others don't see.
-  var isShared: Bool { store.isShared }
+  /// Makes a store over a database.
+  ///
+  /// - Parameter inform: tells nodes that share the database of what is delivered here.
+  init(
+    store: Store, limits: Limits,
+    inform: @escaping @Sendable (StreamPosition, EncryptionPublicKey, [NodeID]) -> Void = {
+      _, _, _ in
+    }
+  ) {
+    self.store = store
+    self.limits = limits
+    mailboxes = Mailboxes(limits: limits)
+    deliveries =
+      store.isShared
+      ? SharedDeliveries(store: store, mailboxes: mailboxes, inform: inform)
+      : OwnDeliveries(store, mailboxes)
+  }
 }
 
 /// The kinds of rows of `apptimist_users`.

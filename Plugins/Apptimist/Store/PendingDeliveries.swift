@@ -32,7 +32,7 @@ struct PendingDeliveries {
 
     /// Whether a login holds.
     func holds(_ login: AccountLogin) -> Bool {
-      authenticationKey == login.authenticationKey && !(isClosed && login.isVersion1)
+      login.holds(authenticationKey: authenticationKey, isClosed: isClosed)
     }
   }
 
@@ -68,8 +68,8 @@ struct PendingDeliveries {
   private var added: Set<EncryptionPublicKey> = []
   private var flushed: Set<EncryptionPublicKey> = []
 
-  /// The number of the next message.
-  private(set) var next: LogNumber
+  /// The number of the next message, or nil if the database gives it.
+  private(set) var next: LogNumber?
   /// The number of deliveries.
   private(set) var count = 0
   /// The bytes of the copies of messages that somebody is still to get.
@@ -78,9 +78,9 @@ struct PendingDeliveries {
   /// Makes an empty list.
   ///
   /// - Parameters:
-  ///   - next: the number of the next message.
+  ///   - next: the number of the next message, or nil if the database gives it.
   ///   - recorded: the oldest message that somebody is still to get, as far as the file says.
-  init(next: LogNumber, recorded: LogNumber) {
+  init(next: LogNumber? = nil, recorded: LogNumber = LogNumber(rawValue: 0)) {
     self.next = next
     self.recorded = recorded
   }
@@ -93,8 +93,8 @@ struct PendingDeliveries {
   ///
   /// It is not recorded each time: with an older one, some messages more are read that all have got.
   mutating func oldestToRecord() -> LogNumber? {
-    let oldest = first < logged.count ? logged[first].message : next
-    guard oldest.rawValue - recorded.rawValue >= 64 else { return nil }
+    let last = first < logged.count ? logged[first].message : next
+    guard let oldest = last, oldest.rawValue - recorded.rawValue >= 64 else { return nil }
     recorded = oldest
     return oldest
   }
@@ -143,7 +143,7 @@ struct PendingDeliveries {
   mutating func add(
     _ message: LogNumber, size: Int, from sender: AccountNumber, for recipients: [Addressee]
   ) {
-    next = message.next
+    if next != nil { next = message.next }
     let entry = Logged(
       message: message, recipients: recipients.map(\.key), bytes: (size + 32) * recipients.count)
     logged.append(entry)

@@ -1,6 +1,7 @@
 internal import ApptimistProtocol
 internal import ApptimistSession
 internal import Cryptography
+internal import Delivery
 internal import Fuzzing
 internal import HTTPProtocol
 
@@ -49,6 +50,8 @@ private struct SessionRun: ~Copyable {
 
   private var script: ArraySlice<UInt8>
   private var session: Session
+  private var hasJoined = false
+  private var isLoggedIn: Bool { hasJoined && !session.isOver }
   private var device: HeaderChannel
   private var queue: [Queued] = []
   /// The entries of the mailbox that the device got, by position.
@@ -233,8 +236,8 @@ private struct SessionRun: ~Copyable {
           from: byte() % 2 == 0 ? Keys.user.publicKey : Keys.other)
       ).encoded()
     queue(.message(header: header, data: []), MessageID(header: header, data: []), isOwn: false)
-    if let entry = queue.last?.entry, session.user != nil {
-      handle(.queued(entry, isBackedUp: isBackedUp))
+    if let entry = queue.last?.entry, isLoggedIn {
+      handle(.news(.entry(Entry(entry)), isBackedUp: isBackedUp))
     }
   }
 
@@ -274,7 +277,7 @@ private struct SessionRun: ~Copyable {
       case .count: break
       case _ where isClosed: preconditionFailure("something is sent after the close")
       case .send(let message, _): check(message)
-      case .join: precondition(session.user != nil)
+      case .join: hasJoined = true
       case .wait: break
       }
     }
@@ -306,7 +309,7 @@ private struct SessionRun: ~Copyable {
 
   /// Gives the device what is left, and checks that it got all that is for it.
   mutating func finish() {
-    guard !isClosed, session.user != nil else { return end() }
+    guard !isClosed, isLoggedIn else { return end() }
     isBackedUp = false
     while query != nil, !isClosed { reply() }
     receive(.resume(PDU.Resume()))
@@ -317,7 +320,7 @@ private struct SessionRun: ~Copyable {
       readPage()
       turns += 1
     } while reading != nil && turns < 10_000
-    guard !isClosed, session.user != nil, let start else { return end() }
+    guard !isClosed, isLoggedIn, let start else { return end() }
     let expected = queue.filter {
       guard case .message = $0.entry.content else { return false }
       return !$0.isOwn && $0.entry.position.rawValue > start

@@ -1,6 +1,7 @@
 internal import ApptimistProtocol
 internal import ApptimistSession
 internal import Cryptography
+internal import Delivery
 internal import Fuzzing
 internal import HTTPProtocol
 
@@ -67,6 +68,8 @@ private enum Keys {
 private struct SessionRun: ~Copyable {
   private var script: ArraySlice<UInt8>
   private var session: Version2Session
+  private var hasJoined = false
+  private var isLoggedIn: Bool { hasJoined && !session.isOver }
   private var device: Version2.Channel
   private let handshake: Version2.Handshake
   private var isGreeted = false
@@ -224,9 +227,9 @@ private struct SessionRun: ~Copyable {
   }
 
   private mutating func queue() {
-    guard session.user != nil else { return }
+    guard isLoggedIn else { return }
     position += 1
-    handle(.queued(entry(position), isBackedUp: byte() % 2 == 0))
+    handle(.news(.entry(Entry(entry(position))), isBackedUp: byte() % 2 == 0))
   }
 
   private func entry(_ position: Int64) -> StreamEntry {
@@ -256,7 +259,8 @@ private struct SessionRun: ~Copyable {
       case .count: break
       case _ where isClosed: preconditionFailure("something is sent after the close")
       case .send(let message, _): check(message)
-      case .join, .wait: break
+      case .join: hasJoined = true
+      case .wait: break
       }
     }
   }

@@ -22,7 +22,7 @@ struct ClaimingState: ~Copyable {
     case .evicted: throw .close(1008)
     // Another connection may use the same nonces, so nothing is sent.
     case .draining, .ended: return .closed
-    case .opened, .received, .queued, .grown, .read: return .claiming(self)
+    case .opened, .received, .news, .read: return .claiming(self)
     }
   }
 }

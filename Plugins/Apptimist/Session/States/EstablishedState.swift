@@ -39,40 +39,24 @@ struct EstablishedState: ~Copyable, StreamState {
     }
   }
 
-  consuming func handle(_ event: SessionEvent, _ context: inout SessionContext) -> SessionState {
-    do throws(SessionEnd) {
-      switch event {
-      case .received(let message) where !isWaiting: try take(message, &context)
-      case .replied(let reply): try take(reply, &context)
-      case .queued(let entry, let isBackedUp):
-        if cursor.note(entry.position, isReady: !isBackedUp) { _ = try deliver(entry, &context) }
-      case .grown(let position): _ = cursor.note(position, isReady: false)
-      case .read(let page): try take(page, &context)
-      case .evicted: throw .close(1008)
-      case .draining(let uri?): throw channel.redirect(to: uri, &context)
-      case .draining, .ended: return left()
-      case .opened, .received, .timedOut: break
-      }
-      return .established(self)
-    } catch {
-      return closed(error, &context)
-    }
+  static var evictionCode: UInt16 { 1008 }
+
+  mutating func redirect(to uri: String, _ context: inout SessionContext) -> SessionEnd {
+    channel.redirect(to: uri, &context)
   }
 
-  /// Closes the connection. Posts that came before are still queued, but nothing behind them is done.
-  private consuming func closed(_ end: SessionEnd, _ context: inout SessionContext) -> SessionState
-  {
-    switch end {
-    case .close(let code): context.actions.append(.close(code))
-    case .refuse:
-      context.count(.refused)
-      context.actions.append(.close(1008))
+  consuming func handle(_ event: SessionEvent, _ context: inout SessionContext) -> SessionState {
+    switch take(event, &context) {
+    case .goesOn: return .established(self)
+    case .isOver: return left()
+    case .isClosed:
+      // Posts that came before are still queued, but nothing behind them is done.
+      if case .posts(var posting) = request {
+        posting.postponed = nil
+        request = .posts(posting)
+      }
+      return left()
     }
-    if case .posts(var posting) = request {
-      posting.postponed = nil
-      request = .posts(posting)
-    }
-    return left()
   }
 
   /// Leaves what is to be done when nothing more can be received or sent.
@@ -85,7 +69,7 @@ struct EstablishedState: ~Copyable, StreamState {
 // MARK: - What the device sends
 
 extension EstablishedState {
-  private mutating func take(
+  mutating func take(
     _ message: WebSocketMessage, _ context: inout SessionContext
   ) throws(SessionEnd) {
     let frame = try channel.open(message, context.setup.limits)
@@ -114,7 +98,7 @@ extension EstablishedState {
 // MARK: - What queries come to
 
 extension EstablishedState {
-  private mutating func take(_ reply: Reply, _ context: inout SessionContext) throws(SessionEnd) {
+  mutating func take(_ reply: Reply, _ context: inout SessionContext) throws(SessionEnd) {
     switch (request.take(), reply) {
     case (nil, _): return
     case (.posts(let posting), .posted(let positions)):

@@ -30,7 +30,7 @@ struct JoiningState: ~Copyable {
     case .evicted: throw .close(1008)
     case .draining(let uri?): throw channel.redirect(to: uri, &context)
     case .draining, .ended: return .closed
-    case .opened, .received, .queued, .grown, .read: return .joining(self)
+    case .opened, .received, .news, .read: return .joining(self)
     }
   }
 

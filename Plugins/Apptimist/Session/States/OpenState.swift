@@ -17,7 +17,7 @@ struct OpenState: ~Copyable {
     case .evicted: throw .close(1008)
     // Another connection may use the same nonces, so nothing is sent.
     case .draining, .ended: return .closed
-    case .replied, .queued, .grown, .read: return .open(self)
+    case .replied, .news, .read: return .open(self)
     }
   }
 }

@@ -34,7 +34,7 @@ enum SessionState: ~Copyable {
     switch event {
     case .timedOut, .evicted: throw .close(1008)
     case .draining, .ended: .closed
-    case .opened, .received, .replied, .queued, .grown, .read: .refused
+    case .opened, .received, .replied, .news, .read: .refused
     }
   }
 

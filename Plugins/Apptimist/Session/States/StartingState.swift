@@ -33,7 +33,7 @@ struct StartingState: ~Copyable {
     case .evicted: throw .close(1008)
     case .draining(let uri?): throw channel.redirect(to: uri, &context)
     case .draining, .ended: return .closed
-    case .opened, .received, .queued, .grown, .read, .timedOut: return .starting(self)
+    case .opened, .received, .news, .read, .timedOut: return .starting(self)
     }
   }
 }

@@ -1,4 +1,5 @@
 internal import ApptimistProtocol
+internal import HTTPProtocol
 
 /// A session whose stream goes on, in whichever version.
 protocol StreamState: ~Copyable {
@@ -6,9 +7,29 @@ protocol StreamState: ~Copyable {
   var cursor: StreamCursor { get set }
   /// The posts or the truncation of the open query, or nil if it is about something else.
   var making: StreamMaking? { get }
+  /// Whether nothing can be received until a reply comes.
+  var isWaiting: Bool { get }
+  /// The code with which a session is closed that gives way to later ones.
+  static var evictionCode: UInt16 { get }
 
   /// Sends an entry.
   mutating func send(_ entry: StreamEntry, _ context: inout SessionContext) throws(SessionEnd)
+  /// Takes a message that came.
+  mutating func take(
+    _ message: WebSocketMessage, _ context: inout SessionContext) throws(SessionEnd)
+  /// Takes the reply to the open query.
+  mutating func take(_ reply: Reply, _ context: inout SessionContext) throws(SessionEnd)
+  /// Redirects the device to a URI.
+  mutating func redirect(to uri: String, _ context: inout SessionContext) -> SessionEnd
+}
+
+/// What becomes of a session by an event.
+enum StreamProgress {
+  case goesOn
+  /// The connection is over: what came is still done.
+  case isOver
+  /// The session has closed the connection.
+  case isClosed
 }
 
 /// Something that makes entries of the user's mailbox.
@@ -29,9 +50,36 @@ enum StreamMaking {
 }
 
 extension StreamState where Self: ~Copyable {
+  /// Takes an event.
+  mutating func take(_ event: SessionEvent, _ context: inout SessionContext) -> StreamProgress {
+    do throws(SessionEnd) {
+      switch event {
+      case .received(let message) where !isWaiting: try take(message, &context)
+      case .replied(let reply): try take(reply, &context)
+      case .news(let news, let isBackedUp):
+        if let entry = cursor.note(news, isReady: !isBackedUp) { _ = try deliver(entry, &context) }
+      case .read(let page): try take(page, &context)
+      case .evicted: throw .close(Self.evictionCode)
+      case .draining(let uri?): throw redirect(to: uri, &context)
+      case .draining, .ended: return .isOver
+      case .opened, .received, .timedOut: break
+      }
+      return .goesOn
+    } catch {
+      switch error {
+      case .close(let code): context.actions.append(.close(code))
+      case .refuse:
+        context.count(.refused)
+        context.actions.append(.close(1008))
+      }
+      return .isClosed
+    }
+  }
+
   /// Takes a part of the mailbox that was read.
   mutating func take(_ page: StreamPage?, _ context: inout SessionContext) throws(SessionEnd) {
     guard let page else { throw .close(1011) }
+    guard !page.isForbidden else { throw .close(1008) }
     guard !cursor.isPaused else { return cursor.finishRead(end: nil, isLast: false) }
     for entry in page.entries where cursor.wants(entry.position) {
       guard try deliver(entry, &context) else {

@@ -57,31 +57,16 @@ struct Version2Established: ~Copyable, StreamState {
     link.send(entry, &context)
   }
 
-  consuming func handle(
-    _ event: SessionEvent, _ context: inout SessionContext
-  ) -> Version2State {
-    do throws(SessionEnd) {
-      switch event {
-      case .received(let message) where !isWaiting: try take(message, &context)
-      case .replied(let reply): take(reply, &context)
-      case .queued(let entry, let isBackedUp):
-        if cursor.note(entry.position, isReady: !isBackedUp) { _ = try deliver(entry, &context) }
-      case .grown(let position): _ = cursor.note(position, isReady: false)
-      case .read(let page): try take(page, &context)
-      case .evicted: throw .close(4008)
-      case .draining(let uri?): throw link.redirect(to: uri, &context)
-      case .draining, .ended: return left()
-      case .opened, .received, .timedOut: break
-      }
-      return .established(self)
-    } catch {
-      switch error {
-      case .close(let code): context.actions.append(.close(code))
-      case .refuse:
-        context.count(.refused)
-        context.actions.append(.close(1008))
-      }
-      return left()
+  static var evictionCode: UInt16 { 4008 }
+
+  mutating func redirect(to uri: String, _ context: inout SessionContext) -> SessionEnd {
+    link.redirect(to: uri, &context)
+  }
+
+  consuming func handle(_ event: SessionEvent, _ context: inout SessionContext) -> Version2State {
+    switch take(event, &context) {
+    case .goesOn: return .established(self)
+    case .isOver, .isClosed: return left()
     }
   }
 
@@ -93,7 +78,7 @@ struct Version2Established: ~Copyable, StreamState {
 
   // MARK: - What the device sends
 
-  private mutating func take(
+  mutating func take(
     _ message: WebSocketMessage, _ context: inout SessionContext
   ) throws(SessionEnd) {
     guard case .posts(var posting) = subject else {
@@ -180,7 +165,7 @@ struct Version2Established: ~Copyable, StreamState {
 
   // MARK: - What queries come to
 
-  private mutating func take(_ reply: Reply, _ context: inout SessionContext) {
+  mutating func take(_ reply: Reply, _ context: inout SessionContext) {
     switch (subject.take(), reply) {
     case (nil, _): return
     case (.posts(let posting), _): take(reply, to: posting, &context)

@@ -43,7 +43,7 @@ struct Version2Joining: ~Copyable {
       context.actions.append(.close(1001))
       return .closed
     case .draining, .ended: return .closed
-    case .received, .queued, .grown, .read: return .joining(self)
+    case .received, .news, .read: return .joining(self)
     }
   }
 

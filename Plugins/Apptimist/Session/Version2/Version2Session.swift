@@ -1,5 +1,4 @@
 internal import ApptimistProtocol
-package import Cryptography
 
 /// A device's session of version 2.
 package final class Version2Session: SessionMachine {
@@ -36,13 +35,6 @@ package final class Version2Session: SessionMachine {
     case .leaving: true
     case .closed: true
     default: false
-    }
-  }
-
-  package var user: EncryptionPublicKey? {
-    switch state {
-    case .established(let established): established.user
-    default: nil
     }
   }
 
@@ -127,7 +119,7 @@ struct Version2Refusal: ~Copyable {
       context.actions.append(.close(1001))
       return .closed
     case .draining, .ended: return .closed
-    case .opened, .received, .replied, .queued, .grown, .read: return .refused(self)
+    case .opened, .received, .replied, .news, .read: return .refused(self)
     }
   }
 }

@@ -31,12 +31,17 @@ struct ShareAddition {
   var bytes = 0
 }
 
-extension ApptimistStore {
+/// The tables of mailboxes, within a transaction.
+struct Mailboxes: Sendable {
   /// The bytes that a truncation counts: its header.
   static let truncationSize = 66
+  /// The most entries that are dropped for one that is added, so that nobody waits long for a transaction.
+  private static let mostDropped = 64
+
+  let limits: ApptimistStore.Limits
 
   /// Reads the state of a user's mailbox.
-  func mailbox(
+  func state(
     of user: AccountNumber, _ database: borrowing some Queryable & ~Copyable
   ) throws -> StoredMailbox {
     let mailbox = try database.one(
@@ -136,10 +141,13 @@ extension ApptimistStore {
 
   /// Drops entries until one more fits: each time the oldest of the sender who holds most, so that
   /// nobody can push out what others have sent.
+  ///
+  /// Where a large entry comes in the place of very many small ones, the mailbox has too many bytes until some more have
+  /// come.
   func makeRoom(
     for size: Int, in mailbox: inout StoredMailbox, _ transaction: borrowing Transaction
   ) throws {
-    while mailbox.entries > 0 {
+    for _ in 0..<Self.mostDropped where mailbox.entries > 0 {
       let isFull = mailbox.entries >= limits.mailboxEntries
       guard isFull || mailbox.bytes > limits.mailboxBytes - size else { return }
       try saveShare(of: &mailbox, transaction)

@@ -4,80 +4,127 @@ internal import Cryptography
 internal import Storage
 internal import Wire
 
-extension ApptimistStore {
-  /// A change of mailboxes, or of what is pending for them.
-  typealias MailboxChange<Value> =
-    @Sendable (inout PendingDeliveries, borrowing Transaction) throws -> Value
+/// A user who gets a message, and its position in the user's mailbox.
+struct Addressee {
+  let key: EncryptionPublicKey
+  let user: AccountNumber
+  let position: StreamPosition
+  /// The identifier by which this user knows the message.
+  let id: MessageID
+}
 
-  /// Changes mailboxes, or what is pending for them, in a transaction.
+extension Mailboxes {
+  /// Delivers copies, which may stay pending.
   ///
-  /// - Parameters:
-  ///   - isolation: the way in which it is kept apart from those of other nodes.
-  ///   - body: changes the mailboxes. Where nodes share the store, nothing is ever pending.
-  func writeMailboxes<Value: Sendable>(
-    isolation: Isolation = .serializable, _ body: @escaping MailboxChange<Value>
-  ) async throws -> Value {
-    guard !isShared else {
-      return try await store.write(isolation: isolation) { transaction in
-        var none = PendingDeliveries(next: LogNumber(rawValue: 0), recorded: LogNumber(rawValue: 0))
-        return try body(&none, transaction)
+  /// - Parameter login: of the sender; they go to nobody if it holds no more.
+  func deliver(
+    _ copies: ArraySlice<MessageCopy>, from login: AccountLogin,
+    _ deliveries: inout PendingDeliveries, _ transaction: borrowing Transaction
+  ) throws -> [Delivered] {
+    guard let sender = try sender(login, &deliveries, transaction) else {
+      return copies.map { _ in .unknownRecipient }
+    }
+    var results: [Delivered] = []
+    results.reserveCapacity(copies.count)
+    var rest = copies
+    while let first = rest.first {
+      let alike = rest.prefix { $0.isSame(as: first) }
+      rest = rest.dropFirst(alike.count)
+      results += try deliver(alike: alike, from: sender, &deliveries, transaction)
+    }
+    return results
+  }
+
+  /// Delivers copies of one message.
+  private func deliver(
+    alike copies: ArraySlice<MessageCopy>, from sender: AccountNumber,
+    _ deliveries: inout PendingDeliveries, _ transaction: borrowing Transaction
+  ) throws -> [Delivered] {
+    var results: [Delivered] = []
+    var addressees: [Addressee] = []
+    addressees.reserveCapacity(copies.count)
+    for copy in copies {
+      guard let mailbox = try mailbox(of: copy.recipient, &deliveries, transaction) else {
+        results.append(.unknownRecipient)
+        continue
       }
+      let isKnown =
+        try deliveries.knows(copy.id, for: mailbox.user)
+        || position(of: copy.id, in: mailbox.user, transaction) != nil
+      if isKnown {
+        // A pending delivery may make the mailbox forget it.
+        try log(copy, from: sender, for: addressees, &deliveries, transaction)
+        addressees = []
+        try flush(copy.recipient, &deliveries, transaction)
+        if let position = try position(of: copy.id, in: mailbox.user, transaction) {
+          results.append(.known(position))
+          continue
+        }
+      }
+      let position = deliveries.takePosition(in: mailbox, of: copy.recipient, for: copy.id)
+      addressees.append(
+        Addressee(key: copy.recipient, user: mailbox.user, position: position, id: copy.id))
+      results.append(.delivered(position))
     }
-    return try await store.write(outcome: { [pending] in pending.end(isCommitted: $0) }) {
-      transaction in try change(transaction, body)
+    if let message = copies.first {
+      try log(message, from: sender, for: addressees, &deliveries, transaction)
     }
+    return results
   }
 
-  /// Changes mailboxes in several steps, in order, each by itself; others get their turns in between.
-  func writeMailboxes<Value: Sendable>(
-    steps: [MailboxChange<Value>]
-  ) async -> [Result<Value, any Error>] {
-    let changes: [@Sendable (borrowing Transaction) throws -> Value] = steps.map { step in
-      { transaction in try change(transaction, step) }
-    }
-    return await store.write(
-      steps: changes, outcome: { [pending] in pending.end(isCommitted: $0) })
-  }
-
-  private func change<Value: Sendable>(
-    _ transaction: borrowing Transaction, _ body: MailboxChange<Value>
-  ) throws -> Value {
-    try pending.withDeliveries {
-      try loadDeliveries(transaction)
-    } _: { deliveries in
-      try body(&deliveries, transaction)
-    }
-  }
-
-  /// Writes what has been delivered to a user and isn't in the mailbox yet. Whatever is delivered from then on is news.
-  func flush(_ user: EncryptionPublicKey) async throws {
-    guard !isShared, !pending.isFlushed(user) else { return }
-    try await writeMailboxes { deliveries, transaction in
-      try flush(user, &deliveries, transaction)
-    }
-  }
-
-  /// Reads a mailbox that has all that has been delivered to it.
+  /// Looks up a user who sends messages.
   ///
-  /// - Parameters:
-  ///   - user: the user whose mailbox it is.
-  ///   - body: reads the mailbox of the user, whose number it gets.
-  /// - Returns: the closure's result, or nil if there is no such user.
-  func readMailbox<Value: Sendable>(
-    of user: EncryptionPublicKey,
-    _ body: @escaping @Sendable (AccountNumber, borrowing Snapshot) throws -> Value
-  ) async throws -> Value? {
-    try await flush(user)
-    return try await store.read { snapshot in
-      guard let user = try userNumber(of: user, snapshot) else { return nil }
-      return try body(user, snapshot)
+  /// - Returns: nil if the login holds no more.
+  private func sender(
+    _ login: AccountLogin, _ deliveries: inout PendingDeliveries,
+    _ transaction: borrowing Transaction
+  ) throws -> AccountNumber? {
+    if let sender = deliveries.sender(login.user) {
+      return sender.holds(login) ? sender.user : nil
     }
+    let sender = try transaction.one(
+      "SELECT id, authentication_key, is_closed FROM apptimist_users WHERE key = ? AND kind = ?",
+      login.user, StoredKind.user
+    ) { row in
+      PendingDeliveries.Sender(
+        user: try row[0], authenticationKey: try row[1], isClosed: try row[2])
+    }
+    guard let sender else { return nil }
+    deliveries.note(sender, as: login.user)
+    return sender.holds(login) ? sender.user : nil
+  }
+
+  private func mailbox(
+    of user: EncryptionPublicKey, _ deliveries: inout PendingDeliveries,
+    _ transaction: borrowing Transaction
+  ) throws -> PendingDeliveries.Mailbox? {
+    if let mailbox = deliveries.mailbox(of: user) { return mailbox }
+    let mailbox = try transaction.one(
+      """
+      SELECT q.owner, q.last_position
+      FROM apptimist_users u JOIN apptimist_queues q ON q.owner = u.id WHERE u.key = ?
+      """, user
+    ) { row in PendingDeliveries.Mailbox(user: try row[0], last: try row[1]) }
+    if let mailbox { deliveries.note(mailbox, of: user) }
+    return mailbox
+  }
+
+  /// Looks up the position that a message has or had in a user's mailbox.
+  ///
+  /// - Returns: nil if the message is not known.
+  func position(
+    of id: MessageID, in user: AccountNumber, _ database: borrowing some Queryable & ~Copyable
+  ) throws -> StreamPosition? {
+    try database.one(
+      "SELECT position FROM apptimist_message_ids WHERE owner = ? AND message_id = ?", user,
+      KnownID(id)
+    ) { try $0[0] }
   }
 
   // MARK: - The log
 
   /// Reads the pending deliveries from the message log.
-  private func loadDeliveries(_ transaction: borrowing Transaction) throws -> PendingDeliveries {
+  func pending(_ transaction: borrowing Transaction) throws -> PendingDeliveries {
     let numbers: (newest: LogNumber, flushed: LogNumber)? = try transaction.one(
       """
       SELECT before, (SELECT coalesce(max(id), 0) FROM apptimist_contents) FROM apptimist_settled
@@ -134,7 +181,12 @@ extension ApptimistStore {
     _ deliveries: inout PendingDeliveries, _ transaction: borrowing Transaction
   ) throws {
     guard !addressees.isEmpty else { return }
-    let number = deliveries.next
+    let number =
+      try deliveries.next
+      ?? transaction.one(
+        "SELECT nextval('apptimist_contents_id_seq')"
+      ) { try $0[0] }
+    guard let number else { throw InconsistentMailbox() }
     try transaction.execute(
       """
       INSERT INTO apptimist_contents (id, holders, sender, recipients, header, data)
@@ -184,11 +236,11 @@ extension ApptimistStore {
   }
 
   /// Puts all that is pending for anybody into the mailboxes.
-  func flushAll() async throws {
-    try await writeMailboxes { deliveries, transaction in
-      for recipient in Array(deliveries.recipients) {
-        try flush(recipient, &deliveries, transaction)
-      }
+  func flushAll(
+    _ deliveries: inout PendingDeliveries, _ transaction: borrowing Transaction
+  ) throws {
+    for recipient in Array(deliveries.recipients) {
+      try flush(recipient, &deliveries, transaction)
     }
   }
 
@@ -199,7 +251,7 @@ extension ApptimistStore {
   ) throws {
     let taken = deliveries.take(for: recipient)
     guard let user = taken.first?.user else { return }
-    var mailbox = try mailbox(of: user, transaction)
+    var mailbox = try state(of: user, transaction)
     for delivery in taken {
       try transaction.execute(
         "INSERT INTO apptimist_message_ids (owner, message_id, position) VALUES (?, ?, ?)", user,
@@ -210,5 +262,19 @@ extension ApptimistStore {
         message: delivery.message, to: &mailbox, transaction)
     }
     try save(&mailbox, transaction)
+  }
+
+  // MARK: - Where others change mailboxes too
+
+  /// Locks mailboxes until the end of the transaction, all in the same order, so that positions become visible in theirs.
+  func lock(_ users: [EncryptionPublicKey], _ transaction: borrowing Transaction) throws {
+    try transaction.forEach(
+      """
+      SELECT 1 FROM apptimist_users u JOIN apptimist_queues q ON q.owner = u.id
+      WHERE u.key IN (SELECT substr(?1, 32 * i + 1, 32)
+        FROM generate_series(0, length(?1) / 32 - 1) i)
+      ORDER BY q.owner FOR NO KEY UPDATE OF q
+      """, users.flatMap(\.bytes)
+    ) { _ in }
   }
 }

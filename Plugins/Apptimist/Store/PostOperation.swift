@@ -2,25 +2,45 @@ internal import ApptimistProtocol
 internal import ApptimistSession
 internal import Cryptography
 internal import Storage
+internal import Wire
 
 /// The delivery of one user's messages where several nodes share the store: those of many users are one call.
-enum PostDelivery: BatchOperation {
+enum PostOperation: BatchOperation {
   struct Input: Sendable {
-    let store: ApptimistStore
     let copies: ArraySlice<MessageCopy>
     let login: AccountLogin
+    let mailboxes: Mailboxes
+  }
+
+  /// The outcome of a copy.
+  struct Outcome: Sendable {
+    let result: Delivered
+    /// The nodes that have sessions of the recipient, if it was delivered.
+    var nodes: [NodeID] = []
   }
 
   /// The outcome of each copy; nil for one whose mailbox is full, which is to be delivered by ``run(_:_:)``.
-  typealias Output = [Delivered?]
+  typealias Output = [Outcome?]
 
   /// A copy counts as one, and so do 16 KiB.
   static func size(of input: Input) -> Int {
     input.copies.reduce(0) { $0 + 1 + $1.data.count >> 14 }
   }
 
+  /// Delivers copies statement by statement, and makes room in full mailboxes.
   static func run(_ input: Input, _ transaction: borrowing Transaction) throws -> Output {
-    try input.store.deliverAtOnce(input.copies, from: input.login, transaction)
+    let mailboxes = input.mailboxes
+    try mailboxes.lock(input.copies.map(\.recipient), transaction)
+    var pending = PendingDeliveries()
+    let results = try mailboxes.deliver(input.copies, from: input.login, &pending, transaction)
+    try mailboxes.flushAll(&pending, transaction)
+    return try zip(input.copies, results).map { copy, result in
+      guard case .delivered = result else { return Outcome(result: result) }
+      let user = pending.mailbox(of: copy.recipient)?.user
+      return Outcome(
+        result: result,
+        nodes: try user.map { try SharedDeliveries.nodes(of: $0, transaction) } ?? [])
+    }
   }
 
   static var call: BatchCall<Input, Output> {
@@ -60,27 +80,34 @@ enum PostDelivery: BatchOperation {
       try arrays.append(integers: messages)
       try arrays.append(integers: recipients)
       try arrays.append(blobs: ids)
-      let limits = inputs[0].store.limits
+      let limits = inputs[0].mailboxes.limits
       try arrays.append(limits.mailboxEntries)
       try arrays.append(limits.mailboxBytes)
     } outcome: { row in
       let results: [UInt8] = try row[1]
-      return (try row[0] - 1, .success(try delivered(results)))
+      return (try row[0] - 1, .success(try outcomes(of: results)))
     }
   }
 
-  private static func delivered(_ results: [UInt8]) throws -> Output {
-    guard results.count.isMultiple(of: 9) else { throw InconsistentMailbox() }
-    return try stride(from: 0, to: results.count, by: 9).map { start in
-      let number = results[(start + 1)..<(start + 9)].reduce(0 as Int64) { $0 << 8 | Int64($1) }
-      let position = StreamPosition(rawValue: number)
-      return switch results[start] {
-      case 0: .delivered(position)
-      case 1: .known(position)
-      case 2: .unknownRecipient
-      case 3: nil
+  /// Reads the outcomes of one input's copies.
+  private static func outcomes(of results: [UInt8]) throws -> Output {
+    var reader = ByteReader(results)
+    var outcomes: Output = []
+    while reader.remaining > 0 {
+      let state = try reader.read(UInt8.self)
+      let position = StreamPosition(rawValue: Int64(bitPattern: try reader.read(UInt64.self)))
+      var nodes: [NodeID] = []
+      for _ in 0..<(try reader.read(UInt8.self)) {
+        nodes.append(NodeID(rawValue: Int64(bitPattern: try reader.read(UInt64.self))))
+      }
+      switch state {
+      case 0: outcomes.append(Outcome(result: .delivered(position), nodes: nodes))
+      case 1: outcomes.append(Outcome(result: .known(position)))
+      case 2: outcomes.append(Outcome(result: .unknownRecipient))
+      case 3: outcomes.append(nil)
       default: throw InconsistentMailbox()
       }
     }
+    return outcomes
   }
 }

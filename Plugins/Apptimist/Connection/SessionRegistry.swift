@@ -1,0 +1,164 @@
+internal import ApptimistSession
+internal import Cryptography
+internal import Delivery
+internal import Observability
+internal import Storage
+internal import Threading
+
+/// What nodes that share the store know of each other's sessions: each is noted in the store while it lasts.
+final class SessionRegistry: MemberRegistry {
+  /// What a node tells others of a user beside entries.
+  enum Message: Hashable, Sendable {
+    /// The account has no version 1 any more.
+    case closedVersion1
+    /// A session has to give way to later ones of the user.
+    case evicted(NodeSession)
+
+    /// The message in a notice.
+    var content: [UInt8] {
+      switch self {
+      case .closedVersion1: [1]
+      case .evicted(let session):
+        [2] + NoticeKind.bytes(session.node.rawValue)
+          + NoticeKind.bytes(Int64(bitPattern: session.session.number))
+      }
+    }
+
+    /// Reads a message; nil if it is none.
+    init?(_ content: [UInt8]) {
+      switch (content.first, content.count) {
+      case (1, 1): self = .closedVersion1
+      case (2, 17):
+        guard let node = NoticeKind.number(content[1..<9]),
+          let session = NoticeKind.number(content[9...])
+        else { return nil }
+        self = .evicted(
+          NodeSession(
+            node: NodeID(rawValue: node), session: SessionID(number: UInt64(bitPattern: session))))
+      default: return nil
+      }
+    }
+  }
+
+  private struct State {
+    /// The moment at which this node has joined the others, as the store knew it at the last look.
+    var joined: Int64?
+    /// Whether it was taken for dead since the look before, and its sessions were forgotten.
+    var hasReturned = false
+    /// The history of the store, as of the last look.
+    var epoch: UInt64?
+  }
+
+  private let node: NodeID
+  private let store: ApptimistStore
+  private let hub: SessionHub
+  private let limit: Int
+  private let state = Lock(State())
+
+  /// - Parameter limit: the most sessions of a user, on all nodes.
+  init(_ store: ApptimistStore, _ hub: SessionHub, node: NodeID, limit: Int) {
+    (self.store, self.hub, self.node, self.limit) = (store, hub, node, limit)
+  }
+
+  func key(of user: EncryptionPublicKey) -> [UInt8] { user.bytes }
+
+  func user(withKey key: [UInt8]) -> EncryptionPublicKey? { EncryptionPublicKey(key[...]) }
+
+  func hear(_ content: [UInt8], of key: [UInt8]) async {
+    guard let user = user(withKey: key) else { return }
+    switch Message(content) {
+    case .closedVersion1: await hub.closeVersion1(of: user)
+    case .evicted(let session):
+      if session.node == node { hub.member(session.session, of: user)?.evict() }
+    case nil: break
+    }
+  }
+
+  func look(
+    at members: [(user: EncryptionPublicKey, member: SessionConnection)]
+  ) async throws -> [(user: EncryptionPublicKey, last: StreamPosition)] {
+    let states = try await store.states(of: Array(Set(members.map(\.user))))
+    for state in states where state.isClosed { await hub.closeVersion1(of: state.user) }
+    return states.map { ($0.user, $0.last) }
+  }
+
+  func noted() async throws -> Set<SessionID>? {
+    let epoch = try await store.epoch()
+    let last = state.withLock { exchange(&$0.epoch, with: epoch) }
+    // Positions that sessions have brought may be given again.
+    if let last, last != epoch { hub.restart() }
+    guard let stored = try await store.sessions(of: node) else { return nil }
+    state.withLock { state in
+      state.hasReturned = state.joined != stored.joined
+      state.joined = stored.joined
+    }
+    return stored.sessions
+  }
+
+  func note(
+    _ session: SessionConnection, of user: EncryptionPublicKey, wasNoted: Bool
+  ) async throws {
+    if wasNoted, !state.withLock(\.hasReturned) {
+      // Its user has too many later ones.
+      session.evict()
+    } else {
+      for other in try await join(session.id, of: user) where other.node == node {
+        hub.member(other.session, of: user)?.evict()
+      }
+    }
+  }
+
+  /// Notes a session that has logged in. It reads what others have delivered before they knew of it.
+  ///
+  /// - Returns: the user's oldest sessions, on any node, which have to end if there are too many.
+  func join(_ session: SessionID, of user: EncryptionPublicKey) async throws -> [NodeSession] {
+    let noted = NodeSession(node: node, session: session)
+    let (evicted, last) = try await store.join(noted, of: user, limit: limit)
+    hub.tell([(user, .stored(upTo: last))])
+    // It may have ended before it was noted.
+    if hub.member(session, of: user) == nil { try await forget(session) }
+    return evicted
+  }
+
+  func forget(_ session: SessionID) async throws {
+    try await store.leave(NodeSession(node: node, session: session))
+  }
+}
+
+/// This node's sessions among those of all nodes that share the store.
+struct SharedSessions: Sendable {
+  let node: NodeID
+  let hub: SessionHub
+  let registry: SessionRegistry
+  let link: NodeLink<SessionRegistry>
+  let store: ApptimistStore
+  let log: Log
+
+  /// Notes a session that has logged in, and ends the oldest one of its user, on any node, if there are too many.
+  func joined(_ session: SessionID, of user: EncryptionPublicKey) {
+    Task {
+      do {
+        for evicted in try await registry.join(session, of: user) {
+          if evicted.node == node {
+            hub.member(evicted.session, of: user)?.evict()
+          } else {
+            link.tell(
+              SessionRegistry.Message.evicted(evicted).content, of: user, on: [evicted.node])
+          }
+        }
+      } catch { log.warning("a session isn't noted yet", ["cause": "\(error)"]) }
+    }
+  }
+
+  /// Forgets a session that is over, with its locks.
+  func ended(_ session: SessionID) {
+    // If that fails, the next look finds it.
+    Task { try? await registry.forget(session) }
+  }
+
+  /// Tells other nodes that an account has no version 1 any more. Their sessions of version 1 find out when they read, too.
+  func closedVersion1(of user: EncryptionPublicKey) async {
+    guard let nodes = try? await store.nodes(of: user) else { return }
+    link.tell(SessionRegistry.Message.closedVersion1.content, of: user, on: nodes)
+  }
+}

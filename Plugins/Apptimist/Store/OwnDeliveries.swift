@@ -1,0 +1,93 @@
+internal import ApptimistSession
+internal import Cryptography
+internal import Storage
+internal import Threading
+
+/// Writes each message into the message log, and later into the mailboxes, in a store that is this process's own.
+///
+/// Putting a message into ten mailboxes changes some thirty pages of the file, and logging it once for
+/// ten users changes two. So a message is logged when it comes. A mailbox gets it later together with
+/// others, which costs hardly more pages than one: when much is pending, or when somebody reads it.
+final class OwnDeliveries: Deliveries {
+  private let store: Store
+  private let mailboxes: Mailboxes
+  /// The pending deliveries on the disk, which only the writer's thread takes and puts back; nil if the file must be asked.
+  private let pending = Lock<PendingDeliveries?>(nil)
+  /// The users whose mailboxes on disk may lack something, or nil if anybody's may.
+  private let lacking = Lock<Set<EncryptionPublicKey>?>(nil)
+
+  init(_ store: Store, _ mailboxes: Mailboxes) {
+    self.store = store
+    self.mailboxes = mailboxes
+  }
+
+  func deliver(
+    _ pieces: [ArraySlice<MessageCopy>], from login: AccountLogin
+  ) async -> [Result<[Delivered], any Error>] {
+    let steps: [@Sendable (borrowing Transaction) throws -> [Delivered]] = pieces.map { piece in
+      { [self] transaction in
+        try change(transaction) { [mailboxes] deliveries, transaction in
+          let delivered = try mailboxes.deliver(piece, from: login, &deliveries, transaction)
+          try mailboxes.flush(&deliveries, transaction)
+          return delivered
+        }
+      }
+    }
+    guard steps.count == 1 else { return await store.write(steps: steps, outcome: end) }
+    do { return [.success(try await store.write(outcome: end, steps[0]))] } catch {
+      return [.failure(error)]
+    }
+  }
+
+  func write<Value: Sendable>(
+    isolation: Isolation, _ body: @escaping MailboxChange<Value>
+  ) async throws -> Value {
+    try await store.write(isolation: isolation, outcome: end) { [self] transaction in
+      try change(transaction, body)
+    }
+  }
+
+  func flush(_ user: EncryptionPublicKey) async throws {
+    let isLacking = lacking.withLock { lacking in lacking.map { $0.contains(user) } ?? true }
+    guard isLacking else { return }
+    try await write(isolation: .rowLocks) { [mailboxes] deliveries, transaction in
+      try mailboxes.flush(user, &deliveries, transaction)
+    }
+  }
+
+  func lock(mailboxOf user: AccountNumber, _ transaction: borrowing Transaction) {}
+
+  func lock(directoriesOf user: AccountNumber, _ transaction: borrowing Transaction) {}
+
+  func nodes(of user: AccountNumber, _ transaction: borrowing Transaction) -> [NodeID] { [] }
+
+  let inform: @Sendable (StreamPosition, EncryptionPublicKey, [NodeID]) -> Void = { _, _, _ in }
+
+  // MARK: - On the writer's thread
+
+  private func change<Value>(
+    _ transaction: borrowing Transaction, _ body: MailboxChange<Value>
+  ) throws -> Value {
+    // Taken out while it is changed: shared it would be copied, and a failure leaves nothing of the changes.
+    var deliveries = try pending.withLock { $0.take() } ?? mailboxes.pending(transaction)
+    let value = try body(&deliveries, transaction)
+    // Before anybody can be told of it.
+    let added = deliveries.takeAdded()
+    lacking.withLock { $0?.formUnion(added) }
+    pending.withLock { $0 = deliveries }
+    return value
+  }
+
+  /// Takes note of the end of a transaction.
+  @Sendable private func end(isCommitted: Bool) {
+    guard isCommitted, var deliveries = pending.withLock({ $0.take() }) else {
+      pending.withLock { $0 = nil }
+      return lacking.withLock { $0 = nil }
+    }
+    let flushed = deliveries.takeFlushed()
+    lacking.withLock { lacking in
+      if lacking == nil { lacking = Set(deliveries.recipients) } else { lacking?.subtract(flushed) }
+    }
+    pending.withLock { $0 = deliveries }
+  }
+}

@@ -1,0 +1,236 @@
+internal import ApptimistProtocol
+internal import Cryptography
+internal import Delivery
+internal import Glibc
+internal import Observability
+internal import Storage
+internal import TestSupport
+internal import Testing
+internal import Threading
+
+@testable import Apptimist
+@testable import ApptimistSession
+
+/// Gives the same random posts, truncations and changes of forums and accounts to both types of ``Deliveries``, and compares
+/// what is answered and all that is stored.
+@Suite(.ownThreads) struct DeliveriesTests {
+  @Test(arguments: TestSeeds.random(6, and: [1, 2]))
+  func bothTypesDoTheSame(seed: UInt64) async throws {
+    let folder = TemporaryFolder()
+    let server = try PostgreSQLServer.shared.get()
+    let database = try server.makeDatabase()
+    var generator = SeededGenerator(seed: seed)
+    var limits = ApptimistStore.Limits()
+    limits.mailboxEntries = generator.pick(3...12)
+    limits.mailboxBytes = generator.pick(400...3000)
+    limits.rememberedMessages = generator.pick(0...10)
+    limits.pendingDeliveries = generator.pick(0...40)
+    limits.pendingPerMailbox = generator.pick(1...10)
+    let keys = try KeyFile(path: "\(folder.path)/apptimist.keys").open().keys
+    let own = try await Side(.file("\(folder.path)/awd.sqlite3"), keys, limits)
+    let shared = try await Side(
+      .postgreSQL(try PostgreSQLAddress(server.url(of: database))), keys, limits)
+    for side in [own, shared] {
+      try await side.store.makeUsers(1...5)
+      for forum in 10...11 { #expect(try await side.store.makeForum(forum, author: 1) == .created) }
+    }
+    for step in 0..<150 {
+      let act = Act(step: step, &generator)
+      let outcomes = (try await own.perform(act), try await shared.perform(act))
+      #expect(outcomes.0 == outcomes.1, "seed \(seed), step \(step)")
+    }
+    try await own.store.flushAll()
+    for side in [own, shared] { try await side.store.expectConsistency() }
+    for (number, table) in Side.tables.enumerated() {
+      let rows = (try await own.rows(of: table), try await shared.rows(of: table))
+      #expect(rows.0 == rows.1, "seed \(seed), table \(number)")
+      #expect(number > 2 || !rows.0.isEmpty, "seed \(seed), table \(number)")
+    }
+    for side in [own, shared] { await side.store.store.close() }
+    try server.removeDatabase(database)
+  }
+}
+
+extension DeliveriesTests {
+  @Test func postsAreDeliveredWhileADirectoryOfTheRecipientIsLocked() async throws {
+    let folder = TemporaryFolder()
+    let server = try PostgreSQLServer.shared.get()
+    let database = try server.makeDatabase()
+    let side = try await Side(
+      .postgreSQL(try PostgreSQLAddress(server.url(of: database))),
+      try KeyFile(path: "\(folder.path)/apptimist.keys").open().keys, ApptimistStore.Limits())
+    let store = side.store
+    try await store.makeUsers(1...2)
+    let isLocked = Lock(false)
+    let isDelivered = Lock(false)
+    async let wasInTime = store.store.write(isolation: .rowLocks) { transaction in
+      let user = try store.userNumber(of: StoreFixture.key(2), transaction)
+      try store.deliveries.lock(directoriesOf: #require(user), transaction)
+      isLocked.withLock { $0 = true }
+      for _ in 0..<5_000 where !isDelivered.withLock({ $0 }) { usleep(1_000) }
+      return isDelivered.withLock { $0 }
+    }
+    try await waitUntil { isLocked.withLock { $0 } }
+    #expect(
+      try await store.send(1, from: 1, to: 2) == .delivered(StreamPosition(rawValue: 1)))
+    isDelivered.withLock { $0 = true }
+    #expect(try await wasInTime)
+    await store.store.close()
+    try server.removeDatabase(database)
+  }
+}
+
+/// Something that is done on both sides.
+private enum Act: Sendable {
+  case post([Message], from: Int, isVersion1: Bool)
+  case truncate(user: Int, message: Message)
+  case list(Filename.Reserved, forum: Int, [Int])
+  case closeForum(Int)
+  case closeAccount(Int)
+  case read(Int)
+
+  struct Message: Sendable {
+    let number: Int
+    /// A user or a forum, or nobody.
+    let recipient: Int
+    let size: Int
+
+    func post(from sender: Int, isVersion1: Bool) -> Post? {
+      let key = StoreFixture.key(recipient)
+      let message = PDU.Message(
+        time: UInt64(number), recipient: key, to: key, from: StoreFixture.key(sender))
+      let data = Array(repeating: UInt8(truncatingIfNeeded: number), count: size)
+      let received = ReceivedPDU(
+        pdu: .message(message), header: PDU.message(message).encoded(), data: data)
+      guard !isVersion1 else { return Post(message, received, by: StoreFixture.key(sender)) }
+      return Post(
+        ReceivedRequest(
+          request: OpenRequest(type: PDU.Message.type, number: 1), body: .message(message),
+          data: data), by: StoreFixture.login(sender))
+    }
+  }
+
+  init(step: Int, _ generator: inout SeededGenerator) {
+    // Old numbers make the same messages again.
+    func message() -> Message {
+      let number = generator.pick(max(0, step - 6)...step) * 3 + generator.pick(0...2)
+      return Message(
+        number: number, recipient: [1, 2, 3, 4, 5, 7, 10, 11][generator.pick(0...7)],
+        size: number * 37 % 200)
+    }
+    switch generator.pick(0...99) {
+    case 0..<65:
+      self = .post(
+        (0..<generator.pick(1...6)).map { _ in message() }, from: generator.pick(1...5),
+        isVersion1: generator.pick(0...2) > 0)
+    case 65..<80: self = .truncate(user: generator.pick(1...5), message: message())
+    case 80..<92:
+      let users = (1...6).filter { _ in generator.pick(0...1) == 0 }
+      let lists: [Filename.Reserved] = [.subscribers, .subscribers, .editors, .moderators]
+      self = .list(lists[generator.pick(0...3)], forum: generator.pick(10...11), users)
+    case 92: self = .closeForum(generator.pick(10...11))
+    case 93: self = .closeAccount(generator.pick(4...5))
+    default: self = .read(generator.pick(1...5))
+    }
+  }
+}
+
+/// The service's parts over one kind of store.
+private struct Side: Sendable {
+  let store: ApptimistStore
+  private let directory: AccountDirectory
+  private let messages: MessageDelivery
+
+  init(
+    _ location: StoreLocation, _ keys: ServiceKeys, _ limits: ApptimistStore.Limits
+  ) async throws {
+    store = ApptimistStore(
+      store: try await Store.open(location, migrations: ApptimistService.migrations),
+      limits: limits)
+    directory = AccountDirectory(store)
+    let hub = SessionHub(limit: 1)
+    let clients = ClientAccounting(ClientLimits(), clock: { ApptimistStore.now })
+    messages = MessageDelivery(
+      store: store, directory: directory, fanOut: ForumFanOut(keys: keys, store: store), hub: hub,
+      clients: clients, metrics: ApptimistMetrics(Metrics(), hub: hub, clients: clients))
+  }
+
+  /// Does something, and describes its outcome.
+  func perform(_ act: Act) async throws -> String {
+    switch act {
+    case .post(let posts, let sender, let isVersion1):
+      let login = AccountLogin(
+        user: StoreFixture.key(sender), authenticationKey: StoreFixture.authenticationKey(sender),
+        isVersion1: isVersion1)
+      let requester = Requester(session: SessionID(number: 0), network: nil, login: login)
+      let outcomes = try await messages.deliver(
+        posts.compactMap { $0.post(from: sender, isVersion1: isVersion1) }, from: requester)
+      return "\(outcomes.outcomes)"
+    case .truncate(let user, let message):
+      // Most are of messages to that user.
+      let mine = Act.Message(number: message.number, recipient: user, size: message.size)
+      let ids = (1...5).compactMap { mine.post(from: $0, isVersion1: true) }.map {
+        MessageID(header: $0.header, data: $0.data[...])
+      }
+      var outcomes: [Truncation] = []
+      for id in ids {
+        outcomes.append(try await store.truncate(id, of: StoreFixture.login(user)))
+      }
+      return "\(outcomes)"
+    case .list(let name, let forum, let users):
+      let outcome = try await store.write(
+        keys: users, to: name.rawValue, of: forum, by: 1)
+      directory.forget(StoreFixture.key(forum))
+      return "\(String(describing: outcome))"
+    case .closeForum(let forum):
+      let new = NewAccount(
+        key: StoreFixture.key(forum), authenticationKey: StoreFixture.authenticationKey(forum),
+        name: try #require(AccountName("forum")), uid: "", isProven: true, isClosed: true)
+      let outcome = try await store.createForum(new, author: StoreFixture.login(1))
+      directory.forget(StoreFixture.key(forum))
+      return "\(outcome)"
+    case .closeAccount(let user):
+      return
+        "\(try await store.prove(StoreFixture.key(user), StoreFixture.authenticationKey(user), closes: true))"
+    case .read(let user):
+      return "\(try await store.entries(of: user, maxBytes: 300, maxEntries: 3))"
+    }
+  }
+
+  /// All that is stored, but for what only one kind of store needs: the numbers of contents and their recipients, and where
+  /// runs begin. A message may be stored more than once.
+  static let tables: [StaticString] = [
+    """
+    SELECT e.owner, e.position, e.kind, e.sender, e.size, e.message_id, c.sender, c.data
+    FROM apptimist_entries e LEFT JOIN apptimist_contents c ON c.id = e.content ORDER BY 1, 2
+    """,
+    "SELECT sender, data, CAST(sum(holders) AS BIGINT) FROM apptimist_contents GROUP BY 1, 2 ORDER BY 1, 2",
+    """
+    SELECT owner, message_id, position, is_truncated, truncated_at FROM apptimist_message_ids
+    ORDER BY 1, 2
+    """,
+    "SELECT owner, position, message_id FROM apptimist_dropped ORDER BY 1, 2",
+    "SELECT owner, sender, entries, bytes, oldest FROM apptimist_shares ORDER BY 1, 2",
+    """
+    SELECT owner, last_position, entries, bytes, dropped, file_bytes FROM apptimist_queues
+    ORDER BY 1
+    """,
+    """
+    SELECT id, key, kind, author, authentication_key, uid, name, is_proven, is_closed
+    FROM apptimist_users ORDER BY 1
+    """,
+    "SELECT directory, name, size, content FROM apptimist_files ORDER BY 1, 2",
+  ]
+
+  func rows(of table: StaticString) async throws -> [[DatabaseValue]] {
+    try await store.store.read { snapshot in
+      try snapshot.all(table) { row in
+        var values: [DatabaseValue] = []
+        while let value: DatabaseValue = try? row[values.count] {
+          values.append(value)
+        }
+        return values
+      }
+    }
+  }
+}
