@@ -19,9 +19,6 @@ public struct ApptimistService: Migrating, Commanding, Demonstrating, Running {
     KeysShowCommand.self, KeysNewCommand.self, WalletChatCommand.self,
   ]
 
-  /// The time between two deletions of expired keys and invitations.
-  private static let expiryInterval = Duration.seconds(60)
-
   private let configuration: ApptimistConfiguration
   private let backend: Backend
   private let handshake: SessionHandshake
@@ -88,14 +85,9 @@ public struct ApptimistService: Migrating, Commanding, Demonstrating, Running {
     // What fails is tried again, and doesn't end the hearing.
     await withTaskGroup { group in
       if let link = backend.nodes?.link { group.addTask { await link.run() } }
-      while !Task.isCancelled {
-        var pause = Self.expiryInterval
-        do { try await backend.deleteExpired() } catch {
-          backend.log.warning("what is too old can't be deleted yet", ["cause": "\(error)"])
-          pause = .seconds(5)
-        }
-        try? await Task.sleep(for: pause)
-      }
+      await Self.repeatWork(
+        every: .seconds(60), orLog: "what is too old can't be deleted yet", in: backend.log,
+        backend.deleteExpired)
       group.cancelAll()
     }
   }

@@ -247,11 +247,10 @@ public struct TokenScriptService: Migrating, Commanding, Demonstrating, Running,
   /// Deletes previews that are over, every quarter of an hour.
   private func deletePreviews() async {
     guard previews != nil else { return }
-    repeat {
-      do { try await store.deletePreviews(over: clock()) } catch {
-        log.warning("old previews are not deleted yet", ["reason": "\(error)"])
-      }
-    } while (try? await Task.sleep(for: .seconds(900))) != nil
+    await Self.repeatWork(every: .seconds(900), orLog: "old previews are not deleted yet", in: log)
+    {
+      try await store.deletePreviews(over: clock())
+    }
   }
 
   /// Makes a new index after each change below the root.
