@@ -132,9 +132,9 @@ let plugins: [Target] = [
     name: "Msgr",
     dependencies: [
       "Addresses", "Budgets", "Bus", "CommandLine", "Compression", "Configuration", "Cryptography",
-      "HTTPClient", "HTTPProtocol", "HTTPServer", "JSONWebTokens", "MsgrProtocol", "Observability",
-      "Routing", "ServiceKit", "Storage", "SystemCalls", "Threading", "Time", "Transport", "URLs",
-      "Wire",
+      "Delivery", "HTTPClient", "HTTPProtocol", "HTTPServer", "JSONWebTokens", "MsgrProtocol",
+      "Observability", "Routing", "ServiceKit", "Storage", "SystemCalls", "Threading", "Time",
+      "Transport", "URLs", "Wire",
     ],
     path: "Plugins/Msgr", exclude: ["Protocol"],
     resources: [.embedInCode("openapi.json")]
@@ -270,9 +270,9 @@ let tests: [Target] = [
     name: "MsgrTests",
     dependencies: [
       "Addresses", "Budgets", "Bus", "COpenSSL", "CommandLine", "Configuration", "Cryptography",
-      "HTTP2StandIn", "HTTPProtocol", "HTTPServer", "JSONWebTokens", "Msgr", "MsgrProtocol",
-      "Observability", "Routing", "ServiceKit", "Storage", "TestSupport", "Threading", "Time",
-      "Wire", "awd",
+      "Delivery", "HTTP2StandIn", "HTTPProtocol", "HTTPServer", "JSONWebTokens", "Msgr",
+      "MsgrProtocol", "Observability", "Routing", "ServiceKit", "Storage", "TestSupport",
+      "Threading", "Time", "Wire", "awd",
     ]),
   .testTarget(name: "ObservabilityTests", dependencies: ["Observability", "TestSupport", "Time"]),
   .testTarget(name: "QRCodeTests", dependencies: ["QRCode", "TestSupport"]),

@@ -1,3 +1,4 @@
+internal import Delivery
 internal import Observability
 public import Routing
 public import ServiceKit
@@ -56,7 +57,7 @@ public struct MsgrService: Migrating, Commanding, Confidential, Running {
       for outbox in [service.outbox, service.browsers].compactMap(\.self) {
         group.addTask { await outbox.run() }
       }
-      if service.store.isShared { group.addTask { await service.hearNodes() } }
+      group.addTask { [link = service.link] in await link.run() }
       while !Task.isCancelled {
         var pause = Self.tidyInterval
         do { try await service.tidy() } catch {

@@ -90,6 +90,9 @@ public final class Hub<User: Hashable & Sendable, Member: HubMember>: Sendable {
     state.withLock { state in state.seats[user]?.map(\.member) ?? [] }
   }
 
+  /// Returns whether a user has members.
+  public func hasMembers(of user: User) -> Bool { state.withLock { $0.seats[user] != nil } }
+
   /// Returns a member of a user, or nil if it isn't there.
   public func member(_ id: Member.ID, of user: User) -> Member? {
     state.withLock { state in state.seats[user]?.first { $0.member.id == id }?.member }

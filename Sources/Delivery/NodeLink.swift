@@ -105,6 +105,11 @@ public final class NodeLink<Registry: MemberRegistry>: Sendable {
     bus.publish([Notice(Topic(service, registry.key(of: user)), content)], to: .nodes(others))
   }
 
+  /// Tells all other nodes something of a user's, whether they have members of the user or not.
+  public func tellAll(_ content: [UInt8], of user: User) {
+    bus.publish([Notice(Topic(service, registry.key(of: user)), content)])
+  }
+
   // MARK: - Hearing
 
   /// Does what other nodes' notices ask for, until the bus is closed.

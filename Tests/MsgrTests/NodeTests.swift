@@ -1,5 +1,6 @@
 internal import Bus
 internal import Cryptography
+internal import Delivery
 internal import MsgrProtocol
 internal import Storage
 internal import TestSupport
@@ -182,23 +183,57 @@ internal import Time
     }
   }
 
-  @Test func newsAreReadAsTheyWereWritten() throws {
-    let name = UserName(stored: "änna b")
-    let tokens = (0..<NodeNews.tokensAtOnce).map { number in
+  @Test func whatNodesTellEachOtherIsReadAsItWasWritten() throws {
+    let tokens = (0..<NodeMessage.tokensAtOnce).map { number in
       TokenHash(digest: SHA256.hash([UInt8(number)]))
     }
-    for news in [
-      NodeNews.log(name), .ended(tokens), .ended([]),
-      .notice(name, Array("{}".utf8), besides: DeviceID(stored: "stream:x/änna b")),
-      .notice(name, [], besides: nil),
-      .failure(FailedLogins.Failure(name: name, network: "2001:db8::/64", isFamiliar: true)),
-      .failure(FailedLogins.Failure(name: name, network: nil, isFamiliar: false)),
-    ] {
-      #expect(NodeNews(news.notice) == news)
-      #expect(news.notice.topic.key.count + news.notice.content.count <= Notice.limit)
+    for message in [
+      .ended(tokens), .ended([]),
+      .read(upTo: MessageID(rawValue: 0x18c), on: DeviceID(stored: "stream:x/änna b")),
+      .read(upTo: .last, on: nil),
+      .failure(network: "2001:db8::/64", isFamiliar: true),
+      .failure(network: nil, isFamiliar: false),
+    ] as [NodeMessage] {
+      #expect(NodeMessage(message.bytes) == message)
+      #expect(message.bytes.count + 256 <= Notice.limit)
+      #expect(message.bytes.first != NoticeKind.entries)
     }
-    for content in [[], [0, 1], [1, 1], [2], [2, 65], [3], [3, 2], [4]] as [[UInt8]] {
-      #expect(NodeNews(Notice(Topic("msgr", [65]), content)) == nil)
+    for bytes in [[], [0, 1], [1, 1], [2], [2, 65], [3], [3, 2], [4]] as [[UInt8]] {
+      #expect(NodeMessage(bytes) == nil)
+    }
+  }
+
+  @Test func whatWasReadOnOneNodeIsShownOnTheOther() async throws {
+    try await withNodes(2) { nodes in
+      let (here, there) = (nodes[0].fixture, nodes[1])
+      let phone = try await here.register("anna", device: "stream:anna-phone")
+      try await here.register("bert")
+      let id = try #require(try await here.send("one", from: "bert", to: "anna").id)
+      let desk = try await here.login("anna", device: "stream:anna-desk")
+      let stream = try there.stream(desk)
+      try await waitUntil {
+        try await here.store.read {
+          try $0.one("SELECT 1 FROM msgr_streams") { _ in true } ?? false
+        }
+      }
+      // Nothing of what anybody sends is needed for it.
+      _ = try await here.post("/read", ["With": "bert", "Id": id], token: phone)
+      #expect(
+        try await stream.nextObject()["Read"] as? [String: String] == ["With": "bert", "Id": id])
+    }
+  }
+
+  @Test func aNoticeOfAnythingEndsNothing() async throws {
+    try await withNodes(1) { nodes in
+      let fixture = nodes[0].fixture
+      let stream = try nodes[0].stream(try await fixture.register("anna"))
+      let link = fixture.service.service.link
+      for position in [MessageID.last, MessageID(rawValue: .max - 1)] {
+        fixture.service.service.hub.tell([(UserName(stored: "anna"), .rumor(upTo: position))])
+      }
+      try await link.look()
+      try await fixture.send("m", from: "anna", to: "anna")
+      #expect(try await stream.nextObject()["Message"] as? String == "m")
     }
   }
 }

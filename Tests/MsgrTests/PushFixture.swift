@@ -3,14 +3,27 @@ internal import MsgrProtocol
 internal import Observability
 internal import Storage
 internal import TestSupport
+internal import Threading
 internal import Time
 
 @testable import Msgr
+
+/// The devices that stream, each with the message after which the stream began.
+final class Streams: Sendable {
+  private let starts = Lock<[DeviceID: MessageID]>([:])
+
+  func set(_ new: [DeviceID: MessageID]) { starts.withLock { $0 = new } }
+
+  var all: [(device: DeviceID, start: MessageID)] {
+    starts.withLock { $0.map { ($0.key, $0.value) } }
+  }
+}
 
 /// A store in memory with accounts, and a clock that is set by hand.
 struct PushFixture: Sendable {
   let clock = TestClock(Timestamp(seconds: 1_700_000_000))
   let store: MsgrStore
+  let streams = Streams()
   static let owner: [UInt8] = [1]
 
   init(_ location: StoreLocation = .memory, limits: MsgrStore.Limits = MsgrStore.Limits())
@@ -22,7 +35,8 @@ struct PushFixture: Sendable {
       configuration: StoreConfiguration(busyTimeout: .seconds(60)))
     self.store = MsgrStore(
       store: store, limits: limits, clock: { [clock] in clock.now },
-      randomBytes: SecureRandom.bytes)
+      randomBytes: SecureRandom.bytes,
+      deliveries: OwnDeliveries { [streams] _ in streams.all })
   }
 
   static func device(_ number: Int, prefix: String = "aaaaaaaa") -> DeviceID {
@@ -57,15 +71,18 @@ struct PushFixture: Sendable {
     let text = try MessageText(text)
     let sender = try Self.name(sender)
     let recipient = try Self.name(recipient)
-    return try await store.store.write { [store] transaction in
+    return try await store.store.write { [store, streams] transaction in
       guard let place = try store.takePlace(in: recipient, for: sender, transaction) else {
         throw RequestRefusal.forbidden
       }
-      return try store.put(
-        text, from: sender, to: recipient, place, isAddRequest: isAddRequest,
-        streaming: streaming
-          ? try store.pushedDevices(of: recipient, transaction).map(\.device) : [], transaction
-      ).id
+      if streaming {
+        let devices = try store.pushedDevices(of: recipient, transaction).map(\.device)
+        streams.set(Dictionary(uniqueKeysWithValues: devices.map { ($0, .zero) }))
+      }
+      defer { streams.set([:]) }
+      let message = NewMessage(
+        text: text, sender: sender, recipient: recipient, isAddRequest: isAddRequest)
+      return try store.put(message, place, transaction).id
     }
   }
 

@@ -37,7 +37,7 @@ struct PushOutboxStoreTests {
       try await store.store.write { transaction in
         let place = try #require(try store.takePlace(in: bert, for: anna, transaction))
         _ = try store.put(
-          text, from: anna, to: bert, place, isAddRequest: false, streaming: [], transaction)
+          NewMessage(text: text, sender: anna, recipient: bert), place, transaction)
         throw Stop()
       }
     }
@@ -169,12 +169,11 @@ struct PushOutboxStoreTests {
     #expect(try await fixture.lease().isEmpty)
     let token = BoundToken(
       hash: TokenHash(digest: SHA256.hash([1])), name: try PushFixture.name("cleo"), device: device)
-    var cursor = InboxCursor(after: .zero)
-    _ = cursor.nextRead(isBackedUp: false)
-    cursor.finishRead(last: first, mayBeMore: false)
-    cursor.finish(inOrder: true)
+    let progress = StreamProgress(start: .zero, sent: first, confirmed: first)
+    /// Settles what a stream leaves, while another stream of the device brings what comes after a message.
     func settle(releasedTo released: MessageID?) async throws {
-      try await fixture.store.settle(cursor, of: token, releasedTo: released)
+      fixture.streams.set(released.map { [device: $0] } ?? [:])
+      try await fixture.store.settle(progress, of: token, ending: released.map { _ in 1 })
     }
     try await settle(releasedTo: nil)
     #expect(try await fixture.lease().isEmpty)

@@ -1,4 +1,5 @@
 internal import Bus
+internal import Delivery
 internal import HTTPProtocol
 internal import HTTPServer
 internal import Storage
@@ -22,7 +23,7 @@ final class Running: Sendable {
   ) async throws {
     let fixture = try await Fixture(configuration, in: folder, on: location, polls: polls)
     self.fixture = fixture
-    hearing = Task { if fixture.store.isShared { await fixture.service.service.hearNodes() } }
+    hearing = Task { await fixture.service.service.link.run() }
     server = try HTTPServer(
       options: ServerOptions(endpoints: [.tcp(host: "127.0.0.1", port: 0)], threads: 2),
       responder: fixture.table, report: { _ in })

@@ -1,5 +1,6 @@
 internal import Addresses
 internal import Budgets
+internal import Delivery
 internal import Dispatch
 internal import Foundation
 internal import HTTPProtocol

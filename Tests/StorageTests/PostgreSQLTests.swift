@@ -22,6 +22,11 @@ internal import Testing
     #expect(text("SELECT ?3, ?, ?1") == "SELECT $3, $4, $1 4")
     #expect(text("SELECT 'it''s ?', ?12") == "SELECT 'it''s ?', $12 12")
     #expect(text("") == " 0")
+    #expect(
+      text("SELECT ? /*postgresql FOR UPDATE */ LIMIT ? /* a */")
+        == "SELECT $1 FOR UPDATE  LIMIT $2 /* a */ 2")
+    #expect(
+      text("SELECT '/*postgresql ' /*postgresql || '*/' */") == "SELECT '/*postgresql ' || '*/'  0")
   }
 
   @Test func valuesOfAllTypesAreRead() async throws {

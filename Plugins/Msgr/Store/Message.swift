@@ -23,6 +23,15 @@ struct Message: Hashable, Sendable {
   var origin: DeviceID?
 }
 
+extension Message {
+  /// Makes the own copy of a message that a user sends.
+  init(ownCopy draft: Draft, of sender: Caller, id: MessageID, time: Timestamp) {
+    self.init(
+      id: id, sender: sender.name, recipient: draft.recipient, text: draft.text, time: time,
+      isAddRequest: false, clientID: draft.clientID, origin: sender.device)
+  }
+}
+
 // The form that the inbox, the history and the stream show.
 extension Message: Encodable {
   private enum Key: String, CodingKey {

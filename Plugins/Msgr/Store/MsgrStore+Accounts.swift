@@ -31,7 +31,7 @@ extension MsgrStore {
   func register(
     _ name: UserName, _ hash: PasswordHash, invitation: InvitationHash? = nil,
     device: (DeviceLogin, TokenHash)?
-  ) async throws -> [TokenHash] {
+  ) async throws -> [BoundToken] {
     try await store.write { transaction in
       guard try !exists(name, transaction) else { throw RequestRefusal.forbidden }
       if let invitation { try use(invitation, transaction) }
@@ -48,7 +48,7 @@ extension MsgrStore {
   /// - Returns: the tokens that end with that.
   func login(
     _ caller: Caller, device: DeviceLogin, token: TokenHash
-  ) async throws -> [TokenHash] {
+  ) async throws -> [BoundToken] {
     try await write(as: caller) { transaction in
       try bind(device, token, to: caller.name, transaction)
     }
@@ -57,11 +57,11 @@ extension MsgrStore {
   private func bind(
     _ login: DeviceLogin, _ token: TokenHash, to name: UserName,
     _ transaction: borrowing Transaction
-  ) throws -> [TokenHash] {
+  ) throws -> [BoundToken] {
     let device = login.device.owned(by: name)
-    var ended: [TokenHash] = try transaction.all(
-      "DELETE FROM msgr_tokens WHERE device_id = ? RETURNING hash", device
-    ) { try $0[0] }
+    var ended: [BoundToken] = try transaction.all(
+      "DELETE FROM msgr_tokens WHERE device_id = ? RETURNING hash, username, device_id", device,
+      transform: BoundToken.init)
     // The pushes to the device go with another account's binding.
     try transaction.execute(
       "DELETE FROM msgr_devices WHERE device_id = ? AND username <> ?", device, name)
@@ -90,10 +90,10 @@ extension MsgrStore {
   /// - Returns: the tokens that end with it.
   func unbind(
     _ device: DeviceID, _ transaction: borrowing Transaction
-  ) throws -> [TokenHash] {
-    let ended: [TokenHash] = try transaction.all(
-      "DELETE FROM msgr_tokens WHERE device_id = ? RETURNING hash", device
-    ) { try $0[0] }
+  ) throws -> [BoundToken] {
+    let ended: [BoundToken] = try transaction.all(
+      "DELETE FROM msgr_tokens WHERE device_id = ? RETURNING hash, username, device_id", device,
+      transform: BoundToken.init)
     try transaction.execute("DELETE FROM msgr_devices WHERE device_id = ?", device)
     return ended
   }
@@ -102,7 +102,7 @@ extension MsgrStore {
   ///
   /// - Returns: the tokens that end with that.
   /// - Throws: `.forbidden` if the caller didn't come by a token.
-  func logout(_ caller: Caller) async throws -> [TokenHash] {
+  func logout(_ caller: Caller) async throws -> [BoundToken] {
     try await write(as: caller) { transaction in
       guard let device = caller.device else { throw RequestRefusal.forbidden }
       return try unbind(device, transaction)
@@ -112,7 +112,7 @@ extension MsgrStore {
   /// Deletes the caller's account and everything that belongs to it.
   ///
   /// - Returns: the tokens that end with it.
-  func delete(_ caller: Caller) async throws -> [TokenHash] {
+  func delete(_ caller: Caller) async throws -> [BoundToken] {
     try await write(as: caller) { transaction in
       try remove(caller.name, transaction)
     }
@@ -130,12 +130,12 @@ extension MsgrStore {
 
   private func remove(
     _ name: UserName, _ transaction: borrowing Transaction
-  ) throws -> [TokenHash] {
-    let ended: [TokenHash] = try transaction.all(
+  ) throws -> [BoundToken] {
+    let ended: [BoundToken] = try transaction.all(
       """
-      SELECT hash FROM msgr_tokens JOIN msgr_devices d USING (device_id) WHERE d.username = ?
-      """, name
-    ) { try $0[0] }
+      SELECT hash, d.username, device_id FROM msgr_tokens JOIN msgr_devices d USING (device_id)
+      WHERE d.username = ?
+      """, name, transform: BoundToken.init)
     try transaction.execute("DELETE FROM msgr_users WHERE username = ?", name)
     return ended
   }
@@ -202,5 +202,12 @@ extension MsgrStore {
           devices: try row[2], messages: try row[3])
       }
     }
+  }
+}
+
+extension BoundToken {
+  /// Reads a row of hash, name and device.
+  fileprivate init(_ row: borrowing Row) throws {
+    self.init(hash: try row[0], name: try row[1], device: try row[2])
   }
 }

@@ -75,13 +75,12 @@ extension MsgrStore {
   /// - Parameters:
   ///   - friend: the user.
   ///   - caller: the caller.
-  ///   - streaming: the user's devices that get messages by their streams.
   ///   - wait: the seconds that the caller has to wait before it may ask somebody anew, or nil if it may now.
   /// - Returns: their relation, and the request that was stored, if one was.
   /// - Throws: `.forbidden` if there is no such user or the caller blocks it, `.tooMany`, `.tooManyContacts`,
   ///   ``FieldError`` if it is the caller, or as ``write(as:_:)``.
   func add(
-    _ friend: UserName, by caller: Caller, streaming: [DeviceID], wait: Int?
+    _ friend: UserName, by caller: Caller, wait: Int?
   ) async throws -> (Friendship, request: Delivery?) {
     let name = caller.name
     return try await write(as: caller, locking: [name, friend]) { transaction in
@@ -102,10 +101,9 @@ extension MsgrStore {
       guard let place = try takePlace(in: friend, for: name, transaction) else {
         throw RequestRefusal.forbidden
       }
-      let request = try put(
-        .addRequest(from: name), from: name, to: friend, place, isAddRequest: true,
-        streaming: streaming, transaction)
-      return (.requested, request)
+      let request = NewMessage(
+        text: .addRequest(from: name), sender: name, recipient: friend, isAddRequest: true)
+      return (.requested, try put(request, place, transaction))
     }
   }
 

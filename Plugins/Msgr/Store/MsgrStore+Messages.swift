@@ -8,14 +8,33 @@ struct Delivery: Sendable {
   let id: MessageID
   /// Whether the message was stored, which it is not if the recipient blocks the sender.
   let isStored: Bool
-  /// The devices whose pushes are held because the message goes out by their streams.
-  var held: [DeviceID] = []
+  /// What was written into users' logs, for their streams.
+  var entries: [LogEntry] = []
   /// Whether there are pushes to phones.
   var wakesPhones = false
   /// Whether there are pushes to browsers.
   var wakesBrowsers = false
   /// The identifier of the sender's own copy, if there is one.
   var own: MessageID?
+}
+
+/// A message in the log of a user whose streams bring it.
+struct LogEntry: Sendable {
+  let user: UserName
+  /// The last identifier of the log before.
+  let predecessor: MessageID
+  let message: Message
+  /// The nodes that have streams of the user, if several share the store.
+  let nodes: [NodeID]
+}
+
+/// A message that is to be put into an inbox.
+struct NewMessage: Sendable {
+  let text: MessageText
+  let sender: UserName
+  let recipient: UserName
+  var isAddRequest = false
+  var extras = Publication.Extras()
 }
 
 extension MsgrStore {
@@ -27,47 +46,39 @@ extension MsgrStore {
   /// - Parameters:
   ///   - draft: the message.
   ///   - sender: the sender.
-  ///   - streaming: the recipient's devices that get messages by their streams.
   /// - Returns: the delivery, or the first one of a message that was sent again.
   /// - Throws: `.forbidden` if there is no such user, `.otherMessage`, or as ``write(as:_:)``.
-  func send(
-    _ draft: Draft, by sender: Caller, streaming: [DeviceID]
-  ) async throws -> Delivery {
-    if isShared, draft.clientID == nil {
-      let input = Sending.Input(store: self, draft: draft, sender: sender)
-      if let delivery = try await store.perform(input, by: Sending.self) { return delivery }
-    }
-    return try await write(as: sender, locking: [draft.recipient, sender.name]) { transaction in
-      try send(draft, by: sender, streaming: streaming, transaction)
+  func send(_ draft: Draft, by sender: Caller) async throws -> Delivery {
+    try await deliveries.send(draft, by: sender, in: self)
+  }
+
+  /// Sends a message in a transaction of its own. See ``send(_:by:)``.
+  func sendAlone(_ draft: Draft, by sender: Caller) async throws -> Delivery {
+    try await write(as: sender, locking: [draft.recipient, sender.name]) { transaction in
+      try send(draft, by: sender, transaction)
     }
   }
 
-  /// Sends a message within a transaction that confirms the sender.
-  func send(
-    _ draft: Draft, by sender: Caller, streaming: [DeviceID], _ transaction: borrowing Transaction
+  private func send(
+    _ draft: Draft, by sender: Caller, _ transaction: borrowing Transaction
   ) throws -> Delivery {
     if let delivery = try earlierDelivery(of: draft, from: sender.name, transaction) {
       return delivery
     }
-    var delivery: Delivery
-    let keepsOwn: Bool
-    if let place = try takePlace(in: draft.recipient, for: sender.name, transaction) {
-      delivery = try put(
-        draft.text, from: sender.name, to: draft.recipient, place, isAddRequest: false,
-        streaming: streaming, transaction)
-      keepsOwn = place.senderStreams
-    } else {
-      // A blocked sender is given an identifier that no other message will have.
-      guard let id = try nextID(of: draft.recipient, transaction) else {
-        throw RequestRefusal.forbidden
-      }
-      delivery = Delivery(id: id, isStored: false)
-      keepsOwn = try hasStreamingDevice(sender.name, transaction)
+    guard let place = try takePlace(in: draft.recipient, for: sender.name, transaction) else {
+      throw RequestRefusal.forbidden
     }
-    if keepsOwn {
-      delivery.own =
-        try draft.recipient == sender.name
-        ? delivery.id : keepOwn(draft, by: sender, transaction)
+    let message = NewMessage(
+      text: draft.text, sender: sender.name, recipient: draft.recipient)
+    var delivery = try put(message, place, transaction)
+    if place.senderStreams {
+      if draft.recipient == sender.name {
+        delivery.own = delivery.id
+      } else {
+        let copy = try keepOwn(draft, by: sender, transaction)
+        delivery.own = copy.message.id
+        delivery.entries.append(copy)
+      }
     }
     try note(delivery, of: draft, from: sender.name, transaction)
     return delivery
@@ -79,11 +90,11 @@ extension MsgrStore {
   /// - Throws: `.forbidden` if there is no such user.
   func sendTest(_ text: MessageText, to name: UserName) async throws -> Int {
     try await store.write(isolation: .rowLocks) { transaction in
-      guard let place = try takePlace(in: name, for: name, transaction) else {
+      try deliveries.lock([name], transaction)
+      guard let place = try takePlace(in: name, for: name, transaction), !place.isBlocked else {
         throw RequestRefusal.forbidden
       }
-      _ = try put(
-        text, from: name, to: name, place, isAddRequest: false, streaming: [], transaction)
+      _ = try put(NewMessage(text: text, sender: name, recipient: name), place, transaction)
       return try pushedDevices(of: name, transaction).count
     }
   }
@@ -91,67 +102,86 @@ extension MsgrStore {
   /// The identifier of a message that is being stored, and the counts of its inbox with it.
   struct InboxPlace {
     let id: MessageID
+    /// The last identifier of the log before.
+    let predecessor: MessageID
     let messages: Int
     let unread: Int
+    /// Whether the recipient blocks the sender: then nothing is stored, and the counts are without the message.
+    let isBlocked: Bool
     /// Whether the sender has a device that streams.
     let senderStreams: Bool
   }
 
-  /// Counts one more message into an inbox, within the transaction that stores it.
+  /// Takes the next identifier of a user's log, above all earlier ones whatever the clock does, and counts one more message
+  /// into the inbox unless the user blocks the sender, within the transaction that stores the message.
   ///
-  /// - Returns: nil if there is no such user, or the user blocks the sender.
+  /// - Parameters:
+  ///   - recipient: the user.
+  ///   - sender: the sender.
+  ///   - owner: the user whom the sender publishes for, if it is a publisher; whoever blocks one of them blocks it.
+  ///   - transaction: the transaction.
+  /// - Returns: nil if there is no such user.
   func takePlace(
-    in recipient: UserName, for sender: UserName, _ transaction: borrowing Transaction
+    in recipient: UserName, for sender: UserName, of owner: UserName? = nil,
+    _ transaction: borrowing Transaction
   ) throws -> InboxPlace? {
-    try transaction.execute(
+    let earliest = MessageID(earliestAt: now)
+    let place: InboxPlace? = try transaction.one(
       """
-      UPDATE msgr_users SET messages = messages + 1, unread = unread + 1,
-        last_id = CASE WHEN last_id < ?3 THEN ?3 ELSE last_id + 1 END
-      WHERE username = ?1
-        AND NOT EXISTS (SELECT 1 FROM msgr_blocks WHERE username = ?1 AND blocked = ?2)
-      """, recipient, sender, MessageID(earliestAt: now))
-    guard transaction.changes > 0 else { return nil }
-    // For RETURNING, SQLite makes a table that costs more than a second statement.
-    return try transaction.one(
-      """
-      SELECT last_id, messages, unread, EXISTS (
-        SELECT 1 FROM msgr_devices WHERE username = ?2 AND substr(device_id, 1, 7) = 'stream:')
+      SELECT last_id, messages, unread,
+        EXISTS (SELECT 1 FROM msgr_blocks WHERE username = ?1 AND blocked IN (?2, ?3)),
+        EXISTS (
+          SELECT 1 FROM msgr_devices WHERE username = ?2 AND substr(device_id, 1, 7) = 'stream:')
       FROM msgr_users WHERE username = ?1
-      """, recipient, sender
-    ) {
-      InboxPlace(
-        id: try $0[0], messages: try $0[1], unread: try $0[2], senderStreams: try $0[3])
+      """, recipient, sender, owner ?? sender
+    ) { row in
+      let (last, isBlocked): (MessageID, Bool) = (try row[0], try row[3])
+      let added = isBlocked ? 0 : 1
+      return InboxPlace(
+        id: max(earliest, last.next), predecessor: last, messages: try row[1] + added,
+        unread: try row[2] + added, isBlocked: isBlocked, senderStreams: try row[4])
     }
+    guard let place else { return nil }
+    try transaction.execute(
+      "UPDATE msgr_users SET messages = ?, unread = ?, last_id = ? WHERE username = ?",
+      place.messages, place.unread, place.id, recipient)
+    return place
   }
 
   /// Stores a message within a transaction, and queues its pushes.
   ///
-  /// - Parameter place: the result of ``takePlace(in:for:_:)``.
+  /// - Parameters:
+  ///   - new: the message.
+  ///   - place: the result of ``takePlace(in:for:_:)``.
+  ///   - transaction: the transaction.
+  /// - Returns: the delivery, which stores nothing if the recipient blocks the sender: the identifier is no other message's.
   func put(
-    _ text: MessageText, from sender: UserName, to recipient: UserName, _ place: InboxPlace,
-    isAddRequest: Bool, extras: Publication.Extras = .init(), streaming: [DeviceID],
-    _ transaction: borrowing Transaction
+    _ new: NewMessage, _ place: InboxPlace, _ transaction: borrowing Transaction
   ) throws -> Delivery {
+    var delivery = Delivery(id: place.id, isStored: !place.isBlocked)
+    guard delivery.isStored else { return delivery }
     let message = Message(
-      id: place.id, sender: sender, text: text, time: now,
-      isAddRequest: isAddRequest, extras: extras)
+      id: place.id, sender: new.sender, text: new.text, time: now, isAddRequest: new.isAddRequest,
+      extras: new.extras)
+    let streams = try deliveries.streams(of: new.recipient, transaction)
     let isFull = place.messages > limits.inbox
-    let unread: Int
-    if isFull {
-      unread = try putIntoFull(recipient, message, place, transaction)
-    } else {
-      try insert(message, to: recipient, transaction)
-      unread = place.unread
+    let hasRoom =
+      try !isFull
+      || makeRoom(
+        for: new.sender, in: new.recipient, dropping: place.messages - limits.inbox, transaction)
+    if hasRoom {
+      try insert(message, to: new.recipient, transaction)
+      delivery.entries.append(
+        LogEntry(
+          user: new.recipient, predecessor: place.predecessor, message: message,
+          nodes: streams.nodes))
     }
-    var delivery = Delivery(id: message.id, isStored: true)
-    try lockDevices(of: recipient, transaction)
-    let streaming = try self.streaming(streaming, of: recipient, transaction)
-    for (device, isWeb) in try pushedDevices(of: recipient, transaction) {
-      let isHeld = streaming.contains(device)
-      if isHeld { delivery.held.append(device) }
+    let unread = try isFull ? unread(of: new.recipient, transaction) : place.unread
+    for (device, isWeb) in try pushedDevices(of: new.recipient, transaction) {
       if isWeb { delivery.wakesBrowsers = true } else { delivery.wakesPhones = true }
       try enqueuePush(
-        of: message, to: device, badge: unread, isWeb: isWeb, isHeld: isHeld, transaction)
+        of: message, to: device, badge: unread, isWeb: isWeb,
+        isHeld: streams.bring(message.id, to: device), transaction)
       if isFull || isWeb { try dropOldPushes(to: device, isWeb: isWeb, transaction) }
     }
     return delivery
@@ -169,66 +199,66 @@ extension MsgrStore {
       message.isAddRequest, message.extras.title, message.extras.priority, message.extras.link)
   }
 
-  /// Makes the next identifier of a user's log, above all earlier ones whatever the clock does.
-  ///
-  /// - Returns: nil if there is no such user.
-  func nextID(of user: UserName, _ transaction: borrowing Transaction) throws -> MessageID? {
-    try transaction.one(
-      """
-      UPDATE msgr_users SET last_id = CASE WHEN last_id < ?1 THEN ?1 ELSE last_id + 1 END
-      WHERE username = ?2 RETURNING last_id
-      """, MessageID(earliestAt: now), user
-    ) { try $0[0] }
+  private func unread(of name: UserName, _ transaction: borrowing Transaction) throws -> Int {
+    try transaction.one("SELECT unread FROM msgr_users WHERE username = ?", name) { try $0[0] } ?? 0
   }
 
-  /// Stores a message in a full inbox, from which others are dropped.
+  /// Drops messages from a full inbox for one that is counted already.
   ///
   /// Strangers' messages go first, the oldest of whichever stranger has most, then those of friends and the user's own in
   /// the same way. A stranger's message pushes out no friend's: if there are only those, it is the one that is dropped.
   /// What publishers send is their owners'.
   ///
-  /// - Returns: the number of unread messages then.
-  private func putIntoFull(
-    _ recipient: UserName, _ message: Message, _ place: InboxPlace,
+  /// - Parameters:
+  ///   - sender: the sender of the message.
+  ///   - recipient: the user.
+  ///   - count: how many to drop, which is more than one only if the limit was lowered.
+  ///   - transaction: the transaction.
+  /// - Returns: whether there is room; if not, the message isn't counted any more.
+  private func makeRoom(
+    for sender: UserName, in recipient: UserName, dropping count: Int,
     _ transaction: borrowing Transaction
-  ) throws -> Int {
+  ) throws -> Bool {
     let isFriend = try self.isFriend(
-      Publisher.owner(of: message.sender) ?? message.sender, of: recipient, transaction)
-    var hasRoom = true
-    // It is more than one only if the limit was lowered.
-    for _ in limits.inbox..<place.messages where hasRoom {
+      Publisher.owner(of: sender) ?? sender, of: recipient, transaction)
+    for _ in 0..<count {
+      guard let id = try leastWanted(in: recipient, forFriend: isFriend, transaction) else {
+        try transaction.execute(
+          """
+          UPDATE msgr_users SET messages = messages - 1, unread = unread - 1 WHERE username = ?
+          """, recipient)
+        return false
+      }
       try transaction.execute(
-        """
-        DELETE FROM msgr_messages WHERE recipient = ?1 AND id = (
-          SELECT oldest FROM (
-            SELECT sum(messages) AS messages, min(oldest) AS oldest,
-              owner = ?1 OR EXISTS (
-                SELECT 1 FROM msgr_contacts a JOIN msgr_contacts b
-                  ON b.username = a.friend AND b.friend = a.username
-                WHERE a.username = ?1 AND a.friend = owner) AS is_friend
-            FROM (
-              -- The owner is what stands before the last slash, if there is one.
-              SELECT count(*) AS messages, min(id) AS oldest,
-                coalesce(
-                  nullif(rtrim(rtrim(sender, replace(sender, '/', '')), '/'), ''), sender) AS owner
-              FROM msgr_messages WHERE recipient = ?1 GROUP BY sender) AS senders
-            GROUP BY owner) AS owners
-          WHERE NOT is_friend OR ?2 = 1
-          ORDER BY is_friend, messages DESC, oldest LIMIT 1)
-        """, recipient, isFriend)
-      hasRoom = transaction.changes > 0
+        "DELETE FROM msgr_messages WHERE recipient = ? AND id = ?", recipient, id)
     }
-    if hasRoom {
-      try insert(message, to: recipient, transaction)
-    } else {
-      try transaction.execute(
-        """
-        UPDATE msgr_users SET messages = messages - 1, unread = unread - 1 WHERE username = ?
-        """, recipient)
-    }
-    return try transaction.one("SELECT unread FROM msgr_users WHERE username = ?", recipient) {
-      try $0[0]
-    } ?? place.unread
+    return true
+  }
+
+  /// Finds the message that goes first when an inbox is full, or nil if none may go.
+  private func leastWanted(
+    in recipient: UserName, forFriend isFriend: Bool, _ transaction: borrowing Transaction
+  ) throws -> MessageID? {
+    try transaction.one(
+      """
+      WITH senders AS (
+        -- The owner is what stands before the last slash, if there is one.
+        SELECT count(*) AS messages, min(id) AS oldest, coalesce(
+          nullif(rtrim(rtrim(sender, replace(sender, '/', '')), '/'), ''), sender) AS owner
+        FROM msgr_messages WHERE recipient = ?1 GROUP BY sender),
+      owners AS (
+        SELECT owner, sum(messages) AS messages, min(oldest) AS oldest
+        FROM senders GROUP BY owner),
+      friends AS (
+        SELECT a.friend FROM msgr_contacts a
+        JOIN msgr_contacts b ON b.username = a.friend AND b.friend = a.username
+        WHERE a.username = ?1)
+      SELECT oldest FROM owners LEFT JOIN friends ON friend = owner
+      WHERE ?2 = 1 OR friend IS NULL AND owner <> ?1
+      ORDER BY CASE WHEN friend IS NULL AND owner <> ?1 THEN 0 ELSE 1 END, messages DESC, oldest
+      LIMIT 1
+      """, recipient, isFriend
+    ) { try $0[0] }
   }
 
   /// Returns the devices that messages to a user are pushed to.
@@ -270,7 +300,7 @@ extension MsgrStore {
   /// Notes the position that a user has come to; never back, and not beyond the last identifier.
   func noteSeen(upTo position: MessageID, by name: UserName) async throws {
     try await store.write(isolation: .rowLocks) { transaction in
-      try lock([name], transaction)
+      try deliveries.lock([name], transaction)
       try noteSeen(upTo: position, by: name, transaction)
     }
   }
@@ -300,13 +330,27 @@ extension MsgrStore {
     let oldestUse = now - limits.tokenAge
     let steps: [@Sendable (borrowing Transaction) throws -> Bool] = [
       { transaction in
+        // It leaves inboxes that others are changing, and waits for nobody, who might wait for it. So does the next one.
         try transaction.execute(
-          isShared ? Self.expiryOfMessagesBesideOthers : Self.expiryOfMessages, oldest)
+          """
+          DELETE FROM msgr_messages WHERE (recipient, id) IN (
+            SELECT m.recipient, m.id FROM
+              (SELECT recipient, id FROM msgr_messages WHERE sent_at <= ?
+               ORDER BY sent_at LIMIT 1000) m
+              JOIN msgr_users u ON u.username = m.recipient
+            /*postgresql FOR NO KEY UPDATE OF u SKIP LOCKED */)
+          """, oldest)
         return transaction.changes == 1000
       },
       { transaction in
         try transaction.execute(
-          isShared ? Self.expiryOfSentBesideOthers : Self.expiryOfSent, oldest)
+          """
+          DELETE FROM msgr_sent WHERE (sender, id) IN (
+            SELECT m.sender, m.id FROM
+              (SELECT sender, id FROM msgr_sent WHERE sent_at <= ? ORDER BY sent_at LIMIT 1000) m
+              JOIN msgr_users u ON u.username = m.sender
+            /*postgresql FOR NO KEY UPDATE OF u SKIP LOCKED */)
+          """, oldest)
         return transaction.changes == 1000
       },
       { transaction in
@@ -328,31 +372,4 @@ extension MsgrStore {
     return try await store.write(steps: steps, isolation: .rowLocks).map { try $0.get() }
       .contains(true)
   }
-
-  private static let expiryOfMessages: StaticString = """
-    DELETE FROM msgr_messages WHERE (recipient, id) IN
-      (SELECT recipient, id FROM msgr_messages WHERE sent_at <= ? ORDER BY sent_at LIMIT 1000)
-    """
-
-  /// The same, but for inboxes that others are changing: it waits for nobody, who might wait for it.
-  private static let expiryOfMessagesBesideOthers: StaticString = """
-    DELETE FROM msgr_messages WHERE (recipient, id) IN (
-      SELECT m.recipient, m.id FROM
-        (SELECT recipient, id FROM msgr_messages WHERE sent_at <= ? ORDER BY sent_at LIMIT 1000) m
-        JOIN msgr_users u ON u.username = m.recipient
-      FOR NO KEY UPDATE OF u SKIP LOCKED)
-    """
-
-  private static let expiryOfSent: StaticString = """
-    DELETE FROM msgr_sent WHERE (sender, id) IN
-      (SELECT sender, id FROM msgr_sent WHERE sent_at <= ? ORDER BY sent_at LIMIT 1000)
-    """
-
-  private static let expiryOfSentBesideOthers: StaticString = """
-    DELETE FROM msgr_sent WHERE (sender, id) IN (
-      SELECT m.sender, m.id FROM
-        (SELECT sender, id FROM msgr_sent WHERE sent_at <= ? ORDER BY sent_at LIMIT 1000) m
-        JOIN msgr_users u ON u.username = m.sender
-      FOR NO KEY UPDATE OF u SKIP LOCKED)
-    """
 }

@@ -55,8 +55,11 @@ extension MsgrStore {
       """
       DELETE FROM push_outbox WHERE device_id = ?1 AND lease_owner IS NULL AND id <= (
         SELECT id FROM push_outbox WHERE device_id = ?1 ORDER BY id DESC LIMIT 1 OFFSET ?2)
-      """, device, isWeb ? min(limits.inbox, Self.webPushes) : limits.inbox)
+      """, device, isWeb ? webPushLimit : limits.inbox)
   }
+
+  /// The most pushes that wait for a browser.
+  var webPushLimit: Int { min(limits.inbox, Self.webPushes) }
 
   /// A random UUID (RFC 9562 section 5.4) in lower case.
   private func newPushID() -> String {
@@ -112,9 +115,17 @@ extension MsgrStore {
     let next = try await store.read { snapshot in try nextPush(at: now, isWeb, snapshot) }
     guard let next, next <= now else { return ([], next) }
     return try await store.write(isolation: .rowLocks) { transaction in
+      // Without waiting for other nodes that lease pushes.
       var pushes = try transaction.all(
-        isShared ? Self.leaseBesideOthers : Self.lease, owner, now + Self.pushLease, now, count,
-        isWeb
+        """
+        UPDATE push_outbox SET lease_owner = ?1, lease_end = ?2, attempts = attempts + 1
+        WHERE id IN (
+          SELECT id FROM push_outbox
+          WHERE is_next = 1 AND is_web = ?5 AND due_at <= ?3 AND lease_end <= ?3
+          ORDER BY due_at LIMIT ?4 /*postgresql FOR UPDATE SKIP LOCKED */)
+        RETURNING id, device_id, apns_id, message_id, sender, text, is_add_request, badge,
+          expires_at, attempts, title, priority, link, created_at
+        """, owner, now + Self.pushLease, now, count, isWeb
       ) { row in
         Push(
           id: try row[0], device: try row[1], apnsID: try row[2], message: try row[3],
@@ -142,27 +153,6 @@ extension MsgrStore {
       return transaction.changes == 1
     }
   }
-
-  private static let lease: StaticString = """
-    UPDATE push_outbox SET lease_owner = ?1, lease_end = ?2, attempts = attempts + 1
-    WHERE id IN (
-      SELECT id FROM push_outbox
-      WHERE is_next = 1 AND is_web = ?5 AND due_at <= ?3 AND lease_end <= ?3
-      ORDER BY due_at LIMIT ?4)
-    RETURNING id, device_id, apns_id, message_id, sender, text, is_add_request, badge,
-      expires_at, attempts, title, priority, link, created_at
-    """
-
-  /// The same, without waiting for other nodes that lease pushes.
-  private static let leaseBesideOthers: StaticString = """
-    UPDATE push_outbox SET lease_owner = ?1, lease_end = ?2, attempts = attempts + 1
-    WHERE id IN (
-      SELECT id FROM push_outbox
-      WHERE is_next = 1 AND is_web = ?5 AND due_at <= ?3 AND lease_end <= ?3
-      ORDER BY due_at LIMIT ?4 FOR UPDATE SKIP LOCKED)
-    RETURNING id, device_id, apns_id, message_id, sender, text, is_add_request, badge,
-      expires_at, attempts, title, priority, link, created_at
-    """
 
   private func nextPush(
     at now: Timestamp, _ isWeb: Bool, _ database: borrowing some Queryable & ~Copyable
@@ -196,14 +186,14 @@ extension MsgrStore {
   func settle(
     _ push: Push, owner: [UInt8], _ settlement: PushSettlement, target: String
   ) async throws {
-    if isShared, settlement == .delivered || settlement == .dropped {
-      let isProven = settlement == .delivered
+    if settlement == .delivered || settlement == .dropped {
       return try await store.perform(
-        Settling.Input(push: push.id, owner: owner, target: isProven ? target : nil),
-        by: Settling.self)
+        SettleOperation.Input(
+          push: push.id, owner: owner, target: settlement == .delivered ? target : nil),
+        by: SettleOperation.self)
     }
     try await store.write(isolation: .rowLocks) { transaction in
-      try lock(push.device, transaction)
+      try deliveries.lock(push.device, transaction)
       if case .retried(let time) = settlement {
         return try transaction.execute(
           """
@@ -214,9 +204,6 @@ extension MsgrStore {
       try transaction.execute(
         "DELETE FROM push_outbox WHERE id = ? AND lease_owner = ?", push.id, owner)
       switch settlement {
-      case .delivered:
-        try transaction.execute(
-          "INSERT INTO push_targets VALUES (?) ON CONFLICT DO NOTHING", target)
       case .unbound(let moment):
         // The other pushes to the device go with it.
         try transaction.execute(
@@ -225,7 +212,7 @@ extension MsgrStore {
       case .unsubscribed:
         guard let endpoint = push.subscription?.endpoint.text else { break }
         try unsubscribe(push.device, from: endpoint, transaction)
-      case .dropped, .retried: break
+      case .delivered, .dropped, .retried: break
       }
     }
   }

@@ -51,42 +51,37 @@ extension MsgrStore {
       number - Self.clientIDs)
   }
 
-  /// Returns whether a user has a device that streams.
-  func hasStreamingDevice(
-    _ name: UserName, _ transaction: borrowing Transaction
-  ) throws -> Bool {
-    try transaction.one(
-      """
-      SELECT 1 FROM msgr_devices WHERE username = ? AND substr(device_id, 1, 7) = 'stream:' LIMIT 1
-      """, name
-    ) { _ in true } ?? false
-  }
-
   /// Keeps the own copy of a sender who has a device that streams.
   ///
-  /// - Returns: its identifier, which is one of the sender's log.
+  /// - Returns: the copy in the sender's log.
   func keepOwn(
     _ draft: Draft, by sender: Caller, _ transaction: borrowing Transaction
-  ) throws -> MessageID {
-    guard let id = try nextID(of: sender.name, transaction) else { throw OutdatedCaller() }
-    let kept: Int? = try transaction.one(
-      "UPDATE msgr_users SET sent = sent + 1 WHERE username = ? RETURNING sent", sender.name
-    ) { try $0[0] }
-    guard let kept else { throw OutdatedCaller() }
+  ) throws -> LogEntry {
+    let found = try transaction.one(
+      "SELECT last_id, sent FROM msgr_users WHERE username = ?", sender.name
+    ) { (last: try $0[0] as MessageID, sent: try $0[1] as Int) }
+    guard let found else { throw OutdatedCaller() }
+    let copy = Message(
+      ownCopy: draft, of: sender, id: max(MessageID(earliestAt: now), found.last.next), time: now)
+    try transaction.execute(
+      "UPDATE msgr_users SET last_id = ?, sent = ? WHERE username = ?", copy.id, found.sent + 1,
+      sender.name)
     try transaction.execute(
       """
       INSERT INTO msgr_sent (id, sender, recipient, text, sent_at, client_id, device_id)
       VALUES (?, ?, ?, ?, ?, ?, ?)
-      """, id, sender.name, draft.recipient, draft.text, now, draft.clientID, sender.device)
+      """, copy.id, copy.sender, copy.recipient, copy.text, copy.time, copy.clientID, copy.origin)
     // As many as an inbox keeps.
-    if kept > limits.inbox {
+    if found.sent >= limits.inbox {
       try transaction.execute(
         """
         DELETE FROM msgr_sent WHERE sender = ?1 AND id IN
           (SELECT id FROM msgr_sent WHERE sender = ?1 ORDER BY id LIMIT ?2)
-        """, sender.name, kept - limits.inbox)
+        """, sender.name, found.sent + 1 - limits.inbox)
     }
-    return id
+    return LogEntry(
+      user: sender.name, predecessor: found.last, message: copy,
+      nodes: try deliveries.nodes(of: sender.name, transaction))
   }
 
   /// Returns what a user's streams bring after a position, oldest first: messages to the user, and own ones.
@@ -147,9 +142,12 @@ extension MsgrStore {
   }
 
   /// Notes that a user has read everything from another up to a message.
+  ///
+  /// - Returns: the last message that was read, and the nodes that have streams of the user, if several share the store;
+  ///   nil if there is nothing from the other user.
   func noteRead(
     from sender: UserName, upTo last: MessageID, by caller: Caller
-  ) async throws {
+  ) async throws -> (last: MessageID, nodes: [NodeID])? {
     try await write(as: caller, locking: [caller.name]) { transaction in
       try transaction.execute(
         """
@@ -162,6 +160,12 @@ extension MsgrStore {
         UPDATE msgr_users SET unread = CASE WHEN unread > ?1 THEN unread - ?1 ELSE 0 END
         WHERE username = ?2
         """, transaction.changes, caller.name)
+      let read: MessageID?? = try transaction.one(
+        "SELECT max(id) FROM msgr_messages WHERE recipient = ? AND sender = ? AND id <= ?",
+        caller.name, sender, last
+      ) { try $0[0] as MessageID? }
+      guard case .some(.some(let read)) = read else { return nil }
+      return (read, try deliveries.nodes(of: caller.name, transaction))
     }
   }
 }

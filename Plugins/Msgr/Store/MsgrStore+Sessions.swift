@@ -41,7 +41,7 @@ extension MsgrStore {
   /// - Throws: `.forbidden` if there is no such session.
   func sessions(
     of caller: Caller, ending name: String
-  ) async throws -> (ended: [TokenHash], others: [Session]) {
+  ) async throws -> (ended: [BoundToken], others: [Session]) {
     try await write(as: caller) { transaction in
       var sessions = try sessions(of: caller.name, transaction)
       guard let index = sessions.firstIndex(where: { $0.name == name }) else {
@@ -91,7 +91,7 @@ extension MsgrStore {
   /// - Returns: the tokens that end with that.
   func changePassword(
     to hash: PasswordHash, by caller: Caller, keeping token: TokenHash?
-  ) async throws -> [TokenHash] {
+  ) async throws -> [BoundToken] {
     try await write(as: caller) { transaction in
       try transaction.execute(
         "UPDATE msgr_users SET password = ? WHERE username = ?", hash.text, caller.name)
@@ -109,7 +109,7 @@ extension MsgrStore {
   /// - Returns: the tokens that end with that.
   func endSessions(
     of name: UserName, keeping token: TokenHash?, _ transaction: borrowing Transaction
-  ) throws -> [TokenHash] {
+  ) throws -> [BoundToken] {
     try transaction.execute("DELETE FROM msgr_publishers WHERE username = ?", name)
     let devices: [DeviceID] = try transaction.all(
       """

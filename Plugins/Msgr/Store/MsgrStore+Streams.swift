@@ -1,15 +1,20 @@
 internal import MsgrProtocol
 internal import Storage
 
+/// What a stream has delivered.
+struct StreamProgress: Sendable {
+  /// The message after which the stream began.
+  let start: MessageID
+  /// The last message that was sent.
+  var sent: MessageID
+  /// The last message that the peer is known to have.
+  var confirmed: MessageID
+}
+
 extension MsgrStore {
   /// Returns the last identifier of the caller's log: a stream that begins there misses nothing new.
   func lastID(as caller: Caller) async throws -> MessageID {
     try await read(as: caller) { snapshot in try lastID(of: caller.name, snapshot) }
-  }
-
-  /// Returns the last identifier of a user's log.
-  func lastID(of name: UserName) async throws -> MessageID {
-    try await store.read { snapshot in try lastID(of: name, snapshot) }
   }
 
   private func lastID(
@@ -19,42 +24,45 @@ extension MsgrStore {
       ?? .zero
   }
 
-  /// Notes what a stream has delivered.
-  ///
-  /// - Parameters:
-  ///   - cursor: the position that the stream has come to.
-  ///   - token: the token that the stream was opened with.
-  ///   - released: the last message whose held push is made due, as no stream of the device brings it; nil if none is.
-  ///   - ended: the stream, if it has ended and other nodes know it; then they say what is released.
-  func settle(
-    _ cursor: InboxCursor, of token: BoundToken, releasedTo released: MessageID?,
-    ending ended: NodeStream? = nil
+  /// Notes a stream of this node, so that nobody has messages pushed that it brings.
+  func begin(
+    _ stream: Int64, of token: BoundToken, after start: MessageID
   ) async throws {
     try await store.write(isolation: .rowLocks) { transaction in
-      try lock([token.name], transaction)
-      try lock(token.device, transaction)
-      var released = released
-      if let ended {
-        try end(ended, transaction)
-        released = min(
-          try firstStart(of: token.device, transaction) ?? .last,
-          try lastID(of: token.name, transaction))
-      }
-      if cursor.streamed > cursor.start {
-        try noteSeen(upTo: cursor.streamed, by: token.name, transaction)
-      }
-      try dropPushes(
-        to: token.device, after: cursor.start, confirmed: cursor.confirmed, transaction)
-      if let released { try releasePushes(to: token.device, upTo: released, transaction) }
+      try deliveries.begin(stream, of: token, after: start, transaction)
     }
   }
 
-  /// Makes the held pushes of some devices due.
+  /// Forgets a stream of this node.
+  func end(_ stream: Int64) async throws {
+    try await store.write(isolation: .rowLocks) { try deliveries.end(stream, $0) }
+  }
+
+  /// Notes what a stream has delivered.
   ///
-  /// - Parameter last: the last message whose push is made due.
-  func releasePushes(to devices: [DeviceID], upTo last: MessageID) async throws {
+  /// - Parameters:
+  ///   - progress: what the stream has delivered.
+  ///   - token: the token that the stream was opened with.
+  ///   - ended: the stream if it has ended: the pushes are made due that were held for it, and that no other stream of the
+  ///     device makes needless.
+  func settle(
+    _ progress: StreamProgress, of token: BoundToken, ending ended: Int64? = nil
+  ) async throws {
     try await store.write(isolation: .rowLocks) { transaction in
-      for device in devices { try releasePushes(to: device, upTo: last, transaction) }
+      try deliveries.lock([token.name], transaction)
+      try deliveries.lock(token.device, transaction)
+      if progress.sent > progress.start {
+        try noteSeen(upTo: progress.sent, by: token.name, transaction)
+      }
+      try dropPushes(
+        to: token.device, after: progress.start, confirmed: progress.confirmed, transaction)
+      guard let ended else { return }
+      try deliveries.end(ended, transaction)
+      let released = min(
+        try deliveries.firstStart(of: token, transaction) ?? .last,
+        // Messages after the last one are not this stream's.
+        try lastID(of: token.name, transaction))
+      try releasePushes(to: token.device, upTo: released, transaction)
     }
   }
 }

@@ -31,6 +31,8 @@ struct MsgrStore: Sendable {
   let limits: Limits
   let clock: @Sendable () -> Timestamp
   let randomBytes: @Sendable (Int) -> [UInt8]
+  /// The part that depends on whether other nodes share the store.
+  var deliveries: any Deliveries = OwnDeliveries()
 
   /// The time after which a token's use is noted again, so that not every request writes.
   static let tokenUseStep = Duration.seconds(86_400)
@@ -44,9 +46,15 @@ struct OutdatedCaller: Error {}
 
 extension MsgrStore {
   /// Makes a store over a service's database, with its clock and randomness.
-  init(_ context: ServiceContext, limits: Limits) {
+  ///
+  /// - Parameters:
+  ///   - context: what the service has.
+  ///   - limits: the limits of what is stored.
+  ///   - own: the deliveries if no other node shares the store.
+  init(_ context: ServiceContext, limits: Limits, own: OwnDeliveries = OwnDeliveries()) {
     self.init(
-      store: context.store, limits: limits, clock: context.clock, randomBytes: context.randomBytes)
+      store: context.store, limits: limits, clock: context.clock, randomBytes: context.randomBytes,
+      deliveries: context.store.isShared ? SharedDeliveries(node: context.node) : own)
   }
 
   /// Changes something for a caller, in one transaction.
@@ -62,7 +70,7 @@ extension MsgrStore {
     _ body: @escaping @Sendable (borrowing Transaction) throws -> Value
   ) async throws -> Value {
     try await store.write(isolation: names.isEmpty ? .serializable : .rowLocks) { transaction in
-      try lock(names, transaction)
+      try deliveries.lock(names, transaction)
       if let token = try confirm(caller, transaction) { try noteUse(of: token, transaction) }
       return try body(transaction)
     }

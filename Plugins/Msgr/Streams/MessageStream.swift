@@ -1,14 +1,35 @@
+internal import Delivery
 internal import HTTPProtocol
 internal import HTTPServer
 internal import MsgrProtocol
 internal import Storage
 internal import Transport
 
+/// A message as streams bring it.
+struct StreamedMessage: Sendable {
+  let json: [UInt8]
+  /// The device that has sent the message, if it is an own one; its streams don't bring it.
+  let origin: DeviceID?
+
+  /// Makes what streams bring of a message.
+  init(_ message: Message) throws {
+    json = try JSONText.of(message)
+    origin = message.origin
+  }
+}
+
+/// Messages of a user's log in their order.
+struct LogPage: Sendable {
+  let entries: [(id: MessageID, message: StreamedMessage)]
+  /// Whether there was nothing after the last one.
+  let isLast: Bool
+}
+
 /// A device's open connection, which brings its user's messages and sends the messages that the device writes.
 ///
 /// Unchecked because its variables are touched on its session's event loop only: by the calls of ``WebSocketHandler``, and
 /// by tasks and closures that are run there.
-final class MessageStream: WebSocketHandler, @unchecked Sendable {
+final class MessageStream: WebSocketHandler, HubMember, @unchecked Sendable {
   /// The bytes that may wait to be sent while more is read.
   static let lowWaterMark = 64 << 10
   /// The bytes of sends that may wait for those before them; then no more are received until fewer wait.
@@ -16,8 +37,8 @@ final class MessageStream: WebSocketHandler, @unchecked Sendable {
   /// The bytes that a send takes beside its text.
   private static let sendOverhead = 64
 
-  /// The stream among those of all nodes.
-  let id: MsgrStore.NodeStream
+  /// The number of the stream among those of this node.
+  let id: Int64
   /// The token that the stream was opened with.
   let token: BoundToken
   /// The message after which the stream began.
@@ -26,7 +47,11 @@ final class MessageStream: WebSocketHandler, @unchecked Sendable {
   private let service: MessageService
   private let place: StreamPlace
   private let owner: WorkOwner?
-  private var cursor: InboxCursor
+  private var cursor: Cursor<MessageID>
+  /// The last message that the peer is known to have.
+  private var confirmed: MessageID
+  /// The last message that was sent before the last ping.
+  private var lastPinged: MessageID
   /// The messages that the peer wants sent, in order.
   private var sends: [[UInt8]] = []
   /// The bytes of `sends`.
@@ -49,10 +74,13 @@ final class MessageStream: WebSocketHandler, @unchecked Sendable {
     start = beginning.start
     place = beginning.place
     owner = beginning.owner
-    cursor = InboxCursor(after: beginning.start)
+    cursor = Cursor(after: beginning.start)
+    confirmed = beginning.start
+    lastPinged = beginning.start
     place.occupy(session)
     place.used(at: session.loop.now)
-    service.hub.add(self, tail: beginning.tail)
+    // At once, as its peer may let the close handshake last.
+    service.hub.join(self, of: token.name)?.end("the account has newer streams")
     readOn()
   }
 
@@ -61,21 +89,19 @@ final class MessageStream: WebSocketHandler, @unchecked Sendable {
 
   // MARK: - Out
 
-  /// Gives the stream, from any thread, the messages that were read for all streams of its user.
-  func take(_ page: InboxPage) {
-    session.loop.execute { [self] in
-      guard !isOver, let last = page.last else { return }
-      guard
-        let position = cursor.takePage(after: page.position, upTo: last, isBackedUp: isBackedUp)
-      else { return readOn() }
-      send(page, after: position)
+  /// Sends the messages that come next, and reads on if others are between; called on the loop.
+  func take(_ news: [News<MessageID, StreamedMessage>]) {
+    guard !isOver else { return }
+    for news in news {
+      guard let entry = cursor.note(news, isReady: !isBackedUp) else { continue }
+      cursor.pass(entry.position)
+      send(entry.content)
     }
+    readOn()
   }
 
-  private func send(_ page: InboxPage, after position: MessageID) {
-    for entry in page.entries where entry.id > position && entry.origin != token.device {
-      session.send(.text(entry.json))
-    }
+  private func send(_ message: StreamedMessage) {
+    if message.origin != token.device { session.send(.text(message.json)) }
   }
 
   /// Sends a notice that nothing depends on, from any thread; a slow peer isn't given it.
@@ -90,27 +116,34 @@ final class MessageStream: WebSocketHandler, @unchecked Sendable {
 
   func drained() { readOn() }
 
-  /// Reads on by itself.
   private func readOn() {
-    guard !isOver, let position = cursor.nextRead(isBackedUp: isBackedUp) else { return }
-    let tail = service.hub.feed(of: token.name)?.position ?? .zero
+    guard !isOver, !isBackedUp, let position = cursor.nextRead() else { return }
     Task(executorPreference: session.loop) { [self] in
       let page = await WorkOwner.$current.withValue(owner) {
-        await service.read(inboxOf: token.name, after: position)
+        await service.read(logOf: token.name, after: position)
       }
       guard !isOver else { return }
       guard let page else { return fail() }
-      send(page, after: position)
-      cursor.finishRead(last: page.last, mayBeMore: page.mayBeMore, tail: tail)
+      for (id, message) in page.entries where cursor.wants(id) {
+        cursor.pass(id)
+        send(message)
+      }
+      cursor.finishRead(end: page.entries.last?.id ?? position, isLast: page.isLast)
       readOn()
     }
   }
 
-  func pinged() { cursor.notePing() }
+  func pinged() { lastPinged = cursor.position }
 
   func ponged() {
     place.used(at: session.loop.now)
-    if cursor.notePong() { service.confirm(cursor, of: token) }
+    guard lastPinged > confirmed else { return }
+    confirmed = lastPinged
+    service.confirm(progress, of: token)
+  }
+
+  private var progress: StreamProgress {
+    StreamProgress(start: start, sent: cursor.position, confirmed: confirmed)
   }
 
   // MARK: - In
@@ -157,15 +190,15 @@ final class MessageStream: WebSocketHandler, @unchecked Sendable {
   /// - Parameter reason: the reason in words for the peer.
   func end(_ reason: String) { session.close(1008, reason: reason) }
 
-  /// Closes the stream, from any thread, because its inbox can't be read: the peer comes again, and asks for the messages
-  /// that it missed.
-  func fail() { session.close(1011) }
+  /// Closes the stream because its user's log can't be read: the peer comes again, and asks for the messages that it missed.
+  private func fail() { session.close(1011) }
 
   func closed(_ code: UInt16?) {
     isOver = true
     sends = []
     place.leave()
-    cursor.finish(inOrder: code != nil)
-    service.leave(self, cursor)
+    // A peer that took part in closing has seen everything before.
+    if code != nil { confirmed = cursor.position }
+    service.leave(self, progress)
   }
 }

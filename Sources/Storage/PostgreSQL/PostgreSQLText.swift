@@ -1,5 +1,9 @@
-/// The text of a statement as PostgreSQL takes it: `?` and `?3` are `$1` and `$3`, numbered as SQLite does.
+/// The text of a statement as PostgreSQL takes it: `?` and `?3` are `$1` and `$3`, numbered as SQLite does, and
+/// `/*postgresql FOR UPDATE */` is `FOR UPDATE`, which is a comment to SQLite.
 struct PostgreSQLText {
+  private static let opening = Array("/*postgresql ".utf8)
+  private static let closing = Array("*/".utf8)
+
   private(set) var text = ""
   private(set) var parameterCount = 0
 
@@ -7,6 +11,7 @@ struct PostgreSQLText {
   init(_ sql: StaticString) {
     var bytes: [UInt8] = []
     var quote: UInt8?
+    var isOpen = false
     var rest = Array("\(sql)".utf8)[...]
     while let byte = rest.popFirst() {
       switch byte {
@@ -19,6 +24,12 @@ struct PostgreSQLText {
         let number = Int(String(decoding: digits, as: UTF8.self)) ?? parameterCount + 1
         parameterCount = max(parameterCount, number)
         bytes += "$\(number)".utf8
+      case Self.opening[0] where quote == nil && rest.starts(with: Self.opening.dropFirst()):
+        rest = rest.dropFirst(Self.opening.count - 1)
+        isOpen = true
+      case Self.closing[0] where isOpen && quote == nil && rest.first == Self.closing[1]:
+        rest = rest.dropFirst()
+        isOpen = false
       default: bytes.append(byte)
       }
     }

@@ -22,6 +22,11 @@ package struct MessageID: Hashable, Sendable, RawRepresentable {
   /// The position after all messages.
   package static let last = MessageID(rawValue: .max)
 
+  /// The identifier right above this one; the last one has none.
+  package var next: MessageID {
+    MessageID(rawValue: rawValue == .max ? .max : rawValue + 1)
+  }
+
   /// Reads 16 lower-case hexadecimal digits.
   ///
   /// - Parameters:

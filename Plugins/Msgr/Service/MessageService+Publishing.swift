@@ -38,13 +38,9 @@ extension MessageService {
       throw RequestRefusal.tooLong
     }
     try chargePublication(publisher, recipients.count)
-    let deliveries = try await store.publish(
-      publication, by: publisher,
-      to: recipients.map { ($0, hub.devices(of: $0)) })
-    for (name, delivery) in deliveries where delivery.isStored {
-      await announce(delivery, to: name)
-    }
-    return deliveries.first?.delivery.id ?? .zero
+    let deliveries = try await store.publish(publication, by: publisher, to: recipients)
+    for delivery in deliveries { announce(delivery) }
+    return deliveries.first?.id ?? .zero
   }
 
   /// Counts a message by its publisher, and its copies by the publisher's owner.

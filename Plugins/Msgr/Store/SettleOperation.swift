@@ -1,7 +1,7 @@
 internal import Storage
 
-/// The end of a push that isn't tried again, where several nodes share the store: those of many are one call.
-enum Settling: BatchOperation {
+/// The end of a push that isn't tried again; where several nodes share the store, those of many are one call.
+enum SettleOperation: BatchOperation {
   struct Input: Sendable {
     let push: Int64
     /// The name of the outbox that leased the push.

@@ -82,33 +82,28 @@ extension MsgrStore {
   /// - Parameters:
   ///   - publication: the message.
   ///   - publisher: the publisher.
-  ///   - recipients: the users, with those of their devices that get messages by their streams.
+  ///   - recipients: the users.
   /// - Returns: the deliveries, one for each user who is still there.
   /// - Throws: `.forbidden` if the publisher was ended, or ``StoreError``.
   func publish(
-    _ publication: Publication, by publisher: Publisher,
-    to recipients: [(name: UserName, streaming: [DeviceID])]
-  ) async throws -> [(name: UserName, delivery: Delivery)] {
+    _ publication: Publication, by publisher: Publisher, to recipients: [UserName]
+  ) async throws -> [Delivery] {
     try await store.write(isolation: .rowLocks) { transaction in
-      try lock(recipients.map(\.name), transaction)
+      try deliveries.lock(recipients, transaction)
       try transaction.execute(
         "UPDATE msgr_publishers SET used_at = ? WHERE hash = ?", now, publisher.hash)
       guard transaction.changes == 1 else { throw RequestRefusal.forbidden }
-      return try recipients.compactMap { recipient in
-        guard
-          try !isBlocked(publisher.owner, by: recipient.name, transaction),
-          let place = try takePlace(in: recipient.name, for: publisher.sender, transaction)
-        else {
-          // A blocked publisher is given an identifier that no other message will have.
-          return try nextID(of: recipient.name, transaction).map {
-            (recipient.name, Delivery(id: $0, isStored: false))
-          }
-        }
-        let delivery = try put(
-          publication.text, from: publisher.sender, to: recipient.name, place, isAddRequest: false,
-          extras: publication.extras, streaming: recipient.streaming, transaction)
-        return (recipient.name, delivery)
+      var delivered: [Delivery] = []
+      for recipient in recipients {
+        let place = try takePlace(
+          in: recipient, for: publisher.sender, of: publisher.owner, transaction)
+        guard let place else { continue }
+        let message = NewMessage(
+          text: publication.text, sender: publisher.sender, recipient: recipient,
+          extras: publication.extras)
+        delivered.append(try put(message, place, transaction))
       }
+      return delivered
     }
   }
 }

@@ -2,6 +2,7 @@ internal import Addresses
 internal import Budgets
 internal import Bus
 internal import Cryptography
+internal import Delivery
 internal import MsgrProtocol
 internal import Observability
 internal import ServiceKit
@@ -20,10 +21,8 @@ final class MessageService: Sendable {
 
   let store: MsgrStore
   let hub: StreamHub
-  /// This run of the program among the nodes that share the store.
-  let node: NodeID
-  /// Tells other nodes.
-  let bus: any Bus
+  /// The other nodes that share the store, if there are any.
+  let link: NodeLink<StreamRegistry>
   private let lastStream = Atomic<Int64>(0)
   let places: StreamPlaces
   /// The pushes to phones, or nil if there are none.
@@ -49,10 +48,15 @@ final class MessageService: Sendable {
   /// The users who may make an account by a request.
   let signup: Signup
   let randomBytes: @Sendable (Int) -> [UInt8]
-  private let accepted: Counter
+  let accepted: Counter
 
   init(_ context: ServiceContext, _ configuration: MsgrConfiguration) throws {
-    store = MsgrStore(context, limits: configuration.store)
+    hub = StreamHub(limit: configuration.streams.ofAccount)
+    store = MsgrStore(
+      context, limits: configuration.store,
+      own: OwnDeliveries { [hub] name in
+        hub.members(of: name).map { ($0.token.device, $0.start) }
+      })
     let pushMetrics = PushMetrics(context.metrics, clock: context.clock)
     outbox = try PushOutbox(context, configuration.push, store: store, pushMetrics)
     let (pair, isNew) = try VAPIDKeyFile(path: configuration.webPush.key).open()
@@ -63,16 +67,20 @@ final class MessageService: Sendable {
     allowedPushServices = configuration.webPush.allowed
     browsers = try PushOutbox(context, configuration.webPush, pair, store: store, pushMetrics)
     log = context.log
-    node = context.node
-    bus = context.bus
-    hub = StreamHub(streamsOfAccount: configuration.streams.ofAccount)
     places = StreamPlaces(configuration.streams)
     refusals = RefusalReport(context.log, context.metrics, clock: context.clock)
     registrations = RegistrationLimits(configuration.registrations, clock: context.clock)
     passwords = try PasswordVerifier(
       store, configuration, randomBytes: context.randomBytes, report: refusals,
       metrics: context.metrics
-    ) { [bus = context.bus] failure in bus.publish([NodeNews.failure(failure).notice]) }
+    ) { [bus = context.bus] failure in
+      let message = NodeMessage.failure(network: failure.network, isFamiliar: failure.isFamiliar)
+      let topic = Topic(MsgrService.name, Array(failure.name.text.utf8))
+      bus.publish([Notice(topic, message.bytes)])
+    }
+    link = NodeLink(
+      hub, StreamRegistry(node: context.node, store: store, hub: hub, passwords: passwords),
+      of: MsgrService.name, node: context.node, bus: context.bus, log: context.log)
     authenticator = Authenticator(store, passwords)
     sent = AttemptTable(span: .seconds(60), clock: context.clock)
     refused = AttemptTable(span: .seconds(60), size: 1 << 12, clock: context.clock)
@@ -111,12 +119,11 @@ final class MessageService: Sendable {
       var isCounted = wait == nil
       defer { if isCounted { sent.uncount(caller.name) } }
       let (friendship, request) = try await countingRefusals(of: caller) {
-        try await store.add(
-          friend, by: caller, streaming: hub.devices(of: friend), wait: wait)
+        try await store.add(friend, by: caller, wait: wait)
       }
       if let request {
         isCounted = false
-        await announce(request, to: friend)
+        announce(request)
       }
       return friendship
     }
@@ -169,15 +176,13 @@ final class MessageService: Sendable {
           throw RequestRefusal.tooMany(retryAfter: wait)
         }
         do {
-          return try await store.send(
-            draft, by: caller, streaming: hub.devices(of: draft.recipient))
+          return try await store.send(draft, by: caller)
         } catch {
           sent.uncount(caller.name)
           throw error
         }
       }
-      if delivery.isStored { await announce(delivery, to: draft.recipient) }
-      if delivery.own != nil { tellNews(of: caller.name) }
+      announce(delivery)
       return delivery
     }
   }
@@ -203,19 +208,11 @@ final class MessageService: Sendable {
     from sender: UserName, upTo last: MessageID, by credentials: Credentials
   ) async throws {
     try await authenticator.perform(as: credentials) { caller in
-      try await store.noteRead(from: sender, upTo: last, by: caller)
-      let notice = try JSONText.of(["Read": ["With": sender.text, "Id": last.text]])
-      show(notice, to: caller.name, besides: caller.device)
-      if store.isShared {
-        bus.publish([NodeNews.notice(caller.name, notice, besides: caller.device).notice])
-      }
-    }
-  }
-
-  /// Shows a notice to a user's streams, but for those of a device.
-  func show(_ notice: [UInt8], to name: UserName, besides device: DeviceID?) {
-    for stream in hub.feed(of: name)?.streams ?? [] where stream.token.device != device {
-      stream.tell(notice)
+      let read = try await store.noteRead(from: sender, upTo: last, by: caller)
+      hub.showRead(from: sender, upTo: last, to: caller.name, besides: caller.device)
+      guard let read else { return }
+      let message = NodeMessage.read(upTo: read.last, on: caller.device)
+      link.tell(message.bytes, of: caller.name, on: read.nodes)
     }
   }
 
@@ -231,52 +228,17 @@ final class MessageService: Sendable {
     }
   }
 
-  /// Tells streams and outbox of a message that was stored.
-  ///
-  /// A stream that brings the message has begun before it. A device whose stream has ended since its push was held has
-  /// no such stream, and its push is made due.
-  func announce(_ delivery: Delivery, to name: UserName) async {
-    accepted.add()
-    tellNews(of: name)
-    // Where nodes share the store, the end of a stream waits for those who hold pushes for it, or they for it.
-    let left =
-      store.isShared
-      ? []
-      : delivery.held.filter { device in
-        hub.firstStart(of: device).map { $0 >= delivery.id } ?? true
-      }
-    if !left.isEmpty {
-      do {
-        try await store.releasePushes(to: left, upTo: delivery.id)
-      } catch {
-        // A push is held for a while only.
-        log.warning("the pushes that a stream leaves can't be released", ["cause": "\(error)"])
-      }
-    }
-    if delivery.wakesPhones { outbox?.wake() }
-    if delivery.wakesBrowsers { browsers.wake() }
-  }
-
-  /// Tells the outboxes that something may have become due.
-  func wakeOutboxes() {
-    outbox?.wake()
-    browsers.wake()
-  }
-
   // MARK: - Background
 
   /// Deletes messages and tokens that are too old, and closes streams whose tokens another process has ended.
   func tidy() async throws {
     while try await store.expire() {}
-    let tokens = hub.tokens
+    let tokens = hub.members.map(\.member.token.hash)
     guard !tokens.isEmpty else { return }
-    hub.end(try await store.ended(of: tokens))
+    hub.end(Set(try await store.ended(of: tokens)))
     try await store.noteUse(of: tokens)
   }
 
   /// Makes the number of a stream that has begun.
-  func newStream() -> MsgrStore.NodeStream {
-    MsgrStore.NodeStream(
-      node: node, number: lastStream.wrappingAdd(1, ordering: .relaxed).newValue)
-  }
+  func newStream() -> Int64 { lastStream.wrappingAdd(1, ordering: .relaxed).newValue }
 }

@@ -1,4 +1,5 @@
 internal import Addresses
+internal import Delivery
 internal import HTTPProtocol
 internal import MsgrProtocol
 internal import Observability
@@ -7,14 +8,12 @@ internal import Storage
 
 /// The beginning of a stream: whose it is, and where it begins.
 struct StreamBeginning: Sendable {
-  /// The stream among those of all nodes.
-  let id: MsgrStore.NodeStream
+  /// The number of the stream among those of this node.
+  let id: Int64
   /// The token of the peer.
   let token: BoundToken
   /// The message after which the stream begins.
   let start: MessageID
-  /// The last message of all before the stream.
-  let tail: MessageID
   /// The place of the stream among those of the peer's network.
   let place: StreamPlace
   /// The owner of the work that the stream makes.
@@ -39,39 +38,22 @@ extension MessageService {
     if let position { try await store.noteSeen(upTo: position, by: token.name) }
     let id = newStream()
     let start = position ?? tail
-    // Before its messages come. Without a stream in the end, the node forgets it when it looks next.
-    if store.isShared { try await store.begin(id, of: token, after: start) }
+    // Before its messages come. Without a stream in the end, the node forgets it when it looks for the second time.
+    try await store.begin(id, of: token, after: start)
     return StreamBeginning(
-      id: id, token: token, start: start, tail: tail, place: place,
+      id: id, token: token, start: start, place: place,
       owner: WorkOwner(client: network, account: token.name))
   }
 
-  /// Has a user's inbox read for all of the user's streams, as it has news.
-  func bringNews(to name: UserName) {
-    guard let feed = hub.feed(of: name), let loop = feed.loop, feed.noteNews() else { return }
-    Task(executorPreference: loop) { [self] in
-      while let position = feed.nextRead() {
-        guard let page = await read(inboxOf: name, after: position) else {
-          for stream in feed.giveUp() { stream.fail() }
-          return
-        }
-        for stream in feed.finishRead(page) { stream.take(page) }
-      }
-    }
-  }
-
-  /// Reads on in an inbox.
+  /// Reads on in a user's log.
   ///
   /// - Returns: the messages after a position, or nil if they can't be read, which is logged.
-  func read(inboxOf name: UserName, after position: MessageID) async -> InboxPage? {
+  func read(logOf name: UserName, after position: MessageID) async -> LogPage? {
     do {
       let messages = try await store.log(of: name, after: position)
-      return InboxPage(
-        position: position,
-        entries: try messages.map { message in
-          InboxPage.Entry(id: message.id, json: try JSONText.of(message), origin: message.origin)
-        },
-        mayBeMore: messages.count == MsgrStore.pageSize)
+      return LogPage(
+        entries: try messages.map { ($0.id, try StreamedMessage($0)) },
+        isLast: messages.count < MsgrStore.pageSize)
     } catch {
       log.error("stream ended: its inbox can't be read", ["cause": "\(error)"])
       return nil
@@ -79,32 +61,25 @@ extension MessageService {
   }
 
   /// Notes which messages a stream's peer has, so that they need no push.
-  func confirm(_ cursor: InboxCursor, of token: BoundToken) {
-    Task { await settle(cursor, of: token) { nil } }
+  func confirm(_ progress: StreamProgress, of token: BoundToken) {
+    Task { await settle(progress, of: token) }
   }
 
   /// Removes a stream that is over, and has the messages pushed that it may not have delivered.
-  func leave(_ stream: MessageStream, _ cursor: InboxCursor) {
-    hub.remove(stream)
-    let token = stream.token
-    Task { [id = stream.id] in
-      await settle(cursor, of: token, ending: store.isShared ? id : nil) {
-        // Messages after the last one are not this stream's. The device may be back already: the hub is asked after the
-        // store, so that it knows each stream that messages up to the last one were held for.
-        let last = try await store.lastID(of: token.name)
-        return min(hub.firstStart(of: token.device) ?? .last, last)
-      }
-      wakeOutboxes()
+  func leave(_ stream: MessageStream, _ progress: StreamProgress) {
+    hub.leave(stream.id, of: stream.token.name)
+    Task { [id = stream.id, token = stream.token] in
+      await settle(progress, of: token, ending: id)
+      outbox?.wake()
+      browsers.wake()
     }
   }
 
   private func settle(
-    _ cursor: InboxCursor, of token: BoundToken, ending stream: MsgrStore.NodeStream? = nil,
-    releasedTo: () async throws -> MessageID?
+    _ progress: StreamProgress, of token: BoundToken, ending stream: Int64? = nil
   ) async {
     do {
-      let released = stream == nil ? try await releasedTo() : nil
-      try await store.settle(cursor, of: token, releasedTo: released, ending: stream)
+      try await store.settle(progress, of: token, ending: stream)
     } catch {
       // A push is held for a while only: at worst one is sent for a message that the peer has.
       log.warning("the messages that a stream has delivered can't be noted", ["cause": "\(error)"])

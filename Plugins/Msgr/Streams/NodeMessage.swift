@@ -1,0 +1,51 @@
+internal import Bus
+internal import Cryptography
+internal import Delivery
+internal import MsgrProtocol
+
+/// What one node tells another of a user, beside that there are new messages.
+enum NodeMessage: Hashable, Sendable {
+  /// Tokens of the user have ended.
+  case ended([TokenHash])
+  /// The user has read everything up to a message, whose sender the store knows, on a device.
+  case read(upTo: MessageID, on: DeviceID?)
+  /// A login failed.
+  case failure(network: String?, isFamiliar: Bool)
+
+  /// The most tokens of one notice.
+  static let tokensAtOnce = 16
+
+  /// The bytes of a notice, the first of which is none of ``NoticeKind``.
+  var bytes: [UInt8] {
+    switch self {
+    case .ended(let tokens): [1] + tokens.flatMap(\.digest.bytes)
+    case .read(let last, let device):
+      [2] + NoticeKind.bytes(last.rawValue) + Array((device?.text ?? "").utf8)
+    case .failure(let network, let isFamiliar):
+      [3, isFamiliar ? 1 : 0] + Array((network ?? "").utf8)
+    }
+  }
+
+  /// Reads the bytes of a notice; nil if they are none of the service's.
+  init?(_ bytes: [UInt8]) {
+    let rest = bytes.dropFirst()
+    switch bytes.first {
+    case 1 where rest.count.isMultiple(of: 32):
+      self = .ended(
+        stride(from: rest.startIndex, to: rest.endIndex, by: 32).compactMap { start in
+          SHA256.Digest(rest[start..<start + 32]).map(TokenHash.init(digest:))
+        })
+    case 2:
+      guard let last = NoticeKind.number(rest.prefix(8)) else { return nil }
+      let device = String(decoding: rest.dropFirst(8), as: UTF8.self)
+      self = .read(
+        upTo: MessageID(rawValue: max(last, 0)), on: device.isEmpty ? nil : DeviceID(stored: device)
+      )
+    case 3:
+      guard let isFamiliar = rest.first, isFamiliar <= 1 else { return nil }
+      let network = String(decoding: rest.dropFirst(), as: UTF8.self)
+      self = .failure(network: network.isEmpty ? nil : network, isFamiliar: isFamiliar == 1)
+    default: return nil
+    }
+  }
+}

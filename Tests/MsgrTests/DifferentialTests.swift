@@ -1,0 +1,248 @@
+internal import Cryptography
+internal import MsgrProtocol
+internal import Storage
+internal import TestSupport
+internal import Testing
+internal import Time
+
+@testable import Msgr
+
+/// Does the same on a store of one's own and on a shared one, and compares the tables.
+@Suite(.ownThreads) struct DifferentialTests {
+  @Test(arguments: TestSeeds.random(3, and: [1]))
+  func bothKindsOfDeliveriesLeaveTheSame(seed: UInt64) async throws {
+    let server = try PostgreSQLServer.shared.get()
+    let database = try server.makeDatabase()
+    defer { try? server.removeDatabase(database) }
+    let address = try PostgreSQLAddress(server.url(of: database))
+    let clock = TestClock(Timestamp(seconds: 1_700_000_000))
+    let own = try await Site(.memory, clock)
+    // With one lane, what waits while that is kept waiting is one call.
+    let shared = try await Site(.postgreSQL(address), clock)
+    var scenario = Scenario(seed: seed)
+    for site in [own, shared] { try await site.makeUsers() }
+    for _ in 0..<60 {
+      let batch = scenario.batch()
+      let before = try await own.counts()
+      // Those for which an inbox has no room are sent by themselves, in whatever order, and so is one whose name the batch
+      // has before, which is sent only if that one is refused.
+      let isTight =
+        before.values.contains { $0 + batch.count > Site.inbox }
+        || batch.contains { $0.draft.recipient.text == "nobody" }
+      var outcomes: [[String]] = []
+      for site in [own, shared] {
+        outcomes.append(
+          isTight ? await site.sendEach(batch) : try await site.sendTogether(batch))
+      }
+      #expect(outcomes[0] == outcomes[1])
+      if scenario.isLucky(4) { clock.advance(by: .seconds(1)) }
+      if scenario.isLucky(20) { clock.advance(by: .seconds(86_400)) }
+    }
+    let rows = try await own.rows()
+    #expect(rows.contains { $0.hasPrefix("push") } && rows.contains { $0.hasPrefix("sent") })
+    #expect(rows == (try await shared.rows()))
+    await own.store.store.close()
+    await shared.store.store.close()
+  }
+}
+
+/// What is sent, at random.
+private struct Scenario {
+  private var random: SeededGenerator
+  private var lastName = 0
+
+  init(seed: UInt64) { random = SeededGenerator(seed: seed) }
+
+  mutating func isLucky(_ one: Int) -> Bool { Int.random(in: 0..<one, using: &random) == 0 }
+
+  mutating func batch() -> [(draft: Draft, sender: Caller)] {
+    (0..<Int.random(in: 1...6, using: &random)).map { _ in
+      let sender = Int.random(in: 0..<Site.users.count, using: &random)
+      let recipient = Int.random(in: 0...Site.users.count, using: &random)
+      var name: ClientID?
+      if isLucky(2) {
+        // Sometimes one that was used before, for the same or another message.
+        if !isLucky(4) { lastName += 1 }
+        name = ClientID(stored: "name \(lastName)")
+      }
+      let draft = Draft(
+        text: MessageText(stored: "text \(Int.random(in: 0..<3, using: &random))"),
+        recipient: recipient < Site.users.count
+          ? Site.users[recipient] : UserName(stored: "nobody"),
+        clientID: name)
+      return (draft, Site.caller(sender, byToken: isLucky(2)))
+    }
+  }
+}
+
+/// A store with users of all kinds.
+private struct Site {
+  static let inbox = 12
+  /// A user with a phone, with a browser, with a device that only streams, with all of them, and with none.
+  static let users = ["phone", "browser", "stream", "all", "none"].map(UserName.init(stored:))
+
+  let store: MsgrStore
+
+  init(_ location: StoreLocation, _ clock: TestClock) async throws {
+    var configuration = StoreConfiguration()
+    configuration.lanes = 1
+    let store = try await Store.open(
+      location, migrations: MsgrService.migrations, configuration: configuration)
+    var limits = MsgrStore.Limits()
+    limits.inbox = Self.inbox
+    let node = NodeID(rawValue: 1)
+    if store.isShared {
+      try await NodeRegistry(node, named: "test", version: "1", in: store).stay()
+    }
+    self.store = MsgrStore(
+      store: store, limits: limits, clock: { clock.now }, randomBytes: SecureRandom.bytes,
+      deliveries: store.isShared
+        ? SharedDeliveries(node: node)
+        : OwnDeliveries { name in
+          Self.devices(of: name).filter { $0.text.hasPrefix("stream:all") }.map { ($0, .zero) }
+        })
+  }
+
+  static func devices(of name: UserName) -> [DeviceID] {
+    let index = users.firstIndex(of: name) ?? 0
+    let phone = DeviceID(stored: String(repeating: "\(index)", count: 64))
+    let stream = DeviceID(stored: "stream:\(name.text)/\(name.text)")
+    return switch name.text {
+    case "phone": [phone]
+    case "browser", "stream": [stream]
+    case "all": [phone, stream]
+    default: []
+    }
+  }
+
+  private static func token(of name: UserName) -> TokenHash {
+    TokenHash(digest: SHA256.hash(Array(name.text.utf8)))
+  }
+
+  /// The hash of everybody's password, which may be anything.
+  private static let hash = try? PasswordHash(
+    of: [1], cost: PasswordHash.Cost(passes: 1, memory: 8 << 10))
+
+  static func caller(_ index: Int, byToken: Bool) -> Caller {
+    let name = users[index]
+    if byToken, let device = devices(of: name).first {
+      return .token(BoundToken(hash: token(of: name), name: name, device: device))
+    }
+    guard let hash else { preconditionFailure("a password can be hashed") }
+    return .password(name, hash)
+  }
+
+  func makeUsers() async throws {
+    let now = store.now
+    try await store.store.write { transaction in
+      for name in Self.users {
+        try transaction.execute(
+          "INSERT INTO msgr_users (username, password, created_at) VALUES (?, ?, ?)", name,
+          Self.hash?.text, now)
+        for device in Self.devices(of: name) {
+          let isWeb = !device.isPushable && name.text != "stream"
+          try transaction.execute(
+            "INSERT INTO msgr_devices (device_id, username, bound_at, endpoint) VALUES (?, ?, ?, ?)",
+            device, name, now, isWeb ? "https://push.example/\(name.text)" : nil)
+        }
+        if let device = Self.devices(of: name).first {
+          try transaction.execute(
+            "INSERT INTO msgr_tokens (hash, device_id, used_at, username) VALUES (?, ?, ?, ?)",
+            Self.token(of: name), device, now, name)
+        }
+      }
+      try transaction.execute("INSERT INTO msgr_blocks VALUES ('stream', 'phone')")
+      try transaction.execute("INSERT INTO msgr_blocks VALUES ('none', 'all')")
+      for (name, friend) in [("all", "phone"), ("phone", "all")] {
+        try transaction.execute("INSERT INTO msgr_contacts VALUES (?, ?)", name, friend)
+      }
+    }
+    let all = Self.users[3]
+    for device in Self.devices(of: all) where !device.isPushable {
+      try await store.begin(
+        1, of: BoundToken(hash: Self.token(of: all), name: all, device: device), after: .zero)
+    }
+  }
+
+  /// The messages of each inbox.
+  func counts() async throws -> [String: Int] {
+    let counts = try await store.store.read { snapshot in
+      try snapshot.all("SELECT username, messages FROM msgr_users") {
+        (try $0[0] as String, try $0[1] as Int)
+      }
+    }
+    return Dictionary(uniqueKeysWithValues: counts)
+  }
+
+  func sendEach(_ batch: [(draft: Draft, sender: Caller)]) async -> [String] {
+    var outcomes: [String] = []
+    for (draft, sender) in batch { outcomes.append(await outcome(of: draft, by: sender)) }
+    return outcomes
+  }
+
+  /// Sends messages so that they are one call where that can be, and in their order in any case.
+  func sendTogether(_ batch: [(draft: Draft, sender: Caller)]) async throws -> [String] {
+    var tasks: [Task<String, Never>] = []
+    for (draft, sender) in batch {
+      tasks.append(Task.immediate { await outcome(of: draft, by: sender) })
+    }
+    var outcomes: [String] = []
+    for task in tasks { outcomes.append(await task.value) }
+    return outcomes
+  }
+
+  private func outcome(of draft: Draft, by sender: Caller) async -> String {
+    do {
+      let delivery = try await store.send(draft, by: sender)
+      let entries = delivery.entries.map { entry in
+        "\(entry.user.text) \(entry.predecessor.rawValue) \(entry.message)"
+      }
+      return "\(delivery.id.rawValue) \(delivery.own?.rawValue ?? 0) \(delivery.isStored) "
+        + "\(delivery.wakesPhones) \(delivery.wakesBrowsers) \(entries)"
+    } catch { return "\(error)" }
+  }
+
+  /// All that is stored but for random identifiers, as lines.
+  func rows() async throws -> [String] {
+    @Sendable func line(_ kind: String, _ row: borrowing Row, _ count: Int) throws -> String {
+      try (0..<count).reduce(kind) { "\($0)|\(try row[$1] as DatabaseValue)" }
+    }
+    return try await store.store.read { snapshot in
+      var lines: [String] = []
+      lines += try snapshot.all(
+        """
+        SELECT username, seen_id, messages, unread, sent, named, last_id FROM msgr_users
+        ORDER BY username
+        """
+      ) { try line("user", $0, 7) }
+      lines += try snapshot.all(
+        """
+        SELECT recipient, id, sender, text, sent_at, is_add_request, is_read, title
+        FROM msgr_messages ORDER BY recipient, id
+        """
+      ) { try line("message", $0, 8) }
+      lines += try snapshot.all(
+        """
+        SELECT sender, id, recipient, text, sent_at, client_id, device_id FROM msgr_sent
+        ORDER BY sender, id
+        """
+      ) { try line("sent", $0, 7) }
+      lines += try snapshot.all(
+        """
+        SELECT sender, client_id, number, content, id, own_id, sent_at FROM msgr_client_ids
+        ORDER BY sender, client_id
+        """
+      ) { try line("name", $0, 7) }
+      lines += try snapshot.all(
+        """
+        SELECT device_id, message_id, sender, text, badge, created_at, expires_at, due_at, is_next,
+          is_web FROM push_outbox ORDER BY device_id, id
+        """
+      ) { try line("push", $0, 10) }
+      lines += try snapshot.all(
+        "SELECT username, device_id, used_at FROM msgr_tokens ORDER BY username"
+      ) { try line("token", $0, 3) }
+      return lines
+    }
+  }
+}
