@@ -34,6 +34,11 @@ internal import Time
         outcomes.append(
           isTight ? await site.sendEach(batch) : try await site.sendTogether(batch))
       }
+      if let (publication, publisher, recipients) = scenario.publication() {
+        for (index, site) in [own, shared].enumerated() {
+          outcomes[index] += await site.publish(publication, by: publisher, to: recipients)
+        }
+      }
       #expect(outcomes[0] == outcomes[1])
       if scenario.isLucky(4) { clock.advance(by: .seconds(1)) }
       if scenario.isLucky(20) { clock.advance(by: .seconds(86_400)) }
@@ -73,6 +78,17 @@ private struct Scenario {
       return (draft, Site.caller(sender, byToken: isLucky(2)))
     }
   }
+
+  /// What a user publishes, and for whom; nothing most of the time.
+  mutating func publication() -> (Publication, by: Publisher, to: [UserName])? {
+    guard isLucky(3), let publisher = Site.publishers.randomElement(using: &random) else {
+      return nil
+    }
+    let publication = try? Publication(
+      message: "news \(Int.random(in: 0..<3, using: &random))", title: isLucky(2) ? "a" : nil,
+      priority: PublishedPriority(rawValue: Int.random(in: 0...10, using: &random)), link: nil)
+    return publication.map { ($0, publisher, Site.users.filter { _ in isLucky(2) }) }
+  }
 }
 
 /// A store with users of all kinds.
@@ -80,6 +96,12 @@ private struct Site {
   static let inbox = 12
   /// A user with a phone, with a browser, with a device that only streams, with all of them, and with none.
   static let users = ["phone", "browser", "stream", "all", "none"].map(UserName.init(stored:))
+  /// Publishers of a friend and of strangers of some, of which one has two.
+  static let publishers = [("phone", "a"), ("none", "a"), ("none", "b")].map { owner, name in
+    Publisher(
+      hash: TokenHash(digest: SHA256.hash(Array("\(owner)/\(name)".utf8))),
+      owner: UserName(stored: owner), name: name)
+  }
 
   let store: MsgrStore
 
@@ -157,6 +179,10 @@ private struct Site {
         try transaction.execute("INSERT INTO msgr_contacts VALUES (?, ?)", name, friend)
       }
     }
+    for publisher in Self.publishers {
+      try await store.addPublisher(
+        publisher.name, to: Self.users, of: publisher.owner, publisher.hash)
+    }
     let all = Self.users[3]
     for device in Self.devices(of: all) where !device.isPushable {
       try await store.begin(
@@ -191,15 +217,27 @@ private struct Site {
     return outcomes
   }
 
-  private func outcome(of draft: Draft, by sender: Caller) async -> String {
+  func publish(
+    _ publication: Publication, by publisher: Publisher, to recipients: [UserName]
+  ) async -> [String] {
     do {
-      let delivery = try await store.send(draft, by: sender)
-      let entries = delivery.entries.map { entry in
-        "\(entry.user.text) \(entry.predecessor.rawValue) \(entry.message)"
-      }
-      return "\(delivery.id.rawValue) \(delivery.own?.rawValue ?? 0) \(delivery.isStored) "
-        + "\(delivery.wakesPhones) \(delivery.wakesBrowsers) \(entries)"
-    } catch { return "\(error)" }
+      return try await store.publish(publication, by: publisher, to: recipients)
+        .map(Self.description)
+    } catch { return ["\(error)"] }
+  }
+
+  private func outcome(of draft: Draft, by sender: Caller) async -> String {
+    do { return Self.description(of: try await store.send(draft, by: sender)) } catch {
+      return "\(error)"
+    }
+  }
+
+  private static func description(of delivery: Delivery) -> String {
+    let entries = delivery.entries.map { entry in
+      "\(entry.user.text) \(entry.predecessor.rawValue) \(entry.message)"
+    }
+    return "\(delivery.id.rawValue) \(delivery.own?.rawValue ?? 0) \(delivery.isStored) "
+      + "\(delivery.wakesPhones) \(delivery.wakesBrowsers) \(entries)"
   }
 
   /// All that is stored but for random identifiers, as lines.
@@ -217,10 +255,10 @@ private struct Site {
       ) { try line("user", $0, 7) }
       lines += try snapshot.all(
         """
-        SELECT recipient, id, sender, text, sent_at, is_add_request, is_read, title
-        FROM msgr_messages ORDER BY recipient, id
+        SELECT recipient, id, sender, text, sent_at, is_add_request, is_read, title,
+          priority FROM msgr_messages ORDER BY recipient, id
         """
-      ) { try line("message", $0, 8) }
+      ) { try line("message", $0, 9) }
       lines += try snapshot.all(
         """
         SELECT sender, id, recipient, text, sent_at, client_id, device_id FROM msgr_sent
