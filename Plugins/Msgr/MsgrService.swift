@@ -20,8 +20,6 @@ public struct MsgrService: Migrating, Commanding, Confidential, Running {
 
   /// The interval at which messages and tokens that are too old are deleted.
   private static let tidyInterval = Duration.seconds(60)
-  /// The pause after a failure.
-  private static let retryInterval = Duration.seconds(5)
 
   let service: MessageService
   private let routes: MsgrRoutes
@@ -58,14 +56,9 @@ public struct MsgrService: Migrating, Commanding, Confidential, Running {
         group.addTask { await outbox.run() }
       }
       group.addTask { [link = service.link] in await link.run() }
-      while !Task.isCancelled {
-        var pause = Self.tidyInterval
-        do { try await service.tidy() } catch {
-          service.log.warning("what is too old can't be deleted yet", ["cause": "\(error)"])
-          pause = Self.retryInterval
-        }
-        try? await Task.sleep(for: pause)
-      }
+      await Self.repeatWork(
+        every: Self.tidyInterval, orLog: "what is too old can't be deleted yet", in: service.log,
+        service.tidy)
       group.cancelAll()
     }
   }
