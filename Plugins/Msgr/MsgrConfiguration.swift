@@ -8,7 +8,7 @@ internal import Threading
 enum Signup: String, CaseIterable, Sendable {
   /// Anyone makes one.
   case open
-  /// Whoever has an invitation makes one.
+  /// Holders of an invitation make one.
   case invite
   /// The operator makes them.
   case closed

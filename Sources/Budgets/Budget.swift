@@ -52,7 +52,7 @@ public final class Budget<Owner: Hashable & Sendable>: Sendable {
   private let loss: Loss
   @usableFromInline let state: Lock<State>
 
-  /// Makes a budget of which nothing is taken.
+  /// Makes a budget without holdings.
   ///
   /// - Parameters:
   ///   - capacity: the amount that all owners together may hold.
@@ -78,7 +78,7 @@ public final class Budget<Owner: Hashable & Sendable>: Sendable {
     state.withLock { $0.accounts[owner]?.held ?? 0 }
   }
 
-  /// Changes what is charged for one holding, and takes from the largest owner where that needs room.
+  /// Changes the charge for one holding, and takes from the largest owner if that needs room.
   ///
   /// - Returns: whether the holding has the amount now; it always has a smaller one than before.
   @inlinable func set(_ record: HoldingRecord<Owner>, to amount: Int) -> Bool {

@@ -13,7 +13,7 @@ public struct BudgetStatistics: Sendable, Equatable {
 
   init(capacity: Int) { self.capacity = capacity }
 
-  /// Takes note of a change of what is held.
+  /// Counts a change of the held amount.
   @usableFromInline mutating func hold(_ more: Int) { held += more }
 
   /// Takes note of a refused request.

@@ -6,7 +6,7 @@ public protocol Bus: Sendable {
   /// Tells the other nodes. It neither waits nor fails: what can't be told is dropped.
   ///
   /// - Parameters:
-  ///   - notices: news of what is in the store already.
+  ///   - notices: news of changes that are in the store already.
   ///   - recipients: the nodes that are told.
   func publish(_ notices: [Notice], to recipients: Recipients)
 
@@ -18,7 +18,7 @@ public protocol Bus: Sendable {
   /// The counts of the bus's work so far.
   var statistics: BusStatistics { get }
 
-  /// Ends all events, when what was published is told as far as it can be.
+  /// Ends all events, after the published notices were sent as far as possible.
   func close() async
 }
 

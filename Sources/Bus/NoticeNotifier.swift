@@ -38,7 +38,7 @@ struct NoticeNotifier: Sendable {
     }
   }
 
-  /// Tells each node what is for it.
+  /// Sends each node its notices.
   ///
   /// - Returns: the number of notices, counted once for each node.
   private func tell(

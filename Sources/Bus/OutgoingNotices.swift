@@ -1,9 +1,9 @@
 internal import Threading
 internal import Time
 
-/// Notices that wait for the thread that tells them, and what is counted of a bus.
+/// Notices that wait for the thread that sends them, and the statistics of a bus.
 final class OutgoingNotices: Sendable {
-  /// The most bytes that wait. Others see by polling what is told to nobody.
+  /// The most bytes that wait. Further notices are dropped, and other nodes see the changes by polling.
   private static let limit = 8 << 20
 
   /// Notices that were published together.
@@ -38,9 +38,9 @@ final class OutgoingNotices: Sendable {
     if isFirst { state.wakeAll() }
   }
 
-  /// Waits for notices, and takes all that there are.
+  /// Waits for notices, and takes all of them.
   ///
-  /// - Returns: what was published, in order, or nil if there won't be any more.
+  /// - Returns: the published notices, in order, or nil at the end.
   func take() -> [Publication]? {
     state.withLock(when: { $0.isClosed || !$0.waiting.isEmpty }) { state in
       guard !state.waiting.isEmpty else { return nil }
@@ -64,7 +64,7 @@ final class OutgoingNotices: Sendable {
     }
   }
 
-  /// Changes what is counted.
+  /// Changes the statistics.
   func count(_ change: (inout BusStatistics) -> Void) {
     state.withLock { change(&$0.statistics) }
   }

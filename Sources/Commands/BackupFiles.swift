@@ -25,7 +25,7 @@ struct BackupFiles {
   ///
   /// - Parameters:
   ///   - configuration: names the data folder and the store.
-  ///   - services: all services, which say what are keys and what is content.
+  ///   - services: all services, which name their keys and contents.
   init(of configuration: LoadedConfiguration, services: [any Service.Type]) {
     root = configuration.server.data
     store = configuration.server.store.path

@@ -113,7 +113,7 @@ struct RestoreCommand: Command {
     placement.keep()
   }
 
-  /// Brings a copy of a backup up to date, so that its rows are all that there is.
+  /// Brings a copy of a backup up to date, so that its tables hold everything.
   private static func settle(
     _ copy: String, _ migrations: [Migration], _ configuration: LoadedConfiguration,
     _ services: [any Service.Type]

@@ -42,7 +42,7 @@ final class StoreNode: Sendable {
   /// Tells the time: the database's where several nodes share one, so that ends of leases are the same for all.
   var now: @Sendable () -> Timestamp { { [clock] in clock?.now ?? .now() } }
 
-  /// What the node seals notices to other ones with; nil if there are none.
+  /// The seal for notices to other nodes; nil if there are none.
   var seal: NoticeSeal? {
     get async throws {
       try await registry?.seal(clock: now)

@@ -53,7 +53,7 @@ public struct ServerConfiguration: Sendable {
     public let place: Place
     /// The password for PostgreSQL; empty if there is none.
     public let password: Secret
-    /// The number of connections to PostgreSQL that write, and as many that read.
+    /// The number of connections to PostgreSQL that write.
     public let connections: Int
     /// The number of connections to PostgreSQL for what many ask for alike.
     public let lanes: Int

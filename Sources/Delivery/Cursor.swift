@@ -3,7 +3,7 @@
 /// A stream that stands at an entry's predecessor sends the entry when it is told of it. Another one reads on from its
 /// cursor. So nothing depends on the order in which streams are told, or on whether they are.
 public struct Cursor<Position: EntryPosition>: Sendable {
-  /// Entries ahead of the cursor that need no sending, of which each is the next one's predecessor.
+  /// Entries ahead of the cursor that need no sending, each the predecessor of the next one.
   private struct Run {
     let predecessor: Position
     var last: Position
@@ -109,7 +109,7 @@ public struct Cursor<Position: EntryPosition>: Sendable {
   /// Ends a read, whose entries were sent as far as ``wants(_:)`` said so.
   ///
   /// - Parameters:
-  ///   - end: the position up to which entries were read, or nil if what was read isn't used.
+  ///   - end: the position up to which entries were read, or nil if they aren't used.
   ///   - isLast: whether nothing was behind it.
   public mutating func finishRead(end: Position?, isLast: Bool) {
     defer { reading = nil }

@@ -33,7 +33,7 @@ public final class Hub<User: Hashable & Sendable, Member: HubMember>: Sendable {
   /// The most news that wait for a member. What comes then is only a reason to read.
   private static var longestQueue: Int { 256 }
 
-  /// A member with the news of which it is still to be told.
+  /// A member with the news that wait for it.
   private final class Seat {
     let member: Member
     var news: [News] = []

@@ -88,7 +88,7 @@ public final class NodeLink<Registry: MemberRegistry>: Sendable {
   /// - Parameters:
   ///   - position: the last entry, which is in the store.
   ///   - user: the user.
-  ///   - nodes: the nodes that have members of the user, of which this one may be one.
+  ///   - nodes: the nodes that have members of the user, possibly this one too.
   public func tell(_ position: Member.Position, of user: User, on nodes: [NodeID]) {
     tell([NoticeKind.entries] + NoticeKind.bytes(position.rawValue), of: user, on: nodes)
   }

@@ -10,7 +10,7 @@ public struct KnownChain: Sendable {
     explorer = host.map { "https://\($0)/address/{address}" }
   }
 
-  /// Returns what is known of a chain, or nil.
+  /// Returns the known facts about a chain, or nil.
   public static func of(_ chain: ChainID) -> KnownChain? { all[chain.number] }
 
   private static let all: [Int64: KnownChain] = [

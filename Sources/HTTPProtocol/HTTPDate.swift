@@ -59,7 +59,7 @@ public struct HTTPDate: Hashable, Comparable, Sendable {
     self.init(day.daysSince1970 * 86400 + date.second)
   }
 
-  /// A position in a text, which it moves over what it recognizes.
+  /// A position in a text, which moves over the recognized parts.
   private struct Reader {
     private let text: ArraySlice<UInt8>
     private var position: Int

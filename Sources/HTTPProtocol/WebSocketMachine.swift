@@ -223,7 +223,7 @@ public struct WebSocketMachine: Sendable {
     return decoder.unfinishedBytes + (message?.bytes.count ?? 0) + rest.count
   }
 
-  /// Whether the peer is known not to read what it is sent.
+  /// Whether the peer is known not to read.
   public var isBackedUp: Bool {
     if case .backedUp = output { true } else { false }
   }
@@ -262,7 +262,7 @@ public struct WebSocketMachine: Sendable {
 
   /// Begins the close handshake; messages that still come are discarded.
   ///
-  /// The caller calls ``resume()`` next, as the peer's close frame may stand behind what is held back.
+  /// The caller calls ``resume()`` next, as the peer's close frame may stand behind the held input.
   ///
   /// - Parameters:
   ///   - code: a code that may stand in a close frame.

@@ -87,7 +87,7 @@ final class HTTP2Connection: ServedProtocol {
     goOn()
   }
 
-  /// Takes the input that waited, or reads again, if the peer takes what it is sent.
+  /// Takes the waiting input, or reads again, if the peer reads its output.
   private func goOn() {
     guard connection.isOpen, !awaitsTurn, !isBackedUp else { return }
     if machine.isPaused {

@@ -68,7 +68,7 @@ extension HTTP2Machine {
     }
   }
 
-  /// Takes what is to be sent next on a stream.
+  /// Takes the next part of the body to be sent on a stream.
   private func take(_ body: Response.Body, for stream: HTTP2Stream) {
     (stream.payload, stream.offset) = (body, 0)
     untaken += body.count

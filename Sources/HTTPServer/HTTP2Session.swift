@@ -88,7 +88,7 @@ final class HTTP2Session {
     }
   }
 
-  /// Takes note that there is more of a body to be sent, or that it has ended.
+  /// Notes that more of a body can be sent, or that it has ended.
   func resume(_ stream: Int32) { unsafe nghttp2_session_resume_data(pointer, stream) }
 
   /// Asks for the body (RFC 9110 section 15.2.1).

@@ -16,7 +16,7 @@ final class HTTP2Stream {
     case closed
   }
 
-  /// The memory that an open stream takes besides what it holds, here and in nghttp2, in bytes.
+  /// The memory of an open stream without its contents, here and in nghttp2, in bytes.
   static let overhead = 1 << 10
 
   let id: Int32
@@ -67,7 +67,7 @@ final class HTTP2Stream {
     offset += count
   }
 
-  /// Changes what is charged for the stream.
+  /// Changes the charge for the stream.
   ///
   /// - Returns: whether the client may have so much.
   func charge(_ amount: Int) -> Bool {

@@ -24,7 +24,7 @@ final class HandshakeTurns {
   /// Takes a connection that has just begun to read, and lets it wait for its turn if too many have begun.
   ///
   /// - Parameters:
-  ///   - connection: the connection, of which nothing has been read.
+  ///   - connection: the connection, which hasn't been read yet.
   ///   - network: the network that the handshake counts for.
   func begin(_ connection: Connection, for network: ClientNetwork?) {
     if turn.now != loop.now { turn = (loop.now, 0) }

@@ -3,7 +3,7 @@ internal import Budgets
 internal import HTTPProtocol
 internal import Transport
 
-/// The other end of a connection, with what its connection takes: a place, and memory.
+/// The other end of a connection, with the place and memory that are charged to it.
 ///
 /// It lives as long as the connection has its descriptor, also while the last output waits to be read. It is touched on
 /// the connection's loop only.
@@ -94,7 +94,7 @@ final class Peer {
   /// The charge of the moment, for a task that uses the memory.
   var presentCharge: MemoryCharge? { charge }
 
-  /// The refusal of what was asked for last.
+  /// The refusal of the last request.
   var memoryRefusal: RequestFailure { core.refusal(of: charge) }
 
   /// Makes a further charge, such as for one of several clients of a proxy's connection.

@@ -28,7 +28,7 @@ public final class WebSocketSession: Sendable {
     withConnection { $0.close(code, reason: reason) }
   }
 
-  /// Writes what was sent, rather than at the end of the turn; to be called on the session's loop.
+  /// Writes sent messages at once instead of at the end of the turn. Call it on the session's loop.
   ///
   /// A handler that sends to many sessions in one turn calls this, so that none waits for all others.
   public func flush() {

@@ -13,13 +13,13 @@ protocol Engine: Sendable {
   func run(_ work: StoreWork, opened: () -> Void) throws
 }
 
-/// The jobs of a store, and what is counted of them.
+/// The jobs of a store, and their statistics.
 struct StoreWork: Sendable {
   let writes: JobQueue<Job<Transaction>>
   let reads: JobQueue<Job<Snapshot>>
-  /// Jobs of which several can be one; on SQLite none is queued here.
+  /// Jobs that can be done together; on SQLite none is queued here.
   let batches: JobQueue<Job<Transaction>>
-  /// What a node says of itself to others by PostgreSQL, which waits for nothing else.
+  /// The signs of life of a node to others by PostgreSQL, in a queue of their own.
   let signs: JobQueue<Job<Transaction>>
   let fence = Fence()
   let recorder = StatisticsRecorder()

@@ -33,7 +33,7 @@ extension SQLiteConnection {
 }
 
 extension DatabaseFile {
-  /// What tells the file from any other of its file system: its number there, which may be another's later, and its birth.
+  /// The identity of the file in its file system: its inode, which another file may get later, and its time of birth.
   fileprivate var mark: String {
     var status = stat()
     guard !isInMemory, unsafe stat(name, &status) == 0 else { return "" }

@@ -13,7 +13,7 @@ struct MigrationPlan {
 
   private let steps: [Step]
 
-  /// Makes a plan of the steps that there are for the kind of database.
+  /// Makes a plan of the steps for the kind of database.
   ///
   /// - Parameters:
   ///   - migrations: all steps.

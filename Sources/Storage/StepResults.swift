@@ -1,6 +1,6 @@
 internal import Threading
 
-/// The results of steps, each of which is done by itself.
+/// The results of steps that are done one by one.
 final class StepResults<Value: Sendable>: Sendable {
   private struct State {
     var results: [Result<Value, any Error>?]

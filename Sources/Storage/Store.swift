@@ -193,7 +193,7 @@ internal import Threading
   /// Does one of the operations that many ask for alike. Its turn is that of ``WorkOwner/current``.
   ///
   /// - Parameters:
-  ///   - input: what is asked for.
+  ///   - input: the request.
   ///   - operation: the kind of work.
   /// - Returns: the output, once the changes are on the disk.
   /// - Throws: the operation's error, or ``StoreError`` as ``write(isolation:outcome:_:)`` does.

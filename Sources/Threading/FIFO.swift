@@ -44,7 +44,7 @@ public struct FIFO<Element> {
     return elements.removeLast()
   }
 
-  /// Removes an element that there is at most once.
+  /// Removes an element, which the queue holds at most once.
   @inlinable
   public mutating func remove(_ element: Element) where Element: Equatable {
     guard let index = elements[head...].firstIndex(of: element) else { return }

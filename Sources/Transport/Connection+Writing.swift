@@ -12,7 +12,7 @@ extension Connection {
     inFlight.isEmpty ? 0 : unsafe uv_stream_get_write_queue_size(stream)
   }
 
-  /// Appends bytes to what is written at the end of this turn.
+  /// Appends bytes to the output that is written at the end of this turn.
   ///
   /// - Parameter body: appends; it is not called once the connection is no longer open.
   public func stage(_ body: (inout [UInt8]) -> Void) {
@@ -28,7 +28,7 @@ extension Connection {
     loop.needsFlush(self)
   }
 
-  /// Writes shared bytes behind what is staged, without a copy.
+  /// Writes shared bytes behind the staged output, without a copy.
   ///
   /// - Parameter bytes: the bytes.
   public func write(_ bytes: Bytes) {

@@ -11,7 +11,7 @@ public final class Connection {
   /// The stages from open to gone.
   enum Life {
     case open
-    /// The peer takes nothing more; what it sent before is still read.
+    /// The peer takes nothing more; its earlier input is still read.
     case unwritable
     /// Waiting bytes are written, then our side is shut; bytes that come are discarded.
     case finishing

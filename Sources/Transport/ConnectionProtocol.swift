@@ -8,7 +8,7 @@ public protocol ConnectionProtocol: AnyObject {
   func peerEnded()
   /// Takes note that all that waited to be sent is sent.
   func drained()
-  /// Takes note that the socket did not take all; what is left over may be told many times until ``drained()``.
+  /// Notes that the socket did not take all. It may be called many times until ``drained()``.
   func outputWaits()
   /// Takes note that the turn has come which ``Connection/awaitTurn()`` asked for.
   func turnCame()

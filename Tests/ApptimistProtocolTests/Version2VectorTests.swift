@@ -60,7 +60,7 @@ internal import Testing
     }
   }
 
-  /// What the device makes of a first message; nil if it closes.
+  /// The device's result of a first message; nil if it closes.
   private func opened(_ message: [UInt8], offered: [UInt8]) throws -> Version2.ServicePDU? {
     guard let first = Version2.FirstMessage(message) else { return nil }
     let handshake = Version2.Handshake(

@@ -82,7 +82,7 @@ struct Version2Vectors: Decodable {
     let frame: Bytes
     let box: Bytes
   }
-  /// What must be refused; which members there are follows from `what`.
+  /// The inputs that must be refused; `what` decides which members there are.
   struct Refused: Decodable {
     let what: String
     let reason: String

@@ -8,7 +8,7 @@ internal import Time
 
 @testable import Apptimist
 
-/// What only version 2 keeps in the store.
+/// The data that only version 2 keeps in the store.
 @Suite struct StoreVersion2Tests {
   private let fixture = StoreFixture()
 
@@ -71,7 +71,7 @@ internal import Time
     }
   }
 
-  /// What a session of version 1 has asked for before its account was lost comes too late.
+  /// Requests of a version 1 session come too late once its account is lost.
   @Test(arguments: [false, true])
   func aLoginThatHoldsNoMoreChangesNothing(givesWay: Bool) async throws {
     let store = try await fixture.open()

@@ -88,7 +88,7 @@ internal import Testing
     #expect(try bench.reply(.failed) == [bench.answer(5, .failure(.internalError))])
   }
 
-  /// What the session queued itself isn't streamed; what others did is, with its position.
+  /// A session's own entries aren't streamed to it; others' are, with their positions.
   @Test func streamsByPosition() throws {
     let bench = try Version2Bench()
     try bench.establish()

@@ -116,7 +116,7 @@ internal import Testing
     withExtendedLifetime(holdings) {}
   }
 
-  /// Whatever is asked for, the amounts add up, nobody has more than its share, and the capacity holds.
+  /// After any requests the amounts add up, nobody has more than its share, and the capacity holds.
   @Test(arguments: TestSeeds.random(3)) func randomChangesKeepTheSums(seed: UInt64) {
     var random = SeededGenerator(seed: seed)
     let budget = Budget<Int>(capacity: 1000, share: 400)

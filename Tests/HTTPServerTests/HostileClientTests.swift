@@ -108,7 +108,7 @@ internal import Wire
     }
   }
 
-  /// Whoever pings and doesn't read is owed a few pongs, and one for the last ping.
+  /// A client that pings and doesn't read is owed a few pongs, and one for the last ping.
   @Test func pingFloodOfANonReaderIsBounded() async throws {
     let sessions = Journal<WebSocketSession>()
     var acceptance = WebSocketAcceptance { session in

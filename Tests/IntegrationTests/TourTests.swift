@@ -2,7 +2,7 @@ internal import Foundation
 internal import TestSupport
 internal import Testing
 
-/// What the README and the guides show in a shell.
+/// The shell blocks of the README and the guides.
 @Suite(.withOtherPrograms, .timeLimit(.minutes(5))) struct TourTests {
   @Test func theGuidesShowWhatIsPrinted() async throws {
     let root = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../..")

@@ -51,7 +51,7 @@ internal import Time
   }
 }
 
-/// What is sent, at random.
+/// Random messages to send.
 private struct Scenario {
   private var random: SeededGenerator
   private var lastName = 0
@@ -79,7 +79,7 @@ private struct Scenario {
     }
   }
 
-  /// What a user publishes, and for whom; nothing most of the time.
+  /// A random publication of a user; none most of the time.
   mutating func publication() -> (Publication, by: Publisher, to: [UserName])? {
     guard isLucky(3), let publisher = Site.publishers.randomElement(using: &random) else {
       return nil

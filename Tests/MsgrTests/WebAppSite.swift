@@ -98,7 +98,7 @@ struct WebAppPerson {
       """)
   }
 
-  /// What the page keeps in the browser, of one kind.
+  /// The page's data of one kind in the browser.
   func stored(_ kind: String) throws -> String {
     try browser.evaluate(
       """

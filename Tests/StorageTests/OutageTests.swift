@@ -7,7 +7,7 @@ internal import Threading
 
 /// A PostgreSQL that fails, or that isn't as a store needs it. Each test has a server of its own where it harms that.
 @Suite(.withOtherPrograms, .ownThreads) struct OutageTests {
-  /// What became of rows that were written.
+  /// The outcome of each written row.
   private final class Record: Sendable {
     private struct State {
       var written: Set<String> = []

@@ -4,7 +4,7 @@ internal import Testing
 
 @testable import Storage
 
-/// What is PostgreSQL's alone.
+/// Behaviour of PostgreSQL alone.
 @Suite(.withOtherPrograms, .ownThreads) struct PostgreSQLTests {
   private let databases = TestDatabases()
 

@@ -9,7 +9,7 @@ internal import Threading
 public final class PostgreSQLServer: Sendable {
   /// The error of a server that doesn't do as told.
   public struct Failure: Error, CustomStringConvertible {
-    /// What a program said.
+    /// The output of a program.
     public let description: String
   }
 

@@ -1,6 +1,6 @@
 internal import Foundation
 
-/// What `make test` installs from PyPI, as Debian has none of it: a Python with an Ethereum virtual machine, with what
+/// The tools that `make test` installs from PyPI, as Debian has none of them: a Python with an Ethereum virtual machine, with what
 /// decrypts and checks pushes to browsers and what publishes, and axe, which looks for barriers on pages.
 public enum TestTools {
   private static let folder = ".build/test-tools"

@@ -250,7 +250,7 @@ internal import XMLSecurity
     #expect(try await publish(8, from: "2001:db8:2::1").status == .created)
   }
 
-  /// Whoever stands for a contract finds room in a repository that strangers have filled, and one's own file can be replaced.
+  /// Owners find room in a repository that strangers have filled, and can replace their own files.
   @Test func roomIsKeptForOwners() async throws {
     let store = try await fixture.store()
     let owner = try Signer.issuer.identifier()

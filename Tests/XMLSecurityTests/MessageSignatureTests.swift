@@ -25,7 +25,7 @@ struct MessageSignatureTests {
     #expect(!key.publicKey.verifies(flipped, of: Self.message))
   }
 
-  /// What `openssl dgst -sha256 -sign` makes for an RSA key.
+  /// The output of `openssl dgst -sha256 -sign` for an RSA key.
   @Test func opensslMakesTheSameSignature() throws {
     let folder = TemporaryFolder()
     let pem = Signer(.rsa, "a").key.keyPEM

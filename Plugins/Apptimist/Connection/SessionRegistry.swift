@@ -5,9 +5,9 @@ internal import Observability
 internal import Storage
 internal import Threading
 
-/// What nodes that share the store know of each other's sessions: each is noted in the store while it lasts.
+/// The sessions of all nodes that share the store: each is noted there while it lasts.
 final class SessionRegistry: MemberRegistry {
-  /// What a node tells others of a user beside entries.
+  /// A message from node to node about a user, beside entries.
   enum Message: Hashable, Sendable {
     /// The account has no version 1 any more.
     case closedVersion1

@@ -142,8 +142,7 @@ struct Mailboxes: Sendable {
   /// Drops entries until one more fits: each time the oldest of the sender who holds most, so that
   /// nobody can push out what others have sent.
   ///
-  /// Where a large entry comes in the place of very many small ones, the mailbox has too many bytes until some more have
-  /// come.
+  /// If a large entry replaces very many small ones, the mailbox is above its limit until some more have come.
   func makeRoom(
     for size: Int, in mailbox: inout StoredMailbox, _ transaction: borrowing Transaction
   ) throws {

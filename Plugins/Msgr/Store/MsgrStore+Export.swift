@@ -89,7 +89,7 @@ private actor Export {
   private let store: MsgrStore
   private let caller: Caller
   private let owner = WorkOwner.current
-  /// What stands before the next page.
+  /// The position before the next page.
   private var beginning: [UInt8]
   /// The message after which the next page begins; nil after the end.
   private var position: MessageID? = .zero

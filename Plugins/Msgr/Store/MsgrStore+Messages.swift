@@ -8,7 +8,7 @@ struct Delivery: Sendable {
   let id: MessageID
   /// Whether the message was stored, which it is not if the recipient blocks the sender.
   let isStored: Bool
-  /// What was written into users' logs, for their streams.
+  /// The entries that were written into users' logs, for their streams.
   var entries: [LogEntry] = []
   /// Whether there are pushes to phones.
   var wakesPhones = false
@@ -207,7 +207,7 @@ extension MsgrStore {
   ///
   /// Strangers' messages go first, the oldest of whichever stranger has most, then those of friends and the user's own in
   /// the same way. A stranger's message pushes out no friend's: if there are only those, it is the one that is dropped.
-  /// What publishers send is their owners'.
+  /// Publishers' messages count as their owners'.
   ///
   /// - Parameters:
   ///   - sender: the sender of the message.

@@ -101,7 +101,7 @@ extension MsgrStore {
 
   /// Ends the sessions of a user within a transaction, publishers' too, and unbinds their devices.
   ///
-  /// Whoever knew a password may have bound a device, which would be pushed every message.
+  /// Somebody who knew the password may have bound a device, which would be pushed every message.
   ///
   /// - Parameters:
   ///   - name: the user.

@@ -1,7 +1,7 @@
 internal import MsgrProtocol
 internal import Storage
 
-/// What a stream has delivered.
+/// The messages that a stream has delivered.
 struct StreamProgress: Sendable {
   /// The message after which the stream began.
   let start: MessageID

@@ -30,7 +30,7 @@ enum SendOperation: BatchOperation {
     let time: Timestamp
   }
 
-  /// What was sent, or nil if the message is to be sent by itself.
+  /// The sent message, or nil if the message is to be sent by itself.
   typealias Output = Sent?
 
   static func run(_ input: Input, _ transaction: borrowing Transaction) throws -> Output { nil }

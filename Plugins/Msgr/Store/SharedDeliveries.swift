@@ -59,7 +59,7 @@ struct SharedDeliveries: Deliveries {
     ) { try $0[0] }
   }
 
-  /// Whoever sends waits for this, and then finds the stream: a message is read when the stream begins, or told to it.
+  /// A sender waits for this, and then finds the stream: a message is read when the stream begins, or told to it.
   func begin(
     _ stream: Int64, of token: BoundToken, after start: MessageID,
     _ transaction: borrowing Transaction

@@ -3,7 +3,7 @@ internal import Cryptography
 internal import Delivery
 internal import MsgrProtocol
 
-/// What one node tells another of a user, beside that there are new messages.
+/// A message from node to node about a user, beside new messages.
 enum NodeMessage: Hashable, Sendable {
   /// Tokens of the user have ended.
   case ended([TokenHash])

@@ -32,7 +32,7 @@ extension Hub where User == UserName, Member == MessageStream {
   }
 }
 
-/// What nodes that share the store know of each other's streams.
+/// The streams of all nodes that share the store.
 struct StreamRegistry: MemberRegistry {
   let node: NodeID
   let store: MsgrStore

@@ -3,8 +3,8 @@ internal import Time
 
 /// The place of one node among those that share a PostgreSQL database.
 ///
-/// Whatever a node has in the database for as long as it runs, such as its sessions, refers to its row here, and goes with
-/// it. A node that isn't seen for ``lifetime`` is removed by any other one.
+/// Rows that belong to a running node, such as its sessions, refer to its row here, and go with it. Any other node removes a
+/// node that isn't seen for ``lifetime``.
 public struct NodeRegistry: Sendable {
   /// The reason why a node can't be one of those that run.
   public struct Mismatch: Error, Sendable, CustomStringConvertible {

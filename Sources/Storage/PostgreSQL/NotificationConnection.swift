@@ -16,7 +16,7 @@ package struct NotificationConnection {
     self.connection = connection
   }
 
-  /// Hears what is told to a node from now on.
+  /// Listens to a node's channel from now on.
   package func listen(as node: NodeID) throws(StoreError) {
     try connection.run("LISTEN \(Self.channel(of: node))")
   }

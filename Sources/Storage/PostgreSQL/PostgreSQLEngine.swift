@@ -69,7 +69,7 @@ struct PostgreSQLEngine: Engine {
     for thread in threads { thread.join() }
   }
 
-  /// Makes a connection for what is written. It is the first to find out whether the server is another one than before.
+  /// Makes a connection that writes. It finds out first whether the server is another one than before.
   private func connect() throws(StoreError) -> PostgreSQLConnection {
     let connection = try PostgreSQLConnection(address, lockTimeout: configuration.busyTimeout)
     try connection.keepHistory()

@@ -8,7 +8,7 @@ public struct PostgreSQLReport: Sendable {
   public let pendingMigrations: Int
   /// Whether nothing can be written: it is a standby, or set so.
   public let isReadOnly: Bool
-  /// The settings that are off although what is committed could be lost without them.
+  /// The settings that are off, without which commits could be lost.
   public let unsafeSettings: [String]
   /// Whether there are standbys that commits don't wait for, and none that they wait for.
   public let hasOnlyAsynchronousStandbys: Bool

@@ -30,7 +30,7 @@ internal import CPostgreSQL
     return unsafe String(cString: text)
   }
 
-  /// What the server says it has done, such as `COMMIT` or `UPDATE 3`.
+  /// The server's tag for the completed command, such as `COMMIT` or `UPDATE 3`.
   var command: String { unsafe String(cString: PQcmdStatus(handle)) }
 
   /// The number of rows that were changed, or nil if the statement isn't one that changes rows.

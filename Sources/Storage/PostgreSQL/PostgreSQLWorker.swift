@@ -35,7 +35,7 @@ struct PostgreSQLWorker<Context: ~Copyable>: ~Copyable {
   private let connect: () throws(StoreError) -> PostgreSQLConnection
   private let availability: Availability
   private let recorder: StatisticsRecorder
-  /// What keeps the worker from writing at times, if anything does.
+  /// The fence that keeps the worker from writing at times, or nil.
   private let fence: Fence?
   private let context: (DatabaseConnection) -> Context
   private let clock = ContinuousClock()

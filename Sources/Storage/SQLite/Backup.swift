@@ -37,7 +37,7 @@ public import Time
 
   /// The file of the backup.
   public let path: String
-  /// The list of what it holds.
+  /// The list of its contents.
   public let manifest: BackupManifest
   /// The files that were kept with the database.
   public let files: [File]

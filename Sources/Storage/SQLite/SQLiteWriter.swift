@@ -99,7 +99,7 @@ struct SQLiteWriter: ~Copyable {
   /// Runs the jobs that wait, and those that come meanwhile, until the group is large or old enough.
   ///
   /// - Parameters:
-  ///   - waiting: the jobs to run, each of which is removed before it runs.
+  ///   - waiting: the jobs to run; each is removed before it runs.
   ///   - ran: takes the jobs that ran.
   ///   - hasSavepoints: whether each job has a savepoint.
   /// - Returns: false if all that ran are to be undone, because one that failed has changed something.

@@ -249,7 +249,7 @@ public actor Device {
     }
   }
 
-  /// Tells the app what is new of an account.
+  /// Tells the app the news about an account.
   func remember(_ account: KnownAccount?) {
     if let account { onLearned(account) }
   }

@@ -30,7 +30,7 @@ public struct ServicePin: Sendable, Hashable {
     self.versions = versions
   }
 
-  /// Pins what a service says of itself. Only what it has signed rules version 1 out.
+  /// Pins a service by its own document. Only its signed part rules version 1 out.
   public init(_ document: ServiceDocument) {
     let isSigned = document.versionsSignature != nil
     let speaksVersion2 = document.versions.contains(Int(Version2.number))

@@ -72,7 +72,7 @@ public struct MsgrSession: Sendable {
     _ = try await ask("/unfriend", ["User": name], Done.self)
   }
 
-  /// Blocks a user, from whom nothing comes any more. The user isn't told.
+  /// Blocks a user, whose messages don't arrive any more. The user isn't told.
   ///
   /// - Parameter name: the user.
   /// - Throws: `.forbidden` if there is no such user, or another ``MsgrError``.

@@ -194,7 +194,7 @@ class PDU:
         self.error = 0
         self.is_answer = kind >= 0x80
         if self.is_answer:
-            # An answer to a type that there is not has its number for a name.
+            # An answer to an unknown type is named by its number.
             self.type = NAMES.get(kind & 0x7f, kind & 0x7f)
             self.error = struct.unpack(">H", header[6:8])[0]
             layout = [] if self.error else ANSWERS.get(self.type, [])

@@ -23,7 +23,7 @@ protocol StreamState: ~Copyable {
   mutating func redirect(to uri: String, _ context: inout SessionContext) -> SessionEnd
 }
 
-/// What becomes of a session by an event.
+/// The state of a session after an event.
 enum StreamProgress {
   case goesOn
   /// The connection is over: what came is still done.

@@ -3,7 +3,7 @@ internal import Cryptography
 
 /// The place in the message stream up to which an app has stored what came.
 ///
-/// An app keeps it together with what it stores, in one transaction, and gives it to the next ``Device``: then each
+/// An app stores it together with the entry, in one transaction, and gives it to the next ``Device``: then each
 /// entry comes once. In version 1 the last message is the place, in version 2 a position.
 public struct StreamPlace: Sendable, Hashable {
   /// The identifier of this installation, by which the service knows what it has acknowledged.

@@ -13,7 +13,7 @@ struct Version1Request {
   }
 
   let parts: [Part]
-  /// The reply that ends the request, of which nothing has come.
+  /// The reply that ends the request, before any of it has come.
   let reply: PartialReply
 
   /// Puts a request into the words of version 1.
