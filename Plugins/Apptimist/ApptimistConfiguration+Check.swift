@@ -44,13 +44,13 @@ extension ApptimistConfiguration: Checking, BackedUp {
       findings.append(
         ContentFinding(
           .doubtful,
-          "oidc: the keys of \(issuer) come without TLS; who is on the way can make accounts"))
+          "oidc: the keys of \(issuer) come without TLS; anyone on the network path can make accounts"))
     }
     if identity == .oidc, oidc.nonce == .optional {
       findings.append(
         ContentFinding(
           .doubtful,
-          "oidc: nonce = \"optional\" lets who gets hold of a token use it for other keys"))
+          "oidc: nonce = \"optional\" lets anyone who gets a token use it for other keys"))
     }
     return findings
   }

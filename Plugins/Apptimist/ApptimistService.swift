@@ -86,7 +86,7 @@ public struct ApptimistService: Migrating, Commanding, Demonstrating, Running {
     await withTaskGroup { group in
       if let link = backend.nodes?.link { group.addTask { await link.run() } }
       await Self.repeatWork(
-        every: .seconds(60), orLog: "what is too old can't be deleted yet", in: backend.log,
+        every: .seconds(60), orLog: "old rows can't be deleted yet", in: backend.log,
         backend.deleteExpired)
       group.cancelAll()
     }

@@ -57,7 +57,7 @@ public struct MsgrService: Migrating, Commanding, Confidential, Running {
       }
       group.addTask { [link = service.link] in await link.run() }
       await Self.repeatWork(
-        every: Self.tidyInterval, orLog: "what is too old can't be deleted yet", in: service.log,
+        every: Self.tidyInterval, orLog: "old rows can't be deleted yet", in: service.log,
         service.tidy)
       group.cancelAll()
     }

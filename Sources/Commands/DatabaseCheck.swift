@@ -88,7 +88,7 @@ enum DatabaseCheck {
     guard address.isUnverified else { return nil }
     return ContentFinding(
       .doubtful,
-      "store.url: whoever is on the way to PostgreSQL can pose as it, and read and change everything; "
+      "store.url: anyone on the network path to PostgreSQL can pose as it, and read and change everything; "
         + "use sslmode=verify-full")
   }
 
