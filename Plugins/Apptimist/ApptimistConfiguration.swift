@@ -46,7 +46,7 @@ public struct ApptimistConfiguration: ServiceConfiguration {
     keys = "\(dataFolder)/apptimist.keys"
   }
 
-  /// Reads the section, and records what is wrong with it.
+  /// Reads the section, and records its faults.
   public init(_ section: ConfigurationSection) {
     self.init(dataFolder: section.dataFolder)
     let day = Duration.seconds(86_400)
@@ -128,7 +128,7 @@ struct FacebookConfiguration: Sendable {
   /// Makes the default configuration, which names no app.
   init() {}
 
-  /// Reads the section, and records what is wrong with it.
+  /// Reads the section, and records its faults.
   ///
   /// - Parameters:
   ///   - section: `[apptimist.facebook]`.

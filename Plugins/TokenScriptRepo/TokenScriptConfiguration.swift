@@ -39,7 +39,7 @@ public struct TokenScriptConfiguration: ServiceConfiguration {
   /// The versions that known wallets read.
   let clients: [ClientRule]
 
-  /// A text of everything that decides about a bare address's version besides the versions that there are.
+  /// A text of everything that decides about a bare address's version besides the existing versions.
   var versionChoice: String { "\(defaultSchema?.path ?? "") \(clients)" }
 
   /// Reads the section, and records its faults there.

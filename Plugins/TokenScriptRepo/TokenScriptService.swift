@@ -221,7 +221,7 @@ public struct TokenScriptService: Migrating, Commanding, Demonstrating, Running,
   /// The time between two looks at what others have published or withdrawn, whether or not they have told so.
   private static let lookInterval = Duration.milliseconds(500)
 
-  /// Makes a new index after publications at other nodes, and after those that commands have withdrawn.
+  /// Makes a new index after publications at other nodes and withdrawals by commands.
   private func followStore() async {
     await withTaskGroup { group in
       group.addTask {

@@ -1,7 +1,7 @@
 internal import Foundation
 
-/// The tools that `make test` installs from PyPI, as Debian has none of them: a Python with an Ethereum virtual machine, with what
-/// decrypts and checks pushes to browsers and what publishes, and axe, which looks for barriers on pages.
+/// The tools that `make test` installs from PyPI, as Debian has none of them: a Python with an Ethereum virtual machine,
+/// libraries that decrypt and check pushes to browsers and that publish, and axe, which looks for barriers on pages.
 public enum TestTools {
   private static let folder = ".build/test-tools"
 

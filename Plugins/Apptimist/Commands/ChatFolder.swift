@@ -49,7 +49,7 @@ struct ChatFolder: Sendable {
     } catch { throw malformed("service.json") }
   }
 
-  /// Writes the service's keys, and what it has signed of its versions.
+  /// Writes the service's keys, and its signed versions.
   func keep(_ document: ServiceDocument) throws {
     try write(try document.json(), to: "service.json")
   }
@@ -71,7 +71,7 @@ struct ChatFolder: Sendable {
     try write(Array(place.text.utf8), to: "place")
   }
 
-  /// Reads what is remembered of others.
+  /// Reads the remembered facts about others.
   func known() throws(ChatFolderError) -> [KnownAccount] {
     let lines = try text(of: "known")?.split(separator: "\n") ?? []
     let accounts = lines.compactMap { KnownAccount(text: String($0)) }
@@ -79,7 +79,7 @@ struct ChatFolder: Sendable {
     return accounts
   }
 
-  /// Writes what is remembered of another; of too many the oldest are forgotten.
+  /// Writes the remembered facts about another; of too many the oldest are forgotten.
   func keep(_ account: KnownAccount) throws(ChatFolderError) {
     let others = try known().filter { $0.key != account.key }.suffix(Self.mostKnown - 1)
     try write(Array((others + [account]).map { $0.text + "\n" }.joined().utf8), to: "known")

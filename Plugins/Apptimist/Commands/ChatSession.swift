@@ -56,7 +56,7 @@ actor ChatSession {
     await device.stored(entry.place)
   }
 
-  /// Returns what a message says, and what is wrong with its protection.
+  /// Returns a message's text, and the faults of its protection.
   private func text(of message: DeviceMessage) async -> String {
     do throws(DeviceError) {
       let opened = try await device.open(message, takesDoubtful: true)

@@ -119,7 +119,7 @@ final class SessionConnection: WebSocketHandler, HubMember, @unchecked Sendable 
     }
   }
 
-  /// Makes this a session of a user who has logged in, if the client's network may have one more.
+  /// Makes this the session of a logged-in user, if the client's network may have one more.
   private func join(_ login: AccountLogin) {
     let place = Holding(of: backend.clients.sessions, for: network) { [socket] in socket.yield() }
     place.used(at: loop.now)

@@ -17,7 +17,7 @@ struct ForumFanOut: Sendable {
     /// The most readers whose copies are made on an event loop, which that keeps for some
     /// microseconds each; a change of threads would take longer.
     private static let fewReaders = 16
-    /// The most copies that are sealed in one turn of a client, each of which takes up to 0.2 ms.
+    /// The most copies that are sealed in one turn of a client; one takes up to 0.2 ms.
     private static let turn = 64
 
     /// Makes the copies; many of them, or sealed ones, are not made on an event loop.
@@ -69,7 +69,7 @@ struct ForumFanOut: Sendable {
   /// - Parameters:
   ///   - post: a user's message to a forum, who may post there.
   ///   - forum: the forum.
-  ///   - readers: those who get it.
+  ///   - readers: the recipients.
   ///   - client: the client in whose turn the post is opened.
   /// - Returns: the error that applies if the service was given the forum's secret, and the data does not open with it or
   ///   is not signed.

@@ -15,7 +15,7 @@ struct ForumSealing: Sendable {
 
   private typealias SignedContent = Version2.SignedContent
 
-  /// Opens a post: of version 1 its box, of version 2 what is sealed as a post and signed by who posts it.
+  /// Opens a post: in version 1 its box, in version 2 a sealed post that its author has signed.
   ///
   /// - Throws: `.dataDoesNotOpen` or `.wrongProof`.
   init(_ post: Post, forum: EncryptionKeyPair, _ keys: ServiceKeys) throws(ErrorCode) {

@@ -5,7 +5,7 @@ internal import Cryptography
 internal import Delivery
 internal import Observability
 
-/// Delivers posts to mailboxes, and tells the sessions of those who get them.
+/// Delivers posts to mailboxes, and tells the recipients' sessions.
 struct MessageDelivery: Sendable {
   /// The bytes of copies for forums after which they are delivered before those of further posts are
   /// made.
@@ -122,7 +122,7 @@ struct MessageDelivery: Sendable {
     if let failure { throw failure }
   }
 
-  /// Cuts copies into pieces, each of which is delivered in a short time, between posts where that can be.
+  /// Cuts copies into pieces that take a short time each, between posts if possible.
   private static func pieces(of copies: [MessageCopy]) -> [ArraySlice<MessageCopy>] {
     var pieces: [ArraySlice<MessageCopy>] = []
     var (start, index, bytes) = (0, 0, 0)
@@ -157,7 +157,7 @@ struct MessageDelivery: Sendable {
 }
 
 extension MessageCopy {
-  /// Makes the copy for the user to whom a post is addressed.
+  /// Makes the copy for the addressee of a post.
   fileprivate init(_ post: Post) {
     self.init(
       recipient: post.message.recipient, id: MessageID(header: post.header, data: post.data[...]),

@@ -40,7 +40,7 @@ struct AccountService: Sendable {
   enum Registration {
     /// There is the account now.
     case made
-    /// The account was another's, who has lost it with these forums.
+    /// Another user had the account, and has lost it with these forums.
     case gaveWay(forums: [EncryptionPublicKey])
     case refused(Refusal)
   }

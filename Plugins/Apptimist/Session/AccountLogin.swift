@@ -2,7 +2,7 @@ package import Cryptography
 
 /// The account for which a session has logged in, as it was then.
 ///
-/// A session of version 1 can lose it: the account gives way to who has proved to have its key, or is closed to version 1.
+/// A session of version 1 can lose it: somebody else has proved to have the account's key, or closed it to version 1.
 /// So whatever a session changes is changed only if its login still holds in the same transaction.
 package struct AccountLogin: Hashable, Sendable {
   package let user: EncryptionPublicKey

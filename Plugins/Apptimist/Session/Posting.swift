@@ -37,7 +37,7 @@ struct Posting {
     return true
   }
 
-  /// Asks for what was gathered to be queued.
+  /// Asks to queue the gathered posts.
   ///
   /// - Returns: these posts, or nil if there are none.
   func next(_ context: inout SessionContext) -> Posting? {

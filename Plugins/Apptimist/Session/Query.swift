@@ -59,7 +59,7 @@ package enum Query: Sendable {
   indirect case search(AccountSearch)
 }
 
-/// A search for accounts of which a part is wanted.
+/// A search for one page of accounts.
 package enum AccountSearch: Hashable, Sendable {
   case name(Version2.TextQuery)
   case uid(Version2.TextQuery)

@@ -24,7 +24,7 @@ package enum SessionAction: Sendable {
     case other
   }
 
-  /// Something that is counted beside what is sent.
+  /// An event that is only counted.
   package enum Counted: Hashable, Sendable {
     /// A PDU of a known type came.
     case received(type: UInt8)

@@ -1,7 +1,7 @@
 internal import ApptimistProtocol
 internal import HTTPProtocol
 
-/// Opens what a device sends in a session and boxes what it is sent.
+/// Opens a device's messages in a session, and boxes the service's.
 struct SessionChannel: ~Copyable {
   private var boxes: HeaderChannel
 

@@ -50,7 +50,7 @@ struct StreamCursor: Sendable {
   /// Moves past an entry that was sent, or is not to be.
   mutating func pass(_ entry: StreamPosition) { cursor.pass(entry) }
 
-  /// Stops before an entry of which it is not known yet whether this session made it.
+  /// Stops before an entry that this session may have made.
   mutating func hold() {
     isHeld = true
     _ = cursor.note(News<StreamPosition, StreamEntry>.rumor(upTo: position.next), isReady: false)
@@ -62,7 +62,7 @@ struct StreamCursor: Sendable {
   /// Ends a read.
   ///
   /// - Parameters:
-  ///   - end: the position up to which the mailbox was read, or nil if what was read is not used.
+  ///   - end: the position up to which the mailbox was read, or nil if the page isn't used.
   ///   - isLast: whether nothing was behind it.
   mutating func finishRead(end: StreamPosition?, isLast: Bool) {
     cursor.finishRead(end: end, isLast: isLast)

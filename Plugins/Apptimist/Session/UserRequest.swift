@@ -10,6 +10,6 @@ enum UserRequest {
   case search
   /// A request about a file.
   indirect case file(PDU)
-  /// Something of which the device is not told.
+  /// A change that the device isn't told.
   case other
 }

@@ -55,7 +55,7 @@ extension ApptimistStore {
   ///   - content: the new content.
   ///   - name: any name but `author` and `secret`, for which there is ``escrow(_:of:by:)``.
   ///   - directory: the key of a user or forum.
-  ///   - login: of the user who writes it.
+  ///   - login: the login of the user who writes it.
   ///   - holder: the session, if the store has the locks.
   func write(
     _ content: [UInt8], to name: Filename, in directory: EncryptionPublicKey,

@@ -100,7 +100,7 @@ extension ApptimistStore {
   ///   - holder: the session.
   ///   - lease: the time after which the lock ends unless it is renewed.
   ///   - limit: the most locks of a session.
-  /// - Returns: the content, none of a file that there isn't; or the error that applies.
+  /// - Returns: the content, or nil if there is no such file; or the error that applies.
   func lock(
     _ file: FileAddress, for holder: NodeSession, lease: Duration, limit: Int
   ) async throws -> FileReply {

@@ -2,10 +2,10 @@ internal import ApptimistProtocol
 internal import Cryptography
 internal import Storage
 
-/// The place of an account in the list of those that a search finds.
+/// The place of an account in the results of a search.
 struct SearchPlace: Hashable, Sendable {
   let number: AccountNumber
-  /// Whether the account's name only starts with what is searched for: such ones come behind those with the whole name.
+  /// Whether the account's name only starts with the searched text: such accounts follow those with the whole name.
   let isPrefix: Bool
 }
 

@@ -64,7 +64,7 @@ extension ApptimistStore {
     } ?? false
   }
 
-  /// Finds the users among some keys who are closed to version 1.
+  /// Finds the keys whose users are closed to version 1.
   func closed(among keys: [EncryptionPublicKey]) async throws -> Set<EncryptionPublicKey> {
     try await store.read { snapshot in
       Set(

@@ -7,7 +7,7 @@ internal import Storage
 /// A write that has returned is on the disk. Accounts are known by their encryption key outside, and by
 /// an ``AccountNumber`` inside.
 struct ApptimistStore: Sendable {
-  /// The limits of what is stored.
+  /// The limits of the store.
   struct Limits: Sendable {
     /// The most entries of a mailbox: messages, places of truncated ones, and truncations.
     var mailboxEntries = 10_000
@@ -54,7 +54,7 @@ struct ApptimistStore: Sendable {
 
   /// Makes a store over a database.
   ///
-  /// - Parameter inform: tells nodes that share the database of what is delivered here.
+  /// - Parameter inform: tells the other nodes about deliveries of this one.
   init(
     store: Store, limits: Limits,
     inform: @escaping @Sendable (StreamPosition, EncryptionPublicKey, [NodeID]) -> Void = {

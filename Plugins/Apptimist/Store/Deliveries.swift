@@ -27,7 +27,7 @@ enum Delivered: Hashable, Sendable {
   case unknownRecipient
 }
 
-/// A change of mailboxes, or of what is pending for them.
+/// A change of mailboxes, or of their pending deliveries.
 typealias MailboxChange<Value> =
   @Sendable (inout PendingDeliveries, borrowing Transaction) throws -> Value
 
@@ -39,7 +39,7 @@ protocol Deliveries: Sendable {
   ///
   /// - Parameters:
   ///   - pieces: copies, one for each recipient. Neighbours in a piece that differ in the recipient only are stored once.
-  ///   - login: of the user who has sent them; they go to nobody if it holds no more.
+  ///   - login: the sender's login; nothing is delivered if it holds no more.
   /// - Returns: of each piece, the result for each copy, in the same order.
   func deliver(
     _ pieces: [ArraySlice<MessageCopy>], from login: AccountLogin

@@ -24,7 +24,7 @@ struct PendingDeliveries {
     var last: StreamPosition
   }
 
-  /// A user who sends messages, as the account is.
+  /// The account of a user who sends messages.
   struct Sender {
     let user: AccountNumber
     let authenticationKey: AuthenticationPublicKey
@@ -42,7 +42,7 @@ struct PendingDeliveries {
     let id: KnownID
   }
 
-  /// A message in the message log, and those who were to get it when it came.
+  /// A message in the message log, with its recipients.
   private struct Logged {
     let message: LogNumber
     let recipients: [EncryptionPublicKey]
@@ -133,13 +133,13 @@ struct PendingDeliveries {
     return mailbox.last.next
   }
 
-  /// Adds a message for all who are to get it.
+  /// Adds a message for all of its recipients.
   ///
   /// - Parameters:
   ///   - message: the message in the message log, a later one than all before.
   ///   - size: the bytes that it counts.
   ///   - sender: the user who sent it.
-  ///   - recipients: the users who are to get it, with the positions that were taken.
+  ///   - recipients: the recipients, with their positions.
   mutating func add(
     _ message: LogNumber, size: Int, from sender: AccountNumber, for recipients: [Addressee]
   ) {

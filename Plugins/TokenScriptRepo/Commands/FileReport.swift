@@ -76,7 +76,7 @@ struct FileReport: Encodable, Sendable {
   /// The signing time.
   private(set) var time: String?
   private(set) var warnings: [String] = []
-  /// The steps that mend what is wrong, for the author.
+  /// The steps that mend the faults, for the author.
   private(set) var advice: [String] = []
 
   /// Reads and checks a file; blocks on the disk.

@@ -16,7 +16,7 @@ struct ChainSelection: Sendable {
   enum Answer: Sendable {
     /// The file to serve, or several signers' for the wallet to choose from; their chain, unless they are for all.
     case files([Candidate], on: ChainID?)
-    /// The files of each chain, of which the wallet must choose one.
+    /// The files of each chain; the wallet must choose one.
     case chains([OnChain])
 
     /// All files.

@@ -16,7 +16,7 @@ struct FileQuery: Hashable, Sendable {
   /// Whether any file is as good as another.
   var isEmpty: Bool { signer == nil && chain == nil }
 
-  /// Returns whether a file is among those that are asked for.
+  /// Returns whether a file matches the query.
   func selects(_ candidate: Candidate) -> Bool {
     signer.map(candidate.isSigned) ?? true && chain.map(candidate.chains.contains) ?? true
   }

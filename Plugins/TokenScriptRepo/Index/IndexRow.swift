@@ -66,7 +66,7 @@ struct IndexRow: Sendable, Equatable {
   var isPublished = false
   /// The file's signer.
   var signer: TokenScriptFile.Signer?
-  /// The proof that there is of the signer.
+  /// The proof of the signer.
   var standing: SignerStanding?
   /// The file's path.
   let path: RepositoryPath

@@ -44,7 +44,7 @@ struct PublicationTimes: Sendable {
   /// - Parameters:
   ///   - previous: the publications until now.
   ///   - now: the present time in whole seconds.
-  ///   - choice: everything that decides about a bare address's version besides the versions that there are.
+  ///   - choice: everything that decides about a bare address's version besides the existing versions.
   init(_ previous: [URL: Publication], now: Timestamp, choice: String) {
     self.previous = previous
     self.now = now

@@ -170,7 +170,7 @@ actor RepositoryIndexer {
       change: changes.last, memory: memory)
   }
 
-  /// Has the store adopt what an earlier release has published below the root, if that is newer than what it has.
+  /// Has the store adopt files that an earlier release has published below the root, if they are newer.
   ///
   /// - Returns: all publications.
   private func adopt(

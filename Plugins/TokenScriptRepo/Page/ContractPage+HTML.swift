@@ -29,7 +29,7 @@ extension ContractPage {
       """)
   }
 
-  /// The URLs of the served files, with what writes the newest one into the contract.
+  /// The URLs of the served files, with the call that writes the newest one into the contract.
   private var places: String {
     guard let url = urls.first else {
       let isServed = rows.contains { $0.state.summary == .served }
@@ -145,7 +145,7 @@ extension ContractPage {
     }
   }
 
-  /// The source as text, of which a page shows no more than ``sourceLimit`` bytes.
+  /// The source as text, cut after ``sourceLimit`` bytes of a page.
   private func source(of row: IndexRow, _ rest: inout Int) -> String {
     guard let content = content(of: row) else { return "" }
     guard content.size <= rest else {

@@ -36,7 +36,7 @@ struct IndexPage: Sendable {
   ///
   /// - Parameters:
   ///   - index: the index.
-  ///   - query: words separated by blanks, in any case, all of which a row must contain.
+  ///   - query: words separated by blanks, in any case; a row must contain all of them.
   ///   - number: the page, from 1; a number outside the range selects the nearest page.
   init(_ index: ContractIndex, query: String = "", number: Int = 1) {
     self.index = index

@@ -10,7 +10,7 @@ internal import Time
 internal import TokenScriptReading
 internal import Wire
 
-/// Takes files from their authors, and shows each for a day to those who know its URL.
+/// Takes files from their authors, and shows each for a day to holders of its URL.
 struct PreviewResponder: Sendable {
   private let policy: PreviewPolicy
   private let responder: RepositoryResponder

@@ -4,7 +4,7 @@ internal import HTTPProtocol
 internal import Time
 internal import TokenScriptReading
 
-/// Decides whether a file is published, from its meaning, the operator's files and what is stored, without I/O.
+/// Decides whether a file is published, from its meaning, the operator's files and the stored ones, without I/O.
 struct PublicationJudge: Sendable {
   /// The time that a signer's clock may be ahead.
   static let clockTolerance = Duration.seconds(300)
@@ -52,7 +52,7 @@ struct PublicationJudge: Sendable {
   let policy: PublicationPolicy
   /// The rules of the configuration, which require the signature.
   let rules: RepositoryRules
-  /// The index in service, of which the operator's files count.
+  /// The index in service; its files of the operator count.
   let index: ContractIndex
   /// The present time.
   let now: Timestamp
@@ -165,7 +165,7 @@ struct PublicationJudge: Sendable {
       signer: signer.publisher, known: keys.sorted())
   }
 
-  /// The identifiers that stand for a contract: who has a file served or withdrawn, the deployer, and the owner.
+  /// The identifiers that stand for a contract: signers of files served or withdrawn, the deployer, and the owner.
   private func keys(of origin: Origin, _ known: Known) -> Set<String> {
     var keys = Set(candidates(for: origin).compactMap { $0.signer?.publisher })
     keys.formUnion((known.publications[origin] ?? []).map(\.place.signer))

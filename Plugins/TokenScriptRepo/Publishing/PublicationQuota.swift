@@ -29,7 +29,7 @@ enum PublicationQuota {
   static let single = Usage(files: 64, bytes: 64 << 20, origins: 256)
   /// The room of all; the bytes lie in memory too.
   static let inAll = Usage(files: 10_000, bytes: 1 << 30, origins: 10_000)
-  /// The part of it that those may take who are neither owners nor deployers.
+  /// The part of it for strangers, who are neither owners nor deployers.
   static let strangers = Usage(files: 7500, bytes: 768 << 20, origins: 7500)
   /// The number of digests of files without a signing time at one place of a signer.
   static let digests = 1000

@@ -25,7 +25,7 @@ struct PublicationRefusal: Error, Equatable {
   /// Makes the refusal of a network that asks too often.
   ///
   /// - Parameters:
-  ///   - things: the plural of what it asks for.
+  ///   - things: the requested things in the plural.
   ///   - seconds: the seconds to wait.
   init(tooMany things: String, retryAfter seconds: Int) {
     self.init(.tooManyRequests, "too many \(things)")

@@ -39,7 +39,7 @@ final class Publisher: Sendable {
   ///   - indexer: makes the index after a change.
   ///   - survey: asks the chains for the owners of contracts.
   ///   - verification: the checks in service.
-  ///   - store: keeps what is published.
+  ///   - store: keeps the publications.
   ///   - bus: tells other nodes.
   init(
     _ policy: PublicationPolicy, _ responder: RepositoryResponder, _ indexer: RepositoryIndexer,
@@ -118,7 +118,7 @@ final class Publisher: Sendable {
     return questions.count(client, upTo: Self.questionsPerHour) == nil
   }
 
-  /// Changes what is published, tells the other nodes, and waits for the index with it.
+  /// Changes the publications, tells the other nodes, and waits for the new index.
   ///
   /// - Throws: ``PublicationRefusal``, also if the store can't be written to; the indexer's error.
   private func change<Value: Sendable>(

@@ -49,7 +49,7 @@ struct Withdrawal: Sendable {
     "TokenScript time=\"\(time)\", signature=\"\(Data(signature).base64EncodedString())\""
   }
 
-  /// Returns what is signed: four lines.
+  /// Returns the signed text: four lines.
   ///
   /// - Parameters:
   ///   - url: the whole URL of the request.

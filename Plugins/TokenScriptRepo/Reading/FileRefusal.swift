@@ -4,12 +4,12 @@ package struct FileRefusal: Error, Equatable, Sendable {
   package let reason: String
   /// The exact fault and its place, for the operator; may be empty.
   package let detail: String
-  /// Whether the bytes are not well-formed XML, as those of a half-written file are.
+  /// Whether the bytes are not well-formed XML, as in a half-written file.
   package let isMalformed: Bool
   /// Whether the machine may be at fault, so that the refusal says nothing about the bytes.
   package let isTransient: Bool
 
-  /// Makes a refusal, of whose detail the first 1,000 bytes are kept: it may quote the file.
+  /// Makes a refusal. The first 1,000 bytes of its detail are kept, as it may quote the file.
   package init(
     reason: String, detail: String = "", isMalformed: Bool = false, isTransient: Bool = false
   ) {

@@ -1,7 +1,7 @@
 internal import Cryptography
 package import Ethereum
 
-/// The proof that there is of a signer, from the best to none; the raw values are for people and programs.
+/// The proof of a signer, from the best to none; the raw values are for people and programs.
 package enum SignerStanding: String, Sendable {
   /// The key is the one that deployed the contract, or its owner's.
   case issuer

@@ -1,4 +1,4 @@
-/// The warnings about one file, of which the first are kept and the others counted.
+/// The warnings about one file: the first are kept, the others counted.
 ///
 /// They quote the file, and each row of the index has them.
 struct WarningList {

@@ -77,7 +77,7 @@ struct RepositoryScan: Sendable {
       status: contents.status.isSettled(at: now) ? contents.status : nil, reading: reading)
   }
 
-  /// Returns a file whose bytes are those of its stored reading, and which is read when they are wanted.
+  /// Returns a file by its stored reading, whose bytes are read when they are wanted.
   private func unchangedFile(
     _ entry: RepositoryFolder.Entry, in folder: RepositoryFolder
   ) -> RepositoryFile? {

@@ -3,7 +3,7 @@ internal import HTTPProtocol
 internal import Routing
 
 extension FileQuery {
-  /// Reads `?signer=` and `?chain=`, of which an empty signer counts as absent.
+  /// Reads `?signer=` and `?chain=`; an empty signer counts as absent.
   ///
   /// - Parameters:
   ///   - head: the request.

@@ -99,9 +99,9 @@ extension ContractStore {
     }
   }
 
-  /// Stores files that an earlier release has published in the folder, and that are newer than what is stored.
+  /// Stores files that an earlier release has published in the folder, if they are newer than the stored ones.
   ///
-  /// - Parameter files: the publications with their bytes; those of marks are not needed.
+  /// - Parameter files: the publications with their bytes, which marks don't need.
   /// - Throws: ``StoreError``. A part may be stored then, and is valid.
   func adopt(_ files: [(publication: Publication, bytes: [UInt8]?)]) async throws {
     // As many at once as four of the largest files take.

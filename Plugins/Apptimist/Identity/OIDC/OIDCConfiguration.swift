@@ -27,7 +27,7 @@ struct OIDCConfiguration: Sendable {
   /// Makes the default configuration, which names no issuer.
   init() {}
 
-  /// Reads the section, and records what is wrong with it.
+  /// Reads the section, and records its faults.
   ///
   /// - Parameters:
   ///   - section: `[apptimist.oidc]`.

@@ -59,7 +59,7 @@ struct EstablishedState: ~Copyable, StreamState {
     }
   }
 
-  /// Leaves what is to be done when nothing more can be received or sent.
+  /// Finishes the open requests when nothing more can be received or sent.
   private consuming func left() -> SessionState {
     guard case .posts(let posting) = request else { return .closed }
     return .leaving(LeavingState(user: user, posting: posting))

@@ -26,7 +26,7 @@ protocol StreamState: ~Copyable {
 /// The state of a session after an event.
 enum StreamProgress {
   case goesOn
-  /// The connection is over: what came is still done.
+  /// The connection is over: requests that came are still done.
   case isOver
   /// The session has closed the connection.
   case isClosed

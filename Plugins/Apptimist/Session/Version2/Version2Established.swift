@@ -70,7 +70,7 @@ struct Version2Established: ~Copyable, StreamState {
     }
   }
 
-  /// Leaves what is to be done when nothing more can be received or sent.
+  /// Finishes the open requests when nothing more can be received or sent.
   private consuming func left() -> Version2State {
     guard case .posts(let posting) = subject else { return .closed }
     return .leaving(posting)
@@ -207,7 +207,7 @@ struct Version2Established: ~Copyable, StreamState {
     }
   }
 
-  /// Vouches for an account that there is, or takes that back.
+  /// Vouches for an existing account, or takes that back.
   private mutating func takeUp(
     _ vouch: PDU.Vouch, _ request: OpenRequest, _ context: inout SessionContext
   ) {

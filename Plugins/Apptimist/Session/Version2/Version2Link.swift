@@ -2,7 +2,7 @@ internal import ApptimistProtocol
 internal import Cryptography
 internal import HTTPProtocol
 
-/// The boxes of a session of version 2, and what is proved about its keys.
+/// The boxes of a session of version 2, and the proofs of its keys.
 struct Version2Link: ~Copyable {
   private var channel: Version2.Channel
   private let handshake: Version2.Handshake
@@ -45,7 +45,7 @@ struct Version2Link: ~Copyable {
     context.actions.append(.send(channel.seal(.answer(answer), data: data), .other))
   }
 
-  /// Answers a request with what became of it, unless it wants no answer.
+  /// Answers a request with its outcome, unless it wants no answer.
   mutating func answer(
     _ request: OpenRequest, _ outcome: ErrorCode, _ context: inout SessionContext
   ) {
@@ -110,7 +110,7 @@ struct Version2Link: ~Copyable {
 
   // MARK: - Proofs
 
-  /// Finds what is wrong with the fields of a login, without asking anybody (page "Accounts").
+  /// Finds faults of a login's fields, without a query (page "Accounts").
   func fault(_ login: Version2.Login, _ setup: SessionSetup) -> ErrorCode? {
     guard login.flags.isFromDevice, isFit(login.user, setup) else { return .badField }
     return handshake.verifies(login.possession, of: login.user, with: ephemeral) ? nil : .wrongProof
