@@ -41,9 +41,11 @@ internal import Testing
     #expect(Set(told.keys).subtracting(read) == [], "the page has keys that nothing reads")
   }
 
-  /// Returns a default without its quotes and the data folder, to which the page's paths are relative.
+  /// Returns a default without its quotes, the data folder, to which the page's paths are relative, and the scheme that
+  /// addresses have without TLS.
   private static func plain(_ text: String) -> String {
     text.replacing("`", with: "").replacing("\"", with: "").replacing("<data>/", with: "")
+      .replacing("http://", with: "")
   }
 
   /// Returns the default of each key in the page's tables, as it is written there. A row with one default has it for all
