@@ -45,7 +45,7 @@ public struct MsgrConfiguration: ServiceConfiguration {
   /// The pushes to browsers.
   let webPush: WebPushConfiguration
 
-  /// Reads the section, and records what is wrong with it.
+  /// Reads the section, and records its faults.
   public init(_ section: ConfigurationSection) {
     let day = Duration.seconds(86_400)
     store.inbox = section.integer("inbox_messages", default: store.inbox, in: 1...1_000_000)

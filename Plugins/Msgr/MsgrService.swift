@@ -50,7 +50,7 @@ public struct MsgrService: Migrating, Commanding, Confidential, Running {
 
   /// Pushes, and deletes messages and tokens that are too old, until cancelled.
   public func run() async throws {
-    // What fails is tried again by itself: nothing of it ends what others do.
+    // Work that fails is tried again by itself, and ends no other work.
     await withTaskGroup { group in
       for outbox in [service.outbox, service.browsers].compactMap(\.self) {
         group.addTask { await outbox.run() }

@@ -134,7 +134,7 @@ final class Client {
     try send(Array((lines + ["", ""]).joined(separator: "\r\n").utf8) + body)
   }
 
-  /// Says in TLS that nothing more is sent, in one segment with what a closure sends.
+  /// Closes TLS for writing, in one segment with a closure's output.
   func endTLS(after body: () throws -> Void) rethrows {
     set(Int32(IPPROTO_TCP), TCP_CORK, Int32(1))
     try body()

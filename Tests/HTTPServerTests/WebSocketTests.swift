@@ -14,7 +14,7 @@ internal import Transport
     case closed(UInt16?)
   }
 
-  /// Notes what it is told, and does what it is given to do.
+  /// Notes its calls, and carries out given actions.
   final class Witness: WebSocketHandler {
     let journal: Journal<Told>
     let onMessage: (WebSocketMessage) -> Void

@@ -81,7 +81,7 @@ internal import Testing
     #expect(response.status == status)
   }
 
-  /// A JSON value of `UserTo` and what is wrong with it.
+  /// A JSON value of `UserTo` and its fault.
   @Test(arguments: [
     "1", "null", "true", "[]", "{}", "[\"bert\"]", "\"\"", "\"\\ud800\"", "\"\\udc00\\ud800\"",
     "\"\\u0000\"", "\"be\\nrt\"", "\"be\\u0085rt\"", "\"be\\u2028rt\"", "\"be\\u200brt\"",

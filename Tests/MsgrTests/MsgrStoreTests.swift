@@ -37,7 +37,7 @@ internal import Testing
         ids[name, default: []].append(id)
       }
     }
-    // Whoever is blocked sees nothing of it.
+    // A blocked user sees nothing of it.
     #expect(ids["bert"] == ids["cleo"])
     #expect(Set(ids["bert"] ?? []).count == 3)
     let last = try #require(try await fixture.send("m", from: "bert", to: "cleo").id)

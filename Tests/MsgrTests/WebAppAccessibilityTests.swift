@@ -5,7 +5,7 @@ internal import Testing
 /// The views of Msgr's web app, in light and dark, on a phone and on a desktop.
 @Suite(.ownThreads, .serialized, .enabled(if: Browser.isThere && TestTools.axe != nil))
 struct WebAppAccessibilityTests {
-  /// Expects that axe finds nothing on what the browser shows.
+  /// Expects that axe finds nothing on the browser's page.
   private func check(_ browser: Browser, _ view: String) throws {
     #expect(try browser.barriers() == [], "\(view)")
   }

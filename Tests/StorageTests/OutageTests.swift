@@ -60,7 +60,7 @@ internal import Threading
       try await waitUntil { record.written.count >= start + count }
     }
 
-    /// Ends the load, and compares the table with what was told.
+    /// Ends the load, and compares the table with the outcomes.
     func end(_ store: Store) async throws {
       for task in tasks { task.cancel() }
       for task in tasks { await task.value }

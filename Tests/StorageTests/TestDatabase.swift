@@ -35,7 +35,7 @@ final class TestDatabases: Sendable {
   /// Makes a database; on PostgreSQL, on the server that the tests share.
   ///
   /// - Parameters:
-  ///   - engine: its kind, of which a test has one SQLite file.
+  ///   - engine: its kind; a test has one SQLite file.
   ///   - options: what follows its name in PostgreSQL's CREATE DATABASE.
   func make(_ engine: Engine = .postgreSQL, _ options: String = "") throws -> TestDatabase {
     switch engine {

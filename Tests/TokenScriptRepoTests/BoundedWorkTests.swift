@@ -10,7 +10,7 @@ internal import XMLSecurity
 
 @testable import TokenScriptRepo
 
-/// Tests of what one file, or one client, can cost at most.
+/// Tests of the highest costs of one file and one client.
 @Suite(.ownThreads) struct BoundedWorkTests {
   private let fixture: RepositoryFixture
   private let version: SchemaVersion

@@ -15,7 +15,7 @@ internal import XMLSecurity
 
   private static let kinds: [PublicKey.Kind] = [.rsa, .p256, .p384, .secp256k1]
 
-  /// Sends a statement about a file, with what is signed and what is sent.
+  /// Sends a statement about a file, with the signed text and the sent one.
   private func withdraw(
     _ server: RepositoryServer, _ file: [UInt8], by signer: Signer, at time: String? = nil,
     url: String = "https://repo.example" + Self.place, to path: String = Self.place

@@ -68,7 +68,7 @@ internal import Transport
     #expect(journal.entries.count == 2 && journal.entries.allSatisfy { $0 >= 5 && $0 < 3_000_000 })
   }
 
-  /// Sends back what it takes, and ends with its peer.
+  /// Echoes its input, and ends with its peer.
   private final class Echo: ConnectionProtocol {
     let connection: Connection
     init(_ connection: Connection) { self.connection = connection }

@@ -244,7 +244,7 @@ internal import WebSocketClient
     #expect(step(&reconnection, .refused(.refused)) == .giveUp(.refused))
   }
 
-  /// Only what the pinned service has signed rules version 1 out.
+  /// Only a statement signed by the pinned service rules version 1 out.
   @Test func aPinOfADocument() throws {
     let authentication = AuthenticationKeyPair.generate()
     let identity = ServiceIdentity(encryption: .generate(), authentication: authentication)

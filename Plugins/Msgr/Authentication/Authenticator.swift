@@ -3,7 +3,7 @@ internal import MsgrProtocol
 /// Finds out who calls, before anything is queued for the store's writer.
 ///
 /// A password that was verified lately and a token that was seen lately are known from memory; others take one read.
-/// The transaction that does the work compares what was found with what is stored then.
+/// The transaction that does the work compares the caller with the stored account.
 final class Authenticator: Sendable {
   private let store: MsgrStore
   private let passwords: PasswordVerifier

@@ -107,7 +107,7 @@ final class FailedLogins: Sendable {
     _ = failures.count(Key.network(network), upTo: limits.ofNetwork)
   }
 
-  /// Takes back what was counted for a login that didn't fail.
+  /// Takes back the count of a login that didn't fail.
   func takeBack(_ keys: [Key]) {
     for key in keys { failures.uncount(key) }
   }

@@ -10,7 +10,7 @@ final class RegistrationLimits: Sendable {
     var perDay = 50
   }
 
-  /// The number of networks that have room in a table: those that hardly count lose their place to others.
+  /// The number of networks that have room in a table. Networks with the lowest counts lose their places to others.
   private static let tableSize = 1 << 13
 
   private let limits: Limits

@@ -9,7 +9,7 @@ struct Publisher: Hashable, Sendable {
   /// The name that the owner gave it.
   let name: String
 
-  /// The sender of what is published. No new account has such a name.
+  /// The sender of the publications. No new account has such a name.
   var sender: UserName { Self.sender(owner, name) }
 
   /// Returns the sender's name of a user's publisher.

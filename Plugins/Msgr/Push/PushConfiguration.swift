@@ -31,7 +31,7 @@ struct PushConfiguration: Sendable {
   /// Apple's push service, or nil if another is used.
   let apns: APNsConfiguration?
 
-  /// Reads the keys, and records what is wrong with them.
+  /// Reads the keys, and records their faults.
   init(_ section: ConfigurationSection) {
     provider = section.choice("push", default: .off)
     showsPushes = section.bool("debug_pushes", default: false)

@@ -24,7 +24,7 @@ final class PushOutbox: Sendable {
   private let metrics: PushMetrics
   /// The name that this outbox leases pushes under, unlike that of any other process or earlier run.
   private let owner: [UInt8]
-  /// Whether `GET /debug/pushes` shows what is pushed to the log.
+  /// Whether `GET /debug/pushes` shows the pushes to the log.
   private let showsPushes: Bool
   private let lines: AttemptTable
   private let events = Mailbox<OutboxMachine.Event>()
@@ -41,7 +41,7 @@ final class PushOutbox: Sendable {
   ///   - owner: random bytes.
   ///   - log: receives refusals and pauses.
   ///   - metrics: counts responses and the outbox.
-  ///   - showsPushes: whether `GET /debug/pushes` shows what is pushed to the log.
+  ///   - showsPushes: whether `GET /debug/pushes` shows the pushes to the log.
   init(
     _ kind: OutboxMachine.Kind = .phones, store: MsgrStore, provider: any PushProvider,
     limits: OutboxMachine.Limits, owner: [UInt8], log: Log, metrics: PushMetrics,
@@ -145,7 +145,7 @@ final class PushOutbox: Sendable {
     return nil
   }
 
-  /// Settles the last pushes, and gives back those that were not tried to the end.
+  /// Settles the last pushes, and gives back the unfinished ones.
   private func finish(_ machine: inout OutboxMachine) async {
     let now = store.clock()
     for action in machine.advance(events.takeNow(), at: now) {

@@ -9,7 +9,7 @@ extension SigningKey {
   /// Reads a key from a file; blocks on the disk.
   ///
   /// - Parameter path: the path of a `.p8` file: a PKCS #8 key on P-256 without a password in PEM.
-  /// - Throws: ``PushSetupError`` that names the file and what is wrong with it.
+  /// - Throws: ``PushSetupError`` that names the file and its fault.
   static func read(from path: String) throws(PushSetupError) -> SigningKey {
     let pem: [UInt8]
     do throws(FileError) {

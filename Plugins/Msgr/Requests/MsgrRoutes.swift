@@ -145,7 +145,7 @@ struct MsgrRoutes: Sendable {
     }
   }
 
-  /// Does what a request asks for. Only a caller with good credentials is told what is wrong with the other fields.
+  /// Carries out a request. Only a caller with good credentials is told of faults in the other fields.
   private func answer<Value>(
     _ request: Request, name field: FieldID = .username, _ act: (Call) async throws -> Value
   ) async throws -> Value {

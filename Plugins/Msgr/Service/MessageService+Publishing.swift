@@ -28,7 +28,7 @@ extension MessageService {
   /// - Parameters:
   ///   - publication: the message.
   ///   - publisher: the publisher.
-  ///   - recipients: those of its recipients whom the message is for.
+  ///   - recipients: the token's recipients whom the message is for.
   /// - Returns: the identifier of the message in the inbox of the first recipient by name.
   func publish(
     _ publication: Publication, by publisher: Publisher, to recipients: [UserName]

@@ -8,13 +8,13 @@ internal import Storage
 
 /// The beginning of a stream: whose it is, and where it begins.
 struct StreamBeginning: Sendable {
-  /// The number of the stream among those of this node.
+  /// The number of the stream on this node.
   let id: Int64
   /// The token of the peer.
   let token: BoundToken
   /// The message after which the stream begins.
   let start: MessageID
-  /// The place of the stream among those of the peer's network.
+  /// The place of the stream in the share of the peer's network.
   let place: StreamPlace
   /// The owner of the work that the stream makes.
   let owner: WorkOwner?

@@ -42,7 +42,7 @@ final class MessageService: Sendable {
   /// Counts requests that the store refused, for example because there is no such user: a caller has as many of these as
   /// messages.
   private let refused: AttemptTable
-  /// The exports of an account, each of which is much work.
+  /// The exports of an account. Each is much work.
   private let exports: AttemptTable
   let messagesPerMinute: Int
   /// The users who may make an account by a request.
@@ -157,7 +157,7 @@ final class MessageService: Sendable {
     do {
       return try await act()
     } catch let refusal as RequestRefusal {
-      // Whoever has to wait learns nothing.
+      // A caller who has to wait learns nothing.
       if case .tooMany = refusal {} else { _ = refused.count(caller.name, upTo: .max) }
       throw refusal
     }
@@ -194,7 +194,7 @@ final class MessageService: Sendable {
     }
   }
 
-  /// Returns what the caller and another user have sent each other, newest first.
+  /// Returns the messages between the caller and another user, newest first.
   func history(
     of credentials: Credentials, with other: UserName, before position: MessageID, atMost count: Int
   ) async throws -> [Message] {

@@ -23,7 +23,7 @@ protocol Deliveries: Sendable {
   /// Waits for others who change accounts, and keeps them waiting until the end of the transaction. It comes before what is
   /// to be changed is read.
   ///
-  /// - Parameter names: the accounts, of which some may not exist.
+  /// - Parameter names: the accounts; some may not exist.
   func lock(_ names: [UserName], _ transaction: borrowing Transaction) throws
 
   /// Waits for others who queue or settle pushes to a device, and keeps them waiting until the end of the transaction.

@@ -118,7 +118,7 @@ extension MsgrStore {
   /// - Parameters:
   ///   - recipient: the user.
   ///   - sender: the sender.
-  ///   - owner: the user whom the sender publishes for, if it is a publisher; whoever blocks one of them blocks it.
+  ///   - owner: the owner of a publisher, or nil for other senders; who blocks the owner blocks the publisher.
   ///   - transaction: the transaction.
   /// - Returns: nil if there is no such user.
   func takePlace(
@@ -321,7 +321,7 @@ extension MsgrStore {
       """, position, name)
   }
 
-  /// Deletes what is too old, some at a time.
+  /// Deletes old rows, some at a time.
   ///
   /// - Returns: whether there may be more.
   func expire() async throws -> Bool {

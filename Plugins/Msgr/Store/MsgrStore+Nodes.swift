@@ -3,9 +3,9 @@ internal import MsgrProtocol
 internal import Storage
 internal import Time
 
-// What a node that shares the store looks up there for its streams.
+// Look-ups of a node that shares the store, for its streams.
 extension MsgrStore {
-  /// Makes one text of names, of which none has a line feed.
+  /// Joins names, which have no line feed, into one text.
   static func list(_ names: [UserName]) -> String { names.map(\.text).joined(separator: "\n") }
 
   /// Returns the streams that are noted of a node.

@@ -106,7 +106,7 @@ extension MsgrStore {
   /// - Parameters:
   ///   - count: the most pushes.
   ///   - owner: the random name of the outbox that leases them.
-  ///   - isWeb: whether those to browsers are leased, or those to phones.
+  ///   - isWeb: whether pushes to browsers are leased, or pushes to phones.
   /// - Returns: the pushes, and the moment at which the next one is due that is not leased, if there is one.
   func leasePushes(
     atMost count: Int, owner: [UInt8], toBrowsers isWeb: Bool = false

@@ -62,7 +62,7 @@ extension MsgrStore {
         DROP INDEX push_outbox_due;
         CREATE INDEX push_outbox_due ON push_outbox (is_web, due_at) WHERE is_next = 1;
         """, postgreSQL: postgreSQLSchema),
-    // What is done for many at once where nodes share the store.
+    // Functions that work for many at once where nodes share the store.
     Migration(owner: "msgr", number: 9, postgreSQL: postgreSQLFunctions),
   ]
 }

@@ -2,7 +2,7 @@ internal import MsgrProtocol
 internal import Storage
 internal import Time
 
-// A user who has a device that streams keeps copies of what is sent, for the other devices. Nobody else has any.
+// A user who has a device that streams keeps copies of sent messages for the other devices. Nobody else does.
 extension MsgrStore {
   /// The time for which a client's name of a message is known.
   static let clientIDAge = Duration.seconds(86_400)
@@ -84,7 +84,7 @@ extension MsgrStore {
       nodes: try deliveries.nodes(of: sender.name, transaction))
   }
 
-  /// Returns what a user's streams bring after a position, oldest first: messages to the user, and own ones.
+  /// Returns a user's stream after a position, oldest first: messages to the user, and own ones.
   func log(of name: UserName, after position: MessageID) async throws -> [Message] {
     try await store.read { snapshot in try log(of: name, after: position, snapshot) }
   }

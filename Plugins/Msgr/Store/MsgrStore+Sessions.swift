@@ -5,7 +5,7 @@ internal import Time
 
 /// A login that lasts, of a device or of a publisher.
 struct Session: Sendable {
-  /// The kinds of sessions, by what reaches their devices.
+  /// The kinds of sessions, by the way to their devices.
   enum Kind: String, Sendable, Encodable {
     case apns, webpush, stream, publish
   }

@@ -38,10 +38,10 @@ extension MsgrStore {
     try await store.write(isolation: .rowLocks) { try deliveries.end(stream, $0) }
   }
 
-  /// Notes what a stream has delivered.
+  /// Notes a stream's deliveries.
   ///
   /// - Parameters:
-  ///   - progress: what the stream has delivered.
+  ///   - progress: the stream's deliveries.
   ///   - token: the token that the stream was opened with.
   ///   - ended: the stream if it has ended: the pushes are made due that were held for it, and that no other stream of the
   ///     device makes needless.

@@ -9,7 +9,7 @@ internal import Time
 /// A transaction takes values and returns values. It confirms its caller first, so that one trip to the store is enough
 /// and nothing changes between the confirmation and the work.
 struct MsgrStore: Sendable {
-  /// The limits of what is stored.
+  /// The limits of the store.
   struct Limits: Sendable {
     /// The most messages of an inbox.
     var inbox = 1000
@@ -48,8 +48,8 @@ extension MsgrStore {
   /// Makes a store over a service's database, with its clock and randomness.
   ///
   /// - Parameters:
-  ///   - context: what the service has.
-  ///   - limits: the limits of what is stored.
+  ///   - context: the service's log, clock and store.
+  ///   - limits: the limits of the store.
   ///   - own: the deliveries if no other node shares the store.
   init(_ context: ServiceContext, limits: Limits, own: OwnDeliveries = OwnDeliveries()) {
     self.init(

@@ -3,7 +3,7 @@ internal import MsgrProtocol
 internal import Storage
 internal import Time
 
-/// The sending of a message where several nodes share the store: those of many users are one call.
+/// The sending of a message where several nodes share the store: messages of many users are one call.
 enum SendOperation: BatchOperation {
   struct Input: Sendable {
     let store: MsgrStore
@@ -71,7 +71,7 @@ enum SendOperation: BatchOperation {
     }
   }
 
-  /// The users of a batch, each once, and the places of those of each message, counted from 1.
+  /// The users of a batch, each once, and the places of each message's users among them, counted from 1.
   private struct Batch {
     var users: [String] = []
     var senders: [Int64] = []

@@ -1,6 +1,6 @@
 internal import Storage
 
-/// The end of a push that isn't tried again; where several nodes share the store, those of many are one call.
+/// The end of a push that isn't tried again. Where several nodes share the store, many ends are one call.
 enum SettleOperation: BatchOperation {
   struct Input: Sendable {
     let push: Int64

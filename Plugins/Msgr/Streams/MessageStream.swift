@@ -37,7 +37,7 @@ final class MessageStream: WebSocketHandler, HubMember, @unchecked Sendable {
   /// The bytes that a send takes beside its text.
   private static let sendOverhead = 64
 
-  /// The number of the stream among those of this node.
+  /// The number of the stream on this node.
   let id: Int64
   /// The token that the stream was opened with.
   let token: BoundToken

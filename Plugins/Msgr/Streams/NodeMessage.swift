@@ -15,7 +15,7 @@ enum NodeMessage: Hashable, Sendable {
   /// The most tokens of one notice.
   static let tokensAtOnce = 16
 
-  /// The bytes of a notice, the first of which is none of ``NoticeKind``.
+  /// The bytes of a notice. The first differs from all of ``NoticeKind``.
   var bytes: [UInt8] {
     switch self {
     case .ended(let tokens): [1] + tokens.flatMap(\.digest.bytes)

@@ -3,7 +3,7 @@ internal import Budgets
 internal import HTTPServer
 internal import Threading
 
-/// The places for streams, of which each client's network has a share.
+/// The places for streams. Each client's network has a share.
 ///
 /// When all are taken, the network that has most loses its idlest stream to a newcomer.
 final class StreamPlaces: Sendable {
@@ -23,7 +23,7 @@ final class StreamPlaces: Sendable {
   private let limits: Limits
   private let budget: Budget<ClientNetwork>
 
-  /// Makes places of which none is taken.
+  /// Makes places that are all free.
   init(_ limits: Limits) {
     self.limits = limits
     budget = Budget(capacity: limits.all, share: limits.ofNetwork, loss: .idlest)

@@ -1,4 +1,4 @@
-// Measures what the store alone makes of messages. 64 tasks write the rows that Msgr writes for each message,
+// Measures the messages of the store alone. 64 tasks write the rows that Msgr writes for each message,
 // and each awaits that they are durable before it writes the next, without HTTP, passwords or look-ups.
 //
 //     message-benchmark SECONDS RECIPIENTS

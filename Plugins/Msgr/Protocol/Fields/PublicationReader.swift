@@ -1,7 +1,7 @@
 internal import Foundation
 package import HTTPProtocol
 
-/// Reads what a program publishes, in any of the forms that ntfy's and Gotify's clients, Alertmanager and a shell use.
+/// Reads a program's publication, in any of the forms that ntfy's and Gotify's clients, Alertmanager and a shell use.
 package enum PublicationReader {
   private static let titleFields = [FieldName("Title"), FieldName("X-Title")]
   private static let priorityFields = [FieldName("Priority"), FieldName("X-Priority")]
@@ -11,7 +11,7 @@ package enum PublicationReader {
   ///
   /// - Parameter request: a body that is the message itself, an object with `message`, Alertmanager's object, or a form
   ///   with `message`; title, priority and link there, or in ntfy's header fields.
-  /// - Throws: ``FieldError`` that says what is wrong.
+  /// - Throws: ``FieldError`` for the faulty field.
   package static func read(_ request: Request) throws(FieldError) -> Publication {
     let head = request.head
     var values: [String: String] = [:]

@@ -55,7 +55,7 @@ package struct DeviceID: Hashable, Sendable {
   package var isPushable: Bool { !text.utf8.starts(with: Self.streamPrefix.utf8) }
 }
 
-// A device token is a secret of a kind: whoever has one may push to the device.
+// A device token is a kind of secret: its holder may push to the device.
 extension DeviceID: CustomStringConvertible, CustomDebugStringConvertible {
   /// The first digits only, enough to tell devices apart in a log.
   package var description: String { "\(text.prefix(isPushable ? 8 : 15))…" }

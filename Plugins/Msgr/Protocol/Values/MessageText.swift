@@ -38,14 +38,14 @@ extension MessageText {
   private static let pushFrame =
     #"{"aps":{"alert":{"title":"","body":"…"},"sound":"default","badge":1234567},"#.utf8.count
     + #""UserFrom":"","Message":"","Id":"0123456789abcdef","AddRequest":true}"#.utf8.count
-  /// The length of the names of what a published message has beside its text, and of what stands before its title.
+  /// The length of the member names of title, priority and link, and of the text before the title.
   private static let extrasFrame = #": ","Title":"","Priority":10,"Link":"""#.utf8.count
 
   /// Returns whether a push can carry the whole message, with the alert's copy of it cut to fit.
   ///
   /// - Parameters:
   ///   - sender: the sender, whom the payload names twice.
-  ///   - extras: what a published message has beside its text; the title stands twice as well.
+  ///   - extras: a published message's title, priority and link; the title stands twice as well.
   package func fitsIntoPush(
     from sender: UserName, with extras: Publication.Extras = .init()
   ) -> Bool {

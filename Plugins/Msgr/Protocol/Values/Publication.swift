@@ -37,7 +37,7 @@ package struct Publication: Hashable, Sendable {
   ///   - title: the title; an empty one is none.
   ///   - priority: the priority.
   ///   - link: the link; an empty one is none.
-  /// - Throws: ``FieldError`` that says what is wrong.
+  /// - Throws: ``FieldError`` for the faulty field.
   package init(
     message: String, title: String?, priority: PublishedPriority?, link: String?
   ) throws(FieldError) {

@@ -14,7 +14,7 @@ struct VAPIDKeyFile: Sendable {
   /// Reads the key, which is made if there is none; blocks on the disk.
   ///
   /// - Returns: the key, and whether it was made now.
-  /// - Throws: ``PushSetupError`` that names the file and what is wrong with it.
+  /// - Throws: ``PushSetupError`` that names the file and its fault.
   func open() throws(PushSetupError) -> (pair: P256KeyPair, isNew: Bool) {
     let isNew = unsafe access(path, F_OK) == 0 ? false : try make()
     return (try existing(), isNew)

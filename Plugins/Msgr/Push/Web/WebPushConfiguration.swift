@@ -14,7 +14,7 @@ struct WebPushConfiguration: Sendable {
   /// The path of the key that pushes are signed with.
   let key: String
 
-  /// Reads the section, and records what is wrong with it.
+  /// Reads the section, and records its faults.
   init(_ section: ConfigurationSection) {
     contact = section.optionalValue("contact", expected: "a mailto: or https: URL") { text in
       let isPlain = text.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7f }

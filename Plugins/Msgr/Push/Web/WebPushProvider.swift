@@ -13,7 +13,7 @@ final class WebPushProvider: PushProvider {
 
   /// Reaches public addresses only.
   private let client: HTTPClient
-  /// Reaches what the operator has allowed, wherever it is.
+  /// Reaches the hosts that the operator has allowed, wherever they are.
   private let ownClient: HTTPClient
   private let allowed: Set<HostAndPort>
   private let tokens: VAPIDTokens
