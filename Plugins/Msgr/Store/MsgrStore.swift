@@ -48,7 +48,7 @@ extension MsgrStore {
   /// Makes a store over a service's database, with its clock and randomness.
   ///
   /// - Parameters:
-  ///   - context: the service's log, clock and store.
+  ///   - context: the service's store, clock, randomness and node.
   ///   - limits: the limits of the store.
   ///   - own: the deliveries if no other node shares the store.
   init(_ context: ServiceContext, limits: Limits, own: OwnDeliveries = OwnDeliveries()) {
