@@ -44,7 +44,8 @@ extension ApptimistConfiguration: Checking, BackedUp {
       findings.append(
         ContentFinding(
           .doubtful,
-          "oidc: the keys of \(issuer) come without TLS; anyone on the network path can make accounts"))
+          "oidc: the keys of \(issuer) come without TLS; anyone on the network path can make accounts"
+        ))
     }
     if identity == .oidc, oidc.nonce == .optional {
       findings.append(
