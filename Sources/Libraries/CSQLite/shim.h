@@ -1,5 +1,4 @@
 #pragma once
-#include <fcntl.h>
 #include <linux/stat.h>
 #include <sqlite3.h>
 #include <sys/syscall.h>
@@ -21,8 +20,9 @@ static inline int csqlite_defensive(sqlite3 *db) {
 }
 
 // The nanoseconds from 1970 to the making of a file; 0 where its file system doesn't know. glibc shows statx to GNU sources only.
+// -100 is AT_FDCWD: its header would make struct stat a part of this module, and of none that Swift's other files import.
 static inline long long csqlite_birth(const char *path) {
   struct statx status;
-  if (syscall(SYS_statx, AT_FDCWD, path, 0, STATX_BTIME, &status) != 0 || !(status.stx_mask & STATX_BTIME)) return 0;
+  if (syscall(SYS_statx, -100, path, 0, STATX_BTIME, &status) != 0 || !(status.stx_mask & STATX_BTIME)) return 0;
   return status.stx_btime.tv_sec * 1000000000LL + status.stx_btime.tv_nsec;
 }
