@@ -6,7 +6,7 @@ struct StreamingDevices: Sendable {
   /// The message after which the streams of each device bring everything.
   var starts: [DeviceID: MessageID] = [:]
   /// The nodes that have the streams, if several share the store.
-  var nodes: [NodeID] = []
+  var nodes: Set<NodeID> = []
 
   /// Returns whether a device gets a message by its stream.
   func bring(_ message: MessageID, to device: DeviceID) -> Bool {

@@ -174,7 +174,7 @@ extension MsgrStore {
       delivery.entries.append(
         LogEntry(
           user: new.recipient, predecessor: place.predecessor, message: message,
-          nodes: streams.nodes))
+          nodes: Array(streams.nodes)))
     }
     let unread = try isFull ? unread(of: new.recipient, transaction) : place.unread
     for (device, isWeb) in try pushedDevices(of: new.recipient, transaction) {

@@ -43,9 +43,9 @@ struct SharedDeliveries: Deliveries {
       FROM msgr_devices d JOIN msgr_streams s USING (device_id) WHERE d.username = ?
       """, name
     ) { row in
-      let start: MessageID = try row[1]
-      streams.starts[try row[0], default: start] = min(streams.starts[try row[0]] ?? start, start)
-      streams.nodes.append(try row[2])
+      let (device, start): (DeviceID, MessageID) = (try row[0], try row[1])
+      streams.starts[device] = min(streams.starts[device] ?? start, start)
+      streams.nodes.insert(try row[2])
     }
     return streams
   }

@@ -50,7 +50,7 @@ struct StreamRegistry: MemberRegistry {
     switch message {
     case .ended(let tokens): hub.end(tokens, of: name)
     case .read(let last, let device):
-      guard !hub.members(of: name).isEmpty,
+      guard hub.hasMembers(of: name),
         // Without the store's help nothing is shown, on which nothing depends.
         let sender = try? await store.correspondent(of: name, at: last)
       else { return }
