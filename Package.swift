@@ -67,7 +67,9 @@ let libraries: [Target] = [
     ]),
   .target(name: "JSONWebTokens", dependencies: ["CCJose", "Cryptography"]),
   .target(name: "Observability", dependencies: ["Threading", "Time"]),
-  .target(name: "Pages", dependencies: ["Cryptography"]),
+  .target(
+    name: "Pages", dependencies: ["Cryptography"],
+    resources: [.embedInCode("base.css"), .embedInCode("message.css")]),
   .target(
     name: "Routing",
     dependencies: [
@@ -83,7 +85,8 @@ let libraries: [Target] = [
     name: "Storage",
     dependencies: [
       "CPostgreSQL", "CSQLite", "Cryptography", "Observability", "SystemCalls", "Threading", "Time",
-    ]),
+    ],
+    resources: [.embedInCode("PostgreSQL/tables.postgresql.sql")]),
   .target(name: "QRCode", dependencies: ["CQREncode"]),
   .target(name: "SystemCalls", dependencies: ["CMemoryFile"]),
   .target(name: "Text", dependencies: ["CICU"]),
@@ -122,7 +125,7 @@ let plugins: [Target] = [
       "Time", "Transport", "URLs", "WalletClient", "WebSocketClient", "Wire",
     ],
     path: "Plugins/Apptimist",
-    exclude: ["Session"]),
+    exclude: ["Session"], resources: [.embedInCode("Store/Steps")]),
   // The sessions without I/O, apart so that a fuzzer needs nothing else.
   .target(
     name: "ApptimistSession",
@@ -137,7 +140,7 @@ let plugins: [Target] = [
       "Transport", "URLs", "Wire",
     ],
     path: "Plugins/Msgr", exclude: ["Protocol"],
-    resources: [.embedInCode("openapi.json")]
+    resources: [.embedInCode("openapi.json"), .embedInCode("Store/Steps")]
       + [
         "api.html", "api.js", "app.js", "archive.js", "icon.svg", "index.html",
         "manifest.webmanifest", "msgr.js", "page.js", "settings.js", "style.css", "worker.js",
@@ -159,9 +162,10 @@ let plugins: [Target] = [
       "WalletClient", "Wire", "XMLSecurity",
     ],
     path: "Plugins/TokenScriptRepo", exclude: ["Reading"],
-    resources: ["DAI-2020-03", "DAI", "ENS", "USDC", "WETH"].map {
-      .embedInCode("Demo/Files/\($0).tsml")
-    }),
+    resources: [
+      .embedInCode("Commands/new.tsml"), .embedInCode("Demo/Files"), .embedInCode("Store/Steps"),
+      .embedInCode("Page/contract.css"), .embedInCode("Page/index.css"),
+    ]),
 ]
 
 let programs: [Target] = [
@@ -171,6 +175,9 @@ let programs: [Target] = [
       "Addresses", "Bus", "CommandLine", "Configuration", "Cryptography", "HTTPClient",
       "HTTPProtocol", "HTTPServer", "Observability", "Pages", "Routing", "ServiceKit", "Storage",
       "SystemCalls", "Threading", "Time", "Transport",
+    ],
+    resources: [
+      .embedInCode("Completion"), .embedInCode("Status/status.css"), .embedInCode("awd.1"),
     ]),
   .executableTarget(
     name: "awd", dependencies: ["Commands", "ServiceKit"] + plugins.map { .byName(name: $0.name) }),

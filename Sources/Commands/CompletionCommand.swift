@@ -14,33 +14,13 @@ struct CompletionCommand: Command {
     guard let script = scripts[context.arguments.operands[0]] else {
       throw CommandError.usage("SHELL: expected bash, zsh or fish")
     }
-    context.print(script)
+    context.print(String(decoding: script.dropLast(), as: UTF8.self))
   }
 
   /// The scripts by the names of their shells. Each asks the program itself; without an answer it offers files.
   private static let scripts = [
-    "bash": """
-    _awd() {
-      local IFS=$'\\n'
-      COMPREPLY=($("${COMP_WORDS[0]}" complete -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null | cut -f 1))
-    }
-    complete -o default -F _awd awd
-    """,
-    "zsh": """
-    #compdef awd
-    _awd() {
-      local line
-      local -a found
-      while IFS= read -r line; do
-        found+=("${${line%%$'\\t'*}//:/\\\\:}:${line#*$'\\t'}")
-      done < <("${words[1]}" complete -- "${(@)words[2,CURRENT]}" 2>/dev/null)
-      if (( $#found )); then _describe awd found; else _files; fi
-    }
-    compdef _awd awd
-    """,
-    "fish": """
-    complete -c awd -a '(awd complete -- (commandline -opc)[2..] (commandline -ct) 2>/dev/null)'
-    """,
+    "bash": PackageResources.completion_bash, "zsh": PackageResources.completion_zsh,
+    "fish": PackageResources.completion_fish,
   ]
 }
 

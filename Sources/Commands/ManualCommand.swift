@@ -19,45 +19,9 @@ struct ManualPage {
   /// The page.
   var text: String {
     let sections = commands.filter { !$0.isHidden }.map(section)
-    return """
-      .TH AWD 1 "" "\(Product.name) \(Product.version)" "User Commands"
-      .SH NAME
-      awd \\- server side of a mobile wallet
-      .SH SYNOPSIS
-      .B awd
-      .I COMMAND
-      \\&...
-      .SH DESCRIPTION
-      awd serves signed TokenScripts, pushes messages to phones (Msgr), and carries end-to-end encrypted conversations
-      (Apptimist): three services in one daemon, over one SQLite file or one
-      PostgreSQL database.
-      .SH COMMANDS
-      \(sections.joined(separator: "\n"))
-      .SH ENVIRONMENT
-      .TP
-      .BR AWD_ SECTION _ KEY
-      overrides a key of the configuration, and the variable of this name with _FILE behind it names a file with the value.
-      .SH FILES
-      .TP
-      .I /etc/awd/awd.toml
-      the configuration of the packaged service, see
-      .BR awd.toml (5)
-      .TP
-      .I /var/lib/awd
-      its keys and its database
-      .SH EXIT STATUS
-      .TP
-      .B 0
-      The command did what it was asked for.
-      .TP
-      .B 1
-      It was refused or has failed, for the reason on standard error.
-      .TP
-      .B 2
-      The arguments are wrong.
-      .SH SEE ALSO
-      .BR awd.toml (5)
-      """
+    return String(decoding: PackageResources.awd_1.dropLast(), as: UTF8.self)
+      .replacing("{{version}}", with: "\(Product.name) \(Product.version)")
+      .replacing("{{commands}}", with: sections.joined(separator: "\n"))
   }
 
   private func section(of command: any Command.Type) -> String {

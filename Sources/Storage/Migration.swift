@@ -5,9 +5,9 @@ public struct Migration: Sendable {
   /// The place among its owner's steps. Each number is higher than the one before.
   public let number: Int
   /// The statements for SQLite, or nil if it doesn't have the step.
-  let sqlite: StaticString?
+  let sqlite: String?
   /// The statements for PostgreSQL, or nil if it doesn't have the step.
-  let postgreSQL: StaticString?
+  let postgreSQL: String?
   /// The owner's newest step that a program of another release must know to go on working beside this step.
   let needs: Int
 
@@ -25,8 +25,7 @@ public struct Migration: Sendable {
   ///     for this one. A lower one says that an older release can go on beside it, as when a column is added that it
   ///     doesn't ask for.
   public init(
-    owner: String, number: Int, sqlite: StaticString? = nil, postgreSQL: StaticString? = nil,
-    needs: Int? = nil
+    owner: String, number: Int, sqlite: String? = nil, postgreSQL: String? = nil, needs: Int? = nil
   ) {
     self.owner = owner
     self.number = number
@@ -35,8 +34,18 @@ public struct Migration: Sendable {
     self.needs = needs ?? number
   }
 
+  /// Makes a step out of the content of SQL files, as the other initializer does out of text.
+  public init(
+    owner: String, number: Int, sqlite: [UInt8]? = nil, postgreSQL: [UInt8]? = nil,
+    needs: Int? = nil
+  ) {
+    self.init(
+      owner: owner, number: number, sqlite: sqlite.map { String(decoding: $0, as: UTF8.self) },
+      postgreSQL: postgreSQL.map { String(decoding: $0, as: UTF8.self) }, needs: needs)
+  }
+
   /// Makes a step out of SQL statements that all databases understand.
-  public init(owner: String, number: Int, sql: StaticString) {
+  public init(owner: String, number: Int, sql: String) {
     self.init(owner: owner, number: number, sqlite: sql, postgreSQL: sql)
   }
 }

@@ -5,7 +5,7 @@ struct MigrationPlan {
     let owner: String
     let number: Int
     let needs: Int
-    let sql: StaticString
+    let sql: String
   }
 
   /// The release with which upgrades begin.
@@ -19,7 +19,7 @@ struct MigrationPlan {
   ///   - migrations: all steps.
   ///   - sql: the statements of a step.
   /// - Throws: `.incompatibleSchema` unless each owner's numbers ascend.
-  init(_ migrations: [Migration], _ sql: (Migration) -> StaticString?) throws(StoreError) {
+  init(_ migrations: [Migration], _ sql: (Migration) -> String?) throws(StoreError) {
     var highest: [String: Int] = [:]
     for migration in migrations {
       if let previous = highest[migration.owner], previous >= migration.number {

@@ -14,7 +14,7 @@ internal import Testing
 
   /// Makes a step whose text both engines take.
   private static func both(
-    _ number: Int, of owner: String = "a", _ sql: StaticString
+    _ number: Int, of owner: String = "a", _ sql: String
   ) -> Migration {
     Migration(owner: owner, number: number, sqlite: sql, postgreSQL: sql)
   }

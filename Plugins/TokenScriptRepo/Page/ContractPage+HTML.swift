@@ -161,26 +161,5 @@ extension ContractPage {
 
 extension PageStyle {
   /// The style of the page about a contract.
-  static let contract = PageStyle(
-    """
-    .mono, code, pre { font-family: var(--mono); font-size: .8rem; overflow-wrap: anywhere; }
-    header p { margin: .35rem 0 0; }
-    .panel { padding: 1rem 1.25rem; margin-bottom: 1rem; }
-    .places { display: flex; flex-wrap: wrap; gap: 1.5rem; margin-top: 1.5rem; }
-    .places > div { flex: 1 1 24rem; min-width: 0; }
-    .field { margin: 0 0 .8rem; }
-    .field code { display: block; user-select: all; background: var(--idle-ground);
-      border-radius: 8px; padding: .45rem .7rem; max-height: 8rem; overflow: auto; }
-    .code { width: 11rem; height: 11rem; border-radius: 8px; align-self: start; }
-    h3 { margin: 0 0 .6rem; font-size: 1rem; overflow-wrap: anywhere; }
-    dl { display: grid; grid-template-columns: 6rem minmax(0, 1fr); gap: .3rem .75rem; margin: 0; }
-    dt { color: var(--quiet); font-size: .85rem; }
-    dd { margin: 0; overflow-wrap: anywhere; }
-    .warnings { list-style: none; margin: .8rem 0 0; padding: 0; color: var(--caution);
-      font-size: .85rem; overflow-wrap: anywhere; }
-    summary { cursor: pointer; margin-top: .8rem; color: var(--link); }
-    pre { white-space: pre-wrap; max-height: 40rem; overflow: auto; background: var(--idle-ground);
-      border-radius: 8px; padding: .8rem; }
-
-    """)
+  static let contract = PageStyle(PackageResources.contract_css)
 }

@@ -1,15 +1,17 @@
 internal import Storage
 
 extension ContractStore {
-  /// The history of the tables since version 0.1.0.
+  /// The history of the tables since version 0.1.0, as `Steps` has it.
   ///
   /// In the columns of the three findings NULL means "not checked",
   /// and an empty text "passed". Times are in seconds since 1970. At a URL that names no signer or no chain they are an
   /// empty text and 0.
   static let migrations = [
-    Migration(owner: "tokenscript", number: 5, sqlite: sqliteSchema),
+    Migration(owner: "tokenscript", number: 5, sqlite: PackageResources.step5_sqlite_sql),
     // SQLite gets its tables of readings anew by the eighth step.
-    Migration(owner: "tokenscript", number: 6, sqlite: "", postgreSQL: postgreSQLSchema),
+    Migration(
+      owner: "tokenscript", number: 6, sqlite: [],
+      postgreSQL: PackageResources.step6_postgresql_sql),
     // The status that a file was last read with, of which nodes on PostgreSQL make no use.
     Migration(
       owner: "tokenscript", number: 7, sqlite: "",
@@ -18,6 +20,8 @@ extension ContractStore {
           ADD COLUMN size BIGINT, ADD COLUMN device BIGINT, ADD COLUMN inode BIGINT,
           ADD COLUMN modified BIGINT, ADD COLUMN changed BIGINT;
         """, needs: 6),
-    publications,
+    Migration(
+      owner: "tokenscript", number: 8, sqlite: PackageResources.step8_sqlite_sql,
+      postgreSQL: PackageResources.step8_postgresql_sql),
   ]
 }

@@ -56,7 +56,7 @@ struct SQLiteMigrator {
   }
 
   private func apply(_ migration: MigrationPlan.Step) throws {
-    try connection.run("\(migration.sql)")
+    try connection.run(migration.sql)
     try connection.execute(
       "INSERT INTO store_migrations (owner, number) VALUES (?, ?)",
       migration.owner, migration.number)

@@ -1,0 +1,111 @@
+-- The tables of publications and previews; and readings have the rules in their keys, so that nodes of other rules have
+-- their own.
+--
+-- Content comes last in its row: sums over the other columns don't read it.
+
+DROP TABLE tokenscript_contracts;
+DROP TABLE tokenscript_files;
+CREATE TABLE tokenscript_files (
+  path BLOB NOT NULL,
+  sha256 BLOB NOT NULL,
+  rules TEXT NOT NULL,
+  refusal TEXT,
+  refusal_detail TEXT,
+  malformed INTEGER NOT NULL DEFAULT 0,
+  schema TEXT,
+  root TEXT,
+  signer TEXT,
+  key TEXT,
+  kind TEXT,
+  signed INTEGER,
+  signature TEXT,
+  signature_detail TEXT,
+  validity TEXT,
+  validity_detail TEXT,
+  trust TEXT,
+  trust_detail TEXT,
+  warnings TEXT NOT NULL DEFAULT '',
+  expires INTEGER,
+  self_signed INTEGER NOT NULL DEFAULT 0,
+  size INTEGER,
+  device INTEGER,
+  inode INTEGER,
+  modified INTEGER,
+  changed INTEGER,
+  PRIMARY KEY (path, sha256, rules)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE tokenscript_contracts (
+  path BLOB NOT NULL,
+  sha256 BLOB NOT NULL,
+  rules TEXT NOT NULL,
+  place INTEGER NOT NULL,
+  contract BLOB NOT NULL CHECK (length(contract) = 20),
+  name TEXT NOT NULL,
+  chain INTEGER NOT NULL CHECK (chain > 0),
+  origin INTEGER NOT NULL,
+  PRIMARY KEY (path, sha256, rules, place),
+  FOREIGN KEY (path, sha256, rules) REFERENCES tokenscript_files ON DELETE CASCADE
+) STRICT, WITHOUT ROWID;
+CREATE TABLE tokenscript_publishing (
+  id INTEGER PRIMARY KEY CHECK (id = 1),
+  change INTEGER NOT NULL
+) STRICT;
+CREATE TABLE tokenscript_published (
+  signer TEXT NOT NULL,
+  schema TEXT NOT NULL,
+  contract BLOB NOT NULL CHECK (length(contract) = 20),
+  chain INTEGER NOT NULL CHECK (chain > 0),
+  sha256 BLOB NOT NULL,
+  size INTEGER NOT NULL,
+  signed INTEGER,
+  accepted INTEGER NOT NULL,
+  withdrawn INTEGER NOT NULL DEFAULT 0,
+  network TEXT,
+  issuer INTEGER NOT NULL,
+  origins INTEGER NOT NULL,
+  change INTEGER NOT NULL,
+  content BLOB,
+  PRIMARY KEY (signer, schema, contract, chain)
+) STRICT;
+CREATE INDEX tokenscript_published_by_change ON tokenscript_published (change);
+CREATE TABLE tokenscript_published_origins (
+  signer TEXT NOT NULL,
+  schema TEXT NOT NULL,
+  contract BLOB NOT NULL,
+  chain INTEGER NOT NULL,
+  place INTEGER NOT NULL,
+  origin BLOB NOT NULL CHECK (length(origin) = 20),
+  origin_chain INTEGER NOT NULL CHECK (origin_chain > 0),
+  name TEXT NOT NULL,
+  PRIMARY KEY (signer, schema, contract, chain, place),
+  FOREIGN KEY (signer, schema, contract, chain)
+    REFERENCES tokenscript_published (signer, schema, contract, chain) ON DELETE CASCADE
+) STRICT, WITHOUT ROWID;
+CREATE INDEX tokenscript_published_origins_by_origin
+  ON tokenscript_published_origins (origin, origin_chain);
+CREATE TABLE tokenscript_accepted (
+  signer TEXT NOT NULL,
+  schema TEXT NOT NULL,
+  sha256 BLOB NOT NULL,
+  contract BLOB NOT NULL,
+  chain INTEGER NOT NULL,
+  withdrawn INTEGER NOT NULL DEFAULT 0,
+  PRIMARY KEY (signer, schema, sha256)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX tokenscript_accepted_by_place
+  ON tokenscript_accepted (signer, schema, contract, chain);
+CREATE TABLE tokenscript_requests (
+  kind TEXT NOT NULL,
+  network TEXT NOT NULL,
+  time INTEGER NOT NULL
+) STRICT;
+CREATE INDEX tokenscript_requests_by_network ON tokenscript_requests (kind, network, time);
+CREATE INDEX tokenscript_requests_by_time ON tokenscript_requests (time);
+CREATE TABLE tokenscript_previews (
+  id TEXT PRIMARY KEY,
+  size INTEGER NOT NULL,
+  expires INTEGER NOT NULL,
+  facts TEXT NOT NULL,
+  content BLOB NOT NULL
+) STRICT;
+CREATE INDEX tokenscript_previews_by_expiry ON tokenscript_previews (expires);
