@@ -34,6 +34,7 @@ public struct ApptimistService: Migrating, Commanding, Demonstrating, Running {
     let (keys, isNew) = try KeyFile(path: configuration.keys).open()
     if isNew { context.log.info("made the service's keys", ["file": configuration.keys]) }
     backend = try Backend(context, configuration, keys: keys)
+    try await backend.nodes?.registry.lookAtHistory()
     handshake = SessionHandshake(
       backend: backend, configuration: configuration,
       isSecureOutside: context.publicURL?.hasPrefix("https:") ?? false,

@@ -145,6 +145,6 @@ final class Backend: Sendable {
     let device = Acknowledgement.Device(user: request.user, id: request.device)
     if request.after == nil { try await acknowledgements.flush(device) }
     try await store.use(device)
-    return try await store.beginning(request, epoch: try await store.epoch())
+    return try await store.beginning(request)
   }
 }

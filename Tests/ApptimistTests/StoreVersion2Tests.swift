@@ -24,7 +24,7 @@ internal import Time
       user: device.user, signature: Signature(), possession: Version2.Possession(),
       device: device.id)
     let request = StreamRequest(login, authenticationKey: StoreFixture.authenticationKey(1))
-    return try await store.beginning(request, epoch: 1)?.start
+    return try await store.beginning(request)?.start
   }
 
   @Test func keepsThePositionsOfTheLatestDevices() async throws {

@@ -32,6 +32,8 @@ final class SessionConnection: WebSocketHandler, HubMember, @unchecked Sendable 
   private let session: any SessionMachine
   /// Whether the session is one of version 1.
   let isVersion1: Bool
+  /// The history of the store that was known when the session was opened, where other nodes share the store.
+  let epoch: UInt64
   /// The longest message that is taken once the device has logged in, in bytes.
   private let longestMessage: Int
   /// The account whose session this became in the hub, or nil before that.
@@ -52,6 +54,7 @@ final class SessionConnection: WebSocketHandler, HubMember, @unchecked Sendable 
     self.backend = backend
     self.longestMessage = longestMessage
     isVersion1 = session is Session
+    epoch = backend.nodes?.registry.epoch ?? 0
     self.session = session
     handle(.opened)
   }

@@ -14,9 +14,4 @@ extension Hub where User == EncryptionPublicKey, Member == SessionConnection {
       await session.evicted()
     }
   }
-
-  /// Closes all sessions, so that their devices come again and read anew.
-  func restart() {
-    for (_, session) in members { session.restart() }
-  }
 }

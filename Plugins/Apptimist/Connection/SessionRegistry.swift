@@ -46,7 +46,7 @@ final class SessionRegistry: MemberRegistry {
     /// Whether it was taken for dead since the look before, and its sessions were forgotten.
     var hasReturned = false
     /// The history of the store, as of the last look.
-    var epoch: UInt64?
+    var epoch: UInt64 = 0
   }
 
   private let node: NodeID
@@ -82,11 +82,19 @@ final class SessionRegistry: MemberRegistry {
     return states.map { ($0.user, $0.last) }
   }
 
-  func noted() async throws -> Set<SessionID>? {
+  /// The history of the store that a session which is opened now may count on.
+  var epoch: UInt64 { state.withLock(\.epoch) }
+
+  /// Looks which history the store has. Sessions that were opened in another one come again: their positions may be given
+  /// again.
+  func lookAtHistory() async throws {
     let epoch = try await store.epoch()
-    let last = state.withLock { exchange(&$0.epoch, with: epoch) }
-    // Positions that sessions have brought may be given again.
-    if let last, last != epoch { hub.restart() }
+    state.withLock { $0.epoch = epoch }
+    for (_, session) in hub.members where session.epoch != epoch { session.restart() }
+  }
+
+  func noted() async throws -> Set<SessionID>? {
+    try await lookAtHistory()
     guard let stored = try await store.sessions(of: node) else { return nil }
     state.withLock { state in
       state.hasReturned = state.joined != stored.joined

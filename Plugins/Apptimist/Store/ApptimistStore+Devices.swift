@@ -44,8 +44,9 @@ extension ApptimistStore {
   /// Looks up the place at which a device's stream begins (page "The stream").
   ///
   /// - Returns: nil if there is no such user.
-  func beginning(_ request: StreamRequest, epoch: UInt64) async throws -> StreamBeginning? {
+  func beginning(_ request: StreamRequest) async throws -> StreamBeginning? {
     try await readMailbox(of: request.user) { user, snapshot in
+      let epoch = try Self.epoch(snapshot)
       let last = try mailboxes.state(of: user, snapshot).last
       let first: StreamPosition? = try snapshot.one(
         "SELECT position FROM apptimist_entries WHERE owner = ? ORDER BY position LIMIT 1", user
@@ -88,8 +89,10 @@ extension ApptimistStore {
   }
 
   /// Returns the epoch of the positions, which is the history of the store.
-  func epoch() async throws -> UInt64 {
-    try await store.read { UInt64(bitPattern: try $0.history()) }
+  func epoch() async throws -> UInt64 { try await store.read { try Self.epoch($0) } }
+
+  private static func epoch(_ snapshot: borrowing Snapshot) throws -> UInt64 {
+    UInt64(bitPattern: try snapshot.history())
   }
 
   /// Looks up the position at which a user's stream tells of a truncation; zero if it is not known.
