@@ -33,25 +33,14 @@ extension PDU {
     }
 
     init(from reader: inout ByteReader) throws(WireError) {
-      key = try reader.read(EncryptionPublicKey.self)
-      authenticationKey = try reader.read(AuthenticationPublicKey.self)
-      let nameLength = try reader.read(UInt8.self)
-      let uidLength = try reader.read(UInt8.self)
-      let tokenLength = try reader.read(UInt8.self)
-      name = try reader.read(nameLength)
-      uid = try reader.read(uidLength)
-      token = try reader.read(tokenLength)
+      (key, authenticationKey) = try reader.fields()
+      let texts = try reader.texts(3)
+      (name, uid, token) = (texts[0], texts[1], texts[2])
     }
 
     func write(to writer: inout ByteWriter) {
-      writer.write(key)
-      writer.write(authenticationKey)
-      writer.write(name.count)
-      writer.write(uid.count)
-      writer.write(token.count)
-      writer.write(name)
-      writer.write(uid)
-      writer.write(token)
+      writer.write(fields: key, authenticationKey)
+      writer.write(texts: name, uid, token)
     }
   }
 
@@ -83,21 +72,14 @@ extension PDU {
     }
 
     init(from reader: inout ByteReader) throws(WireError) {
-      count = try reader.read(UInt16.self)
-      key = try reader.read(EncryptionPublicKey.self)
-      let nameLength = try reader.read(UInt8.self)
-      let uidLength = try reader.read(UInt8.self)
-      name = try reader.read(nameLength)
-      uid = try reader.read(uidLength)
+      (count, key) = try reader.fields()
+      let texts = try reader.texts(2)
+      (name, uid) = (texts[0], texts[1])
     }
 
     func write(to writer: inout ByteWriter) {
-      writer.write(count)
-      writer.write(key)
-      writer.write(name.count)
-      writer.write(uid.count)
-      writer.write(name)
-      writer.write(uid)
+      writer.write(fields: count, key)
+      writer.write(texts: name, uid)
     }
 
     /// The reply to a search that finds nobody: everything is zero.

@@ -33,18 +33,10 @@ extension PDU {
     }
 
     init(from reader: inout ByteReader) throws(WireError) {
-      directory = try reader.read(EncryptionPublicKey.self)
-      error = ErrorCode(rawValue: try reader.read(UInt16.self))
-      let length = try reader.read(UInt8.self)
-      filename = try reader.read(length)
+      (directory, error, filename) = try reader.fields()
     }
 
-    func write(to writer: inout ByteWriter) {
-      writer.write(directory)
-      writer.write(error.rawValue)
-      writer.write(filename.count)
-      writer.write(filename)
-    }
+    func write(to writer: inout ByteWriter) { writer.write(fields: directory, error, filename) }
 
     /// Makes the reply to this request.
     ///

@@ -31,18 +31,10 @@ extension PDU {
     }
 
     init(from reader: inout ByteReader) throws(WireError) {
-      time = try reader.read(UInt64.self)
-      recipient = try reader.read(EncryptionPublicKey.self)
-      to = try reader.read(EncryptionPublicKey.self)
-      from = try reader.read(EncryptionPublicKey.self)
+      (time, recipient, to, from) = try reader.fields()
     }
 
-    func write(to writer: inout ByteWriter) {
-      writer.write(time)
-      writer.write(recipient)
-      writer.write(to)
-      writer.write(from)
-    }
+    func write(to writer: inout ByteWriter) { writer.write(fields: time, recipient, to, from) }
 
     /// The bytes of the recipient in a header.
     private static let recipientField = 10..<42
@@ -85,11 +77,9 @@ extension PDU {
     }
 
     init(from reader: inout ByteReader) throws(WireError) {
-      message = try reader.read(MessageID.self)
+      message = try reader.fields()
     }
 
-    func write(to writer: inout ByteWriter) {
-      writer.write(message)
-    }
+    func write(to writer: inout ByteWriter) { writer.write(fields: message) }
   }
 }

@@ -28,16 +28,10 @@ extension PDU {
     }
 
     init(from reader: inout ByteReader) throws(WireError) {
-      maxUsers = try reader.read(UInt16.self)
-      let length = try reader.read(UInt8.self)
-      text = try reader.read(length)
+      (maxUsers, text) = try reader.fields()
     }
 
-    func write(to writer: inout ByteWriter) {
-      writer.write(maxUsers)
-      writer.write(text.count)
-      writer.write(text)
-    }
+    func write(to writer: inout ByteWriter) { writer.write(fields: maxUsers, text) }
   }
 
   /// A request about the account with a key.
@@ -56,11 +50,9 @@ extension PDU {
     }
 
     init(from reader: inout ByteReader) throws(WireError) {
-      key = try reader.read(EncryptionPublicKey.self)
+      key = try reader.fields()
     }
 
-    func write(to writer: inout ByteWriter) {
-      writer.write(key)
-    }
+    func write(to writer: inout ByteWriter) { writer.write(fields: key) }
   }
 }

@@ -27,18 +27,10 @@ extension PDU {
     }
 
     init(from reader: inout ByteReader) throws(WireError) {
-      user = try reader.read(EncryptionPublicKey.self)
-      signature = try reader.read(Signature.self)
-      max = try reader.read(UInt16.self)
-      head = try reader.read(MessageID.self)
+      (user, signature, max, head) = try reader.fields()
     }
 
-    func write(to writer: inout ByteWriter) {
-      writer.write(user)
-      writer.write(signature)
-      writer.write(max)
-      writer.write(head)
-    }
+    func write(to writer: inout ByteWriter) { writer.write(fields: user, signature, max, head) }
   }
 
   /// Tells a device to reconnect to another URI at once (RFC "redirect").

@@ -21,14 +21,10 @@ extension PDU {
     }
 
     init(from reader: inout ByteReader) throws(WireError) {
-      subject = try reader.read(EncryptionPublicKey.self)
-      signature = try reader.read(Signature.self)
+      (subject, signature) = try reader.fields()
     }
 
-    func write(to writer: inout ByteWriter) {
-      writer.write(subject)
-      writer.write(signature)
-    }
+    func write(to writer: inout ByteWriter) { writer.write(fields: subject, signature) }
   }
 
   /// Asks for the users who vouch for another, if it has no keys; lists them, if the service sends it
@@ -51,19 +47,18 @@ extension PDU {
     }
 
     init(from reader: inout ByteReader) throws(WireError) {
-      subject = try reader.read(EncryptionPublicKey.self)
+      subject = try EncryptionPublicKey(from: &reader)
       let count = try reader.read(UInt32.self)
       // Before memory is taken: as many as it says must be there.
       var keys = ByteReader(try reader.read(count: Int(count) * EncryptionPublicKey.byteCount))
       var vouchers: [EncryptionPublicKey] = []
       vouchers.reserveCapacity(Int(count))
-      while keys.remaining > 0 { vouchers.append(try keys.read(EncryptionPublicKey.self)) }
+      while keys.remaining > 0 { vouchers.append(try EncryptionPublicKey(from: &keys)) }
       self.vouchers = vouchers
     }
 
     func write(to writer: inout ByteWriter) {
-      writer.write(subject)
-      writer.write(UInt32(vouchers.count))
+      writer.write(fields: subject, UInt32(vouchers.count))
       for voucher in vouchers { writer.write(voucher) }
     }
   }

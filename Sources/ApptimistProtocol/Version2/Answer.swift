@@ -37,7 +37,7 @@ extension Version2 {
     init(_ start: HeaderStart, from reader: inout ByteReader) throws(WireError) {
       type = start.type & 0x7f
       request = start.request
-      let error = ErrorCode(rawValue: try reader.read(UInt16.self))
+      let error = try ErrorCode(from: &reader)
       guard error == .done else {
         result = .failure(error)
         return
@@ -103,16 +103,15 @@ extension Version2.Answer.Content {
     case .login:
       self = .login(
         Version2.Start(
-          epoch: try reader.read(UInt64.self), first: try reader.read(UInt64.self),
-          last: try reader.read(UInt64.self), start: try reader.read(UInt64.self),
-          flags: Version2.Flags(rawValue: try reader.read(UInt8.self))))
+          epoch: try .init(from: &reader), first: try .init(from: &reader),
+          last: try .init(from: &reader), start: try .init(from: &reader),
+          flags: try .init(from: &reader)))
     case .message, .truncate:
       let isKnown = try reader.read(UInt8.self) != 0
       self = .placed(isKnown: isKnown, position: try reader.read(UInt64.self))
     case .vouchers, .searchByName, .searchByUid, .searchByKey:
       self = .page(
-        Version2.Page(
-          next: try reader.read(Version2.Cursor.self), count: try reader.read(UInt16.self)))
+        Version2.Page(next: try .init(from: &reader), count: try .init(from: &reader)))
     default: self = .done
     }
   }
@@ -121,17 +120,10 @@ extension Version2.Answer.Content {
     switch self {
     case .done: break
     case .login(let start):
-      writer.write(start.epoch)
-      writer.write(start.first)
-      writer.write(start.last)
-      writer.write(start.start)
-      writer.write(start.flags.rawValue)
+      writer.write(fields: start.epoch, start.first, start.last, start.start, start.flags)
     case .placed(let isKnown, let position):
-      writer.write(UInt8(isKnown ? 1 : 0))
-      writer.write(position)
-    case .page(let page):
-      writer.write(page.next)
-      writer.write(page.count)
+      writer.write(fields: UInt8(isKnown ? 1 : 0), position)
+    case .page(let page): writer.write(fields: page.next, page.count)
     }
   }
 }

@@ -38,7 +38,7 @@ extension Version2 {
   }
 
   /// Logs a user in.
-  public struct Login: Hashable, Sendable {
+  public struct Login: HeaderField, Hashable, Sendable {
     /// The user.
     public var user: EncryptionPublicKey
     /// The user's signature over ``Handshake/login(_:)``.
@@ -79,32 +79,16 @@ extension Version2 {
     }
 
     init(from reader: inout ByteReader) throws(WireError) {
-      user = try reader.read(EncryptionPublicKey.self)
-      signature = try reader.read(Signature.self)
-      possession = try reader.read(Possession.self)
-      device = try reader.read(DeviceID.self)
-      flags = Flags(rawValue: try reader.read(UInt8.self))
-      max = try reader.read(UInt32.self)
-      epoch = try reader.read(UInt64.self)
-      after = try reader.read(UInt64.self)
-      head = try reader.read(MessageID.self)
+      (user, signature, possession, device, flags, max, epoch, after, head) = try reader.fields()
     }
 
     func write(to writer: inout ByteWriter) {
-      writer.write(user)
-      writer.write(signature)
-      writer.write(possession)
-      writer.write(device)
-      writer.write(flags.rawValue)
-      writer.write(max)
-      writer.write(epoch)
-      writer.write(after)
-      writer.write(head)
+      writer.write(fields: user, signature, possession, device, flags, max, epoch, after, head)
     }
   }
 
   /// Makes an account, or a forum after the login. The data is the token.
-  public struct New: Hashable, Sendable {
+  public struct New: HeaderField, Hashable, Sendable {
     /// The key by which the account will be known.
     public var key: EncryptionPublicKey
     /// The key with which its signatures will be verified.
@@ -135,32 +119,19 @@ extension Version2 {
     }
 
     init(from reader: inout ByteReader) throws(WireError) {
-      key = try reader.read(EncryptionPublicKey.self)
-      authenticationKey = try reader.read(AuthenticationPublicKey.self)
-      signature = try reader.read(Signature.self)
-      possession = try reader.read(Possession.self)
-      flags = Flags(rawValue: try reader.read(UInt8.self))
-      let nameLength = try reader.read(UInt8.self)
-      let uidLength = try reader.read(UInt8.self)
-      name = try reader.read(nameLength)
-      uid = try reader.read(uidLength)
+      (key, authenticationKey, signature, possession, flags) = try reader.fields()
+      let texts = try reader.texts(2)
+      (name, uid) = (texts[0], texts[1])
     }
 
     func write(to writer: inout ByteWriter) {
-      writer.write(key)
-      writer.write(authenticationKey)
-      writer.write(signature)
-      writer.write(possession)
-      writer.write(flags.rawValue)
-      writer.write(name.count)
-      writer.write(uid.count)
-      writer.write(name)
-      writer.write(uid)
+      writer.write(fields: key, authenticationKey, signature, possession, flags)
+      writer.write(texts: name, uid)
     }
   }
 
   /// The part of a list that a device asks for.
-  public struct PageQuery: Hashable, Sendable {
+  public struct PageQuery: HeaderField, Hashable, Sendable {
     /// The most items of the page, or 0 for as many as the service likes.
     public var max: UInt16
     /// Zero for the first page, else ``Page/next`` of the page before.
@@ -173,18 +144,14 @@ extension Version2 {
     }
 
     init(from reader: inout ByteReader) throws(WireError) {
-      max = try reader.read(UInt16.self)
-      cursor = try reader.read(Cursor.self)
+      (max, cursor) = try reader.fields()
     }
 
-    func write(to writer: inout ByteWriter) {
-      writer.write(max)
-      writer.write(cursor)
-    }
+    func write(to writer: inout ByteWriter) { writer.write(fields: max, cursor) }
   }
 
   /// Asks for the users who vouch for another.
-  public struct VouchersQuery: Hashable, Sendable {
+  public struct VouchersQuery: HeaderField, Hashable, Sendable {
     /// The user or forum that is vouched for.
     public var subject: EncryptionPublicKey
     /// The part of the list.
@@ -197,18 +164,14 @@ extension Version2 {
     }
 
     init(from reader: inout ByteReader) throws(WireError) {
-      subject = try reader.read(EncryptionPublicKey.self)
-      page = try PageQuery(from: &reader)
+      (subject, page) = try reader.fields()
     }
 
-    func write(to writer: inout ByteWriter) {
-      writer.write(subject)
-      page.write(to: &writer)
-    }
+    func write(to writer: inout ByteWriter) { writer.write(fields: subject, page) }
   }
 
   /// A search for accounts by a text.
-  public struct TextQuery: Hashable, Sendable {
+  public struct TextQuery: HeaderField, Hashable, Sendable {
     /// The text to search for, of any bytes.
     public var text: ShortBytes
     /// The part of the list.
@@ -221,20 +184,14 @@ extension Version2 {
     }
 
     init(from reader: inout ByteReader) throws(WireError) {
-      page = try PageQuery(from: &reader)
-      let length = try reader.read(UInt8.self)
-      text = try reader.read(length)
+      (page, text) = try reader.fields()
     }
 
-    func write(to writer: inout ByteWriter) {
-      page.write(to: &writer)
-      writer.write(text.count)
-      writer.write(text)
-    }
+    func write(to writer: inout ByteWriter) { writer.write(fields: page, text) }
   }
 
   /// The file that a request is about.
-  public struct FileQuery: Hashable, Sendable {
+  public struct FileQuery: HeaderField, Hashable, Sendable {
     /// The user or forum in whose directory the file is.
     public var directory: EncryptionPublicKey
     /// The name, which need not be a ``Filename``.
@@ -247,20 +204,14 @@ extension Version2 {
     }
 
     init(from reader: inout ByteReader) throws(WireError) {
-      directory = try reader.read(EncryptionPublicKey.self)
-      let length = try reader.read(UInt8.self)
-      filename = try reader.read(length)
+      (directory, filename) = try reader.fields()
     }
 
-    func write(to writer: inout ByteWriter) {
-      writer.write(directory)
-      writer.write(filename.count)
-      writer.write(filename)
-    }
+    func write(to writer: inout ByteWriter) { writer.write(fields: directory, filename) }
   }
 
   /// Says that the device has dealt with everything up to a position.
-  public struct Ack: Hashable, Sendable {
+  public struct Ack: HeaderField, Hashable, Sendable {
     /// The position.
     public var position: UInt64
 
@@ -268,9 +219,9 @@ extension Version2 {
     public init(position: UInt64) { self.position = position }
 
     init(from reader: inout ByteReader) throws(WireError) {
-      position = try reader.read(UInt64.self)
+      position = try reader.fields()
     }
 
-    func write(to writer: inout ByteWriter) { writer.write(position) }
+    func write(to writer: inout ByteWriter) { writer.write(fields: position) }
   }
 }

@@ -45,11 +45,14 @@ extension Version2 {
     public let request: UInt32
     /// The request of the device.
     public let body: Body
+    /// The type's number.
+    public let type: UInt8
 
     /// Makes the PDU.
     public init(request: UInt32, _ body: Body) {
       self.request = request
       self.body = body
+      type = body.parts.type.rawValue
     }
 
     /// Reads a header.
@@ -63,6 +66,7 @@ extension Version2 {
         throw .unknownType(start.type, request: start.request)
       }
       request = start.request
+      self.type = start.type
       do throws(WireError) {
         var reader = start.fields
         body = try Body(type, from: &reader)
@@ -71,9 +75,6 @@ extension Version2 {
         throw .malformed
       }
     }
-
-    /// The type's number.
-    public var type: UInt8 { body.type.rawValue }
 
     /// Writes the header.
     public func encoded() -> [UInt8] {
@@ -84,7 +85,7 @@ extension Version2 {
 
     func write(to writer: inout ByteWriter) {
       writer.writeHeaderStart(type, request: request)
-      body.write(to: &writer)
+      body.parts.fields?.write(to: &writer)
     }
   }
 
@@ -156,43 +157,26 @@ extension Version2.DevicePDU.Body {
     }
   }
 
-  var type: Version2.PDUType {
+  /// The type, and the fields behind the head, if it has any.
+  fileprivate var parts: (type: Version2.PDUType, fields: (any HeaderField)?) {
     switch self {
-    case .login: .login
-    case .new: .new
-    case .del: .del
-    case .message: .message
-    case .truncate: .truncate
-    case .pause: .pause
-    case .resume: .resume
-    case .vouch: .vouch
-    case .vouchers: .vouchers
-    case .searchByName: .searchByName
-    case .searchByUid: .searchByUid
-    case .searchByKey: .searchByKey
-    case .read: .read
-    case .lock: .lock
-    case .write: .write
-    case .remove: .remove
-    case .ack: .ack
-    }
-  }
-
-  fileprivate func write(to writer: inout ByteWriter) {
-    switch self {
-    case .pause, .resume: break
-    case .login(let fields): fields.write(to: &writer)
-    case .new(let fields): fields.write(to: &writer)
-    case .del(let fields): fields.write(to: &writer)
-    case .message(let fields): fields.write(to: &writer)
-    case .truncate(let fields): fields.write(to: &writer)
-    case .vouch(let fields): fields.write(to: &writer)
-    case .vouchers(let fields): fields.write(to: &writer)
-    case .searchByName(let fields), .searchByUid(let fields): fields.write(to: &writer)
-    case .searchByKey(let fields): fields.write(to: &writer)
-    case .read(let fields), .lock(let fields), .write(let fields), .remove(let fields):
-      fields.write(to: &writer)
-    case .ack(let fields): fields.write(to: &writer)
+    case .login(let fields): (.login, fields)
+    case .new(let fields): (.new, fields)
+    case .del(let fields): (.del, fields)
+    case .message(let fields): (.message, fields)
+    case .truncate(let fields): (.truncate, fields)
+    case .pause: (.pause, nil)
+    case .resume: (.resume, nil)
+    case .vouch(let fields): (.vouch, fields)
+    case .vouchers(let fields): (.vouchers, fields)
+    case .searchByName(let fields): (.searchByName, fields)
+    case .searchByUid(let fields): (.searchByUid, fields)
+    case .searchByKey(let fields): (.searchByKey, fields)
+    case .read(let fields): (.read, fields)
+    case .lock(let fields): (.lock, fields)
+    case .write(let fields): (.write, fields)
+    case .remove(let fields): (.remove, fields)
+    case .ack(let fields): (.ack, fields)
     }
   }
 }

@@ -47,18 +47,9 @@ extension Version2 {
     }
 
     private init(from reader: inout ByteReader) throws(WireError) {
-      key = try reader.read(EncryptionPublicKey.self)
-      authenticationKey = try reader.read(AuthenticationPublicKey.self)
-      let offset = reader.position
-      guard let kind = Kind(rawValue: try reader.read(UInt8.self)) else {
-        throw WireError(.leftOver, at: offset)
-      }
-      self.kind = kind
-      flags = Flags(rawValue: try reader.read(UInt8.self))
-      let nameLength = try reader.read(UInt8.self)
-      let uidLength = try reader.read(UInt8.self)
-      name = try reader.read(nameLength)
-      uid = try reader.read(uidLength)
+      (key, authenticationKey, kind, flags) = try reader.fields()
+      let texts = try reader.texts(2)
+      (name, uid) = (texts[0], texts[1])
     }
 
     /// Appends the account to a list.
@@ -98,9 +89,8 @@ extension Version2 {
     public static func list(_ count: UInt16, in data: ArraySlice<UInt8>) -> [Voucher]? {
       items(count, in: data) { reader throws(WireError) in
         Voucher(
-          voucher: try reader.read(EncryptionPublicKey.self),
-          authenticationKey: try reader.read(AuthenticationPublicKey.self),
-          signature: try reader.read(Signature.self))
+          voucher: try .init(from: &reader), authenticationKey: try .init(from: &reader),
+          signature: try .init(from: &reader))
       }
     }
 

@@ -32,11 +32,11 @@ extension Version2 {
       case 20: self = .hello(try Hello(from: &reader))
       case 2: self = .redirect(try Redirect(from: &reader))
       case PDUType.message.rawValue:
-        let position = try reader.read(UInt64.self)
-        self = .message(try PDU.Message(from: &reader), at: position)
+        let (position, message): (UInt64, PDU.Message) = try reader.fields()
+        self = .message(message, at: position)
       case PDUType.truncate.rawValue:
-        let position = try reader.read(UInt64.self)
-        self = .truncate(try reader.read(MessageID.self), at: position)
+        let (position, id): (UInt64, MessageID) = try reader.fields()
+        self = .truncate(id, at: position)
       case 0x80...: self = .answer(try Answer(start, from: &reader))
       default: return nil
       }
@@ -56,12 +56,10 @@ extension Version2 {
         hello.write(to: &writer)
       case .message(let message, let position):
         writer.writeHeaderStart(PDUType.message.rawValue, request: 0)
-        writer.write(position)
-        message.write(to: &writer)
+        writer.write(fields: position, message)
       case .truncate(let id, let position):
         writer.writeHeaderStart(PDUType.truncate.rawValue, request: 0)
-        writer.write(position)
-        writer.write(id)
+        writer.write(fields: position, id)
       case .redirect(let redirect):
         writer.writeHeaderStart(2, request: 0)
         redirect.write(to: &writer)
@@ -90,17 +88,11 @@ extension Version2 {
     }
 
     init(from reader: inout ByteReader) throws(WireError) {
-      time = try reader.read(UInt64.self)
-      headerMax = try reader.read(UInt32.self)
-      dataMax = try reader.read(UInt32.self)
-      pageMax = try reader.read(UInt16.self)
+      (time, headerMax, dataMax, pageMax) = try reader.fields()
     }
 
     func write(to writer: inout ByteWriter) {
-      writer.write(time)
-      writer.write(headerMax)
-      writer.write(dataMax)
-      writer.write(pageMax)
+      writer.write(fields: time, headerMax, dataMax, pageMax)
     }
   }
 
