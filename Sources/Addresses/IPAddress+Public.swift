@@ -9,7 +9,7 @@ extension IPAddress {
     "::/3", "2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20", "4000::/2", "8000::/1",
   ].compactMap(AddressRange.init)
 
-  /// Whether the address is a host's on the public Internet.
+  /// True if the address is a host's on the public Internet.
   ///
   /// Loopback, private, link-local, shared, multicast, documentation and benchmark addresses are not; nor are those that
   /// embed an IPv4 address (NAT64, 6to4, Teredo, IPv4-compatible), whichever that is.

@@ -42,10 +42,10 @@ public struct IPAddress: Sendable, Hashable {
     self.bytes = bytes
   }
 
-  /// Whether this is an IPv4 address.
+  /// True if this is an IPv4 address.
   public var isVersion4: Bool { bytes.count == 4 }
 
-  /// Whether the address is one of 127.0.0.0/8 or ::1.
+  /// True if the address is one of 127.0.0.0/8 or ::1.
   public var isLoopback: Bool {
     isVersion4 ? bytes[0] == 127 : bytes.dropLast().allSatisfy { $0 == 0 } && bytes[15] == 1
   }

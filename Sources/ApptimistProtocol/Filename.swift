@@ -57,7 +57,7 @@ public struct Filename: Hashable, Sendable {
     for byte in text.utf8 { hasher.combine(byte) }
   }
 
-  /// Whether the name starts with `.`: in a user's directory only its author and editors read such a
+  /// True if the name starts with `.`: in a user's directory only its author and editors read such a
   /// file.
   public var isHidden: Bool { text.utf8.first == UInt8(ascii: ".") }
 }

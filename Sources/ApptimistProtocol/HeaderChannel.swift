@@ -41,7 +41,7 @@ public struct HeaderChannel: ~Copyable {
     incoming = Counter(next: own.publicKey < peer ? 2 : 1)
   }
 
-  /// Whether a counter above ``lastCounter`` was used in either direction; then the service sends
+  /// True if a counter above ``lastCounter`` was used in either direction; then the service sends
   /// `redirect`, and nothing more.
   public var isWornOut: Bool { outgoing.isPastLast || incoming.isPastLast }
 

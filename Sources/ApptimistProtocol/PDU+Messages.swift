@@ -51,7 +51,7 @@ extension PDU {
       return header
     }
 
-    /// Whether two messages' headers are the same, or would be with the same recipient.
+    /// Returns whether two messages' headers are the same, or would be with the same recipient.
     public static func isSame(_ header: [UInt8], _ other: [UInt8]) -> Bool {
       guard header.count == other.count, header.count >= recipientField.upperBound else {
         return header == other

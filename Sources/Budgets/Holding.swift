@@ -51,7 +51,7 @@ public final class Holding<Owner: Hashable & Sendable>: Sendable {
     set { storedAmount.store(newValue, ordering: .relaxed) }
   }
 
-  /// Whether the amount was given to somebody else, changed under the budget's lock only.
+  /// True if the amount was given to somebody else, changed under the budget's lock only.
   @inlinable var isLost: Bool {
     get { storedLoss.load(ordering: .relaxed) }
     set { storedLoss.store(newValue, ordering: .relaxed) }

@@ -33,7 +33,7 @@ public struct BusStatistics: Sendable, Equatable {
   public internal(set) var told = 0
   /// The number of notices of other nodes.
   public internal(set) var heard = 0
-  /// The number of notices that nobody was told, as too many waited or the bus was away.
+  /// The number of notices that were given up, as too many waited or the bus was away.
   public internal(set) var dropped = 0
   /// The number of messages on this node's channel that no node has sent to it, or that were sent before.
   public internal(set) var refused = 0

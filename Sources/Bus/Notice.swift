@@ -1,6 +1,6 @@
 public import Storage
 
-/// Those whom a notice concerns: a user or another thing of one service.
+/// The subject of a notice: a user or another thing of one service.
 public struct Topic: Sendable, Hashable {
   /// The service's name.
   public let service: String
@@ -22,7 +22,7 @@ public struct Notice: Sendable, Hashable {
   /// The most bytes of key and content together.
   public static let limit = 1024
 
-  /// Those whom it concerns.
+  /// The subject of the notice.
   public let topic: Topic
   /// The service's own words on what has changed.
   public let content: [UInt8]
@@ -30,7 +30,7 @@ public struct Notice: Sendable, Hashable {
   /// Makes a notice.
   ///
   /// - Parameters:
-  ///   - topic: those whom it concerns.
+  ///   - topic: the subject of the notice.
   ///   - content: what has changed; with the topic's key ``limit`` bytes at most.
   public init(_ topic: Topic, _ content: [UInt8] = []) {
     self.topic = topic
@@ -42,7 +42,7 @@ public struct Notice: Sendable, Hashable {
 public enum Recipients: Sendable, Hashable {
   /// All that live.
   case all
-  /// Those that hold the streams whom it concerns, as the transaction that made the change found them.
+  /// The nodes that hold the subject's streams, as the transaction that made the change found them.
   case nodes([NodeID])
 }
 

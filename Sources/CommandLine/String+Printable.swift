@@ -1,5 +1,5 @@
 extension Unicode.Scalar {
-  /// Whether the character can't change a terminal's state or direction, nor move its cursor to another line.
+  /// True if the character can't change a terminal's state or direction, nor move its cursor to another line.
   public var isPrintable: Bool {
     switch properties.generalCategory {
     case .control, .format, .lineSeparator, .paragraphSeparator: false

@@ -78,7 +78,7 @@ extension ListenAddress {
 }
 
 extension PublicURL {
-  /// Whether the URL names this machine for itself alone.
+  /// True if the URL names this machine for itself alone.
   fileprivate var isLocal: Bool {
     var host = authority[...]
     if !host.hasSuffix("]"), let colon = host.lastIndex(of: ":") { host = host[..<colon] }

@@ -184,7 +184,7 @@ extension ServerConfiguration.Store {
 }
 
 extension ServerConfiguration {
-  /// Whether other machines reach the server, directly or through a proxy.
+  /// True if other machines reach the server, directly or through a proxy.
   var isExposed: Bool { !trustedProxies.isEmpty || listen.contains { !$0.isLocal } }
 
   /// An address that other machines reach in plain HTTP without a trusted proxy among them, or nil if there is none.

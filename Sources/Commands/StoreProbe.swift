@@ -13,7 +13,7 @@ actor StoreProbe {
   /// The number of writes that were begun.
   private var writes = 0
   private var isWriting = false
-  /// Whether the present write takes longer than ``patience``.
+  /// True if the present write takes longer than ``patience``.
   private var isLate = false
   private var waiting: [CheckedContinuation<String?, Never>] = []
 

@@ -11,7 +11,7 @@ public struct ConfigurationDocument: Sendable {
     let name: String
     /// The value, or nil if it couldn't be read. That problem is recorded already.
     let text: String?
-    /// Whether the value came from a file and may therefore be a secret.
+    /// True if the value came from a file and may therefore be a secret.
     var isFromFile: Bool { name.hasSuffix(ConfigurationDocument.fileSuffix) }
   }
 

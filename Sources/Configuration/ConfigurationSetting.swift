@@ -7,7 +7,7 @@ public struct ConfigurationSetting: Sendable, Equatable, CustomStringConvertible
   /// The origin of the value.
   public let origin: ConfigurationOrigin
 
-  /// Whether the value isn't shown.
+  /// True if the value isn't shown.
   public var isSecret: Bool { value == Self.hidden }
   static let hidden = "\"***\""
 

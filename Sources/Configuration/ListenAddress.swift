@@ -15,7 +15,7 @@ public struct ListenAddress: Sendable, Hashable {
 
   /// The socket's address.
   public let endpoint: Endpoint
-  /// Whether TLS is spoken (`https://`).
+  /// True if TLS is spoken (`https://`).
   public let isSecure: Bool
 
   /// Makes an address of its parts.
@@ -24,7 +24,7 @@ public struct ListenAddress: Sendable, Hashable {
     self.isSecure = isSecure
   }
 
-  /// Whether only this machine can reach the address: a loopback address or a Unix-domain socket.
+  /// True if only this machine can reach the address: a loopback address or a Unix-domain socket.
   public var isLocal: Bool {
     switch endpoint {
     case .tcp(let address, _): address.isLoopback

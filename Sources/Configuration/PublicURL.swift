@@ -4,7 +4,7 @@ internal import Wire
 /// The URL at which clients reach the server: absolute, `http` or `https`, without user, query and fragment. It may have
 /// a path, whose trailing slashes are cut.
 public struct PublicURL: Sendable, Hashable, CustomStringConvertible {
-  /// Whether the scheme is `https`.
+  /// True if the scheme is `https`.
   public let isSecure: Bool
   /// The host, with the port if one is given.
   public let authority: String

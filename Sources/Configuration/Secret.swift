@@ -8,7 +8,7 @@ public struct Secret: Sendable {
     self.value = value
   }
 
-  /// Whether the text is empty.
+  /// True if the text is empty.
   public var isEmpty: Bool { value.isEmpty }
 }
 

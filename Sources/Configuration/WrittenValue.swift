@@ -2,9 +2,9 @@
 struct WrittenValue {
   let value: TOMLNode.Value
   let origin: ConfigurationOrigin
-  /// Whether the value is text that may stand for any type, as in the environment.
+  /// True if the value is text that may stand for any type, as in the environment.
   var isText = false
-  /// Whether the value may be a secret that must not be shown.
+  /// True if the value may be a secret that must not be shown.
   var isHidden = false
   /// The place in an array, such as `[1]` for the second value, or empty for a whole value.
   var index = ""

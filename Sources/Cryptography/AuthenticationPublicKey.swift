@@ -7,7 +7,7 @@ public struct AuthenticationPublicKey: FixedBytes {
   /// Makes a key of 32 zero bytes, which is of low order.
   public init() {}
 
-  /// Whether the point is of low order; no signature is valid under such a key.
+  /// True if the point is of low order; no signature is valid under such a key.
   public var isLowOrder: Bool { Self.lowOrder.contains(words.point) }
 
   /// The Y of the points whose order divides 8, and the other ways to write two of them.

@@ -7,12 +7,12 @@ public struct EncryptionPublicKey: FixedBytes, Comparable {
   /// Makes a key of 32 zero bytes, which is of low order.
   public init() {}
 
-  /// Whether the point is of low order; everyone would know a secret that is agreed on with it.
+  /// True if the point is of low order; everyone would know a secret that is agreed on with it.
   ///
   /// The highest bit is no part of the point. A public key is no secret, so the time may differ.
   public var isLowOrder: Bool { Self.lowOrder.contains(words.point) }
 
-  /// Whether this is the canonical form of the point: below 2^255 - 19, and the highest bit zero.
+  /// True if this is the canonical form of the point: below 2^255 - 19, and the highest bit zero.
   ///
   /// Other keys agree on the same secrets as a canonical one. No key pair has one of them.
   public var isCanonical: Bool { self == canonical }

@@ -43,7 +43,7 @@ extension FixedBytes {
     unsafe Swift.withUnsafeBytes(of: self) { unsafe Hex.encode($0) }
   }
 
-  /// Whether every byte is zero.
+  /// True if every byte is zero.
   @inlinable public var isZero: Bool { self == Self() }
 
   /// Appends the bytes to an array.

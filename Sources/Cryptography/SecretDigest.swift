@@ -49,7 +49,7 @@ public struct SecretDigest: Sendable {
     guard isAgreed else { return nil }
   }
 
-  /// Whether the digest begins with the bytes of a value; the time does not tell how many are right.
+  /// Returns whether the digest begins with the bytes of a value; the time does not tell how many are right.
   public func begins(with value: some FixedBytes) -> Bool {
     let count = type(of: value).byteCount
     guard count <= digest.count else { return false }

@@ -26,7 +26,7 @@ public enum TLSError: Error, Equatable, CustomStringConvertible {
     }
   }
 
-  /// Whether the key is at fault, as opposed to the certificate.
+  /// True if the key is at fault, as opposed to the certificate.
   public var concernsKey: Bool {
     switch self {
     case .noKey, .encryptedKey, .mismatch: true

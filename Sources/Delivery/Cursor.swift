@@ -13,7 +13,7 @@ public struct Cursor<Position: EntryPosition>: Sendable {
   public private(set) var position: Position
   /// The last position up to which entries are known to be in the store.
   private var known: Position
-  /// Whether there may be more entries than is known.
+  /// True if there may be more entries than is known.
   private var mayBeMore = true
   /// The position that was known when the present read began, or nil if nothing is being read.
   private var reading: Position?
@@ -73,7 +73,7 @@ public struct Cursor<Position: EntryPosition>: Sendable {
 
   // MARK: - Sending
 
-  /// Whether an entry is to be sent: it is ahead of the cursor, and isn't known to need no sending.
+  /// Returns whether an entry is to be sent: it is ahead of the cursor, and isn't known to need no sending.
   public func wants(_ entry: Position) -> Bool {
     entry > position && !runs.contains { $0.predecessor < entry && entry <= $0.last }
   }
@@ -93,7 +93,7 @@ public struct Cursor<Position: EntryPosition>: Sendable {
 
   // MARK: - Reading
 
-  /// Whether there is something to read, and nothing is being read.
+  /// True if there is something to read, and nothing is being read.
   public var wantsRead: Bool { reading == nil && (mayBeMore || known > position) }
 
   /// Begins to read on, if there is something to read.

@@ -37,7 +37,7 @@ public final class Hub<User: Hashable & Sendable, Member: HubMember>: Sendable {
   private final class Seat {
     let member: Member
     var news: [News] = []
-    /// Whether the seat is among those of its loop that are still to be told something.
+    /// True if the seat is among those of its loop that are still to be told something.
     var isListed = false
 
     init(_ member: Member) { self.member = member }

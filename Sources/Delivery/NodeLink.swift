@@ -52,7 +52,7 @@ public final class NodeLink<Registry: MemberRegistry>: Sendable {
   private struct State {
     /// The members that were noted at the last look.
     var noted: Set<Member.ID> = []
-    /// Those of them that weren't there.
+    /// The noted members that weren't there.
     var absent: Set<Member.ID> = []
   }
 

@@ -22,8 +22,8 @@ public struct HTTPClientOptions: Sendable {
   public enum Reach: Sendable {
     /// Any.
     case anyAddress
-    /// Those of other hosts on the public Internet, for URLs that strangers give. An address is looked at when the socket is
-    /// made that connects to it, whatever a name resolved to before.
+    /// Addresses of other hosts on the public Internet, for URLs that strangers give. An address is looked at when the socket
+    /// is made that connects to it, whatever a name resolved to before.
     case publicAddresses
   }
 

@@ -19,7 +19,8 @@ enum PublicSocket {
       target.pointee.protocol)
   }
 
-  /// Whether the address is one of this machine's, behind which services may listen that aren't meant for others.
+  /// Returns whether the address is one of this machine's, behind which services may listen that aren't meant for
+  /// others.
   private static func isOwn(_ address: IPAddress) -> Bool {
     var list: UnsafeMutablePointer<ifaddrs>?
     // Without the list nobody can be told apart.

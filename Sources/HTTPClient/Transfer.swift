@@ -13,7 +13,7 @@ internal import Transport
   private var lines: UnsafeMutablePointer<curl_slist>?
   private let words = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CURL_ERROR_SIZE))
   private var assembler: ResponseAssembler
-  /// Whether an address was refused, and no other was reached.
+  /// True if an address was refused, and no other was reached.
   private var isForbidden = false
 
   /// Prepares a transfer.
@@ -199,6 +199,6 @@ extension Duration {
 }
 
 extension Method {
-  /// Whether a request without a body says so by `Content-Length: 0` (RFC 9110 section 8.6).
+  /// True if a request without a body says so by `Content-Length: 0` (RFC 9110 section 8.6).
   fileprivate var expectsContent: Bool { self == .post || self == .put || self == .patch }
 }

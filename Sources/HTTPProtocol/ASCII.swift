@@ -7,7 +7,7 @@ struct ByteSet: Sendable {
   /// The bytes 64 to 127.
   let high: UInt64
 
-  /// Whether a byte is in the set.
+  /// Returns whether a byte is in the set.
   func contains(_ byte: UInt8) -> Bool {
     let word = byte < 64 ? low : byte < 128 ? high : 0
     return (word >> UInt64(byte & 63)) & 1 == 1
@@ -37,7 +37,7 @@ extension UInt8 {
     return letter < 6 ? letter + 10 : nil
   }
 
-  /// Whether the byte may stand in a field's value: no control character but the tab (RFC 9110 section 5.5).
+  /// True if the byte may stand in a field's value: no control character but the tab (RFC 9110 section 5.5).
   var isFieldContent: Bool { self >= 0x20 && self != 0x7f || self == 0x09 }
 
   /// Space or tab.
@@ -45,7 +45,7 @@ extension UInt8 {
 }
 
 extension Span<UInt8> {
-  /// Whether a part equals a text without regard to ASCII case.
+  /// Returns whether a part equals a text without regard to ASCII case.
   func equals(_ text: StaticString, in range: Range<Int>) -> Bool {
     guard range.count == text.utf8CodeUnitCount else { return false }
     precondition(range.lowerBound >= 0 && range.upperBound <= count)
@@ -58,7 +58,7 @@ extension Span<UInt8> {
     }
   }
 
-  /// Whether two texts are the same bytes.
+  /// Returns whether two texts are the same bytes.
   func isIdentical(to other: Span<UInt8>) -> Bool {
     guard count == other.count else { return false }
     return unsafe withUnsafeBytes { left in
@@ -86,7 +86,8 @@ extension Span<UInt8> {
     return index
   }
 
-  /// Whether a comma-separated list without quoting has a member, without regard to ASCII case. It has no empty ones.
+  /// Returns whether a comma-separated list without quoting has a member, without regard to ASCII case. It has no empty
+  /// ones.
   func list(in range: Range<Int>, contains member: StaticString) -> Bool {
     var start = range.lowerBound
     for index in range.lowerBound...range.upperBound

@@ -16,7 +16,7 @@ public struct AcceptList: Sendable {
     self.name = name
   }
 
-  /// Whether the request has no such field, so that nothing is preferred.
+  /// True if the request has no such field, so that nothing is preferred.
   public var isAbsent: Bool { head.first(name) == nil }
 
   /// The weight of a member that is named exactly; wildcards don't count, nor parameters but `q`.
@@ -117,7 +117,7 @@ extension ArraySlice<UInt8> {
 }
 
 extension StaticString {
-  /// Whether two texts are the same but for ASCII case.
+  /// Returns whether two texts are the same but for ASCII case.
   fileprivate func equals(_ other: StaticString) -> Bool {
     withUTF8Buffer { text in
       unsafe text.span.equals(other, in: 0..<text.count)

@@ -2,7 +2,7 @@
 public struct EntityTag: Hashable, Sendable {
   /// The text between the quotes.
   public let opaque: [UInt8]
-  /// Whether equality promises equivalent content only, not the same bytes.
+  /// True if equality promises equivalent content only, not the same bytes.
   public let isWeak: Bool
 
   /// A tag made by the server.
@@ -35,7 +35,7 @@ enum EntityTagComparison {
 }
 
 extension EntityTag {
-  /// Whether a value of `If-Match` or `If-None-Match` is `*` or lists this tag.
+  /// Returns whether a value of `If-Match` or `If-None-Match` is `*` or lists this tag.
   ///
   /// Nothing is allocated. The part of the list behind a fault is not looked at.
   ///

@@ -28,7 +28,7 @@ public struct FieldName: Sendable {
   public static let contentSecurityPolicy = FieldName("Content-Security-Policy")
   /// Media type of the content (RFC 9110 section 8.3).
   public static let contentType = FieldName("Content-Type")
-  /// Whether a browser may guess at the type (Fetch standard).
+  /// The field that forbids a browser to guess at the type (Fetch standard).
   public static let contentTypeOptions = FieldName("X-Content-Type-Options")
   /// The moment at which the message was made (RFC 9110 section 6.6.1).
   public static let date = FieldName("Date")

@@ -12,7 +12,7 @@ public struct HTTPDate: Hashable, Comparable, Sendable {
     self.seconds = seconds
   }
 
-  /// Whether a moment is before another.
+  /// Returns whether a moment is before another.
   public static func < (left: HTTPDate, right: HTTPDate) -> Bool { left.seconds < right.seconds }
 
   // MARK: Reading

@@ -6,7 +6,7 @@ struct LineBuffer: Sendable {
   private(set) var lineStart = 0
   private var sawReturn = false
 
-  /// Whether nothing has come since the last ``clear()`` or ``release()``.
+  /// True if nothing has come since the last ``clear()`` or ``release()``.
   var isEmpty: Bool { bytes.isEmpty }
 
   /// Moves bytes of a line here, up to its CR LF.

@@ -63,6 +63,6 @@ public enum Method: Hashable, Sendable {
     }
   }
 
-  /// Whether the name is a token (RFC 9110 section 5.6.2), as a method must be.
+  /// True if the name is a token (RFC 9110 section 5.6.2), as a method must be.
   public var isToken: Bool { !name.isEmpty && name.utf8.allSatisfy(ByteSet.token.contains) }
 }

@@ -42,7 +42,7 @@ public enum Preconditions {
     return .notModified
   }
 
-  /// Whether the fields of a name list a tag; nil without such a field.
+  /// Returns whether the fields of a name list a tag; nil without such a field.
   private static func listed(
     _ name: FieldName, in head: RequestHead, _ etag: EntityTag?,
     _ comparison: EntityTagComparison

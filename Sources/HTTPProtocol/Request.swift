@@ -28,7 +28,7 @@ public struct RequestOrigin: Sendable {
   public let peer: String
   /// The network that limits count the request by; nil for a Unix socket without a proxy.
   public let client: ClientNetwork?
-  /// Whether the connection is TLS.
+  /// True if the connection is TLS.
   public let isSecure: Bool
   /// A number that no other request of this process has.
   public let id: UInt64

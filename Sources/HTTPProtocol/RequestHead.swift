@@ -55,13 +55,13 @@ public struct RequestHead: Sendable {
   public let version: Version
   /// The framing of the body.
   public let framing: Framing
-  /// Whether the client wants the connection kept after the response.
+  /// True if the client wants the connection kept after the response.
   public let keepAlive: Bool
-  /// Whether the client waits for `100 Continue` before it sends the body.
+  /// True if the client waits for `100 Continue` before it sends the body.
   public let expectsContinue: Bool
   @Extent var targetExtent: Range<Int>
   @Extent var pathExtent: Range<Int>
-  /// Whether the path holds a `%`.
+  /// True if the path holds a `%`.
   public let isPathEncoded: Bool
   let queryExtent: Extent?
   @Extent var authorityExtent: Range<Int>
@@ -122,7 +122,7 @@ extension RequestHead {
     return joined
   }
 
-  /// Whether the comma-separated lists of the fields with a name have a member.
+  /// Returns whether the comma-separated lists of the fields with a name have a member.
   ///
   /// - Parameters:
   ///   - name: the name, compared without regard to case.
@@ -150,7 +150,7 @@ extension RequestHead {
     }
   }
 
-  /// Whether this asks to go on as a WebSocket; ``WebSocketHandshake/check(_:)`` tells whether the request is in order.
+  /// True if this asks to go on as a WebSocket; ``WebSocketHandshake/check(_:)`` tells whether the request is in order.
   ///
   /// HTTP/1.0 has no upgrade (RFC 9110 section 7.8).
   public var isWebSocketUpgrade: Bool {

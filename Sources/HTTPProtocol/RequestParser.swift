@@ -79,7 +79,7 @@ public struct RequestParser: Sendable {
     self.limits = limits
   }
 
-  /// Whether nothing of a next request has come yet.
+  /// True if nothing of a next request has come yet.
   public var isBetweenMessages: Bool {
     if case .requestLine = state { lines.isEmpty } else { false }
   }

@@ -29,7 +29,7 @@ public struct Response: Sendable {
   public var fields: HeaderFields
   /// The body, which the server leaves out for `HEAD` and for statuses without one.
   public var body: Body
-  /// Whether the connection ends after this response.
+  /// True if the connection ends after this response.
   public var closes = false
 
   /// A response.

@@ -47,6 +47,6 @@ extension Status {
     Array("HTTP/1.1 \(code) \(Status(code).reason)\r\n".utf8)
   }
 
-  /// Whether the response has `Upgrade`, which `Connection` must name (RFC 9110 section 7.8).
+  /// True if the response has `Upgrade`, which `Connection` must name (RFC 9110 section 7.8).
   fileprivate var namesUpgrade: Bool { self == .switchingProtocols || self == .upgradeRequired }
 }

@@ -117,6 +117,6 @@ public struct Status: Hashable, Sendable {
     }
   }
 
-  /// Whether a response with this status never has a body (RFC 9110 section 6.4.1).
+  /// True if a response with this status never has a body (RFC 9110 section 6.4.1).
   public var forbidsBody: Bool { code < 200 || code == 204 || code == 304 }
 }

@@ -8,7 +8,7 @@ struct UTF8Validator: Sendable {
 
   init() {}
 
-  /// Whether the text could end here.
+  /// True if the text could end here.
   var isComplete: Bool { needed == 0 }
 
   /// Takes the next piece.

@@ -4,7 +4,7 @@ public struct Validators: Sendable {
   public let entityTag: EntityTag?
   /// The moment of the last modification.
   public let lastModified: HTTPDate?
-  /// That moment as clients are told it, and as they send it back.
+  /// The moment of the last modification as clients are told it, and as they send it back.
   let lastModifiedText: [UInt8]
 
   /// Validators.

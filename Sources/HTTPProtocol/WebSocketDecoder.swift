@@ -59,10 +59,10 @@ public struct WebSocketDecoder: Sendable {
   /// The number of bytes that a field of the header still needs.
   private var missing: UInt8 = 0
   private var opcode = WebSocketFrame.Opcode.continuation
-  /// Whether the length of the frame stands in eight bytes, not two.
+  /// True if the length of the frame stands in eight bytes, not two.
   private var isWide = false
   private var isFinal = false
-  /// Whether a message has begun whose last frame has not come.
+  /// True if a message has begun whose last frame has not come.
   private var isFragmented = false
   private var isText = false
   private var emptyFragments = 0

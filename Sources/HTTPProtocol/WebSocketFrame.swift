@@ -85,7 +85,7 @@ enum WebSocketClose {
   static let policyViolation: UInt16 = 1008
   static let tooBig: UInt16 = 1009
 
-  /// Whether a code may stand in a close frame: registered, or 3000 to 4999.
+  /// Returns whether a code may stand in a close frame: registered, or 3000 to 4999.
   static func isValid(_ code: UInt16) -> Bool {
     switch code {
     case 1000...1003, 1007...1014, 3000...4999: true

@@ -36,7 +36,7 @@ public enum WebSocketHandshake {
     return response
   }
 
-  /// Whether a value is 16 bytes in base64.
+  /// Returns whether a value is 16 bytes in base64.
   private static func isKey(_ value: ArraySlice<UInt8>) -> Bool {
     value.count == 24 && value.suffix(2).elementsEqual("==".utf8)
       && value.dropLast(2).allSatisfy(ByteSet.base64.contains)

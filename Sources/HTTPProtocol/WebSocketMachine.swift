@@ -77,7 +77,7 @@ public struct WebSocketMachine: Sendable {
     min(max(duration.milliseconds, 0), .max / 2)
   }
 
-  /// Whether messages may be sent: neither end has begun to close.
+  /// True if messages may be sent: neither end has begun to close.
   public var isOpen: Bool {
     if case .open = state { true } else { false }
   }
@@ -183,7 +183,7 @@ public struct WebSocketMachine: Sendable {
 
   // MARK: Back-pressure
 
-  /// Whether no input is read before ``resume()``, because a message is held back or all is.
+  /// True if no input is read before ``resume()``, because a message is held back or all is.
   public var isHolding: Bool {
     if case .holding = reception { true } else { false }
   }
@@ -223,7 +223,7 @@ public struct WebSocketMachine: Sendable {
     return decoder.unfinishedBytes + (message?.bytes.count ?? 0) + rest.count
   }
 
-  /// Whether the peer is known not to read.
+  /// True if the peer is known not to read.
   public var isBackedUp: Bool {
     if case .backedUp = output { true } else { false }
   }

@@ -27,7 +27,7 @@ extension HTTP2Machine {
 
   func takeActions() -> [Action] { exchange(&actions, with: []) }
 
-  /// Whether others are to have their turns.
+  /// True if others are to have their turns.
   var isTurnOver: Bool { takenFields >= HTTP2Machine.turnLimit }
 
   /// Ends the connection, because the peer gives more work than it takes responses.

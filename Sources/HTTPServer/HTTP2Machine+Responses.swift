@@ -22,10 +22,10 @@ extension HTTP2Machine {
     return (self.output.count > before, takeActions())
   }
 
-  /// Whether nothing more is to be sent or received.
+  /// True if nothing more is to be sent or received.
   var isOver: Bool { session?.isOver ?? true }
 
-  /// Whether no stream is open, and none will be.
+  /// True if no stream is open, and none will be.
   var isComplete: Bool {
     if case .complete = departure { streams.isEmpty } else { false }
   }

@@ -71,7 +71,7 @@ final class HTTP2Machine {
   var streams: [Int32: HTTP2Stream] = [:]
   var actions: [Action] = []
   var fault: Fault?
-  /// Whether nghttp2 was stopped within a head, because others are to have their turns.
+  /// True if nghttp2 was stopped within a head, because others are to have their turns.
   var isPaused = false
   /// The number of bytes of responses' bodies that wait to be sent.
   var untaken = 0

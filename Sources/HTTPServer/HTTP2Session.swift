@@ -68,7 +68,7 @@ final class HTTP2Session {
     return true
   }
 
-  /// Whether nothing more is to be sent or received.
+  /// True if nothing more is to be sent or received.
   var isOver: Bool {
     unsafe nghttp2_session_want_read(pointer) == 0 && nghttp2_session_want_write(pointer) == 0
   }
@@ -100,7 +100,7 @@ final class HTTP2Session {
     }
   }
 
-  /// Whether all of a stream's request has come.
+  /// Returns whether all of a stream's request has come.
   func hasEnded(_ stream: Int32) -> Bool {
     unsafe nghttp2_session_get_stream_remote_close(pointer, stream) != 0
   }

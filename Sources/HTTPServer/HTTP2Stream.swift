@@ -27,14 +27,14 @@ final class HTTP2Stream {
   var bodyWindow = RateWindow()
   /// The moment by which the rest of the request must come, once the response has been sent before it.
   var lingerDeadline: Int64?
-  /// Whether the response is to have no body.
+  /// True if the response is to have no body.
   var isHead = false
   /// The body of the response, and the number of its bytes that were sent.
   var payload = Response.Body.none
   var offset = 0
-  /// Whether the response is counted as one that isn't sent whole.
+  /// True if the response is counted as one that isn't sent whole.
   var isCounted = false
-  /// Whether further pieces of the body are to come.
+  /// True if further pieces of the body are to come.
   var hasPieces = false
 
   // The server's part, which the machine doesn't touch.

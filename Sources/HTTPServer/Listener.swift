@@ -5,7 +5,7 @@ internal import Transport
 /// A descriptor that listens.
 struct ListeningSocket {
   let descriptor: Int32
-  /// Whether its connections speak TLS.
+  /// True if its connections speak TLS.
   let isSecure: Bool
 }
 

@@ -8,7 +8,7 @@ internal import Transport
 /// It lives as long as the connection has its descriptor, also while the last output waits to be read. It is touched on
 /// the connection's loop only.
 final class Peer {
-  /// Whether it is a proxy whose word on the origin of requests counts.
+  /// True if it is a proxy whose word on the origin of requests counts.
   let isProxy: Bool
   private let address: String
   /// The network of its address; nil for a Unix socket.

@@ -35,7 +35,7 @@ public enum Base64URL {
     return unsafe Array(UnsafeBufferPointer(start: start, count: count))
   }
 
-  /// Whether a text has only signs of the alphabet, and as many as some number of bytes makes.
+  /// Returns whether a text has only signs of the alphabet, and as many as some number of bytes makes.
   ///
   /// Nothing else may reach cjose, whose decoder ends the process at a single sign behind the last four.
   static func isWellFormed(_ text: some Collection<UInt8>) -> Bool {

@@ -3,8 +3,8 @@ public import Time
 
 /// Writes events, one line each, to standard error or another descriptor.
 ///
-/// Of equal events (of one level, message and service) a hundred in ten seconds are written. Further ones are counted, and
-/// a line with the fields `more` and `seconds` tells their number.
+/// A hundred equal events (of one level, message and service) are written in ten seconds. Further ones are counted, and a
+/// line with the fields `more` and `seconds` tells their number.
 ///
 /// A log is a value: ``with(_:)`` makes one that adds fields to each line. All copies share the writer and the level. No
 /// caller is blocked by the descriptor, so event loops may use it.

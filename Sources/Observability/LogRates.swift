@@ -35,7 +35,7 @@ struct LogRates {
   private var counts: [LogEvent: Count] = [:]
   /// The events of kinds that there was no place for, and the moment of the first.
   private var others: (start: ContinuousClock.Instant, count: Int)?
-  /// Whether there are events that were counted and not written.
+  /// True if there are events that were counted and not written.
   private(set) var isCounting = false
 
   /// Counts an event.

@@ -55,7 +55,7 @@ private final class LineQueue: Sendable {
     var bytes = 0
     var dropped = 0
     var rates = LogRates()
-    /// Whether lines are being written that were taken from the queue.
+    /// True if lines are being written that were taken from the queue.
     var isWriting = false
     var isClosed = false
 

@@ -85,13 +85,13 @@ struct Host {
       name.hasPrefix("[") && name.hasSuffix("]") ? String(name.dropFirst().dropLast()) : name)
   }
 
-  /// Whether the host is an address, which nobody can make stand for another.
+  /// True if the host is an address, which nobody can make stand for another.
   var isAddress: Bool { address != nil }
 
-  /// Whether the host is `localhost`, which browsers never look up (RFC 6761 section 6.3).
+  /// True if the host is `localhost`, which browsers never look up (RFC 6761 section 6.3).
   var isLocalhost: Bool { name == "localhost" }
 
-  /// Whether the host is this machine under an address or a name that only this machine has.
+  /// True if the host is this machine under an address or a name that only this machine has.
   var isLoopback: Bool { isLocalhost || address?.isLoopback == true }
 
   /// Returns the port, which is that of the scheme if none is written.

@@ -2,7 +2,7 @@ internal import Addresses
 public import HTTPProtocol
 
 extension Request {
-  /// Whether the request was sent on this machine, to an address of this machine alone, and nothing in it speaks of a
+  /// True if the request was sent on this machine, to an address of this machine alone, and nothing in it speaks of a
   /// proxy: no field that proxies add, and not HTTP/1.0, which nginx speaks to the servers behind it.
   ///
   /// A proxy that hides itself passes for a client. So this is not enough where secrets are at stake.
@@ -13,7 +13,7 @@ extension Request {
 }
 
 extension RequestHead {
-  /// Whether there is a field that proxies add: `Forwarded` (RFC 7239), `Via` (RFC 9110 section 7.6.3), or one of those
+  /// True if there is a field that proxies add: `Forwarded` (RFC 7239), `Via` (RFC 9110 section 7.6.3), or one of those
   /// that came before them.
   fileprivate var isForwarded: Bool {
     var isForwarded = false

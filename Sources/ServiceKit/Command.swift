@@ -8,7 +8,7 @@ public protocol Command: Sendable {
   static var summary: String { get }
   /// The options and operands, without `--help`, which every command has.
   static var parameters: [CommandParameter] { get }
-  /// Whether overviews leave the command out, because only the program itself calls it.
+  /// True if overviews leave the command out, because only the program itself calls it.
   static var isHidden: Bool { get }
 
   /// Runs the command.

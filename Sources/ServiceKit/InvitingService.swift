@@ -2,7 +2,7 @@ public import Time
 
 /// A service that may ask for an invitation when an account is made.
 public protocol InvitingService: Service {
-  /// Whether an invitation can be for one user only, whom the service knows by a uid before there is an account.
+  /// True if an invitation can be for one user only, whom the service knows by a uid before there is an account.
   static var knowsUIDs: Bool { get }
 
   /// Keeps an invitation, of whose token only a hash is stored.

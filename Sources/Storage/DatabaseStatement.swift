@@ -16,7 +16,7 @@
     self.parameterCount = parameterCount
   }
 
-  /// Whether the statement has been stepped and not yet reset.
+  /// True if the statement has been stepped and not yet reset.
   var isBusy: Bool { false }
 
   /// Binds every parameter, in order.

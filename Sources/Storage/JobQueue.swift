@@ -25,7 +25,7 @@ final class JobQueue<Job: Sendable>: Sendable {
   /// The number of jobs that no worker has taken yet.
   var count: Int { state.withLock { $0.jobs.count } }
 
-  /// Whether new jobs are refused.
+  /// True if new jobs are refused.
   var isClosed: Bool { state.withLock(\.isClosed) }
 
   /// Adds a job behind the others of its owner.

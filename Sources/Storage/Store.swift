@@ -75,7 +75,7 @@ internal import Threading
     work.close()
   }
 
-  /// Whether other processes may use the database at the same time, so that nothing of it may be kept in memory alone.
+  /// True if other processes may use the database at the same time, so that nothing of it may be kept in memory alone.
   public var isShared: Bool { !keepsOrder }
 
   /// Changes the database.

@@ -55,7 +55,7 @@ public struct StoreError: Error, Sendable {
   /// The failure in words. They may hold names of the schema, but no values.
   public let message: String
 
-  /// Whether the same call may succeed later without a restart (over HTTP: 503).
+  /// True if the same call may succeed later without a restart (over HTTP: 503).
   public var isUnavailable: Bool {
     switch code {
     case .busy, .full, .readOnly, .ioError, .unknown, .closed: true
@@ -63,7 +63,7 @@ public struct StoreError: Error, Sendable {
     }
   }
 
-  /// Whether it is SQLite's, and so of a disk of this machine.
+  /// True if it is SQLite's, and so of a disk of this machine.
   public var isOfDisk: Bool {
     guard case .sqlite = resultCode else { return false }
     return true

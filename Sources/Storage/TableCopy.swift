@@ -117,7 +117,7 @@ struct CopiedTable {
   let name: String
   let columns: [String]
 
-  /// Whether it is a table of the store's own, which says what has happened to this database.
+  /// True if it is a table of the store's own, which says what has happened to this database.
   var isStores: Bool { name.hasPrefix("store_") || name.hasPrefix("sqlite_") }
 
   private var list: String { columns.joined(separator: ", ") }

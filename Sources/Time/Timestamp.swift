@@ -28,7 +28,7 @@ public struct Timestamp: Hashable, Comparable, Sendable {
     return Timestamp(milliseconds: Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000)
   }
 
-  /// Whether one moment is before another.
+  /// Returns whether one moment is before another.
   public static func < (left: Timestamp, right: Timestamp) -> Bool {
     left.milliseconds < right.milliseconds
   }

@@ -30,7 +30,7 @@ public final class Connection {
   public let tls: TLSEndpoint?
   /// The protocol that is spoken, until the connection ends.
   public private(set) var protocolHandler: (any ConnectionProtocol)?
-  /// Whether bytes that the peer sent before a write failed are still read for a while, such as a server's close frame.
+  /// True if bytes that the peer sent before a write failed are still read for a while, such as a server's close frame.
   public var readsAfterFailedWrite = false
   /// An object that lives as long as the connection has its descriptor, such as its place in a budget.
   public var companion: AnyObject?
@@ -39,7 +39,7 @@ public final class Connection {
   let descriptor: Int32
   private let isLocal: Bool
   private(set) var life = Life.open
-  /// Whether the socket is read.
+  /// True if the socket is read.
   public private(set) var isReading = false
 
   /// Bytes of this turn, written together at its end, or with what else has come when the write before it is done.
@@ -124,10 +124,10 @@ public final class Connection {
     protocolHandler = handler
   }
 
-  /// Whether bytes can be sent.
+  /// True if bytes can be sent.
   public var isOpen: Bool { life == .open }
 
-  /// Whether bytes that come are given to the protocol.
+  /// True if bytes that come are given to the protocol.
   public var isReceiving: Bool { life == .open || life == .unwritable }
 
   // MARK: - Reading
@@ -310,7 +310,7 @@ public final class Connection {
   /// Begins to measure how fast the peer reads.
   func beginWindow() { readerWindow = RateWindow(now: loop.now, count: taken) }
 
-  /// Whether the peer takes what waits for it more slowly than the minimum rate; to be asked at every tick.
+  /// True if the peer takes what waits for it more slowly than the minimum rate; to be asked at every tick.
   public var isStalled: Bool {
     guard !inFlight.isEmpty || life == .lingering else { return false }
     return readerWindow.isTooSlow(for: minimumRate, count: taken, now: loop.now)

@@ -21,7 +21,7 @@ public final class EventLoop: TaskExecutor, @unchecked Sendable {
 
   private struct Mailbox {
     var work: [Work] = []
-    /// Whether the loop has ended.
+    /// True if the loop has ended.
     var isClosed = false
   }
 
@@ -239,7 +239,7 @@ public final class EventLoop: TaskExecutor, @unchecked Sendable {
 
   // MARK: - Work from elsewhere
 
-  /// Whether the caller runs on this loop's thread.
+  /// True if the caller runs on this loop's thread.
   public var isCurrent: Bool { threadID.load(ordering: .relaxed) == UInt(pthread_self()) }
 
   /// Runs a task's next piece on the loop.

@@ -35,14 +35,14 @@ public final class TLSEndpoint {
 
   private let ssl: OpaquePointer
   private var input = unsafe UnsafeRawBufferPointer(start: nil, count: 0)
-  /// Whether OpenSSL has said something, such as the peer's end, that is to be asked for again.
+  /// True if OpenSSL has said something, such as the peer's end, that is to be asked for again.
   private var hasNews = false
   /// The sealed bytes that wait to be sent.
   public var output: [UInt8] = []
   private(set) var isEstablished = false
-  /// Whether nothing more may be sent: our `close_notify` or a fatal alert has been.
+  /// True if nothing more may be sent: our `close_notify` or a fatal alert has been.
   private(set) var isShut = false
-  /// Whether this end begins the handshake.
+  /// True if this end begins the handshake.
   let speaksFirst: Bool
 
   /// An endpoint whose handshake has not begun.
@@ -81,7 +81,7 @@ public final class TLSEndpoint {
       } == 1
   }
 
-  /// Whether a protocol was agreed on (RFC 7301).
+  /// Returns whether a protocol was agreed on (RFC 7301).
   ///
   /// - Parameter name: the protocol's name, such as `h2`.
   public func speaks(_ name: StaticString) -> Bool {

@@ -12,7 +12,7 @@ public struct WebURL: Sendable, Hashable {
   public let path: String
   /// The part behind the question mark, or nil without one.
   public let query: String?
-  /// Whether nothing follows host and port.
+  /// True if nothing follows host and port.
   public let isOrigin: Bool
 
   /// Reads a URL.

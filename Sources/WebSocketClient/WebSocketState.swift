@@ -11,7 +11,7 @@ final class WebSocketState: Sendable {
     /// The messages that came and weren't taken.
     var messages = FIFO<WebSocketMessage>()
     var receivedBytes = 0
-    /// Whether the socket isn't read because too much waits here.
+    /// True if the socket isn't read because too much waits here.
     var isPaused = false
     /// Bytes that the loop hasn't been given yet.
     var posted = 0

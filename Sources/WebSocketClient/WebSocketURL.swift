@@ -2,7 +2,7 @@ internal import URLs
 
 /// The address of a WebSocket (RFC 6455 section 3), without user information and fragment.
 public struct WebSocketURL: Sendable, Hashable {
-  /// Whether TLS is spoken: `wss`.
+  /// True if TLS is spoken: `wss`.
   public let isSecure: Bool
   /// A name or an address; an IPv6 address stands without brackets.
   public let host: String

@@ -1,5 +1,5 @@
 extension UInt8 {
-  /// Whether the byte is a letter or a digit of ASCII.
+  /// True if the byte is a letter or a digit of ASCII.
   package var isLetterOrDigit: Bool {
     switch self {
     case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),

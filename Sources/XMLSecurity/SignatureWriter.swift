@@ -89,8 +89,8 @@ private struct SignatureMarkup {
   let certificates: [Certificate]
   var digests = ["", ""]
   var value = ""
-  /// Whether KeyInfo is filled. KeyInfo is not signed, and must be empty while libxmlsec1 signs, which would try to write
-  /// keys that it can't write.
+  /// True if KeyInfo is filled. KeyInfo is not signed, and must be empty while libxmlsec1 signs, which would try to
+  /// write keys that it can't write.
   var namesKey = false
 
   var text: String {

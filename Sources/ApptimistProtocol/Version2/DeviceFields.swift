@@ -15,7 +15,7 @@ extension Version2 {
     /// The service holds the forum's secret.
     public static let escrowed = Flags(rawValue: 2)
 
-    /// Whether a device may send them.
+    /// True if a device may send them.
     public var isFromDevice: Bool { isSubset(of: .closed) }
   }
 

@@ -16,7 +16,7 @@ extension Version2 {
     public var authenticationKey: AuthenticationPublicKey
     /// The kind of the account.
     public var kind: Kind
-    /// Whether it is closed to version 1, and whether the service holds a forum's secret.
+    /// The bits that tell of an account closed to version 1, and of a forum whose secret the service holds.
     public var flags: Flags
     /// Its name.
     public var name: ShortBytes

@@ -46,7 +46,7 @@ extension Version2.Handshake {
     possession(of: pair.publicKey, .agreement(pair, service))?.reveal(Version2.Possession.self)
   }
 
-  /// Whether a device has proved that it has the secret half of a key.
+  /// Returns whether a device has proved that it has the secret half of a key.
   ///
   /// - Parameters:
   ///   - possession: the proof.

@@ -139,7 +139,7 @@ extension Version2 {
     /// The content that is sealed.
     public var bytes: [UInt8] { signature.bytes + content }
 
-    /// Whether the poster has signed it.
+    /// Returns whether the poster has signed it.
     ///
     /// - Parameters:
     ///   - message: the message's fields.

@@ -131,6 +131,6 @@ struct StatusPage {
 }
 
 extension MetricHistory.Series {
-  /// Whether it counts events that haven't happened.
+  /// True if it counts events that haven't happened.
   fileprivate var isQuiet: Bool { kind != .level && total == 0 }
 }

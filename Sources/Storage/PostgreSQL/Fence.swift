@@ -28,7 +28,7 @@ final class Fence: Sendable {
   /// Closes the fence until it is opened again.
   func close(_ refusal: StoreError) { state.withLock { $0.refusal = refusal } }
 
-  /// Whether it opens again as soon as the node has said that it is there.
+  /// True if it opens again as soon as the node has said that it is there.
   var isLate: Bool { state.withLock { $0.refusal == nil && $0.isOver } }
 
   /// The reason why nothing may be written now, or nil if there is none.

@@ -14,8 +14,8 @@ public struct PostgreSQLAddress: Sendable, Hashable {
   let url: String
   /// The password, or an empty text for none.
   let password: String
-  /// Whether a server on another machine needn't prove that it is the right one, so that anyone on the network path could
-  /// pose as it.
+  /// True if a server on another machine needn't prove that it is the right one, so that anyone on the network path
+  /// could pose as it.
   public let isUnverified: Bool
 
   /// Checks a URL.

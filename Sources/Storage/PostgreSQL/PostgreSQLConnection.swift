@@ -60,10 +60,10 @@ internal import Time
     unsafe PQfinish(handle)
   }
 
-  /// Whether a failure was libpq's own: then the connection is lost, whatever libpq says of it.
+  /// True if a failure was libpq's own: then the connection is lost, whatever libpq says of it.
   private var hasFailed = false
 
-  /// Whether the connection is lost. This is known only after a statement has failed.
+  /// True if the connection is lost. This is known only after a statement has failed.
   var isBroken: Bool { unsafe hasFailed || PQstatus(handle) != CONNECTION_OK }
 
   override var changes: Int { changedRows }

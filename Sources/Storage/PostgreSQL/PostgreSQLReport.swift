@@ -6,13 +6,13 @@ public struct PostgreSQLReport: Sendable {
   public let version: String
   /// The number of migrations that are still to be applied.
   public let pendingMigrations: Int
-  /// Whether nothing can be written: it is a standby, or set so.
+  /// True if nothing can be written: it is a standby, or set so.
   public let isReadOnly: Bool
   /// The settings that are off, without which commits could be lost.
   public let unsafeSettings: [String]
-  /// Whether there are standbys that commits don't wait for, and none that they wait for.
+  /// True if there are standbys that commits don't wait for, and none that they wait for.
   public let hasOnlyAsynchronousStandbys: Bool
-  /// Whether every role of the server may connect to the database.
+  /// True if every role of the server may connect to the database.
   public let isOpenToAllRoles: Bool
   /// The number of connections that the server takes in all.
   public let connectionLimit: Int

@@ -36,7 +36,7 @@ struct PostgreSQLText {
     text = String(decoding: bytes, as: UTF8.self)
   }
 
-  /// Whether it begins or ends a transaction or a part of one, which only the store may do.
+  /// True if it begins or ends a transaction or a part of one, which only the store may do.
   var controlsTransactions: Bool {
     let word = text.drop(while: \.isWhitespace).prefix(while: \.isLetter).uppercased()
     return [

@@ -24,7 +24,7 @@ public import Time
       self.content = content
     }
 
-    /// Whether the path stays below the folder that it is joined to.
+    /// True if the path stays below the folder that it is joined to.
     fileprivate var isInside: Bool {
       !path.isEmpty && !path.utf8.contains(0)
         && path.split(separator: "/", omittingEmptySubsequences: false)

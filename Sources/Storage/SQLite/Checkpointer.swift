@@ -23,7 +23,7 @@ final class Checkpointer: Sendable {
     }
   }
 
-  /// Whether a copy is being made.
+  /// True if a copy is being made.
   var isCopying: Bool { state.withLock { $0 == .copying } }
 
   /// Begins a copy.

@@ -30,10 +30,10 @@ struct GroupTarget {
     hasOneProcessor = processors == 1
   }
 
-  /// Whether one task writes, and no other is expected.
+  /// True if one task writes, and no other is expected.
   var isSingle: Bool { expected == 1 }
 
-  /// Whether a group takes half of the expected tasks.
+  /// True if a group takes half of the expected tasks.
   var isHalved: Bool { halvedGroupsLeft > 0 }
 
   /// The number of jobs that a group waits for.

@@ -166,10 +166,10 @@ extension SQLiteConnection {
 // MARK: - Transactions
 
 extension SQLiteConnection {
-  /// Whether a transaction is open. SQLite ends one by itself after some failures.
+  /// True if a transaction is open. SQLite ends one by itself after some failures.
   var isInTransaction: Bool { unsafe sqlite3_get_autocommit(database) == 0 }
 
-  /// Whether a deferred foreign key is violated at this moment, which would make COMMIT fail.
+  /// True if a deferred foreign key is violated at this moment, which would make COMMIT fail.
   var hasBrokenForeignKeys: Bool {
     var current: Int32 = 0
     var highest: Int32 = 0
@@ -234,12 +234,12 @@ extension SQLiteConnection {
     guard result == SQLITE_DONE else { throw StoreError(resultCode: result) }
   }
 
-  /// Whether there is no table.
+  /// True if there is no table.
   var isEmpty: Bool {
     get throws(StoreError) { try text("SELECT name FROM sqlite_schema LIMIT 1") == nil }
   }
 
-  /// Whether there is a table with a name.
+  /// Returns whether there is a table with a name.
   func hasTable(_ name: String) throws -> Bool {
     var isThere = false
     try forEach("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?", name) { _ in

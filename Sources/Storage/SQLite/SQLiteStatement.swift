@@ -3,7 +3,7 @@ internal import CSQLite
 /// One prepared statement of a SQLite connection. The last that holds it finalizes it.
 @safe final class SQLiteStatement: DatabaseStatement {
   private let handle: OpaquePointer
-  /// Whether SQLite holds copies of bytes that were bound.
+  /// True if SQLite holds copies of bytes that were bound.
   private var holdsBytes = false
 
   /// Prepares the only statement in `sql`.

@@ -92,7 +92,7 @@ struct DeviceMachine {
     }
   }
 
-  /// Whether the service sends on although it was told to pause: then nothing more is read.
+  /// True if the service sends on although it was told to pause: then nothing more is read.
   var isOverfull: Bool { stream.isOverfull }
 
   // MARK: - Connection

@@ -4,7 +4,7 @@ public import WebSocketClient
 public struct DeviceOptions: Sendable {
   /// The most messages that the service looks back when the device logs in, or zero for all that it has.
   public var history: UInt16 = 0
-  /// Whether every login closes version 1 to the account, for ever: to be set once all devices of the app's users speak
+  /// True if every login closes version 1 to the account, for ever: to be set once all devices of the app's users speak
   /// version 2.
   public var closesVersion1 = false
   /// The longest duration of a request, from the call on, through all reconnections.

@@ -27,7 +27,7 @@ enum DeviceRequest {
   case makeForum(AccountName, DeviceKeys, Version2.Flags)
   case deleteForum(EncryptionPublicKey)
 
-  /// Whether it may be sent again when it isn't known whether it was done.
+  /// True if it may be sent again when it isn't known whether it was done.
   var isRepeatable: Bool {
     switch self {
     case .file(.read, _, _): true

@@ -9,15 +9,15 @@ public struct DeviceUser: Sendable, Hashable {
   public let name: String
   /// The identity at the service's identity provider.
   public let uid: String
-  /// Whether it is a user or a forum; nil in version 1, which doesn't tell.
+  /// The kind, a user or a forum; nil in version 1, which doesn't tell.
   public let kind: Version2.User.Kind?
   /// The key of its signatures, as the service says; nil in version 1.
   public let authenticationKey: AuthenticationPublicKey?
-  /// Whether the service says that it is closed to version 1.
+  /// True if the service says that it is closed to version 1.
   public let isClosed: Bool
-  /// Whether the service says that it holds the forum's secret.
+  /// True if the service says that it holds the forum's secret.
   public let isEscrowed: Bool
-  /// Whether the service told another ``authenticationKey`` before, which is the one that counts.
+  /// True if the service told another ``authenticationKey`` before, which is the one that counts.
   public internal(set) var hasChangedKey = false
 
   init?(_ user: PDU.User) {

@@ -11,7 +11,7 @@ public struct MsgrLogin: Sendable, Hashable, Decodable, Identifiable {
   public let created: String
   /// The time of the last use, to the day.
   public let used: String
-  /// Whether it is the session that asked.
+  /// True if it is the session that asked.
   public let isCurrent: Bool
 
   private enum CodingKeys: String, CodingKey {

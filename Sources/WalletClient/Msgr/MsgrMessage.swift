@@ -12,7 +12,7 @@ public struct MsgrMessage: Hashable, Sendable {
   public let text: String
   /// The time at which the server took the message.
   public let time: Date
-  /// Whether the message asks the recipient to become a friend; ``MsgrSession/add(_:)`` with its sender agrees.
+  /// True if the message asks the recipient to become a friend; ``MsgrSession/add(_:)`` with its sender agrees.
   public let isAddRequest: Bool
   /// The title of a published message.
   public let title: String?

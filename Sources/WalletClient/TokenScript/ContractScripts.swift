@@ -32,7 +32,7 @@ public struct ContractScripts: Sendable {
     let uri: String
     /// The URL to ask.
     let url: String
-    /// Whether the contract, and so anybody, has chosen the host; the gateway's the user has.
+    /// True if the contract, and so anybody, has chosen the host; the gateway's the user has.
     let isForeign: Bool
   }
 

@@ -24,7 +24,7 @@ public struct TokenScriptExchange: Sendable {
     public let modified: HTTPDate
     /// The file's namespace, or nil if it is no TokenScript.
     public let namespace: TokenScriptNamespace?
-    /// Whether the file is signed by another signer than the user asks for now; then its time says nothing.
+    /// True if the file is signed by another signer than the user asks for now; then its time says nothing.
     public let isOtherSigners: Bool
 
     /// Makes the description of a local file.
@@ -128,7 +128,7 @@ public struct TokenScriptExchange: Sendable {
     }
   }
 
-  /// Whether the local file may be what the repository is asked for.
+  /// True if the local file may be what the repository is asked for.
   private var isConditional: Bool {
     guard let local, !local.isOtherSigners else { return false }
     guard let wanted = namespaces[position], let found = local.namespace else { return true }

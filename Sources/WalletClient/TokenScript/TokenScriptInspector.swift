@@ -5,7 +5,7 @@ internal import XMLSecurity
 
 /// A TokenScript that was verified, with its signer.
 public struct SignedTokenScript: Sendable, Equatable {
-  /// Whether the signer's name can be believed.
+  /// The degree to which the signer's name can be believed.
   public enum Trust: Sendable, Equatable {
     /// Its certificate leads to a root.
     case trusted
@@ -21,7 +21,7 @@ public struct SignedTokenScript: Sendable, Equatable {
   public let signer: String?
   /// The last signer's key: an Ethereum address, or the SHA-256 of the SubjectPublicKeyInfo in hexadecimal digits.
   public let key: String
-  /// Whether ``signer`` can be believed.
+  /// The degree to which ``signer`` can be believed.
   public let trust: Trust
   /// The time of the signature, or nil if the signature states none or one in the future.
   public let signingTime: Timestamp?

@@ -36,7 +36,7 @@ public struct TokenScriptReport: Sendable, Equatable {
   public let outcome: Outcome
   /// Every attempt, in order.
   public internal(set) var attempts: [Attempt]
-  /// Whether a file lies in the cache now, new or old.
+  /// True if a file lies in the cache now, new or old.
   public let hasFile: Bool
   /// The file's path, whether there is a file or not.
   public var path = ""

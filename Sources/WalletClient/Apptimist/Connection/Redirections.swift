@@ -28,7 +28,7 @@ struct Redirections {
     return target
   }
 
-  /// Whether there were too many of late.
+  /// Returns whether there were too many of late.
   mutating func areTooMany(at now: ContinuousClock.Instant) -> Bool {
     moments.removeAll { $0 + Self.period < now }
     return moments.count > Self.most

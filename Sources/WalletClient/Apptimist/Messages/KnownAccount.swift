@@ -7,13 +7,13 @@ public struct KnownAccount: Sendable, Hashable {
   public let key: EncryptionPublicKey
   /// The key of its signatures, as it was seen first; nil before.
   public internal(set) var authenticationKey: AuthenticationPublicKey?
-  /// Whether it is a user or a forum; nil if no service of version 2 was asked.
+  /// The kind, a user or a forum; nil if no service of version 2 was asked.
   public internal(set) var kind: Version2.User.Kind?
-  /// Whether it was seen closed to version 1.
+  /// True if it was seen closed to version 1.
   public internal(set) var isClosed = false
-  /// Whether it was seen that the service holds the forum's secret.
+  /// True if it was seen that the service holds the forum's secret.
   public internal(set) var isEscrowed = false
-  /// Whether a message sealed in version 2 has come from there.
+  /// True if a message sealed in version 2 has come from there.
   public internal(set) var hasSealed = false
 
   init(_ key: EncryptionPublicKey) { self.key = key }

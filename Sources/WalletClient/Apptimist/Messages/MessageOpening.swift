@@ -11,7 +11,7 @@ struct MessageOpening {
   let recipient: KnownAccount
   let own: KnownAccount
 
-  /// Whether the author's signature decides about a message, so that the key of it must be known.
+  /// Returns whether the author's signature decides about a message, so that the key of it must be known.
   static func needsAuthor(_ message: DeviceMessage) -> Bool {
     switch Version2.Sealing.kind(of: message.box) {
     case .post, .copy: true

@@ -6,7 +6,7 @@ struct MessageSealing {
   let participant: Participant
   /// The known account of the user or forum that it is for.
   let recipient: KnownAccount
-  /// Whether the service speaks version 1 alone.
+  /// True if the service speaks version 1 alone.
   let isVersion1: Bool
 
   /// Seals a message.
@@ -38,7 +38,7 @@ struct MessageSealing {
     return OutgoingMessage(header, box: box)
   }
 
-  /// Whether nothing was ever seen that forbids version 1's box.
+  /// True if nothing was ever seen that forbids version 1's box.
   private var mayUseVersion1: Bool {
     !recipient.isClosed && !recipient.isEscrowed && !recipient.hasSealed
   }

@@ -16,10 +16,10 @@ struct StreamFlow {
 
   init(limit: Int) { self.limit = limit }
 
-  /// Whether the stream is paused.
+  /// True if the stream is paused.
   var isPaused: Bool { !reasons.isEmpty }
 
-  /// Whether the service goes on sending although it was told to pause; then nothing more is read.
+  /// True if the service goes on sending although it was told to pause; then nothing more is read.
   var isOverfull: Bool { buffered > limit * 16 }
 
   /// Counts an entry that came.
