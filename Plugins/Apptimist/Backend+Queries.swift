@@ -32,8 +32,8 @@ extension Backend {
     }
   }
 
-  /// Whether an error is a failure, which is counted. The store is closed once all sessions are; what is
-  /// left of them is no failure.
+  /// Returns whether an error is a failure, which is counted. The store is closed once all sessions are; what is left
+  /// of them is no failure.
   private func isFailure(_ error: any Error) -> Bool {
     guard (error as? StoreError)?.code != .closed else { return false }
     metrics.failed.add()

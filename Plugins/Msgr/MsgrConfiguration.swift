@@ -32,7 +32,7 @@ public struct MsgrConfiguration: ServiceConfiguration {
   var failureSpan = Duration.seconds(300)
   /// The interval of pings on streams.
   var streamPing = Duration.seconds(30)
-  /// Whether there is a page for people.
+  /// True if there is a page for people.
   var hasWebApp = true
   /// The users who may make an account by a request.
   var signup = Signup.open

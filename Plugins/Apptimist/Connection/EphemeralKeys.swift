@@ -53,7 +53,7 @@ final class EphemeralKeys: Sendable {
     self.clock = clock
   }
 
-  /// Whether a device with this key may connect.
+  /// Returns whether a device with this key may connect.
   func mayServe(_ key: EncryptionPublicKey) async throws -> Bool {
     // A second way to write a key would be a second use of it.
     guard key.isCanonical, !key.isLowOrder, key != keys.identity.encryptionKey else { return false }

@@ -30,7 +30,7 @@ final class SessionConnection: WebSocketHandler, HubMember, @unchecked Sendable 
   /// those that are.
   private var place: Holding<ClientNetwork>
   private let session: any SessionMachine
-  /// Whether the session is one of version 1.
+  /// True if the session is one of version 1.
   let isVersion1: Bool
   /// The history of the store that was known when the session was opened, where other nodes share the store.
   let epoch: UInt64

@@ -14,7 +14,7 @@ internal import Transport
 struct SessionHandshake: Sendable {
   let backend: Backend
   let configuration: ApptimistConfiguration
-  /// Whether devices come by TLS that ends before this server.
+  /// True if devices come by TLS that ends before this server.
   let isSecureOutside: Bool
   let randomBytes: @Sendable (_ count: Int) -> [UInt8]
   let clock: @Sendable () -> Timestamp

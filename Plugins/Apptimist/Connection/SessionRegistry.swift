@@ -43,7 +43,7 @@ final class SessionRegistry: MemberRegistry {
   private struct State {
     /// The moment at which this node has joined the others, as the store knew it at the last look.
     var joined: Int64?
-    /// Whether it was taken for dead since the look before, and its sessions were forgotten.
+    /// True if it was taken for dead since the look before, and its sessions were forgotten.
     var hasReturned = false
     /// The history of the store, as of the last look.
     var epoch: UInt64 = 0

@@ -23,7 +23,7 @@ final class AccountDirectory: Sendable {
   private static let forumKeyCapacity = 65_536
 
   private let store: ApptimistStore
-  /// Whether other nodes change forums, too.
+  /// True if other nodes change forums, too.
   private let readsForumsAnew: Bool
   private let state = Lock(State())
 

@@ -79,7 +79,7 @@ struct MessageDelivery: Sendable {
     return try await fanOut.batches(of: post, in: forum, for: readers, by: client)
   }
 
-  /// Whether a message to a user names a forum as well: such a message is ignored.
+  /// Returns whether a message to a user names a forum as well: such a message is ignored.
   private func isInForum(_ message: PDU.Message) async throws -> Bool {
     guard message.to != message.recipient else { return false }
     guard case .forum = try await directory.recipient(message.to) else { return false }

@@ -19,13 +19,13 @@ struct CopyGroup {
 struct PostOutcomes {
   private struct Progress {
     var error: ErrorCode?
-    /// Whether a copy was delivered now.
+    /// True if a copy was delivered now.
     var isNew = false
-    /// Whether a copy had been delivered before.
+    /// True if a copy had been delivered before.
     var isKnown = false
     /// The position in the sender's own mailbox.
     var own: StreamPosition?
-    /// Whether that was given now.
+    /// True if that was given now.
     var isOwnNew = false
   }
 

@@ -3,14 +3,14 @@ internal import ApptimistSession
 
 /// The rights of a user in the directory of a user or a forum (page "Files").
 struct DirectoryAccess: Hashable, Sendable {
-  /// Whether it is a forum's directory.
+  /// True if it is a forum's directory.
   let isForum: Bool
-  /// Whether the user is the author or an editor.
+  /// True if the user is the author or an editor.
   let mayWrite: Bool
-  /// Whether the user has any role: author, editor, moderator or subscriber.
+  /// True if the user has any role: author, editor, moderator or subscriber.
   let isMember: Bool
 
-  /// Whether an act is permitted, whether or not the file exists.
+  /// Returns whether an act is permitted, whether or not the file exists.
   func permits(_ act: FileRequest.Act, _ name: Filename) -> Bool {
     switch (act, name.reserved) {
     case (.read, .secret), (.lock, .author), (.lock, .secret), (.remove, .author),

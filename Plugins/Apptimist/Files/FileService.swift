@@ -87,7 +87,7 @@ final class FileService: Sendable {
     }
   }
 
-  /// Whether no other session has a lock on a file.
+  /// Returns whether no other session has a lock on a file.
   private func isFree(_ file: FileAddress, for session: SessionID) async throws -> Bool {
     guard let holder = holder(session) else {
       return locks.withLock { $0.isFree(file, for: session, at: clock()) }
@@ -170,7 +170,7 @@ final class FileService: Sendable {
     return .done(nil)
   }
 
-  /// Whether the content, which was sealed to the service, is the secret half of a forum's key.
+  /// Returns whether the content, which was sealed to the service, is the secret half of a forum's key.
   private func isSecret(_ sealed: [UInt8], of forum: EncryptionPublicKey) -> Bool {
     guard var secret = SealedBox.open(sealed, with: keys.encryption) else { return false }
     defer { wipe(&secret) }

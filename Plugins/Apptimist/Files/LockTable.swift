@@ -50,7 +50,7 @@ struct LockTable: Sendable {
     return .held(isNew: isNew)
   }
 
-  /// Whether no other session has a lock on a file.
+  /// Returns whether no other session has a lock on a file.
   func isFree(
     _ file: FileAddress, for session: SessionID, at now: ContinuousClock.Instant
   ) -> Bool {

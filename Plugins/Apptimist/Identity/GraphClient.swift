@@ -73,7 +73,7 @@ struct GraphClient: Sendable {
     let data: Data
   }
 
-  /// Whether the body of a response confirms a token.
+  /// Returns whether the body of a response confirms a token.
   static func confirms(_ body: [UInt8], uid: String, appID: String, now: Timestamp) -> Bool {
     guard let inspection = try? JSONDecoder().decode(Inspection.self, from: Data(body)) else {
       return false

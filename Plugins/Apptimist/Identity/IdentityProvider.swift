@@ -2,13 +2,13 @@ internal import Time
 
 /// Decides who may make an account.
 enum IdentityProvider: Sendable {
-  /// Everyone may; an identity proves nothing.
+  /// Everyone may make an account; an identity proves nothing.
   case open
-  /// Those may who have the token of an invitation.
+  /// Holders of an invitation's token may.
   case invite
-  /// Those may who have a token that Facebook gave to this user of this app.
+  /// Holders of a token that Facebook gave to this user of this app may.
   case facebook(GraphClient)
-  /// Those may who have an ID token of an OpenID Connect issuer, for the keys of the account.
+  /// Holders of an ID token of an OpenID Connect issuer, for the keys of the account, may.
   case oidc(OIDCClient)
 
   /// A provider's verdict on somebody.
@@ -34,7 +34,7 @@ enum IdentityProvider: Sendable {
     }
   }
 
-  /// Whether a judgement takes a request to somebody else's server, or may take one.
+  /// True if a judgement takes a request to somebody else's server, or may take one.
   var asksOthers: Bool {
     switch self {
     case .open, .invite: false

@@ -19,7 +19,7 @@ package struct AccountLogin: Hashable, Sendable {
     self.isVersion1 = isVersion1
   }
 
-  /// Whether the login holds for an account with a key, which may have no version 1 any more.
+  /// Returns whether the login holds for an account with a key, which may have no version 1 any more.
   package func holds(authenticationKey: AuthenticationPublicKey, isClosed: Bool) -> Bool {
     self.authenticationKey == authenticationKey && !(isClosed && isVersion1)
   }

@@ -12,9 +12,9 @@ package struct NewAccount: Sendable {
   package let uid: String
   /// A secret that proves ``uid`` to the identity provider.
   package let token: [UInt8]
-  /// Whether the device has proved that it has both secret keys, as version 2 asks for.
+  /// True if the device has proved that it has both secret keys, as version 2 asks for.
   package let isProven: Bool
-  /// Whether the account is to have no version 1.
+  /// True if the account is to have no version 1.
   package let isClosed: Bool
 
   /// Describes an account.

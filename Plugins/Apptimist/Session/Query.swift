@@ -51,7 +51,7 @@ package enum Query: Sendable {
   indirect case truncation(of: MessageID)
   /// Keeps the position that a device has acknowledged: at once, or with others within a second.
   indirect case acknowledge(StreamPosition, device: Version2.DeviceID, isAnswered: Bool)
-  /// Whether there is an account.
+  /// Asks whether there is an account.
   case exists(EncryptionPublicKey)
   /// Lists a part of the users who vouch for an account.
   indirect case voucherPage(Version2.VouchersQuery)

@@ -39,7 +39,7 @@ struct ReceivedPDU {
 }
 
 extension PDU {
-  /// Whether devices never send this to the service: it is ignored, and counted.
+  /// True if devices never send this to the service: it is ignored, and counted.
   var isStray: Bool {
     switch self {
     case .redirect, .user: true

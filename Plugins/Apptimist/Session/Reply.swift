@@ -3,9 +3,9 @@ package import Cryptography
 
 /// The result of a query.
 package enum Reply: Sendable {
-  /// Whether the ephemeral key is this connection's; false also if a login with it was noted before.
+  /// Tells whether the ephemeral key is this connection's; false also if a login with it was noted before.
   case claimed(Bool)
-  /// Whether there is such an account now.
+  /// Tells whether there is such an account now.
   case registered(Bool)
   /// The key, or nil if there is no such user.
   case authenticationKey(AuthenticationPublicKey?)

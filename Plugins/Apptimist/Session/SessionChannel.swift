@@ -15,7 +15,7 @@ struct SessionChannel: ~Copyable {
     self.boxes = boxes
   }
 
-  /// Whether the counters of a direction are used up.
+  /// True if the counters of a direction are used up.
   var isWornOut: Bool { boxes.isWornOut }
 
   /// Opens a message.

@@ -13,9 +13,9 @@ package protocol SessionMachine: AnyObject {
   /// - Returns: the position after which to read, or nil if nothing is to be read now.
   func nextRead() -> StreamPosition?
 
-  /// Whether nothing can be received until a reply comes.
+  /// True if nothing can be received until a reply comes.
   var isWaiting: Bool { get }
 
-  /// Whether the connection is closed, or about to be.
+  /// True if the connection is closed, or about to be.
   var isOver: Bool { get }
 }

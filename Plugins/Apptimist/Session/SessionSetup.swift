@@ -36,8 +36,8 @@ package struct SessionSetup: Sendable {
     self.silence = silence
   }
 
-  /// Whether a user or a forum can have a key. A forum's key needs no more: it cannot log in, and only
-  /// those who give the service its secret have anything boxed with it.
+  /// Returns whether a user or a forum can have a key. A forum's key needs no more: it cannot log in, and only those
+  /// who give the service its secret have anything boxed with it.
   func isFit(_ key: EncryptionPublicKey) -> Bool {
     !key.isLowOrder && key != identity.encryptionKey && key != ephemeralKey
   }

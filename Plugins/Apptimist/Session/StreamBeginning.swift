@@ -8,7 +8,7 @@ package struct StreamRequest: Sendable {
   package let authenticationKey: AuthenticationPublicKey
   /// The installation of the app.
   package let device: Version2.DeviceID
-  /// Whether version 1 is to be closed to the account.
+  /// True if version 1 is to be closed to the account.
   package let closes: Bool
   /// The number of messages to look back at most, or 0 for all.
   package let max: Int
@@ -42,7 +42,7 @@ package struct StreamBeginning: Hashable, Sendable {
   package let last: StreamPosition
   /// The position behind which the stream begins.
   package let start: StreamPosition
-  /// Whether version 1 is closed to the account.
+  /// True if version 1 is closed to the account.
   package let isClosed: Bool
 
   /// Describes a beginning.

@@ -3,9 +3,9 @@ internal import Delivery
 /// The cursor of a session's stream, which pauses when the device wants it, and leaves out what the session has made.
 struct StreamCursor: Sendable {
   private var cursor: Cursor<StreamPosition>
-  /// Whether the device wants no stream for now.
+  /// True if the device wants no stream for now.
   var isPaused = false
-  /// Whether the next entry waits until it is known whether this session made it.
+  /// True if the next entry waits until it is known whether this session made it.
   private(set) var isHeld = false
 
   /// Makes the cursor of a stream.
@@ -21,7 +21,7 @@ struct StreamCursor: Sendable {
   /// The last entry that was sent, or needed no sending.
   var position: StreamPosition { cursor.position }
 
-  /// Whether to read on.
+  /// True if the session is to read on.
   var wantsRead: Bool { !isPaused && !isHeld && cursor.wantsRead }
 
   /// Begins to read on, if it is time to.
@@ -44,7 +44,7 @@ struct StreamCursor: Sendable {
   /// Takes note of an entry that this session made and that its stream leaves out.
   mutating func noteOwn(_ entry: StreamPosition) { cursor.skip(entry, after: entry.previous) }
 
-  /// Whether an entry is to be sent: it is neither behind the cursor nor the session's own.
+  /// Returns whether an entry is to be sent: it is neither behind the cursor nor the session's own.
   func wants(_ entry: StreamPosition) -> Bool { cursor.wants(entry) }
 
   /// Moves past an entry that was sent, or is not to be.

@@ -35,9 +35,9 @@ package struct StreamPage: Hashable, Sendable {
   package var entries: [StreamEntry]
   /// The position after which to go on.
   package var end: StreamPosition
-  /// Whether the mailbox had nothing more.
+  /// True if the mailbox had nothing more.
   package var isLast: Bool
-  /// Whether the session may not read on, as its login holds no more.
+  /// True if the session may not read on, as its login holds no more.
   package var isForbidden = false
 
   /// Describes a page.

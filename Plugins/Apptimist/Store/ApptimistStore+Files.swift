@@ -180,7 +180,7 @@ extension ApptimistStore {
     }
   }
 
-  /// Whether a user is the author or an editor.
+  /// Returns whether a user is the author or an editor.
   private func mayWrite(
     _ user: EncryptionPublicKey, in directory: StoredDirectory,
     _ database: borrowing some Queryable & ~Copyable
@@ -216,7 +216,7 @@ extension ApptimistStore {
 }
 
 extension Filename {
-  /// Whether the file is no row of its table, because the service knows it by itself or keeps it
+  /// True if the file is no row of its table, because the service knows it by itself or keeps it
   /// apart.
   fileprivate var isKeptByService: Bool { reserved == .author || reserved == .secret }
 }

@@ -13,7 +13,7 @@ struct Forum: Sendable {
   let subscribers: Set<EncryptionPublicKey>
   /// The forum's secret key as it was given to ``ApptimistStore/escrow(_:of:by:)``.
   let boxedSecret: [UInt8]?
-  /// Whether posts of version 1 are ignored.
+  /// True if posts of version 1 are ignored.
   let isClosed: Bool
 }
 
@@ -106,7 +106,7 @@ extension ApptimistStore {
       """, StoredKind.deletedForum, AuthenticationPublicKey(), forum)
   }
 
-  /// Whether there was a forum with a key, and is none any more.
+  /// Returns whether there was a forum with a key, and is none any more.
   func isDeletedForum(_ key: EncryptionPublicKey) async throws -> Bool {
     try await store.read { snapshot in
       try snapshot.one(

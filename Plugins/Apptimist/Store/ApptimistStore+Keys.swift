@@ -6,7 +6,7 @@ extension ApptimistStore {
   /// The most rows of each kind that ``expire(at:)`` deletes.
   private static let expired = 1_000
 
-  /// Whether a connection may use an ephemeral key: it hasn't been used, and is no account's.
+  /// Returns whether a connection may use an ephemeral key: it hasn't been used, and is no account's.
   func mayServe(ephemeral key: EncryptionPublicKey, hash: EphemeralKeyHash) async throws -> Bool {
     try await store.read { snapshot in
       try snapshot.one(
@@ -79,7 +79,7 @@ extension ApptimistStore {
     return transaction.changes == 1
   }
 
-  /// Whether an invitation could be used, which it is not.
+  /// Returns whether an invitation could be used, which it is not.
   func isGood(
     _ invitation: InvitationHash, uid: String, at now: Timestamp,
     _ database: borrowing some Queryable & ~Copyable

@@ -141,7 +141,7 @@ extension ApptimistStore {
     return try self.directory(key, transaction)
   }
 
-  /// Whether no other session has a lock on a file.
+  /// Returns whether no other session has a lock on a file.
   func isFree(_ file: FileAddress, for session: NodeSession) async throws -> Bool {
     try await store.read { snapshot in
       guard let directory = try directory(file.directory, snapshot) else { return true }
@@ -149,7 +149,7 @@ extension ApptimistStore {
     }
   }
 
-  /// Whether no other session has a lock on a file.
+  /// Returns whether no other session has a lock on a file.
   func isFree(
     _ name: Filename, in directory: AccountNumber, for session: NodeSession,
     _ database: borrowing some Queryable & ~Copyable

@@ -5,7 +5,7 @@ internal import Storage
 /// The place of an account in the results of a search.
 struct SearchPlace: Hashable, Sendable {
   let number: AccountNumber
-  /// Whether the account's name only starts with the searched text: such accounts follow those with the whole name.
+  /// True if the account's name only starts with the searched text: such accounts follow those with the whole name.
   let isPrefix: Bool
 }
 
@@ -109,7 +109,7 @@ extension ApptimistStore {
     }
   }
 
-  /// Whether there is an account.
+  /// Returns whether there is an account.
   func exists(_ key: EncryptionPublicKey) async throws -> Bool {
     try await store.read { try directory(key, $0) != nil }
   }

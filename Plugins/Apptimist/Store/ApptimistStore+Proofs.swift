@@ -55,7 +55,7 @@ extension ApptimistStore {
       """, isClosed, account)
   }
 
-  /// Whether an account is closed to version 1.
+  /// Returns whether an account is closed to version 1.
   func isClosed(
     _ account: AccountNumber, _ database: borrowing some Queryable & ~Copyable
   ) throws -> Bool {

@@ -12,7 +12,7 @@ struct MessageCopy: Sendable {
   /// The data as it is boxed.
   let data: [UInt8]
 
-  /// Whether two copies differ in the recipient only.
+  /// Returns whether two copies differ in the recipient only.
   func isSame(as other: MessageCopy) -> Bool {
     PDU.Message.isSame(header, other.header) && data == other.data
   }

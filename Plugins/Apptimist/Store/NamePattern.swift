@@ -6,7 +6,7 @@ struct NamePattern: Sendable {
 
   /// The pattern in UTF-8, normalized and folded as names are.
   let bytes: [UInt8]
-  /// Whether it is a glob.
+  /// True if it is a glob.
   let isGlob: Bool
   /// The bytes with which all names start that it matches.
   let prefix: [UInt8]
@@ -17,7 +17,7 @@ struct NamePattern: Sendable {
     isGlob = prefix.count < bytes.count
   }
 
-  /// Whether a glob matches a whole name.
+  /// Returns whether a glob matches a whole name.
   ///
   /// Only the last one of several stars is ever tried again: a later part of the pattern that can be
   /// found at all can also be found behind the first match of the part before it.

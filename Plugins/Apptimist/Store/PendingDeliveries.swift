@@ -30,7 +30,7 @@ struct PendingDeliveries {
     let authenticationKey: AuthenticationPublicKey
     let isClosed: Bool
 
-    /// Whether a login holds.
+    /// Returns whether a login holds.
     func holds(_ login: AccountLogin) -> Bool {
       login.holds(authenticationKey: authenticationKey, isClosed: isClosed)
     }
@@ -99,7 +99,7 @@ struct PendingDeliveries {
     return oldest
   }
 
-  /// Whether the delivery of a message to a user is pending, or about to be added.
+  /// Returns whether the delivery of a message to a user is pending, or about to be added.
   func knows(_ id: MessageID, for user: AccountNumber) -> Bool {
     known.contains(Known(user: user, id: KnownID(id)))
   }

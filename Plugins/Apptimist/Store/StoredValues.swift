@@ -42,7 +42,7 @@ extension StreamPosition: DatabaseValueConvertible {
     self.init(rawValue: value)
   }
 
-  /// Whether the next position can be computed.
+  /// True if the next position can be computed.
   var isCountable: Bool { countable.contains(rawValue) }
 }
 

@@ -52,7 +52,7 @@ struct OutboxMachine: Sendable {
   enum Kind: Sendable {
     /// Apple's, or one that stands for it: one service for all devices.
     case phones
-    /// As many services as the devices' users like.
+    /// The services that users' browsers name: any number of them.
     case browsers
   }
 
@@ -82,7 +82,7 @@ struct OutboxMachine: Sendable {
   private let limits: Limits
   private let random: @Sendable (ClosedRange<Double>) -> Double
   private var inFlight: [Push.ID: (push: Push, stage: Stage)] = [:]
-  /// Whether the push service has ever taken a push.
+  /// True if the push service has ever taken a push.
   private var isProven: Bool
   private var isLeasing = false
   private var hasNews = true
@@ -157,7 +157,7 @@ struct OutboxMachine: Sendable {
     (isProven || pauses == 0 ? limits.inFlight : 1) - inFlight.count
   }
 
-  /// Whether all pushes are paused, which never lasts longer than a pause if the clock was set back.
+  /// Returns whether all pushes are paused, which never lasts longer than a pause if the clock was set back.
   private func isPaused(at now: Timestamp) -> Bool {
     now < pausedUntil && pausedUntil <= now + limits.longestPause
   }

@@ -20,7 +20,7 @@ struct Push: Sendable, Hashable, Identifiable {
   var created = Timestamp(milliseconds: 0)
   /// The way to a browser, or nil for a phone.
   var subscription: WebPushSubscription?
-  /// Whether the message is left out, as the push service takes no longer pushes.
+  /// True if the message is left out, as the push service takes no longer pushes.
   var isShort = false
   /// The fields that a published message has beside its text.
   var extras = Publication.Extras()

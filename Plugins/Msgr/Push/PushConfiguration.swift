@@ -24,7 +24,7 @@ struct PushConfiguration: Sendable {
 
   /// The push service.
   let provider: Provider
-  /// Whether `log` writes payloads to the log, and `GET /debug/pushes` shows them.
+  /// True if `log` writes payloads to the log, and `GET /debug/pushes` shows them.
   let showsPushes: Bool
   /// The most pushes under way.
   let streams: Int

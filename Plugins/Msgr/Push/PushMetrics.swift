@@ -43,7 +43,7 @@ final class PushMetrics: Sendable {
     }
   }
 
-  /// Whether it is time to ask for the state of the outbox.
+  /// True if it is time to ask for the state of the outbox.
   var wantsState: Bool {
     let now = clock()
     return queue.withLock { queue in

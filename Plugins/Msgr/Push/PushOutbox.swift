@@ -24,11 +24,11 @@ final class PushOutbox: Sendable {
   private let metrics: PushMetrics
   /// The name that this outbox leases pushes under, unlike that of any other process or earlier run.
   private let owner: [UInt8]
-  /// Whether `GET /debug/pushes` shows the pushes to the log.
+  /// True if `GET /debug/pushes` shows the pushes to the log.
   private let showsPushes: Bool
   private let lines: AttemptTable
   private let events = Mailbox<OutboxMachine.Event>()
-  /// Whether something was committed since the store was last asked for pushes.
+  /// True if something was committed since the store was last asked for pushes.
   private let hasNews = Atomic<Bool>(false)
 
   /// Makes an outbox that pushes as soon as ``run()`` is called.
@@ -134,7 +134,8 @@ final class PushOutbox: Sendable {
     await finish(&machine)
   }
 
-  /// Whether the push service has ever taken a push, as soon as the store can say it; nil if the task is cancelled before.
+  /// Returns whether the push service has ever taken a push, as soon as the store can say it; nil if the task is
+  /// cancelled before.
   private func isProven() async -> Bool? {
     while !Task.isCancelled {
       do { return try await store.hasProven(provider.target) } catch {

@@ -13,7 +13,7 @@ struct Message: Hashable, Sendable {
   let text: MessageText
   /// The moment at which the message was stored.
   let time: Timestamp
-  /// Whether the message asks the recipient to become a friend.
+  /// True if the message asks the recipient to become a friend.
   let isAddRequest: Bool
   /// The fields that a published message has beside its text.
   var extras = Publication.Extras()

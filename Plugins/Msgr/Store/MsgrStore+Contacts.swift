@@ -10,9 +10,9 @@ enum Friendship: String, Sendable {
 /// The users that an account has to do with, each list sorted by bytes.
 struct ContactLists: Sendable, Encodable {
   var friends: [String] = []
-  /// Those who have asked the user.
+  /// The users who have asked this one.
   var incoming: [String] = []
-  /// Those whom the user has asked.
+  /// The users whom this one has asked.
   var outgoing: [String] = []
   var blocked: [String] = []
 

@@ -6,13 +6,13 @@ internal import Time
 struct Delivery: Sendable {
   /// The identifier of the message.
   let id: MessageID
-  /// Whether the message was stored, which it is not if the recipient blocks the sender.
+  /// True if the message was stored, which it is not if the recipient blocks the sender.
   let isStored: Bool
   /// The entries that were written into users' logs, for their streams.
   var entries: [LogEntry] = []
-  /// Whether there are pushes to phones.
+  /// True if there are pushes to phones.
   var wakesPhones = false
-  /// Whether there are pushes to browsers.
+  /// True if there are pushes to browsers.
   var wakesBrowsers = false
   /// The identifier of the sender's own copy, if there is one.
   var own: MessageID?
@@ -106,9 +106,9 @@ extension MsgrStore {
     let predecessor: MessageID
     let messages: Int
     let unread: Int
-    /// Whether the recipient blocks the sender: then nothing is stored, and the counts are without the message.
+    /// True if the recipient blocks the sender: then nothing is stored, and the counts are without the message.
     let isBlocked: Bool
-    /// Whether the sender has a device that streams.
+    /// True if the sender has a device that streams.
     let senderStreams: Bool
   }
 

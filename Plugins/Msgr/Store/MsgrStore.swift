@@ -21,7 +21,7 @@ struct MsgrStore: Sendable {
     var devices = 20
     /// The most users that an account adds, and the most that it blocks.
     var contacts = 2000
-    /// Whether messages are pushed.
+    /// True if messages are pushed.
     var isPushing = true
     /// The time that a push waits because a stream is expected to make it needless.
     var pushHold = Duration.seconds(90)

@@ -21,7 +21,7 @@ struct StreamedMessage: Sendable {
 /// Messages of a user's log in their order.
 struct LogPage: Sendable {
   let entries: [(id: MessageID, message: StreamedMessage)]
-  /// Whether there was nothing after the last one.
+  /// True if there was nothing after the last one.
   let isLast: Bool
 }
 

@@ -40,7 +40,7 @@ struct Claims: Sendable {
     self.values = values
   }
 
-  /// Whether there is a claim, of whatever type.
+  /// Returns whether there is a claim, of whatever type.
   func has(_ name: String) -> Bool { values[name] != nil }
 
   /// A claim that is a text.
@@ -62,7 +62,7 @@ struct Claims: Sendable {
     }
   }
 
-  /// Whether a claim is true; some issuers write it as a text.
+  /// Returns whether a claim is true; some issuers write it as a text.
   func isTrue(_ name: String) -> Bool {
     switch values[name] {
     case .truth(let truth)?: truth

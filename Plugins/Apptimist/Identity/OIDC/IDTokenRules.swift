@@ -52,7 +52,7 @@ struct IDTokenRules: Sendable {
     guard !uid.isEmpty, Self.same(try identity(claims), uid) else { throw .identity }
   }
 
-  /// Whether two texts have the same bytes; `==` takes some different characters for the same.
+  /// Returns whether two texts have the same bytes; `==` takes some different characters for the same.
   private static func same(_ claim: String?, _ text: String) -> Bool {
     claim?.utf8.elementsEqual(text.utf8) ?? false
   }

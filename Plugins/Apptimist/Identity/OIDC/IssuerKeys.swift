@@ -82,13 +82,14 @@ final class IssuerKeys: Sendable {
     }
   }
 
-  /// Whether the last fetch is too recent for another.
+  /// True if the last fetch is too recent for another.
   private var isPausing: Bool {
     let now = clock()
     return cache.withLock { $0.attempt.map { Self.isWithin(Self.pause, $0.moment, now) } ?? false }
   }
 
-  /// Whether a moment lies no further back than a duration, and not in the future: the clock may have been set back.
+  /// Returns whether a moment lies no further back than a duration, and not in the future: the clock may have been set
+  /// back.
   private static func isWithin(_ duration: Duration, _ moment: Timestamp, _ now: Timestamp) -> Bool
   {
     moment <= now && now < moment + duration

@@ -3,7 +3,7 @@ internal import URLs
 
 /// The section `[apptimist.oidc]`.
 struct OIDCConfiguration: Sendable {
-  /// Whether a token must name the keys that it makes an account for.
+  /// The rule on whether a token must name the keys that it makes an account for.
   enum Nonce: String, CaseIterable, Sendable {
     /// Every token must.
     case required

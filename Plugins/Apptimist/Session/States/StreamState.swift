@@ -7,7 +7,7 @@ protocol StreamState: ~Copyable {
   var cursor: StreamCursor { get set }
   /// The posts or the truncation of the open query, or nil if it is about something else.
   var making: StreamMaking? { get }
-  /// Whether nothing can be received until a reply comes.
+  /// True if nothing can be received until a reply comes.
   var isWaiting: Bool { get }
   /// The code with which a session is closed that gives way to later ones.
   static var evictionCode: UInt16 { get }
@@ -37,7 +37,7 @@ enum StreamMaking {
   case posts([Post])
   case truncation(MessageID)
 
-  /// Whether an entry may be one of them.
+  /// Returns whether an entry may be one of them.
   func mayMake(_ entry: StreamEntry) -> Bool {
     switch (self, entry.content) {
     case (.posts(let posts), .message(let header, _)):

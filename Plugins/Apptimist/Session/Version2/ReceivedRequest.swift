@@ -7,7 +7,7 @@ struct ReceivedRequest {
   let body: Version2.DevicePDU.Body?
   let data: [UInt8]
 
-  /// Whether there is data where a type that may be asked for after the login has none.
+  /// True if there is data where a type that may be asked for after the login has none.
   var hasStrayData: Bool {
     switch body {
     case .new, .message, .write, .login, nil: false

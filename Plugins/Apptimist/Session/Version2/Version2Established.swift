@@ -10,7 +10,7 @@ struct Version2Established: ~Copyable, StreamState {
     indirect case truncation(MessageID, OpenRequest)
     /// The place of a truncation that was made before.
     case truncationPlace(OpenRequest)
-    /// Whether the user for whom is to be vouched exists; no signature if it is not valid.
+    /// Asks for the subject of a voucher whose signature, unless it has none, is valid.
     indirect case voucherSubject(PDU.Vouch, OpenRequest)
     case other(OpenRequest)
   }

@@ -116,7 +116,7 @@ struct Version2Link: ~Copyable {
     return handshake.verifies(login.possession, of: login.user, with: ephemeral) ? nil : .wrongProof
   }
 
-  /// Whether a user has signed a login.
+  /// Returns whether a user has signed a login.
   func isSigned(_ login: Version2.Login, by key: AuthenticationPublicKey) -> Bool {
     key.verifies(login.signature, over: handshake.login(login.user))
   }

@@ -28,7 +28,7 @@ package enum FieldID: String, CaseIterable, Sendable {
   case tokenDigest = "TokenDigest"
   /// The name of a publisher.
   case name = "Name"
-  /// Those to whom a publisher sends.
+  /// The users to whom a publisher sends.
   case to = "To"
   case title = "Title"
   case priority = "Priority"
@@ -37,7 +37,7 @@ package enum FieldID: String, CaseIterable, Sendable {
   case endpoint = "Endpoint"
   case p256dh = "P256dh"
   case auth = "Auth"
-  /// Whether a browser shows notifications by itself.
+  /// The wish that a browser shows notifications by itself.
   case declarative = "Declarative"
 
   /// Finds the field with exactly this name; `String` would take canonical equivalents as equal.

@@ -92,13 +92,13 @@ package struct FieldValues: Sendable {
     byte == 0x20 || (0x09...0x0a).contains(byte) || byte == 0x0d
   }
 
-  /// Whether the body is not encoded.
+  /// Returns whether the body is not encoded.
   private static func isPlain(_ head: RequestHead) -> Bool {
     guard let coding = head.first(.contentEncoding) else { return true }
     return coding.elementsEqual("identity".utf8)
   }
 
-  /// Whether the content type is a form's or missing.
+  /// Returns whether the content type is a form's or missing.
   private static func isForm(_ head: RequestHead) -> Bool {
     guard let type = head.first(.contentType) else { return true }
     let essence = type.prefix { $0 != UInt8(ascii: ";") && !isBlank($0) }

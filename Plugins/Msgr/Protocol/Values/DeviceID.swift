@@ -51,7 +51,7 @@ package struct DeviceID: Hashable, Sendable {
     }
   }
 
-  /// Whether messages are pushed to the device while it doesn't stream.
+  /// True if messages are pushed to the device while it doesn't stream.
   package var isPushable: Bool { !text.utf8.starts(with: Self.streamPrefix.utf8) }
 }
 

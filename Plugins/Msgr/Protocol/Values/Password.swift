@@ -34,6 +34,6 @@ extension Password: CustomStringConvertible, CustomDebugStringConvertible, Custo
 }
 
 extension Unicode.Scalar {
-  /// Whether the scalar is one of Unicode's control characters (Cc).
+  /// True if the scalar is one of Unicode's control characters (Cc).
   var isControl: Bool { value < 0x20 || (0x7f...0x9f).contains(value) }
 }

@@ -26,7 +26,7 @@ package struct Publication: Hashable, Sendable {
       self.link = link
     }
 
-    /// Whether there is nothing.
+    /// True if there is nothing.
     package var isEmpty: Bool { title == nil && priority == nil && link == nil }
   }
 

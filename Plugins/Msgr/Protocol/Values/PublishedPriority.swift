@@ -9,7 +9,7 @@ package struct PublishedPriority: Hashable, Sendable, RawRepresentable {
     self.rawValue = rawValue
   }
 
-  /// Whether the message may wait until the device is awake.
+  /// True if the message may wait until the device is awake.
   package var isLow: Bool { rawValue < 4 }
 
   /// ntfy's five priorities, by number and by name.

@@ -23,7 +23,7 @@ final class PushServiceLoad: Sendable {
     fileprivate let request: PushRequest
     fileprivate let holdings: [Holding<UserName>]
 
-    /// Whether the place was given to another user.
+    /// True if the place was given to another user.
     var isLost: Bool { request.isLost }
 
     /// Does something that is cancelled when the place is lost.

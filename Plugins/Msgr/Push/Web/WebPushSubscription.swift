@@ -13,7 +13,7 @@ struct WebPushSubscription: Sendable, Hashable {
   let key: [UInt8]
   /// The secret that the device shares with the server.
   let secret: [UInt8]
-  /// Whether the device wants notifications that its browser can show by itself.
+  /// True if the device wants notifications that its browser can show by itself.
   let isDeclarative: Bool
 }
 
