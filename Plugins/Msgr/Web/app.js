@@ -1,7 +1,7 @@
 // The page: the account, its people and conversations.
 import { Msgr, newDevice } from "./{{msgr.js}}";
 import { Archive } from "./{{archive.js}}";
-import { $, bdi, element, onSubmit, say, time, words } from "./{{page.js}}";
+import { $, bdi, day, element, onSubmit, say, time, when, words } from "./{{page.js}}";
 import { prepareSettings, registration } from "./{{settings.js}}";
 
 const archive = await Archive.open();
@@ -262,23 +262,34 @@ function show() {
   const sorted = [...names].sort((a, b) =>
     (last.get(b)?.Id ?? "").localeCompare(last.get(a)?.Id ?? "") || a.localeCompare(b));
   $("people").replaceChildren(...sorted.map((name) => {
-    const button = element("button", {}, bdi(name));
+    const newest = last.get(name);
+    const button = element("button", {}, face(name), bdi(name),
+      element("span", { className: "when", text: newest ? when(newest.Time) : "" }));
+    const state = lists.Outgoing.includes(name) ? "asked to be a friend" : newest?.Message.slice(0, 200) ?? "";
+    button.append(element("span", { className: "last", text: state, dir: "auto" }));
     if (counts.get(name)) {
       button.append(element("span", { className: "count", text: counts.get(name) },
         element("span", { className: "only-heard", text: " unread" })));
     }
-    const state = lists.Outgoing.includes(name) ? "asked to be a friend" : last.get(name)?.Message.slice(0, 200) ?? "";
-    button.append(element("span", { className: "last", text: state, dir: "auto" }));
     button.setAttribute("aria-current", String(name === partner));
     button.addEventListener("click", () => { location.hash = encodeURIComponent(name); });
     return element("li", {}, button);
   }));
-  $("nobody").hidden = sorted.length + lists.Incoming.length > 0;
+  const isEmpty = sorted.length + lists.Incoming.length === 0;
+  if ($("nobody").hidden === isEmpty) $("adding").open = isEmpty;
+  $("nobody").hidden = !isEmpty;
   $("requests").replaceChildren(...lists.Incoming.map((name) => element(
-    "li", {}, element("span", {}, bdi(name), " wants to add you"),
-    act("Accept", () => msgr.post("add", { AddUser: name })),
-    act("Decline", () => msgr.post("unfriend", { User: name }), "second"))));
+    "li", {}, element("span", {}, bdi(name), " wants to add you"), element(
+      "span", { className: "row" }, act("Accept", () => msgr.post("add", { AddUser: name })),
+      act("Decline", () => msgr.post("unfriend", { User: name }), "second")))));
   showTalk();
+}
+
+/** The first letter of a name on a colour that the name chooses. */
+function face(name) {
+  const made = element("span", { className: "face", text: [...name][0].toUpperCase(), ariaHidden: "true" });
+  made.style.setProperty("--hue", [...name].reduce((sum, letter) => (sum * 31 + letter.codePointAt()) % 360, 0));
+  return made;
 }
 
 /** A button that does something and shows what came of it. */
@@ -301,14 +312,26 @@ function showTalk() {
   $("befriend").hidden = isFriend || lists.Outgoing.includes(partner) || partner.includes("/");
   $("unfriend").hidden = !isFriend;
   const list = $("messages");
-  const isAtEnd = list.scrollHeight - list.scrollTop - list.clientHeight < 80 || list.dataset.name !== partner;
+  if (list.dataset.name !== partner) isAtEnd = true;
   list.dataset.name = partner;
   const shown = [...conversation(partner), ...[...waiting.values()].filter(({ UserTo }) => UserTo === partner)];
-  const items = shown.slice(-500).map(item);
+  const items = shown.slice(-500).flatMap((message, index, all) => {
+    const date = day(message.Time);
+    const isFirst = index === 0 || day(all[index - 1].Time) !== date;
+    return isFirst ? [element("li", { className: "day", text: date }), item(message)] : [item(message)];
+  });
   if (!items.length) items.push(element("li", {}, element("p", { text: "No messages yet." })));
+  const stays = isAtEnd;
   list.replaceChildren(...items);
-  if (isAtEnd) list.scrollTop = list.scrollHeight;
+  if (stays) list.scrollTop = list.scrollHeight;
 }
+
+// The end stays in sight when a keyboard takes a part of the window.
+let isAtEnd = true;
+$("messages").addEventListener("scroll", ({ target }) => {
+  isAtEnd = target.scrollHeight - target.scrollTop - target.clientHeight < 80;
+});
+new ResizeObserver(([{ target }]) => { if (isAtEnd) target.scrollTop = target.scrollHeight; }).observe($("messages"));
 
 function item(message) {
   const isOwn = message.UserFrom === me;
@@ -350,9 +373,11 @@ function open(name) {
 onSubmit($("add"), async ({ AddUser }) => {
   await msgr.post("add", { AddUser });
   $("add").reset();
+  $("adding").open = false;
   await refresh();
 });
 const actOn = (id, run) => $(id).addEventListener("click", async () => {
+  $("menu").hidePopover();
   await run(partner).catch((error) => say(words(error)));
   await refresh();
 });

@@ -11,7 +11,15 @@ export const element = (name, { text, ...properties } = {}, ...children) => {
 // A name or a message keeps its direction, and no sign in it turns around what stands beside it.
 export const bdi = (text) => element("bdi", { text, dir: "auto" });
 export const say = (text) => { $("status").textContent = text; };
-export const time = (text) => new Date(text).toLocaleString([], { dateStyle: "short", timeStyle: "short" });
+export const time = (text) => new Date(text).toLocaleTimeString([], { timeStyle: "short" });
+/** The day in words: "Friday, November 20", with the year if it is another one. */
+export const day = (text) => new Date(text).toLocaleDateString([], {
+  weekday: "long", month: "long", day: "numeric",
+  year: new Date(text).getFullYear() === new Date().getFullYear() ? undefined : "numeric",
+});
+/** The time of what is from today, else the date. */
+export const when = (text) => day(text) === day(new Date()) ? time(text)
+  : new Date(text).toLocaleDateString([], { dateStyle: "short" });
 
 /** Runs what a form asks for, and shows there why it was refused: the form or its button has words for that. */
 export function onSubmit(form, act) {

@@ -1,10 +1,14 @@
 // The settings: notifications, sessions, whom one blocks, the password, the account.
-import { $, bdi, element, onSubmit, say, time, words } from "./{{page.js}}";
+import { $, bdi, day, element, onSubmit, say, words } from "./{{page.js}}";
 
 // The page's policy lets no text become a script's address but by this.
 const workerURL = globalThis.trustedTypes?.createPolicy("worker", { createScriptURL: () => "worker.js" })
   .createScriptURL("") ?? "worker.js";
 export const registration = navigator.serviceWorker?.register(workerURL).then(() => navigator.serviceWorker.ready);
+
+const kinds = {
+  apns: "iPhone", webpush: "Browser with notifications", stream: "Browser or program", publish: "Publisher",
+};
 
 /** Prepares the dialog for `app`, which has the account (`msgr`, `me`, `lists`), the `archive`, and what changes the page. */
 export function prepareSettings(app) {
@@ -13,6 +17,7 @@ export function prepareSettings(app) {
     $("settings").showModal();
     $("blocked").replaceChildren(...app.lists.Blocked.map((name) => element("li", {}, bdi(name),
       app.act("Unblock", async () => { await app.msgr.post("unblock", { User: name }); $("settings").close(); }, "second"))));
+    if (!app.lists.Blocked.length) $("blocked").append(element("li", { text: "Nobody" }));
     $("notify").disabled = !registration || !("PushManager" in window);
     await showSessions().catch((error) => say(words(error)));
   });
@@ -21,8 +26,8 @@ export function prepareSettings(app) {
   async function showSessions(end) {
     const sessions = await app.msgr.post("sessions", end ? { End: end } : {});
     $("sessions").replaceChildren(...sessions.map(({ Session, Device, Kind, Created, Current }) => element(
-      "li", {}, element("span", {}, bdi(Device || "unnamed"), ` (${Kind}), since ${time(Created)}`),
-      Current ? "this one" : app.act("End", () => showSessions(Session), "second"))));
+      "li", {}, element("span", {}, bdi(Device || kinds[Kind]), element("small", { text: `since ${day(Created)}` })),
+      Current ? "This device" : app.act("End", () => showSessions(Session), "second"))));
     $("notify").checked = sessions.some(({ Current, Kind }) => Current && Kind === "webpush");
   }
 
