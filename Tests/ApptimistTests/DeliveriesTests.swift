@@ -80,6 +80,97 @@ extension DeliveriesTests {
   }
 }
 
+/// Where nodes share the store.
+@Suite(.ownThreads, .enabled(if: OtherPrograms.mayRun)) struct SharedStoreTests {
+  private func withStore(
+    _ body: nonisolated(nonsending) (ApptimistStore) async throws -> Void
+  ) async throws {
+    let server = try PostgreSQLServer.shared.get()
+    let database = try server.makeDatabase()
+    let store = try await Store.open(
+      .postgreSQL(try PostgreSQLAddress(server.url(of: database))),
+      migrations: ApptimistService.migrations)
+    try await body(ApptimistStore(store: store, limits: ApptimistStore.Limits()))
+    await store.close()
+    try server.removeDatabase(database)
+  }
+
+  /// A mailbox that somebody keeps locked holds up nobody but those who write to it.
+  @Test func oneLockedMailboxHoldsUpNoOther() async throws {
+    try await withStore { store in
+      try await store.makeUsers(1...3)
+      let isLocked = Lock(false)
+      let isOver = Lock(false)
+      async let held: Void = store.store.write(isolation: .rowLocks) { transaction in
+        let user = try store.userNumber(of: StoreFixture.key(2), transaction)
+        try store.deliveries.lock(mailboxOf: #require(user), transaction)
+        isLocked.withLock { $0 = true }
+        usleep(3_000_000)
+        isOver.withLock { $0 = true }
+      }
+      try await waitUntil { isLocked.withLock { $0 } }
+      let late = Task { try await store.send(1_000, from: 1, to: 2) }
+      var times: [Duration] = []
+      let clock = ContinuousClock()
+      for number in 1...20 {
+        var start = clock.now
+        let delivered = try await store.send(number, from: 1, to: 3)
+        times.append(clock.now - start)
+        start = clock.now
+        let written = try await store.write([1], to: "file \(number)", of: 2, by: 2)
+        times.append(clock.now - start)
+        #expect(delivered == .delivered(StreamPosition(rawValue: Int64(number))))
+        #expect(written == .done)
+      }
+      #expect(!isOver.withLock { $0 })
+      #expect(times.sorted()[times.count * 3 / 4] < .milliseconds(100), "\(times)")
+      try await held
+      #expect(try await late.value == .delivered(StreamPosition(rawValue: 1)))
+    }
+  }
+
+  /// Whoever reads lists page by page, while others make accounts and vouch at once, misses nobody.
+  @Test func pagesMissNobodyWhoComesMeanwhile() async throws {
+    try await withStore { store in
+      try await store.makeUsers(1...1)
+      let numbers = Array(2...121)
+      let isDone = Lock(false)
+      async let done: Void = withThrowingTaskGroup(of: Void.self) { group in
+        for number in numbers {
+          group.addTask {
+            let outcome = try await store.makeUser(number, name: "many", uid: "all")
+            #expect(outcome == .created)
+            let didVouch = try await store.vouch(
+              for: StoreFixture.key(1), by: StoreFixture.login(number))
+            #expect(didVouch)
+          }
+        }
+        try await group.waitForAll()
+        isDone.withLock { $0 = true }
+      }
+      var (vouchers, uids, names) = (0, 0, 0)
+      var voucher: Int64 = 0
+      var (uid, name): (SearchPlace?, SearchPlace?)
+      var isLast = false
+      repeat {
+        isLast = isDone.withLock { $0 }
+        let vouching = try await store.vouchers(
+          of: StoreFixture.key(1), behind: voucher, max: 1_000)
+        vouchers += vouching?.count ?? 0
+        voucher = vouching?.last?.place ?? voucher
+        let byUID = try await store.accounts(uid: "all", behind: uid, max: 1_000)
+        uids += byUID.count
+        uid = byUID.last?.place ?? uid
+        let byName = try await store.accounts(name: "many", behind: name, max: 1_000)
+        names += byName.count
+        name = byName.last?.place ?? name
+      } while !isLast
+      try await done
+      #expect((vouchers, uids, names) == (numbers.count, numbers.count, numbers.count))
+    }
+  }
+}
+
 /// Something that is done on both sides.
 private enum Act: Sendable {
   case post([Message], from: Int, isVersion1: Bool)
@@ -211,12 +302,9 @@ private struct Side: Sendable {
     """,
     "SELECT owner, position, message_id FROM apptimist_dropped ORDER BY 1, 2",
     "SELECT owner, sender, entries, bytes, oldest FROM apptimist_shares ORDER BY 1, 2",
+    "SELECT owner, last_position, entries, bytes, dropped FROM apptimist_queues ORDER BY 1",
     """
-    SELECT owner, last_position, entries, bytes, dropped, file_bytes FROM apptimist_queues
-    ORDER BY 1
-    """,
-    """
-    SELECT id, key, kind, author, authentication_key, uid, name, is_proven, is_closed
+    SELECT id, key, kind, author, authentication_key, uid, name, is_proven, is_closed, file_bytes
     FROM apptimist_users ORDER BY 1
     """,
     "SELECT directory, name, size, content FROM apptimist_files ORDER BY 1, 2",

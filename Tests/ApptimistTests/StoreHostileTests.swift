@@ -105,7 +105,7 @@ internal import Testing
       "UPDATE apptimist_queues SET last_position = -9223372036854775808",
       "UPDATE apptimist_queues SET bytes = 9223372036854775807",
       "UPDATE apptimist_queues SET entries = -9223372036854775808, bytes = -1",
-      "UPDATE apptimist_queues SET file_bytes = 9223372036854775807",
+      "UPDATE apptimist_users SET file_bytes = 9223372036854775807",
       "UPDATE apptimist_entries SET size = -9223372036854775808",
       """
       UPDATE apptimist_entries SET position = 9223372036854775807

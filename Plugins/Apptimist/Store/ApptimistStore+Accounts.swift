@@ -94,6 +94,7 @@ extension ApptimistStore {
       if let invitation, try !use(invitation, uid: new.uid, at: now, transaction) {
         return .notInvited
       }
+      try lockNumbers(transaction)
       let number: AccountNumber? = try transaction.one(
         """
         INSERT INTO apptimist_users
@@ -105,6 +106,12 @@ extension ApptimistStore {
       try transaction.execute("INSERT INTO apptimist_queues (owner) VALUES (?)", number)
       return .created
     }
+  }
+
+  /// Waits for others who make accounts, so that the accounts' numbers become visible in their order: whoever searches page by
+  /// page misses none that comes later.
+  func lockNumbers(_ transaction: borrowing Transaction) throws {
+    try transaction.forEach("SELECT 1 FROM apptimist_settled /*postgresql FOR UPDATE */") { _ in }
   }
 
   /// Looks up the number of the account for which a session has logged in.

@@ -69,7 +69,7 @@ extension ApptimistStore {
       let present = try transaction.one(
         """
         SELECT count(*), CAST(coalesce(sum(size), 0) AS BIGINT),
-          coalesce((SELECT file_bytes FROM apptimist_queues WHERE owner = ?2), 0)
+          coalesce((SELECT file_bytes FROM apptimist_users WHERE id = ?2), 0)
         FROM apptimist_files WHERE directory = ?1
         """, directory.number, directory.owner
       ) { row in (files: try row[0] as Int, bytes: try row[1] as Int, all: try row[2] as Int) }
@@ -105,9 +105,8 @@ extension ApptimistStore {
     guard bytes != 0 else { return }
     try transaction.execute(
       """
-      UPDATE apptimist_queues
-      SET file_bytes = CASE WHEN file_bytes + ?1 > 0 THEN file_bytes + ?1 ELSE 0 END
-      WHERE owner = ?2
+      UPDATE apptimist_users
+      SET file_bytes = CASE WHEN file_bytes + ?1 > 0 THEN file_bytes + ?1 ELSE 0 END WHERE id = ?2
       """, bytes, owner)
   }
 

@@ -61,6 +61,7 @@ extension ApptimistStore {
       ) { try $0[0] }
       guard let count, count < limits.forums else { return .tooMany }
       guard present == nil else { return .taken }
+      try lockNumbers(transaction)
       try transaction.execute(
         """
         INSERT INTO apptimist_users

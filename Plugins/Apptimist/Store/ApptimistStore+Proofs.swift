@@ -110,10 +110,8 @@ extension ApptimistStore {
     try transaction.execute("DELETE FROM apptimist_message_ids WHERE owner = ?", account)
     try transaction.execute("DELETE FROM apptimist_dropped WHERE owner = ?", account)
     try transaction.execute(
-      """
-      UPDATE apptimist_queues SET entries = 0, bytes = 0, dropped = 0, file_bytes = 0
-      WHERE owner = ?
-      """, account)
+      "UPDATE apptimist_queues SET entries = 0, bytes = 0, dropped = 0 WHERE owner = ?", account)
+    try transaction.execute("UPDATE apptimist_users SET file_bytes = 0 WHERE id = ?", account)
     return forums.map(\.key)
   }
 }

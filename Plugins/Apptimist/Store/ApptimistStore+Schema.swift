@@ -11,5 +11,8 @@ extension ApptimistStore {
     Migration(owner: "apptimist", number: 6, postgreSQL: PackageResources.step6_postgresql_sql),
     // Positions are of the store's history.
     Migration(owner: "apptimist", number: 7, sql: "DROP TABLE IF EXISTS apptimist_epoch"),
+    Migration(
+      owner: "apptimist", number: 8, sqlite: PackageResources.step8_sqlite_sql,
+      postgreSQL: PackageResources.step8_postgresql_sql),
   ]
 }

@@ -17,6 +17,8 @@ extension ApptimistStore {
       guard let subject = try directory(subject, transaction)?.number,
         let voucher = try account(of: login, transaction)
       else { return false }
+      // Whoever lists the subject's by their numbers, page by page, misses none that comes later.
+      try deliveries.lock(directoriesOf: subject, transaction)
       try transaction.execute(
         """
         INSERT INTO apptimist_vouchers (subject, voucher, signature) VALUES (?, ?, ?)

@@ -16,9 +16,10 @@ struct PostgreSQLEngine: Engine {
     // Apart, as idle readers don't notice that their connections are lost.
     let (writing, reading, calling) = (Availability(), Availability(), Availability())
     let signing = Availability()
-    // The first of each kind, so that there are both even where the server has no room for all.
+    // The first of each kind, so that there is one of each even where the server has no room for all.
     var writer: PostgreSQLConnection? = try connect()
     var reader: PostgreSQLConnection? = try connectReader()
+    var signer: PostgreSQLConnection? = try connect()
     var threads: [WorkerThread] = []
     defer {
       work.close()
@@ -57,10 +58,11 @@ struct PostgreSQLEngine: Engine {
           worker.run()
         })
     }
+    let connection = signer.take()
     threads.append(
       try .start("awd-heartbeat") {
         var worker = PostgreSQLWorker(
-          queue: work.signs, purpose: .writing, connection: nil, connect: connect,
+          queue: work.signs, purpose: .writing, connection: connection, connect: connect,
           availability: signing, recorder: work.recorder
         ) { Transaction($0) }
         worker.run()

@@ -36,7 +36,7 @@ class Pace:
         self.users = {node.name: Identity(f"pace-{node.name}") for node in nodes}
 
     async def prepare(self):
-        for name, device in [*((f"pace-{node.name}", f"stream:pace-{node.name}") for node in self.nodes),
+        for name, device in [*((f"pace-{node.name}", f"stream:device-of-{node.name}") for node in self.nodes),
                              ("pace-sender", os.urandom(32).hex()), ("pace-phone", os.urandom(32).hex())]:
             body = {"Username": name, "Password": PASSWORD, "DeviceID": device}
             status, answer = await ask(self.nodes[0].url, "POST", "/register", body)
@@ -90,7 +90,7 @@ class Pace:
 
     async def login(self, node: Node):
         await self.ask(node, "POST", "/login", {"Username": "pace-sender", "Password": PASSWORD,
-                                                "DeviceID": f"stream:{node.name}"})
+                                                "DeviceID": f"stream:login-at-{node.name}"})
 
     async def send(self, node: Node, user: str) -> str:
         text = f"pace {next(self.number)} {os.urandom(8).hex()}"
