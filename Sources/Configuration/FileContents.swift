@@ -18,18 +18,19 @@ public func contents(ofFile path: String, limit: Int) throws(FileError) -> [UInt
   let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
   guard descriptor >= 0 else { throw FileError(message: "\(SystemError(errno))") }
   defer { close(descriptor) }
-  var bytes: [UInt8] = []
-  var chunk = [UInt8](repeating: 0, count: 16384)
-  while true {
-    let count = unsafe chunk.withUnsafeMutableBytes { buffer in
+  // Not copied while it grows, as it may be a secret.
+  var bytes = [UInt8](repeating: 0, count: limit + 1)
+  var count = 0
+  while count < bytes.count {
+    let taken = unsafe bytes[count...].withUnsafeMutableBytes { buffer in
       unsafe read(descriptor, buffer.baseAddress, buffer.count)
     }
-    if count < 0 && errno == EINTR { continue }
-    guard count >= 0 else { throw FileError(message: "\(SystemError(errno))") }
-    guard count > 0 else { return bytes }
-    bytes += chunk.prefix(count)
-    guard bytes.count <= limit else {
-      throw FileError(message: "larger than \(ByteSize.text(limit))")
-    }
+    if taken < 0 && errno == EINTR { continue }
+    guard taken >= 0 else { throw FileError(message: "\(SystemError(errno))") }
+    if taken == 0 { break }
+    count += taken
   }
+  guard count <= limit else { throw FileError(message: "larger than \(ByteSize.text(limit))") }
+  bytes.removeSubrange(count...)
+  return bytes
 }

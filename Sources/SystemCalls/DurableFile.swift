@@ -25,6 +25,30 @@ public enum DurableFile {
     guard fchmod(file, mode) == 0, fsync(file) == 0 else { throw SystemError(errno) }
   }
 
+  /// Makes a file that is never replaced, whole or not at all; blocks on the disk.
+  ///
+  /// - Parameters:
+  ///   - path: its path.
+  ///   - bytes: its content.
+  ///   - mode: its permissions, whatever the umask says.
+  /// - Returns: whether it was made; otherwise there is one.
+  /// - Throws: ``SystemError``; then there is no file, or the whole one.
+  public static func createOnce(
+    _ path: String, _ bytes: [UInt8], mode: mode_t
+  ) throws(SystemError) -> Bool {
+    let temporary = "\(path).\(getpid()).new"
+    unsafe unlink(temporary)
+    defer { unsafe unlink(temporary) }
+    try create(temporary, bytes, mode: mode)
+    // A link, unlike a new name, never takes the place of what is there.
+    guard unsafe link(temporary, path) == 0 else {
+      if errno == EEXIST { return false }
+      throw SystemError(errno)
+    }
+    try sync(folderOf: path)
+    return true
+  }
+
   /// Puts new content in the place of a file, whole or not at all; blocks on the disk.
   ///
   /// - Parameters:

@@ -1,3 +1,4 @@
+internal import Configuration
 internal import Cryptography
 internal import Glibc
 internal import SystemCalls
@@ -41,19 +42,11 @@ struct KeyFile: Sendable {
     let keys = ServiceKeys.generate()
     var text = Self.text(of: keys)
     defer { wipe(&text) }
-    let temporary = "\(path).\(getpid()).new"
-    unsafe unlink(temporary)
-    defer { unsafe unlink(temporary) }
     do throws(SystemError) {
-      try DurableFile.create(temporary, text, mode: 0o600)
-      // A link, unlike a new name, never takes the place of what is there.
-      guard unsafe link(temporary, path) == 0 else { throw SystemError(errno) }
-      try DurableFile.sync(folderOf: path)
+      return try DurableFile.createOnce(path, text, mode: 0o600)
     } catch {
-      if error.code == EEXIST { return false }
-      throw failure("cannot be made", error)
+      throw failure("cannot be made", "\(error)")
     }
-    return true
   }
 
   // MARK: - Text
@@ -111,38 +104,25 @@ struct KeyFile: Sendable {
   /// - Returns: nil if there is no file.
   /// - Throws: ``Failure``, also for a file that others may read.
   func read() throws(Failure) -> ServiceKeys? {
-    let file = unsafe Glibc.open(path, O_RDONLY | O_CLOEXEC)
-    guard file >= 0 else {
-      if errno == ENOENT { return nil }
-      throw failure("cannot be read", SystemError(errno))
-    }
-    defer { close(file) }
     var status = stat()
-    guard unsafe fstat(file, &status) == 0 else {
-      throw failure("cannot be read", SystemError(errno))
+    guard unsafe stat(path, &status) == 0 else {
+      if errno == ENOENT { return nil }
+      throw failure("cannot be read", "\(SystemError(errno))")
     }
     guard status.st_mode & 0o077 == 0 else {
       throw Failure(
         description: "\(path): others may read these secret keys; chmod 600 it, "
           + "and consider who may have read it")
     }
-    var text = [UInt8](repeating: 0, count: Self.sizeLimit)
-    defer { wipe(&text) }
-    var count = 0
-    while count < text.count {
-      let taken = unsafe text.withUnsafeMutableBytes {
-        unsafe Glibc.read(file, $0.baseAddress?.advanced(by: count), $0.count - count)
-      }
-      if taken < 0 && errno == EINTR { continue }
-      guard taken >= 0 else { throw failure("cannot be read", SystemError(errno)) }
-      if taken == 0 { break }
-      count += taken
+    var text: [UInt8]
+    do throws(FileError) { text = try contents(ofFile: path, limit: Self.sizeLimit) } catch {
+      throw failure("cannot be read", error.message)
     }
-    text.removeSubrange(count...)
+    defer { wipe(&text) }
     return try parse(text)
   }
 
-  private func failure(_ problem: String, _ error: SystemError) -> Failure {
-    Failure(description: "\(path) \(problem): \(error)")
+  private func failure(_ problem: String, _ cause: String) -> Failure {
+    Failure(description: "\(path) \(problem): \(cause)")
   }
 }

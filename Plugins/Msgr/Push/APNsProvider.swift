@@ -1,3 +1,4 @@
+internal import Cryptography
 internal import HTTPClient
 internal import HTTPProtocol
 internal import JSONWebTokens
@@ -10,7 +11,7 @@ final class APNsProvider: PushProvider {
   private let client: HTTPClient
   private let url: String
   private let topic: String
-  private let tokens: ProviderTokens?
+  private let tokens: PushTokens?
   private let clock: @Sendable () -> Timestamp
 
   let target: String
@@ -38,8 +39,15 @@ final class APNsProvider: PushProvider {
     if !configuration.roots.isEmpty { options.certificateAuthorities = configuration.roots }
     switch configuration.credentials {
     case .token(let path, let keyID, let teamID):
-      tokens = ProviderTokens(
-        key: try SigningKey.read(from: path), keyID: keyID, teamID: teamID, clock: clock)
+      guard let key = SigningKey(try P256KeyPair.read(from: path)) else {
+        throw PushSetupError(message: "\(path): OpenSSL can't use the key")
+      }
+      // Apple takes one for an hour, and not more than one in 20 minutes.
+      tokens = PushTokens(
+        key, header: ["kid": keyID], lifetime: .seconds(45 * 60), clock: clock
+      ) { _, now in
+        #"{"iss":"\#(teamID)","iat":\#(now.seconds)}"#
+      }
     case .certificate(let certificate, let key):
       tokens = nil
       options.clientCertificate = .init(certificate: certificate, key: key)
@@ -52,7 +60,7 @@ final class APNsProvider: PushProvider {
   func push(_ push: Push) async -> PushOutcome {
     var fields = HeaderFields()
     if let tokens {
-      guard let token = tokens.token else { return .unreachable("no token can be signed") }
+      guard let token = tokens.token() else { return .unreachable("no token can be signed") }
       fields.append(.authorization, "bearer \(token)")
     }
     fields.append(FieldName("apns-id"), push.apnsID)

@@ -1,5 +1,5 @@
 internal import Configuration
-internal import JSONWebTokens
+internal import Cryptography
 internal import ServiceKit
 internal import Time
 
@@ -48,7 +48,7 @@ extension PushConfiguration {
 
   private static func check(tokenKey path: String) -> ContentFinding {
     do throws(PushSetupError) {
-      _ = try SigningKey.read(from: path)
+      _ = try P256KeyPair.read(from: path)
       return ContentFinding(.good, "push key \(path): a key on P-256")
     } catch {
       return ContentFinding(.wrong, "push key \(error); the service does not start")

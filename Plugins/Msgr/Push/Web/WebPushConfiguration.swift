@@ -1,4 +1,5 @@
 internal import Configuration
+internal import Cryptography
 internal import Glibc
 internal import MsgrProtocol
 internal import ServiceKit
@@ -36,7 +37,7 @@ extension WebPushConfiguration {
     // The first start makes it.
     guard unsafe access(key, F_OK) == 0 else { return [] }
     do throws(PushSetupError) {
-      _ = try VAPIDKeyFile(path: key).existing()
+      _ = try P256KeyPair.read(from: key)
     } catch {
       return [ContentFinding(.wrong, "web push key \(error); the service does not start")]
     }

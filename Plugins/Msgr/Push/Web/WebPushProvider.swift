@@ -1,6 +1,7 @@
 internal import Cryptography
 internal import HTTPClient
 internal import HTTPProtocol
+internal import JSONWebTokens
 internal import MsgrProtocol
 internal import Time
 
@@ -8,6 +9,8 @@ internal import Time
 final class WebPushProvider: PushProvider {
   /// The longest time that a push service keeps a push.
   private static let longestLife = Duration.seconds(28 * 86_400)
+  /// The lifetime of a token, whose last hour isn't used.
+  private static let tokenLifetime = Duration.seconds(12 * 3600)
   private static let timeToLive = FieldName("TTL")
   private static let urgency = FieldName("Urgency")
 
@@ -16,7 +19,9 @@ final class WebPushProvider: PushProvider {
   /// Reaches the hosts that the operator has allowed, wherever they are.
   private let ownClient: HTTPClient
   private let allowed: Set<HostAndPort>
-  private let tokens: VAPIDTokens
+  /// The tokens of RFC 8292.
+  private let tokens: PushTokens
+  private let publicKey: String
   let load = PushServiceLoad()
   /// The page that a tap opens.
   private let page: String
@@ -38,10 +43,18 @@ final class WebPushProvider: PushProvider {
     _ configuration: WebPushConfiguration, _ pair: P256KeyPair, publicURL: String?,
     clock: @escaping @Sendable () -> Timestamp, randomBytes: @escaping @Sendable (Int) -> [UInt8]
   ) throws {
-    guard
-      let tokens = VAPIDTokens(pair, contact: configuration.contact ?? publicURL, clock: clock)
-    else { throw PushSetupError(message: "\(configuration.key): OpenSSL can't use the key") }
-    self.tokens = tokens
+    guard let key = SigningKey(pair) else {
+      throw PushSetupError(message: "\(configuration.key): OpenSSL can't use the key")
+    }
+    let contact = configuration.contact ?? publicURL
+    let subject = contact.map { #","sub":"\#($0.escapedInJSON)""# } ?? ""
+    tokens = PushTokens(
+      key, header: ["typ": "JWT"], lifetime: Self.tokenLifetime - .seconds(3600), clock: clock
+    ) { origin, now in
+      let end = now + Self.tokenLifetime
+      return #"{"aud":"\#(origin.escapedInJSON)","exp":\#(end.seconds)\#(subject)}"#
+    }
+    publicKey = Base64URL.encode(pair.publicKey.bytes)
     var options = HTTPClientOptions()
     // An attempt ends before its lease does.
     options.connectTimeout = .seconds(5)
@@ -93,11 +106,12 @@ final class WebPushProvider: PushProvider {
     guard let pair = try? P256KeyPair(),
       let body = WebPushEncryption.encrypt(
         payload, for: subscription, with: pair, salt: randomBytes(16)),
-      let authorization = tokens.authorization(for: subscription.endpoint.origin)
+      let token = tokens.token(for: subscription.endpoint.origin)
     else { return nil }
     let life = min(max(clock().duration(to: push.expires), .zero), Self.longestLife)
     var fields = HeaderFields()
-    fields.append(.authorization, authorization)
+    // Without a blank behind the comma, which some push services don't expect there.
+    fields.append(.authorization, "vapid t=\(token),k=\(publicKey)")
     fields.append(.contentEncoding, "aes128gcm")
     fields.append(.contentType, "application/octet-stream")
     fields.append(Self.timeToLive, String(life.components.seconds))
