@@ -172,12 +172,13 @@ final class Publisher: Sendable {
     }
     let url = base + String(decoding: request.head.path, as: UTF8.self)
     do {
-      let (signed, origin) = try await queue.run(for: request) { [responder] _ in
-        let (files, chain) = try Self.published(at: place, responder)
-        let file = try Self.file(signedFor: withdrawal, among: files, url)
-        return (file, Origin(place.contract, on: chain))
+      let (files, chain) = try await queue.run(for: request) { [responder] _ in
+        try Self.published(at: place, responder)
       }
-      let own = try await change { try await store.withdraw(signed, for: origin) }
+      let signed = try await file(signedFor: withdrawal, among: files, url, request)
+      let own = try await change {
+        try await store.withdraw(signed, for: Origin(place.contract, on: chain))
+      }
       log.info(
         "withdrawn",
         [
@@ -212,24 +213,25 @@ final class Publisher: Sendable {
 
   /// Returns the publication that a statement is about, which the file's own key has signed.
   ///
-  /// - Throws: ``PublicationRefusal`` if there is none.
-  private static func file(
-    signedFor withdrawal: Withdrawal, among files: [Candidate], _ url: String
-  ) throws(PublicationRefusal) -> Publication {
-    let signed = files.first { file in
-      guard let document = try? XMLDocument(parsing: file.content.load().array),
-        let key = try? SignatureVerifier().verify(document).last?.key
-      else { return false }
-      return key.verifies(
-        withdrawal.signature,
-        of: Withdrawal.message(
-          url: url, digest: file.content.digest, time: withdrawal.time))
+  /// Each file waits for its turn among files of its size, the shortest first: others may have published long ones here.
+  ///
+  /// - Throws: ``PublicationRefusal`` if there is none; ``HTTPError`` with status 503 if too many files wait.
+  private func file(
+    signedFor withdrawal: Withdrawal, among files: [Candidate], _ url: String, _ request: Request
+  ) async throws -> Publication {
+    for file in files.sorted(by: { $0.content.size < $1.content.size }) {
+      let isSigned = try await queue.run(for: request, size: file.content.size) { _ in
+        guard let document = try? XMLDocument(parsing: file.content.load().array),
+          let key = try? SignatureVerifier().verify(document).last?.key
+        else { return false }
+        return key.verifies(
+          withdrawal.signature,
+          of: Withdrawal.message(url: url, digest: file.content.digest, time: withdrawal.time))
+      }
+      if isSigned, let publication = file.file.publication { return publication }
     }
-    guard let publication = signed?.file.publication else {
-      throw PublicationRefusal(
-        .forbidden, "no key with a file here has signed the statement",
-        known: Set(files.compactMap { $0.signer?.key }).sorted())
-    }
-    return publication
+    throw PublicationRefusal(
+      .forbidden, "no key with a file here has signed the statement",
+      known: Set(files.compactMap { $0.signer?.key }).sorted())
   }
 }

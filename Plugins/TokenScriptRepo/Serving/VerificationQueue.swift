@@ -21,18 +21,19 @@ struct VerificationQueue: Sendable {
     long = ThreadPool(named: name, width: Processors.count - 1, queue: 16, niceness: 15)
   }
 
-  /// Works on a request's body when it is its network's turn.
+  /// Works on a file when it is its network's turn.
   ///
   /// - Parameters:
   ///   - request: the request.
-  ///   - work: the work, which may block.
+  ///   - size: the number of bytes of the file, or nil if it is the request's body.
+  ///   - work: the work on the body, which may block.
   /// - Returns: the result of the work.
   /// - Throws: ``HTTPError`` with status 503 if too many files wait; the error of the work.
   func run<Value: Sendable>(
-    for request: Request, _ work: @escaping @Sendable ([UInt8]) throws -> Value
+    for request: Request, size: Int? = nil, _ work: @escaping @Sendable ([UInt8]) throws -> Value
   ) async throws -> Value {
     let body = request.body
-    let threads = body.count <= Self.shortLimit ? short : long
+    let threads = size ?? body.count <= Self.shortLimit ? short : long
     return try await threads.run(
       for: request.origin.client, orRefuseWith: "too many files are being verified"
     ) { try work(body) }
