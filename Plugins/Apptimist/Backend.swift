@@ -45,7 +45,9 @@ final class Backend: Sendable {
       nodes = SharedSessions(
         node: context.node, hub: hub, registry: registry, link: link, store: plain,
         log: context.log)
-      store = ApptimistStore(store: context.store, limits: configuration.store) {
+      store = ApptimistStore(store: context.store, limits: configuration.store) { [hub] in
+        await hub.closeVersion1(of: $0)
+      } inform: {
         link.tell($0, of: $1, on: $2)
       }
     } else {

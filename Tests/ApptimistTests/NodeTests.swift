@@ -124,6 +124,23 @@ internal import Testing
     }
   }
 
+  /// A post of this node's own reaches no session of version 1 of an account that another node has closed to it, though
+  /// its notice hasn't come.
+  @Test(arguments: [1, 3]) func aClosedAccountsSessionGetsNoPost(readers: Int) async throws {
+    try await withNodes(2) { nodes in
+      let (alice, bob) = (TestUser("alice"), TestUser("bob"))
+      let sender = try await TestDevice.established(alice, on: nodes[1])
+      var sessions: [TestDevice] = []
+      for _ in 0..<readers { sessions.append(try await TestDevice.established(bob, on: nodes[1])) }
+      try sender.send("before", to: bob.key)
+      for session in sessions { #expect(try await session.nextText() == "before") }
+      let store = ApptimistStore(store: nodes[0].store, limits: ApptimistStore.Limits())
+      #expect(try await store.prove(bob.key, bob.authentication.publicKey, closes: true))
+      try sender.send("after", to: bob.key, time: 1)
+      for session in sessions { #expect(try await session.next() == .closed(1008)) }
+    }
+  }
+
   private static func sessions(_ node: TestServer) async throws -> Int {
     try await node.store.read { snapshot in
       try snapshot.one("SELECT count(*) FROM apptimist_sessions") { try $0[0] } ?? -1

@@ -69,7 +69,7 @@ extension ApptimistStore {
       return StreamBeginning(
         epoch: epoch, first: first ?? last.next, last: last,
         start: try notBefore(request.max, min(start, last), in: user, snapshot),
-        isClosed: try isClosed(user, snapshot))
+        isClosed: try Self.isClosed(user, snapshot))
     }
   }
 

@@ -129,7 +129,7 @@ extension ApptimistStore {
         subscribers: try keys(in: .subscribers, of: directory.number, snapshot),
         boxedSecret: try snapshot.one(
           "SELECT boxed FROM apptimist_secrets WHERE forum = ?", directory.number
-        ) { try $0[0] }, isClosed: try isClosed(directory.number, snapshot))
+        ) { try $0[0] }, isClosed: try Self.isClosed(directory.number, snapshot))
       return .forum(forum)
     }
   }

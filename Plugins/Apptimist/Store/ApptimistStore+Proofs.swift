@@ -56,7 +56,7 @@ extension ApptimistStore {
   }
 
   /// Returns whether an account is closed to version 1.
-  func isClosed(
+  static func isClosed(
     _ account: AccountNumber, _ database: borrowing some Queryable & ~Copyable
   ) throws -> Bool {
     try database.one("SELECT is_closed FROM apptimist_users WHERE id = ?", account) {

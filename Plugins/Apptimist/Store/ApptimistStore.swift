@@ -54,9 +54,12 @@ struct ApptimistStore: Sendable {
 
   /// Makes a store over a database.
   ///
-  /// - Parameter inform: tells the other nodes about deliveries of this one.
+  /// - Parameters:
+  ///   - closeVersion1: closes this node's sessions of version 1 of a user who has no version 1 any more.
+  ///   - inform: tells the other nodes about deliveries of this one.
   init(
     store: Store, limits: Limits,
+    closeVersion1: @escaping @Sendable (EncryptionPublicKey) async -> Void = { _ in },
     inform: @escaping @Sendable (StreamPosition, EncryptionPublicKey, [NodeID]) -> Void = {
       _, _, _ in
     }
@@ -66,7 +69,8 @@ struct ApptimistStore: Sendable {
     mailboxes = Mailboxes(limits: limits)
     deliveries =
       store.isShared
-      ? SharedDeliveries(store: store, mailboxes: mailboxes, inform: inform)
+      ? SharedDeliveries(
+        store: store, mailboxes: mailboxes, inform: inform, closeVersion1: closeVersion1)
       : OwnDeliveries(store, mailboxes)
   }
 }

@@ -17,6 +17,8 @@ enum PostOperation: BatchOperation {
     let result: Delivered
     /// The nodes that have sessions of the recipient, if it was delivered.
     var nodes: [NodeID] = []
+    /// Whether it was delivered to a user who has no version 1 any more.
+    var isClosed = false
   }
 
   /// The outcome of each copy; nil for one whose mailbox is full, which is to be delivered by ``run(_:_:)``.
@@ -35,11 +37,12 @@ enum PostOperation: BatchOperation {
     let results = try mailboxes.deliver(input.copies, from: input.login, &pending, transaction)
     try mailboxes.flushAll(&pending, transaction)
     return try zip(input.copies, results).map { copy, result in
-      guard case .delivered = result else { return Outcome(result: result) }
-      let user = pending.mailbox(of: copy.recipient)?.user
+      guard case .delivered = result, let user = pending.mailbox(of: copy.recipient)?.user else {
+        return Outcome(result: result)
+      }
       return Outcome(
-        result: result,
-        nodes: try user.map { try SharedDeliveries.nodes(of: $0, transaction) } ?? [])
+        result: result, nodes: try SharedDeliveries.nodes(of: user, transaction),
+        isClosed: try ApptimistStore.isClosed(user, transaction))
     }
   }
 
@@ -101,7 +104,9 @@ enum PostOperation: BatchOperation {
         nodes.append(NodeID(rawValue: Int64(bitPattern: try reader.read(UInt64.self))))
       }
       switch state {
-      case 0: outcomes.append(Outcome(result: .delivered(position), nodes: nodes))
+      case 0, 4:
+        outcomes.append(
+          Outcome(result: .delivered(position), nodes: nodes, isClosed: state == 4))
       case 1: outcomes.append(Outcome(result: .known(position)))
       case 2: outcomes.append(Outcome(result: .unknownRecipient))
       case 3: outcomes.append(nil)

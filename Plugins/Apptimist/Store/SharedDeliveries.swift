@@ -12,6 +12,8 @@ struct SharedDeliveries: Deliveries {
   let mailboxes: Mailboxes
   /// Tells nodes that the mailbox of a user has entries up to a position.
   var inform: @Sendable (StreamPosition, EncryptionPublicKey, [NodeID]) -> Void = { _, _, _ in }
+  /// Closes this node's sessions of version 1 of a user who has no version 1 any more.
+  var closeVersion1: @Sendable (EncryptionPublicKey) async -> Void = { _ in }
 
   func deliver(
     _ pieces: [ArraySlice<MessageCopy>], from login: AccountLogin
@@ -31,7 +33,7 @@ struct SharedDeliveries: Deliveries {
     let input = PostOperation.Input(copies: piece, login: login, mailboxes: mailboxes)
     var outcomes = try await store.perform(input, by: PostOperation.self)
     guard outcomes.count == piece.count else { throw InconsistentMailbox() }
-    informNodes(of: outcomes, for: piece)
+    await informNodes(of: outcomes, for: piece)
     let full = outcomes.indices.filter { outcomes[$0] == nil }
     for start in stride(from: 0, to: full.count, by: Self.copiesForFull) {
       let part = full[start..<min(start + Self.copiesForFull, full.count)]
@@ -40,15 +42,20 @@ struct SharedDeliveries: Deliveries {
       let rest = try await store.write(isolation: .rowLocks) { transaction in
         try PostOperation.run(input, transaction)
       }
-      informNodes(of: rest, for: input.copies)
+      await informNodes(of: rest, for: input.copies)
       for (index, outcome) in zip(part, rest) { outcomes[index] = outcome }
     }
     return outcomes.compactMap { $0?.result }
   }
 
-  private func informNodes(of outcomes: PostOperation.Output, for copies: ArraySlice<MessageCopy>) {
+  /// Tells other nodes of what was delivered. This node's sessions are told later: those of version 1 that a closing on
+  /// another node has ended are closed before.
+  private func informNodes(
+    of outcomes: PostOperation.Output, for copies: ArraySlice<MessageCopy>
+  ) async {
     for (copy, outcome) in zip(copies, outcomes) {
       guard let outcome, case .delivered(let position) = outcome.result else { continue }
+      if outcome.isClosed { await closeVersion1(copy.recipient) }
       inform(position, copy.recipient, outcome.nodes)
     }
   }

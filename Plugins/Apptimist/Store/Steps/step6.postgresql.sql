@@ -3,8 +3,8 @@
 -- It takes the posts' senders with their keys; the posts' messages, each with the place of its post; the recipients'
 -- keys, each once; and the copies in the order of the posts, each with the places of its message and its recipient. It
 -- gives for each copy, in the order of each post, a byte that says what became of it (0: delivered, 1: known, 2: no such
--- user, or the login holds no more, 3: the mailbox is full), the position in eight bytes, and the number of nodes that have
--- sessions of the recipient, with their numbers.
+-- user, or the login holds no more, 3: the mailbox is full, 4: delivered to a user who has no version 1 any more), the
+-- position in eight bytes, and the number of nodes that have sessions of the recipient, with their numbers.
 --
 -- First it locks all mailboxes in one order; each later statement sees what was committed until then. Entries get their
 -- positions while the mailbox's row is locked, so a mailbox's positions become visible in their order.
@@ -27,6 +27,7 @@ DECLARE
   lasts bigint[] := owners;
   counts bigint[] := owners;
   sizes bigint[] := owners;
+  closed bigint[] := owners;
   nodes bytea[] := array_fill('\x'::bytea, ARRAY[cardinality(p_keys)]);
   is_full boolean[] := array_fill(false, ARRAY[cardinality(p_keys)]);
   -- Of each message.
@@ -38,7 +39,7 @@ DECLARE
   state int;
 BEGIN
   FOR row IN
-    SELECT k.n, q.owner, q.last_position, q.entries, q.bytes
+    SELECT k.n, q.owner, q.last_position, q.entries, q.bytes, u.is_closed
     FROM unnest(p_keys) WITH ORDINALITY AS k (key, n)
       JOIN apptimist_users u ON u.key = k.key
       JOIN apptimist_queues q ON q.owner = u.id
@@ -48,6 +49,7 @@ BEGIN
     lasts[row.n] := row.last_position;
     counts[row.n] := row.entries;
     sizes[row.n] := row.bytes;
+    closed[row.n] := row.is_closed;
   END LOOP;
   FOR row IN
     SELECT k.n, substr(string_agg(DISTINCT int8send(s.node), '\x'::bytea), 1, 2040) AS nodes
@@ -96,7 +98,7 @@ BEGIN
       is_full[row.recipient] := true;
       state := 3;
     ELSE
-      state := 0;
+      state := 4 * closed[row.recipient];
       place := lasts[row.recipient] + 1;
       lasts[row.recipient] := place;
       counts[row.recipient] := counts[row.recipient] + 1;
