@@ -75,6 +75,12 @@ internal import Time
     }
   }
 
+  @Test func whatPublishersSentIsTheirOwners() async throws {
+    try await withNodes(1, "inbox_messages = 6\n") { nodes in
+      try await MsgrStoreTests.expectPublishersToCountAsOwners(nodes[0].fixture)
+    }
+  }
+
   @Test func aStreamHoldsPushesOnAllNodes() async throws {
     try await withNodes(2) { nodes in
       let device = Fixture.device("anna")
