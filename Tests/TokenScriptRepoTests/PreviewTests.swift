@@ -141,21 +141,76 @@ internal import Threading
     #expect(try await post(server, file).status == .created)
   }
 
-  @Test(arguments: [(1000, 1), (1, 256 << 20)])
-  func allTogetherHaveTheirRoom(_ count: Int, _ size: Int) async throws {
-    let store = try await fixture.store()
+  @Test func whoeverTakesMostRoomLosesTheOldest() async throws {
+    try await expectTheLargestToLose(in: try await fixture.store())
+  }
+
+  @Test(.withOtherPrograms) func whoeverTakesMostRoomLosesTheOldestOnPostgreSQL() async throws {
+    let server = try PostgreSQLServer.shared.get()
+    let database = try server.makeDatabase()
+    defer { try? server.removeDatabase(database) }
+    let store = try await Store.open(
+      .postgreSQL(try PostgreSQLAddress(server.url(of: database))),
+      migrations: TokenScriptService.migrations)
+    let result: Result<Void, any Error>
+    do { result = .success(try await expectTheLargestToLose(in: store)) } catch {
+      result = .failure(error)
+    }
+    await store.close()
+    try result.get()
+  }
+
+  private func expectTheLargestToLose(in store: Store) async throws {
     let server = try await server("open", store: store)
-    try await store.write { transaction in
-      for number in 0..<count {
-        try transaction.execute(
-          "INSERT INTO tokenscript_previews VALUES (?, ?, ?, '', x'')", "\(number)", size,
-          (Self.now + 10) * 1000)
+    func put(_ previews: [(name: String, network: String, size: Int)]) async throws {
+      try await store.write { transaction in
+        for (number, preview) in previews.enumerated() {
+          try transaction.execute(
+            """
+            INSERT INTO tokenscript_previews (id, size, expires, facts, network, content)
+            VALUES (?, ?, ?, '', ?, ?)
+            """, preview.name, preview.size, (Self.now + 10 + Int64(number)) * 1000,
+            preview.network,
+            [UInt8]())
+        }
+      }
+    }
+    func names() async throws -> Set<String> {
+      try await store.read { snapshot in
+        Set(try snapshot.all("SELECT id FROM tokenscript_previews") { try $0[0] as String })
       }
     }
     let file = Array(tokenScript(for: alice).utf8)
-    #expect(try await post(server, file).status.code == 507)
-    fixture.time.withLock { $0 += 10 }
-    #expect(try await post(server, file).status == .created)
+    try await put([
+      ("a1", "a", 8 << 20), ("b1", "b", 100 << 20), ("a2", "a", 8 << 20), ("b2", "b", 40 << 20),
+      ("c1", "c", 100 << 20),
+    ])
+    // Together they fill the room; a short one takes 256 KiB.
+    let first = try answer(try await post(server, file))
+    let own = String(try path(first).dropFirst("/preview/".count))
+    #expect(try await names() == ["a1", "a2", "b2", "c1", own])
+    #expect(try await server.get(try path(first)).bytes == file)
+    // The next to lose are those of what is largest now, and one's own if that is.
+    try await put([("d1", "192.0.2.1", 120 << 20)])
+    let second = try answer(try await post(server, file))
+    #expect(try await names().isDisjoint(with: ["d1"]))
+    for answer in [first, second] { #expect(try await server.get(try path(answer)).status == .ok) }
+
+    // Many who have put up one each keep it, and one who wants more than they have gets no place.
+    try await store.write { try $0.execute("DELETE FROM tokenscript_previews") }
+    try await put((0..<1024).map { ("\($0)", "network \($0)", 256 << 10) })
+    let long = Array(
+      tokenScript(for: alice, note: String(repeating: "x", count: 257 << 10)).utf8)
+    #expect(try await post(server, long, from: "192.0.2.2").status.code == 507)
+    #expect(try await names().count == 1024)
+    // Among equals the oldest goes.
+    #expect(try await post(server, file, from: "192.0.2.2").status == .created)
+    let rest = try await names()
+    #expect(rest.count == 1024 && !rest.contains("0"))
+    // Those that are over make room first.
+    fixture.time.withLock { $0 += 10 + 1024 }
+    #expect(try await post(server, long, from: "192.0.2.2").status == .created)
+    #expect(try await names().count == 2)
   }
 
   @Test func itsURLIsInNoLog() async throws {

@@ -23,5 +23,16 @@ extension ContractStore {
     Migration(
       owner: "tokenscript", number: 8, sqlite: PackageResources.step8_sqlite_sql,
       postgreSQL: PackageResources.step8_postgresql_sql),
+    // The network that a preview is charged to; empty if it is none.
+    Migration(
+      owner: "tokenscript", number: 9,
+      sqlite: """
+        ALTER TABLE tokenscript_previews ADD COLUMN network TEXT NOT NULL DEFAULT '';
+        CREATE INDEX tokenscript_previews_by_network ON tokenscript_previews (network, expires, size);
+        """,
+      postgreSQL: """
+        ALTER TABLE tokenscript_previews ADD COLUMN network TEXT COLLATE "C" NOT NULL DEFAULT '';
+        CREATE INDEX tokenscript_previews_by_network ON tokenscript_previews (network, expires, size);
+        """, needs: 8),
   ]
 }

@@ -4,12 +4,13 @@ internal import Storage
 internal import Time
 
 extension ContractStore {
-  /// The largest number of previews.
-  private static let previewLimit = 1000
-  /// The largest number of bytes of all previews.
-  private static let previewBytes = 256 << 20
+  /// The room of all previews in bytes.
+  private static let previewRoom = 256 << 20
+  /// The room that a preview takes at least: one in 1024.
+  private static let leastPreview = 256 << 10
 
-  /// Stores a preview, and deletes those that are over.
+  /// Stores a preview, and deletes those that are over. If there is no room, whichever network's previews take most loses its
+  /// oldest ones, on all nodes alike.
   ///
   /// - Parameters:
   ///   - preview: the facts about the file.
@@ -18,7 +19,8 @@ extension ContractStore {
   ///   - end: the time at which it is over.
   ///   - network: the client's network, or nil if it has none.
   ///   - now: the present time.
-  /// - Throws: ``PublicationRefusal`` if the network has put up too many, or all take too much room; ``StoreError``.
+  /// - Throws: ``PublicationRefusal`` if the network has put up too many, or this one takes more than any other network's;
+  ///   ``StoreError``.
   func add(
     _ preview: Preview, named name: String, _ bytes: [UInt8], until end: Timestamp,
     from network: String?, at now: Timestamp
@@ -30,16 +32,33 @@ extension ContractStore {
       if let wait = try Self.count(.preview, from: network, at: now, transaction) {
         throw PublicationRefusal(tooMany: "previews", retryAfter: wait)
       }
-      let used: (count: Int, bytes: Int)? = try transaction.one(
-        "SELECT count(*), CAST(coalesce(sum(size), 0) AS BIGINT) FROM tokenscript_previews"
-      ) { (try $0[0], try $0[1]) }
-      if let used, used.count >= Self.previewLimit || used.bytes + bytes.count > Self.previewBytes {
-        throw PublicationRefusal(.insufficientStorage, "there is no room for more previews today")
-      }
       try transaction.execute(
-        "INSERT INTO tokenscript_previews (id, size, expires, facts, content) VALUES (?, ?, ?, ?, ?)",
-        name, bytes.count, end, facts, bytes)
+        """
+        INSERT INTO tokenscript_previews (id, size, expires, facts, network, content)
+        VALUES (?, ?, ?, ?, ?, ?)
+        """, name, max(bytes.count, Self.leastPreview), end, facts, network ?? "", bytes)
+      while try Self.previewRoomUsed(transaction) > Self.previewRoom {
+        // The index has the networks: where they are looked for, no content is read.
+        let lost: String? = try transaction.one(
+          """
+          DELETE FROM tokenscript_previews WHERE id = (
+            SELECT id FROM tokenscript_previews WHERE network = (
+              SELECT network FROM tokenscript_previews
+              GROUP BY network ORDER BY sum(size) DESC, min(expires) LIMIT 1)
+            ORDER BY id = ?1, expires LIMIT 1) RETURNING id
+          """, name
+        ) { try $0[0] }
+        guard lost != name else {
+          throw PublicationRefusal(.insufficientStorage, "there is no room for it today")
+        }
+      }
     }
+  }
+
+  private static func previewRoomUsed(_ transaction: borrowing Transaction) throws -> Int {
+    try transaction.one(
+      "SELECT CAST(coalesce(sum(size), 0) AS BIGINT) FROM tokenscript_previews"
+    ) { try $0[0] } ?? 0
   }
 
   /// Returns the facts about a preview, or nil if there is none that isn't over.
