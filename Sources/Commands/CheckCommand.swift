@@ -51,7 +51,7 @@ struct CheckCommand: Command {
       }
       throw CommandError.refused("the configuration is not valid\n\(error)")
     }
-    let content = await findings(configuration, context.services)
+    let content = await findings(configuration, context)
     let wrong = content.count { $0.grade == .wrong }
     if isJSON {
       let settings = configuration.settings.map {
@@ -73,11 +73,11 @@ struct CheckCommand: Command {
 
   /// Checks the machine, the certificate and the content of the services that are switched on.
   private static func findings(
-    _ configuration: LoadedConfiguration, _ services: [any Service.Type]
+    _ configuration: LoadedConfiguration, _ context: CommandContext
   ) async -> [Report.Finding] {
-    let server = configuration.server
+    let (server, services) = (configuration.server, context.services)
     var found = [
-      ("system", SystemCheck.findings(configuration)),
+      ("system", SystemCheck.findings(configuration, context.environment)),
       ("server", ExposureCheck.findings(server)),
       ("store", await StoreCheck.findings(configuration, services)),
     ]

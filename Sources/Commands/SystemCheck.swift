@@ -12,32 +12,40 @@ enum SystemCheck {
 
   /// Checks everything, and changes nothing.
   ///
-  /// - Parameter configuration: the demands on the machine.
-  /// - Returns: one finding for each thing.
-  static func findings(_ configuration: LoadedConfiguration) -> [ContentFinding] {
+  /// - Parameters:
+  ///   - configuration: the demands on the machine.
+  ///   - environment: the variables that it was read with.
+  static func findings(
+    _ configuration: LoadedConfiguration, _ environment: [String: String]
+  ) -> [ContentFinding] {
     var limit = rlimit()
     unsafe getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
     return [
       dataFolder(configuration.server.data),
       descriptors(
         UInt64(limit.rlim_max), connections: configuration.server.limits.connections),
-      clock(now: .now()), secrets(configuration),
-    ].compactMap(\.self)
+      clock(now: .now()),
+    ] + secrets(configuration, environment)
   }
 
-  /// Doubts a configuration file that holds secrets and that everybody on the machine may read.
-  static func secrets(_ configuration: LoadedConfiguration) -> ContentFinding? {
-    let secrets = configuration.settings.filter { setting in
-      guard setting.isSecret, case .file = setting.origin else { return false }
-      return true
+  /// Doubts files with secrets that everybody on the machine may read: the configuration, and those that variables name.
+  static func secrets(
+    _ configuration: LoadedConfiguration, _ environment: [String: String]
+  ) -> [ContentFinding] {
+    let files = Dictionary(grouping: configuration.settings.filter(\.isSecret)) { setting in
+      switch setting.origin {
+      case .file(let file, _, _): file
+      case .environment(let name) where name.hasSuffix("_FILE"): environment[name] ?? ""
+      case .environment, .default: ""
+      }
     }
-    var status = stat()
-    guard let file = configuration.file, !secrets.isEmpty, unsafe stat(file, &status) == 0,
-      status.st_mode & S_IROTH != 0
-    else { return nil }
-    let keys = secrets.map(\.key).joined(separator: ", ")
-    return ContentFinding(
-      .doubtful, "\(file): other users may read \(keys); chmod o= \(file)")
+    return files.sorted { $0.key < $1.key }.compactMap { file, secrets in
+      var status = stat()
+      guard unsafe stat(file, &status) == 0, status.st_mode & S_IROTH != 0 else { return nil }
+      let keys = secrets.map(\.key).joined(separator: ", ")
+      return ContentFinding(
+        .doubtful, "\(file): other users may read \(keys); chmod o= \(file)")
+    }
   }
 
   /// Checks the data folder.

@@ -26,21 +26,32 @@ internal import Time
       "plain.toml": "[server]\nservices = []\n",
       "secret.toml": "[store]\nurl = \"postgresql://db.example/awd\"\npassword = \"p\"\n",
     ])
-    func finding(
+    func findings(
       _ name: String, mode: Int, _ environment: [String: String] = [:]
-    ) throws -> ContentFinding? {
+    ) throws -> [ContentFinding] {
       let file = "\(folder.path)/\(name).toml"
       try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: file)
       return SystemCheck.secrets(
-        try LoadedConfiguration(file: file, environment: environment, services: []))
+        try LoadedConfiguration(file: file, environment: environment, services: []), environment)
     }
-    let doubt = try #require(try finding("secret", mode: 0o644))
+    let doubt = try #require(try findings("secret", mode: 0o644).first)
     #expect(doubt.grade == .doubtful)
     #expect(doubt.message.contains("store.password"))
-    #expect(try finding("secret", mode: 0o640) == nil)
-    #expect(try finding("plain", mode: 0o644) == nil)
-    let fromElsewhere = ["AWD_STORE_PASSWORD": "q"]
-    #expect(try finding("secret", mode: 0o644, fromElsewhere) == nil)
+    #expect(try findings("secret", mode: 0o640).isEmpty)
+    #expect(try findings("plain", mode: 0o644).isEmpty)
+    #expect(try findings("secret", mode: 0o644, ["AWD_STORE_PASSWORD": "q"]).isEmpty)
+    // A file that a variable names is one with a secret, too.
+    let password = "\(folder.path)/password"
+    for (mode, count) in [(0o644, 1), (0o640, 0)] {
+      try "q".write(toFile: password, atomically: false, encoding: .utf8)
+      try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: password)
+      let doubts = try findings("secret", mode: 0o644, ["AWD_STORE_PASSWORD_FILE": password])
+      #expect(doubts.count == count)
+      #expect(
+        doubts.allSatisfy {
+          $0.message.contains("\(password): other users may read store.password")
+        })
+    }
   }
 
   @Test func tooFewDescriptorsAreDoubtful() {
