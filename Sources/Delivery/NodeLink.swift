@@ -118,7 +118,7 @@ public final class NodeLink<Registry: MemberRegistry>: Sendable {
       switch event {
       case .notices(let notices): await hear(notices)
       case .mayHaveMissed:
-        do { try await look() } catch { log.debug("can't look yet", ["cause": "\(error)"]) }
+        do { try await look() } catch { log.debug("streams aren't checked yet", ["cause": "\(error)"]) }
       }
     }
   }

@@ -14,8 +14,8 @@ public protocol BackedUp: ServiceConfiguration {
   /// them out. Empty ones count for nothing.
   var contentFolders: [String] { get }
 
-  /// Writes what is only noted into the tables that it belongs to, before the rows of a SQLite file are copied to a database
-  /// that several nodes share.
+  /// Writes pending changes into their tables, before the rows of a SQLite file are copied to a database that several nodes
+  /// share.
   ///
   /// - Parameter store: the file's store, which nobody else uses.
   func settle(_ store: Store) async throws

@@ -12,7 +12,7 @@ public struct ServiceContext: Sendable {
   public var store: Store
   /// Tells other nodes what has changed in the store, and hears it from them.
   public var bus: any Bus
-  /// This run of the program, to which belongs what it has in the store for as long as it runs.
+  /// This run of the program. Rows of the store that belong to it go when it ends.
   public var node: NodeID
   /// A log that names the service in each line.
   public var log: Log

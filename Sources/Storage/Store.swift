@@ -109,7 +109,7 @@ internal import Threading
     }
   }
 
-  /// Changes what this node says of itself to others, on a connection of PostgreSQL's that is for nothing else.
+  /// Changes this node's row among the nodes, on a connection of PostgreSQL's that is for nothing else.
   nonisolated(nonsending) func sign<Value: Sendable>(
     _ body: @escaping @Sendable (borrowing Transaction) throws -> Value
   ) async throws -> Value {

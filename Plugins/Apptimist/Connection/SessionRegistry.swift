@@ -116,7 +116,7 @@ final class SessionRegistry: MemberRegistry {
     }
   }
 
-  /// Notes a session that has logged in. It reads what others have delivered before they knew of it.
+  /// Notes a session that has logged in, and has it read what other nodes delivered before they knew of it.
   ///
   /// - Returns: the user's oldest sessions, on any node, which have to end if there are too many.
   func join(_ session: SessionID, of user: EncryptionPublicKey) async throws -> [NodeSession] {

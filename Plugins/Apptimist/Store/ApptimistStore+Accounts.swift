@@ -108,8 +108,8 @@ extension ApptimistStore {
     }
   }
 
-  /// Waits for others who make accounts, so that the accounts' numbers become visible in their order: whoever searches page by
-  /// page misses none that comes later.
+  /// Waits for other transactions that make accounts, so that the accounts' numbers become visible in their order: a search
+  /// by pages misses no later one.
   func lockNumbers(_ transaction: borrowing Transaction) throws {
     try transaction.forEach("SELECT 1 FROM apptimist_settled /*postgresql FOR UPDATE */") { _ in }
   }

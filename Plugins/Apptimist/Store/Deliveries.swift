@@ -57,11 +57,10 @@ protocol Deliveries: Sendable {
   /// Writes what has been delivered to a user and isn't in the mailbox yet. Whatever is delivered from then on is news.
   func flush(_ user: EncryptionPublicKey) async throws
 
-  /// Waits for others who change a mailbox, and keeps them waiting until the end of the transaction. It comes before what is
-  /// to be changed is read.
+  /// Locks a mailbox against other transactions until the end of this one; to be called before it is read.
   func lock(mailboxOf user: AccountNumber, _ transaction: borrowing Transaction) throws
 
-  /// Waits for others who change the directories of a user, as ``lock(mailboxOf:_:)`` does; posts aren't kept waiting.
+  /// Locks the directories of a user, as ``lock(mailboxOf:_:)`` does; posts aren't kept waiting.
   func lock(directoriesOf user: AccountNumber, _ transaction: borrowing Transaction) throws
 
   /// Returns the nodes that have sessions of a user, if several share the store. The mailbox is locked.

@@ -76,7 +76,7 @@ final class FailedLogins: Sendable {
     if wait > 0 { throw .tooMany(retryAfter: wait) }
   }
 
-  /// Counts a login as failed when its check begins, so that many at once are no way round a limit.
+  /// Counts a login as failed when its check begins, so that many at once don't get round a limit.
   ///
   /// - Returns: the keys that it was counted by, to be given to ``takeBack(_:)`` if it succeeds.
   func begin(_ login: Login, isFamiliar: Bool) throws(RequestRefusal) -> [Key] {

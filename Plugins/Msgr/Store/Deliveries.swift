@@ -20,8 +20,7 @@ protocol Deliveries: Sendable {
   /// Sends a message. See ``MsgrStore/send(_:by:)``.
   func send(_ draft: Draft, by sender: Caller, in store: MsgrStore) async throws -> Delivery
 
-  /// Waits for others who change accounts, and keeps them waiting until the end of the transaction. It comes before what is
-  /// to be changed is read.
+  /// Locks accounts against other transactions until the end of this one; to be called before they are read.
   ///
   /// - Parameter names: the accounts; some may not exist.
   func lock(_ names: [UserName], _ transaction: borrowing Transaction) throws
@@ -50,8 +49,8 @@ protocol Deliveries: Sendable {
 
 /// Deliveries to a store that is this process's alone, whose writer runs one transaction after the other.
 ///
-/// The streams are those of this process, which are looked up while the writer waits: one that has ended is followed by a
-/// transaction that settles what it leaves.
+/// The streams are those of this process, looked up while the writer waits. Behind one that has ended, a transaction settles
+/// what it leaves.
 struct OwnDeliveries: Deliveries {
   /// Returns the devices of a user's streams, each with the message after which the stream began.
   var streams: @Sendable (UserName) -> [(device: DeviceID, start: MessageID)] = { _ in [] }

@@ -22,7 +22,7 @@ struct Session: Sendable {
 
   let kind: Kind
 
-  /// The name that the session is ended by: a part of a hash, from which no token follows.
+  /// The name by which the session can be ended: a part of a hash, which tells nothing of the token.
   var name: String {
     let digest = token?.digest ?? SHA256.hash(Array((device?.text ?? "").utf8))
     return Hex.encode(digest.bytes.prefix(8))

@@ -75,7 +75,7 @@ enum SendOperation: BatchOperation {
   private struct Batch {
     var users: [String] = []
     var senders: [Int64] = []
-    /// Nil for a message whose name the batch has before, as it isn't known yet whether that one is stored.
+    /// The recipients; nil for a second message of the batch with the same name, as the first may not be stored.
     var recipients: [Int64?] = []
     private var places: [UserName: Int64] = [:]
 

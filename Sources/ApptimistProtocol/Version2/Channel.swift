@@ -62,7 +62,7 @@ extension Version2 {
       }
     }
 
-    /// Makes the WebSocket message of a header in clear, which may be none that there is.
+    /// Makes the WebSocket message of a header in clear, which may also be a malformed one.
     ///
     /// - Parameters:
     ///   - header: the header.

@@ -205,7 +205,7 @@ struct PostgreSQLWorker<Context: ~Copyable>: ~Copyable {
     }
   }
 
-  /// Fails a job with the database's error, or with that which its closure has made of it.
+  /// Fails a job with the database's error, or with the one that its closure has made of it.
   private func fail(_ job: Job<Context>, _ error: StoreError) {
     job.fail(error.isUnavailable ? error : job.failure ?? error)
     recorder.record { statistics in
