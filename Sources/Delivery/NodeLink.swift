@@ -118,7 +118,9 @@ public final class NodeLink<Registry: MemberRegistry>: Sendable {
       switch event {
       case .notices(let notices): await hear(notices)
       case .mayHaveMissed:
-        do { try await look() } catch { log.debug("streams aren't checked yet", ["cause": "\(error)"]) }
+        do { try await look() } catch {
+          log.debug("streams aren't checked yet", ["cause": "\(error)"])
+        }
       }
     }
   }
