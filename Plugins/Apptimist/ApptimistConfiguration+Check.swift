@@ -60,7 +60,7 @@ extension ApptimistConfiguration: Checking, BackedUp {
     do throws(KeyFile.Failure) {
       let key = try KeyFile(path: path).read()?.identity.encryptionKey.hex
       let missing =
-        "`awd serve` or `awd keys new` will make them; if devices know others, restore those first"
+        "`awd serve` or `awd keys new` will make them; if devices know other keys, restore those first"
       return ContentFinding(.good, "keys \(path): \(key ?? missing)")
     } catch {
       return ContentFinding(.wrong, "keys \(error); the service does not start")

@@ -4,7 +4,7 @@ internal import ServiceKit
 /// `awd completion`.
 struct CompletionCommand: Command {
   static let name = "completion"
-  static let summary = "Print what makes a shell complete the commands of this program"
+  static let summary = "Print the code by which a shell completes this program's commands"
   static let parameters: [CommandParameter] = [
     .operand(
       "SHELL", "bash, zsh or fish; `source <(awd completion bash)` in ~/.bashrc, for example")

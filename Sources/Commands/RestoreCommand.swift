@@ -10,7 +10,7 @@ struct RestoreCommand: Command {
   static let name = "restore"
   static let summary = "Restore a backup where no store is yet, while no server runs"
   static let parameters: [CommandParameter] = [
-    .configuration, .flag("check", "check the backup and show what it would restore; put nothing"),
+    .configuration, .flag("check", "check the backup and show what it would restore, no more"),
     .json, .operand("FILE", "a file that `awd backup` made"),
   ]
 

@@ -43,7 +43,7 @@ public struct HTTPClientOptions: Sendable {
   public var connectionsPerHost = 8
   /// The largest number of requests at once on one HTTP/2 connection, if the server allows as many.
   public var streamsPerConnection = 100
-  /// A PEM file with the certificates that servers' chains may end at, or nil for the system's.
+  /// A PEM file with root certificates of servers, or nil for the system's.
   public var certificateAuthorities: String?
   /// The certificate that servers are shown which ask for one.
   public var clientCertificate: ClientCertificate?

@@ -17,7 +17,7 @@ extension Metrics {
     counter("awd_budget_refused_total", "Requests to a budget that were refused", labels) {
       Double(read().refused)
     }
-    counter("awd_budget_lost_total", "Holdings lost by those who held most", labels) {
+    counter("awd_budget_lost_total", "Holdings that the largest owner lost", labels) {
       Double(read().lost)
     }
   }

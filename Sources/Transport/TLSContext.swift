@@ -23,7 +23,7 @@ public final class TLSContext: @unchecked Sendable {
 
   /// A context for clients, which demand a trusted certificate.
   ///
-  /// - Parameter authorities: a PEM file with the certificates that chains may end at; nil for the system's.
+  /// - Parameter authorities: a PEM file with root certificates; nil for the system's.
   /// - Throws: `.noAuthorities`, `.outOfMemory`.
   public static func client(authorities: String?) throws(TLSFailure) -> TLSContext {
     guard let context = unsafe TLSContext(TLS_client_method()) else { throw .outOfMemory }

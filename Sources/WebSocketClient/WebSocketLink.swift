@@ -172,7 +172,7 @@ final class WebSocketLink: ConnectionProtocol, @unchecked Sendable {
     case .untrusted(let reason):
       WebSocketError(.tls, "the server's certificate is not trusted: \(reason)")
     case .noAuthorities:
-      WebSocketError(.tls, "the certificates that servers' chains may end at can't be read")
+      WebSocketError(.tls, "the file of root certificates can't be read")
     case .plainRequest, .protocolViolated: WebSocketError(.tls, "the server's TLS failed")
     case .outOfMemory:
       WebSocketError(.outOfResources, "OpenSSL has no memory for a connection")

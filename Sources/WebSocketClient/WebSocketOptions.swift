@@ -14,7 +14,7 @@ public struct WebSocketOptions: Sendable {
   public var receiveLimit = 256 << 10
   /// The number of bytes that may wait to be sent before ``WebSocket/send(_:)`` waits.
   public var sendLimit = 256 << 10
-  /// A PEM file with the certificates that servers' chains may end at, or nil for the system's.
+  /// A PEM file with root certificates of servers, or nil for the system's.
   public var certificateAuthorities: String?
 
   /// The defaults.

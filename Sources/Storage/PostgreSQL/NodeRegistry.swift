@@ -63,7 +63,7 @@ public struct NodeRegistry: Sendable {
       let mismatch = Mismatch(
         description:
           "a newer release has brought \(need.owner) to migration \(need.step), which this "
-          + "one can't go on beside: nothing is written any more; upgrade this node")
+          + "one doesn't know: nothing is written any more; upgrade this node")
       store.work.fence.close(StoreError(.readOnly, mismatch.description))
       throw mismatch
     }

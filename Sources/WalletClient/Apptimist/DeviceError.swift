@@ -56,7 +56,7 @@ extension DeviceError: CustomStringConvertible {
     case .service(let code): "\(code)"
     case .file(let code, let words): words.isEmpty ? "\(code)" : words
     case .forumRefused: "the forum's key is taken, or the user may not do that"
-    case .unsendable: "it is too long, or the key is none that can be sent to"
+    case .unsendable: "it is too long, or nothing can be sent to that key"
     case .doesNotOpen: "it does not open with the keys at hand"
     case .forged: "it is not signed by its author"
     case .doubtful: "it came unprotected, although its author has closed version 1"

@@ -25,7 +25,7 @@ final class MsgrSockets: Sendable {
   func connect(_ url: String, token: String) async throws(WebSocketError) -> WebSocket {
     // http becomes ws, https wss.
     guard url.hasPrefix("http"), let address = WebSocketURL("ws" + url.dropFirst(4)) else {
-      throw WebSocketError(.unknownHost, "the server's URL is none with http or https")
+      throw WebSocketError(.unknownHost, "the server's URL must begin with http or https")
     }
     let opener = try client.withLock { client throws(WebSocketError) in
       if let client { return client }
