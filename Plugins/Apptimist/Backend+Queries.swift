@@ -56,11 +56,10 @@ extension Backend {
     case .truncate(let id):
       return .truncated(try await messages.truncate(id, from: requester))
     case .vouchers(let subject): return .vouchers(try await store.vouchers(of: subject))
-    case .searchName(let name, let max):
-      return .found(try await accounts.search(name: name, max: max, from: requester.network))
-    case .searchUid(let uid, let max):
-      return .found(try await accounts.search(uid: uid, max: max))
-    case .searchKey(let key): return .found(try await store.search(key: key).map { [$0] } ?? [])
+    case .find(let search):
+      let found = try await accounts.search(
+        search, behind: nil, max: search.count(upTo: store.limits.found), from: requester.network)
+      return .found(found.map(\.user))
     case .file(let request):
       if case .write(let content?) = request.act,
         !clients.mayStore(content.count, from: requester.network)
@@ -115,7 +114,7 @@ extension Query {
     case .acknowledge: "ack"
     case .vouch, .revoke, .exists: "vouch"
     case .vouchers, .voucherPage: "vouchers"
-    case .searchName, .searchUid, .searchKey, .search: "search"
+    case .find, .search: "search"
     case .file: "file"
     }
   }

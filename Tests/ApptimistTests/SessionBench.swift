@@ -89,7 +89,8 @@ final class Bench {
     case .post(let posts):
       posted += posts.map { Int($0.message.time) }
       done += posts.map { Int($0.message.time) }
-    case .searchName(let name, _): done += name.text.flatMap { Int($0) }.map { [$0] } ?? []
+    case .find(.name(let query)):
+      done += query.text.text.flatMap { Int($0) }.map { [$0] } ?? []
     default: break
     }
   }

@@ -38,7 +38,7 @@ internal import TestSupport
     #expect(bench.isWaiting)
     #expect(try bench.reply(.posted([])) == [.asked("post")])
     #expect(bench.isWaiting)
-    #expect(try bench.reply(.posted([])) == [.asked("searchKey")])
+    #expect(try bench.reply(.posted([])) == [.asked("find")])
     #expect(bench.isWaiting)
     #expect(try bench.reply(.found([])) == [.sent(.user(.nobody))])
     #expect(!bench.isWaiting)

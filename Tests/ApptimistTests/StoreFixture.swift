@@ -179,3 +179,36 @@ extension ApptimistStore {
       keys.flatMap { StoreFixture.key($0).bytes }, to: name, of: directory, by: user)
   }
 }
+
+/// An account as a search finds it.
+struct FoundAccount: Equatable {
+  let key: EncryptionPublicKey
+  let name: String
+  let uid: String
+
+  init(_ user: Version2.User) {
+    key = user.key
+    name = user.name.text ?? ""
+    uid = user.uid.text ?? ""
+  }
+}
+
+extension ApptimistStore {
+  private func count(_ text: String, _ max: Int) throws -> Int {
+    let page = Version2.PageQuery(max: UInt16(clamping: max))
+    return AccountSearch.name(.init(text: try #require(ShortBytes(text)), page: page))
+      .count(upTo: limits.found)
+  }
+
+  func search(name: String, max: Int) async throws -> [FoundAccount] {
+    try await accounts(name: name, behind: nil, max: count(name, max)).map { FoundAccount($0.user) }
+  }
+
+  func search(uid: String, max: Int) async throws -> [FoundAccount] {
+    try await accounts(uid: uid, behind: nil, max: count(uid, max)).map { FoundAccount($0.user) }
+  }
+
+  func search(key: EncryptionPublicKey) async throws -> FoundAccount? {
+    try await account(key).map { FoundAccount($0.user) }
+  }
+}

@@ -114,20 +114,6 @@ struct AccountService: Sendable {
     }
   }
 
-  /// Finds accounts by their name, its beginning, or a pattern.
-  func search(
-    name: ShortBytes, max: Int, from network: ClientNetwork?
-  ) async throws -> [FoundAccount] {
-    guard let name = name.text else { return [] }
-    guard name.utf8.contains(where: Self.wildcards.contains) else {
-      return try await store.search(name: name, max: max)
-    }
-    // Networks take turns, as one of them may have any number of accounts.
-    return try await searches.withLock(.pattern, for: network?.hashValue ?? 0) {
-      try await store.search(name: name, max: max)
-    }
-  }
-
   /// Finds a part of the accounts that a search matches.
   ///
   /// - Parameters:
@@ -147,6 +133,7 @@ struct AccountService: Sendable {
       guard name.utf8.contains(where: Self.wildcards.contains) else {
         return try await store.accounts(name: name, behind: place, max: max)
       }
+      // Networks take turns, as one of them may have any number of accounts.
       return try await searches.withLock(.pattern, for: network?.hashValue ?? 0) {
         try await store.accounts(name: name, behind: place, max: max)
       }
@@ -154,10 +141,4 @@ struct AccountService: Sendable {
   }
 
   private static let wildcards = [UInt8(ascii: "*"), UInt8(ascii: "?")]
-
-  /// Finds users by the identity provider's name for them.
-  func search(uid: ShortBytes, max: Int) async throws -> [FoundAccount] {
-    guard let uid = uid.text else { return [] }
-    return try await store.search(uid: uid, max: max)
-  }
 }

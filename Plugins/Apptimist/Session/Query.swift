@@ -32,12 +32,8 @@ package enum Query: Sendable {
   case revoke(for: EncryptionPublicKey)
   /// Lists the users who vouch for an account.
   case vouchers(of: EncryptionPublicKey)
-  /// Finds accounts by name.
-  case searchName(ShortBytes, max: Int)
-  /// Finds users by identity.
-  case searchUid(ShortBytes, max: Int)
-  /// Finds an account by key.
-  case searchKey(EncryptionPublicKey)
+  /// Finds as many accounts as a search asks for.
+  indirect case find(AccountSearch)
   /// Does something with a file.
   indirect case file(FileRequest)
 
@@ -59,9 +55,18 @@ package enum Query: Sendable {
   indirect case search(AccountSearch)
 }
 
-/// A search for one page of accounts.
+/// A search for accounts: in version 2 for a page of them.
 package enum AccountSearch: Hashable, Sendable {
   case name(Version2.TextQuery)
   case uid(Version2.TextQuery)
   case key(EncryptionPublicKey)
+
+  /// Returns the number of accounts that are wanted, which may be as many as a limit allows.
+  package func count(upTo limit: Int) -> Int {
+    switch self {
+    case .key: 1
+    case .name(let query), .uid(let query):
+      query.page.max == 0 ? limit : min(limit, Int(query.page.max))
+    }
+  }
 }

@@ -18,7 +18,7 @@ package enum Reply: Sendable {
   /// The users who vouch.
   case vouchers([EncryptionPublicKey])
   /// The accounts that were found.
-  case found([FoundAccount])
+  case found([Version2.User])
   /// The result of a request about a file.
   case file(FileReply)
   /// The outcome of each post of a device of version 2.

@@ -50,10 +50,9 @@ struct SessionUser {
       guard vouchers.vouchers.isEmpty else { return nil }
       return (.vouchers(of: vouchers.subject), .vouchers(of: vouchers.subject))
     case .searchByName(let search):
-      return (.searchName(search.text, max: Int(search.maxUsers)), .search)
-    case .searchByUid(let search):
-      return (.searchUid(search.text, max: Int(search.maxUsers)), .search)
-    case .searchByKey(let search): return (.searchKey(search.key), .search)
+      return (.find(.name(Version2.TextQuery(search))), .search)
+    case .searchByUid(let search): return (.find(.uid(Version2.TextQuery(search))), .search)
+    case .searchByKey(let search): return (.find(.key(search.key)), .search)
     case .read(let read): return file(.read, read, received.pdu)
     case .lock(let lock): return file(.lock, lock, received.pdu)
     case .remove(let remove): return file(.remove, remove, received.pdu)
@@ -85,5 +84,12 @@ struct SessionUser {
   private mutating func fileKey(_ setup: SessionSetup) -> BoxKey? {
     if fileKey == nil { fileKey = BoxKey(own: setup.encryption, peer: key) }
     return fileKey
+  }
+}
+
+extension Version2.TextQuery {
+  /// Takes a search of version 1, of whose results there is one page.
+  fileprivate init<let type: Int>(_ search: PDU.TextSearch<type>) {
+    self.init(text: search.text, page: Version2.PageQuery(max: search.maxUsers))
   }
 }

@@ -9,7 +9,7 @@ struct SearchPlace: Hashable, Sendable {
   let isPrefix: Bool
 }
 
-// Parts of lists, for version 2.
+// Lists, and parts of them.
 extension ApptimistStore {
   /// Finds the account with a key.
   func account(
@@ -39,7 +39,14 @@ extension ApptimistStore {
     }
   }
 
-  /// Finds users and forums by name, as ``search(name:max:)`` does.
+  /// Finds users and forums by name: those with the whole name, then those whose name starts so; with a glob, those that it
+  /// matches. The oldest come first within each.
+  ///
+  /// - Parameters:
+  ///   - name: the name or glob; an empty one matches nothing.
+  ///   - place: the place behind which to go on, or nil from the beginning.
+  ///   - max: the most accounts.
+  /// - Returns: no more than is found among half a million names that start like the pattern.
   func accounts(
     name: String, behind place: SearchPlace?, max: Int
   ) async throws -> [(user: Version2.User, place: SearchPlace)] {

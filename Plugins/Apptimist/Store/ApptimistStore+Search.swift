@@ -1,5 +1,3 @@
-internal import ApptimistSession
-internal import Cryptography
 internal import Storage
 
 extension ApptimistStore {
@@ -7,75 +5,12 @@ extension ApptimistStore {
   private static let searchSteps = 32_000_000
   /// The cost of looking at a name before any byte is compared.
   private static let nameSteps = 64
-
-  /// Finds users and forums by name: those with the whole name, then those whose name starts so;
-  /// with a glob, those that it matches. The oldest come first within each.
-  ///
-  /// - Parameters:
-  ///   - name: the name or glob; an empty one matches nothing.
-  ///   - max: the number of accounts that are wanted, or 0 for as many as the limits allow.
-  /// - Returns: no more than is found among half a million names that start like the pattern.
-  func search(name: String, max: Int) async throws -> [FoundAccount] {
-    guard let text = SearchText(name), !text.bytes.isEmpty else { return [] }
-    let pattern = NamePattern(text)
-    let limit = self.limit(max)
-    return try await store.read { snapshot in
-      let numbers =
-        try pattern.isGlob
-        ? matching(pattern, limit, snapshot)
-        : named(pattern.bytes, limit, snapshot).map(\.number)
-      return try numbers.compactMap { number in
-        try snapshot.one("SELECT key, name, uid FROM apptimist_users WHERE id = ?", number) { row in
-          try Self.found(row)
-        }
-      }
-    }
-  }
-
-  /// Finds users by their identity provider's name for them, oldest first.
-  ///
-  /// - Parameters:
-  ///   - uid: the exact name; an empty one matches nothing.
-  ///   - max: the number of users that are wanted, or 0 for as many as the limits allow.
-  func search(uid: String, max: Int) async throws -> [FoundAccount] {
-    guard !uid.isEmpty else { return [] }
-    return try await store.read { snapshot in
-      try snapshot.all(
-        "SELECT key, name, uid FROM apptimist_users WHERE uid = ? ORDER BY id LIMIT ?",
-        StoredUID(uid), limit(max)
-      ) { try Self.found($0) }
-    }
-  }
-
-  /// Finds the user or forum with a key.
-  func search(key: EncryptionPublicKey) async throws -> FoundAccount? {
-    try await store.read { snapshot in
-      try snapshot.one(
-        "SELECT key, name, uid FROM apptimist_users WHERE key = ? AND kind <> ?", key,
-        StoredKind.deletedForum
-      ) { try Self.found($0) }
-    }
-  }
-
-  private func limit(_ max: Int) -> Int {
-    max > 0 ? min(max, limits.found) : limits.found
-  }
-
-  private static func found(_ row: borrowing Row) throws -> FoundAccount {
-    let uid: StoredUID? = try row[2]
-    return FoundAccount(key: try row[0], name: try row[1], uid: uid?.text ?? "")
-  }
-}
-
-// MARK: - By name
-
-extension ApptimistStore {
   /// The number of names that are read at once.
   private static let namePage = 4096
 
   /// Finds the accounts with a name, then those whose name starts with it.
   func named(
-    _ name: [UInt8], _ limit: Int, behind place: SearchPlace? = nil,
+    _ name: [UInt8], _ limit: Int, behind place: SearchPlace?,
     _ snapshot: borrowing Snapshot
   ) throws -> [SearchPlace] {
     var whole: [SearchPlace] = []
@@ -99,7 +34,7 @@ extension ApptimistStore {
 
   /// Finds the accounts whose name matches a glob.
   func matching(
-    _ pattern: NamePattern, _ limit: Int, behind last: AccountNumber = AccountNumber(rawValue: 0),
+    _ pattern: NamePattern, _ limit: Int, behind last: AccountNumber,
     _ snapshot: borrowing Snapshot
   ) throws -> [AccountNumber] {
     var numbers: [AccountNumber] = []

@@ -214,11 +214,13 @@ private struct SessionRun: ~Copyable {
       reply = .truncated(made.first.map { .first($0) } ?? (choice == 0 ? .never : .again))
     case (.vouchers, _):
       reply = .vouchers([EncryptionPublicKey](repeating: Keys.other, count: Int(choice)))
-    case (.searchName, _), (.searchUid, _), (.searchKey, _):
+    case (.find, _):
       reply = .found(
-        [FoundAccount](
-          repeating: FoundAccount(key: Keys.other, name: "name", uid: "uid"), count: Int(choice % 4)
-        ))
+        [Version2.User](
+          repeating: Version2.User(
+            key: Keys.other, authenticationKey: Keys.userAuthentication.publicKey, kind: .user,
+            flags: [], name: ShortBytes("name") ?? .empty, uid: ShortBytes("uid") ?? .empty),
+          count: Int(choice % 4)))
     case (.file, 0...9):
       reply = .file(.refused(ErrorCode(rawValue: UInt16(choice % 9))))
     case (.file, _): reply = .file(.done(bytes(Int(choice % 64))))

@@ -127,14 +127,13 @@ extension EstablishedState {
   }
 
   private mutating func send(
-    _ accounts: [FoundAccount], _ context: inout SessionContext
+    _ accounts: [Version2.User], _ context: inout SessionContext
   ) throws(SessionEnd) {
     if accounts.isEmpty { try channel.send(.user(.nobody), &context) }
     for (index, account) in accounts.enumerated() {
-      // Both were fields of one byte's length when they came.
       let user = PDU.User(
         count: UInt16(clamping: accounts.count - 1 - index), key: account.key,
-        name: ShortBytes(account.name) ?? .empty, uid: ShortBytes(account.uid) ?? .empty)
+        name: account.name, uid: account.uid)
       try channel.send(.user(user), &context)
     }
   }
