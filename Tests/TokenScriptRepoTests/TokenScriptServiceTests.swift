@@ -200,6 +200,45 @@ struct TokenScriptServiceTests {
     #expect(try await server().get("/\(alice)").text.contains("new"))
   }
 
+  @Test func clientsThatReadNoVersionGetNothing() async throws {
+    for (schema, chain) in [("2020/06", "1"), ("2024/01", "1"), ("2019/05", "5")] {
+      try fixture.write(
+        "\(schema)/a.tsml",
+        tokenScript(schema, contracts: [("Coin", [(chain, alice)])], origins: ["Coin"]))
+    }
+    try fixture.write("b.tsml", tokenScript("2024/01", for: bob))
+    let gone = "0x" + String(repeating: "2", count: 40)
+    try fixture.write("c.tsml.gone", tokenScript("2024/01", for: gone))
+    let server = try await server(
+      """
+      default_namespace = "2024/01"
+      [[tokenscript.clients]]
+      name = "Old"
+      namespaces = ["2019/05"]
+      [[tokenscript.clients]]
+      name = "Unknown"
+      """)
+    let old = ["X-Client-Name": "old", "If-Modified-Since": "Thu, 1 Jan 1970 00:00:00 GMT"]
+    for path in ["/\(alice)", "/chain/1/\(alice)", "/\(alice)?chain=1", "/\(bob)"] {
+      for method in [HTTPProtocol.Method.get, .head] {
+        let response = try await server.get(path, old, method: method)
+        #expect(response.status == .noContent && response.bytes.isEmpty, "\(path)")
+        #expect(response[.entityTag] == nil && response[.lastModified] == nil)
+        #expect(response[.vary]?.contains("X-Client-Name") == true)
+        #expect(response[.cacheControl] == "no-cache")
+      }
+      for client in ["Unknown", "new"] {
+        #expect(try await server.get(path, ["X-Client-Name": client]).status == .ok)
+      }
+    }
+    for (path, status) in [
+      ("/chain/5/\(alice)", 200), ("/2024/01/\(alice)", 200), ("/chain/7/\(alice)", 404),
+      ("/\(bob)?signer=nobody", 404), ("/\(gone)", 410), ("/2019/05/\(bob)", 404),
+    ] {
+      #expect(try await Int(server.get(path, old).status.code) == status, "\(path)")
+    }
+  }
+
   @Test func clientsGetTheNewestVersionThatTheyRead() async throws {
     for schema in ["2019/05", "2019/10", "2020/03", "2020/06"] {
       try fixture.write("\(schema)/a.tsml", tokenScript(schema, for: alice))

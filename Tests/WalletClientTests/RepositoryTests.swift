@@ -110,6 +110,25 @@ internal import WalletClient
     }
   }
 
+  @Test func withoutAVersionThatItReadsItKeepsItsFile() async throws {
+    let file = try Signer.shop.sign(tokenScript("2020/06"), at: 1_600_000_000)
+    try files.write("a.tsml", file)
+    let toml = "[[tokenscript.clients]]\nname = \"awd\"\nnamespaces = [\"2019/05\"]"
+    try await withRepository(toml, files) { repository in
+      let agent = try agent(repository.url, cache)
+      let first = try await agent.fetch(request(in: []))
+      #expect(first.outcome == .unreadable && !first.hasFile && cache.files.isEmpty)
+      // A version in the URL is what the wallet wants, whatever is known about it.
+      guard case .stored = try await agent.fetch(request(in: [namespace("2020/06")])).outcome else {
+        Issue.record("not stored")
+        return
+      }
+      let second = try await agent.fetch(request(in: []))
+      #expect(second.outcome == .unreadable && second.hasFile)
+      #expect(cache.bytes("1/\(alice).xml") == file)
+    }
+  }
+
   @Test func severalSignersAreListedAndOneIsChosen() async throws {
     let shop = try Signer.shop.sign(tokenScript(note: "shop"), at: 1_600_000_000)
     let rival = try Signer.rival.sign(tokenScript(note: "rival"), at: 1_600_000_500)

@@ -234,6 +234,7 @@ private func run(
       switch report.outcome {
       case .stored(_, _, let isUpdate): isUpdate ? "updated" : "stored"
       case .unchanged: "unchanged"
+      case .unreadable: "unreadable"
       case .ownFile(let date): "own \(date.seconds)"
       case .choices: "choices"
       case .absent(let isGone): isGone ? "gone" : "absent"

@@ -20,7 +20,7 @@ struct WalletFetchText {
       let rejected: String?
     }
 
-    /// `stored`, `updated`, `unchanged`, `own`, `choices`, `absent`, `gone`, `invalid` or `failed`.
+    /// `stored`, `updated`, `unchanged`, `own`, `choices`, `unreadable`, `absent`, `gone`, `invalid` or `failed`.
     var result: String
     let contract: String
     let network: Int64
@@ -67,6 +67,10 @@ struct WalletFetchText {
       json.result = "choices"
       list(choices)
       refuse("several signers have published a file; choose one by --signer", report)
+    case .unreadable:
+      json.result = "unreadable"
+      let words = "the repository has no version that this wallet reads"
+      if report.hasFile { lines = ["kept \(report.path): \(words)"] } else { refusal = words }
     case .absent(let isGone):
       json.result = isGone ? "gone" : "absent"
       let whose = request.signer.map { " of \($0)".printable } ?? ""

@@ -40,6 +40,14 @@ struct ClientRule: Sendable {
   }
 }
 
+extension [ClientRule] {
+  /// Returns the versions that a request's wallet is known to read, or nil if none are listed for it.
+  func schemas(readBy head: RequestHead) -> [SchemaVersion]? {
+    let schemas = filter { $0.matches(head) }.flatMap(\.schemas)
+    return schemas.isEmpty ? nil : schemas
+  }
+}
+
 extension FieldName {
   static let clientName = FieldName("X-Client-Name")
   static let clientVersion = FieldName("X-Client-Version")

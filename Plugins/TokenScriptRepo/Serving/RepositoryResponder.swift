@@ -28,14 +28,16 @@ struct RepositoryResponder: Sendable {
   /// Tells the time.
   let clock: @Sendable () -> Timestamp
 
-  /// Responds to `/<address>` and `/chain/<id>/<address>` with the file of the version that suits the client.
+  /// Responds to `/<address>` and `/chain/<id>/<address>` with the file of the version that suits the client, or with 204
+  /// if the client is known to read none of the versions: old wallets then keep what they have.
   ///
   /// - Throws: ``HTTPError`` with status 400, 404 or 410, or ``UnreadContent``.
   func bare(_ request: Request, _ parameters: RouteParameters) throws -> Response {
     let key = try key(parameters["address"])
     let query = try FileQuery(request.head, chain: parameters["chain"])
     guard let editions = index.value.editions[key] else { throw Self.absent(isGone: false) }
-    if query.isEmpty, editions.count == 1 {
+    let readable = clients.schemas(readBy: request.head)
+    if query.isEmpty, editions.count == 1, readable?.contains(editions.span[0].schema) ?? true {
       // By the span, as the array would copy the whole edition, and retain all that it has.
       return try respond(to: request.head, with: editions.span[0].bareResponse)
     }
@@ -43,6 +45,9 @@ struct RepositoryResponder: Sendable {
     let eligible = query.chain == nil ? Self.unnamed(live) : live
     guard let edition = ordered(eligible, for: request.head).first else {
       throw Self.absence(of: query, in: editions)
+    }
+    guard readable?.contains(edition.schema) ?? true else {
+      return Response(.noContent, fields: headers.common)
     }
     return try respond(to: request.head, with: response(of: edition, query, isBare: true))
   }
@@ -107,8 +112,12 @@ struct RepositoryResponder: Sendable {
   /// Returns the server's URL as seen from outside; a foreign `Host` is not repeated.
   func base(for request: Request) -> String? {
     if let publicURL { return publicURL }
-    guard hosts.contains(request.head.host) else { return nil }
-    return "\(request.origin.isSecure ? "https" : "http")://\(request.head.authority)"
+    return hosts.contains(request.head.host) ? origin(of: request) : nil
+  }
+
+  /// Returns the URL of the server as the client has named it.
+  func origin(of request: Request) -> String {
+    "\(request.origin.isSecure ? "https" : "http")://\(request.head.authority.lowercased())"
   }
 
   private func key(_ segment: ArraySlice<UInt8>) throws(HTTPError) -> ContractKey {
@@ -130,11 +139,10 @@ struct RepositoryResponder: Sendable {
     _ editions: [Edition], for head: RequestHead
   ) -> [Edition] {
     guard editions.count > 1 else { return editions }
-    let readable = clients.lazy.filter { $0.matches(head) }.compactMap { client in
-      editions.firstIndex { client.schemas.contains($0.schema) }
-    }
+    let readable = clients.schemas(readBy: head) ?? []
     guard
-      let first = readable.first ?? editions.firstIndex(where: { $0.schema == defaultSchema })
+      let first = editions.firstIndex(where: { readable.contains($0.schema) })
+        ?? editions.firstIndex(where: { $0.schema == defaultSchema })
     else { return editions }
     var editions = editions
     editions.insert(editions.remove(at: first), at: 0)

@@ -94,6 +94,7 @@ public struct TokenScriptExchange: Sendable {
       if let settled = settle(lastModified) { return settled }
       return finish(.unchanged, "not modified")
     case .choices(let choices): return finish(.choices(choices), "several signers' files")
+    case .unreadable: return finish(.unreadable, "no version that this wallet reads")
     case .absent(let isGone):
       hasGone = hasGone || isGone
       return goOn(to: namespaces.count, after: isGone ? "gone" : "not found")
@@ -103,10 +104,12 @@ public struct TokenScriptExchange: Sendable {
 
   /// Decides on a file.
   ///
-  /// - Parameter result: the result of inspecting the file that was received last.
+  /// - Parameters:
+  ///   - result: the result of inspecting the file that was received last.
+  ///   - remark: more about a rejection, for people.
   /// - Returns: the next action.
   public mutating func inspected(
-    _ result: Result<SignedTokenScript, TokenScriptRejection>
+    _ result: Result<SignedTokenScript, TokenScriptRejection>, remark: String = ""
   ) -> Action {
     switch result {
     case .success(let script):
@@ -124,7 +127,7 @@ public struct TokenScriptExchange: Sendable {
     case .failure(let rejection):
       var end = namespaces.count
       if let mine = local?.namespace, let rank = namespaces.firstIndex(of: mine) { end = rank + 1 }
-      return goOn(to: end, after: "rejected: \(rejection)", rejection)
+      return goOn(to: end, after: "rejected: \(rejection)\(remark)", rejection)
     }
   }
 

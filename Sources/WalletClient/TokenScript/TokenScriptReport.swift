@@ -24,6 +24,8 @@ public struct TokenScriptReport: Sendable, Equatable {
     /// Several signers have published a file: the user must choose one, and ask for it by
     /// ``TokenScriptRequest/signer``.
     case choices([TokenScriptChoice])
+    /// The repository has files, and none in a version that it knows the wallet to read; a local file stays.
+    case unreadable
     /// The repository has no file; it had one if `isGone`.
     case absent(isGone: Bool)
     /// The repository's files are all rejected, for reasons that the attempts state.

@@ -9,6 +9,8 @@ public enum TokenScriptResponse: Sendable, Equatable {
   case notModified(lastModified: HTTPDate?)
   /// 300: the files of several signers.
   case choices([TokenScriptChoice])
+  /// 204: there are files, and none in a version that the wallet reads.
+  case unreadable
   /// 404, or 410: there is no file, or none any more.
   case absent(isGone: Bool)
   /// Anything else, in words.
@@ -30,6 +32,7 @@ public enum TokenScriptResponse: Sendable, Equatable {
       self =
         choices.isEmpty
         ? .failure("several files to choose from, but no list of them (300)") : .choices(choices)
+    case .noContent: self = .unreadable
     case .notFound: self = .absent(isGone: false)
     case .gone: self = .absent(isGone: true)
     default:
