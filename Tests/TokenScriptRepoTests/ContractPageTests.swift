@@ -121,10 +121,26 @@ internal import TokenScriptReading
     #expect(try await Int(server().get(path).status.code) == status)
   }
 
-  @Test func withoutAURLOfItsOwnThePageSaysSo() async throws {
+  @Test(
+    arguments: [
+      ("localhost:8080", "127.0.0.1", [:], true), ("[::1]:8080", "::1", [:], true),
+      ("Repo.example:8080", "192.0.2.1", [:], true), ("evil.example", "127.0.0.1", [:], false),
+      ("evil.example", "192.0.2.1", [:], false), ("localhost", "192.0.2.1", [:], false),
+      ("localhost", "127.0.0.1", ["X-Forwarded-For": "192.0.2.1"], false),
+    ] as [(String, String, [String: String], Bool)])
+  func withoutAPublicURLItIsTheRequestsWhereThatIsSafe(
+    _ host: String, _ peer: String, _ fields: [String: String], _ isSafe: Bool
+  ) async throws {
     try write("a.tsml")
-    let html = try await fixture.server().get(Self.page).text
-    #expect(html.contains("<code>public_url</code>") && !html.contains("<svg class"))
+    let server = try await fixture.server(hosts: ["repo.example"])
+    let head = try RequestHead(
+      method: .get, path: Self.page, authority: host, fields: fields.map { ($0.key, $0.value) })
+    let page = await server.table.respond(
+      to: Request(head: head, origin: RequestOrigin(peer: peer)))
+    let url = "http://\(host.lowercased())/2020/06/\(Self.address)"
+    #expect(page.text.contains(">\(url)</code>") == isSafe)
+    #expect(page.text.contains("<svg class") == isSafe)
+    #expect(!page.text.contains("public_url") && !page.text.contains("evil"))
   }
 
   @Test func theOperatorNamesExplorers() async throws {

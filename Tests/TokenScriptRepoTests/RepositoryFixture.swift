@@ -70,7 +70,7 @@ final class RepositoryFixture: Sendable {
 
   /// Makes the service as the program does.
   func server(
-    _ toml: String = "", store: Store? = nil, publicURL: String? = nil,
+    _ toml: String = "", store: Store? = nil, publicURL: String? = nil, hosts: [String] = [],
     log: Log = Log(level: .error)
   ) async throws -> RepositoryServer {
     let section = try section(toml)
@@ -82,7 +82,7 @@ final class RepositoryFixture: Sendable {
       ServiceContext(
         store: store, log: log, metrics: metrics,
         clock: { [self] in Timestamp(seconds: time.withLock { $0 }) }, dataFolder: folder,
-        publicURL: publicURL), configuration)
+        publicURL: publicURL, hosts: hosts.compactMap { HostName($0) }), configuration)
     try section.finish()
     var router = Router(service: TokenScriptService.name)
     service.register(on: &router)

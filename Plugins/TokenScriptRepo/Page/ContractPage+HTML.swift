@@ -35,7 +35,7 @@ extension ContractPage {
       let isServed = rows.contains { $0.state.summary == .served }
       let words =
         isServed
-        ? "The server doesn’t know its own URL: <code>public_url</code> is not configured."
+        ? "Wallets find the file by the contract’s address on this server."
         : "Nothing is served for this contract."
       return "<p class=\"quiet\">\(words)</p>\n"
     }

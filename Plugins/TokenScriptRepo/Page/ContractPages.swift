@@ -24,7 +24,9 @@ struct ContractPages: Sendable {
     }
     let chain = try FileQuery.chain(parameters["chain"])
     let index = responder.index.value
-    let base = responder.base(for: request)
+    // On this machine the host can't be another's word.
+    let base =
+      responder.base(for: request) ?? (request.isLocal ? responder.origin(of: request) : nil)
     let word = responder.words.value.byOrigin[Origin(contract, on: chain)]
     let page = try await threads.run(
       for: request.origin.client, orRefuseWith: "too many pages are being made"
