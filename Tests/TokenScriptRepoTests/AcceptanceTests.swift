@@ -1,4 +1,5 @@
 internal import Foundation
+internal import HTTPClient
 internal import HTTPProtocol
 internal import Storage
 internal import TestSupport
@@ -108,5 +109,44 @@ internal import Threading
     #expect(refused.status.code == 507)
     #expect(try refusal(refused).error.contains("awd repo sign"))
     #expect(try await send(server, sign(at: Self.now + 1)).status == .ok)
+  }
+
+  /// A server that is killed at once after a response knows all that it has promised.
+  @Test func nothingOldComesBackAfterAKill() async throws {
+    let folder = fixture.folder
+    let configuration = "\(folder)/awd.toml"
+    try """
+    [server]
+    data = "\(folder)/data"
+    [tokenscript]
+    repository = "\(fixture.root)"
+    hosts = ["localhost"]
+    [tokenscript.publish]
+    policy = "open"
+    """.write(toFile: configuration, atomically: true, encoding: .utf8)
+    let files = try await [
+      signWithoutTime(note: "1"), signWithoutTime(note: "2"), signWithoutTime(note: "3"),
+    ]
+    let client = try HTTPClient()
+    /// Sends files in turn to a server that is then killed.
+    func statuses(_ files: [[UInt8]]) async throws -> [UInt16] {
+      let server = try ChildProcess.awd(
+        ["serve", "--config", configuration], home: folder,
+        environment: ["AWD_SERVER_LISTEN": "127.0.0.1:0"])
+      let line = try await server.line(with: "listening at=http://")
+      let port = try #require(line.firstMatch(of: /127\.0\.0\.1:([1-9][0-9]+)/)?.1)
+      let url = "http://localhost:\(port)\(Self.place)"
+      var statuses: [UInt16] = []
+      for file in files {
+        statuses.append(
+          try await client.send(OutgoingRequest(.put, url, body: file)).status.code)
+      }
+      server.signal(SIGKILL)
+      _ = try await server.ended()
+      return statuses
+    }
+    #expect(try await statuses([files[0], files[1]]) == [201, 200])
+    #expect(try await statuses([files[0], files[1], files[2]]) == [409, 200, 200])
+    #expect(try await statuses([files[1], files[0], files[2]]) == [409, 409, 200])
   }
 }
