@@ -99,7 +99,7 @@ let libraries: [Target] = [
     name: "WalletClient",
     dependencies: [
       "ApptimistProtocol", "Cryptography", "Ethereum", "HTTPClient", "HTTPProtocol",
-      "Observability", "Threading", "Time", "WebSocketClient", "XMLSecurity",
+      "Observability", "Threading", "Time", "URLs", "WebSocketClient", "XMLSecurity",
     ]),
   .target(name: "URLs", dependencies: ["CCurl"]),
   .target(

@@ -37,6 +37,7 @@ public struct TokenScriptService: Migrating, Commanding, Demonstrating, Running,
   private let publisher: Publisher?
   /// Shows previews, or nil if the policy is "off".
   private let previews: PreviewResponder?
+  private let reports: ReportResponder
   private let store: ContractStore
   private let bus: any Bus
   private let clock: @Sendable () -> Timestamp
@@ -96,6 +97,7 @@ public struct TokenScriptService: Migrating, Commanding, Demonstrating, Running,
     previews =
       configuration.previewPolicy == .off
       ? nil : PreviewResponder(configuration.previewPolicy, responder, verification, store)
+    reports = ReportResponder(responder, verification, store, context.metrics)
     self.store = store
     bus = context.bus
     clock = context.clock
@@ -165,6 +167,10 @@ public struct TokenScriptService: Migrating, Commanding, Demonstrating, Running,
     router.post("/tokenscript/validate", bodyLimit: VerificationQueue.bodyLimit) {
       [verification] request, _ in
       try await verification.validation(of: request)
+    }
+    router.post("/tokenscript/report", bodyLimit: ReportResponder.bodyLimit) {
+      [reports] request, _ in
+      try await reports.post(request)
     }
     router.readiness("index") {
       responder.index.value.generation == 0 ? "the index is not made yet" : nil

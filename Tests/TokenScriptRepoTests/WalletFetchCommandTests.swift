@@ -144,6 +144,7 @@ internal import XMLSecurity
   @Test(
     arguments: [
       (404, "absent", "the repository has no file for it"),
+      (204, "unreadable", "no version that this wallet reads"),
       (410, "gone", "the repository's file is gone"),
       (200, "invalid", "2019/05: rejected: it can't be read"),
       (503, "failed", "the server failed, ask again later (503)"),
@@ -164,5 +165,32 @@ internal import XMLSecurity
     let outcome = try await run(response, cache: fixture.folder)
     #expect(outcome.refusal.contains("choose one by --signer"))
     #expect(outcome.output == "--signer 'it'\\''s me'  Me")
+  }
+
+  /// The schemas are applied in a process of its own, so this one has to be awd.
+  @Test(arguments: ["token", "other"], ["2019/05", "2019-05", "2020/06"])
+  func aSchemaRefusesAFile(_ root: String, _ version: String) async throws {
+    let fixture = try CommandsFixture()
+    let namespace = "http://tokenscript.org/2019/05/tokenscript"
+    try fixture.write(
+      "schemas/\(version)/tokenscript.xsd",
+      """
+      <xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" targetNamespace="\(namespace)">
+      <xs:element name="\(root)"><xs:complexType><xs:sequence>
+      <xs:any namespace="##any" processContents="skip" maxOccurs="unbounded"/>
+      </xs:sequence></xs:complexType></xs:element></xs:schema>
+      """)
+    let isRefused = root == "other" && version != "2020/06"
+    try await withServer(Always(response: Response(.ok, body: .array(try signed())))) { url in
+      let outcome = try await ChildProcess.run(
+        CommandsFixture.program(),
+        [
+          "wallet", "fetch", Self.contract, "--network", "1", "--repo", url, "--json",
+          "--cache", "\(fixture.folder)/cache", "--schemas", "\(fixture.folder)/schemas",
+        ], home: fixture.folder)
+      #expect(outcome.code == (isRefused ? 1 : 0), "\(outcome)")
+      #expect(outcome.output.contains("\"rejected\" : \"schema\"") == isRefused)
+      #expect(fixture.exists("cache/1/\(Self.contract).xml") != isRefused)
+    }
   }
 }

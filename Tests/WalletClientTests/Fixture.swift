@@ -95,7 +95,8 @@ func withRepository(
   let log = Log(level: .error)
   let service = try await TokenScriptService(
     ServiceContext(
-      store: store, log: log, dataFolder: data.path),
+      store: store, log: log, dataFolder: data.path,
+      hosts: ["127.0.0.1"].compactMap { HostName($0) }),
     TokenScriptConfiguration(ConfigurationReader(document).section("tokenscript")))
   var router = Router(service: TokenScriptService.name)
   service.register(on: &router)

@@ -1,9 +1,11 @@
 internal import CommandLine
 internal import Configuration
 internal import Ethereum
+internal import Glibc
 internal import HTTPProtocol
 internal import Observability
 internal import ServiceKit
+internal import TokenScriptReading
 internal import WalletClient
 internal import XMLSecurity
 
@@ -25,6 +27,10 @@ struct WalletFetchCommand: Command {
       "rpc", value: "URL",
       "the chain's endpoint for JSON-RPC; the places that the contract names are then asked first"),
     .option("gateway", value: "URL", "the gateway for places of the form ipfs://…"),
+    .option(
+      "schemas", value: "DIR",
+      "the folder of the schemas; a file that its schema refuses is not taken"),
+    .flag("report", "tell the repository of its files that are not taken"),
     .option("client", value: "NAME/VERSION", "the wallet's name for the repository"),
     .option("platform", value: "NAME/VERSION", "the wallet's platform: iOS/… or Android/…"),
     .json, .operand("ADDRESS", "the contract: 0x and 40 hexadecimal digits"),
@@ -32,20 +38,7 @@ struct WalletFetchCommand: Command {
 
   static func run(_ context: CommandContext) async throws {
     let arguments = context.arguments
-    let request = try request(arguments)
-    let cache = try required("cache", arguments)
-    guard let repository = PublicURL(try required("repo", arguments)) else {
-      throw CommandError.usage("--repo: expected a URL such as https://repo.tokenscript.org")
-    }
-    let identity = try identity(arguments)
-    let contracts = try contracts(arguments)
-    let log = Log(level: .warning)
-    defer { log.flush() }
-    let agent = try TokenScriptAgent(
-      repository: "\(repository)", cache: cache, identity: identity,
-      // A system without roots trusts nobody.
-      roots: try? TrustStore(), contracts: contracts, log: log)
-    let text = WalletFetchText(request, try await agent.fetch(request))
+    let text = try await fetch(request(arguments), arguments)
     if arguments.has("json") {
       try context.print(json: text.json)
     } else {
@@ -54,12 +47,64 @@ struct WalletFetchCommand: Command {
     if let refusal = text.refusal { throw CommandError.refused(refusal) }
   }
 
+  /// Fetches the file of a contract, as the arguments say.
+  static func fetch(
+    _ request: TokenScriptRequest, _ arguments: CommandArguments
+  ) async throws -> WalletFetchText {
+    let cache = try required("cache", arguments)
+    let repository = try repository(required("repo", arguments))
+    let identity = try identity(arguments)
+    let contracts = try contracts(arguments)
+    let schemaCheck = try arguments["schemas"].map(schemaCheck)
+    let log = Log(level: .warning)
+    defer { log.flush() }
+    let agent = try TokenScriptAgent(
+      repository: "\(repository)", cache: cache, identity: identity,
+      // A system without roots trusts nobody.
+      roots: try? TrustStore(), contracts: contracts, schemaCheck: schemaCheck,
+      reportsRejections: arguments.has("report"), log: log)
+    return WalletFetchText(request, try await agent.fetch(request))
+  }
+
+  /// Reads the value of `--network`.
+  static func network(_ text: String) throws(CommandError) -> ChainID {
+    guard let network = ChainID(text) else { throw .usage("--network: expected a number from 1") }
+    return network
+  }
+
+  /// Reads the value of `--repo`.
+  static func repository(_ text: String) throws(CommandError) -> PublicURL {
+    guard let url = PublicURL(text) else {
+      throw .usage("--repo: expected a URL such as https://repo.tokenscript.org")
+    }
+    return url
+  }
+
+  /// Makes the check against the schemas of a folder, in a process that is ended if a file keeps it busy for too long.
+  private static func schemaCheck(
+    _ folder: String
+  ) throws(CommandError) -> TokenScriptAgent.SchemaCheck {
+    guard unsafe access(folder, R_OK | X_OK) == 0 else {
+      throw .usage("--schemas: the folder \(folder) can’t be read")
+    }
+    let workers = SchemaWorkers(
+      program: "/proc/self/exe", schemas: folder, cpuTime: .seconds(2))
+    return { file, version in
+      guard let document = try? XMLDocument(parsing: file),
+        let version = SchemaVersion(version.path)
+      else { return nil }
+      let finding = workers.finding(for: document, of: file, version)
+      guard case .failed(let refusal) = finding, finding != .missingSchema(version) else {
+        return nil
+      }
+      return refusal.words
+    }
+  }
+
   private static func request(
     _ arguments: CommandArguments
   ) throws(CommandError) -> TokenScriptRequest {
-    guard let network = ChainID(try required("network", arguments)) else {
-      throw .usage("--network: expected a number from 1")
-    }
+    let network = try network(required("network", arguments))
     var namespaces: [TokenScriptNamespace] = []
     for text in arguments.all("namespace") {
       guard let namespace = TokenScriptNamespace(text) else {

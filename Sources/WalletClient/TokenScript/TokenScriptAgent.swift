@@ -1,5 +1,6 @@
 internal import Cryptography
 internal import Ethereum
+internal import FoundationEssentials
 public import HTTPClient
 public import HTTPProtocol
 public import Observability
@@ -31,11 +32,17 @@ public struct TokenScriptAgent: Sendable {
   /// The longest file that is taken, in bytes.
   public static let sizeLimit = 8 << 20
 
+  /// A check of a file against the schema of its version: returns the problem in words, or nil if there is none, or no
+  /// schema. It may block.
+  public typealias SchemaCheck =
+    @Sendable (_ file: [UInt8], _ version: TokenScriptNamespace) -> String?
+
   private let repository: String
   private let cache: TokenScriptCache
   private let identity: WalletIdentity
   private let inspector: TokenScriptInspector
   private let contracts: ContractScripts?
+  private let reportsRejections: Bool
   private let client: HTTPClient
   /// The client for hosts that contracts name.
   private let foreignClient: HTTPClient
@@ -51,13 +58,16 @@ public struct TokenScriptAgent: Sendable {
   ///   - roots: the roots that signers' certificates are checked against, or nil to check none. An untrusted
   ///     certificate is reported and no reason to reject a file.
   ///   - contracts: the way to the files that contracts name themselves, or nil to ask the repository only.
+  ///   - schemaCheck: checks files against their schemas, or nil for no check.
+  ///   - reportsRejections: whether the repository is told of each of its files that is rejected.
   ///   - options: times and certificates. The limit of the body is always ``sizeLimit``.
   ///   - log: gets a line for each update that was rejected.
   ///   - clock: tells the time.
   /// - Throws: `.outOfResources`.
   public init(
     repository: String, cache: String, identity: WalletIdentity = WalletIdentity(),
-    roots: TrustStore? = nil, contracts: ContractScripts? = nil,
+    roots: TrustStore? = nil, contracts: ContractScripts? = nil, schemaCheck: SchemaCheck? = nil,
+    reportsRejections: Bool = false,
     options: HTTPClientOptions = HTTPClientOptions(),
     log: Log = Log(level: .warning), clock: @escaping @Sendable () -> Timestamp = Timestamp.now
   ) throws(HTTPClientError) {
@@ -66,7 +76,8 @@ public struct TokenScriptAgent: Sendable {
     self.repository = repository
     self.cache = TokenScriptCache(folder: cache)
     self.identity = identity
-    inspector = TokenScriptInspector(roots: roots)
+    inspector = TokenScriptInspector(roots: roots, schemaCheck: schemaCheck)
+    self.reportsRejections = reportsRejections
     var options = options
     options.bodyLimit = Self.sizeLimit
     client = try HTTPClient(options)
@@ -98,7 +109,7 @@ public struct TokenScriptAgent: Sendable {
         switch report.outcome {
         case .stored, .unchanged: return located(report, request, attempts, place)
         // An old copy somewhere is no reason not to ask on.
-        case .ownFile, .choices, .absent, .invalid, .failed: continue
+        case .ownFile, .choices, .unreadable, .absent, .invalid, .failed: continue
         }
       }
     }
@@ -152,20 +163,62 @@ public struct TokenScriptAgent: Sendable {
         let result = Result { () throws(TokenScriptRejection) in
           try inspector.inspect(file, for: request, in: namespace, now: time)
         }
-        if entry != nil, case .failure(let rejection) = result {
-          log.warning(
-            "update rejected",
-            [
-              "url": place?.url ?? request.url(in: namespace, of: repository),
-              "reason": rejection.message,
-            ])
+        var remark = ""
+        if case .failure(let rejection) = result {
+          let url = place?.url ?? request.url(in: namespace, of: repository)
+          if entry != nil {
+            log.warning("update rejected", ["url": url, "reason": rejection.message])
+          }
+          if place == nil, reportsRejections {
+            remark = "; " + (try await report(rejection, of: file, at: url))
+          }
         }
-        action = exchange.inspected(result)
+        action = exchange.inspected(result, remark: remark)
       case .store(let modified, let report):
         try cache.store(file, for: request, modified: modified, replacing: entry)
         return report
       case .finish(let report): return report
       }
+    }
+  }
+
+  private struct Report: Encodable {
+    let url: String
+    let sha256: String
+    let reason: String
+    let detail: String
+  }
+
+  private struct Receipt: Decodable {
+    let known: Bool
+  }
+
+  /// Tells the repository that its file was rejected.
+  ///
+  /// - Returns: the repository's response in words.
+  private func report(
+    _ rejection: TokenScriptRejection, of file: [UInt8], at url: String
+  ) async throws -> String {
+    let reason =
+      switch rejection.code {
+      case .signature, .schema, .contract, .namespace: rejection.code.rawValue
+      case .malformed, .signer: "other"
+      }
+    let detail = String(String.UnicodeScalarView(rejection.message.unicodeScalars.prefix(200)))
+    let body = try JSONEncoder().encode(
+      Report(url: url, sha256: SHA256.hash(file).hex, reason: reason, detail: detail))
+    do throws(HTTPClientError) {
+      let response = try await client.send(
+        OutgoingRequest("\(repository)/tokenscript/report", json: Array(body)))
+      guard response.status == .accepted,
+        let receipt = try? JSONDecoder().decode(Receipt.self, from: Data(response.body))
+      else { return "not reported (\(response.status.code))" }
+      return receipt.known
+        ? "reported: the repository has this file"
+        : "reported: the repository has no such file, so it was changed on the way"
+    } catch {
+      if error.code == .cancelled { throw CancellationError() }
+      return "not reported: \(error)"
     }
   }
 

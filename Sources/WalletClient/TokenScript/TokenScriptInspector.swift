@@ -41,6 +41,8 @@ public struct TokenScriptRejection: Error, Sendable, Equatable, CustomStringConv
     case signature
     /// The file is signed by another signer than was asked for.
     case signer
+    /// The schema of the file's version doesn't allow it.
+    case schema
   }
 
   /// The reason, for programs.
@@ -58,6 +60,8 @@ public struct TokenScriptRejection: Error, Sendable, Equatable, CustomStringConv
 struct TokenScriptInspector: Sendable {
   /// The roots that certificates are checked against, or nil if they are not checked.
   let roots: TrustStore?
+  /// The check against schemas, or nil for none.
+  let schemaCheck: TokenScriptAgent.SchemaCheck?
   private let verifier = SignatureVerifier()
 
   /// Inspects a file; takes some milliseconds.
@@ -104,6 +108,9 @@ struct TokenScriptInspector: Sendable {
     guard request.signer.map(last.isSigned) ?? true else {
       let name = last.certificate?.commonName ?? last.key.identifier
       throw TokenScriptRejection(code: .signer, message: "it is signed by \(name) instead")
+    }
+    if let problem = schemaCheck?(bytes, found) {
+      throw TokenScriptRejection(code: .schema, message: problem)
     }
     return describe(last, found, now: now)
   }
