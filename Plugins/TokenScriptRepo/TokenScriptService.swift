@@ -15,14 +15,14 @@ internal import TokenScriptReading
 public struct TokenScriptService: Migrating, Commanding, Demonstrating, Running, Reloading {
   /// `tokenscript`.
   public static let name = "tokenscript"
-  /// `awd repo …` and `awd wallet fetch`.
+  /// `awd repo …`, `awd wallet fetch` and `awd wallet open`.
   public static var commands: [any Command.Type] {
     [
       RepositoryListCommand.self, RepositoryNewCommand.self, RepositoryVerifyCommand.self,
       RepositorySignCommand.self,
       RepositoryPublishCommand.self, RepositoryWithdrawCommand.self, RepositoryGoneCommand.self,
       RepositoryPreviewCommand.self, RepositorySchemasCommand.self,
-      SchemaWorkerCommand.self, WalletFetchCommand.self,
+      SchemaWorkerCommand.self, WalletFetchCommand.self, WalletOpenCommand.self,
     ]
   }
   /// The tables of readings and times.

@@ -1,0 +1,282 @@
+internal import Cryptography
+public import Ethereum
+internal import FoundationEssentials
+internal import HTTPProtocol
+internal import URLs
+
+/// A link or the text of a QR code that names a contract, as AlphaWallet and the TokenScript viewer read them.
+///
+/// Reading one asks nobody. A link that leads anywhere else is refused.
+public struct TokenLink: Sendable, Equatable {
+  /// The form of a link.
+  public enum Kind: String, Sendable {
+    /// An order that somebody has signed, as bytes in base64url at a host of AlphaWallet.
+    case magic
+    /// A link to the TokenScript viewer.
+    case viewer
+    /// `ethereum:…` (EIP-681).
+    case payment = "eip681"
+    /// A contract's address alone.
+    case address
+    /// The URL of a file of the repository.
+    case repository
+  }
+
+  /// The reason why a text is no link that a wallet may follow.
+  public struct Refusal: Error, Sendable, Equatable, CustomStringConvertible {
+    /// The reason in words, which may quote the link.
+    public let description: String
+
+    init(_ description: String) { self.description = description }
+  }
+
+  /// The longest link, in bytes. No QR code holds more than 4 KiB.
+  static let lengthLimit = 8192
+
+  /// The form of the link.
+  public let kind: Kind
+  /// The chain, or nil if the link names none.
+  public private(set) var chain: ChainID?
+  /// The contract.
+  public private(set) var contract: EthereumAddress
+  /// The tokens, by their decimal numbers or as the viewer's link names them.
+  public private(set) var tokenIDs: [String] = []
+  /// The identifier of the script at the viewer, or nil for the first one.
+  public private(set) var scriptID: String?
+  /// The name of the card to open, or nil.
+  public private(set) var card: String?
+  /// The identifier of the origin in the script, or nil.
+  public private(set) var originID: String?
+  /// The URL of the repository's file, or nil if the link names none.
+  public private(set) var url: String?
+  /// The version that ``url`` names, or nil.
+  public private(set) var namespace: TokenScriptNamespace?
+  /// The signer that ``url`` names, or nil.
+  public private(set) var signer: String?
+
+  private init(_ kind: Kind, _ contract: EthereumAddress, on chain: ChainID?) {
+    self.kind = kind
+    self.contract = contract
+    self.chain = chain
+  }
+
+  private init(_ kind: Kind, _ place: TokenScriptPlace, at url: String) {
+    self.init(kind, place.contract, on: place.chain)
+    self.url = url
+    namespace = place.namespace
+    signer = place.signer
+  }
+
+  /// Reads a link.
+  ///
+  /// - Parameters:
+  ///   - text: the link.
+  ///   - repository: the URL of the repository whose files links may name, without a slash at its end, or nil.
+  /// - Throws: ``Refusal``.
+  public init(_ text: String, repository: String? = nil) throws(Refusal) {
+    guard text.utf8.count <= Self.lengthLimit else {
+      throw Refusal("it is longer than \(Self.lengthLimit) bytes")
+    }
+    try self.init(text, repository, isWrapped: false)
+  }
+
+  private init(_ text: String, _ repository: String?, isWrapped: Bool) throws(Refusal) {
+    if text.lowercased().hasPrefix("0x") {
+      self.init(.address, try Self.contract(text, "it"), on: nil)
+      return
+    }
+    if let scheme = text.firstIndex(of: ":"), text[..<scheme].lowercased() == "ethereum" {
+      try self.init(payment: text[text.index(after: scheme)...], on: nil)
+      return
+    }
+    let parts = text.split(separator: "#", maxSplits: 1, omittingEmptySubsequences: false)
+    guard let url = WebURL(String(parts.first ?? ""), schemes: ["http", "https", "awallet"]) else {
+      throw Refusal("it is neither an address nor a link that names a contract")
+    }
+    let parameters = try Self.parameters(url.query, parts.count > 1 ? String(parts[1]) : nil)
+    let chain = url.scheme == "https" && url.port == nil ? Self.chain(of: url.host) : nil
+    let wrapper =
+      chain != nil && url.path.lowercased() == "/openurl"
+      ? "url" : url.scheme == "awallet" && url.host == "openurl" ? "q" : nil
+    if let wrapper {
+      guard !isWrapped else { throw Refusal("it is a link in a link in a link") }
+      try self.init(parameters[wrapper] ?? "", repository, isWrapped: true)
+    } else if let repository, let place = TokenScriptPlace(text, at: repository) {
+      self.init(.repository, place, at: text)
+    } else if url.scheme == "https", url.port == nil, Self.viewers.contains(url.host),
+      url.path == "/"
+    {
+      try self.init(viewer: parameters, repository)
+    } else if let chain, url.path.hasPrefix("/ethereum:") {
+      let query = url.query.map { "?\($0)" } ?? ""
+      try self.init(payment: (url.path + query).dropFirst("/ethereum:".count), on: chain)
+    } else if let chain, parameters.isEmpty {
+      try self.init(magic: url.path.dropFirst(), on: chain)
+    } else {
+      throw Refusal("a link to \(url.host)\(url.path) names no contract for a wallet")
+    }
+  }
+
+  // MARK: The viewer's links
+
+  private static let viewers: Set = ["viewer.tokenscript.org", "viewer-staging.tokenscript.org"]
+
+  private init(viewer parameters: [String: String], _ repository: String?) throws(Refusal) {
+    guard parameters["emulator"] == nil else {
+      throw Refusal("emulator: no wallet asks a developer’s computer")
+    }
+    var links: [TokenLink] = []
+    if let url = parameters["tokenscriptUrl"] {
+      guard let repository, let place = TokenScriptPlace(url, at: repository) else {
+        throw Refusal("tokenscriptUrl: only the repository’s own files are opened")
+      }
+      links.append(TokenLink(.viewer, place, at: url))
+    }
+    var scripts: Set<String> = []
+    if let id = parameters["tsId"] {
+      let parts = id.split(separator: "-", maxSplits: 2, omittingEmptySubsequences: false)
+      guard parts.count > 1 else {
+        throw Refusal("tsId: expected the chain and the contract, 1-0x…")
+      }
+      links.append(
+        TokenLink(
+          .viewer, try Self.contract(String(parts[1]), "tsId"),
+          on: try Self.chain(parts[0], "tsId")))
+      if parts.count > 2 { scripts.insert(String(parts[2])) }
+    }
+    if parameters["chain"] != nil || parameters["contract"] != nil {
+      links.append(
+        TokenLink(
+          .viewer, try Self.contract(parameters["contract"] ?? "", "contract"),
+          on: try Self.chain(parameters["chain"] ?? "", "chain")))
+    }
+    guard var link = links.first else { throw Refusal("the link to the viewer names no contract") }
+    let chains = Set(links.compactMap(\.chain))
+    if let id = parameters["scriptId"] { scripts.insert(id) }
+    guard Set(links.map(\.contract)).count == 1, chains.count <= 1, scripts.count <= 1 else {
+      throw Refusal("it names two contracts or scripts")
+    }
+    link.chain = chains.first
+    link.scriptID = scripts.first
+    link.card = parameters["card"]
+    link.originID = parameters["originId"]
+    // AlphaWallet's word for a contract without single tokens.
+    if let token = parameters["tokenId"], token != "ERC20" { link.tokenIDs = [token] }
+    self = link
+  }
+
+  // MARK: EIP-681
+
+  /// Reads what follows `ethereum:`; with a function the address is the contract's, whatever the function does.
+  private init(payment text: Substring, on host: ChainID?) throws(Refusal) {
+    let parts = text.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
+    let call = (parts.first ?? "").split(
+      separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
+    let target = (call.first ?? "").split(separator: "@", omittingEmptySubsequences: false)
+    guard (1...2).contains(target.count) else { throw Refusal("ethereum: expected one @") }
+    let name = target[0].hasPrefix("pay-") ? target[0].dropFirst("pay-".count) : target[0]
+    // A function's arguments are named by their types, so that there may be several of one name.
+    if call.count == 1 { _ = try Self.parameters(parts.count > 1 ? String(parts[1]) : nil, nil) }
+    self.init(
+      .payment, try Self.contract(String(name), "ethereum"),
+      on: target.count > 1 ? try Self.chain(target[1], "ethereum") : host)
+  }
+
+  // MARK: Magic links
+
+  /// The hosts of magic links below `aw.app`, with their chains.
+  private static let hosts: [String: Int64] = [
+    "arbitrum": 42161, "arbitrum-rinkeby": 421_611, "arbitrumgoerli": 421_613,
+    "artis_sigma1": 246_529, "artissigma1": 246_529, "artis_tau1": 246_785, "artistau1": 246_785,
+    "avalanche": 43114, "test-avalanche": 43113, "binance": 56, "test-binance": 97,
+    "callisto": 820, "classic": 61, "cronos": 25, "test-cronos": 338, "fantom": 250,
+    "test-fantom": 4002, "goerli": 5, "heco": 128, "test-heco": 256, "iotex": 4689,
+    "iotextestnet": 4690, "klaytnbaobabtestnet": 1001, "klaytncypress": 8217, "kovan": 42,
+    "okx": 66, "optimismgoerli": 420, "optimistic": 10, "optimistic-kovan": 69,
+    "palm": 11_297_108_109, "palmtestnet": 11_297_108_099, "phi": 4181, "poa": 99,
+    "polygon": 137, "test-polygon": 80001, "rinkeby": 4, "ropsten": 3, "sepolia": 11_155_111,
+    "sokol": 77, "velas": 106, "xdai": 100,
+  ]
+
+  private static func chain(of host: String) -> ChainID? {
+    if ["aw.app", "app.awallet.io"].contains(host) { return .main }
+    guard host.hasSuffix(".aw.app") else { return nil }
+    return hosts[String(host.dropLast(".aw.app".count))].flatMap { ChainID($0) }
+  }
+
+  private static let signatureSize = 65
+
+  /// Reads an order. Its price, its end and its signature mean nothing here.
+  private init(magic text: Substring, on chain: ChainID) throws(Refusal) {
+    var base64 = (PercentEncoding.decodeText(Array(text.utf8)[...]) ?? "")
+      .replacing("-", with: "+").replacing("_", with: "/")
+    while base64.hasSuffix("=") { base64.removeLast() }
+    base64 += String(repeating: "=", count: (4 - base64.utf8.count % 4) % 4)
+    guard let bytes = Data(base64Encoded: base64).map({ [UInt8]($0) }), let format = bytes.first,
+      // Price, time and contract; or a prefix, a nonce, an amount, the time and the contract.
+      case let start = format == 0 ? 8 : format == 4 ? 21 : 9,
+      case let rest = bytes.count - start - 20 - Self.signatureSize, rest >= 0, format <= 4,
+      format != 4 || rest == 0, format != 2 || rest % 32 == 0,
+      let contract = EthereumAddress(bytes[start..<start + 20]), contract != EthereumAddress()
+    else { throw Refusal("the link to AlphaWallet holds no order for tokens of a contract") }
+    self.init(.magic, contract, on: chain)
+    guard format == 2 else { return }
+    tokenIDs = stride(from: start + 20, to: start + 20 + rest, by: 32).map {
+      Self.decimal(bytes[$0..<$0 + 32])
+    }
+  }
+
+  /// Writes a big-endian number in decimal digits.
+  private static func decimal(_ bytes: ArraySlice<UInt8>) -> String {
+    var digits: [Int] = [0]
+    for byte in bytes {
+      var carry = Int(byte)
+      for place in digits.indices {
+        carry += digits[place] << 8
+        digits[place] = carry % 10
+        carry /= 10
+      }
+      while carry > 0 {
+        digits.append(carry % 10)
+        carry /= 10
+      }
+    }
+    return digits.reversed().map(String.init).joined()
+  }
+
+  // MARK: Parts
+
+  private static func contract(_ text: String, _ name: String) throws(Refusal) -> EthereumAddress {
+    guard let contract = EthereumAddress(text), contract != EthereumAddress() else {
+      throw Refusal("\(name): expected an address, 0x and 40 hexadecimal digits")
+    }
+    return contract
+  }
+
+  private static func chain(
+    _ text: some StringProtocol, _ name: String
+  ) throws(Refusal) -> ChainID {
+    guard let chain = ChainID(text) else {
+      throw Refusal("\(name): expected the chain’s number, from 1")
+    }
+    return chain
+  }
+
+  /// Reads the parameters behind `?` and `#`, of which each may be given once.
+  private static func parameters(
+    _ query: String?, _ fragment: String?
+  ) throws(Refusal) -> [String: String] {
+    var parameters: [String: String] = [:]
+    for text in [query, fragment] {
+      guard let form = URLEncodedForm(Array((text ?? "").utf8)[...]) else {
+        throw Refusal("its parameters can’t be decoded")
+      }
+      for pair in form.pairs {
+        guard parameters.updateValue(pair.value, forKey: pair.name) == nil else {
+          throw Refusal("the parameter \(pair.name) is there twice")
+        }
+      }
+    }
+    return parameters
+  }
+}
