@@ -27,7 +27,8 @@ final class Backend: Sendable {
   let publicURI: String?
   let log: Log
   private let directory: AccountDirectory
-  private let clock: @Sendable () -> Timestamp
+  /// Tells the time by which rows may be deleted for their age.
+  private let expiry: @Sendable () -> Timestamp
   private let lastSession = Atomic<UInt64>(0)
 
   init(
@@ -75,7 +76,7 @@ final class Backend: Sendable {
     // `http` becomes `ws`, and `https` `wss`.
     publicURI = context.publicURL.map { "ws" + $0.dropFirst("http".count) + configuration.path }
     log = context.log
-    clock = context.clock
+    expiry = context.expiry
   }
 
   /// Makes the number of a new session.
@@ -98,7 +99,7 @@ final class Backend: Sendable {
 
   /// Deletes expired ephemeral keys and invitations.
   func deleteExpired() async throws {
-    while try await store.expire(at: clock()) { try Task.checkCancellation() }
+    while try await store.expire(at: expiry()) { try Task.checkCancellation() }
   }
 
   /// Forgets forums that are deleted or have changed, and closes a user's sessions of version 1.

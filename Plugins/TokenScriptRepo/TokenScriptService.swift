@@ -40,7 +40,7 @@ public struct TokenScriptService: Migrating, Commanding, Demonstrating, Running,
   private let reports: ReportResponder
   private let store: ContractStore
   private let bus: any Bus
-  private let clock: @Sendable () -> Timestamp
+  private let expiry: @Sendable () -> Timestamp
   private let reading = ThreadPool(named: "awd-read", queue: 256)
   let survey: ChainSurvey
   private let log: Log
@@ -100,7 +100,7 @@ public struct TokenScriptService: Migrating, Commanding, Demonstrating, Running,
     reports = ReportResponder(responder, verification, store, context.metrics)
     self.store = store
     bus = context.bus
-    clock = context.clock
+    expiry = context.expiry
     self.verification = VerificationResponder(verification, headers, clock: context.clock)
     log = context.log
     context.metrics.gauge(
@@ -255,7 +255,7 @@ public struct TokenScriptService: Migrating, Commanding, Demonstrating, Running,
     guard previews != nil else { return }
     await Self.repeatWork(every: .seconds(900), orLog: "old previews are not deleted yet", in: log)
     {
-      try await store.deletePreviews(over: clock())
+      try await store.deletePreviews(over: expiry())
     }
   }
 

@@ -8,7 +8,10 @@ internal import ServiceKit
 struct ServeCommand: Command {
   static let name = "serve"
   static let summary = "Serve all services that are switched on, until SIGTERM; SIGHUP reloads"
-  static let parameters = [CommandParameter.configuration]
+  static let parameters: [CommandParameter] = [
+    .configuration,
+    .flag("trust-clock", "delete what is too old by the clock, also if it is far ahead of the last run"),
+  ]
 
   /// The time after which a stop ends the process in any case. Service managers wait for 10 s or more.
   private static let stopLimit = Duration.milliseconds(9500)
@@ -25,7 +28,8 @@ struct ServeCommand: Command {
       ? nil : try DataFolderLock(configuration.server.data)
     defer { extendLifetime(lock) }
     let runtime = try await ServiceRuntime.open(
-      configuration, services: context.services, log: log, isServing: true)
+      configuration, services: context.services, log: log, isServing: true,
+      trustsClock: context.arguments.has("trust-clock"))
     do {
       try await runtime.node.join()
       let reload = { @Sendable () throws(ConfigurationError) in

@@ -32,10 +32,11 @@ struct ServiceRuntime: Sendable {
   ///   - log: the log of the process.
   ///   - onlyToRead: whether nothing is made. A missing file is replaced by an empty store in memory.
   ///   - isServing: whether the process is one of the nodes. What another one changes they see by looking.
+  ///   - trustsClock: whether rows are deleted by the system's clock, however little time has passed for sure.
   /// - Throws: ``CommandError`` that says what is wrong and how to mend it.
   static func open(
     _ configuration: LoadedConfiguration, services: [any Service.Type], log: Log,
-    onlyToRead: Bool = false, isServing: Bool = false
+    onlyToRead: Bool = false, isServing: Bool = false, trustsClock: Bool = false
   ) async throws -> ServiceRuntime {
     let server = configuration.server
     var location = configuration.store
@@ -52,7 +53,8 @@ struct ServiceRuntime: Sendable {
           lanes: isServing ? server.store.lanes : 1))
       let node = try await StoreNode(
         in: store, at: location, named: server.node,
-        keyFiles: configuration.keyFiles(of: configuration.services(among: services)))
+        keyFiles: configuration.keyFiles(of: configuration.services(among: services)),
+        trustsClock: trustsClock)
       return ServiceRuntime(
         configuration: configuration, store: store, node: node,
         bus: try await bus(of: node, configuration, isServing: isServing, log: log), log: log)
@@ -95,7 +97,7 @@ struct ServiceRuntime: Sendable {
     ServiceContext(
       store: store, bus: bus, node: node.id, log: log.with(["service": service.name]),
       metrics: metrics,
-      clock: node.now,
+      clock: node.now, expiry: node.expiry,
       dataFolder: configuration.server.data,
       publicURL: configuration.server.publicURL?.description, operatorPages: operatorPages,
       hosts: configuration.hosts(of: service), loops: loops)

@@ -18,6 +18,8 @@ final class StoreNode: Sendable {
   /// The node's row, if the store is shared.
   private let registry: NodeRegistry?
   private let clock: DatabaseClock?
+  /// The time that has passed for sure, if the store isn't shared.
+  private let passed: PassedTime?
 
   /// Names a node, and looks at the database's clock.
   ///
@@ -26,21 +28,30 @@ final class StoreNode: Sendable {
   ///   - location: its place; nodes share one of PostgreSQL's.
   ///   - name: the node's name, or nil for the machine's.
   ///   - keyFiles: the paths of files of keys, by the keys of the configuration that name them.
+  ///   - trustsClock: whether rows are deleted by the system's clock, however little time has passed for sure.
   init(
-    in store: Store, at location: StoreLocation, named name: String?, keyFiles: [String: String]
+    in store: Store, at location: StoreLocation, named name: String?, keyFiles: [String: String],
+    trustsClock: Bool = false
   ) async throws {
     (id, self.keyFiles) = (.random(), keyFiles)
     self.name = name ?? ProcessInfo.processInfo.hostName
     guard case .postgreSQL = location else {
       (registry, clock) = (nil, nil)
+      passed = try await PassedTime(in: store, isReset: trustsClock)
       return
     }
+    passed = nil
     registry = NodeRegistry(id, named: self.name, version: Product.version, in: store)
     clock = try await DatabaseClock(of: store)
   }
 
   /// Tells the time: the database's where several nodes share one, so that ends of leases are the same for all.
   var now: @Sendable () -> Timestamp { { [clock] in clock?.now ?? .now() } }
+
+  /// Tells the time by which rows may be deleted for their age.
+  var expiry: @Sendable () -> Timestamp {
+    { [now, passed] in passed.map { min(now(), $0.now) } ?? now() }
+  }
 
   /// The seal for notices to other nodes; nil if there are none.
   var seal: NoticeSeal? {
@@ -74,7 +85,7 @@ final class StoreNode: Sendable {
 
   /// Says time and again that the node is there, until the task is cancelled.
   func run(log: Log) async {
-    guard let registry else { return }
+    guard let registry else { return await keepTime(log) }
     var failures = 0
     while (try? await Task.sleep(for: failures == 0 ? NodeRegistry.interval : .seconds(1))) != nil {
       do {
@@ -94,6 +105,23 @@ final class StoreNode: Sendable {
     }
   }
 
+  private func keepTime(_ log: Log) async {
+    var isTold = false
+    repeat {
+      if !isTold, expiry() + .seconds(86_400) < now() {
+        isTold = true
+        log.warning(
+          "the clock is ahead of what awd has seen of the time: rows stay longer than their age says, "
+            + "until `awd serve --trust-clock`", ["seen": "\(expiry())", "clock": "\(now())"])
+      }
+      // A failure is seen by whoever else writes.
+      try? await passed?.keep()
+    } while (try? await Task.sleep(for: .seconds(60))) != nil
+  }
+
   /// Takes leave of the other nodes.
-  func leave() async { await registry?.leave() }
+  func leave() async {
+    await registry?.leave()
+    try? await passed?.keep()
+  }
 }

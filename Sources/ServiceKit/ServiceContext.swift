@@ -20,6 +20,8 @@ public struct ServiceContext: Sendable {
   public var metrics: Metrics
   /// Tells the wall-clock time, which is the same for all nodes.
   public var clock: @Sendable () -> Timestamp
+  /// Tells the time by which rows may be deleted for their age: ``clock``, or less where that can't be relied on.
+  public var expiry: @Sendable () -> Timestamp
   /// Gives as many random bytes as asked for, fit for keys and tokens.
   public var randomBytes: @Sendable (_ count: Int) -> [UInt8] = SecureRandom.bytes
   /// The folder of all that the daemon keeps, without a slash at its end.
@@ -42,6 +44,7 @@ public struct ServiceContext: Sendable {
   ///   - log: a log that names the service.
   ///   - metrics: the registry of the service's metrics.
   ///   - clock: tells the wall-clock time.
+  ///   - expiry: tells the time by which rows may be deleted; nil for the clock's.
   ///   - dataFolder: the folder of all that the daemon keeps.
   ///   - publicURL: the server's URL as seen from outside.
   ///   - operatorPages: the program's pages for its operator.
@@ -51,6 +54,7 @@ public struct ServiceContext: Sendable {
     store: Store, bus: any Bus = NoBus(),
     node: NodeID = .random(), log: Log, metrics: Metrics = Metrics(),
     clock: @escaping @Sendable () -> Timestamp = Timestamp.now,
+    expiry: (@Sendable () -> Timestamp)? = nil,
     dataFolder: String, publicURL: String? = nil, operatorPages: [PageLink] = [],
     hosts: [HostName] = [], loops: Int = 1
   ) {
@@ -60,6 +64,7 @@ public struct ServiceContext: Sendable {
     self.log = log
     self.metrics = metrics
     self.clock = clock
+    self.expiry = expiry ?? clock
     self.dataFolder = dataFolder
     self.publicURL = publicURL
     self.operatorPages = operatorPages

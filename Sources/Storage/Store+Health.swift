@@ -44,6 +44,24 @@ extension Store {
     return Timestamp(milliseconds: time) + (clock.now - asked) / 2
   }
 
+  /// Returns the time that a file of SQLite's keeps, or nil if it keeps none.
+  public nonisolated(nonsending) func keptTime() async throws -> Timestamp? {
+    try await read { snapshot in
+      try snapshot.one("SELECT time FROM store_clock") { Timestamp(milliseconds: try $0[0]) }
+    }
+  }
+
+  /// Has a file of SQLite's keep a time.
+  public nonisolated(nonsending) func keep(_ time: Timestamp) async throws {
+    try await write { transaction in
+      try transaction.execute(
+        """
+        INSERT INTO store_clock (id, time) VALUES (1, ?)
+        ON CONFLICT (id) DO UPDATE SET time = excluded.time
+        """, time.milliseconds)
+    }
+  }
+
   /// Checks every page, index and reference of a database that nobody needs to have open, and changes nothing. It blocks
   /// on the disk.
   ///

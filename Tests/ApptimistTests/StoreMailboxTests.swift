@@ -279,6 +279,27 @@ internal import Testing
     #expect(try await ids() == [13].map(StoreFixture.id))
   }
 
+  @Test func oneMessageDropsSoManyAtMost() async throws {
+    var limits = ApptimistStore.Limits()
+    limits.mailboxBytes = 3000
+    limits.pendingDeliveries = 0
+    let store = try await fixture.open(limits)
+    try await store.makeUsers(1...2)
+    for id in 1...1000 { _ = try await store.send(id, from: 1, to: 2) }
+    func entries() async throws -> Int {
+      try await store.count("SELECT count(*) FROM apptimist_entries")
+    }
+    let before = try await entries()
+    #expect(before > 500)
+    _ = try await store.send(2000, from: 1, to: 2, data: Array(repeating: 0, count: 2900))
+    #expect(try await entries() == before - 63)
+    // What comes next drops the rest.
+    for id in 2001...2030 { _ = try await store.send(id, from: 1, to: 2) }
+    #expect(
+      try await store.count("SELECT CAST(sum(size) AS BIGINT) FROM apptimist_entries")
+        <= 3000)
+  }
+
   @Test func aMessageThatWasDroppedLongAgoIsForgotten() async throws {
     var limits = ApptimistStore.Limits()
     limits.mailboxEntries = 2

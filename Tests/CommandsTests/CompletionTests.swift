@@ -5,7 +5,8 @@ internal import Testing
 
 @Suite struct CompletionTests {
   @Test(arguments: [
-    (["b"], ["backup", "bench"]), (["serve", "--"], ["--config", "--help"]),
+    (["b"], ["backup", "bench"]),
+    (["serve", "--"], ["--config", "--trust-clock", "--help"]),
     (["check", "--json", "--"], ["--config", "--help"]), (["serve", "--config", ""], []),
     (["help", "ver"], ["version"]), (["serve", ""], []), (["comp"], ["completion"]),
     (["nope", ""], []), (["nope", "--"], []),

@@ -205,7 +205,7 @@ internal import Testing
     let store = MsgrStore(
       store: fixture.store, limits: MsgrStore.Limits(), clock: { fixture.clock.now },
       randomBytes: SecureRandom.bytes)
-    #expect(try await !store.expire())
+    #expect(try await !store.expire(at: fixture.clock.now))
     let count: Int? = try await fixture.store.read { snapshot in
       try snapshot.one("SELECT count(*) FROM msgr_messages") { try $0[0] }
     }

@@ -28,6 +28,23 @@ struct PushOutboxStoreTests {
     #expect(pushes.allSatisfy { $0.expires == fixture.clock.now + .seconds(7 * 86_400) })
   }
 
+  @Test func aRenewedLeaseLastsAsLongAsTheFirst() async throws {
+    try await fixture.send("one", to: "bert")
+    let (mine, other) = (PushFixture.owner, [UInt8](repeating: 9, count: 16))
+    let push = try #require(try await fixture.lease(1, owner: mine).first)
+    let second = try #require(try await fixture.lease(1, owner: mine).first)
+    fixture.clock.advance(by: MsgrStore.pushLease - .seconds(1))
+    #expect(try await fixture.store.renewLease(of: push, owner: mine))
+    #expect(try await !fixture.store.renewLease(of: push, owner: other))
+    fixture.clock.advance(by: .seconds(2))
+    // The one that wasn't renewed is another outbox's now.
+    #expect(try await fixture.lease(owner: other).map(\.id) == [second.id])
+    #expect(try await !fixture.store.renewLease(of: second, owner: mine))
+    fixture.clock.advance(by: MsgrStore.pushLease)
+    #expect(try await fixture.lease(owner: other).map(\.id).contains(push.id))
+    #expect(try await !fixture.store.renewLease(of: push, owner: mine))
+  }
+
   @Test func aMessageThatIsRolledBackIsNotPushed() async throws {
     struct Stop: Error {}
     let store = fixture.store

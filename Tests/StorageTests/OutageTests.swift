@@ -208,6 +208,29 @@ internal import Threading
     await store.close()
   }
 
+  /// As where the URL names several servers, and the one that was the primary is a standby now.
+  @Test func aDemotedServerIsWaitedFor() async throws {
+    let server = try PostgreSQLServer()
+    let location = try address(server, server.makeDatabase())
+    let store = try await Store.open(location, migrations: notes)
+    func setReadOnly(_ value: String) throws {
+      for sql in [
+        "ALTER SYSTEM SET default_transaction_read_only = \(value)", "SELECT pg_reload_conf()",
+      ] {
+        try server.query(sql, in: "postgres")
+      }
+    }
+    try await store.write { try add("before", $0) }
+    let retries = store.statistics.retries
+    try setReadOnly("on")
+    async let late: Void = store.write { try add("after", $0) }
+    try await waitUntil { store.statistics.retries > retries + 2 }
+    try setReadOnly("off")
+    try await late
+    #expect(try await texts(store) == ["before", "after"])
+    await store.close()
+  }
+
   @Test func fewConnectionsAreEnough() async throws {
     let server = try PostgreSQLServer(settings: [
       "max_connections": "6", "superuser_reserved_connections": "1", "max_wal_senders": "0",

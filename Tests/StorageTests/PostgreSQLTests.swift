@@ -55,6 +55,18 @@ internal import Testing
     await store.close()
   }
 
+  @Test func aCommitThatUndoesIsAFailure() async throws {
+    let server = try PostgreSQLServer.shared.get()
+    let database = try databases.make()
+    let connection = try PostgreSQLConnection(
+      PostgreSQLAddress(server.url(of: database.name)), lockTimeout: .seconds(1))
+    try connection.begin("BEGIN")
+    #expect(throws: StoreError.self) { try connection.run("SELECT 1 / 0") }
+    // As somebody would who doesn't know of it.
+    let error = #expect(throws: StoreError(.other, "")) { try connection.commit() }
+    #expect(error?.message.contains("undone") == true)
+  }
+
   @Test func theNextUseOfAStatementBindsAllAnew() async throws {
     let (_, store) = try await open()
     try await store.write { transaction in

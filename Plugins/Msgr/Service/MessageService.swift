@@ -9,6 +9,7 @@ internal import ServiceKit
 internal import Storage
 internal import Synchronization
 internal import Threading
+internal import Time
 
 /// The work of the service: requests, streams and commands end up here.
 ///
@@ -49,6 +50,8 @@ final class MessageService: Sendable {
   let signup: Signup
   let randomBytes: @Sendable (Int) -> [UInt8]
   let accepted: Counter
+  /// Tells the time by which rows may be deleted for their age.
+  private let expiry: @Sendable () -> Timestamp
 
   init(_ context: ServiceContext, _ configuration: MsgrConfiguration) throws {
     hub = StreamHub(limit: configuration.streams.ofAccount)
@@ -87,7 +90,7 @@ final class MessageService: Sendable {
     exports = AttemptTable(span: .seconds(60), size: 1 << 12, clock: context.clock)
     messagesPerMinute = configuration.messagesPerMinute
     signup = configuration.signup
-    randomBytes = context.randomBytes
+    (randomBytes, expiry) = (context.randomBytes, context.expiry)
     accepted = context.metrics.counter(
       "awd_msgr_messages_total", "Stored messages, including contact requests")
     context.metrics.gauge("awd_msgr_streams", "Open streams") { [hub] in Double(hub.count) }
@@ -232,7 +235,7 @@ final class MessageService: Sendable {
 
   /// Deletes messages and tokens that are too old, and closes streams whose tokens another process has ended.
   func tidy() async throws {
-    while try await store.expire() {}
+    while try await store.expire(at: expiry()) {}
     let tokens = hub.members.map(\.member.token.hash)
     guard !tokens.isEmpty else { return }
     hub.end(Set(try await store.ended(of: tokens)))

@@ -321,11 +321,10 @@ extension MsgrStore {
       """, position, name)
   }
 
-  /// Deletes old rows, some at a time.
+  /// Deletes rows that are old at a time, some of them.
   ///
   /// - Returns: whether there may be more.
-  func expire() async throws -> Bool {
-    let now = now
+  func expire(at now: Timestamp) async throws -> Bool {
     let (oldest, oldestID) = (now - limits.messageAge, now - Self.clientIDAge)
     let oldestUse = now - limits.tokenAge
     let steps: [@Sendable (borrowing Transaction) throws -> Bool] = [

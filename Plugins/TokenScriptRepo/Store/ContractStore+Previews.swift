@@ -9,7 +9,7 @@ extension ContractStore {
   /// The room that a preview takes at least: one in 1024.
   private static let leastPreview = 256 << 10
 
-  /// Stores a preview, and deletes those that are over. If there is no room, whichever network's previews take most loses its
+  /// Stores a preview. If there is no room, whichever network's previews take most loses its
   /// oldest ones, on all nodes alike.
   ///
   /// - Parameters:
@@ -28,7 +28,6 @@ extension ContractStore {
     let facts = String(decoding: try JSONEncoder().encode(preview), as: UTF8.self)
     try await store.write(isolation: .rowLocks) { transaction in
       _ = try Self.lock(transaction)
-      try transaction.execute("DELETE FROM tokenscript_previews WHERE expires <= ?", now)
       if let wait = try Self.count(.preview, from: network, at: now, transaction) {
         throw PublicationRefusal(tooMany: "previews", retryAfter: wait)
       }

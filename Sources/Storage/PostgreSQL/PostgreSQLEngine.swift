@@ -19,6 +19,7 @@ struct PostgreSQLEngine: Engine {
     // The first of each kind, so that there is one of each even where the server has no room for all.
     var writer: PostgreSQLConnection? = try connect()
     var reader: PostgreSQLConnection? = try connectReader()
+    var lane: PostgreSQLConnection? = try connectLane()
     var signer: PostgreSQLConnection? = try connect()
     var threads: [WorkerThread] = []
     defer {
@@ -48,11 +49,12 @@ struct PostgreSQLEngine: Engine {
         })
     }
     for _ in 0..<configuration.lanes {
+      let connection = lane.take()
       threads.append(
         try .start("awd-lane") {
           var worker = PostgreSQLWorker(
             queue: work.batches, purpose: .writing, limit: configuration.groupLimit,
-            connection: nil, connect: connectLane, availability: calling, recorder: work.recorder,
+            connection: connection, connect: connectLane, availability: calling, recorder: work.recorder,
             fence: work.fence
           ) { Transaction($0) }
           worker.run()

@@ -29,6 +29,10 @@ struct SQLiteMigrator {
         id INTEGER PRIMARY KEY CHECK (id = 1),
         written_at INTEGER NOT NULL,
         count INTEGER NOT NULL DEFAULT 1
+      ) STRICT;
+      CREATE TABLE IF NOT EXISTS store_clock (
+        id INTEGER PRIMARY KEY CHECK (id = 1),
+        time INTEGER NOT NULL
       ) STRICT
       """)
     guard try !pending().isEmpty else { return }

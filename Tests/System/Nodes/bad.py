@@ -14,12 +14,14 @@ import json
 import os
 import re
 import shutil
+import signal
 import time
 import urllib.request
 
-from load import FAILURES, FIRST, Device, Identity, Service, ask
+from load import FAILURES, FIRST, Device, Identity, Service, ask, complete
 from nodes import FOLDER, IS_ROOT, PASSWORD, SERVICES, Broken, Node, PostgreSQL, cluster, free_port, main, run, \
     programs, start_all, wait_until
+from pace import LOGGED, Pace
 
 HOUR = 3600
 LEASE = 4
@@ -234,13 +236,40 @@ def a_stranger_among_the_roles(setting: Setting):
             run([programs() / "psql", "-XAtq", "-h", setting.database.folder, "-U", "stranger", "n", "-c",
                  f"SELECT pg_notify('{channel}', {text}) FROM generate_series(1, 5000) i"])
     for each in (setting.node, node):
-        wait_until(lambda: metric(each, "awd_bus_refused_total") >= 15_000, f"{each.name} refuses all messages")
+        wait_until(lambda: metric(each, "awd_bus_refused_total") >= 10_000, f"{each.name} refuses all messages")
     expect(setting.mail.send(node) == 200, "a message is refused")
     setting.mail.check(setting.node, node)
     node.stop()
 
 
 # MARK: While nodes run
+
+
+@case
+def away_for_long(setting: Setting):
+    """PostgreSQL is away for longer than anything waits, and across a housekeeping, which is done once a minute."""
+    database = PostgreSQL(setting.folder, "away")
+    database.make()
+    database.start()
+    database.make_database("n")
+    nodes = [setting.new(database.url("n"), data="away", services=LOGGED) for _ in "ab"]
+    start_all(nodes)
+    pace = Pace(nodes)
+    complete(pace.prepare())
+    complete(pace.check("the start"))
+    time.sleep(max(0, 40 - (time.monotonic() - nodes[0].began)))
+    database.end(signal.SIGINT)
+    time.sleep(40)
+    for node in nodes:
+        expect(node.status() == 503, f"/readyz of {node.name} isn't 503")
+    database.start()
+    start = time.monotonic()
+    took = complete(pace.check("PostgreSQL's return"))
+    print(f"    all quick {took:.1f} s after its return")
+    expect(time.monotonic() - start < 5, f"not all is quick again within 5 s, but {took:.1f} s")
+    for node in nodes:
+        node.stop()
+    database.end()
 
 
 @case
@@ -352,6 +381,43 @@ async def leases(*nodes: Node):
         expect(time.monotonic() - locked < LEASE + 3, f"a lock of {node.name} ended after {time.monotonic() - locked:.1f} s")
     for device in devices:
         await device.close()
+
+
+@case
+def clock_steps(setting: Setting):
+    """The clock of a server with SQLite steps a year forward, while it runs and before it starts. Nothing is deleted by it."""
+    difference = setting.folder / "difference"
+    difference.write_text("0")
+    environment = {**clock(setting, 0), "CLOCK_FILE": str(difference)}
+    node = setting.new("", data="steps", environment=environment)
+    node.file.write_text(re.sub(r"(?s)\[store\].*?(?=\[apptimist\])", "", node.file.read_text()))
+    node.start()
+    mail = Mail(node)
+    for _ in range(10):
+        expect(mail.send(node) == 200, "a message is refused")
+    difference.write_text(str(365 * 24 * HOUR))
+    time.sleep(70)  # a housekeeping lies in it
+    difference.write_text("0")
+    mail.check(node)
+    node.stop()
+    difference.write_text(str(365 * 24 * HOUR))
+    node.start()
+    wait_until(lambda: "--trust-clock" in node.said(), "the step is told")
+    time.sleep(3)
+    node.stop()
+    difference.write_text("0")
+    node.start()
+    mail.check(node)
+    node.stop()
+    # Unless somebody says that the clock is right.
+    difference.write_text(str(365 * 24 * HOUR))
+    node.start("--trust-clock")
+    time.sleep(3)
+    node.stop()
+    difference.write_text("0")
+    node.start()
+    expect(request(node, "/inbox", {"Since": FIRST}, mail.tokens[1])[0] == 403, "a token of a year ago is good")
+    node.stop()
 
 
 @case

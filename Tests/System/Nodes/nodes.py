@@ -222,16 +222,17 @@ class Node:
             f'{services}')
         atexit.register(self.kill)
 
-    def begin(self):
-        """Starts the program, and doesn't wait until it serves."""
+    def begin(self, *words: str):
+        """Starts the program with these words of the command line, too, and doesn't wait until it serves."""
         log = open(self.log, "ab")
         self.process = subprocess.Popen(
-            [*bound_to_this("KILL"), self.program, "serve", "--config", self.file],
+            [*bound_to_this("KILL"), self.program, "serve", "--config", self.file, *words],
             stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=self.environment)
+        self.began = time.monotonic()
         log.close()
 
-    def start(self):
-        self.begin()
+    def start(self, *words: str):
+        self.begin(*words)
         wait_until(self.is_ready, f"{self.name}'s start")
 
     def status(self, path: str = "/readyz", seconds: float = 10) -> int:
