@@ -10,7 +10,7 @@ struct ServeCommand: Command {
   static let summary = "Serve all services that are switched on, until SIGTERM; SIGHUP reloads"
   static let parameters: [CommandParameter] = [
     .configuration,
-    .flag("trust-clock", "delete what is too old by the clock, also if it is far ahead of the last run"),
+    .flag("trust-clock", "delete by the clock what is too old, though awd saw less time pass"),
   ]
 
   /// The time after which a stop ends the process in any case. Service managers wait for 10 s or more.

@@ -9,7 +9,7 @@ extension ContractStore {
   /// The room that a preview takes at least: one in 1024.
   private static let leastPreview = 256 << 10
 
-  /// Stores a preview. If there is no room, whichever network's previews take most loses its
+  /// Stores a preview. If those that aren't over leave no room, whichever network's previews take most loses its
   /// oldest ones, on all nodes alike.
   ///
   /// - Parameters:
@@ -36,16 +36,16 @@ extension ContractStore {
         INSERT INTO tokenscript_previews (id, size, expires, facts, network, content)
         VALUES (?, ?, ?, ?, ?, ?)
         """, name, max(bytes.count, Self.leastPreview), end, facts, network ?? "", bytes)
-      while try Self.previewRoomUsed(transaction) > Self.previewRoom {
+      while try Self.previewRoomUsed(at: now, transaction) > Self.previewRoom {
         // The index has the networks: where they are looked for, no content is read.
         let lost: String? = try transaction.one(
           """
           DELETE FROM tokenscript_previews WHERE id = (
             SELECT id FROM tokenscript_previews WHERE network = (
-              SELECT network FROM tokenscript_previews
-              GROUP BY network ORDER BY sum(size) DESC, min(expires) LIMIT 1)
+              SELECT network FROM tokenscript_previews WHERE expires > ?2
+              GROUP BY network ORDER BY sum(size) DESC, min(expires) LIMIT 1) AND expires > ?2
             ORDER BY id = ?1, expires LIMIT 1) RETURNING id
-          """, name
+          """, name, now
         ) { try $0[0] }
         guard lost != name else {
           throw PublicationRefusal(.insufficientStorage, "there is no room for it today")
@@ -54,9 +54,12 @@ extension ContractStore {
     }
   }
 
-  private static func previewRoomUsed(_ transaction: borrowing Transaction) throws -> Int {
+  private static func previewRoomUsed(
+    at now: Timestamp, _ transaction: borrowing Transaction
+  ) throws -> Int {
     try transaction.one(
-      "SELECT CAST(coalesce(sum(size), 0) AS BIGINT) FROM tokenscript_previews"
+      "SELECT CAST(coalesce(sum(size), 0) AS BIGINT) FROM tokenscript_previews WHERE expires > ?",
+      now
     ) { try $0[0] } ?? 0
   }
 

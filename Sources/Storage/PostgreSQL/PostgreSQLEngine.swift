@@ -54,8 +54,8 @@ struct PostgreSQLEngine: Engine {
         try .start("awd-lane") {
           var worker = PostgreSQLWorker(
             queue: work.batches, purpose: .writing, limit: configuration.groupLimit,
-            connection: connection, connect: connectLane, availability: calling, recorder: work.recorder,
-            fence: work.fence
+            connection: connection, connect: connectLane, availability: calling,
+            recorder: work.recorder, fence: work.fence
           ) { Transaction($0) }
           worker.run()
         })

@@ -41,11 +41,11 @@ def complete(test):
     return loop.run_until_complete(test)
 
 
-async def ask(base: str, method: str, path: str, body: dict | None = None, token: str | None = None,
+async def ask(base: str, method: str, path: str, body: dict | bytes | None = None, token: str | None = None,
               source: str | None = None) -> tuple[int, bytes]:
     """One request on a connection of its own: status and body. EOFError if the answer isn't whole."""
     parts = urllib.parse.urlsplit(base)
-    content = b"" if body is None else json.dumps(body).encode()
+    content = b"" if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
     head = f"{method} {path} HTTP/1.1\r\nHost: {parts.netloc}\r\nConnection: close\r\n"
     if token:
         head += f"Authorization: Bearer {token}\r\n"

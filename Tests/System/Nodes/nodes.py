@@ -5,6 +5,7 @@ Everything lies in a temporary folder, on Unix sockets and ports of 127.0.0.1, a
 
 import atexit
 import contextlib
+import json
 import os
 import pathlib
 import pwd
@@ -91,12 +92,52 @@ def owner() -> list[str]:
     return ["--reuid", str(user.pw_uid), "--regid", str(user.pw_gid), "--clear-groups"]
 
 
+class Cable:
+    """A network with this machine at the one end and a server at the other, which can be pulled out; for root.
+
+    Nobody is told then: what is sent is lost, and nothing is closed.
+    """
+
+    HERE, THERE = "10.213.77.1", "10.213.77.2"
+
+    def __init__(self):
+        self.name = f"awd{os.getpid() % 1_000_000}"
+        atexit.register(self.remove)
+        run(["ip", "netns", "add", self.name])
+        run(["ip", "link", "add", self.name, "type", "veth", "peer", "name", "server", "netns", self.name])
+        for words in (["address", "add", f"{self.HERE}/30", "dev", self.name], ["link", "set", self.name, "up"]):
+            run(["ip", *words])
+        for words in (["link", "set", "lo", "up"], ["address", "add", f"{self.THERE}/30", "dev", "server"]):
+            self.at_the_server(*words)
+        self.put_in()
+
+    def at_the_server(self, *words: str):
+        run(["ip", "-n", self.name, *words])
+
+    def pull_out(self):
+        self.at_the_server("link", "set", "server", "down")
+
+    def put_in(self):
+        self.at_the_server("link", "set", "server", "up")
+
+    def remove(self):
+        # The other end goes with the namespace, and this one with it, once the server has ended.
+        subprocess.run(["ip", "link", "delete", self.name], capture_output=True)
+        subprocess.run(["ip", "netns", "delete", self.name], capture_output=True)
+
+
 class PostgreSQL:
     """A server with a socket in a folder, and no port. The superuser is `awd`, without a password."""
 
     def __init__(self, folder: pathlib.Path, name: str = "postgresql", settings: dict | None = None,
-                 small_disk: int | None = None):
-        """With `small_disk`, all of it lies on a disk in memory of so many MiB, which only the server sees; for root."""
+                 small_disk: int | None = None, cable: Cable | None = None):
+        """With `small_disk`, all of it lies on a disk in memory of so many MiB, which only the server sees; for root.
+
+        With `cable`, it listens at the other end of that.
+        """
+        self.cable = cable
+        if cable:
+            settings = {"listen_addresses": cable.THERE, **(settings or {})}
         self.folder = folder / name
         self.folder.mkdir()
         self.settings = {"listen_addresses": "", "unix_socket_directories": self.folder, "max_connections": "100",
@@ -118,6 +159,8 @@ class PostgreSQL:
 
     @property
     def around(self) -> list[str]:
+        if self.cable:
+            return ["ip", "netns", "exec", self.cable.name]
         return ["nsenter", "-m", "-t", str(self.keeper.pid)] if self.keeper else []
 
     def make(self, segment: int = 1):
@@ -125,7 +168,7 @@ class PostgreSQL:
         run([*self.around, "setpriv", *owner(), programs() / "initdb", "-D", self.data, "-U", "awd", "-A", "trust", "-E", "UTF8",
              "--locale=C.UTF-8", "--no-sync", f"--wal-segsize={segment}"], cwd=self.folder)
         rules = "local all locked scram-sha-256\nlocal all all trust\nlocal replication all trust\n" \
-                "hostssl all all 127.0.0.0/8 trust\n"
+                "hostssl all all 127.0.0.0/8 trust\nhost all all samenet trust\n"
         run([*self.around, "tee", self.data / "pg_hba.conf"], input=rules)
 
     def copy(self, primary: "PostgreSQL", slot: str):
@@ -180,7 +223,7 @@ class PostgreSQL:
         self.query(f"CREATE DATABASE {name} TEMPLATE template0 {options}")
 
     def url(self, database: str, user: str = "awd", more: str = "") -> str:
-        return f"postgresql://{user}@/{database}?host={self.folder}{more}"
+        return f"postgresql://{user}@/{database}?host={self.cable.THERE if self.cable else self.folder}{more}"
 
 
 # MARK: awd
@@ -216,8 +259,9 @@ class Node:
         own = {name: value for name, value in os.environ.items() if not name.startswith("AWD_")}
         self.environment = {**own, **(environment or {})}
         self.process: subprocess.Popen | None = None
+        names = ["apptimist", "msgr", *(["tokenscript"] if "[tokenscript" in services else [])]
         self.file.write_text(
-            f'[server]\nlisten = ["127.0.0.1:{self.port}"]\nservices = ["apptimist", "msgr"]\ndata = "{folder}/{data}"\n'
+            f'[server]\nlisten = ["127.0.0.1:{self.port}"]\nservices = {json.dumps(names)}\ndata = "{folder}/{data}"\n'
             f'node = "{name}"\n{server}\n[store]\nurl = "{url}"\nconnections = {connections}\n'
             f'{services}')
         atexit.register(self.kill)
@@ -281,10 +325,11 @@ class Node:
             self.process.wait()
 
 
-def cluster(program: str, count: int, settings: dict | None = None, **options) -> tuple[PostgreSQL, list[Node]]:
+def cluster(program: str, count: int, settings: dict | None = None, cable: Cable | None = None,
+            **options) -> tuple[PostgreSQL, list[Node]]:
     """A server with a database, and nodes that have been started at once over it."""
     folder = temporary_folder()
-    database = PostgreSQL(folder, settings=settings)
+    database = PostgreSQL(folder, settings=settings, cable=cable)
     database.make()
     database.start()
     database.make_database("n")

@@ -2,8 +2,8 @@
 """order.py AWD [SECONDS]: three nodes of the program AWD over one database, while nodes, connections and PostgreSQL end.
 
 For SECONDS (600) clients write to and read from any of the nodes. Meanwhile nodes are ended by SIGKILL or stand still longer
-than the others believe in them, backends are terminated, and PostgreSQL stops as if the power had gone, is restarted or stands
-still. Within 15 s of each fault's end all must be as quick as before. At the end nothing acknowledged may be missing or there
+than the others believe in them, backends are terminated, and PostgreSQL stops as if the power had gone, is restarted, stands still, or,
+where root runs this, loses its network. Within 15 s of each fault's end all must be as quick as before. At the end nothing acknowledged may be missing or there
 twice, each reader must have seen exactly the order of the mailbox, and PostgreSQL may have seen no deadlock.
 
 AWD_TEST_SEED sets the seed of what is random.
@@ -17,7 +17,7 @@ import signal
 import time
 
 from load import Load, complete
-from nodes import Broken, Node, PostgreSQL, cluster, main
+from nodes import IS_ROOT, Broken, Cable, Node, PostgreSQL, cluster, main
 from pace import LOGGED, Pace
 
 SEED = int(os.environ.get("AWD_TEST_SEED", random.getrandbits(32)))
@@ -38,6 +38,8 @@ class Faults:
         end = time.monotonic() + seconds
         kinds = [self.kill] * 10 + [self.terminate] * 8 + [self.stop_database, self.restart_database] * 2
         kinds += [self.stand_still, self.database_stands_still]
+        if self.database.cable:
+            kinds += [self.cut_network] * 3
         while time.monotonic() < end:
             await self.load.wait(self.chance.uniform(0.5, 4))
             fault = self.chance.choice(kinds)
@@ -83,6 +85,16 @@ class Faults:
         for node in self.nodes:
             await self.load.ready(node)
 
+    async def cut_network(self):
+        """Nothing arrives, and nobody is told; for the longest time the connections are given up, and all nodes forgotten."""
+        self.database.cable.pull_out()
+        try:
+            await self.load.wait(self.chance.choice([2, 8, STANDSTILL]))
+        finally:
+            self.database.cable.put_in()
+        for node in self.nodes:
+            await self.load.ready(node)
+
     async def stand_still(self):
         node = self.chance.choice(self.nodes)
         node.process.send_signal(signal.SIGSTOP)
@@ -94,7 +106,7 @@ class Faults:
 
 
 async def run(program: str, seconds: float):
-    database, nodes = cluster(program, 3, services=LOGGED)
+    database, nodes = cluster(program, 3, services=LOGGED, cable=Cable() if IS_ROOT else None)
     load = Load([node.url for node in nodes], SEED)
     pace = Pace(nodes)
     await pace.prepare()

@@ -1,4 +1,4 @@
-"""How quickly nodes do what clients wait for: messages from each node to each other one, pushes, logins, readiness.
+"""How quickly nodes do what clients wait for: messages from each node to each other one, pushes, publications, logins, readiness.
 
 After a fault nothing may stay slower than before: a message that comes by looking alone takes seconds.
 """
@@ -8,16 +8,17 @@ import contextlib
 import itertools
 import json
 import os
+import re
 import statistics
 import time
 
 import websockets
 
 from load import FAILURES, Device, Identity, Service, ask
-from nodes import PASSWORD, SERVICES, Broken, Node
+from nodes import PASSWORD, SERVICES, Broken, Node, run
 
-# The services with pushes that can be looked at.
-LOGGED = SERVICES + 'push = "log"\ndebug_pushes = true\n'
+# The services with pushes that can be looked at, and a repository in which anybody publishes.
+LOGGED = SERVICES + 'push = "log"\ndebug_pushes = true\n\n[tokenscript.publish]\npolicy = "open"\n'
 # Seconds until all is quick again, those that half of the messages may take, and those that anything else may.
 RECOVERY, MESSAGE, OTHER = 15, 0.25, 2
 PROBES = 5
@@ -33,9 +34,12 @@ class Pace:
         self.number = itertools.count()
         self.tokens: dict[str, str] = {}
         self.service: Service | None = None
+        self.folder = nodes[0].file.parent
         self.users = {node.name: Identity(f"pace-{node.name}") for node in nodes}
 
     async def prepare(self):
+        await asyncio.to_thread(run, ["openssl", "genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256", "-out",
+                                      self.folder / "publisher.pem"])
         for name, device in [*((f"pace-{node.name}", f"stream:device-of-{node.name}") for node in self.nodes),
                              ("pace-sender", os.urandom(32).hex()), ("pace-phone", os.urandom(32).hex())]:
             body = {"Username": name, "Password": PASSWORD, "DeviceID": device}
@@ -67,6 +71,7 @@ class Pace:
             await self.quick(f"/readyz of {node.name}", self.ready(node))
             await self.quick(f"a login at {node.name}", self.login(node))
         await self.quick("a push", self.push())
+        await self.publish()
         for here, there in itertools.permutations(self.nodes, 2):
             for service in (self.msgr, self.apptimist):
                 times = await service(here, there)
@@ -100,6 +105,30 @@ class Pace:
     async def push(self):
         text = await self.send(self.nodes[0], "pace-phone")
         while not any([text.encode() in await self.ask(node, "GET", "/debug/pushes") for node in self.nodes]):
+            await asyncio.sleep(0.02)
+
+    async def publish(self):
+        """Publishes a file at one node, which has to be served by all."""
+        number, contract = next(self.number), "0x" + os.urandom(20).hex()
+        file = self.folder / f"{number}.tsml"
+        program = self.nodes[0].program
+        await asyncio.to_thread(run, [program, "repo", "new", "--contract", contract, file])
+        await asyncio.to_thread(run, [program, "repo", "sign", "--key", self.folder / "publisher.pem", file])
+        content = file.read_bytes()
+        version = re.search(rb"http://tokenscript.org/([0-9]+/[0-9]+)/tokenscript", content)[1].decode()
+        file.unlink()
+        node = self.nodes[number % len(self.nodes)]
+        # From a network of its own, as each may publish so many files.
+        status, answer = await ask(node.url, "PUT", f"/{version}/chain/1/{contract}", content,
+                                   source=f"127.{number // 250 % 250}.{number % 250}.77")
+        if status != 201:
+            raise Slow(f"a publication at {node.name}: {status} {answer[:200]}")
+        for other in self.nodes:
+            await self.quick(f"a publication at {node.name} is served by {other.name}",
+                             self.served(other, f"/{version}/{contract}"))
+
+    async def served(self, node: Node, path: str):
+        while (await ask(node.url, "GET", path))[0] != 200:
             await asyncio.sleep(0.02)
 
     async def msgr(self, here: Node, there: Node) -> list[float]:
