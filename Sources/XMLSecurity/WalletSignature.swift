@@ -23,34 +23,30 @@ extension PrivateKey {
     _ signature: [UInt8], _ digest: [UInt8], _ key: [UInt8]
   ) -> [UInt8]? {
     let group = unsafe EC_GROUP_new_by_curve_name(NID_secp256k1)
-    let numbers = unsafe BN_CTX_new()
-    let (point, sum) = unsafe (EC_POINT_new(group), EC_POINT_new(group))
-    let s = unsafe BN_bin2bn(Array(signature[32...]), 32, nil)
+    let (point, left, right) = unsafe (
+      EC_POINT_new(group), EC_POINT_new(group), EC_POINT_new(group)
+    )
     let (hash, r) = unsafe (BN_bin2bn(digest, 32, nil), BN_bin2bn(signature, 32, nil))
-    let (inverse, y) = unsafe (BN_new(), BN_new())
+    let (s, negative) = unsafe (BN_bin2bn(Array(signature[32...]), 32, nil), BN_new())
     defer {
-      unsafe [s, hash, r, inverse, y].forEach { unsafe BN_free($0) }
-      unsafe EC_POINT_free(point)
-      unsafe EC_POINT_free(sum)
-      unsafe BN_CTX_free(numbers)
+      unsafe [hash, r, s, negative].forEach { unsafe BN_free($0) }
+      unsafe [point, left, right].forEach { unsafe EC_POINT_free($0) }
       unsafe EC_GROUP_free(group)
       ERR_clear_error()
     }
-    guard let order = unsafe EC_GROUP_get0_order(group), unsafe inverse != nil, unsafe y != nil,
-      unsafe EC_POINT_oct2point(group, point, key, key.count, numbers) == 1
+    guard let order = unsafe EC_GROUP_get0_order(group), unsafe negative != nil,
+      unsafe BN_sub(negative, order, s) == 1
     else { return nil }
     // Of S and its negative the smaller one.
-    guard unsafe BN_sub(y, order, s) == 1 else { return nil }
-    if unsafe BN_cmp(s, y) > 0, unsafe BN_copy(s, y) == nil { return nil }
-    // R = (hash · G + r · key) / s, as a verification computes it.
-    guard unsafe BN_mod_inverse(inverse, s, order, numbers) != nil,
-      unsafe BN_mod_mul(hash, hash, inverse, order, numbers) == 1,
-      unsafe BN_mod_mul(r, r, inverse, order, numbers) == 1,
-      unsafe EC_POINT_mul(group, sum, hash, point, r, numbers) == 1,
-      unsafe EC_POINT_get_affine_coordinates(group, sum, nil, y, numbers) == 1
-    else { return nil }
+    if unsafe BN_cmp(s, negative) > 0 { unsafe BN_swap(s, negative) }
     var half = [UInt8](repeating: 0, count: 32)
-    guard unsafe BN_bn2binpad(s, &half, 32) == 32 else { return nil }
-    return signature[..<32] + half + [unsafe BN_is_odd(y) == 1 ? 28 : 27]
+    // A signature holds if s · R = hash · G + r · key. The point with R's X and an even Y is R or its negative.
+    guard unsafe EC_POINT_oct2point(group, point, key, key.count, nil) == 1,
+      unsafe EC_POINT_mul(group, left, hash, point, r, nil) == 1,
+      unsafe EC_POINT_oct2point(group, point, [2] + signature[..<32], 33, nil) == 1,
+      unsafe EC_POINT_mul(group, right, nil, point, s, nil) == 1,
+      unsafe BN_bn2binpad(s, &half, 32) == 32
+    else { return nil }
+    return signature[..<32] + half + [unsafe EC_POINT_cmp(group, left, right, nil) == 0 ? 27 : 28]
   }
 }
