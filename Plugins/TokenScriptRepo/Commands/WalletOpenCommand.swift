@@ -19,26 +19,15 @@ struct WalletOpenCommand: Command {
 
   private struct Summary: Encodable {
     let kind: String
-    @Nullable var chain: Int64?
+    let chain: Nullable<Int64>
     let contract: String
     let tokenIds: [String]
-    @Nullable var scriptId: String?
-    @Nullable var card: String?
-    @Nullable var originId: String?
-    @Nullable var url: String?
+    let scriptId: Nullable<String>
+    let card: Nullable<String>
+    let originId: Nullable<String>
+    let url: Nullable<String>
     /// The outcome of the download, if there was one.
-    var fetch: WalletFetchText.Summary?
-
-    init(_ link: TokenLink, on chain: ChainID?) {
-      kind = link.kind.rawValue
-      self.chain = chain?.number
-      contract = link.contract.checksummed
-      tokenIds = link.tokenIDs
-      scriptId = link.scriptID
-      card = link.card
-      originId = link.originID
-      url = link.url
-    }
+    let fetch: WalletFetchText.Summary?
   }
 
   static func run(_ context: CommandContext) async throws {
@@ -53,7 +42,6 @@ struct WalletOpenCommand: Command {
       link = try TokenLink(arguments.operands[0], repository: repository?.description)
     } catch { throw CommandError.usage("LINK: \(error)".printable) }
     let chain = link.chain ?? network
-    var summary = Summary(link, on: chain)
     var fetched: WalletFetchText?
     if repository != nil {
       guard let chain else {
@@ -63,25 +51,25 @@ struct WalletOpenCommand: Command {
         address: link.contract.checksummed, network: chain,
         namespaces: link.namespace.map { [$0] } ?? [], signer: link.signer)
       fetched = try await WalletFetchCommand.fetch(request, arguments)
-      summary.fetch = fetched?.json
     }
+    let summary = Summary(
+      kind: link.kind.rawValue, chain: Nullable(wrappedValue: chain?.number),
+      contract: link.contract.checksummed, tokenIds: link.tokenIDs,
+      scriptId: Nullable(wrappedValue: link.scriptID), card: Nullable(wrappedValue: link.card),
+      originId: Nullable(wrappedValue: link.originID), url: Nullable(wrappedValue: link.url),
+      fetch: fetched?.json)
     if arguments.has("json") {
       try context.print(json: summary)
     } else {
-      for line in lines(summary, chain) + (fetched?.lines ?? []) { context.print(line) }
+      let facts: [(String, String?)] = [
+        ("kind", summary.kind), ("chain", chain?.title), ("contract", summary.contract),
+        ("tokens", link.tokenIDs.isEmpty ? nil : link.tokenIDs.joined(separator: ", ")),
+        ("script", link.scriptID), ("card", link.card), ("origin", link.originID),
+        ("url", link.url),
+      ]
+      let rows = facts.compactMap { name, value in value.map { [name, $0.printable] } }
+      for line in TextTable.align(rows) + (fetched?.lines ?? []) { context.print(line) }
     }
     if let refusal = fetched?.refusal { throw CommandError.refused(refusal) }
-  }
-
-  private static func lines(_ summary: Summary, _ chain: ChainID?) -> [String] {
-    let facts: [(String, String?)] = [
-      ("kind", summary.kind), ("chain", chain?.title), ("contract", summary.contract),
-      ("tokens", summary.tokenIds.isEmpty ? nil : summary.tokenIds.joined(separator: ", ")),
-      ("script", summary.scriptId), ("card", summary.card), ("origin", summary.originId),
-      ("url", summary.url),
-    ]
-    return facts.compactMap { name, value in
-      value.map { "\(name)\(String(repeating: " ", count: 10 - name.count))\($0)".printable }
-    }
   }
 }

@@ -12,41 +12,30 @@ internal import Wire
 
 /// Takes wallets' reports of files that they have not taken.
 ///
-/// A report is a stranger's word, and changes nothing that is served. A file of this server is verified anew, at each node
-/// at most once an hour; one that isn't this server's is a warning, as somebody between has changed it.
-final class ReportResponder: Sendable {
+/// A report is a stranger's word, and changes nothing that is served. A file of this server is verified anew, at most once
+/// an hour; one that isn't this server's is a warning, as somebody between has changed it.
+struct ReportResponder: Sendable {
   /// The largest body in bytes.
   static let bodyLimit = 4096
-  private static let interval = Duration.seconds(3600)
 
   private let responder: RepositoryResponder
   private let verification: AtomicReference<FileVerification>
   private let store: ContractStore
   private let counters: (known: Counter, unknown: Counter)
   private let threads = ThreadPool(named: "awd-report", width: 1, queue: 16, niceness: 15)
-  /// The times of the verifications within the last interval.
-  private let verified = Lock<[SHA256.Digest: Timestamp]>([:])
 
-  /// Makes a responder.
-  ///
-  /// - Parameters:
-  ///   - responder: knows the server's URL and the index.
-  ///   - verification: the checks in service.
-  ///   - store: counts reports, on all nodes together.
-  ///   - metrics: counts them for the operator.
+  /// Makes a responder whose reports are counted in metrics.
   init(
     _ responder: RepositoryResponder, _ verification: AtomicReference<FileVerification>,
     _ store: ContractStore, _ metrics: Metrics
   ) {
-    self.responder = responder
-    self.verification = verification
-    self.store = store
-    func counter(_ known: Bool) -> Counter {
+    (self.responder, self.verification, self.store) = (responder, verification, store)
+    func counter(_ known: String) -> Counter {
       metrics.counter(
         "awd_tokenscript_reports_total", "Reports of files that wallets have not taken",
-        ["known": "\(known)"])
+        ["known": known])
     }
-    counters = (counter(true), counter(false))
+    counters = (counter("true"), counter("false"))
   }
 
   private struct Report: Decodable {
@@ -60,14 +49,10 @@ final class ReportResponder: Sendable {
     let detail: String?
   }
 
-  private struct Receipt: Encodable {
-    let known: Bool
-  }
-
   /// Responds to `POST /tokenscript/report`.
   ///
-  /// - Returns: 202 with whether the server has the file, or 429.
-  /// - Throws: ``HTTPError`` with status 400 or 404; the store's error.
+  /// - Returns: 202 with whether the server has the file.
+  /// - Throws: ``HTTPError`` with status 400, 404 or 429; the store's error.
   func post(_ request: Request) async throws -> Response {
     guard let base = responder.base(for: request) else {
       throw HTTPError(.notFound, "the server's public URL is not configured")
@@ -88,53 +73,40 @@ final class ReportResponder: Sendable {
       }) == true
     else { throw RepositoryResponder.absent(isGone: false) }
     if let wait = try await store.count(.report, from: request.origin.client?.site, at: now) {
-      return try PublicationRefusal(tooMany: "reports", retryAfter: wait)
-        .response(responder.headers)
+      throw HTTPError(.tooManyRequests, "too many reports", retryAfter: wait)
     }
     let file = index.files.first { $0.content?.digest == digest }
-    (file == nil ? counters.unknown : counters.known).add()
-    if file == nil {
-      responder.log.warning(
-        "a wallet got a file that is not this server’s", fields(report, request))
+    // A stranger's words, which the log escapes.
+    let words: Log.Fields = [
+      "url": report.url, "sha256": report.sha256, "reason": report.reason.rawValue,
+      "detail": report.detail ?? "", "peer": request.origin.peer,
+    ]
+    if let file, let content = file.content {
+      counters.known.add()
+      responder.log.info("a wallet has not taken a file", words)
+      if try await store.count(.verification, from: digest.hex, at: now) == nil {
+        await verify(content, file.path, by: index.rules, now)
+      }
     } else {
-      responder.log.info("a wallet has not taken a file", fields(report, request))
+      counters.unknown.add()
+      responder.log.warning("a wallet got a file that is not this server’s", words)
     }
-    if let file, let content = file.content, isDue(digest, now) {
-      await verify(content, file.path, by: index.rules, for: request, now)
-    }
-    var response = try Response(.accepted, json: Receipt(known: file != nil))
+    var response = try Response(.accepted, json: ["known": file != nil])
     response.fields.append(contentsOf: responder.headers.errors)
     return response
   }
 
-  /// The stranger's words, which the log escapes.
-  private func fields(_ report: Report, _ request: Request) -> Log.Fields {
-    [
-      "url": report.url, "sha256": report.sha256, "reason": report.reason.rawValue,
-      "detail": report.detail ?? "", "peer": request.origin.peer,
-    ]
-  }
-
-  /// Returns whether a file has not been verified anew within the last interval, and notes that it is now.
-  private func isDue(_ digest: SHA256.Digest, _ now: Timestamp) -> Bool {
-    verified.withLock { times in
-      times = times.filter { now < $0.value + Self.interval }
-      return times.updateValue(times[digest] ?? now, forKey: digest) == nil
-    }
-  }
-
   /// Verifies a file anew, and logs the outcome.
   private func verify(
-    _ content: Content, _ path: RepositoryPath, by rules: RepositoryRules, for request: Request,
-    _ now: Timestamp
+    _ content: Content, _ path: RepositoryPath, by rules: RepositoryRules, _ now: Timestamp
   ) async {
     let fault: String?
     do {
-      fault = try await threads.run(for: request.origin.client.hashValue) { [verification] in
+      fault = try await threads.run { [verification] in
         let submission = try verification.value.submission(content.load().array, now: now)
         return rules.judge(submission.file).refusal?.words
       }
-    } catch { fault = (error as? FileRefusal)?.words ?? "not verified: \(error)" }
+    } catch { fault = "\(error)" }
     if let fault {
       responder.log.warning("the reported file fails", ["path": path.text, "reason": fault])
     } else {

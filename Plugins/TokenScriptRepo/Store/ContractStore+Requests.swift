@@ -2,12 +2,12 @@ internal import Storage
 internal import Time
 
 extension ContractStore {
-  /// The requests of a network that are counted on all nodes together.
+  /// The requests of a network that are counted on all nodes together, and the verifications of a reported file.
   enum CountedRequest: String, DatabaseValueConvertible, Sendable {
-    case publication, preview, report
+    case publication, preview, report, verification
 
     /// The most requests of an hour.
-    var limit: Int { self == .publication ? 30 : 10 }
+    var limit: Int { [.publication: 30, .verification: 1][self] ?? 10 }
   }
 
   /// The time for which a request counts, in milliseconds.
@@ -17,7 +17,7 @@ extension ContractStore {
   ///
   /// - Parameters:
   ///   - request: the kind of request.
-  ///   - network: the client's network; requests without one are not counted.
+  ///   - network: the client's network, or a file's digest; requests without one are not counted.
   ///   - now: the present time.
   /// - Returns: nil, or the seconds to wait if the network has had too many, at least one.
   static func count(

@@ -60,6 +60,19 @@ public struct TokenLink: Sendable, Equatable {
     self.chain = chain
   }
 
+  /// Reads an address and, unless that is nil, the chain's number.
+  private init(
+    _ kind: Kind, named contract: some StringProtocol, on chain: (some StringProtocol)?
+  ) throws(Refusal) {
+    guard let address = EthereumAddress(String(contract)), address != EthereumAddress() else {
+      throw Refusal("expected a contract’s address, 0x and 40 hexadecimal digits")
+    }
+    self.init(kind, address, on: chain.flatMap { ChainID($0) })
+    guard chain == nil || self.chain != nil else {
+      throw Refusal("expected the chain’s number, from 1")
+    }
+  }
+
   private init(_ kind: Kind, _ place: TokenScriptPlace, at url: String) {
     self.init(kind, place.contract, on: place.chain)
     self.url = url
@@ -82,7 +95,7 @@ public struct TokenLink: Sendable, Equatable {
 
   private init(_ text: String, _ repository: String?, isWrapped: Bool) throws(Refusal) {
     if text.lowercased().hasPrefix("0x") {
-      self.init(.address, try Self.contract(text, "it"), on: nil)
+      try self.init(.address, named: text, on: String?.none)
       return
     }
     if let scheme = text.firstIndex(of: ":"), text[..<scheme].lowercased() == "ethereum" {
@@ -132,27 +145,19 @@ public struct TokenLink: Sendable, Equatable {
       }
       links.append(TokenLink(.viewer, place, at: url))
     }
-    var scripts: Set<String> = []
+    var scripts = Set([parameters["scriptId"]].compactMap(\.self))
     if let id = parameters["tsId"] {
       let parts = id.split(separator: "-", maxSplits: 2, omittingEmptySubsequences: false)
-      guard parts.count > 1 else {
-        throw Refusal("tsId: expected the chain and the contract, 1-0x…")
-      }
       links.append(
-        TokenLink(
-          .viewer, try Self.contract(String(parts[1]), "tsId"),
-          on: try Self.chain(parts[0], "tsId")))
+        try TokenLink(.viewer, named: parts.count > 1 ? parts[1] : "", on: parts.first ?? ""))
       if parts.count > 2 { scripts.insert(String(parts[2])) }
     }
     if parameters["chain"] != nil || parameters["contract"] != nil {
-      links.append(
-        TokenLink(
-          .viewer, try Self.contract(parameters["contract"] ?? "", "contract"),
-          on: try Self.chain(parameters["chain"] ?? "", "chain")))
+      let (chain, contract) = (parameters["chain"] ?? "", parameters["contract"] ?? "")
+      links.append(try TokenLink(.viewer, named: contract, on: chain))
     }
     guard var link = links.first else { throw Refusal("the link to the viewer names no contract") }
     let chains = Set(links.compactMap(\.chain))
-    if let id = parameters["scriptId"] { scripts.insert(id) }
     guard Set(links.map(\.contract)).count == 1, chains.count <= 1, scripts.count <= 1 else {
       throw Refusal("it names two contracts or scripts")
     }
@@ -177,9 +182,8 @@ public struct TokenLink: Sendable, Equatable {
     let name = target[0].hasPrefix("pay-") ? target[0].dropFirst("pay-".count) : target[0]
     // A function's arguments are named by their types, so that there may be several of one name.
     if call.count == 1 { _ = try Self.parameters(parts.count > 1 ? String(parts[1]) : nil, nil) }
-    self.init(
-      .payment, try Self.contract(String(name), "ethereum"),
-      on: target.count > 1 ? try Self.chain(target[1], "ethereum") : host)
+    try self.init(.payment, named: name, on: target.count > 1 ? target[1] : nil)
+    chain = chain ?? host
   }
 
   // MARK: Magic links
@@ -204,18 +208,16 @@ public struct TokenLink: Sendable, Equatable {
     return hosts[String(host.dropLast(".aw.app".count))].flatMap { ChainID($0) }
   }
 
-  private static let signatureSize = 65
-
   /// Reads an order. Its price, its end and its signature mean nothing here.
   private init(magic text: Substring, on chain: ChainID) throws(Refusal) {
-    var base64 = (PercentEncoding.decodeText(Array(text.utf8)[...]) ?? "")
-      .replacing("-", with: "+").replacing("_", with: "/")
-    while base64.hasSuffix("=") { base64.removeLast() }
-    base64 += String(repeating: "=", count: (4 - base64.utf8.count % 4) % 4)
-    guard let bytes = Data(base64Encoded: base64).map({ [UInt8]($0) }), let format = bytes.first,
-      // Price, time and contract; or a prefix, a nonce, an amount, the time and the contract.
+    let base64 = text.replacing("-", with: "+").replacing("_", with: "/")
+      .replacing("%3D", with: "").replacing("=", with: "")
+    let padding = String(repeating: "=", count: (4 - base64.utf8.count % 4) % 4)
+    guard let bytes = Data(base64Encoded: base64 + padding).map({ [UInt8]($0) }),
+      let format = bytes.first,
+      // Price and time; or a prefix, a nonce, an amount and the time. Behind the tokens the signature takes 65 bytes.
       case let start = format == 0 ? 8 : format == 4 ? 21 : 9,
-      case let rest = bytes.count - start - 20 - Self.signatureSize, rest >= 0, format <= 4,
+      case let rest = bytes.count - start - 20 - 65, rest >= 0, format <= 4,
       format != 4 || rest == 0, format != 2 || rest % 32 == 0,
       let contract = EthereumAddress(bytes[start..<start + 20]), contract != EthereumAddress()
     else { throw Refusal("the link to AlphaWallet holds no order for tokens of a contract") }
@@ -226,40 +228,19 @@ public struct TokenLink: Sendable, Equatable {
     }
   }
 
-  /// Writes a big-endian number in decimal digits.
+  /// Writes a big-endian number of 32 bytes in decimal digits, of which there are 78 at most.
   private static func decimal(_ bytes: ArraySlice<UInt8>) -> String {
-    var digits: [Int] = [0]
+    var digits = [Int](repeating: 0, count: 78)
     for byte in bytes {
       var carry = Int(byte)
-      for place in digits.indices {
+      for place in digits.indices.reversed() {
         carry += digits[place] << 8
         digits[place] = carry % 10
         carry /= 10
       }
-      while carry > 0 {
-        digits.append(carry % 10)
-        carry /= 10
-      }
     }
-    return digits.reversed().map(String.init).joined()
-  }
-
-  // MARK: Parts
-
-  private static func contract(_ text: String, _ name: String) throws(Refusal) -> EthereumAddress {
-    guard let contract = EthereumAddress(text), contract != EthereumAddress() else {
-      throw Refusal("\(name): expected an address, 0x and 40 hexadecimal digits")
-    }
-    return contract
-  }
-
-  private static func chain(
-    _ text: some StringProtocol, _ name: String
-  ) throws(Refusal) -> ChainID {
-    guard let chain = ChainID(text) else {
-      throw Refusal("\(name): expected the chain’s number, from 1")
-    }
-    return chain
+    let text = digits.map(String.init).joined().drop { $0 == "0" }
+    return text.isEmpty ? "0" : String(text)
   }
 
   /// Reads the parameters behind `?` and `#`, of which each may be given once.

@@ -182,38 +182,25 @@ public struct TokenScriptAgent: Sendable {
     }
   }
 
-  private struct Report: Encodable {
-    let url: String
-    let sha256: String
-    let reason: String
-    let detail: String
-  }
-
-  private struct Receipt: Decodable {
-    let known: Bool
-  }
-
   /// Tells the repository that its file was rejected.
   ///
   /// - Returns: the repository's response in words.
   private func report(
     _ rejection: TokenScriptRejection, of file: [UInt8], at url: String
   ) async throws -> String {
-    let reason =
-      switch rejection.code {
-      case .signature, .schema, .contract, .namespace: rejection.code.rawValue
-      case .malformed, .signer: "other"
-      }
-    let detail = String(String.UnicodeScalarView(rejection.message.unicodeScalars.prefix(200)))
-    let body = try JSONEncoder().encode(
-      Report(url: url, sha256: SHA256.hash(file).hex, reason: reason, detail: detail))
+    let isNamed = ![.malformed, .signer].contains(rejection.code)
+    let body = try JSONEncoder().encode([
+      "url": url, "sha256": SHA256.hash(file).hex,
+      "reason": isNamed ? rejection.code.rawValue : "other",
+      "detail": String(String.UnicodeScalarView(rejection.message.unicodeScalars.prefix(200))),
+    ])
     do throws(HTTPClientError) {
       let response = try await client.send(
         OutgoingRequest("\(repository)/tokenscript/report", json: Array(body)))
       guard response.status == .accepted,
-        let receipt = try? JSONDecoder().decode(Receipt.self, from: Data(response.body))
+        let receipt = try? JSONDecoder().decode([String: Bool].self, from: Data(response.body))
       else { return "not reported (\(response.status.code))" }
-      return receipt.known
+      return receipt["known"] == true
         ? "reported: the repository has this file"
         : "reported: the repository has no such file, so it was changed on the way"
     } catch {
