@@ -33,7 +33,7 @@ let systemLibraries: [Target] =
     systemLibrary("CXML", "libxml-2.0", "libxml2-dev"),
     systemLibrary("CXMLSec", "xmlsec1-openssl", "libxmlsec1-dev"),
     systemLibrary("CZlib", "zlib", "zlib1g-dev"),
-    targetInC("CICU", "icuuc"), targetInC("CMemoryFile"), targetInC("CSpawn"), targetInC("CTOML"),
+    targetInC("CICU", "icuuc"), targetInC("CMemory"), targetInC("CSpawn"), targetInC("CTOML"),
   ]
 
 let libraries: [Target] = [
@@ -88,7 +88,7 @@ let libraries: [Target] = [
     ],
     resources: [.embedInCode("PostgreSQL/tables.postgresql.sql")]),
   .target(name: "QRCode", dependencies: ["CQREncode"]),
-  .target(name: "SystemCalls", dependencies: ["CMemoryFile"]),
+  .target(name: "SystemCalls", dependencies: ["CMemory"]),
   .target(name: "Text", dependencies: ["CICU"]),
   .target(name: "Threading", dependencies: ["SystemCalls", "Time"]),
   .target(name: "Time"),
@@ -373,7 +373,7 @@ let package = Package(
   cxxLanguageStandard: .cxx17
 )
 
-let inC = ["CICU", "CLibFuzzer", "CMemoryFile", "CSpawn", "CTOML", "Sanitizers"]
+let inC = ["CICU", "CLibFuzzer", "CMemory", "CSpawn", "CTOML", "Sanitizers"]
 for target in package.targets where target.type != .system && !inC.contains(target.name) {
   target.swiftSettings =
     (target.swiftSettings ?? []) + [

@@ -2,6 +2,7 @@ internal import CommandLine
 internal import FoundationEssentials
 internal import Glibc
 public import ServiceKit
+internal import SystemCalls
 
 /// The program with its own subcommands and those of the services.
 public struct Program: Sendable {
@@ -49,6 +50,7 @@ public struct Program: Sendable {
   /// Runs the command that the process's arguments name, and ends the process.
   public func main() -> Never {
     Self.fillStandardDescriptors()
+    MemoryBlocks.map(from: 1 << 20)
     let words = Array(CommandLine.arguments.dropFirst())
     // Before any other thread exists: threads inherit what is blocked.
     if command(in: words)?.command == ServeCommand.self { StopSignals.block() }

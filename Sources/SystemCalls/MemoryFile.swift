@@ -1,4 +1,4 @@
-internal import CMemoryFile
+internal import CMemory
 internal import Glibc
 internal import Synchronization
 
