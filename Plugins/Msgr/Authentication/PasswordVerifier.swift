@@ -50,7 +50,7 @@ final class PasswordVerifier: Sendable {
       queue: configuration.passwordQueue, niceness: 10)
     newPasswords = ThreadPool(
       named: "awd-hash", width: configuration.passwordThreads / 2,
-      queue: configuration.passwordQueue / 2, niceness: 19)
+      queue: configuration.passwordQueue / 2, niceness: 15)
     failures = FailedLogins(
       configuration.attempts, span: configuration.failureSpan, clock: store.clock)
     self.report = report
