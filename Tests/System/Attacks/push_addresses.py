@@ -20,7 +20,9 @@ from attack import Canary, Server, verdict
 GOOD, ELSEWHERE, REFUSING, OWN, HANGING = "193.0.0.10", "193.0.0.11", "193.0.0.12", "193.0.0.13", "193.0.1.1"
 PRIVATE = ["127.0.0.1", "10.0.0.1", "172.16.0.1", "192.168.0.1", "169.254.1.1", "169.254.169.254", "100.64.0.1",
            "198.18.0.1", OWN, "::1", "fd00::1", "64:ff9b::7f00:1", "2002:7f00:1::1"]
-LITERALS = ["127.0.0.1", "127.1", "2130706433", "0x7f000001", "[::1]", "[::ffff:127.0.0.1]", "localhost", "0.0.0.0"]
+LITERALS = ["127.0.0.1", "[::1]", "[::ffff:127.0.0.1]", "localhost", "0.0.0.0"]
+# What others may read as another address isn't even taken.
+AMBIGUOUS = ["127.1", "2130706433", "0x7f000001"]
 ACCOUNTS, DEVICES, SECONDS = 25, 20, 12
 
 connected, arrived = collections.Counter(), {}
@@ -76,11 +78,11 @@ def main():
     with Server('[server]\nservices = ["msgr"]\n[msgr]\npassword_memory = "8KiB"\npassword_passes = 1\n') as server:
         networks = {}
 
-        def post(path, fields, name, token=None):
+        def post(path, fields, name, token=None, status=200):
             source = networks.setdefault(name, f"127.0.{1 + len(networks) // 200}.{1 + len(networks) % 200}")
             header = {"Authorization": f"Bearer {token}"} if token else {}
             response = server.request("POST", path, json.dumps(fields).encode(), header, source=source)
-            assert response.status == 200, (path, response.status, response.body)
+            assert response.status == status, (path, response.status, response.body)
             return json.loads(response.body)
 
         def subscribe(name, endpoints):
@@ -106,6 +108,8 @@ def main():
             return "/bert" in arrived
 
         bert = subscribe("bert", ["https://good.example/bert"])
+        for host in AMBIGUOUS:
+            post("/subscribe", {"Endpoint": f"https://{host}/x", **KEYS}, "bert", bert, status=400)
         forbidden = [f"https://private-{number}.example/x" for number in range(len(PRIVATE))]
         forbidden += [f"https://{host}/x" for host in LITERALS] + ["https://elsewhere.example/x", "https://second.example/x"]
         for number, endpoint in enumerate(forbidden + ["https://rebind.example/x"]):
