@@ -22,6 +22,7 @@ let systemLibraries: [Target] =
     // Its pkg-config file asks for jansson's, which nothing here needs.
     systemLibrary("CCJose", nil, "libcjose-dev"),
     systemLibrary("CCurl", "libcurl", "libcurl4-openssl-dev"),
+    systemLibrary("CJansson", "jansson", "libjansson-dev"),
     systemLibrary("CNettle", "nettle", "nettle-dev"),
     systemLibrary("CNghttp2", "libnghttp2", "libnghttp2-dev"),
     systemLibrary("CPostgreSQL", "libpq", "libpq-dev"),
@@ -147,7 +148,8 @@ let plugins: [Target] = [
       ].map { .embedInCode("Web/\($0)") }),
   // Reads the fields and values of Msgr; apart from the service so that it can be fuzzed.
   .target(
-    name: "MsgrProtocol", dependencies: ["HTTPProtocol", "Text", "Time", "URLs", "Wire"],
+    name: "MsgrProtocol",
+    dependencies: ["CJansson", "HTTPProtocol", "Text", "Time", "URLs", "Wire"],
     path: "Plugins/Msgr/Protocol"),
   // Reads TokenScripts; apart from the service so that it can be fuzzed.
   .target(

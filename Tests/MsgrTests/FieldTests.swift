@@ -12,7 +12,7 @@ internal import Testing
     #"{"Username":"anna","Password":"pw"}"#,
     " \r\n\t{ \"Username\" : \"anna\" , \"Password\":\"pw\" } ",
     #"{"User\u006eame":"ann\u0061","Password":"pw","Unknown":{"a":[1,{"Username":"x"}]}}"#,
-    #"{"Username":"anna","Password":"pw","x":[-0.1e+9999,true,false,null,{},[]],"y":"\"\\\/\ud83d\ude00"}"#,
+    #"{"Username":"anna","Password":"pw","x":[-0.1e+99,12345678901234567890123,true,false,null,{},[]],"y":"\"\\\/\ud83d\ude00"}"#,
     "Username=anna&Password=pw", "Password=%70w&&Username=ann%61&Other",
   ])
   func areRead(_ body: String) async throws {
@@ -49,7 +49,9 @@ internal import Testing
   @Test(arguments: [
     "[]", "\"x\"", "null", "1", "{", "{}}", "{\"a\":1,}", "{'Username':'a'}", "{\"a\" 1}", "{} {}",
     "{\"a\":\"\u{1}\"}", "{\"a\":\"\n\"}", "{\"a\":01}", "{\"a\":+1}", "{\"a\":-}", "{\"a\":1.}",
-    "{\"a\":.1}", "{\"a\":1e}", "{\"a\":tru}", "{,}", "{\"a\":[1,]}",
+    "{\"a\":.1}", "{\"a\":1e}", "{\"a\":tru}", "{,}", #"{"a":"\ud800"}"#, #"{"a":"\udc00\ud800"}"#,
+    #"{"a":1,"\u0061":2}"#,
+    "{\"a\":-0.1e+9999}", "{\"a\":[1,]}",
     "{\"a\":NaN}", "// {}\n{}",
     "\u{feff}{}", "{\"Username\":\"a\" /* */}", "{\"a\":\"\\x\"}", "{\"a\":\"\\u00g0\"}", "{\0}",
     "{\"a\":" + String(repeating: "[", count: 5000) + String(repeating: "]", count: 5000) + "}",
@@ -83,12 +85,11 @@ internal import Testing
 
   /// A JSON value of `UserTo` and its fault.
   @Test(arguments: [
-    "1", "null", "true", "[]", "{}", "[\"bert\"]", "\"\"", "\"\\ud800\"", "\"\\udc00\\ud800\"",
+    "1", "null", "true", "[]", "{}", "[\"bert\"]", "\"\"",
     "\"\\u0000\"", "\"be\\nrt\"", "\"be\\u0085rt\"", "\"be\\u2028rt\"", "\"be\\u200brt\"",
     "\"" + String(repeating: "x", count: 65) + "\"",
     "\"e" + String(repeating: "\u{301}", count: 5000) + "\"",
     "\"" + String(repeating: "\\u0301", count: 5000) + "\"",
-    "\"bert\",\"UserTo\":\"cleo\"", "\"bert\",\"User\\u0054o\":\"cleo\"",
   ])
   func valuesThatAreNone(_ value: String) async throws {
     let fixture = try await Fixture()
@@ -106,7 +107,7 @@ internal import Testing
     try await fixture.register("anna")
     let response = try await fixture.post(
       "/contacts",
-      raw: #"{"x":1,"x":{"Username":2},"Username":"anna","\ud800":"\udfff","Password":"pw"}"#)
+      raw: #"{"x":1,"y":{"Username":2},"Username":"anna","Password":"pw"}"#)
     #expect(response.status == 200)
   }
 

@@ -20,7 +20,7 @@ struct AlertmanagerNotification: Decodable {
   /// - Parameter json: the body of a request.
   /// - Returns: nil if the body is something else.
   init?(json: [UInt8]) {
-    // The strict reader knows what is JSON and how deep; the decoder only picks the members.
+    // jansson knows what is JSON and how deep; the decoder only picks the members.
     guard let members = JSONObjectReader.members(of: json),
       members.contains(where: { $0.name == "alerts" }),
       let read = try? JSONDecoder().decode(Self.self, from: Data(json)), !read.alerts.isEmpty

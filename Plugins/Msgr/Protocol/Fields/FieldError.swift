@@ -5,6 +5,10 @@ package struct FieldError: Error, Hashable {
   /// The fault in words for the caller, without any part of the value.
   package let message: String
 
+  /// The fault of a body that ``JSONObjectReader`` doesn't take.
+  static let noObject = FieldError(
+    nil, "the body is no JSON object, or has a name twice, half a character or too large a number")
+
   package init(_ field: FieldID?, _ message: String) {
     self.field = field
     self.message = message

@@ -50,9 +50,7 @@ package struct FieldValues: Sendable {
   package init(json bytes: [UInt8]) throws(FieldError) { try read(json: bytes) }
 
   private mutating func read(json bytes: [UInt8]) throws(FieldError) {
-    guard let members = JSONObjectReader.members(of: bytes) else {
-      throw FieldError(nil, "the body is no JSON object")
-    }
+    guard let members = JSONObjectReader.members(of: bytes) else { throw .noObject }
     for member in members {
       let value: Value? =
         switch member.value {

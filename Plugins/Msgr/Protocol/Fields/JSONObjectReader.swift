@@ -1,20 +1,22 @@
-/// Reads one JSON object by the letter of RFC 8259 and gives the strings, whole numbers, truth values and lists of
-/// strings among its members; other values are checked and left out.
+internal import CJansson
+
+/// Reads one JSON object (RFC 8259) by jansson, and gives the strings, whole numbers, truth values and lists of strings
+/// among its members.
 ///
-/// Foundation's decoder is not strict enough for bytes of strangers: it takes trailing commas, checks nothing within
-/// values that are not asked for, and hides repeated names.
-package struct JSONObjectReader {
+/// Half of a surrogate pair, a number beyond a double, and a name that stands twice in an object are refused, also in
+/// values that nobody asks for.
+package enum JSONObjectReader {
   /// The value of a member.
   package enum Value: Equatable {
     /// A string.
     case text(String)
-    /// A number without fraction and exponent that fits.
+    /// A whole number that a double has exactly.
     case integer(Int64)
     /// `true` or `false`.
     case truth(Bool)
     /// A list of strings.
     case list([String])
-    /// Anything else, a string with half of a surrogate pair among it.
+    /// Anything else.
     case other
     /// `null`.
     case null
@@ -26,215 +28,60 @@ package struct JSONObjectReader {
     package let value: Value
   }
 
-  /// The greatest depth of nested values.
-  package static let deepest = 128
-
-  private struct Malformed: Error {}
-
-  private let bytes: [UInt8]
-  private var index = 0
+  /// The numbers up to which a double has each whole one.
+  private static let exact = -9_007_199_254_740_992.0...9_007_199_254_740_992.0
 
   /// Reads an object.
   ///
-  /// - Parameter bytes: the object; blanks around it are allowed.
-  /// - Returns: the members in order, repeated ones too, or nil unless the bytes are an object in valid UTF-8, nested
-  ///   at most ``deepest`` deep.
+  /// - Parameter bytes: the object in UTF-8; blanks around it are allowed.
+  /// - Returns: the members in order, or nil unless the bytes are an object, nested at most 2,048 deep.
   package static func members(of bytes: [UInt8]) -> [Member]? {
-    guard bytes.allSatisfy({ $0 < 0x80 }) || String(validating: bytes, as: UTF8.self) != nil else {
-      return nil
+    // Of a whole number beyond 64 bits jansson makes nothing but a double.
+    let flags = Int(JSON_REJECT_DUPLICATES | JSON_DECODE_INT_AS_REAL | JSON_ALLOW_NUL)
+    let object = unsafe bytes.withUnsafeBytes { bytes in
+      unsafe json_loadb(bytes.bindMemory(to: CChar.self).baseAddress, bytes.count, flags, nil)
     }
-    var reader = JSONObjectReader(bytes: bytes)
-    return try? reader.readWhole()
-  }
-
-  private init(bytes: [UInt8]) { self.bytes = bytes }
-
-  // MARK: - Bytes
-
-  private var next: UInt8? { index < bytes.count ? bytes[index] : nil }
-
-  private mutating func take() throws(Malformed) -> UInt8 {
-    guard let byte = next else { throw Malformed() }
-    index += 1
-    return byte
-  }
-
-  private mutating func take(_ expected: Unicode.Scalar) throws(Malformed) {
-    guard takes(expected) else { throw Malformed() }
-  }
-
-  private mutating func takes(_ wanted: Unicode.Scalar) -> Bool {
-    guard next == UInt8(ascii: wanted) else { return false }
-    index += 1
-    return true
-  }
-
-  private mutating func skipBlanks() {
-    while let byte = next, byte == 0x20 || byte == 0x09 || byte == 0x0a || byte == 0x0d {
-      index += 1
-    }
-  }
-
-  // MARK: - Values
-
-  private mutating func readWhole() throws(Malformed) -> [Member] {
-    skipBlanks()
-    try take("{")
-    let members = try readObject(depth: 1)
-    skipBlanks()
-    guard next == nil else { throw Malformed() }
-    return members
-  }
-
-  /// Reads an object after its opening bracket.
-  private mutating func readObject(depth: Int) throws(Malformed) -> [Member] {
+    guard let object = unsafe object else { return nil }
+    defer { unsafe json_decref(object) }
+    guard unsafe object.pointee.type == JSON_OBJECT else { return nil }
     var members: [Member] = []
-    try readList(until: "}") { reader throws(Malformed) in
-      // A name with half a character is none that is known.
-      let name = try reader.readString() ?? "\u{fffd}"
-      reader.skipBlanks()
-      try reader.take(":")
-      reader.skipBlanks()
-      members.append(Member(name: name, value: try reader.readValue(depth: depth)))
+    var place = unsafe json_object_iter(object)
+    while let member = unsafe place {
+      guard let name = unsafe json_object_iter_key(member),
+        let value = unsafe json_object_iter_value(member)
+      else { return nil }
+      members.append(unsafe Member(name: String(cString: name), value: self.value(value)))
+      unsafe place = json_object_iter_next(object, member)
     }
     return members
   }
 
-  /// Reads the elements between brackets after the opening one.
-  private mutating func readList(
-    until end: Unicode.Scalar,
-    _ readElement: (inout JSONObjectReader) throws(Malformed) -> Void
-  ) throws(Malformed) {
-    skipBlanks()
-    if takes(end) { return }
-    repeat {
-      skipBlanks()
-      try readElement(&self)
-      skipBlanks()
-    } while takes(",")
-    try take(end)
-  }
-
-  private mutating func readValue(depth: Int) throws(Malformed) -> Value {
-    guard depth < Self.deepest else { throw Malformed() }
-    if next == UInt8(ascii: "\"") { return try readString().map { .text($0) } ?? .other }
-    if takes("{") {
-      _ = try readObject(depth: depth + 1)
-    } else if takes("[") {
-      var texts: [String]? = []
-      try readList(until: "]") { reader throws(Malformed) in
-        if case .text(let text) = try reader.readValue(depth: depth + 1) {
-          texts?.append(text)
-        } else {
-          texts = nil
-        }
+  private static func value(_ json: UnsafeMutablePointer<json_t>) -> Value {
+    switch unsafe json.pointee.type {
+    case JSON_STRING: return unsafe text(json).map { .text($0) } ?? .other
+    case JSON_REAL:
+      let number = unsafe json_real_value(json)
+      return exact.contains(number) ? Int64(exactly: number).map { .integer($0) } ?? .other : .other
+    case JSON_TRUE: return .truth(true)
+    case JSON_FALSE: return .truth(false)
+    case JSON_NULL: return .null
+    case JSON_ARRAY:
+      var texts: [String] = []
+      for index in unsafe 0..<json_array_size(json) {
+        guard let element = unsafe json_array_get(json, index), let text = unsafe text(element)
+        else { return .other }
+        texts.append(text)
       }
-      return texts.map { .list($0) } ?? .other
-    } else if takes("t") {
-      try skip("rue")
-      return .truth(true)
-    } else if takes("f") {
-      try skip("alse")
-      return .truth(false)
-    } else if takes("n") {
-      try skip("ull")
-      return .null
-    } else {
-      return try readNumber()
-    }
-    return .other
-  }
-
-  private mutating func skip(_ literal: StaticString) throws(Malformed) {
-    for scalar in "\(literal)".unicodeScalars { try take(scalar) }
-  }
-
-  private mutating func readNumber() throws(Malformed) -> Value {
-    let start = index
-    _ = takes("-")
-    if !takes("0") { try skipDigits() }
-    let whole = Int64(String(decoding: bytes[start..<index], as: UTF8.self))
-    let end = index
-    if takes(".") { try skipDigits() }
-    if takes("e") || takes("E") {
-      if !takes("+") { _ = takes("-") }
-      try skipDigits()
-    }
-    return index == end ? whole.map { .integer($0) } ?? .other : .other
-  }
-
-  private mutating func skipDigits() throws(Malformed) {
-    let start = index
-    while let byte = next, (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) { index += 1 }
-    guard index > start else { throw Malformed() }
-  }
-
-  // MARK: - Strings
-
-  /// Reads a string with its quotation marks.
-  ///
-  /// - Returns: the text, or nil if an escape gives half of a surrogate pair, which no text can have.
-  private mutating func readString() throws(Malformed) -> String? {
-    try take("\"")
-    var text: [UInt8] = []
-    var isText = true
-    while true {
-      let start = index
-      while let byte = next, byte >= 0x20, byte != UInt8(ascii: "\""), byte != UInt8(ascii: "\\") {
-        index += 1
-      }
-      text += bytes[start..<index]
-      switch try take() {
-      case UInt8(ascii: "\""): return isText ? String(decoding: text, as: UTF8.self) : nil
-      case UInt8(ascii: "\\"):
-        guard let scalar = try readEscape(), let encoded = UTF8.encode(scalar) else {
-          isText = false
-          continue
-        }
-        text.append(contentsOf: encoded)
-      default: throw Malformed()
-      }
+      return .list(texts)
+    default: return .other
     }
   }
 
-  /// Reads an escape after its backslash; half of a surrogate pair gives nil.
-  private mutating func readEscape() throws(Malformed) -> Unicode.Scalar? {
-    switch try take() {
-    case UInt8(ascii: "\""): return "\""
-    case UInt8(ascii: "\\"): return "\\"
-    case UInt8(ascii: "/"): return "/"
-    case UInt8(ascii: "b"): return "\u{8}"
-    case UInt8(ascii: "f"): return "\u{c}"
-    case UInt8(ascii: "n"): return "\n"
-    case UInt8(ascii: "r"): return "\r"
-    case UInt8(ascii: "t"): return "\t"
-    case UInt8(ascii: "u"):
-      let unit = try readCodeUnit()
-      guard UTF16.isLeadSurrogate(unit) else { return Unicode.Scalar(unit) }
-      let position = index
-      guard takes("\\"), takes("u") else {
-        index = position
-        return nil
-      }
-      let trail = try readCodeUnit()
-      guard UTF16.isTrailSurrogate(trail) else {
-        index = position
-        return nil
-      }
-      return Unicode.Scalar(
-        0x10000 + (UInt32(unit & 0x3ff) << 10 | UInt32(trail & 0x3ff)))
-    default: throw Malformed()
+  private static func text(_ json: UnsafeMutablePointer<json_t>) -> String? {
+    guard let bytes = unsafe json_string_value(json) else { return nil }
+    let count = unsafe json_string_length(json)
+    return unsafe bytes.withMemoryRebound(to: UInt8.self, capacity: count) { bytes in
+      unsafe String(decoding: UnsafeBufferPointer(start: bytes, count: count), as: UTF8.self)
     }
-  }
-
-  private mutating func readCodeUnit() throws(Malformed) -> UInt16 {
-    var unit: UInt16 = 0
-    for _ in 0..<4 {
-      guard let digit = Character(Unicode.Scalar(try take())).hexDigitValue else {
-        throw Malformed()
-      }
-      unit = unit << 4 | UInt16(digit)
-    }
-    return unit
   }
 }

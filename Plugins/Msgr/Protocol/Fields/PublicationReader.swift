@@ -73,9 +73,7 @@ package enum PublicationReader {
   ]
 
   private static func object(_ body: [UInt8]) throws(FieldError) -> [String: String] {
-    guard let members = JSONObjectReader.members(of: body) else {
-      throw FieldError(nil, "the body is no JSON object")
-    }
+    guard let members = JSONObjectReader.members(of: body) else { throw .noObject }
     var values: [String: String] = [:]
     for member in members where values[member.name] == nil {
       let field = textFields[member.name]
