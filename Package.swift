@@ -354,6 +354,7 @@ let fuzzers: [Target] = [
   fuzzer(
     "Session",
     ["ApptimistProtocol", "ApptimistSession", "Cryptography", "Delivery", "HTTPProtocol"]),
+  fuzzer("TokenLink", ["Cryptography", "Ethereum", "WalletClient"]),
   fuzzer("TokenScript", ["Cryptography", "Time", "TokenScriptReading", "XMLSecurity"]),
   fuzzer(
     "Version2",

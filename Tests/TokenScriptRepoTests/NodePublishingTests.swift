@@ -131,6 +131,24 @@ internal import XMLSecurity
     }
   }
 
+  @Test func aNetworkReportsTenTimesAtAllNodes() async throws {
+    try await withNodes { first, second, _ in
+      #expect(try await send(first, sign()).status == .created)
+      try await expect(second, .ok)
+      let url = "https://repo.example\(Self.place)"
+      let digest = SHA256.hash([]).hex
+      let body = Array(
+        "{\"url\":\"\(url)\",\"sha256\":\"\(digest)\",\"reason\":\"other\"}".utf8)
+      let head = try RequestHead(
+        method: .post, path: "/tokenscript/report", authority: "repo.example")
+      for number in 0..<12 {
+        let response = await (number % 2 == 0 ? first : second).table.respond(
+          to: Request(head: head, body: body, origin: RequestOrigin(peer: "192.0.2.1")))
+        #expect(response.status == (number < 10 ? .accepted : .tooManyRequests))
+      }
+    }
+  }
+
   /// A node that starts later, and one with other rules or files, serve it; and no node deletes another's readings.
   @Test func otherFilesAndRulesAreOtherNodesOwn() async throws {
     try other.write("other.tsml", bytes: Signer.rival.sign(tokenScript(for: bob), at: 1))

@@ -56,6 +56,8 @@ internal import Threading
     let bare = try await run(["--json", "ethereum:\(alice)"])
     #expect(bare.contains("\"chain\" : null") && bare.contains("\"kind\" : \"eip681\""))
     #expect(try await run(["--json", alice, "--network", "137"]).contains("\"chain\" : 137"))
+    let url = "https://repo.example/chain/5/\(alice)"
+    #expect(try await run([url, "--repo", "https://repo.example"]).hasSuffix("url       \(url)"))
     // The link's own chain counts.
     #expect(
       try await run(["--json", "ethereum:\(alice)@5", "--network", "137"]).contains("\"chain\" : 5")
@@ -67,8 +69,7 @@ internal import Threading
       ([], "LINK is missing"), ([alice, bob], "unexpected argument"),
       (["wc:x@1"], "LINK: it is neither an address nor a link"),
       (["https://evil.example/\u{1b}[2J"], "LINK: it is neither"),
-      ([alice, "--repo", "https://repo.example"], "--repo and --cache go together"),
-      ([alice, "--cache", "c"], "--repo and --cache go together"),
+      ([alice, "--cache", "c"], "--repo is missing"),
       ([alice, "--cache", "c", "--repo", "https://repo.example"], "--network is missing"),
       ([alice, "--cache", "c", "--repo", "file:///"], "--repo: expected a URL"),
       ([alice, "--network", "0"], "--network: expected a number"),

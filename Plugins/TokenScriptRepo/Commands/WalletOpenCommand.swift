@@ -11,8 +11,11 @@ struct WalletOpenCommand: Command {
   static let summary = "Tell which contract a link or QR text names, and fetch its TokenScript"
   static let parameters: [CommandParameter] = [
     .option("network", value: "ID", "the chain of a link that names none"),
-    .option("repo", value: "URL", "the repository, the only server that is asked"),
-    .option("cache", value: "DIR", "the folder for the file, DIR/ID/ADDRESS.xml"), .json,
+    .option(
+      "repo", value: "URL", "the repository, whose files links may name; no other server is asked"),
+    .option(
+      "cache", value: "DIR", "fetch the file from --repo into this folder, DIR/ID/ADDRESS.xml"),
+    .json,
     .operand(
       "LINK", "a link of AlphaWallet or the viewer, ethereum:…, an address, a URL of --repo"),
   ]
@@ -34,8 +37,8 @@ struct WalletOpenCommand: Command {
     let arguments = context.arguments
     let repository = try arguments["repo"].map(WalletFetchCommand.repository)
     let network = try arguments["network"].map(WalletFetchCommand.network)
-    guard (repository == nil) == (arguments["cache"] == nil) else {
-      throw CommandError.usage("--repo and --cache go together")
+    guard repository != nil || arguments["cache"] == nil else {
+      throw CommandError.usage("--repo is missing")
     }
     let link: TokenLink
     do throws(TokenLink.Refusal) {
@@ -43,7 +46,7 @@ struct WalletOpenCommand: Command {
     } catch { throw CommandError.usage("LINK: \(error)".printable) }
     let chain = link.chain ?? network
     var fetched: WalletFetchText?
-    if repository != nil {
+    if arguments["cache"] != nil {
       guard let chain else {
         throw CommandError.usage("LINK: it names no chain; --network is missing")
       }
