@@ -32,6 +32,7 @@ public struct TokenScriptService: Migrating, Commanding, Demonstrating, Running,
   private let responder: RepositoryResponder
   private let listing: IndexListing
   private let contractPages: ContractPages
+  private let places: PlacesResponder
   private let verification: VerificationResponder
   /// Publishes files, or nil if the policy is "off".
   private let publisher: Publisher?
@@ -79,7 +80,7 @@ public struct TokenScriptService: Migrating, Commanding, Demonstrating, Running,
       configuration, headers, currentIndex, verification, survey.words, store: store,
       log: context.log, clock: context.clock, durations: durations)
     responder = RepositoryResponder(
-      index: currentIndex, words: survey.words, clients: configuration.clients,
+      index: currentIndex, clients: configuration.clients,
       defaultSchema: configuration.defaultSchema, publicURL: context.publicURL,
       hosts: context.hosts.map(\.description), headers: headers, log: context.log,
       clock: context.clock)
@@ -87,6 +88,8 @@ public struct TokenScriptService: Migrating, Commanding, Demonstrating, Running,
     let pageThreads = ThreadPool(named: "awd-page", width: 1, queue: 64, niceness: 10)
     listing = IndexListing(headers, on: pageThreads)
     contractPages = ContractPages(
+      responder: responder, explorers: configuration.explorers, threads: pageThreads)
+    places = PlacesResponder(
       responder: responder, explorers: configuration.explorers, threads: pageThreads)
     publisher =
       configuration.publicationPolicy == .off
@@ -149,8 +152,7 @@ public struct TokenScriptService: Migrating, Commanding, Demonstrating, Running,
     for pattern in ["/{name}", "/tokenscript/{name}"] {
       router.get(version + pattern, responder.schema)
     }
-    router.get(
-      "/tokenscript/{address:prefix(0x)}/chain/{chain}/script-uri", responder.scriptURI)
+    places.register(on: &router)
     router.get("/") { [listing, operatorPages] request, _ in
       try await listing.response(
         to: request, for: responder.index.value,
@@ -165,8 +167,11 @@ public struct TokenScriptService: Migrating, Commanding, Demonstrating, Running,
       try await verification.response(to: request)
     }
     router.post("/tokenscript/validate", bodyLimit: VerificationQueue.bodyLimit) {
-      [verification] request, _ in
-      try await verification.validation(of: request)
+      [verification, responder] request, _ in
+      let base = responder.base(for: request)
+      return try await verification.validation(of: request) { url in
+        base.flatMap { responder.content(at: url, base: $0) }
+      }
     }
     router.post("/tokenscript/report", bodyLimit: ReportResponder.bodyLimit) {
       [reports] request, _ in
@@ -216,7 +221,7 @@ public struct TokenScriptService: Migrating, Commanding, Demonstrating, Running,
     try await withThrowingTaskGroup { group in
       group.addTask { try await follow() }
       group.addTask {
-        await survey.run({ responder.index.value.origins }) { try await remake() }
+        await survey.run({ responder.index.value.questions }) { try await remake() }
       }
       group.addTask { await followStore() }
       group.addTask { await deletePreviews() }
@@ -232,13 +237,13 @@ public struct TokenScriptService: Migrating, Commanding, Demonstrating, Running,
     await withTaskGroup { group in
       group.addTask {
         // What fails here is tried again by the looks.
-        for await _ in bus.events(of: Self.name) { try? await indexer.indexPublications() }
+        for await _ in bus.events(of: Self.name) { try? await look() }
       }
       group.addTask {
         var hasFailed = false
         while (try? await Task.sleep(for: Self.lookInterval)) != nil {
           do {
-            try await indexer.indexPublications()
+            try await look()
             hasFailed = false
           } catch {
             if !hasFailed { log.warning("publications aren't seen", ["reason": "\(error)"]) }
@@ -248,6 +253,12 @@ public struct TokenScriptService: Migrating, Commanding, Demonstrating, Running,
         }
       }
     }
+  }
+
+  /// Makes a new index if other nodes have published or withdrawn something, or have heard something new from a chain.
+  private func look() async throws {
+    try await indexer.indexPublications()
+    if try await survey.adopt() { try await remake() }
   }
 
   /// Deletes previews that are over, every quarter of an hour.

@@ -15,11 +15,38 @@ public struct FunctionCall: Hashable, Sendable {
   /// `scriptURI()` of ERC-5169.
   public static let scriptURI = FunctionCall("scriptURI()")
 
+  /// `name()` of tokens.
+  public static let name = FunctionCall("name()")
+
+  /// `hasRole(bytes32,address)` of AccessControl, for the roles that stand for a contract: its administrator, and the one
+  /// of its scripts.
+  ///
+  /// - Parameter account: the address that may have them.
+  public static func hasRoles(_ account: EthereumAddress) -> [FunctionCall] {
+    [[UInt8](repeating: 0, count: 32), Keccak256.hash(Array("TS_SCRIPT_ADMIN".utf8)).bytes].map {
+      FunctionCall("hasRole(bytes32,address)", $0 + word(account))
+    }
+  }
+
   /// `scriptURI(address)` of ERC-7738's registry.
   ///
   /// - Parameter contract: the contract whose scripts are asked for.
   public static func scriptURI(of contract: EthereumAddress) -> FunctionCall {
-    FunctionCall("scriptURI(address)", [UInt8](repeating: 0, count: 12) + contract.bytes)
+    FunctionCall("scriptURI(address)", word(contract))
+  }
+
+  /// `scriptData(address)` of the registry in use.
+  ///
+  /// - Parameter contract: the contract whose scripts are asked for.
+  public static func scriptData(of contract: EthereumAddress) -> FunctionCall {
+    FunctionCall("scriptData(address)", word(contract))
+  }
+
+  /// `ownerOf(uint256)` of ERC-721.
+  ///
+  /// - Parameter token: the number of the token in 32 bytes.
+  public static func ownerOf(_ token: [UInt8]) -> FunctionCall {
+    FunctionCall("ownerOf(uint256)", token)
   }
 
   /// `setScriptURI(string[])` of ERC-5169.
@@ -34,6 +61,10 @@ public struct FunctionCall: Hashable, Sendable {
       strings += [UInt8](repeating: 0, count: (32 - uri.utf8.count % 32) % 32)
     }
     return FunctionCall("setScriptURI(string[])", word(32) + word(uris.count) + offsets + strings)
+  }
+
+  private static func word(_ address: EthereumAddress) -> [UInt8] {
+    [UInt8](repeating: 0, count: 12) + address.bytes
   }
 
   /// A number of at least 0 in 32 bytes, big-endian.

@@ -9,6 +9,41 @@ public struct ReturnData: Hashable, Sendable {
   /// The largest number of bytes of a string.
   public static let lengthLimit = 4096
 
+  /// The largest number of entries of a registry.
+  private static let entryLimit = 500
+
+  /// An entry of ERC-7738's registry.
+  public struct ScriptEntry: Hashable, Sendable {
+    /// The name that its holder has given.
+    public let name: String
+    /// The URL of its icon.
+    public let icon: String
+    /// The number of its token in 32 bytes.
+    public let token: [UInt8]
+    /// The place of the script.
+    public let place: String
+    /// Whether the contract's owner has made it.
+    public let isAuthenticated: Bool
+
+    /// The number of its token in decimal digits.
+    public var tokenNumber: String {
+      var digits: [Int] = []
+      for byte in token {
+        var carry = Int(byte)
+        for index in digits.indices {
+          carry += digits[index] << 8
+          digits[index] = carry % 10
+          carry /= 10
+        }
+        while carry > 0 {
+          digits.append(carry % 10)
+          carry /= 10
+        }
+      }
+      return digits.isEmpty ? "0" : digits.reversed().map(String.init).joined()
+    }
+  }
+
   private let bytes: [UInt8]
 
   /// Takes the data.
@@ -26,6 +61,36 @@ public struct ReturnData: Hashable, Sendable {
       let address = EthereumAddress(bytes[12...]), address != EthereumAddress()
     else { return nil }
     return address
+  }
+
+  /// Whether the function returns a bool, and that is true: a word that is 1.
+  public var isTrue: Bool { bytes == [UInt8](repeating: 0, count: 31) + [1] }
+
+  /// The text, if the function returns a `string` or, as it does in old tokens, 32 bytes with zeros behind the text.
+  public var text: String? {
+    guard bytes.count == 32 else { return string(at: number(at: 0), from: 0) }
+    let text = bytes.prefix { $0 != 0 }
+    return bytes[text.count...].allSatisfy { $0 == 0 }
+      ? String(validating: text, as: UTF8.self) : nil
+  }
+
+  /// The entries, if the function returns a registry's; those that can't be read are passed over.
+  public var scriptEntries: [ScriptEntry] {
+    guard let start = number(at: 0), let count = number(at: start), count <= Self.entryLimit else {
+      return []
+    }
+    let base = start + 32
+    return (0..<count).compactMap { index in
+      guard let tuple = number(at: base + 32 * index).map({ base + $0 }),
+        let name = string(at: number(at: tuple), from: tuple),
+        let icon = string(at: number(at: tuple + 32), from: tuple),
+        let place = string(at: number(at: tuple + 96), from: tuple),
+        let isAuthenticated = number(at: tuple + 128)
+      else { return nil }
+      return ScriptEntry(
+        name: name, icon: icon, token: Array(bytes[tuple + 64..<tuple + 96]), place: place,
+        isAuthenticated: isAuthenticated == 1)
+    }
   }
 
   /// The strings, if the function returns `string[]` or, as it did in drafts of ERC-5169, one `string`.

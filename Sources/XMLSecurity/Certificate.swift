@@ -63,6 +63,24 @@ public struct Certificate: Sendable {
   }
 }
 
+extension Certificate {
+  /// The key that has lent its standing to the certified one, as the official TokenScript tool writes it: a bare point on
+  /// secp256k1 in the issuerAltName, where general names belong. Nil unless that key has signed the certificate with
+  /// ECDSA and SHA-256.
+  public var delegator: PublicKey? {
+    defer { ERR_clear_error() }
+    guard let point = handle.issuerAltName, point.count == 65, point[0] == 0x04,
+      let info = DER.curveKey(.secp256k1, point: point),
+      let key = EVPKey(subjectPublicKeyInfo: info).flatMap(PublicKey.init),
+      handle.isSignedWithECDSA(by: key.handle)
+    else { return nil }
+    return key
+  }
+
+  /// Returns whether a moment lies within the validity.
+  public func isValid(at time: Timestamp) -> Bool { notBefore <= time && time <= notAfter }
+}
+
 extension Certificate: Hashable {
   /// Compares the DER.
   public static func == (left: Certificate, right: Certificate) -> Bool { left.der == right.der }

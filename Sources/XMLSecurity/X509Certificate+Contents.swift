@@ -41,6 +41,22 @@ extension X509Certificate {
     }
   }
 
+  /// The content of the only issuerAltName, which need not be a list of names; nil if there is none, or several.
+  var issuerAltName: [UInt8]? {
+    let place = unsafe X509_get_ext_by_NID(pointer, NID_issuer_alt_name, -1)
+    guard place >= 0, unsafe X509_get_ext_by_NID(pointer, NID_issuer_alt_name, place) < 0,
+      let data = unsafe X509_EXTENSION_get_data(X509_get_ext(pointer, place)),
+      let start = unsafe ASN1_STRING_get0_data(data)
+    else { return nil }
+    return unsafe [UInt8](UnsafeBufferPointer(start: start, count: Int(ASN1_STRING_length(data))))
+  }
+
+  /// Returns whether a key has signed the certificate with ECDSA and SHA-256.
+  func isSignedWithECDSA(by key: EVPKey) -> Bool {
+    unsafe X509_get_signature_nid(pointer) == NID_ecdsa_with_SHA256
+      && X509_verify(pointer, key.pointer) == 1
+  }
+
   private static func name(of object: Int32) -> String {
     unsafe OBJ_nid2sn(object).map { unsafe String(cString: $0) } ?? "unknown"
   }

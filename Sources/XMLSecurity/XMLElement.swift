@@ -78,6 +78,13 @@ internal import CXMLSec
     return unsafe String(cString: value)
   }
 
+  /// The language of the content (`xml:lang`), which may be that of an element above.
+  public var language: String? {
+    guard let language = unsafe xmlNodeGetLang(node) else { return nil }
+    defer { unsafe cxml_free(language) }
+    return unsafe String(cString: language)
+  }
+
   /// Returns whether the element has a name and namespace.
   func isNamed(_ name: String, in namespace: String?) -> Bool {
     unsafe Self.isNode(node, named: name, in: namespace)

@@ -33,7 +33,7 @@ struct ChainEndpointTests {
       [tokenscript.chains]
       1 = { url = "http://127.0.0.1:\(words[1])", registry = "\(words[5])" }
       """, publicURL: "https://repo.example")
-    #expect(try await server.service.survey.askAll(server.service.indexer.current.origins))
+    #expect(try await server.service.survey.askAll(server.service.indexer.current.questions))
     try await server.service.reload()
     let found = server.service.survey.words.value.byOrigin
     func word(_ index: Int) throws -> ChainWord {
@@ -51,7 +51,7 @@ struct ChainEndpointTests {
     // An endpoint that is gone leaves the last word.
     process.closeInput()
     _ = try await process.ended()
-    #expect(try await !server.service.survey.askAll(server.service.indexer.current.origins))
+    #expect(try await !server.service.survey.askAll(server.service.indexer.current.questions))
     #expect(server.service.survey.words.value.byOrigin == found)
   }
 }

@@ -13,30 +13,6 @@ internal import TokenScriptReading
 
 @testable import TokenScriptRepo
 
-/// An endpoint for JSON-RPC that answers each call as a closure says.
-private final class Endpoint: Responder {
-  private let status: Status
-  private let answer: Lock<@Sendable ([[String: Any]]) -> String>
-
-  init(status: Status = .ok, _ answer: @escaping @Sendable ([[String: Any]]) -> String) {
-    self.status = status
-    self.answer = Lock(answer)
-  }
-
-  func change(_ answer: @escaping @Sendable ([[String: Any]]) -> String) {
-    self.answer.withLock { $0 = answer }
-  }
-
-  func plan(for head: RequestHead) -> RequestPlan {
-    .respond(bodyLimit: 1 << 16) { [self] request in
-      let calls =
-        (try? JSONSerialization.jsonObject(with: Data(request.body))) as? [[String: Any]] ?? []
-      let text = answer.withLock { $0 }(calls)
-      return Response(status, type: "application/json", text: text)
-    }
-  }
-}
-
 /// Answers `owner()` and `scriptURI()` of every contract.
 private func words(
   owner: EthereumAddress?, scripts: [String]
@@ -56,8 +32,8 @@ private func words(
 }
 
 /// Tests of the proof by the chain, with a stand-in for the endpoint.
-@Suite(.ownThreads) struct ChainSurveyTests {
-  private let fixture: RepositoryFixture
+@Suite(.ownThreads) struct ChainSurveyTests: ChainSuite {
+  let fixture: RepositoryFixture
   private let owner: EthereumAddress
 
   init() throws {
@@ -70,15 +46,15 @@ private func words(
   @Test func whatTheEndpointFailsToTellStays() throws {
     let time = Timestamp(seconds: 1)
     let data = ReturnData([UInt8](repeating: 0, count: 12) + owner.bytes)
-    let last = ChainWord(owner: nil, scripts: ["a:1"], registered: ["b:1"], time: time)
+    let last = ChainWord(owner: nil, name: "Coin", scripts: ["a:1"], time: time)
     let later = Timestamp(seconds: 2)
     #expect(
       ChainWord([.returned(data), .failed("x"), .failed("y")], after: last, time: later)
-        == ChainWord(owner: owner, scripts: ["a:1"], registered: ["b:1"], time: later))
+        == ChainWord(owner: owner, name: "Coin", scripts: ["a:1"], time: later))
     #expect(
       ChainWord([.none, .none, .failed("y")], after: nil, time: later)
-        == ChainWord(owner: nil, scripts: [], registered: [], time: later))
-    #expect(ChainWord([.failed("x"), .returned(data)], after: last, time: later) == nil)
+        == ChainWord(owner: nil, scripts: [], time: later))
+    #expect(ChainWord([.failed("x"), .returned(data), .none], after: last, time: later) == nil)
   }
 
   @Test func aContractsPlacesAreBounded() {
@@ -87,33 +63,6 @@ private func words(
       owner: nil, scripts: [place, place, place, "a:1"], registered: [],
       time: Timestamp(seconds: 1))
     #expect(word.scripts == [place, place, "a:1"])
-  }
-
-  /// Runs an endpoint and a repository that asks it once.
-  private func withAnswers(
-    _ endpoint: Endpoint, _ toml: String = "",
-    _ body: (RepositoryServer, _ ask: @escaping @Sendable () async throws -> Bool) async throws ->
-      Void
-  ) async throws {
-    let standIn = try HTTPServer(
-      options: ServerOptions(endpoints: [.tcp(host: "127.0.0.1", port: 0)]), responder: endpoint,
-      report: { _ in })
-    try standIn.start()
-    do {
-      let server = try await fixture.server(
-        "\(toml)\n[tokenscript.chains]\n1 = \"http://\(standIn.endpoints[0])/key\"",
-        publicURL: "https://repo.example")
-      try await body(server) {
-        let survey = server.service.survey
-        let hasChanged = try await survey.askAll(server.service.indexer.current.origins)
-        if hasChanged { try await server.service.reload() }
-        return hasChanged
-      }
-    } catch {
-      await standIn.drain(within: .zero)
-      throw error
-    }
-    await standIn.drain(within: .zero)
   }
 
   private func scripts(_ server: RepositoryServer) async throws -> String {
@@ -160,7 +109,7 @@ private func words(
     }
     // The word outlasts a restart.
     let stored = try await ContractStore(store).chainWords(on: [.main])
-    #expect(stored.values.map(\.scripts) == [["https://x.example"]])
+    #expect(stored.words.values.map(\.scripts) == [["https://x.example"]])
   }
 
   @Test func aRevertIsAWord() async throws {
@@ -222,7 +171,9 @@ private func words(
       let first = try await put(.issuer, at: 1_600_000_001, from: "192.0.2.1")
       #expect(first.status == .forbidden && first[.retryAfter] == "5")
       #expect(first.text.contains("is being asked"))
-      try await waitUntil { server.service.indexer.current.rules.owners.values.contains(owner) }
+      try await waitUntil {
+        server.service.indexer.current.rules.words.values.contains { $0.owner == owner }
+      }
       #expect(try await put(.issuer, at: 1_600_000_001, from: "192.0.2.1").status == .created)
       let stranger = try await put(.rival, at: 1_600_000_002, from: "192.0.2.1")
       #expect(stranger.status == .forbidden && stranger[.retryAfter] == nil)
@@ -234,7 +185,7 @@ private func words(
     let asked = Lock(0)
     let none = words(owner: nil, scripts: [])
     let endpoint = Endpoint { calls in
-      asked.withLock { $0 += 1 }
+      if calls.count == 3 { asked.withLock { $0 += 1 } }
       return none(calls)
     }
     try fixture.remove("Coin.tsml")
@@ -272,7 +223,7 @@ private func words(
     try await withAnswers(endpoint) { server, ask in
       let hasChanged = try await ask()
       #expect(hasChanged)
-      #expect(server.service.survey.words.value.owners.values.map(\.self) == [owner])
+      #expect(server.service.survey.words.value.byOrigin.values.compactMap(\.owner) == [owner])
     }
   }
 
@@ -307,7 +258,8 @@ private func words(
       #expect(try await server.get("/\(alice)").status == .ok)
       let text = try await scripts(server)
       #expect(text.contains(#""erc5169":[]"#))
-      gate.signal()
+      // For each request about the contract.
+      for _ in 0..<4 { gate.signal() }
       #expect(try await hasChanged)
     }
   }
@@ -331,5 +283,16 @@ private func words(
     let chain = try #require(ChainID(5))
     let endpoint = try #require(chains[chain])
     #expect(endpoint.registry == EthereumAddress(bob))
+  }
+
+  @Test func withoutAWordItIsTheOneInUse() throws {
+    let section = try fixture.section(
+      "[tokenscript.chains]\n1 = \"https://x\"\n5 = { url = \"https://x\", registry = \"off\" }")
+    let chains = TokenScriptConfiguration(section).chains
+    try section.finish()
+    let inUse = EthereumAddress("0x0077380bCDb2717C9640e892B9d5Ee02Bb5e0682")
+    let other = try #require(ChainID(5))
+    #expect(inUse != nil && chains[.main]?.registry == inUse)
+    #expect(chains[other] != nil && chains[other]?.registry == nil)
   }
 }

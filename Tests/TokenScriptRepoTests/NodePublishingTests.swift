@@ -1,4 +1,5 @@
 internal import Cryptography
+internal import Ethereum
 internal import Foundation
 internal import HTTPProtocol
 internal import Storage
@@ -11,7 +12,7 @@ internal import XMLSecurity
 
 /// Tests of publishing at nodes that share a PostgreSQL database, each with a folder of its own. Nothing tells them of each
 /// other's publications: they look.
-@Suite(.ownThreads) struct NodePublishingTests: PublishingSuite {
+@Suite(.ownThreads) struct NodePublishingTests: PublishingSuite, ChainSuite {
   let fixture: RepositoryFixture
   private let other: RepositoryFixture
 
@@ -84,6 +85,31 @@ internal import XMLSecurity
       #expect(try await first.get(Self.place, field, method: .delete).status == .ok)
       try await expect(second, .gone)
       #expect(try await send(second, newer).status == .gone)
+    }
+  }
+
+  /// What one node hears from a chain the other knows, too.
+  @Test func theChainsWordsAreOneForAll() async throws {
+    let contract = try #require(EthereumAddress(alice))
+    let key = try #require(EthereumAddress(Signer.issuer.identifier()))
+    let chain = TestChain()
+    try await withStandIn(Endpoint { chain.answer($0) }) { url in
+      try await withNodes("[tokenscript.chains]\n1 = \"\(url)\"") { first, second, _ in
+        let file = try sign(.issuer, at: Self.now)
+        #expect(try await send(first, file).status == .created)
+        try await expect(second, .ok, file)
+        chain.set(contract, .name, Encoded.string("Heard"))
+        chain.set(contract, FunctionCall.hasRoles(key)[0], Encoded.word(1))
+        _ = try await first.service.survey.askAll(first.service.indexer.current.questions)
+        try await first.service.reload()
+        let deadline = ContinuousClock.now + .seconds(1)
+        while second.service.indexer.current.rows.first?.contractName == nil, .now < deadline {
+          try await Task.sleep(for: .milliseconds(20))
+        }
+        let rows = [first, second].map { $0.service.indexer.current.rows.first }
+        #expect(rows.map { $0?.contractName } == ["Heard", "Heard"])
+        #expect(rows.map { $0?.standing } == [.issuer, .issuer])
+      }
     }
   }
 

@@ -9,6 +9,9 @@ struct ChainEndpoint: Sendable {
   /// The address of ERC-7738's registry, or nil if it isn't asked.
   let registry: EthereumAddress?
 
+  /// The address of the registry in use, which is the same on every chain.
+  static let registryInUse = EthereumAddress("0x0077380bCDb2717C9640e892B9d5Ee02Bb5e0682")
+
   /// Reads all endpoints: `1 = "https://…"` or `1 = { url = "https://…", registry = "0x…" }`.
   ///
   /// - Parameter section: the section, which records faults.
@@ -16,11 +19,14 @@ struct ChainEndpoint: Sendable {
     var endpoints: [ChainID: ChainEndpoint] = [:]
     for name in section.names {
       let url: String
-      var registry: EthereumAddress?
+      var registry = registryInUse
       if section.isTable(name) {
         let table = section.section(name)
         url = table.secret("url").value
-        registry = table.optionalValue("registry", expected: "an address") { EthereumAddress($0) }
+        let written = table.optionalValue("registry", expected: "an address, or \"off\"") {
+          $0 == "off" ? EthereumAddress() : EthereumAddress($0)
+        }
+        if let written { registry = written == EthereumAddress() ? nil : written }
       } else {
         url = section.secret(name).value
       }

@@ -1,7 +1,6 @@
 internal import Cryptography
 internal import Ethereum
 internal import HTTPClient
-internal import HTTPProtocol
 internal import Observability
 internal import Threading
 internal import Time
@@ -30,8 +29,10 @@ actor ChainSurvey {
   private let log: Log
   private let clock: @Sendable () -> Timestamp
   private let client: HTTPClient?
-  private let queue: AsyncStream<Origin>
-  private let continuation: AsyncStream<Origin>.Continuation
+  private let queue: AsyncStream<ChainQuestion>
+  private let continuation: AsyncStream<ChainQuestion>.Continuation
+  /// The last change of a word in the store that is in service.
+  private var change: Int64
   /// The words in service.
   nonisolated let words: AtomicReference<ChainWords>
 
@@ -57,27 +58,31 @@ actor ChainSurvey {
     options.bodyLimit = Self.responseLimit
     options.timeout = Self.responseTime
     client = endpoints.isEmpty ? nil : try HTTPClient(options)
-    words = AtomicReference(ChainWords(try await store.chainWords(on: endpoints.keys)))
+    let stored = try await store.chainWords(on: endpoints.keys)
+    change = stored.last
+    words = AtomicReference(ChainWords(stored.words))
   }
 
   /// Asks until the task is cancelled: at once and then every hour, with some jitter, and whenever there is something new.
   ///
   /// - Parameters:
-  ///   - origins: returns the contracts of the index in service, the most important ones first.
+  ///   - questions: returns the contracts of the index in service, the most important ones first, with its files' keys.
   ///   - changed: is called after a word has changed.
   nonisolated func run(
-    _ origins: @escaping @Sendable () -> [Origin],
+    _ questions: @escaping @Sendable () -> [ChainQuestion],
     changed: @escaping @Sendable () async throws -> Void
   ) async {
     guard !endpoints.isEmpty else { return }
     async let hourly: Void = {
       while !Task.isCancelled {
-        await self.attempt { if try await self.askAll(origins()) { try await changed() } }
+        await self.attempt { if try await self.askAll(questions()) { try await changed() } }
         try? await Task.sleep(for: Self.interval * Double.random(in: 0.9...1.1))
       }
     }()
-    for await origin in queue where isUnasked(origin) {
-      await attempt { if try await self.ask([origin]) { try await changed() } }
+    for await asked in queue where isUnasked(asked) {
+      let known = questions().first { $0.origin == asked.origin }?.keys ?? []
+      let question = ChainQuestion(origin: asked.origin, keys: known + asked.keys)
+      await attempt { if try await self.ask([question]) { try await changed() } }
     }
     await hourly
   }
@@ -89,67 +94,85 @@ actor ChainSurvey {
     }
   }
 
-  /// Whether a contract's chain has an endpoint that wasn't asked about it yet.
-  nonisolated func isUnasked(_ origin: Origin) -> Bool {
-    endpoints[origin.chain] != nil && words.value.byOrigin[origin] == nil
+  /// Whether a contract's chain has an endpoint that wasn't asked about it, or about one of the keys, yet.
+  nonisolated func isUnasked(_ question: ChainQuestion) -> Bool {
+    guard endpoints[question.origin.chain] != nil else { return false }
+    guard let word = words.value.byOrigin[question.origin] else { return true }
+    return question.keys.contains { word.roles[$0] == nil }
   }
 
   /// Has the unasked ones of some contracts asked about soon, unless too many wait.
-  nonisolated func ask(soon origins: [Origin]) {
-    for origin in origins where isUnasked(origin) { continuation.yield(origin) }
+  nonisolated func ask(soon questions: [ChainQuestion]) {
+    for question in questions where isUnasked(question) { continuation.yield(question) }
   }
 
   /// Asks about all contracts of the index, and forgets the words about others. Of too many those come first that it has not
   /// asked about for the longest time; the words about the rest stay.
   ///
   /// - Returns: whether a word has changed.
-  func askAll(_ origins: [Origin]) async throws -> Bool {
+  func askAll(_ questions: [ChainQuestion]) async throws -> Bool {
     let known = words.value.byOrigin
-    let wanted = Set(origins)
+    let wanted = Set(questions.map(\.origin))
     let never = Timestamp(seconds: 0)
-    var asked = origins.filter { endpoints[$0.chain] != nil }
+    var asked = questions.filter { endpoints[$0.origin.chain] != nil }
     if asked.count > Self.contractLimit {
-      asked.sort { known[$0]?.time ?? never < known[$1]?.time ?? never }
+      asked.sort { known[$0.origin]?.time ?? never < known[$1.origin]?.time ?? never }
     }
     return try await ask(
       Array(asked.prefix(Self.contractLimit)),
       forgetting: known.keys.filter { !wanted.contains($0) })
   }
 
+  /// Takes over the words that other nodes have stored since the last look.
+  ///
+  /// - Returns: whether a word has changed.
+  func adopt() async throws -> Bool {
+    guard store.isShared, !endpoints.isEmpty else { return false }
+    let stored = try await store.chainWords(on: endpoints.keys, after: change)
+    change = stored.last
+    return replace(stored.words)
+  }
+
+  /// Puts words into service.
+  ///
+  /// - Returns: whether one has changed.
+  private func replace(
+    _ new: [Origin: ChainWord], forgetting forgotten: [Origin] = []
+  ) -> Bool {
+    guard !new.isEmpty || !forgotten.isEmpty else { return false }
+    let before = words.value.byOrigin
+    var after = before.merging(new) { $1 }
+    for origin in forgotten { after[origin] = nil }
+    words.replace(with: ChainWords(after))
+    return new.contains { !$0.value.agrees(with: before[$0.key]) }
+  }
+
   /// Asks about some contracts.
   ///
   /// - Returns: whether a word has changed.
-  private func ask(_ asked: [Origin], forgetting forgotten: [Origin] = []) async throws -> Bool {
+  private func ask(
+    _ asked: [ChainQuestion], forgetting forgotten: [Origin] = []
+  ) async throws -> Bool {
     let answers = await answers(about: asked)
     try Task.checkCancellation()
     try await store.remember(answers, forgetting: forgotten)
-    // Others may have been asked about meanwhile.
-    let before = words.value.byOrigin
-    var after = before.merging(answers) { $1 }
-    for origin in forgotten { after[origin] = nil }
-    words.replace(with: ChainWords(after))
-    return answers.contains { !$0.value.agrees(with: before[$0.key]) }
+    return replace(answers, forgetting: forgotten)
   }
 
   /// A contract's word, or the reason why there is none.
-  private typealias Answer = Result<ChainWord, Failure>
-
-  private struct Failure: Error {
-    let reason: String
-    /// Whether the endpoint didn't respond, which no contract can bring about.
-    let isEndpoints: Bool
-  }
+  private typealias Answer = Result<ChainWord, ChainInquiry.Failure>
 
   /// Asks about several contracts at once. An endpoint that keeps failing is left alone.
-  private nonisolated func answers(about origins: [Origin]) async -> [Origin: ChainWord] {
+  private nonisolated func answers(about questions: [ChainQuestion]) async -> [Origin: ChainWord] {
     var failures: [ChainID: (inRow: Int, contracts: Int, reason: String)] = [:]
     var answers: [Origin: ChainWord] = [:]
     await withTaskGroup(of: (Origin, Answer).self) { group in
-      var rest = origins[...]
+      var rest = questions[...]
       func next() {
-        while let origin = rest.popFirst() {
+        while let question = rest.popFirst() {
+          let origin = question.origin
           guard failures[origin.chain]?.inRow ?? 0 < Self.failureLimit else { continue }
-          group.addTask { (origin, await self.answer(about: origin)) }
+          group.addTask { (origin, await self.answer(to: question)) }
           return
         }
       }
@@ -180,30 +203,15 @@ actor ChainSurvey {
     return answers
   }
 
-  private nonisolated func answer(about origin: Origin) async -> Answer {
-    guard let client, let endpoint = endpoints[origin.chain] else {
-      return .failure(Failure(reason: "no endpoint", isEndpoints: true))
+  private nonisolated func answer(to question: ChainQuestion) async -> Answer {
+    guard let client, let endpoint = endpoints[question.origin.chain] else {
+      return .failure(ChainInquiry.Failure(reason: "no endpoint", isEndpoints: true))
     }
-    let batch = CallBatch(
-      ChainWord.calls(for: origin.contract, registry: endpoint.registry))
-    do throws(HTTPClientError) {
-      let response = try await client.send(OutgoingRequest(endpoint.url, json: batch.body))
-      let outcomes = batch.outcomes(in: response.body)
-      let last = words.value.byOrigin[origin]
-      if let word = ChainWord(outcomes, after: last, time: clock()) { return .success(word) }
-      let reason = outcomes.lazy.compactMap(\.failure).first
-      return .failure(Failure(reason: reason ?? "", isEndpoints: response.status != .ok))
-    } catch {
-      // A contract may return more than is read.
-      return .failure(Failure(reason: "\(error.code)", isEndpoints: error.code != .tooLarge))
+    let inquiry = ChainInquiry(
+      client: client, endpoint: endpoint, question: question,
+      last: words.value.byOrigin[question.origin])
+    do throws(ChainInquiry.Failure) { return .success(try await inquiry.word(at: clock())) } catch {
+      return .failure(error)
     }
-  }
-}
-
-extension CallBatch.Outcome {
-  /// The reason why nothing is known, or nil.
-  fileprivate var failure: String? {
-    guard case .failed(let reason) = self else { return nil }
-    return reason
   }
 }

@@ -38,7 +38,7 @@ struct RepositoryInspection {
     }
     var rules = configuration.rules
     if let store {
-      rules.owners = ChainWords(try await store.chainWords(on: configuration.chains.keys)).owners
+      rules.words = try await store.chainWords(on: configuration.chains.keys).words
     }
     let memory = try await store?.memory(under: checks.fingerprint) ?? ContractStore.Memory()
     let scan = RepositoryScan(

@@ -23,12 +23,12 @@ struct Candidate: Sendable {
   /// The values of `?signer=` that select the file, in lower case.
   var signerNames: [String] {
     guard let signer else { return [] }
-    return [signer.key.lowercased()] + (signer.commonName.map { [$0.lowercased()] } ?? [])
+    return [signer.key, signer.authority, signer.commonName].compactMap { $0?.lowercased() }
   }
 
   /// Returns whether a value of `?signer=` selects the file.
   ///
-  /// - Parameter name: a common name or a key identifier, in any case.
+  /// - Parameter name: a common name, or the identifier of the key or of its authority, in any case.
   func isSigned(by name: String) -> Bool {
     signerNames.contains(name.lowercased())
   }
@@ -42,10 +42,10 @@ struct Candidate: Sendable {
 
   /// The identities of the signer; files that share one have the same signer.
   ///
-  /// An identity is a key, or a name that a trusted chain vouches for. An unverified name proves nothing.
+  /// An identity is a key, its authority, or a name that a trusted chain vouches for. An unverified name proves nothing.
   var identities: Set<String> {
     guard let signer else { return ["unsigned"] }
-    var identities: Set<String> = ["key \(signer.key.lowercased())"]
+    var identities = Set([signer.key, signer.authority].compactMap { $0.map { "key \($0)" } })
     if let name = signer.commonName, meaning.trust == .passed {
       identities.insert("name \(name.lowercased())")
     }

@@ -73,15 +73,22 @@ final class ContractIndex: Sendable {
   /// The rows as searches see them, made with the first page.
   var search: IndexSearch { storedSearch.load() ?? storedSearch.storeIfNil(IndexSearch(rows)) }
 
-  /// The contracts that files name as their origins, served or not, on each of their chains: first those of the operator's
-  /// own files.
-  var origins: [Origin] {
-    var seen: Set<Origin> = []
-    let own = rows.filter { !$0.isPublished }
-    let published = rows.filter(\.isPublished)
-    return (own + published).flatMap { row in
-      row.chains.compactMap { chain in row.contract.map { Origin($0, on: chain) } }
-    }.filter { seen.insert($0).inserted }
+  /// The contracts that files name as their origins, served or not, on each of their chains, with their files' keys: first
+  /// those of the operator's own files.
+  var questions: [ChainQuestion] {
+    var places: [Origin: Int] = [:]
+    var questions: [ChainQuestion] = []
+    for row in rows.filter({ !$0.isPublished }) + rows.filter(\.isPublished) {
+      guard let contract = row.contract else { continue }
+      for chain in row.chains {
+        let origin = Origin(contract, on: chain)
+        let place = places[origin] ?? questions.count
+        if place == questions.count { questions.append(ChainQuestion(origin: origin, keys: [])) }
+        places[origin] = place
+        questions[place].keys += row.signer?.addresses ?? []
+      }
+    }
+    return questions
   }
 
   /// The contents of all files and schemas that are served.

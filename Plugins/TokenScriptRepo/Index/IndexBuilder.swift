@@ -150,7 +150,12 @@ struct IndexBuilder {
     case .failure(let refusal):
       row.state = .refused(refusal)
       return [row]
-    case .success(let read): meaning = read
+    case .success(var read):
+      // An authority counts for what was published only if it counted then.
+      if let publication = file.publication, publication.place.signer != read.signer?.authority {
+        read.signer?.authority = nil
+      }
+      meaning = read
     }
     row.schema = meaning.schema
     row.warnings = meaning.warnings
@@ -164,6 +169,7 @@ struct IndexBuilder {
       return rows(row, for: meaning)
     }
     row.signer = meaning.signer
+    row.cids = meaning.cids
     row.time = meaning.signer?.time
     if row.time == nil { row.accepted = file.publication?.accepted }
     let (refusal, warnings) = rules.judge(meaning)
@@ -217,10 +223,22 @@ struct IndexBuilder {
       row.contract = address
       row.name = named.first { $0.isOrigin }?.name
       row.chains = chains[address] ?? []
-      row.owners = row.chains.compactMap { rules.owners[Origin(address, on: $0)] }
-      if row.signer != nil { row.standing = rules.standing(of: meaning, for: address) }
+      let words = row.chains.compactMap { rules.words[Origin(address, on: $0)] }
+      row.owners = words.compactMap(\.owner)
+      row.contractName = words.lazy.compactMap(\.name).first
+      guard row.state != .gone else { return row }
+      row.standing = rules.standing(of: meaning, for: address)
+      let names = Set((meaning.labels + [row.name ?? "", ""]).map(\.comparable))
+      for name in Set(words.compactMap(\.name)).sorted() where !names.contains(name.comparable) {
+        row.warnings.append("the contract calls itself “\(name.bounded(to: 120))”")
+      }
       return row
     }
     return rows.isEmpty ? [row] : rows
   }
+}
+
+extension String {
+  /// The letters and digits in lower case, by which names are compared.
+  fileprivate var comparable: String { lowercased().filter { $0.isLetter || $0.isNumber } }
 }

@@ -56,6 +56,10 @@ struct IndexRow: Sendable, Equatable {
   var chains: [ChainID] = []
   /// The contract's owners by the chains' words, in the chains' order.
   var owners: [EthereumAddress] = []
+  /// The contract's name by the word of the first of its chains that tells one.
+  var contractName: String?
+  /// The names by which IPFS knows the file.
+  var cids: [String] = []
   /// The schema version.
   var schema: SchemaVersion?
   /// The signing time.
@@ -82,7 +86,8 @@ struct IndexRow: Sendable, Equatable {
   /// The contract, the name, the signer, the path and the state in lower case, which searches look at.
   var searchText: String {
     let parts = [
-      contract?.lowercase, name, signer?.commonName, signer?.key, path.text, state.words,
+      contract?.lowercase, name, signer?.commonName, signer?.key, signer?.authority, path.text,
+      state.words,
     ]
     return parts.compactMap(\.self).joined(separator: "\n").lowercased()
   }

@@ -124,7 +124,7 @@ actor RepositoryIndexer {
 
   private var rules: RepositoryRules {
     var rules = configuration.rules
-    rules.owners = words.value.owners
+    rules.words = words.value.byOrigin
     return rules
   }
 
@@ -136,7 +136,7 @@ actor RepositoryIndexer {
     let last = latest?.checks
     let checks = try await scanThreads.run {
       try RepositoryChecks(
-        configuration, headers, now: now, sharing: known, owners: rules.owners, after: last)
+        configuration, headers, now: now, sharing: known, words: rules.words, after: last)
     }
     async let stored = store.memory(
       under: checks.fingerprint,

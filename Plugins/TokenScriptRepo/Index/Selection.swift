@@ -44,7 +44,8 @@ struct Selection: Sendable {
       switch rules.choice {
       case .ask: nil
       case .newest: winners.first
-      case .issuer: winners.first { rules.isIssuer($0.signer, of: contract, on: $0.chains) }
+      case .issuer:
+        winners.first { rules.issuerProof(of: $0.meaning, for: contract, on: $0.chains) != nil }
       }
     if let preferred {
       for other in winners where other.file !== preferred.file {

@@ -40,7 +40,7 @@ extension ContractPage {
       return "<p class=\"quiet\">\(words)</p>\n"
     }
     let data = "0x" + Hex.encode(FunctionCall.setScriptURI([url]).data)
-    let others = urls.dropFirst().map { Self.field("URL of an older version", $0) }
+    let others = urls.dropFirst().map { Self.field("URL of another file", $0) }
     return """
       <section class="panel places">
       <div>
@@ -57,17 +57,23 @@ extension ContractPage {
   /// The chain's word, with its age, or an empty string.
   private var proof: String {
     guard let word else { return "" }
-    func list(_ uris: [String]) -> String {
-      uris.isEmpty
-        ? "none" : uris.map { "<code>\($0.htmlEscaped)</code>" }.joined(separator: "<br>")
+    func list(_ texts: [String]) -> String {
+      texts.isEmpty
+        ? "none" : texts.map { "<code>\($0.htmlEscaped)</code>" }.joined(separator: "<br>")
+    }
+    let administrators = word.roles.filter(\.value).keys.map(\.checksummed).sorted()
+    let entries = word.entries.map { entry in
+      (word.isOwners(entry) ? "the owner’s: " : "") + "\(entry.name) \(entry.place)"
     }
     return """
       <section class="panel">
       <h3>The chain’s word</h3>
       <dl>
+      <dt>Name</dt><dd>\(word.name?.isolatedHTML ?? "none")</dd>
       <dt>Owner</dt><dd class="mono">\(word.owner?.checksummed ?? "none")</dd>
+      <dt>With a role</dt><dd>\(list(administrators))</dd>
       <dt>scriptURI</dt><dd>\(list(word.scripts))</dd>
-      <dt>Registry</dt><dd>\(list(word.registered))</dd>
+      <dt>Registry</dt><dd>\(list(entries + word.registered))</dd>
       <dt>Asked</dt><dd>\(IndexRowMarkup.time(word.time))</dd>
       </dl>
       </section>
@@ -101,10 +107,12 @@ extension ContractPage {
     if let schema = row.schema { facts.append(("Version", schema.path)) }
     if let signer = row.signer {
       let name = signer.commonName.map { "\($0.isolatedHTML)<br>" } ?? ""
+      let authority =
+        signer.authority.map { " for <span class=\"mono\">\($0.htmlEscaped)</span>" } ?? ""
       facts.append(
         (
           "Signer",
-          "\(name)<span class=\"mono\">\(signer.key.htmlEscaped)</span><br>"
+          "\(name)<span class=\"mono\">\(signer.key.htmlEscaped)</span>\(authority)<br>"
             + "<span class=\"quiet\">\(signer.kind.htmlEscaped), \(row.standing?.rawValue ?? "")</span>"
         ))
     }
@@ -116,6 +124,8 @@ extension ContractPage {
     if let digest = row.digest {
       facts.append(("SHA-256", "<span class=\"mono\">\(digest.hex)</span>"))
     }
+    let cids = row.cids.map { "<span class=\"mono\">\($0)</span>" }
+    if !cids.isEmpty { facts.append(("IPFS CID", cids.joined(separator: "<br>"))) }
     facts.append(("Size", IndexRowMarkup.size(row.size)))
     let list = facts.map { "<dt>\($0.0)</dt><dd>\($0.1)</dd>" }.joined(separator: "\n")
     return """

@@ -14,7 +14,7 @@ struct ContractPage: Sendable {
   let chain: ChainID
   /// The rows of the contract, the newest version first, and in it the served files first.
   let rows: [IndexRow]
-  /// The URLs of the served versions, the newest first; none if the server's own URL is not known.
+  /// The URLs of the served files, the newest version first; none if the server's own URL is not known.
   let urls: [String]
   /// The chain's word on the contract, or nil if it wasn't asked.
   let word: ChainWord?
@@ -29,18 +29,16 @@ struct ContractPage: Sendable {
   ///   - chain: the contract's chain.
   ///   - index: the index.
   ///   - base: the server's URL without a slash at its end, or nil if it is not known.
-  ///   - word: the chain's word on the contract, or nil if it wasn't asked.
   ///   - explorers: the pages about contracts elsewhere that the configuration names, with `{address}` in them.
   /// - Returns: nil if no file names the contract on the chain.
   init?(
     _ contract: EthereumAddress, on chain: ChainID, in index: ContractIndex, base: String?,
-    word: ChainWord? = nil, explorers: [ChainID: String]
+    explorers: [ChainID: String]
   ) {
     let rows = index.rows.filter { $0.contract == contract && $0.chains.contains(chain) }
     guard !rows.isEmpty else { return nil }
     self.contract = contract
     self.chain = chain
-    self.word = word
     self.rows = rows.sorted { left, right in
       if left.schema != right.schema {
         return (left.schema?.path ?? "") > (right.schema?.path ?? "")
@@ -49,7 +47,12 @@ struct ContractPage: Sendable {
       return (left.time ?? .init(seconds: 0)) > (right.time ?? .init(seconds: 0))
     }
     let editions = index.editions[ContractKey(contract)] ?? []
-    urls = base.map { ScriptURI(editions, on: chain, base: $0).scriptURI.offchain } ?? []
+    let origin = Origin(contract, on: chain)
+    word = index.rules.words[origin]
+    urls =
+      base.map {
+        ContractPlaces(of: origin, in: editions, base: $0, by: index.rules).files.map(\.url)
+      } ?? []
     explorer = (explorers[chain] ?? KnownChain.of(chain)?.explorer)
       .map { $0.replacing("{address}", with: contract.checksummed) }
     let paths = Set(rows.map(\.path))

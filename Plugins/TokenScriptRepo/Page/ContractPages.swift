@@ -27,11 +27,10 @@ struct ContractPages: Sendable {
     // On this machine the host can't be another's word.
     let base =
       responder.base(for: request) ?? (request.isLocal ? responder.origin(of: request) : nil)
-    let word = responder.words.value.byOrigin[Origin(contract, on: chain)]
     let page = try await threads.run(
       for: request.origin.client, orRefuseWith: "too many pages are being made"
     ) { [explorers] () -> (html: String, isGone: Bool)? in
-      ContractPage(contract, on: chain, in: index, base: base, word: word, explorers: explorers)
+      ContractPage(contract, on: chain, in: index, base: base, explorers: explorers)
         .map { ($0.html, $0.isGone) }
     }
     guard let page else { throw RepositoryResponder.absent(isGone: false) }

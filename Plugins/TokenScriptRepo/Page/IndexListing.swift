@@ -133,6 +133,7 @@ actor IndexListing {
   struct Item: Encodable {
     @Nullable var contract: String?
     @Nullable var name: String?
+    @Nullable var contractName: String?
     /// The same as ``chains``, by the name of the element's attribute.
     let networks: [Int64]
     let chains: [Int64]
@@ -143,10 +144,12 @@ actor IndexListing {
     @Nullable var accepted: String?
     @Nullable var signer: String?
     @Nullable var key: String?
+    @Nullable var authority: String?
     @Nullable var kind: String?
     @Nullable var standing: String?
     let path: String
     @Nullable var sha256: String?
+    let cids: [String]
     let size: Int
     let state: String
     let warnings: [String]
@@ -154,6 +157,7 @@ actor IndexListing {
     init(_ row: IndexRow) {
       contract = row.contract?.checksummed
       name = row.name
+      contractName = row.contractName
       chains = row.chains.map(\.number)
       networks = chains
       owners = Set(row.owners.map(\.checksummed)).sorted()
@@ -162,10 +166,12 @@ actor IndexListing {
       accepted = row.accepted?.description
       signer = row.signer.map { $0.commonName ?? $0.key }
       key = row.signer?.key
+      authority = row.signer?.authority
       kind = row.signer?.kind
       standing = row.standing?.rawValue
       path = row.path.text
       sha256 = row.digest?.hex
+      cids = row.cids
       size = row.size
       state = row.state.words
       warnings = row.warnings
@@ -175,7 +181,7 @@ actor IndexListing {
 
 /// A value that is encoded as null if it is missing.
 @propertyWrapper
-struct Nullable<Value: Encodable>: Encodable {
+struct Nullable<Value: Encodable & Sendable>: Encodable, Sendable {
   var wrappedValue: Value?
 
   func encode(to encoder: any Encoder) throws {

@@ -83,5 +83,5 @@ extension TokenScriptFile {
 
 extension TokenScriptFile.Signer {
   /// The identifier of the one who publishes.
-  var publisher: String { key }
+  var publisher: String { authority ?? key }
 }

@@ -149,7 +149,7 @@ struct PublicationJudge: Sendable {
 
   /// Returns whether a file's signer is the issuer of all its contracts.
   func isIssuers(_ file: TokenScriptFile) -> Bool {
-    file.originChains.allSatisfy { rules.isIssuer(file.signer, of: $0.key, on: $0.value) }
+    file.originChains.allSatisfy { rules.issuerProof(of: file, for: $0.key, on: $0.value) != nil }
   }
 
   /// Checks that a signer may publish for a contract.
@@ -165,13 +165,16 @@ struct PublicationJudge: Sendable {
       signer: signer.publisher, known: keys.sorted())
   }
 
-  /// The identifiers that stand for a contract: signers of files served or withdrawn, the deployer, and the owner.
+  /// The identifiers that stand for a contract: signers of files served or withdrawn, the deployer, the owner, and those
+  /// with its roles.
   private func keys(of origin: Origin, _ known: Known) -> Set<String> {
     var keys = Set(candidates(for: origin).compactMap { $0.signer?.publisher })
     keys.formUnion((known.publications[origin] ?? []).map(\.place.signer))
-    for issuer in [rules.deployers[origin.contract], rules.owners[origin]] {
+    let word = rules.words[origin]
+    for issuer in [rules.deployers[origin.contract], word?.owner] {
       if let issuer { keys.insert(issuer.checksummed) }
     }
+    keys.formUnion((word?.roles ?? [:]).filter(\.value).keys.map(\.checksummed))
     let marks = editions(of: origin).flatMap(\.marks)
     if marks.contains(where: { !$0.isPublishers && $0.chains.contains(origin.chain) }) {
       // A mark of the operator's bears no verified key, and nobody may take the place of its file.

@@ -83,7 +83,10 @@ final class Publisher: Sendable {
     var rules = index.rules
     rules.signature = .require
     let judge = PublicationJudge(policy: policy, rules: rules, index: index, now: now)
-    let origins = PublicationJudge.origins(of: submission.file)
+    let keys = submission.file.signer?.addresses ?? []
+    let questions = PublicationJudge.origins(of: submission.file).map {
+      ChainQuestion(origin: $0, keys: keys)
+    }
     let verdict: PublicationJudge.Verdict
     do {
       verdict = try await change {
@@ -91,9 +94,9 @@ final class Publisher: Sendable {
           submission, at: place, from: request.origin.client?.site, by: judge)
       }
     } catch var refusal as PublicationRefusal where refusal.status == .forbidden {
-      // The signer may be an owner whom the chain has not told yet.
-      if origins.contains(where: survey.isUnasked), mayAsk(request) {
-        survey.ask(soon: origins)
+      // The signer may stand for the contract, which the chain has not told yet.
+      if questions.contains(where: survey.isUnasked), mayAsk(request) {
+        survey.ask(soon: questions)
         refusal.reason += "; the chain is being asked for its owner"
         refusal.retryAfter = 5
       }
@@ -102,7 +105,7 @@ final class Publisher: Sendable {
     switch verdict {
     case .present(let path): return try response(.ok, path, place)
     case .write(let publication, _, let isFirst):
-      survey.ask(soon: origins)
+      survey.ask(soon: questions)
       log.info(
         "published",
         [
@@ -211,7 +214,7 @@ final class Publisher: Sendable {
     return (published, chain)
   }
 
-  /// Returns the publication that a statement is about, which the file's own key has signed.
+  /// Returns the publication that a statement is about, which the file's own key or its authority has signed.
   ///
   /// Each file waits for its turn among files of its size, the shortest first: others may have published long ones here.
   ///
@@ -222,16 +225,19 @@ final class Publisher: Sendable {
     for file in files.sorted(by: { $0.content.size < $1.content.size }) {
       let isSigned = try await queue.run(for: request, size: file.content.size) { _ in
         guard let document = try? XMLDocument(parsing: file.content.load().array),
-          let key = try? SignatureVerifier().verify(document).last?.key
+          let signature = try? SignatureVerifier().verify(document).last
         else { return false }
-        return key.verifies(
-          withdrawal.signature,
-          of: Withdrawal.message(url: url, digest: file.content.digest, time: withdrawal.time))
+        let authority = file.signer?.authority == nil ? nil : signature.authority(at: nil)
+        let message = Withdrawal.message(
+          url: url, digest: file.content.digest, time: withdrawal.time)
+        return [signature.key, authority].contains {
+          $0?.verifies(withdrawal.signature, of: message) == true
+        }
       }
       if isSigned, let publication = file.file.publication { return publication }
     }
     throw PublicationRefusal(
       .forbidden, "no key with a file here has signed the statement",
-      known: Set(files.compactMap { $0.signer?.key }).sorted())
+      known: Set(files.compactMap { $0.signer?.publisher }).sorted())
   }
 }

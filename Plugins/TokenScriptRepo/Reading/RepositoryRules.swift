@@ -43,8 +43,8 @@ package struct RepositoryRules: Sendable {
   package var modified = Modified.signed
   /// The address of the key that deployed each contract; its owner is the contract's issuer.
   package var deployers: [EthereumAddress: EthereumAddress] = [:]
-  /// The owner of each contract by its chain's word; the owner is the contract's issuer too.
-  package var owners: [Origin: EthereumAddress] = [:]
+  /// The chains' words on contracts, which tell who else is the issuer.
+  package var words: [Origin: ChainWord] = [:]
 
   /// Makes the default rules.
   package init() {}
@@ -60,7 +60,9 @@ package struct RepositoryRules: Sendable {
     var trustFinding = file.trust
     // The issuer's key needs no certificate.
     let chains = file.originChains
-    if !chains.isEmpty, chains.allSatisfy({ isIssuer(file.signer, of: $0.key, on: $0.value) }) {
+    if !chains.isEmpty,
+      chains.allSatisfy({ issuerProof(of: file, for: $0.key, on: $0.value) != nil })
+    {
       trustFinding = .passed
     }
     let checks = [
@@ -81,17 +83,20 @@ package struct RepositoryRules: Sendable {
     return (refusal, warnings)
   }
 
-  /// Returns whether a signer is a contract's issuer: the one that deployed it, or its owner on all of some chains.
+  /// Returns the proof that a file is a contract's own: its signer has deployed the contract, or all of some chains say so.
   ///
   /// - Parameters:
-  ///   - signer: the signer of a signature that holds, or nil.
+  ///   - file: a file with its findings.
   ///   - contract: the contract's address.
   ///   - chains: the chains.
-  package func isIssuer(
-    _ signer: TokenScriptFile.Signer?, of contract: EthereumAddress, on chains: [ChainID]
-  ) -> Bool {
-    guard let key = signer.flatMap({ EthereumAddress($0.key) }) else { return false }
-    if deployers[contract] == key { return true }
-    return !chains.isEmpty && chains.allSatisfy { owners[Origin(contract, on: $0)] == key }
+  package func issuerProof(
+    of file: TokenScriptFile, for contract: EthereumAddress, on chains: [ChainID]
+  ) -> IssuerProof? {
+    if let deployer = deployers[contract], file.signer?.addresses.contains(deployer) == true {
+      return .signer
+    }
+    let proofs = chains.map { words[Origin(contract, on: $0)]?.proof(of: file) }
+    guard !chains.isEmpty, !proofs.contains(nil) else { return nil }
+    return proofs.contains(.content) ? .content : .signer
   }
 }

@@ -3,7 +3,7 @@ package import Ethereum
 
 /// The proof of a signer, from the best to none; the raw values are for people and programs.
 package enum SignerStanding: String, Sendable {
-  /// The key is the one that deployed the contract, or its owner's.
+  /// The contract's deployer, owner or administrator stands behind the signature, or the contract names the bytes.
   case issuer
   /// A certificate chain leads to a root.
   case trusted
@@ -16,14 +16,17 @@ package enum SignerStanding: String, Sendable {
 }
 
 extension RepositoryRules {
-  /// Returns the standing of a file's signer for one of its contracts, or nil without a signature that holds.
+  /// Returns the standing of a file's signer for one of its contracts, or nil without a signature that holds, unless the
+  /// contract names the bytes.
   package func standing(
     of file: TokenScriptFile, for contract: EthereumAddress?
   ) -> SignerStanding? {
-    guard let signer = file.signer else { return nil }
-    if let contract, isIssuer(signer, of: contract, on: file.originChains[contract] ?? []) {
+    if let contract,
+      issuerProof(of: file, for: contract, on: file.originChains[contract] ?? []) != nil
+    {
       return .issuer
     }
+    guard let signer = file.signer else { return nil }
     if file.trust == .passed { return .trusted }
     guard signer.commonName != nil || signer.expires != nil else { return .bareKey }
     return signer.isSelfSigned ? .selfSigned : .unproven

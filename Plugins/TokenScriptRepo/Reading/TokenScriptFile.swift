@@ -33,6 +33,8 @@ package struct TokenScriptFile: Equatable, Sendable {
     package let commonName: String?
     /// The key identifier: the Ethereum address, or else the SHA-256 of the SubjectPublicKeyInfo.
     package let key: String
+    /// The identifier of the key that has lent its standing to this one, by its certificate at the signing time, or nil.
+    package var authority: String?
     /// The kind of the key, as ``XMLSecurity`` names it.
     package let kind: String
     /// The XAdES signing time, which may lie in the future.
@@ -44,15 +46,21 @@ package struct TokenScriptFile: Equatable, Sendable {
 
     /// Makes a signer.
     package init(
-      commonName: String?, key: String, kind: String, time: Timestamp?,
+      commonName: String?, key: String, authority: String? = nil, kind: String, time: Timestamp?,
       expires: Timestamp? = nil, isSelfSigned: Bool = false
     ) {
       self.commonName = commonName
       self.key = key
+      self.authority = authority
       self.kind = kind
       self.time = time
       self.expires = expires
       self.isSelfSigned = isSelfSigned
+    }
+
+    /// The addresses that stand behind the signature: of the key and of its authority.
+    package var addresses: [EthereumAddress] {
+      [key, authority].compactMap { $0.flatMap { EthereumAddress($0) } }
     }
   }
 
@@ -72,6 +80,14 @@ package struct TokenScriptFile: Equatable, Sendable {
   package let root: String
   /// The addresses, in document order.
   package var contracts: [Contract]
+  /// The name of the root element.
+  package var title: String?
+  /// The texts of the label in all languages, the best one first.
+  package var labels: [String] = []
+  /// The URL of the icon.
+  package var icon: String?
+  /// The names by which IPFS knows the bytes.
+  package var cids: [String] = []
   /// The signer, or nil unless the signature check passed.
   package var signer: Signer?
   /// The outcome of the signature check.

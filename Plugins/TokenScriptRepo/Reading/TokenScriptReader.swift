@@ -6,11 +6,15 @@ package import XMLSecurity
 /// Reads TokenScripts and runs the checks that are switched on.
 package struct TokenScriptReader: Sendable {
   /// The version of the reader, raised whenever the same bytes may be read differently than before.
-  package static let version = 5
+  package static let version = 6
   /// The reason why the file of a signer without a chain to a root is refused.
   package static let untrusted = "the signer is not trusted"
   /// The largest number of addresses in a file; each costs the index some kilobytes. Real files have ten at most.
   package static let addressLimit = 256
+  /// The largest number of bytes of a label, or of the root's name; longer ones are cut.
+  package static let textLimit = 128
+  /// The largest number of texts of the label that are kept.
+  private static let labelLimit = 32
   /// The largest number of bytes in a contract's name.
   package static let nameLimit = 256
 
@@ -35,7 +39,7 @@ package struct TokenScriptReader: Sendable {
   /// - Throws: ``FileRefusal`` if it is no TokenScript.
   package func read(_ bytes: [UInt8], now: Timestamp) throws(FileRefusal) -> TokenScriptFile {
     let document = try Self.parse(bytes)
-    var file = try read(document, now: now).file
+    var file = try read(document, of: bytes, now: now).file
     validate(document, bytes, &file)
     return file
   }
@@ -51,14 +55,16 @@ package struct TokenScriptReader: Sendable {
   ///
   /// - Parameters:
   ///   - document: the whole file.
+  ///   - bytes: the bytes of the document.
   ///   - now: the present time; a later signing time counts as absent.
   /// - Returns: the meaning of the file without the finding of ``validate(_:_:_:)``, and the last signature if all of
   ///   them hold.
   /// - Throws: ``FileRefusal`` if it is no TokenScript.
   package func read(
-    _ document: XMLDocument, now: Timestamp
+    _ document: XMLDocument, of bytes: [UInt8], now: Timestamp
   ) throws(FileRefusal) -> (file: TokenScriptFile, signature: VerifiedSignature?) {
     var file = try Self.meaning(of: document.root)
+    file.cids = ContentIdentifiers.all(of: bytes)
     guard let verifier else { return (file, nil) }
     do throws(SignatureError) {
       let signatures = try verifier.verify(document)
@@ -69,13 +75,14 @@ package struct TokenScriptReader: Sendable {
         }
       }
       guard let last = signatures.last else { return (file, nil) }
+      let time = last.signingTime.flatMap { $0 <= now ? $0 : nil }
       file.signer = TokenScriptFile.Signer(
         commonName: last.certificate?.commonName?.bounded(to: Self.nameLimit),
-        key: last.key.identifier, kind: last.key.kind.rawValue, time: last.signingTime,
+        key: last.key.identifier, authority: last.authority(at: time)?.identifier,
+        kind: last.key.kind.rawValue, time: last.signingTime,
         expires: last.certificate?.notAfter,
         isSelfSigned: last.certificate.map { $0.issuer == $0.subject } ?? false)
       if let roots {
-        let time = last.signingTime.flatMap { $0 <= now ? $0 : nil }
         switch roots.check(last, at: time) {
         case .trusted: file.trust = .passed
         case .untrusted(let reason):
@@ -111,6 +118,9 @@ package struct TokenScriptReader: Sendable {
     }
     var file = TokenScriptFile(schema: schema, root: root.name)
     guard root.name == "token" else { return file }
+    file.title = root.attribute("name")?.shown(limit: textLimit)
+    file.labels = Array(root.labels(limit: textLimit).prefix(labelLimit))
+    file.icon = root.meta("iconUrl", limit: 2048)?.openableIcon
     var origins: Set<String> = []
     for list in root.children(named: "origins", in: namespace) {
       for origin in list.children(named: "ethereum", in: namespace) {
@@ -169,6 +179,14 @@ package struct TokenScriptReader: Sendable {
     }
     return TokenScriptFile.Contract(
       address: address, name: name, chain: chain, isOrigin: isOrigin)
+  }
+}
+
+extension VerifiedSignature {
+  /// The key that has lent its standing to the signer's, by a certificate that is valid at a moment or, without one, by any.
+  package func authority(at time: Timestamp?) -> PublicKey? {
+    guard let certificate, time.map(certificate.isValid) ?? true else { return nil }
+    return certificate.delegator
   }
 }
 

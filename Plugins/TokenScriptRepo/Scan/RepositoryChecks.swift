@@ -27,12 +27,12 @@ struct RepositoryChecks: Sendable {
   ///   - headers: the header fields of responses.
   ///   - now: the present time.
   ///   - known: the contents in service, which are reused for equal bytes.
-  ///   - owners: the owners of contracts by their chains' words.
+  ///   - words: the chains' words on contracts.
   ///   - last: the checks before these by the same configuration, whose schemas are reused if they haven't changed.
   /// - Throws: ``RepositoryError``, ``SchemaError`` or ``CertificateError`` if the schemas or roots can't be read.
   init(
     _ configuration: TokenScriptConfiguration, _ headers: ResponseHeaders, now: Timestamp,
-    sharing known: [Content] = [], owners: [Origin: EthereumAddress] = [:],
+    sharing known: [Content] = [], words: [Origin: ChainWord] = [:],
     after last: RepositoryChecks? = nil
   ) throws {
     let rules = configuration.rules
@@ -57,7 +57,7 @@ struct RepositoryChecks: Sendable {
       }
     }
     self.reader = reader
-    verification = FileVerification(configuration, reader, owners: owners)
+    verification = FileVerification(configuration, reader, words: words)
     fingerprint = parts.joined(separator: ", ")
   }
 

@@ -38,16 +38,16 @@ final class FileVerification: Sendable {
   /// - Parameters:
   ///   - configuration: the rules.
   ///   - reader: the reader of the repository's own files.
-  ///   - owners: the owners of contracts by their chains' words.
+  ///   - words: the chains' words on contracts.
   init(
     _ configuration: TokenScriptConfiguration, _ reader: TokenScriptReader,
-    owners: [Origin: EthereumAddress]
+    words: [Origin: ChainWord]
   ) {
     var reader = reader
     var rules = configuration.rules
     reader.verifier = SignatureVerifier()
     rules.signature = .require
-    rules.owners = owners
+    rules.words = words
     if !configuration.verifiesUntrusted { rules.trust = .require }
     if rules.trust != .off, reader.roots == nil {
       // Without roots no chain holds, and the client is told so.
@@ -87,7 +87,9 @@ final class FileVerification: Sendable {
     _ bytes: [UInt8], now: Timestamp
   ) throws(FileRefusal) -> PublicationJudge.Submission {
     let document = try TokenScriptReader.parse(bytes)
-    var file = try reader.read(document, now: now).file
+    var (file, signature) = try reader.read(document, of: bytes, now: now)
+    // Who dates back after the end of a certificate has no authority any more.
+    if signature?.authority(at: now) == nil { file.signer?.authority = nil }
     if let schemas, file.signature == .passed {
       file.validity = schemas.finding(for: document, of: bytes, file.schema)
     }
@@ -131,9 +133,11 @@ final class FileVerification: Sendable {
   private func verdict(
     on file: TokenScriptFile, _ signer: TokenScriptFile.Signer, for contract: EthereumAddress
   ) -> (status: ValidationReport.Status, text: String) {
-    if rules.isIssuer(signer, of: contract, on: file.originChains[contract] ?? []) {
-      // Wallets look for these words, and show the signer as the owner then.
-      return (.pass, "the signer matches the contract deployer")
+    switch rules.issuerProof(of: file, for: contract, on: file.originChains[contract] ?? []) {
+    // Wallets look for these words, and show the signer as the owner then.
+    case .signer: return (.pass, "the signer matches the contract deployer")
+    case .content: return (.pass, "set by the contract owner: the IPFS CID matches the scriptURI")
+    case nil: break
     }
     let name = signer.commonName ?? signer.key
     switch file.trust {
@@ -152,7 +156,7 @@ final class FileVerification: Sendable {
     _ bytes: [UInt8], by rules: RepositoryRules, now: Timestamp
   ) throws(FileRefusal) -> (file: TokenScriptFile, signature: VerifiedSignature) {
     let document = try TokenScriptReader.parse(bytes)
-    var (file, signature) = try reader.read(document, now: now)
+    var (file, signature) = try reader.read(document, of: bytes, now: now)
     var signerRules = rules
     signerRules.schema = .off
     if let refusal = signerRules.judge(file).refusal { throw refusal }

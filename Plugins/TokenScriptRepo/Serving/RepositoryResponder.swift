@@ -11,8 +11,6 @@ internal import TokenScriptReading
 struct RepositoryResponder: Sendable {
   /// The index in service.
   let index: AtomicReference<ContractIndex>
-  /// The chains' words.
-  let words: AtomicReference<ChainWords>
   /// The versions that known wallets read.
   let clients: [ClientRule]
   /// The version at a bare address for clients that are not known.
@@ -33,7 +31,7 @@ struct RepositoryResponder: Sendable {
   ///
   /// - Throws: ``HTTPError`` with status 400, 404 or 410, or ``UnreadContent``.
   func bare(_ request: Request, _ parameters: RouteParameters) throws -> Response {
-    let key = try key(parameters["address"])
+    let key = try key(ofFile: parameters["address"])
     let query = try FileQuery(request.head, chain: parameters["chain"])
     guard let editions = index.value.editions[key] else { throw Self.absent(isGone: false) }
     let readable = clients.schemas(readBy: request.head)
@@ -70,7 +68,7 @@ struct RepositoryResponder: Sendable {
   ///
   /// - Throws: ``HTTPError`` with status 400, 404 or 410, or ``UnreadContent``.
   func versioned(_ request: Request, _ parameters: RouteParameters) throws -> Response {
-    let key = try key(parameters["address"])
+    let key = try key(ofFile: parameters["address"])
     let query = try FileQuery(request.head, chain: parameters["chain"])
     guard let schema = SchemaVersion(year: parameters["year"], month: parameters["month"]),
       let edition = index.value.edition(of: key, schema)
@@ -88,25 +86,43 @@ struct RepositoryResponder: Sendable {
     return try document.response(to: request.head, now: HTTPDate(clock().seconds))
   }
 
-  /// Responds to `/tokenscript/<address>/chain/<id>/script-uri` with the places of a contract's files.
+  /// Returns the places of a contract's files, the version first that suits the client.
   ///
-  /// - Throws: ``HTTPError`` with status 400 or 404.
-  func scriptURI(_ request: Request, _ parameters: RouteParameters) throws -> Response {
-    let key = try key(parameters["address"])
-    let chain = try FileQuery.chain(parameters["chain"])
-    guard let base = base(for: request) else {
-      throw HTTPError(.notFound, "the server's public URL is not configured")
+  /// - Parameters:
+  ///   - origin: the contract on its chain.
+  ///   - base: the server's URL.
+  ///   - head: the request.
+  func places(of origin: Origin, base: String, for head: RequestHead) -> ContractPlaces {
+    let index = index.value
+    let editions = ordered(index.editions[ContractKey(origin.contract)] ?? [], for: head)
+    return ContractPlaces(of: origin, in: editions, base: base, by: index.rules)
+  }
+
+  /// Returns whether a contract was withdrawn in some version.
+  func isGone(_ origin: Origin) -> Bool {
+    (index.value.editions[ContractKey(origin.contract)] ?? []).contains {
+      $0.isGone(on: origin.chain)
     }
-    let editions = ordered(index.value.editions[key] ?? [], for: request.head)
-    var response = try Response(
-      .ok,
-      json: ScriptURI(
-        editions, on: chain, base: base,
-        word: EthereumAddress(utf8: parameters["address"]).flatMap {
-          words.value.byOrigin[Origin($0, on: chain)]
-        }))
-    response.fields.append(contentsOf: headers.common)
-    return response
+  }
+
+  /// Returns the content of the file that a URL gives, or nil if it isn't written as ``ContractPlaces`` writes it.
+  ///
+  /// - Parameters:
+  ///   - url: the URL.
+  ///   - base: the server's URL.
+  func content(at url: String, base: String) -> Content? {
+    guard url.hasPrefix("\(base)/"),
+      let name = url.prefix(while: { $0 != "?" }).split(separator: "/").last,
+      let contract = EthereumAddress(String(name))
+    else { return nil }
+    let index = index.value
+    let editions = index.editions[ContractKey(contract)] ?? []
+    for chain in Set(editions.flatMap { $0.chains.map(\.chain) }) {
+      let places = ContractPlaces(
+        of: Origin(contract, on: chain), in: editions, base: base, by: index.rules)
+      if let file = places.files.first(where: { $0.url == url }) { return file.candidate.content }
+    }
+    return nil
   }
 
   /// Returns the server's URL as seen from outside; a foreign `Host` is not repeated.
@@ -120,7 +136,10 @@ struct RepositoryResponder: Sendable {
     "\(request.origin.isSecure ? "https" : "http")://\(request.head.authority.lowercased())"
   }
 
-  private func key(_ segment: ArraySlice<UInt8>) throws(HTTPError) -> ContractKey {
+  /// Reads a contract's address, which may have the ending of a file.
+  private func key(ofFile segment: ArraySlice<UInt8>) throws(HTTPError) -> ContractKey {
+    let hasEnding = segment.count == 47 && segment.suffix(5).elementsEqual(".tsml".utf8)
+    let segment = hasEnding ? segment.dropLast(5) : segment
     if let key = ContractKey(segment) {
       // Checked only if the line is wanted: wallets send mixed case, and the hash takes its time.
       if log.writes(.debug), EthereumAddress.checksum(of: segment) == .wrong {

@@ -43,7 +43,8 @@ struct ResponseHeaders: Sendable {
     options.append(
       .accessControlAllowHeaders,
       (takesFiles ? "Authorization, " : "")
-        + "Accept, Content-Type, If-Modified-Since, If-None-Match, \(client), X-Platform-Version")
+        + "Accept, Content-Type, If-Modified-Since, If-None-Match, \(client), X-Platform-Version, "
+        + "X-Stl-Key")
     options.append(.accessControlMaxAge, "86400")
     self.options = options
   }

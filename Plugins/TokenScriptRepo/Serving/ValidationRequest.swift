@@ -4,18 +4,26 @@ internal import FoundationEssentials
 internal import HTTPProtocol
 internal import Routing
 
-/// A file and its contract, as wallets send them by JSON; the URL that they name besides is never fetched.
+/// A file and its contract, as wallets send them by JSON; the URL that they name is never fetched.
 struct ValidationRequest: Sendable {
+  /// The way in which a file is named.
+  enum Source: Sendable {
+    case bytes([UInt8])
+    /// The URL of a file of the repository.
+    case url(String)
+  }
+
   /// The contract.
   let contract: EthereumAddress
   /// The contract's chain.
   let chain: ChainID
-  /// The whole file.
-  let file: [UInt8]
+  /// The whole file, or its URL.
+  let source: Source
 
   private struct Body: Decodable {
     let sourceType: String
     let sourceId: String
+    let sourceUrl: String?
     let base64Xml: String?
   }
 
@@ -33,16 +41,17 @@ struct ValidationRequest: Sendable {
     guard parts.count == 2, let chain = ChainID(parts[0]),
       let contract = EthereumAddress(utf8: parts[1].utf8)
     else { throw HTTPError(.badRequest, "sourceId: expected the chain and the contract, 1-0x…") }
+    self.contract = contract
+    self.chain = chain
     guard let base64 = body.base64Xml else {
-      throw HTTPError(.badRequest, "base64Xml is missing; the server fetches no file itself")
+      source = .url(body.sourceUrl ?? "")
+      return
     }
     // Wallets break the text into lines.
     guard
       let file = Data(base64Encoded: Data(base64.utf8.filter { !Self.isBlank($0) })), !file.isEmpty
     else { throw HTTPError(.badRequest, "base64Xml: expected a file in Base64") }
-    self.contract = contract
-    self.chain = chain
-    self.file = [UInt8](file)
+    source = .bytes([UInt8](file))
   }
 
   private static func isBlank(_ byte: UInt8) -> Bool {

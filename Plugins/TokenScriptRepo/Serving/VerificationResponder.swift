@@ -3,6 +3,7 @@ internal import Routing
 internal import Threading
 internal import Time
 internal import TokenScriptReading
+internal import Wire
 
 /// Responds to `POST /api/v1/verifyXMLDSig` and `POST /tokenscript/validate`: verifies the file in the body.
 struct VerificationResponder: Sendable {
@@ -51,17 +52,31 @@ struct VerificationResponder: Sendable {
     return response
   }
 
-  /// Verifies the file in a JSON object for its contract.
+  /// Verifies the file in a JSON object, or one of the repository that it names, for its contract.
   ///
-  /// - Parameter request: a request with a ``ValidationRequest`` as its body.
+  /// - Parameters:
+  ///   - request: a request with a ``ValidationRequest`` as its body.
+  ///   - content: returns the repository's file at a URL, or nil if it has none there.
   /// - Returns: 200 with a ``ValidationReport``.
   /// - Throws: ``HTTPError`` with status 400, and as ``response(to:)``.
-  func validation(of request: Request) async throws -> Response {
+  func validation(
+    of request: Request, contentAt content: @escaping @Sendable (String) -> Content?
+  ) async throws -> Response {
     let verification = verification.value
     let now = clock()
     let report = try await queue.run(for: request) { body in
       let asked = try ValidationRequest(body)
-      return verification.validate(asked.file, for: asked.contract, on: asked.chain, now: now)
+      let file: [UInt8]
+      switch asked.source {
+      case .bytes(let bytes): file = bytes
+      case .url(let url):
+        guard let bytes = try content(url)?.load().array else {
+          throw HTTPError(
+            .badRequest, "without base64Xml, sourceUrl must be one of script-uri’s")
+        }
+        file = bytes
+      }
+      return verification.validate(file, for: asked.contract, on: asked.chain, now: now)
     }
     var response = try Response(.ok, json: report)
     response.fields.append(contentsOf: headers.errors)

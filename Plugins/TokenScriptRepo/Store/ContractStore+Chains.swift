@@ -1,32 +1,55 @@
 internal import Cryptography
 internal import Ethereum
+internal import FoundationEssentials
 internal import Storage
 internal import Time
 internal import TokenScriptReading
 
+// Words are numbered as publications are, so that each node sees those of the others.
 extension ContractStore {
   /// Reads the last words of some chains.
   ///
+  /// - Parameters:
+  ///   - chains: the chains.
+  ///   - change: the last change that is known; -1 for all words, as those of earlier releases have the number 0.
+  /// - Returns: the words that have changed, and the number of the last change.
   /// - Throws: ``StoreError``.
-  func chainWords(on chains: some Sequence<ChainID>) async throws -> [Origin: ChainWord] {
+  func chainWords(
+    on chains: some Sequence<ChainID>, after change: Int64 = -1
+  ) async throws -> (words: [Origin: ChainWord], last: Int64) {
     let chains = Set(chains)
-    guard !chains.isEmpty else { return [:] }
+    guard !chains.isEmpty else { return ([:], change) }
     return try await store.read { snapshot in
       var words: [Origin: ChainWord] = [:]
+      var last = change
       try snapshot.forEach(
-        "SELECT contract, chain, owner, scripts, registered, asked FROM tokenscript_chain_words"
+        """
+        SELECT contract, chain, owner, name, scripts, roles, registered, entries, asked, change
+        FROM tokenscript_chain_words WHERE change > ?
+        """, change
       ) { row in
+        last = max(last, try row[9])
         let origin = Origin(try row[0], on: try row[1])
         guard chains.contains(origin.chain) else { return }
-        let scripts: String = try row[3]
-        let registered: String = try row[4]
+        let entries: String = try row[7]
         words[origin] = ChainWord(
-          owner: try row[2], scripts: scripts.split(separator: "\n").map(String.init),
-          registered: registered.split(separator: "\n").map(String.init),
-          time: (try row[5] as StoredSeconds).time)
+          owner: try row[2], name: try row[3], scripts: Self.lines(try row[4]),
+          roles: Self.roles(try row[5]), registered: Self.lines(try row[6]),
+          entries: (try? JSONDecoder().decode([ChainWord.Entry].self, from: Data(entries.utf8)))
+            ?? [], time: (try row[8] as StoredSeconds).time)
       }
-      return words
+      return (words, last)
     }
+  }
+
+  /// Reads lines of a key and of `1` for those with a role that stands for the contract.
+  private static func roles(_ text: String) -> [EthereumAddress: Bool] {
+    var roles: [EthereumAddress: Bool] = [:]
+    for line in lines(text) {
+      let words = line.split(separator: " ")
+      if let key = EthereumAddress(String(words[0])) { roles[key] = words.last == "1" }
+    }
+    return roles
   }
 
   /// Stores words, and deletes those about contracts that are no longer served.
@@ -38,15 +61,24 @@ extension ContractStore {
         "DELETE FROM tokenscript_chain_words WHERE contract = ? AND chain = ?", origin.contract,
         origin.chain)
     }
-    try await write(Array(words)) { item, transaction in
+    try await write(Array(words), isolation: .rowLocks) { item, transaction in
       let (origin, word) = item
+      let change = try Self.lock(transaction) + 1
+      let roles = word.roles.map { "\($0.checksummed) \($1 ? 1 : 0)" }.sorted()
       try transaction.execute(
         """
-        INSERT INTO tokenscript_chain_words VALUES (?, ?, ?, ?, ?, ?)
-        ON CONFLICT (contract, chain) DO UPDATE SET owner = excluded.owner,
-          scripts = excluded.scripts, registered = excluded.registered, asked = excluded.asked
-        """, origin.contract, origin.chain, word.owner, word.scripts.joined(separator: "\n"),
-        word.registered.joined(separator: "\n"), word.time.seconds)
+        INSERT INTO tokenscript_chain_words
+          (contract, chain, owner, name, scripts, roles, registered, entries, asked, change)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+        ON CONFLICT (contract, chain) DO UPDATE SET owner = excluded.owner, name = excluded.name,
+          scripts = excluded.scripts, roles = excluded.roles, registered = excluded.registered,
+          entries = excluded.entries, asked = excluded.asked, change = excluded.change
+        """, origin.contract, origin.chain, word.owner, word.name,
+        word.scripts.joined(separator: "\n"), roles.joined(separator: "\n"),
+        word.registered.joined(separator: "\n"),
+        String(decoding: try JSONEncoder().encode(word.entries), as: UTF8.self),
+        word.time.seconds, change)
+      try Self.note(change, transaction)
     }
   }
 }

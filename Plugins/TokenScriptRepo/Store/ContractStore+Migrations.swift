@@ -34,5 +34,8 @@ extension ContractStore {
         ALTER TABLE tokenscript_previews ADD COLUMN network TEXT COLLATE "C" NOT NULL DEFAULT '';
         CREATE INDEX tokenscript_previews_by_network ON tokenscript_previews (network, expires, size);
         """, needs: 8),
+    Migration(
+      owner: "tokenscript", number: 10, sqlite: PackageResources.step10_sqlite_sql,
+      postgreSQL: PackageResources.step10_postgresql_sql),
   ]
 }

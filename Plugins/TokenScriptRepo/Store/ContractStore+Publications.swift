@@ -176,7 +176,8 @@ extension ContractStore {
     return change ?? 0
   }
 
-  private static func note(_ change: Int64, _ transaction: borrowing Transaction) throws {
+  /// Notes the number of the last change.
+  static func note(_ change: Int64, _ transaction: borrowing Transaction) throws {
     try transaction.execute("UPDATE tokenscript_publishing SET change = ?", change)
   }
 

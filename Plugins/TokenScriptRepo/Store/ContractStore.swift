@@ -67,7 +67,8 @@ struct ContractStore: Sendable {
         """
         SELECT path, sha256, rules, refusal, refusal_detail, malformed, schema, root, signer, key,
           kind, signed, signature, signature_detail, validity, validity_detail, trust,
-          trust_detail, warnings, expires, self_signed, size, device, inode, modified, changed
+          trust_detail, warnings, expires, self_signed, size, device, inode, modified, changed,
+          authority, title, labels, icon, cids
         FROM tokenscript_files
         """
       ) { row in
@@ -174,12 +175,12 @@ struct ContractStore: Sendable {
 
   /// Writes elements in transactions of 500, so that other services' writes come in between.
   func write<Element: Sendable>(
-    _ elements: [Element],
+    _ elements: [Element], isolation: Isolation = .serializable,
     _ write: @escaping @Sendable (Element, borrowing Transaction) throws -> Void
   ) async throws {
     let size = 500
     for start in stride(from: 0, to: elements.count, by: size) {
-      try await store.write { transaction in
+      try await store.write(isolation: isolation) { transaction in
         for element in elements[start..<min(start + size, elements.count)] {
           try write(element, transaction)
         }
@@ -236,13 +237,16 @@ struct ContractStore: Sendable {
         """
         INSERT INTO tokenscript_files (path, sha256, rules, schema, root, signer, key, kind,
           signed, signature, signature_detail, validity, validity_detail, trust, trust_detail,
-          warnings, expires, self_signed)
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING
+          warnings, expires, self_signed, authority, title, labels, icon, cids)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+        ON CONFLICT DO NOTHING
         """, key.path, key.digest, rules, file.schema, file.root, file.signer?.commonName,
         file.signer?.key, file.signer?.kind, file.signer?.time?.seconds, file.signature.reason,
         file.signature.detail, file.validity.reason, file.validity.detail, file.trust.reason,
         file.trust.detail, file.warnings.joined(separator: "\n"),
-        file.signer?.expires?.seconds, file.signer?.isSelfSigned ?? false)
+        file.signer?.expires?.seconds, file.signer?.isSelfSigned ?? false,
+        file.signer?.authority, file.title, file.labels.joined(separator: "\n"), file.icon,
+        file.cids.joined(separator: "\n"))
       for (place, contract) in file.contracts.enumerated() {
         try transaction.execute(
           """
@@ -253,6 +257,11 @@ struct ContractStore: Sendable {
           contract.chain, contract.isOrigin)
       }
     }
+  }
+
+  /// Reads texts of a line each.
+  static func lines(_ text: String) -> [String] {
+    text.split(separator: "\n").map(String.init)
   }
 
   /// Reads the status of a file, or nil if none is stored.
@@ -278,15 +287,18 @@ struct ContractStore: Sendable {
     var file = TokenScriptFile(schema: try row[6], root: try row[7], contracts: contracts)
     if let key: String = try row[9] {
       file.signer = TokenScriptFile.Signer(
-        commonName: try row[8], key: key, kind: try row[10],
+        commonName: try row[8], key: key, authority: try row[26], kind: try row[10],
         time: (try row[11] as StoredSeconds?)?.time,
         expires: (try row[19] as StoredSeconds?)?.time, isSelfSigned: try row[20])
     }
     file.signature = TokenScriptFile.Finding(reason: try row[12], detail: try row[13])
     file.validity = TokenScriptFile.Finding(reason: try row[14], detail: try row[15])
     file.trust = TokenScriptFile.Finding(reason: try row[16], detail: try row[17])
-    let warnings: String = try row[18]
-    file.warnings = warnings.split(separator: "\n").map(String.init)
+    file.warnings = lines(try row[18])
+    file.title = try row[27]
+    file.labels = lines(try row[28])
+    file.icon = try row[29]
+    file.cids = lines(try row[30])
     return .success(file)
   }
 }

@@ -1,0 +1,141 @@
+internal import Cryptography
+internal import Ethereum
+internal import HTTPProtocol
+internal import TokenScriptReading
+
+/// The places of a contract's TokenScripts on a chain.
+struct ContractPlaces {
+  /// A file of this repository.
+  struct File {
+    /// The URL, which gives nothing but this file until the signer publishes another.
+    let url: String
+    /// The version.
+    let schema: SchemaVersion
+    /// The file.
+    let candidate: Candidate
+    /// Whether the file is the contract's own.
+    let isIssuers: Bool
+  }
+
+  /// The files, by version in the editions' order, of each the issuer's first, and then the newest.
+  let files: [File]
+  /// The contract and the chain.
+  let origin: Origin
+  private let word: ChainWord?
+
+  /// Finds the places for a contract on a chain.
+  ///
+  /// - Parameters:
+  ///   - origin: the contract and the chain, which the URLs name if the contract has several.
+  ///   - editions: the contract's versions, the preferred one first.
+  ///   - base: the server's URL without a slash at its end.
+  ///   - rules: tell the issuers, and the chain's word.
+  init(of origin: Origin, in editions: [Edition], base: String, by rules: RepositoryRules) {
+    self.origin = origin
+    word = rules.words[origin]
+    let isAmbiguous = Set(editions.flatMap { $0.chains.map(\.chain) }).count > 1
+    let segment = isAmbiguous ? "chain/\(origin.chain)/" : ""
+    files = editions.flatMap { edition in
+      let chosen = edition.chains.first { $0.chain == origin.chain }?.chosen ?? []
+      let files = chosen.map { candidate in
+        let key = chosen.count > 1 ? candidate.signer?.key : nil
+        return File(
+          url: "\(base)/\(edition.schema)/\(segment)\(origin.contract.checksummed)"
+            + (key.map { "?signer=\($0)" } ?? ""),
+          schema: edition.schema, candidate: candidate,
+          isIssuers: rules.standing(of: candidate.meaning, for: origin.contract) == .issuer)
+      }
+      return files.filter(\.isIssuers) + files.filter { !$0.isIssuers }
+    }
+  }
+
+  // MARK: script-uri
+
+  /// The places by their origin, named as ERC-5169 names them.
+  struct ScriptURI: Encodable {
+    struct Places: Encodable {
+      let erc5169: [String]
+      let offchain: [String]
+    }
+
+    let scriptURI: Places
+  }
+
+  /// The contract's own URIs by its chain's last word, and the URLs at this repository.
+  var scriptURI: ScriptURI {
+    ScriptURI(
+      scriptURI: ScriptURI.Places(erc5169: word?.scripts ?? [], offchain: files.map(\.url)))
+  }
+
+  // MARK: script-info
+
+  /// A script, as the engine and the viewer read it; without a choice they open the first.
+  struct Script: Encodable {
+    let name: String
+    let icon: String
+    var order = 0
+    let authenticated: Bool
+    let sourceId: String
+    let sourceUrl: String
+    let scriptId: String
+    let type: String
+  }
+
+  private static let scriptLimit = 64
+  private static let ownLimit = 8
+
+  /// The scripts: the contract's own URIs, its issuer's files and entries of the registry, and then strangers'.
+  var scripts: [Script] {
+    let issuers = files.filter(\.isIssuers)
+    let others = files.filter { !$0.isIssuers }
+    let best = (issuers + others).first.flatMap { $0.candidate.name(for: origin.contract) }
+    let own = (word?.scripts ?? []).filter { $0.openable != nil }.prefix(Self.ownLimit)
+    let entries = word?.entries ?? []
+    var scripts = own.enumerated().map { index, place in
+      script(
+        word?.name ?? best, at: place, index == 0 ? "" : "5169_\(index)", isAuthenticated: true)
+    }
+    scripts += issuers.map(script)
+    scripts += entries.filter { word?.isOwners($0) == true }.map(script)
+    scripts += others.map(script)
+    scripts += entries.filter { word?.isOwners($0) != true }.map(script)
+    return scripts.prefix(Self.scriptLimit).enumerated().map { index, script in
+      var script = script
+      script.order = index
+      return script
+    }
+  }
+
+  private func script(_ file: File) -> Script {
+    let meaning = file.candidate.meaning
+    let version = file.schema.path.replacing("/", with: "")
+    return script(
+      file.candidate.name(for: origin.contract), icon: meaning.icon, at: file.url,
+      "awd_\(version)_\(meaning.signer?.key ?? "unsigned")", isAuthenticated: file.isIssuers)
+  }
+
+  private func script(_ entry: ChainWord.Entry) -> Script {
+    script(
+      entry.name, icon: entry.icon, at: entry.place, "7738_\(entry.token)",
+      isAuthenticated: word?.isOwners(entry) == true, type: "registry")
+  }
+
+  private func script(
+    _ name: String?, icon: String? = nil, at place: String, _ identifier: String,
+    isAuthenticated: Bool, type: String = "scriptUri"
+  ) -> Script {
+    let name = name?.shown(limit: 128) ?? ""
+    return Script(
+      name: name.isEmpty ? "TokenScript" : name, icon: icon ?? "", authenticated: isAuthenticated,
+      sourceId: "\(origin.chain)-\(origin.contract.checksummed)", sourceUrl: place,
+      scriptId: identifier, type: type)
+  }
+}
+
+extension Candidate {
+  /// The name of the file: its label, or else its root's name, or else its name for a contract.
+  fileprivate func name(for contract: EthereumAddress) -> String? {
+    meaning.labels.first ?? meaning.title
+      ?? meaning.contracts.first { $0.isOrigin && $0.address == contract }?.name
+  }
+}

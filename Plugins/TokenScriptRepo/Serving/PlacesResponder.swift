@@ -1,0 +1,129 @@
+internal import Cryptography
+internal import Ethereum
+internal import HTTPProtocol
+internal import Routing
+internal import Threading
+internal import Time
+internal import TokenScriptReading
+internal import Wire
+internal import XMLSecurity
+
+/// Responds to the questions where a contract's scripts are, and what they are about.
+struct PlacesResponder: Sendable {
+  /// The requests for files, which know the server's URL and the index.
+  let responder: RepositoryResponder
+  /// The pages about contracts elsewhere that the configuration names, with `{address}` in them.
+  let explorers: [ChainID: String]
+  /// The threads that read files.
+  let threads: ThreadPool
+
+  /// Adds the routes.
+  func register(on router: inout Router) {
+    let contract = "/tokenscript/{address:prefix(0x)}/chain/{chain}"
+    router.get("\(contract)/script-uri") { request, parameters in
+      try tagged(places(request, parameters).scriptURI, for: request)
+    }
+    router.get("\(contract)/script-info") { request, parameters in
+      try tagged(places(request, parameters).scripts, for: request)
+    }
+    // No script is made from a template here.
+    router.get("\(contract)/from-template/{number}") { _, _ in
+      try json(.notFound, NoTemplate())
+    }
+    router.get("/token-view/{chain}/{address}") { request, parameters in
+      try await inJSON { try await view(request, parameters) }
+    }
+    router.get("/token-view/{chain}/{address}/script-uri") { request, parameters in
+      try await inJSON {
+        let places = try self.places(request, parameters)
+        let file = try file(of: request, among: places)
+        // Who doesn't find the ending takes the URL for a page.
+        let parts = file.url.split(separator: "?")
+        let query = parts.count > 1 ? "?\(parts[1])&as=.tsml" : ""
+        return try json(.ok, ["scriptURI": "\(parts[0]).tsml\(query)"])
+      }
+    }
+  }
+
+  private struct NoTemplate: Encodable {
+    let error = "there are no templates here"
+    @Nullable var url: String? = nil
+  }
+
+  /// Returns the places of the contract that a request names.
+  ///
+  /// - Parameter base: the server's URL if any will do, or nil to throw an error if it isn't known.
+  /// - Throws: ``HTTPError`` with status 400 or 404.
+  private func places(
+    _ request: Request, _ parameters: RouteParameters, base: String? = nil
+  ) throws -> ContractPlaces {
+    guard let contract = EthereumAddress(utf8: parameters["address"]) else {
+      throw HTTPError(.badRequest, "an address is 0x and 40 hexadecimal digits")
+    }
+    let origin = Origin(contract, on: try FileQuery.chain(parameters["chain"]))
+    guard let base = base ?? responder.base(for: request) else {
+      throw HTTPError(.notFound, "the server's public URL is not configured")
+    }
+    return responder.places(of: origin, base: base, for: request.head)
+  }
+
+  /// Returns the first file among a contract's places; a registry's entries are not read here.
+  ///
+  /// - Throws: ``HTTPError`` with status 404 or 410.
+  private func file(
+    of request: Request, among places: ContractPlaces
+  ) throws(HTTPError) -> ContractPlaces.File {
+    let asksForEntry = URLEncodedForm(request.head.query ?? [])?["entry"]?.isEmpty == false
+    guard !asksForEntry, let file = places.files.first else {
+      throw RepositoryResponder.absent(isGone: !asksForEntry && responder.isGone(places.origin))
+    }
+    return file
+  }
+
+  private func view(_ request: Request, _ parameters: RouteParameters) async throws -> Response {
+    let places = try places(request, parameters, base: "")
+    let candidate = try file(of: request, among: places).candidate
+    let origin = places.origin
+    let explorer = (explorers[origin.chain] ?? KnownChain.of(origin.chain)?.explorer)?
+      .replacing("{address}", with: origin.contract.checksummed)
+    let view = try await threads.run(
+      for: request.origin.client, orRefuseWith: "too many files are being read"
+    ) {
+      let document = try TokenScriptReader.parse(candidate.content.load().array)
+      return TokenView(document.root, isSigned: candidate.signer != nil, explorer: explorer)
+    }
+    return try json(.ok, view)
+  }
+
+  /// Responds in JSON, also to what goes wrong.
+  private func inJSON(_ body: () async throws -> Response) async throws -> Response {
+    do { return try await body() } catch let error as HTTPError {
+      var response = try json(error.status, ["error": error.message])
+      response.fields.append(contentsOf: error.fields)
+      return response
+    }
+  }
+
+  private func json(_ status: Status, _ value: some Encodable) throws -> Response {
+    var response = try Response(status, json: value)
+    response.fields.append(contentsOf: responder.headers.common)
+    return response
+  }
+
+  /// Responds with JSON and its strong entity tag, without a date.
+  private func tagged(_ value: some Encodable, for request: Request) throws -> Response {
+    var response = try json(.ok, value)
+    guard case .array(let bytes) = response.body else { return response }
+    let tag = EntityTag(SHA256.hash(bytes).hex)
+    let validators = Validators(entityTag: tag, lastModified: nil)
+    switch Preconditions.evaluate(
+      request.head, validators, now: HTTPDate(responder.clock().seconds))
+    {
+    case .proceed: break
+    case .notModified: response = Response(.notModified, fields: responder.headers.common)
+    case .failed: return Response(.preconditionFailed, fields: responder.headers.errors)
+    }
+    response.fields.append(.entityTag, tag.text)
+    return response
+  }
+}
