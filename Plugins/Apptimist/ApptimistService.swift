@@ -2,7 +2,6 @@ internal import ApptimistProtocol
 internal import Cryptography
 internal import Delivery
 internal import HTTPProtocol
-internal import HTTPServer
 internal import Observability
 public import Routing
 public import ServiceKit

@@ -1,5 +1,4 @@
 internal import Delivery
-internal import Observability
 public import Routing
 public import ServiceKit
 public import Storage

@@ -1,5 +1,4 @@
 internal import Threading
-internal import Time
 
 /// Notices that wait for the thread that sends them, and the statistics of a bus.
 final class OutgoingNotices: Sendable {

@@ -1,5 +1,3 @@
-internal import Threading
-
 /// Nodes that tell each other nothing: each looks into the store by itself, time and again.
 public final class PollingBus: Bus {
   private let subscribers = Subscribers()

@@ -1,6 +1,5 @@
 internal import Addresses
 internal import Configuration
-internal import Pages
 internal import Routing
 internal import ServiceKit
 

@@ -1,6 +1,5 @@
 internal import Addresses
 internal import HTTPProtocol
-internal import Transport
 
 /// A request from the end of its head until it is responded to, and the way to its response; the same for HTTP/1 and HTTP/2.
 struct Exchange {

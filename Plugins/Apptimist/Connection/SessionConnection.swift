@@ -1,7 +1,6 @@
 internal import Addresses
 internal import ApptimistSession
 internal import Budgets
-internal import Cryptography
 internal import Delivery
 internal import HTTPProtocol
 internal import HTTPServer

@@ -1,5 +1,4 @@
 internal import MsgrProtocol
-internal import Time
 
 /// A token that can do nothing but publish.
 struct Publisher: Hashable, Sendable {

@@ -3,7 +3,6 @@ internal import HTTPClient
 internal import HTTPProtocol
 internal import JSONWebTokens
 internal import MsgrProtocol
-internal import Observability
 internal import Time
 
 /// Apple's push service, over HTTP/2.

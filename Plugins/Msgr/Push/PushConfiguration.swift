@@ -1,5 +1,4 @@
 internal import Configuration
-internal import MsgrProtocol
 internal import Wire
 internal import URLs
 

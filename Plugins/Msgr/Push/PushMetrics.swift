@@ -1,4 +1,3 @@
-internal import MsgrProtocol
 internal import Observability
 internal import Threading
 internal import Time

@@ -1,5 +1,3 @@
-internal import MsgrProtocol
-
 /// A push service that messages are handed to.
 protocol PushProvider: Sendable {
   /// The service and topic that its word on devices holds for, known to be right once it has taken a push.

@@ -1,4 +1,3 @@
-internal import Addresses
 internal import HTTPProtocol
 internal import HTTPServer
 internal import MsgrProtocol

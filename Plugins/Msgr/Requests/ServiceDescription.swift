@@ -1,6 +1,5 @@
 internal import Cryptography
 internal import HTTPProtocol
-internal import Observability
 internal import Routing
 internal import Time
 internal import Wire

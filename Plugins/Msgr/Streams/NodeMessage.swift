@@ -1,4 +1,3 @@
-internal import Bus
 internal import Cryptography
 internal import Delivery
 internal import MsgrProtocol

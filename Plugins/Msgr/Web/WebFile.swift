@@ -2,7 +2,6 @@ internal import Compression
 internal import Cryptography
 internal import HTTPProtocol
 internal import Routing
-internal import Time
 internal import Wire
 
 /// A file of the web app, prepared in each content coding.

@@ -1,6 +1,5 @@
 internal import CPostgreSQL
 internal import Glibc
-internal import SystemCalls
 internal import Time
 
 /// One connection to PostgreSQL with its prepared statements. Its calls wait for the server.

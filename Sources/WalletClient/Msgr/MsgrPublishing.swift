@@ -1,4 +1,3 @@
-internal import HTTPClient
 internal import HTTPProtocol
 
 /// The way to a browser or an app that a push service knows: what a `PushSubscription`, or a distributor of UnifiedPush

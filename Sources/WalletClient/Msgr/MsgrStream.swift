@@ -1,4 +1,3 @@
-internal import HTTPProtocol
 internal import Synchronization
 internal import WebSocketClient
 

@@ -1,6 +1,5 @@
 internal import Cryptography
 internal import Ethereum
-internal import HTTPClient
 
 /// The way to the TokenScripts that a contract names itself (ERC-5169).
 public struct ContractScripts: Sendable {

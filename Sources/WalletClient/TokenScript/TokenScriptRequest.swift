@@ -1,4 +1,3 @@
-internal import Cryptography
 public import Ethereum
 internal import HTTPProtocol
 

@@ -1,4 +1,3 @@
-internal import ApptimistProtocol
 internal import Time
 
 /// The rules by which the claims of an ID token prove who somebody is (OpenID Connect Core 1.0, section 3.1.3.7).

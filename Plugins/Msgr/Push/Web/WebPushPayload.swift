@@ -1,5 +1,4 @@
 internal import MsgrProtocol
-internal import Time
 
 /// The content of a push to a browser: JSON, in which the message is cut to fit.
 enum WebPushPayload {

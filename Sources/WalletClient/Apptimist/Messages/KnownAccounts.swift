@@ -1,4 +1,3 @@
-internal import ApptimistProtocol
 internal import Cryptography
 
 /// The accounts that a device remembers.
