@@ -78,6 +78,69 @@ internal import WalletClient
     }
   }
 
+  /// A file and its time, a withdrawal, and who was the first to publish for a contract.
+  @Test(arguments: [false, true], [false, true])
+  func whatWasPublishedIsServedElsewhere(from isShared: Bool, to isSharedThere: Bool) async throws {
+    let (site, copy) = (try Site(isShared: isShared), try Site(isShared: isSharedThere))
+    for each in [site, copy] {
+      try each.configure(
+        services: ["tokenscript"], server: "public_url = \"\(each.url)\"",
+        rest: "[tokenscript.publish]\npolicy = \"open\"")
+    }
+    func repo(_ words: String...) async throws -> Int32 {
+      try await runAwd(["repo"] + words, home: site.folder).code
+    }
+    /// Makes a file that one of the two has signed for a contract.
+    func file(_ contract: Int, by signer: String) async throws -> String {
+      let key = "\(site.folder)/\(signer).pem"
+      if !FileManager.default.fileExists(atPath: key) {
+        let kind = ["-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256"]
+        let made = try await ChildProcess.run(
+          "/usr/bin/openssl", ["genpkey"] + kind + ["-out", key])
+        try #require(made.code == 0, "\(made)")
+      }
+      let path = "\(site.folder)/\(signer)\(contract).tsml"
+      try #require(
+        try await repo("new", "--contract", "0x\(String(repeating: "\(contract)", count: 40))", path)
+          == 0)
+      try #require(try await repo("sign", "--key", key, path) == 0)
+      return path
+    }
+    func path(_ contract: Int) -> String {
+      "/2020/06/chain/1/0x\(String(repeating: "\(contract)", count: 40))"
+    }
+    func answer(_ contract: Int, at site: Site) async throws -> IncomingResponse {
+      try await HTTPClient().send(OutgoingRequest(.get, site.url + path(contract)))
+    }
+    let kept = try await file(1, by: "first")
+    let gone = try await file(2, by: "first")
+    let foreign = try await file(1, by: "second")
+    let key = "\(site.folder)/first.pem"
+    let (backup, modified) = try await site.serving { _ in
+      for file in [kept, gone] { #expect(try await repo("publish", "--to", site.url, file) == 0) }
+      #expect(try await repo("withdraw", "--key", key, site.url + path(2)) == 0)
+      #expect(try await repo("publish", "--to", site.url, foreign) == 1)
+      return (
+        try await site.run("backup", "\(site.folder)/awd.backup"),
+        try await answer(1, at: site).fields.first(.lastModified)
+      )
+    }
+    try #require(backup.code == 0, "\(backup)")
+    let restored = try await copy.run("restore", "\(site.folder)/awd.backup")
+    try #require(restored.code == 0, "\(restored)")
+    try await copy.serving { _ in
+      let served = try await answer(1, at: copy)
+      #expect(try served.body == [UInt8](Data(contentsOf: URL(filePath: kept))))
+      #expect(served.fields.first(.lastModified) == modified && modified != nil)
+      #expect(try await answer(2, at: copy).status == .gone)
+      // Neither does another get in now, nor does what was withdrawn.
+      #expect(try await repo("publish", "--to", copy.url, foreign) == 1)
+      #expect(try await repo("publish", "--to", copy.url, gone) == 1)
+      #expect(try await repo("withdraw", "--key", key, copy.url + path(1)) == 0)
+      #expect(try await answer(1, at: copy).status == .gone)
+    }
+  }
+
   @Test func keysThatLieElsewhereAreKept() async throws {
     let site = try Site()
     let copy = try Site()

@@ -15,6 +15,7 @@ import os
 import re
 import shutil
 import signal
+import subprocess
 import time
 import urllib.request
 
@@ -139,6 +140,9 @@ class Setting:
         """Another node over the first one's database and keys."""
         return self.new(self.database.url("n"), **{"data": "data", **options})
 
+    def beside_as(self, role: str) -> Node:
+        return self.new(self.database.url("n", user=role), data="data")
+
 
 # MARK: At the start
 
@@ -226,7 +230,7 @@ def metric(node: Node, name: str) -> int:
 
 @case
 def a_stranger_among_the_roles(setting: Setting):
-    """A role without any right floods, and says what a node has said once more."""
+    """A role without any right floods the channels with what is garbled, and as long as it may be."""
     setting.database.query("CREATE ROLE stranger LOGIN")
     node = setting.beside()
     node.start()
@@ -240,6 +244,48 @@ def a_stranger_among_the_roles(setting: Setting):
     expect(setting.mail.send(node) == 200, "a message is refused")
     setting.mail.check(setting.node, node)
     node.stop()
+
+
+@case
+def notices_again(setting: Setting):
+    """A role that has heard what nodes tell each other says it again, to the one that heard it and to another."""
+    node = setting.beside()
+    node.start()
+    channels = dict(row.split("|") for row in setting.database.query(
+        "SELECT name, 'awd_' || to_hex(id) FROM store_nodes", "n").splitlines())
+    psql = [programs() / "psql", "-XAtq", "-h", setting.database.folder, "-U", "awd", "n"]
+    listener = subprocess.Popen([*psql, "-c", f"LISTEN {channels[node.name]}", "-c", "SELECT pg_sleep(3)", "-c", "SELECT 1"],
+                                stdout=subprocess.PIPE, text=True)
+    time.sleep(1)
+    name = f"anna{setting.mail.number}"
+    login = {"Username": name, "Password": "a wrong one", "DeviceID": os.urandom(32).hex()}
+    for _ in range(3):
+        expect(request(setting.node, "/login", login)[0] == 403, "a wrong password is good")
+    payloads = re.findall('with payload "(.*?)" received', listener.communicate(timeout=20)[0])
+    expect(payloads, "nothing was told")
+    before = {each.name: metric(each, "awd_bus_refused_total") for each in (node, setting.node)}
+    for each in (node, setting.node):
+        run(psql, input="".join(f"SELECT pg_notify('{channels[each.name]}', '{payload}');\n"
+                                for payload in payloads for _ in range(130)))
+    for each in (node, setting.node):
+        wait_until(lambda: metric(each, "awd_bus_refused_total") >= before[each.name] + 130 * len(payloads),
+                   f"{each.name} refuses them all", 10)
+        status, answer = request(each, "/login", {**login, "Password": PASSWORD})
+        expect(status == 200, f"the right password is answered with {status} {answer} at {each.name}")
+    node.stop()
+
+
+@case
+def tables_of_others(setting: Setting):
+    """Tables of another role, and of a service that this program lacks."""
+    setting.database.query("CREATE ROLE tenant LOGIN")
+    refuses(setting.beside_as("tenant"), "permission denied for table")
+    setting.database.make_database("lacking")
+    first = setting.new(setting.database.url("lacking"), data="lacking")
+    first.start()
+    first.stop()
+    setting.database.query("INSERT INTO store_migrations (owner, number, needs) VALUES ('blog', 1, 1)", "lacking")
+    refuses(first, "service blog")
 
 
 # MARK: While nodes run

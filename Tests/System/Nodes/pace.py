@@ -38,8 +38,6 @@ class Pace:
         self.users = {node.name: Identity(f"pace-{node.name}") for node in nodes}
 
     async def prepare(self):
-        await asyncio.to_thread(run, ["openssl", "genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256", "-out",
-                                      self.folder / "publisher.pem"])
         for name, device in [*((f"pace-{node.name}", f"stream:device-of-{node.name}") for node in self.nodes),
                              ("pace-sender", os.urandom(32).hex()), ("pace-phone", os.urandom(32).hex())]:
             body = {"Username": name, "Password": PASSWORD, "DeviceID": device}
@@ -110,10 +108,12 @@ class Pace:
     async def publish(self):
         """Publishes a file at one node, which has to be served by all."""
         number, contract = next(self.number), "0x" + os.urandom(20).hex()
-        file = self.folder / f"{number}.tsml"
+        file, key = self.folder / f"{number}.tsml", self.folder / "publisher.pem"
         program = self.nodes[0].program
+        # A key may have so many files.
+        await asyncio.to_thread(run, ["openssl", "genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256", "-out", key])
         await asyncio.to_thread(run, [program, "repo", "new", "--contract", contract, file])
-        await asyncio.to_thread(run, [program, "repo", "sign", "--key", self.folder / "publisher.pem", file])
+        await asyncio.to_thread(run, [program, "repo", "sign", "--key", key, file])
         content = file.read_bytes()
         version = re.search(rb"http://tokenscript.org/([0-9]+/[0-9]+)/tokenscript", content)[1].decode()
         file.unlink()
