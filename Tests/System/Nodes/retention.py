@@ -61,10 +61,8 @@ async def run(program: str, seconds: float):
         if "can't be deleted" in node.said():
             raise Broken(f"{node.name} couldn't delete:\n{node.said()}")
         node.stop()
-    log = (database.folder / "log").read_text()
-    for words in ("deadlock detected", "canceling statement due to lock timeout"):
-        if words in log:
-            raise Broken(f"PostgreSQL has said: {words}")
+    if "deadlock detected" in (database.folder / "log").read_text():
+        raise Broken("PostgreSQL has seen a deadlock")
     print(f"retention: {counts[0]} messages, {counts[1]} read, no deadlock, nothing old stays")
 
 
