@@ -90,6 +90,9 @@ internal import WalletClient
     func repo(_ words: String...) async throws -> Int32 {
       try await runAwd(["repo"] + words, home: site.folder).code
     }
+    func address(_ contract: Int) -> String {
+      "0x" + String(repeating: "\(contract)", count: 40)
+    }
     /// Makes a file that one of the two has signed for a contract.
     func file(_ contract: Int, by signer: String) async throws -> String {
       let key = "\(site.folder)/\(signer).pem"
@@ -100,15 +103,11 @@ internal import WalletClient
         try #require(made.code == 0, "\(made)")
       }
       let path = "\(site.folder)/\(signer)\(contract).tsml"
-      try #require(
-        try await repo("new", "--contract", "0x\(String(repeating: "\(contract)", count: 40))", path)
-          == 0)
+      try #require(try await repo("new", "--contract", address(contract), path) == 0)
       try #require(try await repo("sign", "--key", key, path) == 0)
       return path
     }
-    func path(_ contract: Int) -> String {
-      "/2020/06/chain/1/0x\(String(repeating: "\(contract)", count: 40))"
-    }
+    func path(_ contract: Int) -> String { "/2020/06/chain/1/\(address(contract))" }
     func answer(_ contract: Int, at site: Site) async throws -> IncomingResponse {
       try await HTTPClient().send(OutgoingRequest(.get, site.url + path(contract)))
     }
