@@ -26,6 +26,22 @@ internal import COpenSSL
     return String(decoding: name.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
   }
 
+  /// Returns one of the key's numbers, big-endian.
+  ///
+  /// - Parameters:
+  ///   - name: OpenSSL's name of the number.
+  ///   - length: the bytes that it fills, or nil for as many as it has.
+  /// - Returns: nil if keys of this kind have no such number, or OpenSSL fails.
+  package func number(_ name: String, length: Int? = nil) -> [UInt8]? {
+    defer { ERR_clear_error() }
+    var number: OpaquePointer?
+    guard unsafe EVP_PKEY_get_bn_param(pointer, name, &number) == 1 else { return nil }
+    defer { unsafe BN_clear_free(number) }
+    let length = unsafe length ?? (Int(BN_num_bits(number)) + 7) / 8
+    var bytes = [UInt8](repeating: 0, count: length)
+    return unsafe BN_bn2binpad(number, &bytes, CInt(length)) == length ? bytes : nil
+  }
+
   /// Signs a digest with ECDSA.
   ///
   /// - Parameters:

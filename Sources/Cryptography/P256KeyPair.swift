@@ -44,16 +44,7 @@ public struct P256KeyPair: Sendable {
   }
 
   /// The secret half: 32 bytes, big-endian; nil if OpenSSL fails.
-  package var secretNumber: [UInt8]? {
-    defer { ERR_clear_error() }
-    var number: OpaquePointer?
-    guard unsafe EVP_PKEY_get_bn_param(key.pointer, OSSL_PKEY_PARAM_PRIV_KEY, &number) == 1 else {
-      return nil
-    }
-    defer { unsafe BN_clear_free(number) }
-    var bytes = [UInt8](repeating: 0, count: 32)
-    return unsafe BN_bn2binpad(number, &bytes, CInt(bytes.count)) == bytes.count ? bytes : nil
-  }
+  package var secretNumber: [UInt8]? { key.number(OSSL_PKEY_PARAM_PRIV_KEY, length: 32) }
 
   /// Agrees on a secret (ECDH, NIST SP 800-56A).
   ///

@@ -12,7 +12,7 @@ public struct JSONWebKey: Sendable, Hashable {
   private let json: [UInt8]
 
   /// The sizes of an RSA modulus that are taken, in bits.
-  private static let modulus = 2048...8192
+  static let modulus = 2048...8192
 
   /// Takes a key of a set.
   ///

@@ -1,10 +1,11 @@
 internal import CCJose
 public import Cryptography
 
-/// A private key on the curve P-256 that signs JSON Web Tokens by ES256 (RFC 7518 section 3.4).
+/// A private key that signs JSON Web Tokens: on the curve P-256 by ES256, or of RSA by RS256 (RFC 7518 sections 3.3 and 3.4).
 @safe public final class SigningKey: @unchecked Sendable {
   // Safe to share: cjose only reads the key to sign, and OpenSSL locks what it caches in it.
   private let jwk: OpaquePointer
+  private let algorithm: SignatureAlgorithm
 
   /// Takes the key of a pair.
   ///
@@ -28,6 +29,32 @@ public import Cryptography
     }
     guard let jwk = unsafe jwk else { return nil }
     unsafe self.jwk = jwk
+    algorithm = .es256
+  }
+
+  /// Takes a key of RSA.
+  ///
+  /// - Parameter pem: a PKCS #8 key without a password, of 2,048 to 8,192 bits.
+  /// - Returns: nil for anything else, or if OpenSSL fails.
+  public init?(rsaPEM pem: [UInt8]) {
+    guard let key = try? PEM.privateKey(in: pem), var n = key.number("n"), var e = key.number("e"),
+      var d = key.number("d"), JSONWebKey.modulus.contains(n.count * 8)
+    else { return nil }
+    defer { wipe(&d) }
+    let jwk = unsafe d.withUnsafeMutableBufferPointer { d in
+      unsafe n.withUnsafeMutableBufferPointer { n in
+        unsafe e.withUnsafeMutableBufferPointer { e in
+          var specification = unsafe cjose_jwk_rsa_keyspec()
+          unsafe (specification.n, specification.nlen) = (n.baseAddress, n.count)
+          unsafe (specification.e, specification.elen) = (e.baseAddress, e.count)
+          unsafe (specification.d, specification.dlen) = (d.baseAddress, d.count)
+          return unsafe cjose_jwk_create_RSA_spec(&specification, nil)
+        }
+      }
+    }
+    guard let jwk = unsafe jwk else { return nil }
+    unsafe self.jwk = jwk
+    algorithm = .rs256
   }
 
   deinit { unsafe _ = cjose_jwk_release(jwk) }
@@ -42,7 +69,7 @@ public import Cryptography
     guard let protected = unsafe cjose_header_new(nil) else { return nil }
     defer { unsafe cjose_header_release(protected) }
     var parameters = header
-    parameters["alg"] = SignatureAlgorithm.es256.rawValue
+    parameters["alg"] = algorithm.rawValue
     for (name, value) in parameters {
       guard unsafe cjose_header_set(protected, name, value, nil) else { return nil }
     }
