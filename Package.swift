@@ -279,8 +279,8 @@ let tests: [Target] = [
     name: "MsgrTests",
     dependencies: [
       "Addresses", "Budgets", "Bus", "COpenSSL", "CommandLine", "Configuration", "Cryptography",
-      "Delivery", "HTTP2StandIn", "HTTPProtocol", "HTTPServer", "JSONWebTokens", "Msgr",
-      "MsgrProtocol", "Observability", "Routing", "ServiceKit", "Storage", "TestSupport",
+      "Delivery", "HTTP2StandIn", "HTTPClient", "HTTPProtocol", "HTTPServer", "JSONWebTokens",
+      "Msgr", "MsgrProtocol", "Observability", "Routing", "ServiceKit", "Storage", "TestSupport",
       "Threading", "Time", "Wire", "awd",
     ]),
   .testTarget(name: "ObservabilityTests", dependencies: ["Observability", "TestSupport", "Time"]),

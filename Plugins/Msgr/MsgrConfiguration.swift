@@ -40,7 +40,7 @@ public struct MsgrConfiguration: ServiceConfiguration {
   var minimumPassword = 8
   /// The origins, besides the server's own, whose pages may call.
   var origins: [WebOrigin] = []
-  /// The push service of phones.
+  /// The push services of phones.
   let push: PushConfiguration
   /// The pushes to browsers.
   let webPush: WebPushConfiguration
@@ -95,6 +95,6 @@ public struct MsgrConfiguration: ServiceConfiguration {
     store.pushHold = streamPing * 3
     push = PushConfiguration(section)
     webPush = WebPushConfiguration(section.section("web_push"))
-    store.isPushing = push.provider != .off
+    store.pushKinds = push.kinds
   }
 }

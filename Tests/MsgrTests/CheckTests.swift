@@ -1,5 +1,6 @@
 internal import Configuration
 internal import Foundation
+internal import MsgrProtocol
 internal import Observability
 internal import ServiceKit
 internal import TestSupport
@@ -88,6 +89,82 @@ internal import Time
           "wrong push key \(other): no PEM key on P-256 without a password; "
             + "the service does not start"
         ])
+    }
+  }
+
+  @Test func aServiceAccountIsRead() throws {
+    func check(_ file: [UInt8], project: String = "", mode: Int = 0o600) throws -> [String] {
+      let path = "\(folder.path)/\(UUID().uuidString)"
+      #expect(
+        FileManager.default.createFile(
+          atPath: path, contents: Data(file), attributes: [.posixPermissions: mode]))
+      let toml =
+        "push = \"on\"\n[msgr.fcm]\ncredentials = \"\(path)\"\nproject = \"\(project)\""
+      return try self.check(toml).map { finding in
+        "\(finding.grade) \(finding.message.replacing(path, with: "FILE"))"
+      }
+    }
+    let account = try FCMStandIn.account(at: "https://oauth2.example/token")
+    let good =
+      "good push: fcm, to https://fcm.googleapis.com for project wallet-1 as "
+      + "push@wallet-1.iam.gserviceaccount.com"
+    #expect(try check(account) == [good])
+    #expect(
+      try check(account, project: "other-2")
+        == [good.replacing("project wallet-1 as", with: "project other-2 as")])
+    #expect(
+      try check(account, mode: 0o640) == [
+        good, "doubtful push credentials FILE: other users may read it; chmod 600",
+      ])
+    #expect(
+      try check(try FCMStandIn.account(at: "", ["private_key": nil])) == [
+        "wrong push credentials FILE: lacks private_key, token_uri; the service does not start"
+      ])
+    #expect(
+      try check(Array("x".utf8)) == [
+        "wrong push credentials FILE: no JSON object; the service does not start"
+      ])
+  }
+
+  @Test func pushesNeedAProviderAndGoToThoseThatAreThere() throws {
+    func read(_ toml: String) throws -> (PushConfiguration, fault: String?) {
+      let document = try ConfigurationDocument(
+        parsing: Array("[msgr]\n\(toml)".utf8), file: "\(folder.path)/awd.toml")
+      let section = ConfigurationReader(document).section("msgr")
+      let push = PushConfiguration(section)
+      do { try section.finish() } catch { return (push, "\(error)") }
+      return (push, nil)
+    }
+    let apns = "[msgr.apns]\ntopic = \"t\"\nkey = \"k\"\nkey_id = \"K\"\nteam_id = \"T\"\n"
+    let fcm = "[msgr.fcm]\ncredentials = \"f.json\"\n"
+    let phone = PushFixture.device(1)
+    let android = DeviceID(stored: "fcm:" + String(repeating: "a", count: 40))
+    let stream = DeviceID(stored: "stream:12345678")
+    typealias Case = (setting: String, sections: String, kinds: Set<PushKind>, taken: [DeviceID])
+    let all = [phone, android, stream]
+    let cases: [Case] = [
+      ("off", apns + fcm, [.web], all),
+      ("log", apns + fcm, [.apns, .fcm, .web], all),
+      ("on", apns + fcm, [.apns, .fcm, .web], all),
+      ("on", fcm, [.fcm, .web], [android, stream]),
+      ("on", apns, [.apns, .web], [phone, stream]),
+      ("apns", apns, [.apns, .web], [phone, stream]),
+      ("apns", apns + fcm, [.apns, .fcm, .web], all),
+    ]
+    for (setting, sections, kinds, taken) in cases {
+      let toml = "push = \"\(setting)\"\n\(sections)"
+      let (push, fault) = try read(toml)
+      #expect(fault == nil)
+      #expect(push.kinds == kinds, "\(toml)")
+      #expect(all.filter(push.takes) == taken, "\(toml)")
+    }
+    #expect(
+      try read("push = \"on\"\n").fault?.contains("expected [msgr.apns] or [msgr.fcm]") == true)
+    let half = try #require(try read("push = \"on\"\n[msgr.apns]\ntopic = \"t\"\n").fault)
+    #expect(half.contains("msgr.apns.key") && !half.contains("[msgr.fcm]"))
+    #expect(try read("push = \"apns\"\n" + fcm).fault?.contains("msgr.apns.key") == true)
+    for bad in ["url = \"http://h\"", "url = \"https://h/x\"", "token_url = \"x\""] {
+      #expect(try read("push = \"on\"\n\(fcm)\(bad)\n").fault?.contains("msgr.fcm") == true)
     }
   }
 

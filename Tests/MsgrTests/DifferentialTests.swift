@@ -132,7 +132,7 @@ private struct Site {
     return switch name.text {
     case "phone": [phone]
     case "browser", "stream": [stream]
-    case "all": [phone, stream]
+    case "all": [phone, stream, DeviceID(stored: "fcm:" + String(repeating: "F", count: 40))]
     default: []
     }
   }
@@ -237,7 +237,7 @@ private struct Site {
       "\(entry.user.text) \(entry.predecessor.rawValue) \(entry.message)"
     }
     return "\(delivery.id.rawValue) \(delivery.own?.rawValue ?? 0) \(delivery.isStored) "
-      + "\(delivery.wakesPhones) \(delivery.wakesBrowsers) \(entries)"
+      + "\(delivery.pushes.mask) \(entries)"
   }
 
   /// All that is stored but for random identifiers, as lines.
@@ -274,7 +274,7 @@ private struct Site {
       lines += try snapshot.all(
         """
         SELECT device_id, message_id, sender, text, badge, created_at, expires_at, due_at, is_next,
-          is_web FROM push_outbox ORDER BY device_id, id
+          provider FROM push_outbox ORDER BY device_id, id
         """
       ) { try line("push", $0, 10) }
       lines += try snapshot.all(

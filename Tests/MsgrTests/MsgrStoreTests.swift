@@ -152,7 +152,7 @@ internal import Testing
       try snapshot.one("SELECT count(*) FROM push_outbox") { try $0[0] }
     }
     #expect(pushes == 0)
-    #expect(fixture.service.service.outbox == nil)
+    #expect(fixture.service.service.outboxes.map(\.kind) == [.web])
   }
 
   @Test func anAccountHasSoManyContactsAndBlocks() async throws {

@@ -101,8 +101,8 @@ internal import Time
     // One token for all.
     #expect(Set(standIn.received.map(\.token)).count == 1)
     let text = metrics.render()
-    #expect(text.contains("awd_msgr_push_answers_total{status=\"200\"} 180"))
-    #expect(text.contains("awd_msgr_push_seconds_count 180"))
+    #expect(text.contains("awd_msgr_push_answers_total{provider=\"apns\",status=\"200\"} 180"))
+    #expect(text.contains("awd_msgr_push_seconds_count{provider=\"apns\"} 180"))
   }
 
   @Test(
@@ -312,6 +312,13 @@ internal import Time
     let payload = try #require(all[0]["Payload"] as? [String: Any])
     #expect(payload["Message"] as? String == "a \"quoted\" text")
     #expect(payload["AddRequest"] as? Bool == true)
+    let android = DeviceID(stored: "fcm:" + String(repeating: "a", count: 40))
+    let other = try PushFixture.push(device: android)
+    _ = await provider.push(other)
+    guard case .array(let two) = provider.recentPushes.body else { return }
+    let both = try #require(try JSONSerialization.jsonObject(with: Data(two)) as? [[String: Any]])
+    #expect(both.last?["DeviceID"] as? String == android.text)
+    #expect((both.last?["Payload"] as? [String: String])?["Badge"] == "1")
     for number in 0..<1005 { _ = await provider.push(try PushFixture.push(text: "\(number)")) }
     guard case .array(let last) = provider.recentPushes.body else { return }
     let kept = try #require(try JSONSerialization.jsonObject(with: Data(last)) as? [[String: Any]])

@@ -117,14 +117,19 @@ struct PushFixture: Sendable {
 
   /// A push that no store has seen.
   static func push(
-    _ id: Int64 = 1, device: Int = 1, text: String = "hello", from sender: String = "anna",
-    isAddRequest: Bool = false, badge: Int = 1, expires: Int64 = 1_700_600_000, attempts: Int = 1
+    _ id: Int64 = 1, device: DeviceID = Self.device(1), text: String = "hello",
+    from sender: String = "anna", isAddRequest: Bool = false, badge: Int = 1,
+    expires: Int64 = 1_700_600_000, attempts: Int = 1
   ) throws -> Push {
     Push(
-      id: id, device: Self.device(device), apnsID: "4a1e7f32-7a3c-4a0b-9b1c-0123456789ab",
+      id: id, device: device, apnsID: "4a1e7f32-7a3c-4a0b-9b1c-0123456789ab",
       message: MessageID(rawValue: 0x18c), sender: UserName(stored: sender),
-      text: try MessageText(text),
-      isAddRequest: isAddRequest, badge: badge, expires: Timestamp(seconds: expires),
-      attempts: attempts)
+      text: try MessageText(text), isAddRequest: isAddRequest, badge: badge,
+      expires: Timestamp(seconds: expires), attempts: attempts)
+  }
+
+  /// A push to one of Apple's devices that no store has seen.
+  static func push(_ id: Int64, device: Int) throws -> Push {
+    try push(id, device: Self.device(device))
   }
 }

@@ -12,28 +12,32 @@ struct PushMachineTests {
 
   private let start = Timestamp(seconds: 1_700_000_000)
 
-  private func machine(isProven: Bool = true, inFlight: Int = 10) -> OutboxMachine {
-    var limits = OutboxMachine.Limits()
-    limits.inFlight = inFlight
-    var machine = OutboxMachine(limits, isProven: isProven, random: \.upperBound)
+  private func machine(
+    _ kind: PushKind = .apns, isProven: Bool = true, inFlight: Int = 10
+  ) -> OutboxMachine {
+    let limits = OutboxMachine.Limits(inFlight: inFlight, of: kind)
+    var machine = OutboxMachine(limits, of: kind, isProven: isProven, random: \.upperBound)
     #expect(machine.advance([], at: start) == [.lease(atMost: inFlight)])
     return machine
   }
 
   /// A machine with one push under way.
-  private func sending(_ push: Push, isProven: Bool = true) -> OutboxMachine {
-    var machine = machine(isProven: isProven)
+  private func sending(
+    _ push: Push, by kind: PushKind = .apns, isProven: Bool = true
+  ) -> OutboxMachine {
+    var machine = machine(kind, isProven: isProven)
     #expect(machine.advance([.leased([push], next: nil)], at: start) == [.send(push)])
     return machine
   }
 
   private func response(
-    _ status: Int, _ reason: String? = nil, timestamp: Int64? = nil, retryAfter: Int? = nil
+    _ status: Int, _ reason: String? = nil, timestamp: Int64? = nil, retryAfter: Int? = nil,
+    isOfToken: Bool = false
   ) -> PushOutcome {
     .responded(
       PushResponse(
         status: status, reason: reason, timestamp: timestamp.map(Timestamp.init(seconds:)),
-        retryAfter: retryAfter.map { .seconds($0) }))
+        retryAfter: retryAfter.map { .seconds($0) }, isOfToken: isOfToken))
   }
 
   @Test func sendsWhatIsDueAtMostSoManyAtOnce() throws {
@@ -137,7 +141,9 @@ struct PushMachineTests {
     #expect(
       machine.advance([.tried(1, expired)], at: start)
         == [
-          .report(.refused(status: 403, reason: "ExpiredProviderToken")), .settle(push, .dropped),
+          .report(
+            .misconfigured(status: 403, reason: "ExpiredProviderToken", pause: .seconds(1))),
+          .settle(push, .retried(at: start + .seconds(1))),
         ])
   }
 
@@ -203,12 +209,33 @@ struct PushMachineTests {
           .settle(pushes[0], .retried(at: pause)), .settle(pushes[1], .retried(at: pause)),
         ])
     #expect(machine.advance([.settled(1), .settled(2)], at: start) == [])
-    #expect(machine.advance([], at: pause) == [.lease(atMost: 10)])
+    // Then one tries.
+    #expect(machine.advance([], at: pause) == [.lease(atMost: 1)])
+    _ = machine.advance([.leased([pushes[0]], next: nil)], at: pause)
+    _ = machine.advance([.tried(1, response(200))], at: pause)
+    #expect(machine.advance([.settled(1)], at: pause) == [.lease(atMost: 10)])
   }
 
   @Test(
     arguments: [
-      (400, "BadTopic"), (403, "InvalidProviderToken"), (404, "BadPath"), (413, "PayloadTooLarge"),
+      (403, "InvalidProviderToken"), (403, nil), (400, "TopicDisallowed"), (400, "BadTopic"),
+    ] as [(Int, String?)])
+  func whatTheOperatorHasToMendPausesAll(status: Int, reason: String?) throws {
+    let push = try PushFixture.push()
+    var machine = sending(push)
+    let pause = Duration.seconds(1)
+    #expect(
+      machine.advance([.tried(1, response(status, reason))], at: start)
+        == [
+          .report(
+            .misconfigured(status: status, reason: reason ?? "no reason", pause: pause)),
+          .settle(push, .retried(at: start + pause)),
+        ])
+  }
+
+  @Test(
+    arguments: [
+      (404, "BadPath"), (413, "PayloadTooLarge"),
       (405, nil), (200 + 1, nil), (302, nil),
     ] as [(Int, String?)])
   func anythingElseIsDropped(status: Int, reason: String?) throws {

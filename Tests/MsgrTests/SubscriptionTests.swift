@@ -26,7 +26,7 @@ internal import Testing
 
   private func waiting(_ fixture: Fixture) async throws -> Int? {
     try await fixture.store.read { snapshot in
-      try snapshot.one("SELECT count(*) FROM push_outbox WHERE is_web = 1") { try $0[0] }
+      try snapshot.one("SELECT count(*) FROM push_outbox WHERE provider = 1") { try $0[0] }
     }
   }
 

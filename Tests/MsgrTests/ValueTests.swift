@@ -43,6 +43,16 @@ internal import Time
     #expect(device.isPushable)
   }
 
+  @Test(arguments: [32, 1024]) func devicesOfGoogles(_ length: Int) throws {
+    let token = "aZ_:-0" + String(repeating: "Q", count: length - 6)
+    let device = try DeviceID("fcm:\(token)")
+    #expect(device.text == "fcm:\(token)")
+    #expect(device.fcmToken.map(String.init) == token)
+    #expect(device.isPushable)
+    #expect(device.owned(by: UserName(stored: "anna")) == device)
+    #expect("\(device)".utf8.count <= "fcm:".utf8.count + 8 + "…".utf8.count)
+  }
+
   @Test(arguments: ["stream:abcdefgh", "stream:ABC-1234-" + String(repeating: "z", count: 55)])
   func streamingDevices(_ text: String) throws {
     let device = try DeviceID(text)
@@ -54,7 +64,12 @@ internal import Time
     "", String(repeating: "a", count: 62), String(repeating: "a", count: 65),
     String(repeating: "a", count: 202), String(repeating: "g", count: 64), "stream:abcdefg",
     "stream:" + String(repeating: "z", count: 65), "stream:abc_defgh", "Stream:abcdefgh",
-    String(repeating: "ａ", count: 64),
+    String(repeating: "ａ", count: 64), "fcm:", "fcm:" + String(repeating: "a", count: 31),
+    "fcm:" + String(repeating: "a", count: 1025), "FCM:" + String(repeating: "a", count: 32),
+    "fcm:" + String(repeating: "a", count: 31) + "/",
+    "fcm:" + String(repeating: "a", count: 31) + "é",
+    "fcm:" + String(repeating: "a", count: 31) + "\n",
+    "fcm:" + String(repeating: "a", count: 32) + " ",
   ])
   func devicesThatAreNone(_ text: String) {
     #expect(throws: FieldError.self) { try DeviceID(text) }

@@ -73,7 +73,7 @@ internal import Time
     var limits = OutboxMachine.Limits()
     limits.poll = .milliseconds(20)
     return PushOutbox(
-      .browsers, store: fixture.store, provider: provider, limits: limits, owner: [1],
+      .web, store: fixture.store, provider: provider, limits: limits, owner: [1],
       log: Log(level: .error, descriptor: -1),
       metrics: PushMetrics(Metrics(), clock: fixture.store.clock))
   }
@@ -267,7 +267,7 @@ internal import Time
     let phones = try await fixture.lease()
     #expect(phones.map(\.device) == [PushFixture.device(1)])
     let browsers = try await fixture.store.leasePushes(
-      atMost: 10, owner: [2], toBrowsers: true
+      atMost: 10, owner: [2], of: .web
     ).pushes
     #expect(browsers.compactMap(\.subscription?.endpoint.text) == ["https://push.example/1"])
   }

@@ -72,7 +72,7 @@ struct PushTestCommand: Command {
   static func run(_ context: CommandContext) async throws {
     let text = try MessageText("This is a test.")
     let devices = try await context.withStore { store in
-      guard store.limits.isPushing else {
+      guard store.limits.pushKinds != [.web] else {
         throw CommandError.refused(#"nothing is pushed, as [msgr] push is "off""#)
       }
       return try await store.sendTest(text, to: try context.userName())

@@ -74,12 +74,31 @@ final class APNsProvider: PushProvider {
     do throws(HTTPClientError) {
       return .responded(PushResponse(try await client.send(request), now: clock()))
     } catch {
-      return switch error.code {
+      return PushOutcome(error)
+    }
+  }
+}
+
+extension PushOutcome {
+  /// Tells of an attempt at a push service of the operator's choice that got no response.
+  init(_ error: HTTPClientError) {
+    self =
+      switch error.code {
       case .cancelled: .cancelled
       case .timedOut, .tooLarge, .malformedResponse, .disconnected: .disconnected
       case .invalidRequest, .unknownHost, .forbiddenAddress, .notConnected, .tls, .outOfResources:
         .unreachable(error.message)
       }
+  }
+}
+
+extension IncomingResponse {
+  /// Returns the time that `Retry-After` names, if there is one.
+  func retryAfter(now: Timestamp) -> Duration? {
+    fields.first(.retryAfter).flatMap { value in
+      if let seconds = UInt32(value) { return .seconds(Int64(seconds)) }
+      let date = HTTPDate(Array(value.utf8)[...], now: HTTPDate(now.seconds))
+      return date.map { .seconds(max(0, $0.seconds - now.seconds)) }
     }
   }
 }
@@ -90,10 +109,6 @@ extension PushResponse {
     let fault = APNsFault(json: response.body)
     self.init(
       status: Int(response.status.code), reason: fault.reason, timestamp: fault.timestamp,
-      retryAfter: response.fields.first(.retryAfter).flatMap { value in
-        if let seconds = UInt32(value) { return .seconds(Int64(seconds)) }
-        let date = HTTPDate(Array(value.utf8)[...], now: HTTPDate(now.seconds))
-        return date.map { .seconds(max(0, $0.seconds - now.seconds)) }
-      })
+      retryAfter: response.retryAfter(now: now))
   }
 }

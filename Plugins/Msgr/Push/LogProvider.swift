@@ -41,7 +41,8 @@ final class LogProvider: PushProvider {
   }
 
   private func show(_ push: Push) {
-    let payload = PushPayload.json(of: push)
+    let payload =
+      push.device.pushKind == .fcm ? FCMMessage.data(of: push) : PushPayload.json(of: push)
     log.info("push", ["payload": String(decoding: payload, as: UTF8.self)])
     let entry =
       #"{"Id":"\#(push.message.text)","DeviceID":"\#(push.device.text)","#

@@ -44,16 +44,12 @@ struct OutboxMachine: Sendable {
     case expired
     /// A push service doesn't take this server's key, and the push is dropped.
     case unauthorized(status: Int)
+    /// The push service refuses this server's credentials or settings.
+    case misconfigured(status: Int, reason: String, pause: Duration)
+    /// Firebase has no key to push to an app's devices, and the push is dropped.
+    case appLacksKey
     /// A device is unbound.
     case unbound(reason: String)
-  }
-
-  /// The kinds of push services, whose responses mean different things.
-  enum Kind: Sendable {
-    /// Apple's, or one that stands for it: one service for all devices.
-    case phones
-    /// The services that users' browsers name: any number of them.
-    case browsers
   }
 
   /// The number of pushes at once, and the times to wait.
@@ -70,7 +66,17 @@ struct OutboxMachine: Sendable {
     var longestPause = Duration.seconds(60)
     /// The interval at which the outbox is looked at without news, as other processes fill it as well.
     var poll = Duration.seconds(5)
+
+    /// The limits of push services of a kind.
+    init(inFlight: Int = 100, of kind: PushKind = .apns) {
+      self.inFlight = inFlight
+      // Google wants ten seconds at least.
+      if kind == .fcm { firstRetry = .seconds(20) }
+    }
   }
+
+  /// The time to wait after FCM's quota is used up, if it names none.
+  private static let quotaWait = Duration.seconds(60)
 
   private enum Stage {
     case sending
@@ -78,7 +84,7 @@ struct OutboxMachine: Sendable {
     case settling
   }
 
-  private let kind: Kind
+  private let kind: PushKind
   private let limits: Limits
   private let random: @Sendable (ClosedRange<Double>) -> Double
   private var inFlight: [Push.ID: (push: Push, stage: Stage)] = [:]
@@ -99,7 +105,7 @@ struct OutboxMachine: Sendable {
   ///   - isProven: whether the push service has taken a push before.
   ///   - random: gives a number in a range.
   init(
-    _ limits: Limits, of kind: Kind = .phones, isProven: Bool,
+    _ limits: Limits, of kind: PushKind = .apns, isProven: Bool,
     random: @escaping @Sendable (ClosedRange<Double>) -> Double
   ) {
     self.kind = kind
@@ -152,10 +158,8 @@ struct OutboxMachine: Sendable {
 
   /// The number of further pushes that may be under way.
   ///
-  /// A push service in doubt is tried with one device after the other.
-  private var room: Int {
-    (isProven || pauses == 0 ? limits.inFlight : 1) - inFlight.count
-  }
+  /// After a pause it is one after the other, until one is taken.
+  private var room: Int { (pauses == 0 ? limits.inFlight : 1) - inFlight.count }
 
   /// Returns whether all pushes are paused, which never lasts longer than a pause if the clock was set back.
   private func isPaused(at now: Timestamp) -> Bool {
@@ -196,8 +200,11 @@ struct OutboxMachine: Sendable {
     switch outcome {
     case .responded(let response):
       switch kind {
-      case .phones: judge(push, stage, response, now, &actions)
-      case .browsers: judgeBrowser(push, response, now, &actions)
+      case .apns:
+        judge(push, stage, response, Self.verdict(ofAPNs: response), now, &actions)
+      case .fcm:
+        judge(push, stage, response, Self.verdict(ofFCM: response, at: now), now, &actions)
+      case .web: judgeBrowser(push, response, now, &actions)
       }
     case .forbidden(let why):
       actions.append(.report(.refused(status: 0, reason: why)))
@@ -210,36 +217,77 @@ struct OutboxMachine: Sendable {
     }
   }
 
+  /// What a response of Apple's or Google's means.
+  private enum Verdict {
+    case taken, oldCredentials, badSetting, badDevice, appLacksKey, refused
+    case gone(boundBefore: Timestamp)
+    case later(after: Duration? = nil)
+  }
+
+  private static func verdict(ofAPNs response: PushResponse) -> Verdict {
+    switch (response.status, response.reason) {
+    case (200, _): .taken
+    case (403, "ExpiredProviderToken"): .oldCredentials
+    case (410, _): response.timestamp.map { .gone(boundBefore: $0) } ?? .refused
+    case (400, "BadDeviceToken"), (400, "DeviceTokenNotForTopic"): .badDevice
+    case (403, _), (400, "TopicDisallowed"), (400, "BadTopic"): .badSetting
+    case (429, _), (500...599, _): .later()
+    default: .refused
+    }
+  }
+
+  /// Returns what a response of FCM's means, by its own code if it has one.
+  private static func verdict(ofFCM response: PushResponse, at now: Timestamp) -> Verdict {
+    switch (response.reason, response.status) {
+    case (_, 200): .taken
+    case ("UNREGISTERED", _): .gone(boundBefore: response.timestamp ?? now)
+    case ("SENDER_ID_MISMATCH", _): .badDevice
+    case ("INVALID_ARGUMENT", _) where response.isOfToken: .badDevice
+    case ("THIRD_PARTY_AUTH_ERROR", _): .appLacksKey
+    case (nil, 401): .oldCredentials
+    case (nil, 403), (nil, 404): .badSetting
+    case ("QUOTA_EXCEEDED", _), (nil, 429): .later(after: quotaWait)
+    case ("UNAVAILABLE", _), ("INTERNAL", _), (_, 500...599): .later()
+    default: .refused
+    }
+  }
+
   private mutating func judge(
-    _ push: Push, _ stage: Stage, _ response: PushResponse, _ now: Timestamp,
+    _ push: Push, _ stage: Stage, _ response: PushResponse, _ verdict: Verdict, _ now: Timestamp,
     _ actions: inout [Action]
   ) {
     let reason = response.reason ?? "no reason"
-    switch (response.status, reason) {
-    case (200, _):
+    switch verdict {
+    case .taken:
       isProven = true
       pauses = 0
       settle(push, .delivered, &actions)
-    case (403, "ExpiredProviderToken") where stage == .sending:
+    case .oldCredentials where stage == .sending:
       inFlight[push.id] = (push, .sendingWithNewCredentials)
       actions += [.refreshCredentials, .sendAgain(push)]
-    case (410, _) where response.timestamp != nil:
-      actions.append(.report(.unbound(reason: reason)))
-      settle(push, .unbound(boundBefore: response.timestamp), &actions)
-    case (400, "BadDeviceToken"), (400, "DeviceTokenNotForTopic"):
-      guard !isProven else {
-        actions.append(.report(.unbound(reason: reason)))
-        return settle(push, .unbound(boundBefore: nil), &actions)
+    case .oldCredentials, .badSetting:
+      if let pause = pause(at: now) {
+        actions.append(
+          .report(.misconfigured(status: response.status, reason: reason, pause: pause)))
       }
+      retry(push, at: pausedUntil, &actions)
+    case .gone(let moment):
+      actions.append(.report(.unbound(reason: reason)))
+      settle(push, .unbound(boundBefore: moment), &actions)
+    case .badDevice where isProven:
+      actions.append(.report(.unbound(reason: reason)))
+      settle(push, .unbound(boundBefore: nil), &actions)
+    case .badDevice:
       if let pause = pause(at: now) {
         actions.append(.report(.targetInDoubt(reason: reason, pause: pause)))
       }
       // After all others that are due, as one of them may prove the push service.
       retry(push, at: pausedUntil + limits.longestPause, &actions)
-    case (429, _), (500...599, _): retryLater(push, response, now, &actions)
-    default:
-      actions.append(.report(.refused(status: response.status, reason: reason)))
+    case .appLacksKey:
+      actions.append(.report(.appLacksKey))
       settle(push, .dropped, &actions)
+    case .later(let wait): retryLater(push, response, now, otherwise: wait, &actions)
+    case .refused: drop(push, response, &actions)
     }
   }
 
@@ -261,17 +309,30 @@ struct OutboxMachine: Sendable {
       actions.append(.report(.unauthorized(status: response.status)))
       settle(push, .dropped, &actions)
     case 429, 500...599: retryLater(push, response, now, &actions)
-    default:
-      actions.append(.report(.refused(status: response.status, reason: "no reason")))
-      settle(push, .dropped, &actions)
+    default: drop(push, response, &actions)
     }
   }
 
-  /// Tries again when the push service allows it.
-  private mutating func retryLater(
-    _ push: Push, _ response: PushResponse, _ now: Timestamp, _ actions: inout [Action]
+  private mutating func drop(
+    _ push: Push, _ response: PushResponse, _ actions: inout [Action]
   ) {
-    let wait = max(backOff(push), min(response.retryAfter ?? .zero, .seconds(86_400)))
+    let reason = response.reason ?? "no reason"
+    actions.append(.report(.refused(status: response.status, reason: reason)))
+    settle(push, .dropped, &actions)
+  }
+
+  /// Tries again when the push service allows it.
+  ///
+  /// - Parameter wait: the time to wait if FCM names none, or nil for the usual one.
+  private mutating func retryLater(
+    _ push: Push, _ response: PushResponse, _ now: Timestamp, otherwise wait: Duration? = nil,
+    _ actions: inout [Action]
+  ) {
+    let told = response.retryAfter.map { min($0, .seconds(86_400)) }
+    let wait =
+      kind == .fcm
+      ? told.map { max($0, .seconds(1)) } ?? wait ?? backOff(push)
+      : max(backOff(push), told ?? .zero)
     retry(push, at: now + wait, &actions)
   }
 

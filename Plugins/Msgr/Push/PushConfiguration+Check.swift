@@ -30,20 +30,29 @@ extension PushConfiguration {
         ContentFinding(
           isExposed ? .doubtful : .good, "\(finding), and reaches no phone; for development")
       ]
-    case .apns:
-      guard let apns else { return [] }
-      var findings = [ContentFinding(.good, "push: apns, to \(apns.url) for \(apns.topic)")]
-      switch apns.credentials {
-      case .token(let key, _, _):
-        findings.append(Self.check(tokenKey: key))
-        if let finding = ContentFinding.readersOfKey("push key", key) { findings.append(finding) }
-      case .certificate(let certificate, let key):
-        findings += CertificateFiles.findings(
-          for: "push", certificate: certificate, key: key, at: now)
+    case .on, .apns:
+      var findings = apns.map { Self.findings(on: $0, at: now) } ?? []
+      if let fcm { findings += fcm.findings }
+      for roots in [apns?.roots, fcm?.roots] {
+        if let roots, !roots.isEmpty { findings.append(Self.check(roots: roots)) }
       }
-      if !apns.roots.isEmpty { findings.append(Self.check(roots: apns.roots)) }
       return findings
     }
+  }
+
+  private static func findings(
+    on apns: APNsConfiguration, at now: Timestamp
+  ) -> [ContentFinding] {
+    var findings = [ContentFinding(.good, "push: apns, to \(apns.url) for \(apns.topic)")]
+    switch apns.credentials {
+    case .token(let key, _, _):
+      findings.append(check(tokenKey: key))
+      if let finding = ContentFinding.readersOfKey("push key", key) { findings.append(finding) }
+    case .certificate(let certificate, let key):
+      findings += CertificateFiles.findings(
+        for: "push", certificate: certificate, key: key, at: now)
+    }
+    return findings
   }
 
   private static func check(tokenKey path: String) -> ContentFinding {

@@ -11,31 +11,54 @@ struct PushSetupError: Error, CustomStringConvertible {
 
 /// The part of `[msgr]` that concerns pushes.
 struct PushConfiguration: Sendable {
-  /// The kinds of push service.
+  /// The choices of push services for phones.
   enum Provider: String, CaseIterable, Sendable {
     /// Nothing is pushed, and no push is stored.
     case off
     /// Pushes are noted in the log, for development.
     case log
-    /// Apple's push service.
+    /// Those that have a section with credentials.
+    case on
+    /// The same, with Apple's among them.
     case apns
   }
 
-  /// The push service.
+  /// The choice of push services.
   let provider: Provider
   /// True if `log` writes payloads to the log, and `GET /debug/pushes` shows them.
   let showsPushes: Bool
   /// The most pushes under way.
   let streams: Int
-  /// Apple's push service, or nil if another is used.
+  /// Apple's push service, or nil if it isn't used.
   let apns: APNsConfiguration?
+  /// Google's push service, or nil if it isn't used.
+  let fcm: FCMConfiguration?
 
   /// Reads the keys, and records their faults.
   init(_ section: ConfigurationSection) {
     provider = section.choice("push", default: .off)
     showsPushes = section.bool("debug_pushes", default: false)
     streams = section.integer("push_streams", default: 100, in: 1...1000)
-    apns = APNsConfiguration(section.section("apns"), isUsed: provider == .apns)
+    let isOn = provider == .on || provider == .apns
+    let apnsSection = section.section("apns")
+    apns = APNsConfiguration(apnsSection, isUsed: isOn, isNeeded: provider == .apns)
+    let fcm = FCMConfiguration(section.section("fcm"))
+    self.fcm = isOn ? fcm : nil
+    if provider == .on, fcm == nil, !APNsConfiguration.isGiven(in: apnsSection) {
+      section.reject("push", "expected [msgr.apns] or [msgr.fcm] with credentials beside it")
+    }
+  }
+
+  /// The kinds of push services that messages are pushed to; those of browsers in any case.
+  var kinds: Set<PushKind> {
+    if provider == .log { return Set(PushKind.allCases) }
+    return Set([.web, apns.map { _ in .apns }, fcm.map { _ in .fcm }].compactMap(\.self))
+  }
+
+  /// Returns whether a device may log in: its push service must be configured where pushes are on.
+  func takes(_ device: DeviceID) -> Bool {
+    guard provider == .on || provider == .apns, let kind = device.pushKind else { return true }
+    return kinds.contains(kind)
   }
 }
 
@@ -65,22 +88,18 @@ extension APNsConfiguration {
   ///
   /// - Parameters:
   ///   - section: `[msgr.apns]`.
-  ///   - isUsed: whether the section is used, so that its keys must be there.
+  ///   - isUsed: whether the section is used if it names something, so that the rest must be there.
+  ///   - isNeeded: whether it must have them in any case.
   /// - Returns: nil if the section isn't used, or lacks something, which is recorded.
-  init?(_ section: ConfigurationSection, isUsed: Bool) {
-    let url = section.value(
-      "url", default: "https://api.push.apple.com", expected: "an https URL without a path"
-    ) { text in
-      let url = text.hasSuffix("/") ? String(text.dropLast()) : text
-      return WebURL(url, schemes: ["https"])?.isOrigin == true ? url : nil
-    }
+  init?(_ section: ConfigurationSection, isUsed: Bool, isNeeded: Bool) {
+    let url = section.originURL("url", default: "https://api.push.apple.com")
     let topic = section.string("topic", default: "")
     let key = section.path("key", default: "", relativeTo: .data)
     let keyID = Self.name("key_id", section)
     let teamID = Self.name("team_id", section)
     let certificate = section.path("certificate", default: "", relativeTo: .data)
     let roots = section.path("roots", default: "")
-    guard isUsed else { return nil }
+    guard isNeeded || isUsed && Self.isGiven(in: section) else { return nil }
     if topic.isEmpty { section.reject("topic", "expected the app's bundle identifier") }
     let credentials: Credentials
     if !certificate.isEmpty {
@@ -95,6 +114,11 @@ extension APNsConfiguration {
     }
     guard !topic.isEmpty else { return nil }
     self.init(url: url, topic: topic, credentials: credentials, roots: roots)
+  }
+
+  /// Returns whether a section that was read names credentials or an app.
+  static func isGiven(in section: ConfigurationSection) -> Bool {
+    ["topic", "key", "key_id", "team_id", "certificate"].contains(where: section.isGiven)
   }
 
   private static func name(_ key: String, _ section: ConfigurationSection) -> String? {

@@ -7,30 +7,47 @@ final class PushMetrics: Sendable {
   /// The time for which the state of the outbox counts as known.
   private static let stateAge = Duration.seconds(5)
 
-  private let responses: CounterTable
-  private let disconnected: Counter
-  private let unreachable: Counter
+  /// The numbers of one kind of push services.
+  private struct Service {
+    let responses: CounterTable
+    let disconnected: Counter
+    let unreachable: Counter
+    let latency: Histogram
+  }
+
+  private let services: [PushKind: Service]
   private let refused: Counter
   private let expired: Counter
   private let unbound: Counter
-  private let latency: Histogram
   private let clock: @Sendable () -> Timestamp
   private let queue = Lock<(state: OutboxState, noted: Timestamp?)>((OutboxState(), nil))
 
   /// Registers the metrics.
   init(_ metrics: Metrics, clock: @escaping @Sendable () -> Timestamp) {
-    responses = metrics.counters(
-      "awd_msgr_push_answers_total", "Responses of the push service", by: "status", 100...599)
     let failures: StaticString = "awd_msgr_push_failures_total"
     let failureHelp = "Push attempts without a response"
-    disconnected = metrics.counter(failures, failureHelp, ["cause": "disconnected"])
-    unreachable = metrics.counter(failures, failureHelp, ["cause": "unreachable"])
+    services = Dictionary(
+      uniqueKeysWithValues: PushKind.allCases.map { kind in
+        let labels: Metrics.Labels = ["provider": "\(kind)"]
+        return (
+          kind,
+          Service(
+            responses: metrics.counters(
+              "awd_msgr_push_answers_total", "Responses of push services", labels, by: "status",
+              100...599),
+            disconnected: metrics.counter(
+              failures, failureHelp, ["provider": "\(kind)", "cause": "disconnected"]),
+            unreachable: metrics.counter(
+              failures, failureHelp, ["provider": "\(kind)", "cause": "unreachable"]),
+            latency: metrics.histogram(
+              "awd_msgr_push_seconds", "Response time of push services", labels))
+        )
+      })
     let drops: StaticString = "awd_msgr_push_dropped_total"
     let dropHelp = "Undelivered pushes that are given up"
     refused = metrics.counter(drops, dropHelp, ["cause": "refused"])
     expired = metrics.counter(drops, dropHelp, ["cause": "expired"])
     unbound = metrics.counter(drops, dropHelp, ["cause": "device gone"])
-    latency = metrics.histogram("awd_msgr_push_seconds", "Response time of the push service")
     self.clock = clock
     metrics.gauge("awd_msgr_push_outbox", "Pushes waiting or under way") { [self] in
       Double(queue.withLock { $0.state.length })
@@ -61,13 +78,14 @@ final class PushMetrics: Sendable {
   }
 
   /// Counts the outcome of an attempt.
-  func note(_ outcome: PushOutcome, after duration: Duration) {
+  func note(_ outcome: PushOutcome, of kind: PushKind, after duration: Duration) {
+    let service = services[kind]
     switch outcome {
     case .responded(let response):
-      responses.add(response.status)
-      latency.observe(duration)
-    case .disconnected: disconnected.add()
-    case .unreachable: unreachable.add()
+      service?.responses.add(response.status)
+      service?.latency.observe(duration)
+    case .disconnected: service?.disconnected.add()
+    case .unreachable: service?.unreachable.add()
     case .cancelled, .postponed, .forbidden: break
     }
   }
@@ -75,11 +93,10 @@ final class PushMetrics: Sendable {
   /// Counts a report to the operator.
   func note(_ report: OutboxMachine.Report) {
     switch report {
-    case .refused: refused.add()
+    case .refused, .unauthorized, .appLacksKey: refused.add()
     case .expired: expired.add()
     case .unbound: unbound.add()
-    case .unauthorized: refused.add()
-    case .targetInDoubt, .unreachable: break
+    case .targetInDoubt, .unreachable, .misconfigured: break
     }
   }
 }

@@ -16,7 +16,8 @@ final class PushOutbox: Sendable {
   /// The lines of the log on each kind of report in a minute, as a stranger's push service may cause as many as it likes.
   private static let linesPerMinute = 20
 
-  private let kind: OutboxMachine.Kind
+  /// The kind of its push services.
+  let kind: PushKind
   private let store: MsgrStore
   private let provider: any PushProvider
   private let limits: OutboxMachine.Limits
@@ -43,7 +44,7 @@ final class PushOutbox: Sendable {
   ///   - metrics: counts responses and the outbox.
   ///   - showsPushes: whether `GET /debug/pushes` shows the pushes to the log.
   init(
-    _ kind: OutboxMachine.Kind = .phones, store: MsgrStore, provider: any PushProvider,
+    _ kind: PushKind = .apns, store: MsgrStore, provider: any PushProvider,
     limits: OutboxMachine.Limits, owner: [UInt8], log: Log, metrics: PushMetrics,
     showsPushes: Bool = false
   ) {
@@ -58,29 +59,36 @@ final class PushOutbox: Sendable {
     lines = AttemptTable(span: .seconds(60), size: 64, clock: store.clock)
   }
 
-  /// Makes the outbox of the service, with the push service that its configuration names; nil if nothing is pushed.
+  /// Makes the outboxes of phones, one for each push service that the configuration names, so that none waits for another.
   ///
-  /// - Throws: ``PushSetupError``, or ``HTTPClientError`` if no client for the push service can be made.
-  convenience init?(
+  /// - Throws: ``PushSetupError``, or ``HTTPClientError`` if no client for a push service can be made.
+  static func ofPhones(
     _ context: ServiceContext, _ configuration: PushConfiguration, store: MsgrStore,
     _ metrics: PushMetrics
-  ) throws {
-    let provider: any PushProvider
-    switch configuration.provider {
-    case .off: return nil
-    case .log:
-      provider = LogProvider(
+  ) throws -> [PushOutbox] {
+    var providers: [(kind: PushKind, provider: any PushProvider)] = []
+    if configuration.provider == .log {
+      let log = LogProvider(
         log: context.log, showsPayloads: configuration.showsPushes, clock: context.clock)
-    case .apns:
-      guard let apns = configuration.apns else {
-        throw PushSetupError(message: "[msgr.apns] is not complete")
-      }
-      provider = try APNsProvider(apns, streams: configuration.streams, clock: context.clock)
+      providers = [(.apns, log), (.fcm, log)]
     }
-    self.init(
-      store: store, provider: provider, limits: .init(inFlight: configuration.streams),
-      owner: context.randomBytes(16), log: context.log, metrics: metrics,
-      showsPushes: configuration.showsPushes)
+    if let apns = configuration.apns {
+      let provider = try APNsProvider(
+        apns, streams: configuration.streams, clock: context.clock)
+      providers.append((.apns, provider))
+    }
+    if let fcm = configuration.fcm {
+      let provider = try FCMProvider(
+        fcm, streams: configuration.streams, clock: context.clock, metrics: context.metrics)
+      providers.append((.fcm, provider))
+    }
+    return providers.map { kind, provider in
+      PushOutbox(
+        kind, store: store, provider: provider,
+        limits: .init(inFlight: configuration.streams, of: kind), owner: context.randomBytes(16),
+        log: context.log, metrics: metrics,
+        showsPushes: configuration.showsPushes && kind == .apns)
+    }
   }
 
   /// Makes the outbox of pushes to browsers.
@@ -95,7 +103,7 @@ final class PushOutbox: Sendable {
       randomBytes: context.randomBytes)
     context.metrics.budget(named: "msgr-pushes") { [load = provider.load] in load.statistics }
     self.init(
-      .browsers, store: store, provider: provider,
+      .web, store: store, provider: provider,
       limits: .init(inFlight: PushServiceLoad.all + Self.mostThatAsk),
       owner: context.randomBytes(16), log: context.log, metrics: metrics)
   }
@@ -108,6 +116,11 @@ final class PushOutbox: Sendable {
     guard showsPushes, let provider = provider as? LogProvider else { return }
     router.getForOperator("/debug/pushes") { _, _ in provider.recentPushes }
   }
+
+  /// Reads the push service's credentials again.
+  ///
+  /// - Throws: ``PushSetupError`` if they are faulty; then the former ones stay.
+  func reload() async throws { try await provider.reload() }
 
   /// Tells the outbox that a push was queued and committed.
   func wake() {
@@ -194,7 +207,7 @@ final class PushOutbox: Sendable {
       // Before the lease, which a failure must not lose.
       if metrics.wantsState { metrics.note(try await store.outboxState()) }
       let (pushes, next) = try await store.leasePushes(
-        atMost: count, owner: owner, toBrowsers: kind == .browsers)
+        atMost: count, owner: owner, of: kind)
       return .leased(pushes, next: next)
     } catch {
       log.error("the outbox can't be read", ["cause": "\(error)"])
@@ -205,7 +218,7 @@ final class PushOutbox: Sendable {
   private func send(_ push: Push) async -> PushOutcome {
     let start = ContinuousClock.now
     let outcome = await provider.push(push)
-    metrics.note(outcome, after: ContinuousClock.now - start)
+    metrics.note(outcome, of: kind, after: ContinuousClock.now - start)
     return outcome
   }
 
@@ -220,20 +233,27 @@ final class PushOutbox: Sendable {
 
   private func tell(_ report: OutboxMachine.Report) {
     metrics.note(report)
-    guard lines.count(report.name, upTo: Self.linesPerMinute) == nil else { return }
+    let most = report == .appLacksKey ? 1 : Self.linesPerMinute
+    guard lines.count(report.name, upTo: most) == nil else { return }
     switch report {
     case .targetInDoubt(let reason, let pause):
       log.error(
-        "the push service calls devices bad and has never taken one: is it the right URL and topic?",
+        "the push service calls devices bad and has never taken one: are URL and topic or project right?",
         ["target": provider.target, "reason": reason, "pause": pause])
     case .unreachable(let why, let pause):
       log.error(
         "the push service can't be reached",
         ["target": provider.target, "cause": why, "pause": pause])
+    case .misconfigured(let status, let reason, let pause):
+      log.error(
+        "the push service refuses this server: are credentials, topic and project right?",
+        ["target": provider.target, "status": status, "reason": reason, "pause": pause])
     case .refused(let status, let reason):
       log.error("a push was refused and is dropped", ["status": status, "reason": reason])
     case .unauthorized(let status):
       log.error("a push service doesn't take this server's key", ["status": status])
+    case .appLacksKey:
+      log.error("Firebase lacks the key for an app's pushes: a push is dropped", ["status": 401])
     case .expired: log.warning("a push was not delivered in time and is dropped")
     case .unbound(let reason): log.info("a device is gone and is unbound", ["reason": reason])
     }
@@ -246,6 +266,8 @@ extension OutboxMachine.Report {
     switch self {
     case .targetInDoubt: "in doubt"
     case .unreachable: "unreachable"
+    case .misconfigured: "misconfigured"
+    case .appLacksKey: "app lacks key"
     case .refused: "refused"
     case .unauthorized: "unauthorized"
     case .expired: "expired"

@@ -20,12 +20,15 @@ enum PushOutcome: Sendable, Hashable {
 struct PushResponse: Sendable, Hashable {
   /// The HTTP status.
   let status: Int
-  /// Apple's word for the reason, if there is one: letters and digits.
+  /// Apple's word for the reason or FCM's code, if there is one: letters, digits and underscores.
   var reason: String?
-  /// The moment since which the push service knows that the device is gone, with status 410.
+  /// The moment before which a device was bound that is gone by this response: Apple names one with status 410, at FCM it
+  /// is the start of the attempt.
   var timestamp: Timestamp?
   /// The time to wait, if the push service gives one.
   var retryAfter: Duration?
+  /// True if FCM says that the device's token is no token.
+  var isOfToken = false
 }
 
 /// The end of a push's lease.

@@ -8,9 +8,15 @@ protocol PushProvider: Sendable {
 
   /// Replaces credentials that the service has called expired.
   func refreshCredentials()
+
+  /// Reads credentials again that may be others by now. If they are faulty, the former ones stay.
+  func reload() async throws
 }
 
 extension PushProvider {
   /// Does nothing, as no credentials expire.
   func refreshCredentials() {}
+
+  /// Does nothing, as the credentials are read once.
+  func reload() async throws {}
 }

@@ -48,13 +48,13 @@ struct MsgrRoutes: Sendable {
       let fields = call.fields
       let token = try await service.register(
         try UserName(ofNewAccount: try fields.text(.username), in: .username),
-        try fields.newPassword(.password, atLeast: minimumPassword), try call.device(),
+        try fields.newPassword(.password, atLeast: minimumPassword), try device(of: call),
         invitation: try call.invitation(), from: call.network)
       return try JSONText.of(["Token": token.text])
     }
     post("/login", on: &router) { call in
       let credentials = try call.passwordCredentials()
-      let token = try await service.login(credentials, try call.device())
+      let token = try await service.login(credentials, try device(of: call))
       return ["Token": token.text]
     }
     post("/logout", on: &router) { call in
@@ -80,6 +80,15 @@ struct MsgrRoutes: Sendable {
       try await service.delete(credentials, try call.fields.password(), from: call.network)
       return Done()
     }
+  }
+
+  /// Returns the device of a login, unless it is one that nothing could be pushed to.
+  private func device(of call: Call) throws(FieldError) -> DeviceLogin {
+    let login = try call.device()
+    guard service.push.takes(login.device) else {
+      throw FieldError(.deviceID, "is a token of a push service that isn't configured here")
+    }
+    return login
   }
 
   private func registerContacts(on router: inout Router) {

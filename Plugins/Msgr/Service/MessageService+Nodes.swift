@@ -8,8 +8,7 @@ extension MessageService {
   func announce(_ delivery: Delivery) {
     if delivery.isStored { accepted.add() }
     for entry in delivery.entries { tell(entry) }
-    if delivery.wakesPhones { outbox?.wake() }
-    if delivery.wakesBrowsers { browsers.wake() }
+    for outbox in outboxes where delivery.pushes.contains(outbox.kind) { outbox.wake() }
   }
 
   private func tell(_ entry: LogEntry) {

@@ -70,8 +70,7 @@ extension MessageService {
     hub.leave(stream.id, of: stream.token.name)
     Task { [id = stream.id, token = stream.token] in
       await settle(progress, of: token, ending: id)
-      outbox?.wake()
-      browsers.wake()
+      for outbox in outboxes { outbox.wake() }
     }
   }
 

@@ -26,10 +26,10 @@ final class MessageService: Sendable {
   let link: NodeLink<StreamRegistry>
   private let lastStream = Atomic<Int64>(0)
   let places: StreamPlaces
-  /// The pushes to phones, or nil if there are none.
-  let outbox: PushOutbox?
-  /// The pushes to browsers.
-  let browsers: PushOutbox
+  /// The pushes, by the kinds of their push services.
+  let outboxes: [PushOutbox]
+  /// The choice of push services for phones.
+  let push: PushConfiguration
   /// The public half of the key that browsers' subscriptions are bound to.
   let pushKey: P256PublicKey
   /// The hosts and ports that pushes may go to although they aren't on the public Internet.
@@ -61,14 +61,16 @@ final class MessageService: Sendable {
         hub.members(of: name).map { ($0.token.device, $0.start) }
       })
     let pushMetrics = PushMetrics(context.metrics, clock: context.clock)
-    outbox = try PushOutbox(context, configuration.push, store: store, pushMetrics)
+    push = configuration.push
+    let phones = try PushOutbox.ofPhones(context, push, store: store, pushMetrics)
     let (pair, isNew) = try VAPIDKeyFile(path: configuration.webPush.key).open()
     if isNew {
       context.log.info("made the key of pushes to browsers", ["file": configuration.webPush.key])
     }
     pushKey = pair.publicKey
     allowedPushServices = configuration.webPush.allowed
-    browsers = try PushOutbox(context, configuration.webPush, pair, store: store, pushMetrics)
+    outboxes =
+      phones + [try PushOutbox(context, configuration.webPush, pair, store: store, pushMetrics)]
     log = context.log
     places = StreamPlaces(configuration.streams)
     refusals = RefusalReport(context.log, context.metrics, clock: context.clock)

@@ -10,10 +10,8 @@ struct Delivery: Sendable {
   let isStored: Bool
   /// The entries that were written into users' logs, for their streams.
   var entries: [LogEntry] = []
-  /// True if there are pushes to phones.
-  var wakesPhones = false
-  /// True if there are pushes to browsers.
-  var wakesBrowsers = false
+  /// The kinds of push services that it is pushed to.
+  var pushes: Set<PushKind> = []
   /// The identifier of the sender's own copy, if there is one.
   var own: MessageID?
 }
@@ -177,12 +175,12 @@ extension MsgrStore {
           nodes: Array(streams.nodes)))
     }
     let unread = try isFull ? unread(of: new.recipient, transaction) : place.unread
-    for (device, isWeb) in try pushedDevices(of: new.recipient, transaction) {
-      if isWeb { delivery.wakesBrowsers = true } else { delivery.wakesPhones = true }
+    for (device, kind) in try pushedDevices(of: new.recipient, transaction) {
+      delivery.pushes.insert(kind)
       try enqueuePush(
-        of: message, to: device, badge: unread, isWeb: isWeb,
+        of: message, to: device, badge: unread, by: kind,
         isHeld: streams.bring(message.id, to: device), transaction)
-      if isFull || isWeb { try dropOldPushes(to: device, isWeb: isWeb, transaction) }
+      if isFull || kind == .web { try dropOldPushes(to: device, by: kind, transaction) }
     }
     return delivery
   }
@@ -264,11 +262,16 @@ extension MsgrStore {
   /// Returns the devices that messages to a user are pushed to.
   func pushedDevices(
     of name: UserName, _ database: borrowing some Queryable & ~Copyable
-  ) throws -> [(device: DeviceID, isWeb: Bool)] {
+  ) throws -> [(device: DeviceID, kind: PushKind)] {
     let devices: [(device: DeviceID, isWeb: Bool)] = try database.all(
       "SELECT device_id, endpoint IS NOT NULL FROM msgr_devices WHERE username = ?", name
     ) { (try $0[0], try $0[1]) }
-    return devices.filter { $0.isWeb || $0.device.isPushable && limits.isPushing }
+    return devices.compactMap { device, isWeb in
+      guard let kind = isWeb ? .web : device.pushKind, limits.pushKinds.contains(kind) else {
+        return nil
+      }
+      return (device, kind)
+    }
   }
 
   // MARK: - Inboxes

@@ -23,11 +23,11 @@ extension MsgrStore {
   ///   - message: the message.
   ///   - device: a device of its recipient.
   ///   - badge: the number of messages that the recipient has not seen, this one included.
-  ///   - isWeb: whether the device is a browser's.
+  ///   - kind: the kind of the device's push service.
   ///   - isHeld: whether the device gets the message by its stream, so that it is pushed only if the stream is not known
   ///     to have delivered it for a while.
   func enqueuePush(
-    of message: Message, to device: DeviceID, badge: Int, isWeb: Bool = false, isHeld: Bool,
+    of message: Message, to device: DeviceID, badge: Int, by kind: PushKind, isHeld: Bool,
     _ transaction: borrowing Transaction
   ) throws {
     let now = message.time
@@ -35,13 +35,13 @@ extension MsgrStore {
       """
       INSERT INTO push_outbox (
         device_id, message_id, apns_id, sender, text, is_add_request, badge, created_at, expires_at,
-        due_at, title, priority, link, is_web, is_next)
+        due_at, title, priority, link, provider, is_next)
       VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14,
         CASE WHEN EXISTS (SELECT 1 FROM push_outbox WHERE device_id = ?1) THEN 0 ELSE 1 END)
       """, device, message.id, newPushID(), message.sender, message.text,
       message.isAddRequest, badge, now, now + limits.messageAge,
       isHeld ? now + limits.pushHold : now, message.extras.title, message.extras.priority,
-      message.extras.link, isWeb)
+      message.extras.link, kind)
   }
 
   /// Drops the oldest pushes to a device if more wait than an inbox keeps messages, or than ``webPushes``, within a
@@ -49,13 +49,13 @@ extension MsgrStore {
   ///
   /// To a phone that can only be if the inbox is full, and happens if the push service takes none for long.
   func dropOldPushes(
-    to device: DeviceID, isWeb: Bool, _ transaction: borrowing Transaction
+    to device: DeviceID, by kind: PushKind, _ transaction: borrowing Transaction
   ) throws {
     try transaction.execute(
       """
       DELETE FROM push_outbox WHERE device_id = ?1 AND lease_owner IS NULL AND id <= (
         SELECT id FROM push_outbox WHERE device_id = ?1 ORDER BY id DESC LIMIT 1 OFFSET ?2)
-      """, device, isWeb ? webPushLimit : limits.inbox)
+      """, device, kind == .web ? webPushLimit : limits.inbox)
   }
 
   /// The most pushes that wait for a browser.
@@ -106,13 +106,13 @@ extension MsgrStore {
   /// - Parameters:
   ///   - count: the most pushes.
   ///   - owner: the random name of the outbox that leases them.
-  ///   - isWeb: whether pushes to browsers are leased, or pushes to phones.
+  ///   - kind: the kind of push services whose pushes are leased.
   /// - Returns: the pushes, and the moment at which the next one is due that is not leased, if there is one.
   func leasePushes(
-    atMost count: Int, owner: [UInt8], toBrowsers isWeb: Bool = false
+    atMost count: Int, owner: [UInt8], of kind: PushKind = .apns
   ) async throws -> (pushes: [Push], next: Timestamp?) {
     let now = now
-    let next = try await store.read { snapshot in try nextPush(at: now, isWeb, snapshot) }
+    let next = try await store.read { snapshot in try nextPush(at: now, kind, snapshot) }
     guard let next, next <= now else { return ([], next) }
     return try await store.write(isolation: .rowLocks) { transaction in
       // Without waiting for other nodes that lease pushes.
@@ -121,11 +121,11 @@ extension MsgrStore {
         UPDATE push_outbox SET lease_owner = ?1, lease_end = ?2, attempts = attempts + 1
         WHERE id IN (
           SELECT id FROM push_outbox
-          WHERE is_next = 1 AND is_web = ?5 AND due_at <= ?3 AND lease_end <= ?3
+          WHERE is_next = 1 AND provider = ?5 AND due_at <= ?3 AND lease_end <= ?3
           ORDER BY due_at LIMIT ?4 /*postgresql FOR UPDATE SKIP LOCKED */)
         RETURNING id, device_id, apns_id, message_id, sender, text, is_add_request, badge,
           expires_at, attempts, title, priority, link, created_at
-        """, owner, now + Self.pushLease, now, count, isWeb
+        """, owner, now + Self.pushLease, now, count, kind
       ) { row in
         Push(
           id: try row[0], device: try row[1], apnsID: try row[2], message: try row[3],
@@ -133,12 +133,12 @@ extension MsgrStore {
           expires: try row[8], attempts: try row[9], created: try row[13],
           extras: .init(title: try row[10], priority: try row[11], link: try row[12]))
       }
-      if isWeb {
+      if kind == .web {
         for index in pushes.indices {
           pushes[index].subscription = try subscription(of: pushes[index].device, transaction)
         }
       }
-      return (pushes, try nextPush(at: now, isWeb, transaction))
+      return (pushes, try nextPush(at: now, kind, transaction))
     }
   }
 
@@ -155,13 +155,13 @@ extension MsgrStore {
   }
 
   private func nextPush(
-    at now: Timestamp, _ isWeb: Bool, _ database: borrowing some Queryable & ~Copyable
+    at now: Timestamp, _ kind: PushKind, _ database: borrowing some Queryable & ~Copyable
   ) throws -> Timestamp? {
     try database.one(
       """
-      SELECT due_at FROM push_outbox WHERE is_next = 1 AND is_web = ?2 AND lease_end <= ?1
+      SELECT due_at FROM push_outbox WHERE is_next = 1 AND provider = ?2 AND lease_end <= ?1
       ORDER BY due_at LIMIT 1
-      """, now, isWeb
+      """, now, kind
     ) { try $0[0] }
   }
 

@@ -10,5 +10,9 @@ extension MsgrStore {
     // Functions that work for many at once where nodes share the store.
     Migration(
       owner: MsgrService.name, number: 9, postgreSQL: PackageResources.step9_postgresql_sql),
+    // A push service of Google's beside Apple's.
+    Migration(
+      owner: MsgrService.name, number: 10, sqlite: PackageResources.step10_sqlite_sql,
+      postgreSQL: PackageResources.step10_postgresql_sql),
   ]
 }

@@ -7,7 +7,7 @@ internal import Time
 struct Session: Sendable {
   /// The kinds of sessions, by the way to their devices.
   enum Kind: String, Sendable, Encodable {
-    case apns, webpush, stream, publish
+    case apns, fcm, webpush, stream, publish
   }
 
   /// The token, or nil for a device whose token has ended; it is pushed to nevertheless.
@@ -75,7 +75,11 @@ extension MsgrStore {
       let device: DeviceID? = try row[1]
       let isWeb: Bool = try row[5]
       let kind: Session.Kind =
-        device.map { $0.isPushable ? .apns : isWeb ? .webpush : .stream } ?? .publish
+        switch device?.pushKind {
+        case .fcm: .fcm
+        case .apns, .web: .apns
+        case nil: device == nil ? .publish : isWeb ? .webpush : .stream
+        }
       return Session(
         token: try row[0], device: device, deviceName: try row[2], created: try row[3],
         used: try row[4], kind: kind)

@@ -38,7 +38,8 @@ extension MsgrStore {
       WHERE device_id = ? AND endpoint = ?
       """, device, endpoint)
     guard transaction.changes > 0 else { return }
-    try transaction.execute("DELETE FROM push_outbox WHERE device_id = ? AND is_web = 1", device)
+    try transaction.execute(
+      "DELETE FROM push_outbox WHERE device_id = ? AND provider = ?", device, PushKind.web)
   }
 
   /// Returns the subscription of a device, or nil if there is none.

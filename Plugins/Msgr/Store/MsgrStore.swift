@@ -21,8 +21,8 @@ struct MsgrStore: Sendable {
     var devices = 20
     /// The most users that an account adds, and the most that it blocks.
     var contacts = 2000
-    /// True if messages are pushed.
-    var isPushing = true
+    /// The kinds of push services that messages are pushed to.
+    var pushKinds = Set(PushKind.allCases)
     /// The time that a push waits because a stream is expected to make it needless.
     var pushHold = Duration.seconds(90)
   }

@@ -23,8 +23,7 @@ enum SendOperation: BatchOperation {
     let predecessor: MessageID
     let own: MessageID?
     let ownPredecessor: MessageID?
-    let phones: Int
-    let browsers: Int
+    let pushes: Set<PushKind>
     let nodes: [NodeID]
     let ownNodes: [NodeID]
     let time: Timestamp
@@ -38,9 +37,9 @@ enum SendOperation: BatchOperation {
   static var call: BatchCall<Input, Output> {
     BatchCall(
       """
-      SELECT place, kind, id, predecessor, own_id, own_predecessor, phones, browsers, nodes,
-        own_nodes, sent_at
-      FROM awd_msgr_send_v1(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+      SELECT place, kind, id, predecessor, own_id, own_predecessor, providers, nodes, own_nodes,
+        sent_at
+      FROM awd_msgr_send_v2(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
       """
     ) { inputs, arrays in
       let batch = Batch(inputs)
@@ -62,7 +61,7 @@ enum SendOperation: BatchOperation {
       try arrays.append(now + limits.pushHold)
       try arrays.append(now - limits.tokenAge)
       try arrays.append(now - MsgrStore.tokenUseStep)
-      try arrays.append(limits.isPushing)
+      try arrays.append(limits.pushKinds.mask)
       try arrays.append(now - MsgrStore.clientIDAge)
       try arrays.append(MsgrStore.clientIDs)
       try arrays.append(store.webPushLimit)
@@ -107,9 +106,9 @@ extension SendOperation.Sent {
     self.kind = kind
     (id, predecessor) = (try row[2], try row[3] as MessageID? ?? .zero)
     (own, ownPredecessor) = (try row[4], try row[5])
-    (phones, browsers) = (try row[6], try row[7])
-    (nodes, ownNodes) = (Self.nodes(try row[8]), Self.nodes(try row[9]))
-    time = try row[10]
+    pushes = Set(mask: try row[6])
+    (nodes, ownNodes) = (Self.nodes(try row[7]), Self.nodes(try row[8]))
+    time = try row[9]
   }
 
   private static func nodes(_ list: String?) -> [NodeID] {
@@ -120,8 +119,7 @@ extension SendOperation.Sent {
   func delivery(of draft: Draft, by sender: Caller) throws(RequestRefusal) -> Delivery {
     guard kind != .otherMessage else { throw .otherMessage }
     var delivery = Delivery(id: id, isStored: kind == .stored, own: own)
-    delivery.wakesPhones = phones > 0
-    delivery.wakesBrowsers = browsers > 0
+    delivery.pushes = pushes
     if kind == .stored {
       let message = Message(
         id: id, sender: sender.name, text: draft.text, time: time, isAddRequest: false)

@@ -7,7 +7,8 @@ const workerURL = globalThis.trustedTypes?.createPolicy("worker", { createScript
 export const registration = navigator.serviceWorker?.register(workerURL).then(() => navigator.serviceWorker.ready);
 
 const kinds = {
-  apns: "iPhone", webpush: "Browser with notifications", stream: "Browser or program", publish: "Publisher",
+  apns: "iPhone", fcm: "Android phone", webpush: "Browser with notifications", stream: "Browser or program",
+  publish: "Publisher",
 };
 
 /** Prepares the dialog for `app`, which has the account (`msgr`, `me`, `lists`), the `archive`, and what changes the page. */

@@ -4,7 +4,7 @@ public struct MsgrLogin: Sendable, Hashable, Decodable, Identifiable {
   public let id: String
   /// The user's name for the device; empty if none was given.
   public let device: String
-  /// The way in which the device gets messages: `apns`, `webpush` or `stream`; `publish` for a
+  /// The way in which the device gets messages: `apns`, `fcm`, `webpush` or `stream`; `publish` for a
   /// publisher.
   public let kind: String
   /// The time of the login, as RFC 3339 writes it.

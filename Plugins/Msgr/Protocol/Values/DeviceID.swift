@@ -3,9 +3,11 @@ internal import Wire
 /// A device: the token that the push service knows it by, or the name of one that only streams.
 package struct DeviceID: Hashable, Sendable {
   private static let streamPrefix = "stream:"
+  private static let fcmPrefix = "fcm:"
 
-  /// 64 to 200 lower-case hexadecimal digits, or `stream:` and 8 to 64 of `[0-9A-Za-z-]`; with a slash and the user's name
-  /// behind it once it is known whose it is.
+  /// 64 to 200 lower-case hexadecimal digits, which are Apple's token; `fcm:` and Google's token, 32 to 1,024 of
+  /// `[0-9A-Za-z_:-]`; or `stream:` and 8 to 64 of `[0-9A-Za-z-]`, with a slash and the user's name behind it once it is
+  /// known whose it is.
   package let text: String
 
   /// Checks a device identifier.
@@ -21,6 +23,15 @@ package struct DeviceID: Hashable, Sendable {
       else {
         throw FieldError(
           .deviceID, "does not have 8 to 64 letters, digits and hyphens after stream:")
+      }
+      self.text = text
+    } else if text.utf8.starts(with: Self.fcmPrefix.utf8) {
+      let token = text.utf8.dropFirst(Self.fcmPrefix.utf8.count)
+      guard (32...1024).contains(token.count),
+        token.allSatisfy({ $0.isLetterOrDigit || "_:-".utf8.contains($0) })
+      else {
+        throw FieldError(
+          .deviceID, "does not have 32 to 1,024 of the characters of an FCM token after fcm:")
       }
       self.text = text
     } else {
@@ -53,6 +64,12 @@ package struct DeviceID: Hashable, Sendable {
 
   /// True if messages are pushed to the device while it doesn't stream.
   package var isPushable: Bool { !text.utf8.starts(with: Self.streamPrefix.utf8) }
+
+  /// The token that Google's push service (FCM) knows the device by, or nil for one that isn't pushed to that way.
+  package var fcmToken: Substring? {
+    text.utf8.starts(with: Self.fcmPrefix.utf8)
+      ? text[text.utf8.index(text.startIndex, offsetBy: Self.fcmPrefix.utf8.count)...] : nil
+  }
 }
 
 // A device token is a kind of secret: its holder may push to the device.

@@ -34,21 +34,24 @@ struct VAPIDKeyFile: Sendable {
   }
 }
 
-extension P256KeyPair {
-  /// The longest file of a key, in bytes.
-  private static let sizeLimit = 64 << 10
+/// Returns the content of a file with a key, of 64 KiB at most; blocks on the disk.
+///
+/// - Throws: ``PushSetupError`` that names the file and its fault.
+func contents(ofKeyFile path: String) throws(PushSetupError) -> [UInt8] {
+  do throws(FileError) {
+    return try contents(ofFile: path, limit: 64 << 10)
+  } catch {
+    throw PushSetupError(message: "\(path): \(error.message)")
+  }
+}
 
+extension P256KeyPair {
   /// Reads a pair from a file; blocks on the disk.
   ///
   /// - Parameter path: the path of a PKCS #8 key on P-256 without a password in PEM, such as Apple's `.p8` files.
   /// - Throws: ``PushSetupError`` that names the file and its fault.
   static func read(from path: String) throws(PushSetupError) -> P256KeyPair {
-    var pem: [UInt8]
-    do throws(FileError) {
-      pem = try contents(ofFile: path, limit: Self.sizeLimit)
-    } catch {
-      throw PushSetupError(message: "\(path): \(error.message)")
-    }
+    var pem = try contents(ofKeyFile: path)
     defer { wipe(&pem) }
     do throws(P256KeyPair.Unusable) {
       return try P256KeyPair(pem: pem)

@@ -1,0 +1,70 @@
+internal import HTTPClient
+internal import HTTPProtocol
+internal import MsgrProtocol
+internal import Observability
+internal import Time
+
+/// Google's push service, FCM HTTP v1.
+final class FCMProvider: PushProvider {
+  private let configuration: FCMConfiguration
+  private let url: String
+  private let client: HTTPClient
+  private let tokens: AccessTokens
+  private let clock: @Sendable () -> Timestamp
+
+  let target: String
+
+  /// Makes a provider, which connects with the first push.
+  ///
+  /// - Parameters:
+  ///   - configuration: the section.
+  ///   - streams: the most pushes under way.
+  ///   - clock: tells the time.
+  ///   - metrics: counts grants.
+  /// - Throws: ``PushSetupError`` if the service account can't be read, or ``HTTPClientError``.
+  init(
+    _ configuration: FCMConfiguration, streams: Int, clock: @escaping @Sendable () -> Timestamp,
+    metrics: Metrics
+  ) throws {
+    let account = try ServiceAccount(configuration)
+    self.configuration = configuration
+    self.clock = clock
+    url = "\(configuration.url)/v1/projects/\(account.project)/messages:send"
+    target = "\(configuration.url) \(account.project)"
+    var options = HTTPClientOptions()
+    options.timeout = .seconds(10)
+    options.bodyLimit = 16 << 10
+    options.streamsPerConnection = streams
+    if !configuration.roots.isEmpty { options.certificateAuthorities = configuration.roots }
+    client = try HTTPClient(options)
+    tokens = AccessTokens(
+      of: account, at: configuration.tokenURL, client: client, clock: clock, metrics: metrics)
+  }
+
+  /// Reads the service account again; blocks on the disk. The project stays.
+  ///
+  /// - Throws: ``PushSetupError``; then the former one stays.
+  func reload() async throws { await tokens.replace(by: try ServiceAccount(configuration)) }
+
+  func push(_ push: Push) async -> PushOutcome {
+    guard let device = push.device.fcmToken else { return .forbidden("no token of FCM") }
+    let token: String
+    do throws(AccessTokens.Unavailable) { token = try await tokens.current() } catch {
+      return .unreachable("no access token: \(error.reason)")
+    }
+    let begun = clock()
+    var request = OutgoingRequest(url, json: FCMMessage.json(of: push, to: device, at: begun))
+    request.fields.append(.authorization, "Bearer \(token)")
+    do throws(HTTPClientError) {
+      let answer = try await client.send(request)
+      let fault = FCMFault(json: answer.body)
+      let response = PushResponse(
+        status: Int(answer.status.code), reason: fault.code, timestamp: begun,
+        retryAfter: answer.retryAfter(now: clock()), isOfToken: fault.isOfToken)
+      if response.status == 401, response.reason == nil { await tokens.discard(token) }
+      return .responded(response)
+    } catch {
+      return PushOutcome(error)
+    }
+  }
+}
