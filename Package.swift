@@ -103,6 +103,11 @@ let libraries: [Target] = [
       "Observability", "Threading", "Time", "URLs", "WebSocketClient", "XMLSecurity",
     ]),
   .target(name: "URLs", dependencies: ["CCurl"]),
+  // Serves the pages that are built into the program, with the style that they share.
+  .target(
+    name: "WebApps",
+    dependencies: ["Compression", "Cryptography", "HTTPProtocol", "Routing", "Time", "Wire"],
+    resources: [.embedInCode("style.css")]),
   .target(
     name: "WebSocketClient",
     dependencies: [
@@ -135,16 +140,16 @@ let plugins: [Target] = [
   .target(
     name: "Msgr",
     dependencies: [
-      "Addresses", "Budgets", "Bus", "CommandLine", "Compression", "Configuration", "Cryptography",
+      "Addresses", "Budgets", "Bus", "CommandLine", "Configuration", "Cryptography",
       "Delivery", "HTTPClient", "HTTPProtocol", "HTTPServer", "JSONWebTokens", "MsgrProtocol",
       "Observability", "Routing", "ServiceKit", "Storage", "SystemCalls", "Threading", "Time",
-      "Transport", "URLs", "Wire",
+      "Transport", "URLs", "WebApps", "Wire",
     ],
     path: "Plugins/Msgr", exclude: ["Protocol"],
     resources: [.embedInCode("openapi.json"), .embedInCode("Store/Steps")]
       + [
         "api.html", "api.js", "app.js", "archive.js", "icon.svg", "index.html",
-        "manifest.webmanifest", "msgr.js", "page.js", "settings.js", "style.css", "worker.js",
+        "manifest.webmanifest", "msgr.js", "page.js", "settings.js", "worker.js",
       ].map { .embedInCode("Web/\($0)") }),
   // Reads the fields and values of Msgr; apart from the service so that it can be fuzzed.
   .target(
@@ -281,7 +286,7 @@ let tests: [Target] = [
       "Addresses", "Budgets", "Bus", "COpenSSL", "CommandLine", "Configuration", "Cryptography",
       "Delivery", "HTTP2StandIn", "HTTPClient", "HTTPProtocol", "HTTPServer", "JSONWebTokens",
       "Msgr", "MsgrProtocol", "Observability", "Routing", "ServiceKit", "Storage", "TestSupport",
-      "Threading", "Time", "Wire", "awd",
+      "Threading", "Time", "WebApps", "Wire", "awd",
     ]),
   .testTarget(name: "ObservabilityTests", dependencies: ["Observability", "TestSupport", "Time"]),
   .testTarget(name: "QRCodeTests", dependencies: ["QRCode", "TestSupport"]),

@@ -2,6 +2,7 @@ internal import Delivery
 public import Routing
 public import ServiceKit
 public import Storage
+internal import WebApps
 
 /// Msgr: accounts, contacts and messages between them, pushed to phones or streamed.
 ///
@@ -32,7 +33,7 @@ public struct MsgrService: Migrating, Commanding, Confidential, Running, Reloadi
   ///   - configuration: the section `[msgr]`.
   public init(_ context: ServiceContext, _ configuration: MsgrConfiguration) async throws {
     service = try MessageService(context, configuration)
-    webApp = configuration.hasWebApp ? WebApp(clock: context.clock) : nil
+    webApp = configuration.hasWebApp ? MsgrWebApp.files(clock: context.clock) : nil
     routes = MsgrRoutes(
       service: service, streamPing: configuration.streamPing,
       minimumPassword: configuration.minimumPassword,

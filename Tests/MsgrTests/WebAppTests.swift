@@ -4,6 +4,7 @@ internal import TestSupport
 internal import Testing
 
 @testable import Msgr
+@testable import WebApps
 
 /// The files of the web app, as a browser gets them.
 @Suite struct WebAppTests {
@@ -20,14 +21,14 @@ internal import Testing
       PackageResources.api_html, PackageResources.api_js, PackageResources.app_js,
       PackageResources.archive_js, PackageResources.icon_svg, PackageResources.index_html,
       PackageResources.manifest_webmanifest, PackageResources.msgr_js, PackageResources.page_js,
-      PackageResources.settings_js, PackageResources.style_css, PackageResources.worker_js,
+      PackageResources.settings_js, WebApp.style.bytes, PackageResources.worker_js,
     ]
     #expect(files.reduce(0) { $0 + $1.count } <= 60 << 10)
   }
 
   @Test func everythingThatPagesNameIsThere() async throws {
     let fixture = try await Fixture()
-    let files = WebApp(clock: { fixture.clock.now }).files
+    let files = MsgrWebApp.files(clock: { fixture.clock.now }).files
     for name in files.keys {
       let response = try await get(fixture, name)
       #expect(response.status == 200)
@@ -47,7 +48,7 @@ internal import Testing
 
   @Test func whatHasADigestIsKeptForGood() async throws {
     let fixture = try await Fixture()
-    for name in WebApp(clock: { fixture.clock.now }).files.keys {
+    for name in MsgrWebApp.files(clock: { fixture.clock.now }).files.keys {
       let response = try await get(fixture, name)
       let isPage = Self.pages.contains(name)
       #expect(

@@ -2,46 +2,18 @@ internal import Foundation
 internal import TestSupport
 internal import Testing
 
-/// A server of Msgr that can be killed and started again at the same port.
-final class WebAppSite {
-  private let folder = TemporaryFolder()
-  private let configuration: String
-  private var process: ChildProcess?
-  private(set) var address = ""
-
+extension WebAppSite {
+  /// A server of Msgr.
+  ///
   /// - Parameter configuration: what stands below the section `[msgr]`.
-  init(_ configuration: String = "") throws {
-    self.configuration = configuration
-    try start(port: 0)
-  }
-
-  func kill() throws {
-    process?.signal(SIGKILL)
-    _ = try process?.outcome()
-  }
-
-  func restart() throws {
-    try kill()
-    try start(port: try #require(address.split(separator: ":").last.flatMap { Int($0) }))
-  }
-
-  private func start(port: Int) throws {
-    try folder.write(
-      "awd.toml",
-      """
-      [server]
-      listen = ["127.0.0.1:\(port)"]
-      services = ["msgr"]
-      [msgr]
-      password_memory = "8KiB"
-      password_passes = 1
-      \(configuration)
-      """)
-    let process = try ChildProcess.awd(
-      ["serve", "--config", "\(folder.path)/awd.toml"], home: folder.path)
-    let line = try process.line(with: "listening at=")
-    address = String(try #require(line.firstMatch(of: /listening at=(\S+)/)?.1))
-    self.process = process
+  convenience init(_ configuration: String = "") throws {
+    try self.init(
+      service: "msgr",
+      configuration: """
+        password_memory = "8KiB"
+        password_passes = 1
+        \(configuration)
+        """)
   }
 }
 
@@ -185,12 +157,5 @@ struct WebAppPerson {
 
   func sees(_ texts: [String], file: String = #fileID, line: Int = #line) throws {
     try blockUntil(file: file, line: line) { try messages() == texts }
-  }
-}
-
-extension String {
-  /// The text as a literal of JavaScript.
-  var inJavaScript: String {
-    String(decoding: (try? JSONEncoder().encode(self)) ?? Data(), as: UTF8.self)
   }
 }

@@ -4,7 +4,7 @@ internal import HTTPProtocol
 internal import Routing
 internal import Wire
 
-/// A file of the web app, prepared in each content coding.
+/// A file of a web app, prepared in each content coding.
 struct WebFile: Sendable {
   /// The lifetime of a file in caches.
   enum Lifetime: Sendable {
@@ -29,11 +29,11 @@ struct WebFile: Sendable {
   ///   - content: its bytes.
   ///   - type: the value of `Content-Type`.
   ///   - lifetime: the time for which caches keep it.
-  ///   - policy: the value of `Content-Security-Policy`, or nil for a file that no browser shows as a page.
+  ///   - fields: what else it is sent with.
   ///   - modified: the moment of its last change.
   init(
-    _ content: [UInt8], type: String, _ lifetime: Lifetime, policy: String? = nil,
-    modified: HTTPDate
+    _ content: [UInt8], type: String, _ lifetime: Lifetime,
+    fields: [(name: StaticString, value: String)] = [], modified: HTTPDate
   ) {
     var common = HeaderFields()
     common.append(.contentType, type)
@@ -43,7 +43,7 @@ struct WebFile: Sendable {
     common.append(.lastModified, modified.text)
     common.append(
       .cacheControl, lifetime == .forever ? "public, max-age=31536000, immutable" : "no-cache")
-    if let policy { common.append(.contentSecurityPolicy, policy) }
+    for field in fields { common.append(FieldName(field.name), field.value) }
     let digest = Hex.encode(SHA256.hash(content).bytes.prefix(16))
     let forms: [(StaticString, [UInt8]?)] = [
       ("identity", content), ("gzip", unsafe Compression.gzip(content.span.bytes)),

@@ -1,0 +1,99 @@
+internal import Cryptography
+internal import HTTPProtocol
+public import Routing
+public import Time
+
+/// The page at which people use a service, with all that belongs to it.
+///
+/// The files are built into the program. Those that others load have a digest in their names, so that browsers keep them
+/// for good and never mix two versions.
+public struct WebApp: Sendable {
+  /// A file's name and its bytes, in which `{{name}}` stands for the name under which another one is served.
+  public typealias Source = (name: String, bytes: [UInt8])
+
+  /// The style of every app of people, `style.css`.
+  public static var style: Source { ("style.css", PackageResources.style_css) }
+
+  private static let types = [
+    "css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8",
+    "svg": "image/svg+xml", "webmanifest": "application/manifest+json",
+  ]
+
+  /// The files by their paths below the app's.
+  private(set) var files: [String: WebFile] = [:]
+  /// The names under which pages and scripts find others, by the names in the sources.
+  private var names: [String: String] = [:]
+  private let path: String
+  private let fields: [(name: StaticString, value: String)]
+  private let modified: HTTPDate
+  private let clock: @Sendable () -> Timestamp
+
+  /// Prepares the files.
+  ///
+  /// - Parameters:
+  ///   - path: the path of the app, without the slash at its end.
+  ///   - fields: what pages, worker and manifest are sent with, the policy among them.
+  ///   - parts: the files with a digest in their names, each after those that it names.
+  ///   - pages: the files that keep their names; that of the app itself is empty.
+  ///   - worker: `worker.js`, to which `{{files}}` are those that it keeps and `{{version}}` the digest of all of them.
+  ///   - apart: the names of parts that the worker doesn't keep.
+  ///   - clock: tells the time; the present time counts as that of modification, as the program may have been replaced.
+  public init(
+    at path: String, fields: [(name: StaticString, value: String)], parts: [Source],
+    pages: [Source], worker: [UInt8], apart: Set<String> = [],
+    clock: @escaping @Sendable () -> Timestamp
+  ) {
+    self.path = path
+    self.fields = fields
+    self.clock = clock
+    modified = HTTPDate(clock().seconds)
+    for part in parts {
+      let content = text(part.bytes)
+      let name = part.name.split(separator: ".")
+      let digested = "\(name[0]).\(Self.digest(content)).\(name[1])"
+      names[part.name] = digested
+      files[digested] = WebFile(
+        Array(content.utf8), type: Self.type(of: part.name), .forever, modified: modified)
+    }
+    for page in pages { add(page) }
+    let kept = ["./"] + names.filter { !apart.contains($0.key) }.values.sorted()
+    names["files"] = "[" + kept.map { "\"\($0)\"" }.joined(separator: ", ") + "]"
+    names["version"] = Self.digest(kept.joined() + (pages.first.map { text($0.bytes) } ?? ""))
+    add(("worker.js", worker))
+  }
+
+  private mutating func add(_ page: Source) {
+    files[page.name] = WebFile(
+      Array(text(page.bytes).utf8), type: Self.type(of: page.name), .askFirst, fields: fields,
+      modified: modified)
+  }
+
+  /// Puts the names of other files into a source.
+  private func text(_ source: [UInt8]) -> String {
+    names.reduce(String(decoding: source, as: UTF8.self)) { text, name in
+      text.replacing("{{\(name.key)}}", with: name.value)
+    }
+  }
+
+  private static func type(of name: String) -> String {
+    name.split(separator: ".").last.flatMap { types[String($0)] } ?? "text/html; charset=utf-8"
+  }
+
+  private static func digest(_ text: String) -> String {
+    Hex.encode(SHA256.hash(Array(text.utf8)).bytes.prefix(8))
+  }
+
+  /// Registers the pages and their files.
+  public func register(on router: inout Router) {
+    for (name, file) in files {
+      router.get("\(path)/\(name)") { [clock] request, _ in
+        try file.response(to: request.head, now: HTTPDate(clock().seconds))
+      }
+    }
+    router.get(path) { [path] _, _ in
+      var response = Response(.permanentRedirect)
+      response.fields.append(.location, "\(path)/")
+      return response
+    }
+  }
+}
