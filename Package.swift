@@ -128,10 +128,15 @@ let plugins: [Target] = [
       "Configuration", "Cryptography", "Delivery", "HTTPClient", "HTTPProtocol", "HTTPServer",
       "JSONWebTokens",
       "Observability", "Routing", "ServiceKit", "Storage", "SystemCalls", "Text", "Threading",
-      "Time", "Transport", "URLs", "WalletClient", "WebSocketClient", "Wire",
+      "Time", "Transport", "URLs", "WalletClient", "WebApps", "WebSocketClient", "Wire",
     ],
-    path: "Plugins/Apptimist",
-    exclude: ["Session"], resources: [.embedInCode("Store/Steps")]),
+    path: "Plugins/Apptimist", exclude: ["Session", "Web/nacl-fast.LICENSE"],
+    resources: [.embedInCode("Store/Steps")]
+      + [
+        "account.js", "app.css", "app.js", "apptimist.js", "chat.js", "contents.js", "details.js",
+        "export.js", "files.js", "icon.svg", "index.html", "manifest.webmanifest", "nacl-fast.js",
+        "page.js", "people.js", "store.js", "worker.js",
+      ].map { .embedInCode("Web/\($0)") }),
   // The sessions without I/O, apart so that a fuzzer needs nothing else.
   .target(
     name: "ApptimistSession",
@@ -222,7 +227,8 @@ let tests: [Target] = [
       "Apptimist", "ApptimistProtocol", "ApptimistSession", "Bus", "CommandLine", "Commands",
       "Configuration", "Cryptography", "Delivery", "HTTPClient", "HTTPProtocol", "HTTPServer",
       "Observability",
-      "Routing", "ServiceKit", "Storage", "TestSupport", "Threading", "Time", "awd",
+      "Routing", "ServiceKit", "Storage", "TestSupport", "Threading", "Time", "WebApps", "Wire",
+      "awd",
     ],
     exclude: ["JavaScript", "Python"]),
   .testTarget(

@@ -15,6 +15,8 @@ public struct ApptimistConfiguration: ServiceConfiguration {
   /// The path at which sessions are opened, with a slash in front and none at the end.
   var path = "/siren"
   var identity = Provider.open
+  /// Whether there is a page for people below ``path``.
+  var hasWebApp = false
   /// The app at Facebook, which only that provider uses.
   var facebook = FacebookConfiguration()
   /// The issuer of ID tokens, which only that provider uses.
@@ -53,6 +55,7 @@ public struct ApptimistConfiguration: ServiceConfiguration {
     path = section.value(
       "path", default: path, expected: "a path such as \"/siren\"", parse: Self.path)
     identity = section.choice("identity", default: identity)
+    hasWebApp = section.bool("web", default: hasWebApp)
     facebook = FacebookConfiguration(section.section("facebook"), isUsed: identity == .facebook)
     oidc = OIDCConfiguration(section.section("oidc"), isUsed: identity == .oidc)
     keys = section.path("keys", default: keys, relativeTo: .data)

@@ -6,6 +6,7 @@ internal import Observability
 public import Routing
 public import ServiceKit
 public import Storage
+internal import WebApps
 
 /// Apptimist: encrypted messages between users, in forums too, with vouchers and files.
 public struct ApptimistService: Migrating, Commanding, Demonstrating, Running {
@@ -21,6 +22,8 @@ public struct ApptimistService: Migrating, Commanding, Demonstrating, Running {
   private let configuration: ApptimistConfiguration
   private let backend: Backend
   private let handshake: SessionHandshake
+  /// The page for people, or nil if there is none.
+  private let webApp: WebApp?
 
   /// Makes the service, and its keys if there are none.
   ///
@@ -30,6 +33,9 @@ public struct ApptimistService: Migrating, Commanding, Demonstrating, Running {
   /// - Throws: ``KeyFile/Failure`` if the keys can be neither read nor made.
   public init(_ context: ServiceContext, _ configuration: ApptimistConfiguration) async throws {
     self.configuration = configuration
+    webApp =
+      configuration.hasWebApp
+      ? ApptimistWebApp.files(at: "\(configuration.path)/app", clock: context.clock) : nil
     let (keys, isNew) = try KeyFile(path: configuration.keys).open()
     if isNew { context.log.info("made the service's keys", ["file": configuration.keys]) }
     backend = try Backend(context, configuration, keys: keys)
@@ -60,6 +66,16 @@ public struct ApptimistService: Migrating, Commanding, Demonstrating, Running {
       fields.append(.cacheControl, "no-cache")
       fields.append(FieldName("Access-Control-Allow-Origin"), "*")
       return Response(.ok, fields: fields, body: .array(try document.json()))
+    }
+    guard let webApp else { return }
+    webApp.register(on: &router)
+    // A provider's name has no character that JSON escapes.
+    let settings = "{\"identity\":\"\(configuration.identity.rawValue)\"}"
+    router.get("\(configuration.path)/app/settings.json") { _, _ in
+      var fields = HeaderFields()
+      fields.append(.contentType, "application/json")
+      fields.append(.cacheControl, "no-cache")
+      return Response(.ok, fields: fields, body: .array(Array(settings.utf8)))
     }
   }
 

@@ -1,0 +1,1 @@
+../../../Clients/JavaScript/apptimist.js

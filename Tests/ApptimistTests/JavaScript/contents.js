@@ -1,0 +1,35 @@
+// Reads contents as others may have written them: `contents` is the app's module of that name.
+async function compare(contents) {
+  const result = { count: 0, different: [] };
+  const utf8 = (text) => new TextEncoder().encode(text);
+  const check = (bytes, expected) => {
+    result.count++;
+    const read = JSON.stringify(contents.readContent(bytes));
+    if (read !== JSON.stringify(expected)) result.different.push(read.slice(0, 200));
+  };
+  check(utf8("plain"), { text: "plain" });
+  for (const text of ["", "1", "null", "[]", "\"text\"", "{", "{\"text\":1"]) check(utf8(text), { text });
+  check(Uint8Array.of(0xff, 0xfe), {});
+  check(utf8("{\"id\":\"0123456789abcdef\",\"text\":\"hello\"}"), { text: "hello" });
+  for (const text of [
+    "{}", "{\"text\":1}", "{\"text\":{\"toString\":1}}", "{\"takenBack\":1}", "{\"takenBack\":\"00\"}", "{\"sent\":[]}",
+    "{\"changed\":\"other\"}", "{\"unknown\":\"x\"}", "{\"__proto__\":{\"text\":\"x\"}}",
+  ]) check(utf8(text), {});
+  const file = { name: "a.png", type: "image/png", size: 1, file: "00".repeat(16), key: "00".repeat(32) };
+  check(utf8(JSON.stringify({ file: { ...file, other: 1 } })), { file });
+  for (const change of [
+    { name: 1 }, { type: null }, { size: -1 }, { size: "1" }, { file: "../secret" }, { file: ".people" }, { key: "00" },
+  ]) check(utf8(JSON.stringify({ file: { ...file, ...change } })), {});
+  const sent = { to: "00".repeat(32), time: 1, messageID: "00".repeat(64), content: "{}" };
+  check(utf8(JSON.stringify({ sent })), { sent });
+  for (const change of [
+    { to: "00" }, { to: "ZZ".repeat(32) }, { time: -1 }, { time: 1.5 }, { time: "1" }, { time: 1e300 }, { messageID: "" },
+    { content: 1 },
+  ]) check(utf8(JSON.stringify({ sent: { ...sent, ...change } })), {});
+  const long = "é".repeat(40_000);
+  check(utf8(JSON.stringify({ text: long })), { text: `${"é".repeat(32_768)}…` });
+  const [one, other] = [contents.contentOf({ text: "x" }), contents.contentOf({ text: "x" })];
+  result.count++;
+  if (one === other || !/^\{"id":"[0-9a-f]{16}","text":"x"\}$/.test(one)) result.different.push(one);
+  return result;
+}
