@@ -1,4 +1,5 @@
 internal import Configuration
+internal import MsgrProtocol
 internal import Wire
 internal import URLs
 
