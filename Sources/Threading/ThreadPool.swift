@@ -15,6 +15,18 @@ public final class ThreadPool: Sendable {
     var running = 0
     /// The work that waits, by the hashes of its owners: two owners of the same hash share their turns.
     var waiting: FairQueue<Int, Work>
+    /// The work that waits for all other work.
+    var deferred: FairQueue<Int, Work>
+
+    mutating func popFirst() -> Work? { waiting.popFirst() ?? deferred.popFirst() }
+  }
+
+  /// The order in which waiting work is done.
+  public enum Urgency: Sendable {
+    /// The work is done when it is its owner's turn.
+    case prompt
+    /// The work is done when no prompt work waits.
+    case deferred
   }
 
   private let name: String
@@ -27,7 +39,7 @@ public final class ThreadPool: Sendable {
   /// - Parameters:
   ///   - name: the name of its threads; the system cuts it after 15 bytes.
   ///   - width: the number of pieces of work that run at once, at least one.
-  ///   - queueLimit: the number of further pieces that may wait.
+  ///   - queueLimit: the number of further pieces that may wait; besides them half as many deferred ones.
   ///   - niceness: the degree to which its threads give way to others, 0 (not at all) to 19.
   public init(
     named name: String, width: Int = Processors.count, queue queueLimit: Int = .max,
@@ -36,14 +48,15 @@ public final class ThreadPool: Sendable {
     self.name = name
     self.width = max(1, width)
     self.niceness = niceness
-    state = Lock(State(waiting: FairQueue(limit: queueLimit)))
+    state = Lock(
+      State(waiting: FairQueue(limit: queueLimit), deferred: FairQueue(limit: queueLimit / 2)))
   }
 
   /// The error of a pool whose queue is full.
   public struct Busy: Error {}
 
   /// The number of pieces of work that wait for a thread.
-  public var waiting: Int { state.withLock { $0.waiting.count } }
+  public var waiting: Int { state.withLock { $0.waiting.count + $0.deferred.count } }
 
   /// Runs a closure on one of the threads, in the order in which closures were submitted.
   ///
@@ -63,18 +76,20 @@ public final class ThreadPool: Sendable {
   ///
   /// - Parameters:
   ///   - owner: the one for whom the work is done, such as a client's network.
+  ///   - urgency: the order among the work that waits.
   ///   - body: the work, which may block.
   /// - Returns: the closure's result.
   /// - Throws: ``Busy`` if the queue is full, ``SystemError`` if no thread can be started, or the closure's error.
   public func run<Value: Sendable>(
-    for owner: some Hashable, _ body: @escaping @Sendable () throws -> Value
+    for owner: some Hashable, urgency: Urgency = .prompt,
+    _ body: @escaping @Sendable () throws -> Value
   ) async throws -> Value {
     let lane = owner.hashValue
     return try await withCheckedThrowingContinuation { continuation in
       let work = Work(
         run: { continuation.resume(with: Result(catching: body)) },
         refuse: { continuation.resume(throwing: Busy()) })
-      do { try submit(work, in: lane) } catch { continuation.resume(throwing: error) }
+      do { try submit(work, in: lane, urgency) } catch { continuation.resume(throwing: error) }
     }
   }
 
@@ -98,9 +113,14 @@ public final class ThreadPool: Sendable {
     }
   }
 
-  private func submit(_ work: Work, in lane: Int) throws {
+  private func submit(_ work: Work, in lane: Int, _ urgency: Urgency) throws {
     let refused = try state.withLock { state -> Work? in
-      guard state.running < width else { return state.waiting.append(work, for: lane) }
+      guard state.running < width else {
+        return switch urgency {
+        case .prompt: state.waiting.append(work, for: lane)
+        case .deferred: state.deferred.append(work, for: lane)
+        }
+      }
       _ = try WorkerThread(named: name, niceness: niceness) { [self] in
         work.run()
         while let next = nextOrEnd() { next.run() }
@@ -113,7 +133,7 @@ public final class ThreadPool: Sendable {
 
   private func nextOrEnd() -> Work? {
     state.withLock { state in
-      if let next = state.waiting.popFirst() { return next }
+      if let next = state.popFirst() { return next }
       state.running -= 1
       return nil
     }

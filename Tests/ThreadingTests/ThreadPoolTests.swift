@@ -7,6 +7,10 @@ internal import Threading
 @Suite(.ownThreads) struct ThreadPoolTests {
   private struct Failure: Error {}
 
+  private final class Order: Sendable {
+    let numbers = Lock<[Int]>([])
+  }
+
   /// Two pieces of work run at once, a third waits, and a fourth is refused.
   @Test func runsAsManyAsItHasThreadsAndQueuesUpToItsLimit() async throws {
     let pool = ThreadPool(named: "test", width: 2, queue: 1)
@@ -28,6 +32,36 @@ internal import Threading
     for _ in 0..<3 { mayEnd.signal() }
     #expect(try await first + second + third == 3)
     #expect(pool.waiting == 0)
+  }
+
+  @Test func deferredWorkWaitsForAllOther() async throws {
+    let pool = ThreadPool(named: "test", width: 1, queue: 4)
+    let started = DispatchSemaphore(value: 0)
+    let mayEnd = DispatchSemaphore(value: 0)
+    let order = Order()
+    async let busy: Void = pool.run {
+      started.signal()
+      mayEnd.wait()
+    }
+    try await waitUntil { started.wait(timeout: .now()) == .success }
+    try await withThrowingTaskGroup { group in
+      for number in 0..<4 {
+        group.addTask {
+          try await pool.run(for: number, urgency: number < 2 ? .deferred : .prompt) {
+            order.numbers.withLock { $0.append(number) }
+          }
+        }
+        try await waitUntil { pool.waiting == number + 1 }
+      }
+      // Half as many may wait as of the other work.
+      await #expect(throws: ThreadPool.Busy.self) {
+        try await pool.run(for: 5, urgency: .deferred) {}
+      }
+      mayEnd.signal()
+      try await group.waitForAll()
+    }
+    try await busy
+    #expect(order.numbers.withLock { $0 } == [2, 3, 0, 1])
   }
 
   @Test func throwsTheErrorOfTheWorkAndGoesOn() async throws {

@@ -7,13 +7,13 @@ internal import Threading
 
 /// Verifies passwords by Argon2id on threads of its own, for which clients' networks take turns, and limits failures.
 final class PasswordVerifier: Sendable {
+  /// The degree to which the threads give way to the event loops.
+  private static let niceness: CInt = 10
+
   private let store: MsgrStore
   private let cost: PasswordHash.Cost
   private let verified: VerifiedPasswords
-  /// The threads for checks, which give way to the event loops.
   private let threads: ThreadPool
-  /// The threads for the hashes of new passwords, which give way to checks.
-  private let newPasswords: ThreadPool
   private let failures: FailedLogins
   /// Tells other nodes of a failed login.
   private let tellOfFailure: @Sendable (FailedLogins.Failure) -> Void
@@ -47,10 +47,7 @@ final class PasswordVerifier: Sendable {
       clock: store.clock)
     threads = ThreadPool(
       named: "awd-password", width: configuration.passwordThreads,
-      queue: configuration.passwordQueue, niceness: 10)
-    newPasswords = ThreadPool(
-      named: "awd-hash", width: configuration.passwordThreads / 2,
-      queue: configuration.passwordQueue / 2, niceness: 15)
+      queue: configuration.passwordQueue, niceness: Self.niceness)
     failures = FailedLogins(
       configuration.attempts, span: configuration.failureSpan, clock: store.clock)
     self.report = report
@@ -105,11 +102,11 @@ final class PasswordVerifier: Sendable {
     return hash
   }
 
-  /// Makes the hash of a new password.
+  /// Makes the hash of a new account's password, when no login waits.
   ///
   /// - Throws: `.busy`.
   func hash(_ password: Password, for network: ClientNetwork?) async throws -> PasswordHash {
-    try await onThread(newPasswords, for: network) { [cost] in
+    try await onThread(for: network, .deferred) { [cost] in
       try PasswordHash(of: password.bytes, cost: cost)
     }
   }
@@ -139,9 +136,7 @@ final class PasswordVerifier: Sendable {
     let isRight: Bool
     do {
       let hash = stored ?? dummy
-      isRight = try await onThread(threads, for: login.network) {
-        try hash.verifies(password.bytes)
-      }
+      isRight = try await onThread(for: login.network) { try hash.verifies(password.bytes) }
     } catch {
       // A check that couldn't be made is no failure of the caller's.
       failures.takeBack(counted)
@@ -166,7 +161,7 @@ final class PasswordVerifier: Sendable {
   private func replace(
     _ stored: PasswordHash, by password: Password, _ login: FailedLogins.Login
   ) async throws -> PasswordHash {
-    let new = try await onThread(threads, for: login.network) { [cost] in
+    let new = try await onThread(for: login.network) { [cost] in
       try PasswordHash(of: password.bytes, cost: cost)
     }
     try await store.replace(stored, by: new, of: login.name)
@@ -175,12 +170,12 @@ final class PasswordVerifier: Sendable {
   }
 
   private func onThread<Value: Sendable>(
-    _ threads: ThreadPool, for network: ClientNetwork?,
+    for network: ClientNetwork?, _ urgency: ThreadPool.Urgency = .prompt,
     _ body: @escaping @Sendable () throws -> Value
   ) async throws -> Value {
     let start = ContinuousClock.now
     do {
-      let value = try await threads.run(for: network, body)
+      let value = try await threads.run(for: network, urgency: urgency, body)
       duration.observe(ContinuousClock.now - start)
       return value
     } catch let error
