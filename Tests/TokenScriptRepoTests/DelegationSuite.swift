@@ -19,9 +19,9 @@ struct Delegates: Sendable {
     guard outcome.code == 0 else { throw Failure(description: outcome.errors) }
   }
 
-  /// Certificates of the author from 2020 to 2030, by name: as they should be, signed by somebody else, over before 2021,
-  /// with a compressed point, with a point that lies on no curve, in names as they are elsewhere, with another digest, by
-  /// an author whom the owner has certified, and from a made-up root.
+  /// Certificates of the author from 2020 to 2030, by name: as they should be, signed by somebody else, from a made-up root,
+  /// over before 2021, with a compressed point, with a point that lies on no curve, in names as they are elsewhere, with
+  /// another digest, of a point on another curve, and by an author whom the owner has certified.
   private static let script = """
     key() { openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:${2:-secp256k1} -out $1.key; }
     point() { openssl pkey -in $1.key -pubout -outform DER | tail -c 65 | od -An -v -tx1 | tr -d ' \\n'; }
@@ -40,6 +40,7 @@ struct Delegates: Sendable {
     point=$(point owner)
     certify good author owner critical,DER:$point
     certify forged author other critical,DER:$point
+    certify madeup author other critical,DER:$(point other)
     certify expired author owner critical,DER:$point 20210101000000Z
     certify compressed author owner critical,DER:02$(echo $point | cut -c 3-66)
     wrong=00; case $point in *00) wrong=01;; esac

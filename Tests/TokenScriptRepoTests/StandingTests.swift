@@ -38,7 +38,8 @@ internal import XMLSecurity
 
   @Test(arguments: [
     ("good", "owner"), ("forged", nil), ("expired", nil), ("compressed", nil), ("offcurve", nil),
-    ("names", nil), ("digest", nil), ("nistpoint", nil), ("twostep", "middle"),
+    ("names", nil), ("digest", nil), ("nistpoint", nil), ("madeup", "other"),
+    ("twostep", "middle"),
   ])
   func aCertificateProvesOneStep(_ name: String, _ authority: String?) throws {
     var reader = TokenScriptReader()
@@ -82,7 +83,7 @@ internal import XMLSecurity
 
       // It publishes and withdraws, and its files are one signer's.
       #expect(try await send(server, stranger).status == .forbidden)
-      for name in ["forged", "compressed", "offcurve", "twostep", "expired"] {
+      for name in ["forged", "madeup", "compressed", "offcurve", "twostep", "expired"] {
         // Even one whose certificate was valid when it says it was signed.
         let time = name == "expired" ? 1_600_000_000 : Self.now - 10
         let file = try delegates.sign(text(name), with: [name], at: time)
