@@ -18,9 +18,8 @@ public final class Browser {
   /// - Parameter folder: its home.
   public init(_ folder: TemporaryFolder) throws {
     self.folder = folder
-    process = try ChildProcess(Self.driver, ["--port=0"], home: folder.path)
-    let line = try process.line(with: "successfully on port", on: .output)
-    let port = try #require(line.firstMatch(of: /on port ([0-9]+)\./)?.1)
+    let port: Substring
+    (process, port) = try Self.startDriver(in: folder.path)
     base = "http://127.0.0.1:\(port)"
     let options: [String: Any] = [
       "args": [
@@ -33,6 +32,22 @@ public final class Browser {
       "POST", "/session",
       ["capabilities": ["alwaysMatch": ["goog:chromeOptions": options]]])
     session = try #require((answer as? [String: Any])?["sessionId"] as? String)
+  }
+
+  /// Starts the driver. It ends at once where the port that it has found free for IPv4 is taken for IPv6; then it is started
+  /// again.
+  private static func startDriver(in home: String) throws -> (ChildProcess, port: Substring) {
+    var tries = 0
+    while true {
+      tries += 1
+      do {
+        let process = try ChildProcess(driver, ["--port=0"], home: home)
+        let line = try process.line(with: "successfully on port", on: .output)
+        return (process, try #require(line.firstMatch(of: /on port ([0-9]+)\./)?.1))
+      } catch {
+        if tries == 3 { throw error }
+      }
+    }
   }
 
   deinit {
