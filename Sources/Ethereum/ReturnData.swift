@@ -22,26 +22,11 @@ public struct ReturnData: Hashable, Sendable {
     public let token: [UInt8]
     /// The place of the script.
     public let place: String
-    /// Whether the contract's owner has made it.
+    /// True if the contract's owner has made it.
     public let isAuthenticated: Bool
 
     /// The number of its token in decimal digits.
-    public var tokenNumber: String {
-      var digits: [Int] = []
-      for byte in token {
-        var carry = Int(byte)
-        for index in digits.indices {
-          carry += digits[index] << 8
-          digits[index] = carry % 10
-          carry /= 10
-        }
-        while carry > 0 {
-          digits.append(carry % 10)
-          carry /= 10
-        }
-      }
-      return digits.isEmpty ? "0" : digits.reversed().map(String.init).joined()
-    }
+    public var tokenNumber: String { token.decimalNumber }
   }
 
   private let bytes: [UInt8]
@@ -63,7 +48,7 @@ public struct ReturnData: Hashable, Sendable {
     return address
   }
 
-  /// Whether the function returns a bool, and that is true: a word that is 1.
+  /// True if the function returns a bool, and that is true: a word that is 1.
   public var isTrue: Bool { bytes == [UInt8](repeating: 0, count: 31) + [1] }
 
   /// The text, if the function returns a `string` or, as it does in old tokens, 32 bytes with zeros behind the text.

@@ -80,21 +80,8 @@ package enum ContentIdentifiers {
 
   private static func base58(_ bytes: [UInt8]) -> String {
     let alphabet = Array("123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz")
-    var digits: [Int] = []
     // No multihash begins with a zero.
-    for byte in bytes {
-      var carry = Int(byte)
-      for index in digits.indices {
-        carry += digits[index] << 8
-        digits[index] = carry % 58
-        carry /= 58
-      }
-      while carry > 0 {
-        digits.append(carry % 58)
-        carry /= 58
-      }
-    }
-    return String(digits.reversed().map { alphabet[$0] })
+    return String(bytes.digits(base: 58).map { alphabet[$0] })
   }
 
   /// Encodes bytes as RFC 4648 does, in lower case and without padding, with the mark of that (multibase) in front.

@@ -224,23 +224,8 @@ public struct TokenLink: Sendable, Equatable {
     self.init(.magic, contract, on: chain)
     guard format == 2 else { return }
     tokenIDs = stride(from: start + 20, to: start + 20 + rest, by: 32).map {
-      Self.decimal(bytes[$0..<$0 + 32])
+      bytes[$0..<$0 + 32].decimalNumber
     }
-  }
-
-  /// Writes a big-endian number of 32 bytes in decimal digits, of which there are 78 at most.
-  private static func decimal(_ bytes: ArraySlice<UInt8>) -> String {
-    var digits = [Int](repeating: 0, count: 78)
-    for byte in bytes {
-      var carry = Int(byte)
-      for place in digits.indices.reversed() {
-        carry += digits[place] << 8
-        digits[place] = carry % 10
-        carry /= 10
-      }
-    }
-    let text = digits.map(String.init).joined().drop { $0 == "0" }
-    return text.isEmpty ? "0" : String(text)
   }
 
   /// Reads the parameters behind `?` and `#`, of which each may be given once.
