@@ -7,7 +7,7 @@ extension MsgrStore {
     Migration(
       owner: MsgrService.name, number: 8, sqlite: PackageResources.step8_sqlite_sql,
       postgreSQL: PackageResources.step8_postgresql_sql),
-    // Functions that work for many at once where nodes share the store.
+    // A function that works for many at once where nodes share the store; the tenth step has another.
     Migration(
       owner: MsgrService.name, number: 9, postgreSQL: PackageResources.step9_postgresql_sql),
     // A push service of Google's beside Apple's.

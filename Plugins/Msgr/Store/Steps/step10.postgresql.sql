@@ -1,7 +1,8 @@
 -- The kind of push service that takes the push: 0 for Apple's, 1 for a browser's, 2 for Google's.
 ALTER TABLE push_outbox RENAME COLUMN is_web TO provider;
 
-DROP FUNCTION awd_msgr_send_v1;
+-- Builds between two releases had it.
+DROP FUNCTION IF EXISTS awd_msgr_send_v1;
 
 -- Puts many messages of many users into inboxes, the senders' logs and the outbox in one call.
 --
