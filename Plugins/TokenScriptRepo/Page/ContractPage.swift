@@ -53,8 +53,7 @@ struct ContractPage: Sendable {
       base.map {
         ContractPlaces(of: origin, in: editions, base: $0, by: index.rules).files.map(\.url)
       } ?? []
-    explorer = (explorers[chain] ?? KnownChain.of(chain)?.explorer)
-      .map { $0.replacing("{address}", with: contract.checksummed) }
+    explorer = origin.explorer(in: explorers)
     let paths = Set(rows.map(\.path))
     files = Dictionary(
       index.files.lazy.filter { paths.contains($0.path) }.map { ($0.path, $0) },

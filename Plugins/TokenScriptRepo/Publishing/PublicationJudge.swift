@@ -112,9 +112,9 @@ struct PublicationJudge: Sendable {
       place: Publication.Place(signer: signer.publisher, schema: place.schema, origin: target),
       digest: submission.digest, size: submission.bytes.count, signed: signer.time,
       accepted: accepted, origins: file.namedOrigins, originCount: origins.count)
-    try checkQuota(of: publication, signer, known, isReplacement: own, isIssuers(file))
+    try checkQuota(of: publication, signer, known, isReplacement: own, rules.isIssuers(file))
     return .write(
-      publication, isIssuers: isIssuers(file), isFirst: here.isEmpty && operatorsHere.isEmpty)
+      publication, isIssuers: rules.isIssuers(file), isFirst: here.isEmpty && operatorsHere.isEmpty)
   }
 
   /// Checks that the place is the file's, and returns its chain.
@@ -145,11 +145,6 @@ struct PublicationJudge: Sendable {
     file.originChains.flatMap { contract, chains in
       chains.map { Origin(contract, on: $0) }
     }
-  }
-
-  /// Returns whether a file's signer is the issuer of all its contracts.
-  func isIssuers(_ file: TokenScriptFile) -> Bool {
-    file.originChains.allSatisfy { rules.issuerProof(of: file, for: $0.key, on: $0.value) != nil }
   }
 
   /// Checks that a signer may publish for a contract.

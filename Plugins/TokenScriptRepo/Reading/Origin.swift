@@ -14,3 +14,13 @@ package struct Origin: Hashable, Sendable {
     self.chain = chain
   }
 }
+
+extension Origin {
+  /// Returns the URL of a page about the contract elsewhere, or nil if none is known.
+  ///
+  /// - Parameter configured: the pages that the configuration names, with `{address}` in them.
+  package func explorer(in configured: [ChainID: String]) -> String? {
+    (configured[chain] ?? KnownChain.of(chain)?.explorer)?
+      .replacing("{address}", with: contract.checksummed)
+  }
+}

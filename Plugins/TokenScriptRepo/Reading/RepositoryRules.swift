@@ -59,12 +59,7 @@ package struct RepositoryRules: Sendable {
     var warnings: [String] = []
     var trustFinding = file.trust
     // The issuer's key needs no certificate.
-    let chains = file.originChains
-    if !chains.isEmpty,
-      chains.allSatisfy({ issuerProof(of: file, for: $0.key, on: $0.value) != nil })
-    {
-      trustFinding = .passed
-    }
+    if isIssuers(file) { trustFinding = .passed }
     let checks = [
       (signature, file.signature), (schema, file.validity),
       (trust == .warn ? .off : trust, trustFinding),
@@ -81,6 +76,13 @@ package struct RepositoryRules: Sendable {
       }
     }
     return (refusal, warnings)
+  }
+
+  /// Returns whether a file is the own one of all contracts that its tokens come from, of which there is one at least.
+  package func isIssuers(_ file: TokenScriptFile) -> Bool {
+    let chains = file.originChains
+    return !chains.isEmpty
+      && chains.allSatisfy { issuerProof(of: file, for: $0.key, on: $0.value) != nil }
   }
 
   /// Returns the proof that a file is a contract's own: its signer has deployed the contract, or all of some chains say so.

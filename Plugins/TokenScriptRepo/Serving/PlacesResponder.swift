@@ -83,9 +83,7 @@ struct PlacesResponder: Sendable {
   private func view(_ request: Request, _ parameters: RouteParameters) async throws -> Response {
     let places = try places(request, parameters, base: "")
     let candidate = try file(of: request, among: places).candidate
-    let origin = places.origin
-    let explorer = (explorers[origin.chain] ?? KnownChain.of(origin.chain)?.explorer)?
-      .replacing("{address}", with: origin.contract.checksummed)
+    let explorer = places.origin.explorer(in: explorers)
     let view = try await threads.run(
       for: request.origin.client, orRefuseWith: "too many files are being read"
     ) {

@@ -212,7 +212,8 @@ extension ContractStore {
       FROM tokenscript_published
       WHERE NOT (signer = ?1 AND schema = ?4 AND contract = ?5 AND chain = ?6)
       GROUP BY 1, 2, 3
-      """, signer, network, judge.isIssuers(submission.file), place.schema, place.contract, chain
+      """, signer, network, judge.rules.isIssuers(submission.file), place.schema, place.contract,
+      chain
     ) { row in
       let usage = PublicationQuota.Usage(
         files: try row[3], bytes: try row[4], origins: try row[5])
