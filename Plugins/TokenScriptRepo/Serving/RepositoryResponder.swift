@@ -41,7 +41,7 @@ struct RepositoryResponder: Sendable {
     }
     let live = editions.filter { $0.candidates.contains(where: query.selects) }
     let eligible = query.chain == nil ? Self.unnamed(live) : live
-    guard let edition = ordered(eligible, for: request.head).first else {
+    guard let edition = ordered(eligible, for: readable).first else {
       throw Self.absence(of: query, in: editions)
     }
     guard readable?.contains(edition.schema) ?? true else {
@@ -94,7 +94,8 @@ struct RepositoryResponder: Sendable {
   ///   - head: the request.
   func places(of origin: Origin, base: String, for head: RequestHead) -> ContractPlaces {
     let index = index.value
-    let editions = ordered(index.editions[ContractKey(origin.contract)] ?? [], for: head)
+    let editions = ordered(
+      index.editions[ContractKey(origin.contract)] ?? [], for: clients.schemas(readBy: head))
     return ContractPlaces(of: origin, in: editions, base: base, by: index.rules)
   }
 
@@ -154,13 +155,10 @@ struct RepositoryResponder: Sendable {
   /// Moves the version that suits the client to the front: the newest that it is known to read, or else the default.
   ///
   /// The others stay in their order, the newest first.
-  private func ordered(
-    _ editions: [Edition], for head: RequestHead
-  ) -> [Edition] {
+  private func ordered(_ editions: [Edition], for readable: [SchemaVersion]?) -> [Edition] {
     guard editions.count > 1 else { return editions }
-    let readable = clients.schemas(readBy: head) ?? []
     guard
-      let first = editions.firstIndex(where: { readable.contains($0.schema) })
+      let first = editions.firstIndex(where: { readable?.contains($0.schema) ?? false })
         ?? editions.firstIndex(where: { $0.schema == defaultSchema })
     else { return editions }
     var editions = editions
