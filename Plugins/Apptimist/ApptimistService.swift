@@ -69,13 +69,11 @@ public struct ApptimistService: Migrating, Commanding, Demonstrating, Running {
     }
     guard let webApp else { return }
     webApp.register(on: &router)
-    // A provider's name has no character that JSON escapes.
-    let settings = "{\"identity\":\"\(configuration.identity.rawValue)\"}"
-    router.get("\(configuration.path)/app/settings.json") { _, _ in
-      var fields = HeaderFields()
-      fields.append(.contentType, "application/json")
-      fields.append(.cacheControl, "no-cache")
-      return Response(.ok, fields: fields, body: .array(Array(settings.utf8)))
+    router.get("\(configuration.path)/app/settings.json") {
+      [identity = configuration.identity] _, _ in
+      var response = try Response(.ok, json: ["identity": identity.rawValue])
+      response.fields.append(.cacheControl, "no-cache")
+      return response
     }
   }
 
