@@ -15,7 +15,7 @@ public struct ApptimistConfiguration: ServiceConfiguration {
   /// The path at which sessions are opened, with a slash in front and none at the end.
   var path = "/siren"
   var identity = Provider.open
-  /// Whether there is a page for people below ``path``.
+  /// True if there is a page for people below ``path``.
   var hasWebApp = false
   /// The app at Facebook, which only that provider uses.
   var facebook = FacebookConfiguration()

@@ -17,7 +17,7 @@ enum PostOperation: BatchOperation {
     let result: Delivered
     /// The nodes that have sessions of the recipient, if it was delivered.
     var nodes: [NodeID] = []
-    /// Whether it was delivered to a user who has no version 1 any more.
+    /// True if it was delivered to a user who has no version 1 any more.
     var isClosed = false
   }
 

@@ -26,7 +26,7 @@ struct ChainInquiry: Sendable {
   /// The reason why nothing is known.
   struct Failure: Error {
     let reason: String
-    /// Whether the endpoint didn't respond, which no contract can bring about.
+    /// True if the endpoint didn't respond, which no contract can bring about.
     let isEndpoints: Bool
   }
 

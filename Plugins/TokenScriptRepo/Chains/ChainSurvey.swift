@@ -94,7 +94,7 @@ actor ChainSurvey {
     }
   }
 
-  /// Whether a contract's chain has an endpoint that wasn't asked about it, or about one of the keys, yet.
+  /// Returns whether a contract's chain has an endpoint that wasn't asked about it, or about one of the keys, yet.
   nonisolated func isUnasked(_ question: ChainQuestion) -> Bool {
     guard endpoints[question.origin.chain] != nil else { return false }
     guard let word = words.value.byOrigin[question.origin] else { return true }

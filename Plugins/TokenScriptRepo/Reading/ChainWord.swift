@@ -57,14 +57,14 @@ package struct ChainWord: Equatable, Sendable {
     self.time = time
   }
 
-  /// Whether the word is the same but for its time; none is the same as one that tells nothing.
+  /// Returns whether the word is the same but for its time; none is the same as one that tells nothing.
   package func agrees(with other: ChainWord?) -> Bool {
     var other = other ?? ChainWord(owner: nil, scripts: [], time: time)
     other.time = time
     return self == other
   }
 
-  /// Whether an entry is the contract's: its owner of then has made it, and the present one still holds it.
+  /// Returns whether an entry is the contract's: its owner of then has made it, and the present one still holds it.
   package func isOwners(_ entry: Entry) -> Bool {
     owner.map { entry.holder == $0.checksummed } ?? false
   }

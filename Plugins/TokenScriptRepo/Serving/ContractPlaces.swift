@@ -13,7 +13,7 @@ struct ContractPlaces {
     let schema: SchemaVersion
     /// The file.
     let candidate: Candidate
-    /// Whether the file is the contract's own.
+    /// True if the file is the contract's own.
     let isIssuers: Bool
   }
 

@@ -35,7 +35,7 @@ package struct FCMFault: Sendable, Hashable {
   ///
   /// - Parameter body: any bytes.
   package init(json body: [UInt8]) {
-    // The strict reader knows what is JSON and how deep; the decoder only picks the members.
+    // jansson knows what is JSON and how deep; the decoder only picks the members.
     let fault =
       JSONObjectReader.members(of: body) == nil
       ? nil : try? JSONDecoder().decode(Body.self, from: Data(body)).error
