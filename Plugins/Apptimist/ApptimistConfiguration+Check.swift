@@ -67,9 +67,7 @@ extension ApptimistConfiguration: Checking, BackedUp {
     }
   }
 
-  private static func finding(
-    _ provider: Provider, isExposed: Bool
-  ) -> ContentFinding {
+  private static func finding(_ provider: Provider, isExposed: Bool) -> ContentFinding {
     guard provider == .open else { return ContentFinding(.good, "identity: \(provider.rawValue)") }
     return isExposed
       ? ContentFinding(

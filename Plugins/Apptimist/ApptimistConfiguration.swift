@@ -44,9 +44,7 @@ public struct ApptimistConfiguration: ServiceConfiguration {
   /// Makes the default configuration.
   ///
   /// - Parameter dataFolder: the folder in which the keys are kept.
-  init(dataFolder: String) {
-    keys = "\(dataFolder)/apptimist.keys"
-  }
+  init(dataFolder: String) { keys = "\(dataFolder)/apptimist.keys" }
 
   /// Reads the section, and records its faults.
   public init(_ section: ConfigurationSection) {
@@ -76,8 +74,7 @@ public struct ApptimistConfiguration: ServiceConfiguration {
       section.reject("refusal_max", "expected no less than refusal_min")
     }
     sessions = section.integer("sessions", default: sessions, in: 1...100_000)
-    pingInterval = section.duration(
-      "ping_interval", default: pingInterval, in: .seconds(1)...day)
+    pingInterval = section.duration("ping_interval", default: pingInterval, in: .seconds(1)...day)
     ephemeralKeyAge = section.duration(
       "ephemeral_key_age", default: ephemeralKeyAge, in: .seconds(60)...day * 3650)
     lockLease = section.duration("lock_lease", default: lockLease, in: .milliseconds(100)...day)
@@ -145,8 +142,7 @@ struct FacebookConfiguration: Sendable {
       let url = text.hasSuffix("/") ? String(text.dropLast()) : text
       return WebURL(url, schemes: ["http", "https"]).flatMap { $0.query == nil ? url : nil }
     }
-    timeout = section.duration(
-      "timeout", default: timeout, in: .milliseconds(100)...(.seconds(60)))
+    timeout = section.duration("timeout", default: timeout, in: .milliseconds(100)...(.seconds(60)))
     guard isUsed else { return }
     if appID.isEmpty || !appID.utf8.allSatisfy({ (0x30...0x39).contains($0) }) {
       section.reject("app_id", "expected the app's number")

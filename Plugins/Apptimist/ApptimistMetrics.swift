@@ -28,8 +28,7 @@ final class ApptimistMetrics: Sendable {
       "awd_apptimist_pdus_ignored_total", "Ignored PDUs, of an unknown or unexpected type")
     refused = metrics.counter(
       "awd_apptimist_sessions_refused_total", "Sessions ended for a protocol violation")
-    redirected = metrics.counter(
-      "awd_apptimist_sessions_redirected_total", "Redirected sessions")
+    redirected = metrics.counter("awd_apptimist_sessions_redirected_total", "Redirected sessions")
     queued = metrics.counter(
       "awd_apptimist_messages_queued_total", "Queued messages, one per recipient")
     failed = metrics.counter(

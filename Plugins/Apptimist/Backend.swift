@@ -38,8 +38,7 @@ final class Backend: Sendable {
     hub = SessionHub(limit: configuration.sessions)
     if context.store.isShared {
       let plain = ApptimistStore(store: context.store, limits: configuration.store)
-      let registry = SessionRegistry(
-        plain, hub, node: context.node, limit: configuration.sessions)
+      let registry = SessionRegistry(plain, hub, node: context.node, limit: configuration.sessions)
       let link = NodeLink(
         hub, registry, of: ApptimistService.name, node: context.node, bus: context.bus,
         log: context.log)

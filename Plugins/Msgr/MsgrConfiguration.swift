@@ -80,8 +80,7 @@ public struct MsgrConfiguration: ServiceConfiguration {
       passes: section.integer("password_passes", default: passwordCost.passes, in: 1...1000),
       memory: section.size(
         "password_memory", default: passwordCost.memory, in: (8 << 10)...(4 << 30)))
-    passwordThreads = section.integer(
-      "password_threads", default: passwordThreads, in: 1...1024)
+    passwordThreads = section.integer("password_threads", default: passwordThreads, in: 1...1024)
     passwordQueue = section.integer("password_queue", default: passwordQueue, in: 0...100_000)
     passwordCache = section.duration("password_cache", default: passwordCache, in: .zero...day)
     streamPing = section.duration(

@@ -51,9 +51,7 @@ public struct MsgrService: Migrating, Commanding, Confidential, Running, Reloadi
   /// Reads the credentials of push services again that may be others by now.
   ///
   /// - Throws: an error that says what is wrong with them; then the former ones stay.
-  public func reload() async throws {
-    for outbox in service.outboxes { try await outbox.reload() }
-  }
+  public func reload() async throws { for outbox in service.outboxes { try await outbox.reload() } }
 
   /// Pushes, and deletes messages and tokens that are too old, until cancelled.
   public func run() async throws {

@@ -295,7 +295,5 @@ public struct TokenScriptService: Migrating, Commanding, Demonstrating, Running,
   /// Replaces the index in service by a new one.
   ///
   /// - Throws: an error if the repository can't be read; the old index then stays in service.
-  public func reload() async throws {
-    try await indexer.index()
-  }
+  public func reload() async throws { try await indexer.index() }
 }

@@ -38,9 +38,7 @@ public struct IPAddress: Sendable, Hashable {
   /// The address 127.0.0.1.
   public static let loopback = IPAddress(version4: [127, 0, 0, 1])
 
-  private init(version4 bytes: [UInt8]) {
-    self.bytes = bytes
-  }
+  private init(version4 bytes: [UInt8]) { self.bytes = bytes }
 
   /// True if this is an IPv4 address.
   public var isVersion4: Bool { bytes.count == 4 }

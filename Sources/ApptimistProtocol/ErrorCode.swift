@@ -7,9 +7,7 @@ public struct ErrorCode: Error, RawRepresentable, Hashable, Sendable {
   public let rawValue: UInt16
 
   /// Makes a code of any number.
-  public init(rawValue: UInt16) {
-    self.rawValue = rawValue
-  }
+  public init(rawValue: UInt16) { self.rawValue = rawValue }
 
   /// The request was done.
   public static let done = ErrorCode(rawValue: 0)

@@ -37,9 +37,7 @@ public struct Filename: Hashable, Sendable {
   }
 
   /// Makes the name of a reserved file.
-  public init(_ reserved: Reserved) {
-    text = reserved.rawValue
-  }
+  public init(_ reserved: Reserved) { text = reserved.rawValue }
 
   /// The name as a field of a PDU.
   public var bytes: ShortBytes { ShortBytes(unchecked: [UInt8](text.utf8)) }
@@ -53,9 +51,7 @@ public struct Filename: Hashable, Sendable {
   }
 
   /// Mixes the bytes into a hash.
-  public func hash(into hasher: inout Hasher) {
-    for byte in text.utf8 { hasher.combine(byte) }
-  }
+  public func hash(into hasher: inout Hasher) { for byte in text.utf8 { hasher.combine(byte) } }
 
   /// True if the name starts with `.`: in a user's directory only its author and editors read such a
   /// file.

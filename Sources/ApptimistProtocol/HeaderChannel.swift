@@ -21,9 +21,7 @@ public struct HeaderChannel: ~Copyable {
 
     var isPastLast: Bool { next.map { $0 > HeaderChannel.lastCounter + 2 } ?? true }
 
-    mutating func advance() {
-      next = next.flatMap { $0 <= .max - 2 ? $0 + 2 : nil }
-    }
+    mutating func advance() { next = next.flatMap { $0 <= .max - 2 ? $0 + 2 : nil } }
   }
 
   /// Makes the channel of a new connection.

@@ -92,7 +92,5 @@ extension ByteWriter {
   }
 
   /// Appends a value of fixed length.
-  mutating func write(_ value: some FixedBytes) {
-    value.append(to: &bytes)
-  }
+  mutating func write(_ value: some FixedBytes) { value.append(to: &bytes) }
 }

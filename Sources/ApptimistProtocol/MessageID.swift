@@ -13,9 +13,7 @@ public struct MessageID: FixedBytes {
   /// - Parameters:
   ///   - header: the header, as ``PDU/encoded()`` gives it and as it came out of its box.
   ///   - data: `eData`, as it is on the wire.
-  public init(header: [UInt8], data: ArraySlice<UInt8>) {
-    digest = SHA512.hash(header, data)
-  }
+  public init(header: [UInt8], data: ArraySlice<UInt8>) { digest = SHA512.hash(header, data) }
 
   /// Makes the identifier of a message from its fields: over version 1's header, whichever version is spoken.
   public init(of message: PDU.Message, data: ArraySlice<UInt8>) {

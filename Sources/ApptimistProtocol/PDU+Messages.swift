@@ -72,13 +72,9 @@ extension PDU {
     public let message: MessageID
 
     /// Makes the PDU.
-    public init(message: MessageID) {
-      self.message = message
-    }
+    public init(message: MessageID) { self.message = message }
 
-    init(from reader: inout ByteReader) throws(WireError) {
-      message = try reader.fields()
-    }
+    init(from reader: inout ByteReader) throws(WireError) { message = try reader.fields() }
 
     func write(to writer: inout ByteWriter) { writer.write(fields: message) }
   }

@@ -27,9 +27,7 @@ extension PDU {
       self.text = text
     }
 
-    init(from reader: inout ByteReader) throws(WireError) {
-      (maxUsers, text) = try reader.fields()
-    }
+    init(from reader: inout ByteReader) throws(WireError) { (maxUsers, text) = try reader.fields() }
 
     func write(to writer: inout ByteWriter) { writer.write(fields: maxUsers, text) }
   }
@@ -45,13 +43,9 @@ extension PDU {
     public let key: EncryptionPublicKey
 
     /// Makes the PDU.
-    public init(key: EncryptionPublicKey) {
-      self.key = key
-    }
+    public init(key: EncryptionPublicKey) { self.key = key }
 
-    init(from reader: inout ByteReader) throws(WireError) {
-      key = try reader.fields()
-    }
+    init(from reader: inout ByteReader) throws(WireError) { key = try reader.fields() }
 
     func write(to writer: inout ByteWriter) { writer.write(fields: key) }
   }

@@ -17,13 +17,9 @@ public struct ShortBytes: Hashable, Sendable {
   /// Takes the UTF-8 form of a text.
   ///
   /// - Returns: nil if that is longer than 255 bytes.
-  public init?(_ text: String) {
-    self.init(text.utf8)
-  }
+  public init?(_ text: String) { self.init(text.utf8) }
 
-  init(unchecked bytes: [UInt8]) {
-    self.bytes = bytes
-  }
+  init(unchecked bytes: [UInt8]) { self.bytes = bytes }
 
   /// The number of bytes, as the length field has it.
   public var count: UInt8 { UInt8(bytes.count) }

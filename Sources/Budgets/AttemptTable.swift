@@ -36,9 +36,7 @@ public final class AttemptTable: Sendable {
     }
 
     /// Counts events into the present step.
-    mutating func add(_ amount: Int) {
-      if let newest { counts[place(newest)] += amount }
-    }
+    mutating func add(_ amount: Int) { if let newest { counts[place(newest)] += amount } }
 
     /// Takes back the last event.
     mutating func takeBack() {
@@ -80,8 +78,7 @@ public final class AttemptTable: Sendable {
   public init(span: Duration, size: Int = 1 << 15, clock: @escaping @Sendable () -> Timestamp) {
     step = max(1, span.milliseconds / Int64(Self.steps))
     self.clock = clock
-    entries = Lock(
-      Array(repeating: Entry(), count: max(1, size / Self.ways) * Self.ways))
+    entries = Lock(Array(repeating: Entry(), count: max(1, size / Self.ways) * Self.ways))
   }
 
   /// Returns the seconds that a key has to wait, at least one, or nil if its limit isn't reached.
@@ -94,8 +91,7 @@ public final class AttemptTable: Sendable {
     return entries.withLock { entries in
       let hash = key.hashValue
       // A key without a place has no events, but a limit of 0 is reached all the same.
-      var entry =
-        entries[set(of: hash, in: entries)].first { $0.hash == hash } ?? Entry(hash: hash)
+      var entry = entries[set(of: hash, in: entries)].first { $0.hash == hash } ?? Entry(hash: hash)
       entry.advance(to: now / step)
       return seconds(until: entry.obstacle(to: limit), now)
     }

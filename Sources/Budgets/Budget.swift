@@ -74,9 +74,7 @@ public final class Budget<Owner: Hashable & Sendable>: Sendable {
   }
 
   /// Returns the amount that an owner holds.
-  public func held(by owner: Owner) -> Int {
-    state.withLock { $0.accounts[owner]?.held ?? 0 }
-  }
+  public func held(by owner: Owner) -> Int { state.withLock { $0.accounts[owner]?.held ?? 0 } }
 
   /// Changes the charge for one holding, and takes from the largest owner if that needs room.
   ///
@@ -96,8 +94,7 @@ public final class Budget<Owner: Hashable & Sendable>: Sendable {
       }
       // An exempt holding takes from anybody.
       let hasRoom = state.statistics.held + more <= state.statistics.capacity
-      let lost =
-        hasRoom ? [] : makeRoom(for: more, from: record.owner == nil ? 0 : after, &state)
+      let lost = hasRoom ? [] : makeRoom(for: more, from: record.owner == nil ? 0 : after, &state)
       guard state.statistics.held + more <= state.statistics.capacity else {
         state.statistics.refuse()
         return (false, lost)

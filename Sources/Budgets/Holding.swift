@@ -11,9 +11,7 @@ public final class Holding<Owner: Hashable & Sendable>: Sendable {
   ///   - budget: the budget.
   ///   - owner: the owner that is charged; nil for one that has no share and never loses, such as a trusted proxy.
   ///   - onLoss: called once, on any thread, when somebody else got the amount: the connection or work behind it must end.
-  public init(
-    of budget: Budget<Owner>, for owner: Owner?, onLoss: @escaping @Sendable () -> Void
-  ) {
+  public init(of budget: Budget<Owner>, for owner: Owner?, onLoss: @escaping @Sendable () -> Void) {
     self.budget = budget
     record = HoldingRecord(owner: owner, onLoss: onLoss)
   }

@@ -64,9 +64,7 @@ final class OutgoingNotices: Sendable {
   }
 
   /// Changes the statistics.
-  func count(_ change: (inout BusStatistics) -> Void) {
-    state.withLock { change(&$0.statistics) }
-  }
+  func count(_ change: (inout BusStatistics) -> Void) { state.withLock { change(&$0.statistics) } }
 
   var statistics: BusStatistics { state.withLock(\.statistics) }
 

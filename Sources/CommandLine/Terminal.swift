@@ -30,9 +30,7 @@ public enum Terminal {
   }
 
   /// Removes the bar.
-  public static func clearProgress() {
-    if isatty(STDERR_FILENO) == 1 { complain(startOfLine) }
-  }
+  public static func clearProgress() { if isatty(STDERR_FILENO) == 1 { complain(startOfLine) } }
 
   private static let barLength = 40
   /// Returns to the start of the line and erases it (ECMA-48, EL).

@@ -49,8 +49,7 @@ struct BackupCommand: Command {
     Terminal.clearProgress()
     if context.arguments.has("json") {
       try context.print(
-        json: Report(
-          file: path, store: store, keys: files.map(\.path), leftOut: leftOut))
+        json: Report(file: path, store: store, keys: files.map(\.path), leftOut: leftOut))
       return
     }
     context.print("\(path): the store \(store), checked")

@@ -89,8 +89,7 @@ struct BenchCommand: Command {
   ) throws(CommandError) -> Int? {
     guard let text = arguments[option] else { return nil }
     guard let number = Int(text), range.contains(number) else {
-      throw .usage(
-        "--\(option): expected a number from \(range.lowerBound) to \(range.upperBound)")
+      throw .usage("--\(option): expected a number from \(range.lowerBound) to \(range.upperBound)")
     }
     return number
   }

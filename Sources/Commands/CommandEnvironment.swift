@@ -42,9 +42,7 @@ final class CommandEnvironment: Sendable {
   }
 
   /// Closes every store that was opened.
-  func close() async {
-    for runtime in opened.withLock(\.self) { await runtime.close() }
-  }
+  func close() async { for runtime in opened.withLock(\.self) { await runtime.close() } }
 
   private func load(
     for service: any Service.Type, _ arguments: CommandArguments

@@ -18,9 +18,7 @@ final class DatabaseClock: Sendable {
   }
 
   /// The time.
-  var now: Timestamp {
-    Timestamp(milliseconds: start.load(ordering: .relaxed) + elapsed)
-  }
+  var now: Timestamp { Timestamp(milliseconds: start.load(ordering: .relaxed) + elapsed) }
 
   /// Looks at the database's clock.
   func set() async throws {

@@ -20,9 +20,7 @@ struct ServiceRuntime: Sendable {
   let metrics = Metrics()
 
   /// The number of event loops.
-  var loops: Int {
-    configuration.server.threads ?? Processors.count
-  }
+  var loops: Int { configuration.server.threads ?? Processors.count }
 
   /// Makes the data folder, and opens the store.
   ///
@@ -59,8 +57,7 @@ struct ServiceRuntime: Sendable {
         configuration: configuration, store: store, node: node,
         bus: try await bus(of: node, configuration, isServing: isServing, log: log), log: log)
     } catch {
-      throw CommandError.refused(
-        "the store \(server.store.place): \(StoreCheck.advice(on: error))")
+      throw CommandError.refused("the store \(server.store.place): \(StoreCheck.advice(on: error))")
     }
   }
 

@@ -22,8 +22,7 @@ enum SystemCheck {
     unsafe getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
     return [
       dataFolder(configuration.server.data),
-      descriptors(
-        UInt64(limit.rlim_max), connections: configuration.server.limits.connections),
+      descriptors(UInt64(limit.rlim_max), connections: configuration.server.limits.connections),
       clock(now: .now()),
     ] + secrets(configuration, environment)
   }
@@ -43,8 +42,7 @@ enum SystemCheck {
       var status = stat()
       guard unsafe stat(file, &status) == 0, status.st_mode & S_IROTH != 0 else { return nil }
       let keys = secrets.map(\.key).joined(separator: ", ")
-      return ContentFinding(
-        .doubtful, "\(file): other users may read \(keys); chmod o= \(file)")
+      return ContentFinding(.doubtful, "\(file): other users may read \(keys); chmod o= \(file)")
     }
   }
 
@@ -54,8 +52,7 @@ enum SystemCheck {
     guard unsafe stat(path, &status) == 0 else {
       return errno == ENOENT
         ? ContentFinding(.good, "data folder \(path): `awd serve` will make it")
-        : ContentFinding(
-          .wrong, "data folder \(path): \(unsafe String(cString: strerror(errno)))")
+        : ContentFinding(.wrong, "data folder \(path): \(unsafe String(cString: strerror(errno)))")
     }
     guard status.st_mode & S_IFMT == S_IFDIR else {
       return ContentFinding(.wrong, "data folder \(path): not a folder")

@@ -50,8 +50,7 @@ public struct ConfigurationDocument: Sendable {
           problems: [ConfigurationProblem(origin: .default, key: "", message: message)])
       }
     }
-    return try ConfigurationDocument(
-      parsing: bytes, file: file, environment: environment)
+    return try ConfigurationDocument(parsing: bytes, file: file, environment: environment)
   }
 
   /// Reads a configuration from the bytes of a file, as ``load(file:environment:)``.
@@ -115,8 +114,7 @@ public struct ConfigurationDocument: Sendable {
         variables[plainName] = Variable(name: name, text: text)
       }
       if let problem {
-        problems.append(
-          ConfigurationProblem(origin: .environment(name), key: "", message: problem))
+        problems.append(ConfigurationProblem(origin: .environment(name), key: "", message: problem))
       }
     }
     return variables

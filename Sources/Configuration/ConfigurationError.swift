@@ -58,7 +58,5 @@ public struct ConfigurationError: Error, Equatable, CustomStringConvertible {
   public let problems: [ConfigurationProblem]
 
   /// The problems, one per line.
-  public var description: String {
-    problems.map(\.description).joined(separator: "\n")
-  }
+  public var description: String { problems.map(\.description).joined(separator: "\n") }
 }

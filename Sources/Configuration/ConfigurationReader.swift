@@ -89,13 +89,9 @@ public final class ConfigurationReader: Sendable {
 // MARK: - For sections
 
 extension ConfigurationReader {
-  func record(_ problem: ConfigurationProblem) {
-    state.withLock { $0.record(problem) }
-  }
+  func record(_ problem: ConfigurationProblem) { state.withLock { $0.record(problem) } }
 
-  func add(_ setting: ConfigurationSetting) {
-    state.withLock { $0.settings.append(setting) }
-  }
+  func add(_ setting: ConfigurationSetting) { state.withLock { $0.settings.append(setting) } }
 
   func setting(_ key: String) -> ConfigurationSetting? {
     state.withLock { state in state.settings.first { $0.key == key } }

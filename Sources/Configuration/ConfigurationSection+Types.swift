@@ -27,9 +27,7 @@ extension ConfigurationSection {
   }
 
   /// Reads a whole number in a range.
-  public func integer(
-    _ name: String, default fallback: Int, in range: ClosedRange<Int>
-  ) -> Int {
+  public func integer(_ name: String, default fallback: Int, in range: ClosedRange<Int>) -> Int {
     read(name, default: fallback, text: \.description) { written throws(Mismatch) in
       let number: Int? =
         switch written.value {
@@ -155,9 +153,7 @@ extension ConfigurationSection {
   }
 
   /// Reads a list of some of the given names, none of them twice, which are separated by commas in a variable.
-  public func names(
-    _ name: String, default fallback: [String], among known: [String]
-  ) -> [String] {
+  public func names(_ name: String, default fallback: [String], among known: [String]) -> [String] {
     var seen: Set<String> = []
     return list(name, default: fallback, text: \.self) { written throws(Mismatch) in
       let text = try written.choice(of: known, named: \.self)

@@ -16,9 +16,7 @@ public struct ConfigurationSection: Sendable {
   }
 
   /// Returns the variable that overrides a key of this section.
-  func variable(_ name: String) -> String? {
-    variablePrefix.map { $0 + name.uppercased() }
-  }
+  func variable(_ name: String) -> String? { variablePrefix.map { $0 + name.uppercased() } }
 
   /// Returns whether a problem concerns something in this section.
   func concerns(_ problem: ConfigurationProblem) -> Bool {
@@ -112,9 +110,7 @@ public struct ConfigurationSection: Sendable {
   /// whole section is read.
   ///
   /// - Throws: ``ConfigurationError`` if there are problems.
-  public func finish() throws(ConfigurationError) {
-    try reader.finish(self)
-  }
+  public func finish() throws(ConfigurationError) { try reader.finish(self) }
 
   /// Reads one key.
   ///

@@ -4,9 +4,7 @@ public struct Secret: Sendable {
   public let value: String
 
   /// Makes a secret of a text.
-  public init(_ value: String) {
-    self.value = value
-  }
+  public init(_ value: String) { self.value = value }
 
   /// True if the text is empty.
   public var isEmpty: Bool { value.isEmpty }

@@ -196,8 +196,7 @@ public struct ServerConfiguration: Sendable {
       idleTimeout: section.duration("idle_timeout", default: .seconds(60), in: time),
       connections: section.integer("connections", default: 16000, in: 1...1_000_000),
       connectionsPerAddress: perAddress == 0 ? nil : perAddress,
-      requestsPerAddress: section.integer(
-        "requests_per_address", default: 1024, in: 1...1_000_000),
+      requestsPerAddress: section.integer("requests_per_address", default: 1024, in: 1...1_000_000),
       memory: section.size("memory", default: 256 << 20, in: (1 << 20)...(1 << 40)))
   }
 

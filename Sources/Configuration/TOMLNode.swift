@@ -63,9 +63,7 @@ extension TOMLNode {
 
   /// Takes the value at an index with everything in it, and moves the index behind. The recursion is as deep as the
   /// document, which CTOML limits.
-  private init(
-    _ nodes: UnsafeBufferPointer<ctoml_node>, at index: inout Int
-  ) throws(TOMLError) {
+  private init(_ nodes: UnsafeBufferPointer<ctoml_node>, at index: inout Int) throws(TOMLError) {
     let node = unsafe nodes[index]
     index += 1
     place = unsafe Place(node.place)

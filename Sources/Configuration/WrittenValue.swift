@@ -47,9 +47,7 @@ struct WrittenValue {
   }
 
   /// Returns what a string means.
-  func string<Value>(
-    _ expected: String, as parse: (String) -> Value?
-  ) throws(Mismatch) -> Value {
+  func string<Value>(_ expected: String, as parse: (String) -> Value?) throws(Mismatch) -> Value {
     guard let value = parse(try string(expected)) else { throw mismatch(expected) }
     return value
   }
@@ -82,8 +80,7 @@ struct WrittenValue {
     guard isText, case .string(let text) = value else { throw mismatch(expected) }
     if let nodes = Self.array(text) {
       return nodes.enumerated().map {
-        WrittenValue(
-          value: $1.value, origin: origin, isHidden: isHidden, index: "[\($0)]")
+        WrittenValue(value: $1.value, origin: origin, isHidden: isHidden, index: "[\($0)]")
       }
     }
     guard text.contains(where: { $0 != " " }) else { return [] }

@@ -40,9 +40,7 @@ public struct AuthenticationKeyPair: Sendable {
   /// Signs a message.
   ///
   /// - Parameter message: any number of bytes.
-  public func sign(_ message: [UInt8]) -> Signature {
-    unsafe sign(message, count: message.count)
-  }
+  public func sign(_ message: [UInt8]) -> Signature { unsafe sign(message, count: message.count) }
 
   /// Signs the bytes of a value.
   public func sign(_ value: some FixedBytes) -> Signature {

@@ -42,9 +42,7 @@ public struct BoxKey: Sendable {
   /// - Parameters:
   ///   - digest: the digest.
   ///   - offset: the offset of the key's first byte; all of them lie in the digest.
-  public init(_ digest: SecretDigest, at offset: Int) {
-    key = digest.secret(at: offset)
-  }
+  public init(_ digest: SecretDigest, at offset: Int) { key = digest.secret(at: offset) }
 
   /// Seals a message.
   ///
@@ -82,8 +80,7 @@ public struct BoxKey: Sendable {
     unsafe buffer.withUnsafeMutableBufferPointer { buffer in
       guard let start = buffer.baseAddress else { return }
       let box = unsafe start + range.lowerBound
-      unsafe seal(
-        box + Self.tagLength, count: range.count - Self.tagLength, nonce: nonce, to: box)
+      unsafe seal(box + Self.tagLength, count: range.count - Self.tagLength, nonce: nonce, to: box)
     }
   }
 
@@ -127,7 +124,5 @@ public struct BoxKey: Sendable {
   }
 
   /// Opens a box, as ``open(_:nonce:)`` opens a slice.
-  public func open(_ box: [UInt8], nonce: BoxNonce) -> [UInt8]? {
-    open(box[...], nonce: nonce)
-  }
+  public func open(_ box: [UInt8], nonce: BoxNonce) -> [UInt8]? { open(box[...], nonce: nonce) }
 }

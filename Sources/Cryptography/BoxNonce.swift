@@ -15,9 +15,7 @@ public struct BoxNonce: FixedBytes {
   /// Makes a nonce of a counter behind 16 zero bytes.
   ///
   /// - Parameter counter: the value of the last eight bytes, big-endian.
-  public init(counter: UInt64) {
-    third = counter.bigEndian
-  }
+  public init(counter: UInt64) { third = counter.bigEndian }
 
   /// Returns the same nonce with other bytes at its end.
   ///

@@ -28,9 +28,7 @@ public struct EncryptionKeyPair: Sendable {
   }
 
   /// Makes the pair whose secret half is the beginning of a secret digest.
-  public init(_ digest: SecretDigest) {
-    self.init(digest.secret(at: 0))
-  }
+  public init(_ digest: SecretDigest) { self.init(digest.secret(at: 0)) }
 
   private init(_ secret: SecretMemory) {
     var key = EncryptionPublicKey()

@@ -34,14 +34,10 @@ extension FixedBytes {
   }
 
   /// The bytes, in the order in which they are written.
-  public var bytes: [UInt8] {
-    unsafe Swift.withUnsafeBytes(of: self) { unsafe [UInt8]($0) }
-  }
+  public var bytes: [UInt8] { unsafe Swift.withUnsafeBytes(of: self) { unsafe [UInt8]($0) } }
 
   /// The bytes as hexadecimal digits in lower case.
-  public var hex: String {
-    unsafe Swift.withUnsafeBytes(of: self) { unsafe Hex.encode($0) }
-  }
+  public var hex: String { unsafe Swift.withUnsafeBytes(of: self) { unsafe Hex.encode($0) } }
 
   /// True if every byte is zero.
   @inlinable public var isZero: Bool { self == Self() }

@@ -40,14 +40,10 @@ public struct P256PublicKey: Sendable {
 /// The curve P-256 in OpenSSL.
 enum P256 {
   /// Makes a key that has the curve and nothing else, or nil if OpenSSL fails.
-  static func parameters() -> EVPKey? {
-    unsafe make(EVP_PKEY_paramgen_init, EVP_PKEY_paramgen)
-  }
+  static func parameters() -> EVPKey? { unsafe make(EVP_PKEY_paramgen_init, EVP_PKEY_paramgen) }
 
   /// Makes a new pair, or nil if OpenSSL fails.
-  static func pair() -> EVPKey? {
-    unsafe make(EVP_PKEY_keygen_init, EVP_PKEY_keygen)
-  }
+  static func pair() -> EVPKey? { unsafe make(EVP_PKEY_keygen_init, EVP_PKEY_keygen) }
 
   private static func make(
     _ begin: (OpaquePointer?) -> CInt,

@@ -8,9 +8,7 @@ public enum SHA256 {
   /// Hashes a message.
   ///
   /// - Parameter message: any number of bytes.
-  public static func hash(_ message: [UInt8]) -> Digest {
-    unsafe hash(message.span.bytes)
-  }
+  public static func hash(_ message: [UInt8]) -> Digest { unsafe hash(message.span.bytes) }
 
   /// Hashes a message.
   ///

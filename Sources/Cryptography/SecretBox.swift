@@ -45,8 +45,7 @@ public struct SecretBox: Sendable {
       unsafe randombytes_buf(start, nonceLength)
       // It fails for messages of exabytes only.
       _ = unsafe key.withPointer {
-        unsafe crypto_secretbox_easy(
-          start + nonceLength, message, UInt64(message.count), start, $0)
+        unsafe crypto_secretbox_easy(start + nonceLength, message, UInt64(message.count), start, $0)
       }
     }
     return box

@@ -29,9 +29,7 @@ public struct EthereumAddress: FixedBytes {
   }
 
   /// Reads `0x` and 40 digits of any case, whatever their checksum; returns nil for anything else.
-  public init?(_ text: String) {
-    self.init(utf8: text.utf8)
-  }
+  public init?(_ text: String) { self.init(utf8: text.utf8) }
 
   /// Derives the address of a secp256k1 key: the last 20 bytes of the Keccak-256 of X and Y.
   ///
@@ -73,9 +71,7 @@ public struct EthereumAddress: FixedBytes {
   }
 
   /// Returns the meaning of the case of an address's letters, or nil if the text is no address.
-  public static func checksum(of text: String) -> Checksum? {
-    checksum(of: text.utf8)
-  }
+  public static func checksum(of text: String) -> Checksum? { checksum(of: text.utf8) }
 }
 
 extension EthereumAddress: CustomStringConvertible {

@@ -40,7 +40,5 @@ public struct KnownChain: Sendable {
 
 extension ChainID {
   /// The chain's name and number for people, such as `Ethereum (1)` or `chain 4242`.
-  public var title: String {
-    KnownChain.of(self).map { "\($0.name) (\(self))" } ?? "chain \(self)"
-  }
+  public var title: String { KnownChain.of(self).map { "\($0.name) (\(self))" } ?? "chain \(self)" }
 }

@@ -35,9 +35,7 @@ extension HTTPClientError {
   static var forbiddenAddress: HTTPClientError {
     HTTPClientError(.forbiddenAddress, "the host is not on the public Internet")
   }
-  static var cancelled: HTTPClientError {
-    HTTPClientError(.cancelled, "the request was cancelled")
-  }
+  static var cancelled: HTTPClientError { HTTPClientError(.cancelled, "the request was cancelled") }
 
   /// An error of libcurl.
   ///

@@ -62,8 +62,7 @@ final class TransferDriver: @unchecked Sendable {
     }
     unsafe ccurl_multi_set_pointer(multi, CURLMOPT_TIMERDATA, this)
     unsafe ccurl_multi_set_long(multi, CURLMOPT_PIPELINING, CURLPIPE_MULTIPLEX)
-    unsafe ccurl_multi_set_long(
-      multi, CURLMOPT_MAX_HOST_CONNECTIONS, options.connectionsPerHost)
+    unsafe ccurl_multi_set_long(multi, CURLMOPT_MAX_HOST_CONNECTIONS, options.connectionsPerHost)
     unsafe ccurl_multi_set_long(
       multi, CURLMOPT_MAX_CONCURRENT_STREAMS, options.streamsPerConnection)
   }
@@ -116,9 +115,7 @@ final class TransferDriver: @unchecked Sendable {
   /// Ends a transfer, if it is still under way, from any thread.
   ///
   /// - Parameter id: its number.
-  func cancel(_ id: UInt64) {
-    loop.execute { [self] in end(id, .failure(.cancelled)) }
-  }
+  func cancel(_ id: UInt64) { loop.execute { [self] in end(id, .failure(.cancelled)) } }
 
   private func end(_ id: UInt64, _ result: Result<IncomingResponse, HTTPClientError>) {
     guard let transfer = transfers.removeValue(forKey: id) else { return }

@@ -1,9 +1,7 @@
 /// Finds bytes of a kind, eight at a time.
 enum ByteScan {
   /// The position of the first byte below 0x20 or equal to 0x7f, tab included, or `end`.
-  static func firstControl(
-    in bytes: UnsafeRawBufferPointer, from start: Int, to end: Int
-  ) -> Int {
+  static func firstControl(in bytes: UnsafeRawBufferPointer, from start: Int, to end: Int) -> Int {
     unsafe first(in: bytes, from: start, to: end) { below(0x20, $0) | equal(0x7f, $0) }
   }
 

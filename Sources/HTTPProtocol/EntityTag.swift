@@ -21,9 +21,7 @@ public struct EntityTag: Hashable, Sendable {
   }
 
   /// `etagc` of RFC 9110 section 8.8.3.
-  static func isTagByte(_ byte: UInt8) -> Bool {
-    byte == 0x21 || byte >= 0x23 && byte != 0x7f
-  }
+  static func isTagByte(_ byte: UInt8) -> Bool { byte == 0x21 || byte >= 0x23 && byte != 0x7f }
 }
 
 /// A way to compare two entity tags (RFC 9110 section 8.8.3.2).

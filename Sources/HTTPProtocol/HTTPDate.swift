@@ -8,9 +8,7 @@ public struct HTTPDate: Hashable, Comparable, Sendable {
   /// A moment.
   ///
   /// - Parameter seconds: seconds since 1970-01-01T00:00:00Z.
-  public init(_ seconds: Int64) {
-    self.seconds = seconds
-  }
+  public init(_ seconds: Int64) { self.seconds = seconds }
 
   /// Returns whether a moment is before another.
   public static func < (left: HTTPDate, right: HTTPDate) -> Bool { left.seconds < right.seconds }
@@ -120,9 +118,7 @@ public struct HTTPDate: Hashable, Comparable, Sendable {
       return year > latest ? year - 100 : year
     }
 
-    mutating func takeZone() -> Bool {
-      take("G") && take("M") && take("T")
-    }
+    mutating func takeZone() -> Bool { take("G") && take("M") && take("T") }
   }
 
   // MARK: Writing
@@ -182,9 +178,7 @@ public struct HTTPDate: Hashable, Comparable, Sendable {
   private struct Names {
     private let letters: [UInt8]
 
-    init(_ names: StaticString) {
-      letters = names.withUTF8Buffer { unsafe Array($0) }
-    }
+    init(_ names: StaticString) { letters = names.withUTF8Buffer { unsafe Array($0) } }
 
     func name(_ index: Int) -> ArraySlice<UInt8> { letters[index * 3..<index * 3 + 3] }
   }

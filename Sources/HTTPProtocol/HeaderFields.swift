@@ -14,9 +14,7 @@ public struct HeaderFields: Sendable, Equatable {
   /// - Parameters:
   ///   - name: the field's name.
   ///   - value: its value; a control character in it becomes a space, so that no value ends its line.
-  public mutating func append(_ name: FieldName, _ value: String) {
-    append(name, value.utf8)
-  }
+  public mutating func append(_ name: FieldName, _ value: String) { append(name, value.utf8) }
 
   /// Adds a field line whose value is given as bytes.
   ///
@@ -33,9 +31,7 @@ public struct HeaderFields: Sendable, Equatable {
   /// Adds all fields of another set.
   ///
   /// - Parameter other: the fields, added behind those that are there.
-  public mutating func append(contentsOf other: HeaderFields) {
-    bytes += other.bytes
-  }
+  public mutating func append(contentsOf other: HeaderFields) { bytes += other.bytes }
 
   /// The fields as pairs, in order: for HTTP/2, and for tests.
   public var pairs: [(name: String, value: String)] {

@@ -8,9 +8,7 @@ public struct PathSegments: Sequence, IteratorProtocol, Sendable {
   /// The segments of a path.
   ///
   /// - Parameter path: as ``RequestHead/path`` has it.
-  public init(_ path: ArraySlice<UInt8>) {
-    rest = path.first == UInt8(ascii: "/") ? path : []
-  }
+  public init(_ path: ArraySlice<UInt8>) { rest = path.first == UInt8(ascii: "/") ? path : [] }
 
   /// The next segment, or nil after the last.
   public mutating func next() -> ArraySlice<UInt8>? {

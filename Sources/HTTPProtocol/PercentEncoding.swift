@@ -8,9 +8,7 @@ public enum PercentEncoding {
   ///   - encoded: the part.
   ///   - plusIsBlank: whether `+` stands for a blank, as in forms.
   /// - Returns: the bytes, or nil if a `%` is not followed by two hexadecimal digits.
-  public static func decode(
-    _ encoded: ArraySlice<UInt8>, plusIsBlank: Bool = false
-  ) -> [UInt8]? {
+  public static func decode(_ encoded: ArraySlice<UInt8>, plusIsBlank: Bool = false) -> [UInt8]? {
     var decoded: [UInt8] = []
     decoded.reserveCapacity(encoded.count)
     var rest = encoded

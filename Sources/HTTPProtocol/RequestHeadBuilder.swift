@@ -37,9 +37,7 @@ struct RequestHeadBuilder: Sendable {
   /// - Parameters:
   ///   - head: the head so far.
   ///   - line: the line without CR LF.
-  mutating func takeRequestLine(
-    _ head: [UInt8], _ line: Range<Int>
-  ) throws(RequestFailure) {
+  mutating func takeRequestLine(_ head: [UInt8], _ line: Range<Int>) throws(RequestFailure) {
     let bytes = head.span
     let methodEnd = bytes.end(of: .token, in: line)
     guard methodEnd > line.lowerBound, methodEnd < line.upperBound, bytes[methodEnd] == 0x20 else {
@@ -146,9 +144,7 @@ struct RequestHeadBuilder: Sendable {
   }
 
   /// Takes a field: keeps its position and notes what matters for framing and routing.
-  mutating func take(
-    _ field: RequestHead.Field, in head: [UInt8]
-  ) throws(RequestFailure) {
+  mutating func take(_ field: RequestHead.Field, in head: [UInt8]) throws(RequestFailure) {
     let bytes = head.span
     if fields.isEmpty { fields.reserveCapacity(12) }
     fields.append(field)
@@ -163,9 +159,7 @@ struct RequestHeadBuilder: Sendable {
     }
   }
 
-  private mutating func takeHost(
-    _ bytes: Span<UInt8>, _ value: Range<Int>
-  ) throws(RequestFailure) {
+  private mutating func takeHost(_ bytes: Span<UInt8>, _ value: Range<Int>) throws(RequestFailure) {
     guard hostField == nil else { throw RequestFailure("more than one Host") }
     guard let host = Authority.host(in: bytes, value) else {
       throw RequestFailure("malformed Host")

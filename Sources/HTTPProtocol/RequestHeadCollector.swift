@@ -50,9 +50,7 @@ public struct RequestHeadCollector: Sendable {
     return start..<bytes.count
   }
 
-  private mutating func takePseudoField(
-    _ name: RawSpan, _ value: RawSpan
-  ) throws(RequestFailure) {
+  private mutating func takePseudoField(_ name: RawSpan, _ value: RawSpan) throws(RequestFailure) {
     switch unsafe name.withUnsafeBytes({ unsafe String(decoding: $0, as: UTF8.self) }) {
     case ":method":
       guard value.byteCount <= RequestHeadBuilder.longestMethod else {

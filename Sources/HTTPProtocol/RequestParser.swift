@@ -75,9 +75,7 @@ public struct RequestParser: Sendable {
   /// A parser for one connection.
   ///
   /// - Parameter limits: the limits of a request.
-  public init(limits: Limits) {
-    self.limits = limits
-  }
+  public init(limits: Limits) { self.limits = limits }
 
   /// True if nothing of a next request has come yet.
   public var isBetweenMessages: Bool {

@@ -6,9 +6,7 @@ public struct Status: Hashable, Sendable {
   /// A status for a code.
   ///
   /// - Parameter code: the number; what lies outside 100 to 599 becomes 500.
-  public init(_ code: UInt16) {
-    self.code = (100...599).contains(code) ? code : 500
-  }
+  public init(_ code: UInt16) { self.code = (100...599).contains(code) ? code : 500 }
 
   /// The connection goes on with another protocol.
   public static let switchingProtocols = Status(101)

@@ -78,9 +78,7 @@ public struct WebSocketMachine: Sendable {
   }
 
   /// True if messages may be sent: neither end has begun to close.
-  public var isOpen: Bool {
-    if case .open = state { true } else { false }
-  }
+  public var isOpen: Bool { if case .open = state { true } else { false } }
 
   /// The longest message that is taken, in bytes, beginning with the next frame.
   public var maximumMessage: Int {
@@ -105,9 +103,7 @@ public struct WebSocketMachine: Sendable {
   ///   - offset: the position to begin at; moved past the bytes that were read.
   ///   - now: the moment, in milliseconds.
   /// - Returns: the next step, or nil when all was read, or, while a message is held back, for the time being.
-  public mutating func next(
-    _ input: RawSpan, from offset: inout Int, now: Int64
-  ) -> Action? {
+  public mutating func next(_ input: RawSpan, from offset: inout Int, now: Int64) -> Action? {
     if role == .client { heard(at: now) }
     while !isHolding, let event = decoder.next(input, from: &offset) {
       if let action = take(event, at: now) { return action }
@@ -184,19 +180,13 @@ public struct WebSocketMachine: Sendable {
   // MARK: Back-pressure
 
   /// True if no input is read before ``resume()``, because a message is held back or all is.
-  public var isHolding: Bool {
-    if case .holding = reception { true } else { false }
-  }
+  public var isHolding: Bool { if case .holding = reception { true } else { false } }
 
   /// Holds the next message back; pings before it are still answered.
-  public mutating func pause() {
-    if isOpen, case .flowing = reception { reception = .paused }
-  }
+  public mutating func pause() { if isOpen, case .flowing = reception { reception = .paused } }
 
   /// Holds everything back, pings too, as it comes.
-  public mutating func stop() {
-    if isOpen, !isHolding { reception = .holding(nil, rest: []) }
-  }
+  public mutating func stop() { if isOpen, !isHolding { reception = .holding(nil, rest: []) } }
 
   /// Keeps bytes for the time when messages are taken again; to be called while ``isHolding``.
   public mutating func hold(_ input: RawSpan) {
@@ -224,9 +214,7 @@ public struct WebSocketMachine: Sendable {
   }
 
   /// True if the peer is known not to read.
-  public var isBackedUp: Bool {
-    if case .backedUp = output { true } else { false }
-  }
+  public var isBackedUp: Bool { if case .backedUp = output { true } else { false } }
 
   /// Takes note that the peer reads too slowly.
   public mutating func becameBackedUp() {
@@ -301,9 +289,7 @@ public struct WebSocketMachine: Sendable {
     }
   }
 
-  private mutating func end(
-    _ outcome: Outcome, _ closeFrame: [UInt8]?, at now: Int64
-  ) -> Action {
+  private mutating func end(_ outcome: Outcome, _ closeFrame: [UInt8]?, at now: Int64) -> Action {
     state =
       role == .server ? .over(outcome) : .awaitingEnd(outcome, deadline: now + Self.endTimeout)
     return .end(outcome, closeFrame: closeFrame, isLast: role == .server)

@@ -69,9 +69,7 @@ public enum Endpoint: Sendable, Hashable, CustomStringConvertible {
     return descriptor
   }
 
-  private func bind<Address>(
-    _ descriptor: Int32, to address: inout Address
-  ) throws(ServerError) {
+  private func bind<Address>(_ descriptor: Int32, to address: inout Address) throws(ServerError) {
     let length = socklen_t(MemoryLayout<Address>.size)
     let result = unsafe withSocketAddress(&address, as: sockaddr.self) {
       unsafe Glibc.bind(descriptor, $0, length)

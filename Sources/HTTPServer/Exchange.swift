@@ -55,9 +55,7 @@ struct Exchange {
   /// Starts the task that makes the response.
   ///
   /// - Parameter completion: takes the response, on the loop unless that has ended.
-  mutating func start(
-    on server: ServerLoop, completion: @escaping @Sendable (Response) -> Void
-  ) {
+  mutating func start(on server: ServerLoop, completion: @escaping @Sendable (Response) -> Void) {
     guard case .task(_, let handler) = plan else { return }
     // The task holds the request, also when the connection ends before it does.
     let (request, client) = (request, counted.take())

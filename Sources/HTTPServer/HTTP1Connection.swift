@@ -238,13 +238,9 @@ final class HTTP1Connection: ServedProtocol {
   private var isCharged: Bool { peer.hold(held + pending.count + connection.backlog) }
 
   /// Charges the memory that the connection takes now, and cuts the connection if it can't have it.
-  private func charge() {
-    if !isCharged { connection.cut() }
-  }
+  private func charge() { if !isCharged { connection.cut() } }
 
-  func outputWaits() {
-    if connection.backlog >= HTTP1Connection.chargeLimit { charge() }
-  }
+  func outputWaits() { if connection.backlog >= HTTP1Connection.chargeLimit { charge() } }
 
   func lostMemory(of owner: ChargeOwner?) {
     // A proxy's connection may be another client's meanwhile.

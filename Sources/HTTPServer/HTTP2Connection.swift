@@ -189,8 +189,7 @@ final class HTTP2Connection: ServedProtocol {
   private func take(_ bytes: [UInt8], of stream: HTTP2Stream) {
     guard stream.exchange != nil else { return machine.discard(bytes.count, of: stream) }
     guard stream.received <= stream.exchange?.plan.bodyLimit ?? 0 else {
-      return refuse(
-        RequestFailure(.contentTooLarge, "the body is longer than the limit"), stream)
+      return refuse(RequestFailure(.contentTooLarge, "the body is longer than the limit"), stream)
     }
     stream.exchange?.append(bytes)
     if !stream.charge(stream.charged + bytes.count) {
@@ -307,8 +306,7 @@ final class HTTP2Connection: ServedProtocol {
 
   func tick() {
     guard !connection.isStalled, isBacklogCharged else { return connection.cut() }
-    let (isFastEnough, actions) = machine.tick(
-      now: loop.now, isBackedUp: connection.backlog > 0)
+    let (isFastEnough, actions) = machine.tick(now: loop.now, isBackedUp: connection.backlog > 0)
     perform(actions)
     guard isFastEnough else { return connection.cut() }
     pump()

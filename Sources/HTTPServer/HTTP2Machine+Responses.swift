@@ -26,9 +26,7 @@ extension HTTP2Machine {
   var isOver: Bool { session?.isOver ?? true }
 
   /// True if no stream is open, and none will be.
-  var isComplete: Bool {
-    if case .complete = departure { streams.isEmpty } else { false }
-  }
+  var isComplete: Bool { if case .complete = departure { streams.isEmpty } else { false } }
 
   /// Asks for the body (RFC 9110 section 15.2.1).
   func askForBody(of stream: HTTP2Stream) { session?.submitContinue(to: stream.id) }

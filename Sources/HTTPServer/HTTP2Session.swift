@@ -95,8 +95,7 @@ final class HTTP2Session {
   func submitContinue(to stream: Int32) {
     var fields = HTTP2Fields.interim
     _ = unsafe fields.withNameValues { values, count in
-      unsafe nghttp2_submit_headers(
-        pointer, HTTP2Session.noFlags, stream, nil, values, count, nil)
+      unsafe nghttp2_submit_headers(pointer, HTTP2Session.noFlags, stream, nil, values, count, nil)
     }
   }
 

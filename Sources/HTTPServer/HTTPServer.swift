@@ -40,8 +40,7 @@ public final class HTTPServer: Sendable {
     }
     let core: ServerCore
     do throws(TLSError) {
-      core = try ServerCore(
-        options: options, responder: responder, report: report)
+      core = try ServerCore(options: options, responder: responder, report: report)
     } catch {
       throw .noCredentials(error)
     }

@@ -62,9 +62,7 @@ final class Listener {
     server.core.report("no further connections are accepted for the moment: \(reason)")
   }
 
-  private func resume() {
-    watch?.wait(for: .readable)
-  }
+  private func resume() { watch?.wait(for: .readable) }
 
   /// Stops for good.
   func close() {

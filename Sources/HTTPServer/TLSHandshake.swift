@@ -41,9 +41,7 @@ final class TLSHandshake: ServedProtocol {
 
   func drained() {}
 
-  func tick() {
-    if connection.loop.now > deadline { connection.cut() }
-  }
+  func tick() { if connection.loop.now > deadline { connection.cut() } }
 
   func drain() { connection.abort() }
 

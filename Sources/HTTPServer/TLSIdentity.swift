@@ -19,8 +19,7 @@ final class TLSIdentity: Sendable {
 
   init(_ credentials: TLSCredentials) throws(TLSError) {
     state = Lock(
-      State(
-        credentials: credentials, context: try .server(credentials), madeAt: time(nil)))
+      State(credentials: credentials, context: try .server(credentials), madeAt: time(nil)))
   }
 
   /// The context for a new connection.

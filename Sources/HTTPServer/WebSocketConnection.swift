@@ -30,8 +30,7 @@ final class WebSocketConnection: ServedProtocol {
     self.connection = connection
     self.peer = peer
     self.server = server
-    machine = WebSocketMachine(
-      role: .server, limits: acceptance.limits, now: connection.loop.now)
+    machine = WebSocketMachine(role: .server, limits: acceptance.limits, now: connection.loop.now)
     highWaterMark = acceptance.highWaterMark
     lowWaterMark = acceptance.lowWaterMark
   }
@@ -145,9 +144,7 @@ final class WebSocketConnection: ServedProtocol {
   // MARK: - Memory
 
   /// Charges the memory that the session takes now.
-  private var isCharged: Bool {
-    peer.hold(machine.heldBytes + leftover.count + connection.backlog)
-  }
+  private var isCharged: Bool { peer.hold(machine.heldBytes + leftover.count + connection.backlog) }
 
   func outputWaits() {
     if connection.backlog >= WebSocketConnection.chargeLimit, !isCharged { connection.cut() }
@@ -208,9 +205,7 @@ final class WebSocketConnection: ServedProtocol {
 
   // MARK: - Time
 
-  func setTimer(after duration: Duration) {
-    timer = connection.loop.now(after: duration)
-  }
+  func setTimer(after duration: Duration) { timer = connection.loop.now(after: duration) }
 
   func tick() {
     guard !connection.isStalled, isCharged else { return connection.cut() }

@@ -15,9 +15,7 @@ public final class WebSocketSession: Sendable {
   /// Sends a message; if more than the high-water mark would wait, the session is closed with 1013 instead.
   ///
   /// - Parameter message: the message.
-  public func send(_ message: WebSocketMessage) {
-    withConnection { $0.send(message) }
-  }
+  public func send(_ message: WebSocketMessage) { withConnection { $0.send(message) } }
 
   /// Begins the close handshake; the peer's close frame is awaited for five seconds.
   ///
@@ -31,53 +29,39 @@ public final class WebSocketSession: Sendable {
   /// Writes sent messages at once instead of at the end of the turn. Call it on the session's loop.
   ///
   /// A handler that sends to many sessions in one turn calls this, so that none waits for all others.
-  public func flush() {
-    if loop.isCurrent { loop.connection(id)?.flush() }
-  }
+  public func flush() { if loop.isCurrent { loop.connection(id)?.flush() } }
 
   /// Takes no further messages for now; to be called on the session's loop.
   ///
   /// One message and at most as much as one read gives are held back, the rest waits in the kernel. Pings that come
   /// before that message get their pongs.
-  public func pauseReceiving() {
-    if loop.isCurrent { current?.pauseReceiving() }
-  }
+  public func pauseReceiving() { if loop.isCurrent { current?.pauseReceiving() } }
 
   /// Takes nothing for now, not even pings; to be called on the session's loop.
   ///
   /// At most as much as one read gives is held back, as it came: ``limitMessages(to:)`` counts for it.
-  public func stopReceiving() {
-    if loop.isCurrent { current?.stopReceiving() }
-  }
+  public func stopReceiving() { if loop.isCurrent { current?.stopReceiving() } }
 
   /// Changes the longest message that is taken, beginning with the next frame; to be called on the session's loop.
   ///
   /// A peer that isn't known yet needs less than one that has logged in.
   ///
   /// - Parameter size: the size in bytes; a longer message closes the session with 1009.
-  public func limitMessages(to size: Int) {
-    if loop.isCurrent { current?.limitMessages(to: size) }
-  }
+  public func limitMessages(to size: Int) { if loop.isCurrent { current?.limitMessages(to: size) } }
 
   /// Takes messages again, with those that were held back first; to be called on the session's loop.
-  public func resumeReceiving() {
-    if loop.isCurrent { current?.resumeReceiving() }
-  }
+  public func resumeReceiving() { if loop.isCurrent { current?.resumeReceiving() } }
 
   /// Starts the session's timer, which calls ``WebSocketHandler/timerFired()`` once; an earlier start is forgotten.
   ///
   /// - Parameter duration: the time until then; the loop's clock ticks four times a second.
-  public func setTimer(after duration: Duration) {
-    withConnection { $0.setTimer(after: duration) }
-  }
+  public func setTimer(after duration: Duration) { withConnection { $0.setTimer(after: duration) } }
 
   /// Charges the memory that the session takes to a user instead of the client's address; to be called on the session's
   /// loop.
   ///
   /// - Parameter account: the name of the user, which no other account of the server has.
-  public func charge(to account: String) {
-    if loop.isCurrent { current?.charge(to: account) }
-  }
+  public func charge(to account: String) { if loop.isCurrent { current?.charge(to: account) } }
 
   /// The number of bytes that wait to be sent; 0 after the end, and on any other thread than the session's loop.
   public var backlog: Int {

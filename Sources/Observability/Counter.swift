@@ -9,9 +9,7 @@ public final class Counter: Sendable {
   /// Adds to the count.
   ///
   /// - Parameter amount: the number to add.
-  public func add(_ amount: UInt64 = 1) {
-    count.wrappingAdd(amount, ordering: .relaxed)
-  }
+  public func add(_ amount: UInt64 = 1) { count.wrappingAdd(amount, ordering: .relaxed) }
 
   /// The count so far.
   public var value: UInt64 { count.load(ordering: .relaxed) }

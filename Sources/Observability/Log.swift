@@ -68,16 +68,12 @@ public struct Log: Sendable {
   /// Changes the level, for all copies of this log.
   ///
   /// - Parameter level: the lowest level that is written.
-  public func setLevel(_ level: Level) {
-    writer.rank.store(level.rank, ordering: .relaxed)
-  }
+  public func setLevel(_ level: Level) { writer.rank.store(level.rank, ordering: .relaxed) }
 
   /// Returns whether events of a level are written.
   ///
   /// - Parameter level: the level.
-  public func writes(_ level: Level) -> Bool {
-    level.rank >= writer.rank.load(ordering: .relaxed)
-  }
+  public func writes(_ level: Level) -> Bool { level.rank >= writer.rank.load(ordering: .relaxed) }
 
   /// Makes a log that adds fields to each line.
   ///
@@ -119,9 +115,7 @@ public struct Log: Sendable {
   /// Waits until all earlier events are written, for the end of the process.
   ///
   /// - Parameter limit: the longest time to wait, as a reader may be stuck.
-  public func flush(within limit: Duration = .seconds(1)) {
-    writer.flush(within: limit)
-  }
+  public func flush(within limit: Duration = .seconds(1)) { writer.flush(within: limit) }
 
   private func write(_ level: Level, _ message: () -> String, _ fields: () -> Fields) {
     guard writes(level) else { return }

@@ -79,8 +79,7 @@ public final class MetricHistory: Sendable {
         sums.append(
           (
             key,
-            MetricSample(
-              name: sample.name, help: sample.help, labels: labels, value: sample.value)
+            MetricSample(name: sample.name, help: sample.help, labels: labels, value: sample.value)
           ))
       }
     }

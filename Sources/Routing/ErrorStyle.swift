@@ -11,9 +11,7 @@ public enum ErrorStyle: Sendable {
 
 extension ErrorStyle {
   /// Makes the response to a failure.
-  func response(
-    _ error: HTTPError, to head: RequestHead, adding fields: HeaderFields
-  ) -> Response {
+  func response(_ error: HTTPError, to head: RequestHead, adding fields: HeaderFields) -> Response {
     var response = Response(error.status)
     switch self {
     case .json: response = Self.json(error)
@@ -45,8 +43,7 @@ extension ErrorStyle {
       error.status, type: "text/html; charset=utf-8",
       text: PageStyle.message.document(
         title: title, "<main>\n<h1>\(title)</h1>\n<p>\(message.htmlEscaped)</p>\n</main>"))
-    response.fields.append(
-      .contentSecurityPolicy, PageStyle.message.contentSecurityPolicy)
+    response.fields.append(.contentSecurityPolicy, PageStyle.message.contentSecurityPolicy)
     return response
   }
 }

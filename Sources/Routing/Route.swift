@@ -12,9 +12,7 @@ final class Route: Sendable {
   private let bodyLimit: Int
   private let statuses: CounterTable
 
-  init(
-    _ route: RouteDefinition, of service: RoutedService, bodyLimit: Int, metrics: Metrics
-  ) {
+  init(_ route: RouteDefinition, of service: RoutedService, bodyLimit: Int, metrics: Metrics) {
     self.service = service
     parameterNames = route.pattern.names
     secretPattern = parameterNames.contains("secret") ? route.pattern.text : nil

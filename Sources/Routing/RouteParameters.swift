@@ -32,9 +32,7 @@ public struct RouteParameters: Sendable {
   ///
   /// - Parameter name: the parameter's name in the pattern.
   /// - Returns: the text, or nil if it is not UTF-8.
-  public func text(_ name: String) -> String? {
-    String(validating: self[name], as: UTF8.self)
-  }
+  public func text(_ name: String) -> String? { String(validating: self[name], as: UTF8.self) }
 }
 
 /// The places of the parameters in a path, kept without an allocation.
@@ -43,9 +41,7 @@ struct RouteMatches: Sendable {
   private var ends: InlineArray<4, Int> = .init(repeating: 0)
   private var count = 0
 
-  subscript(index: Int) -> Range<Int> {
-    index < count ? starts[index]..<ends[index] : 0..<0
-  }
+  subscript(index: Int) -> Range<Int> { index < count ? starts[index]..<ends[index] : 0..<0 }
 
   mutating func append(_ range: Range<Int>) {
     starts[count] = range.lowerBound

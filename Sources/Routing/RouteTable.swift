@@ -144,10 +144,7 @@ extension RouteTable {
         RouteTarget(
           segments: segments, pattern: routes[0].pattern.text, service: service,
           routes: routes.map { route in
-            (
-              route.method,
-              Route(route, of: service, bodyLimit: bodyLimit, metrics: metrics)
-            )
+            (route.method, Route(route, of: service, bodyLimit: bodyLimit, metrics: metrics))
           }))
     }
     return targets

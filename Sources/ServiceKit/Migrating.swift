@@ -8,7 +8,5 @@ public protocol Migrating: Service {
 
 extension Sequence where Element == any Service.Type {
   /// The histories of all services' tables.
-  public var migrations: [Migration] {
-    flatMap { ($0 as? any Migrating.Type)?.migrations ?? [] }
-  }
+  public var migrations: [Migration] { flatMap { ($0 as? any Migrating.Type)?.migrations ?? [] } }
 }

@@ -50,8 +50,7 @@ public final class ServiceSupervisor: Sendable {
         try await (service as? any Reloading)?.reload()
       } catch {
         isComplete = false
-        log.error(
-          "reload refused, the old state stays", ["service": name, "cause": "\(error)"])
+        log.error("reload refused, the old state stays", ["service": name, "cause": "\(error)"])
       }
     }
     return isComplete
@@ -60,9 +59,7 @@ public final class ServiceSupervisor: Sendable {
   /// Returns the reason why a service's background work pauses, or nil if it doesn't.
   ///
   /// - Parameter service: the service's name.
-  public func failure(of service: String) -> String? {
-    failing.withLock { $0[service] }
-  }
+  public func failure(of service: String) -> String? { failing.withLock { $0[service] } }
 
   private func run(_ service: any Running, named name: String) async {
     var pause = Self.firstPause

@@ -8,7 +8,5 @@ final class StatisticsRecorder: Sendable {
 
   var statistics: StoreStatistics { state.withLock { $0 } }
 
-  func record(_ change: (inout StoreStatistics) -> Void) {
-    state.withLock { change(&$0) }
-  }
+  func record(_ change: (inout StoreStatistics) -> Void) { state.withLock { change(&$0) } }
 }

@@ -52,8 +52,7 @@ internal import Threading
       case .memory:
         SQLiteEngine(path: nil, migrations: migrations, configuration: configuration)
       case .postgreSQL(let address):
-        PostgreSQLEngine(
-          address: address, migrations: migrations, configuration: configuration)
+        PostgreSQLEngine(address: address, migrations: migrations, configuration: configuration)
       }
     self.work = work
     newestMigrations = Dictionary(migrations.map { ($0.owner, $0.number) }, uniquingKeysWith: max)
@@ -184,8 +183,7 @@ internal import Threading
   ) async throws -> Value {
     try await unsafe withUnsafeThrowingContinuation { continuation in
       _ = Self.queue(
-        unsafe AwaitedOperation(
-          body, continuation, isolation: isOneQuery ? nil : .serializable),
+        unsafe AwaitedOperation(body, continuation, isolation: isOneQuery ? nil : .serializable),
         in: work.reads, for: .current)
     }
   }

@@ -218,9 +218,7 @@ extension PostgreSQLConnection {
     return sorted
   }
 
-  fileprivate func arrayTypes(
-    of table: CopiedTable
-  ) throws -> [PostgreSQLType.ArrayType] {
+  fileprivate func arrayTypes(of table: CopiedTable) throws -> [PostgreSQLType.ArrayType] {
     var types: [String: String] = [:]
     try forEach(
       "SELECT attname, format_type(atttypid, NULL) FROM pg_attribute WHERE attrelid = ?::regclass",

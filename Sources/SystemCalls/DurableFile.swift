@@ -105,9 +105,7 @@ public enum DurableFile {
   ///
   /// - Parameter path: a file or folder that was just made, renamed or removed.
   /// - Throws: ``SystemError``.
-  public static func sync(folderOf path: String) throws(SystemError) {
-    try sync(folder(of: path))
-  }
+  public static func sync(folderOf path: String) throws(SystemError) { try sync(folder(of: path)) }
 
   /// Makes the names in a folder durable.
   ///

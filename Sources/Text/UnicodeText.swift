@@ -46,8 +46,7 @@ public enum UnicodeText {
     var length: Int32 = -1
     let result = unsafe [UInt16](unsafeUninitializedCapacity: source.count * growth) {
       buffer, count in
-      length = unsafe function(
-        source, Int32(source.count), buffer.baseAddress, Int32(buffer.count))
+      length = unsafe function(source, Int32(source.count), buffer.baseAddress, Int32(buffer.count))
       count = Int(max(0, length))
     }
     return length < 0 ? nil : result

@@ -11,9 +11,7 @@ internal import Synchronization
   private let readers = Atomic<Int>(0)
 
   /// Makes a reference to an object.
-  public init(_ object: Object) {
-    unsafe current = Atomic(Unmanaged.passRetained(object))
-  }
+  public init(_ object: Object) { unsafe current = Atomic(Unmanaged.passRetained(object)) }
 
   deinit { unsafe current.load(ordering: .acquiring).release() }
 

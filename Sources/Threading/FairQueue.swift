@@ -30,9 +30,7 @@ public struct FairQueue<Owner: Hashable, Element> {
 
   /// Adds an element, in the place of another one if there is no room for one more.
   @inlinable
-  package mutating func append(
-    _ element: Element, for owner: Owner, hasRoom: Bool
-  ) -> Element? {
+  package mutating func append(_ element: Element, for owner: Owner, hasRoom: Bool) -> Element? {
     var refused: Element?
     if !hasRoom {
       guard let largest = largest, largest.count > (lanes[owner]?.count ?? 0) + 1 else {

@@ -13,9 +13,7 @@ public final class Mailbox<Element: Sendable>: Sendable {
   /// Adds an element, and wakes the task that waits.
   ///
   /// - Parameter element: goes behind all others.
-  public func put(_ element: Element) {
-    wake { $0.elements.append(element) }
-  }
+  public func put(_ element: Element) { wake { $0.elements.append(element) } }
 
   /// Waits until there are elements, and removes them.
   ///
@@ -42,9 +40,7 @@ public final class Mailbox<Element: Sendable>: Sendable {
   /// Removes the elements that are there, without waiting.
   ///
   /// - Returns: the elements in order.
-  public func takeNow() -> [Element] {
-    state.withLock { exchange(&$0.elements, with: []) }
-  }
+  public func takeNow() -> [Element] { state.withLock { exchange(&$0.elements, with: []) } }
 
   private func wait() async {
     await withCheckedContinuation { continuation in

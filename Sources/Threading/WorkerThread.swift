@@ -62,9 +62,7 @@ public import SystemCalls
     close(file)
   }
 
-  deinit {
-    if !isJoined.load(ordering: .relaxed) { pthread_detach(thread) }
-  }
+  deinit { if !isJoined.load(ordering: .relaxed) { pthread_detach(thread) } }
 
   /// Carries the closure to the new thread.
   private final class Start {

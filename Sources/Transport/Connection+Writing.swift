@@ -8,9 +8,7 @@ extension Connection {
   public var backlog: Int { staged.count + queuedBytes + (tls?.output.count ?? 0) + unsent }
 
   /// The number of bytes that libuv holds.
-  var unsent: Int {
-    inFlight.isEmpty ? 0 : unsafe uv_stream_get_write_queue_size(stream)
-  }
+  var unsent: Int { inFlight.isEmpty ? 0 : unsafe uv_stream_get_write_queue_size(stream) }
 
   /// Appends bytes to the output that is written at the end of this turn.
   ///
@@ -91,9 +89,7 @@ extension Connection {
   /// Offers bytes, and others behind them, to the socket.
   ///
   /// - Returns: as ``tryWrite(_:flags:)``.
-  private func tryWrite(
-    _ first: UnsafeRawBufferPointer, _ second: UnsafeRawBufferPointer
-  ) -> Int {
+  private func tryWrite(_ first: UnsafeRawBufferPointer, _ second: UnsafeRawBufferPointer) -> Int {
     unsafe withUnsafeTemporaryAllocation(of: uv_buf_t.self, capacity: 2) { buffers in
       unsafe buffers[0] = Connection.buffer(first)
       unsafe buffers[1] = Connection.buffer(second)
@@ -107,8 +103,7 @@ extension Connection {
   private func trySend(
     _ first: UnsafeRawBufferPointer, then place: (descriptor: Int32, offset: Int), _ count: Int
   ) -> Int {
-    let sent =
-      unsafe first.isEmpty ? 0 : unsafe tryWrite(first, flags: MSG_MORE)
+    let sent = unsafe first.isEmpty ? 0 : unsafe tryWrite(first, flags: MSG_MORE)
     guard sent == first.count else { return sent }
     // What the socket doesn't take now is written from the memory of the file.
     var offset = place.offset
@@ -131,8 +126,7 @@ extension Connection {
 
   private static func buffer(_ bytes: UnsafeRawBufferPointer) -> uv_buf_t {
     let base = unsafe UnsafeMutableRawPointer(mutating: bytes.baseAddress)
-    return unsafe uv_buf_t(
-      base: base?.assumingMemoryBound(to: CChar.self), len: bytes.count)
+    return unsafe uv_buf_t(base: base?.assumingMemoryBound(to: CChar.self), len: bytes.count)
   }
 
   func queueStaged(from offset: Int) {

@@ -120,9 +120,7 @@ public final class Connection {
   /// Hands the connection over to another protocol.
   ///
   /// - Parameter handler: the protocol that is spoken from now on.
-  public func become(_ handler: any ConnectionProtocol) {
-    protocolHandler = handler
-  }
+  public func become(_ handler: any ConnectionProtocol) { protocolHandler = handler }
 
   /// True if bytes can be sent.
   public var isOpen: Bool { life == .open }

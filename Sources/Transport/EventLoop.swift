@@ -164,9 +164,7 @@ public final class EventLoop: TaskExecutor, @unchecked Sendable {
     endIfDone()
   }
 
-  private func endIfDone() {
-    if endDeadline != nil, connections.count == 0 { closeOwnHandles() }
-  }
+  private func endIfDone() { if endDeadline != nil, connections.count == 0 { closeOwnHandles() } }
 
   private func closeOwnHandles() {
     guard unsafe uv_is_closing(clock.handle) == 0 else { return }
@@ -245,18 +243,14 @@ public final class EventLoop: TaskExecutor, @unchecked Sendable {
   /// Runs a task's next piece on the loop.
   ///
   /// - Parameter job: the piece.
-  public func enqueue(_ job: consuming ExecutorJob) {
-    put(.job(UnownedJob(job)))
-  }
+  public func enqueue(_ job: consuming ExecutorJob) { put(.job(UnownedJob(job))) }
 
   /// Runs a closure on the loop: at the end of this turn if called there, else soon; never once the loop has ended.
   ///
   /// Closures of one thread run in their order, also those from before the loop's start.
   ///
   /// - Parameter body: the closure; it must not block.
-  public func execute(_ body: @escaping @Sendable () -> Void) {
-    put(.call(body))
-  }
+  public func execute(_ body: @escaping @Sendable () -> Void) { put(.call(body)) }
 
   private func put(_ work: Work) {
     guard !isCurrent else {

@@ -92,9 +92,7 @@ final class OpenWebSocket: ConnectionProtocol {
 
   func abort() { connection.abort() }
 
-  func tick() {
-    perform(machine.tick(now: connection.loop.now, isReading: connection.isReading))
-  }
+  func tick() { perform(machine.tick(now: connection.loop.now, isReading: connection.isReading)) }
 
   func ended() { state.end(.failed(.disconnected)) }
 }

@@ -32,9 +32,7 @@ public final class WebSocket: AsyncSequence, AsyncIteratorProtocol, Sendable {
     self.state = state
   }
 
-  deinit {
-    if state.end == nil { client.loop.execute { [link] in link.close(1001, reason: "") } }
-  }
+  deinit { if state.end == nil { client.loop.execute { [link] in link.close(1001, reason: "") } } }
 
   /// Takes the next message.
   ///

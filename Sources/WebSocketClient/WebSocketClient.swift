@@ -21,9 +21,7 @@ public final class WebSocketClient: Sendable {
     }
   }
 
-  deinit {
-    loop.execute { [loop] in loop.end() }
-  }
+  deinit { loop.execute { [loop] in loop.end() } }
 
   /// Opens a WebSocket.
   ///

@@ -58,9 +58,7 @@ final class WebSocketLink: ConnectionProtocol, @unchecked Sendable {
   }
 
   /// Reads on.
-  func resume() {
-    if case .open(let webSocket) = stage { webSocket.resume() }
-  }
+  func resume() { if case .open(let webSocket) = stage { webSocket.resume() } }
 
   /// Begins the close handshake; a WebSocket that isn't open yet is dropped.
   func close(_ code: UInt16, reason: String) {
@@ -146,9 +144,7 @@ final class WebSocketLink: ConnectionProtocol, @unchecked Sendable {
 
   func drained() {}
 
-  func tick() {
-    if loop.now > deadline { abort(error(.timedOut)) }
-  }
+  func tick() { if loop.now > deadline { abort(error(.timedOut)) } }
 
   func ended() {
     state.end(.failed(.disconnected))

@@ -11,9 +11,7 @@ public struct WebSocketURL: Sendable, Hashable {
   /// The path, which begins with a slash.
   public let path: String
   /// The part behind the question mark, or nil without one.
-  public var query: String? {
-    didSet { if !Self.isPrintable(query ?? "") { query = oldValue } }
-  }
+  public var query: String? { didSet { if !Self.isPrintable(query ?? "") { query = oldValue } } }
 
   /// The longest text taken, in bytes.
   private static let longest = 4096

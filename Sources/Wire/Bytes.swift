@@ -26,8 +26,7 @@ internal import SystemCalls
   public init<Failure>(
     capacity: Int, filledBy fill: (UnsafeMutableRawBufferPointer) throws(Failure) -> Int
   ) throws(Failure) {
-    let memory = UnsafeMutableRawBufferPointer.allocate(
-      byteCount: max(capacity, 1), alignment: 16)
+    let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: max(capacity, 1), alignment: 16)
     do throws(Failure) {
       count = try unsafe fill(UnsafeMutableRawBufferPointer(rebasing: memory[..<capacity]))
     } catch {

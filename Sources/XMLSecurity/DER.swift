@@ -2,8 +2,7 @@
 enum DER {
   /// Encodes the SubjectPublicKeyInfo of an RSA key, given its big-endian numbers.
   static func rsaKey(modulus: [UInt8], exponent: [UInt8]) -> [UInt8] {
-    sequence(
-      sequence(rsaEncryption + null) + bits(sequence(integer(modulus) + integer(exponent))))
+    sequence(sequence(rsaEncryption + null) + bits(sequence(integer(modulus) + integer(exponent))))
   }
 
   /// Encodes the SubjectPublicKeyInfo of a point, or returns nil for RSA.

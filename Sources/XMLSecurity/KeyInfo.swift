@@ -37,8 +37,7 @@ struct KeyInfo {
           if certificates.contains(next) { continue }
           certificates.append(next)
           guard certificates.count <= Self.maximumCertificates else {
-            throw SignatureError(
-              .certificate, "more than \(Self.maximumCertificates) certificates")
+            throw SignatureError(.certificate, "more than \(Self.maximumCertificates) certificates")
           }
         }
       default: throw SignatureError(.key, "KeyInfo holds “\(part.name)”, which is not read")
@@ -68,8 +67,7 @@ struct KeyInfo {
     } catch {
       throw SignatureError(.certificate, "line \(element.line): \(error)")
     }
-    throw SignatureError(
-      .certificate, "line \(element.line): not a certificate in DER and base64")
+    throw SignatureError(.certificate, "line \(element.line): not a certificate in DER and base64")
   }
 
   private static func key(_ info: [UInt8]) throws(SignatureError) -> PublicKey {
@@ -85,9 +83,7 @@ struct KeyInfo {
   /// Encodes the key of a KeyValue as SubjectPublicKeyInfo.
   private static func publicKey(in element: XMLElement) throws(SignatureError) -> [UInt8] {
     let values = element.children
-    guard values.count == 1 else {
-      throw SignatureError(.key, "KeyValue must hold one key")
-    }
+    guard values.count == 1 else { throw SignatureError(.key, "KeyValue must hold one key") }
     let info: [UInt8]?
     switch (values[0].namespace, values[0].name) {
     case (Algorithm.signature, "RSAKeyValue"): info = rsaKey(values[0])
@@ -135,9 +131,7 @@ struct KeyInfo {
     return DER.curveKey(curve, point: [0x04] + x + y)
   }
 
-  private static func coordinate(
-    _ element: XMLElement, of curve: PublicKey.Kind
-  ) -> [UInt8]? {
+  private static func coordinate(_ element: XMLElement, of curve: PublicKey.Kind) -> [UInt8]? {
     guard let digits = element.base64?.drop(while: { $0 == 0 }),
       digits.count <= curve.coordinateSize
     else { return nil }

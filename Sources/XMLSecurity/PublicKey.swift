@@ -60,9 +60,7 @@ public struct PublicKey: Sendable {
 
   /// The Ethereum address with the checksum in its case, or else the SHA-256 of the SubjectPublicKeyInfo in 64 lower-case
   /// hexadecimal digits.
-  public var identifier: String {
-    address?.checksummed ?? SHA256.hash(subjectPublicKeyInfo).hex
-  }
+  public var identifier: String { address?.checksummed ?? SHA256.hash(subjectPublicKeyInfo).hex }
 
   /// Makes the public half of a key, or returns nil if its kind or size is not accepted.
   init?(_ key: EVPKey) {

@@ -8,9 +8,7 @@ internal import CXML
   /// Compiles the schema in a file, with imports from the same folder.
   init(file: String) throws(SchemaError) {
     XMLLibrary.start()
-    guard let bytes = SchemaSource.read(file) else {
-      throw SchemaError("\(file) can't be read")
-    }
+    guard let bytes = SchemaSource.read(file) else { throw SchemaError("\(file) can't be read") }
     let problems = Problems()
     let folder = String(file[..<(file.lastIndex(of: "/") ?? file.startIndex)])
     let schema = unsafe SchemaSource.$folder.withValue(folder) {

@@ -85,9 +85,7 @@ struct SignatureStructure {
     let target: Target
     let prefixes: Int
 
-    var identifier: String? {
-      if case .signedProperties(let id) = target { id } else { nil }
-    }
+    var identifier: String? { if case .signedProperties(let id) = target { id } else { nil } }
 
     init(_ element: XMLElement) throws(SignatureError) {
       try checkAttributes(of: element, allowed: ["Id", "URI", "Type"])
@@ -160,9 +158,7 @@ struct SignatureStructure {
   /// Checks a canonicalization, which may have no parameter but the list of prefixes of the exclusive one.
   ///
   /// - Returns: the number of prefixes in the list.
-  private static func checkCanonicalization(
-    _ element: XMLElement
-  ) throws(SignatureError) -> Int {
+  private static func checkCanonicalization(_ element: XMLElement) throws(SignatureError) -> Int {
     let identifier = try attribute("Algorithm", of: element)
     guard Algorithm.canonicalizations.contains(identifier) else {
       throw SignatureError(.algorithm, "“\(identifier)” is not accepted here")

@@ -113,8 +113,7 @@ public struct SignatureVerifier: Sendable {
     _ structure: SignatureStructure, _ keyInfo: KeyInfo
   ) throws(SignatureError) -> VerifiedSignature {
     let isRSA = Algorithm.rsaSignatures.contains(structure.method)
-    let key =
-      if let key = keyInfo.key { key } else { try signer(among: keyInfo, structure) }
+    let key = if let key = keyInfo.key { key } else { try signer(among: keyInfo, structure) }
     guard (key.kind == .rsa) == isRSA else {
       throw SignatureError(
         .key, "the key is \(key.kind.rawValue), the method “\(structure.method)”")
@@ -143,9 +142,7 @@ public struct SignatureVerifier: Sendable {
   }
 
   /// Verifies with a key that is known.
-  private func check(
-    _ structure: SignatureStructure, with key: PublicKey
-  ) throws(SignatureError) {
+  private func check(_ structure: SignatureStructure, with key: PublicKey) throws(SignatureError) {
     let context = try context(for: key, structure)
     try require(context.verify(structure.element))
   }

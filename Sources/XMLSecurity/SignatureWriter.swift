@@ -33,9 +33,7 @@ public struct SignatureWriter {
   /// - Returns: the same bytes with a Signature element before the root's end tag.
   /// - Throws: ``SigningError``.
   public func sign(_ document: [UInt8], at time: Timestamp) throws(SigningError) -> [UInt8] {
-    guard let time = time.dateTime else {
-      throw SigningError("the signing time is out of range")
-    }
+    guard let time = time.dateTime else { throw SigningError("the signing time is out of range") }
     var markup = SignatureMarkup(
       id: "signature-" + Hex.encode(SecureRandom.bytes(8)), time: time, key: key,
       certificates: certificates)
@@ -94,8 +92,7 @@ private struct SignatureMarkup {
   var namesKey = false
 
   var text: String {
-    let method =
-      key.publicKey.kind == .rsa ? Algorithm.rsaSHA256 : Algorithm.ecdsaSHA256
+    let method = key.publicKey.kind == .rsa ? Algorithm.rsaSHA256 : Algorithm.ecdsaSHA256
     let canonicalization = "Algorithm=\"\(Algorithm.exclusiveC14N)\"/>"
     return """
       <ds:Signature xmlns:ds="\(Algorithm.signature)" Id="\(id)"><ds:SignedInfo>\

@@ -49,9 +49,7 @@ public import Time
   ///   - others: further certificates in any order; they are not trusted by themselves.
   ///   - time: the time at which the chain must hold. If it is nil, the chain must hold at the start or at the end of
   ///     the leaf's validity.
-  public func check(
-    _ leaf: Certificate, others: [Certificate], at time: Timestamp?
-  ) -> Verdict {
+  public func check(_ leaf: Certificate, others: [Certificate], at time: Timestamp?) -> Verdict {
     if let time { return verify(leaf, others, at: time) }
     let first = verify(leaf, others, at: leaf.notBefore)
     guard first != .trusted, verify(leaf, others, at: leaf.notAfter) == .trusted else {
@@ -72,9 +70,7 @@ public import Time
     return check(certificate, others: signature.otherCertificates, at: time)
   }
 
-  private func verify(
-    _ leaf: Certificate, _ others: [Certificate], at time: Timestamp
-  ) -> Verdict {
+  private func verify(_ leaf: Certificate, _ others: [Certificate], at time: Timestamp) -> Verdict {
     defer { ERR_clear_error() }
     guard let stack = unsafe OPENSSL_sk_new_null() else {
       return .untrusted(reason: "out of memory")

@@ -56,9 +56,7 @@ private final class ParserRun {
   private var nodesOutsideRoot = 0
   private(set) var error: XMLError?
 
-  init(limits: XMLLimits) {
-    self.limits = limits
-  }
+  init(limits: XMLLimits) { self.limits = limits }
 
   /// Parses a document, which the caller frees.
   func parse(_ bytes: [UInt8]) -> xmlDocPtr? {

@@ -65,9 +65,7 @@ internal import CXMLSec
   }
 
   /// Returns the element of a node of the same document.
-  private func element(at node: xmlNodePtr) -> XMLElement {
-    unsafe XMLElement(node, in: document)
-  }
+  private func element(at node: xmlNodePtr) -> XMLElement { unsafe XMLElement(node, in: document) }
 
   /// Returns the value of an attribute.
   ///
@@ -91,9 +89,7 @@ internal import CXMLSec
   }
 
   /// Returns whether the node of an element has a name and namespace.
-  static func isNode(
-    _ node: xmlNodePtr, named name: String, in namespace: String?
-  ) -> Bool {
+  static func isNode(_ node: xmlNodePtr, named name: String, in namespace: String?) -> Bool {
     guard unsafe isEqual(node.pointee.name, name) else { return false }
     guard let uri = unsafe node.pointee.ns?.pointee.href else { return namespace == nil }
     return namespace.map { unsafe isEqual(uri, $0) } ?? false

@@ -9,9 +9,7 @@ internal import CXMLSec
 /// caller.
 enum XMLLibrary {
   /// Starts both libraries; the second and later calls cost one atomic load.
-  static func start() {
-    precondition(hasStarted, "libxml2 and libxmlsec1 do not fit each other")
-  }
+  static func start() { precondition(hasStarted, "libxml2 and libxmlsec1 do not fit each other") }
 
   private static let hasStarted: Bool = {
     xmlInitParser()

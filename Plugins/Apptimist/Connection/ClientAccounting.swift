@@ -26,10 +26,8 @@ final class ClientAccounting: Sendable {
 
   init(_ limits: ClientLimits, clock: @escaping @Sendable () -> Timestamp) {
     self.limits = limits
-    joining = Budget(
-      capacity: limits.joining, share: limits.joiningPerAddress, loss: .idlest)
-    sessions = Budget(
-      capacity: limits.sessions, share: limits.sessionsPerAddress, loss: .idlest)
+    joining = Budget(capacity: limits.joining, share: limits.joiningPerAddress, loss: .idlest)
+    sessions = Budget(capacity: limits.sessions, share: limits.sessionsPerAddress, loss: .idlest)
     lastHour = AttemptTable(span: .seconds(3600), size: 1 << 13, clock: clock)
   }
 

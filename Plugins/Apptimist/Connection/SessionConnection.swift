@@ -84,9 +84,7 @@ final class SessionConnection: WebSocketHandler, HubMember, @unchecked Sendable 
   }
 
   /// Closes the session because its user has too many that were opened later; from any thread.
-  func evict() {
-    loop.execute { [self] in handle(.evicted) }
-  }
+  func evict() { loop.execute { [self] in handle(.evicted) } }
 
   /// Closes the session so that its device comes again; from any thread.
   func restart() {
@@ -139,8 +137,7 @@ final class SessionConnection: WebSocketHandler, HubMember, @unchecked Sendable 
   private func count(_ counted: SessionAction.Counted) {
     backend.metrics.count(counted)
     guard counted == .refused else { return }
-    backend.log.info(
-      "session refused", ["client": network?.description ?? "a Unix socket"])
+    backend.log.info("session refused", ["client": network?.description ?? "a Unix socket"])
   }
 
   /// Reads the mailbox and receives messages, as far as the session and the socket can take it.

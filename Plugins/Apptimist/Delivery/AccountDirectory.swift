@@ -76,7 +76,5 @@ final class AccountDirectory: Sendable {
 
 extension Forum {
   /// The number of keys by which it is known, its author's and its own among them.
-  fileprivate var keyCount: Int {
-    2 + editors.count + moderators.count + subscribers.count
-  }
+  fileprivate var keyCount: Int { 2 + editors.count + moderators.count + subscribers.count }
 }

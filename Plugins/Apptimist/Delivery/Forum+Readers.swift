@@ -6,9 +6,7 @@ extension Forum {
   /// - Parameter sender: the user who posts.
   /// - Returns: the readers in no particular order, or nil if the sender may not post.
   func readers(for sender: EncryptionPublicKey) -> Set<EncryptionPublicKey>? {
-    guard moderators.isEmpty else {
-      return moderators.contains(sender) ? subscribers : moderators
-    }
+    guard moderators.isEmpty else { return moderators.contains(sender) ? subscribers : moderators }
     let mayPost = author == sender || editors.contains(sender) || subscribers.contains(sender)
     return mayPost ? subscribers : nil
   }

@@ -44,8 +44,7 @@ struct ForumSealing: Sendable {
   /// Seals the copy for a reader; nil for a key with which no secret can be agreed on.
   func seal(for reader: EncryptionPublicKey) -> [UInt8]? {
     guard closed.contains(reader) else {
-      return BoxKey(own: forum, peer: reader)?.seal(
-        content.content, nonce: keys.identity.dataNonce)
+      return BoxKey(own: forum, peer: reader)?.seal(content.content, nonce: keys.identity.dataNonce)
     }
     let message = PDU.Message(
       time: post.message.time, recipient: reader, to: post.message.to, from: post.message.from)

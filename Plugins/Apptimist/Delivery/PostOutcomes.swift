@@ -59,8 +59,7 @@ struct PostOutcomes {
   var outcomes: [PostOutcome] {
     posts.map { post in
       if let error = post.error { return .refused(error) }
-      return .queued(
-        isKnown: post.isKnown && !post.isNew, own: post.own, isOwnNew: post.isOwnNew)
+      return .queued(isKnown: post.isKnown && !post.isNew, own: post.own, isOwnNew: post.isOwnNew)
     }
   }
 }

@@ -65,14 +65,10 @@ final class FileService: Sendable {
   }
 
   /// Ends the locks of a session that is over.
-  func ended(_ session: SessionID) {
-    locks.withLock { $0.releaseAll(of: session) }
-  }
+  func ended(_ session: SessionID) { locks.withLock { $0.releaseAll(of: session) } }
 
   /// Deletes a forum with its files and its locks, if the user may; a forum that is deleted stays so.
-  func deleteForum(
-    _ forum: EncryptionPublicKey, by login: AccountLogin
-  ) async throws -> ErrorCode {
+  func deleteForum(_ forum: EncryptionPublicKey, by login: AccountLogin) async throws -> ErrorCode {
     let outcome = try await store.removeForum(forum, by: login)
     if outcome == .notFound, try await store.isDeletedForum(forum) { return .done }
     if outcome == .done { forget([forum]) }
@@ -146,8 +142,7 @@ final class FileService: Sendable {
   ) async throws -> FileReply {
     defer { changed(file) }
     return finish(
-      try await store.remove(
-        file.name, in: file.directory, by: login, holder: holder(session)),
+      try await store.remove(file.name, in: file.directory, by: login, holder: holder(session)),
       file, session)
   }
 
@@ -162,9 +157,7 @@ final class FileService: Sendable {
   }
 
   /// Ends the lock of a file that was changed.
-  private func finish(
-    _ change: ErrorCode, _ file: FileAddress, _ session: SessionID
-  ) -> FileReply {
+  private func finish(_ change: ErrorCode, _ file: FileAddress, _ session: SessionID) -> FileReply {
     guard change == .done else { return .refused(change) }
     locks.withLock { $0.release(file, by: session) }
     return .done(nil)

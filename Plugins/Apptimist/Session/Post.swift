@@ -27,9 +27,7 @@ package struct Post: Sendable {
   }
 
   /// Takes a message that a device of version 2 sent; nil if it does not name the user as its sender.
-  init?(
-    _ received: ReceivedRequest, by login: AccountLogin
-  ) {
+  init?(_ received: ReceivedRequest, by login: AccountLogin) {
     guard case .message(let message) = received.body, message.from == login.user else { return nil }
     self.message = message
     header = PDU.message(message).encoded()

@@ -64,8 +64,7 @@ struct SessionUser {
   private func file<let type: Int>(
     _ act: FileRequest.Act, _ request: PDU.FileRequest<type>, _ pdu: PDU
   ) -> (Query, UserRequest) {
-    let request = FileRequest(
-      act: act, directory: request.directory, filename: request.filename)
+    let request = FileRequest(act: act, directory: request.directory, filename: request.filename)
     return (.file(request), .file(pdu))
   }
 

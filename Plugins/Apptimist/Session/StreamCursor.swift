@@ -35,9 +35,7 @@ struct StreamCursor: Sendable {
   ///   - news: the news.
   ///   - isReady: whether an entry could be sent now.
   /// - Returns: the entry that is to be sent now, or nil if there is none.
-  mutating func note(
-    _ news: News<StreamPosition, StreamEntry>, isReady: Bool
-  ) -> StreamEntry? {
+  mutating func note(_ news: News<StreamPosition, StreamEntry>, isReady: Bool) -> StreamEntry? {
     cursor.note(news, isReady: isReady && !isPaused && !isHeld)?.content
   }
 

@@ -29,8 +29,7 @@ extension ApptimistStore {
       let isMember =
         try mayWrite || isListed(user, in: .moderators, of: directory, snapshot)
         || isListed(user, in: .subscribers, of: directory, snapshot)
-      return DirectoryAccess(
-        isForum: directory.isForum, mayWrite: mayWrite, isMember: isMember)
+      return DirectoryAccess(isForum: directory.isForum, mayWrite: mayWrite, isMember: isMember)
     }
   }
 
@@ -99,9 +98,7 @@ extension ApptimistStore {
   }
 
   /// Changes the bytes of files that count as a user's.
-  func charge(
-    _ owner: AccountNumber, _ bytes: Int, _ transaction: borrowing Transaction
-  ) throws {
+  func charge(_ owner: AccountNumber, _ bytes: Int, _ transaction: borrowing Transaction) throws {
     guard bytes != 0 else { return }
     try transaction.execute(
       """
@@ -123,9 +120,7 @@ extension ApptimistStore {
   ) async throws -> ErrorCode {
     try await change(directory, name, by: login, holder: holder) { directory, transaction in
       guard !name.isKeptByService else { return .notPermitted }
-      guard let size = try self.size(of: name, in: directory, transaction) else {
-        return .notFound
-      }
+      guard let size = try self.size(of: name, in: directory, transaction) else { return .notFound }
       try transaction.execute(
         "DELETE FROM apptimist_files WHERE directory = ? AND name = ?", directory.number, name.text)
       try charge(directory.owner, 0 &- size, transaction)
@@ -152,9 +147,7 @@ extension ApptimistStore {
         try mayWrite(login.user, in: directory, transaction)
       else { return .notPermitted }
       guard let name, let holder else { return try body(directory, transaction) }
-      guard try isFree(name, in: directory.number, for: holder, transaction) else {
-        return .locked
-      }
+      guard try isFree(name, in: directory.number, for: holder, transaction) else { return .locked }
       let outcome = try body(directory, transaction)
       if outcome == .done {
         try release(name, in: directory.number, by: holder, transaction)

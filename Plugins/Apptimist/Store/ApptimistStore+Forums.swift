@@ -79,9 +79,7 @@ extension ApptimistStore {
   ///   - key: the forum's key.
   ///   - login: of the user who asks for it.
   /// - Returns: the error that applies; with any, nothing is changed.
-  func removeForum(
-    _ key: EncryptionPublicKey, by login: AccountLogin
-  ) async throws -> ErrorCode {
+  func removeForum(_ key: EncryptionPublicKey, by login: AccountLogin) async throws -> ErrorCode {
     try await change(key, by: login) { forum, transaction in
       guard forum.isForum else { return .notPermitted }
       let bytes: Int? = try transaction.one(

@@ -183,9 +183,7 @@ extension Mailboxes {
     guard !addressees.isEmpty else { return }
     let number =
       try deliveries.next
-      ?? transaction.one(
-        "SELECT nextval('apptimist_contents_id_seq')"
-      ) { try $0[0] }
+      ?? transaction.one("SELECT nextval('apptimist_contents_id_seq')") { try $0[0] }
     guard let number else { throw InconsistentMailbox() }
     try transaction.execute(
       """
@@ -224,8 +222,7 @@ extension Mailboxes {
   /// If much is pending, puts it into the mailboxes that have waited longest.
   func flush(_ deliveries: inout PendingDeliveries, _ transaction: borrowing Transaction) throws {
     // Once: the average rises with each mailbox that gets little.
-    let most = min(
-      limits.pendingDeliveries, limits.pendingPerMailbox * deliveries.recipients.count)
+    let most = min(limits.pendingDeliveries, limits.pendingPerMailbox * deliveries.recipients.count)
     while let recipient = deliveries.nextRecipient(),
       deliveries.count > most || deliveries.bytes > limits.pendingBytes
     {

@@ -108,9 +108,7 @@ struct PendingDeliveries {
   func mailbox(of user: EncryptionPublicKey) -> Mailbox? { mailboxes[user] }
 
   /// Remembers a mailbox that was looked up.
-  mutating func note(_ mailbox: Mailbox, of user: EncryptionPublicKey) {
-    mailboxes[user] = mailbox
-  }
+  mutating func note(_ mailbox: Mailbox, of user: EncryptionPublicKey) { mailboxes[user] = mailbox }
 
   /// Returns a sender, or nil if the account must be looked up.
   func sender(_ user: EncryptionPublicKey) -> Sender? { senders[user] }

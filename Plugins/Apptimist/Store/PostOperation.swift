@@ -105,8 +105,7 @@ enum PostOperation: BatchOperation {
       }
       switch state {
       case 0, 4:
-        outcomes.append(
-          Outcome(result: .delivered(position), nodes: nodes, isClosed: state == 4))
+        outcomes.append(Outcome(result: .delivered(position), nodes: nodes, isClosed: state == 4))
       case 1: outcomes.append(Outcome(result: .known(position)))
       case 2: outcomes.append(Outcome(result: .unknownRecipient))
       case 3: outcomes.append(nil)

@@ -61,9 +61,7 @@ final class FailedLogins: Sendable {
   func isFamiliar(_ login: Login) -> Bool { familiar.value(for: login) != nil }
 
   /// Makes a name familiar in a network, as its right password was shown there.
-  func noteSuccess(_ login: Login) {
-    if !isFamiliar(login) { familiar.insert((), for: login) }
-  }
+  func noteSuccess(_ login: Login) { if !isFamiliar(login) { familiar.insert((), for: login) } }
 
   /// Refuses a login that has to wait.
   func refuseIfTooMany(_ login: Login, isFamiliar: Bool) throws(RequestRefusal) {
@@ -108,7 +106,5 @@ final class FailedLogins: Sendable {
   }
 
   /// Takes back the count of a login that didn't fail.
-  func takeBack(_ keys: [Key]) {
-    for key in keys { failures.uncount(key) }
-  }
+  func takeBack(_ keys: [Key]) { for key in keys { failures.uncount(key) } }
 }

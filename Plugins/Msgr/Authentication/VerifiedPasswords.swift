@@ -34,9 +34,7 @@ final class VerifiedPasswords: Sendable {
   ///   - lifetime: how long a password is remembered.
   ///   - limit: the most passwords that are remembered, two at least.
   ///   - clock: tells the time.
-  init(
-    key: [UInt8], lifetime: Duration, limit: Int, clock: @escaping @Sendable () -> Timestamp
-  ) {
+  init(key: [UInt8], lifetime: Duration, limit: Int, clock: @escaping @Sendable () -> Timestamp) {
     function = KeyedHash(key: key)
     self.lifetime = lifetime
     self.clock = clock
@@ -65,7 +63,5 @@ final class VerifiedPasswords: Sendable {
   }
 
   /// Forgets a password that was verified against a hash that is no longer the stored one.
-  func remove(_ name: UserName, _ hash: PasswordHash) {
-    entries.remove(name) { $0.hash == hash }
-  }
+  func remove(_ name: UserName, _ hash: PasswordHash) { entries.remove(name) { $0.hash == hash } }
 }

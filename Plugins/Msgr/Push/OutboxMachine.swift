@@ -313,9 +313,7 @@ struct OutboxMachine: Sendable {
     }
   }
 
-  private mutating func drop(
-    _ push: Push, _ response: PushResponse, _ actions: inout [Action]
-  ) {
+  private mutating func drop(_ push: Push, _ response: PushResponse, _ actions: inout [Action]) {
     let reason = response.reason ?? "no reason"
     actions.append(.report(.refused(status: response.status, reason: reason)))
     settle(push, .dropped, &actions)

@@ -40,9 +40,7 @@ extension PushConfiguration {
     }
   }
 
-  private static func findings(
-    on apns: APNsConfiguration, at now: Timestamp
-  ) -> [ContentFinding] {
+  private static func findings(on apns: APNsConfiguration, at now: Timestamp) -> [ContentFinding] {
     var findings = [ContentFinding(.good, "push: apns, to \(apns.url) for \(apns.topic)")]
     switch apns.credentials {
     case .token(let key, _, _):

@@ -73,9 +73,7 @@ final class PushMetrics: Sendable {
   }
 
   /// Takes the state of the outbox.
-  func note(_ state: OutboxState) {
-    queue.withLock { $0.state = state }
-  }
+  func note(_ state: OutboxState) { queue.withLock { $0.state = state } }
 
   /// Counts the outcome of an attempt.
   func note(_ outcome: PushOutcome, of kind: PushKind, after duration: Duration) {

@@ -73,8 +73,7 @@ final class PushOutbox: Sendable {
       providers = [(.apns, log), (.fcm, log)]
     }
     if let apns = configuration.apns {
-      let provider = try APNsProvider(
-        apns, streams: configuration.streams, clock: context.clock)
+      let provider = try APNsProvider(apns, streams: configuration.streams, clock: context.clock)
       providers.append((.apns, provider))
     }
     if let fcm = configuration.fcm {
@@ -206,8 +205,7 @@ final class PushOutbox: Sendable {
     do {
       // Before the lease, which a failure must not lose.
       if metrics.wantsState { metrics.note(try await store.outboxState()) }
-      let (pushes, next) = try await store.leasePushes(
-        atMost: count, owner: owner, of: kind)
+      let (pushes, next) = try await store.leasePushes(atMost: count, owner: owner, of: kind)
       return .leased(pushes, next: next)
     } catch {
       log.error("the outbox can't be read", ["cause": "\(error)"])

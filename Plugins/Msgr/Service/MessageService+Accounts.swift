@@ -31,8 +31,7 @@ extension MessageService {
       let hash = try await passwords.hash(password, for: network)
       let token = BearerToken(randomBytes(32))
       isCounted = true
-      end(
-        try await store.register(name, hash, invitation: used, device: (device, token.hash)))
+      end(try await store.register(name, hash, invitation: used, device: (device, token.hash)))
       passwords.remember(password, of: name, hash, in: network)
       return token
     } catch {
@@ -82,9 +81,7 @@ extension MessageService {
       name = try await authenticator.perform(as: credentials, store.name)
       token = hash
     }
-    let ended = try await authenticator.perform(
-      as: .password(name, old, from: network)
-    ) { caller in
+    let ended = try await authenticator.perform(as: .password(name, old, from: network)) { caller in
       let hash = try await passwords.hash(new, for: network)
       let ended = try await store.changePassword(to: hash, by: caller, keeping: token)
       passwords.remember(new, of: name, hash, in: network)

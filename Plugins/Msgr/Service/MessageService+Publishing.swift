@@ -44,9 +44,7 @@ extension MessageService {
   }
 
   /// Counts a message by its publisher, and its copies by the publisher's owner.
-  private func chargePublication(
-    _ publisher: Publisher, _ copies: Int
-  ) throws(RequestRefusal) {
+  private func chargePublication(_ publisher: Publisher, _ copies: Int) throws(RequestRefusal) {
     if let wait = sent.count(publisher.hash, upTo: Self.publicationsPerMinute) {
       throw .tooMany(retryAfter: wait)
     }

@@ -209,9 +209,7 @@ final class MessageService: Sendable {
   }
 
   /// Notes that the caller has read everything from another user up to a message, and tells the caller's other streams.
-  func read(
-    from sender: UserName, upTo last: MessageID, by credentials: Credentials
-  ) async throws {
+  func read(from sender: UserName, upTo last: MessageID, by credentials: Credentials) async throws {
     try await authenticator.perform(as: credentials) { caller in
       let read = try await store.noteRead(from: sender, upTo: last, by: caller)
       hub.showRead(from: sender, upTo: last, to: caller.name, besides: caller.device)
@@ -222,9 +220,7 @@ final class MessageService: Sendable {
   }
 
   /// Returns all that is kept of the caller's account, as JSON.
-  func export(
-    _ credentials: Credentials
-  ) async throws -> AsyncThrowingStream<[UInt8], any Error> {
+  func export(_ credentials: Credentials) async throws -> AsyncThrowingStream<[UInt8], any Error> {
     try await authenticator.perform(as: credentials) { caller in
       if let wait = exports.count(caller.name, upTo: Self.exportsPerMinute) {
         throw RequestRefusal.tooMany(retryAfter: wait)

@@ -9,9 +9,7 @@ struct Draft: Sendable {
   var clientID: ClientID?
 
   /// A digest that tells whether two messages are the same; no name has a NUL.
-  var digest: [UInt8] {
-    SHA256.hash(Array("\(recipient.text)\0\(text.text)".utf8)).bytes
-  }
+  var digest: [UInt8] { SHA256.hash(Array("\(recipient.text)\0\(text.text)".utf8)).bytes }
 }
 
 extension Draft {

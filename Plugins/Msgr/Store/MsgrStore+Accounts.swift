@@ -46,9 +46,7 @@ extension MsgrStore {
   /// Binds a device to the caller's account, so that it leaves any other account.
   ///
   /// - Returns: the tokens that end with that.
-  func login(
-    _ caller: Caller, device: DeviceLogin, token: TokenHash
-  ) async throws -> [BoundToken] {
+  func login(_ caller: Caller, device: DeviceLogin, token: TokenHash) async throws -> [BoundToken] {
     try await write(as: caller) { transaction in
       try bind(device, token, to: caller.name, transaction)
     }
@@ -88,9 +86,7 @@ extension MsgrStore {
   /// Takes a device from its account.
   ///
   /// - Returns: the tokens that end with it.
-  func unbind(
-    _ device: DeviceID, _ transaction: borrowing Transaction
-  ) throws -> [BoundToken] {
+  func unbind(_ device: DeviceID, _ transaction: borrowing Transaction) throws -> [BoundToken] {
     let ended: [BoundToken] = try transaction.all(
       "DELETE FROM msgr_tokens WHERE device_id = ? RETURNING hash, username, device_id", device,
       transform: BoundToken.init)

@@ -18,9 +18,7 @@ extension MsgrStore {
   ///   - invitation: the hash of its token.
   ///   - uses: the number of accounts that can be made with it.
   ///   - end: the moment at which it expires.
-  func addInvitation(
-    _ invitation: InvitationHash, uses: Int, expires end: Timestamp
-  ) async throws {
+  func addInvitation(_ invitation: InvitationHash, uses: Int, expires end: Timestamp) async throws {
     try await store.write { transaction in
       try transaction.execute(
         "INSERT INTO msgr_invitations (hash, uses, expires_at) VALUES (?, ?, ?)",

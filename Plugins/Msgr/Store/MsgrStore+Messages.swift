@@ -66,8 +66,7 @@ extension MsgrStore {
     guard let place = try takePlace(in: draft.recipient, for: sender.name, transaction) else {
       throw RequestRefusal.forbidden
     }
-    let message = NewMessage(
-      text: draft.text, sender: sender.name, recipient: draft.recipient)
+    let message = NewMessage(text: draft.text, sender: sender.name, recipient: draft.recipient)
     var delivery = try put(message, place, transaction)
     if place.senderStreams {
       if draft.recipient == sender.name {

@@ -25,9 +25,7 @@ extension MsgrStore {
   }
 
   /// Notes a stream of this node, so that nobody has messages pushed that it brings.
-  func begin(
-    _ stream: Int64, of token: BoundToken, after start: MessageID
-  ) async throws {
+  func begin(_ stream: Int64, of token: BoundToken, after start: MessageID) async throws {
     try await store.write(isolation: .rowLocks) { transaction in
       try deliveries.begin(stream, of: token, after: start, transaction)
     }

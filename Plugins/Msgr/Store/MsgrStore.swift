@@ -144,9 +144,7 @@ extension MsgrStore {
   }
 
   /// Returns whether there is an account.
-  func exists(
-    _ name: UserName, _ database: borrowing some Queryable & ~Copyable
-  ) throws -> Bool {
+  func exists(_ name: UserName, _ database: borrowing some Queryable & ~Copyable) throws -> Bool {
     try database.one("SELECT 1 FROM msgr_users WHERE username = ?", name) { _ in true } ?? false
   }
 }

@@ -30,9 +30,7 @@ struct SharedDeliveries: Deliveries {
     ) { _ in }
   }
 
-  func streams(
-    of name: UserName, _ transaction: borrowing Transaction
-  ) throws -> StreamingDevices {
+  func streams(of name: UserName, _ transaction: borrowing Transaction) throws -> StreamingDevices {
     try transaction.forEach(
       "SELECT 1 FROM msgr_devices WHERE username = ? ORDER BY device_id FOR NO KEY UPDATE", name
     ) { _ in }
@@ -74,13 +72,10 @@ struct SharedDeliveries: Deliveries {
   }
 
   func end(_ stream: Int64, _ transaction: borrowing Transaction) throws {
-    try transaction.execute(
-      "DELETE FROM msgr_streams WHERE node = ? AND number = ?", node, stream)
+    try transaction.execute("DELETE FROM msgr_streams WHERE node = ? AND number = ?", node, stream)
   }
 
-  func firstStart(
-    of token: BoundToken, _ transaction: borrowing Transaction
-  ) throws -> MessageID? {
+  func firstStart(of token: BoundToken, _ transaction: borrowing Transaction) throws -> MessageID? {
     try transaction.one("SELECT min(start) FROM msgr_streams WHERE device_id = ?", token.device) {
       try $0[0] as MessageID?
     } ?? nil

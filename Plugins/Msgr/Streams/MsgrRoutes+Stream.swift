@@ -57,9 +57,7 @@ extension MsgrRoutes {
   /// Returns the message after which the query says that the stream begins.
   private static func position(_ request: Request) throws(FieldError) -> MessageID? {
     guard let query = request.head.query else { return nil }
-    guard let form = URLEncodedForm(query) else {
-      throw FieldError(.since, "is malformed")
-    }
+    guard let form = URLEncodedForm(query) else { throw FieldError(.since, "is malformed") }
     return try form["since"].map { text throws(FieldError) in
       try MessageID(text, in: .since)
     }

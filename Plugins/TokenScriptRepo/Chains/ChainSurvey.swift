@@ -136,9 +136,7 @@ actor ChainSurvey {
   /// Puts words into service.
   ///
   /// - Returns: whether one has changed.
-  private func replace(
-    _ new: [Origin: ChainWord], forgetting forgotten: [Origin] = []
-  ) -> Bool {
+  private func replace(_ new: [Origin: ChainWord], forgetting forgotten: [Origin] = []) -> Bool {
     guard !new.isEmpty || !forgotten.isEmpty else { return false }
     let before = words.value.byOrigin
     var after = before.merging(new) { $1 }

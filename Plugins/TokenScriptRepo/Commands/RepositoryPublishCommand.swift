@@ -27,9 +27,7 @@ struct RepositoryPublishCommand: Command {
       throw CommandError.usage("--to: expected a URL such as https://repo.example")
     }
     let chain = try arguments["chain"].map { text throws(CommandError) in
-      guard let chain = ChainID(text) else {
-        throw .usage("--chain: expected a number from 1")
-      }
+      guard let chain = ChainID(text) else { throw .usage("--chain: expected a number from 1") }
       return chain
     }
     let path = arguments.operands[0]

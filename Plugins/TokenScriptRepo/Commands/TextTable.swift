@@ -17,9 +17,7 @@ struct TextTable {
         repeating: "-", count: ([columns] + rows).map { $0[column].count }.max() ?? 0)
     }
     let whole = Self.align([columns, rule] + rows)
-    guard let width, rule.map(\.count).reduce(2 * (rule.count - 1), +) > width else {
-      return whole
-    }
+    guard let width, rule.map(\.count).reduce(2 * (rule.count - 1), +) > width else { return whole }
     return rows.enumerated().flatMap { number, row in
       (number == 0 ? [] : [""]) + Self.align(zip(columns, row).map { [$0, $1] })
     }

@@ -42,9 +42,7 @@ extension TokenScriptConfiguration: Checking, BackedUp {
     var told: Set<RepositoryPath> = []
     for row in index.rows where !row.warnings.isEmpty && told.insert(row.path).inserted {
       findings.append(
-        ContentFinding(
-          .doubtful,
-          "\(row.path): \(row.warnings.joined(separator: "; "))".printable))
+        ContentFinding(.doubtful, "\(row.path): \(row.warnings.joined(separator: "; "))".printable))
     }
     for file in index.files {
       guard case .success(let meaning) = file.reading else { continue }

@@ -7,9 +7,7 @@ extension TokenScriptFile {
   ///   - path: the path of the file.
   ///   - rules: the configuration's rules.
   ///   - isForPublishing: whether the file is to be published over HTTP.
-  func advice(
-    at path: String, _ rules: RepositoryRules, isForPublishing: Bool
-  ) -> [String] {
+  func advice(at path: String, _ rules: RepositoryRules, isForPublishing: Bool) -> [String] {
     var advice: [String] = []
     if warnings.contains(where: { $0.contains("names no network") }) {
       advice.append("add network=\"…\" to every address, with the number of its chain")

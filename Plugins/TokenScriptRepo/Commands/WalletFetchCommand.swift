@@ -87,8 +87,7 @@ struct WalletFetchCommand: Command {
     guard unsafe access(folder, R_OK | X_OK) == 0 else {
       throw .usage("--schemas: the folder \(folder) can’t be read")
     }
-    let workers = SchemaWorkers(
-      program: "/proc/self/exe", schemas: folder, cpuTime: .seconds(2))
+    let workers = SchemaWorkers(program: "/proc/self/exe", schemas: folder, cpuTime: .seconds(2))
     return { file, version in
       guard let document = try? XMLDocument(parsing: file),
         let version = SchemaVersion(version.path)

@@ -49,8 +49,7 @@ enum DemoSigner: String, CaseIterable, Sendable {
   func writer(from folder: String) throws -> SignatureWriter {
     let key = try PrivateKey(pem: Self.contents(keyPath(in: folder)))
     guard commonName != nil else { return try SignatureWriter(key: key) }
-    let certificates = try Certificate.certificates(
-      pem: Self.contents(certificatePath(in: folder)))
+    let certificates = try Certificate.certificates(pem: Self.contents(certificatePath(in: folder)))
     return try SignatureWriter(key: key, certificates: certificates)
   }
 

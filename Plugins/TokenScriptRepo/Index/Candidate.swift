@@ -29,9 +29,7 @@ struct Candidate: Sendable {
   /// Returns whether a value of `?signer=` selects the file.
   ///
   /// - Parameter name: a common name, or the identifier of the key or of its authority, in any case.
-  func isSigned(by name: String) -> Bool {
-    signerNames.contains(name.lowercased())
-  }
+  func isSigned(by name: String) -> Bool { signerNames.contains(name.lowercased()) }
 
   /// Returns whether this file supersedes another one of the same signer.
   func isNewer(than other: Candidate) -> Bool {

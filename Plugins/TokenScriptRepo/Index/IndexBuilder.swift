@@ -163,8 +163,7 @@ struct IndexBuilder {
       row.state = .gone
       for (contract, chains) in meaning.originChains {
         marks[contract, default: [:]][meaning.schema, default: []].append(
-          Edition.Mark(
-            path: file.path, isPublishers: file.publication != nil, chains: chains))
+          Edition.Mark(path: file.path, isPublishers: file.publication != nil, chains: chains))
       }
       return rows(row, for: meaning)
     }

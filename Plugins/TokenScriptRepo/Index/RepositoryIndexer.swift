@@ -239,8 +239,7 @@ actor RepositoryIndexer {
       try await scanThreads.run {
         var builder = IndexBuilder(
           rules: rules, headers: headers, now: now, sightings: sightings, publicationTimes: times)
-        let index = builder.build(
-          files, checks.documents, generation: last.generation + 1)
+        let index = builder.build(files, checks.documents, generation: last.generation + 1)
         return (index, builder)
       }
     }
@@ -345,8 +344,7 @@ actor RepositoryIndexer {
     var onDisk = found
     for problem in listing.problems where problem.path.kind != nil {
       onDisk.append(
-        RepositoryFile(
-          path: problem.path, reading: .failure(FileRefusal(reason: problem.message))))
+        RepositoryFile(path: problem.path, reading: .failure(FileRefusal(reason: problem.message))))
     }
     onDisk.sort { $0.path < $1.path }
     var good: [RepositoryPath: RepositoryFile] = [:]
@@ -380,8 +378,7 @@ actor RepositoryIndexer {
     }
     for file in index.files {
       guard let newer = file.replacedBy else { continue }
-      log.warning(
-        "its last good version stays", ["path": file.path.text, "reason": newer.words])
+      log.warning("its last good version stays", ["path": file.path.text, "reason": newer.words])
     }
     let summary: Log.Fields = ["verified": verified, "took": took]
     if index.rows == last.rows, last.generation > 0 {

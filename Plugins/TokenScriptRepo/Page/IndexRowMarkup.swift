@@ -64,9 +64,7 @@ struct IndexRowMarkup {
 
   /// The contract, with a link to the file that is served for it.
   private var contract: String {
-    guard let contract = row.contract else {
-      return "<span class=\"quiet\">No contract</span>"
-    }
+    guard let contract = row.contract else { return "<span class=\"quiet\">No contract</span>" }
     let address = contract.checksummed
     var shown = "<span class=\"mono\">\(address)</span>"
     if let url { shown = "<a class=\"mono\" href=\"\(url.htmlEscaped)\">\(address)</a>" }

@@ -89,9 +89,7 @@ struct PreviewResponder: Sendable {
       }
       responder.log.info("preview", ["sha256": preview.sha256, "peer": request.origin.peer])
       let url = "\(base)/preview/\(name)"
-      var response = try Response(
-        .created,
-        json: Answer(preview, at: url, until: expires))
+      var response = try Response(.created, json: Answer(preview, at: url, until: expires))
       response.fields.append(.location, url)
       response.fields.append(contentsOf: Self.fields)
       return response
@@ -115,8 +113,7 @@ struct PreviewResponder: Sendable {
     let tokenScript = accept.quality(of: "application/tokenscript+xml") ?? 0
     let html = accept.quality(of: "text/html") ?? 0
     guard html > 0, html >= max(tokenScript, accept.quality(of: "text/xml") ?? 0) else {
-      let isTokenScript =
-        tokenScript > 0 && tokenScript >= accept.quality(of: "text/xml") ?? 0
+      let isTokenScript = tokenScript > 0 && tokenScript >= accept.quality(of: "text/xml") ?? 0
       var response = Response(
         .ok, fields: isTokenScript ? ResponseHeaders.tokenScript : ResponseHeaders.xml,
         body: .bytes(bytes))

@@ -213,8 +213,7 @@ struct PublicationJudge: Sendable {
       throw PublicationRefusal(.conflict, "its signer has published other files since")
     }
     // A signing time that is still to come counts here, though it is no `Last-Modified` yet.
-    let times =
-      own.map(\.time) + operators.map { max($0.modified, $0.signer?.time ?? $0.modified) }
+    let times = own.map(\.time) + operators.map { max($0.modified, $0.signer?.time ?? $0.modified) }
     let newest = times.max()
     if let time = signer.time {
       if let newest, time <= newest {

@@ -90,8 +90,7 @@ final class Publisher: Sendable {
     let verdict: PublicationJudge.Verdict
     do {
       verdict = try await change {
-        try await store.publish(
-          submission, at: place, from: request.origin.client?.site, by: judge)
+        try await store.publish(submission, at: place, from: request.origin.client?.site, by: judge)
       }
     } catch var refusal as PublicationRefusal where refusal.status == .forbidden {
       // The signer may stand for the contract, which the chain has not told yet.
@@ -124,9 +123,7 @@ final class Publisher: Sendable {
   /// Changes the publications, tells the other nodes, and waits for the new index.
   ///
   /// - Throws: ``PublicationRefusal``, also if the store can't be written to; the indexer's error.
-  private func change<Value: Sendable>(
-    _ body: () async throws -> Value
-  ) async throws -> Value {
+  private func change<Value: Sendable>(_ body: () async throws -> Value) async throws -> Value {
     let value: Value
     do { value = try await body() } catch let error as StoreError where error.isUnavailable {
       log.error("publication failed", ["cause": "\(error)"])

@@ -177,8 +177,7 @@ package struct TokenScriptReader: Sendable {
     if network == nil {
       warnings.add("line \(element.line): \(text) names no network, so it counts as chain 1")
     }
-    return TokenScriptFile.Contract(
-      address: address, name: name, chain: chain, isOrigin: isOrigin)
+    return TokenScriptFile.Contract(address: address, name: name, chain: chain, isOrigin: isOrigin)
   }
 }
 
@@ -216,7 +215,6 @@ extension FileRefusal {
       case .forged: "the signature does not belong to its key"
       case .internalFailure: "the signature could not be checked"
       }
-    self.init(
-      reason: reason, detail: "\(error)", isTransient: error.code == .internalFailure)
+    self.init(reason: reason, detail: "\(error)", isTransient: error.code == .internalFailure)
   }
 }

@@ -67,8 +67,7 @@ struct RepositoryChecks: Sendable {
   ) throws(RepositoryError) -> SchemaDocuments {
     guard !configuration.schemas.isEmpty else { return .none }
     do throws(SystemError) {
-      return try SchemaDocuments(
-        folder: configuration.schemas, headers, now: now, sharing: known)
+      return try SchemaDocuments(folder: configuration.schemas, headers, now: now, sharing: known)
     } catch { throw RepositoryError(folder: configuration.schemas, reason: "\(error)") }
   }
 

@@ -61,8 +61,7 @@ struct RepositoryScan: Sendable {
     let contents: RepositoryFolder.Contents
     do throws(RepositoryFolder.Problem) { contents = try folder.read(entry) } catch {
       guard !error.isMissing else { return nil }
-      return RepositoryFile(
-        path: entry.path, reading: .failure(FileRefusal(reason: error.message)))
+      return RepositoryFile(path: entry.path, reading: .failure(FileRefusal(reason: error.message)))
     }
     let digest = unsafe SHA256.hash(contents.bytes.buffer.bytes)
     let reading =

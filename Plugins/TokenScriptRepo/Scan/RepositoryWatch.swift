@@ -36,9 +36,7 @@ final class RepositoryWatch: Sendable {
   /// Starts the thread.
   ///
   /// - Throws: ``SystemError`` if no thread can be started.
-  func start() throws(SystemError) {
-    _ = try WorkerThread(named: "awd-watch") { self.run() }
-  }
+  func start() throws(SystemError) { _ = try WorkerThread(named: "awd-watch") { self.run() } }
 
   /// Ends the thread and ``changes``.
   func stop() {

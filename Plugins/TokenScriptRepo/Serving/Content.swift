@@ -83,9 +83,7 @@ final class Content: Sendable {
   var variants: Variants? { compressed.load() }
 
   /// Makes the compressed forms of bytes that are read, which takes some milliseconds for 30 KB.
-  func compress() {
-    if variants == nil, let bytes { _ = compressed.storeIfNil(Variants(bytes)) }
-  }
+  func compress() { if variants == nil, let bytes { _ = compressed.storeIfNil(Variants(bytes)) } }
 }
 
 extension [Content] {

@@ -21,9 +21,7 @@ final class ContentPass: Sendable {
   ///   - threads: the threads that read and compress.
   init(_ contents: [Content], on threads: ThreadPool) {
     let flag = stopFlag
-    func forEach(
-      _ contents: [Content], _ body: @escaping @Sendable (Content) -> Void
-    ) async {
+    func forEach(_ contents: [Content], _ body: @escaping @Sendable (Content) -> Void) async {
       // Without room for a thread the contents stay as they are.
       _ = try? await threads.map(contents) { content in
         if !flag.isSet.load(ordering: .relaxed) { body(content) }

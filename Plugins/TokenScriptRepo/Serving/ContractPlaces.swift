@@ -63,8 +63,7 @@ struct ContractPlaces {
 
   /// The contract's own URIs by its chain's last word, and the URLs at this repository.
   var scriptURI: ScriptURI {
-    ScriptURI(
-      scriptURI: ScriptURI.Places(erc5169: word?.scripts ?? [], offchain: files.map(\.url)))
+    ScriptURI(scriptURI: ScriptURI.Places(erc5169: word?.scripts ?? [], offchain: files.map(\.url)))
   }
 
   // MARK: script-info

@@ -35,8 +35,7 @@ extension FileQuery {
   /// - Throws: ``HTTPError`` with status 400.
   static func chain(_ text: some Collection<UInt8>) throws(HTTPError) -> ChainID {
     guard let chain = ChainID(utf8: text) else {
-      throw HTTPError(
-        .badRequest, "a chain is a decimal number from 1 to 9223372036854775807")
+      throw HTTPError(.badRequest, "a chain is a decimal number from 1 to 9223372036854775807")
     }
     return chain
   }

@@ -144,8 +144,7 @@ struct RepositoryResponder: Sendable {
     if let key = ContractKey(segment) {
       // Checked only if the line is wanted: wallets send mixed case, and the hash takes its time.
       if log.writes(.debug), EthereumAddress.checksum(of: segment) == .wrong {
-        log.debug(
-          "wrong address checksum", ["address": String(decoding: segment, as: UTF8.self)])
+        log.debug("wrong address checksum", ["address": String(decoding: segment, as: UTF8.self)])
       }
       return key
     }

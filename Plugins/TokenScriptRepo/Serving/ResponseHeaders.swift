@@ -34,8 +34,7 @@ struct ResponseHeaders: Sendable {
     errors = open
 
     var common = open
-    common.append(
-      .vary, "Accept, Accept-Encoding" + (dependsOnClient ? ", \(client)" : ""))
+    common.append(.vary, "Accept, Accept-Encoding" + (dependsOnClient ? ", \(client)" : ""))
     self.common = common
 
     options.append(

@@ -71,8 +71,7 @@ struct VerificationResponder: Sendable {
       case .bytes(let bytes): file = bytes
       case .url(let url):
         guard let bytes = try content(url)?.load().array else {
-          throw HTTPError(
-            .badRequest, "without base64Xml, sourceUrl must be one of script-uri’s")
+          throw HTTPError(.badRequest, "without base64Xml, sourceUrl must be one of script-uri’s")
         }
         file = bytes
       }
@@ -84,9 +83,7 @@ struct VerificationResponder: Sendable {
   }
 
   /// Returns the content of the form's only file.
-  private static func file(
-    in body: [UInt8], ofType type: String
-  ) throws(FileRefusal) -> [UInt8] {
+  private static func file(in body: [UInt8], ofType type: String) throws(FileRefusal) -> [UInt8] {
     let form: MultipartForm
     do { form = try MultipartForm(contentType: type, body: body) } catch {
       throw FileRefusal(reason: error.message)

@@ -215,8 +215,7 @@ extension ContractStore {
       """, signer, network, judge.rules.isIssuers(submission.file), place.schema, place.contract,
       chain
     ) { row in
-      let usage = PublicationQuota.Usage(
-        files: try row[3], bytes: try row[4], origins: try row[5])
+      let usage = PublicationQuota.Usage(files: try row[3], bytes: try row[4], origins: try row[5])
       known.inAll += usage
       if try row[0] { known.ofSigner += usage }
       if try row[1] { known.ofNetwork += usage }

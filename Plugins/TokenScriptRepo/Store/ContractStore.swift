@@ -189,9 +189,7 @@ struct ContractStore: Sendable {
   }
 
   /// Deletes a reading that this node has no use for.
-  private func forget(
-    _ key: Key, _ rules: String, _ transaction: borrowing Transaction
-  ) throws {
+  private func forget(_ key: Key, _ rules: String, _ transaction: borrowing Transaction) throws {
     guard store.isShared else {
       return try transaction.execute(
         "DELETE FROM tokenscript_files WHERE path = ? AND sha256 = ? AND rules = ?", key.path,
@@ -260,9 +258,7 @@ struct ContractStore: Sendable {
   }
 
   /// Reads texts of a line each.
-  static func lines(_ text: String) -> [String] {
-    text.split(separator: "\n").map(String.init)
-  }
+  static func lines(_ text: String) -> [String] { text.split(separator: "\n").map(String.init) }
 
   /// Reads the status of a file, or nil if none is stored.
   private static func status(_ row: borrowing Row) throws -> FileStatus? {

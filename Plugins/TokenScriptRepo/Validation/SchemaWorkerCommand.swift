@@ -53,8 +53,7 @@ struct SchemaWorkerCommand: Command {
   /// Lets the kernel end the process by SIGPROF after some more CPU time; 0 stops the timer.
   private static func setTimer(milliseconds: Int) {
     var timer = itimerval()
-    timer.it_value = timeval(
-      tv_sec: milliseconds / 1000, tv_usec: (milliseconds % 1000) * 1000)
+    timer.it_value = timeval(tv_sec: milliseconds / 1000, tv_usec: (milliseconds % 1000) * 1000)
     _ = unsafe setitimer(CInt(ITIMER_PROF.rawValue), &timer, nil)
   }
 

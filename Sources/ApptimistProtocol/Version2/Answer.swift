@@ -96,9 +96,7 @@ extension Version2 {
 
 extension Version2.Answer.Content {
   /// Reads what follows error 0; of a type that is not known there is nothing to be understood.
-  fileprivate init(
-    of type: Version2.PDUType?, from reader: inout ByteReader
-  ) throws(WireError) {
+  fileprivate init(of type: Version2.PDUType?, from reader: inout ByteReader) throws(WireError) {
     switch type {
     case .login:
       self = .login(
@@ -110,8 +108,7 @@ extension Version2.Answer.Content {
       let isKnown = try reader.read(UInt8.self) != 0
       self = .placed(isKnown: isKnown, position: try reader.read(UInt64.self))
     case .vouchers, .searchByName, .searchByUid, .searchByKey:
-      self = .page(
-        Version2.Page(next: try .init(from: &reader), count: try .init(from: &reader)))
+      self = .page(Version2.Page(next: try .init(from: &reader), count: try .init(from: &reader)))
     default: self = .done
     }
   }

@@ -143,9 +143,7 @@ extension Version2 {
       self.cursor = cursor
     }
 
-    init(from reader: inout ByteReader) throws(WireError) {
-      (max, cursor) = try reader.fields()
-    }
+    init(from reader: inout ByteReader) throws(WireError) { (max, cursor) = try reader.fields() }
 
     func write(to writer: inout ByteWriter) { writer.write(fields: max, cursor) }
   }
@@ -163,9 +161,7 @@ extension Version2 {
       self.page = page
     }
 
-    init(from reader: inout ByteReader) throws(WireError) {
-      (subject, page) = try reader.fields()
-    }
+    init(from reader: inout ByteReader) throws(WireError) { (subject, page) = try reader.fields() }
 
     func write(to writer: inout ByteWriter) { writer.write(fields: subject, page) }
   }
@@ -183,9 +179,7 @@ extension Version2 {
       self.page = page
     }
 
-    init(from reader: inout ByteReader) throws(WireError) {
-      (page, text) = try reader.fields()
-    }
+    init(from reader: inout ByteReader) throws(WireError) { (page, text) = try reader.fields() }
 
     func write(to writer: inout ByteWriter) { writer.write(fields: page, text) }
   }
@@ -218,9 +212,7 @@ extension Version2 {
     /// Makes the PDU's field.
     public init(position: UInt64) { self.position = position }
 
-    init(from reader: inout ByteReader) throws(WireError) {
-      position = try reader.fields()
-    }
+    init(from reader: inout ByteReader) throws(WireError) { position = try reader.fields() }
 
     func write(to writer: inout ByteWriter) { writer.write(fields: position) }
   }

@@ -133,9 +133,7 @@ extension ByteWriter {
 }
 
 extension Version2.DevicePDU.Body {
-  fileprivate init(
-    _ type: Version2.PDUType, from reader: inout ByteReader
-  ) throws(WireError) {
+  fileprivate init(_ type: Version2.PDUType, from reader: inout ByteReader) throws(WireError) {
     switch type {
     case .login: self = .login(try .init(from: &reader))
     case .new: self = .new(try .init(from: &reader))

@@ -31,9 +31,7 @@ extension Version2 {
   /// - Parameters:
   ///   - versions: the versions, ascending, at most 255.
   ///   - service: the service's encryption key.
-  public static func service(
-    _ service: EncryptionPublicKey, speaks versions: [UInt8]
-  ) -> [UInt8] {
+  public static func service(_ service: EncryptionPublicKey, speaks versions: [UInt8]) -> [UInt8] {
     label("service") + service.bytes + [UInt8(clamping: versions.count)] + versions
   }
 }

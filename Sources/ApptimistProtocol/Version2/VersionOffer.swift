@@ -22,9 +22,7 @@ extension Version2 {
     ///
     /// - Parameter subprotocols: the subprotocols that the device offers, in its order.
     /// - Returns: nil if there are more than ``most`` versions among them.
-    public init?(subprotocols: [Substring]) {
-      self.init(subprotocols.compactMap(Self.version))
-    }
+    public init?(subprotocols: [Substring]) { self.init(subprotocols.compactMap(Self.version)) }
 
     private init(unchecked versions: [UInt8]) { self.versions = versions }
 

@@ -24,10 +24,7 @@ struct Sparkline {
       }
       let share = highest > 0 ? max(0, value) / highest : 0
       lines[lines.count - 1].append(
-        (
-          Double(first + index) * step,
-          Self.margin + (1 - share) * (Self.height - 2 * Self.margin)
-        ))
+        (Double(first + index) * step, Self.margin + (1 - share) * (Self.height - 2 * Self.margin)))
     }
     let shapes = lines.filter { !$0.isEmpty }.map { points in
       let text = points.map { "\(Self.number($0.x)),\(Self.number($0.y))" }.joined(separator: " ")

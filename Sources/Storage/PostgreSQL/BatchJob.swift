@@ -7,9 +7,7 @@
   // Unsafe, as a worker takes every job and finishes each exactly once.
   private let continuation: UnsafeContinuation<Operation.Output, any Error>
 
-  init(
-    _ input: Operation.Input, _ continuation: UnsafeContinuation<Operation.Output, any Error>
-  ) {
+  init(_ input: Operation.Input, _ continuation: UnsafeContinuation<Operation.Output, any Error>) {
     self.input = input
     unsafe self.continuation = continuation
     super.init(isolation: .rowLocks)

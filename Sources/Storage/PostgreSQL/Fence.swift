@@ -16,9 +16,7 @@ final class Fence: Sendable {
   private let state = Lock(State())
 
   /// Opens the fence until a moment.
-  func open(until end: ContinuousClock.Instant) {
-    state.withLock { $0 = State(end: end) }
-  }
+  func open(until end: ContinuousClock.Instant) { state.withLock { $0 = State(end: end) } }
 
   /// Opens a fence that was opened before until a later moment.
   func extend(to end: ContinuousClock.Instant) {

@@ -67,9 +67,7 @@ internal import Time
 
   override var changes: Int { changedRows }
 
-  override func requireTransaction() throws(StoreError) {
-    if let failure { throw failure }
-  }
+  override func requireTransaction() throws(StoreError) { if let failure { throw failure } }
 
   override func prepare(_ sql: StaticString) throws(StoreError) -> DatabaseStatement {
     let text = PostgreSQLText(sql)
@@ -102,9 +100,7 @@ internal import Time
 
 extension PostgreSQLConnection {
   /// Runs a script of any number of statements, without values or rows.
-  func run(_ script: String) throws(StoreError) {
-    _ = unsafe try result(PQexec(handle, script))
-  }
+  func run(_ script: String) throws(StoreError) { _ = unsafe try result(PQexec(handle, script)) }
 
   /// Runs a query that is made of names of the schema, without values.
   func query(_ sql: String) throws(StoreError) -> PostgreSQLResult {

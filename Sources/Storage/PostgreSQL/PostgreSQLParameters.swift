@@ -170,8 +170,7 @@ extension DatabaseValue {
       (PostgreSQLType.int8, 8):
       self = .integer(Int64(bigEndian: bytes))
     case (PostgreSQLType.float4, 4):
-      self = .real(
-        Double(Float(bitPattern: UInt32(truncatingIfNeeded: Int64(bigEndian: bytes)))))
+      self = .real(Double(Float(bitPattern: UInt32(truncatingIfNeeded: Int64(bigEndian: bytes)))))
     case (PostgreSQLType.float8, 8):
       self = .real(Double(bitPattern: UInt64(bitPattern: Int64(bigEndian: bytes))))
     case (PostgreSQLType.bytea, _): self.init(blob: bytes)
@@ -182,9 +181,7 @@ extension DatabaseValue {
 }
 
 extension PostgreSQLType {
-  static func isText(_ type: Oid) -> Bool {
-    [text, varchar, bpchar, name, unknown].contains(type)
-  }
+  static func isText(_ type: Oid) -> Bool { [text, varchar, bpchar, name, unknown].contains(type) }
 }
 
 extension Int64 {

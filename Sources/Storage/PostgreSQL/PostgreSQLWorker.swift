@@ -256,7 +256,5 @@ struct PostgreSQLWorker<Context: ~Copyable>: ~Copyable {
     availability.lost()
   }
 
-  private func sleep(_ duration: Duration) {
-    usleep(UInt32(clamping: duration.nanoseconds / 1000))
-  }
+  private func sleep(_ duration: Duration) { usleep(UInt32(clamping: duration.nanoseconds / 1000)) }
 }

@@ -13,9 +13,7 @@ struct Retries {
   ///   - error: the error of the last try, whose COMMIT had no effect.
   ///   - isLost: whether there is no connection any more, or the node is none for now.
   ///   - elapsed: the time since the first try.
-  mutating func pause(
-    after error: StoreError, isLost: Bool, elapsed: Duration
-  ) -> Duration? {
+  mutating func pause(after error: StoreError, isLost: Bool, elapsed: Duration) -> Duration? {
     tries += 1
     guard elapsed < Self.patience else { return nil }
     if isLost { return Self.pause(beforeConnecting: tries) }

@@ -141,9 +141,7 @@ public import Time
   /// - Throws: ``StoreError``: `.corrupt` if a bit of the file isn't as it was written or it is no backup,
   ///   `.incompatibleSchema` if it is of a newer or another program.
   public init(opening path: String, migrations: [Migration]) throws {
-    guard unsafe access(path, R_OK) == 0 else {
-      throw DatabaseFile.systemError("read \(path)")
-    }
+    guard unsafe access(path, R_OK) == 0 else { throw DatabaseFile.systemError("read \(path)") }
     let manifest = try BackupManifest.read(from: path)
     // SQLite would take them for the rest of the database.
     for other in [path + "-wal", path + "-journal"] where unsafe access(other, F_OK) == 0 {

@@ -27,8 +27,7 @@ struct SQLiteEngine: Engine {
       // nothing is lost: the log is read at the next start.
       try? connection.checkpoint(truncating: true)
     }
-    let copying = try SQLiteConnection(
-      file, role: .writer, busyTimeout: configuration.busyTimeout)
+    let copying = try SQLiteConnection(file, role: .writer, busyTimeout: configuration.busyTimeout)
     others.append(
       try .start("awd-checkpoint") { checkpointer.run(copying, recorder: work.recorder) })
     for _ in 0..<configuration.readers {

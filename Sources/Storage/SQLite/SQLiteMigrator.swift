@@ -51,9 +51,7 @@ struct SQLiteMigrator {
   ///
   /// - Returns: the number of migrations that are left to apply.
   /// - Throws: `.incompatibleSchema` if they contradict each other.
-  func check() throws -> Int {
-    try pending().count
-  }
+  func check() throws -> Int { try pending().count }
 
   private func pending() throws -> [MigrationPlan.Step] {
     try plan.pending(after: connection.appliedMigrations())

@@ -82,8 +82,7 @@ struct SQLiteWriter: ~Copyable {
         for job in ran where job.failure == nil { job.fail(error) }
       }
       // Before the tasks are resumed, as they may be back at once.
-      target.noteGroup(
-        committedIn: duration, expected: ran.count + waiting.count + queue.count)
+      target.noteGroup(committedIn: duration, expected: ran.count + waiting.count + queue.count)
       record(ran, failure: failure, duration: duration, sinceBegin: clock.now - beginning)
       for job in ran { job.finish() }
       hasSavepoints = false
@@ -193,8 +192,7 @@ struct SQLiteWriter: ~Copyable {
   /// SQLite would do this within COMMIT, and the tasks that wait for the commit would wait for this too. It waits for no
   /// reader.
   private mutating func checkpointIfDue() {
-    switch checkpoints.step(
-      atLength: connection.walPages, isCopying: checkpointer.isCopying)
+    switch checkpoints.step(atLength: connection.walPages, isCopying: checkpointer.isCopying)
     {
     case .begin: checkpointer.begin()
     case .finish:

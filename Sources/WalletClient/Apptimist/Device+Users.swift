@@ -8,9 +8,7 @@ extension Device {
   ///   - name: at most 255 bytes; with `*` or `?` a pattern for the whole name.
   ///   - limit: the most results, or zero for as many as the service has.
   /// - Throws: `.unsendable` if the name is too long.
-  public func search(
-    name: String, limit: UInt16 = 0
-  ) async throws(DeviceError) -> [DeviceUser] {
+  public func search(name: String, limit: UInt16 = 0) async throws(DeviceError) -> [DeviceUser] {
     guard let name = ShortBytes(name) else { throw .unsendable }
     return try await users(.name(name), limit: limit)
   }
@@ -74,9 +72,7 @@ extension Device {
     try await vouch(subject, isTakenBack: true)
   }
 
-  private func vouch(
-    _ subject: EncryptionPublicKey, isTakenBack: Bool
-  ) async throws(DeviceError) {
+  private func vouch(_ subject: EncryptionPublicKey, isTakenBack: Bool) async throws(DeviceError) {
     // In version 1 the signature of the own key is the login.
     guard subject != user else { throw .unsendable }
     _ = try await ask(.vouch(subject, isTakenBack: isTakenBack))
@@ -107,8 +103,7 @@ extension Device {
     _ voucher: Version2.Voucher, for subject: EncryptionPublicKey
   ) -> DeviceVoucher.Evidence {
     if voucher.signature.isZero { return .service }
-    let signed = Version2.vouch(
-      for: subject, by: voucher.voucher, at: service.encryptionKey)
+    let signed = Version2.vouch(for: subject, by: voucher.voucher, at: service.encryptionKey)
     let key = known[voucher.voucher].authenticationKey ?? voucher.authenticationKey
     return key.verifies(voucher.signature, over: signed) ? .signature : .forged
   }

@@ -250,9 +250,7 @@ public actor Device {
   }
 
   /// Tells the app the news about an account.
-  func remember(_ account: KnownAccount?) {
-    if let account { onLearned(account) }
-  }
+  func remember(_ account: KnownAccount?) { if let account { onLearned(account) } }
 
   private func leave(_ code: UInt16, for target: WebSocketURL? = nil) {
     guard case .connected(let connection) = stage else { return }

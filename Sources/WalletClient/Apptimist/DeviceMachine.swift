@@ -199,9 +199,7 @@ struct DeviceMachine {
     case .joining, .established:
       return [.send(.version1(isPaused ? .pause(PDU.Pause()) : .resume(PDU.Resume())))]
     case .joiningVersion2, .establishedVersion2:
-      return [
-        .send(.version2(Version2.DevicePDU(request: 0, isPaused ? .pause : .resume)))
-      ]
+      return [.send(.version2(Version2.DevicePDU(request: 0, isPaused ? .pause : .resume)))]
     }
   }
 }

@@ -3,9 +3,7 @@ internal import FoundationEssentials
 /// JSON as the protocol carries it.
 enum MsgrJSON {
   /// Returns the fields of a request as a JSON object in UTF-8.
-  static func object(_ fields: [String: String]) -> [UInt8] {
-    encode(fields)
-  }
+  static func object(_ fields: [String: String]) -> [UInt8] { encode(fields) }
 
   /// Returns a value of texts and numbers as JSON in UTF-8.
   static func encode(_ value: some Encodable) -> [UInt8] {

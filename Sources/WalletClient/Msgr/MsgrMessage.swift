@@ -48,8 +48,7 @@ extension MsgrMessage: Decodable {
     recipient = try container.decodeIfPresent(String.self, forKey: .recipient)
     text = try container.decode(String.self, forKey: .text)
     let time = try container.decode(String.self, forKey: .time)
-    self.time = try Date(
-      time, strategy: Date.ISO8601FormatStyle(includingFractionalSeconds: true))
+    self.time = try Date(time, strategy: Date.ISO8601FormatStyle(includingFractionalSeconds: true))
     isAddRequest = try container.decodeIfPresent(Bool.self, forKey: .isAddRequest) ?? false
     clientID = try container.decodeIfPresent(String.self, forKey: .clientID)
     title = try container.decodeIfPresent(String.self, forKey: .title)

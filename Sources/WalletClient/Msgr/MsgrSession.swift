@@ -32,9 +32,7 @@ public struct MsgrSession: Sendable {
 
   /// The token to keep, in the keychain, for using the account without its password, or nil for a session with name and
   /// password.
-  public var token: String? {
-    if case .token(let token) = credentials { token } else { nil }
-  }
+  public var token: String? { if case .token(let token) = credentials { token } else { nil } }
 
   // MARK: - Contacts
 
@@ -165,9 +163,7 @@ public struct MsgrSession: Sendable {
   ///   - name: the user.
   ///   - last: the last message that was read.
   /// - Throws: ``MsgrError``.
-  public func markRead(
-    from name: String, upTo last: MsgrMessageID
-  ) async throws(MsgrError) {
+  public func markRead(from name: String, upTo last: MsgrMessageID) async throws(MsgrError) {
     _ = try await ask("/read", ["With": name, "Id": last.text], Done.self)
   }
 
@@ -210,9 +206,7 @@ public struct MsgrSession: Sendable {
   ///
   /// - Throws: `.forbidden` if the token has ended before, or the account is used by name and
   ///   password; or another ``MsgrError``.
-  public func logout() async throws(MsgrError) {
-    _ = try await ask("/logout", [:], Done.self)
-  }
+  public func logout() async throws(MsgrError) { _ = try await ask("/logout", [:], Done.self) }
 
   /// Deletes the account with its contacts, inbox, devices and tokens.
   ///
@@ -241,8 +235,7 @@ public struct MsgrSession: Sendable {
     _ path: String, _ fields: [String: String], name field: String = "Username",
     _ type: Value.Type
   ) async throws(MsgrError) -> Value {
-    try MsgrJSON.reply(
-      type, await server.post(path, whole(fields, name: field), token: token))
+    try MsgrJSON.reply(type, await server.post(path, whole(fields, name: field), token: token))
   }
 
   /// Returns the fields with the name and the password, unless there is a token.

@@ -48,9 +48,7 @@ public final class MsgrStream: AsyncSequence, Sendable {
   ///
   /// - Returns: the message, or nil once the server has closed, as it does when it restarts.
   /// - Throws: ``MsgrError``, in every later call too.
-  public func next() async throws(MsgrError) -> MsgrMessage? {
-    try await exchange.next()
-  }
+  public func next() async throws(MsgrError) -> MsgrMessage? { try await exchange.next() }
 
   /// Sends a message to a user. When this returns, the message is on the server's disk. Messages go in the order of the
   /// calls.

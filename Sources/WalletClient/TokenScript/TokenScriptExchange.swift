@@ -174,9 +174,7 @@ public struct TokenScriptExchange: Sendable {
 
   private mutating func fail(_ reason: String) -> Action { finish(.failed(reason), reason) }
 
-  private mutating func finish(
-    _ outcome: TokenScriptReport.Outcome, _ result: String
-  ) -> Action {
+  private mutating func finish(_ outcome: TokenScriptReport.Outcome, _ result: String) -> Action {
     note(result)
     return finish(outcome)
   }

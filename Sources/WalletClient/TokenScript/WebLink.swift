@@ -88,9 +88,7 @@ extension UInt8 {
 }
 
 extension ArraySlice<UInt8> {
-  fileprivate mutating func skip(_ isSkipped: (UInt8) -> Bool) {
-    self = drop(while: isSkipped)
-  }
+  fileprivate mutating func skip(_ isSkipped: (UInt8) -> Bool) { self = drop(while: isSkipped) }
 
   fileprivate mutating func take(_ isTaken: (UInt8) -> Bool) -> String {
     let taken = prefix(while: isTaken)

@@ -31,9 +31,7 @@ struct IDTokenRules: Sendable {
   ///   - nonce: the nonce that names the account's keys.
   ///   - now: the present moment.
   /// - Throws: ``Refusal``.
-  func check(
-    _ claims: Claims, uid: String, nonce: String, at now: Timestamp
-  ) throws(Refusal) {
+  func check(_ claims: Claims, uid: String, nonce: String, at now: Timestamp) throws(Refusal) {
     guard Self.same(claims.text("iss"), configuration.issuer) else { throw .issuer }
     let audiences = claims.texts("aud")
     // A token for several must say that it was made for this client.

@@ -82,9 +82,7 @@ extension StreamState where Self: ~Copyable {
     guard !page.isForbidden else { throw .close(1008) }
     guard !cursor.isPaused else { return cursor.finishRead(end: nil, isLast: false) }
     for entry in page.entries where cursor.wants(entry.position) {
-      guard try deliver(entry, &context) else {
-        return cursor.finishRead(end: nil, isLast: false)
-      }
+      guard try deliver(entry, &context) else { return cursor.finishRead(end: nil, isLast: false) }
     }
     cursor.finishRead(end: page.end, isLast: page.isLast)
   }

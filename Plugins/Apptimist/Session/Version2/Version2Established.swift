@@ -159,8 +159,7 @@ struct Version2Established: ~Copyable, StreamState {
       return link.answer(request, .badField, &context)
     }
     let position = StreamPosition(rawValue: Int64(bitPattern: ack.position))
-    ask(
-      .acknowledge(position, device: device, isAnswered: request.number != 0), request, &context)
+    ask(.acknowledge(position, device: device, isAnswered: request.number != 0), request, &context)
   }
 
   // MARK: - What queries come to
@@ -223,9 +222,7 @@ struct Version2Established: ~Copyable, StreamState {
     ask(.vouch(for: vouch.subject, signature: vouch.signature), request, &context)
   }
 
-  private mutating func take(
-    _ reply: Reply, to posting: Posting, _ context: inout SessionContext
-  ) {
+  private mutating func take(_ reply: Reply, to posting: Posting, _ context: inout SessionContext) {
     let outcomes: [PostOutcome] =
       if case .outcomes(let outcomes) = reply, outcomes.count == posting.posts.count {
         outcomes
@@ -254,8 +251,7 @@ struct Version2Established: ~Copyable, StreamState {
 extension OpenRequest {
   /// The request of a post.
   fileprivate init(_ post: Post) {
-    let number: UInt32 =
-      if case .version2(let request, _) = post.origin { request } else { 0 }
+    let number: UInt32 = if case .version2(let request, _) = post.origin { request } else { 0 }
     self.init(type: PDU.Message.type, number: number)
   }
 }

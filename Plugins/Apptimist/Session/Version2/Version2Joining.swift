@@ -24,9 +24,7 @@ struct Version2Joining: ~Copyable {
 
   var isWaiting: Bool { open != nil }
 
-  consuming func handle(
-    _ event: SessionEvent, _ context: inout SessionContext
-  ) -> Version2State {
+  consuming func handle(_ event: SessionEvent, _ context: inout SessionContext) -> Version2State {
     switch event {
     case .opened:
       link.greet(version2, &context)
@@ -71,8 +69,7 @@ struct Version2Joining: ~Copyable {
         return refused(request, .noSuchType, &context)
       }
       do throws(ErrorCode) {
-        let account = try link.account(
-          new, token: received.data, isForum: false, context.setup)
+        let account = try link.account(new, token: received.data, isForum: false, context.setup)
         open = (.registration(new.key), request)
         context.ask(.register(account))
       } catch {
@@ -88,9 +85,7 @@ struct Version2Joining: ~Copyable {
     return .joining(self)
   }
 
-  private consuming func take(
-    _ reply: Reply, _ context: inout SessionContext
-  ) -> Version2State {
+  private consuming func take(_ reply: Reply, _ context: inout SessionContext) -> Version2State {
     guard let (subject, request) = open.take() else { return .joining(self) }
     switch (subject, reply) {
     case (.registration(let key), .outcome(.done)):
@@ -116,8 +111,7 @@ struct Version2Joining: ~Copyable {
       // Before the answer: what is queued until now is read with all others.
       context.actions.append(.join(login))
       link.answer(request, .success(.login(Version2.Start(beginning))), &context)
-      return .established(
-        Version2Established(link, login, device, beginning, context.setup.limits))
+      return .established(Version2Established(link, login, device, beginning, context.setup.limits))
     case (.start, .began(nil)): return refused(request, .wrongProof, &context)
     default: return refused(request, .internalError, &context)
     }

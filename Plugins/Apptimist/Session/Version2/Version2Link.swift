@@ -103,8 +103,7 @@ struct Version2Link: ~Copyable {
     } catch {
       guard case .unknownType(let type, let request) = error else { throw .refuse }
       context.count(.ignored)
-      return ReceivedRequest(
-        request: OpenRequest(type: type, number: request), body: nil, data: [])
+      return ReceivedRequest(request: OpenRequest(type: type, number: request), body: nil, data: [])
     }
   }
 

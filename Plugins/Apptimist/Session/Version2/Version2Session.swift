@@ -102,9 +102,7 @@ struct Version2Refusal: ~Copyable {
     context.actions.append(.wait(context.setup.silence))
   }
 
-  consuming func handle(
-    _ event: SessionEvent, _ context: inout SessionContext
-  ) -> Version2State {
+  consuming func handle(_ event: SessionEvent, _ context: inout SessionContext) -> Version2State {
     switch event {
     case .timedOut:
       if let request { link.answer(request, error, &context) }

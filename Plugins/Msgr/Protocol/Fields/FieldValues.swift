@@ -155,9 +155,7 @@ extension FieldValues {
   /// Returns a password that the user begins to use.
   ///
   /// - Parameter least: the fewest bytes.
-  package func newPassword(
-    _ field: FieldID, atLeast least: Int
-  ) throws(FieldError) -> Password {
+  package func newPassword(_ field: FieldID, atLeast least: Int) throws(FieldError) -> Password {
     let password = try Password(try text(field), in: field)
     guard password.bytes.count >= least else {
       throw FieldError(field, "is shorter than \(least) bytes")
@@ -207,9 +205,7 @@ extension FieldValues {
   ///   - field: the field.
   ///   - range: the numbers that are taken.
   /// - Returns: nil if there is no such field.
-  package func number(
-    _ field: FieldID, in range: ClosedRange<Int>
-  ) throws(FieldError) -> Int? {
+  package func number(_ field: FieldID, in range: ClosedRange<Int>) throws(FieldError) -> Int? {
     let number: Int?
     switch value(field) {
     case nil: return nil

@@ -23,9 +23,7 @@ package struct MessageID: Hashable, Sendable, RawRepresentable {
   package static let last = MessageID(rawValue: .max)
 
   /// The identifier right above this one; the last one has none.
-  package var next: MessageID {
-    MessageID(rawValue: rawValue == .max ? .max : rawValue + 1)
-  }
+  package var next: MessageID { MessageID(rawValue: rawValue == .max ? .max : rawValue + 1) }
 
   /// Reads 16 lower-case hexadecimal digits.
   ///

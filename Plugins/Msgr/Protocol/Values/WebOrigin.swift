@@ -26,9 +26,7 @@ package struct WebOrigin: Hashable, Sendable, CustomStringConvertible {
   /// Returns whether a page of the origin came from the server that a request is for.
   ///
   /// - Parameter host: host and port as the request names them. The scheme may be a proxy's.
-  package func isOf(host: String) -> Bool {
-    HostAndPort(host, ownPort: ownPort) == authority
-  }
+  package func isOf(host: String) -> Bool { HostAndPort(host, ownPort: ownPort) == authority }
 
   /// The origin as browsers write it.
   package var description: String { "\(scheme)://\(authority)" }

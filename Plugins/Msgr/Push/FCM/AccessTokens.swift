@@ -86,9 +86,7 @@ actor AccessTokens {
   }
 
   /// Gives up a token that was refused, unless there is a newer one.
-  func discard(_ text: String) {
-    if token?.text == text { token = nil }
-  }
+  func discard(_ text: String) { if token?.text == text { token = nil } }
 
   private func renew() async -> Result<String, Unavailable> {
     let (now, account) = (clock(), account)

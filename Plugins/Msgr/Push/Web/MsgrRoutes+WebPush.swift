@@ -16,16 +16,14 @@ extension MsgrRoutes {
       }
     }
     post("/subscribe", on: &router) { call in
-      let subscription = try WebPushSubscription(
-        call.fields, allowed: service.allowedPushServices)
+      let subscription = try WebPushSubscription(call.fields, allowed: service.allowedPushServices)
       try await service.authenticator.perform(as: try call.credentials()) { caller in
         try await service.store.subscribe(subscription, caller)
       }
       return Done()
     }
     post("/unsubscribe", on: &router) { call in
-      try await service.authenticator.perform(
-        as: try call.credentials(), service.store.unsubscribe)
+      try await service.authenticator.perform(as: try call.credentials(), service.store.unsubscribe)
       return Done()
     }
   }

@@ -26,8 +26,7 @@ struct WebPushConfiguration: Sendable {
         "allow", default: [HostAndPort](), expected: "a host such as push.lan:8443",
         parse: { HostAndPort($0, ownPort: PushEndpoint.ownPort) }))
     roots = section.path("ca", default: "")
-    key = section.path(
-      "key", default: "\(section.dataFolder)/msgr-web-push.pem", relativeTo: .data)
+    key = section.path("key", default: "\(section.dataFolder)/msgr-web-push.pem", relativeTo: .data)
   }
 }
 

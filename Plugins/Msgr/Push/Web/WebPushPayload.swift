@@ -10,9 +10,7 @@ enum WebPushPayload {
   ///   - isShort: whether the message is left out, as the push service takes no longer pushes.
   ///   - page: the address that a tap opens if the message has no link.
   /// - Returns: at most ``WebPushEncryption/longest`` bytes of UTF-8.
-  static func json(
-    of push: Push, isDeclarative: Bool, isShort: Bool, page: String
-  ) -> [UInt8] {
+  static func json(of push: Push, isDeclarative: Bool, isShort: Bool, page: String) -> [UInt8] {
     let text = isShort ? nil : push.text.text
     return isDeclarative
       ? declarative(push, text, page: page) : plain(push, text)
@@ -39,9 +37,7 @@ enum WebPushPayload {
   }
 
   /// Puts as much of a text as fits between two pieces of JSON, with an ellipsis where it was cut.
-  private static func fitted(
-    _ text: String, between head: String, and tail: String
-  ) -> [UInt8] {
+  private static func fitted(_ text: String, between head: String, and tail: String) -> [UInt8] {
     let ellipsis = "…"
     let escaped = text.escapedInJSON
     let room = WebPushEncryption.longest - head.utf8.count - tail.utf8.count

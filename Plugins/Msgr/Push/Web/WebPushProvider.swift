@@ -76,9 +76,7 @@ final class WebPushProvider: PushProvider {
     guard let subscription = push.subscription, let user = push.device.owner else {
       return .forbidden("there is no subscription")
     }
-    guard let place = load.begin(subscription.endpoint.origin, for: user) else {
-      return .postponed
-    }
+    guard let place = load.begin(subscription.endpoint.origin, for: user) else { return .postponed }
     guard let request = request(push, to: subscription) else {
       load.end(place, speaksHTTP2: nil)
       return .disconnected

@@ -70,7 +70,5 @@ final class DeviceConnection {
   func close(_ code: UInt16) { socket.close(code) }
 
   /// The service's close code, or nil if the service hasn't closed.
-  var closeCode: UInt16? {
-    if case .closed(let code, _) = socket.end { code } else { nil }
-  }
+  var closeCode: UInt16? { if case .closed(let code, _) = socket.end { code } else { nil } }
 }

@@ -29,8 +29,7 @@ struct MessageOpening {
     let own = participant.keys.encryption
     switch Version2.Sealing.kind(of: message.box) {
     case .message:
-      return OpenedMessage(
-        data: try unseal(.message, message, with: own), protection: .sealed)
+      return OpenedMessage(data: try unseal(.message, message, with: own), protection: .sealed)
     case .post:
       guard let forum, forum.publicKey == message.to else { throw .doesNotOpen }
       return try post(message, try unseal(.post, message, with: forum), isCopy: false)
@@ -75,8 +74,7 @@ struct MessageOpening {
     if let forum, forum.publicKey == message.to { pairs.append((forum, message.from)) }
     var data: [UInt8]?
     for (pair, peer) in pairs where data == nil {
-      data = BoxKey(own: pair, peer: peer)?.open(
-        message.box, nonce: participant.service.dataNonce)
+      data = BoxKey(own: pair, peer: peer)?.open(message.box, nonce: participant.service.dataNonce)
     }
     guard let data else { throw .doesNotOpen }
     guard author.isClosed || isPost && recipient.isClosed else {

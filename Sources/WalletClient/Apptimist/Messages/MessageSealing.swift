@@ -24,8 +24,7 @@ struct MessageSealing {
       time: time, recipient: recipient.key, to: recipient.key, from: participant.user)
     if isVersion1 || readsVersion1Only && mayUseVersion1 {
       guard let box = BoxKey(own: keys.encryption, peer: recipient.key) else { throw .unsendable }
-      return OutgoingMessage(
-        header, box: box.seal(data, nonce: participant.service.dataNonce))
+      return OutgoingMessage(header, box: box.seal(data, nonce: participant.service.dataNonce))
     }
     let isPost = recipient.kind == .forum
     let service = participant.service.encryptionKey

@@ -16,8 +16,7 @@ extension DeviceMachine {
     let signature = keys.authentication.sign(keys.user)
     pdus.append(
       .login(
-        PDU.Login(
-          user: keys.user, signature: signature, max: options.history, head: place.head)))
+        PDU.Login(user: keys.user, signature: signature, max: options.history, head: place.head)))
     if stream.isPaused { pdus.append(.pause(PDU.Pause())) }
     // The service replies only to a device that is logged in.
     pdus.append(.searchByKey(PDU.SearchByKey(key: keys.user)))

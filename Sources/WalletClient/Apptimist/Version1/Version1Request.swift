@@ -34,8 +34,7 @@ struct Version1Request {
         }
       self.init([Part(pdu: pdu)], expecting: .users())
     case .vouch(let subject, let isTakenBack):
-      let signature =
-        isTakenBack ? Signature() : participant.keys.authentication.sign(subject)
+      let signature = isTakenBack ? Signature() : participant.keys.authentication.sign(subject)
       self.init(.vouch(PDU.Vouch(subject: subject, signature: signature)), then: subject)
     case .vouchers(let subject, _):
       let query = Part(pdu: .vouchers(PDU.Vouchers(subject: subject, vouchers: [])))
@@ -117,8 +116,7 @@ extension DeviceRequest {
       participant.open(file: box).map { .success(.content($0)) } ?? .failure(.doesNotOpen)
     case (.file, .file(.done, _)): .success(.done)
     case (.file, .file(let code, let box)):
-      .failure(
-        .file(code, String(decoding: participant.open(file: box) ?? [], as: UTF8.self)))
+      .failure(.file(code, String(decoding: participant.open(file: box) ?? [], as: UTF8.self)))
     // Another's forum as a rule lets nobody else read it.
     case (.makeForum, .file(let code, let box)):
       code == .done && participant.open(file: box) == participant.user.bytes

@@ -12,8 +12,7 @@ extension DeviceMachine {
     var requests = Version2Requests(handshake, hello)
     var actions: [Action] = []
     if let account {
-      let new = Version2Request.new(
-        keys, account.name, uid: account.uid, .closed, over: handshake)
+      let new = Version2Request.new(keys, account.name, uid: account.uid, .closed, over: handshake)
       guard let new else { return [.disconnect] }
       let pdu = Version2.DevicePDU(request: requests.nextNumber(), .new(new))
       actions.append(.send(.version2(pdu, data: account.token)))
@@ -82,9 +81,7 @@ extension DeviceMachine {
     return true
   }
 
-  private mutating func take(
-    _ answer: Version2.Answer, _ data: ArraySlice<UInt8>
-  ) -> [Action] {
+  private mutating func take(_ answer: Version2.Answer, _ data: ArraySlice<UInt8>) -> [Action] {
     if case .joiningVersion2(let requests, let login) = state {
       return join(answer, requests, login: login)
     }

@@ -13,9 +13,7 @@ struct Version2Request {
   ///   - participant: the user.
   ///   - handshake: the connection's, to which proofs are bound.
   /// - Returns: nil if the service's ephemeral key allows no proof.
-  init?(
-    _ request: DeviceRequest, of participant: Participant, over handshake: Version2.Handshake
-  ) {
+  init?(_ request: DeviceRequest, of participant: Participant, over handshake: Version2.Handshake) {
     switch request {
     case .send(let message):
       body = .message(message.header)
