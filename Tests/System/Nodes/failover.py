@@ -18,7 +18,7 @@ import random
 
 from load import FAILURES, Identity, Load, Service, ask, complete
 from apptimist2_device import Device2
-from nodes import Broken, Node, PostgreSQL, main, programs, run as run_program, owner, start_all, temporary_folder, wait_until
+from nodes import Broken, Node, PostgreSQL, main, start_all, temporary_folder, wait_until
 from pace import LOGGED, Pace
 
 SEED = int(os.environ.get("AWD_TEST_SEED", random.getrandbits(32)))
@@ -61,7 +61,7 @@ async def round_of(program: str, folder, number: int) -> str:
     delay = DELAYS[number % len(DELAYS)]
     await load.wait(delay)
     # The copy was made before the primary had a standby named, and so the standby waits for none.
-    await asyncio.to_thread(run_program, ["setpriv", *owner(), programs() / "pg_ctl", "promote", "-s", "-D", standby.data])
+    await asyncio.to_thread(standby.promote)
     quick = await pace.check("the promotion")
     await load.wait(LOAD_AFTER)
     if load.acknowledged.count == before:
@@ -143,7 +143,7 @@ async def lost_positions(program: str, folder) -> str:
     await received(open_session, await sender.send(reader.key, 5), "the session")
     place = 7
     await asyncio.to_thread(primary.end)
-    await asyncio.to_thread(run_program, ["setpriv", *owner(), programs() / "pg_ctl", "promote", "-s", "-D", standby.data])
+    await asyncio.to_thread(standby.promote)
     new = await sender.send(reader.key, 7)
     # One whose session was open is sent away, and comes again with its place like any other.
     try:

@@ -93,21 +93,22 @@ def owner() -> list[str]:
 
 
 class Cable:
-    """A network with this machine at the one end and a server at the other, which can be pulled out; for root.
+    """A network with this machine at the one end and two servers at the other, which can be pulled out; for root.
 
     Nobody is told then: what is sent is lost, and nothing is closed.
     """
 
-    HERE, THERE = "10.213.77.1", "10.213.77.2"
+    HERE, THERE, BESIDE = "10.213.77.1", "10.213.77.2", "10.213.77.3"
 
     def __init__(self):
         self.name = f"awd{os.getpid() % 1_000_000}"
         atexit.register(self.remove)
         run(["ip", "netns", "add", self.name])
         run(["ip", "link", "add", self.name, "type", "veth", "peer", "name", "server", "netns", self.name])
-        for words in (["address", "add", f"{self.HERE}/30", "dev", self.name], ["link", "set", self.name, "up"]):
+        for words in (["address", "add", f"{self.HERE}/29", "dev", self.name], ["link", "set", self.name, "up"]):
             run(["ip", *words])
-        for words in (["link", "set", "lo", "up"], ["address", "add", f"{self.THERE}/30", "dev", "server"]):
+        for words in (["link", "set", "lo", "up"], ["address", "add", f"{self.THERE}/29", "dev", "server"],
+                      ["address", "add", f"{self.BESIDE}/29", "dev", "server"]):
             self.at_the_server(*words)
         self.put_in()
 
@@ -130,15 +131,16 @@ class PostgreSQL:
     """A server with a socket in a folder, and no port. The superuser is `awd`, without a password."""
 
     def __init__(self, folder: pathlib.Path, name: str = "postgresql", settings: dict | None = None,
-                 small_disk: int | None = None, cable: Cable | None = None):
+                 small_disk: int | None = None, cable: Cable | None = None, address: str = Cable.THERE):
         """With `small_disk`, all of it lies on a disk in memory of so many MiB, which only the server sees; for root.
 
-        With `cable`, it listens at the other end of that.
+        With `cable`, it listens at an address at the other end of that.
         """
         self.cable = cable
-        if cable:
-            settings = {"listen_addresses": cable.THERE, **(settings or {})}
         self.folder = folder / name
+        self.host = address if cable else self.folder
+        if cable:
+            settings = {"listen_addresses": address, **(settings or {})}
         self.folder.mkdir()
         self.settings = {"listen_addresses": "", "unix_socket_directories": self.folder, "max_connections": "100",
                          "shared_buffers": "64MB", "log_min_messages": "log", **(settings or {})}
@@ -172,12 +174,18 @@ class PostgreSQL:
         run([*self.around, "tee", self.data / "pg_hba.conf"], input=rules)
 
     def copy(self, primary: "PostgreSQL", slot: str):
-        """Makes a standby of a running server."""
+        """Makes a standby of a running server, in place of whatever it was before."""
+        shutil.rmtree(self.data, ignore_errors=True)
         run(["setpriv", *owner(), programs() / "pg_basebackup", "-h", primary.folder, "-U", "awd", "-D", self.data, "-R", "-C",
              "-S", slot, "-c", "fast"], cwd=self.folder)
+        # A former standby's file has the lines of its own time in front, and the last one counts.
         text = (self.data / "postgresql.auto.conf").read_text()
         (self.data / "postgresql.auto.conf").write_text(
             re.sub(r"(primary_conninfo = ')", rf"\1application_name={slot} ", text))
+
+    def promote(self):
+        """Makes a primary of a standby, as soon as it takes writes."""
+        run(["setpriv", *owner(), programs() / "pg_ctl", "promote", "-s", "-D", self.data])
 
     def begin(self):
         """Starts the server, and doesn't wait until it takes connections."""
@@ -223,7 +231,7 @@ class PostgreSQL:
         self.query(f"CREATE DATABASE {name} TEMPLATE template0 {options}")
 
     def url(self, database: str, user: str = "awd", more: str = "") -> str:
-        return f"postgresql://{user}@/{database}?host={self.cable.THERE if self.cable else self.folder}{more}"
+        return f"postgresql://{user}@/{database}?host={self.host}{more}"
 
 
 # MARK: awd
@@ -325,17 +333,33 @@ class Node:
             self.process.wait()
 
 
-def cluster(program: str, count: int, settings: dict | None = None, cable: Cable | None = None,
-            **options) -> tuple[PostgreSQL, list[Node]]:
+def cluster(program: str, count: int, settings: dict | None = None, **options) -> tuple[PostgreSQL, list[Node]]:
     """A server with a database, and nodes that have been started at once over it."""
     folder = temporary_folder()
-    database = PostgreSQL(folder, settings=settings, cable=cable)
+    database = PostgreSQL(folder, settings=settings)
     database.make()
     database.start()
     database.make_database("n")
-    nodes = [Node(program, folder, database.url("n"), f"n{number + 1}", **options) for number in range(count)]
+    return database, nodes_over(database.url("n"), program, folder, count, **options)
+
+
+def cluster_of_two(program: str, count: int, **options) -> tuple[PostgreSQL, PostgreSQL, list[Node]]:
+    """The same with a place for a second server, which the nodes know. For root, both lie behind a cable."""
+    folder = temporary_folder()
+    cable = Cable() if IS_ROOT else None
+    servers = [PostgreSQL(folder, name, cable=cable, address=address)
+               for name, address in (("postgresql-a", Cable.THERE), ("postgresql-b", Cable.BESIDE))]
+    servers[0].make()
+    servers[0].start()
+    servers[0].make_database("n")
+    url = f"postgresql://awd@/n?host={servers[0].host},{servers[1].host}&target_session_attrs=read-write"
+    return *servers, nodes_over(url, program, folder, count, **options)
+
+
+def nodes_over(url: str, program: str, folder: pathlib.Path, count: int, **options) -> list[Node]:
+    nodes = [Node(program, folder, url, f"n{number + 1}", **options) for number in range(count)]
     start_all(nodes)
-    return database, nodes
+    return nodes
 
 
 def start_all(nodes: list[Node]):
