@@ -5,6 +5,7 @@ Each file is taken out of the guide and put below a fresh folder, in place of `/
 has a stand-in there; Litestream is PyPI's, everything else Debian's.
 """
 
+import asyncio
 import json
 import os
 import pathlib
@@ -19,7 +20,10 @@ import urllib.request
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 GUIDE = ROOT / "Sources/awd/awd.docc/BesideOthers.md"
 sys.path.insert(0, str(ROOT / "Tests/System/Attacks"))
+sys.path.append(str(ROOT / "Tests/ApptimistTests/Python"))
 from attack import Server  # noqa: E402
+from apptimist_device import Identity, Service  # noqa: E402
+from apptimist2_device import Device2  # noqa: E402
 
 STANDINS = {
     # install without owners, runuser without another user.
@@ -143,8 +147,20 @@ def restic(place: Place):
     expect("awd-backup" not in found, found)
 
 
+async def login(server: Server, user: Identity, **place):
+    """Logs in to Apptimist in a session of its own, and gives the answer."""
+    device = await Device2.connect(await Service.at(f"ws://127.0.0.1:{server.port}/siren"))
+    await device.new(user)
+    answer = await device.login(user, **place)
+    await device.close()
+    return answer
+
+
 def litestream(place: Place):
-    """What is acknowledged and copied when awd is killed and its store is lost is served again."""
+    """What is acknowledged and copied when awd is killed and its store is lost is served again.
+
+    The copy may lack the last messages, whose positions come again: a device with an old place has to read anew.
+    """
     server, store = place.server, pathlib.Path(place.server.data, "awd.sqlite3")
     expect((place.root / "bin/litestream").exists(), "no Litestream; make test-deps installs it")
     configuration = str(place.path("/etc/litestream.yml"))
@@ -156,6 +172,8 @@ def litestream(place: Place):
                                    stderr=file)
     try:
         waiting(lambda: any(place.path("/var/backups").rglob("*.ltx")), log)
+        user = Identity("carla")
+        before = asyncio.run(login(server, user, after=0))
         expect(post(server, "/register", account)[0] == 200, "register")
         for number in range(100):
             expect(post(server, "/message", {**message, "Message": f"note {number}"})[0] == 200, f"message {number}")
@@ -174,6 +192,8 @@ def litestream(place: Place):
     inbox = post(server, "/inbox", account)[1]
     missing = [number for number in range(100) if b'"note %d"' % number not in inbox]
     expect(not missing, f"lost: {missing}\n{log.read_text()}")
+    after = asyncio.run(login(server, user, epoch=before.epoch, after=7))
+    expect((after.error, after.start) == (0, 0) and after.epoch != before.epoch, f"{before} and then {after}")
 
 
 def prometheus(place: Place):
