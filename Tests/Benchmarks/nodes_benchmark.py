@@ -3,9 +3,13 @@
 
 All processes share the machine's cores, PostgreSQL's too. Each commit is on the disk (fsync) before it is answered. Msgr:
 `/message` with 64 keep-alive clients by token, to 4,096 recipients of one device each, pushed to the log; of two nodes each has
-half of the clients. Apptimist: 1 KB in pairs, of two nodes with all receivers at the second one, and to a forum's readers. The
-table shows the medians of the rounds."""
-import concurrent.futures, contextlib, json, os, pathlib, statistics, subprocess, sys, time, urllib.request
+half of the clients. The web app's users have a browser that is pushed to, whose push service can't be reached, send with a
+`ClientId`, and keep a copy of what they send. Apptimist: 1 KB in pairs, of two nodes with all receivers at the second one, and to a
+forum's readers. The table shows the medians of the rounds."""
+import base64, concurrent.futures, contextlib, json, os, pathlib, statistics, subprocess, sys, time, urllib.request
+
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.append(str(HERE.parent / "System/Nodes"))
@@ -26,6 +30,9 @@ messages_per_minute = 1000000000
 registrations_per_minute = 1000000000
 registrations_per_day = 1000000000
 password_memory = "8KiB"
+[msgr.web_push]
+contact = "mailto:benchmark@example.org"
+allow = ["127.0.0.1:1"]
 [apptimist]
 unauthenticated_sessions_per_address = 2048
 forum_posts_size = "1TiB"
@@ -60,30 +67,49 @@ def nodes(count):
         server.query(f"DROP DATABASE n{number} WITH (FORCE)")
 
 
-def post(port, path, fields):
-    request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", json.dumps(fields).encode())
+def post(port, path, fields, token=None):
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", json.dumps(fields).encode(), headers)
     with urllib.request.urlopen(request, timeout=30) as response:
         return json.load(response)
 
 
-def register(port, name, device):
-    return post(port, "/register", {"Username": name, "Password": "correct horse", "DeviceID": device})["Token"]
+POINT = ec.generate_private_key(ec.SECP256R1()).public_key().public_bytes(Encoding.X962, PublicFormat.UncompressedPoint)
 
 
-def msgr(count):
+def register(port, name, device, is_browser):
+    if is_browser:
+        device = f"stream:{device}"
+    token = post(port, "/register", {"Username": name, "Password": "correct horse", "DeviceID": device})["Token"]
+    if is_browser:
+        point = base64.urlsafe_b64encode(POINT).decode().rstrip("=")
+        post(port, "/subscribe", {"Endpoint": f"https://127.0.0.1:1/{name}", "P256dh": point, "Auth": "A" * 22}, token)
+    return token
+
+
+def msgr(count, are_browsers=False):
     with nodes(count) as found:
         ports = [port for port, _ in found]
         with concurrent.futures.ThreadPoolExecutor(16) as pool:
-            tokens = list(pool.map(lambda number: register(ports[0], f"sender{number}", f"{number:064x}"), range(CLIENTS)))
-            list(pool.map(lambda number: register(ports[0], f"user{number}", f"f{number:063x}"), range(RECIPIENTS)))
+            tokens = list(pool.map(lambda number: register(ports[0], f"sender{number}", f"{number:064x}", are_browsers),
+                                   range(CLIENTS)))
+            list(pool.map(lambda number: register(ports[0], f"user{number}", f"f{number:063x}", are_browsers),
+                          range(RECIPIENTS)))
         script = folder / "wrk.lua"
         with open(script, "w") as file:
             file.write("local requests = {}\nlocal next = 0\nfunction init()\n")
             for number in range(RECIPIENTS):
-                fields = json.dumps({"UserTo": f"user{number}", "Message": f"Hello there, this is message number {number}."})
+                fields = {"UserTo": f"user{number}", "Message": f"Hello there, this is message number {number}."}
+                if are_browsers:
+                    fields["ClientId"] = "ClientId-"
+                fields = json.dumps(fields)
                 header = f'["Authorization"] = "Bearer {tokens[number % CLIENTS]}"'
                 file.write(f'  requests[{number}] = wrk.format("POST", "/message", {{{header}}}, [[{fields}]])\n')
-            file.write(f"end\nfunction request()\n  next = (next + 1) % {RECIPIENTS}\n  return requests[next]\nend\n")
+            file.write(f"end\nfunction request()\n  next = next + 1\n  local text = requests[next % {RECIPIENTS}]\n")
+            if are_browsers:
+                # As many digits each time, so that the length of the body stays.
+                file.write('  text = text:gsub("ClientId%-", string.format("%09d", next), 1)\n')
+            file.write("  return text\nend\n")
         with concurrent.futures.ThreadPoolExecutor() as pool:
             results = list(pool.map(
                 lambda port: wrk(f"http://127.0.0.1:{port}", SECONDS, CLIENTS // len(ports), "--timeout", "20s", "-s",
@@ -105,6 +131,7 @@ def apptimist(count, *work):
 
 ROWS = {
     "Msgr, /message": ((0, 1, 2), msgr),
+    "Msgr, the web app's users": ((0, 1), lambda count: msgr(count, are_browsers=True)),
     "Apptimist, 64 pairs, 1 on the way": ((0, 1, 2), lambda count: apptimist(count, "pairs", 64, 1)),
     "Apptimist, 64 pairs, 8 on the way": ((0, 1), lambda count: apptimist(count, "pairs", 64, 8)),
     "Apptimist, to 10": ((0, 1), lambda count: apptimist(count, "fanout", 10, 8)),
