@@ -9,10 +9,13 @@ const VERSION = 2, SUBPROTOCOL = "apptimist.2";
 const TYPES = {
   login: 1, redirect: 2, new: 3, del: 4, message: 5, truncate: 6, pause: 7, resume: 8, vouch: 9, vouchers: 10,
   searchByName: 11, searchByUid: 12, searchByKey: 13, read: 15, lock: 16, write: 17, remove: 18, ack: 19, hello: 20,
+  push: 21,
 };
 // What may be sent again byte for byte when its answer is lost; the others are asked about first.
-const REPEATABLE = new Set([3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 15, 19]);
+const REPEATABLE = new Set([3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 15, 19, 21]);
 const CLOSED = 1, ESCROWED = 2;
+// What `push` of service.json names, by their numbers from 1.
+const PUSH_KINDS = ["apns", "apns-sandbox", "fcm", "web"];
 
 // Bytes -----------------------------------------------------------------------------------------------------------------
 
@@ -166,6 +169,18 @@ function pinOf(document) {
 // The nonce that binds an ID token to an account's keys.
 const tokenNonce = (keys) => hex(nacl.hash(
   join(label("nonce"), keys.encryption.publicKey, keys.authentication.publicKey)).slice(0, 32));
+
+// The fields and the data of `push`; without a kind they unbind.
+function pushFields(kind, address = new Uint8Array(0), { tag = new Uint8Array(8), keys = [], isChosen = false } = {}) {
+  const fields = join(
+    Uint8Array.of(kind ? PUSH_KINDS.indexOf(kind) + 1 : 0, isChosen ? 1 : 0), tag, uint(keys.length, 2),
+    uint(address.length, 2));
+  return [fields, join(address, ...keys)];
+}
+
+// The address of a browser's PushSubscription, made with `pushKey` of service.json as applicationServerKey.
+const webAddress = (subscription) => join(
+  new Uint8Array(subscription.getKey("p256dh")), new Uint8Array(subscription.getKey("auth")), utf8(subscription.endpoint));
 
 // A connection -----------------------------------------------------------------------------------------------------------
 
@@ -519,6 +534,11 @@ class Device {
     return { isKnown: reader.uint(1) === 1, position: reader.big(8) };
   }
 
+  // Has the service wake this device at a push address when something comes while it sleeps. `kind` is one of those that
+  // service.json's `push` names; `tag`, 8 bytes, comes back in each wake; everybody wakes it but `keys`, or with
+  // `isChosen` nobody but they. To be called at every start; without a kind it unbinds. Code 11: the service doesn't push.
+  async push(kind, address, options) { await this.request(TYPES.push, ...pushFields(kind, address, options)); }
+
   pauseStream() { return this.request(TYPES.pause, new Uint8Array(0)); }
   resumeStream() { return this.request(TYPES.resume, new Uint8Array(0)); }
 
@@ -608,8 +628,8 @@ class Device {
 
 const api = {
   Device, Connection, Refused, Reader, agree, bytes, counterNonce, frame, handshake, hex, join, loginSigned, messageID,
-  newSigned, pinOf, possession, postSigned, seal, sealingOf, speaksVersion2, text, tokenNonce, uint, unframe, unseal, utf8,
-  vouchSigned,
+  newSigned, pinOf, possession, postSigned, pushFields, seal, sealingOf, speaksVersion2, text, tokenNonce, uint, unframe,
+  unseal, utf8, vouchSigned, webAddress,
 };
 if (typeof module === "object") module.exports = api; else root.apptimist = api;
 })(globalThis);

@@ -38,6 +38,7 @@ extension Signature: HeaderField {}
 extension Version2.Cursor: HeaderField {}
 extension Version2.DeviceID: HeaderField {}
 extension Version2.Possession: HeaderField {}
+extension Version2.PushTag: HeaderField {}
 
 extension HeaderField where Self: RawRepresentable, RawValue: HeaderField {
   init(from reader: inout ByteReader) throws(WireError) {

@@ -69,6 +69,12 @@ internal import Testing
     #expect(types(machine.connected()) == [PDU.Login.type, PDU.SearchByKey.type])
   }
 
+  @Test func hasNoPushes() throws {
+    var machine = try established()
+    #expect(
+      machine.submit(1, .push(nil)) == [.complete(1, .failure(.service(.noSuchType)))])
+  }
+
   @Test func signsItsLoginAndTellsItsHead() throws {
     let head = id(message(1))
     var machine = try machine(head: head) { $0.history = 7 }

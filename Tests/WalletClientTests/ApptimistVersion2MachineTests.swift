@@ -214,6 +214,27 @@ internal import Testing
     #expect(machine.place.position == 1)
   }
 
+  /// A push address is bound, again after a reconnection; a service without pushes says so.
+  @Test func bindsAPushAddress() throws {
+    let binding = Version2.PushBinding(
+      .fcm, [UInt8](repeating: 65, count: 40), isChosen: true, keys: [other])
+    var machine = try established()
+    let actions = machine.submit(1, .push(binding))
+    guard case .send(.version2(let pdu, let data))? = actions.first else {
+      throw DeviceError.refused
+    }
+    #expect(pdu.body == .push(Version2.Push(binding)))
+    #expect(data == binding.address + other.bytes)
+    _ = machine.disconnected()
+    _ = machine.greeted(handshake, hello)
+    #expect(sent(answer(&machine, 1, to: 1, .login(start()))).last?.body == pdu.body)
+    #expect(answer(&machine, 21, to: 2, .done) == [.complete(1, .success(.done))])
+    #expect(sent(machine.submit(2, .push(nil))).last?.body == .push(Version2.Push(nil)))
+    #expect(
+      refuse(&machine, 21, to: 3, .noSuchType)
+        == [.complete(2, .failure(.service(.noSuchType)))])
+  }
+
   @Test func answersOutOfTurnEndTheConnection() throws {
     var machine = try established()
     #expect(answer(&machine, 7, to: 2, .done) == [.disconnect])

@@ -39,6 +39,8 @@ extension Version2 {
       case remove(FileQuery)
       /// See ``Ack``.
       case ack(Ack)
+      /// See ``Push``; the data is ``PushBinding/data``.
+      case push(Push)
     }
 
     /// The number by which the answer is known; 0 wants none.
@@ -105,6 +107,7 @@ extension Version2 {
     case searchByKey
     case read = 15
     case lock, write, remove, ack
+    case push = 21
   }
 
   /// The fields that every header begins with.
@@ -152,6 +155,7 @@ extension Version2.DevicePDU.Body {
     case .write: self = .write(try .init(from: &reader))
     case .remove: self = .remove(try .init(from: &reader))
     case .ack: self = .ack(try .init(from: &reader))
+    case .push: self = .push(try .init(from: &reader))
     }
   }
 
@@ -175,6 +179,7 @@ extension Version2.DevicePDU.Body {
     case .write(let fields): (.write, fields)
     case .remove(let fields): (.remove, fields)
     case .ack(let fields): (.ack, fields)
+    case .push(let fields): (.push, fields)
     }
   }
 }

@@ -26,13 +26,15 @@ enum DeviceRequest {
   case file(FileAction, EncryptionPublicKey, Filename)
   case makeForum(AccountName, DeviceKeys, Version2.Flags)
   case deleteForum(EncryptionPublicKey)
+  /// Have the device woken at an address, or no more.
+  case push(Version2.PushBinding?)
 
   /// True if it may be sent again when it isn't known whether it was done.
   var isRepeatable: Bool {
     switch self {
     case .file(.read, _, _): true
     case .file: false
-    case .send, .truncate, .search, .vouch, .vouchers, .makeForum, .deleteForum: true
+    case .send, .truncate, .search, .vouch, .vouchers, .makeForum, .deleteForum, .push: true
     }
   }
 
@@ -41,6 +43,7 @@ enum DeviceRequest {
     switch self {
     case .send(let message): message.box.count
     case .file(.write(let content), _, _): content.count
+    case .push(let binding?): binding.data.count
     default: 0
     }
   }

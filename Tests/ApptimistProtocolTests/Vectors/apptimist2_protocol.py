@@ -99,6 +99,7 @@ REQUESTS: dict[str, tuple[int, list]] = {
     "searchByUid": (12, [("max", ">H"), ("cursor", 16), ("len", "uid"), ("text", "uid")]),
     "searchByKey": (13, [("pubEncrKey", 32)]),
     "ack": (19, [("position", ">Q")]),
+    "push": (21, [("kind", ">B"), ("flags", ">B"), ("tag", 8), ("keyCount", ">H"), ("addressLen", ">H")]),
 }
 for _type, _name in enumerate(("read", "lock", "write", "remove"), start=15):
     REQUESTS[_name] = (_type, [("pubEncrKey", 32), ("len", "filename"), ("text", "filename")])

@@ -105,6 +105,8 @@ VOUCH_SIGNED = wire.vouch_signed(S, ANNE.key, BERT.key)
 VOUCHER = ANNE.key + ANNE.authentication + ANNE.sign(VOUCH_SIGNED)
 BERT_FOUND = wire.user(BERT.key, BERT.authentication, 1, 1, b"Bert", b"uid-bert")
 CURSOR = bytes(range(16))
+TOKEN = b"fcm-token:0123456789_ABCDEFGHIJKLMNOPQRS"
+BROWSER = b"\x04" + bytes(range(64)) + bytes(16) + b"https://push.example/wake"
 
 
 def pdus() -> list[dict]:
@@ -155,8 +157,18 @@ def pdus() -> list[dict]:
     for name, sender, header, content in rows:
         out.append(boxed(name, sender, counters[sender], header, content))
         counters[sender] += 1
-    return out + [boxed("pause with a counter beyond 32 bits", "device", 2**32 + 1,
-                        wire.request("pause", 1), b"")]
+    out.append(boxed("pause with a counter beyond 32 bits", "device", 2**32 + 1,
+                     wire.request("pause", 1), b""))
+    for name, header, data in [
+            ("push", wire.request("push", 7, kind=3, tag=bytes(range(1, 9)), keyCount=1, addressLen=40),
+             TOKEN + BERT.key),
+            ("push of a browser", wire.request("push", 8, kind=4, flags=1, keyCount=2,
+                                               addressLen=len(BROWSER)), BROWSER + BERT.key + FORUM.key),
+            ("push that unbinds", wire.request("push", 9), b"")]:
+        out.append(boxed(name, "device", counters["device"], header, data))
+        counters["device"] += 1
+    out.append(boxed("answer to push", "service", counters["service"], wire.answer("push", 7, 11), b""))
+    return out
 
 
 def boxed(name: str, sender: str, number: int, header: bytes, data: bytes) -> dict:
@@ -220,6 +232,8 @@ def refuse() -> list[dict]:
         ("truncate, one byte short", truncate[:-1], "1008"),
         ("searchByName whose nameLen says more than there is",
          wire.start(11, 1) + bytes(18) + b"\x09x", "1008"),
+        ("push, one byte short", wire.request("push", 1)[:-1], "1008"),
+        ("push with keys in the header", wire.request("push", 1, keyCount=1) + BERT.key, "1008"),
         ("an unknown type", wire.start(99, 1) + b"xyz", "error 11"),
         ("redirect from a device", wire.start(2, 1) + bytes(2), "error 11"),
         ("an answer's type from a device", wire.start(0x85, 1), "error 11")]]

@@ -61,6 +61,15 @@ function compare(vectors, nacl, apptimist) {
   for (const pdu of vectors.pdus) {
     const frame = apptimist.frame(bytes(pdu.header), bytes(pdu.data));
     equal(frame, pdu.frame, `the frame of ${pdu.name}`);
+    const [fields, data] = {
+      push: () => apptimist.pushFields(
+        "fcm", bytes(pdu.data).slice(0, 40), { tag: bytes("0102030405060708"), keys: [bytes(keys.bert.encryptionKey)] }),
+      "push of a browser": () => apptimist.pushFields("web", apptimist.webAddress({
+        getKey: (name) => bytes(pdu.data).slice(...name === "auth" ? [65, 81] : [0, 65]), endpoint: "https://push.example/wake",
+      }), { isChosen: true, keys: [bytes(keys.bert.encryptionKey), bytes(keys.forum.encryptionKey)] }),
+      "push that unbinds": () => apptimist.pushFields(),
+    }[pdu.name]?.() || [];
+    if (fields) equal(join(fields, data), pdu.header.slice(12) + pdu.data, `the fields of ${pdu.name}`);
     const key = pdu.sender === "device" ? deviceKey : serviceKey;
     equal(nacl.secretbox(frame, apptimist.counterNonce(BigInt(pdu.n)), key), pdu.box, `the box of ${pdu.name}`);
   }

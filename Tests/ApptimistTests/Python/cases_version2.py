@@ -70,6 +70,16 @@ async def upgrade(c: Context, offered: str):
         f"{c.service.path}?{Identity().key.hex()}", f"Sec-WebSocket-Protocol: {offered}"))
 
 
+@case("2: a service without pushes answers push with 11, whatever it says, before and after login")
+async def no_pushes(c: Context):
+    one = await device(c)
+    same((await one.request("push", b"x" * 40, kind=3, addressLen=40)).error, 11, "before login")
+    user = Identity(c.word())
+    same(((await one.new(user)).error, (await one.login(user)).error), (0, 0), "new and login")
+    for fields, data in [({"kind": 3, "addressLen": 40}, b"x" * 40), ({}, b""), ({"kind": 9, "flags": 7}, b"x")]:
+        same((await one.request("push", data, **fields)).error, 11, str(fields))
+
+
 @case("2: an ephemeral key may be used again, and may be anybody's, the service's too")
 async def any_ephemeral(c: Context):
     user, other, key = Identity(c.word()), Identity(c.word()), Identity()

@@ -10,7 +10,7 @@ struct ReceivedRequest {
   /// True if there is data where a type that may be asked for after the login has none.
   var hasStrayData: Bool {
     switch body {
-    case .new, .message, .write, .login, nil: false
+    case .new, .message, .write, .login, .push, nil: false
     default: !data.isEmpty
     }
   }

@@ -100,7 +100,7 @@ struct Version2Established: ~Copyable, StreamState {
     let request = received.request
     guard !received.hasStrayData else { return link.answer(request, .badField, &context) }
     switch received.body {
-    case .login, nil: link.answer(request, .noSuchType, &context)
+    case .login, .push, nil: link.answer(request, .noSuchType, &context)
     case .pause, .resume:
       cursor.isPaused = received.body == .pause
       link.answer(request, .done, &context)

@@ -26,7 +26,9 @@ extension DeviceMachine {
 
   /// Sends a request, or returns nil if there is no room for it.
   mutating func sendVersion1(_ id: UInt64, _ request: DeviceRequest) -> [Action]? {
-    let words = Version1Request(request, of: participant)
+    guard let words = Version1Request(request, of: participant) else {
+      return [.complete(id, .failure(.service(.noSuchType)))]
+    }
     guard state.withRequests({ $0.append(id, request, expecting: words.reply) }) == true else {
       return nil
     }

@@ -16,8 +16,8 @@ struct Version1Request {
   /// The reply that ends the request, before any of it has come.
   let reply: PartialReply
 
-  /// Puts a request into the words of version 1.
-  init(_ request: DeviceRequest, of participant: Participant) {
+  /// Puts a request into the words of version 1, or returns nil if it has none for it.
+  init?(_ request: DeviceRequest, of participant: Participant) {
     switch request {
     case .send(let message):
       self.init(.message(message.header), data: message.box, then: message.to)
@@ -47,6 +47,7 @@ struct Version1Request {
         uid: .empty, token: .empty)
       self.init(.new(new), thenAuthorOf: keys.user)
     case .deleteForum(let key): self.init(.del(PDU.Del(key: key)), thenAuthorOf: key)
+    case .push: return nil
     }
   }
 

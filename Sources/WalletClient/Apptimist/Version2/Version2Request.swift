@@ -45,6 +45,9 @@ struct Version2Request {
       guard let new = Self.new(keys, name, flags, over: handshake) else { return nil }
       body = .new(new)
     case .deleteForum(let key): body = .del(PDU.Del(key: key))
+    case .push(let binding):
+      body = .push(Version2.Push(binding))
+      data = binding?.data ?? []
     }
   }
 
@@ -87,7 +90,9 @@ extension DeviceRequest {
     case (.vouchers, .page(let page)):
       Version2.Voucher.list(page.count, in: data).map { .vouchers($0, next: page.next) }
     case (.file(.read, _, _), .done), (.file(.lock, _, _), .done): .content(Array(data))
-    case (.vouch, .done), (.file, .done), (.makeForum, .done), (.deleteForum, .done): .done
+    case (.vouch, .done), (.file, .done), (.makeForum, .done), (.deleteForum, .done),
+      (.push, .done):
+      .done
     default: nil
     }
   }
