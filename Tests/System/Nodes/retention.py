@@ -2,21 +2,24 @@
 """retention.py AWD [SECONDS]: three nodes of the program AWD, on which a message lasts for two seconds.
 
 For SECONDS (180) clients send to a few inboxes, read them and mark them as read, at whatever node, while each node deletes what is
-old once a minute. PostgreSQL may see no deadlock, no request may fail but for want of room (503), after which it is made again, and
-nothing old may stay.
+old once a minute. PostgreSQL may see no deadlock, no request may fail but for want of room, after which it is made again, and nothing
+old may stay.
 """
 
 import asyncio
+import contextlib
 import itertools
 import json
 import os
 import time
 
-from load import FIRST, ask, complete
+from load import FAILURES, FIRST, ask, complete
 from nodes import PASSWORD, SERVICES, Broken, cluster, main
 
 AGE = 2
 USERS, CLIENTS = 6, 16
+# Seconds between two messages of a client: RETENTION_PAUSE, so that a run of hours leaves the machine to others, too.
+PAUSE = float(os.environ.get("RETENTION_PAUSE", 0))
 
 
 async def run(program: str, seconds: float):
@@ -26,10 +29,13 @@ async def run(program: str, seconds: float):
     counts = [0, 0, 0]
 
     async def request(path: str, body: dict, token: str | None = None) -> dict | list:
-        while (status := (reply := await ask(next(turns).url, "POST", path, body, token))[0]) == 503:
+        while True:
+            with contextlib.suppress(*FAILURES):
+                status, answer = await ask(next(turns).url, "POST", path, body, token)
+                if status != 503:
+                    break
             counts[2] += 1
             await asyncio.sleep(0.5)
-        answer = reply[1]
         if status != 200:
             raise Broken(f"{path}: {status} {answer.decode()}")
         return json.loads(answer or b"{}")
@@ -46,6 +52,7 @@ async def run(program: str, seconds: float):
             body = {"UserTo": f"user{(client + number) % USERS}", "Message": "x" * 50, "ClientId": f"{client}-{number}"}
             await request("/message", body, tokens[client % USERS])
             counts[0] += 1
+            await asyncio.sleep(PAUSE)
 
     async def read(user: int):
         last = FIRST
