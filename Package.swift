@@ -176,7 +176,9 @@ let plugins: [Target] = [
     path: "Plugins/TokenScriptRepo", exclude: ["Reading"],
     resources: [
       .embedInCode("Commands/new.tsml"), .embedInCode("Demo/Files"), .embedInCode("Store/Steps"),
-      .embedInCode("Page/contract.css"), .embedInCode("Page/index.css"),
+      .embedInCode("Page/contract.css"), .embedInCode("Page/contract.html"),
+      .embedInCode("Page/index.css"), .embedInCode("Page/index.html"),
+      .embedInCode("Previews/preview.html"), .embedInCode("Serving/choices.html"),
     ]),
 ]
 

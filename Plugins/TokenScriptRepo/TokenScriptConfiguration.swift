@@ -1,5 +1,4 @@
 public import Configuration
-internal import Cryptography
 internal import Ethereum
 internal import Glibc
 public import ServiceKit

@@ -1,6 +1,5 @@
 internal import Configuration
 internal import Bus
-internal import Glibc
 internal import HTTPProtocol
 internal import Observability
 internal import Pages
@@ -29,25 +28,21 @@ public struct TokenScriptService: Migrating, Commanding, Demonstrating, Running,
   public static var migrations: [Migration] { ContractStore.migrations }
 
   let indexer: RepositoryIndexer
-  private let responder: RepositoryResponder
+  let survey: ChainSurvey
+  private let repository: Repository
   private let listing: IndexListing
   private let contractPages: ContractPages
   private let places: PlacesResponder
   private let verification: VerificationResponder
+  private let reports: ReportResponder
   /// Publishes files, or nil if the policy is "off".
   private let publisher: Publisher?
   /// Shows previews, or nil if the policy is "off".
   private let previews: PreviewResponder?
-  private let reports: ReportResponder
-  private let store: ContractStore
-  private let bus: any Bus
-  private let expiry: @Sendable () -> Timestamp
   private let reading = ThreadPool(named: "awd-read", queue: 256)
-  let survey: ChainSurvey
-  private let log: Log
   private let isDemo: Bool
-  private let host: String?
-  private let operatorPages: [PageLink]
+
+  private var context: ServiceContext { repository.context }
 
   /// Makes the service and its first index.
   ///
@@ -63,122 +58,89 @@ public struct TokenScriptService: Migrating, Commanding, Demonstrating, Running,
       try await ThreadPool(named: "awd-demo", width: 1).run { try demo.make(now: now, log: log) }
     }
     isDemo = demo?.isThere ?? false
-    host = context.hosts.first?.description
-    operatorPages = context.operatorPages
-    let headers = ResponseHeaders(
-      dependsOnClient: !configuration.clients.isEmpty,
-      takesFiles: configuration.publicationPolicy != .off)
-    let currentIndex = AtomicReference(ContractIndex.empty)
-    let verification = AtomicReference(FileVerification())
-    let durations = context.metrics.histogram(
-      "awd_tokenscript_index_duration_seconds", "Duration of an index build",
-      bounds: [0.01, 0.1, 0.5, 1, 5, 10, 60].map { .seconds($0) })
-    let store = ContractStore(context.store)
+    let repository = Repository(context, configuration)
+    self.repository = repository
     survey = try await ChainSurvey(
-      configuration.chains, store: store, log: context.log, clock: context.clock)
-    indexer = RepositoryIndexer(
-      configuration, headers, currentIndex, verification, survey.words, store: store,
-      log: context.log, clock: context.clock, durations: durations)
-    responder = RepositoryResponder(
-      index: currentIndex, clients: configuration.clients,
-      defaultSchema: configuration.defaultSchema, publicURL: context.publicURL,
-      hosts: context.hosts.map(\.description), headers: headers, log: context.log,
-      clock: context.clock)
+      configuration.chains, store: repository.store, log: context.log, clock: context.clock)
+    indexer = RepositoryIndexer(repository, survey.words)
     // One thread that gives way to those that serve.
     let pageThreads = ThreadPool(named: "awd-page", width: 1, queue: 64, niceness: 10)
-    listing = IndexListing(headers, on: pageThreads)
-    contractPages = ContractPages(
-      responder: responder, explorers: configuration.explorers, threads: pageThreads)
-    places = PlacesResponder(
-      responder: responder, explorers: configuration.explorers, threads: pageThreads)
+    listing = IndexListing(repository.headers, on: pageThreads)
+    contractPages = ContractPages(repository: repository, threads: pageThreads)
+    let responder = RepositoryResponder(repository: repository)
+    places = PlacesResponder(responder: responder, threads: pageThreads)
+    verification = VerificationResponder(responder)
+    reports = ReportResponder(repository)
     publisher =
-      configuration.publicationPolicy == .off
-      ? nil
-      : Publisher(
-        configuration.publicationPolicy, responder, indexer, survey, verification, store,
-        context.bus)
-    previews =
-      configuration.previewPolicy == .off
-      ? nil : PreviewResponder(configuration.previewPolicy, responder, verification, store)
-    reports = ReportResponder(responder, verification, store, context.metrics)
-    self.store = store
-    bus = context.bus
-    expiry = context.expiry
-    self.verification = VerificationResponder(verification, headers, clock: context.clock)
-    log = context.log
-    context.metrics.gauge(
-      "awd_tokenscript_index_generation", "Index builds since the start"
-    ) { Double(currentIndex.value.generation) }
-    context.metrics.gauge(
-      "awd_tokenscript_contracts", "Contracts with served or withdrawn files"
-    ) { Double(currentIndex.value.editions.count) }
-    context.metrics.gauge(
+      configuration.publicationPolicy == .off ? nil : Publisher(repository, indexer, survey)
+    previews = configuration.previewPolicy == .off ? nil : PreviewResponder(repository)
+    func gauge(
+      _ name: StaticString, _ help: String, _ labels: Metrics.Labels = [:],
+      _ value: @escaping @Sendable (ContractIndex) -> Double
+    ) { context.metrics.gauge(name, help, labels) { value(repository.index.value) } }
+    gauge("awd_tokenscript_index_generation", "Index builds since the start") {
+      Double($0.generation)
+    }
+    gauge("awd_tokenscript_contracts", "Contracts with served or withdrawn files") {
+      Double($0.editions.count)
+    }
+    gauge(
       "awd_tokenscript_signer_expiry_timestamp_seconds",
       "Earliest expiry date of a signer's certificate"
-    ) { Double(currentIndex.value.firstExpiry?.seconds ?? 0) }
+    ) { Double($0.firstExpiry?.seconds ?? 0) }
     for state in IndexRow.Summary.allCases {
-      context.metrics.gauge(
-        "awd_tokenscript_files", "Repository files", ["state": state.rawValue]
-      ) { Double(currentIndex.value.counts[state] ?? 0) }
+      gauge("awd_tokenscript_files", "Repository files", ["state": state.rawValue]) {
+        Double($0.counts[state] ?? 0)
+      }
     }
     try await indexer.index()
   }
 
   /// Registers the routes of files, schemas, the index and the verification.
   public func register(on router: inout Router) {
-    router.errorFields = responder.headers.errors
-    router.optionsFields = responder.headers.options
+    router.errorFields = repository.headers.errors
+    router.optionsFields = repository.headers.options
+    let responder = RepositoryResponder(repository: repository)
     let version = "/{year:digits(4)}/{month:digits(2)}"
     for place in ["/{address:prefix(0x)}", "/chain/{chain}/{address:prefix(0x)}"] {
       addFiles(place, responder.bare, to: &router)
       addFiles(version + place, responder.versioned, to: &router)
       guard let publisher else { continue }
-      router.on([.put], version + place, bodyLimit: VerificationQueue.bodyLimit) {
-        request, parameters in
-        try await publisher.put(request, parameters)
-      }
-      router.on([.delete], version + place) { request, parameters in
-        try await publisher.delete(request, parameters)
-      }
+      router.on(
+        [.put], version + place, bodyLimit: VerificationQueue.bodyLimit, publisher.put)
+      router.on([.delete], version + place, publisher.delete)
     }
     if let previews {
       router.post("/preview", bodyLimit: VerificationQueue.bodyLimit) { request, _ in
         try await previews.post(request)
       }
-      router.get("/preview/{secret}") { request, parameters in
-        try await previews.get(request, parameters)
-      }
+      router.get("/preview/{secret}", previews.get)
     }
     for pattern in ["/{name}", "/tokenscript/{name}"] {
       router.get(version + pattern, responder.schema)
     }
     places.register(on: &router)
-    router.get("/") { [listing, operatorPages] request, _ in
+    router.get("/") { [listing, repository] request, _ in
       try await listing.response(
-        to: request, for: responder.index.value,
-        links: request.isLocal ? operatorPages : [])
+        to: request, for: repository.index.value,
+        links: request.isLocal ? repository.context.operatorPages : [])
     }
-    router.get("/contracts/{chain}/{address}") { [contractPages] request, parameters in
-      try await contractPages.response(to: request, parameters)
-    }
+    router.get("/contracts/{chain}/{address}", contractPages.response)
     for place in ["/favicon.svg", "/favicon.ico"] { router.get(place) { _, _ in Favicon.response } }
     router.post("/api/v1/verifyXMLDSig", bodyLimit: VerificationQueue.bodyLimit) {
       [verification] request, _ in
       try await verification.response(to: request)
     }
     router.post("/tokenscript/validate", bodyLimit: VerificationQueue.bodyLimit) {
-      [verification, responder] request, _ in
-      let base = responder.base(for: request)
-      return try await verification.validation(of: request) { url in
-        base.flatMap { responder.content(at: url, base: $0) }
-      }
+      [verification] request, _ in
+      try await verification.validation(of: request)
     }
     router.post("/tokenscript/report", bodyLimit: ReportResponder.bodyLimit) {
       [reports] request, _ in
       try await reports.post(request)
     }
     router.readiness("index") {
-      responder.index.value.generation == 0 ? "the index is not made yet" : nil
+      repository.index.value.generation == 0 ? "the index is not made yet" : nil
     }
   }
 
@@ -186,7 +148,7 @@ public struct TokenScriptService: Migrating, Commanding, Demonstrating, Running,
   private func addFiles(
     _ pattern: String, _ handler: @escaping Router.Handler, to router: inout Router
   ) {
-    router.get(pattern, inlineIf: { responder.index.value.isRead }) { request, parameters in
+    router.get(pattern, inlineIf: { repository.index.value.isRead }) { request, parameters in
       do { return try handler(request, parameters) } catch is UnreadContent {
         // Another index has come between the question and the answer.
         throw HTTPError(.serviceUnavailable, retryAfter: 1)
@@ -211,7 +173,9 @@ public struct TokenScriptService: Migrating, Commanding, Demonstrating, Running,
   /// - Parameter url: the server's URL.
   public func examples(at url: String) -> [ServiceExample] {
     guard isDemo else { return [] }
-    return DemoExamples(index: responder.index.value, url: url, host: host).all
+    return DemoExamples(
+      index: repository.index.value, url: url, host: repository.hosts.first
+    ).all
   }
 
   /// Makes a new index after each change below the root, and asks the chains, until the task is cancelled.
@@ -221,7 +185,7 @@ public struct TokenScriptService: Migrating, Commanding, Demonstrating, Running,
     try await withThrowingTaskGroup { group in
       group.addTask { try await follow() }
       group.addTask {
-        await survey.run({ responder.index.value.questions }) { try await remake() }
+        await survey.run({ repository.index.value.questions }) { try await remake() }
       }
       group.addTask { await followStore() }
       group.addTask { await deletePreviews() }
@@ -237,7 +201,7 @@ public struct TokenScriptService: Migrating, Commanding, Demonstrating, Running,
     await withTaskGroup { group in
       group.addTask {
         // What fails here is tried again by the looks.
-        for await _ in bus.events(of: Self.name) { try? await look() }
+        for await _ in context.bus.events(of: Self.name) { try? await look() }
       }
       group.addTask {
         var hasFailed = false
@@ -246,7 +210,9 @@ public struct TokenScriptService: Migrating, Commanding, Demonstrating, Running,
             try await look()
             hasFailed = false
           } catch {
-            if !hasFailed { log.warning("publications aren't seen", ["reason": "\(error)"]) }
+            if !hasFailed {
+              context.log.warning("publications aren't seen", ["reason": "\(error)"])
+            }
             hasFailed = true
             try? await Task.sleep(for: .seconds(2))
           }
@@ -264,9 +230,10 @@ public struct TokenScriptService: Migrating, Commanding, Demonstrating, Running,
   /// Deletes previews that are over, every quarter of an hour.
   private func deletePreviews() async {
     guard previews != nil else { return }
-    await Self.repeatWork(every: .seconds(900), orLog: "old previews are not deleted yet", in: log)
-    {
-      try await store.deletePreviews(over: expiry())
+    await Self.repeatWork(
+      every: .seconds(900), orLog: "old previews are not deleted yet", in: context.log
+    ) {
+      try await repository.store.deletePreviews(over: context.expiry())
     }
   }
 
@@ -288,7 +255,7 @@ public struct TokenScriptService: Migrating, Commanding, Demonstrating, Running,
       try await indexer.index()
     } catch let error as RepositoryError {
       // A missing root is watched too, so its return is the next change.
-      log.error("the old index stays", ["reason": "\(error)"])
+      context.log.error("the old index stays", ["reason": "\(error)"])
     }
   }
 

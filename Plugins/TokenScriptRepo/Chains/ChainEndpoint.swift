@@ -1,5 +1,4 @@
 internal import Configuration
-internal import Cryptography
 internal import Ethereum
 
 /// A chain's endpoint for JSON-RPC, from `[tokenscript.chains]`.

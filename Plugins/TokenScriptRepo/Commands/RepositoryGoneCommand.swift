@@ -1,8 +1,6 @@
 internal import CommandLine
-internal import Cryptography
 internal import Ethereum
 internal import Glibc
-internal import HTTPProtocol
 internal import ServiceKit
 internal import SystemCalls
 internal import Threading
@@ -102,12 +100,11 @@ struct RepositoryGoneCommand: Command {
   private static func marks(
     for contract: EthereumAddress, in configuration: TokenScriptConfiguration, isPublished: Bool
   ) throws -> [Mark] {
-    let folder: RepositoryFolder
-    let entries: [RepositoryFolder.Entry]
-    do throws(SystemError) {
-      folder = try RepositoryFolder(configuration.repository)
-      entries = try folder.list().entries
-    } catch { throw RepositoryError(folder: configuration.repository, reason: "\(error)") }
+    let (folder, entries) = try RepositoryError.naming(configuration.repository) {
+      () throws(SystemError) in
+      let folder = try RepositoryFolder(configuration.repository)
+      return (folder, try folder.list().entries)
+    }
     let marks = entries.compactMap { entry -> Mark? in
       guard entry.path.kind == .tokenScript, let bytes = try? folder.read(entry).bytes.array,
         let file = try? TokenScriptReader().read(bytes, now: .now()),

@@ -1,5 +1,4 @@
 internal import CommandLine
-internal import Routing
 internal import ServiceKit
 internal import Time
 

@@ -1,5 +1,4 @@
 internal import CommandLine
-internal import Cryptography
 internal import Ethereum
 internal import ServiceKit
 internal import SystemCalls

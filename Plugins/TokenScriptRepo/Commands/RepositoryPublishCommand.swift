@@ -1,6 +1,5 @@
 internal import CommandLine
 internal import Configuration
-internal import Cryptography
 internal import Ethereum
 internal import FoundationEssentials
 internal import HTTPClient

@@ -1,7 +1,6 @@
 internal import CommandLine
 internal import Configuration
 internal import Cryptography
-internal import Glibc
 internal import HTTPClient
 internal import HTTPProtocol
 internal import ServiceKit

@@ -1,5 +1,4 @@
 internal import CommandLine
-internal import Cryptography
 internal import ServiceKit
 internal import SystemCalls
 internal import Threading

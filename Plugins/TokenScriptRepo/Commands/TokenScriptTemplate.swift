@@ -1,4 +1,3 @@
-internal import Cryptography
 internal import Ethereum
 
 /// A TokenScript with one contract and one card, in the latest version that has a published schema.

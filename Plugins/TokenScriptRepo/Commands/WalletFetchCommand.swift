@@ -2,7 +2,6 @@ internal import CommandLine
 internal import Configuration
 internal import Ethereum
 internal import Glibc
-internal import HTTPProtocol
 internal import Observability
 internal import ServiceKit
 internal import TokenScriptReading

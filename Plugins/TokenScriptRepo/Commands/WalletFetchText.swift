@@ -1,5 +1,4 @@
 internal import CommandLine
-internal import Cryptography
 internal import Ethereum
 internal import HTTPProtocol
 internal import WalletClient

@@ -1,4 +1,3 @@
-internal import Cryptography
 internal import Ethereum
 internal import HTTPProtocol
 internal import ServiceKit

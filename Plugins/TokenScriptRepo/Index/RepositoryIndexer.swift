@@ -1,6 +1,6 @@
 internal import Cryptography
-internal import HTTPProtocol
 internal import Observability
+internal import ServiceKit
 internal import SystemCalls
 internal import Threading
 internal import Time
@@ -9,15 +9,9 @@ internal import Wire
 
 /// Makes an index of the repository's folder and of the stored readings, one at a time, and puts it into service.
 actor RepositoryIndexer {
-  private let configuration: TokenScriptConfiguration
-  private let store: ContractStore
+  private let repository: Repository
   private let words: AtomicReference<ChainWords>
-  private let log: Log
-  private let clock: @Sendable () -> Timestamp
   private let durations: Histogram
-  private let headers: ResponseHeaders
-  private let currentIndex: AtomicReference<ContractIndex>
-  private let currentVerification: AtomicReference<FileVerification>
   private let scanThreads = ThreadPool(named: "awd-scan", niceness: 5)
   private let contentThreads = ThreadPool(named: "awd-content", niceness: 10)
   private var pending: Task<Void, any Error>?
@@ -33,36 +27,23 @@ actor RepositoryIndexer {
   /// Makes an indexer; ``index()`` makes the first index.
   ///
   /// - Parameters:
-  ///   - configuration: the place of the files, and the rules.
-  ///   - headers: the header fields of responses.
-  ///   - currentIndex: receives each new index.
-  ///   - currentVerification: receives the checks of each new index.
+  ///   - repository: the state of the service, which gets each new index and its checks.
   ///   - words: the chains' words on the owners of contracts.
-  ///   - store: keeps readings and times.
-  ///   - log: is told about refused files.
-  ///   - clock: tells the time.
-  ///   - durations: is told the duration of each build.
-  init(
-    _ configuration: TokenScriptConfiguration, _ headers: ResponseHeaders,
-    _ currentIndex: AtomicReference<ContractIndex>,
-    _ currentVerification: AtomicReference<FileVerification>, _ words: AtomicReference<ChainWords>,
-    store: ContractStore, log: Log, clock: @escaping @Sendable () -> Timestamp,
-    durations: Histogram
-  ) {
-    self.configuration = configuration
-    self.headers = headers
-    self.store = store
+  init(_ repository: Repository, _ words: AtomicReference<ChainWords>) {
+    self.repository = repository
     self.words = words
-    self.log = log
-    self.clock = clock
-    self.durations = durations
-    watch = try? RepositoryWatch(configuration.repository)
-    self.currentIndex = currentIndex
-    self.currentVerification = currentVerification
+    durations = repository.context.metrics.histogram(
+      "awd_tokenscript_index_duration_seconds", "Duration of an index build",
+      bounds: [0.01, 0.1, 0.5, 1, 5, 10, 60].map { .seconds($0) })
+    watch = try? RepositoryWatch(repository.configuration.repository)
   }
 
   /// The index in service.
-  nonisolated var current: ContractIndex { currentIndex.value }
+  nonisolated var current: ContractIndex { repository.index.value }
+  private nonisolated var configuration: TokenScriptConfiguration { repository.configuration }
+  private nonisolated var store: ContractStore { repository.store }
+  private nonisolated var log: Log { repository.log }
+  private nonisolated var now: Timestamp { repository.clock().wholeSecond }
 
   /// Scans the whole folder and replaces the index in service.
   ///
@@ -108,8 +89,8 @@ actor RepositoryIndexer {
 
   /// The files on disk, and what they were read with.
   private struct Scan {
-    let start: ContinuousClock.Instant
-    let now: Timestamp
+    var start = ContinuousClock.now
+    var now: Timestamp
     let checks: RepositoryChecks
     let listing: RepositoryFolder.Listing
     /// The files of the folder.
@@ -129,27 +110,24 @@ actor RepositoryIndexer {
   }
 
   private func scan() async throws -> Scan {
-    let start = ContinuousClock.now
-    let now = clock().wholeSecond
-    let (configuration, headers, rules) = (configuration, headers, rules)
-    let known = currentIndex.value.contents
-    let last = latest?.checks
-    let checks = try await scanThreads.run {
+    let (start, now, rules) = (ContinuousClock.now, now, rules)
+    let (root, known, last) = (configuration.repository, current.contents, latest?.checks)
+    let checks = try await scanThreads.run { [repository] in
       try RepositoryChecks(
-        configuration, headers, now: now, sharing: known, words: rules.words, after: last)
+        repository.configuration, repository.headers, now: now, sharing: known,
+        words: rules.words, after: last)
     }
     async let stored = store.memory(
-      under: checks.fingerprint,
-      withPublicationTimes: configuration.rules.modified == .published)
+      under: checks.fingerprint, withPublicationTimes: rules.modified == .published)
     let (folder, (listing, unwatched)) = try await scanThreads.run { [watch] in
-      do throws(SystemError) {
-        let folder = try RepositoryFolder(configuration.repository)
+      try RepositoryError.naming(root) { () throws(SystemError) in
+        let folder = try RepositoryFolder(root)
         guard let watch else { return (folder, (try folder.list(), 0)) }
         return (
           folder,
           try watch.follow { enter throws(SystemError) in try folder.list(entering: enter) }
         )
-      } catch { throw RepositoryError(folder: configuration.repository, reason: "\(error)") }
+      }
     }
     if unwatched > 0 {
       log.warning(
@@ -166,7 +144,7 @@ actor RepositoryIndexer {
     let changes = try await adopt(files, into: store.publications(after: 0))
     return Scan(
       start: start, now: now, checks: checks, listing: listing,
-      files: changes.filesBeside(files), published: try await self.published(changes, scan),
+      files: changes.filesBeside(files), published: try await published(changes, scan),
       change: changes.last, memory: memory)
   }
 
@@ -193,18 +171,16 @@ actor RepositoryIndexer {
 
   /// Returns the last scan with what has been published and withdrawn since, or nil if nothing has.
   private func scanOfPublications() async throws -> Scan? {
-    guard let last = latest else { return try await scan() }
+    guard var scan = latest else { return try await self.scan() }
     let start = ContinuousClock.now
-    let changes = try await store.publications(after: last.change)
-    guard changes.last > last.change else { return nil }
-    let now = clock().wholeSecond
-    let scan = RepositoryScan(
-      folder: nil, reader: last.checks.reader, rules: rules, now: now, memory: last.memory,
-      known: currentIndex.value.contents.byDigest)
-    return Scan(
-      start: start, now: now, checks: last.checks, listing: last.listing, files: last.files,
-      published: last.published.merging(try await published(changes, scan)) { $1 },
-      change: changes.last, memory: last.memory)
+    let changes = try await store.publications(after: scan.change)
+    guard changes.last > scan.change else { return nil }
+    (scan.start, scan.now, scan.change) = (start, now, changes.last)
+    let reading = RepositoryScan(
+      folder: nil, reader: scan.checks.reader, rules: rules, now: scan.now, memory: scan.memory,
+      known: current.contents.byDigest)
+    scan.published.merge(try await published(changes, reading)) { $1 }
+    return scan
   }
 
   /// Makes the files of publications. One that is being replaced stays as it was until the next look.
@@ -220,57 +196,48 @@ actor RepositoryIndexer {
 
   /// Makes the index of a scan, and puts it into service.
   private func make(_ scan: Scan) async throws {
-    let last = currentIndex.value
-    let (checks, listing, now) = (scan.checks, scan.listing, scan.now)
-    let (configuration, headers, rules) = (configuration, headers, rules)
+    var scan = scan
+    let (last, checks, rules) = (current, scan.checks, rules)
     latest = nil
-    let (onDisk, served) = Self.merge(scan.files, listing, keeping: last)
+    let (onDisk, served) = Self.merge(scan.files, scan.listing, keeping: last)
     let files = (served + scan.published.values).sorted { $0.path < $1.path }
 
-    // A file counts as published from the end of the scan on.
-    let publicationTimes =
-      configuration.rules.modified == .published
-      ? PublicationTimes(
-        scan.memory.publications, now: clock().wholeSecond, choice: configuration.versionChoice)
-      : nil
-    func build(
-      _ sightings: [IndexBuilder.Sighting: Timestamp], _ times: PublicationTimes?
-    ) async throws -> (ContractIndex, IndexBuilder) {
-      try await scanThreads.run {
+    func build(_ memory: ContractStore.Memory) async throws -> (ContractIndex, IndexBuilder) {
+      // A file counts as published from the end of the scan on.
+      let times = PublicationTimes(
+        memory.publications, now: now, choice: configuration.versionChoice)
+      return try await scanThreads.run { [repository, now = scan.now] in
         var builder = IndexBuilder(
-          rules: rules, headers: headers, now: now, sightings: sightings, publicationTimes: times)
-        let index = builder.build(files, checks.documents, generation: last.generation + 1)
-        return (index, builder)
+          rules: rules, headers: repository.headers, now: now, sightings: memory.sightings,
+          publicationTimes: rules.modified == .published ? times : nil)
+        return (
+          builder.build(files, checks.documents, generation: last.generation + 1), builder
+        )
       }
     }
-    var (index, builder) = try await build(scan.memory.sightings, publicationTimes)
+    var (index, builder) = try await build(scan.memory)
 
     checks.workers?.rest()
-    var (verified, memory) = try await remember(
+    let verified: Int
+    (verified, scan.memory) = try await remember(
       onDisk + scan.published.values, builder, after: scan)
     if let others = try await memoryOfOthers(builder, under: checks.fingerprint) {
-      let times = publicationTimes.map { _ in
-        PublicationTimes(
-          others.publications, now: clock().wholeSecond, choice: configuration.versionChoice)
-      }
-      (index, builder) = try await build(others.sightings, times)
-      memory.sightings = builder.sightings
-      memory.publications = builder.publicationTimes?.current ?? [:]
+      (index, builder) = try await build(others)
+      scan.memory.sightings = builder.sightings
+      scan.memory.publications = builder.publicationTimes?.current ?? [:]
     }
-    latest = Scan(
-      start: scan.start, now: now, checks: checks, listing: listing, files: scan.files,
-      published: scan.published, change: scan.change, memory: memory)
+    latest = scan
     for problem in checks.problems { log.warning("schema left out", ["reason": problem]) }
-    currentIndex.replace(with: index)
-    currentVerification.replace(with: checks.verification)
+    repository.index.replace(with: index)
+    repository.verification.replace(with: checks.verification)
     contentPass?.stop()
     let pass = ContentPass(index.contents, on: contentThreads)
     contentPass = pass
     if !index.isRead { Task { await read(index, by: pass) } }
-    keep(Array(memory.readings.keys), under: checks.fingerprint)
+    keep(Array(scan.memory.readings.keys), under: checks.fingerprint)
     let took = ContinuousClock.now - scan.start
     durations.observe(took)
-    tell(of: index, after: last, listing, verified: verified, took: took)
+    tell(of: index, after: last, scan.listing, verified: verified, took: took)
   }
 
   /// Notes once a day that readings are in use, so that no node forgets them.
@@ -370,15 +337,14 @@ actor RepositoryIndexer {
     for (path, reason) in index.refusals where !known.contains("\(path)\u{0}\(reason.words)") {
       log.warning("refused", ["path": path.text, "reason": reason.words])
     }
-    let stopped = Set(last.files.filter(\.isTooMuchWork).map(\.digest))
-    for file in index.files where file.isTooMuchWork && !stopped.contains(file.digest) {
-      guard case .success(let meaning) = file.reading, case .failed(let refusal) = meaning.validity
-      else { continue }
-      log.warning("too much work", ["path": file.path.text, "reason": refusal.words])
-    }
+    let stopped = Set(last.files.filter { $0.overrun != nil }.map(\.digest))
     for file in index.files {
-      guard let newer = file.replacedBy else { continue }
-      log.warning("its last good version stays", ["path": file.path.text, "reason": newer.words])
+      if let overrun = file.overrun, !stopped.contains(file.digest) {
+        log.warning("too much work", ["path": file.path.text, "reason": overrun.words])
+      }
+      if let newer = file.replacedBy {
+        log.warning("its last good version stays", ["path": file.path.text, "reason": newer.words])
+      }
     }
     let summary: Log.Fields = ["verified": verified, "took": took]
     if index.rows == last.rows, last.generation > 0 {
@@ -390,7 +356,7 @@ actor RepositoryIndexer {
 }
 
 extension Result<TokenScriptFile, FileRefusal> {
-  /// Returns whether the same bytes would be read the same way at any later time: neither the clock nor a failure of
+  /// Returns true if the same bytes would be read the same way at any later time: neither the clock nor a failure of
   /// the machine has a part in the reading.
   fileprivate func isLasting(_ now: Timestamp) -> Bool {
     guard case .success(let file) = self else { return true }

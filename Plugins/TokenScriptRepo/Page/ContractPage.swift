@@ -1,4 +1,3 @@
-internal import Cryptography
 internal import Ethereum
 internal import Time
 internal import TokenScriptReading
@@ -8,10 +7,8 @@ struct ContractPage: Sendable {
   /// The largest number of bytes of source on a page; further sources are linked.
   static let sourceLimit = 1 << 20
 
-  /// The contract.
-  let contract: EthereumAddress
-  /// The contract's chain.
-  let chain: ChainID
+  /// The contract on its chain.
+  let origin: Origin
   /// The rows of the contract, the newest version first, and in it the served files first.
   let rows: [IndexRow]
   /// The URLs of the served files, the newest version first; none if the server's own URL is not known.
@@ -25,20 +22,19 @@ struct ContractPage: Sendable {
   /// Makes a page.
   ///
   /// - Parameters:
-  ///   - contract: the contract.
-  ///   - chain: the contract's chain.
+  ///   - origin: the contract on its chain.
   ///   - index: the index.
   ///   - base: the server's URL without a slash at its end, or nil if it is not known.
   ///   - explorers: the pages about contracts elsewhere that the configuration names, with `{address}` in them.
   /// - Returns: nil if no file names the contract on the chain.
   init?(
-    _ contract: EthereumAddress, on chain: ChainID, in index: ContractIndex, base: String?,
-    explorers: [ChainID: String]
+    _ origin: Origin, in index: ContractIndex, base: String?, explorers: [ChainID: String]
   ) {
-    let rows = index.rows.filter { $0.contract == contract && $0.chains.contains(chain) }
+    let rows = index.rows.filter {
+      $0.contract == origin.contract && $0.chains.contains(origin.chain)
+    }
     guard !rows.isEmpty else { return nil }
-    self.contract = contract
-    self.chain = chain
+    self.origin = origin
     self.rows = rows.sorted { left, right in
       if left.schema != right.schema {
         return (left.schema?.path ?? "") > (right.schema?.path ?? "")
@@ -46,8 +42,7 @@ struct ContractPage: Sendable {
       if left.state.summary != right.state.summary { return left.state.summary == .served }
       return (left.time ?? .init(seconds: 0)) > (right.time ?? .init(seconds: 0))
     }
-    let editions = index.editions[ContractKey(contract)] ?? []
-    let origin = Origin(contract, on: chain)
+    let editions = index.editions[ContractKey(origin.contract)] ?? []
     word = index.rules.words[origin]
     urls =
       base.map {

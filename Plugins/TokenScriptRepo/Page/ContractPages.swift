@@ -1,4 +1,3 @@
-internal import Cryptography
 internal import Ethereum
 internal import HTTPProtocol
 internal import Routing
@@ -7,10 +6,8 @@ internal import TokenScriptReading
 
 /// Responds to `/contracts/<chain>/<address>`.
 struct ContractPages: Sendable {
-  /// The requests for files, which know the server's URL and the index.
-  let responder: RepositoryResponder
-  /// The pages about contracts elsewhere that the configuration names, with `{address}` in them.
-  let explorers: [ChainID: String]
+  /// The state of the service.
+  let repository: Repository
   /// The threads that make pages.
   let threads: ThreadPool
 
@@ -19,18 +16,15 @@ struct ContractPages: Sendable {
   /// - Throws: ``HTTPError`` with status 400, 404, 410, or 503 if too many requests wait; ``SystemError`` if no thread
   ///   can be started.
   func response(to request: Request, _ parameters: RouteParameters) async throws -> Response {
-    guard let contract = EthereumAddress(utf8: parameters["address"]) else {
-      throw HTTPError(.badRequest, "an address is 0x and 40 hexadecimal digits")
-    }
-    let chain = try FileQuery.chain(parameters["chain"])
-    let index = responder.index.value
+    let origin = try Origin(parameters)
+    let (index, explorers) = (repository.index.value, repository.configuration.explorers)
     // On this machine the host can't be another's word.
     let base =
-      responder.base(for: request) ?? (request.isLocal ? responder.origin(of: request) : nil)
+      repository.base(for: request) ?? (request.isLocal ? repository.origin(of: request) : nil)
     let page = try await threads.run(
       for: request.origin.client, orRefuseWith: "too many pages are being made"
-    ) { [explorers] () -> (html: String, isGone: Bool)? in
-      ContractPage(contract, on: chain, in: index, base: base, explorers: explorers)
+    ) { () -> (html: String, isGone: Bool)? in
+      ContractPage(origin, in: index, base: base, explorers: explorers)
         .map { ($0.html, $0.isGone) }
     }
     guard let page else { throw RepositoryResponder.absent(isGone: false) }

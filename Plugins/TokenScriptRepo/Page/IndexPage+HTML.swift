@@ -1,73 +1,40 @@
+internal import Ethereum
 internal import HTTPProtocol
 internal import Pages
+internal import TokenScriptReading
 
 extension IndexPage {
+  private static let template = PageTemplate(PackageResources.index_html)
+
   /// The page as an HTML document, which needs no script.
   var html: String {
     PageStyle.index.document(
       title: "\(query.isEmpty ? "" : "\(query) – ")TokenScript repository",
-      """
-      \(header)
-      <main>
-      \(findings)\(refusals)\(table)\(navigation)</main>
-      <footer>
-      <span>Index \(index.generation)</span>
-      <a href="/?format=json">Rows as JSON</a>
-      \(links.map(\.html).joined(separator: "\n"))
-      </footer>
-      """)
-  }
-
-  private var header: String {
-    """
-    <header>
-    <div>
-    <h1>TokenScript repository</h1>
-    \(counts)
-    </div>
-    <form method="get" action="/" role="search">
-    <input type="search" name="q" value="\(query.htmlEscaped)" aria-label="Search" \
-    placeholder="Contract, signer, path, state" autocomplete="off">
-    <button>Search</button>
-    </form>
-    </header>
-    """
+      Self.template.html([
+        "counts": counts, "query": query, "isEmpty": query.isEmpty && count == 0,
+        "found": count == 0 ? "Nothing matches" : "\(count) of \(index.rows.count) rows match",
+        "hasRefused": !refused.isEmpty, "refused": values(of: refused),
+        "hasOthers": !others.isEmpty, "others": values(of: others),
+        "numbers": pages > 1 ? "Page \(number) of \(pages)" : nil,
+        "previous": number > 1 ? Self.url(query: query, page: number - 1) : nil,
+        "next": number < pages ? Self.url(query: query, page: number + 1) : nil,
+        "generation": "\(index.generation)",
+        "links": links.map(\.html).joined(separator: "\n"),
+      ]))
   }
 
   /// The sum, with a link to the rows of each state.
-  private var counts: String {
-    let counts = index.counts
-    var items = [Self.counted(index.files.count, "file")]
-    for state in IndexRow.Summary.allCases {
-      guard let count = counts[state] else { continue }
-      items.append(
-        "<strong>\(count)</strong> "
-          + "<a href=\"\(Self.url(query: state.label).htmlEscaped)\">\(state.label)</a>")
+  private var counts: [PageTemplate.Values] {
+    func item(_ count: Int, _ noun: String, url: String? = nil) -> PageTemplate.Values {
+      let isPlural = url == nil && count != 1
+      return ["count": "\(count)", "noun": isPlural ? "\(noun)s" : noun, "url": url]
     }
-    items.append(Self.counted(index.editions.count, "contract"))
-    items.append(Self.counted(index.schemaCount, "schema version"))
-    let list = items.map { "<li>\($0)</li>" }.joined(separator: "\n")
-    return "<ul class=\"counts\">\n\(list)\n</ul>"
-  }
-
-  private static func counted(_ count: Int, _ noun: String) -> String {
-    "<strong>\(count)</strong> \(noun)\(count == 1 ? "" : "s")"
-  }
-
-  /// The links between pages, or an empty string if there is only one.
-  private var navigation: String {
-    guard pages > 1 else { return "" }
-    var links: [String] = []
-    if number > 1 {
-      let url = Self.url(query: query, page: number - 1).htmlEscaped
-      links.append("<a rel=\"prev\" href=\"\(url)\">← Previous</a>")
+    let states = IndexRow.Summary.allCases.compactMap { state in
+      index.counts[state].map { item($0, state.label, url: Self.url(query: state.label)) }
     }
-    links.append("<span class=\"quiet\">Page \(number) of \(pages)</span>")
-    if number < pages {
-      let url = Self.url(query: query, page: number + 1).htmlEscaped
-      links.append("<a rel=\"next\" href=\"\(url)\">Next →</a>")
-    }
-    return "<nav aria-label=\"Pages\">\n\(links.joined(separator: "\n"))\n</nav>\n"
+    return [item(index.files.count, "file")] + states + [
+      item(index.editions.count, "contract"), item(index.schemaCount, "schema version"),
+    ]
   }
 
   private static func url(query: String, page: Int = 1) -> String {
@@ -77,48 +44,48 @@ extension IndexPage {
     return fields.isEmpty ? "/" : "/?\(fields.joined(separator: "&"))"
   }
 
-  /// The result of a search in words, or an empty string if all rows are shown.
-  private var findings: String {
-    if query.isEmpty {
-      return count > 0 ? "" : "<p class=\"found\">There are no files yet.</p>\n"
+  /// Returns the values of rows, with a file's warnings at the first of its rows only.
+  private func values(of rows: [IndexRow]) -> [PageTemplate.Values] {
+    var told: Set<RepositoryPath> = []
+    return rows.map { row in
+      var values = row.values
+      if !told.insert(row.path).inserted { values["warnings"] = nil }
+      let address = row.contract?.checksummed
+      let unsigned =
+        index.rules.signature == .off ? "Not checked" : "No valid signature"
+      let chains = row.chains.map {
+        "<a href=\"/contracts/\($0)/\(address ?? "")\">\($0.title.htmlEscaped)</a>"
+      }
+      let facts = [
+        row.name?.isolatedHTML, address.map { "<span class=\"mono\">\($0)</span>" },
+        row.signer.map { "signed by \(($0.commonName ?? $0.key).isolatedHTML)" },
+        row.time.map(Markup.time), row.digest == nil ? nil : Markup.size(row.size),
+      ]
+      let own: PageTemplate.Values = [
+        "address": address, "name": row.name, "url": url(of: row),
+        "chains": chains.joined(separator: ", "), "schema": row.schema?.path ?? "–",
+        "standing": [row.signer?.kind, row.standing?.rawValue].compactMap(\.self)
+          .joined(separator: ", "),
+        "isGone": row.signer == nil && row.state == .gone,
+        "unsigned": row.signer == nil && row.state != .gone ? unsigned : nil,
+        "time": row.time.map(Markup.time) ?? "–",
+        "facts": facts.compactMap(\.self).joined(separator: " · "),
+      ]
+      return values.merging(own) { $1 }
     }
-    let words = count == 0 ? "Nothing matches" : "\(count) of \(index.rows.count) rows match"
-    return """
-      <p class="found">\(words) “\(query.isolatedHTML)”. <a href="/">Show all</a></p>
-
-      """
   }
 
-  /// The refused files of the page with their reasons, or an empty string.
-  private var refusals: String {
-    guard !refused.isEmpty else { return "" }
-    let items = markup(refused).map(\.refusal)
-    return """
-      <h2 id="refused">Refused</h2>
-      <ul class="refusals panel">
-      \(items.joined(separator: "\n"))
-      </ul>
-
-      """
-  }
-
-  /// The other rows of the page, or an empty string.
-  private var table: String {
-    guard !others.isEmpty else { return "" }
-    return """
-      <h2>Files</h2>
-      <div class="panel">
-      <table>
-      <thead>
-      <tr><th class="token">Contract</th><th class="what">State</th>\
-      <th class="version">Schema</th><th class="whose">Signer</th><th class="when">Signed</th>\
-      <th>File</th></tr>
-      </thead>
-      \(markup(others).map(\.tableGroup).joined(separator: "\n"))
-      </table>
-      </div>
-
-      """
+  /// Returns the URL that gives the file of a served row.
+  private func url(of row: IndexRow) -> String? {
+    guard row.state == .served, let contract = row.contract, let schema = row.schema else {
+      return nil
+    }
+    let chains = index.edition(of: ContractKey(contract), schema)?.chains ?? []
+    let served = chains.first { $0.chosen.contains { $0.file.path == row.path } }
+    let chain = chains.count > 1 ? served.map { "chain/\($0.chain)/" } ?? "" : ""
+    let isChoice = (served?.chosen.count ?? 1) > 1
+    let query = isChoice ? row.signer.map { "?signer=\(PercentEncoding.encode($0.key))" } ?? "" : ""
+    return "/\(schema)/\(chain)\(contract.checksummed)\(query)"
   }
 }
 

@@ -50,12 +50,4 @@ struct IndexPage: Sendable {
     refused = shown.filter { $0.state.summary == .refused }
     others = shown.filter { $0.state.summary != .refused }
   }
-
-  /// Returns the markup of rows, with a file's warnings at the first of its rows only.
-  func markup(_ rows: [IndexRow]) -> [IndexRowMarkup] {
-    var told: Set<RepositoryPath> = []
-    return rows.map {
-      IndexRowMarkup($0, in: index, withWarnings: told.insert($0.path).inserted)
-    }
-  }
 }

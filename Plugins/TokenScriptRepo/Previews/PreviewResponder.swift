@@ -1,6 +1,4 @@
 internal import Addresses
-internal import Cryptography
-internal import FoundationEssentials
 internal import HTTPProtocol
 internal import Observability
 internal import Routing
@@ -12,30 +10,13 @@ internal import Wire
 
 /// Takes files from their authors, and shows each for a day to holders of its URL.
 struct PreviewResponder: Sendable {
-  private let policy: PreviewPolicy
-  private let responder: RepositoryResponder
-  private let verification: AtomicReference<FileVerification>
-  private let store: ContractStore
+  private let repository: Repository
   private let queue = VerificationQueue(named: "awd-preview")
   private let pages = ThreadPool(named: "awd-preview-page", width: 1, queue: 64, niceness: 10)
   private let shared = SharedBytes()
 
-  /// Makes a responder.
-  ///
-  /// - Parameters:
-  ///   - policy: says who may put up a preview; not "off".
-  ///   - responder: knows the server's URL and the rules.
-  ///   - verification: the checks in service.
-  ///   - store: keeps the previews.
-  init(
-    _ policy: PreviewPolicy, _ responder: RepositoryResponder,
-    _ verification: AtomicReference<FileVerification>, _ store: ContractStore
-  ) {
-    self.policy = policy
-    self.responder = responder
-    self.verification = verification
-    self.store = store
-  }
+  /// Makes a responder, whose policy isn't "off".
+  init(_ repository: Repository) { self.repository = repository }
 
   private struct Answer: Encodable {
     let url: String
@@ -59,14 +40,13 @@ struct PreviewResponder: Sendable {
   ///
   /// - Returns: 201 with the URL and the facts, or the refusal.
   func post(_ request: Request) async throws -> Response {
-    guard let base = responder.base(for: request) else {
+    guard let base = repository.base(for: request) else {
       throw HTTPError(.notFound, "the server's public URL is not configured")
     }
-    let (now, verification, rules) = (
-      responder.clock(), verification.value, responder.index.value.rules
-    )
+    let (now, verification) = (repository.clock(), repository.verification.value)
+    let (rules, policy) = (repository.index.value.rules, repository.configuration.previewPolicy)
     do {
-      let preview = try await queue.run(for: request) { [policy] body in
+      let preview = try await queue.run(for: request) { body in
         do throws(FileRefusal) {
           let submission = try verification.submission(body, now: now)
           if policy == .signed, case .failed(let refusal) = submission.file.signature {
@@ -81,19 +61,19 @@ struct PreviewResponder: Sendable {
       let name = Preview.randomName()
       let expires = (now + Preview.lifetime).wholeSecond
       do {
-        try await store.add(
+        try await repository.store.add(
           preview, named: name, request.body, until: expires, from: request.origin.client?.site,
           at: now)
       } catch let error as StoreError where error.code == .full {
         throw PublicationRefusal(.insufficientStorage, "there is no room left")
       }
-      responder.log.info("preview", ["sha256": preview.sha256, "peer": request.origin.peer])
+      repository.log.info("preview", ["sha256": preview.sha256, "peer": request.origin.peer])
       let url = "\(base)/preview/\(name)"
       var response = try Response(.created, json: Answer(preview, at: url, until: expires))
       response.fields.append(.location, url)
       response.fields.append(contentsOf: Self.fields)
       return response
-    } catch let refusal as PublicationRefusal { return try refusal.response(responder.headers) }
+    } catch let refusal as PublicationRefusal { return try refusal.response(repository.headers) }
   }
 
   /// Responds to `GET /preview/<name>` with the file, or for `text/html` with a page about it.
@@ -102,11 +82,11 @@ struct PreviewResponder: Sendable {
   func get(_ request: Request, _ parameters: RouteParameters) async throws -> Response {
     let name = String(decoding: parameters["secret"], as: UTF8.self)
     guard name.utf8.count == 22,
-      let preview = try await store.preview(named: name, at: responder.clock()),
+      let preview = try await repository.store.preview(named: name, at: repository.clock()),
       let bytes = try await shared.bytes(
         of: preview.sha256, for: request,
         {
-          try await store.bytes(ofPreview: name)
+          try await repository.store.bytes(ofPreview: name)
         })
     else { throw HTTPError(.notFound, "there is no such preview; it lasts for a day") }
     let accept = AcceptList(request.head, .accept)
@@ -122,10 +102,12 @@ struct PreviewResponder: Sendable {
       response.fields.append(contentsOf: Self.fields)
       return response
     }
-    let base = responder.base(for: request)
+    let base = repository.base(for: request)
     let page = try await pages.run(
       for: request.origin.client, orRefuseWith: "too many pages are being made"
-    ) { PreviewPage(preview, bytes, url: base.map { "\($0)/preview/\(name)" }).html }
+    ) {
+      PreviewPage(preview: preview, bytes: bytes, url: base.map { "\($0)/preview/\(name)" }).html
+    }
     var response = Response(.ok, type: "text/html; charset=utf-8", text: page)
     response.fields.append(contentsOf: ResponseHeaders.page(.contract))
     response.fields.append(contentsOf: Self.fields)

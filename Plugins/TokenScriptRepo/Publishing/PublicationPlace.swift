@@ -1,4 +1,3 @@
-internal import Cryptography
 internal import Ethereum
 internal import HTTPProtocol
 internal import Routing
@@ -34,9 +33,7 @@ struct PublicationPlace: Hashable, Sendable {
     guard let schema = SchemaVersion(year: parameters["year"], month: parameters["month"]) else {
       throw HTTPError(.notFound)
     }
-    guard let contract = EthereumAddress(utf8: parameters["address"]) else {
-      throw HTTPError(.badRequest, "an address is 0x and 40 hexadecimal digits")
-    }
+    let contract = try FileQuery.contract(parameters["address"])
     let query = try FileQuery(request.head, chain: parameters["chain"])
     self.init(schema: schema, contract: contract, chain: query.chain)
   }

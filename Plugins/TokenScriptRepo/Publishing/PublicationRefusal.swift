@@ -40,9 +40,8 @@ struct PublicationRefusal: Error, Equatable {
 
   /// The response, in JSON whatever the client accepts.
   func response(_ headers: ResponseHeaders) throws -> Response {
-    var response = try Response(status, json: Body(error: reason, signer: signer, known: known))
+    var response = try headers.json(status, Body(error: reason, signer: signer, known: known))
     if let retryAfter { response.fields.append(.retryAfter, "\(retryAfter)") }
-    response.fields.append(contentsOf: headers.errors)
     return response
   }
 }

@@ -6,6 +6,7 @@ internal import Ethereum
 internal import HTTPProtocol
 internal import Observability
 internal import Routing
+internal import ServiceKit
 internal import Storage
 internal import SystemCalls
 internal import Threading
@@ -18,15 +19,9 @@ internal import XMLSecurity
 final class Publisher: Sendable {
   private static let questionsPerHour = 30
 
-  private let policy: PublicationPolicy
-  private let responder: RepositoryResponder
+  private let repository: Repository
   private let indexer: RepositoryIndexer
   private let survey: ChainSurvey
-  private let verification: AtomicReference<FileVerification>
-  private let store: ContractStore
-  private let bus: any Bus
-  private let log: Log
-  private let clock: @Sendable () -> Timestamp
   /// The questions to chains that refused publications have led to.
   private let questions: AttemptTable
   private let queue = VerificationQueue(named: "awd-publish")
@@ -34,28 +29,14 @@ final class Publisher: Sendable {
   /// Makes a publisher.
   ///
   /// - Parameters:
-  ///   - policy: says who may publish.
-  ///   - responder: knows the index in service and the server's URL.
+  ///   - repository: the state of the service, whose policy isn't "off".
   ///   - indexer: makes the index after a change.
   ///   - survey: asks the chains for the owners of contracts.
-  ///   - verification: the checks in service.
-  ///   - store: keeps the publications.
-  ///   - bus: tells other nodes.
-  init(
-    _ policy: PublicationPolicy, _ responder: RepositoryResponder, _ indexer: RepositoryIndexer,
-    _ survey: ChainSurvey, _ verification: AtomicReference<FileVerification>,
-    _ store: ContractStore, _ bus: any Bus
-  ) {
-    self.policy = policy
-    self.responder = responder
+  init(_ repository: Repository, _ indexer: RepositoryIndexer, _ survey: ChainSurvey) {
+    self.repository = repository
     self.indexer = indexer
     self.survey = survey
-    self.verification = verification
-    self.store = store
-    self.bus = bus
-    log = responder.log
-    clock = responder.clock
-    questions = AttemptTable(span: .seconds(3600), size: 1 << 12, clock: responder.clock)
+    questions = AttemptTable(span: .seconds(3600), size: 1 << 12, clock: repository.clock)
   }
 
   /// Responds to `PUT`, which publishes the body.
@@ -63,8 +44,7 @@ final class Publisher: Sendable {
   /// - Returns: 200 or 201 with the file's row, or the refusal.
   func put(_ request: Request, _ parameters: RouteParameters) async throws -> Response {
     let place = try PublicationPlace(request, parameters)
-    let verification = verification.value
-    let now = clock()
+    let (verification, now) = (repository.verification.value, repository.clock())
     do {
       let submission = try await queue.run(for: request) { body in
         do throws(FileRefusal) { return try verification.submission(body, now: now) } catch {
@@ -72,17 +52,18 @@ final class Publisher: Sendable {
         }
       }
       return try await publish(submission, at: place, request, now)
-    } catch let refusal as PublicationRefusal { return try refusal.response(responder.headers) }
+    } catch let refusal as PublicationRefusal { return try refusal.response(repository.headers) }
   }
 
   private func publish(
     _ submission: PublicationJudge.Submission, at place: PublicationPlace, _ request: Request,
     _ now: Timestamp
   ) async throws -> Response {
-    let index = responder.index.value
+    let index = repository.index.value
     var rules = index.rules
     rules.signature = .require
-    let judge = PublicationJudge(policy: policy, rules: rules, index: index, now: now)
+    let judge = PublicationJudge(
+      policy: repository.configuration.publicationPolicy, rules: rules, index: index, now: now)
     let keys = submission.file.signer?.addresses ?? []
     let questions = PublicationJudge.origins(of: submission.file).map {
       ChainQuestion(origin: $0, keys: keys)
@@ -90,7 +71,8 @@ final class Publisher: Sendable {
     let verdict: PublicationJudge.Verdict
     do {
       verdict = try await change {
-        try await store.publish(submission, at: place, from: request.origin.client?.site, by: judge)
+        try await repository.store.publish(
+          submission, at: place, from: request.origin.client?.site, by: judge)
       }
     } catch var refusal as PublicationRefusal where refusal.status == .forbidden {
       // The signer may stand for the contract, which the chain has not told yet.
@@ -105,7 +87,7 @@ final class Publisher: Sendable {
     case .present(let path): return try response(.ok, path, place)
     case .write(let publication, _, let isFirst):
       survey.ask(soon: questions)
-      log.info(
+      repository.log.info(
         "published",
         [
           "path": publication.path.text, "key": publication.place.signer,
@@ -126,12 +108,14 @@ final class Publisher: Sendable {
   private func change<Value: Sendable>(_ body: () async throws -> Value) async throws -> Value {
     let value: Value
     do { value = try await body() } catch let error as StoreError where error.isUnavailable {
-      log.error("publication failed", ["cause": "\(error)"])
+      repository.log.error("publication failed", ["cause": "\(error)"])
       throw error.code == .full
         ? PublicationRefusal(.insufficientStorage, "there is no room left")
         : PublicationRefusal(.serviceUnavailable, "the file can't be stored now")
     }
-    if store.isShared { bus.publish([Notice(Topic(TokenScriptService.name))]) }
+    if repository.store.isShared {
+      repository.context.bus.publish([Notice(Topic(TokenScriptService.name))])
+    }
     try await indexer.indexPublications()
     return value
   }
@@ -140,18 +124,17 @@ final class Publisher: Sendable {
   private func response(
     _ status: Status, _ path: RepositoryPath, _ place: PublicationPlace
   ) throws -> Response {
-    let index = responder.index.value
+    let index = repository.index.value
     guard
       let row = index.rows.first(where: { $0.path == path && $0.contract == place.contract }),
       let digest = row.digest
     else { throw HTTPError(.serviceUnavailable, "the index is not made yet", retryAfter: 1) }
-    var response = try Response(status, json: IndexListing.Item(row))
+    var response = try repository.headers.json(status, IndexListing.Item(row))
     let candidates = index.edition(of: ContractKey(place.contract), place.schema)?.candidates ?? []
     if let candidate = candidates.first(where: { $0.file.path == path }) {
       response.fields.append(.entityTag, EntityTag(digest.hex).text)
       response.fields.append(.lastModified, HTTPDate(candidate.modified.seconds).text)
     }
-    response.fields.append(contentsOf: responder.headers.errors)
     return response
   }
 
@@ -163,8 +146,8 @@ final class Publisher: Sendable {
   func delete(_ request: Request, _ parameters: RouteParameters) async throws -> Response {
     let place = try PublicationPlace(request, parameters)
     let withdrawal = try Withdrawal(request.head.value(.authorization))
-    try withdrawal.check(now: clock())
-    guard let base = responder.base(for: request) else {
+    try withdrawal.check(now: repository.clock())
+    guard let base = repository.base(for: request) else {
       throw HTTPError(.serviceUnavailable, "the server's public_url is not configured")
     }
     guard request.head.query == nil else {
@@ -172,30 +155,30 @@ final class Publisher: Sendable {
     }
     let url = base + String(decoding: request.head.path, as: UTF8.self)
     do {
-      let (files, chain) = try await queue.run(for: request) { [responder] _ in
-        try Self.published(at: place, responder)
+      let (files, chain) = try await queue.run(for: request) { [repository] _ in
+        try Self.published(at: place, repository)
       }
       let signed = try await file(signedFor: withdrawal, among: files, url, request)
       let own = try await change {
-        try await store.withdraw(signed, for: Origin(place.contract, on: chain))
+        try await repository.store.withdraw(signed, for: Origin(place.contract, on: chain))
       }
-      log.info(
+      repository.log.info(
         "withdrawn",
         [
           "path": own.map(\.path.text).joined(separator: " "), "key": signed.place.signer,
           "peer": request.origin.peer,
         ])
       return try response(.ok, signed.path.mark, place)
-    } catch let refusal as PublicationRefusal { return try refusal.response(responder.headers) }
+    } catch let refusal as PublicationRefusal { return try refusal.response(repository.headers) }
   }
 
   /// Returns the published files that a withdrawal at a place may mean, and their chain.
   ///
   /// - Throws: ``HTTPError`` with status 400, 404 or 410.
   private static func published(
-    at place: PublicationPlace, _ responder: RepositoryResponder
+    at place: PublicationPlace, _ repository: Repository
   ) throws(HTTPError) -> (files: [Candidate], chain: ChainID) {
-    let edition = responder.index.value.edition(of: ContractKey(place.contract), place.schema)
+    let edition = repository.index.value.edition(of: ContractKey(place.contract), place.schema)
     let here = (edition?.candidates ?? []).filter(FileQuery(chain: place.chain).selects)
     let published = here.filter { $0.file.publication != nil }
     guard !published.isEmpty else {

@@ -1,5 +1,4 @@
 internal import Cryptography
-internal import Ethereum
 internal import SystemCalls
 internal import Time
 internal import TokenScriptReading
@@ -66,9 +65,9 @@ struct RepositoryChecks: Sendable {
     sharing known: [Content]
   ) throws(RepositoryError) -> SchemaDocuments {
     guard !configuration.schemas.isEmpty else { return .none }
-    do throws(SystemError) {
-      return try SchemaDocuments(folder: configuration.schemas, headers, now: now, sharing: known)
-    } catch { throw RepositoryError(folder: configuration.schemas, reason: "\(error)") }
+    return try RepositoryError.naming(configuration.schemas) { () throws(SystemError) in
+      try SchemaDocuments(folder: configuration.schemas, headers, now: now, sharing: known)
+    }
   }
 
   /// The check against schemas that the rules ask for.
@@ -95,9 +94,9 @@ struct RepositoryChecks: Sendable {
   }
 
   private static func digest(ofRoots path: String) throws(RepositoryError) -> SHA256.Digest {
-    do throws(SystemError) {
-      return SHA256.hash(try Descriptor.contents(ofFile: path, limit: rootsLimit))
-    } catch { throw RepositoryError(folder: path, reason: "\(error)") }
+    try RepositoryError.naming(path) { () throws(SystemError) in
+      SHA256.hash(try Descriptor.contents(ofFile: path, limit: rootsLimit))
+    }
   }
 
   /// A system's roots take a quarter of a megabyte.

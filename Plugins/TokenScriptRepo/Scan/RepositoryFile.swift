@@ -76,12 +76,12 @@ final class RepositoryFile: Sendable {
       isWithdrawn: isMark, origins: origins, originCount: origins.count)
   }
 
-  /// Whether the file's check against the schema was stopped.
-  var isTooMuchWork: Bool {
-    guard case .success(let file) = reading, case .failed(let refusal) = file.validity else {
-      return false
-    }
-    return refusal.reason == SchemaWorkers.tooMuchWork
+  /// The refusal of a file whose check against the schema was stopped, or nil.
+  var overrun: FileRefusal? {
+    guard case .success(let file) = reading, case .failed(let refusal) = file.validity,
+      refusal.reason == SchemaWorkers.tooMuchWork
+    else { return nil }
+    return refusal
   }
 
   /// Returns this version for further service, although newer bytes at the path are no XML.

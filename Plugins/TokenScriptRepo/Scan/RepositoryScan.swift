@@ -1,5 +1,4 @@
 internal import Cryptography
-internal import HTTPProtocol
 internal import Synchronization
 internal import Threading
 internal import Time

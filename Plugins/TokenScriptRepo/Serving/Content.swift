@@ -1,6 +1,5 @@
 internal import Compression
 internal import Cryptography
-internal import HTTPProtocol
 internal import Synchronization
 internal import Wire
 

@@ -1,6 +1,4 @@
-internal import Cryptography
 internal import Ethereum
-internal import HTTPProtocol
 internal import TokenScriptReading
 
 /// The places of a contract's TokenScripts on a chain.

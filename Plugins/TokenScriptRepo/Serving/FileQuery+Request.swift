@@ -1,6 +1,7 @@
 internal import Ethereum
 internal import HTTPProtocol
 internal import Routing
+internal import TokenScriptReading
 
 extension FileQuery {
   /// Reads `?signer=` and `?chain=`; an empty signer counts as absent.
@@ -30,6 +31,16 @@ extension FileQuery {
     self.init(signer: signer?.isEmpty == true ? nil : signer, chain: chain)
   }
 
+  /// Reads a contract's address.
+  ///
+  /// - Throws: ``HTTPError`` with status 400.
+  static func contract(_ text: ArraySlice<UInt8>) throws(HTTPError) -> EthereumAddress {
+    guard let contract = EthereumAddress(utf8: text) else {
+      throw HTTPError(.badRequest, "an address is 0x and 40 hexadecimal digits")
+    }
+    return contract
+  }
+
   /// Reads a chain's number.
   ///
   /// - Throws: ``HTTPError`` with status 400.
@@ -38,5 +49,15 @@ extension FileQuery {
       throw HTTPError(.badRequest, "a chain is a decimal number from 1 to 9223372036854775807")
     }
     return chain
+  }
+}
+
+extension Origin {
+  /// Reads the contract and the chain from a URL's path.
+  ///
+  /// - Throws: ``HTTPError`` with status 400.
+  init(_ parameters: RouteParameters) throws(HTTPError) {
+    let contract = try FileQuery.contract(parameters["address"])
+    self.init(contract, on: try FileQuery.chain(parameters["chain"]))
   }
 }

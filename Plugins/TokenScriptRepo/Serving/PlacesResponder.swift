@@ -10,12 +10,12 @@ internal import XMLSecurity
 
 /// Responds to the questions where a contract's scripts are, and what they are about.
 struct PlacesResponder: Sendable {
-  /// The requests for files, which know the server's URL and the index.
+  /// The requests for files, which find places.
   let responder: RepositoryResponder
-  /// The pages about contracts elsewhere that the configuration names, with `{address}` in them.
-  let explorers: [ChainID: String]
   /// The threads that read files.
   let threads: ThreadPool
+
+  private var repository: Repository { responder.repository }
 
   /// Adds the routes.
   func register(on router: inout Router) {
@@ -57,11 +57,8 @@ struct PlacesResponder: Sendable {
   private func places(
     _ request: Request, _ parameters: RouteParameters, base: String? = nil
   ) throws -> ContractPlaces {
-    guard let contract = EthereumAddress(utf8: parameters["address"]) else {
-      throw HTTPError(.badRequest, "an address is 0x and 40 hexadecimal digits")
-    }
-    let origin = Origin(contract, on: try FileQuery.chain(parameters["chain"]))
-    guard let base = base ?? responder.base(for: request) else {
+    let origin = try Origin(parameters)
+    guard let base = base ?? repository.base(for: request) else {
       throw HTTPError(.notFound, "the server's public URL is not configured")
     }
     return responder.places(of: origin, base: base, for: request.head)
@@ -83,7 +80,7 @@ struct PlacesResponder: Sendable {
   private func view(_ request: Request, _ parameters: RouteParameters) async throws -> Response {
     let places = try places(request, parameters, base: "")
     let candidate = try file(of: request, among: places).candidate
-    let explorer = places.origin.explorer(in: explorers)
+    let explorer = places.origin.explorer(in: repository.configuration.explorers)
     let view = try await threads.run(
       for: request.origin.client, orRefuseWith: "too many files are being read"
     ) {
@@ -104,7 +101,7 @@ struct PlacesResponder: Sendable {
 
   private func json(_ status: Status, _ value: some Encodable) throws -> Response {
     var response = try Response(status, json: value)
-    response.fields.append(contentsOf: responder.headers.common)
+    response.fields.append(contentsOf: repository.headers.common)
     return response
   }
 
@@ -115,11 +112,11 @@ struct PlacesResponder: Sendable {
     let tag = EntityTag(SHA256.hash(bytes).hex)
     let validators = Validators(entityTag: tag, lastModified: nil)
     switch Preconditions.evaluate(
-      request.head, validators, now: HTTPDate(responder.clock().seconds))
+      request.head, validators, now: HTTPDate(repository.clock().seconds))
     {
     case .proceed: break
-    case .notModified: response = Response(.notModified, fields: responder.headers.common)
-    case .failed: return Response(.preconditionFailed, fields: responder.headers.errors)
+    case .notModified: response = Response(.notModified, fields: repository.headers.common)
+    case .failed: return Response(.preconditionFailed, fields: repository.headers.errors)
     }
     response.fields.append(.entityTag, tag.text)
     return response

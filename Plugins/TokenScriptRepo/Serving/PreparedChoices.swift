@@ -1,4 +1,3 @@
-internal import Cryptography
 internal import Ethereum
 internal import HTTPProtocol
 internal import Pages
@@ -14,6 +13,8 @@ final class PreparedChoices: Sendable {
   private let empty: Response
   private let json: Response
   private let html: Response
+
+  private static let template = PageTemplate(PackageResources.choices_html)
 
   /// Prepares the responses.
   ///
@@ -58,16 +59,10 @@ final class PreparedChoices: Sendable {
         .multipleChoices, type: "text/html; charset=utf-8",
         text: PageStyle.message.document(
           title: contract.checksummed,
-          """
-          <main>
-          <h1>Which TokenScript?</h1>
-          <p>\(contract.checksummed)</p>
-          <p>\(reason)</p>
-          <ul>
-          \(links.map(\.html).joined(separator: "\n"))
-          </ul>
-          </main>
-          """)), ResponseHeaders.page(.message))
+          Self.template.html([
+            "contract": contract.checksummed, "reason": reason,
+            "links": links.map { ["url": $0.url, "title": $0.title, "modified": $0.modified] },
+          ]))), ResponseHeaders.page(.message))
   }
 
   /// Responds to a request, whose conditions are ignored.
@@ -91,7 +86,7 @@ private struct Link: Encodable {
   let modified: String
   /// The number of the chain that the URL names, or nil if it names none.
   let chain: Int64?
-  private let title: String
+  let title: String
 
   private enum CodingKeys: CodingKey {
     case url, signer, key, modified, chain
@@ -128,10 +123,6 @@ private struct Link: Encodable {
       ? "title=\"\(title.replacing("\\", with: "\\\\").replacing("\"", with: "\\\""))\""
       : "title*=UTF-8''\(PercentEncoding.encode(title))"
     return "<\(url)>; rel=\"alternate\"; type=\"application/tokenscript+xml\"; \(parameter)"
-  }
-
-  var html: String {
-    "<li><a href=\"\(url.htmlEscaped)\">\(title.isolatedHTML)</a>, \(modified)</li>"
   }
 }
 

@@ -4,6 +4,7 @@ internal import FoundationEssentials
 internal import HTTPProtocol
 internal import Observability
 internal import Routing
+internal import ServiceKit
 internal import Threading
 internal import Time
 internal import TokenScriptReading
@@ -18,20 +19,15 @@ struct ReportResponder: Sendable {
   /// The largest body in bytes.
   static let bodyLimit = 4096
 
-  private let responder: RepositoryResponder
-  private let verification: AtomicReference<FileVerification>
-  private let store: ContractStore
+  private let repository: Repository
   private let counters: (known: Counter, unknown: Counter)
   private let threads = ThreadPool(named: "awd-report", width: 1, queue: 16, niceness: 15)
 
   /// Makes a responder whose reports are counted in metrics.
-  init(
-    _ responder: RepositoryResponder, _ verification: AtomicReference<FileVerification>,
-    _ store: ContractStore, _ metrics: Metrics
-  ) {
-    (self.responder, self.verification, self.store) = (responder, verification, store)
+  init(_ repository: Repository) {
+    self.repository = repository
     func counter(_ known: String) -> Counter {
-      metrics.counter(
+      repository.context.metrics.counter(
         "awd_tokenscript_reports_total", "Reports of files that wallets have not taken",
         ["known": known])
     }
@@ -54,7 +50,7 @@ struct ReportResponder: Sendable {
   /// - Returns: 202 with whether the server has the file.
   /// - Throws: ``HTTPError`` with status 400, 404 or 429; the store's error.
   func post(_ request: Request) async throws -> Response {
-    guard let base = responder.base(for: request) else {
+    guard let base = repository.base(for: request) else {
       throw HTTPError(.notFound, "the server's public URL is not configured")
     }
     guard let report = try? JSONDecoder().decode(Report.self, from: Data(request.body)),
@@ -63,7 +59,7 @@ struct ReportResponder: Sendable {
     guard let place = TokenScriptPlace(report.url, at: base) else {
       throw HTTPError(.badRequest, "url: expected the URL of a file of this server")
     }
-    let (index, now) = (responder.index.value, responder.clock())
+    let (index, now) = (repository.index.value, repository.clock())
     let query = FileQuery(signer: place.signer, chain: place.chain)
     let schema = place.namespace.flatMap { SchemaVersion($0.path) }
     guard
@@ -72,7 +68,9 @@ struct ReportResponder: Sendable {
           && edition.candidates.contains(where: query.selects)
       }) == true
     else { throw RepositoryResponder.absent(isGone: false) }
-    if let wait = try await store.count(.report, from: request.origin.client?.site, at: now) {
+    if let wait = try await repository.store.count(
+      .report, from: request.origin.client?.site, at: now)
+    {
       throw HTTPError(.tooManyRequests, "too many reports", retryAfter: wait)
     }
     let file = index.files.first { $0.content?.digest == digest }
@@ -83,17 +81,15 @@ struct ReportResponder: Sendable {
     ]
     if let file, let content = file.content {
       counters.known.add()
-      responder.log.info("a wallet has not taken a file", words)
-      if try await store.count(.verification, from: digest.hex, at: now) == nil {
+      repository.log.info("a wallet has not taken a file", words)
+      if try await repository.store.count(.verification, from: digest.hex, at: now) == nil {
         await verify(content, file.path, by: index.rules, now)
       }
     } else {
       counters.unknown.add()
-      responder.log.warning("a wallet got a file that is not this server’s", words)
+      repository.log.warning("a wallet got a file that is not this server’s", words)
     }
-    var response = try Response(.accepted, json: ["known": file != nil])
-    response.fields.append(contentsOf: responder.headers.errors)
-    return response
+    return try repository.headers.json(.accepted, ["known": file != nil])
   }
 
   /// Verifies a file anew, and logs the outcome.
@@ -102,15 +98,16 @@ struct ReportResponder: Sendable {
   ) async {
     let fault: String?
     do {
-      fault = try await threads.run { [verification] in
-        let submission = try verification.value.submission(content.load().array, now: now)
+      fault = try await threads.run { [repository] in
+        let submission = try repository.verification.value.submission(
+          content.load().array, now: now)
         return rules.judge(submission.file).refusal?.words
       }
     } catch { fault = "\(error)" }
     if let fault {
-      responder.log.warning("the reported file fails", ["path": path.text, "reason": fault])
+      repository.log.warning("the reported file fails", ["path": path.text, "reason": fault])
     } else {
-      responder.log.info("the reported file holds", ["path": path.text])
+      repository.log.info("the reported file holds", ["path": path.text])
     }
   }
 }

@@ -1,4 +1,3 @@
-internal import Cryptography
 internal import Ethereum
 internal import HTTPProtocol
 internal import Observability
@@ -9,22 +8,14 @@ internal import TokenScriptReading
 
 /// Responds to wallets' requests from the index, on the event loop and without waiting.
 struct RepositoryResponder: Sendable {
-  /// The index in service.
-  let index: AtomicReference<ContractIndex>
-  /// The versions that known wallets read.
-  let clients: [ClientRule]
-  /// The version at a bare address for clients that are not known.
-  let defaultSchema: SchemaVersion?
-  /// The server's URL as seen from outside, or nil to take it from requests for ``hosts``.
-  let publicURL: String?
-  /// The host names of the service.
-  let hosts: [String]
-  /// The header fields of responses.
-  let headers: ResponseHeaders
-  /// Is told about oddities of requests.
-  let log: Log
-  /// Tells the time.
-  let clock: @Sendable () -> Timestamp
+  /// The state of the service.
+  let repository: Repository
+
+  private var index: ContractIndex { repository.index.value }
+
+  private func readable(_ head: RequestHead) -> [SchemaVersion]? {
+    repository.configuration.clients.schemas(readBy: head)
+  }
 
   /// Responds to `/<address>` and `/chain/<id>/<address>` with the file of the version that suits the client, or with 204
   /// if the client is known to read none of the versions: old wallets then keep what they have.
@@ -33,8 +24,8 @@ struct RepositoryResponder: Sendable {
   func bare(_ request: Request, _ parameters: RouteParameters) throws -> Response {
     let key = try key(ofFile: parameters["address"])
     let query = try FileQuery(request.head, chain: parameters["chain"])
-    guard let editions = index.value.editions[key] else { throw Self.absent(isGone: false) }
-    let readable = clients.schemas(readBy: request.head)
+    guard let editions = index.editions[key] else { throw Self.absent(isGone: false) }
+    let readable = readable(request.head)
     if query.isEmpty, editions.count == 1, readable?.contains(editions.span[0].schema) ?? true {
       // By the span, as the array would copy the whole edition, and retain all that it has.
       return try respond(to: request.head, with: editions.span[0].bareResponse)
@@ -45,7 +36,7 @@ struct RepositoryResponder: Sendable {
       throw Self.absence(of: query, in: editions)
     }
     guard readable?.contains(edition.schema) ?? true else {
-      return Response(.noContent, fields: headers.common)
+      return Response(.noContent, fields: repository.headers.common)
     }
     return try respond(to: request.head, with: response(of: edition, query, isBare: true))
   }
@@ -71,7 +62,7 @@ struct RepositoryResponder: Sendable {
     let key = try key(ofFile: parameters["address"])
     let query = try FileQuery(request.head, chain: parameters["chain"])
     guard let schema = SchemaVersion(year: parameters["year"], month: parameters["month"]),
-      let edition = index.value.edition(of: key, schema)
+      let edition = index.edition(of: key, schema)
     else { throw Self.absent(isGone: false) }
     return try respond(to: request.head, with: response(of: edition, query, isBare: false))
   }
@@ -81,9 +72,9 @@ struct RepositoryResponder: Sendable {
   /// - Throws: ``HTTPError`` with status 404.
   func schema(_ request: Request, _ parameters: RouteParameters) throws -> Response {
     guard let version = SchemaVersion(year: parameters["year"], month: parameters["month"]),
-      let document = index.value.documents.document(version, parameters["name"])
+      let document = index.documents.document(version, parameters["name"])
     else { throw HTTPError(.notFound) }
-    return try document.response(to: request.head, now: HTTPDate(clock().seconds))
+    return try document.response(to: request.head, now: HTTPDate(repository.clock().seconds))
   }
 
   /// Returns the places of a contract's files, the version first that suits the client.
@@ -93,15 +84,15 @@ struct RepositoryResponder: Sendable {
   ///   - base: the server's URL.
   ///   - head: the request.
   func places(of origin: Origin, base: String, for head: RequestHead) -> ContractPlaces {
-    let index = index.value
+    let index = index
     let editions = ordered(
-      index.editions[ContractKey(origin.contract)] ?? [], for: clients.schemas(readBy: head))
+      index.editions[ContractKey(origin.contract)] ?? [], for: readable(head))
     return ContractPlaces(of: origin, in: editions, base: base, by: index.rules)
   }
 
   /// Returns whether a contract was withdrawn in some version.
   func isGone(_ origin: Origin) -> Bool {
-    (index.value.editions[ContractKey(origin.contract)] ?? []).contains {
+    (index.editions[ContractKey(origin.contract)] ?? []).contains {
       $0.isGone(on: origin.chain)
     }
   }
@@ -116,7 +107,7 @@ struct RepositoryResponder: Sendable {
       let name = url.prefix(while: { $0 != "?" }).split(separator: "/").last,
       let contract = EthereumAddress(String(name))
     else { return nil }
-    let index = index.value
+    let index = index
     let editions = index.editions[ContractKey(contract)] ?? []
     for chain in Set(editions.flatMap { $0.chains.map(\.chain) }) {
       let places = ContractPlaces(
@@ -126,25 +117,15 @@ struct RepositoryResponder: Sendable {
     return nil
   }
 
-  /// Returns the server's URL as seen from outside; a foreign `Host` is not repeated.
-  func base(for request: Request) -> String? {
-    if let publicURL { return publicURL }
-    return hosts.contains(request.head.host) ? origin(of: request) : nil
-  }
-
-  /// Returns the URL of the server as the client has named it.
-  func origin(of request: Request) -> String {
-    "\(request.origin.isSecure ? "https" : "http")://\(request.head.authority.lowercased())"
-  }
-
   /// Reads a contract's address, which may have the ending of a file.
   private func key(ofFile segment: ArraySlice<UInt8>) throws(HTTPError) -> ContractKey {
     let hasEnding = segment.count == 47 && segment.suffix(5).elementsEqual(".tsml".utf8)
     let segment = hasEnding ? segment.dropLast(5) : segment
     if let key = ContractKey(segment) {
       // Checked only if the line is wanted: wallets send mixed case, and the hash takes its time.
-      if log.writes(.debug), EthereumAddress.checksum(of: segment) == .wrong {
-        log.debug("wrong address checksum", ["address": String(decoding: segment, as: UTF8.self)])
+      if repository.log.writes(.debug), EthereumAddress.checksum(of: segment) == .wrong {
+        repository.log.debug(
+          "wrong address checksum", ["address": String(decoding: segment, as: UTF8.self)])
       }
       return key
     }
@@ -158,7 +139,7 @@ struct RepositoryResponder: Sendable {
     guard editions.count > 1 else { return editions }
     guard
       let first = editions.firstIndex(where: { readable?.contains($0.schema) ?? false })
-        ?? editions.firstIndex(where: { $0.schema == defaultSchema })
+        ?? editions.firstIndex(where: { $0.schema == repository.configuration.defaultSchema })
     else { return editions }
     var editions = editions
     editions.insert(editions.remove(at: first), at: 0)
@@ -177,12 +158,12 @@ struct RepositoryResponder: Sendable {
     }
     let own = edition.candidates.filter(query.selects)
     guard !own.isEmpty,
-      let answer = ChainSelection(own, for: edition.contract, by: index.value.rules).answer(
+      let answer = ChainSelection(own, for: edition.contract, by: index.rules).answer(
         on: query.chain)
     else { throw Self.absence(of: query, in: [edition]) }
     let since = edition.since[query] ?? PublicationTimes.Since()
     var responses = ResponsePreparation(
-      edition.contract, edition.schema, signer: query.signer, headers)
+      edition.contract, edition.schema, signer: query.signer, repository.headers)
     return responses.response(with: answer, since: isBare ? since.bare : since.versioned)
   }
 
@@ -205,7 +186,8 @@ struct RepositoryResponder: Sendable {
 
   private func respond(to head: RequestHead, with response: PreparedResponse) throws -> Response {
     switch response {
-    case .file(let file): return try file.response(to: head, now: HTTPDate(clock().seconds))
+    case .file(let file):
+      return try file.response(to: head, now: HTTPDate(repository.clock().seconds))
     case .choices(let choices): return choices.response(to: head)
     case .gone: throw Self.absent(isGone: true)
     }

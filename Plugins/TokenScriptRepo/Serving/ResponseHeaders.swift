@@ -1,5 +1,6 @@
 internal import HTTPProtocol
 internal import Pages
+internal import Routing
 
 extension FieldName {
   static let accessControlAllowHeaders = FieldName("Access-Control-Allow-Headers")
@@ -46,6 +47,13 @@ struct ResponseHeaders: Sendable {
         + "X-Stl-Key")
     options.append(.accessControlMaxAge, "86400")
     self.options = options
+  }
+
+  /// Makes a response in JSON that isn't a file's, whatever the client accepts.
+  func json(_ status: Status, _ value: some Encodable) throws -> Response {
+    var response = try Response(status, json: value)
+    response.fields.append(contentsOf: errors)
+    return response
   }
 
   /// The fields of a file as general XML.

@@ -1,5 +1,4 @@
 internal import Cryptography
-internal import HTTPProtocol
 internal import SystemCalls
 internal import Time
 internal import TokenScriptReading

@@ -1,5 +1,3 @@
-internal import Ethereum
-internal import HTTPProtocol
 internal import TokenScriptReading
 internal import XMLSecurity
 

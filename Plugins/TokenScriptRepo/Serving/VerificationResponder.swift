@@ -7,26 +7,13 @@ internal import Wire
 
 /// Responds to `POST /api/v1/verifyXMLDSig` and `POST /tokenscript/validate`: verifies the file in the body.
 struct VerificationResponder: Sendable {
-  private let verification: AtomicReference<FileVerification>
-  private let headers: ResponseHeaders
-  private let clock: @Sendable () -> Timestamp
-  /// The queue of the requests' bodies.
-  let queue = VerificationQueue(named: "awd-verify")
+  /// Finds the repository's files by their URLs.
+  private let responder: RepositoryResponder
+  private let queue = VerificationQueue(named: "awd-verify")
 
-  /// Makes a responder.
-  ///
-  /// - Parameters:
-  ///   - verification: the checks in service.
-  ///   - headers: the header fields of responses.
-  ///   - clock: tells the time.
-  init(
-    _ verification: AtomicReference<FileVerification>, _ headers: ResponseHeaders,
-    clock: @escaping @Sendable () -> Timestamp
-  ) {
-    self.verification = verification
-    self.headers = headers
-    self.clock = clock
-  }
+  private var repository: Repository { responder.repository }
+
+  init(_ responder: RepositoryResponder) { self.responder = responder }
 
   /// Verifies the form's `file`.
   ///
@@ -35,51 +22,43 @@ struct VerificationResponder: Sendable {
   /// - Throws: ``HTTPError`` with status 503 if too many files wait.
   func response(to request: Request) async throws -> Response {
     let type = request.head.value(.contentType) ?? ""
-    let verification = verification.value
-    let now = clock()
+    let (verification, now) = (repository.verification.value, repository.clock())
     let verdict = try await queue.run(for: request) { body in
       Result { () throws(FileRefusal) in
         try verification.verify(Self.file(in: body, ofType: type), now: now)
       }
     }
-    var response =
-      switch verdict {
-      case .success(let pass): try Response(.accepted, json: pass)
-      case .failure(let refusal):
-        try Response(.badRequest, json: ["result": "fail", "failureReason": refusal.words])
-      }
-    response.fields.append(contentsOf: headers.errors)
-    return response
+    switch verdict {
+    case .success(let pass): return try repository.headers.json(.accepted, pass)
+    case .failure(let refusal):
+      return try repository.headers.json(
+        .badRequest, ["result": "fail", "failureReason": refusal.words])
+    }
   }
 
   /// Verifies the file in a JSON object, or one of the repository that it names, for its contract.
   ///
-  /// - Parameters:
-  ///   - request: a request with a ``ValidationRequest`` as its body.
-  ///   - content: returns the repository's file at a URL, or nil if it has none there.
+  /// - Parameter request: a request with a ``ValidationRequest`` as its body.
   /// - Returns: 200 with a ``ValidationReport``.
   /// - Throws: ``HTTPError`` with status 400, and as ``response(to:)``.
-  func validation(
-    of request: Request, contentAt content: @escaping @Sendable (String) -> Content?
-  ) async throws -> Response {
-    let verification = verification.value
-    let now = clock()
-    let report = try await queue.run(for: request) { body in
+  func validation(of request: Request) async throws -> Response {
+    let base = repository.base(for: request)
+    let (verification, now) = (repository.verification.value, repository.clock())
+    let report = try await queue.run(for: request) { [responder] body in
       let asked = try ValidationRequest(body)
       let file: [UInt8]
       switch asked.source {
       case .bytes(let bytes): file = bytes
       case .url(let url):
-        guard let bytes = try content(url)?.load().array else {
+        let content = base.flatMap { responder.content(at: url, base: $0) }
+        guard let bytes = try content?.load().array else {
           throw HTTPError(.badRequest, "without base64Xml, sourceUrl must be one of script-uri’s")
         }
         file = bytes
       }
       return verification.validate(file, for: asked.contract, on: asked.chain, now: now)
     }
-    var response = try Response(.ok, json: report)
-    response.fields.append(contentsOf: headers.errors)
-    return response
+    return try repository.headers.json(.ok, report)
   }
 
   /// Returns the content of the form's only file.
