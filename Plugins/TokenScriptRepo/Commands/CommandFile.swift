@@ -1,3 +1,4 @@
+internal import CommandLine
 internal import Glibc
 internal import SystemCalls
 internal import TokenScriptReading
@@ -20,6 +21,15 @@ struct CommandFile: Sendable {
     let below = "\(root)/\(path)"
     let isBelow = unsafe !path.hasPrefix("/") && access(path, F_OK) != 0 && access(below, F_OK) == 0
     self.path = isBelow ? below : path
+  }
+
+  /// Reads a private key in PEM; blocks on the disk.
+  ///
+  /// - Throws: ``CommandError`` if the file can't be read, or is none.
+  func privateKey() throws(CommandError) -> PrivateKey {
+    do { return try PrivateKey(pem: Descriptor.contents(ofFile: path)) } catch {
+      throw .refused("\(path): \(error)".printable)
+    }
   }
 
   /// Reads the content; blocks on the disk.

@@ -111,7 +111,7 @@ struct FileReport: Encodable, Sendable {
         address: $0.address.checksummed, name: $0.name, network: $0.chain.number,
         isOrigin: $0.isOrigin)
     }
-    signer = file.signer.map { $0.commonName ?? $0.key }
+    signer = file.signer?.name
     key = file.signer?.key
     kind = file.signer?.kind
     time = file.signer?.time?.description

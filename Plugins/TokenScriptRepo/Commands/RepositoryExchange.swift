@@ -1,4 +1,5 @@
 internal import CommandLine
+internal import Configuration
 internal import FoundationEssentials
 internal import HTTPClient
 internal import HTTPProtocol
@@ -18,19 +19,42 @@ struct RepositoryExchange {
     }
   }
 
+  /// Returns the repository that the option `--to` names.
+  ///
+  /// - Throws: ``CommandError`` without it, or for another text.
+  static func url(_ arguments: CommandArguments) throws(CommandError) -> PublicURL {
+    guard let url = try arguments.url("to", such: "https://repo.example") else {
+      throw .usage("--to URL is missing")
+    }
+    return url
+  }
+
   /// Sends a request, and asks for JSON.
   ///
-  /// - Throws: ``CommandError`` if there is no response.
-  func send(_ request: OutgoingRequest) async throws(CommandError) -> IncomingResponse {
+  /// - Parameters:
+  ///   - request: the request.
+  ///   - expected: the statuses of success.
+  ///   - url: the URL in errors, or nil for the request's.
+  ///   - remark: the end of the error for another status.
+  /// - Throws: ``CommandError`` if there is no response, or one with another status.
+  func send(
+    _ request: OutgoingRequest, expecting expected: Status..., as url: String? = nil,
+    remark: String = ""
+  ) async throws(CommandError) -> IncomingResponse {
     var request = request
     request.fields.append(.accept, "application/json")
-    do throws(HTTPClientError) { return try await client.send(request) } catch {
+    let response: IncomingResponse
+    do throws(HTTPClientError) { response = try await client.send(request) } catch {
       throw .refused("\(request.url): \(error)".printable)
     }
+    guard expected.contains(response.status) else {
+      throw .refused("\(url ?? request.url): \(Self.words(response))\(remark)".printable)
+    }
+    return response
   }
 
   /// Returns the status of a response, and its reason if it states one.
-  static func words(_ response: IncomingResponse) -> String {
+  private static func words(_ response: IncomingResponse) -> String {
     let body = try? JSONDecoder().decode(Refusal.self, from: Data(response.body))
     let known = body?.known.map {
       $0.isEmpty ? "; nobody does yet" : "; these do: \($0.joined(separator: ", "))"

@@ -1,6 +1,8 @@
 internal import CommandLine
+internal import Ethereum
 internal import ServiceKit
 internal import Time
+internal import TokenScriptReading
 
 /// `awd repo list`: prints the specification's table, with a row for each contract of each file.
 struct RepositoryListCommand: Command {
@@ -14,7 +16,7 @@ struct RepositoryListCommand: Command {
       try context.configuration(for: TokenScriptService.self),
       remembered: ContractStore(lent.store),
       now: lent.clock().wholeSecond)
-    let items = inspection.index.rows.map(IndexListing.Item.init)
+    let items = inspection.index.rows
     guard !context.arguments.has("json") else {
       return try context.print(json: ["contracts": items])
     }
@@ -23,15 +25,16 @@ struct RepositoryListCommand: Command {
     ]
     var rows = items.map { item in
       [
-        item.contract, item.name, item.schema, item.time.map { "\($0.prefix(10))" }, item.signer,
-        item.path, item.state,
+        item.contract?.checksummed, item.name, item.schema?.path,
+        item.time.map { String($0.description.prefix(10)) }, item.signer?.name, item.path.text,
+        item.state.words,
       ].map { $0 ?? "-" }
     }
     // The specification's table has no owners, so that they come last, and only if a chain was asked for some.
     if items.contains(where: { !$0.owners.isEmpty }) {
       columns.append("owner")
       rows = zip(rows, items).map { row, item in
-        row + [item.owners.isEmpty ? "-" : item.owners.joined(separator: " ")]
+        row + [item.owners.isEmpty ? "-" : item.ownerNames.joined(separator: " ")]
       }
     }
     let table = TextTable(columns: columns, rows: rows)

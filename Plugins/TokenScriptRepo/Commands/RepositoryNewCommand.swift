@@ -18,16 +18,12 @@ struct RepositoryNewCommand: Command {
 
   static func run(_ context: CommandContext) async throws {
     let arguments = context.arguments
-    guard let text = arguments["contract"] else {
-      throw CommandError.usage("--contract ADDRESS is missing")
-    }
+    let text = try arguments.required("contract", "ADDRESS")
     guard let contract = EthereumAddress(text), EthereumAddress.checksum(of: text) != .wrong else {
       throw CommandError.usage(
         "--contract: expected 0x and 40 hexadecimal digits, of one case or with their checksum")
     }
-    guard let chain = ChainID(arguments["chain"] ?? "1") else {
-      throw CommandError.usage("--chain: expected a number from 1")
-    }
+    let chain = try arguments.chain("chain") ?? .main
     let interface = arguments["interface"] ?? "erc20"
     guard ["erc20", "erc721", "erc1155"].contains(interface) else {
       throw CommandError.usage("--interface: expected erc20, erc721 or erc1155")

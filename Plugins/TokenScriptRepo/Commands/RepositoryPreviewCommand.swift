@@ -24,19 +24,14 @@ struct RepositoryPreviewCommand: Command {
 
   static func run(_ context: CommandContext) async throws {
     let arguments = context.arguments
-    guard let repository = arguments["to"].flatMap({ PublicURL($0) }) else {
-      throw CommandError.usage("--to: expected a URL such as https://repo.example")
-    }
+    let repository = try RepositoryExchange.url(arguments)
     let path = arguments.operands[0]
     let bytes: [UInt8]
     do throws(FileRefusal) { bytes = try CommandFile(path).contents() } catch {
       throw CommandError.refused("\(path): \(error.words)".printable)
     }
-    let url = "\(repository)/preview"
-    let answer = try await RepositoryExchange().send(OutgoingRequest(.post, url, body: bytes))
-    guard answer.status == .created else {
-      throw CommandError.refused("\(url): \(RepositoryExchange.words(answer))".printable)
-    }
+    let answer = try await RepositoryExchange().send(
+      OutgoingRequest(.post, "\(repository)/preview", body: bytes), expecting: .created)
     guard !arguments.has("json") else {
       return context.print(String(decoding: answer.body, as: UTF8.self))
     }

@@ -21,14 +21,7 @@ struct RepositoryPublishCommand: Command {
 
   static func run(_ context: CommandContext) async throws {
     let arguments = context.arguments
-    guard let to = arguments["to"] else { throw CommandError.usage("--to URL is missing") }
-    guard let repository = PublicURL(to) else {
-      throw CommandError.usage("--to: expected a URL such as https://repo.example")
-    }
-    let chain = try arguments["chain"].map { text throws(CommandError) in
-      guard let chain = ChainID(text) else { throw .usage("--chain: expected a number from 1") }
-      return chain
-    }
+    let (repository, chain) = (try RepositoryExchange.url(arguments), try arguments.chain("chain"))
     let path = arguments.operands[0]
     let bytes: [UInt8]
     let file: TokenScriptFile
@@ -45,10 +38,8 @@ struct RepositoryPublishCommand: Command {
       throw CommandError.refused("\(path): it names no contract as its origin".printable)
     }
     let url = "\(repository)/\(file.schema)/chain/\(chain ?? first)/\(contract.checksummed)"
-    let answer = try await RepositoryExchange().send(OutgoingRequest(.put, url, body: bytes))
-    guard answer.status == .ok || answer.status == .created else {
-      throw CommandError.refused("\(url): \(RepositoryExchange.words(answer))".printable)
-    }
+    let answer = try await RepositoryExchange().send(
+      OutgoingRequest(.put, url, body: bytes), expecting: .ok, .created)
     if arguments.has("json") {
       context.print(String(decoding: answer.body, as: UTF8.self))
     } else {

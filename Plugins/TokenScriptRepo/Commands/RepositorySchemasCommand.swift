@@ -55,10 +55,7 @@ struct RepositorySchemasCommand: Command {
     var contents: [(path: String, bytes: [UInt8])] = []
     for (path, digest) in files.sorted(by: { $0.key < $1.key }) {
       let url = "\(base)/\(path)"
-      let answer = try await exchange.send(OutgoingRequest(.get, url))
-      guard answer.status == .ok else {
-        throw CommandError.refused("\(url): \(RepositoryExchange.words(answer))".printable)
-      }
+      let answer = try await exchange.send(OutgoingRequest(.get, url), expecting: .ok)
       guard SHA256.hash(answer.body).hex == digest else {
         throw CommandError.refused(
           "\(url): its SHA-256 is \(SHA256.hash(answer.body).hex), not \(digest)".printable)

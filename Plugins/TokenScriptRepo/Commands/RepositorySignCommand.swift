@@ -22,7 +22,7 @@ struct RepositorySignCommand: Command {
   static func run(_ context: CommandContext) async throws {
     let arguments = context.arguments
     let path = arguments.operands[0]
-    guard let key = arguments["key"] else { throw CommandError.usage("--key KEY is missing") }
+    let key = try arguments.required("key", "KEY")
     let line = try await ThreadPool(named: "awd-sign", width: 1).run {
       try sign(
         path, key: key, certificate: arguments["certificate"],
@@ -37,13 +37,13 @@ struct RepositorySignCommand: Command {
   private static func sign(
     _ path: String, key keyPath: String, certificate: String?, output: String, now: Timestamp
   ) throws(CommandError) -> String {
-    let key: PrivateKey
+    let key = try CommandFile(keyPath).privateKey()
     let writer: SignatureWriter
-    do { key = try PrivateKey(pem: contents(keyPath)) } catch {
-      throw .refused("\(keyPath): \(error)")
-    }
     do {
-      let chain = try certificate.map { try Certificate.certificates(pem: contents($0)) } ?? []
+      let chain =
+        try certificate.map {
+          try Certificate.certificates(pem: Descriptor.contents(ofFile: $0))
+        } ?? []
       writer = try SignatureWriter(key: key, certificates: chain)
     } catch { throw .refused("\(certificate ?? keyPath): \(error)") }
     let bytes: [UInt8]
@@ -70,9 +70,5 @@ struct RepositorySignCommand: Command {
     }
     return "\(output): signature \(signatures + 1) with the \(key.publicKey.kind.rawValue) key "
       + "\(key.publicKey.identifier) at \(now.wholeSecond)"
-  }
-
-  private static func contents(_ path: String) throws(SystemError) -> [UInt8] {
-    try Descriptor.contents(ofFile: path, limit: 1 << 20)
   }
 }

@@ -17,20 +17,13 @@ struct RepositoryWithdrawCommand: Command {
 
   static func run(_ context: CommandContext) async throws {
     let url = context.arguments.operands[0]
-    guard let path = context.arguments["key"] else {
-      throw CommandError.usage("--key KEY is missing")
-    }
-    let key: PrivateKey
-    do { key = try PrivateKey(pem: Descriptor.contents(ofFile: path, limit: 1 << 20)) } catch {
-      throw CommandError.refused("\(path): \(error)".printable)
-    }
+    let path = try context.arguments.required("key", "KEY")
+    let key = try CommandFile(path).privateKey()
     let exchange = try RepositoryExchange()
     let signer = PercentEncoding.encode(key.publicKey.identifier)
-    let file = try await exchange.send(OutgoingRequest(.get, "\(url)?signer=\(signer)"))
-    guard file.status == .ok else {
-      throw CommandError.refused(
-        "\(url): \(RepositoryExchange.words(file)); \(path) has no file there".printable)
-    }
+    let file = try await exchange.send(
+      OutgoingRequest(.get, "\(url)?signer=\(signer)"), expecting: .ok, as: url,
+      remark: "; \(path) has no file there")
     guard let time = Timestamp.now().dateTime else {
       throw CommandError.refused("the clock is out of range")
     }
@@ -38,10 +31,7 @@ struct RepositoryWithdrawCommand: Command {
     let withdrawal = Withdrawal(time: time, signature: try key.walletSignature(of: message))
     var request = OutgoingRequest(.delete, url)
     request.fields.append(.authorization, withdrawal.fieldValue)
-    let answer = try await exchange.send(request)
-    guard answer.status == .ok else {
-      throw CommandError.refused("\(url): \(RepositoryExchange.words(answer))".printable)
-    }
+    _ = try await exchange.send(request, expecting: .ok)
     context.print("\(url): withdrawn".printable)
   }
 }

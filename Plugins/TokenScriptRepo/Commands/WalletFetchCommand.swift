@@ -50,8 +50,10 @@ struct WalletFetchCommand: Command {
   static func fetch(
     _ request: TokenScriptRequest, _ arguments: CommandArguments
   ) async throws -> WalletFetchText {
-    let cache = try required("cache", arguments)
-    let repository = try repository(required("repo", arguments))
+    let cache = try arguments.required("cache")
+    guard let repository = try repository(arguments) else {
+      throw CommandError.usage("--repo is missing")
+    }
     let identity = try identity(arguments)
     let contracts = try contracts(arguments)
     let schemaCheck = try arguments["schemas"].map(schemaCheck)
@@ -65,18 +67,9 @@ struct WalletFetchCommand: Command {
     return WalletFetchText(request, try await agent.fetch(request))
   }
 
-  /// Reads the value of `--network`.
-  static func network(_ text: String) throws(CommandError) -> ChainID {
-    guard let network = ChainID(text) else { throw .usage("--network: expected a number from 1") }
-    return network
-  }
-
-  /// Reads the value of `--repo`.
-  static func repository(_ text: String) throws(CommandError) -> PublicURL {
-    guard let url = PublicURL(text) else {
-      throw .usage("--repo: expected a URL such as https://repo.tokenscript.org")
-    }
-    return url
+  /// Returns the URL of the option `--repo`, or nil without it.
+  static func repository(_ arguments: CommandArguments) throws(CommandError) -> PublicURL? {
+    try arguments.url("repo", such: "https://repo.tokenscript.org")
   }
 
   /// Makes the check against the schemas of a folder, in a process that is ended if a file keeps it busy for too long.
@@ -102,7 +95,9 @@ struct WalletFetchCommand: Command {
   private static func request(
     _ arguments: CommandArguments
   ) throws(CommandError) -> TokenScriptRequest {
-    let network = try network(required("network", arguments))
+    guard let network = try arguments.chain("network") else {
+      throw .usage("--network is missing")
+    }
     var namespaces: [TokenScriptNamespace] = []
     for text in arguments.all("namespace") {
       guard let namespace = TokenScriptNamespace(text) else {
@@ -153,12 +148,5 @@ struct WalletFetchCommand: Command {
   private static func halves(_ text: String) -> (String, String)? {
     let parts = text.split(separator: "/", maxSplits: 1).map(String.init)
     return parts.count == 2 ? (parts[0], parts[1]) : nil
-  }
-
-  private static func required(
-    _ option: String, _ arguments: CommandArguments
-  ) throws(CommandError) -> String {
-    guard let value = arguments[option] else { throw .usage("--\(option) is missing") }
-    return value
   }
 }

@@ -34,8 +34,8 @@ struct WalletOpenCommand: Command {
 
   static func run(_ context: CommandContext) async throws {
     let arguments = context.arguments
-    let repository = try arguments["repo"].map(WalletFetchCommand.repository)
-    let network = try arguments["network"].map(WalletFetchCommand.network)
+    let repository = try WalletFetchCommand.repository(arguments)
+    let network = try arguments.chain("network")
     guard repository != nil || arguments["cache"] == nil else {
       throw CommandError.usage("--repo is missing")
     }

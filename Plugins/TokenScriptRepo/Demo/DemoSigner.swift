@@ -47,16 +47,13 @@ enum DemoSigner: String, CaseIterable, Sendable {
   /// - Parameter folder: the folder of the key.
   /// - Throws: ``SigningError``, ``CertificateError``, ``SystemError``.
   func writer(from folder: String) throws -> SignatureWriter {
-    let key = try PrivateKey(pem: Self.contents(keyPath(in: folder)))
+    let key = try PrivateKey(pem: Descriptor.contents(ofFile: keyPath(in: folder)))
     guard commonName != nil else { return try SignatureWriter(key: key) }
-    let certificates = try Certificate.certificates(pem: Self.contents(certificatePath(in: folder)))
+    let certificates = try Certificate.certificates(
+      pem: Descriptor.contents(ofFile: certificatePath(in: folder)))
     return try SignatureWriter(key: key, certificates: certificates)
   }
 
   private func keyPath(in folder: String) -> String { "\(folder)/\(rawValue).key.pem" }
   private func certificatePath(in folder: String) -> String { "\(folder)/\(rawValue).cert.pem" }
-
-  private static func contents(_ path: String) throws(SystemError) -> [UInt8] {
-    try Descriptor.contents(ofFile: path, limit: 1 << 20)
-  }
 }

@@ -108,7 +108,7 @@ actor IndexListing {
       let rows = index.rows.dropFirst((number - 1) * Self.rowLimit).prefix(Self.rowLimit)
       let next = number < last ? "/?format=json&page=\(number + 1)" : nil
       var response = Self.shared(
-        try Response(.ok, json: Rows(contracts: rows.map(Item.init), next: next)), headers.common,
+        try Response(.ok, json: Rows(contracts: Array(rows), next: next)), headers.common,
         ResponseHeaders.foreignContent)
       if let next { response.fields.append(.link, "<\(next)>; rel=\"next\"") }
       return response
@@ -117,7 +117,7 @@ actor IndexListing {
 
   /// A page in JSON, with the URL of the next one if there is one.
   private struct Rows: Encodable {
-    let contracts: [Item]
+    let contracts: [IndexRow]
     let next: String?
   }
 
@@ -127,65 +127,5 @@ actor IndexListing {
     for more in fields { response.fields.append(contentsOf: more) }
     if case .array(let bytes) = response.body { response.body = .bytes(Bytes(bytes)) }
     return response
-  }
-
-  /// A row in JSON, which has every key, with null for a missing value.
-  struct Item: Encodable {
-    @Nullable var contract: String?
-    @Nullable var name: String?
-    @Nullable var contractName: String?
-    /// The same as ``chains``, by the name of the element's attribute.
-    let networks: [Int64]
-    let chains: [Int64]
-    /// The contract's owners by the words of those of the chains that were asked.
-    let owners: [String]
-    @Nullable var schema: String?
-    @Nullable var time: String?
-    @Nullable var accepted: String?
-    @Nullable var signer: String?
-    @Nullable var key: String?
-    @Nullable var authority: String?
-    @Nullable var kind: String?
-    @Nullable var standing: String?
-    let path: String
-    @Nullable var sha256: String?
-    let cids: [String]
-    let size: Int
-    let state: String
-    let warnings: [String]
-
-    init(_ row: IndexRow) {
-      contract = row.contract?.checksummed
-      name = row.name
-      contractName = row.contractName
-      chains = row.chains.map(\.number)
-      networks = chains
-      owners = Set(row.owners.map(\.checksummed)).sorted()
-      schema = row.schema?.path
-      time = row.time?.description
-      accepted = row.accepted?.description
-      signer = row.signer.map { $0.commonName ?? $0.key }
-      key = row.signer?.key
-      authority = row.signer?.authority
-      kind = row.signer?.kind
-      standing = row.standing?.rawValue
-      path = row.path.text
-      sha256 = row.digest?.hex
-      cids = row.cids
-      size = row.size
-      state = row.state.words
-      warnings = row.warnings
-    }
-  }
-}
-
-/// A value that is encoded as null if it is missing.
-@propertyWrapper
-struct Nullable<Value: Encodable & Sendable>: Encodable, Sendable {
-  var wrappedValue: Value?
-
-  func encode(to encoder: any Encoder) throws {
-    var container = encoder.singleValueContainer()
-    try container.encode(wrappedValue)
   }
 }

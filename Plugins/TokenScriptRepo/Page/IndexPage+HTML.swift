@@ -58,7 +58,7 @@ extension IndexPage {
       }
       let facts = [
         row.name?.isolatedHTML, address.map { "<span class=\"mono\">\($0)</span>" },
-        row.signer.map { "signed by \(($0.commonName ?? $0.key).isolatedHTML)" },
+        row.signer.map { "signed by \($0.name.isolatedHTML)" },
         row.time.map(Markup.time), row.digest == nil ? nil : Markup.size(row.size),
       ]
       let own: PageTemplate.Values = [

@@ -129,7 +129,7 @@ final class Publisher: Sendable {
       let row = index.rows.first(where: { $0.path == path && $0.contract == place.contract }),
       let digest = row.digest
     else { throw HTTPError(.serviceUnavailable, "the index is not made yet", retryAfter: 1) }
-    var response = try repository.headers.json(status, IndexListing.Item(row))
+    var response = try repository.headers.json(status, row)
     let candidates = index.edition(of: ContractKey(place.contract), place.schema)?.candidates ?? []
     if let candidate = candidates.first(where: { $0.file.path == path }) {
       response.fields.append(.entityTag, EntityTag(digest.hex).text)

@@ -58,6 +58,9 @@ package struct TokenScriptFile: Equatable, Sendable {
       self.isSelfSigned = isSelfSigned
     }
 
+    /// The common name, or else the key.
+    package var name: String { commonName ?? key }
+
     /// The addresses that stand behind the signature: of the key and of its authority.
     package var addresses: [EthereumAddress] {
       [key, authority].compactMap { $0.flatMap { EthereumAddress($0) } }

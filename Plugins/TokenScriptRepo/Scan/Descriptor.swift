@@ -24,7 +24,7 @@ struct Descriptor: ~Copyable {
   ///   - limit: the largest number of bytes to read.
   /// - Returns: the bytes.
   /// - Throws: ``SystemError``.
-  static func contents(ofFile path: String, limit: Int) throws(SystemError) -> [UInt8] {
+  static func contents(ofFile path: String, limit: Int = 1 << 20) throws(SystemError) -> [UInt8] {
     let opened = unsafe Glibc.open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
     guard opened >= 0 else { throw SystemError(errno) }
     let file = Descriptor(opened)

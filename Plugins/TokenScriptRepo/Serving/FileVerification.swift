@@ -139,7 +139,7 @@ final class FileVerification: Sendable {
     case .content: return (.pass, "set by the contract owner: the IPFS CID matches the scriptURI")
     case nil: break
     }
-    let name = signer.commonName ?? signer.key
+    let name = signer.name
     switch file.trust {
     case .passed: return (.pass, "signed by \(name), whose certificate is trusted")
     case .failed(let refusal) where rules.trust == .require:

@@ -127,6 +127,6 @@ private struct Link: Encodable {
 }
 
 extension Candidate {
-  /// The signer's common name, or else the key, or an empty string.
-  fileprivate var name: String { signer.map { $0.commonName ?? $0.key } ?? "" }
+  /// The name of the signer, or an empty string.
+  fileprivate var name: String { signer?.name ?? "" }
 }

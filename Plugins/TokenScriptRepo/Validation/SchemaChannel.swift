@@ -64,63 +64,35 @@ struct SchemaJob {
 
   /// The frame.
   var frame: [UInt8] { Array(version.path.utf8) + document }
+}
 
-  /// Makes a job.
-  init(_ version: SchemaVersion, _ document: [UInt8]) {
-    self.version = version
-    self.document = document
-  }
-
+extension SchemaJob {
   /// Reads a frame, or returns nil if it is none.
   init?(frame: [UInt8]) {
     guard let version = SchemaVersion(String(decoding: frame.prefix(7), as: UTF8.self)) else {
       return nil
     }
-    self.init(version, Array(frame.dropFirst(7)))
+    self.init(version: version, document: Array(frame.dropFirst(7)))
   }
 }
 
-/// The verdict about a document, as a frame: one byte, and the problems as text.
-enum SchemaVerdict: Equatable {
-  case valid
-  case noSchema
-  case invalid(String)
-
-  /// The frame.
-  var frame: [UInt8] {
+extension TokenScriptFile.Finding {
+  /// The finding of a check that was made, as a frame: one byte, and the problems as text.
+  func frame(_ version: SchemaVersion) -> [UInt8] {
     switch self {
-    case .valid: [0]
-    case .noSchema: [1]
-    case .invalid(let problems): [2] + Array(problems.utf8)
+    case .passed, .unchecked: [0]
+    case .failed where self == .missingSchema(version): [1]
+    case .failed(let refusal): [2] + Array(refusal.detail.utf8)
     }
   }
 
   /// Reads a frame, or returns nil if it is none.
-  init?(frame: [UInt8]) {
+  init?(frame: [UInt8], _ version: SchemaVersion) {
     switch frame.first {
-    case 0: self = .valid
-    case 1: self = .noSchema
+    case 0: self = .passed
+    case 1: self = .missingSchema(version)
     case 2: self = .invalid(String(decoding: frame.dropFirst(), as: UTF8.self))
     default: return nil
-    }
-  }
-
-  /// Makes the verdict of a finding.
-  init(_ finding: TokenScriptFile.Finding, _ version: SchemaVersion) {
-    self =
-      switch finding {
-      case .passed, .unchecked: .valid
-      case .failed where finding == .missingSchema(version): .noSchema
-      case .failed(let refusal): .invalid(refusal.detail)
-      }
-  }
-
-  /// Returns the finding about a document of a version.
-  func finding(_ version: SchemaVersion) -> TokenScriptFile.Finding {
-    switch self {
-    case .valid: .passed
-    case .noSchema: .missingSchema(version)
-    case .invalid(let problems): .invalid(problems)
     }
   }
 }

@@ -2,6 +2,7 @@ internal import CSpawn
 internal import Glibc
 internal import Synchronization
 internal import SystemCalls
+internal import TokenScriptReading
 
 /// A child process that validates documents, one after another.
 final class SchemaWorker: Sendable {
@@ -69,13 +70,14 @@ final class SchemaWorker: Sendable {
   var jobs: Int { storedJobs.load(ordering: .relaxed) }
 
   /// Validates a document; only one thread at a time may call this. After an error the process is over.
-  func validate(_ job: SchemaJob) throws(Failure) -> SchemaVerdict {
+  func validate(_ job: SchemaJob) throws(Failure) -> TokenScriptFile.Finding {
     storedJobs.add(1, ordering: .relaxed)
     do throws(SystemError) {
       try channel.send(job.frame)
-      if let frame = try channel.receive(limit: 1 << 16), let verdict = SchemaVerdict(frame: frame)
+      if let frame = try channel.receive(limit: 1 << 16),
+        let finding = TokenScriptFile.Finding(frame: frame, job.version)
       {
-        return verdict
+        return finding
       }
     } catch let error where error.code == EAGAIN {
       _ = end()

@@ -36,18 +36,19 @@ struct SchemaWorkerCommand: Command {
         try schemas[job.version] ?? SchemaValidator(folder: folder, version: job.version.path)
       schemas[job.version] = validator
       setTimer(milliseconds: milliseconds)
-      let verdict = verdict(job, validator)
+      let finding = finding(job, validator)
       setTimer(milliseconds: 0)
-      try channel.send(verdict.frame)
+      try channel.send(finding.frame(job.version))
     }
   }
 
-  private static func verdict(_ job: SchemaJob, _ validator: SchemaValidator) -> SchemaVerdict {
+  private static func finding(
+    _ job: SchemaJob, _ validator: SchemaValidator
+  ) -> TokenScriptFile.Finding {
     guard let document = try? XMLDocument(parsing: job.document) else {
       return .invalid("not well-formed XML")
     }
-    return SchemaVerdict(
-      validator.finding(for: document, of: job.document, job.version), job.version)
+    return validator.finding(for: document, of: job.document, job.version)
   }
 
   /// Lets the kernel end the process by SIGPROF after some more CPU time; 0 stops the timer.

@@ -33,7 +33,7 @@ final class SchemaWorkers: SchemaCheck {
   func finding(
     for document: XMLDocument, of bytes: [UInt8], _ version: SchemaVersion
   ) -> TokenScriptFile.Finding {
-    let job = SchemaJob(version, bytes)
+    let job = SchemaJob(version: version, document: bytes)
     // A process that was idle may have been ended by somebody else.
     if let worker = idle.withLock({ $0.popLast() }) {
       do throws(SchemaWorker.Failure) { return try validate(job, by: worker) } catch {
@@ -63,9 +63,9 @@ final class SchemaWorkers: SchemaCheck {
   private func validate(
     _ job: SchemaJob, by worker: SchemaWorker
   ) throws(SchemaWorker.Failure) -> TokenScriptFile.Finding {
-    let verdict = try worker.validate(job)
+    let finding = try worker.validate(job)
     if worker.jobs < Self.jobLimit { idle.withLock { $0.append(worker) } }
-    return verdict.finding(job.version)
+    return finding
   }
 
   /// The finding about a document that was stopped; it holds for the same bytes at any later time.
