@@ -175,8 +175,10 @@ let plugins: [Target] = [
     ],
     path: "Plugins/TokenScriptRepo", exclude: ["Reading"],
     resources: [
-      .embedInCode("Commands/new.tsml"), .embedInCode("Demo/Files"), .embedInCode("Store/Steps"),
-      .embedInCode("Page/contract.css"), .embedInCode("Page/contract.html"),
+      .embedInCode("Commands/new.tsml"), .embedInCode("Demo/Files"),
+      .embedInCode("Store/Steps"),
+      .embedInCode("Commands/schemas.sha256"), .embedInCode("Page/contract.css"),
+      .embedInCode("Page/contract.html"),
       .embedInCode("Page/index.css"), .embedInCode("Page/index.html"),
       .embedInCode("Previews/preview.html"), .embedInCode("Serving/choices.html"),
     ]),

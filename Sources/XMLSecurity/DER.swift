@@ -7,7 +7,7 @@ enum DER {
 
   /// Encodes the SubjectPublicKeyInfo of a point, or returns nil for RSA.
   static func curveKey(_ curve: PublicKey.Kind, point: [UInt8]) -> [UInt8]? {
-    curve.curveIdentifier.map { sequence(sequence(ecPublicKey + $0) + bits(point)) }
+    curve.curve.map { sequence(sequence(ecPublicKey + $0.der) + bits(point)) }
   }
 
   /// 1.2.840.113549.1.1.1
@@ -35,18 +35,5 @@ enum DER {
       [UInt8(content.count >> 16 & 0xff), UInt8(content.count >> 8 & 0xff)]
       .drop { $0 == 0 } + [UInt8(content.count & 0xff)]
     return [tag, 0x80 | UInt8(length.count)] + length + content
-  }
-}
-
-extension PublicKey.Kind {
-  /// The curve's object identifier, or nil for RSA.
-  fileprivate var curveIdentifier: [UInt8]? {
-    switch self {
-    case .rsa: nil
-    case .p256: [0x06, 0x08, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07]
-    case .p384: [0x06, 0x05, 0x2b, 0x81, 0x04, 0x00, 0x22]
-    case .p521: [0x06, 0x05, 0x2b, 0x81, 0x04, 0x00, 0x23]
-    case .secp256k1: [0x06, 0x05, 0x2b, 0x81, 0x04, 0x00, 0x0a]
-    }
   }
 }

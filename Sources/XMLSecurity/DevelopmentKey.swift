@@ -43,7 +43,7 @@ public struct DevelopmentKey: Sendable {
     defer { unsafe EVP_PKEY_CTX_free(context) }
     guard unsafe EVP_PKEY_keygen_init(context) == 1 else { return nil }
     let isSet =
-      if let group = kind.group { unsafe EVP_PKEY_CTX_set_group_name(context, group) } else {
+      if let group = kind.curve?.group { unsafe EVP_PKEY_CTX_set_group_name(context, group) } else {
         unsafe EVP_PKEY_CTX_set_rsa_keygen_bits(context, 2048)
       }
     var key: OpaquePointer?

@@ -15,7 +15,7 @@ extension EVPKey {
   var kind: PublicKey.Kind? {
     switch unsafe EVP_PKEY_get_base_id(pointer) {
     case EVP_PKEY_RSA: .rsa
-    case EVP_PKEY_EC: PublicKey.Kind.allCases.first { $0.group == group }
+    case EVP_PKEY_EC: PublicKey.Kind.allCases.first { $0.curve?.group == group }
     default: nil
     }
   }

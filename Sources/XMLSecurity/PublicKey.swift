@@ -16,37 +16,39 @@ public struct PublicKey: Sendable {
     /// Ethereum's curve.
     case secp256k1
 
-    /// OpenSSL's name of the curve, or nil for RSA.
-    var group: String? {
-      switch self {
-      case .rsa: nil
-      case .p256: "prime256v1"
-      case .p384: "secp384r1"
-      case .p521: "secp521r1"
-      case .secp256k1: "secp256k1"
-      }
+    /// A curve.
+    struct Curve {
+      /// OpenSSL's name.
+      let group: String
+      /// The object identifier, in dots and in DER.
+      let identifier: String, der: [UInt8]
+      /// The number of bytes of a coordinate.
+      let size: Int
     }
+
+    private static let curves: [Kind: Curve] = [
+      .p256: Curve(
+        group: "prime256v1", identifier: "1.2.840.10045.3.1.7",
+        der: [0x06, 0x08, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07], size: 32),
+      .p384: Curve(
+        group: "secp384r1", identifier: "1.3.132.0.34",
+        der: [0x06, 0x05, 0x2b, 0x81, 0x04, 0x00, 0x22], size: 48),
+      .p521: Curve(
+        group: "secp521r1", identifier: "1.3.132.0.35",
+        der: [0x06, 0x05, 0x2b, 0x81, 0x04, 0x00, 0x23], size: 66),
+      .secp256k1: Curve(
+        group: "secp256k1", identifier: "1.3.132.0.10",
+        der: [0x06, 0x05, 0x2b, 0x81, 0x04, 0x00, 0x0a], size: 32),
+    ]
+
+    /// The curve, or nil for RSA.
+    var curve: Curve? { Self.curves[self] }
 
     /// The URN of the curve in an ECKeyValue, or nil for RSA.
-    var urn: String? {
-      switch self {
-      case .rsa: nil
-      case .p256: "urn:oid:1.2.840.10045.3.1.7"
-      case .p384: "urn:oid:1.3.132.0.34"
-      case .p521: "urn:oid:1.3.132.0.35"
-      case .secp256k1: "urn:oid:1.3.132.0.10"
-      }
-    }
+    var urn: String? { curve.map { "urn:oid:\($0.identifier)" } }
 
     /// The number of bytes of a coordinate; 0 for RSA.
-    var coordinateSize: Int {
-      switch self {
-      case .rsa: 0
-      case .p256, .secp256k1: 32
-      case .p384: 48
-      case .p521: 66
-      }
-    }
+    var coordinateSize: Int { curve?.size ?? 0 }
   }
 
   /// The kind of the key.

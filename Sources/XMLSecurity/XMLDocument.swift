@@ -82,16 +82,14 @@ private final class ParserRun {
           context, name, prefix, uri, namespaceCount, namespaces, attributeCount, defaulted, values)
       }
       unsafe handler.pointee.comment = { context, text in
-        guard let run = unsafe ParserRun.of(context), unsafe run.admitNode(in: context) else {
-          return
+        if unsafe ParserRun.of(context)?.admitNode(in: context) == true {
+          unsafe xmlSAX2Comment(context, text)
         }
-        unsafe xmlSAX2Comment(context, text)
       }
       unsafe handler.pointee.processingInstruction = { context, target, data in
-        guard let run = unsafe ParserRun.of(context), unsafe run.admitNode(in: context) else {
-          return
+        if unsafe ParserRun.of(context)?.admitNode(in: context) == true {
+          unsafe xmlSAX2ProcessingInstruction(context, target, data)
         }
-        unsafe xmlSAX2ProcessingInstruction(context, target, data)
       }
       unsafe handler.pointee.serror = { context, error in
         guard let error = unsafe error?.pointee, unsafe error.level.rawValue >= 2 else { return }

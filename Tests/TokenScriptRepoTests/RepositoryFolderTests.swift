@@ -98,7 +98,7 @@ struct RepositoryFolderTests {
     let folder = try RepositoryFolder(fixture.root)
     let entry = try #require(try folder.list().entries.first)
     #expect(entry.path.bytes == name)
-    #expect(!entry.path.isUTF8)
+    #expect(String(validating: entry.path.bytes, as: UTF8.self) == nil)
     #expect(try folder.read(entry).bytes.array == Array("<a/>".utf8))
   }
 

@@ -12,7 +12,7 @@ struct WalletFetchText {
   /// The output for programs.
   private(set) var json: Summary
 
-  struct Summary: Encodable {
+  struct Summary: Encodable, Sendable {
     struct Attempt: Encodable {
       let namespace: String?
       let result: String

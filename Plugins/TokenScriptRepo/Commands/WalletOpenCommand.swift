@@ -19,19 +19,6 @@ struct WalletOpenCommand: Command {
       "LINK", "a link of AlphaWallet or the viewer, ethereum:…, an address, a URL of --repo"),
   ]
 
-  private struct Summary: Encodable {
-    let kind: String
-    let chain: Nullable<Int64>
-    let contract: String
-    let tokenIds: [String]
-    let scriptId: Nullable<String>
-    let card: Nullable<String>
-    let originId: Nullable<String>
-    let url: Nullable<String>
-    /// The outcome of the download, if there was one.
-    let fetch: WalletFetchText.Summary?
-  }
-
   static func run(_ context: CommandContext) async throws {
     let arguments = context.arguments
     let repository = try WalletFetchCommand.repository(arguments)
@@ -54,17 +41,18 @@ struct WalletOpenCommand: Command {
         namespaces: link.namespace.map { [$0] } ?? [], signer: link.signer)
       fetched = try await WalletFetchCommand.fetch(request, arguments)
     }
-    let summary = Summary(
-      kind: link.kind.rawValue, chain: Nullable(wrappedValue: chain?.number),
-      contract: link.contract.checksummed, tokenIds: link.tokenIDs,
-      scriptId: Nullable(wrappedValue: link.scriptID), card: Nullable(wrappedValue: link.card),
-      originId: Nullable(wrappedValue: link.originID), url: Nullable(wrappedValue: link.url),
-      fetch: fetched?.json)
     if arguments.has("json") {
-      try context.print(json: summary)
+      var json: JSONObject = [
+        "kind": link.kind.rawValue, "chain": chain?.number, "contract": link.contract.checksummed,
+        "tokenIds": link.tokenIDs, "scriptId": link.scriptID, "card": link.card,
+        "originId": link.originID, "url": link.url,
+      ]
+      if let fetched { json.values["fetch"] = fetched.json }
+      try context.print(json: json)
     } else {
       let facts: [(String, String?)] = [
-        ("kind", summary.kind), ("chain", chain?.title), ("contract", summary.contract),
+        ("kind", link.kind.rawValue), ("chain", chain?.title),
+        ("contract", link.contract.checksummed),
         ("tokens", link.tokenIDs.isEmpty ? nil : link.tokenIDs.joined(separator: ", ")),
         ("script", link.scriptID), ("card", link.card), ("origin", link.originID),
         ("url", link.url),

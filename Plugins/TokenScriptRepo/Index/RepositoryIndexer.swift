@@ -101,6 +101,12 @@ actor RepositoryIndexer {
     var change: Int64 = 0
     /// The content of the store.
     var memory: ContractStore.Memory
+
+    func remembered(_ memory: ContractStore.Memory) -> Scan {
+      var scan = self
+      scan.memory = memory
+      return scan
+    }
   }
 
   private var rules: RepositoryRules {
@@ -196,8 +202,7 @@ actor RepositoryIndexer {
 
   /// Makes the index of a scan, and puts it into service.
   private func make(_ scan: Scan) async throws {
-    var scan = scan
-    let (last, checks, rules) = (current, scan.checks, rules)
+    let (last, checks, rules, time) = (current, scan.checks, rules, scan.now)
     latest = nil
     let (onDisk, served) = Self.merge(scan.files, scan.listing, keeping: last)
     let files = (served + scan.published.values).sorted { $0.path < $1.path }
@@ -206,9 +211,9 @@ actor RepositoryIndexer {
       // A file counts as published from the end of the scan on.
       let times = PublicationTimes(
         memory.publications, now: now, choice: configuration.versionChoice)
-      return try await scanThreads.run { [repository, now = scan.now] in
+      return try await scanThreads.run { [repository] in
         var builder = IndexBuilder(
-          rules: rules, headers: repository.headers, now: now, sightings: memory.sightings,
+          rules: rules, headers: repository.headers, now: time, sightings: memory.sightings,
           publicationTimes: rules.modified == .published ? times : nil)
         return (
           builder.build(files, checks.documents, generation: last.generation + 1), builder
@@ -218,15 +223,14 @@ actor RepositoryIndexer {
     var (index, builder) = try await build(scan.memory)
 
     checks.workers?.rest()
-    let verified: Int
-    (verified, scan.memory) = try await remember(
+    var (verified, memory) = try await remember(
       onDisk + scan.published.values, builder, after: scan)
     if let others = try await memoryOfOthers(builder, under: checks.fingerprint) {
       (index, builder) = try await build(others)
-      scan.memory.sightings = builder.sightings
-      scan.memory.publications = builder.publicationTimes?.current ?? [:]
+      memory.sightings = builder.sightings
+      memory.publications = builder.publicationTimes?.current ?? [:]
     }
-    latest = scan
+    latest = scan.remembered(memory)
     for problem in checks.problems { log.warning("schema left out", ["reason": problem]) }
     repository.index.replace(with: index)
     repository.verification.replace(with: checks.verification)
@@ -234,7 +238,7 @@ actor RepositoryIndexer {
     let pass = ContentPass(index.contents, on: contentThreads)
     contentPass = pass
     if !index.isRead { Task { await read(index, by: pass) } }
-    keep(Array(scan.memory.readings.keys), under: checks.fingerprint)
+    keep(Array(memory.readings.keys), under: checks.fingerprint)
     let took = ContinuousClock.now - scan.start
     durations.observe(took)
     tell(of: index, after: last, scan.listing, verified: verified, took: took)

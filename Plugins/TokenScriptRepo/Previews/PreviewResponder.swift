@@ -18,31 +18,11 @@ struct PreviewResponder: Sendable {
   /// Makes a responder, whose policy isn't "off".
   init(_ repository: Repository) { self.repository = repository }
 
-  private struct Answer: Encodable {
-    let url: String
-    let expires: String
-    let sha256: String
-    @Nullable var signer: String?
-    let contracts: [Preview.Contract]
-    let warnings: [String]
-
-    init(_ preview: Preview, at url: String, until end: Timestamp) {
-      self.url = url
-      expires = end.description
-      sha256 = preview.sha256
-      signer = preview.signer
-      contracts = preview.contracts
-      warnings = preview.warnings
-    }
-  }
-
   /// Responds to `POST /preview`, which puts up the body.
   ///
   /// - Returns: 201 with the URL and the facts, or the refusal.
   func post(_ request: Request) async throws -> Response {
-    guard let base = repository.base(for: request) else {
-      throw HTTPError(.notFound, "the server's public URL is not configured")
-    }
+    let base = try repository.knownBase(for: request)
     let (now, verification) = (repository.clock(), repository.verification.value)
     let (rules, policy) = (repository.index.value.rules, repository.configuration.previewPolicy)
     do {
@@ -69,7 +49,11 @@ struct PreviewResponder: Sendable {
       }
       repository.log.info("preview", ["sha256": preview.sha256, "peer": request.origin.peer])
       let url = "\(base)/preview/\(name)"
-      var response = try Response(.created, json: Answer(preview, at: url, until: expires))
+      let answer: JSONObject = [
+        "url": url, "expires": expires.description, "sha256": preview.sha256,
+        "signer": preview.signer, "contracts": preview.contracts, "warnings": preview.warnings,
+      ]
+      var response = try Response(.created, json: answer)
       response.fields.append(.location, url)
       response.fields.append(contentsOf: Self.fields)
       return response

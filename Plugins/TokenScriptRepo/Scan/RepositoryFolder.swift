@@ -105,26 +105,24 @@ final class RepositoryFolder: Sendable {
   /// - Returns: the bytes as they were at one moment.
   /// - Throws: ``Problem`` if the file can't be read, or changes each time that it is read.
   func read(_ entry: Entry) throws(Problem) -> Contents {
-    for _ in 0..<Self.attempts {
-      let attempt: Result<Contents, Problem>?
-      do throws(SystemError) { attempt = try readOnce(entry) } catch { throw Problem(error) }
-      if let attempt { return try attempt.get() }
-    }
-    throw Problem("it changes while it is read")
-  }
-
-  /// Reads a file, or returns nil if it changed meanwhile.
-  private func readOnce(_ entry: Entry) throws(SystemError) -> Result<Contents, Problem>? {
-    let file = try open(entry.location)
-    let before = try file.status()
-    guard before.kind == .file else { return .failure(Problem("it is not a regular file")) }
-    guard before.size <= sizeLimit else {
-      return .failure(Problem("it has \(before.size) bytes; \(sizeLimit) are allowed"))
-    }
-    // One byte more than the size shows a file that has grown.
-    let bytes = try file.read(before.size + 1)
-    guard bytes.count == before.size, try file.status() == before else { return nil }
-    return .success(Contents(bytes: bytes, status: before))
+    do {
+      for _ in 0..<Self.attempts {
+        let file = try open(entry.location)
+        let before = try file.status()
+        guard before.kind == .file else { throw Problem("it is not a regular file") }
+        guard before.size <= sizeLimit else {
+          throw Problem("it has \(before.size) bytes; \(sizeLimit) are allowed")
+        }
+        // One byte more than the size shows a file that has grown.
+        let bytes = try file.read(before.size + 1)
+        if bytes.count == before.size, try file.status() == before {
+          return Contents(bytes: bytes, status: before)
+        }
+      }
+      throw Problem("it changes while it is read")
+    } catch let error as SystemError { throw Problem(error) } catch let problem as Problem {
+      throw problem
+    } catch { throw Problem("\(error)") }
   }
 
   /// The state of one walk.

@@ -21,9 +21,6 @@ struct RepositoryPath: Hashable, Comparable, Sendable {
   /// The segments of the path.
   var segments: [ArraySlice<UInt8>] { bytes.split(separator: UInt8(ascii: "/")) }
 
-  /// Whether the bytes are UTF-8.
-  var isUTF8: Bool { String(validating: bytes, as: UTF8.self) != nil }
-
   /// The path as text, with U+FFFD for bytes that are not UTF-8.
   var text: String { String(decoding: bytes, as: UTF8.self) }
 

@@ -133,25 +133,21 @@ final class RepositoryWatch: Sendable {
     CInt(max(0, min(10_000, (duration / .milliseconds(1)).rounded(.up))))
   }
 
-  /// An `inotify_event`: the watch, the mask, the cookie and the length of the name, four bytes each in the machine's
-  /// order, and the name, padded with zeros.
+  /// An `inotify_event` and the name behind it, which is padded with zeros.
   private struct Event {
     let watch: CInt
     let isOverflow: Bool
     let name: [UInt8]
 
     init?(_ bytes: inout ArraySlice<UInt8>) {
-      guard bytes.count >= 16 else { return nil }
-      func word(_ index: Int, _ bytes: ArraySlice<UInt8>) -> UInt32 {
-        let start = bytes.startIndex + 4 * index
-        return bytes[start..<start + 4].reversed().reduce(0) { $0 << 8 | UInt32($1) }
-      }
-      let length = Int(word(3, bytes))
-      guard bytes.count >= 16 + length else { return nil }
-      watch = CInt(bitPattern: word(0, bytes))
-      isOverflow = word(1, bytes) & UInt32(IN_Q_OVERFLOW) != 0
-      name = Array(bytes.dropFirst(16).prefix(length).prefix { $0 != 0 })
-      bytes = bytes.dropFirst(16 + length)
+      let size = MemoryLayout<inotify_event>.size
+      guard bytes.count >= size else { return nil }
+      let event = unsafe bytes.withUnsafeBytes { unsafe $0.loadUnaligned(as: inotify_event.self) }
+      guard bytes.count >= size + Int(event.len) else { return nil }
+      watch = event.wd
+      isOverflow = event.mask & UInt32(IN_Q_OVERFLOW) != 0
+      name = Array(bytes.dropFirst(size).prefix(Int(event.len)).prefix { $0 != 0 })
+      bytes = bytes.dropFirst(size + Int(event.len))
     }
   }
 }

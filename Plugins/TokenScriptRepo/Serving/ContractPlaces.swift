@@ -49,40 +49,19 @@ struct ContractPlaces {
 
   // MARK: script-uri
 
-  /// The places by their origin, named as ERC-5169 names them.
-  struct ScriptURI: Encodable {
-    struct Places: Encodable {
-      let erc5169: [String]
-      let offchain: [String]
-    }
-
-    let scriptURI: Places
-  }
-
-  /// The contract's own URIs by its chain's last word, and the URLs at this repository.
-  var scriptURI: ScriptURI {
-    ScriptURI(scriptURI: ScriptURI.Places(erc5169: word?.scripts ?? [], offchain: files.map(\.url)))
+  /// The contract's own URIs by its chain's last word, and the URLs at this repository, by the names of ERC-5169.
+  var scriptURI: [String: [String: [String]]] {
+    ["scriptURI": ["erc5169": word?.scripts ?? [], "offchain": files.map(\.url)]]
   }
 
   // MARK: script-info
 
-  /// A script, as the engine and the viewer read it; without a choice they open the first.
-  struct Script: Encodable {
-    let name: String
-    let icon: String
-    var order = 0
-    let authenticated: Bool
-    let sourceId: String
-    let sourceUrl: String
-    let scriptId: String
-    let type: String
-  }
-
   private static let scriptLimit = 64
   private static let ownLimit = 8
 
-  /// The scripts: the contract's own URIs, its issuer's files and entries of the registry, and then strangers'.
-  var scripts: [Script] {
+  /// The scripts, as the engine and the viewer read them, which open the first without a choice: the contract's own URIs,
+  /// its issuer's files and entries of the registry, and then strangers'.
+  var scripts: [JSONObject] {
     let issuers = files.filter(\.isIssuers)
     let others = files.filter { !$0.isIssuers }
     let best = (issuers + others).first.flatMap { $0.candidate.name(for: origin.contract) }
@@ -98,12 +77,12 @@ struct ContractPlaces {
     scripts += entries.filter { word?.isOwners($0) != true }.map(script)
     return scripts.prefix(Self.scriptLimit).enumerated().map { index, script in
       var script = script
-      script.order = index
+      script.values["order"] = index
       return script
     }
   }
 
-  private func script(_ file: File) -> Script {
+  private func script(_ file: File) -> JSONObject {
     let meaning = file.candidate.meaning
     let version = file.schema.path.replacing("/", with: "")
     return script(
@@ -111,7 +90,7 @@ struct ContractPlaces {
       "awd_\(version)_\(meaning.signer?.key ?? "unsigned")", isAuthenticated: file.isIssuers)
   }
 
-  private func script(_ entry: ChainWord.Entry) -> Script {
+  private func script(_ entry: ChainWord.Entry) -> JSONObject {
     script(
       entry.name, icon: entry.icon, at: entry.place, "7738_\(entry.token)",
       isAuthenticated: word?.isOwners(entry) == true, type: "registry")
@@ -120,12 +99,14 @@ struct ContractPlaces {
   private func script(
     _ name: String?, icon: String? = nil, at place: String, _ identifier: String,
     isAuthenticated: Bool, type: String = "scriptUri"
-  ) -> Script {
+  ) -> JSONObject {
     let name = name?.shown(limit: 128) ?? ""
-    return Script(
-      name: name.isEmpty ? "TokenScript" : name, icon: icon ?? "", authenticated: isAuthenticated,
-      sourceId: "\(origin.chain)-\(origin.contract.checksummed)", sourceUrl: place,
-      scriptId: identifier, type: type)
+    return [
+      "name": name.isEmpty ? "TokenScript" : name, "icon": icon ?? "",
+      "authenticated": isAuthenticated,
+      "sourceId": "\(origin.chain)-\(origin.contract.checksummed)", "sourceUrl": place,
+      "scriptId": identifier, "type": type,
+    ]
   }
 }
 

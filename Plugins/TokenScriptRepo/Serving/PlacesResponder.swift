@@ -28,7 +28,7 @@ struct PlacesResponder: Sendable {
     }
     // No script is made from a template here.
     router.get("\(contract)/from-template/{number}") { _, _ in
-      try json(.notFound, NoTemplate())
+      try json(.notFound, ["error": "there are no templates here", "url": nil] as JSONObject)
     }
     router.get("/token-view/{chain}/{address}") { request, parameters in
       try await inJSON { try await view(request, parameters) }
@@ -45,11 +45,6 @@ struct PlacesResponder: Sendable {
     }
   }
 
-  private struct NoTemplate: Encodable {
-    let error = "there are no templates here"
-    @Nullable var url: String? = nil
-  }
-
   /// Returns the places of the contract that a request names.
   ///
   /// - Parameter base: the server's URL if any will do, or nil to throw an error if it isn't known.
@@ -58,10 +53,8 @@ struct PlacesResponder: Sendable {
     _ request: Request, _ parameters: RouteParameters, base: String? = nil
   ) throws -> ContractPlaces {
     let origin = try Origin(parameters)
-    guard let base = base ?? repository.base(for: request) else {
-      throw HTTPError(.notFound, "the server's public URL is not configured")
-    }
-    return responder.places(of: origin, base: base, for: request.head)
+    return responder.places(
+      of: origin, base: try base ?? repository.knownBase(for: request), for: request.head)
   }
 
   /// Returns the first file among a contract's places; a registry's entries are not read here.
@@ -85,7 +78,7 @@ struct PlacesResponder: Sendable {
       for: request.origin.client, orRefuseWith: "too many files are being read"
     ) {
       let document = try TokenScriptReader.parse(candidate.content.load().array)
-      return TokenView(document.root, isSigned: candidate.signer != nil, explorer: explorer)
+      return TokenView.json(document.root, isSigned: candidate.signer != nil, explorer: explorer)
     }
     return try json(.ok, view)
   }

@@ -50,9 +50,7 @@ struct ReportResponder: Sendable {
   /// - Returns: 202 with whether the server has the file.
   /// - Throws: ``HTTPError`` with status 400, 404 or 429; the store's error.
   func post(_ request: Request) async throws -> Response {
-    guard let base = repository.base(for: request) else {
-      throw HTTPError(.notFound, "the server's public URL is not configured")
-    }
+    let base = try repository.knownBase(for: request)
     guard let report = try? JSONDecoder().decode(Report.self, from: Data(request.body)),
       let digest = SHA256.Digest(hex: report.sha256), report.detail?.count ?? 0 <= 200
     else { throw HTTPError(.badRequest, "expected an object with url, sha256, reason and detail") }

@@ -45,6 +45,16 @@ final class Repository: Sendable {
     return hosts.contains(request.head.host) ? origin(of: request) : nil
   }
 
+  /// Returns the server's URL as seen from outside.
+  ///
+  /// - Throws: ``HTTPError`` with status 404 if it isn't known.
+  func knownBase(for request: Request) throws(HTTPError) -> String {
+    guard let base = base(for: request) else {
+      throw HTTPError(.notFound, "the server's public URL is not configured")
+    }
+    return base
+  }
+
   /// Returns the URL of the server as the client has named it.
   func origin(of request: Request) -> String {
     "\(request.origin.isSecure ? "https" : "http")://\(request.head.authority.lowercased())"

@@ -60,24 +60,31 @@ extension ContractStore {
         "DELETE FROM tokenscript_chain_words WHERE contract = ? AND chain = ?", origin.contract,
         origin.chain)
     }
-    try await write(Array(words), isolation: .rowLocks) { item, transaction in
-      let (origin, word) = item
-      let change = try Self.lock(transaction) + 1
-      let roles = word.roles.map { "\($0.checksummed) \($1 ? 1 : 0)" }.sorted()
-      try transaction.execute(
-        """
-        INSERT INTO tokenscript_chain_words
-          (contract, chain, owner, name, scripts, roles, registered, entries, asked, change)
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-        ON CONFLICT (contract, chain) DO UPDATE SET owner = excluded.owner, name = excluded.name,
-          scripts = excluded.scripts, roles = excluded.roles, registered = excluded.registered,
-          entries = excluded.entries, asked = excluded.asked, change = excluded.change
-        """, origin.contract, origin.chain, word.owner, word.name,
-        word.scripts.joined(separator: "\n"), roles.joined(separator: "\n"),
-        word.registered.joined(separator: "\n"),
-        String(decoding: try JSONEncoder().encode(word.entries), as: UTF8.self),
-        word.time.seconds, change)
-      try Self.note(change, transaction)
+    for batch in Self.batches(Array(words)) {
+      try await store.write(isolation: .rowLocks) { transaction in
+        let change = try Self.lock(transaction) + 1
+        for (origin, word) in batch { try Self.insert(word, on: origin, change, transaction) }
+        try Self.note(change, transaction)
+      }
     }
+  }
+
+  private static func insert(
+    _ word: ChainWord, on origin: Origin, _ change: Int64, _ transaction: borrowing Transaction
+  ) throws {
+    let roles = word.roles.map { "\($0.checksummed) \($1 ? 1 : 0)" }.sorted()
+    try transaction.execute(
+      """
+      INSERT INTO tokenscript_chain_words
+        (contract, chain, owner, name, scripts, roles, registered, entries, asked, change)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+      ON CONFLICT (contract, chain) DO UPDATE SET owner = excluded.owner, name = excluded.name,
+        scripts = excluded.scripts, roles = excluded.roles, registered = excluded.registered,
+        entries = excluded.entries, asked = excluded.asked, change = excluded.change
+      """, origin.contract, origin.chain, word.owner, word.name,
+      word.scripts.joined(separator: "\n"), roles.joined(separator: "\n"),
+      word.registered.joined(separator: "\n"),
+      String(decoding: try JSONEncoder().encode(word.entries), as: UTF8.self),
+      word.time.seconds, change)
   }
 }

@@ -123,7 +123,12 @@ struct ContractStore: Sendable {
     forgetting forgotten: [(key: Key, rules: String)]
   ) async throws {
     try await write(forgotten) { item, transaction in
-      try forget(item.key, item.rules, transaction)
+      // On PostgreSQL another node may have other files, or other rules.
+      try transaction.execute(
+        """
+        DELETE FROM tokenscript_files WHERE path = ? AND sha256 = ? AND rules = ?
+          /*postgresql AND read_at < clock_timestamp() - interval '7 days' */
+        """, item.key.path, item.key.digest, item.rules)
     }
     try await write(Array(sightings)) { sighting, transaction in
       try transaction.execute(
@@ -175,32 +180,20 @@ struct ContractStore: Sendable {
 
   /// Writes elements in transactions of 500, so that other services' writes come in between.
   func write<Element: Sendable>(
-    _ elements: [Element], isolation: Isolation = .serializable,
+    _ elements: [Element],
     _ write: @escaping @Sendable (Element, borrowing Transaction) throws -> Void
   ) async throws {
-    let size = 500
-    for start in stride(from: 0, to: elements.count, by: size) {
-      try await store.write(isolation: isolation) { transaction in
-        for element in elements[start..<min(start + size, elements.count)] {
-          try write(element, transaction)
-        }
+    for batch in Self.batches(elements) {
+      try await store.write { transaction in
+        for element in batch { try write(element, transaction) }
       }
     }
   }
 
-  /// Deletes a reading that this node has no use for.
-  private func forget(_ key: Key, _ rules: String, _ transaction: borrowing Transaction) throws {
-    guard store.isShared else {
-      return try transaction.execute(
-        "DELETE FROM tokenscript_files WHERE path = ? AND sha256 = ? AND rules = ?", key.path,
-        key.digest, rules)
-    }
-    // Another node may have other files, or other rules.
-    try transaction.execute(
-      """
-      DELETE FROM tokenscript_files WHERE path = ? AND sha256 = ? AND rules = ?
-        AND read_at < clock_timestamp() - interval '7 days'
-      """, key.path, key.digest, rules)
+  /// Returns elements in parts of 500.
+  static func batches<Element>(_ elements: [Element]) -> [ArraySlice<Element>] {
+    let size = 500
+    return stride(from: 0, to: elements.count, by: size).map { elements[$0...].prefix(size) }
   }
 
   /// Notes that readings are of use on a shared store, so that no node forgets them.
