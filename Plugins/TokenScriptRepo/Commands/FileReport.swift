@@ -4,79 +4,48 @@ internal import Time
 internal import TokenScriptReading
 
 /// A report of the checks of one file.
-struct FileReport: Encodable, Sendable {
-  /// The outcome of a check.
-  struct Check: Encodable, Sendable {
-    /// The outcome in one word.
-    enum Outcome: String, Encodable {
-      case holds, fails
-      /// The check is switched off, or there was nothing to check.
-      case unchecked = "not checked"
-    }
-
-    let outcome: Outcome
+struct FileReport: Sendable {
+  /// A check with its outcome.
+  private struct Check {
+    let name: String
     /// The configuration's rule for the check.
-    let rule: String
+    let rule: RepositoryRules.Check
+    /// The outcome in a word or two.
+    let outcome: String
     /// The reason why the check failed or was not made.
     let reason: String?
 
-    /// The outcome with the reason.
-    fileprivate var words: String {
-      let isForgiven = outcome == .fails && rule == RepositoryRules.Check.warn.rawValue
-      return outcome.rawValue + (isForgiven ? ", which only warns" : "")
-        + (reason.map { ": \($0)" } ?? "")
-    }
-
-    fileprivate init(
-      _ finding: TokenScriptFile.Finding, _ rule: RepositoryRules.Check,
+    init(
+      _ name: String, _ finding: TokenScriptFile.Finding, _ rule: RepositoryRules.Check,
       off: String = "it is switched off"
     ) {
-      self.rule = rule.rawValue
+      (self.name, self.rule) = (name, rule)
       switch finding {
-      case .passed: (outcome, reason) = (.holds, nil)
-      case .failed(let refusal): (outcome, reason) = (.fails, refusal.words)
+      case .passed: (outcome, reason) = ("holds", nil)
+      case .failed(let refusal): (outcome, reason) = ("fails", refusal.words)
       case .unchecked:
-        (outcome, reason) = (.unchecked, rule == .off ? off : "the signature does not hold")
+        (outcome, reason) = ("not checked", rule == .off ? off : "the signature does not hold")
       }
+    }
+
+    /// The outcome with the reason.
+    var words: String {
+      outcome + (outcome == "fails" && rule == .warn ? ", which only warns" : "")
+        + (reason.map { ": \($0)" } ?? "")
     }
   }
 
-  /// A contract in the file.
-  struct Contract: Encodable, Sendable {
-    let address: String
-    let name: String
-    /// The number of the chain.
-    let network: Int64
-    /// Whether the file is served for the contract; it merely uses the others.
-    let isOrigin: Bool
-  }
-
-  /// The three checks.
-  struct Checks: Encodable, Sendable {
-    let signature: Check
-    let schema: Check
-    let trust: Check
-  }
-
-  let path: String
-  /// Whether a server would serve the file by the rules of the configuration.
+  private let path: String
+  /// True if a server would serve the file by the rules of the configuration.
   let holds: Bool
   /// The reason why it would not, or nil.
-  let reason: String?
-  /// The outcomes of the checks, or nil if the file is no TokenScript.
-  private(set) var checks: Checks?
-  /// The schema version.
-  private(set) var schema: String?
-  private(set) var contracts: [Contract] = []
-  /// The certificate's common name, or the key.
-  private(set) var signer: String?
-  private(set) var key: String?
-  private(set) var kind: String?
-  /// The signing time.
-  private(set) var time: String?
-  private(set) var warnings: [String] = []
+  private let reason: String?
+  /// The meaning of the file, or nil if it is no TokenScript; then there are no checks.
+  private var file: TokenScriptFile?
+  private var checks: [Check] = []
+  private var warnings: [String] = []
   /// The steps that mend the faults, for the author.
-  private(set) var advice: [String] = []
+  private var advice: [String] = []
 
   /// Reads and checks a file; blocks on the disk.
   ///
@@ -100,21 +69,14 @@ struct FileReport: Encodable, Sendable {
     let (refusal, warnings) = rules.judge(file)
     holds = refusal == nil
     reason = refusal?.reason
-    checks = Checks(
-      signature: Check(file.signature, rules.signature),
-      schema: Check(
-        file.validity, rules.schema, off: "it is switched off, or no schemas are configured"),
-      trust: Check(file.trust, rules.trust))
-    schema = file.schema.path
-    contracts = file.contracts.map {
-      Contract(
-        address: $0.address.checksummed, name: $0.name, network: $0.chain.number,
-        isOrigin: $0.isOrigin)
-    }
-    signer = file.signer?.name
-    key = file.signer?.key
-    kind = file.signer?.kind
-    time = file.signer?.time?.description
+    self.file = file
+    checks = [
+      Check("signature", file.signature, rules.signature),
+      Check(
+        "schema", file.validity, rules.schema,
+        off: "it is switched off, or no schemas are configured"),
+      Check("trust", file.trust, rules.trust),
+    ]
     self.warnings = file.warnings + warnings
     if let time = file.signer?.time, time > now {
       self.warnings.append("it was signed in the future, which counts as no signing time")
@@ -125,24 +87,47 @@ struct FileReport: Encodable, Sendable {
     }
   }
 
+  /// The report for programs.
+  var json: JSONObject {
+    let contracts = (file?.contracts ?? []).map { contract -> JSONObject in
+      [
+        "address": contract.address.checksummed, "name": contract.name,
+        "network": contract.chain.number, "isOrigin": contract.isOrigin,
+      ]
+    }
+    let checks = checks.map { check in
+      let facts: JSONObject = [
+        "outcome": check.outcome, "rule": check.rule.rawValue, "reason": check.reason,
+      ]
+      return (check.name, facts.withoutNulls)
+    }
+    let signer = file?.signer
+    let report: JSONObject = [
+      "path": path, "holds": holds, "reason": reason,
+      "checks": checks.isEmpty ? nil : Dictionary(uniqueKeysWithValues: checks),
+      "schema": file?.schema.path, "contracts": contracts, "signer": signer?.name,
+      "key": signer?.key, "kind": signer?.kind, "time": signer?.time?.description,
+      "warnings": warnings, "advice": advice,
+    ]
+    return report.withoutNulls
+  }
+
   /// The report for people.
   var lines: [String] {
-    let checks = checks.map {
-      [("signature", $0.signature), ("schema", $0.schema), ("trust", $0.trust)]
-    }
-    var cells = (checks ?? []).map { [$0, $1.words] }
-    if let schema { cells.append(["version", schema]) }
-    for contract in contracts {
+    var cells = checks.map { [$0.name, $0.words] }
+    if let file { cells.append(["version", file.schema.path]) }
+    for contract in file?.contracts ?? [] {
       cells.append([
         contract.isOrigin ? "origin" : "uses",
-        "\(contract.name) \(contract.address) on chain \(contract.network)",
+        "\(contract.name) \(contract.address.checksummed) on chain \(contract.chain.number)",
       ])
     }
-    if let signer, let key, let kind {
-      cells.append(["signer", "\(signer == key ? "" : "\(signer), ")\(kind) key \(key)"])
-      cells.append(["signed at", time ?? "no time is signed"])
+    if let signer = file?.signer {
+      let name = signer.commonName.map { $0 == signer.key ? "" : "\($0), " } ?? ""
+      cells.append(["signer", "\(name)\(signer.kind) key \(signer.key)"])
+      cells.append(["signed at", signer.time?.description ?? "no time is signed"])
     }
-    let told = (checks ?? []).compactMap(\.1.reason)
+    let told = checks.compactMap(\.reason)
     cells += warnings.filter { !told.contains($0) }.map { ["warning", $0] }
     cells += advice.map { ["mend", $0] }
     let verdict = holds ? "would be served" : "would be refused: \(reason ?? "")"

@@ -30,7 +30,7 @@ struct RepositoryVerifyCommand: Command {
         configuration.rules, now: now)
     }
     if context.arguments.has("json") {
-      try context.print(json: ["files": reports])
+      try context.print(json: ["files": reports.map(\.json)])
     } else {
       for problem in checks.problems { context.print("schema left out: \(problem.printable)") }
       for report in reports { for line in report.lines { context.print(line) } }

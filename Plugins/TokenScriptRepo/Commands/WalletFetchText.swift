@@ -9,104 +9,85 @@ struct WalletFetchText {
   private(set) var lines: [String] = []
   /// The reason why there is no trustworthy file, for people, or nil if there is one.
   private(set) var refusal: String?
-  /// The output for programs.
-  private(set) var json: Summary
-
-  struct Summary: Encodable, Sendable {
-    struct Attempt: Encodable {
-      let namespace: String?
-      let result: String
-      let rejected: String?
-    }
-
-    /// `stored`, `updated`, `unchanged`, `own`, `choices`, `unreadable`, `absent`, `gone`, `invalid` or `failed`.
-    var result: String
-    let contract: String
-    let network: Int64
-    let path: String
-    /// Whether a file exists at the path.
-    let cached: Bool
-    /// The contract's own URI that the file is from, or nil for the repository.
-    let source: String?
-    var namespace: String?
-    var signer: String?
-    var key: String?
-    var trusted: Bool?
-    var modified: String?
-    var choices: [TokenScriptChoice]?
-    let attempts: [Attempt]
-  }
+  /// The output for programs: the result is `stored`, `updated`, `unchanged`, `own`, `choices`, `unreadable`, `absent`,
+  /// `gone`, `invalid` or `failed`.
+  private(set) var json: JSONObject
 
   init(_ request: TokenScriptRequest, _ report: TokenScriptReport) {
-    json = Summary(
-      result: "", contract: request.address.checksummed, network: request.network.number,
-      path: report.path, cached: report.hasFile,
-      source: report.source,
-      attempts: report.attempts.map {
-        Summary.Attempt(
-          namespace: $0.namespace?.path, result: $0.result, rejected: $0.rejection?.code.rawValue)
-      })
+    let attempts = report.attempts.map { attempt in
+      ([
+        "namespace": attempt.namespace?.path, "result": attempt.result,
+        "rejected": attempt.rejection?.code.rawValue,
+      ] as JSONObject).withoutNulls
+    }
+    json =
+      ([
+        "contract": request.address.checksummed, "network": request.network.number,
+        "path": report.path, "cached": report.hasFile, "source": report.source,
+        "attempts": attempts,
+      ] as JSONObject).withoutNulls
     switch report.outcome {
     case .stored(let script, let modified, let isUpdate):
-      json.result = isUpdate ? "updated" : "stored"
-      describe(script, modified, at: report.path)
+      let result = isUpdate ? "updated" : "stored"
+      json.values["result"] = result
+      describe(script, result, modified, at: report.path)
       if let source = report.source { lines.append("  source     \(source.printable)") }
       lines += report.attempts.filter { $0.rejection != nil }.map { "  \(Self.words($0))" }
     case .unchanged:
-      json.result = "unchanged"
+      json.values["result"] = "unchanged"
       lines = ["unchanged \(report.path): \(Self.place(report)) has nothing newer"]
     case .ownFile(let repository):
-      json.result = "own"
-      json.modified = repository.text
+      json.values["result"] = "own"
+      json.values["modified"] = repository.text
       lines = [
         "kept \(report.path): newer than that of \(repository.text) at \(Self.place(report)), "
           + "so taken for its author's own"
       ]
     case .choices(let choices):
-      json.result = "choices"
+      json.values["result"] = "choices"
       list(choices)
       refuse("several signers have published a file; choose one by --signer", report)
     case .unreadable:
-      json.result = "unreadable"
+      json.values["result"] = "unreadable"
       let words = "the repository has no version that this wallet reads"
       if report.hasFile { lines = ["kept \(report.path): \(words)"] } else { refusal = words }
     case .absent(let isGone):
-      json.result = isGone ? "gone" : "absent"
+      json.values["result"] = isGone ? "gone" : "absent"
       let whose = request.signer.map { " of \($0)".printable } ?? ""
       refuse(
         isGone
           ? "the repository's file\(whose) is gone" : "the repository has no file\(whose) for it",
         report)
     case .invalid:
-      json.result = "invalid"
+      json.values["result"] = "invalid"
       let attempts = report.attempts.map { "\n  \(Self.words($0))" }
       refuse("no file of the repository can be taken", report, details: attempts.joined())
     case .failed(let reason):
-      json.result = "failed"
+      json.values["result"] = "failed"
       refuse(reason.printable, report)
     }
   }
 
   private mutating func describe(
-    _ script: SignedTokenScript, _ modified: HTTPDate, at path: String
+    _ script: SignedTokenScript, _ result: String, _ modified: HTTPDate, at path: String
   ) {
-    json.namespace = script.namespace.path
-    json.signer = script.signer
-    json.key = script.key
-    json.modified = modified.text
+    json.values["namespace"] = script.namespace.path
+    if let signer = script.signer { json.values["signer"] = signer }
+    json.values["key"] = script.key
+    json.values["modified"] = modified.text
     let trust: String
     switch script.trust {
     case .trusted:
       trust = "its certificate is trusted"
-      json.trusted = true
+      json.values["trusted"] = true
     case .untrusted(let reason):
       trust = "not trusted: \(reason)"
-      json.trusted = false
+      json.values["trusted"] = false
     case .unchecked: trust = "its certificate was not checked"
     }
     let signer = "\(script.signer ?? script.key) (\(trust))"
     lines = [
-      "\(json.result) \(path)", "  namespace  \(script.namespace)",
+      "\(result) \(path)", "  namespace  \(script.namespace)",
       "  signer     \(signer.printable)", "  key        \(script.key)",
       "  modified   \(modified.text)",
     ]
@@ -121,7 +102,7 @@ struct WalletFetchText {
   }
 
   private mutating func list(_ choices: [TokenScriptChoice]) {
-    json.choices = choices
+    json.values["choices"] = choices
     lines = choices.map { choice in
       let title = choice.title.flatMap { $0 == choice.signer ? nil : "  \($0)" } ?? ""
       let modified = choice.modified.map { "  \($0)" } ?? ""

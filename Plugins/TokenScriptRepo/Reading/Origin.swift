@@ -1,4 +1,3 @@
-internal import Cryptography
 package import Ethereum
 
 /// A contract on a chain, as a file names its origin.

@@ -1,4 +1,3 @@
-internal import Cryptography
 package import Ethereum
 
 /// The configuration's rules: which findings refuse a file, and which of several files is served.

@@ -1,4 +1,3 @@
-internal import Cryptography
 package import Ethereum
 
 /// The proof of a signer, from the best to none; the raw values are for people and programs.

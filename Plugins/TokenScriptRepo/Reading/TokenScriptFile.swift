@@ -1,4 +1,3 @@
-internal import Cryptography
 package import Ethereum
 package import Time
 

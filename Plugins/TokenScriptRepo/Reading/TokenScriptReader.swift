@@ -1,4 +1,3 @@
-internal import Cryptography
 internal import Ethereum
 package import Time
 package import XMLSecurity

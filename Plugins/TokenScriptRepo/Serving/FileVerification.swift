@@ -108,22 +108,22 @@ final class FileVerification: Sendable {
   /// - Returns: the verdict on the contract first, then those on the file's other origins.
   func validate(
     _ bytes: [UInt8], for contract: EthereumAddress, on chain: ChainID, now: Timestamp
-  ) -> ValidationReport {
+  ) -> JSONObject {
     var lenient = rules
     if lenient.trust == .require { lenient.trust = .warn }
     let file: TokenScriptFile
     do throws(FileRefusal) { file = try check(bytes, by: lenient, now: now).file } catch {
-      return ValidationReport(failure: error.words)
+      return ValidationReport.json(failure: error.words)
     }
     guard let signer = file.signer, file.originChains[contract]?.contains(chain) == true else {
-      return ValidationReport(
+      return ValidationReport.json(
         failure: "the file does not name \(contract) on chain \(chain) as its origin",
         signer: file.signer)
     }
     let origins = [contract] + file.origins.filter { $0 != contract }
-    return ValidationReport(
+    return ValidationReport.json(
       origins.map { origin in
-        ValidationReport.Origin(
+        ValidationReport.origin(
           name: file.contracts.first { $0.isOrigin && $0.address == origin }?.name ?? "",
           signer, self.verdict(on: file, signer, for: origin))
       })

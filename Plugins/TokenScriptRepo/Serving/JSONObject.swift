@@ -3,6 +3,13 @@ struct JSONObject: Encodable, Sendable, ExpressibleByDictionaryLiteral {
   /// The values by their keys.
   var values: [String: (any Encodable & Sendable)?]
 
+  /// The object without the keys of missing values.
+  var withoutNulls: JSONObject {
+    var object = self
+    object.values = values.filter { $0.value != nil }
+    return object
+  }
+
   private struct Name: CodingKey {
     let stringValue: String
     var intValue: Int? { nil }

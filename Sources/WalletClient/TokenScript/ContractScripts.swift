@@ -1,4 +1,3 @@
-internal import Cryptography
 internal import Ethereum
 
 /// The way to the TokenScripts that a contract names itself (ERC-5169).

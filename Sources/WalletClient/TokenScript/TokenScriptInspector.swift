@@ -1,4 +1,3 @@
-internal import Cryptography
 internal import Ethereum
 public import Time
 internal import XMLSecurity
