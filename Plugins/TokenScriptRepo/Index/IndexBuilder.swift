@@ -15,38 +15,22 @@ struct IndexBuilder {
     let digest: SHA256.Digest
   }
 
-  private let rules: RepositoryRules
-  private let headers: ResponseHeaders
-  private let now: Timestamp
+  /// The configuration's rules.
+  let rules: RepositoryRules
+  /// The header fields of responses.
+  let headers: ResponseHeaders
+  /// The present time in whole seconds.
+  let now: Timestamp
   /// The times at which bytes were first seen, with those that the build added.
   private(set) var sightings: [Sighting: Timestamp]
   /// The times that the build added.
   private(set) var newSightings: [Sighting: Timestamp] = [:]
-  /// The publication times after the build, or nil if they don't matter.
+  /// The publication times until now and after the build, or nil if they don't matter.
   private(set) var publicationTimes: PublicationTimes?
-
-  private var candidates: [EthereumAddress: [SchemaVersion: [Candidate]]] = [:]
-  private var marks: [EthereumAddress: [SchemaVersion: [Edition.Mark]]] = [:]
-
-  /// Makes a builder.
-  ///
-  /// - Parameters:
-  ///   - rules: the configuration's rules.
-  ///   - headers: the header fields of responses.
-  ///   - now: the present time in whole seconds.
-  ///   - sightings: the times at which bytes were first seen.
-  ///   - publicationTimes: the publication times until now, or nil if they don't matter.
-  init(
-    rules: RepositoryRules, headers: ResponseHeaders, now: Timestamp,
-    sightings: [Sighting: Timestamp],
-    publicationTimes: PublicationTimes? = nil
-  ) {
-    self.rules = rules
-    self.headers = headers
-    self.now = now
-    self.sightings = sightings
-    self.publicationTimes = publicationTimes
-  }
+  /// The files that may be served, as far as they were looked at.
+  private(set) var candidates: [EthereumAddress: [SchemaVersion: [Candidate]]] = [:]
+  /// The marks that withdraw contracts.
+  private(set) var marks: [EthereumAddress: [SchemaVersion: [Edition.Mark]]] = [:]
 
   /// Builds the index.
   ///
@@ -106,7 +90,7 @@ struct IndexBuilder {
       return publicationTimes?.record(answer, contract, schema, query, among: others)
         ?? PublicationTimes.Since()
     }
-    var responses = ResponsePreparation(contract, schema, headers)
+    var responses = ResponsePreparation(contract: contract, schema: schema, headers: headers)
     let chains = selection.chains.map { selected in
       let answer = ChainSelection.Answer.files(selected.chosen, on: selected.chain)
       let since = since(FileQuery(chain: selected.chain), answer)

@@ -33,23 +33,14 @@ struct PublicationTimes: Sendable {
     var bare: Timestamp?
   }
 
-  private let previous: [URL: Publication]
-  private let now: Timestamp
-  private let choice: [UInt8]
+  /// The publications until now.
+  let previous: [URL: Publication]
+  /// The present time in whole seconds.
+  let now: Timestamp
+  /// A text of everything that decides about a bare address's version besides the existing versions.
+  let choice: String
   /// The publications of the next index, as far as they are recorded.
   private(set) var current: [URL: Publication] = [:]
-
-  /// Makes the times of the next index.
-  ///
-  /// - Parameters:
-  ///   - previous: the publications until now.
-  ///   - now: the present time in whole seconds.
-  ///   - choice: everything that decides about a bare address's version besides the existing versions.
-  init(_ previous: [URL: Publication], now: Timestamp, choice: String) {
-    self.previous = previous
-    self.now = now
-    self.choice = Array(choice.utf8)
-  }
 
   /// Records the response of the next index at both forms of a URL.
   ///
@@ -71,7 +62,7 @@ struct PublicationTimes: Sendable {
     }
     return Since(
       versioned: since(url(isBare: false), SHA256.hash(digests)),
-      bare: since(url(isBare: true), SHA256.hash(digests + Array(choices.utf8) + choice)))
+      bare: since(url(isBare: true), SHA256.hash(digests + Array((choices + choice).utf8))))
   }
 
   private mutating func since(_ url: URL, _ fingerprint: SHA256.Digest) -> Timestamp {

@@ -210,7 +210,7 @@ actor RepositoryIndexer {
     func build(_ memory: ContractStore.Memory) async throws -> (ContractIndex, IndexBuilder) {
       // A file counts as published from the end of the scan on.
       let times = PublicationTimes(
-        memory.publications, now: now, choice: configuration.versionChoice)
+        previous: memory.publications, now: now, choice: configuration.versionChoice)
       return try await scanThreads.run { [repository] in
         var builder = IndexBuilder(
           rules: rules, headers: repository.headers, now: time, sightings: memory.sightings,

@@ -12,20 +12,15 @@ struct PublicationPlace: Hashable, Sendable {
   /// The chain, or nil if the URL names none.
   let chain: ChainID?
 
-  /// Makes a place.
-  init(schema: SchemaVersion, contract: EthereumAddress, chain: ChainID? = nil) {
-    self.schema = schema
-    self.contract = contract
-    self.chain = chain
-  }
-
   /// Returns the chain that the place is on: the one in the URL, or the only one that a file names for the contract.
   func chain(of file: TokenScriptFile) -> ChainID? {
     if let chain { return chain }
     guard let chains = file.originChains[contract], chains.count == 1 else { return nil }
     return chains[0]
   }
+}
 
+extension PublicationPlace {
   /// Reads the place from a request.
   ///
   /// - Throws: ``HTTPError`` with status 400 or 404.

@@ -8,7 +8,6 @@ internal import Observability
 internal import Routing
 internal import ServiceKit
 internal import Storage
-internal import SystemCalls
 internal import Threading
 internal import Time
 internal import TokenScriptReading

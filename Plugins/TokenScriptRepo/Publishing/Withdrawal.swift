@@ -15,34 +15,6 @@ struct Withdrawal: Sendable {
   /// The signature.
   let signature: [UInt8]
 
-  /// Makes a statement.
-  init(time: String, signature: [UInt8]) {
-    self.time = time
-    self.signature = signature
-  }
-
-  /// Reads the value of `Authorization`: `TokenScript time="…", signature="…"`, the signature in Base64; the quotes may be
-  /// missing.
-  ///
-  /// - Throws: ``HTTPError`` with status 401.
-  init(_ value: String?) throws(HTTPError) {
-    let scheme = "TokenScript "
-    guard let value, value.lowercased().hasPrefix(scheme.lowercased()) else {
-      throw Self.unauthorized("expected a signed statement with the scheme TokenScript")
-    }
-    var parameters: [String: String] = [:]
-    for part in value.dropFirst(scheme.count).split(separator: ",") {
-      let pair = part.drop { $0 == " " }.split(separator: "=", maxSplits: 1)
-      guard pair.count == 2 else { continue }
-      let text = pair[1].hasPrefix("\"") ? pair[1].dropFirst().prefix { $0 != "\"" } : pair[1]
-      parameters[pair[0].lowercased()] = text.filter { $0 != " " }
-    }
-    guard let time = parameters["time"],
-      let signature = parameters["signature"].flatMap({ Data(base64Encoded: $0) })
-    else { throw Self.unauthorized("expected time=\"…\", signature=\"…\" in Base64") }
-    self.init(time: time, signature: [UInt8](signature))
-  }
-
   /// The value of `Authorization`.
   var fieldValue: String {
     "TokenScript time=\"\(time)\", signature=\"\(Data(signature).base64EncodedString())\""
@@ -75,6 +47,30 @@ struct Withdrawal: Sendable {
     var error = HTTPError(.unauthorized, message)
     error.fields.append(.wwwAuthenticate, "TokenScript")
     return error
+  }
+}
+
+extension Withdrawal {
+  /// Reads the value of `Authorization`: `TokenScript time="…", signature="…"`, the signature in Base64; the quotes may be
+  /// missing.
+  ///
+  /// - Throws: ``HTTPError`` with status 401.
+  init(_ value: String?) throws(HTTPError) {
+    let scheme = "TokenScript "
+    guard let value, value.lowercased().hasPrefix(scheme.lowercased()) else {
+      throw Self.unauthorized("expected a signed statement with the scheme TokenScript")
+    }
+    var parameters: [String: String] = [:]
+    for part in value.dropFirst(scheme.count).split(separator: ",") {
+      let pair = part.drop { $0 == " " }.split(separator: "=", maxSplits: 1)
+      guard pair.count == 2 else { continue }
+      let text = pair[1].hasPrefix("\"") ? pair[1].dropFirst().prefix { $0 != "\"" } : pair[1]
+      parameters[pair[0].lowercased()] = text.filter { $0 != " " }
+    }
+    guard let time = parameters["time"],
+      let signature = parameters["signature"].flatMap({ Data(base64Encoded: $0) })
+    else { throw Self.unauthorized("expected time=\"…\", signature=\"…\" in Base64") }
+    self.init(time: time, signature: [UInt8](signature))
   }
 }
 

@@ -7,7 +7,7 @@ struct FileStatus: Equatable, Sendable {
   enum Kind: Sendable { case file, folder, link, other }
 
   /// The kind of the file.
-  let kind: Kind
+  var kind = Kind.file
   /// The size in bytes.
   let size: Int
   /// The device and the inode: the same for two names of one folder.
@@ -21,35 +21,6 @@ struct FileStatus: Equatable, Sendable {
   struct Identity: Hashable, Sendable {
     let device: UInt64
     let inode: UInt64
-  }
-
-  /// Makes the status of a regular file.
-  ///
-  /// - Parameters:
-  ///   - size: the size in bytes.
-  ///   - identity: the device and the inode.
-  ///   - modified: the time of the last change of the content, in nanoseconds since 1970.
-  ///   - changed: the time of the last change of the content or the inode, in nanoseconds since 1970.
-  init(size: Int, identity: Identity, modified: Int64, changed: Int64) {
-    kind = .file
-    self.size = size
-    self.identity = identity
-    self.modified = modified
-    self.changed = changed
-  }
-
-  /// Takes over what the system says.
-  init(_ status: stat) {
-    switch status.st_mode & S_IFMT {
-    case S_IFREG: kind = .file
-    case S_IFDIR: kind = .folder
-    case S_IFLNK: kind = .link
-    default: kind = .other
-    }
-    size = Int(status.st_size)
-    identity = Identity(device: UInt64(status.st_dev), inode: UInt64(status.st_ino))
-    modified = Self.nanoseconds(status.st_mtim)
-    changed = Self.nanoseconds(status.st_ctim)
   }
 
   /// The time of the last change of the content, in whole seconds.
@@ -72,5 +43,17 @@ struct FileStatus: Equatable, Sendable {
     guard !overflow else { return time.tv_sec < 0 ? .min : .max }
     let (sum, carried) = seconds.addingReportingOverflow(Int64(time.tv_nsec))
     return carried ? .max : sum
+  }
+}
+
+extension FileStatus {
+  private static let kinds: [mode_t: Kind] = [S_IFREG: .file, S_IFDIR: .folder, S_IFLNK: .link]
+
+  /// Takes over what the system says.
+  init(_ status: stat) {
+    self.init(
+      kind: Self.kinds[status.st_mode & S_IFMT] ?? .other, size: Int(status.st_size),
+      identity: Identity(device: UInt64(status.st_dev), inode: UInt64(status.st_ino)),
+      modified: Self.nanoseconds(status.st_mtim), changed: Self.nanoseconds(status.st_ctim))
   }
 }

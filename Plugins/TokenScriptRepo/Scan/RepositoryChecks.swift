@@ -70,27 +70,21 @@ struct RepositoryChecks: Sendable {
     }
   }
 
-  /// The check against schemas that the rules ask for.
-  private struct Schemas {
-    var check: (any SchemaCheck)?
-    var workers: SchemaWorkers?
-    var problems: [String] = []
-  }
-
+  /// Returns the check against schemas that the rules ask for.
   private static func schemas(
     _ configuration: TokenScriptConfiguration, _ documents: SchemaDocuments,
     after last: RepositoryChecks?
-  ) throws -> Schemas {
-    guard configuration.rules.schema != .off else { return Schemas() }
+  ) throws -> (check: (any SchemaCheck)?, workers: SchemaWorkers?, problems: [String]) {
+    guard configuration.rules.schema != .off else { return (nil, nil, []) }
     if let last, last.documents.digest == documents.digest {
-      return Schemas(check: last.reader.schemas, workers: last.workers, problems: last.problems)
+      return (last.reader.schemas, last.workers, last.problems)
     }
     let validator = try SchemaValidator(folder: configuration.schemas)
     let workers = configuration.schemaProgram.map {
       SchemaWorkers(
         program: $0, schemas: configuration.schemas, cpuTime: configuration.schemaCPUTime)
     }
-    return Schemas(check: workers ?? validator, workers: workers, problems: validator.problems)
+    return (workers ?? validator, workers, validator.problems)
   }
 
   private static func digest(ofRoots path: String) throws(RepositoryError) -> SHA256.Digest {

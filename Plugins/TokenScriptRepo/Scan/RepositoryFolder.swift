@@ -1,6 +1,5 @@
 internal import Glibc
 internal import SystemCalls
-internal import Time
 internal import Wire
 
 /// The repository on disk: finds the files that may be TokenScripts, and reads them.

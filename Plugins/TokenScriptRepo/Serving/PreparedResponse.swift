@@ -15,33 +15,20 @@ enum PreparedResponse: Sendable {
 
 /// Prepares the responses for one contract and version; equal files are prepared once.
 struct ResponsePreparation {
-  private struct Key: Hashable {
+  struct Key: Hashable {
     let digest: SHA256.Digest
     let modified: Timestamp
   }
 
-  private let contract: EthereumAddress
-  private let schema: SchemaVersion
-  private let signer: String?
-  private let headers: ResponseHeaders
-  private var files: [Key: PreparedFile] = [:]
-
-  /// Makes a preparation.
-  ///
-  /// - Parameters:
-  ///   - contract: the contract.
-  ///   - schema: the version.
-  ///   - signer: the signer that the requests name, or nil.
-  ///   - headers: the header fields of responses.
-  init(
-    _ contract: EthereumAddress, _ schema: SchemaVersion, signer: String? = nil,
-    _ headers: ResponseHeaders
-  ) {
-    self.contract = contract
-    self.schema = schema
-    self.signer = signer
-    self.headers = headers
-  }
+  /// The contract.
+  let contract: EthereumAddress
+  /// The version.
+  let schema: SchemaVersion
+  /// The signer that the requests name, or nil.
+  var signer: String?
+  /// The header fields of responses.
+  let headers: ResponseHeaders
+  private(set) var files: [Key: PreparedFile] = [:]
 
   /// Prepares the response with some files.
   ///

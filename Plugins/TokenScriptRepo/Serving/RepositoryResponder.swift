@@ -163,7 +163,8 @@ struct RepositoryResponder: Sendable {
     else { throw Self.absence(of: query, in: [edition]) }
     let since = edition.since[query] ?? PublicationTimes.Since()
     var responses = ResponsePreparation(
-      edition.contract, edition.schema, signer: query.signer, repository.headers)
+      contract: edition.contract, schema: edition.schema, signer: query.signer,
+      headers: repository.headers)
     return responses.response(with: answer, since: isBare ? since.bare : since.versioned)
   }
 

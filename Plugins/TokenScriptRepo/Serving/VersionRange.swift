@@ -1,18 +1,12 @@
 /// A range of a wallet's versions: comparisons that all hold, such as `>=1.0 <2.0`.
 struct VersionRange: Sendable, Equatable, CustomStringConvertible {
-  private enum Comparison: String, CaseIterable {
-    // The longer signs come first, so that the prefix of a text is matched by the whole sign.
-    case atLeast = ">="
-    case atMost = "<="
-    case above = ">"
-    case below = "<"
-    case equal = "="
-  }
-
   private struct Bound: Equatable {
-    let comparison: Comparison
+    let sign: String
     let version: [UInt64]
   }
+
+  // The longer signs come first, so that the prefix of a text is matched by the whole sign.
+  private static let signs = [">=", "<=", ">", "<", "="]
 
   /// The text that the range was read from.
   let description: String
@@ -32,10 +26,10 @@ struct VersionRange: Sendable, Equatable, CustomStringConvertible {
   init?(_ text: String) {
     var bounds: [Bound] = []
     for word in text.split(separator: " ") {
-      guard let comparison = Comparison.allCases.first(where: { word.hasPrefix($0.rawValue) }),
-        let version = Self.version(word.dropFirst(comparison.rawValue.count))
+      guard let sign = Self.signs.first(where: word.hasPrefix),
+        let version = Self.version(word.dropFirst(sign.count))
       else { return nil }
-      bounds.append(Bound(comparison: comparison, version: version))
+      bounds.append(Bound(sign: sign, version: version))
     }
     self.init(description: text, bounds: bounds)
   }
@@ -47,13 +41,9 @@ struct VersionRange: Sendable, Equatable, CustomStringConvertible {
     guard !bounds.isEmpty else { return true }
     guard let version = Self.version(text[...]) else { return false }
     return bounds.allSatisfy { bound in
-      switch bound.comparison {
-      case .atLeast: !version.lexicographicallyPrecedes(bound.version)
-      case .atMost: !bound.version.lexicographicallyPrecedes(version)
-      case .above: bound.version.lexicographicallyPrecedes(version)
-      case .below: version.lexicographicallyPrecedes(bound.version)
-      case .equal: version == bound.version
-      }
+      let isBelow = version.lexicographicallyPrecedes(bound.version)
+      let isAbove = bound.version.lexicographicallyPrecedes(version)
+      return bound.sign.contains(isBelow ? "<" : isAbove ? ">" : "=")
     }
   }
 
