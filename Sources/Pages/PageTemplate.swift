@@ -24,9 +24,10 @@ public struct PageTemplate: Sendable {
 
   /// Reads a template.
   ///
-  /// - Parameter source: the template in UTF-8.
+  /// - Parameter source: the template in UTF-8; the end of its last line is no part of it.
   public init(_ source: [UInt8]) {
     var rest = String(decoding: source, as: UTF8.self)[...]
+    if rest.last == "\n" { rest.removeLast() }
     parts = Self.parts(&rest)
   }
 
