@@ -8,7 +8,7 @@ internal import TokenScriptReading
 public struct TokenScriptConfiguration: ServiceConfiguration {
   /// The path of the repository's root.
   let repository: String
-  /// Whether the configuration names the root; otherwise it is below the data folder, and starts as a demo.
+  /// True if the configuration names the root; otherwise it is below the data folder, and starts as a demo.
   let isRepositoryConfigured: Bool
   /// The path of the folder of schemas, or an empty string.
   let schemas: String
@@ -25,7 +25,7 @@ public struct TokenScriptConfiguration: ServiceConfiguration {
   /// The path of the program that checks files against schemas in processes of its own: this one, even if its file was
   /// replaced meanwhile. With nil they are checked in this process.
   var schemaProgram: String? = "/proc/self/exe"
-  /// Whether the verification service passes signers without a trusted chain.
+  /// True if the verification service passes signers without a trusted chain.
   let verifiesUntrusted: Bool
   /// The policy of publishing over HTTP.
   let publicationPolicy: PublicationPolicy

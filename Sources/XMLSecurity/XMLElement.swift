@@ -25,11 +25,7 @@ internal import CXMLSec
 
   /// The text of the element and its descendants in document order; comments and processing
   /// instructions are skipped.
-  public var text: String {
-    guard let content = unsafe xmlNodeGetContent(node) else { return "" }
-    defer { unsafe cxml_free(content) }
-    return unsafe String(cString: content)
-  }
+  public var text: String { unsafe Self.taken(xmlNodeGetContent(node)) ?? "" }
 
   /// The elements directly below, in document order.
   public var children: [XMLElement] { unsafe nodesBelow.map(element(at:)) }
@@ -70,17 +66,16 @@ internal import CXMLSec
   /// Returns the value of an attribute.
   ///
   /// - Parameter name: the name of an attribute without a prefix.
-  public func attribute(_ name: String) -> String? {
-    guard let value = unsafe xmlGetNoNsProp(node, name) else { return nil }
-    defer { unsafe cxml_free(value) }
-    return unsafe String(cString: value)
-  }
+  public func attribute(_ name: String) -> String? { unsafe Self.taken(xmlGetNoNsProp(node, name)) }
 
   /// The language of the content (`xml:lang`), which may be that of an element above.
-  public var language: String? {
-    guard let language = unsafe xmlNodeGetLang(node) else { return nil }
-    defer { unsafe cxml_free(language) }
-    return unsafe String(cString: language)
+  public var language: String? { unsafe Self.taken(xmlNodeGetLang(node)) }
+
+  /// Copies a text that libxml2 has made, and frees it.
+  private static func taken(_ text: UnsafeMutablePointer<xmlChar>?) -> String? {
+    guard let text = unsafe text else { return nil }
+    defer { unsafe cxml_free(text) }
+    return unsafe String(cString: text)
   }
 
   /// Returns whether the element has a name and namespace.

@@ -23,7 +23,7 @@ struct DemoRepository: Sendable {
     keys = "\(dataFolder)/demo-keys"
   }
 
-  /// Whether the repository began as the demo.
+  /// True if the repository began as the demo.
   var isThere: Bool { Self.exists(folder) && Self.exists(keys) }
 
   /// Makes the demo unless there is a repository in its place; blocks on the disk.

@@ -60,7 +60,7 @@ final class ContractIndex: Sendable {
     if contents.allSatisfy({ $0.bytes != nil }) { contentsAreRead() }
   }
 
-  /// Whether the bytes of all contents are there.
+  /// True if the bytes of all contents are there.
   var isRead: Bool { readFlag.load(ordering: .acquiring) }
 
   /// Notes that the bytes of all contents are there.

@@ -19,7 +19,7 @@ struct Edition: Sendable {
   struct Mark: Sendable {
     /// The path of the mark.
     let path: RepositoryPath
-    /// Whether a signer has withdrawn a published file, and not the operator one of the folder.
+    /// True if a signer has withdrawn a published file, and not the operator one of the folder.
     let isPublishers: Bool
     /// The chains.
     let chains: [ChainID]

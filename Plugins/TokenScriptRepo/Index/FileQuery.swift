@@ -13,7 +13,7 @@ struct FileQuery: Hashable, Sendable {
     self.chain = chain
   }
 
-  /// Whether any file is as good as another.
+  /// True if any file is as good as another.
   var isEmpty: Bool { signer == nil && chain == nil }
 
   /// Returns whether a file matches the query.

@@ -66,7 +66,7 @@ struct IndexRow: Sendable, Equatable {
   var time: Timestamp?
   /// The time at which the file was accepted, if it was published without a signing time.
   var accepted: Timestamp?
-  /// Whether the file was published over HTTP.
+  /// True if the file was published over HTTP.
   var isPublished = false
   /// The file's signer.
   var signer: TokenScriptFile.Signer?

@@ -11,7 +11,7 @@ struct PublicationTimes: Sendable {
     let contract: EthereumAddress
     /// The version of the response; at a bare address the client has a say in it too.
     let schema: SchemaVersion
-    /// Whether the URL names no version.
+    /// True if the URL names no version.
     let isBare: Bool
     /// The signer and the chain that the URL names.
     let query: FileQuery

@@ -58,7 +58,7 @@ struct ContractPage: Sendable {
   /// The name that the newest file gives the contract.
   var name: String? { rows.lazy.compactMap(\.name).first }
 
-  /// Whether nothing but withdrawn files is left.
+  /// True if nothing but withdrawn files is left.
   var isGone: Bool { rows.allSatisfy { $0.state == .gone } }
 
   /// Returns the meaning of a row's file, or nil if it has none.

@@ -27,7 +27,7 @@ struct Publication: Sendable {
   let signed: Timestamp?
   /// The time at which the bytes were accepted, in whole seconds.
   let accepted: Timestamp
-  /// Whether its signer, or the operator, has withdrawn the file.
+  /// True if its signer, or the operator, has withdrawn the file.
   var isWithdrawn = false
   /// The contracts that the file names as its origins.
   var origins: [TokenScriptFile.Contract] = []

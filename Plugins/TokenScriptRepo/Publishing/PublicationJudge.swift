@@ -17,7 +17,7 @@ struct PublicationJudge: Sendable {
     let bytes: [UInt8]
     /// The SHA-256 of the bytes.
     let digest: SHA256.Digest
-    /// Whether the file tells a signing time that its signature doesn't cover, or that is no date.
+    /// True if the file tells a signing time that its signature doesn't cover, or that is no date.
     let hasUnsignedTime: Bool
   }
 
@@ -25,7 +25,7 @@ struct PublicationJudge: Sendable {
   struct Known: Sendable {
     /// The publications for each of its origins.
     var publications: [Origin: [Publication]] = [:]
-    /// Whether the signer has withdrawn these bytes, which have no signing time; nil if they were never accepted.
+    /// True if the signer has withdrawn these bytes, which have no signing time; nil if they were never accepted.
     var isWithdrawn: Bool?
     /// The number of files without a signing time that were accepted at the place.
     var acceptedCount = 0

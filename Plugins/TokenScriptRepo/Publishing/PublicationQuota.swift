@@ -18,7 +18,7 @@ enum PublicationQuota {
       left.origins += right.origins
     }
 
-    /// Whether there is still room for a file.
+    /// Returns whether there is still room for a file.
     func hasRoom(for file: Usage, within limit: Usage) -> Bool {
       files + file.files <= limit.files && bytes + file.bytes <= limit.bytes
         && origins + file.origins <= limit.origins

@@ -4,9 +4,9 @@ package struct FileRefusal: Error, Equatable, Sendable {
   package let reason: String
   /// The exact fault and its place, for the operator; may be empty.
   package let detail: String
-  /// Whether the bytes are not well-formed XML, as in a half-written file.
+  /// True if the bytes are not well-formed XML, as in a half-written file.
   package let isMalformed: Bool
-  /// Whether the machine may be at fault, so that the refusal says nothing about the bytes.
+  /// True if the machine may be at fault, so that the refusal says nothing about the bytes.
   package let isTransient: Bool
 
   /// Makes a refusal. The first 1,000 bytes of its detail are kept, as it may quote the file.

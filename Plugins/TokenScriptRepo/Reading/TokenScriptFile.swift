@@ -14,7 +14,7 @@ package struct TokenScriptFile: Equatable, Sendable {
     package let name: String
     /// The chain that the file names it on; without a word in the file the main network.
     package let chain: ChainID
-    /// Whether the file's tokens come from this contract; the file merely uses the others.
+    /// True if the file's tokens come from this contract; the file merely uses the others.
     package let isOrigin: Bool
 
     /// Makes a contract.
@@ -40,7 +40,7 @@ package struct TokenScriptFile: Equatable, Sendable {
     package let time: Timestamp?
     /// The end of the leaf certificate's validity, or nil for a bare key.
     package let expires: Timestamp?
-    /// Whether the leaf certificate names itself as its issuer.
+    /// True if the leaf certificate names itself as its issuer.
     package let isSelfSigned: Bool
 
     /// Makes a signer.

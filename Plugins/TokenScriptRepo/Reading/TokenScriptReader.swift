@@ -21,7 +21,7 @@ package struct TokenScriptReader: Sendable {
   package var verifier: SignatureVerifier?
   /// Validates against the schemas, or nil if the check is off.
   package var schemas: (any SchemaCheck)?
-  /// Whether only files whose signatures hold are validated: the others are refused anyway.
+  /// True if only files whose signatures hold are validated: the others are refused anyway.
   package var needsSignature = false
   /// Holds the roots of certificate chains, or nil if the check is off.
   package var roots: TrustStore?

@@ -13,7 +13,7 @@ final class RepositoryFolder: Sendable {
   struct Problem: Error, Equatable {
     /// The reason in words that anybody may see.
     let message: String
-    /// Whether the file is no longer there.
+    /// True if the file is no longer there.
     var isMissing = false
 
     fileprivate init(_ message: String) { self.message = message }

@@ -44,7 +44,7 @@ final class RepositoryWatch: Sendable {
     inotify_rm_watch(descriptor, sentinel)
   }
 
-  /// Whether the watch was stopped.
+  /// True if the watch was stopped.
   var isStopped: Bool { stopFlag.load(ordering: .acquiring) }
 
   /// Watches the folders that a walk enters, and no others once the walk has succeeded.

@@ -60,7 +60,7 @@ final class Content: Sendable {
   /// The bytes, or nil until they are read.
   var bytes: Bytes? { read.load() }
 
-  /// Whether the file turned out to have other bytes.
+  /// True if the file turned out to have other bytes.
   var isStale: Bool { staleFlag.load(ordering: .relaxed) }
 
   /// Returns the bytes, for which it blocks on the disk unless they are read already.

@@ -44,7 +44,7 @@ struct SchemaDocuments: Sendable {
     digest = SHA256.hash(digests)
   }
 
-  /// Whether there is a schema in a folder of the official tool's.
+  /// Returns whether there is a schema in a folder of the official tool's.
   private func isThere(_ folder: String) -> Bool {
     files[Array("\(folder)/tokenscript.xsd".utf8)] != nil
   }

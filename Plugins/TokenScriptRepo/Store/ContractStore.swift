@@ -33,7 +33,7 @@ struct ContractStore: Sendable {
 
   let store: Store
 
-  /// Whether other nodes may share the store.
+  /// True if other nodes may share the store.
   var isShared: Bool { store.isShared }
 
   /// Makes the repository's part of a store.
