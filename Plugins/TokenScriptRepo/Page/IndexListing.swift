@@ -107,18 +107,13 @@ actor IndexListing {
     try await threads.run(for: network, orRefuseWith: Self.busy) { [headers] in
       let rows = index.rows.dropFirst((number - 1) * Self.rowLimit).prefix(Self.rowLimit)
       let next = number < last ? "/?format=json&page=\(number + 1)" : nil
+      let page: JSONObject = ["contracts": Array(rows), "next": next]
       var response = Self.shared(
-        try Response(.ok, json: Rows(contracts: Array(rows), next: next)), headers.common,
+        try Response(.ok, json: page.withoutNulls), headers.common,
         ResponseHeaders.foreignContent)
       if let next { response.fields.append(.link, "<\(next)>; rel=\"next\"") }
       return response
     }
-  }
-
-  /// A page in JSON, with the URL of the next one if there is one.
-  private struct Rows: Encodable {
-    let contracts: [IndexRow]
-    let next: String?
   }
 
   /// Adds header fields, and moves the body into memory that connections share.

@@ -99,15 +99,10 @@ struct PreviewResponder: Sendable {
   }
 
   /// The fields of all responses: nobody keeps a preview, finds it or is told where it was.
-  private static let fields = {
-    var fields = HeaderFields()
-    fields.append(.accessControlAllowOrigin, "*")
-    fields.append(.accessControlExposeHeaders, "ETag, Location")
-    fields.append(.cacheControl, "no-store")
-    fields.append(.vary, "Accept")
-    fields.append(FieldName("X-Robots-Tag"), "noindex")
-    return fields
-  }()
+  private static let fields = ResponseHeaders.fields([
+    .accessControlAllowOrigin: "*", .accessControlExposeHeaders: "ETag, Location",
+    .cacheControl: "no-store", .vary: "Accept", FieldName("X-Robots-Tag"): "noindex",
+  ])
 }
 
 /// The bytes of previews that are being sent: however many connections send the same, they are in memory once.

@@ -32,15 +32,10 @@ struct PublicationRefusal: Error, Equatable {
     retryAfter = seconds
   }
 
-  private struct Body: Encodable {
-    let error: String
-    let signer: String?
-    let known: [String]?
-  }
-
   /// The response, in JSON whatever the client accepts.
   func response(_ headers: ResponseHeaders) throws -> Response {
-    var response = try headers.json(status, Body(error: reason, signer: signer, known: known))
+    let body: JSONObject = ["error": reason, "signer": signer, "known": known]
+    var response = try headers.json(status, body.withoutNulls)
     if let retryAfter { response.fields.append(.retryAfter, "\(retryAfter)") }
     return response
   }

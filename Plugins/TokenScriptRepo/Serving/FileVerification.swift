@@ -6,20 +6,6 @@ internal import XMLSecurity
 
 /// Verifies files that clients submit.
 final class FileVerification: Sendable {
-  /// The facts about a file that passes; wallets show them to people.
-  struct Pass: Equatable, Encodable, Sendable {
-    /// The verdict for programs.
-    let result = "pass"
-    /// The issuer of the signer's certificate (RFC 2253), or empty for a bare key.
-    let issuer: String
-    /// The subject of the signer's certificate (RFC 2253), or empty for a bare key.
-    let subject: String
-    /// The key identifier. A `KeyName` beside the key is not signed, so it isn't told.
-    let keyName: String
-    /// The certificate's signature algorithm, such as `SHA256withRSA`, or the kind of a bare key.
-    let keyType: String
-  }
-
   /// Reads and verifies; it validates apart from that.
   private let reader: TokenScriptReader
   private let schemas: (any SchemaCheck)?
@@ -66,15 +52,18 @@ final class FileVerification: Sendable {
   /// - Parameters:
   ///   - bytes: the whole file.
   ///   - now: the present time.
-  /// - Returns: the facts about the signer.
+  /// - Returns: the facts about the signer, which wallets show to people: the certificate's issuer and subject (RFC 2253)
+  ///   and its signature algorithm, such as `SHA256withRSA`, or the kind of a bare key. A `KeyName` beside the key is not
+  ///   signed, so the key identifier is told instead.
   /// - Throws: ``FileRefusal`` if the file does not pass.
-  func verify(_ bytes: [UInt8], now: Timestamp) throws(FileRefusal) -> Pass {
+  func verify(_ bytes: [UInt8], now: Timestamp) throws(FileRefusal) -> [String: String] {
     let (_, signature) = try check(bytes, by: rules, now: now)
     let certificate = signature.certificate
-    return Pass(
-      issuer: certificate?.issuer ?? "", subject: certificate?.subject ?? "",
-      keyName: signature.key.identifier,
-      keyType: certificate?.signatureAlgorithm ?? signature.key.kind.rawValue)
+    return [
+      "result": "pass", "issuer": certificate?.issuer ?? "", "subject": certificate?.subject ?? "",
+      "keyName": signature.key.identifier,
+      "keyType": certificate?.signatureAlgorithm ?? signature.key.kind.rawValue,
+    ]
   }
 
   /// Reads a file that is to be published, with all checks of the repository.

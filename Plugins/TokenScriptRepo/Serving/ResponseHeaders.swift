@@ -26,27 +26,29 @@ struct ResponseHeaders: Sendable {
   ///   - takesFiles: whether files may be published.
   init(dependsOnClient: Bool, takesFiles: Bool = false) {
     let client = "X-Client-Name, X-Client-Version, X-Platform-Name"
-    var open = HeaderFields()
-    open.append(.accessControlAllowOrigin, "*")
-    open.append(.accessControlExposeHeaders, "ETag, Last-Modified, Link")
-    var options = open
+    let open = Self.fields([
+      .accessControlAllowOrigin: "*", .accessControlExposeHeaders: "ETag, Last-Modified, Link",
+    ])
     // The file that is missing today may be published tomorrow.
-    open.append(.cacheControl, "no-cache")
-    errors = open
+    errors = Self.fields([.cacheControl: "no-cache"], behind: open)
+    common = Self.fields(
+      [.vary: "Accept, Accept-Encoding" + (dependsOnClient ? ", \(client)" : "")], behind: errors)
+    options = Self.fields(
+      [
+        .accessControlAllowMethods:
+          "GET, HEAD, POST, \(takesFiles ? "PUT, DELETE, " : "")OPTIONS",
+        .accessControlAllowHeaders: (takesFiles ? "Authorization, " : "")
+          + "Accept, Content-Type, If-Modified-Since, If-None-Match, \(client), "
+          + "X-Platform-Version, X-Stl-Key",
+        .accessControlMaxAge: "86400",
+      ], behind: open)
+  }
 
-    var common = open
-    common.append(.vary, "Accept, Accept-Encoding" + (dependsOnClient ? ", \(client)" : ""))
-    self.common = common
-
-    options.append(
-      .accessControlAllowMethods, "GET, HEAD, POST, \(takesFiles ? "PUT, DELETE, " : "")OPTIONS")
-    options.append(
-      .accessControlAllowHeaders,
-      (takesFiles ? "Authorization, " : "")
-        + "Accept, Content-Type, If-Modified-Since, If-None-Match, \(client), X-Platform-Version, "
-        + "X-Stl-Key")
-    options.append(.accessControlMaxAge, "86400")
-    self.options = options
+  /// Makes fields of their names and values, behind others.
+  static func fields(
+    _ pairs: KeyValuePairs<FieldName, String>, behind others: HeaderFields = HeaderFields()
+  ) -> HeaderFields {
+    pairs.reduce(into: others) { $0.append($1.key, $1.value) }
   }
 
   /// Makes a response in JSON that isn't a file's, whatever the client accepts.
@@ -62,26 +64,21 @@ struct ResponseHeaders: Sendable {
   static let tokenScript = content("application/tokenscript+xml; charset=UTF-8")
 
   private static func content(_ type: String) -> HeaderFields {
-    var fields = HeaderFields()
-    fields.append(.contentType, type)
+    var fields = fields([.contentType: type])
     fields.append(contentsOf: foreignContent)
     return fields
   }
 
   /// The fields of content from other people: a browser must not run it on this origin.
-  static let foreignContent = {
-    var fields = HeaderFields()
-    fields.append(.contentTypeOptions, "nosniff")
-    fields.append(.contentSecurityPolicy, "sandbox; default-src 'none'")
-    return fields
-  }()
+  static let foreignContent = fields([
+    .contentTypeOptions: "nosniff", .contentSecurityPolicy: "sandbox; default-src 'none'",
+  ])
 
   /// Returns the fields of a page: it may use its style, and no script.
   static func page(_ style: PageStyle) -> HeaderFields {
-    var fields = HeaderFields()
-    fields.append(.contentTypeOptions, "nosniff")
-    fields.append(.contentSecurityPolicy, style.contentSecurityPolicy)
-    fields.append(.referrerPolicy, "no-referrer")
-    return fields
+    fields([
+      .contentTypeOptions: "nosniff", .contentSecurityPolicy: style.contentSecurityPolicy,
+      .referrerPolicy: "no-referrer",
+    ])
   }
 }
