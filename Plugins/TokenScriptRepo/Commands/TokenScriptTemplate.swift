@@ -9,14 +9,7 @@ struct TokenScriptTemplate: Sendable {
   /// - Parameter name: the contract's name: an ASCII letter and then letters, digits, `.`, `_` and `-`, as XML's names.
   /// - Returns: nil for another name.
   init?(name: String) {
-    let isLetter = { (byte: UInt8) in (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20)
-    }
-    guard let first = name.utf8.first, isLetter(first), name.utf8.count <= 64,
-      name.utf8.allSatisfy({
-        isLetter($0) || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0)
-          || ".-_".utf8.contains($0)
-      })
-    else { return nil }
+    guard name.wholeMatch(of: /[A-Za-z][A-Za-z0-9._-]{0,63}/) != nil else { return nil }
     self.name = name
   }
 

@@ -1,4 +1,3 @@
-internal import Addresses
 internal import Cryptography
 internal import Ethereum
 internal import HTTPProtocol
@@ -14,7 +13,6 @@ actor IndexListing {
   /// The number of rows on a page of JSON.
   static let rowLimit = 1000
 
-  private static let busy = "too many pages of the index are being made"
   /// The number of pages without a search that are kept.
   private static let keptPages = 16
 
@@ -69,51 +67,43 @@ actor IndexListing {
         .badRequest,
         "a search has at most \(IndexPage.wordLimit) words and \(IndexPage.queryLimit) bytes")
     }
-    guard query.allSatisfy({ $0 == " " }) else {
-      return try await page(index, query: query, number, links, for: request.origin.client)
-    }
-    if generation != index.generation {
-      generation = index.generation
-      pages = [:]
-    }
     let limit = isJSON ? Self.rowLimit : IndexPage.limit
     let last = max(1, (index.rows.count + limit - 1) / limit)
     let key = PageKey(
       isJSON: isJSON, number: min(max(1, number), last), hasLinks: !isJSON && !links.isEmpty)
-    if let kept = pages[key] { return kept }
-    let made =
-      isJSON
-      ? try await rows(index, key.number, of: last, for: request.origin.client)
-      : try await page(index, query: "", key.number, links, for: request.origin.client)
-    if generation == index.generation, pages.count < Self.keptPages { pages[key] = made }
-    return made
-  }
-
-  private func page(
-    _ index: ContractIndex, query: String, _ number: Int, _ links: [PageLink],
-    for network: ClientNetwork?
-  ) async throws -> Response {
-    try await threads.run(for: network, orRefuseWith: Self.busy) { [headers] in
-      var page = IndexPage(index, query: query, number: number)
+    let isSearch = query.contains { $0 != " " }
+    if generation != index.generation {
+      generation = index.generation
+      pages = [:]
+    }
+    if !isSearch, let kept = pages[key] { return kept }
+    let made = try await threads.run(
+      for: request.origin.client, orRefuseWith: "too many pages of the index are being made"
+    ) { [headers] in
+      if isJSON { return try Self.rows(index, key.number, of: last, headers) }
+      var page = IndexPage(index, query: query, number: isSearch ? number : key.number)
       page.links = links
       let response = Response(.ok, type: "text/html; charset=utf-8", text: page.html)
       return Self.shared(response, headers.common, ResponseHeaders.page(.index))
     }
+    if !isSearch, generation == index.generation, pages.count < Self.keptPages {
+      pages[key] = made
+    }
+    return made
   }
 
-  private func rows(
-    _ index: ContractIndex, _ number: Int, of last: Int, for network: ClientNetwork?
-  ) async throws -> Response {
-    try await threads.run(for: network, orRefuseWith: Self.busy) { [headers] in
-      let rows = index.rows.dropFirst((number - 1) * Self.rowLimit).prefix(Self.rowLimit)
-      let next = number < last ? "/?format=json&page=\(number + 1)" : nil
-      let page: JSONObject = ["contracts": Array(rows), "next": next]
-      var response = Self.shared(
-        try Response(.ok, json: page.withoutNulls), headers.common,
-        ResponseHeaders.foreignContent)
-      if let next { response.fields.append(.link, "<\(next)>; rel=\"next\"") }
-      return response
-    }
+  private static func rows(
+    _ index: ContractIndex, _ number: Int, of last: Int, _ headers: ResponseHeaders
+  ) throws -> Response {
+    let next = number < last ? "/?format=json&page=\(number + 1)" : nil
+    let page: JSONObject = [
+      "contracts": Array(index.rows.dropFirst((number - 1) * rowLimit).prefix(rowLimit)),
+      "next": next,
+    ]
+    var response = shared(
+      try Response(.ok, json: page.withoutNulls), headers.common, ResponseHeaders.foreignContent)
+    if let next { response.fields.append(.link, "<\(next)>; rel=\"next\"") }
+    return response
   }
 
   /// Adds header fields, and moves the body into memory that connections share.
