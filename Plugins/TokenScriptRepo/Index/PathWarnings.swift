@@ -22,7 +22,7 @@ extension RepositoryPath {
       folders = folders.dropLast(2)
       if let folder = folders.last { warnings += Self.warning(signer: folder, of: file) }
     }
-    let stem = Self.stem(name)
+    let stem = name.replacing(/\.(tsml|xml)$/, with: "")
     if stem == "signed" || stem.hasSuffix("-signed") {
       if stem != "signed" {
         warnings += Self.warning(signer: String(stem.dropLast(7)), of: file)
@@ -34,13 +34,6 @@ extension RepositoryPath {
       warnings += Self.warning(contract: stem, of: file)
     }
     return warnings
-  }
-
-  private static func stem(_ name: String) -> String {
-    for suffix in [".tsml", ".xml"] where name.hasSuffix(suffix) {
-      return String(name.dropLast(suffix.count))
-    }
-    return name
   }
 
   private static func warning(signer folder: String, of file: TokenScriptFile) -> [String] {

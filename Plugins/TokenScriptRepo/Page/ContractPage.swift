@@ -35,13 +35,10 @@ struct ContractPage: Sendable {
     }
     guard !rows.isEmpty else { return nil }
     self.origin = origin
-    self.rows = rows.sorted { left, right in
-      if left.schema != right.schema {
-        return (left.schema?.path ?? "") > (right.schema?.path ?? "")
-      }
-      if left.state.summary != right.state.summary { return left.state.summary == .served }
-      return (left.time ?? .init(seconds: 0)) > (right.time ?? .init(seconds: 0))
+    func rank(_ row: IndexRow) -> (String, Int, Timestamp) {
+      (row.schema?.path ?? "", row.state == .served ? 1 : 0, row.time ?? Timestamp(seconds: 0))
     }
+    self.rows = rows.sorted { rank($0) > rank($1) }
     let editions = index.editions[ContractKey(origin.contract)] ?? []
     word = index.rules.words[origin]
     urls =

@@ -24,22 +24,17 @@ package struct TokenScriptPlace: Sendable, Equatable {
     let port = url.port.map { ":\($0)" } ?? ""
     let whole = "\(url.scheme)://\(url.host)\(port)\(url.path)"
     guard whole.hasPrefix("\(repository)/") else { return nil }
-    var path = whole.dropFirst(repository.count + 1)
-    if path.hasSuffix(".tsml") { path.removeLast(5) }
-    var parts = path.split(separator: "/", omittingEmptySubsequences: false)[...]
-    if parts.count >= 3, let namespace = TokenScriptNamespace("\(parts[0])/\(parts[1])") {
-      self.namespace = namespace
-      parts.removeFirst(2)
-    }
-    var chains: [ChainID?] = []
-    if parts.count == 3, parts.popFirst() == "chain" {
-      chains = [parts.popFirst().flatMap { ChainID($0) }]
-    }
-    guard parts.count == 1, let contract = parts.first.flatMap({ EthereumAddress(String($0)) }),
+    let path = whole.dropFirst(repository.count + 1)
+    let pattern = /(?:([0-9]{4}\/[0-9]{2})\/)?(?:chain\/([^\/]*)\/)?([^\/]+?)(?:\.tsml)?/
+    guard let parts = path.wholeMatch(of: pattern)?.output,
+      let contract = EthereumAddress(String(parts.3)),
       let form = URLEncodedForm(Array((url.query ?? "").utf8)[...]),
       form.pairs.allSatisfy({ ["chain", "signer"].contains($0.name) }),
       form.pairs.count == Set(form.pairs.map(\.name)).count
     else { return nil }
+    namespace = parts.1.flatMap { TokenScriptNamespace($0) }
+    guard namespace != nil || parts.1 == nil else { return nil }
+    var chains = [parts.2].compactMap(\.self).map { ChainID($0) }
     chains += form.pairs.filter { $0.name == "chain" }.map { ChainID($0.value) }
     guard Set(chains).count <= 1, !chains.contains(nil) else { return nil }
     self.contract = contract
