@@ -232,9 +232,7 @@ public struct TokenScriptService: Migrating, Commanding, Demonstrating, Running,
     guard previews != nil else { return }
     await Self.repeatWork(
       every: .seconds(900), orLog: "old previews are not deleted yet", in: context.log
-    ) {
-      try await repository.store.deletePreviews(over: context.expiry())
-    }
+    ) { try await repository.store.deletePreviews(over: context.expiry()) }
   }
 
   /// Makes a new index after each change below the root.

@@ -102,11 +102,7 @@ public struct SignatureVerifier: Sendable {
   private func numbering(
     _ number: Int, _ body: () throws(SignatureError) -> Void
   ) throws(SignatureError) {
-    do {
-      try body()
-    } catch {
-      throw SignatureError(error.code, error.message, signature: number)
-    }
+    do { try body() } catch { throw SignatureError(error.code, error.message, signature: number) }
   }
 
   private func verify(

@@ -58,11 +58,7 @@ public struct SignatureWriter {
   }
 
   private func parse(_ bytes: [UInt8]) throws(SigningError) -> XMLDocument {
-    do {
-      return try XMLDocument(parsing: bytes)
-    } catch {
-      throw SigningError(error.description)
-    }
+    do { return try XMLDocument(parsing: bytes) } catch { throw SigningError(error.description) }
   }
 
   private func insert(

@@ -37,9 +37,7 @@ struct RepositoryInspection {
       }
     }
     var rules = configuration.rules
-    if let store {
-      rules.words = try await store.chainWords(on: configuration.chains.keys).words
-    }
+    if let store { rules.words = try await store.chainWords(on: configuration.chains.keys).words }
     let memory = try await store?.memory(under: checks.fingerprint) ?? ContractStore.Memory()
     let scan = RepositoryScan(
       folder: folder, reader: checks.reader, rules: rules, now: now,

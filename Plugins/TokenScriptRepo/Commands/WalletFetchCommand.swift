@@ -95,9 +95,7 @@ struct WalletFetchCommand: Command {
   private static func request(
     _ arguments: CommandArguments
   ) throws(CommandError) -> TokenScriptRequest {
-    guard let network = try arguments.chain("network") else {
-      throw .usage("--network is missing")
-    }
+    guard let network = try arguments.chain("network") else { throw .usage("--network is missing") }
     var namespaces: [TokenScriptNamespace] = []
     for text in arguments.all("namespace") {
       guard let namespace = TokenScriptNamespace(text) else {

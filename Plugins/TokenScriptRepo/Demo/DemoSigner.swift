@@ -37,9 +37,7 @@ enum DemoSigner: String, CaseIterable, Sendable {
   func makeKey(in folder: String, now: Timestamp) throws {
     let key = try DevelopmentKey(kind, commonName: commonName ?? rawValue, notBefore: now)
     try DurableFile.create(keyPath(in: folder), key.keyPEM, mode: 0o600)
-    if commonName != nil {
-      try DurableFile.create(certificatePath(in: folder), key.certificatePEM)
-    }
+    if commonName != nil { try DurableFile.create(certificatePath(in: folder), key.certificatePEM) }
   }
 
   /// Makes a writer of signatures with the key.

@@ -24,9 +24,7 @@ extension RepositoryPath {
     }
     let stem = name.replacing(/\.(tsml|xml)$/, with: "")
     if stem == "signed" || stem.hasSuffix("-signed") {
-      if stem != "signed" {
-        warnings += Self.warning(signer: String(stem.dropLast(7)), of: file)
-      }
+      if stem != "signed" { warnings += Self.warning(signer: String(stem.dropLast(7)), of: file) }
       if let folder = folders.dropLast().last, folders.last?.hasPrefix("schema") == true {
         warnings += Self.warning(contract: folder, of: file)
       }

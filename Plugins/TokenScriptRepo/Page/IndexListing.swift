@@ -86,9 +86,7 @@ actor IndexListing {
       let response = Response(.ok, type: "text/html; charset=utf-8", text: page.html)
       return Self.shared(response, headers.common, ResponseHeaders.page(.index))
     }
-    if !isSearch, generation == index.generation, pages.count < Self.keptPages {
-      pages[key] = made
-    }
+    if !isSearch, generation == index.generation, pages.count < Self.keptPages { pages[key] = made }
     return made
   }
 

@@ -107,9 +107,7 @@ struct PreviewResponder: Sendable {
 
 /// The bytes of previews that are being sent: however many connections send the same, they are in memory once.
 private final class SharedBytes: Sendable {
-  private struct Reference: Sendable {
-    weak let bytes: Bytes?
-  }
+  private struct Reference: Sendable { weak let bytes: Bytes? }
 
   private let references = Lock<[String: Reference]>([:])
   /// One preview at a time is read from the store.

@@ -6,9 +6,7 @@ internal import Threading
 /// A request for a content that isn't read yet has it read, and a content is served as it is until its compressed forms are
 /// there, so nothing waits for the end of a pass.
 final class ContentPass: Sendable {
-  private final class StopFlag: Sendable {
-    let isSet = Atomic<Bool>(false)
-  }
+  private final class StopFlag: Sendable { let isSet = Atomic<Bool>(false) }
 
   private let stopFlag = StopFlag()
   private let reading: Task<Bool, Never>

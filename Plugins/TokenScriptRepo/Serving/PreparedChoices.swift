@@ -88,9 +88,7 @@ private struct Link: Encodable {
   let chain: Int64?
   let title: String
 
-  private enum CodingKeys: CodingKey {
-    case url, signer, key, modified, chain
-  }
+  private enum CodingKeys: CodingKey { case url, signer, key, modified, chain }
 
   /// Makes a link to one of several signers' files.
   init(_ candidate: Candidate, among candidates: [Candidate], path: String, _ chain: ChainID?) {

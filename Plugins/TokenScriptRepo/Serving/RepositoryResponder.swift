@@ -92,9 +92,7 @@ struct RepositoryResponder: Sendable {
 
   /// Returns whether a contract was withdrawn in some version.
   func isGone(_ origin: Origin) -> Bool {
-    (index.editions[ContractKey(origin.contract)] ?? []).contains {
-      $0.isGone(on: origin.chain)
-    }
+    (index.editions[ContractKey(origin.contract)] ?? []).contains { $0.isGone(on: origin.chain) }
   }
 
   /// Returns the content of the file that a URL gives, or nil if it isn't written as ``ContractPlaces`` writes it.
