@@ -66,11 +66,21 @@ let libraries: [Target] = [
       "Addresses", "Budgets", "CNghttp2", "COpenSSL", "CUV", "Cryptography", "HTTPProtocol",
       "SystemCalls", "Threading", "Time", "Transport", "Wire",
     ]),
+  .target(name: "JSON", dependencies: ["CJansson"]),
   .target(name: "JSONWebTokens", dependencies: ["CCJose", "Cryptography"]),
   .target(name: "Observability", dependencies: ["Threading", "Time"]),
   .target(
     name: "Pages", dependencies: ["Cryptography"],
     resources: [.embedInCode("base.css"), .embedInCode("message.css")]),
+  // Carries what services queue for phones and browsers to their push services; knows no service's tables.
+  .target(
+    name: "Push",
+    dependencies: [
+      "Budgets", "Configuration", "Cryptography", "HTTPClient", "HTTPProtocol", "JSON",
+      "JSONWebTokens", "Observability", "Storage", "SystemCalls", "Threading", "Time", "URLs",
+      "Wire",
+    ],
+    resources: [.embedInCode("Steps")]),
   .target(
     name: "Routing",
     dependencies: [
@@ -80,7 +90,7 @@ let libraries: [Target] = [
     name: "ServiceKit",
     dependencies: [
       "Budgets", "Bus", "CommandLine", "Configuration", "Cryptography", "HTTPProtocol",
-      "Observability", "Pages", "Routing", "Storage", "Threading", "Time",
+      "Observability", "Pages", "Push", "Routing", "Storage", "Threading", "Time",
     ]),
   .target(
     name: "Storage",
@@ -146,9 +156,9 @@ let plugins: [Target] = [
     name: "Msgr",
     dependencies: [
       "Addresses", "Budgets", "Bus", "CommandLine", "Configuration", "Cryptography",
-      "Delivery", "HTTPClient", "HTTPProtocol", "HTTPServer", "JSONWebTokens", "MsgrProtocol",
-      "Observability", "Routing", "ServiceKit", "Storage", "SystemCalls", "Threading", "Time",
-      "Transport", "URLs", "WebApps", "Wire",
+      "Delivery", "HTTPProtocol", "HTTPServer", "JSON", "JSONWebTokens", "MsgrProtocol",
+      "Observability", "Push", "Routing", "ServiceKit", "Storage", "SystemCalls", "Threading",
+      "Time", "Transport", "URLs", "WebApps", "Wire",
     ],
     path: "Plugins/Msgr", exclude: ["Protocol"],
     resources: [.embedInCode("openapi.json"), .embedInCode("Store/Steps")]
@@ -159,7 +169,7 @@ let plugins: [Target] = [
   // Reads the fields and values of Msgr; apart from the service so that it can be fuzzed.
   .target(
     name: "MsgrProtocol",
-    dependencies: ["CJansson", "HTTPProtocol", "Text", "Time", "URLs", "Wire"],
+    dependencies: ["HTTPProtocol", "JSON", "Text", "Time", "URLs", "Wire"],
     path: "Plugins/Msgr/Protocol"),
   // Reads TokenScripts; apart from the service so that it can be fuzzed.
   .target(
@@ -189,8 +199,8 @@ let programs: [Target] = [
     name: "Commands",
     dependencies: [
       "Addresses", "Bus", "CommandLine", "Configuration", "Cryptography", "HTTPClient",
-      "HTTPProtocol", "HTTPServer", "Observability", "Pages", "Routing", "ServiceKit", "Storage",
-      "SystemCalls", "Threading", "Time", "Transport",
+      "HTTPProtocol", "HTTPServer", "Observability", "Pages", "Push", "Routing", "ServiceKit",
+      "Storage", "SystemCalls", "Threading", "Time", "Transport",
     ],
     resources: [
       .embedInCode("Completion"), .embedInCode("Status/status.css"), .embedInCode("awd.1"),
@@ -294,9 +304,9 @@ let tests: [Target] = [
     name: "MsgrTests",
     dependencies: [
       "Addresses", "Budgets", "Bus", "COpenSSL", "CommandLine", "Configuration", "Cryptography",
-      "Delivery", "HTTP2StandIn", "HTTPClient", "HTTPProtocol", "HTTPServer", "JSONWebTokens",
-      "Msgr", "MsgrProtocol", "Observability", "Routing", "ServiceKit", "Storage", "TestSupport",
-      "Threading", "Time", "WebApps", "Wire", "awd",
+      "Delivery", "HTTP2StandIn", "HTTPClient", "HTTPProtocol", "HTTPServer", "JSON",
+      "JSONWebTokens", "Msgr", "MsgrProtocol", "Observability", "Push", "Routing", "ServiceKit",
+      "Storage", "TestSupport", "Threading", "Time", "URLs", "WebApps", "Wire", "awd",
     ]),
   .testTarget(name: "ObservabilityTests", dependencies: ["Observability", "TestSupport", "Time"]),
   .testTarget(name: "QRCodeTests", dependencies: ["QRCode", "TestSupport"]),
@@ -355,14 +365,14 @@ let fuzzers: [Target] = [
   .target(name: "CLibFuzzer", path: "Tests/Fuzz/CLibFuzzer"),
   .target(
     name: "Fuzzing", dependencies: ["CLibFuzzer", "HTTPProtocol"], path: "Tests/Fuzz/Fuzzing"),
-  fuzzer("APNsResponse", ["MsgrProtocol"]),
+  fuzzer("APNsResponse", ["Push"]),
   fuzzer("Configuration", ["Configuration"]),
   fuzzer("ForwardedFor", ["Addresses", "HTTPProtocol", "Routing"]),
   fuzzer("GraphReply", ["Apptimist", "Time"]),
   fuzzer("HTTP2Head", ["HTTPProtocol"]),
   fuzzer("HTTPParser", ["HTTPProtocol"]),
   fuzzer("IDToken", ["Apptimist", "JSONWebTokens"]),
-  fuzzer("Msgr", ["HTTPProtocol", "MsgrProtocol"]),
+  fuzzer("Msgr", ["HTTPProtocol", "JSON", "MsgrProtocol", "Push"]),
   fuzzer("MultipartForm", ["HTTPProtocol"]),
   fuzzer("PDU", ["ApptimistProtocol", "Wire"]),
   fuzzer("ReturnData", ["Cryptography", "Ethereum"]),

@@ -1,16 +1,13 @@
 public import ServiceKit
 internal import Time
 
-extension MsgrConfiguration: Checking, BackedUp {
-  /// The file of the key that subscriptions of browsers are bound to.
-  public var keyFiles: [String: String] { ["web_push.key": webPush.key] }
-
+extension MsgrConfiguration: Checking {
   /// Checks the keys and certificates that pushes are made with.
   ///
   /// - Parameter isExposed: whether other machines reach the server.
   /// - Returns: a finding for each.
   public func findings(isExposed: Bool) async -> [ContentFinding] {
-    push.findings(isExposed: isExposed, at: .now()) + webPush.findings
+    push.findings(pushServices, hasWeb: true, isExposed: isExposed, at: .now())
   }
 
   /// Warns of accounts that anybody may make.

@@ -1,6 +1,7 @@
 public import Configuration
 internal import Cryptography
 internal import MsgrProtocol
+internal import Push
 public import ServiceKit
 internal import Threading
 
@@ -12,6 +13,13 @@ enum Signup: String, CaseIterable, Sendable {
   case invite
   /// The operator makes them.
   case closed
+}
+
+/// The words for a ``PushMode``.
+private enum PushChoice: String, CaseIterable {
+  case off, log, on
+  /// `on`, with Apple's push service among those that are named.
+  case apns
 }
 
 /// The section `[msgr]`.
@@ -40,10 +48,9 @@ public struct MsgrConfiguration: ServiceConfiguration {
   var minimumPassword = 8
   /// The origins, besides the server's own, whose pages may call.
   var origins: [WebOrigin] = []
-  /// The push services of phones.
-  let push: PushConfiguration
-  /// The pushes to browsers.
-  let webPush: WebPushConfiguration
+  /// The choice of push services for phones. Browsers are pushed to in any case.
+  let push: PushMode
+  let pushServices: PushConfiguration
 
   /// Reads the section, and records its faults.
   public init(_ section: ConfigurationSection) {
@@ -92,8 +99,9 @@ public struct MsgrConfiguration: ServiceConfiguration {
       "streams_per_account", default: streams.ofAccount, in: 1...1_000_000)
     // A ping confirms the messages that were streamed before it, and its pong may come late.
     store.pushHold = streamPing * 3
-    push = PushConfiguration(section)
-    webPush = WebPushConfiguration(section.section("web_push"))
-    store.pushKinds = push.kinds
+    let choice = section.choice("push", default: PushChoice.off)
+    push = PushMode(rawValue: choice.rawValue) ?? .on
+    push.check(section, hasWeb: false, needsAPNs: choice == .apns)
+    pushServices = PushConfiguration(section.beside("push"))
   }
 }

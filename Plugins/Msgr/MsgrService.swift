@@ -7,7 +7,7 @@ internal import WebApps
 /// Msgr: accounts, contacts and messages between them, pushed to phones or streamed.
 ///
 /// Passwords and tokens are sent as they are, so it is confidential.
-public struct MsgrService: Migrating, Commanding, Confidential, Running, Reloading {
+public struct MsgrService: Migrating, Commanding, Confidential, Running {
   /// `msgr`.
   public static let name = "msgr"
   /// The migrations of its tables.
@@ -44,20 +44,13 @@ public struct MsgrService: Migrating, Commanding, Confidential, Running, Reloadi
   /// Registers its requests, whose responses are JSON.
   public func register(on router: inout Router) {
     routes.register(on: &router)
-    for outbox in service.outboxes { outbox.register(on: &router) }
     webApp?.register(on: &router)
   }
 
-  /// Reads the credentials of push services again that may be others by now.
-  ///
-  /// - Throws: an error that says what is wrong with them; then the former ones stay.
-  public func reload() async throws { for outbox in service.outboxes { try await outbox.reload() } }
-
-  /// Pushes, and deletes messages and tokens that are too old, until cancelled.
+  /// Deletes messages and tokens that are too old, until cancelled.
   public func run() async throws {
     // Work that fails is tried again by itself, and ends no other work.
     await withTaskGroup { group in
-      for outbox in service.outboxes { group.addTask { await outbox.run() } }
       group.addTask { [link = service.link] in await link.run() }
       await Self.repeatWork(
         every: Self.tidyInterval, orLog: "old rows can't be deleted yet", in: service.log,

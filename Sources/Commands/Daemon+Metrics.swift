@@ -4,6 +4,7 @@ internal import FoundationEssentials
 internal import Glibc
 internal import HTTPServer
 internal import Observability
+internal import Push
 internal import ServiceKit
 internal import Storage
 internal import Time
@@ -20,6 +21,7 @@ extension Daemon {
     counters(Self.serverCounters) { [server] in server.statistics }
     metrics.budget(named: "connections") { [server] in server.connectionBudget }
     metrics.budget(named: "memory") { [server] in server.memoryBudget }
+    if let places = runtime.pushes.webPlaces { metrics.budget(named: "pushes", places) }
     metrics.gauge(
       "awd_loop_turn_seconds_max", "Longest turn of an event loop in the last minute or two"
     ) { [server] in Double(server.statistics.longestTurn) / 1000 }

@@ -2,8 +2,10 @@ internal import CommandLine
 internal import Configuration
 internal import Cryptography
 internal import Glibc
+internal import HTTPProtocol
 internal import HTTPServer
 internal import Observability
+internal import Push
 internal import Routing
 internal import ServiceKit
 internal import Storage
@@ -49,6 +51,12 @@ struct Daemon: Sendable {
       router.readiness("background") { supervisor.failure(of: name) }
       return router
     }
+    var pushRouter = Router(service: "push")
+    if runtime.pushes.showsPayloads {
+      pushRouter.getForOperator("/debug/pushes") { [pushes = runtime.pushes] _, _ in
+        Self.response(pushes.recentPayloads)
+      }
+    }
     let checked = routers + [Self.storeChecks(StoreProbe(runtime.store))]
     let probes = Router.probes(checking: checked)
     let address = configuration.server.adminListen
@@ -60,7 +68,7 @@ struct Daemon: Sendable {
       [
         Router.metrics(runtime.metrics, for: access),
         status.router(for: access, isAlone: !isShared) { await Router.reasons(against: checked) },
-      ] + routers.map { $0.operatorRouter(for: access) }
+      ] + (routers + [pushRouter]).map { $0.operatorRouter(for: access) }
     let certificate = try configuration.server.tls.map(Self.certificate)
     self.runtime = runtime
     self.services = running
@@ -83,6 +91,14 @@ struct Daemon: Sendable {
         in: runtime)
     }
     registerMetrics()
+  }
+
+  /// Returns a response with JSON that nobody keeps.
+  private static func response(_ json: [UInt8]) -> Response {
+    var response = Response(.ok, body: .array(json))
+    response.fields.append(.contentType, "application/json")
+    response.fields.append(.cacheControl, "no-store")
+    return response
   }
 
   /// Makes a router that only checks whether the store is writable.
@@ -120,6 +136,7 @@ struct Daemon: Sendable {
   ) async {
     await withTaskGroup { group in
       group.addTask { await supervisor.run() }
+      group.addTask { await runtime.pushes.run() }
       group.addTask { await status.run() }
       group.addTask { await runtime.node.run(log: log) }
       group.addTask { [loops = server.loops] in
@@ -179,6 +196,10 @@ struct Daemon: Sendable {
       }
     }
     if let tls, !reloadCertificate(tls) { isComplete = false }
+    do { try await runtime.pushes.reload() } catch {
+      isComplete = false
+      log.error("push credentials refused, the old ones stay", ["cause": "\(error)"])
+    }
     if await supervisor.reload() && isComplete { log.info("reloaded") }
   }
 

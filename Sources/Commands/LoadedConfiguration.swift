@@ -1,6 +1,7 @@
 internal import Addresses
 internal import CommandLine
 internal import Configuration
+internal import Push
 internal import Routing
 internal import ServiceKit
 internal import Storage
@@ -17,6 +18,8 @@ struct LoadedConfiguration: Sendable {
   let server: ServerConfiguration
   /// The place of the store.
   let store: StoreLocation
+  /// The push services of all services.
+  let push: PushConfiguration
   /// Every key with its value and origin.
   let settings: [ConfigurationSetting]
   private let sections: [String: (configuration: any ServiceConfiguration, hosts: [HostName])]
@@ -34,6 +37,7 @@ struct LoadedConfiguration: Sendable {
     including included: [any Service.Type] = []
   ) throws(ConfigurationError) {
     let document = try ConfigurationDocument.load(file: file, environment: environment)
+      .renaming(PushConfiguration.formerNames)
     let reader = ConfigurationReader(document)
     let server = ServerConfiguration(reader, knownServices: services.map { $0.name })
     var sections: [String: (configuration: any ServiceConfiguration, hosts: [HostName])] = [:]
@@ -62,6 +66,7 @@ struct LoadedConfiguration: Sendable {
       }
       sections[service.name] = (configuration, hosts)
     }
+    push = PushConfiguration(reader.section("push"))
     let store = Self.location(of: server.store, reader.section("store"))
     try reader.finish(ignoring: ignored)
     self.file = file
@@ -140,12 +145,12 @@ struct LoadedConfiguration: Sendable {
     services.filter { server.services.contains($0.name) }
   }
 
-  /// Returns the services' files of keys, wherever they lie.
+  /// Returns the services' files of keys and that of pushes, wherever they lie.
   ///
   /// - Parameter services: services that are switched on or included.
   /// - Returns: the paths by the full keys that name them, such as `apptimist.keys`.
   func keyFiles(of services: [any Service.Type]) -> [String: String] {
-    var files: [String: String] = [:]
+    var files = [PushConfiguration.nameOfWebKey: push.webKey]
     for service in services {
       for (key, path) in backedUp(service)?.keyFiles ?? [:] {
         files["\(service.name).\(key)"] = path

@@ -5,6 +5,7 @@ internal import FoundationEssentials
 internal import HTTPServer
 internal import Observability
 internal import Pages
+internal import Push
 internal import ServiceKit
 internal import Storage
 internal import Threading
@@ -17,7 +18,8 @@ struct ServiceRuntime: Sendable {
   let node: StoreNode
   let bus: any Bus
   let log: Log
-  let metrics = Metrics()
+  let metrics: Metrics
+  let pushes: Pushes
 
   /// The number of event loops.
   var loops: Int { configuration.server.threads ?? Processors.count }
@@ -53,9 +55,14 @@ struct ServiceRuntime: Sendable {
         in: store, at: location, named: server.node,
         keyFiles: configuration.keyFiles(of: configuration.services(among: services)),
         trustsClock: trustsClock)
+      let metrics = Metrics()
+      let pushes = Pushes(
+        configuration.push, store: store, log: log.with(["service": "push"]), metrics: metrics,
+        clock: node.now, publicURL: server.publicURL?.description)
       return ServiceRuntime(
         configuration: configuration, store: store, node: node,
-        bus: try await bus(of: node, configuration, isServing: isServing, log: log), log: log)
+        bus: try await bus(of: node, configuration, isServing: isServing, log: log), log: log,
+        metrics: metrics, pushes: pushes)
     } catch {
       throw CommandError.refused("the store \(server.store.place): \(StoreCheck.advice(on: error))")
     }
@@ -92,7 +99,8 @@ struct ServiceRuntime: Sendable {
   /// - Parameter service: a service that is switched on or was included in the configuration.
   func context(for service: any Service.Type) -> ServiceContext {
     ServiceContext(
-      store: store, bus: bus, node: node.id, log: log.with(["service": service.name]),
+      store: store, pushes: pushes, bus: bus, node: node.id,
+      log: log.with(["service": service.name]),
       metrics: metrics,
       clock: node.now, expiry: node.expiry,
       dataFolder: configuration.server.data,

@@ -18,11 +18,11 @@ public struct ConfigurationDocument: Sendable {
   /// The configuration file as it was named, or nil if there is none.
   public let file: String?
   /// The top-level keys of the file.
-  let root: [String: TOMLNode]
+  private(set) var root: [String: TOMLNode]
   /// The variables by their names without `_FILE`.
-  let variables: [String: Variable]
+  private(set) var variables: [String: Variable]
   /// The problems with the variables themselves.
-  let problems: [ConfigurationProblem]
+  private(set) var problems: [ConfigurationProblem]
   /// The folder that relative paths are relative to: that of the file, with a slash at its end, or empty for the working
   /// directory.
   let folder: String
@@ -126,5 +126,62 @@ public struct ConfigurationDocument: Sendable {
     if bytes.last == UInt8(ascii: "\n") { bytes.removeLast() }
     if bytes.last == UInt8(ascii: "\r") { bytes.removeLast() }
     return String(validating: bytes, as: UTF8.self)
+  }
+
+  /// Returns the document with some keys and tables under new names, in the file and among the variables.
+  ///
+  /// One that stands there under both names is a problem that names both places.
+  ///
+  /// - Parameter names: the new names by the former ones, each a table and a key in it.
+  public func renaming(_ names: [String: String]) -> ConfigurationDocument {
+    var document = self
+    for (former, new) in names.sorted(by: { $0.key < $1.key }) {
+      document.renameKey(former, new)
+      document.renameVariables(former, new)
+    }
+    return document
+  }
+
+  private mutating func renameKey(_ former: String, _ new: String) {
+    let (from, to) = (former.split(separator: "."), new.split(separator: "."))
+    let (section, target) = (root[String(from[0])], root[String(to[0])])
+    guard let section, case .table(var old) = section.value,
+      let node = old.removeValue(forKey: String(from[1]))
+    else { return }
+    root[String(from[0])] = section.holding(old)
+    var table: [String: TOMLNode] = [:]
+    if let target {
+      guard case .table(let inner) = target.value else { return }
+      table = inner
+    }
+    if let other = table.updateValue(node, forKey: String(to[1])) {
+      let message = "is the former name of \(new), which \(origin(other.keyPlace)) has too"
+      problems.append(
+        ConfigurationProblem(origin: origin(node.keyPlace), key: former, message: message))
+    }
+    root[String(to[0])] = (target ?? node).holding(table)
+  }
+
+  private mutating func renameVariables(_ former: String, _ new: String) {
+    let (start, replacement) = (Self.variable(former), Self.variable(new))
+    for (name, variable) in variables where name == start || name.hasPrefix(start + "_") {
+      variables[name] = nil
+      let newName = replacement + name.dropFirst(start.count)
+      if let other = variables.updateValue(variable, forKey: newName) {
+        let message = "is the former name of \(other.name), which is set too"
+        problems.append(
+          ConfigurationProblem(
+            origin: .environment(variable.name), key: former, message: message))
+      }
+    }
+  }
+
+  private static func variable(_ key: String) -> String {
+    variablePrefix + key.replacing(".", with: "_").uppercased()
+  }
+
+  /// Returns the origin of something at a place in the file.
+  func origin(_ place: TOMLNode.Place) -> ConfigurationOrigin {
+    .file(file ?? "", line: place.line, column: place.column)
   }
 }

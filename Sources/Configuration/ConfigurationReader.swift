@@ -22,7 +22,8 @@ public final class ConfigurationReader: Sendable {
     var variables: [String: (key: String, depth: Int)] = [:]
 
     mutating func record(_ problem: ConfigurationProblem) {
-      if problems.count < problemLimit { problems.append(problem) }
+      // A section that several others go by may be read again.
+      if problems.count < problemLimit, !problems.contains(problem) { problems.append(problem) }
     }
   }
 
@@ -98,7 +99,7 @@ extension ConfigurationReader {
   }
 
   func origin(_ place: TOMLNode.Place) -> ConfigurationOrigin {
-    .file(document.file ?? "", line: place.line, column: place.column)
+    document.origin(place)
   }
 
   /// Records that a section is opened.

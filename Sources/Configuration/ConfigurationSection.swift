@@ -42,6 +42,9 @@ public struct ConfigurationSection: Sendable {
     return false
   }
 
+  /// Returns a section that several others go by. It may be read more than once.
+  public func beside(_ name: String) -> ConfigurationSection { reader.section(name) }
+
   /// Returns the section of the given name that is nested in this one. It may be an inline table.
   ///
   /// If a key of this section and one of the nested section have the same environment variable, it is for the latter.

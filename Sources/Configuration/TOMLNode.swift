@@ -26,6 +26,11 @@ struct TOMLNode: Sendable {
   let place: Place
   /// The place of the key, or of the value itself for the root and for elements of arrays.
   let keyPlace: Place
+
+  /// Returns a table at the same place.
+  func holding(_ table: [String: TOMLNode]) -> TOMLNode {
+    TOMLNode(value: .table(table), place: place, keyPlace: keyPlace)
+  }
 }
 
 /// The reason why a document is not TOML, with its place.

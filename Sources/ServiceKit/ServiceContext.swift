@@ -3,6 +3,7 @@ public import Configuration
 internal import Cryptography
 public import Observability
 public import Pages
+public import Push
 public import Storage
 public import Time
 
@@ -10,6 +11,8 @@ public import Time
 public struct ServiceContext: Sendable {
   /// The database, with the tables of the service's migrations.
   public var store: Store
+  /// The pushes of all services to phones and browsers.
+  public var pushes: Pushes
   /// Tells other nodes what has changed in the store, and hears it from them.
   public var bus: any Bus
   /// This run of the program. Rows of the store that belong to it go when it ends.
@@ -39,6 +42,7 @@ public struct ServiceContext: Sendable {
   ///
   /// - Parameters:
   ///   - store: the database.
+  ///   - pushes: the pushes of all services; nil for such without a push service.
   ///   - bus: the bus between the nodes that share the store.
   ///   - node: this run of the program.
   ///   - log: a log that names the service.
@@ -51,7 +55,7 @@ public struct ServiceContext: Sendable {
   ///   - hosts: the hosts that the service's routes answer to.
   ///   - loops: the number of event loops.
   public init(
-    store: Store, bus: any Bus = NoBus(),
+    store: Store, pushes: Pushes? = nil, bus: any Bus = NoBus(),
     node: NodeID = .random(), log: Log, metrics: Metrics = Metrics(),
     clock: @escaping @Sendable () -> Timestamp = Timestamp.now,
     expiry: (@Sendable () -> Timestamp)? = nil,
@@ -59,6 +63,11 @@ public struct ServiceContext: Sendable {
     hosts: [HostName] = [], loops: Int = 1
   ) {
     self.store = store
+    self.pushes =
+      pushes
+      ?? Pushes(
+        PushConfiguration(dataFolder: dataFolder), store: store, log: log, metrics: metrics,
+        clock: clock)
     self.bus = bus
     self.node = node
     self.log = log

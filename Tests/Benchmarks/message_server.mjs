@@ -32,10 +32,10 @@ const addMessage = database.prepare(
    VALUES (?, ?, ?, ?, ?, 0)`);
 const addPush = database.prepare(
   `INSERT INTO push_outbox (
-     device_id, message_id, apns_id, sender, text, is_add_request, badge, created_at, expires_at,
-     due_at, is_next)
-   VALUES (?1, ?2, ?3, ?4, ?5, 0, ?6, ?7, ?8, ?7,
-     NOT EXISTS (SELECT 1 FROM push_outbox WHERE device_id = ?1))`);
+     service, device, account, kind, address, push_id, content, urgency, position, created_at,
+     expires_at, due_at, is_next)
+   VALUES ('msgr', ?1, ?2, 0, ?1, ?3, ?4, 1, ?5, ?6, ?7, ?6,
+     NOT EXISTS (SELECT 1 FROM push_outbox WHERE service = 'msgr' AND device = ?1))`);
 count.setReadBigInts(true);
 
 const week = 7 * 86_400_000;
@@ -81,7 +81,9 @@ function store({ UserFrom, Password, UserTo, Message }) {
   const id = row.last_id;
   addMessage.run(id, UserTo, UserFrom, Message, now);
   for (const { device_id } of devices.all(UserTo)) {
-    addPush.run(device_id, id, randomUUID(), UserFrom, Message, row.unread, now, now + week);
+    const content = Buffer.from(`${id} ${row.unread} 0 - 0\n${UserFrom}\n\n\n${Message}`);
+    addPush.run(
+      Buffer.from(device_id), Buffer.from(UserTo), randomUUID(), content, id, now, now + week);
   }
   return [200, { Id: id.toString(16).padStart(16, "0") }];
 }

@@ -79,6 +79,35 @@ internal import Testing
     #expect(problems(reader) == "")
   }
 
+  @Test func formerNamesAreReadUnlessTheNewOnesStandBesideThem() throws {
+    let names = ["msgr.apns": "push.apns", "msgr.push_streams": "push.streams"]
+    func reader(_ toml: String, _ variables: [String: String] = [:]) throws -> ConfigurationReader {
+      let document = try ConfigurationDocument(
+        parsing: Array(toml.utf8), file: "awd.toml", environment: variables)
+      return ConfigurationReader(document.renaming(names))
+    }
+    let old = try reader(
+      "[msgr]\npush_streams = 7\n[msgr.apns]\ntopic = 'file'\nurl = 'u'",
+      ["AWD_MSGR_APNS_TOPIC": "variable"])
+    let push = old.section("push")
+    let apns = push.section("apns")
+    #expect(apns.string("topic", default: "") == "variable")
+    #expect(push.integer("streams", default: 1, in: 1...9) == 7)
+    _ = old.section("msgr")
+    #expect(problems(old) == "awd.toml:5:1: push.apns.url: unknown key")
+    let both = try reader(
+      "[msgr]\npush_streams = 7\n[push]\nstreams = 8",
+      ["AWD_MSGR_APNS_TOPIC": "a", "AWD_PUSH_APNS_TOPIC": "b"])
+    _ = both.section("msgr")
+    _ = both.section("push").section("apns").string("topic", default: "")
+    _ = both.section("push").integer("streams", default: 1, in: 1...9)
+    #expect(
+      problems(both) == """
+        awd.toml:2:1: msgr.push_streams: is the former name of push.streams, which awd.toml:4:1 has too
+        AWD_MSGR_APNS_TOPIC: msgr.apns: is the former name of AWD_PUSH_APNS_TOPIC, which is set too
+        """)
+  }
+
   @Test func longestSectionHasTheVariable() throws {
     let reader = try reader("", ["AWD_MSGR_APNS_KEY_ID": "x"])
     let msgr = reader.section("msgr")

@@ -133,7 +133,7 @@ internal import Testing
     let configuration = ServerConfiguration(reader, knownServices: Self.services)
     #expect(configuration.services == ["tokenscript", "msgr", "apptimist"])
     #expect(configuration.data == root + "/var/dev")
-    #expect(problems(reader, ignoring: ["tokenscript", "msgr", "apptimist"]) == "")
+    #expect(problems(reader, ignoring: ["push", "tokenscript", "msgr", "apptimist"]) == "")
   }
 
   @Test func variables() throws {

@@ -1,4 +1,4 @@
-internal import MsgrProtocol
+internal import Push
 internal import TestSupport
 internal import Testing
 internal import Time

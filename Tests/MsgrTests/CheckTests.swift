@@ -3,11 +3,13 @@ internal import Foundation
 internal import MsgrProtocol
 internal import Observability
 internal import ServiceKit
+internal import Storage
 internal import TestSupport
 internal import Testing
 internal import Time
 
 @testable import Msgr
+@testable import Push
 
 /// The findings of `awd check` on pushes.
 @Suite struct CheckTests {
@@ -18,14 +20,28 @@ internal import Time
     certificates = try TestCertificates.shared.get()
   }
 
+  private func read(_ toml: String) throws -> (MsgrConfiguration, fault: String?) {
+    let document = try ConfigurationDocument(
+      parsing: Array("[msgr]\n\(toml)".utf8), file: "\(folder.path)/awd.toml"
+    ).renaming(PushConfiguration.formerNames)
+    let reader = ConfigurationReader(document)
+    let configuration = MsgrConfiguration(reader.section("msgr"))
+    do { try reader.finish() } catch { return (configuration, "\(error)") }
+    return (configuration, nil)
+  }
+
+  private func fault(of toml: String) throws -> String? {
+    let outcome = try read(toml)
+    return outcome.fault
+  }
+
   private func check(
     _ toml: String, isExposed: Bool = true, after: Int64 = 0
   ) throws -> [ContentFinding] {
-    let document = try ConfigurationDocument(
-      parsing: Array("[msgr]\n\(toml)".utf8), file: "\(folder.path)/awd.toml")
-    let section = ConfigurationReader(document).section("msgr")
+    let configuration = try self.read(toml).0
     let now = Timestamp(seconds: Timestamp.now().seconds + after)
-    return PushConfiguration(section).findings(isExposed: isExposed, at: now)
+    return configuration.push.findings(
+      configuration.pushServices, hasWeb: true, isExposed: isExposed, at: now)
   }
 
   /// Returns the findings on APNs with these credentials, without the first one.
@@ -33,10 +49,13 @@ internal import Time
     let findings = try check(
       "push = \"apns\"\n[msgr.apns]\ntopic = \"com.example.app\"\n\(credentials)", after: after)
     #expect(
-      findings.first
-        == ContentFinding(
-          .good, "push: apns, to https://api.push.apple.com for com.example.app"))
-    return findings.dropFirst().map { "\($0.grade) \($0.message)" }
+      findings.prefix(2)
+        == [
+          ContentFinding(.good, "push: on, for apns, web, apns-sandbox"),
+          ContentFinding(
+            .good, "push: apns, to https://api.push.apple.com for com.example.app"),
+        ])
+    return findings.dropFirst(2).map { "\($0.grade) \($0.message)" }
   }
 
   private func check(key path: String) throws -> [String] {
@@ -56,7 +75,7 @@ internal import Time
     #expect(try check(toml, isExposed: false).map(\.grade) == [.good])
     let finding = try #require(try check(toml).first)
     #expect(finding.grade == .doubtful)
-    #expect(finding.message.contains("writes every message") == toml.contains("debug"))
+    #expect(finding.message.contains("writes every payload") == toml.contains("debug"))
     #expect(finding.message.hasPrefix("push: off") == toml.isEmpty)
   }
 
@@ -100,7 +119,7 @@ internal import Time
           atPath: path, contents: Data(file), attributes: [.posixPermissions: mode]))
       let toml =
         "push = \"on\"\n[msgr.fcm]\ncredentials = \"\(path)\"\nproject = \"\(project)\""
-      return try self.check(toml).map { finding in
+      return try self.check(toml).dropFirst().map { finding in
         "\(finding.grade) \(finding.message.replacing(path, with: "FILE"))"
       }
     }
@@ -126,15 +145,9 @@ internal import Time
       ])
   }
 
-  @Test func pushesNeedAProviderAndGoToThoseThatAreThere() throws {
-    func read(_ toml: String) throws -> (PushConfiguration, fault: String?) {
-      let document = try ConfigurationDocument(
-        parsing: Array("[msgr]\n\(toml)".utf8), file: "\(folder.path)/awd.toml")
-      let section = ConfigurationReader(document).section("msgr")
-      let push = PushConfiguration(section)
-      do { try section.finish() } catch { return (push, "\(error)") }
-      return (push, nil)
-    }
+  @Test func pushesNeedAProviderAndGoToThoseThatAreThere() async throws {
+    let store = try await Store.open(.memory)
+    let log = Log(level: .error, descriptor: -1)
     let apns = "[msgr.apns]\ntopic = \"t\"\nkey = \"k\"\nkey_id = \"K\"\nteam_id = \"T\"\n"
     let fcm = "[msgr.fcm]\ncredentials = \"f.json\"\n"
     let phone = PushFixture.device(1)
@@ -144,28 +157,37 @@ internal import Time
     let all = [phone, android, stream]
     let cases: [Case] = [
       ("off", apns + fcm, [.web], all),
-      ("log", apns + fcm, [.apns, .fcm, .web], all),
-      ("on", apns + fcm, [.apns, .fcm, .web], all),
+      ("log", apns + fcm, Set(PushKind.allCases), all),
+      ("on", apns + fcm, Set(PushKind.allCases), all),
       ("on", fcm, [.fcm, .web], [android, stream]),
-      ("on", apns, [.apns, .web], [phone, stream]),
-      ("apns", apns, [.apns, .web], [phone, stream]),
-      ("apns", apns + fcm, [.apns, .fcm, .web], all),
+      ("on", apns, [.apns, .apnsSandbox, .web], [phone, stream]),
+      ("apns", apns, [.apns, .apnsSandbox, .web], [phone, stream]),
+      ("apns", apns + fcm, Set(PushKind.allCases), all),
     ]
     for (setting, sections, kinds, taken) in cases {
       let toml = "push = \"\(setting)\"\n\(sections)"
-      let (push, fault) = try read(toml)
+      let (configuration, fault) = try self.read(toml)
       #expect(fault == nil)
-      #expect(push.kinds == kinds, "\(toml)")
-      #expect(all.filter(push.takes) == taken, "\(toml)")
+      let pushes = Pushes(
+        configuration.pushServices, store: store, log: log, metrics: Metrics(), clock: { .now() })
+      let queue = pushes.queue(of: "msgr", configuration.push, web: .on)
+      #expect(queue.kinds == kinds, "\(toml)")
+      func takes(_ device: DeviceID) -> Bool {
+        MessageService.takes(device, configuration.push, queue.kinds)
+      }
+      #expect(all.filter(takes) == taken, "\(toml)")
     }
     #expect(
-      try read("push = \"on\"\n").fault?.contains("expected [msgr.apns] or [msgr.fcm]") == true)
-    let half = try #require(try read("push = \"on\"\n[msgr.apns]\ntopic = \"t\"\n").fault)
-    #expect(half.contains("msgr.apns.key") && !half.contains("[msgr.fcm]"))
-    #expect(try read("push = \"apns\"\n" + fcm).fault?.contains("msgr.apns.key") == true)
+      try self.fault(of: "push = \"on\"\n")?.contains("expected [push.apns] or [push.fcm]") == true)
+    let half = try #require(try self.fault(of: "push = \"on\"\n[msgr.apns]\ntopic = \"t\"\n"))
+    #expect(half.contains("push.apns.key") && !half.contains("[push.fcm]"))
+    #expect(try self.fault(of: "push = \"apns\"\n" + fcm)?.contains("push.apns.key") == true)
     for bad in ["url = \"http://h\"", "url = \"https://h/x\"", "token_url = \"x\""] {
-      #expect(try read("push = \"on\"\n\(fcm)\(bad)\n").fault?.contains("msgr.fcm") == true)
+      #expect(try self.fault(of: "push = \"on\"\n\(fcm)\(bad)\n")?.contains("push.fcm") == true)
     }
+    let twice = "push = \"on\"\n\(apns)[push.apns]\ntopic = \"u\"\n"
+    let both = try #require(try self.fault(of: twice))
+    #expect(both.contains("awd.toml:3:") && both.contains("awd.toml:8:"), "\(both)")
   }
 
   @Test func aCertificateFitsItsKeyAndIsValid() throws {

@@ -1,5 +1,4 @@
 internal import HTTPProtocol
-internal import Storage
 internal import TestSupport
 internal import Testing
 
@@ -41,10 +40,7 @@ internal import Testing
     let contacts = try await post(fixture, "/contacts", #"{"Username":"anna","Password":"pw"}"#)
     #expect(contacts.status == 200 && contacts.body == #"["bert"]"#)
     #expect(try await fixture.texts("bert") == ["anna wants to add you", "hi"])
-    let pushes: [String] = try await fixture.store.read { snapshot in
-      try snapshot.all("SELECT text FROM push_outbox ORDER BY id") { try $0[0] }
-    }
-    #expect(pushes == ["anna wants to add you", "hi"])
+    #expect(try await PushFixture.texts(fixture.store) == ["anna wants to add you", "hi"])
   }
 
   /// The text calls fields headers; they may come as header fields and as a form.

@@ -1,5 +1,6 @@
 internal import Cryptography
 internal import MsgrProtocol
+internal import Push
 internal import Storage
 internal import TestSupport
 internal import Testing
@@ -117,7 +118,8 @@ private struct Site {
       try await NodeRegistry(node, named: "test", version: "1", in: store).stay()
     }
     self.store = MsgrStore(
-      store: store, limits: limits, clock: { clock.now }, randomBytes: SecureRandom.bytes,
+      store: store, limits: limits, pushes: PushFixture.queue, clock: { clock.now },
+      randomBytes: SecureRandom.bytes,
       deliveries: store.isShared
         ? SharedDeliveries(node: node)
         : OwnDeliveries { name in
@@ -164,8 +166,12 @@ private struct Site {
         for device in Self.devices(of: name) {
           let isWeb = !device.isPushable && name.text != "stream"
           try transaction.execute(
-            "INSERT INTO msgr_devices (device_id, username, bound_at, endpoint) VALUES (?, ?, ?, ?)",
-            device, name, now, isWeb ? "https://push.example/\(name.text)" : nil)
+            """
+            INSERT INTO msgr_devices (device_id, username, bound_at, endpoint, p256dh, auth)
+            VALUES (?, ?, ?, ?, ?, ?)
+            """, device, name, now, isWeb ? "https://push.example/\(name.text)" : nil,
+            isWeb ? [UInt8](repeating: 4, count: 65) : nil,
+            isWeb ? [UInt8](repeating: 0, count: 16) : nil)
         }
         if let device = Self.devices(of: name).first {
           try transaction.execute(
@@ -273,10 +279,10 @@ private struct Site {
       ) { try line("name", $0, 7) }
       lines += try snapshot.all(
         """
-        SELECT device_id, message_id, sender, text, badge, created_at, expires_at, due_at, is_next,
-          provider FROM push_outbox ORDER BY device_id, id
+        SELECT device, account, position, content, urgency, created_at, expires_at, due_at,
+          is_next, kind, address FROM push_outbox ORDER BY device, id
         """
-      ) { try line("push", $0, 10) }
+      ) { try line("push", $0, 11) }
       lines += try snapshot.all(
         "SELECT username, device_id, used_at FROM msgr_tokens ORDER BY username"
       ) { try line("token", $0, 3) }

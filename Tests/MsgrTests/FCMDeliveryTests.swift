@@ -10,6 +10,7 @@ internal import Threading
 internal import Time
 
 @testable import Msgr
+@testable import Push
 
 /// The way from the outbox to FCM, over HTTP/2.
 @Suite(.ownThreads, .serialized) struct FCMDeliveryTests {
@@ -34,7 +35,7 @@ internal import Time
   ) throws -> FCMProvider {
     try write(try FCMStandIn.account(at: standIn.tokenURL))
     let toml = """
-      [msgr.fcm]
+      [push.fcm]
       credentials = "\(folder.path)/fcm.json"
       url = "\(standIn.url)"
       token_url = "\(tokenURL ?? "")"
@@ -42,7 +43,7 @@ internal import Time
       """
     let document = try ConfigurationDocument(
       parsing: Array(toml.utf8), file: "\(folder.path)/awd.toml")
-    let section = ConfigurationReader(document).section("msgr").section("fcm")
+    let section = ConfigurationReader(document).section("push").section("fcm")
     let configuration = try #require(FCMConfiguration(section))
     try section.finish()
     return try FCMProvider(
@@ -57,7 +58,8 @@ internal import Time
     var limits = OutboxMachine.Limits(of: kind)
     limits.poll = .milliseconds(20)
     return PushOutbox(
-      kind, store: fixture.store, provider: provider, limits: limits, owner: owner, log: log,
+      kind, store: fixture.outbox, provider: provider, services: fixture.services,
+      limits: limits, owner: owner, log: log,
       metrics: PushMetrics(metrics, clock: fixture.store.clock))
   }
 
@@ -95,11 +97,11 @@ internal import Time
       ])
     #expect(received.priority == "HIGH")
     #expect(["604799s", "604800s"].contains(received.life))
-    #expect(try await fixture.store.hasProven("\(standIn.url) wallet-1"))
+    #expect(try await fixture.outbox.hasProven("\(standIn.url) wallet-1"))
     let text = metrics.render()
-    #expect(text.contains(#"awd_msgr_push_answers_total{provider="fcm",status="200"} 1"#))
-    #expect(text.contains(#"awd_msgr_push_grants_total{result="granted"} 1"#))
-    #expect(text.contains(#"awd_msgr_push_seconds_count{provider="fcm"} 1"#))
+    #expect(text.contains(#"awd_push_answers_total{provider="fcm",status="200"} 1"#))
+    #expect(text.contains(#"awd_push_grants_total{result="granted"} 1"#))
+    #expect(text.contains(#"awd_push_seconds_count{provider="fcm"} 1"#))
   }
 
   @Test func theLongestMessageAndAPublishedOneFit() throws {
@@ -111,25 +113,27 @@ internal import Time
       while let longer = try? MessageText(text + String(repeating: character, count: 16)),
         longer.fitsIntoPush(from: sender)
       { text = longer.text }
-      var push = try PushFixture.push(text: text, from: name, isAddRequest: true, badge: 9_999_999)
-      push.created = Timestamp(milliseconds: 1_700_000_000_123)
+      let push = try PushFixture.push(text: text, from: name, isAddRequest: true, badge: 9_999_999)
+      let message = try #require(push.message)
       let json = try #require(
-        try JSONSerialization.jsonObject(with: Data(FCMMessage.data(of: push)))
+        try JSONSerialization.jsonObject(with: Data(FCMMessage.data(of: message)))
           as? [String: String])
       #expect(json["Message"] == text)
       #expect(json.reduce(0) { $0 + $1.key.utf8.count + $1.value.utf8.count } <= 4096)
     }
-    var push = try PushFixture.push()
-    push.extras = Publication.Extras(
-      title: "T", priority: PublishedPriority(rawValue: 1),
-      link: PublishedLink(stored: "https://example.org/"))
-    let body = FCMMessage.json(of: push, to: "t", at: push.expires + .seconds(1))
-    let json = String(decoding: body, as: UTF8.self)
-    #expect(json.contains(#""Title":"T","Link":"https://example.org/""#))
-    #expect(json.contains(#""priority":"NORMAL","ttl":"0s""#))
-    push.extras = Publication.Extras()
-    let early = FCMMessage.json(of: push, to: "t", at: Timestamp(seconds: 0))
-    #expect(String(decoding: early, as: UTF8.self).contains(#""ttl":"2419200s""#))
+    func json(_ push: Push, at time: Timestamp) throws -> String {
+      let data = FCMMessage.data(of: try #require(push.message))
+      return String(decoding: FCMProvider.message(push, data, "", at: time), as: UTF8.self)
+    }
+    let published = try PushFixture.push(
+      extras: Publication.Extras(
+        title: "T", priority: PublishedPriority(rawValue: 1),
+        link: PublishedLink(stored: "https://example.org/")))
+    let late = try json(published, at: published.expires + .seconds(1))
+    #expect(late.contains(#""Title":"T","Link":"https://example.org/""#))
+    #expect(late.contains(#""priority":"NORMAL","ttl":"0s""#))
+    let early = try json(try PushFixture.push(), at: Timestamp(seconds: 0))
+    #expect(early.contains(#""priority":"HIGH","ttl":"2419200s""#))
   }
 
   @Test func oneGrantForAllAndEachDeviceInOrder() async throws {
@@ -159,7 +163,7 @@ internal import Time
     let provider = try provider(standIn)
     let to = try PushFixture.push(device: Self.device(1))
     func tokens() async -> [String] {
-      _ = await provider.push(to)
+      _ = try? await PushFixture.push(to, by: provider)
       return standIn.received.map(\.token)
     }
     #expect(await tokens().last == "first")
@@ -179,7 +183,7 @@ internal import Time
     // At its end nothing goes out by it.
     fixture.clock.advance(by: .seconds(90))
     let before = standIn.received.count
-    guard case .unreachable(let why) = await provider.push(to) else {
+    guard case .unreachable(let why) = try await PushFixture.push(to, by: provider) else {
       Issue.record("there is no token")
       return
     }
@@ -303,15 +307,16 @@ internal import Time
     limits.poll = .milliseconds(20)
     try await runUntilEmpty(
       PushOutbox(
-        .fcm, store: fixture.store, provider: provider, limits: limits, owner: [1],
+        .fcm, store: fixture.outbox, provider: provider, services: fixture.services,
+        limits: limits, owner: [1],
         log: Log(level: .error, descriptor: -1),
         metrics: PushMetrics(Metrics(), clock: fixture.store.clock)))
     #expect(try await fixture.count("msgr_devices") == 1)
     // Bound again while it is called gone: it stays.
     try await fixture.send("1", to: "bert")
     let push = try #require(
-      try await fixture.store.leasePushes(atMost: 1, owner: [1], of: .fcm).pushes.first)
-    guard case .responded(let gone) = await provider.push(push) else {
+      try await fixture.lease(1, owner: [1], of: .fcm).first)
+    guard case .responded(let gone) = try await PushFixture.push(push, by: provider) else {
       Issue.record("no response")
       return
     }
@@ -432,9 +437,9 @@ internal import Time
     #expect(outcome.code == 0, "\(outcome.errors)")
     let old = try await PushFixture(.file(path))
     let pushes = try await old.lease()
-    #expect(pushes.map(\.device.text) == [token])
-    #expect(pushes.map(\.text.text) == ["a"])
-    #expect(try await old.store.leasePushes(atMost: 1, owner: [2], of: .fcm).pushes.isEmpty)
+    #expect(pushes.map(\.address.text) == [token])
+    #expect(pushes.map(\.text) == ["a"])
+    #expect(try await old.lease(owner: [2], of: .fcm).isEmpty)
     await old.store.store.close()
   }
 }

@@ -1,10 +1,9 @@
 internal import Configuration
 internal import Foundation
-internal import MsgrProtocol
 internal import TestSupport
 internal import Testing
 
-@testable import Msgr
+@testable import Push
 
 /// The bodies of FCM's refusals, and the files of service accounts.
 struct FCMFaultTests {

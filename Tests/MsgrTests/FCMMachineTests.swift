@@ -5,6 +5,7 @@ internal import Testing
 internal import Time
 
 @testable import Msgr
+@testable import Push
 
 /// The outbox's decisions on FCM's answers, row by row.
 struct FCMMachineTests {
@@ -84,7 +85,7 @@ struct FCMMachineTests {
   @Test func whatFirebaseLacksIsDroppedWithoutANewToken() throws {
     #expect(
       try actions(401, "THIRD_PARTY_AUTH_ERROR") == [
-        .report(.appLacksKey), try settled(.dropped),
+        .report(.appLacksKey), try settled(.dropped(.refused)),
       ])
   }
 
@@ -118,7 +119,8 @@ struct FCMMachineTests {
   func anythingElseIsDropped(status: Int, code: String?) throws {
     #expect(
       try actions(status, code) == [
-        .report(.refused(status: status, reason: code ?? "no reason")), try settled(.dropped),
+        .report(.refused(status: status, reason: code ?? "no reason")),
+        try settled(.dropped(.refused)),
       ])
   }
 

@@ -4,6 +4,7 @@ internal import Foundation
 internal import HTTPProtocol
 internal import HTTPServer
 internal import Observability
+internal import Push
 internal import Routing
 internal import ServiceKit
 internal import Storage
@@ -55,13 +56,17 @@ struct Fixture: Sendable {
     ].filter { !configuration.contains($0.key) }
     let toml = "[msgr]\n\(defaults.values.joined())\(configuration)"
     let reader = ConfigurationReader(
-      try ConfigurationDocument(parsing: Array(toml.utf8), file: "\(folder.path)/awd.toml"))
+      try ConfigurationDocument(parsing: Array(toml.utf8), file: "\(folder.path)/awd.toml")
+        .renaming(PushConfiguration.formerNames))
     let section = reader.section("msgr")
     let configuration = MsgrConfiguration(section)
     try section.finish()
     service = try await MsgrService(
       ServiceContext(
-        store: store, bus: bus, node: node, log: log, metrics: metrics,
+        store: store,
+        pushes: Pushes(
+          PushConfiguration(reader.section("push")), store: store, log: log, metrics: metrics,
+          clock: { [clock] in clock.now }), bus: bus, node: node, log: log, metrics: metrics,
         clock: { [clock] in clock.now },
         dataFolder: folder.path), configuration)
     var router = Router(service: MsgrService.name)

@@ -1,7 +1,7 @@
 internal import TestSupport
 internal import Testing
 
-@testable import MsgrProtocol
+@testable import JSON
 
 @Suite struct JSONObjectReaderTests {
   private typealias Member = JSONObjectReader.Member

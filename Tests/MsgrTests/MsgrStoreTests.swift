@@ -1,6 +1,7 @@
 internal import Cryptography
 internal import HTTPProtocol
 internal import MsgrProtocol
+internal import Push
 internal import Storage
 internal import TestSupport
 internal import Testing
@@ -141,7 +142,7 @@ internal import Testing
     for number in 0..<10 { try await fixture.send("\(number)", to: "bert") }
     #expect(try await fixture.count("push_outbox") == 6)
     let pushes = try await fixture.lease()
-    #expect(pushes.map(\.text.text) == ["7", "7"])
+    #expect(pushes.map(\.text) == ["7", "7"])
   }
 
   @Test func nothingIsQueuedIfNothingIsPushed() async throws {
@@ -152,7 +153,7 @@ internal import Testing
       try snapshot.one("SELECT count(*) FROM push_outbox") { try $0[0] }
     }
     #expect(pushes == 0)
-    #expect(fixture.service.service.outboxes.map(\.kind) == [.web])
+    #expect(fixture.service.service.store.pushes.kinds == [.web])
   }
 
   @Test func anAccountHasSoManyContactsAndBlocks() async throws {
@@ -203,7 +204,8 @@ internal import Testing
     fixture.clock.advance(by: .seconds(1))
     #expect(try await fixture.texts("bert") == ["new"])
     let store = MsgrStore(
-      store: fixture.store, limits: MsgrStore.Limits(), clock: { fixture.clock.now },
+      store: fixture.store, limits: MsgrStore.Limits(), pushes: PushFixture.queue,
+      clock: { fixture.clock.now },
       randomBytes: SecureRandom.bytes)
     #expect(try await !store.expire(at: fixture.clock.now))
     let count: Int? = try await fixture.store.read { snapshot in

@@ -8,6 +8,7 @@ internal import Testing
 internal import Time
 
 @testable import Msgr
+@testable import Push
 
 /// Nodes that share a PostgreSQL database.
 @Suite(.withOtherPrograms, .ownThreads) struct NodeTests {
@@ -92,7 +93,8 @@ internal import Time
         let now = nodes[0].fixture.clock.now
         return try await store.read { snapshot in
           try snapshot.all(
-            "SELECT due_at > ? FROM push_outbox WHERE device_id = ? ORDER BY id", now, device
+            "SELECT due_at > ? FROM push_outbox WHERE device = ? ORDER BY id", now,
+            Array(device.utf8)
           ) { try $0[0] }
         }
       }
@@ -127,19 +129,23 @@ internal import Time
         // Three outboxes take and settle what there is meanwhile.
         for node in nodes {
           group.addTask {
-            let store = node.fixture.service.service.store
+            let service = node.fixture.service.service
+            let store = PushStore(store: node.fixture.store, clock: service.store.clock)
+            let source = MsgrPushes(store: service.store, page: "")
             let owner = node.fixture.service.service.randomBytes(16)
             var idle = 0
             while idle < 20 {
-              let (pushes, _) = try await store.leasePushes(atMost: 5, owner: owner)
+              let (pushes, _) = try await store.lease(
+                atMost: 5, owner: owner, of: .apns, for: [MsgrService.name])
               idle = pushes.isEmpty ? idle + 1 : 0
               if pushes.isEmpty { try await Task.sleep(for: .milliseconds(50)) }
               for push in pushes {
                 try await node.fixture.store.write { transaction in
                   // A second time would break the rule of the key.
-                  try transaction.execute("INSERT INTO push_targets VALUES (?)", push.apnsID)
+                  try transaction.execute("INSERT INTO push_targets VALUES (?)", push.pushID)
                 }
-                try await store.settle(push, owner: owner, .dropped, target: "t")
+                try await store.settle(
+                  push, owner: owner, .dropped(.refused), target: "t", source)
               }
             }
           }

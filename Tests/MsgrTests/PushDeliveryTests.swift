@@ -1,15 +1,14 @@
 internal import Foundation
 internal import HTTP2StandIn
-internal import HTTPProtocol
 internal import MsgrProtocol
 internal import Observability
-internal import Routing
 internal import Storage
 internal import TestSupport
 internal import Testing
 internal import Time
 
 @testable import Msgr
+@testable import Push
 
 /// The way from the outbox to a push service, over HTTP/2.
 @Suite(.ownThreads) struct PushDeliveryTests {
@@ -42,7 +41,8 @@ internal import Time
     var limits = OutboxMachine.Limits()
     limits.poll = .milliseconds(20)
     return PushOutbox(
-      store: fixture.store, provider: provider, limits: limits, owner: owner,
+      .apns, store: fixture.outbox, provider: provider, services: fixture.services,
+      limits: limits, owner: owner,
       log: Log(level: .error, descriptor: -1),
       metrics: PushMetrics(metrics, clock: fixture.store.clock))
   }
@@ -76,7 +76,7 @@ internal import Time
     #expect(received.device == PushFixture.device(1).text)
     #expect(received.expiration == 1_700_000_000 + 7 * 86_400)
     #expect(received.payload.count > 4090)
-    #expect(try await fixture.store.hasProven("\(standIn.url) com.example.app"))
+    #expect(try await fixture.outbox.hasProven("\(standIn.url) com.example.app"))
   }
 
   @Test func manyDevicesAtOnceOnOneConnectionEachInOrder() async throws {
@@ -101,8 +101,8 @@ internal import Time
     // One token for all.
     #expect(Set(standIn.received.map(\.token)).count == 1)
     let text = metrics.render()
-    #expect(text.contains("awd_msgr_push_answers_total{provider=\"apns\",status=\"200\"} 180"))
-    #expect(text.contains("awd_msgr_push_seconds_count{provider=\"apns\"} 180"))
+    #expect(text.contains("awd_push_answers_total{provider=\"apns\",status=\"200\"} 180"))
+    #expect(text.contains("awd_push_seconds_count{provider=\"apns\"} 180"))
   }
 
   @Test(
@@ -215,7 +215,8 @@ internal import Time
     limits.poll = .milliseconds(20)
     let outboxes = [left, right].enumerated().map { index, fixture in
       PushOutbox(
-        store: fixture.store, provider: provider, limits: limits, owner: [UInt8(index)],
+        .apns, store: fixture.outbox, provider: provider, services: fixture.services,
+        limits: limits, owner: [UInt8(index)],
         log: Log(level: .error, descriptor: -1),
         metrics: PushMetrics(Metrics(), clock: fixture.store.clock))
     }
@@ -264,9 +265,11 @@ internal import Time
     // Taken by Apple, but not noted.
     let standIn = try APNsStandIn()
     let push = try #require(try await fixture.lease(owner: [9]).first)
-    #expect(try await provider(standIn).push(push) == .responded(PushResponse(status: 200)))
+    #expect(
+      try await PushFixture.push(push, by: try provider(standIn))
+        == .responded(PushResponse(status: 200)))
     try await runUntilEmpty(outbox(try provider(standIn)), step: .milliseconds(500))
-    #expect(standIn.received.map(\.apnsID) == [push.apnsID, push.apnsID])
+    #expect(standIn.received.map(\.apnsID) == [push.pushID, push.pushID])
   }
 
   @Test func aPushServiceThatIsAwayIsWaitedFor() async throws {
@@ -276,7 +279,7 @@ internal import Time
     let away = try provider(try #require(standIn))
     standIn = nil
     let push = try #require(try await fixture.lease(owner: [9]).first)
-    guard case .unreachable = await away.push(push) else {
+    guard case .unreachable = try await PushFixture.push(push, by: away) else {
       Issue.record("nobody should listen")
       return
     }
@@ -288,24 +291,17 @@ internal import Time
       log: Log(level: .error, descriptor: -1), showsPayloads: true, clock: { fixture.clock.now })
     let id = try await fixture.send("a \"quoted\" text", to: "bert", isAddRequest: true)
     let time = fixture.clock.now
-    for push in try await fixture.lease() { _ = await provider.push(push) }
-    var router = Router(service: "msgr")
-    PushOutbox(
-      store: fixture.store, provider: provider, limits: .init(), owner: [], log: Log(level: .error),
-      metrics: PushMetrics(Metrics(), clock: fixture.store.clock), showsPushes: true
-    ).register(on: &router)
-    let access = OperatorAccess.sharedListener(behind: TrustedProxies([]), ports: nil)
-    let table = try RouteTable([router.operatorRouter(for: access)], log: Log(level: .error))
-    let head = try RequestHead(method: .get, path: "/debug/pushes", authority: "localhost")
-    let response = await table.respond(
-      to: Request(head: head, origin: RequestOrigin(peer: "127.0.0.1")))
-    guard case .array(let body) = response.body else {
-      Issue.record("no body")
-      return
+    func note(_ push: Push) throws {
+      let payload = try #require(push.payload)
+      #expect(provider.note(push, payload, fixture.source.labels(of: push)) == .logged)
     }
+    for push in try await fixture.lease() { try note(push) }
+    let body = provider.recent
     let all = try #require(
       try JSONSerialization.jsonObject(with: Data(body)) as? [[String: Any]])
     #expect(all.count == 1)
+    #expect(all[0]["Service"] as? String == "msgr")
+    #expect(all[0]["Provider"] as? String == "apns")
     #expect(all[0]["Id"] as? String == id.text)
     #expect(all[0]["DeviceID"] as? String == PushFixture.device(1).text)
     #expect(all[0]["Time"] as? String == time.description)
@@ -314,13 +310,13 @@ internal import Time
     #expect(payload["AddRequest"] as? Bool == true)
     let android = DeviceID(stored: "fcm:" + String(repeating: "a", count: 40))
     let other = try PushFixture.push(device: android)
-    _ = await provider.push(other)
-    guard case .array(let two) = provider.recentPushes.body else { return }
+    try note(other)
+    let two = provider.recent
     let both = try #require(try JSONSerialization.jsonObject(with: Data(two)) as? [[String: Any]])
     #expect(both.last?["DeviceID"] as? String == android.text)
     #expect((both.last?["Payload"] as? [String: String])?["Badge"] == "1")
-    for number in 0..<1005 { _ = await provider.push(try PushFixture.push(text: "\(number)")) }
-    guard case .array(let last) = provider.recentPushes.body else { return }
+    for number in 0..<1005 { try note(try PushFixture.push(text: "\(number)")) }
+    let last = provider.recent
     let kept = try #require(try JSONSerialization.jsonObject(with: Data(last)) as? [[String: Any]])
     #expect(kept.count == 1000)
     #expect((kept[0]["Payload"] as? [String: Any])?["Message"] as? String == "5")

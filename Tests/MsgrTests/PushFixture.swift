@@ -3,10 +3,12 @@ internal import MsgrProtocol
 internal import Observability
 internal import Storage
 internal import TestSupport
+internal import Testing
 internal import Threading
 internal import Time
 
 @testable import Msgr
+@testable import Push
 
 /// The devices that stream, each with the message after which the stream began.
 final class Streams: Sendable {
@@ -25,6 +27,14 @@ struct PushFixture: Sendable {
   let store: MsgrStore
   let streams = Streams()
   static let owner: [UInt8] = [1]
+  static let queue = PushQueue(MsgrService.name, Set(PushKind.allCases))
+
+  /// The outbox, for those who carry it.
+  var outbox: PushStore { PushStore(store: store.store, clock: store.clock) }
+  var source: MsgrPushes { MsgrPushes(store: store, page: "/msgr/") }
+  var services: [String: PushOutbox.Service] {
+    [MsgrService.name: PushOutbox.Service(source: source, log: nil)]
+  }
 
   init(_ location: StoreLocation = .memory, limits: MsgrStore.Limits = MsgrStore.Limits())
     async throws
@@ -34,7 +44,7 @@ struct PushFixture: Sendable {
       location, migrations: MsgrService.migrations,
       configuration: StoreConfiguration(busyTimeout: .seconds(60)))
     self.store = MsgrStore(
-      store: store, limits: limits, clock: { [clock] in clock.now },
+      store: store, limits: limits, pushes: Self.queue, clock: { [clock] in clock.now },
       randomBytes: SecureRandom.bytes,
       deliveries: OwnDeliveries { [streams] _ in streams.all })
   }
@@ -76,7 +86,7 @@ struct PushFixture: Sendable {
         throw RequestRefusal.forbidden
       }
       if streaming {
-        let devices = try store.pushedDevices(of: recipient, transaction).map(\.device)
+        let devices = try store.pushedDevices(of: recipient, transaction).map(\.id)
         streams.set(Dictionary(uniqueKeysWithValues: devices.map { ($0, .zero) }))
       }
       defer { streams.set([:]) }
@@ -86,14 +96,27 @@ struct PushFixture: Sendable {
     }
   }
 
-  func lease(_ count: Int = 100, owner: [UInt8] = PushFixture.owner) async throws -> [Push] {
-    try await store.leasePushes(atMost: count, owner: owner).pushes.sorted { $0.id < $1.id }
+  func lease(
+    _ count: Int = 100, owner: [UInt8] = PushFixture.owner, of kind: PushKind = .apns
+  ) async throws -> [Push] {
+    try await loan(count, owner: owner, of: kind).pushes.sorted { $0.id < $1.id }
+  }
+
+  func loan(
+    _ count: Int = 1, owner: [UInt8] = PushFixture.owner, of kind: PushKind = .apns
+  ) async throws -> (pushes: [Push], next: Timestamp?) {
+    try await outbox.lease(atMost: count, owner: owner, of: kind, for: [MsgrService.name])
+  }
+
+  /// Tries to push, with the payload that the service makes.
+  static func push(_ push: Push, by provider: any PushProvider) async throws -> PushOutcome {
+    await provider.push(push, try #require(push.payload))
   }
 
   func settle(
     _ push: Push, _ settlement: PushSettlement, owner: [UInt8] = PushFixture.owner
   ) async throws {
-    try await store.settle(push, owner: owner, settlement, target: "target")
+    try await outbox.settle(push, owner: owner, settlement, target: "target", source)
   }
 
   /// Returns the number of pushes that an outbox has under way.
@@ -115,21 +138,55 @@ struct PushFixture: Sendable {
     }
   }
 
+  /// Returns the texts of the pushes that wait, in order.
+  static func texts(_ store: Store) async throws -> [String] {
+    try await store.read { snapshot in
+      try snapshot.all("SELECT content FROM push_outbox ORDER BY id") { text(of: try $0[0]) }
+    }
+  }
+
+  /// Returns the text in a push's content.
+  static func text(of content: [UInt8]) -> String {
+    let lines = String(decoding: content, as: UTF8.self)
+      .split(separator: "\n", maxSplits: 4, omittingEmptySubsequences: false)
+    return String(lines.last ?? "")
+  }
+
   /// A push that no store has seen.
   static func push(
     _ id: Int64 = 1, device: DeviceID = Self.device(1), text: String = "hello",
     from sender: String = "anna", isAddRequest: Bool = false, badge: Int = 1,
-    expires: Int64 = 1_700_600_000, attempts: Int = 1
+    expires: Int64 = 1_700_600_000, attempts: Int = 1, extras: Publication.Extras = .init()
   ) throws -> Push {
-    Push(
-      id: id, device: device, apnsID: "4a1e7f32-7a3c-4a0b-9b1c-0123456789ab",
-      message: MessageID(rawValue: 0x18c), sender: UserName(stored: sender),
-      text: try MessageText(text), isAddRequest: isAddRequest, badge: badge,
+    let message = PushedMessage(
+      id: MessageID(rawValue: 0x18c), sender: UserName(stored: sender),
+      text: try MessageText(text), created: Timestamp(milliseconds: 0),
+      isAddRequest: isAddRequest, badge: badge, isDeclarative: false, extras: extras)
+    return Push(
+      id: id, service: MsgrService.name, device: Array(device.text.utf8), account: [],
+      address: try #require(device.pushAddress), pushID: "4a1e7f32-7a3c-4a0b-9b1c-0123456789ab",
+      content: message.content, urgency: extras.priority?.isLow == true ? .low : .high,
+      collapseKey: nil, created: Timestamp(milliseconds: 0),
       expires: Timestamp(seconds: expires), attempts: attempts)
   }
 
   /// A push to one of Apple's devices that no store has seen.
   static func push(_ id: Int64, device: Int) throws -> Push {
     try push(id, device: Self.device(device))
+  }
+}
+
+// What a push holds for this service.
+extension Push {
+  var deviceID: DeviceID { DeviceID(stored: String(decoding: device, as: UTF8.self)) }
+  var message: PushedMessage? { PushedMessage(self) }
+  var text: String? { message?.text.text }
+  var payload: PushPayload? {
+    guard let message else { return nil }
+    return switch address.kind {
+    case .apns, .apnsSandbox: .apns(APNsPayload.json(of: message))
+    case .fcm: .fcm(data: FCMMessage.data(of: message))
+    case .web: .web(WebPushPayload.json(of: message, isShort: isShort, page: "/msgr/"))
+    }
   }
 }

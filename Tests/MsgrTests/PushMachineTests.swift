@@ -5,6 +5,7 @@ internal import Testing
 internal import Time
 
 @testable import Msgr
+@testable import Push
 
 /// The outbox's decisions, without store and push service.
 struct PushMachineTests {
@@ -124,12 +125,12 @@ struct PushMachineTests {
     var machine = machine()
     #expect(
       machine.advance([.leased([late], next: nil)], at: start)
-        == [.report(.expired), .settle(late, .dropped)])
+        == [.report(.expired), .settle(late, .dropped(.expired))])
     let soon = try PushFixture.push(expires: start.seconds + 100)
     machine = sending(soon)
     #expect(
       machine.advance([.tried(1, response(503, retryAfter: 100))], at: start)
-        == [.report(.expired), .settle(soon, .dropped)])
+        == [.report(.expired), .settle(soon, .dropped(.expired))])
   }
 
   @Test func aTokenThatHasExpiredIsRenewedOnce() throws {
@@ -160,7 +161,7 @@ struct PushMachineTests {
     machine = sending(push)
     #expect(
       machine.advance([.tried(1, response(410, "Unregistered"))], at: start).last
-        == .settle(push, .dropped))
+        == .settle(push, .dropped(.refused)))
   }
 
   @Test(arguments: ["BadDeviceToken", "DeviceTokenNotForTopic"])
@@ -245,7 +246,7 @@ struct PushMachineTests {
       machine.advance([.tried(1, response(status, reason))], at: start)
         == [
           .report(.refused(status: status, reason: reason ?? "no reason")),
-          .settle(push, .dropped),
+          .settle(push, .dropped(.refused)),
         ])
   }
 

@@ -7,6 +7,7 @@ internal import Testing
 internal import Time
 
 @testable import Msgr
+@testable import Push
 
 /// The guarantees of the outbox table.
 struct PushOutboxStoreTests {
@@ -21,10 +22,11 @@ struct PushOutboxStoreTests {
   @Test func aMessageIsQueuedForEachDeviceUnderAnIdentifierOfItsOwn() async throws {
     let id = try await fixture.send("one", to: "bert", isAddRequest: true)
     let pushes = try await fixture.lease()
-    #expect(pushes.map(\.device) == [PushFixture.device(1), PushFixture.device(2)])
-    #expect(Set(pushes.map(\.apnsID)).count == 2)
-    #expect(pushes.allSatisfy { $0.message == id && $0.text.text == "one" && $0.isAddRequest })
-    #expect(pushes.allSatisfy { $0.sender.text == "anna" && $0.badge == 1 && $0.attempts == 1 })
+    #expect(pushes.map(\.deviceID) == [PushFixture.device(1), PushFixture.device(2)])
+    #expect(Set(pushes.map(\.pushID)).count == 2)
+    #expect(pushes.allSatisfy { $0.message?.id == id && $0.text == "one" })
+    #expect(pushes.allSatisfy { $0.message?.isAddRequest == true && $0.attempts == 1 })
+    #expect(pushes.allSatisfy { $0.message?.sender.text == "anna" && $0.message?.badge == 1 })
     #expect(pushes.allSatisfy { $0.expires == fixture.clock.now + .seconds(7 * 86_400) })
   }
 
@@ -33,16 +35,16 @@ struct PushOutboxStoreTests {
     let (mine, other) = (PushFixture.owner, [UInt8](repeating: 9, count: 16))
     let push = try #require(try await fixture.lease(1, owner: mine).first)
     let second = try #require(try await fixture.lease(1, owner: mine).first)
-    fixture.clock.advance(by: MsgrStore.pushLease - .seconds(1))
-    #expect(try await fixture.store.renewLease(of: push, owner: mine))
-    #expect(try await !fixture.store.renewLease(of: push, owner: other))
+    fixture.clock.advance(by: PushStore.lease - .seconds(1))
+    #expect(try await fixture.outbox.renewLease(of: push, owner: mine))
+    #expect(try await !fixture.outbox.renewLease(of: push, owner: other))
     fixture.clock.advance(by: .seconds(2))
     // The one that wasn't renewed is another outbox's now.
     #expect(try await fixture.lease(owner: other).map(\.id) == [second.id])
-    #expect(try await !fixture.store.renewLease(of: second, owner: mine))
-    fixture.clock.advance(by: MsgrStore.pushLease)
+    #expect(try await !fixture.outbox.renewLease(of: second, owner: mine))
+    fixture.clock.advance(by: PushStore.lease)
     #expect(try await fixture.lease(owner: other).map(\.id).contains(push.id))
-    #expect(try await !fixture.store.renewLease(of: push, owner: mine))
+    #expect(try await !fixture.outbox.renewLease(of: push, owner: mine))
   }
 
   @Test func aMessageThatIsRolledBackIsNotPushed() async throws {
@@ -69,7 +71,7 @@ struct PushOutboxStoreTests {
     var badges: [Int] = []
     for _ in 1...3 {
       for push in try await fixture.lease() {
-        if push.device == PushFixture.device(1) { badges.append(push.badge) }
+        if push.deviceID == PushFixture.device(1) { badges.append(push.message?.badge ?? 0) }
         try await fixture.settle(push, .delivered)
       }
     }
@@ -81,9 +83,9 @@ struct PushOutboxStoreTests {
     let first = try await fixture.lease()
     #expect(first.count == 2)
     #expect(try await fixture.lease(owner: [2]).isEmpty)
-    fixture.clock.advance(by: MsgrStore.pushLease)
+    fixture.clock.advance(by: PushStore.lease)
     let second = try await fixture.lease(owner: [2])
-    #expect(second.map(\.apnsID) == first.map(\.apnsID))
+    #expect(second.map(\.pushID) == first.map(\.pushID))
     #expect(second.map(\.attempts) == [2, 2])
     // A late settlement changes nothing.
     for push in first { try await fixture.settle(push, .delivered) }
@@ -106,16 +108,16 @@ struct PushOutboxStoreTests {
     for text in ["1", "2", "3"] { try await fixture.send(text, to: "bert") }
     var seen: [String] = []
     for _ in 0..<3 {
-      let pushes = try await fixture.lease().filter { $0.device == PushFixture.device(1) }
+      let pushes = try await fixture.lease().filter { $0.deviceID == PushFixture.device(1) }
       #expect(pushes.count == 1)
-      seen += pushes.map(\.text.text)
+      seen += pushes.compactMap(\.text)
       // A failure in between lets nothing overtake.
       for push in pushes {
         try await fixture.settle(push, .retried(at: fixture.clock.now + .seconds(5)))
       }
-      #expect(try await fixture.lease().allSatisfy { $0.device != PushFixture.device(1) })
+      #expect(try await fixture.lease().allSatisfy { $0.deviceID != PushFixture.device(1) })
       fixture.clock.advance(by: .seconds(5))
-      for push in try await fixture.lease() where push.device == PushFixture.device(1) {
+      for push in try await fixture.lease() where push.deviceID == PushFixture.device(1) {
         #expect(push.attempts == 2)
         try await fixture.settle(push, .delivered)
       }
@@ -124,19 +126,19 @@ struct PushOutboxStoreTests {
   }
 
   @Test func tellsWhenTheNextIsDueAndHowMuchWaits() async throws {
-    #expect(try await fixture.store.leasePushes(atMost: 1, owner: [1]).next == nil)
+    #expect(try await fixture.loan().next == nil)
     let queued = fixture.clock.now
     try await fixture.send(to: "bert")
     fixture.clock.advance(by: .seconds(3))
-    let loan = try await fixture.store.leasePushes(atMost: 1, owner: PushFixture.owner)
+    let loan = try await fixture.loan()
     #expect(loan.pushes.count == 1 && loan.next == queued)
-    let state = try await fixture.store.outboxState()
-    #expect(state.length == 2 && state.oldest == queued)
+    let state = try #require(try await fixture.outbox.states().first)
+    #expect(state.service == MsgrService.name && state.length == 2 && state.oldest == queued)
     let later = fixture.clock.now + .seconds(60)
     for push in try await fixture.lease() + loan.pushes {
       try await fixture.settle(push, .retried(at: later))
     }
-    #expect(try await fixture.store.leasePushes(atMost: 1, owner: [1]).next == later)
+    #expect(try await fixture.loan().next == later)
   }
 
   @Test(
@@ -170,11 +172,11 @@ struct PushOutboxStoreTests {
   @Test func remembersWhichPushServiceHasTakenAPush() async throws {
     try await fixture.send(to: "bert")
     let pushes = try await fixture.lease()
-    try await fixture.settle(pushes[0], .dropped)
-    #expect(try await !fixture.store.hasProven("target"))
+    try await fixture.settle(pushes[0], .dropped(.refused))
+    #expect(try await !fixture.outbox.hasProven("target"))
     try await fixture.settle(pushes[1], .delivered)
-    #expect(try await fixture.store.hasProven("target"))
-    #expect(try await !fixture.store.hasProven("another"))
+    #expect(try await fixture.outbox.hasProven("target"))
+    #expect(try await !fixture.outbox.hasProven("another"))
   }
 
   @Test func whatAStreamDeliversIsHeldThenDroppedOrReleased() async throws {
@@ -199,11 +201,11 @@ struct PushOutboxStoreTests {
     #expect(try await fixture.lease().isEmpty)
     try await settle(releasedTo: second)
     let pushes = try await fixture.lease()
-    #expect(pushes.map(\.text.text) == ["2"])
+    #expect(pushes.map(\.text) == ["2"])
     for push in pushes { try await fixture.settle(push, .delivered) }
     #expect(try await fixture.lease().isEmpty)
     try await settle(releasedTo: .last)
-    #expect(try await fixture.lease().map(\.text.text) == ["3"])
+    #expect(try await fixture.lease().map(\.text) == ["3"])
   }
 
   @Test func whatIsHeldTooLongIsPushed() async throws {
@@ -212,5 +214,80 @@ struct PushOutboxStoreTests {
     #expect(try await fixture.lease().isEmpty)
     fixture.clock.advance(by: .milliseconds(1))
     #expect(try await fixture.lease().count == 2)
+  }
+
+  @Test func atMostEightPushesOfAnAccountAreUnderWay() async throws {
+    for device in 10..<22 { try await fixture.makeUser("cleo", PushFixture.device(device)) }
+    try await fixture.send(to: "cleo")
+    fixture.clock.advance(by: .seconds(1))
+    try await fixture.send(to: "bert")
+    let first = try await fixture.lease()
+    let ofCleo = first.filter { String(decoding: $0.account, as: UTF8.self) == "cleo" }
+    // The others wait for nobody.
+    #expect(ofCleo.count == 8 && first.count == 10)
+    #expect(first.allSatisfy { $0.attempts == 1 })
+    let loan = try await fixture.loan(100, owner: [2])
+    #expect(loan.pushes.isEmpty && loan.next == nil)
+    for push in ofCleo.prefix(3) { try await fixture.settle(push, .delivered) }
+    let second = try await fixture.lease(owner: [2])
+    #expect(second.count == 3 && second.allSatisfy { $0.attempts == 1 })
+    // What a dead process had under way counts no more.
+    fixture.clock.advance(by: PushStore.lease)
+    #expect(try await fixture.lease(owner: [3]).count == 10)
+  }
+
+  @Test func nothingOfAnotherServiceIsLeasedOrTouched() async throws {
+    let other = PushQueue("other", [.apns])
+    let address = try PushAddress(.apns, text: String(repeating: "Ab", count: 32))
+    let (store, now) = (fixture.store.store, fixture.clock.now)
+    for number in 0..<4 {
+      try await store.write { transaction in
+        try other.queue(
+          NewPush(
+            device: [1], account: [2], address: address, content: [UInt8(number)],
+            position: Int64(number), created: now, due: now + .seconds(60),
+            expires: now + .seconds(600), most: 3), transaction)
+      }
+    }
+    try await fixture.send(to: "bert")
+    #expect(try await fixture.lease().count == 2)
+    #expect(try await fixture.outbox.states().map(\.service).sorted() == ["msgr", "other"])
+    func lease() async throws -> [Push] {
+      try await fixture.outbox.lease(atMost: 9, owner: [7], of: .apns, for: ["other"]).pushes
+    }
+    #expect(try await lease().isEmpty)
+    try await store.write { try other.release([1], upTo: 1, at: now, $0) }
+    let leased = try await lease()
+    #expect(leased.map(\.content) == [[1]])
+    #expect(leased.map(\.address.text) == [String(repeating: "ab", count: 32)])
+    #expect(try await store.write { try other.drop([1], upTo: 2, $0) } == 1)
+    #expect(try await store.write { try other.drop([1], upTo: 2, evenLeased: true, $0) } == 1)
+    try await store.write { try other.release([1], at: now, $0) }
+    #expect(try await lease().map(\.content) == [[3]])
+    #expect(try await fixture.count("push_outbox") == 3)
+  }
+
+  @Test func addressesHaveTheirForms() throws {
+    for (kind, text, isGood) in [
+      (.apns, ("a1", 32), true), (.apns, ("a1", 31), false), (.apns, ("g1", 32), false),
+      (.apnsSandbox, ("a1", 100), true), (.fcm, ("t:", 16), true), (.fcm, ("t", 31), false),
+      (.fcm, ("t", 1024), true), (.fcm, ("t", 1025), false), (.fcm, ("é", 40), false),
+      (.web, ("https://push.example/", 1), false),
+    ] as [(PushKind, (String, Int), Bool)] {
+      let address = try? PushAddress(kind, text: String(repeating: text.0, count: text.1))
+      #expect((address != nil) == isGood, "\(kind) \(text)")
+    }
+    let keys = try P256KeyPair().publicKey.bytes + [UInt8](repeating: 7, count: 16)
+    func web(_ url: String, _ keys: [UInt8]) throws -> PushAddress {
+      try PushAddress(.web, bytes: keys + Array(url.utf8))
+    }
+    let address = try web("https://push.example/secret", keys)
+    #expect(address.text == "https://push.example/secret")
+    #expect("\(address)" == "https://push.example")
+    #expect(throws: PushAddressError.self) { try web("https://push.example:444/", keys) }
+    let short = Array(keys.dropLast(20))
+    #expect(throws: PushAddressError.self) { try web("https://push.example/", short) }
+    #expect(throws: PushAddressError.self) { try web("https://push.example/", keys.map { _ in 4 }) }
+    #expect(throws: PushAddressError.self) { try PushAddress(.web, bytes: []) }
   }
 }

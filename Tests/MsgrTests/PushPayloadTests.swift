@@ -4,10 +4,11 @@ internal import TestSupport
 internal import Testing
 
 @testable import Msgr
+@testable import Push
 
 struct PushPayloadTests {
   private func payload(_ push: Push) throws -> [String: Any] {
-    let json = PushPayload.json(of: push)
+    let json = APNsPayload.json(of: try #require(push.message))
     #expect(json.count <= 4096)
     return try #require(try JSONSerialization.jsonObject(with: Data(json)) as? [String: Any])
   }
@@ -18,13 +19,12 @@ struct PushPayloadTests {
       #"{"aps":{"alert":{"title":"Zoë","body":"a \"b\" \\ \t\r\n / é 🙂"},"sound":"default","#
       + #""badge":3},"UserFrom":"Zoë","Message":"a \"b\" \\ \t\r\n / é 🙂","#
       + #""Id":"000000000000018c"}"#
-    #expect(String(decoding: PushPayload.json(of: push), as: UTF8.self) == expected)
+    #expect(String(decoding: try #require(push.payload).text, as: UTF8.self) == expected)
     _ = try payload(push)
   }
 
   @Test func aPublishedTitleStandsBehindItsAuthor() throws {
-    var push = try PushFixture.push(from: "mallory")
-    push.extras.title = "Your Bank"
+    let push = try PushFixture.push(from: "mallory", extras: .init(title: "Your Bank"))
     let aps = try #require(try payload(push)["aps"] as? [String: Any])
     #expect((aps["alert"] as? [String: Any])?["title"] as? String == "mallory: Your Bank")
     #expect(try payload(push)["Title"] as? String == "Your Bank")
@@ -40,11 +40,11 @@ struct PushPayloadTests {
       try MessageText(String(repeating: "é", count: count)).fitsIntoPush(from: sender, with: extras)
     }
     let count = try #require(try (1...2048).last { try fits($0) })
-    var push = try PushFixture.push(
-      text: String(repeating: "é", count: count), from: longest, isAddRequest: true, badge: .max)
-    push.extras = extras
+    let push = try PushFixture.push(
+      text: String(repeating: "é", count: count), from: longest, isAddRequest: true, badge: .max,
+      extras: extras)
     _ = try payload(push)
-    #expect(PushPayload.json(of: push).count > 4080)
+    #expect(try #require(push.payload).text.count > 4080)
   }
 
   @Test func saysThatItIsARequest() throws {
@@ -70,7 +70,7 @@ struct PushPayloadTests {
       if body != text {
         // Nothing more would have fitted.
         let escaped = character == "\"" || character == "\n" ? 2 : character.utf8.count
-        #expect(PushPayload.json(of: push).count + escaped > 4096)
+        #expect(try #require(push.payload).text.count + escaped > 4096)
       }
     }
   }
@@ -87,6 +87,6 @@ struct PushPayloadTests {
       text: String(repeating: "é", count: longest), from: sender, isAddRequest: true,
       badge: .max)
     _ = try payload(push)
-    #expect(PushPayload.json(of: push).count > 4080)
+    #expect(try #require(push.payload).text.count > 4080)
   }
 }

@@ -1,11 +1,12 @@
-internal import MsgrProtocol
 internal import Testing
 
-@testable import Msgr
+@testable import Push
 
 /// The places of pushes to browsers.
 @Suite struct PushServiceLoadTests {
-  private func user(_ number: Int) -> UserName { UserName(stored: "user \(number)") }
+  private func user(_ number: Int) -> PushOwner {
+    PushOwner(service: "msgr", account: Array("user \(number)".utf8))
+  }
 
   /// Takes all places, eight for a user, each at a push service of its own that has answered before.
   private func fill(_ load: PushServiceLoad) throws -> [PushServiceLoad.Place] {

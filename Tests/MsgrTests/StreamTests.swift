@@ -209,9 +209,9 @@ internal import Time
   private func pushes(_ running: Running) async throws -> [String] {
     let now = running.fixture.clock.now.milliseconds
     return try await running.fixture.store.read { snapshot in
-      try snapshot.all("SELECT text, due_at FROM push_outbox ORDER BY id") { row in
+      try snapshot.all("SELECT content, due_at FROM push_outbox ORDER BY id") { row in
         let due: Int64 = try row[1]
-        return "\(try row[0] as String) \(due <= now ? "due" : "held")"
+        return "\(PushFixture.text(of: try row[0])) \(due <= now ? "due" : "held")"
       }
     }
   }

@@ -8,6 +8,7 @@ internal import TestSupport
 internal import Testing
 
 @testable import Msgr
+@testable import Push
 
 /// Subscriptions of browsers, as they come and go.
 @Suite(.ownThreads) struct SubscriptionTests {
@@ -26,7 +27,7 @@ internal import Testing
 
   private func waiting(_ fixture: Fixture) async throws -> Int? {
     try await fixture.store.read { snapshot in
-      try snapshot.one("SELECT count(*) FROM push_outbox WHERE provider = 1") { try $0[0] }
+      try snapshot.one("SELECT count(*) FROM push_outbox WHERE kind = 1") { try $0[0] }
     }
   }
 
@@ -77,10 +78,7 @@ internal import Testing
       try await fixture.send("\(number)", from: "bert", to: "anna")
     }
     #expect(try await waiting(fixture) == MsgrStore.webPushes)
-    let oldest: String? = try await fixture.store.read { snapshot in
-      try snapshot.one("SELECT text FROM push_outbox ORDER BY id LIMIT 1") { try $0[0] }
-    }
-    #expect(oldest == "5")
+    #expect(try await PushFixture.texts(fixture.store).first == "5")
   }
 
   @Test func aSubscriptionIsATokensDevices() async throws {
@@ -110,7 +108,7 @@ internal import Testing
 
   @Test func theOperatorAllowsPorts() async throws {
     let fixture = try await Fixture(
-      "[msgr.web_push]\nallow = [\"Push.lan:8443\", \"192.0.2.7\"]\n")
+      "[push.web]\nallow = [\"Push.lan:8443\", \"192.0.2.7\"]\n")
     let token = try await fixture.register("anna", device: "stream:anna-1234")
     for (endpoint, status) in [
       ("https://push.LAN:8443/x", 200), ("https://push.lan:8444/x", 400),

@@ -11,6 +11,7 @@ internal import Threading
 internal import Time
 
 @testable import Msgr
+@testable import Push
 
 /// Pushes to browsers, over HTTP/2, decrypted by other programs.
 @Suite(.ownThreads, .serialized) struct WebPushTests {
@@ -56,24 +57,30 @@ internal import Time
   private func provider(_ allowed: [String], publicURL: String? = nil) throws -> WebPushProvider {
     let certificates = try TestCertificates.shared.get()
     let toml = """
-      [msgr.web_push]
+      [push.web]
       contact = "mailto:operator@example.org"
       allow = [\(allowed.map { "\"\($0)\"" }.joined(separator: ", "))]
       ca = "\(certificates.authority.certificate)"
       """
     let document = try ConfigurationDocument(
       parsing: Array(toml.utf8), file: "\(folder.path)/awd.toml")
-    let section = ConfigurationReader(document).section("msgr").section("web_push")
+    let section = ConfigurationReader(document).section("push").section("web")
     return try WebPushProvider(
       WebPushConfiguration(section), try P256KeyPair(), publicURL: publicURL,
       clock: { [clock = fixture.clock] in clock.now }, randomBytes: SecureRandom.bytes)
   }
 
-  private func outbox(_ provider: WebPushProvider) -> PushOutbox {
+  private func outbox(
+    _ provider: WebPushProvider, page: String = "/msgr/"
+  ) -> PushOutbox {
     var limits = OutboxMachine.Limits()
     limits.poll = .milliseconds(20)
     return PushOutbox(
-      .web, store: fixture.store, provider: provider, limits: limits, owner: [1],
+      .web, store: fixture.outbox, provider: provider,
+      services: [
+        MsgrService.name: .init(source: MsgrPushes(store: fixture.store, page: page), log: nil)
+      ],
+      limits: limits, owner: [1],
       log: Log(level: .error, descriptor: -1),
       metrics: PushMetrics(Metrics(), clock: fixture.store.clock))
   }
@@ -84,9 +91,10 @@ internal import Time
   ) async throws {
     let device = DeviceID(stored: "stream:browser-1/\(name)")
     try await fixture.makeUser(name, device)
-    let subscription = WebPushSubscription(
-      endpoint: try #require(PushEndpoint(stored: endpoint)), key: receiver.key,
-      secret: receiver.secret, isDeclarative: isDeclarative)
+    let subscription = Subscription(
+      way: WebPushSubscription(
+        endpoint: try #require(PushEndpoint(stored: endpoint)), key: receiver.key,
+        secret: receiver.secret), isDeclarative: isDeclarative)
     let token = BoundToken(
       hash: TokenHash(digest: SHA256.hash(Array(name.utf8))), name: try PushFixture.name(name),
       device: device)
@@ -102,7 +110,10 @@ internal import Time
   private func waiting(_ name: String? = nil) async throws -> Int {
     try await fixture.store.store.read { snapshot in
       try snapshot.one(
-        "SELECT count(*) FROM push_outbox WHERE ?1 IS NULL OR device_id LIKE '%/' || ?1", name
+        """
+        SELECT count(*) FROM push_outbox
+        WHERE ?1 IS NULL OR CAST(device AS TEXT) LIKE '%/' || ?1
+        """, name
       ) { try $0[0] } ?? 0
     }
   }
@@ -175,7 +186,8 @@ internal import Time
     let service = try Service()
     try await subscribe("bert", at: service.endpoint, isDeclarative: true)
     try await fixture.send("hello", to: "bert")
-    try await run(outbox(try provider([service.authority], publicURL: "https://awd.example")))
+    try await run(
+      outbox(try provider([service.authority]), page: "https://awd.example/msgr/"))
     let payload = try await decrypt(service.received[0])
     #expect(payload["web_push"] as? Int == 8030)
     let notification = payload["notification"] as? [String: Any]
@@ -265,10 +277,8 @@ internal import Time
     try await fixture.send(to: "bert")
     #expect(try await waiting() == 2)
     let phones = try await fixture.lease()
-    #expect(phones.map(\.device) == [PushFixture.device(1)])
-    let browsers = try await fixture.store.leasePushes(
-      atMost: 10, owner: [2], of: .web
-    ).pushes
-    #expect(browsers.compactMap(\.subscription?.endpoint.text) == ["https://push.example/1"])
+    #expect(phones.map(\.deviceID) == [PushFixture.device(1)])
+    let browsers = try await fixture.lease(owner: [2], of: .web)
+    #expect(browsers.map(\.address.text) == ["https://push.example/1"])
   }
 }

@@ -1,6 +1,7 @@
 internal import Addresses
 internal import Budgets
 internal import MsgrProtocol
+internal import Threading
 internal import Time
 
 /// Counts failed logins, and says who has to wait before a password is checked again.

@@ -14,7 +14,7 @@ extension MsgrService: InvitingService {
   public static func add(
     _ invitation: Invitation, _ context: ServiceContext, _ configuration: MsgrConfiguration
   ) async throws -> String? {
-    let store = MsgrStore(context, limits: configuration.store)
+    let store = MsgrStore(context, configuration)
     try await store.addInvitation(
       InvitationHash(ofToken: invitation.token), uses: invitation.uses,
       expires: invitation.expires)

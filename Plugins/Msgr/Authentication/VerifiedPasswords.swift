@@ -1,5 +1,6 @@
 internal import Cryptography
 internal import MsgrProtocol
+internal import Threading
 internal import Time
 
 /// Remembers, in memory only, which passwords were verified lately.

@@ -2,6 +2,7 @@ internal import CommandLine
 internal import Cryptography
 internal import FoundationEssentials
 internal import MsgrProtocol
+internal import Push
 internal import ServiceKit
 
 /// `awd user list`.
@@ -72,7 +73,7 @@ struct PushTestCommand: Command {
   static func run(_ context: CommandContext) async throws {
     let text = try MessageText("This is a test.")
     let devices = try await context.withStore { store in
-      guard store.limits.pushKinds != [.web] else {
+      guard store.pushes.kinds != [.web] else {
         throw CommandError.refused(#"nothing is pushed, as [msgr] push is "off""#)
       }
       return try await store.sendTest(text, to: try context.userName())
@@ -122,7 +123,7 @@ extension CommandContext {
   /// Opens the store that the configuration names, beside a running server or without one.
   fileprivate func openStore() async throws -> MsgrStore {
     let context = try await serviceContext(for: MsgrService.self)
-    return MsgrStore(context, limits: try configuration(for: MsgrService.self).store)
+    return MsgrStore(context, try configuration(for: MsgrService.self))
   }
 
   /// Does something with the store.

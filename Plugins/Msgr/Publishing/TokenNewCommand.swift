@@ -32,8 +32,7 @@ struct TokenNewCommand: Command {
       throw CommandError.usage(error.sentence)
     }
     let service = try await context.serviceContext(for: MsgrService.self)
-    let limits = try context.configuration(for: MsgrService.self).store
-    let store = MsgrStore(service, limits: limits)
+    let store = MsgrStore(service, try context.configuration(for: MsgrService.self))
     let token = BearerToken(service.randomBytes(32))
     do {
       try await store.addPublisher(name, to: recipients, of: owner, token.hash)

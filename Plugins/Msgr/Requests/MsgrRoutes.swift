@@ -85,7 +85,7 @@ struct MsgrRoutes: Sendable {
   /// Returns the device of a login, unless it is one that nothing could be pushed to.
   private func device(of call: Call) throws(FieldError) -> DeviceLogin {
     let login = try call.device()
-    guard service.push.takes(login.device) else {
+    guard service.takes(login.device) else {
       throw FieldError(.deviceID, "is a token of a push service that isn't configured here")
     }
     return login

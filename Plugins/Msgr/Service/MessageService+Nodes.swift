@@ -1,5 +1,6 @@
 internal import Delivery
 internal import Observability
+internal import Push
 internal import Storage
 
 // What follows when something is in the store: streams are told, on all nodes.
@@ -8,7 +9,7 @@ extension MessageService {
   func announce(_ delivery: Delivery) {
     if delivery.isStored { accepted.add() }
     for entry in delivery.entries { tell(entry) }
-    for outbox in outboxes where delivery.pushes.contains(outbox.kind) { outbox.wake() }
+    pushes.wake(delivery.pushes)
   }
 
   private func tell(_ entry: LogEntry) {

@@ -3,6 +3,7 @@ internal import Delivery
 internal import HTTPProtocol
 internal import MsgrProtocol
 internal import Observability
+internal import Push
 internal import Routing
 internal import Storage
 
@@ -70,7 +71,7 @@ extension MessageService {
     hub.leave(stream.id, of: stream.token.name)
     Task { [id = stream.id, token = stream.token] in
       await settle(progress, of: token, ending: id)
-      for outbox in outboxes { outbox.wake() }
+      pushes.wake(store.pushes.kinds)
     }
   }
 

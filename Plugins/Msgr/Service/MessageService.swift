@@ -5,6 +5,7 @@ internal import Cryptography
 internal import Delivery
 internal import MsgrProtocol
 internal import Observability
+internal import Push
 internal import ServiceKit
 internal import Storage
 internal import Synchronization
@@ -26,14 +27,12 @@ final class MessageService: Sendable {
   let link: NodeLink<StreamRegistry>
   private let lastStream = Atomic<Int64>(0)
   let places: StreamPlaces
-  /// The pushes, by the kinds of their push services.
-  let outboxes: [PushOutbox]
+  /// The pushes to phones and browsers.
+  let pushes: Pushes
   /// The choice of push services for phones.
-  let push: PushConfiguration
+  let push: PushMode
   /// The public half of the key that browsers' subscriptions are bound to.
   let pushKey: P256PublicKey
-  /// The hosts and ports that pushes may go to although they aren't on the public Internet.
-  let allowedPushServices: Set<HostAndPort>
   let log: Log
   let authenticator: Authenticator
   let passwords: PasswordVerifier
@@ -56,21 +55,14 @@ final class MessageService: Sendable {
   init(_ context: ServiceContext, _ configuration: MsgrConfiguration) throws {
     hub = StreamHub(limit: configuration.streams.ofAccount)
     store = MsgrStore(
-      context, limits: configuration.store,
+      context, configuration,
       own: OwnDeliveries { [hub] name in
         hub.members(of: name).map { ($0.token.device, $0.start) }
       })
-    let pushMetrics = PushMetrics(context.metrics, clock: context.clock)
-    push = configuration.push
-    let phones = try PushOutbox.ofPhones(context, push, store: store, pushMetrics)
-    let (pair, isNew) = try VAPIDKeyFile(path: configuration.webPush.key).open()
-    if isNew {
-      context.log.info("made the key of pushes to browsers", ["file": configuration.webPush.key])
-    }
-    pushKey = pair.publicKey
-    allowedPushServices = configuration.webPush.allowed
-    outboxes =
-      phones + [try PushOutbox(context, configuration.webPush, pair, store: store, pushMetrics)]
+    (pushes, push) = (context.pushes, configuration.push)
+    pushKey = try pushes.webKey()
+    try pushes.serve(
+      MsgrPushes(store: store, page: (context.publicURL ?? "") + "/msgr/"), store.pushes)
     log = context.log
     places = StreamPlaces(configuration.streams)
     refusals = RefusalReport(context.log, context.metrics, clock: context.clock)
@@ -97,6 +89,14 @@ final class MessageService: Sendable {
       "awd_msgr_messages_total", "Stored messages, including contact requests")
     context.metrics.gauge("awd_msgr_streams", "Open streams") { [hub] in Double(hub.count) }
     context.metrics.budget(named: "msgr-streams") { [places] in places.statistics }
+  }
+
+  /// Returns whether a device may log in: where pushes are on, its push service must be configured.
+  func takes(_ device: DeviceID) -> Bool { Self.takes(device, push, store.pushes.kinds) }
+
+  static func takes(_ device: DeviceID, _ mode: PushMode, _ kinds: Set<PushKind>) -> Bool {
+    guard mode == .on, let kind = device.pushAddress?.kind else { return true }
+    return kinds.contains(kind)
   }
 
   /// Refuses credentials that aren't good.

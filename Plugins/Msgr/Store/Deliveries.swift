@@ -1,4 +1,5 @@
 internal import MsgrProtocol
+internal import Push
 internal import Storage
 
 /// The devices of a user that have streams.

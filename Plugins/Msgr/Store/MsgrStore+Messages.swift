@@ -1,4 +1,5 @@
 internal import MsgrProtocol
+internal import Push
 internal import Storage
 internal import Time
 
@@ -174,12 +175,11 @@ extension MsgrStore {
           nodes: Array(streams.nodes)))
     }
     let unread = try isFull ? unread(of: new.recipient, transaction) : place.unread
-    for (device, kind) in try pushedDevices(of: new.recipient, transaction) {
-      delivery.pushes.insert(kind)
+    for device in try pushedDevices(of: new.recipient, transaction) {
+      delivery.pushes.insert(device.address.kind)
       try enqueuePush(
-        of: message, to: device, badge: unread, by: kind,
-        isHeld: streams.bring(message.id, to: device), transaction)
-      if isFull || kind == .web { try dropOldPushes(to: device, by: kind, transaction) }
+        of: message, to: device, of: new.recipient, badge: unread,
+        isHeld: streams.bring(message.id, to: device.id), isFull: isFull, transaction)
     }
     return delivery
   }
@@ -256,21 +256,6 @@ extension MsgrStore {
       LIMIT 1
       """, recipient, isFriend
     ) { try $0[0] }
-  }
-
-  /// Returns the devices that messages to a user are pushed to.
-  func pushedDevices(
-    of name: UserName, _ database: borrowing some Queryable & ~Copyable
-  ) throws -> [(device: DeviceID, kind: PushKind)] {
-    let devices: [(device: DeviceID, isWeb: Bool)] = try database.all(
-      "SELECT device_id, endpoint IS NOT NULL FROM msgr_devices WHERE username = ?", name
-    ) { (try $0[0], try $0[1]) }
-    return devices.compactMap { device, isWeb in
-      guard let kind = isWeb ? .web : device.pushKind, limits.pushKinds.contains(kind) else {
-        return nil
-      }
-      return (device, kind)
-    }
   }
 
   // MARK: - Inboxes

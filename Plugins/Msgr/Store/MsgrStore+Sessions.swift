@@ -1,5 +1,6 @@
 internal import Cryptography
 internal import MsgrProtocol
+internal import Push
 internal import Storage
 internal import Time
 
@@ -75,10 +76,10 @@ extension MsgrStore {
       let device: DeviceID? = try row[1]
       let isWeb: Bool = try row[5]
       let kind: Session.Kind =
-        switch device?.pushKind {
+        switch device?.pushAddress?.kind {
         case .fcm: .fcm
-        case .apns, .web: .apns
         case nil: device == nil ? .publish : isWeb ? .webpush : .stream
+        default: .apns
         }
       return Session(
         token: try row[0], device: device, deviceName: try row[2], created: try row[3],

@@ -1,4 +1,5 @@
 internal import MsgrProtocol
+internal import Push
 internal import Storage
 
 /// The messages that a stream has delivered.
@@ -52,15 +53,17 @@ extension MsgrStore {
       if progress.sent > progress.start {
         try noteSeen(upTo: progress.sent, by: token.name, transaction)
       }
-      try dropPushes(
-        to: token.device, after: progress.start, confirmed: progress.confirmed, transaction)
+      let device = Array(token.device.text.utf8)
+      try pushes.drop(
+        device, after: progress.start.rawValue, upTo: progress.confirmed.rawValue,
+        evenLeased: true, transaction)
       guard let ended else { return }
       try deliveries.end(ended, transaction)
       let released = min(
         try deliveries.firstStart(of: token, transaction) ?? .last,
         // Messages after the last one are not this stream's.
         try lastID(of: token.name, transaction))
-      try releasePushes(to: token.device, upTo: released, transaction)
+      try pushes.release(device, upTo: released.rawValue, at: now, transaction)
     }
   }
 }

@@ -1,19 +1,22 @@
 internal import MsgrProtocol
+internal import Push
 internal import Storage
 
 extension MsgrStore {
   /// Binds a subscription to the caller's device, in place of an earlier one.
   ///
   /// - Throws: `.forbidden` if the caller didn't come by a token, or the device is a phone's.
-  func subscribe(_ subscription: WebPushSubscription, _ caller: Caller) async throws {
+  func subscribe(_ subscription: Subscription, _ caller: Caller) async throws {
     try await write(as: caller) { transaction in
       guard let device = caller.device, !device.isPushable else { throw RequestRefusal.forbidden }
       try transaction.execute(
         """
         UPDATE msgr_devices SET endpoint = ?, p256dh = ?, auth = ?, is_declarative = ?
         WHERE device_id = ?
-        """, subscription.endpoint.text, subscription.key, subscription.secret,
+        """, subscription.way.endpoint.text, subscription.way.key, subscription.way.secret,
         subscription.isDeclarative, device)
+      try pushes.readdress(
+        Array(device.text.utf8), to: subscription.way.address, transaction)
     }
   }
 
@@ -23,8 +26,11 @@ extension MsgrStore {
   func unsubscribe(_ caller: Caller) async throws {
     try await write(as: caller) { transaction in
       guard let device = caller.device else { throw RequestRefusal.forbidden }
-      guard let found = try subscription(of: device, transaction) else { return }
-      try unsubscribe(device, from: found.endpoint.text, transaction)
+      let endpoint: String?? = try transaction.one(
+        "SELECT endpoint FROM msgr_devices WHERE device_id = ?", device
+      ) { try $0[0] }
+      guard case .some(let endpoint?) = endpoint else { return }
+      try unsubscribe(device, from: endpoint, transaction)
     }
   }
 
@@ -38,23 +44,6 @@ extension MsgrStore {
       WHERE device_id = ? AND endpoint = ?
       """, device, endpoint)
     guard transaction.changes > 0 else { return }
-    try transaction.execute(
-      "DELETE FROM push_outbox WHERE device_id = ? AND provider = ?", device, PushKind.web)
-  }
-
-  /// Returns the subscription of a device, or nil if there is none.
-  func subscription(
-    of device: DeviceID, _ database: borrowing some Queryable & ~Copyable
-  ) throws -> WebPushSubscription? {
-    try database.one(
-      """
-      SELECT endpoint, p256dh, auth, is_declarative FROM msgr_devices
-      WHERE device_id = ? AND endpoint IS NOT NULL
-      """, device
-    ) { row -> WebPushSubscription? in
-      guard let endpoint = PushEndpoint(stored: try row[0]) else { return nil }
-      return WebPushSubscription(
-        endpoint: endpoint, key: try row[1], secret: try row[2], isDeclarative: try row[3])
-    } ?? nil
+    try pushes.drop(Array(device.text.utf8), evenLeased: true, transaction)
   }
 }

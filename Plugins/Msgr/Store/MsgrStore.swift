@@ -1,5 +1,6 @@
 internal import Cryptography
 internal import MsgrProtocol
+internal import Push
 internal import ServiceKit
 internal import Storage
 internal import Time
@@ -21,14 +22,14 @@ struct MsgrStore: Sendable {
     var devices = 20
     /// The most users that an account adds, and the most that it blocks.
     var contacts = 2000
-    /// The kinds of push services that messages are pushed to.
-    var pushKinds = Set(PushKind.allCases)
     /// The time that a push waits because a stream is expected to make it needless.
     var pushHold = Duration.seconds(90)
   }
 
   let store: Store
   let limits: Limits
+  /// The outbox of pushes.
+  let pushes: PushQueue
   let clock: @Sendable () -> Timestamp
   let randomBytes: @Sendable (Int) -> [UInt8]
   /// The part that depends on whether other nodes share the store.
@@ -49,11 +50,16 @@ extension MsgrStore {
   ///
   /// - Parameters:
   ///   - context: the service's store, clock, randomness and node.
-  ///   - limits: the limits of the store.
+  ///   - configuration: the limits of the store, and the choice of pushes.
   ///   - own: the deliveries if no other node shares the store.
-  init(_ context: ServiceContext, limits: Limits, own: OwnDeliveries = OwnDeliveries()) {
+  init(
+    _ context: ServiceContext, _ configuration: MsgrConfiguration,
+    own: OwnDeliveries = OwnDeliveries()
+  ) {
     self.init(
-      store: context.store, limits: limits, clock: context.clock, randomBytes: context.randomBytes,
+      store: context.store, limits: configuration.store,
+      pushes: context.pushes.queue(of: MsgrService.name, configuration.push, web: .on),
+      clock: context.clock, randomBytes: context.randomBytes,
       deliveries: context.store.isShared ? SharedDeliveries(node: context.node) : own)
   }
 

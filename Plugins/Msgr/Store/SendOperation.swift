@@ -1,5 +1,6 @@
 internal import Cryptography
 internal import MsgrProtocol
+internal import Push
 internal import Storage
 internal import Time
 
@@ -27,6 +28,8 @@ enum SendOperation: BatchOperation {
     let nodes: [NodeID]
     let ownNodes: [NodeID]
     let time: Timestamp
+    /// The pushes of the whole batch that went because too many waited for their devices.
+    let dropped: Int
   }
 
   /// The sent message, or nil if the message is to be sent by itself.
@@ -38,8 +41,8 @@ enum SendOperation: BatchOperation {
     BatchCall(
       """
       SELECT place, kind, id, predecessor, own_id, own_predecessor, providers, nodes, own_nodes,
-        sent_at
-      FROM awd_msgr_send_v2(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+        sent_at, dropped
+      FROM awd_msgr_send_v3(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
       """
     ) { inputs, arrays in
       let batch = Batch(inputs)
@@ -61,7 +64,7 @@ enum SendOperation: BatchOperation {
       try arrays.append(now + limits.pushHold)
       try arrays.append(now - limits.tokenAge)
       try arrays.append(now - MsgrStore.tokenUseStep)
-      try arrays.append(limits.pushKinds.mask)
+      try arrays.append(store.pushes.kinds.mask)
       try arrays.append(now - MsgrStore.clientIDAge)
       try arrays.append(MsgrStore.clientIDs)
       try arrays.append(store.webPushLimit)
@@ -109,6 +112,7 @@ extension SendOperation.Sent {
     pushes = Set(mask: try row[6])
     (nodes, ownNodes) = (Self.nodes(try row[7]), Self.nodes(try row[8]))
     time = try row[9]
+    dropped = try row[10]
   }
 
   private static func nodes(_ list: String?) -> [NodeID] {

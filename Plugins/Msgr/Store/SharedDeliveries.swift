@@ -1,4 +1,5 @@
 internal import MsgrProtocol
+internal import Push
 internal import Storage
 
 /// Deliveries to a store that other nodes share: rows are locked, and streams are noted in it.
@@ -10,6 +11,7 @@ struct SharedDeliveries: Deliveries {
     let sent = try await store.store.perform(
       SendOperation.Input(store: store, draft: draft, sender: sender), by: SendOperation.self)
     guard let sent else { return try await store.sendAlone(draft, by: sender) }
+    store.pushes.noteDropped(sent.dropped)
     return try sent.delivery(of: draft, by: sender)
   }
 

@@ -46,7 +46,7 @@ internal import Time
     // stricter settings of the administrator's, about standbys, stay.
     try run(
       """
-      SET standard_conforming_strings = on;
+      SET standard_conforming_strings = on; SET jit = off;
       SET lock_timeout = \(lockTimeout.milliseconds);
       SET idle_in_transaction_session_timeout = 10000;
       SELECT set_config('synchronous_commit', 'on', false)

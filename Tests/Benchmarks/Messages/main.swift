@@ -49,12 +49,14 @@ func digits(_ number: Int, _ count: Int) -> String {
   try transaction.execute(
     """
     INSERT INTO push_outbox (
-      device_id, message_id, apns_id, sender, text, is_add_request, badge, created_at, expires_at,
-      due_at, is_next)
-    VALUES (?1, ?2, ?3, ?4, ?5, 0, 1, ?6, ?7, ?6,
-      CASE WHEN EXISTS (SELECT 1 FROM push_outbox WHERE device_id = ?1) THEN 0 ELSE 1 END)
-    """, digits(number % recipients, 64), id, "9c1185a5-c5e9-4f61-8f3e-0123456789ab",
-    "user\(number % tasks)", text, now, now + week)
+      service, device, account, kind, address, push_id, content, urgency, position, created_at,
+      expires_at, due_at, is_next)
+    VALUES ('msgr', ?1, ?2, 0, ?1, ?3, ?4, 1, ?5, ?6, ?7, ?6,
+      CASE WHEN EXISTS (
+        SELECT 1 FROM push_outbox WHERE service = 'msgr' AND device = ?1) THEN 0 ELSE 1 END)
+    """, Array(digits(number % recipients, 64).utf8), Array(recipient.utf8),
+    "9c1185a5-c5e9-4f61-8f3e-0123456789ab",
+    Array("\(id) 1 0 - 0\nuser\(number % tasks)\n\n\n\(text)".utf8), id, now, now + week)
 }
 
 let folder = temporaryFolder()

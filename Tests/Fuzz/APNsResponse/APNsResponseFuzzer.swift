@@ -1,5 +1,5 @@
 internal import Fuzzing
-internal import MsgrProtocol
+internal import Push
 
 /// Takes these bytes as the JSON with which Apple refuses a push: its reason is fit for a log.
 @main enum APNsResponseFuzzer: Fuzzer {

@@ -4,7 +4,7 @@ from attack import Server, verdict
 
 PAGES = ["/metrics", "/status", "/debug/pushes"]
 FORWARDED = ["X-Forwarded-For", "X-Forwarded-Proto", "X-Forwarded-Host", "Forwarded", "Via", "X-Real-IP"]
-DEBUG = "[msgr]\npush = \"log\"\ndebug_pushes = true\n"
+DEBUG = "[push]\nlog_payloads = true\n[msgr]\npush = \"log\"\n"
 
 
 def shown(server: Server, **arguments) -> int:

@@ -1,4 +1,5 @@
 internal import FoundationEssentials
+internal import JSON
 
 /// A notification as Prometheus' Alertmanager posts it to a webhook.
 struct AlertmanagerNotification: Decodable {

@@ -1,4 +1,5 @@
 package import HTTPProtocol
+internal import JSON
 
 /// The fields of a request, which come in one of three ways.
 ///

@@ -1,5 +1,6 @@
 internal import Foundation
 package import HTTPProtocol
+internal import JSON
 
 /// Reads a program's publication, in any of the forms that ntfy's and Gotify's clients, Alertmanager and a shell use.
 package enum PublicationReader {

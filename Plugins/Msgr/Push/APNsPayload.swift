@@ -1,0 +1,43 @@
+internal import JSON
+internal import MsgrProtocol
+
+/// The payload of a push to Apple: JSON of at most 4,096 bytes, in which the alert's copy of the message is cut to fit.
+///
+/// ``MessageText/fitsIntoPush(from:)`` tells whether the message itself fits.
+enum APNsPayload {
+  /// The highest badge that is shown, which takes all digits that are set aside for a badge.
+  private static let highestBadge = 9_999_999
+
+  /// Returns the payload of a push, in UTF-8.
+  static func json(of message: PushedMessage) -> [UInt8] {
+    let sender = message.sender.text.escapedInJSON
+    let text = message.text.text.escapedInJSON
+    let title = message.title.escapedInJSON
+    var head = #"{"aps":{"alert":{"title":"\#(title)","body":""#
+    let tail =
+      #""},"sound":"default","badge":\#(min(message.badge, highestBadge))},"UserFrom":"\#(sender)","#
+      + #""Message":"\#(text)","Id":"\#(message.id.text)""#
+      + message.extras.json
+      + (message.isAddRequest ? #","AddRequest":true}"# : "}")
+
+    var room = MessageText.longestPush - head.utf8.count - tail.utf8.count
+    for character in message.text.text {
+      let escaped = String(character).escapedInJSON
+      guard escaped.utf8.count <= room else { break }
+      room -= escaped.utf8.count
+      head += escaped
+    }
+    return Array((head + tail).utf8)
+  }
+}
+
+extension Publication.Extras {
+  /// The members of a payload that tell of these, each behind a comma.
+  var json: String { textJSON + (priority.map { #","Priority":\#($0.rawValue)"# } ?? "") }
+
+  /// The members that are shown to people, each behind a comma.
+  var textJSON: String {
+    (title.map { #","Title":"\#($0.escapedInJSON)""# } ?? "")
+      + (link.map { #","Link":"\#($0.text.escapedInJSON)""# } ?? "")
+  }
+}

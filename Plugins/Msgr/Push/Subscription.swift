@@ -1,0 +1,39 @@
+internal import Cryptography
+internal import JSONWebTokens
+internal import MsgrProtocol
+internal import Push
+internal import URLs
+
+/// The subscription of a browser's page, or of an app with a distributor of UnifiedPush's.
+struct Subscription: Sendable {
+  let way: WebPushSubscription
+  /// True if the device wants notifications that its browser can show by itself.
+  let isDeclarative: Bool
+}
+
+extension Subscription {
+  /// Reads the fields that a browser's `PushSubscription` gives.
+  ///
+  /// - Parameters:
+  ///   - fields: the fields.
+  ///   - allowed: the authorities that may have another port than 443.
+  /// - Throws: ``FieldError`` for an address that can't be one, a point that isn't on the curve, or a secret of another
+  ///   length.
+  init(_ fields: FieldValues, allowed: Set<HostAndPort>) throws(FieldError) {
+    let text = try fields.text(.endpoint)
+    let endpoint: PushEndpoint
+    do throws(PushAddressError) { endpoint = try PushEndpoint(text, allowed: allowed) } catch {
+      throw FieldError(.endpoint, error.description)
+    }
+    guard let key = Base64URL.decode(try fields.text(.p256dh)), P256PublicKey(key) != nil else {
+      throw FieldError(.p256dh, "is no uncompressed point on P-256 in base64url")
+    }
+    guard let secret = Base64URL.decode(try fields.text(.auth)),
+      secret.count == WebPushSubscription.secretLength
+    else {
+      throw FieldError(.auth, "is not \(WebPushSubscription.secretLength) bytes in base64url")
+    }
+    way = WebPushSubscription(endpoint: endpoint, key: key, secret: secret)
+    isDeclarative = try fields.truth(.declarative)
+  }
+}

@@ -1,0 +1,155 @@
+internal import FoundationEssentials
+internal import HTTPClient
+internal import HTTPProtocol
+internal import JSON
+internal import JSONWebTokens
+internal import Observability
+internal import Time
+internal import Wire
+
+/// The access tokens that Google grants to a service account (RFC 7523).
+///
+/// One grant is asked for at a time, whatever waits. A token is renewed before its end, and serves meanwhile.
+actor AccessTokens {
+  /// The reason for which there is no token, in words and without a secret.
+  struct Unavailable: Error {
+    let reason: String
+  }
+
+  private struct Token {
+    let text: String
+    let issued: Timestamp
+    /// The moment from which a new one is asked for.
+    var renewal: Timestamp
+    let end: Timestamp
+  }
+
+  /// The members of Google's answers that count.
+  private struct Answer: Decodable {
+    let access_token: String?
+    let expires_in: Int64?
+    let error: String?
+  }
+
+  /// The time for an answer. A push that waits for it ends before its lease does.
+  private static let timeout = Duration.seconds(4)
+  /// The longest time before its end at which a token is renewed.
+  private static let longestReserve = Duration.seconds(300)
+  /// The time after which a renewal that failed is tried again.
+  private static let renewalPause = Duration.seconds(10)
+  private static let longestToken = 4096
+
+  private var account: ServiceAccount
+  private let url: String?
+  private let client: HTTPClient
+  private let clock: @Sendable () -> Timestamp
+  private let metrics: Metrics
+  private var token: Token?
+  /// The grant under way.
+  private var grant: Task<Result<String, Unavailable>, Never>?
+
+  /// Makes tokens of a service account.
+  ///
+  /// - Parameters:
+  ///   - account: the account.
+  ///   - url: the URL that they are granted at, or nil for the account's.
+  ///   - client: reaches it.
+  ///   - clock: tells the time.
+  ///   - metrics: counts grants.
+  init(
+    of account: ServiceAccount, at url: String?, client: HTTPClient,
+    clock: @escaping @Sendable () -> Timestamp, metrics: Metrics
+  ) {
+    self.account = account
+    self.url = url
+    self.client = client
+    self.clock = clock
+    self.metrics = metrics
+  }
+
+  /// Takes another account, whose first token replaces the one that serves.
+  func replace(by account: ServiceAccount) {
+    self.account = account
+    token?.renewal = clock()
+  }
+
+  /// Returns a token that is good now.
+  func current() async throws(Unavailable) -> String {
+    let now = clock()
+    // A clock that was set back leaves none good.
+    let good = token.flatMap { $0.issued <= now && now < $0.end ? $0 : nil }
+    if let good, now < good.renewal { return good.text }
+    let grant = self.grant ?? Task { await renew() }
+    self.grant = grant
+    if let good { return good.text }
+    return try await grant.value.get()
+  }
+
+  /// Gives up a token that was refused, unless there is a newer one.
+  func discard(_ text: String) { if token?.text == text { token = nil } }
+
+  private func renew() async -> Result<String, Unavailable> {
+    let (now, account) = (clock(), account)
+    defer { grant = nil }
+    do throws(Unavailable) {
+      let new = try await token(of: account, at: now)
+      // Not if the account was replaced meanwhile.
+      if account.keyID == self.account.keyID { token = new }
+      return .success(new.text)
+    } catch {
+      token?.renewal = now + Self.renewalPause
+      return .failure(error)
+    }
+  }
+
+  private func token(
+    of account: ServiceAccount, at now: Timestamp
+  ) async throws(Unavailable) -> Token {
+    // An hour is the longest life of an assertion that Google takes.
+    let claims =
+      #"{"iss":"\#(account.email.escapedInJSON)","aud":"\#(account.tokenURL.escapedInJSON)","#
+      + #""scope":"https://www.googleapis.com/auth/firebase.messaging","#
+      + #""iat":\#(now.seconds),"exp":\#(now.seconds + 3600)}"#
+    let header = ["typ": "JWT", "kid": account.keyID]
+    guard let assertion = account.key.token(claims, header: header) else {
+      throw failure("failed", "no assertion can be signed")
+    }
+    let type = "urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Ajwt-bearer"
+    var request = OutgoingRequest(
+      .post, url ?? account.tokenURL,
+      body: Array("grant_type=\(type)&assertion=\(assertion)".utf8), timeout: Self.timeout)
+    request.fields.append(.contentType, "application/x-www-form-urlencoded")
+    let response: IncomingResponse
+    do throws(HTTPClientError) { response = try await client.send(request) } catch {
+      throw failure("failed", error.message)
+    }
+    let status = response.status.code
+    let answer = try? JSONDecoder().decode(Answer.self, from: Data(response.body))
+    guard status == 200 else {
+      let word = answer?.error ?? ""
+      let isPlain = word.utf8.allSatisfy { $0.isLetterOrDigit || $0 == UInt8(ascii: "_") }
+      throw failure(
+        400..<500 ~= status ? "refused" : "failed",
+        "status \(status) \(isPlain ? String(word.prefix(64)) : "")")
+    }
+    guard let text = answer?.access_token, (1...Self.longestToken).contains(text.utf8.count),
+      text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7f }),
+      let seconds = answer?.expires_in, (1...86_400).contains(seconds)
+    else { throw failure("failed", "the answer holds none") }
+    count("granted")
+    let life = Duration.seconds(seconds)
+    let renewal = now + (life - min(life / 10, Self.longestReserve))
+    return Token(text: text, issued: now, renewal: renewal, end: now + life)
+  }
+
+  private func failure(_ result: String, _ reason: String) -> Unavailable {
+    count(result)
+    return Unavailable(reason: reason)
+  }
+
+  private func count(_ result: String) {
+    metrics.counter(
+      "awd_push_grants_total", "Access tokens asked for at Google", ["result": result]
+    ).add()
+  }
+}

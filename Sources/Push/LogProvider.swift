@@ -1,0 +1,61 @@
+internal import JSON
+internal import Observability
+internal import Threading
+internal import Time
+
+/// Notes each push in the log, for development.
+///
+/// Only if the configuration asks for it, the payload stands in the log as well, and the last ones are kept to be shown.
+/// Nothing else logs a message.
+final class LogProvider: Sendable {
+  /// The number of payloads that are kept.
+  private static let kept = 1000
+
+  private let log: Log
+  private let showsPayloads: Bool
+  private let clock: @Sendable () -> Timestamp
+  private let entries = Lock<[[UInt8]]>([])
+
+  /// Makes a provider.
+  ///
+  /// - Parameters:
+  ///   - log: receives the pushes.
+  ///   - showsPayloads: whether payloads are logged and kept.
+  ///   - clock: tells the time.
+  init(log: Log, showsPayloads: Bool, clock: @escaping @Sendable () -> Timestamp) {
+    self.log = log
+    self.showsPayloads = showsPayloads
+    self.clock = clock
+  }
+
+  /// Notes a push with the names that its service has for it.
+  func note(
+    _ push: Push, _ payload: PushPayload, _ labels: (id: String, device: String)
+  ) -> PushOutcome {
+    if showsPayloads {
+      show(push, payload.text, labels)
+    } else {
+      log.info(
+        "push", ["service": push.service, "device": "\(push.address)", "message": labels.id])
+    }
+    return .logged
+  }
+
+  private func show(_ push: Push, _ payload: [UInt8], _ labels: (id: String, device: String)) {
+    log.info("push", ["payload": String(decoding: payload, as: UTF8.self)])
+    let entry =
+      #"{"Service":"\#(push.service)","Provider":"\#(push.address.kind.name)","#
+      + #""Id":"\#(labels.id.escapedInJSON)","DeviceID":"\#(labels.device.escapedInJSON)","#
+      + #""Time":"\#(clock())","Payload":"#
+    entries.withLock { entries in
+      entries.append(Array(entry.utf8) + payload + [UInt8(ascii: "}")])
+      if entries.count > Self.kept { entries.removeFirst() }
+    }
+  }
+
+  /// The last payloads in JSON, oldest first.
+  var recent: [UInt8] {
+    let all = entries.withLock { $0 }
+    return Array("[".utf8) + all.joined(separator: [UInt8(ascii: ",")]) + Array("]".utf8)
+  }
+}

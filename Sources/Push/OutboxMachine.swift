@@ -1,0 +1,370 @@
+internal import Time
+
+/// Decides what to push when, and what a response means. It does nothing itself.
+struct OutboxMachine: Sendable {
+  /// An event that the machine is told.
+  enum Event: Sendable {
+    /// There may be something new in the outbox.
+    case news
+    /// The store has leased pushes; the next push that it has not leased is due at a moment, if there is one.
+    case leased([Push], next: Timestamp?)
+    /// The store can't be asked now.
+    case storeFailed
+    /// A push was tried.
+    case tried(Push.ID, PushOutcome)
+    /// The store has noted the settlement of a push, or has failed to: then its lease runs out.
+    case settled(Push.ID)
+  }
+
+  /// An action that the machine asks for.
+  enum Action: Sendable, Hashable {
+    /// Lease pushes that are due.
+    case lease(atMost: Int)
+    /// Try a push.
+    case send(Push)
+    /// Try a push once more, for which its lease has to be made longer first.
+    case sendAgain(Push)
+    /// Replace the provider's credentials before the actions that follow.
+    case refreshCredentials
+    /// Note the end of a push's lease.
+    case settle(Push, PushSettlement)
+    /// Tell the operator.
+    case report(Report)
+  }
+
+  /// An event that an operator should know of, without the name of a device or a message.
+  enum Report: Sendable, Hashable {
+    /// The push service calls devices bad and has never taken a push, so it may be the wrong one.
+    case targetInDoubt(reason: String, pause: Duration)
+    /// The push service can't be reached.
+    case unreachable(String, pause: Duration)
+    /// A push was refused and is dropped.
+    case refused(status: Int, reason: String)
+    /// A push was not delivered in time.
+    case expired
+    /// A push service doesn't take this server's key, and the push is dropped.
+    case unauthorized(status: Int)
+    /// The push service refuses this server's credentials or settings.
+    case misconfigured(status: Int, reason: String, pause: Duration)
+    /// Firebase has no key to push to an app's devices, and the push is dropped.
+    case appLacksKey
+    /// A device is unbound.
+    case unbound(reason: String)
+  }
+
+  /// The number of pushes at once, and the times to wait.
+  struct Limits: Sendable {
+    /// The most pushes under way.
+    var inFlight = 100
+    /// The first wait before a push is tried again, doubled each time.
+    var firstRetry = Duration.seconds(1)
+    /// The longest wait before a push is tried again.
+    var longestRetry = Duration.seconds(600)
+    /// The first pause of all pushes, doubled each time.
+    var firstPause = Duration.seconds(1)
+    /// The longest pause of all pushes.
+    var longestPause = Duration.seconds(60)
+    /// The interval at which the outbox is looked at without news, as other processes fill it as well.
+    var poll = Duration.seconds(5)
+
+    /// The limits of push services of a kind.
+    init(inFlight: Int = 100, of kind: PushKind = .apns) {
+      self.inFlight = inFlight
+      // Google wants ten seconds at least.
+      if kind == .fcm { firstRetry = .seconds(20) }
+    }
+  }
+
+  /// The time to wait after FCM's quota is used up, if it names none.
+  private static let quotaWait = Duration.seconds(60)
+
+  private enum Stage {
+    case sending
+    case sendingWithNewCredentials
+    case settling
+  }
+
+  private let kind: PushKind
+  private let limits: Limits
+  private let random: @Sendable (ClosedRange<Double>) -> Double
+  private var inFlight: [Push.ID: (push: Push, stage: Stage)] = [:]
+  /// True if the push service has ever taken a push.
+  private var isProven: Bool
+  private var isLeasing = false
+  private var hasNews = true
+  private var nextDue: Timestamp?
+  private var nextPoll = Timestamp(milliseconds: 0)
+  private var pauses = 0
+  private var pausedUntil = Timestamp(milliseconds: .min)
+
+  /// Makes a machine that begins by looking into the outbox.
+  ///
+  /// - Parameters:
+  ///   - limits: the number of pushes at once, and the times to wait.
+  ///   - kind: the kind of push service.
+  ///   - isProven: whether the push service has taken a push before.
+  ///   - random: gives a number in a range.
+  init(
+    _ limits: Limits, of kind: PushKind = .apns, isProven: Bool,
+    random: @escaping @Sendable (ClosedRange<Double>) -> Double
+  ) {
+    self.kind = kind
+    self.limits = limits
+    self.isProven = isProven
+    self.random = random
+  }
+
+  /// The pushes that are leased and not settled.
+  var unsettled: [Push] { inFlight.values.map(\.push) }
+
+  /// Returns the moment to call ``advance(_:at:)`` at if nothing happens before.
+  func wakeTime(at now: Timestamp) -> Timestamp {
+    guard !isLeasing, room > 0 else { return now + limits.poll }
+    let due = hasNews ? now : min(nextDue ?? nextPoll, nextPoll)
+    return isPaused(at: now) ? max(due, pausedUntil) : due
+  }
+
+  /// Takes events and decides what to do.
+  ///
+  /// - Parameters:
+  ///   - events: the events in order; none if only time has passed.
+  ///   - now: the time.
+  /// - Returns: the actions, in order.
+  mutating func advance(_ events: [Event], at now: Timestamp) -> [Action] {
+    var actions: [Action] = []
+    for event in events {
+      switch event {
+      case .news: hasNews = true
+      case .leased(let pushes, let next):
+        isLeasing = false
+        nextDue = next
+        for push in pushes { begin(push, now, &actions) }
+      case .storeFailed:
+        isLeasing = false
+        hasNews = true
+        // No longer: the store's failure says nothing of the push service.
+        if !isPaused(at: now) { pausedUntil = now + limits.firstPause }
+      case .tried(let id, let outcome):
+        if let (push, stage) = inFlight[id] { judge(push, stage, outcome, now, &actions) }
+      case .settled(let id):
+        inFlight[id] = nil
+        // The next one to the same device may be due.
+        hasNews = true
+      }
+    }
+    leaseMore(now, &actions)
+    return actions
+  }
+
+  /// The number of further pushes that may be under way.
+  ///
+  /// After a pause it is one after the other, until one is taken.
+  private var room: Int { (pauses == 0 ? limits.inFlight : 1) - inFlight.count }
+
+  /// Returns whether all pushes are paused, which never lasts longer than a pause if the clock was set back.
+  private func isPaused(at now: Timestamp) -> Bool {
+    now < pausedUntil && pausedUntil <= now + limits.longestPause
+  }
+
+  private mutating func leaseMore(_ now: Timestamp, _ actions: inout [Action]) {
+    let isDue = nextDue.map { $0 <= now } ?? false
+    // The clock may have been set back.
+    let isPollDue = nextPoll <= now || nextPoll > now + limits.poll
+    guard hasNews || isDue || isPollDue, !isLeasing, room > 0, !isPaused(at: now) else { return }
+    isLeasing = true
+    hasNews = false
+    nextPoll = now + limits.poll
+    actions.append(.lease(atMost: room))
+  }
+
+  private mutating func begin(_ push: Push, _ now: Timestamp, _ actions: inout [Action]) {
+    guard push.expires > now else {
+      actions.append(.report(.expired))
+      return settle(push, .dropped(.expired), &actions)
+    }
+    inFlight[push.id] = (push, .sending)
+    actions.append(.send(push))
+  }
+
+  private mutating func settle(
+    _ push: Push, _ settlement: PushSettlement, _ actions: inout [Action]
+  ) {
+    inFlight[push.id] = (push, .settling)
+    actions.append(.settle(push, settlement))
+  }
+
+  private mutating func judge(
+    _ push: Push, _ stage: Stage, _ outcome: PushOutcome, _ now: Timestamp,
+    _ actions: inout [Action]
+  ) {
+    switch outcome {
+    case .responded(let response):
+      switch kind {
+      case .apns, .apnsSandbox:
+        judge(push, stage, response, Self.verdict(ofAPNs: response), now, &actions)
+      case .fcm:
+        judge(push, stage, response, Self.verdict(ofFCM: response, at: now), now, &actions)
+      case .web: judgeBrowser(push, response, now, &actions)
+      }
+    case .logged: settle(push, .logged, &actions)
+    case .forbidden(let why):
+      actions.append(.report(.refused(status: 0, reason: why)))
+      settle(push, .dropped(.refused), &actions)
+    case .disconnected, .postponed: retry(push, at: now + backOff(push), &actions)
+    case .cancelled: retry(push, at: now, &actions)
+    case .unreachable(let why):
+      if let pause = pause(at: now) { actions.append(.report(.unreachable(why, pause: pause))) }
+      retry(push, at: pausedUntil, &actions)
+    }
+  }
+
+  /// What a response of Apple's or Google's means.
+  private enum Verdict {
+    case taken, oldCredentials, badSetting, badDevice, appLacksKey, refused
+    case gone(boundBefore: Timestamp)
+    case later(after: Duration? = nil)
+  }
+
+  private static func verdict(ofAPNs response: PushResponse) -> Verdict {
+    switch (response.status, response.reason) {
+    case (200, _): .taken
+    case (403, "ExpiredProviderToken"): .oldCredentials
+    case (410, _): response.timestamp.map { .gone(boundBefore: $0) } ?? .refused
+    case (400, "BadDeviceToken"), (400, "DeviceTokenNotForTopic"): .badDevice
+    case (403, _), (400, "TopicDisallowed"), (400, "BadTopic"): .badSetting
+    case (429, _), (500...599, _): .later()
+    default: .refused
+    }
+  }
+
+  /// Returns what a response of FCM's means, by its own code if it has one.
+  private static func verdict(ofFCM response: PushResponse, at now: Timestamp) -> Verdict {
+    switch (response.reason, response.status) {
+    case (_, 200): .taken
+    case ("UNREGISTERED", _): .gone(boundBefore: response.timestamp ?? now)
+    case ("SENDER_ID_MISMATCH", _): .badDevice
+    case ("INVALID_ARGUMENT", _) where response.isOfToken: .badDevice
+    case ("THIRD_PARTY_AUTH_ERROR", _): .appLacksKey
+    case (nil, 401): .oldCredentials
+    case (nil, 403), (nil, 404): .badSetting
+    case ("QUOTA_EXCEEDED", _), (nil, 429): .later(after: quotaWait)
+    case ("UNAVAILABLE", _), ("INTERNAL", _), (_, 500...599): .later()
+    default: .refused
+    }
+  }
+
+  private mutating func judge(
+    _ push: Push, _ stage: Stage, _ response: PushResponse, _ verdict: Verdict, _ now: Timestamp,
+    _ actions: inout [Action]
+  ) {
+    let reason = response.reason ?? "no reason"
+    switch verdict {
+    case .taken:
+      isProven = true
+      pauses = 0
+      settle(push, .delivered, &actions)
+    case .oldCredentials where stage == .sending:
+      inFlight[push.id] = (push, .sendingWithNewCredentials)
+      actions += [.refreshCredentials, .sendAgain(push)]
+    case .oldCredentials, .badSetting:
+      if let pause = pause(at: now) {
+        actions.append(
+          .report(.misconfigured(status: response.status, reason: reason, pause: pause)))
+      }
+      retry(push, at: pausedUntil, &actions)
+    case .gone(let moment):
+      actions.append(.report(.unbound(reason: reason)))
+      settle(push, .unbound(boundBefore: moment), &actions)
+    case .badDevice where isProven:
+      actions.append(.report(.unbound(reason: reason)))
+      settle(push, .unbound(boundBefore: nil), &actions)
+    case .badDevice:
+      if let pause = pause(at: now) {
+        actions.append(.report(.targetInDoubt(reason: reason, pause: pause)))
+      }
+      // After all others that are due, as one of them may prove the push service.
+      retry(push, at: pausedUntil + limits.longestPause, &actions)
+    case .appLacksKey:
+      actions.append(.report(.appLacksKey))
+      settle(push, .dropped(.refused), &actions)
+    case .later(let wait): retryLater(push, response, now, otherwise: wait, &actions)
+    case .refused: drop(push, response, &actions)
+    }
+  }
+
+  /// Judges a response of a browser's push service (RFC 8030), which speaks for its own devices only.
+  private mutating func judgeBrowser(
+    _ push: Push, _ response: PushResponse, _ now: Timestamp, _ actions: inout [Action]
+  ) {
+    switch response.status {
+    case 200, 201, 202, 204: settle(push, .delivered, &actions)
+    case 404, 410:
+      actions.append(.report(.unbound(reason: "status \(response.status)")))
+      settle(push, .unbound(boundBefore: nil), &actions)
+    case 413 where !push.isShort:
+      var short = push
+      short.isShort = true
+      inFlight[push.id] = (short, .sending)
+      actions.append(.sendAgain(short))
+    case 401, 403:
+      actions.append(.report(.unauthorized(status: response.status)))
+      settle(push, .dropped(.refused), &actions)
+    case 429, 500...599: retryLater(push, response, now, &actions)
+    default: drop(push, response, &actions)
+    }
+  }
+
+  private mutating func drop(_ push: Push, _ response: PushResponse, _ actions: inout [Action]) {
+    let reason = response.reason ?? "no reason"
+    actions.append(.report(.refused(status: response.status, reason: reason)))
+    settle(push, .dropped(.refused), &actions)
+  }
+
+  /// Tries again when the push service allows it.
+  ///
+  /// - Parameter wait: the time to wait if FCM names none, or nil for the usual one.
+  private mutating func retryLater(
+    _ push: Push, _ response: PushResponse, _ now: Timestamp, otherwise wait: Duration? = nil,
+    _ actions: inout [Action]
+  ) {
+    let told = response.retryAfter.map { min($0, .seconds(86_400)) }
+    let wait =
+      kind == .fcm
+      ? told.map { max($0, .seconds(1)) } ?? wait ?? backOff(push)
+      : max(backOff(push), told ?? .zero)
+    retry(push, at: now + wait, &actions)
+  }
+
+  private mutating func retry(_ push: Push, at time: Timestamp, _ actions: inout [Action]) {
+    guard time < push.expires else {
+      actions.append(.report(.expired))
+      return settle(push, .dropped(.expired), &actions)
+    }
+    settle(push, .retried(at: time), &actions)
+  }
+
+  /// The time to wait before a push is tried again.
+  ///
+  /// It doubles each time and is spread between half and all of it, so that pushes that failed together aren't tried
+  /// together.
+  private func backOff(_ push: Push) -> Duration {
+    Self.doubled(limits.firstRetry, push.attempts - 1, limits.longestRetry) * random(0.5...1)
+  }
+
+  /// Pauses all pushes.
+  ///
+  /// - Returns: the length of the pause, or nil if there is a pause already.
+  @discardableResult
+  private mutating func pause(at now: Timestamp) -> Duration? {
+    guard !isPaused(at: now) else { return nil }
+    let pause = Self.doubled(limits.firstPause, pauses, limits.longestPause)
+    pauses += 1
+    pausedUntil = now + pause
+    return pause
+  }
+
+  private static func doubled(_ first: Duration, _ times: Int, _ longest: Duration) -> Duration {
+    // A higher power would overflow, and is beyond any limit.
+    min(first * (1 << min(max(times, 0), 30)), longest)
+  }
+}

@@ -1,0 +1,110 @@
+internal import Observability
+internal import Threading
+internal import Time
+
+/// Counts the outcomes of pushes.
+final class PushMetrics: Sendable {
+  /// The time for which the state of the outbox counts as known.
+  private static let stateAge = Duration.seconds(5)
+
+  /// The numbers of one provider.
+  private struct Provider {
+    let responses: CounterTable
+    let disconnected: Counter
+    let unreachable: Counter
+    let latency: Histogram
+  }
+
+  private let metrics: Metrics
+  private let providers: [String: Provider]
+  private let clock: @Sendable () -> Timestamp
+  private let queue = Lock<(states: [String: PushStore.State], noted: Timestamp?)>(([:], nil))
+
+  /// Registers the metrics of providers.
+  init(_ metrics: Metrics, clock: @escaping @Sendable () -> Timestamp) {
+    self.metrics = metrics
+    self.clock = clock
+    let failures: StaticString = "awd_push_failures_total"
+    let failureHelp = "Push attempts without a response"
+    providers = Dictionary(
+      uniqueKeysWithValues: Set(PushKind.allCases.map(\.provider)).map { provider in
+        let labels: Metrics.Labels = ["provider": provider]
+        return (
+          provider,
+          Provider(
+            responses: metrics.counters(
+              "awd_push_answers_total", "Responses of push services", labels, by: "status",
+              100...599),
+            disconnected: metrics.counter(
+              failures, failureHelp, ["provider": provider, "cause": "disconnected"]),
+            unreachable: metrics.counter(
+              failures, failureHelp, ["provider": provider, "cause": "unreachable"]),
+            latency: metrics.histogram(
+              "awd_push_seconds", "Response time of push services", labels))
+        )
+      })
+  }
+
+  /// Registers the metrics of a service's pushes.
+  func add(_ service: String) {
+    for cause in PushDrop.allCases { _ = dropped(of: service, for: cause.rawValue) }
+    let labels: Metrics.Labels = ["service": service]
+    metrics.gauge("awd_push_outbox", "Pushes waiting or under way", labels) { [self] in
+      Double(queue.withLock { $0.states[service]?.length ?? 0 })
+    }
+    metrics.gauge("awd_push_oldest_seconds", "Age of the oldest push in the outbox", labels) {
+      [self] in
+      guard let oldest = queue.withLock({ $0.states[service]?.oldest }) else { return 0 }
+      return max(0, oldest.duration(to: clock()) / .seconds(1))
+    }
+  }
+
+  /// Returns the counter of a service's pushes that are given up.
+  func dropped(of service: String, for cause: String) -> Counter {
+    metrics.counter(
+      "awd_push_dropped_total", "Undelivered pushes that are given up",
+      ["service": service, "cause": cause])
+  }
+
+  /// True if it is time to ask for the state of the outbox.
+  var wantsState: Bool {
+    let now = clock()
+    return queue.withLock { queue in
+      // Asked again at once if the clock was set back.
+      if let noted = queue.noted, (.zero..<Self.stateAge).contains(noted.duration(to: now)) {
+        return false
+      }
+      queue.noted = now
+      return true
+    }
+  }
+
+  /// Takes the state of the outbox.
+  func note(_ states: [PushStore.State]) {
+    let states = Dictionary(states.map { ($0.service, $0) }) { first, _ in first }
+    queue.withLock { $0.states = states }
+  }
+
+  /// Counts the outcome of an attempt.
+  func note(_ outcome: PushOutcome, of kind: PushKind, after duration: Duration) {
+    let provider = providers[kind.provider]
+    switch outcome {
+    case .responded(let response):
+      provider?.responses.add(response.status)
+      provider?.latency.observe(duration)
+    case .logged: provider?.responses.add(200)
+    case .disconnected: provider?.disconnected.add()
+    case .unreachable: provider?.unreachable.add()
+    case .cancelled, .postponed, .forbidden: break
+    }
+  }
+
+  /// Counts a push that is given up.
+  func note(_ settlement: PushSettlement, of service: String) {
+    switch settlement {
+    case .dropped(let cause): dropped(of: service, for: cause.rawValue).add()
+    case .unbound: dropped(of: service, for: PushDrop.deviceGone.rawValue).add()
+    case .delivered, .logged, .retried: break
+    }
+  }
+}

@@ -1,0 +1,230 @@
+internal import Budgets
+internal import Cryptography
+internal import Observability
+internal import Storage
+internal import Synchronization
+internal import Threading
+internal import Time
+
+/// Carries the pushes of a kind to their push service, as ``OutboxMachine`` decides.
+final class PushOutbox: Sendable {
+  /// The lines of the log on each kind of report in a minute, as a stranger's push service may cause as many as it likes.
+  private static let linesPerMinute = 20
+
+  /// A service whose pushes it carries.
+  struct Service: Sendable {
+    let source: any PushSource
+    /// The log in which its pushes are only noted, or nil if they go to the push service.
+    let log: LogProvider?
+  }
+
+  /// The kind of its addresses.
+  let kind: PushKind
+  private let store: PushStore
+  /// The push service, or nil if all pushes go to the log.
+  private let provider: (any PushProvider)?
+  private let limits: OutboxMachine.Limits
+  private let log: Log
+  private let metrics: PushMetrics
+  /// The name that this outbox leases pushes under, unlike that of any other process or earlier run.
+  private let owner: [UInt8]
+  private let services: [String: Service]
+  private let lines: AttemptTable
+  private let events = Mailbox<OutboxMachine.Event>()
+  /// True if something was committed since the store was last asked for pushes.
+  private let hasNews = Atomic<Bool>(false)
+
+  /// Makes an outbox that pushes as soon as ``run()`` is called.
+  ///
+  /// - Parameters:
+  ///   - kind: the kind of its addresses.
+  ///   - store: the store of the pushes.
+  ///   - provider: the push service.
+  ///   - services: the services whose pushes it carries, by their names.
+  ///   - limits: the number of pushes at once, and the times to wait.
+  ///   - owner: random bytes.
+  ///   - log: receives refusals and pauses.
+  ///   - metrics: counts responses and the outbox.
+  init(
+    _ kind: PushKind, store: PushStore, provider: (any PushProvider)?,
+    services: [String: Service], limits: OutboxMachine.Limits,
+    owner: [UInt8] = SecureRandom.bytes(16), log: Log, metrics: PushMetrics
+  ) {
+    self.kind = kind
+    self.store = store
+    self.provider = provider
+    self.services = services
+    self.limits = limits
+    self.owner = owner
+    self.log = log
+    self.metrics = metrics
+    lines = AttemptTable(span: .seconds(60), size: 64, clock: store.clock)
+  }
+
+  /// The name of the push service, for its proof.
+  private var target: String { provider?.target ?? "log" }
+
+  /// Tells the outbox that a push was queued and committed.
+  func wake() {
+    // Once until the store is asked: while pushes are paused, each message would wake the task for nothing.
+    guard !hasNews.exchange(true, ordering: .acquiringAndReleasing) else { return }
+    events.put(.news)
+  }
+
+  /// Pushes until the task is cancelled.
+  func run() async {
+    guard let isProven = await isProven() else { return }
+    var machine = OutboxMachine(limits, of: kind, isProven: isProven, random: uniform)
+    await withDiscardingTaskGroup { group in
+      var arrived: [OutboxMachine.Event] = []
+      while !Task.isCancelled {
+        for action in machine.advance(arrived, at: store.clock()) { perform(action, in: &group) }
+        let now = store.clock()
+        arrived = await events.take(within: now.duration(to: machine.wakeTime(at: now)))
+      }
+      // The attempts under way end with the group.
+      group.cancelAll()
+      for event in arrived { events.put(event) }
+    }
+    await finish(&machine)
+  }
+
+  /// Returns whether the push service has ever taken a push, as soon as the store can say it; nil if the task is
+  /// cancelled before.
+  private func isProven() async -> Bool? {
+    while !Task.isCancelled {
+      guard provider != nil else { return true }
+      do { return try await store.hasProven(target) } catch {
+        log.warning("the outbox can't be read yet", ["cause": "\(error)"])
+        try? await Task.sleep(for: .seconds(1))
+      }
+    }
+    return nil
+  }
+
+  /// Settles the last pushes, and gives back the unfinished ones.
+  private func finish(_ machine: inout OutboxMachine) async {
+    let now = store.clock()
+    for action in machine.advance(events.takeNow(), at: now) {
+      if case .settle(let push, let settlement) = action { await settle(push, settlement) }
+    }
+    for push in machine.unsettled { await settle(push, .retried(at: now)) }
+  }
+
+  private func perform(_ action: OutboxMachine.Action, in group: inout DiscardingTaskGroup) {
+    switch action {
+    case .lease(let count):
+      // Before the lease, which sees all that was committed earlier.
+      _ = hasNews.exchange(false, ordering: .acquiringAndReleasing)
+      group.addTask { [self] in events.put(await lease(atMost: count)) }
+    case .send(let push):
+      group.addTask { [self] in events.put(.tried(push.id, await send(push))) }
+    case .sendAgain(let push):
+      group.addTask { [self] in
+        // Without a lease the push is another outbox's by now.
+        guard (try? await store.renewLease(of: push, owner: owner)) == true else {
+          return events.put(.settled(push.id))
+        }
+        events.put(.tried(push.id, await send(push)))
+      }
+    case .refreshCredentials: provider?.refreshCredentials()
+    case .settle(let push, let settlement):
+      group.addTask { [self] in
+        await settle(push, settlement)
+        events.put(.settled(push.id))
+      }
+    case .report(let report): tell(report)
+    }
+  }
+
+  /// Draws a number of a range.
+  private func uniform(_ range: ClosedRange<Double>) -> Double {
+    let bits = SecureRandom.bytes(8).reduce(0 as UInt64) { $0 << 8 | UInt64($1) }
+    // As many bits as a double holds.
+    let fraction = Double(bits >> 11) / Double(1 << 53 as UInt64)
+    return range.lowerBound + (range.upperBound - range.lowerBound) * fraction
+  }
+
+  private func lease(atMost count: Int) async -> OutboxMachine.Event {
+    do {
+      // Before the lease, which a failure must not lose.
+      if metrics.wantsState { metrics.note(try await store.states()) }
+      let (pushes, next) = try await store.lease(
+        atMost: count, owner: owner, of: kind, for: services.keys.sorted())
+      return .leased(pushes, next: next)
+    } catch {
+      log.error("the outbox can't be read", ["cause": "\(error)"])
+      return .storeFailed
+    }
+  }
+
+  private func send(_ push: Push) async -> PushOutcome {
+    guard let service = services[push.service], let payload = service.source.payload(of: push)
+    else {
+      return .forbidden("the service can't read its content")
+    }
+    let start = ContinuousClock.now
+    let outcome: PushOutcome
+    if let log = service.log {
+      outcome = log.note(push, payload, service.source.labels(of: push))
+    } else {
+      outcome = await provider?.push(push, payload) ?? .cancelled
+    }
+    metrics.note(outcome, of: kind, after: ContinuousClock.now - start)
+    return outcome
+  }
+
+  private func settle(_ push: Push, _ settlement: PushSettlement) async {
+    guard let source = services[push.service]?.source else { return }
+    metrics.note(settlement, of: push.service)
+    do {
+      try await store.settle(push, owner: owner, settlement, target: target, source)
+    } catch {
+      // The lease runs out, and the message is pushed again under the same identifier.
+      log.error("the outcome of a push can't be noted", ["cause": "\(error)"])
+    }
+  }
+
+  private func tell(_ report: OutboxMachine.Report) {
+    let most = report == .appLacksKey ? 1 : Self.linesPerMinute
+    guard lines.count(report.name, upTo: most) == nil else { return }
+    switch report {
+    case .targetInDoubt(let reason, let pause):
+      log.error(
+        "the push service calls devices bad and has never taken one: are URL and topic or project right?",
+        ["target": target, "reason": reason, "pause": pause])
+    case .unreachable(let why, let pause):
+      log.error(
+        "the push service can't be reached",
+        ["target": target, "cause": why, "pause": pause])
+    case .misconfigured(let status, let reason, let pause):
+      log.error(
+        "the push service refuses this server: are credentials, topic and project right?",
+        ["target": target, "status": status, "reason": reason, "pause": pause])
+    case .refused(let status, let reason):
+      log.error("a push was refused and is dropped", ["status": status, "reason": reason])
+    case .unauthorized(let status):
+      log.error("a push service doesn't take this server's key", ["status": status])
+    case .appLacksKey:
+      log.error("Firebase lacks the key for an app's pushes: a push is dropped", ["status": 401])
+    case .expired: log.warning("a push was not delivered in time and is dropped")
+    case .unbound(let reason): log.info("a device is gone and is unbound", ["reason": reason])
+    }
+  }
+}
+
+extension OutboxMachine.Report {
+  /// A name that all reports of one kind have.
+  fileprivate var name: String {
+    switch self {
+    case .targetInDoubt: "in doubt"
+    case .unreachable: "unreachable"
+    case .misconfigured: "misconfigured"
+    case .appLacksKey: "app lacks key"
+    case .refused: "refused"
+    case .unauthorized: "unauthorized"
+    case .expired: "expired"
+    case .unbound: "unbound"
+    }
+  }
+}

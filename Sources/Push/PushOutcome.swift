@@ -1,0 +1,54 @@
+internal import Time
+
+/// The outcome of an attempt to push.
+enum PushOutcome: Sendable, Hashable {
+  /// The push service responded.
+  case responded(PushResponse)
+  /// The connection broke or nothing came; the push service may have got the push or not.
+  case disconnected
+  /// The push service can't be reached, with the reason in words.
+  case unreachable(String)
+  /// The push service has enough to do with others.
+  case postponed
+  /// The push may not go where it should, with the reason in words.
+  case forbidden(String)
+  /// The push was noted in the log, and no push service has it.
+  case logged
+  /// The program is about to end.
+  case cancelled
+}
+
+/// A response of the push service.
+struct PushResponse: Sendable, Hashable {
+  /// The HTTP status.
+  let status: Int
+  /// Apple's word for the reason or FCM's code, if there is one: letters, digits and underscores.
+  var reason: String?
+  /// The moment before which a device was bound that is gone by this response: Apple names one with status 410, at FCM it
+  /// is the start of the attempt.
+  var timestamp: Timestamp?
+  /// The time to wait, if the push service gives one.
+  var retryAfter: Duration?
+  /// True if FCM says that the device's token is no token.
+  var isOfToken = false
+}
+
+/// The end of a push's lease.
+enum PushSettlement: Sendable, Hashable {
+  /// The push was taken, which proves that the push service is the right one.
+  case delivered
+  /// The push is removed, as the log has it.
+  case logged
+  /// The push is removed without being delivered.
+  case dropped(PushDrop)
+  /// The push is tried again.
+  case retried(at: Timestamp)
+  /// The push is removed and its address ended, if that was bound before a moment or no moment is given.
+  case unbound(boundBefore: Timestamp?)
+}
+
+/// The reason why a push is given up.
+enum PushDrop: String, CaseIterable, Sendable {
+  case refused, expired
+  case deviceGone = "device gone"
+}

@@ -1,0 +1,121 @@
+internal import Cryptography
+internal import Observability
+public import Storage
+public import Time
+
+/// The outbox of one service, for the service's own transactions.
+///
+/// The service sees to it that those who queue, drop or release pushes of one device come one after the other: on PostgreSQL by
+/// a lock of a row of its own, taken in a statement before. Who queues for several devices does so in the order of their bytes.
+public struct PushQueue: Sendable {
+  /// The service's name.
+  public let service: String
+  /// The kinds of addresses that are served. Nothing is queued for another.
+  public let kinds: Set<PushKind>
+  /// The kinds among them whose pushes are only noted in the log.
+  let loggedKinds: Set<PushKind>
+  private let dropped: Counter?
+
+  /// Makes a queue of a service.
+  ///
+  /// - Parameters:
+  ///   - service: the service's name.
+  ///   - kinds: the kinds of addresses that are served.
+  ///   - logged: those whose pushes are only noted in the log.
+  ///   - dropped: counts pushes that go because too many wait.
+  init(
+    _ service: String, _ kinds: Set<PushKind>, logged: Set<PushKind> = [], dropped: Counter? = nil
+  ) {
+    self.service = service
+    self.kinds = kinds
+    loggedKinds = logged
+    self.dropped = dropped
+  }
+
+  /// Queues a push, in the transaction of what it tells of.
+  public func queue(_ push: NewPush, _ transaction: borrowing Transaction) throws {
+    try transaction.execute(
+      """
+      INSERT INTO push_outbox (
+        service, device, account, kind, address, push_id, content, urgency, collapse_key,
+        position, created_at, expires_at, due_at, is_next)
+      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13,
+        CASE WHEN EXISTS (
+          SELECT 1 FROM push_outbox WHERE service = ?1 AND device = ?2
+          ORDER BY id DESC LIMIT 1 /*postgresql FOR KEY SHARE */) THEN 0 ELSE 1 END)
+      """, service, push.device, push.account, push.address.kind, push.address.bytes, Self.newID(),
+      push.content, push.urgency, push.collapseKey, push.position, push.created,
+      push.expires, push.due)
+    guard let most = push.most else { return }
+    try transaction.execute(
+      """
+      DELETE FROM push_outbox
+      WHERE service = ?1 AND device = ?2 AND lease_owner IS NULL AND id <= (
+        SELECT id FROM push_outbox WHERE service = ?1 AND device = ?2
+        ORDER BY id DESC LIMIT 1 OFFSET ?3)
+      """, service, push.device, most)
+    noteDropped(transaction.changes)
+  }
+
+  /// Counts pushes that went because too many waited for their devices.
+  public func noteDropped(_ count: Int) { dropped?.add(UInt64(count)) }
+
+  /// Deletes the pushes to a device whose positions are above one and not above another.
+  ///
+  /// - Parameters:
+  ///   - device: the device.
+  ///   - first: the position that they are above.
+  ///   - last: the last position.
+  ///   - evenLeased: whether those go too that are under way.
+  ///   - transaction: the transaction.
+  /// - Returns: the number of pushes.
+  @discardableResult public func drop(
+    _ device: [UInt8], after first: Int64 = .min, upTo last: Int64 = .max,
+    evenLeased: Bool = false, _ transaction: borrowing Transaction
+  ) throws -> Int {
+    try transaction.execute(
+      """
+      DELETE FROM push_outbox
+      WHERE service = ? AND device = ? AND position > ? AND position <= ?
+        AND (lease_owner IS NULL OR ? = 1)
+      """, service, device, first, last, evenLeased)
+    return transaction.changes
+  }
+
+  /// Makes pushes to a device due that were never tried, unless they are due earlier.
+  ///
+  /// - Parameters:
+  ///   - device: the device.
+  ///   - last: the last position.
+  ///   - due: the moment.
+  ///   - transaction: the transaction.
+  public func release(
+    _ device: [UInt8], upTo last: Int64 = .max, at due: Timestamp,
+    _ transaction: borrowing Transaction
+  ) throws {
+    try transaction.execute(
+      // A push that waits after a failure goes on waiting.
+      """
+      UPDATE push_outbox SET due_at = ?1
+      WHERE service = ?2 AND device = ?3 AND position <= ?4 AND attempts = 0 AND due_at > ?1
+      """, due, service, device, last)
+  }
+
+  /// Sends what waits for a device to another address of the same kind.
+  public func readdress(
+    _ device: [UInt8], to address: PushAddress, _ transaction: borrowing Transaction
+  ) throws {
+    try transaction.execute(
+      "UPDATE push_outbox SET address = ? WHERE service = ? AND device = ? AND kind = ?",
+      address.bytes, service, device, address.kind)
+  }
+
+  /// Returns a random UUID (RFC 9562 section 5.4) in lower case.
+  private static func newID() -> String {
+    var bytes = SecureRandom.bytes(16)
+    bytes[6] = bytes[6] & 0x0f | 0x40
+    bytes[8] = bytes[8] & 0x3f | 0x80
+    return [0..<4, 4..<6, 6..<8, 8..<10, 10..<16].map { Hex.encode(bytes[$0]) }
+      .joined(separator: "-")
+  }
+}

@@ -1,0 +1,189 @@
+public import Budgets
+public import Cryptography
+public import Observability
+public import Storage
+internal import Threading
+public import Time
+public import URLs
+
+/// The pushes of all services in the process, with an outbox for each kind of address that one of them pushes to.
+public final class Pushes: Sendable {
+  /// The history of the tables. A service that pushes has them in its own history, before its steps that need them.
+  public static let migrations = [
+    Migration(
+      owner: "push", number: 1, sqlite: PackageResources.step1_sqlite_sql,
+      postgreSQL: PackageResources.step1_postgresql_sql)
+  ]
+
+  /// The most pushes to browsers that ask for a place while all are taken.
+  private static let mostThatAsk = 100
+
+  private struct State {
+    var services: [(queue: PushQueue, source: any PushSource)] = []
+    var providers: [PushKind: any PushProvider] = [:]
+    /// The outboxes, once they run.
+    var outboxes: [PushOutbox] = []
+    var webKey: P256KeyPair?
+  }
+
+  private let configuration: PushConfiguration
+  private let store: PushStore
+  private let log: Log
+  private let registry: Metrics
+  private let metrics: PushMetrics
+  private let publicURL: String?
+  private let logProvider: LogProvider
+  private let state = Lock(State())
+
+  /// Makes the pushes of a process. Nothing is pushed before ``run()``.
+  ///
+  /// - Parameters:
+  ///   - configuration: the section.
+  ///   - store: the store, with the tables of ``migrations``.
+  ///   - log: receives refusals and pauses, and the pushes to the log.
+  ///   - metrics: the registry of metrics.
+  ///   - clock: tells the time, which is the same for all nodes.
+  ///   - publicURL: the server's URL as seen from outside, if it is known.
+  public init(
+    _ configuration: PushConfiguration, store: Store, log: Log, metrics: Metrics,
+    clock: @escaping @Sendable () -> Timestamp, publicURL: String? = nil
+  ) {
+    self.configuration = configuration
+    self.store = PushStore(store: store, clock: clock)
+    self.log = log
+    self.publicURL = publicURL
+    registry = metrics
+    self.metrics = PushMetrics(metrics, clock: clock)
+    logProvider = LogProvider(log: log, showsPayloads: configuration.showsPayloads, clock: clock)
+  }
+
+  /// The hosts of browsers' push services that may have another port than 443.
+  public var allowedWebHosts: Set<HostAndPort> { configuration.web.allowed }
+
+  /// Returns the figures of the places for pushes to browsers; nil if there are none.
+  public var webPlaces: (@Sendable () -> BudgetStatistics)? {
+    guard let provider = state.withLock({ $0.providers[.web] }) as? WebPushProvider else {
+      return nil
+    }
+    return { provider.load.statistics }
+  }
+
+  /// True if pushes go to the log, and their payloads are kept to be shown.
+  public var showsPayloads: Bool {
+    configuration.showsPayloads
+      && state.withLock { $0.services.contains { !$0.queue.loggedKinds.isEmpty } }
+  }
+
+  /// The last payloads of pushes to the log, in JSON.
+  public var recentPayloads: [UInt8] { logProvider.recent }
+
+  /// Makes the queue of a service.
+  ///
+  /// - Parameters:
+  ///   - service: the service's name.
+  ///   - mode: whether its pushes go out.
+  ///   - web: whether those to browsers do; nil if that is no other matter.
+  public func queue(of service: String, _ mode: PushMode, web: PushMode? = nil) -> PushQueue {
+    var kinds = self.kinds(in: mode).subtracting([.web])
+    if self.kinds(in: web ?? mode).contains(.web) { kinds.insert(.web) }
+    let logged = kinds.filter { ($0 == .web ? web ?? mode : mode) == .log }
+    return PushQueue(
+      service, kinds, logged: logged, dropped: metrics.dropped(of: service, for: "too many"))
+  }
+
+  private func kinds(in mode: PushMode) -> Set<PushKind> {
+    switch mode {
+    case .off: []
+    case .log: Set(PushKind.allCases)
+    case .on: configuration.kinds
+    }
+  }
+
+  /// Begins to push what a service queues. It is called once, before ``run()``.
+  ///
+  /// - Parameters:
+  ///   - source: the part of the service that its pushes need, which doesn't hold this object.
+  ///   - queue: the service's queue.
+  /// - Throws: ``PushSetupError`` if a key can't be read, or an error of the HTTP client.
+  public func serve(_ source: any PushSource, _ queue: PushQueue) throws {
+    metrics.add(queue.service)
+    for kind in queue.kinds.subtracting(queue.loggedKinds)
+    where state.withLock({ $0.providers[kind] == nil }) {
+      let provider = try provider(of: kind)
+      state.withLock { $0.providers[kind] = provider }
+    }
+    state.withLock { $0.services.append((queue, source)) }
+  }
+
+  private func provider(of kind: PushKind) throws -> (any PushProvider)? {
+    switch kind {
+    case .apns, .apnsSandbox:
+      try configuration.apns.map {
+        try APNsProvider(
+          $0, isSandbox: kind == .apnsSandbox, streams: configuration.streams, clock: store.clock)
+      }
+    case .fcm:
+      try configuration.fcm.map {
+        try FCMProvider(
+          $0, streams: configuration.streams, clock: store.clock, metrics: registry)
+      }
+    case .web:
+      try WebPushProvider(
+        configuration.web, try webKeyPair(), publicURL: publicURL, clock: store.clock,
+        randomBytes: SecureRandom.bytes)
+    }
+  }
+
+  /// Returns the public half of the key that subscriptions of browsers are bound to. The first call makes its file if there
+  /// is none, and blocks on the disk.
+  ///
+  /// - Throws: ``PushSetupError`` if it can't be read or made.
+  public func webKey() throws -> P256PublicKey { try webKeyPair().publicKey }
+
+  private func webKeyPair() throws -> P256KeyPair {
+    try state.withLock { state in
+      if let pair = state.webKey { return pair }
+      let (pair, isNew) = try VAPIDKeyFile(path: configuration.webKey).open()
+      if isNew { log.info("made the key of pushes to browsers", ["file": configuration.webKey]) }
+      state.webKey = pair
+      return pair
+    }
+  }
+
+  /// Tells the outboxes of some kinds that a push was queued or made due, and committed.
+  public func wake(_ kinds: Set<PushKind>) {
+    for outbox in state.withLock(\.outboxes) where kinds.contains(outbox.kind) { outbox.wake() }
+  }
+
+  /// Reads credentials again that may be others by now.
+  ///
+  /// - Throws: ``PushSetupError`` that says what is wrong with some; then the former ones stay.
+  public func reload() async throws {
+    for provider in state.withLock({ $0.providers.values }) { try await provider.reload() }
+  }
+
+  /// Pushes until the task is cancelled.
+  public func run() async {
+    let outboxes = state.withLock { state in
+      state.outboxes = PushKind.allCases.compactMap { outbox($0, state) }
+      return state.outboxes
+    }
+    await withTaskGroup { group in
+      for outbox in outboxes { group.addTask { await outbox.run() } }
+    }
+  }
+
+  /// Makes the outbox of a kind, unless no service pushes to such addresses.
+  private func outbox(_ kind: PushKind, _ state: State) -> PushOutbox? {
+    var services: [String: PushOutbox.Service] = [:]
+    for (queue, source) in state.services where queue.kinds.contains(kind) {
+      services[queue.service] = PushOutbox.Service(
+        source: source, log: queue.loggedKinds.contains(kind) ? logProvider : nil)
+    }
+    guard !services.isEmpty else { return nil }
+    let most = kind == .web ? PushServiceLoad.all + Self.mostThatAsk : configuration.streams
+    return PushOutbox(
+      kind, store: store, provider: state.providers[kind], services: services,
+      limits: .init(inFlight: most, of: kind), log: log, metrics: metrics)
+  }
+}

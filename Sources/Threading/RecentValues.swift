@@ -1,0 +1,41 @@
+/// A table of limited size that forgets the values that were inserted longest ago.
+///
+/// It has two generations. The older one is dropped as a whole, so that nothing has to be searched.
+public final class RecentValues<Key: Hashable & Sendable, Value: Sendable>: Sendable {
+  private struct State {
+    var young: [Key: Value] = [:]
+    var old: [Key: Value] = [:]
+  }
+
+  private let limit: Int
+  private let state = Lock(State())
+
+  /// Makes an empty table.
+  ///
+  /// - Parameter limit: the most values that are kept, two at least.
+  public init(limit: Int) { self.limit = max(2, limit) }
+
+  /// Returns the value of a key, or nil if there is none.
+  public func value(for key: Key) -> Value? {
+    state.withLock { state in state.young[key] ?? state.old[key] }
+  }
+
+  /// Inserts a value in place of an earlier one.
+  public func insert(_ value: Value, for key: Key) {
+    state.withLock { state in
+      if state.young.count >= limit / 2 {
+        state.old = state.young
+        state.young = [:]
+      }
+      state.young[key] = value
+    }
+  }
+
+  /// Removes the value of a key if it meets a condition.
+  public func remove(_ key: Key, if condition: (Value) -> Bool = { _ in true }) {
+    state.withLock { state in
+      if let value = state.young[key], condition(value) { state.young[key] = nil }
+      if let value = state.old[key], condition(value) { state.old[key] = nil }
+    }
+  }
+}
